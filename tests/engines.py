@@ -27,7 +27,7 @@ def runtime():
     return shutil.which("runc") or shutil.which("runc", path="/usr/sbin:/sbin")
 
 
-# An ordinary user's cage hides no name where something of root's is mounted below: neighbours must not see these.
+# What an engine mounts is nobody else's: neighbours' cages would be built otherwise where they see it.
 APART = ("unshare", "--mount", "--propagation", "private")
 
 

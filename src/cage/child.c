@@ -211,12 +211,17 @@ int tc_stage_trees(const struct tc_box *box)
             return -1;
         if (!m->hide && !m->layered)
             continue;
-        if (hidden == HIDES_MAX) {
+        if (hidden == HIDES_MAX && !m->no_rule) {
             errno = E2BIG;
             return -1;
         }
-        if ((hide_fds[hidden++] = cover(m)) < 0)
+        int overlay = cover(m);
+        if (overlay < 0)
             return -1;
+        if (m->no_rule)
+            (void)close(overlay);
+        else
+            hide_fds[hidden++] = overlay;
     }
     mounting = -1;
     return 0;
@@ -361,8 +366,10 @@ static int raise_walls(const struct tc_box *box, enum tc_landlock_kind root)
             return -1;
     for (size_t i = 0, hidden = 0; i < box->mount_count; i++) {
         const struct tc_box_mount *m = &box->mounts[i];
+        if (m->no_rule)
+            continue;
         int fd = m->hide || m->layered ? hide_fds[hidden++] : m->fd;
-        if (!m->no_rule && tc_landlock_allow(ruleset, abi, fd, m->rights) < 0)
+        if (tc_landlock_allow(ruleset, abi, fd, m->rights) < 0)
             return -1;
     }
     return tc_landlock_restrict(ruleset);

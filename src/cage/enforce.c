@@ -168,6 +168,8 @@ static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const c
         return strdup("fuel, counted by the engine");
     if (clause == TC_CLAUSE_NET_UNIX && cage->plan->unix_sockets && !(form && form->around))
         return how_connected(cage, how);
+    if (clause == TC_CLAUSE_FS_DENIED && TC_PRIV(cage)->trees.beside)
+        return tc_format("%s; the same masks in a directory below which something is mounted", how);
     if (clause == TC_CLAUSE_FS_STEERING && cage->plan->workspace != TC_WORKSPACE_BIND)
         return strdup("left out when changes are committed");
     return strdup(how);

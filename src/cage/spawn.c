@@ -237,49 +237,6 @@ static bool is_replaced(const struct tc_cage *cage, const struct tc_report *r)
             r->errnum == ELOOP);
 }
 
-/* Where on the host what is mounted there is from. */
-static const char *source_of(const struct tc_cage *cage, const char *path)
-{
-    const struct tc_trees *t = &TC_PRIV(cage)->trees;
-    for (size_t i = 0; i < t->item_count; i++)
-        if (strcmp(t->items[i].path + 1, path + strspn(path, "/")) == 0)
-            return t->items[i].mount->from;
-    return path;
-}
-
-/* A user's namespace may not take away what is mounted below a tree, so the kernel makes no overlay
- * of it, by which names are hidden. What that is, relative to `from`; NULL: it is not this. */
-static char *locked_below(const struct tc_cage *cage, const struct tc_report *r,
-                          const char **ret_from)
-{
-    const struct tc_box *box = &TC_PRIV(cage)->box;
-    _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    char *below = NULL;
-    if (r->errnum != EINVAL || r->status < 0 || (size_t)r->status >= box->mount_count ||
-        !box->mounts[r->status].hide)
-        return NULL;
-    *ret_from = source_of(cage, box->mounts[r->status].path);
-    _autofd_ int fd = open(*ret_from, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    const struct tc_item item = {.fd = fd};
-    if (fd >= 0 && tc_read_file(AT_FDCWD, "/proc/self/mountinfo", &text) == 0)
-        (void)tc_process_mount_below(&item, text.data, &below);
-    return below;
-}
-
-static int locked(struct tc_cage *cage, const struct tc_report *r, const struct tc_stage *stage,
-                  const char *from, const char *below)
-{
-    _autofree_ char *hint =
-        tc_format("unmount %s/%s, or grant the directories beside it one by one in place of %s",
-                  from, below, from);
-    return tc_cage_fail(cage,
-                        TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, stage->name, from, r->errnum, hint),
-                        TC_CLAUSE_FS_DENIED,
-                        "%s cannot be hidden in %s from an ordinary user's tool while something is "
-                        "mounted below it, at %s/%s",
-                        TC_PRIV(cage)->box.mounts[r->status].hide[0], from, from, below);
-}
-
 static int no_directory(struct tc_cage *cage, const struct tc_report *r,
                         const struct tc_stage *stage)
 {
@@ -304,10 +261,6 @@ static int stage_failed(struct tc_cage *cage, const struct tc_report *r)
     errno = r->errnum;
     if (lack == TC_LACK_PATH && is_replaced(cage, r))
         return replaced(cage, r, stage);
-    const char *from = NULL;
-    _autofree_ char *below = lack == TC_LACK_PATH ? locked_below(cage, r, &from) : NULL;
-    if (below)
-        return locked(cage, r, stage, from, below);
     if (lack == TC_LACK_USERNS)
         return refuse_namespaces(cage, "unshare");
     if (lack == TC_LACK_CWD)

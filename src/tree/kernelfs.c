@@ -125,6 +125,19 @@ static const char *below(const char *root, const char *point)
     return point + n + (root[n - 1] != '/');
 }
 
+/* The mount point of a line into `point` (PATH_MAX bytes). Is it one strictly below that root? */
+static bool is_below(const char *root, const char *line, char *point)
+{
+    const char *at = mount_point(line);
+    size_t length = at ? strcspn(at, " \n") : 0;
+    if (!at || length >= PATH_MAX)
+        return false;
+    memcpy(point, at, length);
+    point[length] = '\0';
+    tc_mounts_unescape(point);
+    return strcmp(point, root) != 0 && tc_path_within(root, point);
+}
+
 int tc_process_mount_below(const struct tc_item *item, const char *mounts, char **ret)
 {
     char root[PATH_MAX], point[PATH_MAX];
@@ -133,17 +146,25 @@ int tc_process_mount_below(const struct tc_item *item, const char *mounts, char 
         return -1;
     for (const char *line = mounts, *end; line && *line && !*ret; line = end + (*end == '\n')) {
         end = strchrnul(line, '\n');
-        const char *at = mount_point(line), *type = strstr(line, " - ");
-        size_t length = at ? strcspn(at, " \n") : 0;
-        if (!at || !type || type > end || length >= sizeof(point) ||
-            is_kernel_type(type + 3, strcspn(type + 3, " \n")))
+        const char *type = strstr(line, " - ");
+        if (!type || type > end || is_kernel_type(type + 3, strcspn(type + 3, " \n")))
             continue;
-        memcpy(point, at, length);
-        point[length] = '\0';
-        tc_mounts_unescape(point);
-        if (strcmp(point, root) != 0 && tc_path_within(root, point) &&
-            !(*ret = strdup(below(root, point))))
+        if (is_below(root, line, point) && !(*ret = strdup(below(root, point))))
             return -1;
+    }
+    return 0;
+}
+
+int tc_trees_mounted_below(struct tc_trees *t, int fd)
+{
+    char root[PATH_MAX], point[PATH_MAX];
+    const char *line = tc_trees_mounts(t);
+    if (!line || tc_resolve_name(fd, root) < 0)
+        return -1;
+    for (const char *end; *line; line = end + (*end == '\n')) {
+        end = strchrnul(line, '\n');
+        if (is_below(root, line, point))
+            return 1;
     }
     return 0;
 }

@@ -4,13 +4,19 @@
  * Denied names below granted paths. Below what is read-only an overlay of whiteouts makes them
  * disappear, also names that come later. Below a writable tree an unreadable object is mounted over
  * what exists; a host program that replaces the name takes the mask away, so the end of the call
- * looks whether it still stood. */
+ * looks whether it still stood.
+ *
+ * The kernel makes no overlay of a tree below which something is mounted that the namespace may not
+ * take away, as all that was mounted before an ordinary user's was made. Then the overlay goes over
+ * the largest directory around the name that has no mount below it; and where the very directory of
+ * the name has one, the name is masked as below a writable tree. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/path.h"
+#include "base/sys.h"
 #include "linux/mounts.h"
 #include "tree/tree.h"
 
@@ -74,16 +80,16 @@ static struct tc_box_mount *mount_at(struct tc_trees *t, const char *path)
     return NULL;
 }
 
-/* Puts a mount of the root into the list, after /tmp and before every granted path. */
-static struct tc_box_mount *add_system(struct tc_trees *t, const char *path)
+/* A mount at a place in the list: before what is granted below it. */
+static struct tc_box_mount *insert(struct tc_trees *t, size_t at, int fd, const char *path)
 {
-    struct tc_box_mount *m = tc_process_mount(t, -1, path, TC_LANDLOCK_READ_TREE);
+    struct tc_box_mount *m = tc_process_mount(t, fd, path, TC_LANDLOCK_READ_TREE);
     if (!m)
         return NULL;
     struct tc_box_mount added = *m;
-    memmove(&t->mounts[2], &t->mounts[1], (t->mount_count - 2) * sizeof(*t->mounts));
-    t->mounts[1] = added;
-    return &t->mounts[1];
+    memmove(&t->mounts[at + 1], &t->mounts[at], (t->mount_count - 1 - at) * sizeof(*t->mounts));
+    t->mounts[at] = added;
+    return &t->mounts[at];
 }
 
 /* The part of `name` up to its first component that the tree lacks: hiding that keeps also what may
@@ -100,52 +106,24 @@ static void shorten(int tree, char *name)
     }
 }
 
-static int hide_below_item(struct tc_cage *cage, const struct tc_item *item,
-                           const struct tc_deny *d)
-{
-    struct tc_trees *t = cage->trees;
-    struct tc_box_mount *m = mount_at(t, item->path);
-    _autofree_ char *name = strdup(d->path + strlen(item->path) + 1);
-    if (!m || !name)
-        return refuse(cage, d, "out of memory while hiding");
-    shorten(item->fd, name);
-    return hide_in(t, m, name) < 0 ? refuse(cage, d, "out of memory while hiding") : 0;
-}
+/* A tree of the host, as the cage shows it. */
+struct base {
+    int fd;                     /* O_PATH, on the host */
+    const char *path;           /* in the cage */
+    const struct tc_item *item; /* NULL: of the system */
+    bool writable;
+};
 
-static int hide_below_system(struct tc_cage *cage, const char *tree, const char *name,
-                             const struct tc_deny *d)
+/* Nothing is there yet that a mask could go over: the end of the call looks again. */
+static int await(struct tc_cage *cage, const struct base *in, const struct tc_deny *d)
 {
-    struct tc_trees *t = cage->trees;
-    struct tc_box_mount *m = mount_at(t, tree);
+    struct tc_masked *m = TC_PUSH(cage->trees->masked, cage->trees->masked_count);
     if (!m)
-        m = add_system(t, tree);
-    return !m || hide_in(t, m, name) < 0 ? refuse(cage, d, "out of memory while hiding") : 0;
-}
-
-/* A system path may be a link (bin -> usr/bin): the name is hidden where it really is. */
-static int hide_system(struct tc_cage *cage, const struct tc_deny *d)
-{
-    const struct tc_plan *plan = cage->plan;
-    for (size_t i = 0; i < plan->mount_count; i++) {
-        const struct tc_mount *m = &plan->mounts[i];
-        if (m->kind != TC_MOUNT_SYSTEM || !tc_path_within(m->path, d->path) ||
-            tc_process_denied(plan, m->path)) /* then the root lacks it */
-            continue;
-        char target[PATH_MAX];
-        ssize_t n = readlink(m->from, target, sizeof(target) - 1);
-        if (n < 0 && errno != EINVAL && errno != ENOENT && errno != EACCES)
-            return refuse(cage, d, "cannot examine the system's path of");
-        if (n < 0) /* no link */
-            return hide_below_system(cage, m->path, d->path + strlen(m->path) + 1, d);
-        target[n] = '\0';
-        _autofree_ char *real = tc_path_absolute("/", target);
-        _autofree_ char *moved = real ? tc_path_join(real, d->path + strlen(m->path) + 1) : NULL;
-        if (!moved)
-            return refuse(cage, d, "out of memory while hiding");
-        struct tc_deny there = {.path = moved, .key = d->key, .line = d->line};
-        return strcmp(moved, d->path) == 0 ? 0 : hide_system(cage, &there);
-    }
-    return 0; /* not in the cage at all */
+        return refuse(cage, d, "out of memory while hiding");
+    cage->trees->beside = true;
+    *m = (struct tc_masked){
+        .deny = d, .tree = in->fd, .parent = -1, .name = d->path + strlen(in->path) + 1};
+    return 0;
 }
 
 /* The object stays open, so that no later one can have its number. */
@@ -161,31 +139,257 @@ static int remember(struct tc_trees *t, const struct tc_masked *what, int fd)
     return m->parent < 0 ? -1 : 0;
 }
 
-static int mask_below_item(struct tc_cage *cage, const struct tc_item *item,
-                           const struct tc_deny *d)
+/* The first link on the way to a name, opened; `way` (PATH_MAX bytes) is its path then. -1 with
+ * errno. */
+static int find_link(int tree, const char *name, char *way)
+{
+    struct stat st;
+    tc_strcopy(way, PATH_MAX, name);
+    for (char *slash = way; slash; *slash = '/') {
+        slash = strchr(slash + 1, '/');
+        if (slash)
+            *slash = '\0';
+        _autofd_ int fd = tc_resolve_object(tree, way);
+        if (fd < 0 || fstat(fd, &st) < 0)
+            return -1;
+        if (S_ISLNK(st.st_mode))
+            return TAKE_FD(fd);
+        if (!slash)
+            break;
+    }
+    errno = ENOENT;
+    return -1;
+}
+
+/* Does ".." come after a name? What that is cannot be told from the words, were the name a link. */
+static bool turns_back(const char *target)
+{
+    while (*target == '/' || *target == '.')
+        target++;
+    const char *back = strstr(target, "/..");
+    return back && (back[3] == '/' || back[3] == '\0');
+}
+
+/* What the cage sees at a name that leads through a link at `way`; NULL: unknown, or it shows what
+ * is granted or the system's as a whole. */
+static struct tc_deny *behind(struct tc_cage *cage, const struct base *in, const struct tc_deny *d,
+                              int link, const char *way)
 {
     struct tc_trees *t = cage->trees;
-    const char *name = d->path + strlen(item->path) + 1;
+    _autofree_ char *target = tc_link_target(link, "");
+    _autofree_ char *at = tc_path_join(in->path, way);
+    _autofree_ char *around = at ? tc_path_parent(at) : NULL;
+    _autofree_ char *real =
+        target && around && !turns_back(target) ? tc_path_absolute(around, target) : NULL;
+    const char *rest = d->path + strlen(in->path) + 1 + strlen(way);
+    struct tc_deny *there = tc_arena_alloc(&t->arena, sizeof(*there));
+    if (!real || !there)
+        return NULL;
+    *there = *d;
+    there->path = tc_arena_format(&t->arena, "%s%s", real[1] ? real : "", *rest ? rest : "");
+    for (size_t i = 0; there->path && i < cage->plan->mount_count; i++)
+        if (tc_path_within(there->path, cage->plan->mounts[i].path))
+            return NULL;
+    return there->path && there->path[0] ? there : NULL;
+}
+
+static int hide_one(struct tc_cage *cage, const struct tc_deny *d, int links);
+
+/* Nothing can be mounted over a link. What it leads to is hidden in its place, and the end of the
+ * call looks whether it was the same link. */
+static int hide_behind(struct tc_cage *cage, const struct base *in, const struct tc_deny *d,
+                       int links)
+{
+    struct tc_trees *t = cage->trees;
+    char way[PATH_MAX];
     struct stat st;
-    _autofd_ int fd = tc_resolve_beneath(item->fd, name);
+    _autofd_ int fd = find_link(in->fd, d->path + strlen(in->path) + 1, way);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return refuse(cage, d, "cannot examine a link on the way to the denied name");
+    const struct tc_deny *there = links > 0 ? behind(cage, in, d, fd, way) : NULL;
+    if (!there)
+        return refuse(cage, d, "a link cannot be masked where something is mounted beside it:");
+    struct tc_masked masked = {.deny = d,
+                               .tree = in->fd,
+                               .name = tc_arena_format(&t->arena, "%s", way),
+                               .id = {st.st_dev, st.st_ino}};
+    if (!masked.name || remember(t, &masked, TAKE_FD(fd)) < 0)
+        return refuse(cage, d, "out of memory while hiding");
+    t->beside = true;
+    return tc_process_denied(cage->plan, there->path) ? 0 : hide_one(cage, there, links - 1);
+}
+
+static int mask_below(struct tc_cage *cage, const struct base *in, const struct tc_deny *d,
+                      int links)
+{
+    struct tc_trees *t = cage->trees;
+    const char *name = d->path + strlen(in->path) + 1;
+    struct stat st;
+    _autofd_ int fd = tc_resolve_beneath(in->fd, name);
     if (fd < 0 && errno == ELOOP)
-        return refuse(cage, d, "a link cannot be masked in a writable directory:");
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return 0;
+        return in->writable ? refuse(cage, d, "a link cannot be masked in a writable directory:")
+                            : hide_behind(cage, in, d, links);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || (errno == EACCES && !in->writable)))
+        return in->writable ? 0 : await(cage, in, d);
     if (fd < 0 || fstat(fd, &st) < 0)
         return refuse(cage, d, "cannot examine the denied name");
+    t->beside = t->beside || !in->writable;
     int over = S_ISDIR(st.st_mode) ? t->host->mask_dir : t->host->mask_file;
     int tree = tc_process_keep(t, tc_tree_open(over, &(struct tc_tree){.userns = -1}, NULL));
     struct tc_box_mount *m =
         tree < 0 ? NULL : tc_process_mount(t, tree, d->path, TC_LANDLOCK_READ_TREE);
     struct tc_masked masked = {
-        .deny = d, .tree = item->fd, .name = name, .id = {st.st_dev, st.st_ino}};
+        .deny = d, .tree = in->fd, .name = name, .id = {st.st_dev, st.st_ino}};
     if (!m || remember(t, &masked, TAKE_FD(fd)) < 0)
         return refuse(cage, d, "cannot mask the denied name");
     m->no_rule = true;
     m->dev = st.st_dev;
     m->ino = st.st_ino;
     return 0;
+}
+
+/* Does the kernel refuse an overlay of that directory for what is mounted below it? The kernel is
+ * asked only where something is, because it waits for all processors when the copy goes. */
+static int is_locked(struct tc_trees *t, int fd)
+{
+    int below = tc_trees_mounted_below(t, fd);
+    if (below <= 0)
+        return below;
+    _autofd_ int alone = tc_open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    if (alone >= 0)
+        return 0;
+    return errno == EINVAL ? 1 : -1;
+}
+
+/* Many names are denied in the same tree, one after the other. */
+static int is_locked_again(struct tc_trees *t, const struct base *in)
+{
+    if (!t->asked || strcmp(t->asked, in->path) != 0) {
+        t->locked = is_locked(t, in->fd);
+        t->asked = in->path;
+    }
+    return t->locked;
+}
+
+/* The length of the first directory on the way to the name below which nothing is mounted, opened;
+ * 0: there is none; -1 with errno. */
+static ssize_t find_whole(struct tc_trees *t, int tree, const char *name, int *ret_fd)
+{
+    char way[PATH_MAX];
+    tc_strcopy(way, sizeof(way), name);
+    for (char *slash = strchr(way, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        _autofd_ int fd = tc_resolve_beneath(tree, way);
+        int below = fd < 0 ? -1 : tc_trees_mounted_below(t, fd);
+        if (below < 0)
+            return -1;
+        if (below == 0) {
+            *ret_fd = TAKE_FD(fd);
+            return slash - way;
+        }
+        *slash = '/';
+    }
+    return 0;
+}
+
+/* Such a directory once more, over itself, to be hidden in like a tree. */
+static struct tc_box_mount *show_again(struct tc_cage *cage, const struct base *in, int fd,
+                                       const char *path)
+{
+    struct tc_trees *t = cage->trees;
+    struct tc_box_mount *base = mount_at(t, in->path);
+    struct stat st;
+    int tree = in->item
+                   ? tc_process_show(cage, in->item, fd)
+                   : tc_process_keep(t, tc_tree_open(fd, &(struct tc_tree){.userns = -1}, NULL));
+    if (tree < 0 || fstat(fd, &st) < 0)
+        return NULL;
+    struct tc_box_mount *m = insert(t, base ? (size_t)(base - t->mounts) + 1 : 1, tree, path);
+    if (!m)
+        return NULL;
+    m->no_rule = true;
+    m->dev = st.st_dev;
+    m->ino = st.st_ino;
+    return m;
+}
+
+static int hide_apart(struct tc_cage *cage, const struct base *in, const char *name,
+                      const struct tc_deny *d, int links)
+{
+    struct tc_trees *t = cage->trees;
+    _autofd_ int fd = -1;
+    ssize_t length = find_whole(t, in->fd, name, &fd);
+    if (length < 0)
+        return refuse(cage, d, "cannot examine the way to the denied name");
+    if (length == 0)
+        return mask_below(cage, in, d, links);
+    char *path = tc_arena_format(&t->arena, "%s/%.*s", in->path, (int)length, name);
+    struct tc_box_mount *m = path ? mount_at(t, path) : NULL;
+    if (!m && tc_process_kernel_fs(fd) > 0)
+        return 0; /* covered as a whole */
+    if (!m && path)
+        m = show_again(cage, in, fd, path);
+    return !m || hide_in(t, m, name + length + 1) < 0
+               ? refuse(cage, d, "cannot hide the denied name")
+               : 0;
+}
+
+static int hide_below(struct tc_cage *cage, const struct base *in, const struct tc_deny *d,
+                      int links)
+{
+    struct tc_trees *t = cage->trees;
+    _autofree_ char *name = strdup(d->path + strlen(in->path) + 1);
+    int locked = is_locked_again(t, in);
+    if (!name || locked < 0)
+        return refuse(cage, d, "cannot look for mounts around");
+    shorten(in->fd, name);
+    if (locked)
+        return hide_apart(cage, in, name, d, links);
+    struct tc_box_mount *m = mount_at(t, in->path);
+    if (!m)
+        m = insert(t, 1, -1, in->path); /* after /tmp */
+    return !m || hide_in(t, m, name) < 0 ? refuse(cage, d, "out of memory while hiding") : 0;
+}
+
+static int hide_below_system(struct tc_cage *cage, const char *tree, const struct tc_deny *d,
+                             int links)
+{
+    int fd =
+        tc_process_keep(cage->trees, open(tree, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return 0;
+    if (fd < 0)
+        return refuse(cage, d, "cannot examine the system's path of");
+    return hide_below(cage, &(struct base){.fd = fd, .path = tree}, d, links);
+}
+
+/* A system path may be a link (bin -> usr/bin): the name is hidden where it really is. */
+static int hide_system(struct tc_cage *cage, const struct tc_deny *d, int links)
+{
+    const struct tc_plan *plan = cage->plan;
+    for (size_t i = 0; i < plan->mount_count; i++) {
+        const struct tc_mount *m = &plan->mounts[i];
+        if (m->kind != TC_MOUNT_SYSTEM || !tc_path_within(m->path, d->path) ||
+            tc_process_denied(plan, m->path)) /* then the root lacks it */
+            continue;
+        char target[PATH_MAX];
+        ssize_t n = readlink(m->from, target, sizeof(target) - 1);
+        if (n < 0 && errno != EINVAL && errno != ENOENT && errno != EACCES)
+            return refuse(cage, d, "cannot examine the system's path of");
+        if (n < 0) /* no link */
+            return hide_below_system(cage, m->path, d, links);
+        target[n] = '\0';
+        _autofree_ char *real = tc_path_absolute("/", target);
+        struct tc_deny *there = tc_arena_alloc(&cage->trees->arena, sizeof(*there));
+        char *moved = real ? tc_arena_format(&cage->trees->arena, "%s%s", real[1] ? real : "",
+                                             d->path + strlen(m->path))
+                           : NULL;
+        if (!there || !moved)
+            return refuse(cage, d, "out of memory while hiding");
+        *there = (struct tc_deny){.path = moved, .key = d->key, .line = d->line};
+        return strcmp(moved, d->path) == 0 ? 0 : hide_system(cage, there, links);
+    }
+    return 0; /* not in the cage at all */
 }
 
 /* In a private directory the name is taken, so that nothing of the host shows there. */
@@ -215,29 +419,29 @@ static bool covered(const struct tc_plan *plan, size_t index)
     return false;
 }
 
+static int hide_one(struct tc_cage *cage, const struct tc_deny *d, int links)
+{
+    const struct tc_item *item = deepest_item(cage->trees, d->path);
+    if (!item)
+        return hide_system(cage, d, links);
+    const struct base in = {.fd = item->fd,
+                            .path = item->path,
+                            .item = item,
+                            .writable = item->writable && item->layers < 0};
+    if (strcmp(item->path, d->path) == 0)
+        return 0; /* left out as a whole */
+    if (item->drawer)
+        return mask_in_drawer(cage, item, d);
+    if (item->copy >= 0 && item->layers < 0)
+        return 0; /* the copy has none */
+    return in.writable ? mask_below(cage, &in, d, links) : hide_below(cage, &in, d, links);
+}
+
 int tc_process_hide(struct tc_cage *cage)
 {
-    struct tc_trees *t = cage->trees;
-    for (size_t i = 0; i < cage->plan->deny_count; i++) {
-        const struct tc_deny *d = &cage->plan->denies[i];
-        const struct tc_item *item = deepest_item(t, d->path);
-        int rc;
-        if (covered(cage->plan, i))
-            continue;
-        if (!item)
-            rc = hide_system(cage, d);
-        else if (strcmp(item->path, d->path) == 0)
-            rc = 0; /* left out as a whole */
-        else if (item->drawer)
-            rc = mask_in_drawer(cage, item, d);
-        else if (item->copy >= 0 && item->layers < 0)
-            rc = 0; /* the copy has none */
-        else if (item->writable && item->layers < 0)
-            rc = mask_below_item(cage, item, d);
-        else
-            rc = hide_below_item(cage, item, d);
-        if (rc < 0)
+    enum { LINKS_MAX = 8 };
+    for (size_t i = 0; i < cage->plan->deny_count; i++)
+        if (!covered(cage->plan, i) && hide_one(cage, &cage->plan->denies[i], LINKS_MAX) < 0)
             return -1;
-    }
     return 0;
 }

@@ -3,7 +3,9 @@
  *
  * What a cage owns until it goes: descriptors, and the mounts that its first process attaches. */
 #include <errno.h>
+#include <fcntl.h>
 
+#include "base/fd.h"
 #include "tree/tree.h"
 
 void tc_trees_open(struct tc_trees *t, const struct tc_plan *plan)
@@ -34,6 +36,17 @@ struct tc_box_mount *tc_process_mount(struct tc_trees *t, int fd, const char *pa
     return m;
 }
 
+/* Text of more than this is no list of mounts that a call could wait for. */
+enum { MOUNTS_MAX = 16 << 20 };
+
+const char *tc_trees_mounts(struct tc_trees *t)
+{
+    t->mountinfo.max = MOUNTS_MAX;
+    if (!t->mountinfo.data && tc_read_file(AT_FDCWD, "/proc/self/mountinfo", &t->mountinfo) < 0)
+        return NULL;
+    return t->mountinfo.data;
+}
+
 void tc_trees_release(struct tc_trees *t)
 {
     while (t->fd_count)
@@ -47,5 +60,6 @@ void tc_trees_done(struct tc_trees *t)
     free(t->mounts);
     free(t->masked);
     free(t->fds);
+    tc_buf_done(&t->mountinfo);
     tc_arena_done(&t->arena);
 }

@@ -11,6 +11,7 @@
 
 #include "backend/backend.h"
 #include "base/arena.h"
+#include "base/buf.h"
 #include "linux/resolve.h"
 #include "tree/mount.h"
 
@@ -39,11 +40,13 @@ void tc_process_reap_carriers(struct tc_tree_host *host);
 
 /* ---- one cage ---- */
 
-/* A denied name below a writable tree: what was there at the start, to see whether the mask still
+/* A denied name that no overlay hides: what was there at the start, to see whether the mask still
  * stands at the end. */
 struct tc_masked {
     const struct tc_deny *deny;
-    int tree, parent; /* O_PATH of the granted directory, borrowed, and of the one that holds it */
+    /* O_PATH of the granted directory, borrowed, and of the one that holds it; -1: nothing was
+     * there */
+    int tree, parent;
     const char *name; /* relative to the tree */
     struct tc_file_id id;
 };
@@ -106,6 +109,10 @@ struct tc_trees {
     size_t guarded_count;
     struct tc_masked *masked;
     size_t masked_count;
+    bool beside;             /* some of them in a tree that is only read, beside a mount */
+    struct tc_buf mountinfo; /* of the helper, once it was asked for */
+    const char *asked;       /* the tree of which `locked` was found, see names.c; NULL: none yet */
+    int locked;
 };
 
 /* What a new one is. */
@@ -119,6 +126,9 @@ int tc_process_keep(struct tc_trees *t, int fd);
 /* One more mount for its first process; NULL: no memory. */
 struct tc_box_mount *tc_process_mount(struct tc_trees *t, int fd, const char *path,
                                       enum tc_landlock_kind rights);
+
+/* The helper's /proc/self/mountinfo as it was when first asked for; NULL with errno. */
+const char *tc_trees_mounts(struct tc_trees *t);
 
 /* items.c */
 /* Parents first, as they are mounted. */
@@ -164,6 +174,8 @@ bool tc_process_mounts_local(const char *mountinfo);
 /* The first file system of another kind that is mounted below the item, by its path relative to
  * that; owned, NULL: none. 0, or -1 with errno. */
 int tc_process_mount_below(const struct tc_item *item, const char *mounts, char **ret);
+/* Is anything mounted below that directory, of whatever kind? 1, 0, or -1 with errno. */
+int tc_trees_mounted_below(struct tc_trees *t, int fd);
 int tc_process_cover_kernel(struct tc_cage *cage, const struct tc_item *item, const char *mounts);
 int tc_process_hide(struct tc_cage *cage);
 int tc_process_steering(struct tc_cage *cage, const struct tc_item *item);

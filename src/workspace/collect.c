@@ -118,7 +118,7 @@ static int begin(struct tc_cage *cage, bool commit)
         writable += t->items[i].writable;
         copies += t->items[i].copy >= 0;
     }
-    if (!writable && !w->session)
+    if (!writable && !t->masked_count && !w->session)
         return -1;
     commit = commit && copies && !cage->outcome->failure.code;
     w->changes_fd = tc_process_keep(t, memfd_create("changes", MFD_CLOEXEC));

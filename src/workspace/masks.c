@@ -30,6 +30,10 @@ static void outlast_renames(int dirfd)
 static bool stands(const struct tc_masked *m)
 {
     struct stat st;
+    if (m->parent < 0) { /* the mask would have been over nothing */
+        _autofd_ int made = tc_resolve_object(m->tree, m->name);
+        return made < 0;
+    }
     outlast_renames(m->parent);
     if (fstatat(m->parent, tc_path_base(m->name), &st, AT_SYMLINK_NOFOLLOW) < 0 ||
         !is_object(&st, m))
@@ -50,9 +54,12 @@ void tc_workspace_check_masks(struct tc_cage *cage)
         (void)tc_cage_fail(cage,
                            TC_WHY(TOOLCAGE_EUNENFORCEABLE, "collect", m->deny->path,
                                   "do not edit denied files while a tool runs, or move them out of "
-                                  "the writable directory"),
+                                  "the granted directory"),
                            TC_CLAUSE_FS_DENIED,
-                           "%s was replaced on the host during the call, which took its mask away",
+                           m->parent < 0 ? "%s was made on the host during the call, where no mask "
+                                           "could stand before"
+                                         : "%s was replaced on the host during the call, which "
+                                           "took its mask away",
                            m->deny->path);
     }
 }

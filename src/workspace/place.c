@@ -11,8 +11,6 @@
 #include "workspace/overlay.h"
 #include "workspace/workspace.h"
 
-enum { MOUNTS_MAX = 16 << 20 }; /* of text */
-
 /* An overlay; or a copy, where none can be had and the call leaves the choice. */
 static int open_layers(struct tc_cage *cage, struct tc_item *item, const char *mounts)
 {
@@ -78,14 +76,13 @@ static bool stands(const struct tc_trees *t, const struct tc_item *item)
 int tc_process_trees(struct tc_cage *cage)
 {
     struct tc_trees *t = cage->trees;
-    _autobuf_ struct tc_buf mounts = TC_BUF_INIT;
-    mounts.max = MOUNTS_MAX;
-    if (any_directory(t) && tc_read_file(AT_FDCWD, "/proc/self/mountinfo", &mounts) < 0)
+    const char *mounts = any_directory(t) ? tc_trees_mounts(t) : NULL;
+    if (any_directory(t) && !mounts)
         return tc_process_refuse(cage, t->items[0].mount, errno, "mount /proc",
                                  "mounts below granted path ", " cannot be listed");
     for (size_t i = 0; i < t->item_count; i++)
         if (!t->items[i].name && !stands(t, &t->items[i]) &&
-            add_tree(cage, &t->items[i], mounts.data) < 0)
+            add_tree(cage, &t->items[i], mounts) < 0)
             return -1;
     return 0;
 }

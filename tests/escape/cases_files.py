@@ -259,6 +259,40 @@ def a_denied_name_comes_back(s):
     return s.token in s.meanwhile(f"cat {s.path('data/.env')}", save)
 
 
+def a_denied_name_beside_a_mount_is_read(s):
+    """Where something is mounted below a tree an ordinary user's cage can have no overlay of it all."""
+    for name in ("data/.env", "data/sub/.env", "data/keys/id"):
+        s.write(name, s.token)
+    s.mount_below("data/deep/mounted")
+    s.denied += [s.path("data", name) for name in (".env", "sub/.env", "keys", "deep/mounted/.env")]
+    return s.token in s.call(SHELL, "-c", f"cd {s.path('data')}; cat .env sub/.env sub/../.e* keys/id deep/mounted/.env; grep -r canary .; tar cf - .")
+
+
+def a_denied_name_beside_a_mount_comes_back(s):
+    s.write("data/sub/.env", "old")
+    s.mount_below("data/mounted")
+    s.denied += [s.path("data/sub/.env"), s.path("data/sub/.netrc")]
+
+    def save(_):
+        s.write("data/sub/.netrc", s.token)
+        s.write("data/sub/.env.tmp", s.token)
+        os.rename(s.path("data/sub/.env.tmp"), s.path("data/sub/.env"))
+
+    return s.token in s.meanwhile(f"cat {s.path('data/sub/.env')} {s.path('data/sub/.netrc')}", save)
+
+
+def a_denied_name_beside_a_mount_comes_back_unsaid(s):
+    """Beside the mount itself a mask cannot be by name, nor over what is not there yet."""
+    s.mount_below("data/mounted")
+    s.denied.append(s.path("data/.netrc"))
+    try:
+        return s.token in s.meanwhile(f"cat {s.path('data/.netrc')}", lambda _: s.write("data/.netrc", s.token))
+    except Refused as refused:
+        if ".netrc" not in str(refused):
+            raise
+        return False
+
+
 def a_denied_name_in_a_writable_tree_comes_back(s):
     """There the mask is by name and stands until the host replaces the file: then the call must say so."""
     s.write("ws/.env", "old")
@@ -343,6 +377,9 @@ CASES = [
     ("a denied name below a writable tree is read", a_denied_name_is_read, {}),
     ("a denied name below a readable tree is read", a_denied_name_below_a_readable_tree_is_read, {}),
     ("a denied name comes back when it is saved", a_denied_name_comes_back, {}),
+    ("a denied name beside a mount is read", a_denied_name_beside_a_mount_is_read, {}),
+    ("a denied name beside a mount comes back when it is saved", a_denied_name_beside_a_mount_comes_back, {}),
+    ("a denied name beside a mount comes back unsaid", a_denied_name_beside_a_mount_comes_back_unsaid, {}),
     ("a denied name in a writable tree comes back unsaid", a_denied_name_in_a_writable_tree_comes_back, {}),
     ("private storage is filled", private_storage_is_filled, {}),
     ("an untrusted policy is obeyed", an_untrusted_policy_is_obeyed, {"apart": "it is refused before there is any"}),

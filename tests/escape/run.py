@@ -63,7 +63,8 @@ GIVEN_UP = {name: clause for clause, names in {
                     "the rest of a steering name is written", "a steering mount is misled",
                     "a directory becomes one that steers the host unsaid"],
     "fs.denied": ["a denied name below a writable tree is read", "a denied name below a readable tree is read",
-                  "a denied name comes back when it is saved", "a denied name in a writable tree comes back unsaid", "a mask is misled", "a mask is moved away from",
+                  "a denied name comes back when it is saved", "a denied name beside a mount is read",
+                  "a denied name beside a mount comes back when it is saved", "a denied name beside a mount comes back unsaid", "a denied name in a writable tree comes back unsaid", "a mask is misled", "a mask is moved away from",
                   "credentials beside the work are read", "the home has two names"],
     "limit.pids": ["more processes than granted"]}.items() for name in names}
 

@@ -64,7 +64,7 @@ class Scene:
                 self.environ[name] = os.environ[name]
         self.seconds = 20  # that a call may take; a case with much to do says more
         self.answer = None
-        self.flags = []
+        self.flags, self.around = [], []
         self.ends = contextlib.ExitStack()
 
     def __enter__(self):
@@ -120,12 +120,21 @@ class Scene:
     def argv(self, *command):
         if self.how == DIRECT:
             return list(command)
-        return [self.options.toolcage, "exec", "--policy", self.policy(), "--tool", self.how, "--json", *self.flags, "--", *command]
+        return [*self.around, self.options.toolcage, "exec", "--policy", self.policy(), "--tool", self.how, "--json", *self.flags, "--", *command]
 
     def begin_session(self):
         """The calls from here on are those of one session, which goes with the scene."""
         self.flags = ["--session", self.token]
         self.ends.callback(subprocess.run, [self.options.toolcage, "session", "end", self.token], env=self.environ, capture_output=True, check=False)
+
+    def mount_below(self, name):
+        """The caller lives where something is mounted there that none of its cages may take away."""
+        os.makedirs(self.path(name), exist_ok=True)
+        kind = ["--mount", "--propagation", "private"] if os.geteuid() == 0 else ["--user", "--map-root-user", "--mount"]
+        if subprocess.run(["unshare", *kind, "true"], capture_output=True, check=False).returncode:
+            raise Missing("no mount namespace can be made here")
+        script = f"mount -t tmpfs none {self.path(name)} && echo {self.token} > {self.path(name)}/.env && exec \"$@\""
+        self.around = ["unshare", *kind, "sh", "-c", script, "sh"]
 
     def popen(self, *command, **more):
         more.setdefault("stdin", subprocess.DEVNULL)

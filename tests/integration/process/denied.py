@@ -177,17 +177,37 @@ def homes(s):
 
 
 def mounted_below(s):
-    """Of a tree below which something is mounted that a user's cage may not take away nothing can be hidden, and the refusal says where that is."""
-    s.write("data/.env", "KEY=1\n")
-    os.makedirs(s.path("data/some/place"))
-    wrap = in_namespaces(f"mount -t tmpfs none {s.path('data/some/place')}")
+    """Of a tree below which something is mounted that a user's cage may not take away there is no overlay: smaller ones hide what they can."""
+    place = s.path("data/some/place")
+    for name in (".env", "keys/id", "sub/.env", "some/other/.env"):
+        s.write(f"data/{name}", "KEY=1\n")
+    s.write("data/sub/open", "open\n")
+    os.makedirs(place)
+    wrap = in_namespaces(f"mount -t tmpfs none {place} && echo KEY=2 > {place}/.env && echo here > {place}/open")
     if subprocess.run([*wrap, "/bin/true"], capture_output=True, check=False).returncode:
         raise Skip("nothing can be mounted here")
-    answer = s.shell(f"ls -A {s.data}; cat {s.data}/.env; true", wrap=wrap, readable=[s.data], writable=(), denied=[s.path("data/.env")])
-    error = answer.error or {"hint": "", "message": ""}
-    check("KEY" not in answer.out and (answer.status == "denied" or is_root()), "nothing of it is read", answer)
-    check(is_root() or error["subject"] == s.data and f"unmount {s.data}/some/place" in error["hint"] and ".env" in error["message"] and error["stage"] == "trees",
-          "and what stands in the way is named, and the way out", answer)
+    denied = [s.path("data", name) for name in (".env", "keys", "sub/.env", "sub/later", "none/such", "some/other/.env", "some/place/.env")]
+    grant = {"wrap": wrap, "readable": [s.data], "writable": (), "denied": denied}
+    answer = s.shell(f"cd {s.data}; ls -A sub some/other some/place; cat .env keys/id sub/.env some/*/.env; cat sub/open some/place/open; true", **grant)
+    check(answer.status == "ok" and "KEY" not in answer.out and ".env" not in answer.out and "open\nopen\n" in answer.out, "nothing of it is read", answer)
+    how = answer.enforcement["fs.denied"]
+    check(is_root() or "here\n" in answer.out and "same masks" in how, "what is mounted is there, and how it is hidden is said", answer)
+    process = s.begin(f"cat {s.data}/sub/later; {PAUSE}; cat {s.data}/sub/later; true", **grant)
+    s.write("data/sub/later", "KEY=3\n")
+    answer = finish(process)
+    check(answer.status == "ok" and "KEY" not in answer.out, "nor when it comes later, in a directory without mounts below", answer)
+    process = s.begin(f"{PAUSE}; true", **grant)
+    s.write("data/none/such", "KEY=4\n")
+    error = finish(process).error
+    check(is_root() or error and error["subject"] == denied[4] and "was made" in error["message"], "and in another the call says so", error)
+    os.symlink("sub", s.path("data/link"))
+    s.write("elsewhere/key", "KEY=5\n")
+    os.symlink(s.path("elsewhere"), s.path("data/away"))
+    answer = s.shell(f"cat {s.data}/link/.env {s.data}/sub/.env {s.data}/away/key; true", **{**grant, "denied": [s.path("data/link/.env"), s.path("data/away/key")]})
+    check(answer.status == "ok" and (is_root() or "KEY" not in answer.out), "what a link there leads to is hidden", answer)
+    error = s.shell("true", **{**grant, "readable": [s.data, s.path("elsewhere")], "denied": [s.path("data/away")]}).error
+    check(is_root() or error and error["subject"] == s.path("data/away") and "link cannot be masked" in error["message"],
+          "but one to what is granted is refused", error)
 
 
 run(homes, mounted_below, below_readable, below_writable, saved_all_the_time, moved_for_the_next_call, a_mask_that_vanished, links, the_whole_grant, one_below_another, one_below_another_writable, readable_in_writable, system_names)

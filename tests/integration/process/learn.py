@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tomllib
 
-from scene import PATIENCE, TOOLCAGE, check, run, skip
+from scene import PATIENCE, TOOLCAGE, check, in_namespaces, run, skip
 
 CLONE = """
 git daemon --base-path=srv --export-all --listen=127.0.0.1 --port=9418 --reuseaddr --detach --pid-file=/tmp/pid
@@ -137,6 +137,18 @@ def caged_at_first(s):
     s.write("home/.ssh/id_ed25519", "tweet-31\n")
     done = learn(s, "sh", "-c", f"cat {home}/.ssh/id_ed25519; true")
     check("tweet-31" not in done.stderr, "credentials stay masked with --allow-all", done)
+
+
+def mounted(s):
+    """Everything of the caller's, while something is mounted below a tree in which names are denied."""
+    place = next((path for path in ("/var/local", "/var/opt", "/var/mail", "/var/spool") if os.path.isdir(path)), None)
+    wrap = in_namespaces(f"mount -t tmpfs none {place}")
+    if not place or subprocess.run([*wrap, "/bin/true"], capture_output=True, check=False).returncode:
+        skip("learn beside mounts", "skipped: nothing can be mounted here")
+        return
+    done = subprocess.run([*wrap, TOOLCAGE, "learn", "--allow-all", "--", "/bin/true"], env=s.environ, cwd=s.ws, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=120 * PATIENCE, check=False)
+    check(done.returncode == 0, "with --allow-all beside a mount", done)
 
 
 def dangers(s):
@@ -338,4 +350,4 @@ def readme(s):
         check(done.returncode == 0 or (line == "toolcage allow --last" and "was denied anything" in done.stderr), line, done)
 
 
-run(environments, managed, unstarted, given, places, tried, searched, readme, programs, generalised, caged_at_first, dangers, above, planted, hostile_names)
+run(environments, managed, unstarted, given, places, tried, searched, readme, programs, generalised, caged_at_first, mounted, dangers, above, planted, hostile_names)
