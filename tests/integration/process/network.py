@@ -579,4 +579,5 @@ def gone(pids):
     return until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 5)
 
 
-run(named_hosts, learned, last_words, everything_else, inside, other_hosts, killed, any_public, patterns, beside, behind, inspected, trusted, secrets, masked, kept_out, contained, limited, ends)
+run(named_hosts, learned, last_words, everything_else, inside, other_hosts, killed, any_public, patterns, beside, behind, inspected, trusted, secrets, masked, kept_out, contained, limited, ends,
+    brief=(named_hosts, inside, beside, kept_out, ends))

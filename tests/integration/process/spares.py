@@ -251,4 +251,4 @@ def grouped(s):
     check(engine.close(), "the helper ends with its engine")
 
 
-run(served_once, holds_nothing, killed, misfits, idle, thousand, grouped)
+run(served_once, holds_nothing, killed, misfits, idle, thousand, grouped, brief=(served_once, holds_nothing, killed, grouped))
