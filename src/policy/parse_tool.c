@@ -247,52 +247,49 @@ static struct tc_node *add_member(struct tc_parse *p, struct tc_node *table, con
     return node;
 }
 
-/* "512MiB" means { max = "512MiB" }. */
-static void become_table(struct tc_parse *p, struct tc_node *node, const char *key, int64_t value)
+/* A table of its own, or the value of one of its keys alone: "512MiB" means { max = "512MiB" }.
+ * False: it was that. */
+static bool read_limit(struct tc_parse *p, enum tc_scope scope, const char *key,
+                       struct tc_node *node, void *into)
 {
+    bool text = node->kind == TC_NODE_STRING;
+    if (node->kind == TC_NODE_TABLE) {
+        size_t mark = tc_parse_enter(p, node->key);
+        tc_parse_table(p, scope, node, into);
+        tc_parse_leave(p, mark);
+        return true;
+    }
+    tc_set_value(p, tc_key_find(p->keys, scope, key), node, into);
+    if (!text || node->kind != TC_NODE_INTEGER)
+        return false;
+    int64_t value = node->integer;
     tc_node_become_empty(node, TC_NODE_TABLE);
     struct tc_node *member = add_member(p, node, key);
     if (member)
         tc_node_become_integer(member, value);
+    return false;
+}
+
+static bool has_word(const struct tc_node *table, const char *key, const char *word)
+{
+    const struct tc_node *node = tc_node_get(table, key);
+    return node && node->kind == TC_NODE_STRING && tc_streq(node->text, word);
 }
 
 void tc_set_memory(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     struct tc_spec *spec = into;
-    spec->limits.memory_any = false;
-    if (node->kind != TC_NODE_TABLE) {
-        struct tc_key max = *tc_key_find(p->keys, TC_SCOPE_MEMORY, "max");
-        bool text = node->kind == TC_NODE_STRING;
-        tc_set_value(p, &max, node, into);
-        if (text && node->kind == TC_NODE_INTEGER)
-            become_table(p, node, "max", spec->limits.memory);
-        return;
-    }
-    size_t mark = tc_parse_enter(p, "memory");
-    tc_parse_table(p, TC_SCOPE_MEMORY, node, spec);
-    tc_parse_leave(p, mark);
-    if (!tc_node_get(node, "max"))
+    bool table = read_limit(p, TC_SCOPE_MEMORY, "max", node, spec);
+    if (table && !tc_node_get(node, "max"))
         tc_parse_bad(p, node, "add max = \"512MiB\"", "memory has no max");
-    const struct tc_node *by = tc_node_get(node, "by");
-    spec->limits.memory_any = by && by->kind == TC_NODE_STRING && tc_streq(by->text, "any");
+    spec->limits.memory_any = table && has_word(node, "by", "any");
 }
 
 void tc_set_output(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     struct tc_spec *spec = into;
-    if (node->kind != TC_NODE_TABLE) {
-        struct tc_key limit = *tc_key_find(p->keys, TC_SCOPE_OUTPUT, "limit");
-        bool text = node->kind == TC_NODE_STRING;
-        tc_set_value(p, &limit, node, into);
-        if (text && node->kind == TC_NODE_INTEGER)
-            become_table(p, node, "limit", spec->limits.output);
-        return;
-    }
-    size_t mark = tc_parse_enter(p, "output");
-    tc_parse_table(p, TC_SCOPE_OUTPUT, node, spec);
-    tc_parse_leave(p, mark);
-    const struct tc_node *over = tc_node_get(node, "over");
-    spec->limits.output_kill = over && over->kind == TC_NODE_STRING && tc_streq(over->text, "kill");
+    if (read_limit(p, TC_SCOPE_OUTPUT, "limit", node, spec))
+        spec->limits.output_kill = has_word(node, "over", "kill");
 }
 
 void tc_set_disk(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
