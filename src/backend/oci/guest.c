@@ -187,6 +187,7 @@ static void listen_and_init(const struct tc_box *box)
     tc_box_init(box);
 }
 
+_Static_assert(TC_COUNT(inner) == TC_COUNT(inner_in_sentry), "the helper knows one of them");
 static const struct tc_stages sentry_stages = {inner_in_sentry, TC_COUNT(inner_in_sentry), 100,
                                                listen_and_init, NULL};
 
