@@ -31,6 +31,8 @@ TOGETHER = {
                                       "close_range", "pidfd_open", "pidfd_send_signal", "faccessat2", "landlock_create_ruleset",
                                       "landlock_add_rule", "landlock_restrict_self"),
 }
+# At which of them calls fail, one machine or another: where that changes, something else does the work, or nothing.
+STAGES = {"call", "collect", "engine", "helper", "hostname", "landlock", "namespaces", "pivot", "privileges", "seccomp", "unix sockets"}
 LISTENER = 8  # SECCOMP_FILTER_FLAG_NEW_LISTENER
 
 
@@ -44,13 +46,13 @@ def refused_well(line):
 
 
 def try_without(options, stage, usual, numbers, errnum):
-    """(what is wrong, how the calls ended) on that machine."""
+    """(what is wrong, how the calls ended, the stages at which they did) on that machine."""
     stage.reset()
     done = subprocess.run([options.without, str(errnum), numbers, options.host, stage.policy, *scene.TOOLS], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=60, check=False, env=stage.environ, cwd=stage.root)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     wrong = stage.canaries() + ([f"the host ended with {done.returncode}: {done.stderr[:300]}"] if done.returncode else [])
-    words = []
+    words, stages = [], set()
     for line in lines[:len(scene.TOOLS)] or [{"step": "bind", "result": None, "error": None}]:
         if line["step"] == "left":
             break
@@ -58,11 +60,12 @@ def try_without(options, stage, usual, numbers, errnum):
         why = (line["result"] or line)["error"] or {}
         words.append(ended if ended == "ok" else f"{ended} ({why.get('stage')}: {why.get('message')})")
         if ended in ("denied", "error"):
+            stages.add(why.get("stage"))
             problem = refused_well(line)
             wrong += [f"{line['step']}: {problem}"] if problem else []
         else:
             wrong += scene.judge_call(stage, line, usual)
-    return wrong, "; ".join(dict.fromkeys(words))
+    return wrong, "; ".join(dict.fromkeys(words)), stages
 
 
 def machines():
@@ -87,13 +90,16 @@ def main():
     with scene.Scene(options.walls) as stage:
         done = subprocess.run([options.host, stage.policy, *scene.TOOLS], env=stage.environ, capture_output=True, text=True, check=False)
         usual = {line["step"]: line["result"]["enforcement"] for line in map(json.loads, done.stdout.splitlines()[:2])}
+        reached = set()
         for name, numbers in machines():
             for word in ("ENOSYS", "EPERM"):
                 try:
-                    wrong, ended = try_without(options, stage, usual, numbers, getattr(errno, word))
+                    wrong, ended, stages = try_without(options, stage, usual, numbers, getattr(errno, word))
                 except subprocess.TimeoutExpired:
-                    wrong, ended = ["the host hung"], "never"
+                    wrong, ended, stages = ["the host hung"], "never", set()
+                reached |= stages
                 check(not wrong, f"{name} answers {word}: {ended}".replace("#", ""), "\n".join(wrong))
+        check(reached >= STAGES, f"calls fail at {', '.join(sorted(STAGES))}", f"none at {sorted(STAGES - reached)}")
     scene.finish()
 
 
