@@ -31,18 +31,19 @@ def runtime():
 APART = ("unshare", "--mount", "--propagation", "private")
 
 
-def containerd(place):
-    """Its shims and fifos are below /run/containerd, wherever it is told to be."""
+def containerd(place, user):
+    """Its shims and fifos are below /run/containerd, wherever it is told to be. Another user is root in a user namespace, which is all that
+    rootlesskit would add here."""
     program, client = shutil.which("containerd", path=os.environ["PATH"] + ":/usr/sbin"), shutil.which("ctr")
     if not program or not client:
         raise Absent(f"there is no {'ctr' if program else 'containerd'} here")
-    if os.geteuid() != 0:
-        raise Absent("only root can start containerd")
     pathlib.Path(place, "config.toml").write_text(
         f'version = 2\nroot = "{place}/data"\nstate = "{place}/state"\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n'
         f'[grpc]\naddress = "{place}/socket"\n', encoding="utf-8")
-    script = f"mkdir -p /run/containerd && mount -t tmpfs none /run/containerd && exec {program} --config {place}/config.toml"
-    return [*APART, "sh", "-c", script]
+    serve = f"exec {program} --config {place}/config.toml"
+    if user is None and os.geteuid() == 0:
+        return [*APART, "sh", "-c", f"mkdir -p /run/containerd && mount -t tmpfs none /run/containerd && {serve}"]
+    return [*APART, "--user", "--map-root-user", "sh", "-c", f"mount -t tmpfs none /run && mkdir /run/containerd && {serve}"]
 
 
 def is_containerd(path):
@@ -66,10 +67,10 @@ def holds_overlay(place):
     return done.returncode == 0
 
 
-def command(name, place, overlay, runtimes):
+def command(name, place, overlay, runtimes, user):
     """Without overlay the whole image is copied for each container."""
     if name == "containerd":
-        return containerd(place)
+        return containerd(place, user)
     if name == "docker":
         program = shutil.which("dockerd", path=os.environ["PATH"] + ":/usr/sbin")
         options = ["--data-root", f"{place}/data", "--exec-root", f"{place}/exec", "--pidfile", f"{place}/pid", "-H", f"unix://{place}/socket",
@@ -179,7 +180,7 @@ def started(name, user=None, runtimes=None, path=""):
     if user is not None:
         os.chown(place, user, user)
     try:
-        words = ["timeout", "--kill-after=10", str(LIFETIME), *command(name, place, user is None and os.geteuid() == 0 and holds_overlay(place), runtimes or {})]
+        words = ["timeout", "--kill-after=10", str(LIFETIME), *command(name, place, user is None and os.geteuid() == 0 and holds_overlay(place), runtimes or {}, user)]
     except Absent:
         shutil.rmtree(place)
         raise

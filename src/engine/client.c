@@ -28,7 +28,8 @@
 #define NAME_BEGIN "toolcage-"
 
 enum { ATTACHED };
-enum { WORDS_MAX = 32, SAID_MAX = 16384, AFTERWARDS_MS = 5000, SWEEP_MAX = 100, TRIES = 3 };
+enum { WORDS_MAX = 32, SAID_MAX = 16384, AFTERWARDS_MS = 5000, SWEEP_MAX = 100 };
+enum { TRIES = 6, WAIT_MS = 50 }; /* of a removal */
 
 struct client {
     const struct tc_engine_config *config;
@@ -205,15 +206,20 @@ static int is_there(const struct client *c, char **ret_why)
     return -1;
 }
 
+/* PID 1 is killed by itself, whose end ends all others: without control groups runc cannot kill all
+ * at once, as the deletion asks of it, and then nothing is deleted. Its end takes a moment. */
 static void remove_container(const struct client *c)
 {
+    const char *const stop[] = {"tasks", "kill", "--signal", "SIGKILL", c->config->name, NULL};
     const char *const end[] = {"tasks", "delete", "--force", c->config->name, NULL};
     const char *const remove[] = {"containers", "delete", c->config->name, NULL};
     _autofree_ char *why = NULL;
     int there = is_there(c, &why);
     for (int i = 0; i < TRIES && there != 0; i++) {
         _autofree_ char *said = NULL;
-        (void)ask(c, end, 2, NULL); /* it may run no more */
+        (void)ask(c, stop, 2, NULL); /* it may run no more */
+        (void)usleep(i ? (WAIT_MS * 1000U) << i : 0);
+        (void)ask(c, end, 2, NULL);
         if (ask(c, remove, 2, &said) != 0) {
             free(why);
             why = strdup(last_line(said));
