@@ -301,19 +301,25 @@ static void add_choice(struct tc_buf *out, const struct toolcage_policy *policy,
     tc_buf_addc(out, '}');
 }
 
-static void add_plain(struct tc_buf *out, const struct tc_plain *row, const struct tc_grant *grant)
+/* One word of those that the key has. */
+static const char *word_of(const struct tc_field *f, const struct tc_grant *grant)
 {
-    const struct tc_field *f = &row->field;
     const struct tc_key *key = tc_key_find(tc_keys, TC_SCOPE_TOOL, f->name);
+    return key->choices ? key->choices[tc_field_number(f, grant)] : NULL;
+}
+
+static void add_plain(struct tc_buf *out, const struct tc_field *f, const struct tc_grant *grant)
+{
     const void *at = (const char *)grant + f->offset;
+    const char *word = f->kind == TC_FIELD_NUMBER ? word_of(f, grant) : NULL;
     if (f->kind == TC_FIELD_LIST)
         add_list(out, f->name, at);
     else if (f->kind == TC_FIELD_TEXT)
         tc_json_optional(out, f->name, *(char *const *)at);
     else if (f->kind == TC_FIELD_BOOL)
         tc_json_bool(out, f->name, tc_field_number(f, grant));
-    else if (key->choices)
-        tc_json_member(out, f->name, key->choices[tc_field_number(f, grant)]);
+    else if (word)
+        tc_json_member(out, f->name, word);
     else
         tc_json_number(out, f->name, tc_field_number(f, grant));
 }
@@ -340,7 +346,7 @@ static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
                    grant->workspace == TC_WORKSPACE_BIND ? "always"
                                                          : tc_words_commit[grant->commit]);
     for (size_t i = 0; i < TC_PLAIN_COUNT; i++)
-        add_plain(out, &tc_plain_rows[i], grant);
+        add_plain(out, &tc_plain_rows[i].field, grant);
 }
 
 static void add_upstream(struct tc_buf *out, const struct toolcage_policy *policy,
