@@ -29,6 +29,7 @@ CASES = [
     ("linux may not use the public headers", "linux/x.c", "#include <toolcage/error.h>", "linux may not use <toolcage/"),
     ("call may use one helper header only", "call/x.c", '#include "helper/main.h"', "call may not use helper"),
     ("a folder without a row", "nowhere/x.c", "", "no row of the table"),
+    ("a right that nobody uses", "base/x.c", "", "row `tree` names `linux`, which it does not use"),
     ("a header of nobody", "base/x.c", '#include "nowhere/x.h"', "belongs to no row"),
 ]
 for name, path, line, complaint in CASES:
