@@ -4,7 +4,7 @@
 """The figures of docs/choosing.md: one call of a program that does nothing, and one of Python, by each backend that runs here, and by
 `podman run`, `docker run` and `ctr run` of an image with the same program. Everything takes turns; what is absent is "not measured".
 
-usage: bench/choosing.py BUILDDIR [--rounds N] [--write]      --write puts them into docs/choosing.md"""
+usage: bench/choosing.py BUILDDIR [--rounds N] [--minutes M] [--write]      no round begins after M minutes; --write puts them into docs/choosing.md"""
 import argparse
 import contextlib
 import json
@@ -76,6 +76,7 @@ def contenders(options, place, ends):
 
 
 def measure(options):
+    end = time.monotonic() + options.minutes * 60
     with contextlib.ExitStack() as ends:
         place = tempfile.mkdtemp(prefix="toolcage-choosing-", dir="/var/tmp")
         ends.callback(shutil.rmtree, place, ignore_errors=True)
@@ -83,6 +84,8 @@ def measure(options):
                 for kind, command in (("nothing", NOTHING), ("python", PYTHON)) if python or kind == "nothing"]
         times = {(name, kind): [] for name, kind, _ in runs}
         for number in range(options.rounds + 1):  # the first is not counted
+            if number > 1 and time.monotonic() > end:
+                break
             for name, kind, (make, command, env) in runs:
                 if times[name, kind] is None:
                     continue
@@ -95,7 +98,7 @@ def measure(options):
     return times
 
 
-def table(times, options):
+def table(times):
     def cell(name, kind):
         values = times.get((name, kind))
         return f"{statistics.median(values):.1f} ms" if values else "not measured"
@@ -104,7 +107,8 @@ def table(times, options):
         lines.append(f"| {name} | {cell(name, 'nothing')} | {cell(name, 'python')} |")
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         count = len(re.findall(r"^processor", file.read(), re.M))
-    lines.append(f"\nMedians of {options.rounds} rounds, each a whole process from start to end, in turns, as root on Linux {platform.release().split('-')[0]} "
+    rounds = max((len(values) for values in times.values() if values), default=0)
+    lines.append(f"\nMedians of {rounds} rounds, each a whole process from start to end, in turns, as root on Linux {platform.release().split('-')[0]} "
                  f"with {count} processors, busy with other work: only the ratios of one run are to be quoted. "
                  "`podman run`, `docker run` and containerd's `ctr run` ran a root of one static program, "
                  "without what a policy holds.")
@@ -115,6 +119,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -122,7 +127,7 @@ def main():
     if options.json:
         print(json.dumps({f"{name}: {kind}": values for (name, kind), values in times.items()}))
         return
-    text = table(times, options)
+    text = table(times)
     if not options.write:
         print(text)
         return

@@ -5,7 +5,8 @@
 engine that runs), by the bare runtimes, and by `podman run`, `docker run` and `ctr run`. All take turns in one control group, in which the
 groups of the runtimes and engines are, too; what is absent or fails is named.
 
-usage: bench/images.py BUILDDIR [--image NAME | DIRECTORY] [--rounds N] [--programs nothing python node] [--json]      as root; the image "default" unless another is named"""
+usage: bench/images.py BUILDDIR [--image NAME | DIRECTORY] [--rounds N] [--minutes M] [--programs nothing python node] [--json]
+                                                    as root; the image "default" unless another is named; no round begins after M minutes"""
 import argparse
 import contextlib
 import json
@@ -142,6 +143,7 @@ def measure(options, times, work):
     build = pathlib.Path(options.build).resolve()
     toolcage = str(build / "toolcage")
     root = root_of(toolcage, options.image)
+    end = time.monotonic() + options.minutes * 60
     with contextlib.ExitStack() as ends:
         place = tempfile.mkdtemp(prefix="toolcage-images-", dir="/var/tmp")
         ends.callback(shutil.rmtree, place, ignore_errors=True)
@@ -153,6 +155,8 @@ def measure(options, times, work):
                 if kind in options.programs and (os.path.exists(root + command[0]) or os.path.islink(root + command[0]))}
         times.update((key, []) for key in ways)
         for number in range(options.rounds + 1):  # the first is not counted
+            if number > 1 and time.monotonic() > end:
+                break
             for key in [key for key in ways if times[key] is not None]:
                 try:
                     taken = timed(ways[key])
@@ -163,6 +167,8 @@ def measure(options, times, work):
                 if number:
                     times[key].append(taken)
         for key in [key for key in ways if times[key]]:
+            if time.monotonic() > end + 60:
+                break
             work[key] = group.work(ways[key], max(3, options.rounds // 3))
 
 
@@ -190,6 +196,7 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--image", default="default")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=list(PROGRAMS))
     parser.add_argument("--no-engines", action="store_true", help="leave out podman run, docker run and ctr run")
     parser.add_argument("--json", action="store_true")

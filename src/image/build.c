@@ -118,7 +118,7 @@ static int find_site(const struct tc_build *build, struct site *ret, struct tool
         build->mirror
             ? 0
             : tc_run(
-                  &(struct tc_run){.argv = argv, .seconds = 60, .hint = apt_hint, .output = &out},
+                  &(struct tc_run){.argv = argv, .seconds = 600, .hint = apt_hint, .output = &out},
                   err);
     if (r < 0)
         return r;
