@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""What virtual machines cost: a call whose machine boots, one whose machine goes on from a file, the same from an engine that runs; and beside
-them a plain QEMU that boots the same kernel and first program to its first word, and one that goes on from the same file to its. All take turns;
+"""What virtual machines cost: a call whose machine boots, one whose machine goes on from a file, the same from an engine that runs, and one whose
+machine waits for the call; beside them a plain QEMU that boots the same kernel and first program to its first word, and one that goes on from the same file to its. All take turns;
 then fifty calls in a row, and four at once.
 
 usage: bench/machines.py BUILDDIR [--image NAME] [--rounds N] [--write] [--json]
@@ -29,13 +29,14 @@ import time
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "bindings/python")]
-SECONDS, MEMORY, SERVED, ROW = 300, 64, 4, 50
+SECONDS, MEMORY, SERVED, ROW, PAUSE = 300, 64, 4, 50, 1.5
 NOTHING = ["/bin/sh", "-c", ":"]
 COVERED = "TOOLCAGE_BENCH_COVERED"
 HELLO, RENEW, SAID, SECRET = 0, 16, 48, 64  # of src/helper/protocol.h
 POLICY = """[backend.qemu]
 emulation = true
 snapshot = {snapshot}
+ready = {ready}
 [tool.t]
 backend = "qemu"
 image = "{image}"
@@ -44,6 +45,7 @@ memory = {{ max = "{memory}MiB", by = "any" }}
 timeout = "{seconds}s"
 """
 COLD, RESTORED, SERVING = "a call whose machine boots", "a call whose machine goes on from a file", "the same, of an engine that runs"
+WAITING = "the same, whose machine has waited for the call"
 BOOT, FLOOR = "plain QEMU, booted to its guest's first word", "plain QEMU, the same file to the same word"
 
 
@@ -181,22 +183,30 @@ def quantile(values, part):
 
 def measure(toolcage, image, place, rounds, ends):
     import toolcage as package
-    for name, snapshot in (("boots", "false"), ("goes on", "true")):
-        pathlib.Path(place, name).write_text(POLICY.format(snapshot=snapshot, image=image, memory=MEMORY, seconds=SECONDS), encoding="utf-8")
+    for name, snapshot, ready in (("boots", "false", 0), ("goes on", "true", 0), ("waits", "true", 1)):
+        pathlib.Path(place, name).write_text(POLICY.format(snapshot=snapshot, ready=ready, image=image, memory=MEMORY, seconds=SECONDS), encoding="utf-8")
 
     def ours(name, *command):
         return [toolcage, "exec", "--policy", f"{place}/{name}", "--tool", "t", "--", *command]
     slow = ours("goes on", "/bin/sh", "-c", "echo x; sleep 4")
-    engine, policy = ends.enter_context(package.Engine()), package.Policy.from_file(f"{place}/goes on")
+    engine = ends.enter_context(package.Engine())
+
+    def serving(name):
+        policy = package.Policy.from_file(f"{place}/{name}")
+        return lambda: engine.run(package.Call(policy, "t", command=NOTHING)).check()
     restored = process(ours("goes on", *NOTHING))
     first = timed(restored)
     kept = glob.glob(f"{place}/state/toolcage/machines/*.record")[0].removesuffix(".record")
     contenders = {BOOT: plain(), FLOOR: bare(slow, kept), COLD: process(ours("boots", *NOTHING)), RESTORED: restored,
-                  SERVING: lambda: engine.run(package.Call(policy, "t", command=NOTHING)).check()}
+                  SERVING: serving("goes on"), WAITING: serving("waits")}
     contenders = {name: work for name, work in contenders.items() if work}
     times = {name: [] for name in contenders}
+    for _ in range(2):  # the first of an engine leaves none behind
+        contenders[WAITING]()
     for _ in range(rounds):
         for name, work in contenders.items():
+            if name == WAITING:
+                time.sleep(PAUSE)
             times[name].append(timed(work))
     row = [timed(contenders[SERVING]) for _ in range(ROW)]
     with concurrent.futures.ThreadPoolExecutor(SERVED) as pool:

@@ -36,6 +36,8 @@ struct tc_mount {
 
 /* Where a cage keeps what is no part of its grant. */
 #define TC_PLACE_OWN "/etc/toolcage"
+/* A file there that says what the call is, to a program of ours. */
+#define TC_PLACE_CALL TC_PLACE_OWN "/plan"
 
 struct tc_deny {
     char *path; /* as the tool sees it */

@@ -16,9 +16,17 @@
 
 enum { TC_HANDED_WORDS = 64 << 10 }; /* bytes */
 
-/* The wall is a Landlock ruleset; none where the kernel has no Landlock, or where the program
- * serves calls after this one. */
-enum tc_handed { TC_HANDED_IN, TC_HANDED_OUT, TC_HANDED_ERR, TC_HANDED_ROOT, TC_HANDED_WALL };
+/* After the root the socket on which a program that has one beside its streams says what came of
+ * the call; then the wall, a Landlock ruleset: none where the kernel has no Landlock, or where the
+ * program serves calls after this one. */
+enum tc_handed {
+    TC_HANDED_IN,
+    TC_HANDED_OUT,
+    TC_HANDED_ERR,
+    TC_HANDED_ROOT,
+    TC_HANDED_MORE,
+    TC_HANDED_MOST = TC_HANDED_MORE + 2
+};
 
 /* What a deterministic one says at its end, over a socket that it has beside its streams. */
 struct tc_told_fuel {

@@ -250,8 +250,9 @@ static int take_leases(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     p->group_limits = group_limits(cage);
+    bool waits = p->form && !p->form->hold;
     bool spare = cage->plan->uid ? false
-                 : p->form       ? p->form->ready && tc_spare_claim(p, cage->plan->tool)
+                 : waits         ? p->form->ready && tc_spare_claim(p, cage->plan->tool)
                  : is_ahead(cage->plan)
                      ? tc_spare_new(p)
                      : tc_ready_claim(cage) || tc_spare_claim(p, cage->plan->tool);

@@ -5,27 +5,27 @@
 #include "cage/ready.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "base/sys.h"
+#include "cage/hand.h"
 #include "cage/handed.h"
 #include "cage/idle.h"
 #include "cage/limiter.h"
 #include "cage/ready_root.h"
 #include "cage/slots.h"
 #include "cage/spare.h"
+#include "policy/settings.h"
 
 /* A worker holds some megabytes, most of them shared with the others. */
 enum { READY_MAX = 4 };
-enum { IDLE_US = 30000000 };
+enum { IDLE_US = 30000000, IDLE_LONG_US = 60000000 };
 
 struct tc_ready {
     struct tc_idle idle;
@@ -33,6 +33,9 @@ struct tc_ready {
     struct tc_plan plan;
     struct tc_outcome outcome;
     struct tc_cage cage;
+    const struct tc_local_form *form; /* of the cages that it is for */
+    size_t wanted;                    /* how many like it may wait */
+    int held;                         /* what it takes of what all share; -1: nothing */
     int talk; /* where its program waits for a call; -1: there is no process */
     int64_t made_us;
     int64_t served; /* calls */
@@ -63,6 +66,8 @@ static void let_go(struct tc_ready *r)
         return;
     if (r->talk >= 0)
         (void)close(r->talk);
+    if (r->held >= 0)
+        (void)close(r->held);
     tc_ready_root_drop(&r->root);
     while (!tc_local_destroy(&r->cage, TC_PACE_LONG))
         ;
@@ -89,9 +94,12 @@ static enum tc_idle_end look_for_end(struct tc_idle *idle, bool patiently)
     return TC_IDLE_GONE;
 }
 
+/* What it held is given back at once: a call may wait for it. */
 static void kill_it(struct tc_idle *idle)
 {
     const struct tc_cage *cage = &of(idle)->cage;
+    if (of(idle)->held >= 0)
+        (void)close(TAKE_FD(of(idle)->held));
     if (cage->exit_fd >= 0)
         (void)kill(TC_PRIV(cage)->child.pid, SIGKILL); /* our child, not yet reaped */
 }
@@ -118,10 +126,11 @@ static bool can_wait(const struct tc_plan *plan)
            !plan->syscalls_deny.count && plan->workspace == TC_WORKSPACE_BIND;
 }
 
+/* What says which call it is comes with that. */
 static bool is_own(const struct tc_mount *m)
 {
     bool path = m->kind == TC_MOUNT_READ || m->kind == TC_MOUNT_WRITE || m->kind == TC_MOUNT_SOCKET;
-    return !path || tc_path_within(TC_PLACE_OWN, m->path);
+    return path ? tc_path_within(TC_PLACE_OWN, m->path) : !tc_streq(m->path, TC_PLACE_CALL);
 }
 
 static size_t own_mounts(const struct tc_plan *of, struct tc_mount *to)
@@ -153,6 +162,7 @@ static bool write_key(const struct tc_plan *of, struct tc_buf *ret)
                            .mounts = mounts,
                            .mount_count = own_mounts(of, mounts),
                            .limits = of->limits,
+                           .settings = of->settings,
                            .calls = of->calls,
                            .bounds = of->calls ? of->bounds : NULL,
                            /* nobody listens for all calls of one: what is refused is not listed */
@@ -169,6 +179,14 @@ static bool same(const struct tc_buf *a, const struct tc_buf *b)
     return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
 }
 
+static size_t count_waiting(const struct tc_buf *key)
+{
+    size_t count = 0;
+    for (struct tc_idle *at = books.waiting; at; at = at->next)
+        count += same(&of(at)->key, key);
+    return count;
+}
+
 static struct tc_idle **find(const struct tc_buf *key)
 {
     for (struct tc_idle **at = &books.waiting; *at; at = &(*at)->next)
@@ -179,23 +197,33 @@ static struct tc_idle **find(const struct tc_buf *key)
 
 /* ---- making one ---- */
 
+/* Of one that serves call after call one more, for a call beside that and for its loss. */
+static size_t how_many(const struct tc_plan *plan)
+{
+    const char *said = tc_setting(&plan->settings, "ready");
+    return plan->calls ? 2 : said ? strtoul(said, NULL, 10) : 1;
+}
+
 /* Takes the key, if it succeeds. */
-static struct tc_ready *describe(const struct tc_cage *cage, struct tc_buf *key)
+static struct tc_ready *describe(const struct tc_works *works, const struct tc_local_form *form,
+                                 struct tc_buf *key)
 {
     struct tc_ready *r = calloc(1, sizeof(*r));
     if (!r)
         return NULL;
-    r->talk = -1;
+    r->talk = r->held = -1;
+    r->form = form;
     r->root = TC_READY_ROOT_NONE;
     r->outcome.failure.clause = -1;
     r->cage = tc_cage_empty(&r->plan, &r->outcome);
-    r->cage.works = cage->works;
+    r->cage.works = works;
     struct tc_wire w = TC_WIRE_GET_INIT(key->data, key->len);
     tc_plan_visit(&w, &r->plan);
     if (w.failed) {
         let_go(r);
         return NULL;
     }
+    r->wanted = how_many(&r->plan);
     r->key = *key;
     *key = (struct tc_buf)TC_BUF_INIT;
     return r;
@@ -206,11 +234,13 @@ static struct tc_ready *describe(const struct tc_cage *cage, struct tc_buf *key)
 static bool bring_up(struct tc_ready *r)
 {
     int pair[2];
+    if (r->form && r->form->hold && (r->held = r->form->hold(&r->cage)) < 0)
+        return false;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return false;
     r->talk = pair[0];
     r->cage.stdin_fd = pair[1];
-    if (tc_process_lease(&r->cage) < 0 || tc_process_prepare(&r->cage) < 0 ||
+    if (tc_local_lease(&r->cage, r->form) < 0 || tc_process_prepare(&r->cage) < 0 ||
         tc_process_complete(&r->cage) < 0)
         return false;
     TC_PRIV(&r->cage)->box.landlock_abi = 0;
@@ -220,21 +250,25 @@ static bool bring_up(struct tc_ready *r)
 static void list(struct tc_ready *r)
 {
     drop_oldest(READY_MAX - 1);
-    tc_idle_list(&books, &r->idle, IDLE_US);
+    tc_idle_list(&books, &r->idle, r->form ? IDLE_LONG_US : IDLE_US);
 }
 
-/* Are there as many as are to wait? One more than the one that serves call after call, for a call
- * beside that and for its loss. A call that came meanwhile may have had it made. */
+/* Are there as many as are to wait? A call that came meanwhile may have had it made. */
 static bool is_enough(const struct tc_ready *like)
 {
-    size_t waiting = 0;
     for (struct tc_idle *at = books.waiting; at; at = at->next)
-        if (same(&of(at)->key, &like->key)) {
-            if (of(at)->talk < 0)
-                return true;
-            waiting++;
-        }
-    return waiting > (like->plan.calls > 0);
+        if (of(at)->talk < 0 && same(&of(at)->key, &like->key))
+            return true;
+    return count_waiting(&like->key) >= like->wanted;
+}
+
+static void wish_another(const struct tc_ready *like)
+{
+    _autobuf_ struct tc_buf key = TC_BUF_INIT;
+    tc_buf_add(&key, like->key.data, like->key.len);
+    struct tc_ready *next = key.failed ? NULL : describe(like->cage.works, like->form, &key);
+    if (next)
+        tc_idle_soon(&books, &next->idle);
 }
 
 static void make(struct tc_idle *idle)
@@ -245,10 +279,13 @@ static void make(struct tc_idle *idle)
         return;
     }
     like->made_us = tc_now_us();
-    if (bring_up(like))
-        list(like);
-    else /* then the next call says what is wrong */
+    if (!bring_up(like)) { /* then the next call says what is wrong */
         drop(like);
+        return;
+    }
+    list(like);
+    if (!like->plan.calls && !is_enough(like))
+        wish_another(like);
 }
 
 /* It is made here and now, so nothing that it takes may lie where looking it up could wait. The
@@ -262,19 +299,31 @@ static bool is_near(const struct tc_process_cage *p)
     return true;
 }
 
-bool tc_ready_next(const struct tc_cage *cage)
+/* What holds something that all share would be in the way of the very call. */
+bool tc_ready_next(struct tc_cage *cage)
 {
+    struct tc_process_cage *p = TC_PRIV(cage);
     _autobuf_ struct tc_buf key = TC_BUF_INIT;
-    if (!can_wait(cage->plan) || !is_near(TC_PRIV(cage)) || !write_key(cage->plan, &key))
+    if (!can_wait(cage->plan) || !is_near(p) || !write_key(cage->plan, &key))
         return false;
     struct tc_idle **known = find(&key);
-    if (known)
+    if (known &&
+        (of(*known)->talk < 0 || cage->plan->calls || count_waiting(&key) >= of(*known)->wanted))
         return of(*known)->talk >= 0;
-    struct tc_ready *like = describe(cage, &key);
+    struct tc_ready *like = describe(cage->works, p->form, &key);
     if (!like)
         return false;
-    tc_idle_next(&books, &like->idle);
+    if (p->form && p->form->hold)
+        p->next = like;
+    else
+        tc_idle_next(&books, &like->idle);
     return true;
+}
+
+void tc_ready_over(struct tc_process_cage *p)
+{
+    struct tc_ready *next = TAKE(p->next);
+    tc_idle_soon(&books, next ? &next->idle : NULL);
 }
 
 void tc_ready_answered(void)
@@ -355,119 +404,23 @@ bool tc_ready_claim(struct tc_cage *cage)
     return false;
 }
 
-/* Onto the very object that was meant, as a cage's first process does it. */
-static int attach(int root, const struct tc_box_mount *m)
+int tc_ready_held(struct tc_process_cage *p)
 {
-    struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-    struct stat st;
-    if (m->dev == 0)
-        return tc_move_mount(m->fd, root, m->path);
-    _autofd_ int target = tc_openat2(root, m->path, &how);
-    if (target < 0 || fstat(target, &st) < 0 || st.st_dev != m->dev || st.st_ino != m->ino)
-        return -1;
-    return tc_move_mount(m->fd, target, "");
+    return p->ready ? TAKE_FD(p->ready->held) : -1;
 }
 
-/* An overlay is made in a mount namespace. */
-static bool is_plain(const struct tc_process_cage *p)
+bool tc_ready_yield(void)
 {
-    for (size_t i = 0; i < p->trees.mount_count; i++)
-        if (p->trees.mounts[i].hide || p->trees.mounts[i].layered)
-            return false;
-    return true;
-}
-
-static bool of_the_call(const struct tc_box_mount *m)
-{
-    return m->fd >= 0 && !tc_path_within(&TC_PLACE_OWN[1], m->path);
-}
-
-/* The root that the cage of this call would have, with everything in its place; attached nowhere.
- * The mounts themselves: each copy of one that goes by itself has the kernel wait until nobody
- * looks at it, thirty times as long as anything else here. How many of them are there; less than
- * all: it cannot be done here (before Linux 6.15 nothing goes onto what is not attached itself). */
-static size_t put_together(const struct tc_process_cage *p, int root)
-{
-    size_t i = 0;
-    while (i < p->trees.mount_count &&
-           (!of_the_call(&p->trees.mounts[i]) || attach(root, &p->trees.mounts[i]) == 0))
-        i++;
-    return i;
-}
-
-/* For the cage that is started in its place: copies under the same numbers, and with them what
- * stood there already. A mount that was put onto another is in both copies, over itself. */
-static bool take_back(struct tc_cage *cage, size_t count)
-{
-    const unsigned whole = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE;
-    struct tc_process_cage *p = TC_PRIV(cage);
-    for (size_t i = 0; i < count; i++) {
-        const struct tc_box_mount *m = &p->trees.mounts[i];
-        _autofd_ int copy = of_the_call(m) ? tc_open_tree(m->fd, "", whole) : -1;
-        if (of_the_call(m) && (copy < 0 || dup3(copy, m->fd, O_CLOEXEC) < 0))
-            return false;
+    bool any = false;
+    for (struct tc_idle **at = &books.waiting; *at;) {
+        if (of(*at)->held < 0) {
+            at = &(*at)->next;
+            continue;
+        }
+        tc_idle_drop(&books, tc_idle_take(at));
+        any = true;
     }
-    if (tc_process_trees_standing(cage) < 0)
-        return false;
-    p->box.mounts = p->trees.mounts;
-    p->box.mount_count = p->trees.mount_count;
-    return true;
-}
-
-/* The second wall: the same paths once more. -1: none; the kernel has it not, or errno. */
-static int wall(const struct tc_process_cage *p, int root)
-{
-    int abi = p->host->landlock_abi;
-    _autofd_ int ruleset = tc_landlock_open(abi);
-    if (ruleset < 0 || tc_landlock_allow(ruleset, abi, root, TC_LANDLOCK_LIST) < 0)
-        return -1;
-    for (size_t i = 0; i < p->trees.mount_count; i++) {
-        const struct tc_box_mount *m = &p->trees.mounts[i];
-        if (of_the_call(m) && !m->no_rule && tc_landlock_allow(ruleset, abi, m->fd, m->rights) < 0)
-            return -1;
-    }
-    return TAKE_FD(ruleset);
-}
-
-static const char *find_cwd(const struct tc_plan *plan, int root)
-{
-    const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-                                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-    for (size_t i = 0; i < plan->cwd.count; i++) {
-        _autofd_ int fd = tc_openat2(root, plan->cwd.items[i], &how);
-        if (fd >= 0)
-            return plan->cwd.items[i];
-    }
-    return NULL;
-}
-
-/* Its directory, and its words, each with the NUL at its end. */
-static bool write_words(const struct tc_plan *plan, const char *cwd, struct tc_buf *ret)
-{
-    ret->max = TC_HANDED_WORDS;
-    tc_buf_add(ret, cwd, strlen(cwd) + 1);
-    for (size_t i = (size_t)plan->ahead; i < plan->argv.count; i++)
-        tc_buf_add(ret, plan->argv.items[i], strlen(plan->argv.items[i]) + 1);
-    return !ret->failed;
-}
-
-static bool send_root(const struct tc_cage *cage, int root)
-{
-    const struct tc_process_cage *p = TC_PRIV(cage);
-    _autobuf_ struct tc_buf words = TC_BUF_INIT;
-    bool walled = p->host->landlock_abi && !cage->plan->calls;
-    _autofd_ int ruleset = walled ? wall(p, root) : -1;
-    const char *cwd = find_cwd(cage->plan, root);
-    const int fds[] = {[TC_HANDED_IN] = p->box.in,
-                       [TC_HANDED_OUT] = p->box.out,
-                       [TC_HANDED_ERR] = p->box.err,
-                       [TC_HANDED_ROOT] = root,
-                       [TC_HANDED_WALL] = ruleset};
-    if (!cwd || (walled && ruleset < 0) || !write_words(cage->plan, cwd, &words))
-        return false;
-    return tc_send(p->ready->talk, words.data, words.len, fds,
-                   walled ? TC_HANDED_WALL + 1 : TC_HANDED_WALL) == 0;
+    return any;
 }
 
 /* In the root that is there already, where it is the same one. */
@@ -478,7 +431,7 @@ static bool send_made(const struct tc_cage *cage)
     if (!made->lent || made->serial != p->root)
         return false;
     tc_untouched_note(&made->rest);
-    return send_root(cage, made->root);
+    return tc_hand_call(cage, p->ready->talk, made->root);
 }
 
 /* 1: it has the call; 0: it has not, and another can be started for it; -1: none can. */
@@ -488,11 +441,11 @@ static int send_call(struct tc_cage *cage)
     if (send_made(cage))
         return 1;
     bool made = p->ready->root.lent;
-    _autofd_ int root = !made && is_plain(p) ? tc_root_copy(p->root) : -1;
-    size_t count = made ? p->trees.mount_count : root >= 0 ? put_together(p, root) : 0;
-    if (root >= 0 && count == p->trees.mount_count && send_root(cage, root))
+    _autofd_ int root = !made && tc_hand_can(p) ? tc_root_copy(p->root) : -1;
+    size_t count = made ? p->trees.mount_count : root >= 0 ? tc_hand_put_together(p, root) : 0;
+    if (root >= 0 && count == p->trees.mount_count && tc_hand_call(cage, p->ready->talk, root))
         return 1;
-    if (take_back(cage, count))
+    if (tc_hand_take_back(cage, count))
         return 0;
     int errnum = errno;
     if (!cage->outcome->failure.code)
@@ -653,6 +606,7 @@ static void make_root(struct tc_ready *r, uint64_t serial)
 void tc_ready_leave(struct tc_process_cage *p)
 {
     struct tc_ready *r = TAKE(p->ready);
+    let_go(TAKE(p->next));
     if (!r || !r->answered) {
         let_go(r);
         return;

@@ -19,7 +19,14 @@ bool tc_ready_claim(struct tc_cage *cage);
  * group are still the cage's. -1: nor can one be made in its place. */
 int tc_ready_go(struct tc_cage *cage);
 /* After the start of a call: one is made for the next, soon. False: not for this tool. */
-bool tc_ready_next(const struct tc_cage *cage);
+bool tc_ready_next(struct tc_cage *cage);
+/* The call is over, and has given back what all share: now that is made which was not to be made
+ * beside it. */
+void tc_ready_over(struct tc_process_cage *p);
+/* What the one that the cage claimed held of what all share; -1: there was none. */
+int tc_ready_held(struct tc_process_cage *p);
+/* A call lacks what they hold: those that wait give it back. False: none did. */
+bool tc_ready_yield(void);
 /* A call has its answer: what was to be made is due. */
 void tc_ready_answered(void);
 /* Where it says that the call has ended; -1: its own end says so, because there is something of the

@@ -309,6 +309,13 @@ const struct tc_key tc_keys[] = {
          "calls of the same image and limits start from a copy of it instead of booting. The "
          "copy serves one call, with random numbers and a time of its own.",
      .example = "snapshot = true"},
+    {TC_IN(QEMU), "ready", tc_set_value, NONE, RANGE(COUNT, 0, 4), .type = "integer",
+     .fallback = "1", .example = "ready = 2",
+     .text = "How many machines that have gone on from their file (snapshot) wait for the next "
+             "calls of a tool, in an engine that lives on after a call. Each holds some 60 MB, "
+             "serves one call, or goes after a minute; together they take no more than half of "
+             "at_once. 0: none waits. Calls with a network, a copy or a module are not served by "
+             "them."},
     {TC_IN(BACKENDS), "wasm", tc_set_settings, NONE, .type = "table",
      .text = "Of the backend wasm.", .example = "[backend.wasm]"},
     {TC_IN(WASM), "reuse", tc_set_word, NONE, .choices = words_reuse, .type = "word",

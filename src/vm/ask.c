@@ -7,7 +7,6 @@
  * have our answer: from then on nobody can ask it for anything. (Nothing here needs a library,
  * which every call of every machine would have to load.) */
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -33,20 +32,13 @@ static int connect_once(const char *path)
     return fd >= 0 && connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0 ? TAKE_FD(fd) : -1;
 }
 
-/* A monitor that has ended hangs up its console. */
-static bool has_ended(const struct tc_vm *vm)
-{
-    struct pollfd p = {.fd = vm->console};
-    return poll(&p, 1, LOOK_MS) > 0 && p.revents & POLLHUP;
-}
-
 /* It is there a moment after the monitor has started. */
 static int reach(const struct tc_vm_options *o, const struct tc_vm *vm)
 {
     const struct timeval patience = {.tv_sec = WAIT_S};
     int64_t until = tc_now_us() + o->boot_ms * 1000;
     _autofd_ int fd = connect_once(o->api);
-    while (fd < 0 && !has_ended(vm) &&
+    while (fd < 0 && !tc_vm_has_ended(vm, LOOK_MS) &&
            (tc_now_us() < until || tc_now_us() < until + tc_waited_us(vm->pid)))
         fd = connect_once(o->api);
     (void)unlink(o->api);

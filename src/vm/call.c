@@ -133,10 +133,11 @@ static void put(struct talk *t, enum tc_frame_kind kind, const void *bytes, size
 }
 
 /* A made file of a cage is text. */
-static bool read_plan(const char *path, struct tc_buf *ret)
+static bool read_plan(const char *path, int opened, struct tc_buf *ret)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    bool fine = tc_read_file(AT_FDCWD, path, &text) == 0 && text.len % 2 == 0;
+    int got = opened > 0 ? tc_read_all(opened, &text) : tc_read_file(AT_FDCWD, path, &text);
+    bool fine = got == 0 && text.len % 2 == 0;
     for (size_t i = 0; fine && i < text.len; i += 2) {
         unsigned byte;
         fine = sscanf(text.data + i, "%2x", &byte) == 1;
@@ -211,11 +212,11 @@ static bool keep(struct talk *t)
     return true;
 }
 
-static bool send_job(struct talk *t, const char *path, unsigned stdin_kind)
+static bool send_job(struct talk *t, const char *path, int opened, unsigned stdin_kind)
 {
     struct tc_job job = {.build = TC_BUILD_ID, .kind = TC_JOB_CALL, .stdin_kind = stdin_kind};
     _autobuf_ struct tc_buf plan = TC_BUF_INIT;
-    if (!read_plan(path, &plan)) {
+    if (!read_plan(path, opened, &plan)) {
         fail(t, TOOLCAGE_EHELPER, "boot", "plan", "", "the plan cannot be read");
         return false;
     }
@@ -226,7 +227,7 @@ static bool send_job(struct talk *t, const char *path, unsigned stdin_kind)
 
 static void begin_call(struct talk *t)
 {
-    t->begun = send_job(t, t->options->plan, TC_STDIN_PIPE);
+    t->begun = send_job(t, t->options->plan, t->options->plan_fd, TC_STDIN_PIPE);
 }
 
 /* When it has greeted, or answered, the guest's engine makes a cage ahead: each later call has that
@@ -295,7 +296,7 @@ static void take_hello(struct talk *t, const struct tc_frame *f)
     if (!t->hello || t->done || t->begun)
         return;
     if (t->options->warm && t->options->keep > 0 && !t->tried)
-        t->warming = send_job(t, t->options->warm, TC_STDIN_NONE);
+        t->warming = send_job(t, t->options->warm, 0, TC_STDIN_NONE);
     else
         get_ready(t);
 }

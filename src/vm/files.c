@@ -19,7 +19,7 @@ static int fail(struct tc_vm_files *f, int errnum, const char *subject, const ch
                 const char *hint)
 {
     free(f->subject);
-    f->subject = strdup(subject);
+    f->subject = strdup(subject + (*subject == '.')); /* of a call that was handed over */
     f->problem = problem;
     f->hint = hint;
     errno = errnum;

@@ -21,109 +21,7 @@
 #define SOCKET "/tmp/machine"
 #define API "/tmp/monitor"
 
-enum { TALK = 4, CANNOT = 125, ROWS = 200, STALL_MS = 20000 };
-
-static bool take_number(const char *text, long *ret)
-{
-    char *end;
-    errno = 0;
-    *ret = strtol(text, &end, 10);
-    return !errno && end != text && !*end && *ret > 0;
-}
-
-/* The file to keep the machine in comes by the socket on which we tell the end. */
-static int take_descriptor(void)
-{
-    char byte;
-    int fd = -1;
-    size_t count = 0;
-    ssize_t n = tc_recv(TALK, &byte, sizeof(byte), &fd, 1, &count, NULL, NULL, true);
-    return n == 1 && count ? fd : -1;
-}
-
-static bool take_limit(struct tc_vm_options *o, const char *name, const char *value)
-{
-    const struct {
-        const char *name;
-        long *into;
-    } numbers[] = {{"--memory", &o->memory_mib},
-                   {"--cpus", &o->cpus},
-                   {"--boot", &o->boot_ms},
-                   {"--room", &o->room},
-                   {"--names", &o->names}};
-    for (size_t i = 0; i < TC_COUNT(numbers); i++)
-        if (strcmp(name, numbers[i].name) == 0)
-            return take_number(value, numbers[i].into);
-    o->beside = strcmp(name, "--counts") == 0 && strcmp(value, "changes") == 0;
-    return o->beside;
-}
-
-/* The lines of a machine of others come the same way. */
-static bool take_lines(struct tc_vm_options *o)
-{
-    char byte;
-    size_t count = 0;
-    ssize_t n =
-        tc_recv(TALK, &byte, sizeof(byte), o->given, TC_COUNT(o->given), &count, NULL, NULL, true);
-    return n == 1 && count == TC_COUNT(o->given);
-}
-
-static bool take_driver(struct tc_vm_options *o, const char *name)
-{
-    static const struct tc_vm_driver *const drivers[] = {&tc_vm_qemu, &tc_vm_firecracker,
-                                                         &tc_vm_kata};
-    for (size_t i = 0; i < TC_COUNT(drivers); i++)
-        if (strcmp(name, drivers[i]->name) == 0)
-            o->driver = drivers[i];
-    return o->driver && (!o->driver->given || take_lines(o));
-}
-
-static bool take_option(struct tc_vm_options *o, const char *name, const char *value)
-{
-    const struct {
-        const char *name, **into;
-    } paths[] = {{"--vmm", &o->vmm},   {"--kernel", &o->kernel},      {"--initrd", &o->initrd},
-                 {"--disk", &o->disk}, {"--plan", &o->plan},          {"--warm", &o->warm},
-                 {"--from", &o->from}, {"--authority", &o->authority}};
-    for (size_t i = 0; i < TC_COUNT(paths); i++)
-        if (strcmp(name, paths[i].name) == 0) {
-            *paths[i].into = value;
-            return true;
-        }
-    if (strcmp(name, "--keep") == 0) {
-        o->keep = take_descriptor(); /* there is none where none can be made */
-        o->fixed = true;
-        return true;
-    }
-    if (strcmp(name, "--driver") == 0)
-        return take_driver(o, value);
-    if (strcmp(name, "--net") == 0) {
-        o->net = strcmp(value, "proxy") == 0;
-        return o->net;
-    }
-    if (strcmp(name, "--accel") == 0) {
-        o->kvm = strcmp(value, "kvm") == 0;
-        return o->kvm || strcmp(value, "tcg") == 0;
-    }
-    bool writable = strcmp(name, "--writable") == 0;
-    if (!writable && strcmp(name, "--readable") != 0)
-        return take_limit(o, name, value);
-    if (o->grant_count == TC_COUNT(o->grants))
-        return false;
-    o->grants[o->grant_count++] = (struct tc_vm_grant){value, writable};
-    return true;
-}
-
-static bool take_options(int argc, char **argv, struct tc_vm_options *o)
-{
-    for (int i = 1; i < argc; i += 2)
-        if (i + 1 >= argc || !take_option(o, argv[i], argv[i + 1]))
-            return false;
-    bool whole =
-        o->driver && (o->driver->given ? o->plan && !o->disk
-                                       : o->vmm && o->kernel && o->initrd && (o->plan || !o->disk));
-    return whole && o->memory_mib && o->cpus && o->boot_ms;
-}
+enum { CANNOT = 125, ROWS = 200, STALL_MS = 20000 };
 
 /* What fits into a socket that nobody reads before we have ended; rows that do not are counted. */
 static void shorten(struct tc_outcome *o)
@@ -148,7 +46,7 @@ static int tell(struct tc_outcome *outcome, bool kept)
     if (!w.failed)
         tc_frame_put(&out, TC_FRAME_DONE, w.out.data, w.out.len);
     tc_buf_done(&w.out);
-    return w.failed || out.failed ? -1 : tc_write_all(TALK, out.data, out.len);
+    return w.failed || out.failed ? -1 : tc_write_all(TC_VM_TALK, out.data, out.len);
 }
 
 /* As a shell says it; the helper knows it exactly. */
@@ -191,20 +89,40 @@ static void serve(const struct tc_vm_options *options, const struct tc_vm *vm,
         tc_vm_try(options, vm, outcome);
 }
 
+static bool open_files(const struct tc_vm_options *options, struct tc_vm_files *files,
+                       struct tc_outcome *outcome)
+{
+    if (tc_vm_files_open(files, options) == 0)
+        return true;
+    fail(outcome,
+         &(struct tc_outcome_failure){.code = TOOLCAGE_EPATH,
+                                      .stage = strdup("files"),
+                                      .subject = strdup(files->subject ? files->subject : ""),
+                                      .message = strdup(files->problem),
+                                      .hint = strdup(files->hint),
+                                      .errnum = errno});
+    return false;
+}
+
+/* Before there is a call nobody hears what is wrong: the next one starts a machine of its own. */
+static void run_ahead(struct tc_vm_options *options, struct tc_vm_files *files,
+                      struct tc_outcome *outcome)
+{
+    struct tc_vm vm;
+    bool kept = false;
+    if (!tc_vm_expect() || tc_vm_start(options, &vm) < 0 || !tc_vm_await(options, &vm))
+        _exit(CANNOT);
+    if (open_files(options, files, outcome))
+        tc_vm_call(options, &vm, files, outcome, &kept);
+    (void)kill(vm.pid, SIGKILL);
+}
+
 static void run(struct tc_vm_options *options, struct tc_vm_files *files,
                 struct tc_outcome *outcome, bool *ret_kept)
 {
     struct tc_vm vm;
-    if (tc_vm_files_open(files, options) < 0) {
-        fail(outcome,
-             &(struct tc_outcome_failure){.code = TOOLCAGE_EPATH,
-                                          .stage = strdup("files"),
-                                          .subject = strdup(files->subject ? files->subject : ""),
-                                          .message = strdup(files->problem),
-                                          .hint = strdup(files->hint),
-                                          .errnum = errno});
+    if (!open_files(options, files, outcome))
         return;
-    }
     if (!options->fixed && !options->from)
         options->memory_mib += files->mib;
     if (tc_vm_start(options, &vm) == 0) {
@@ -235,11 +153,14 @@ int main(int argc, char **argv)
     struct tc_vm_files files;
     struct tc_outcome outcome = {0};
     bool kept = false;
-    if (!take_options(argc, argv, &options)) {
+    if (!tc_vm_take_words(&options, argv + 1, (size_t)argc - 1) || !tc_vm_is_whole(&options)) {
         (void)fprintf(stderr, "toolcage-vm: started by toolcage only, not by hand\n");
         return CANNOT;
     }
-    run(&options, &files, &outcome, &kept);
+    if (options.ahead)
+        run_ahead(&options, &files, &outcome);
+    else
+        run(&options, &files, &outcome, &kept);
     int code = code_of(&outcome);
     return tell(&outcome, kept) < 0 ? CANNOT : code;
 }

@@ -4,17 +4,34 @@
  * The monitor's process, and our ends of what it has in common with us. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "linux/landlock_rules.h"
 #include "vm/vm.h"
+
+/* The second wall of a cage that stands ready comes with its call, for us; a monitor needs nothing
+ * but what is there already. */
+static int raise_wall(void)
+{
+    int abi = tc_landlock_abi();
+    if (abi <= 0)
+        return 0;
+    _autofd_ int ruleset = tc_landlock_open(abi);
+    if (ruleset < 0 || tc_landlock_allow_path(ruleset, abi, "/", TC_LANDLOCK_READ_TREE) < 0 ||
+        tc_landlock_allow_path(ruleset, abi, "/tmp", TC_LANDLOCK_OWN_TREE) < 0 ||
+        tc_landlock_allow_path(ruleset, abi, "/dev", TC_LANDLOCK_DEVICE) < 0)
+        return -1;
+    return tc_landlock_restrict(ruleset);
+}
 
 /* It dies with us; its words and the guest's console are one stream. Who asks the tool to end means
  * the tool in the guest, which is told by us, and not the machine around it. */
-static _Noreturn void become_monitor(char *const *argv, int console)
+static _Noreturn void become_monitor(char *const *argv, int console, bool ahead)
 {
     char *none[] = {NULL};
     sigset_t asking;
@@ -25,9 +42,15 @@ static _Noreturn void become_monitor(char *const *argv, int console)
     (void)sigprocmask(SIG_BLOCK, &asking, NULL);
     int null = open("/dev/null", O_RDONLY);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && null >= 0 && dup2(null, 0) == 0 &&
-        dup2(console, 1) == 1 && dup2(console, 2) == 2)
+        dup2(console, 1) == 1 && dup2(console, 2) == 2 && (!ahead || raise_wall() == 0))
         (void)execve(argv[0], argv, none);
     _exit(127);
+}
+
+bool tc_vm_has_ended(const struct tc_vm *vm, int patience_ms)
+{
+    struct pollfd p = {.fd = vm->console};
+    return poll(&p, 1, patience_ms) > 0 && p.revents & POLLHUP;
 }
 
 int tc_vm_line(struct tc_vm_port *ret)
@@ -122,7 +145,7 @@ static int start_monitor(const struct tc_vm_options *o, struct tc_vm *ret)
     ret->console = tube[0];
     ret->pid = fork();
     if (ret->pid == 0)
-        become_monitor(argv.items, tube[1]);
+        become_monitor(argv.items, tube[1], o->ahead);
     (void)close(tube[1]);
     close_theirs(&lines);
     return ret->pid < 0 ? -1 : 0;

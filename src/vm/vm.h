@@ -16,11 +16,16 @@
 
 struct tc_vm_driver;
 
+/* Beside our streams: on it we say at the end what came of the call. */
+enum { TC_VM_TALK = 4 };
+
 struct tc_vm_options {
     const struct tc_vm_driver *driver;
     const char *vmm, *kernel, *initrd; /* paths in the cage */
     const char *disk;                  /* the same; NULL: it has none */
     const char *plan;                  /* the same; NULL: no call, only a look whether it boots */
+    bool ahead;                        /* its call comes when the machine stands ready */
+    int plan_fd;                       /* of such a call: its plan, opened; 0: it is at that path */
     bool kvm;                          /* by the processor; else by emulation */
     bool unfiltered;    /* the monitor has no filter of system calls of its own to raise */
     const char *socket; /* where the guest's calls come in, for monitors that connect them */
@@ -100,6 +105,19 @@ struct tc_vm {
     int state, memory; /* what it writes to when it is kept; -1: nothing */
 };
 int tc_vm_start(const struct tc_vm_options *options, struct tc_vm *ret);
+
+/* Has the monitor ended? Then it has hung up its console. */
+bool tc_vm_has_ended(const struct tc_vm *vm, int patience_ms);
+
+/* words.c: what we are told. False: it makes no sense. */
+bool tc_vm_take_words(struct tc_vm_options *options, char *const *words, size_t count);
+bool tc_vm_is_whole(const struct tc_vm_options *options);
+
+/* ahead.c: keeps the descriptors free that the call will have. False: none can come. */
+bool tc_vm_expect(void);
+/* Waits, with a machine that waits as well, until the call is handed over as cage/handed.h says it:
+ * its words and streams, and a root in which its paths begin with a dot. False: nobody needs us. */
+bool tc_vm_await(struct tc_vm_options *options, struct tc_vm *vm);
 
 /* A pair of ends, of which ours is not inherited; -1 with errno. */
 int tc_vm_line(struct tc_vm_port *ret);

@@ -49,11 +49,11 @@ static void settle(void)
 }
 
 /* The length of the words, and the descriptors. */
-static size_t receive(char *words, int fds[TC_HANDED_WALL + 1], size_t *ret_count)
+static size_t receive(char *words, int fds[TC_HANDED_MORE + 1], size_t *ret_count)
 {
     ssize_t n =
-        tc_recv(talk, words, TC_HANDED_WORDS, fds, TC_HANDED_WALL + 1, ret_count, NULL, NULL, true);
-    if (n <= 0 || words[n - 1] || *ret_count < TC_HANDED_WALL)
+        tc_recv(talk, words, TC_HANDED_WORDS, fds, TC_HANDED_MORE + 1, ret_count, NULL, NULL, true);
+    if (n <= 0 || words[n - 1] || *ret_count < TC_HANDED_MORE)
         leave();
     for (int i = TC_HANDED_IN; i <= TC_HANDED_ERR; i++)
         if (dup2(fds[i], i) < 0 || close(fds[i]) < 0)
@@ -84,7 +84,7 @@ void tc_wasm_expect(struct tc_wasm_order *order)
 void tc_wasm_await(struct tc_wasm_order *order)
 {
     static char words[TC_HANDED_WORDS];
-    int fds[TC_HANDED_WALL + 1];
+    int fds[TC_HANDED_MORE + 1];
     size_t count = 0;
     if (!order->ahead)
         return;
@@ -95,9 +95,9 @@ void tc_wasm_await(struct tc_wasm_order *order)
     take(words, length);
     expected = NULL;
     order->root = fds[TC_HANDED_ROOT];
-    if (count > TC_HANDED_WALL &&
-        (tc_sys(SYS_landlock_restrict_self, fds[TC_HANDED_WALL], 0, 0, 0, 0, 0) < 0 ||
-         close(fds[TC_HANDED_WALL]) < 0))
+    if (count > TC_HANDED_MORE &&
+        (tc_sys(SYS_landlock_restrict_self, fds[TC_HANDED_MORE], 0, 0, 0, 0, 0) < 0 ||
+         close(fds[TC_HANDED_MORE]) < 0))
         tc_wasm_fail("Landlock", "%s", "the call's paths cannot be enforced");
 }
 

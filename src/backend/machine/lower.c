@@ -403,13 +403,36 @@ static bool add_machine(const struct tc_monitor *monitor, const struct tc_grant 
     bool runtime = tc_setting(&grant->machine, "runtime") != NULL;
     const char *vmm = tc_setting(&grant->machine, "vmm");
     if (monitor->contained)
-        return word(v, "--driver", monitor->name) && word(v, "--plan", PLACE "/plan");
+        return word(v, "--driver", monitor->name);
     return word(v, "--driver", monitor->name) && word(v, "--vmm", vmm ? vmm : "") &&
            word(v, "--kernel", PLACE "/kernel") &&
            word(v, "--initrd", runtime ? PLACE "/runtime" : PLACE "/initrd") &&
            word(v, "--accel", by_processor(grant) ? "kvm" : "tcg") &&
-           (is_try(grant) || ((has_module(grant) || word(v, "--disk", PLACE "/disk")) &&
-                              word(v, "--plan", PLACE "/plan")));
+           (is_try(grant) || has_module(grant) || word(v, "--disk", PLACE "/disk"));
+}
+
+/* A machine that goes on from a file can do that before its call comes. One that calls us needs
+ * somebody who lets it, and a module stands with the monitor's own files. */
+static bool can_wait(const struct tc_monitor *monitor, const struct tc_grant *grant)
+{
+    const char *said = tc_setting(&grant->settings, "qemu.ready");
+    bool wanted = !said || strcmp(said, "0") != 0;
+    return wanted && !monitor->contained && !monitor->connects && !has_module(grant) &&
+           tc_setting(&grant->machine, "from");
+}
+
+/* What the machine is, and no call. */
+static bool add_words_ahead(const struct tc_monitor *monitor, const struct tc_grant *grant,
+                            struct tc_plan *plan)
+{
+    struct tc_strv *v = &plan->argv;
+    bool fine =
+        tc_strv_add(v, PLACE "/toolcage-vm") && add_machine(monitor, grant, v) &&
+        number(v, "--memory", tc_machine_mib(grant) + (is_kept(grant) ? files_mib(grant) : 0)) &&
+        number(v, "--cpus", processors(&grant->limits)) && number(v, "--boot", BOOT_MS) &&
+        add_kept(grant, plan);
+    plan->ahead = can_wait(monitor, grant) ? (int64_t)v->count : 0;
+    return fine;
 }
 
 static bool add_words(const struct tc_monitor *monitor, const struct tc_grant *grant,
@@ -417,11 +440,9 @@ static bool add_words(const struct tc_monitor *monitor, const struct tc_grant *g
 {
     struct tc_strv *v = &plan->argv;
     const char *within = tc_backend_within(&grant->layers);
-    return tc_strv_add(v, PLACE "/toolcage-vm") && add_machine(monitor, grant, v) &&
-           number(v, "--memory", tc_machine_mib(grant) + (is_kept(grant) ? files_mib(grant) : 0)) &&
-           number(v, "--cpus", processors(&grant->limits)) && number(v, "--boot", BOOT_MS) &&
-           add_grants(grant, v) && add_net(grant, v) && add_kept(grant, plan) &&
-           (!is_warmed(grant) || word(v, "--warm", PLACE "/warm")) &&
+    return add_words_ahead(monitor, grant, plan) &&
+           (is_try(grant) || word(v, "--plan", TC_PLACE_CALL)) && add_grants(grant, v) &&
+           add_net(grant, v) && (!is_warmed(grant) || word(v, "--warm", PLACE "/warm")) &&
            tc_strv_take(&plan->settings, tc_format("within=%s", within)) &&
            (!has_module(grant) || tc_strv_add(&plan->settings, "module=1")) &&
            tc_strv_add(&plan->cwd, "/") && tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
@@ -454,7 +475,7 @@ static int lower_outer(const struct tc_monitor *monitor, const struct tc_grant *
                 add_files(monitor, grant, ret) && tc_local_files(grant, ret) &&
                 add_module(grant, ret) && tc_local_network(grant, ret) &&
                 add_words(monitor, grant, ret) &&
-                (is_try(grant) || add_inner(PLACE "/plan", inner, ret));
+                (is_try(grant) || add_inner(TC_PLACE_CALL, inner, ret));
     return fine ? 0 : tc_fail_memory(err);
 }
 

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/shares.h"
 #include "base/strv.h"
-#include "cage/cage.h"
+#include "cage/ready.h"
 #include "policy/settings.h"
 #include "workspace/state.h"
 
@@ -43,18 +43,37 @@ static int fail(struct tc_cage *cage, int64_t wanted, int64_t free, int64_t all)
                         all, free, wanted);
 }
 
-/* One alone runs, however large it is. */
-int tc_machine_room_take(struct tc_cage *cage, int *ret)
+static int64_t wanted_units(const struct tc_plan *plan)
 {
-    int64_t all = all_units(cage->plan), wanted = cage->plan->limits.memory / UNIT, free = 0;
+    return plan->limits.memory / UNIT;
+}
+
+/* -1 with errno, EAGAIN where there is too little, of which *ret_free is there. */
+static int take(int64_t most, int64_t wanted, int64_t *ret_free)
+{
     _autofd_ int dir = tc_state_open("room", NULL);
     _autofd_ int fd =
         dir < 0 ? -1 : openat(dir, "units", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd >= 0 && tc_shares_take(fd, all, wanted < all ? wanted : all, &free) == 0) {
-        *ret = TAKE_FD(fd);
+    return fd >= 0 && tc_shares_take(fd, most, wanted, ret_free) == 0 ? TAKE_FD(fd) : -1;
+}
+
+int tc_machine_room_hold(const struct tc_cage *cage)
+{
+    int64_t free = 0;
+    return take(all_units(cage->plan) / 2, wanted_units(cage->plan), &free);
+}
+
+/* One alone runs, however large it is; and those that wait make room. */
+int tc_machine_room_take(struct tc_cage *cage, int *ret)
+{
+    int64_t all = all_units(cage->plan), wanted = wanted_units(cage->plan), free = 0;
+    int64_t most = wanted < all ? wanted : all;
+    do {
+        *ret = take(all, most, &free);
+    } while (*ret < 0 && errno == EAGAIN && tc_ready_yield());
+    if (*ret >= 0)
         return 0;
-    }
-    if (fd >= 0 && errno == EAGAIN)
+    if (errno == EAGAIN)
         return fail(cage, wanted, free, all);
     return tc_cage_fail(cage,
                         TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "machine", "room", errno,

@@ -20,6 +20,7 @@
 #include "base/path.h"
 #include "base/sealed.h"
 #include "cage/cage.h"
+#include "cage/ready.h"
 #include "cage/slots.h"
 #include "helper/protocol.h"
 #include "policy/settings.h"
@@ -180,29 +181,32 @@ const char *tc_machine_mechanism(const struct tc_cage *cage, enum tc_clause clau
     }
 }
 
+/* That of a machine that waited for the call, or a share. */
+static int take_room(struct tc_cage *cage, int *ret)
+{
+    *ret = tc_ready_held(TC_PRIV(cage));
+    return *ret >= 0 ? 0 : tc_machine_room_take(cage, ret);
+}
+
 int tc_machine_make(struct tc_cage *cage, const struct tc_local_form *form)
 {
     struct machine *m = calloc(1, sizeof(*m));
     if (!m)
         return tc_cage_fail_memory(cage, "machine");
     m->talk = m->keep = m->room = -1;
-    if (tc_machine_room_take(cage, &m->room) < 0) {
-        free(m);
-        return -1;
-    }
     int rc = tc_local_lease(cage, form);
-    if (cage->priv) {
-        TC_PRIV(cage)->own = m;
+    if (!cage->priv) {
+        free(m);
         return rc;
     }
-    tc_machine_room_give(m->room);
-    free(m);
-    return rc;
+    TC_PRIV(cage)->own = m;
+    return rc < 0 ? rc : take_room(cage, &m->room);
 }
 
 static int make(struct tc_cage *cage)
 {
-    static const struct tc_local_form form = {.mechanism = tc_machine_mechanism, .around = true};
+    static const struct tc_local_form form = {
+        .mechanism = tc_machine_mechanism, .around = true, .hold = tc_machine_room_hold};
     return tc_machine_make(cage, &form);
 }
 
@@ -339,6 +343,7 @@ const char *tc_machine_usage(struct tc_cage *cage)
     bool heard = own(cage)->talk >= 0 && listen_to(cage, own(cage)->talk);
     /* before anybody hears of the end: who calls again has the room */
     tc_machine_room_give(TAKE_FD(own(cage)->room));
+    tc_ready_over(TC_PRIV(cage));
     settle_file(cage);
     if (heard)
         return own(cage)->limit ? own(cage)->limit : limit;
