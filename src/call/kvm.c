@@ -163,6 +163,7 @@ static int boot(struct toolcage_engine *engine, const char *backend, const char 
     static const char words[] = "command = [\"machine\"]\n"
                                 "filesystem = \"none\"\n"
                                 "network = \"none\"\n"
+                                "image = \"system\"\n" /* nor has it an image */
                                 "memory = { max = \"64MiB\", by = \"any\" }\n"
                                 "grace = \"0s\"\n";
     _autofree_ char *text =
