@@ -11,6 +11,7 @@
 
 #include "backend/backend.h"
 #include "base/fd.h"
+#include "policy/backends.h"
 #include "policy/endpoint.h"
 #include "policy/image_ref.h"
 #include "test.h"
@@ -100,6 +101,63 @@ static void each_wish_is_found(void **state)
     assert_int_equal(all, TC_FEATURE_BIT(TERMINAL) - 1);
 }
 
+/* The key that asks for it is what a refusal is about. */
+static void each_row_is_told_where_it_is_asked_for(void **state)
+{
+    for (int f = 0; f < TC_FEATURE_COUNT; f++) {
+        const struct tc_feature_row *row = &tc_feature_rows[f];
+        const char *stage = f == TC_FEATURE_SESSION   ? "session"
+                            : f == TC_FEATURE_INSTALL ? "setup"
+                                                      : "route";
+        bool asked = f != TC_FEATURE_BYTES && f < TC_FEATURE_TERMINAL;
+        assert_string_equal(row->stage, stage);
+        assert_int_equal(row->key != NULL, asked);
+        if (asked)
+            assert_string_equal(row->subject, row->key);
+        if (asked)
+            assert_non_null(tc_key_find(tc_keys, TC_SCOPE_TOOL, row->key));
+        assert_true(strlen(row->text) > 5 && strlen(row->hint) > 10);
+    }
+    assert_string_equal(tc_feature_rows[TC_FEATURE_BYTES].subject, "command");
+    assert_string_equal(tc_feature_rows[TC_FEATURE_TERMINAL].subject, "tty.none");
+    assert_string_equal(tc_feature_rows[TC_FEATURE_SESSION].subject, "session");
+    assert_string_equal(tc_feature_rows[TC_FEATURE_INSTALL].subject, "setup");
+}
+
+/* All that has walls has each of them, or no network at all. */
+static void each_backend_has_its_walls(void **state)
+{
+    static const char *const backends[] = {"process",
+                                           "oci",
+                                           "podman",
+                                           "docker",
+                                           "containerd",
+                                           "gvisor",
+                                           "wasm",
+                                           "wasmedge",
+                                           "qemu",
+                                           "firecracker",
+                                           "kata",
+                                           "fake",
+                                           "not-a-security-boundary"};
+    const tc_clauses net = TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) |
+                           TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT) |
+                           TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET);
+    const struct tc_front *front;
+    size_t i;
+    for (i = 0; (front = tc_front_at(i)); i++) {
+        bool apart = i == 6 || i == 7 || i == 10;
+        assert_true(i < TC_COUNT(backends));
+        assert_string_equal(front->name, backends[i]);
+        assert_non_null(tc_backend_find(front->name));
+        if (!(front->flags & TC_BACKEND_NO_BOUNDARY))
+            assert_int_equal(~front->provides, apart ? net : 0);
+        assert_int_equal(front->flags & TC_BACKEND_NO_BOUNDARY,
+                         i < 11 ? 0 : TC_BACKEND_NO_BOUNDARY);
+    }
+    assert_int_equal(i, TC_COUNT(backends));
+}
+
 /* A backend that has nothing lacks whatever is wanted, by the grant or by the call. */
 static void what_is_not_there_is_lacking(void **state)
 {
@@ -119,6 +177,8 @@ int main(void)
         cmocka_unit_test(the_document_says_the_same),
         cmocka_unit_test(nothing_is_wanted_unasked),
         cmocka_unit_test(each_wish_is_found),
+        cmocka_unit_test(each_row_is_told_where_it_is_asked_for),
+        cmocka_unit_test(each_backend_has_its_walls),
         cmocka_unit_test(what_is_not_there_is_lacking),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
