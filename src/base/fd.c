@@ -235,6 +235,18 @@ int tc_next_entry(DIR *dir, struct dirent **ret)
     return *ret ? 1 : errno ? -1 : 0;
 }
 
+int tc_filled_pipe(const void *bytes, size_t length)
+{
+    enum { PIPE_BYTES = 65536 };
+    int pair[2];
+    if (length > PIPE_BYTES || pipe2(pair, O_CLOEXEC) < 0)
+        return -1;
+    _autofd_ int from = pair[0], to = pair[1];
+    if (fcntl(to, F_SETFL, O_NONBLOCK) < 0 || write(to, bytes, length) != (ssize_t)length)
+        return -1;
+    return TAKE_FD(from);
+}
+
 int tc_memfd(const char *name, const void *bytes, size_t len)
 {
     struct rlimit most;

@@ -12,6 +12,10 @@
 
 #include "base/buf.h"
 
+/* The end to read from of a pipe that holds all the bytes already, and whose other end is closed;
+ * -1 when they do not fit (a user over the kernel's soft limit gets smaller pipes), or there is
+ * none to be had. */
+int tc_filled_pipe(const void *bytes, size_t length);
 /* Writes everything, through EINTR and short writes. 0, or -1 with errno. */
 int tc_write_all(int fd, const void *bytes, size_t len);
 /* Reads to the end of the file, at most buf->max bytes (then EFBIG). 0, or -1 with errno. */

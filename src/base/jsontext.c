@@ -28,22 +28,29 @@ static void add_escaped(struct tc_buf *buf, unsigned char c)
         tc_buf_addf(buf, "\\u%04x", c);
 }
 
+/* How many bytes from here on stand for themselves. */
+static size_t plain(const char *text, size_t len)
+{
+    size_t i = 0;
+    for (size_t n = 1; n && i < len; i += n) {
+        unsigned char c = (unsigned char)text[i];
+        bool escaped = c < 0x20 || c == '"' || c == '\\';
+        n = escaped ? 0 : c < 0x80 ? 1 : sequence(text + i, len - i);
+    }
+    return i;
+}
+
 void tc_json_string(struct tc_buf *buf, const char *text, size_t len)
 {
     tc_buf_addc(buf, '"');
-    for (size_t i = 0; i < len;) {
-        unsigned char c = (unsigned char)text[i];
-        if (c < 0x20 || c == '"' || c == '\\') {
-            add_escaped(buf, c);
-            i++;
-            continue;
-        }
-        size_t n = c < 0x80 ? 1 : sequence(text + i, len - i);
-        if (n)
-            tc_buf_add(buf, text + i, n);
-        else
+    for (size_t i = 0; i < len; i++) {
+        size_t n = plain(text + i, len - i);
+        tc_buf_add(buf, text + i, n);
+        i += n;
+        if (i < len && (unsigned char)text[i] >= 0x80)
             tc_buf_adds(buf, "\xef\xbf\xbd");
-        i += n ? n : 1;
+        else if (i < len)
+            add_escaped(buf, (unsigned char)text[i]);
     }
     tc_buf_addc(buf, '"');
 }

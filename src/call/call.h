@@ -96,6 +96,14 @@ int tc_call_start(struct toolcage_call *call, struct toolcage_error **err);
  * also on failure. */
 int tc_call_resolve(struct toolcage_call *call, bool explain, struct tc_grant *ret,
                     struct toolcage_error **err);
+/* What the tool is to read, of the policy's making or the call's; NULL or none: nothing, or what
+ * comes by a pipe. */
+static inline const char *tc_call_input(const struct toolcage_call *call, size_t *ret_length)
+{
+    const struct tc_grant *grant = &call->grant;
+    *ret_length = grant->stdin_bytes ? grant->stdin_len : call->input.length;
+    return grant->stdin_bytes ? grant->stdin_bytes : call->input.bytes;
+}
 
 /* dispatch.c */
 int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err);

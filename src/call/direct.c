@@ -207,17 +207,18 @@ void tc_direct_keep(struct toolcage_call *call, const char *outcome, size_t leng
 
 /* ---- a call begins ---- */
 
-static bool reads_nothing(const struct toolcage_call *call)
+/* All that it reads is there from the beginning. Two inputs are a mistake, which is not told here.
+ */
+static bool reads_what_is_there(const struct toolcage_call *call)
 {
-    return call->input.pipe < 0 && !(call->input.bytes && call->input.length) &&
-           !(call->grant.stdin_bytes && call->grant.stdin_len);
+    return call->input.pipe < 0 && !(call->grant.stdin_bytes && call->input.given);
 }
 
 static bool suits(const struct toolcage_call *call, const struct tc_plan *plan)
 {
     return plan->calls > 0 && plan->ahead > 0 && (size_t)plan->ahead <= plan->argv.count &&
            !plan->stream && !plan->terminal && !plan->session && !plan->secret_count &&
-           !plan->net_count && !call->work && !call->installs && reads_nothing(call);
+           !plan->net_count && !call->work && !call->installs && reads_what_is_there(call);
 }
 
 /* All of the plan but which call it is, and its words. */
@@ -278,8 +279,20 @@ static bool arm(const struct tc_direct *d, int64_t begun_us, int64_t timeout_ms)
     return tc_loan_arm(d->page, d->fds[TC_LOAN_CLOCK], most) == 0;
 }
 
+/* A pipe of its own, in *ret; -1: it reads nothing. False: by the helper's way it can be more. */
+static bool fill_input(const struct toolcage_call *call, const struct tc_direct *d, int *ret)
+{
+    size_t length;
+    const int64_t owner = d->page->owner;
+    const char *bytes = tc_call_input(call, &length);
+    if (!bytes || !length)
+        return true;
+    *ret = tc_filled_pipe(bytes, length);
+    return *ret >= 0 && (owner < 0 || fchown(*ret, (uid_t)owner, (gid_t)owner) == 0);
+}
+
 /* The page and the clock first: from then on the helper holds the call to its time. */
-static bool begin(struct tc_direct *d, const struct tc_plan *plan, int64_t now)
+static bool begin(struct tc_direct *d, const struct tc_plan *plan, int input, int64_t now)
 {
     _autobuf_ struct tc_buf words = TC_BUF_INIT;
     int32_t unused = TC_LOAN_FREE;
@@ -293,7 +306,7 @@ static bool begin(struct tc_direct *d, const struct tc_plan *plan, int64_t now)
     for (size_t i = 0; i < TC_COUNT(d->output); i++)
         d->output[i] = (struct tc_output){.limit = (size_t)plan->limits.output};
     tc_untouched_note(&d->rest);
-    const int fds[] = {[TC_HANDED_IN] = d->in,
+    const int fds[] = {[TC_HANDED_IN] = input >= 0 ? input : d->in,
                        [TC_HANDED_OUT] = d->out[1],
                        [TC_HANDED_ERR] = d->err[1],
                        [TC_HANDED_ROOT] = d->fds[TC_LOAN_ROOT]};
@@ -332,8 +345,13 @@ bool tc_direct_begin(struct toolcage_call *call, struct tc_plan *plan)
     struct tc_direct *d = take(shelf_of(call), &call->key);
     if (!d)
         return false;
+    _autofd_ int input = -1;
+    if (!fill_input(call, d, &input)) {
+        put(shelf_of(call), d);
+        return false;
+    }
     call->begun_us = tc_now_us();
-    bool begun = open_line(call, d) && begin(d, plan, call->begun_us);
+    bool begun = open_line(call, d) && begin(d, plan, input, call->begun_us);
     if (begun) {
         call->direct = d;
     } else {

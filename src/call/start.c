@@ -21,8 +21,6 @@
 #include "call/secrets.h"
 #include "call/written.h"
 
-enum { PIPE_BYTES = 65536 };
-
 static int fail_system(struct toolcage_error **err, const char *what)
 {
     return tc_fail(err,
@@ -145,19 +143,6 @@ static int send_plan(struct toolcage_call *call, const struct tc_job *job, struc
     return tc_engine_submit(call->engine, job, all, count + 1, err);
 }
 
-/* A pipe that holds all the bytes already; -1 when they do not fit (a user over the kernel's soft
- * limit gets smaller pipes). */
-static int filled_pipe(const char *bytes, size_t length)
-{
-    int pair[2];
-    if (length > PIPE_BYTES || pipe2(pair, O_CLOEXEC) < 0)
-        return -1;
-    _autofd_ int from = pair[0], to = pair[1];
-    if (fcntl(to, F_SETFL, O_NONBLOCK) < 0 || write(to, bytes, length) != (ssize_t)length)
-        return -1;
-    return TAKE_FD(from);
-}
-
 static int make_input(struct toolcage_call *call, int *ret_fd, enum tc_stdin_kind *ret_kind,
                       struct toolcage_error **err)
 {
@@ -167,8 +152,8 @@ static int make_input(struct toolcage_call *call, int *ret_fd, enum tc_stdin_kin
             err, TC_WHY(TOOLCAGE_EUSAGE, "start", "stdin", "pass it as an argument of the tool"),
             "the policy makes the standard input of tool %s itself; the call cannot give one",
             grant->tool ? grant->tool : "(a bare command)");
-    const char *bytes = grant->stdin_bytes ? grant->stdin_bytes : call->input.bytes;
-    size_t length = grant->stdin_bytes ? grant->stdin_len : call->input.length;
+    size_t length;
+    const char *bytes = tc_call_input(call, &length);
     *ret_kind = TC_STDIN_PIPE;
     if (call->input.pipe >= 0) {
         *ret_fd = fcntl(call->input.pipe, F_DUPFD_CLOEXEC, 0);
@@ -178,7 +163,7 @@ static int make_input(struct toolcage_call *call, int *ret_fd, enum tc_stdin_kin
         *ret_kind = TC_STDIN_NONE;
         return 0;
     }
-    *ret_fd = filled_pipe(bytes, length);
+    *ret_fd = tc_filled_pipe(bytes, length);
     if (*ret_fd >= 0)
         return 0;
     *ret_kind = TC_STDIN_BYTES;

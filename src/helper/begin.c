@@ -408,7 +408,7 @@ struct tc_running *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
     j->begun_us = tc_now_us();
     j->cage = tc_cage_empty(&j->plan, &j->outcome);
     j->cage.secrets_fd = TAKE_FD(secrets);
-    j->cage.lends = job->lend && job->inside && job->stdin_kind == TC_STDIN_NONE;
+    j->cage.lends = job->lend && job->inside && job->stdin_kind != TC_STDIN_BYTES;
     j->outcome.exit_code = -1;
     j->outcome.failure.clause = -1;
     tc_job_attach(j);

@@ -73,14 +73,59 @@ def same(answer):
             "usage": {key: value for key, value in answer["usage"].items() if key not in differs}}
 
 
-def call_by_helper(engine, *words):
-    """Who has something to read is not handed over directly."""
+def new(engine, tool, *words):
+    """One that is still to be started."""
     call = Call.__new__(Call)
-    call.handle = host.make(lib.toolcage_call_new, engine.handle, engine.policy, b"b")
-    host.set_command(call.handle, "guest", *words)
-    ask(lib.toolcage_call_set_stdin, call.handle, b"x", ctypes.c_size_t(1))
+    call.handle = host.make(lib.toolcage_call_new, engine.handle, engine.policy, tool.encode())
+    if words:
+        host.set_command(call.handle, "guest", *words)
+    return call
+
+
+def call_by_helper(engine, *words):
+    """Who reads from its host as long as that writes is not handed over directly."""
+    call, to = new(engine, "b", *words), ctypes.c_int(-1)
+    ask(lib.toolcage_call_open_stdin, call.handle, ctypes.byref(to))
+    os.close(to.value)
     ask(lib.toolcage_call_start, call.handle)
     return call.wait()
+
+
+def call_with(engine, given, *words):
+    call = new(engine, "b", *words)
+    ask(lib.toolcage_call_set_stdin, call.handle, given, ctypes.c_size_t(len(given)))
+    ask(lib.toolcage_call_start, call.handle)
+    return call.wait()
+
+
+def reads(s):
+    engine = open_engine(s, NONE.replace("[tool.c]", "[tool.d]").replace("MODULE", f"{HOME[0]}/guest.wasm") +
+                         'command = ["guest", "drink", "9"]\narguments.word = { type = "string" }\nstdin = "{word}"\n')
+    lent(engine)
+    for given, most, wanted, direct in ((b"one", "99999", "3 one\n", True), (b"another", "3", "3 ano\n", True), (b"", "99999", "0 \n", True),
+                                        (b"x" * 65536, "99999", "65536 xxxxxxxx\n", True), (b"y" * 65537, "99999", "65537 yyyyyyyy\n", False)):
+        answer = call_with(engine, given, "drink", most)
+        check(text(answer) == wanted, f"{len(given)} bytes of input are read, and no others", answer)
+        check(was_direct(answer) == direct, "one way or the other", answer["timings"])
+        lent(engine)
+    answer = engine.call("b", "drink", "9")
+    check(text(answer) == "0 \n" and was_direct(answer), "the next call has nothing to read", answer)
+    answers = []
+    while len(answers) < 30 and not (answers and was_direct(answers[-1])):
+        call = new(engine, "d")
+        ask(lib.toolcage_call_set_arguments_json, call.handle, b'{"word": "turn%02d"}' % len(answers))
+        ask(lib.toolcage_call_start, call.handle)
+        answers.append(call.wait())
+        time.sleep(0.1)
+    check([text(answer) for answer in answers] == [f"6 turn{turn:02}\n" for turn in range(len(answers))], "input of the policy's making is read", answers)
+    check(was_direct(answers[-1]), "and comes to be handed over directly", answers[-1])
+    call = new(engine, "d")
+    ask(lib.toolcage_call_set_arguments_json, call.handle, b'{"word": "w"}')
+    ask(lib.toolcage_call_set_stdin, call.handle, b"x", ctypes.c_size_t(1))
+    rc = lib.toolcage_call_start(call.handle, None)
+    check(rc < 0, "two inputs are a mistake still", rc)
+    lib.toolcage_call_unref(call.handle)
+    check(engine.close(), "the helper ends with its engine")
 
 
 def nothing_stays(s):
@@ -233,4 +278,4 @@ def host_dies(s):
     check(len(pids) > 1 and until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 10), "with its host a worker on loan goes", pids)
 
 
-run(first, results, nothing_stays, bounds, dies, lies, polled, host_dies, last)
+run(first, results, reads, nothing_stays, bounds, dies, lies, polled, host_dies, last)

@@ -152,6 +152,17 @@ static int shout(char **a)
     return 0;
 }
 
+/* So much of its input, how much that was, and how it begins. */
+static int drink(char **a)
+{
+    static char bytes[1 << 17];
+    size_t most = (size_t)atol(a[0]), have = 0;
+    for (ssize_t n = 1; n > 0 && have < most && have<sizeof(bytes); have += n> 0 ? (size_t)n : 0)
+        n = read(0, bytes + have, most < sizeof(bytes) ? most - have : sizeof(bytes) - have);
+    printf("%lu %.8s\n", (unsigned long)have, bytes);
+    return 0;
+}
+
 /* What a call can leave behind, and what looks for it. */
 
 static int remember(char **a)
@@ -280,7 +291,7 @@ int main(int argc, char **argv)
         {"shout", shout, 0},     {"hold", hold, 1},  {"remember", remember, 1},
         {"stain", stain, 0},     {"fill", fill, 1},  {"fds", descriptors, 0},
         {"sniff", sniff, 0},     {"burn", burn, 1},  {"machine", machine, 1},
-        {"pass", pass, 1},       {"bulk", bulk, 2},
+        {"pass", pass, 1},       {"bulk", bulk, 2},  {"drink", drink, 1},
     };
     for (size_t i = 0; argc > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
         if (strcmp(verbs[i].name, argv[1]) == 0 && argc - 2 >= verbs[i].words)

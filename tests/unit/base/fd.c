@@ -193,6 +193,21 @@ static void a_gone_peer_is_an_error(void **state)
     (void)close(pair.ends[0]);
 }
 
+static void a_filled_pipe_ends_behind_its_bytes(void **state)
+{
+    static char much[65537], back[65537];
+    memset(much, 'x', sizeof(much));
+    int before = lowest_free();
+    int from = tc_filled_pipe(much, sizeof(much) - 1);
+    assert_int_equal(from, before);
+    assert_int_equal(read(from, back, sizeof(back)), sizeof(much) - 1);
+    assert_memory_equal(back, much, sizeof(much) - 1);
+    assert_int_equal(read(from, back, sizeof(back)), 0);
+    (void)close(from);
+    assert_int_equal(tc_filled_pipe(much, sizeof(much)), -1);
+    assert_int_equal(lowest_free(), before);
+}
+
 static void memory_files_are_sealed(void **state)
 {
     _autofd_ int fd = tc_memfd("sealed", "bytes", 5);
@@ -286,6 +301,7 @@ int main(void)
         cmocka_unit_test(names_the_sender),
         cmocka_unit_test(an_empty_socket_does_not_block),
         cmocka_unit_test(a_gone_peer_is_an_error),
+        cmocka_unit_test(a_filled_pipe_ends_behind_its_bytes),
         cmocka_unit_test(memory_files_are_sealed),
         cmocka_unit_test(reads_whole_files),
         cmocka_unit_test(a_small_file_fits_a_small_buffer),
