@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "call/again.h"
 #include "call/direct.h"
 
 static int fail_usage(struct toolcage_error **err, const char *subject, const char *hint,
@@ -144,6 +145,7 @@ struct toolcage_call *tc_call_unref(struct toolcage_call *call)
         free(call->narrow[i].value);
     }
     free(call->narrow);
+    tc_again_leave(call);
     tc_grant_done(&call->grant);
     tc_stage_free(call->stage);
     if (call->image >= 0)

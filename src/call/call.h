@@ -47,6 +47,8 @@ struct toolcage_call {
     int64_t serial;        /* by which the helper knows it then */
     bool lent;             /* its socket goes on to serve other calls */
     struct tc_direct *direct; /* the worker that serves it, without the helper; NULL: the helper */
+    struct tc_buf question;   /* what it asks for, and in which surroundings */
+    struct tc_again *again;   /* what was granted is kept there; NULL: it is not */
     struct tc_buf key;        /* what such a worker is known by; empty: it can have none */
     int watch;                /* what the host polls in place of `sock`, or -1 */
     int64_t begun_us;         /* when the worker got it */

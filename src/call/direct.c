@@ -342,6 +342,8 @@ bool tc_direct_begin(struct toolcage_call *call, struct tc_plan *plan)
     tc_buf_done(&call->key);
     if (!suits(call, plan) || !write_key(plan, &call->key))
         return false;
+    if (atomic_load(&call->line) >= 0) /* one worker was there and did not take it */
+        return false;
     struct tc_direct *d = take(shelf_of(call), &call->key);
     if (!d)
         return false;

@@ -18,6 +18,7 @@
 
 #include "base/fd.h"
 #include "base/sys.h"
+#include "call/again.h"
 #include "call/direct.h"
 #include "call/launch.h"
 #include "call/modules_known.h"
@@ -30,6 +31,7 @@ struct toolcage_engine {
     _Atomic(struct tc_outcome *) probes; /* of this machine, once somebody had to know */
     struct tc_modules_known modules;
     struct tc_direct_shelf direct;
+    struct tc_again_shelf again;
 };
 
 int tc_engine_adopt(int sock, struct toolcage_engine **ret, struct toolcage_error **err)
@@ -55,6 +57,11 @@ struct tc_modules_known *tc_engine_modules(struct toolcage_engine *engine)
 struct tc_direct_shelf *tc_engine_direct(struct toolcage_engine *engine)
 {
     return &engine->direct;
+}
+
+struct tc_again_shelf *tc_engine_again(struct toolcage_engine *engine)
+{
+    return &engine->again;
 }
 
 static int fail_system(struct toolcage_error **err, const char *what)
@@ -109,6 +116,7 @@ struct toolcage_engine *tc_engine_unref(struct toolcage_engine *engine)
 {
     if (engine && atomic_fetch_sub_explicit(&engine->refs, 1, memory_order_acq_rel) == 1) {
         tc_direct_close(&engine->direct, tc_engine_forked(engine));
+        tc_again_close(&engine->again);
         /* Forks of the host may hold copies, which must not keep the helper alive. */
         if (!tc_engine_forked(engine))
             (void)shutdown(engine->sock, SHUT_RDWR);

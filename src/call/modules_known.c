@@ -51,12 +51,52 @@ static bool holds(const struct tc_known_module *k)
     return true;
 }
 
-bool tc_modules_recall(const struct tc_modules_known *known, const struct tc_module_question *asked,
-                       struct tc_grant *grant)
+static const struct tc_known_module *find(const struct tc_modules_known *known,
+                                          const struct tc_module_question *asked)
 {
     const struct tc_known_module *k = atomic_load(&known->first);
     while (k && !(is_asked(k, asked) && holds(k)))
         k = k->next;
+    return k;
+}
+
+bool tc_modules_hold(const struct tc_modules_known *known, const struct tc_known_module *module)
+{
+    const struct tc_module_question asked = {.module = module->texts[ASKED],
+                                             .pin = module->texts[PIN],
+                                             .state = module->texts[STATE],
+                                             .deterministic = module->deterministic};
+    return find(known, &asked) == module;
+}
+
+static bool says(const struct tc_known_module *k, const struct tc_grant *grant)
+{
+    const char *const fields[TEXTS] = {[MODULE] = grant->module,
+                                       [WORKER] = grant->module_worker,
+                                       [ENGINE] = grant->module_engine,
+                                       [CODE] = grant->module_code,
+                                       [DIGEST] = grant->module_digest,
+                                       [CODE_DIGEST] = grant->module_code_digest,
+                                       [CODE_MARK] = grant->module_code_mark};
+    bool same = k->deterministic == grant->deterministic;
+    for (size_t i = 0; i < TEXTS && same; i++)
+        same = i == PIN || i == STATE || i == ASKED || tc_streq(k->texts[i], fields[i]);
+    return same;
+}
+
+const struct tc_known_module *tc_modules_known_as(const struct tc_modules_known *known,
+                                                  const struct tc_grant *grant)
+{
+    const struct tc_known_module *k = atomic_load(&known->first);
+    while (k && !says(k, grant))
+        k = k->next;
+    return k;
+}
+
+bool tc_modules_recall(const struct tc_modules_known *known, const struct tc_module_question *asked,
+                       struct tc_grant *grant)
+{
+    const struct tc_known_module *k = find(known, asked);
     if (!k)
         return false;
     char **const fields[TEXTS] = {[MODULE] = &grant->module,

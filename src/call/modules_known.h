@@ -27,6 +27,11 @@ bool tc_modules_recall(const struct tc_modules_known *known, const struct tc_mod
 /* Remembers what the grant says now, if the files have rested for long enough to tell. */
 void tc_modules_remember(struct tc_modules_known *known, const struct tc_module_question *asked,
                          const struct tc_grant *grant);
+/* As what it was remembered, if it was; it stays until all are forgotten. */
+const struct tc_known_module *tc_modules_known_as(const struct tc_modules_known *known,
+                                                  const struct tc_grant *grant);
+/* Would it be recalled now, by what it was asked for then? */
+bool tc_modules_hold(const struct tc_modules_known *known, const struct tc_known_module *module);
 void tc_modules_forget(struct tc_modules_known *known);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "call/again.h"
 #include "call/call.h"
 #include "call/choose.h"
 #include "call/direct.h"
@@ -115,7 +116,9 @@ static int write_plan(struct toolcage_call *call, const struct tc_front *front,
         plan.terminal = call->rows > 0;
         plan.rows = call->rows;
         plan.columns = call->columns;
-        if (!filled || !tc_direct_begin(call, &plan)) {
+        if (filled && tc_direct_begin(call, &plan)) {
+            tc_again_keep(call, &plan);
+        } else {
             tc_buf_add(&wire.out, &none, sizeof(none));
             tc_plan_visit(&wire, &plan);
         }
@@ -251,13 +254,31 @@ static int route(struct toolcage_call *call, const struct tc_front **ret,
                : tc_route(call->policy, &call->grant, chose_backend(call), wanted(call), ret, err);
 }
 
+/* As the call before it that asked for the same: 1, 0 when there was none, or a code. */
+static int go_again(struct toolcage_call *call, struct toolcage_error **err)
+{
+    int64_t now = tc_now_us();
+    struct tc_plan *plan;
+    int r = tc_again_find(call, &plan, err);
+    if (r < 0 || !plan)
+        return r;
+    if (tc_direct_begin(call, plan)) {
+        note(call, "again", now);
+        return 1;
+    }
+    tc_again_forget(call);
+    return 0;
+}
+
 static int go(struct toolcage_call *call, struct toolcage_error **err)
 {
     const struct tc_front *front;
-    int64_t now = tc_now_us();
     int r = check_setup(call, err);
-    if (r < 0)
-        return r;
+    if (r == 0)
+        r = go_again(call, err);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    int64_t now = tc_now_us();
     r = tc_call_resolve(call, false, &call->grant, err);
     if (r < 0)
         return r;

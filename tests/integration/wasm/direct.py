@@ -32,7 +32,16 @@ def open_engine(s, more=""):
 
 def was_direct(answer):
     """The helper, had it begun the call, would say so."""
-    return {row["step"] for row in rows(answer["timings"])} == {"resolve", "lower", "ready", "total"}
+    return steps(answer) == {"resolve", "lower", "ready", "total"} or was_again(answer)
+
+
+def was_again(answer):
+    """Not even resolved: what the last one of its kind was granted holds."""
+    return steps(answer) == {"again", "ready", "total"}
+
+
+def steps(answer):
+    return {row["step"] for row in rows(answer["timings"])}
 
 
 def lent(engine, tool="b"):
@@ -125,6 +134,63 @@ def reads(s):
     rc = lib.toolcage_call_start(call.handle, None)
     check(rc < 0, "two inputs are a mistake still", rc)
     lib.toolcage_call_unref(call.handle)
+    check(engine.close(), "the helper ends with its engine")
+
+
+def again(s):
+    os.environ["WORD"] = "one"
+    engine = open_engine(s, 'env.pass = ["WORD"]\n')
+
+    def known(*words):
+        """A call that is made often enough to be known."""
+        answers = []
+        until(lambda: answers.append(engine.call("c", *words)) or was_again(answers[-1]), 10)
+        return answers[-1]
+
+    def anew(answer, first, what, alike=True):
+        check(answer["status"] == "ok" and not was_again(answer), f"{what}: it is resolved", answer)
+        check((answer["grant"] == first["grant"]) == alike, f"{what}: to what is granted then", (answer["grant"], first["grant"]))
+
+    first = known("env")
+    check(was_again(first) and "WORD=one" in text(first), "who asks for the same gets the same", first)
+    check(same(known("env")) == same(first), "each time", first)
+    anew(engine.call("c", "echo", "x"), first, "other words", False)
+    os.environ["WORD"] = "two"
+    answer = engine.call("c", "env")
+    anew(answer, first, "another environment", False)
+    check("WORD=two" in text(answer), "with that", answer)
+    check("WORD=two" in text(known("env")), "also later", answer)
+    os.environ["WORD"] = "one"
+    first = known("env")
+    check("WORD=one" in text(first), "and the one before is not forgotten", first)
+    here = os.getcwd()
+    os.chdir("/tmp")
+    answer = engine.call("c", "env")
+    check(answer["status"] == "ok" and not was_again(answer), "another working directory: it is resolved", answer)
+    os.chdir(here)
+    known("env")
+    call = new(engine, "c", "env")
+    ask(lib.toolcage_call_set, call.handle, b"timeout", b"3s")
+    ask(lib.toolcage_call_start, call.handle)
+    anew(call.wait(), first, "a narrower call", False)
+    other = host.policy_of(REUSE + NONE.replace("MODULE", f"{HOME[0]}/guest.wasm") + 'network = "none"\ntimeout = "4s"\nenv.pass = ["WORD"]\n')
+    mine, engine.policy = engine.policy, other
+    anew(engine.call("c", "env"), first, "another policy", False)
+    engine.policy = mine
+    lib.toolcage_policy_unref(other)
+    known("env")
+    with open(os.path.join(HOME[0], "state", "toolcage", "written"), "ab") as record:
+        record.write(b"/nowhere/at/all\0")
+    anew(engine.call("c", "env"), first, "another tool may have written elsewhere")
+    known("env")
+    pair = [Call(engine, "c", "nap", "1") for _ in range(2)]
+    answers = [call.wait() for call in pair]
+    check([answer["status"] for answer in answers] == ["ok"] * 2 and answers[0]["call"] != answers[1]["call"], "two at once are two", answers)
+    known("env")
+    os.utime(f"{HOME[0]}/guest.wasm")
+    anew(engine.call("c", "env"), first, "another module, perhaps")
+    time.sleep(2)  # by then its state tells
+    check(was_again(known("env")), "which is known in its turn")
     check(engine.close(), "the helper ends with its engine")
 
 
@@ -278,4 +344,4 @@ def host_dies(s):
     check(len(pids) > 1 and until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 10), "with its host a worker on loan goes", pids)
 
 
-run(first, results, reads, nothing_stays, bounds, dies, lies, polled, host_dies, last)
+run(first, results, reads, again, nothing_stays, bounds, dies, lies, polled, host_dies, last)

@@ -139,6 +139,17 @@ static void not_what_others_write(void **state)
     (void)sleep(SETTLED_S);
 }
 
+static const struct tc_known_module *known_as(const char *worker)
+{
+    struct tc_grant grant;
+    find(&grant);
+    free(grant.module_worker);
+    grant.module_worker = strdup(worker);
+    const struct tc_known_module *k = tc_modules_known_as(&known, &grant);
+    tc_grant_done(&grant);
+    return k;
+}
+
 /* Any of the four, written to or replaced by another of the same size and times. */
 static void until_a_file_changes(void **state)
 {
@@ -149,6 +160,9 @@ static void until_a_file_changes(void **state)
         (void)sleep(i ? SETTLED_S : 0); /* the files of the test before have rested */
         remember();
         assert_true(recalls(&asked));
+        const struct tc_known_module *k = known_as(paths[1]);
+        assert_true(k && tc_modules_hold(&known, k));
+        assert_null(known_as(paths[2]));
         assert_int_equal(stat(paths[i], &st), 0);
         _autofree_ char *other = tc_path_join(dir, "other");
         put(other, strrchr(paths[i], '/') + 1);
@@ -156,6 +170,7 @@ static void until_a_file_changes(void **state)
         assert_int_equal(utimensat(AT_FDCWD, other, times, 0), 0);
         assert_int_equal(rename(other, paths[i]), 0);
         assert_false(recalls(&asked));
+        assert_false(tc_modules_hold(&known, k));
         assert_int_equal(unlink(paths[i]), 0);
         assert_false(recalls(&asked));
         put(paths[i], strrchr(paths[i], '/') + 1);
