@@ -46,6 +46,21 @@ static struct toolcage_call *begin(const struct target *to, const char *tool, co
     return made;
 }
 
+/* Another word each time, so that the call is another one. */
+static struct toolcage_call *begin_with_word(const struct target *to, const char *tool)
+{
+    static unsigned count;
+    char word[16];
+    const char *const words[] = {"noop", word};
+    struct toolcage_call *made = NULL;
+    struct toolcage_error *err = NULL;
+    (void)snprintf(word, sizeof(word), "%u", count++);
+    if (toolcage_call_new(to->engine, to->policy, tool, &made, &err) ||
+        toolcage_call_set_command(made, 2, words, &err) || toolcage_call_start(made, &err) < 0)
+        die("%s", toolcage_error_report(err));
+    return made;
+}
+
 static void end(struct toolcage_call *call)
 {
     struct toolcage_error *err = NULL;
@@ -82,6 +97,13 @@ static double anew(struct turn *turn)
 static double reused(struct turn *turn)
 {
     return call(&again, "ahead", NULL);
+}
+
+static double reused_for_another(struct turn *turn)
+{
+    double start = clock_us();
+    end(begin_with_word(&again, "ahead"));
+    return clock_us() - start;
 }
 
 /* One word for another and back. */
@@ -245,6 +267,7 @@ int main(int argc, char **argv)
         {.name = "module, compiled in the call", .once = anew},
         {.name = "module, worker for one call", .once = fresh},
         {.name = "module, worker for many calls", .once = reused},
+        {.name = "the same, with other words each time", .once = reused_for_another},
         {.name = "file_edit, worker for one call", .once = edit},
         {.name = "file_edit, worker for many calls", .once = edit_reused},
         {.name = "a line of JavaScript", .once = js},
