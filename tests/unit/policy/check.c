@@ -772,6 +772,29 @@ static void only_some_clauses_can_be_given_up(void **state)
     assert_true(named == tc_clauses_yielding());
 }
 
+/* The keys that stand in all of one set of tables and in none of another. */
+static void these_stand(tc_scopes in, tc_scopes out, const char *names)
+{
+    _autobuf_ struct tc_buf all = TC_BUF_INIT;
+    for (const struct tc_key *key = tc_keys; key->name; key++)
+        if ((key->scopes & in) == in && !(key->scopes & out))
+            tc_buf_addf(&all, " %s", key->name);
+    assert_string_equal(all.data, names);
+}
+
+/* What one place takes and another does not is as much of the language as the keys. */
+static void each_key_has_its_tables(void **state)
+{
+    these_stand(TC_IN(TOOL), TC_IN(DEFAULTS),
+                " description title command stdin arguments input_schema setup");
+    these_stand(TC_IN(TOOL), TC_IN(SERVER), " title stdin arguments input_schema");
+    these_stand(TC_IN(DEFAULTS), TC_IN(SETUP),
+                " secrets syscalls tier risk fallback layers module workspace review warm "
+                "deterministic collect");
+    these_stand(TC_IN(SERVER_TOOL), 0, " description title arguments timeout output tier risk");
+    these_stand(TC_IN(SETUP), TC_IN(DEFAULTS), " command into inputs");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -785,6 +808,7 @@ int main(void)
         cmocka_unit_test(second_example_compiles),
         cmocka_unit_test(examples_of_keys_compile),
         cmocka_unit_test(only_some_clauses_can_be_given_up),
+        cmocka_unit_test(each_key_has_its_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
