@@ -53,9 +53,10 @@ static bool wants_each_port(const struct tc_grant *grant)
 static tc_features layered_features(const struct tc_grant *grant)
 {
     bool module = tc_backend_runs_module(&grant->layers);
-    bool plain = !module && tc_streq(tc_backend_within(&grant->layers), TC_BACKEND_DEFAULT);
+    const char *within = tc_backend_within(&grant->layers);
+    bool leads_out = !module && (tc_streq(within, TC_BACKEND_DEFAULT) || tc_streq(within, "oci"));
     return (module && (grant->image || grant->warm.count) ? TC_FEATURE_BIT(MODULE_SYSTEM) : 0) |
-           (grant->net_count && !plain ? TC_FEATURE_BIT(INNER_NET) : 0) |
+           (grant->net_count && !leads_out ? TC_FEATURE_BIT(INNER_NET) : 0) |
            (!grant->image && !module ? TC_FEATURE_BIT(HOST) : 0);
 }
 

@@ -125,14 +125,38 @@ SECRET = "correct-horse-battery"
 os.environ["KEY"] = SECRET
 INSPECTED = """network = [{ host = "ok.example", port = 80, methods = ["GET"], paths = ["/v1"] }]
 secrets.TOKEN = { from = "env:KEY", hosts = ["http://ok.example:80"], header = "Authorization: Bearer {secret}" }"""
-before = len(WORLD.requests)
-answer = scene.call("busybox wget -q -O - http://ok.example/v1/x | busybox tr -d '\\n'; busybox wget -q -O - http://ok.example/v2 2>&1;"
-                    f"busybox env; busybox tr '\\0' '\\n' </proc/self/environ; busybox grep -r {SECRET[:-1]} /etc /tmp /proc/self/environ; busybox tail -n 3 /etc/toolcage-ca.pem", more=INSPECTED)
-text = answer.json.get("stdout", {}).get("text", "")
-check(any(f"Bearer {SECRET}" in request for request in WORLD.requests[before:]), "a secret is in the request that leaves", (WORLD.requests[before:], answer))
-check("GET /v1/x" in text and SECRET not in text and SECRET not in answer.out, "and in nothing that the guest sees, not even in what the server repeats", text)
-check("403" in text and not any("/v2" in request for request in WORLD.requests[before:]), "another path is refused by the proxy", text)
-check("END CERTIFICATE" in text, "the cage trusts the proxy's authority", text)
+ASKS = ("busybox wget -q -O - http://ok.example/v1/x | busybox tr -d '\\n'; busybox wget -q -O - http://ok.example/v2 2>&1;"
+        f"busybox env; busybox tr '\\0' '\\n' </proc/self/environ; busybox grep -r {SECRET[:-1]} /etc /tmp /proc/self/environ; busybox tail -n 3 /etc/toolcage-ca.pem")
+
+
+def told(answer, before):
+    text = answer.json.get("stdout", {}).get("text", "")
+    check(any(f"Bearer {SECRET}" in request for request in WORLD.requests[before:]), "a secret is in the request that leaves", (WORLD.requests[before:], answer))
+    check("GET /v1/x" in text and SECRET not in text and SECRET not in answer.out, "and in nothing that the guest sees, not even in what the server repeats", text)
+    check("403" in text and not any("/v2" in request for request in WORLD.requests[before:]), "another path is refused by the proxy", text)
+    check("END CERTIFICATE" in text, "the cage trusts the proxy's authority", text)
+
+
+asked = len(WORLD.requests)
+told(scene.call(ASKS, more=INSPECTED), asked)
+
+# ---- of a container in the machine -----------------------------------------------------------------------
+
+TOOL = """[tool.o]
+layers = ["qemu", "oci"]
+image = "small"
+filesystem = "none"
+memory = {{ max = "64MiB", by = "any" }}
+timeout = "240s"
+{}"""
+if shutil.which("crun"):
+    contained = scene.call(SCRIPT, more=TOOL.format(NETWORK), tool="o")
+    words = said(contained)
+    for name in same:
+        check(words.get(name) == same[name] != "", f"{name}: in a container in a machine it sees the same", (same[name], words.get(name), contained))
+    check(contained.json.get("layers") == ["qemu", "oci"] and "serial port" in contained.json["enforcement"]["net.allow"], "and the result says which way", contained)
+    asked = len(WORLD.requests)
+    told(scene.call(ASKS, more=TOOL.format(INSPECTED), tool="o"), asked)
 
 # ---- limits, ends ----------------------------------------------------------------------------------------
 

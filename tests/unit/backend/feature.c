@@ -89,7 +89,8 @@ static void each_wish_is_found(void **state)
         WISH(DETERMINISTIC, .deterministic = true),
         WISH(BYTES, .argv = {bytes, 1}),
         WISH(BIND, .fs = &written, .fs_count = 1),
-        WISH(INNER_NET, .net = &near, .net_count = 1, .layers = {contained, 2}),
+        {{.layers = {module, 2}, .net = &near, .net_count = 1}, TC_FEATURE_BIT(INNER_NET)},
+        {{.layers = {contained, 2}, .image = TEXT(TC_IMAGE_SYSTEM), .net = &near, .net_count = 1}},
         WISH(PORTS, .net = &any, .net_count = 1),
     };
     tc_features all = 0;
