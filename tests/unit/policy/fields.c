@@ -418,6 +418,25 @@ static void no_flag_holds_back_less(void **state)
     }
 }
 
+/* What the keys say of themselves is what stands where nobody says one. */
+static void defaults_are_as_documented(void **state)
+{
+    for (size_t i = 0; i < tc_limits_fields.count; i++) {
+        const struct tc_field *row = &tc_limits_fields.rows[i];
+        const struct tc_key *key =
+            row->word ? tc_key_find(tc_keys, TC_SCOPE_TOOL, row->word) : NULL;
+        char text[TC_VALUE_TEXT_SIZE] = "unset";
+        int64_t value = tc_field_number(row, &tc_limits_default);
+        if (value)
+            tc_value_write(row->unit, value, text);
+        if (key && !strstr(key->fallback, text))
+            fail_msg("%s: %s is not %s", row->name, text, key->fallback);
+    }
+    assert_int_equal(tc_limits_default.inodes, TC_INODES_PER_DISK(tc_limits_default.disk));
+    assert_true(tc_limits_default.memory_any && !tc_limits_default.disk_set);
+    assert_false(tc_limits_default.output_kill);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -433,6 +452,7 @@ int main(void)
         cmocka_unit_test(unset_is_more_where_it_can_be),
         cmocka_unit_test(no_flag_raises_a_limit),
         cmocka_unit_test(no_flag_holds_back_less),
+        cmocka_unit_test(defaults_are_as_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
