@@ -68,7 +68,7 @@ def run(*parts, brief=()):
     """Each part is one function of a scene; a failure in one does not hide the others. With the word "brief" those of
     brief alone: what differs with who runs it."""
     begin()
-    for part in brief if "brief" in sys.argv[3:] else parts:
+    for part in brief if brief and "brief" in sys.argv[3:] else parts:
         with Scene() as scene:
             try:
                 part(scene)

@@ -163,10 +163,12 @@ static void tells_too_late(void)
 
 static void floods_files(void)
 {
+    char page[4097] = "";
+    memset(page, 'x', sizeof(page) - 1);
     greet();
     say_file("new", UINT32_MAX);
     for (uint64_t at = 0;; at += 4096)
-        say_bytes(at, (char[4097]){[0 ... 4095] = 'x'});
+        say_bytes(at, page);
 }
 
 static void floods_names(void)
