@@ -102,7 +102,7 @@ static double reused(struct turn *turn)
 static double reused_for_another(struct turn *turn)
 {
     double start = clock_us();
-    end(begin_with_word(&again, "ahead"));
+    end(begin_with_word(&again, "said"));
     return clock_us() - start;
 }
 
@@ -245,12 +245,13 @@ static void load(const char *dir, const char *noop)
                    "[tool.native]\ncommand = [\"%s\"]\nfilesystem = { readable = [\"%s\"] }\n"
                    "[tool.ahead]\nmodule = \"%s/ahead.wasm\"\ncommand = [\"noop\"]\n"
                    "filesystem = \"none\"\n"
+                   "[tool.said]\nmodule = \"%s/ahead.wasm\"\nfilesystem = \"none\"\n"
                    "[tool.anew]\nmodule = \"%s/anew.wasm\"\ncommand = [\"noop\"]\n"
                    "filesystem = \"none\"\n"
                    "[tool.edit]\nmodule = \"catalog:file_edit\"\n"
                    "[tool.js]\nmodule = \"catalog:js\"\n"
                    "[tool.python]\nmodule = \"catalog:python\"\n",
-                   noop, noop, dir, dir);
+                   noop, noop, dir, dir, dir);
     open_target(&again, text);
     open_target(&once, text + strlen(reuse));
     open_loop();
