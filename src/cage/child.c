@@ -181,33 +181,13 @@ static int cover(const struct tc_box_mount *m)
     return TAKE_FD(overlay);
 }
 
-/* A place inside a granted tree may have been swapped since it was looked up (by another cage with
- * the same directory, say): no link is followed, and the mount goes onto the very object that was
- * meant. */
-static int attach_at(const struct tc_box_mount *m)
-{
-    struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-    struct stat st;
-    if (m->dev == 0)
-        return tc_move_mount(m->fd, AT_FDCWD, m->path);
-    _autofd_ int target = tc_openat2(AT_FDCWD, m->path, &how);
-    if (target < 0 || fstat(target, &st) < 0)
-        return -1;
-    if (st.st_dev != m->dev || st.st_ino != m->ino) {
-        errno = ESTALE;
-        return -1;
-    }
-    return tc_move_mount(m->fd, target, "");
-}
-
 int tc_stage_trees(const struct tc_box *box)
 {
     size_t hidden = 0;
     for (size_t i = 0; i < box->mount_count; i++) {
         const struct tc_box_mount *m = &box->mounts[i];
         mounting = (int)i;
-        if (m->fd >= 0 && attach_at(m) < 0)
+        if (m->fd >= 0 && tc_box_mount_attach(AT_FDCWD, m) < 0)
             return -1;
         if (!m->hide && !m->layered)
             continue;

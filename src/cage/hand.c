@@ -6,26 +6,11 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/sys.h"
 #include "cage/handed.h"
-
-/* Onto the very object that was meant, as a cage's first process does it. */
-static int attach(int root, const struct tc_box_mount *m)
-{
-    struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-    struct stat st;
-    if (m->dev == 0)
-        return tc_move_mount(m->fd, root, m->path);
-    _autofd_ int target = tc_openat2(root, m->path, &how);
-    if (target < 0 || fstat(target, &st) < 0 || st.st_dev != m->dev || st.st_ino != m->ino)
-        return -1;
-    return tc_move_mount(m->fd, target, "");
-}
 
 bool tc_hand_can(const struct tc_process_cage *p)
 {
@@ -43,8 +28,8 @@ static bool of_the_call(const struct tc_box_mount *m)
 size_t tc_hand_put_together(const struct tc_process_cage *p, int root)
 {
     size_t i = 0;
-    while (i < p->trees.mount_count &&
-           (!of_the_call(&p->trees.mounts[i]) || attach(root, &p->trees.mounts[i]) == 0))
+    while (i < p->trees.mount_count && (!of_the_call(&p->trees.mounts[i]) ||
+                                        tc_box_mount_attach(root, &p->trees.mounts[i]) == 0))
         i++;
     return i;
 }

@@ -29,4 +29,10 @@ struct tc_box_mount {
     int layers;
 };
 
+/* Puts it into its place below `root` (AT_FDCWD: the working directory is it). A place inside a
+ * granted tree may have been swapped since it was looked up (by another cage with the same
+ * directory, say): no link is followed, and the mount goes onto the very object that was meant. 0,
+ * or -1 with errno, ESTALE where another is there. It allocates nothing. */
+int tc_box_mount_attach(int root, const struct tc_box_mount *m);
+
 #endif
