@@ -98,7 +98,8 @@ struct tc_box {
     const struct sock_fprog *filter;
     const struct sock_fprog *changed; /* the same where the policy changes it; NULL: static */
     enum tc_seccomp_watch watch;
-    bool unix_sockets;              /* granted: the supervisor connects in the tool's place */
+    bool told;         /* no signal comes from outside: a word by the report socket says SIGTERM */
+    bool unix_sockets; /* granted: the supervisor connects in the tool's place */
     const char *const *directories; /* working directories to try, NULL-terminated */
     const char *const *programs;    /* paths to execute, in order, NULL-terminated */
     char *const *argv;

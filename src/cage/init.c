@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -186,6 +187,24 @@ static bool alone(void)
     return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR));
 }
 
+static void interrupt(int sig)
+{
+    (void)sig;
+}
+
+/* Where signals come as words: until there is one, or something has ended, or the time is over. */
+static int wait_word(const struct timespec *patience)
+{
+    struct pollfd report = {.fd = TC_BOX_REPORT, .events = POLLIN};
+    sigset_t blocked;
+    char word;
+    (void)sigfillset(&blocked);
+    (void)sigdelset(&blocked, SIGCHLD);
+    if (ppoll(&report, 1, patience, &blocked) <= 0 || !(report.revents & POLLIN))
+        return -1;
+    return recv(TC_BOX_REPORT, &word, 1, MSG_DONTWAIT) == 1 ? SIGTERM : -1;
+}
+
 /* The deadline is the helper's; but one that is stopped, or held up by a file system that does not
  * answer, must not give the tool more time than that. */
 static int wait_signal(const sigset_t *set, const struct tc_box *box, bool often)
@@ -198,7 +217,7 @@ static int wait_signal(const sigset_t *set, const struct tc_box *box, bool often
         _exit(1);
     }
     struct timespec patience = {.tv_sec = left / 1000000, .tv_nsec = left % 1000000 * 1000};
-    return sigtimedwait(set, NULL, &patience);
+    return box->told ? wait_word(&patience) : sigtimedwait(set, NULL, &patience);
 }
 
 /* The helper takes the result when it hears of the end, so nothing of the tool's may run then. */
@@ -230,7 +249,8 @@ void tc_box_init(const struct tc_box *box)
     (void)sigaddset(&set, SIGCHLD);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, TC_BOX_END);
-    if (rest->adopt() < 0 || sigprocmask(SIG_SETMASK, &set, NULL) < 0)
+    if (rest->adopt() < 0 || sigprocmask(SIG_SETMASK, &set, NULL) < 0 ||
+        (box->told && signal(SIGCHLD, interrupt) == SIG_ERR))
         _exit(1);
     /* no copy of our memory, which exec would throw away at once; we sleep until that exec */
     pid_t tool = vfork();

@@ -90,8 +90,6 @@ static void add_sentry_mounts(struct tc_buf *out, const struct tc_plan *plan)
 {
     add_mount(out, "/proc", "proc", "proc", "\"nosuid\",\"noexec\",\"nodev\"");
     add_mount(out, "/tmp", "bind", TC_OCI_ROOT "/tmp", "\"rbind\",\"rw\",\"nosuid\",\"nodev\"");
-    add_mount(out, TC_OCI_TALK, "bind", TC_OCI_BUNDLE "/talk",
-              "\"rbind\",\"ro\",\"nosuid\",\"nodev\",\"noexec\"");
     for (size_t i = 0; i < plan->net_count; i++)
         if (tc_net_entry_inspected(&plan->net[i])) {
             add_mount(out, TC_BUNDLE_OWN, "bind", TC_OCI_ROOT TC_BUNDLE_OWN,
@@ -138,8 +136,11 @@ static void add_linux(struct tc_buf *out, const struct tc_plan *plan, enum tc_oc
     }
     tc_buf_adds(out, "],\"readonlyPaths\":[");
     add_words(out, frozen, TC_COUNT(frozen));
-    tc_buf_adds(out, "],\"seccomp\":");
-    tc_oci_seccomp(out, &plan->syscalls_allow);
+    tc_buf_addc(out, ']');
+    if (kind == TC_OCI_KERNEL) { /* runsc would read it three times, and heed it never */
+        tc_buf_adds(out, ",\"seccomp\":");
+        tc_oci_seccomp(out, &plan->syscalls_allow);
+    }
     tc_buf_addc(out, '}');
 }
 

@@ -10,7 +10,6 @@
 #include <limits.h>
 #include <linux/filter.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -172,24 +171,9 @@ static const struct tc_stage inner_in_sentry[] = {
     {"inner seccomp", tc_stage_filter, TC_CLAUSE_SYSCALLS},
 };
 
-/* Signals of the host do not reach us in gVisor: a process of ours hears of them and passes them
- * on. The tool may end it, and loses its time for an orderly end with that. */
-static void listen_and_init(const struct tc_box *box)
-{
-    char word;
-    pid_t pid = fork();
-    if (pid < 0)
-        _exit(1);
-    while (pid == 0 && recv(TC_BOX_REPORT, &word, 1, 0) == 1)
-        (void)kill(-1, SIGTERM);
-    if (pid == 0)
-        _exit(0);
-    tc_box_init(box);
-}
-
 _Static_assert(TC_COUNT(inner) == TC_COUNT(inner_in_sentry), "the helper knows one of them");
 static const struct tc_stages sentry_stages = {inner_in_sentry, TC_COUNT(inner_in_sentry), 100,
-                                               listen_and_init, NULL};
+                                               tc_box_init, NULL};
 
 const struct tc_stages tc_oci_inner_stages = {inner, TC_COUNT(inner), 100, tc_box_init, NULL};
 
@@ -310,6 +294,7 @@ static _Noreturn void run_in_sentry(char **argv)
                          .programs = list_programs(argv[0]),
                          .argv = argv,
                          .envp = environ,
+                         .told = true, /* signals of the host do not reach us in gVisor */
                          .last_us = said.left_us ? tc_now_us() + said.left_us : 0,
                          .segments = said.segments};
     if (!box.programs)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "backend/oci/config.h"
+#include "backend/oci/platform.h"
 #include "backend/oci/stages.h"
 #include "base/sys.h"
 #include "cage/stages.h"
@@ -74,6 +75,20 @@ static int show_groups(const struct tc_box *box)
     return mount("tmpfs", "/sys/fs/cgroup", "tmpfs", MS_RDONLY, "size=4k");
 }
 
+/* Where our PID 1 in gVisor finds the report socket: as a mount of runsc's it would cost a server
+ * of files of its own. */
+static int show_talk(const struct tc_box *box)
+{
+    if (strcmp(box->runtime[0], TC_OCI_KEEPER) != 0)
+        return 0;
+    struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+                                          MOUNT_ATTR_NOEXEC};
+    _autofd_ int talk = tc_open_tree(AT_FDCWD, TC_OCI_BUNDLE "/talk", OPEN_TREE_CLONE);
+    return talk < 0 || tc_mount_setattr(talk, 0, &attr) < 0
+               ? -1
+               : tc_move_mount(talk, AT_FDCWD, TC_OCI_ROOT TC_OCI_TALK);
+}
+
 static int stand_in_bundle(const struct tc_box *box)
 {
     (void)box;
@@ -110,6 +125,7 @@ static const struct tc_stage stages[] = {
     {"bundle", attach_bundle, TC_CLAUSE_FS_READ},
     {"proc", mount_proc, TC_CLAUSE_PROC_OWN, TC_LACK_PROC}, /* needs the host's still to be seen */
     {"trees", tc_stage_trees, TC_CLAUSE_FS_READ, TC_LACK_PATH},
+    {"talk", show_talk, TC_CLAUSE_PROC_SURVIVORS},
     {"groups", show_groups, TC_CLAUSE_LIMIT_MEMORY},
     {"directory", stand_in_bundle, TC_CLAUSE_FS_READ},
     {"descriptors", tc_stage_descriptors, TC_CLAUSE_FDS_CLEAN}, /* nothing needs them any more */

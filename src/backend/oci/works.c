@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -458,6 +459,10 @@ static int event(struct tc_cage *cage)
     }
     if (cage->running && !ran)
         tc_oci_ready_next(TC_PRIV(cage), cage->plan);
+    /* Nothing of the tool's is left, and what the runtime would clear away, one after the other,
+     * goes with its namespaces. */
+    if (cage->over && !TC_PRIV(cage)->child.reaped)
+        (void)kill(TC_PRIV(cage)->child.pid, SIGKILL);
     return rc;
 }
 

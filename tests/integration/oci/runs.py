@@ -46,6 +46,13 @@ def output_is_whole(s):
           (answer.status, answer.stdout and answer.stdout["bytes"], answer.err))
 
 
+def files_are_whole(s):
+    """The runtime is ended as soon as the tool has; nothing that it has written may hang upon its own end."""
+    begin = "import mmap; f = open('{}', 'w+b', buffering=0); f.truncate(8 << 20); m = mmap.mmap(f.fileno(), 0); "
+    answer = s.python((begin + "m[:4 << 20] = b'x' * (4 << 20); f.seek(4 << 20); f.write(b'y' * (4 << 20))").format(f"{s.ws}/mapped"), more=more())
+    check(answer.status == "ok" and s.read("ws/mapped") == b"x" * (4 << 20) + b"y" * (4 << 20), "what it mapped and what it wrote are in the file", answer)
+
+
 def a_workspace_comes_back(s, mode):
     s.write("ws/file", "before\n")
     answer = s.shell(f"echo after > {s.ws}/file", more=more(f'workspace = {{ mode = "{mode}" }}'))
@@ -244,7 +251,7 @@ def what_its_kernel_lacks(s):
 def main():
     if not any(os.access(os.path.join(place, RUNTIME), os.X_OK) for place in ("/usr/bin", "/usr/sbin", "/usr/local/bin")):
         skip_all(f"skipped: {RUNTIME} is not installed")
-    run(an_ordinary_call, output_is_whole, a_copied_workspace, an_overlaid_workspace, paths_are_observed, ends_in_time, a_missing_command, a_hostile_tool, forks,
+    run(an_ordinary_call, output_is_whole, files_are_whole, a_copied_workspace, an_overlaid_workspace, paths_are_observed, ends_in_time, a_missing_command, a_hostile_tool, forks,
         nobody_is_left, an_image, a_session, what_the_process_cage_alone_has, what_its_kernel_lacks, a_full_memory)
 
 

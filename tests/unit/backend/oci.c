@@ -91,11 +91,12 @@ static void walls_are_asked_for(void **state)
             json_array_size(json_object_get(at(c, "process", "capabilities"), "ambient")), 0);
         assert_true(holds(at(c, "linux", "maskedPaths"), "/proc/kcore"));
         assert_true(holds(at(c, "linux", "readonlyPaths"), "/proc/sys"));
-        assert_string_equal(
-            json_string_value(at(c, "linux", "seccomp")
-                                  ? json_object_get(at(c, "linux", "seccomp"), "defaultAction")
-                                  : NULL),
-            "SCMP_ACT_ERRNO");
+        json_t *seccomp = json_object_get(at(c, "linux", NULL), "seccomp");
+        if (i == 0) /* runsc heeds none, and our PID 1 has a filter */
+            assert_string_equal(json_string_value(at(seccomp, "defaultAction", NULL)),
+                                "SCMP_ACT_ERRNO");
+        else
+            assert_null(seccomp);
         assert_null(json_object_get(c, "hooks"));
         json_decref(c);
     }
@@ -169,8 +170,7 @@ static void no_path_of_the_host_is_named(void **state)
         json_array_foreach(at(c, "mounts", NULL), j, one)
         {
             const char *source = json_string_value(json_object_get(one, "source"));
-            assert_true(source[0] != '/' || strncmp(source, "/tmp/rootfs/", 12) == 0 ||
-                        strcmp(source, "/tmp/talk") == 0);
+            assert_true(source[0] != '/' || strncmp(source, "/tmp/rootfs/", 12) == 0);
         }
         char *text = json_dumps(c, 0);
         assert_null(strstr(text, "/srv/"));

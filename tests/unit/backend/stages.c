@@ -57,6 +57,7 @@ static const struct {
     {"orders", TC_CLAUSE_PROC_SURVIVORS, TC_LACK_OTHER},
     {"network", TC_CLAUSE_NET_ALLOW, TC_LACK_FILTER},
     {"trees", TC_CLAUSE_FS_READ, TC_LACK_PATH},
+    {"talk", TC_CLAUSE_PROC_SURVIVORS, TC_LACK_OTHER},
     {"groups", TC_CLAUSE_LIMIT_MEMORY, TC_LACK_OTHER},
     {"directory", TC_CLAUSE_FS_READ, TC_LACK_OTHER},
     {"terminal", TC_CLAUSE_TTY_NONE, TC_LACK_OTHER},
@@ -85,8 +86,8 @@ static const struct {
     {&tc_contained_stages,
      " contained session, namespaces, ids, loopback, hostname, root, proc, pivot, network, trees,"
      " cwd, privileges, landlock, descriptors, rlimits, parent, seccomp,"},
-    {&tc_oci_stages, " namespaces, session, ids, network, bundle, proc, trees, groups, directory,"
-                     " descriptors, report, parent,"},
+    {&tc_oci_stages, " namespaces, session, ids, network, bundle, proc, trees, talk, groups,"
+                     " directory, descriptors, report, parent,"},
     {&tc_oci_inner_stages,
      " inner namespace, inner ids, inner proc, orders, trees, cwd, inner privileges,"
      " inner descriptors, inner rlimits, inner seccomp,"},
