@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/reserve.h"
 #include "helper/deliver.h"
+#include "workspace/brief.h"
 #include "workspace/workspace.h"
 
 enum { READ_SHARE = 65536, FEED_SHARE = 65536 };
@@ -261,11 +262,46 @@ static void excuse(struct tc_running *j)
     j->outcome.signal = SIGKILL;
 }
 
+static void gather(struct tc_running *j);
+
+static void work_gather(struct tc_task *task)
+{
+    struct tc_running *j = task->owner;
+    tc_brief_work(&j->cage);
+}
+
+static void on_gathered(struct tc_task *task)
+{
+    struct tc_running *j = task->owner;
+    bool whole = tc_brief_end(&j->cage);
+    j->hold = TC_HOLD_NONE;
+    if (j->ended)
+        tc_job_clear(j);
+    else if (whole)
+        tc_job_answer(j);
+    else
+        gather(j);
+}
+
+/* By a worker that is free: to be started, it costs more than the little that it is for. */
+static bool gather_briefly(struct tc_running *j)
+{
+    if (!tc_workers_free(j->workers) || !tc_brief_begin(&j->cage))
+        return false;
+    j->task = (struct tc_task){.work = work_gather, .done = on_gathered, .owner = j};
+    j->hold = TC_HOLD_COLLECTING;
+    j->end_at_us = tc_now_us() + GATHERING_US;
+    (void)tc_workers_give(j->workers, &j->task); /* there is one */
+    return true;
+}
+
 static void gather(struct tc_running *j)
 {
     bool commit = j->plan.commit == TC_COMMIT_ALWAYS ||
                   (j->plan.commit == TC_COMMIT_SUCCESS && j->outcome.status == TOOLCAGE_STATUS_OK);
     bool wanted = j->cage.running && !j->given_up && !j->host_gone;
+    if (wanted && gather_briefly(j))
+        return;
     int wait = wanted ? tc_workspace_collect(&j->cage, commit) : -1;
     if (wait >= 0 && tc_job_watch(j, TC_ROLE_COLLECT, wait, EPOLLIN)) {
         j->hold = TC_HOLD_COLLECTING;

@@ -35,7 +35,7 @@ enum tc_role {
 enum tc_hold {
     TC_HOLD_NONE,
     TC_HOLD_PREPARING,  /* a worker */
-    TC_HOLD_COLLECTING, /* the process that gathers changes */
+    TC_HOLD_COLLECTING, /* who gathers changes: a process, or a worker */
     TC_HOLD_DYING,      /* the kernel: it was killed, and does not end */
     TC_HOLD_CLEARING,   /* a worker */
 };

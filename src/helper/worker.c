@@ -129,6 +129,14 @@ int tc_workers_give(struct tc_workers *w, struct tc_task *task)
     return rc;
 }
 
+bool tc_workers_free(struct tc_workers *w)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    bool is = w->idle > w->queued;
+    (void)pthread_mutex_unlock(&w->lock);
+    return is;
+}
+
 bool tc_workers_take_back(struct tc_workers *w, struct tc_task *task)
 {
     (void)pthread_mutex_lock(&w->lock);

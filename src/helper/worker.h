@@ -41,6 +41,8 @@ int tc_workers_open(struct tc_workers *workers, struct tc_loop *loop);
 /* The task stays the caller's, and must stay until done(), which is called on the loop. 0, or -1
  * with errno: not even one thread can be made. */
 int tc_workers_give(struct tc_workers *workers, struct tc_task *task);
+/* Would one begin with a task at once? */
+bool tc_workers_free(struct tc_workers *workers);
 /* True: no worker had begun with it; done() will not be called. */
 bool tc_workers_take_back(struct tc_workers *workers, struct tc_task *task);
 

@@ -18,6 +18,7 @@
 #include "base/sys.h"
 #include "linux/walk.h"
 #include "tree/steering.h"
+#include "workspace/brief.h"
 #include "workspace/cache.h"
 #include "workspace/choice.h"
 #include "workspace/copy.h"
@@ -251,6 +252,8 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
     else if (tc_steers_new(g->cage, g->item, e))
         note(g, e, &(struct change){.kind = "added", .by_time = true});
     g->told[e->depth + 1] = false;
+    if (w->brief && e->depth >= TC_BRIEF_DEPTH)
+        return -1;
     return S_ISDIR(e->st->stx_mode) ? tc_workspace_kernel_fs(e) : 0;
 }
 
@@ -455,6 +458,7 @@ static int visit_drawer(void *userdata, const struct tc_walk_entry *e)
 /* 0, or -1 when not everything was seen. */
 static int gather_tree(struct gathering *g)
 {
+    struct tc_workspace *w = g->cage->workspace;
     bool copied = g->item->copy >= 0;
     if (copied && g->item->writable)
         gather_removals(g);
@@ -464,7 +468,7 @@ static int gather_tree(struct gathering *g)
                                                     : visit,
                            .leave = copied ? leave_copy : leave,
                            .userdata = g,
-                           .entries_max = ENTRIES_MAX,
+                           .entries_max = w->brief ? TC_BRIEF_ENTRIES : ENTRIES_MAX,
                            .deadline_us =
                                copied ? 0 : tc_now_us() + (int64_t)SECONDS_MAX * 1000000};
     g->told[0] = false;
@@ -474,6 +478,7 @@ static int gather_tree(struct gathering *g)
         tc_process_left(g->cage, g->item, walk.left);
     if (!copied)
         visit_root(g);
+    w->over = w->over || (w->brief && walk.skipped); /* a process may come further */
     g->found->omitted_changes += walk.skipped;
     if (g->item->layers >= 0 && !g->item->drawer)
         tc_session_keep_skipped(&g->session, walk.skipped);
@@ -513,6 +518,12 @@ static bool rows_told(const struct gathering *g)
     return !g->undone && !g->found->failure.code && !g->found->omitted_changes;
 }
 
+/* What is brought back is bounded already. 0: as many as in any call. */
+static int64_t bytes_to_read(const struct tc_workspace *w)
+{
+    return w->brief && !w->committing ? TC_BRIEF_BYTES : 0;
+}
+
 static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *found)
 {
     struct tc_trees *t = cage->trees;
@@ -522,6 +533,7 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
         .found = found,
         .asks = !commit && cage->plan->workspace != TC_WORKSPACE_BIND &&
                 cage->plan->commit == TC_COMMIT_ASK};
+    g.reader.most = bytes_to_read(w);
     tc_keeping_begin(&g.keeping, w->held, cage->plan);
     if (compare_overlays(cage) < 0) {
         (void)tc_not_gathered(w, found);
@@ -541,6 +553,7 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
         if (rc < 0)
             (void)tc_not_gathered(w, found);
     }
+    w->over |= g.reader.most && g.reader.refused;
     if (g.undone)
         (void)tc_not_brought_back(found, g.undone_path, g.undone_errno, g.undone);
     if (w->choice && w->choice->plain && rows_told(&g))
@@ -565,4 +578,5 @@ void tc_process_gather(struct tc_cage *cage, bool commit, struct tc_outcome *fou
         (void)tc_not_gathered(w, found);
     gather_all(cage, commit, found);
     tc_journal_end(&journal);
+    w->journal = NULL;
 }

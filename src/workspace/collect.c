@@ -46,6 +46,12 @@ static bool goes_on(const struct tc_cage *cage, bool commit)
     return tc_process_commits(cage, commit) || cage->workspace->session;
 }
 
+void tc_workspace_gather(struct tc_cage *cage, bool commit)
+{
+    tc_workspace_check_masks(cage);
+    tc_process_gather(cage, commit && !cage->outcome->failure.code, cage->outcome);
+}
+
 /* A commit that has begun goes on when the helper dies: half of it would be worse. Without one
  * nobody is left to read what is found. */
 static _Noreturn void run_collector(struct tc_cage *cage, bool commit, int memory)
@@ -57,13 +63,12 @@ static _Noreturn void run_collector(struct tc_cage *cage, bool commit, int memor
     close_others(cage->trees);
     (void)umask(0); /* modes are the tool's */
     cage->outcome = &found;
-    tc_workspace_check_masks(cage);
-    tc_process_gather(cage, commit && !found.failure.code, &found);
+    tc_workspace_gather(cage, commit);
     tc_outcome_visit(&w, &found);
     _exit(!w.failed && tc_write_all(memory, w.out.data, w.out.len) == 0 ? 0 : 1);
 }
 
-static void merge(struct tc_outcome *to, struct tc_outcome *from)
+void tc_workspace_merge(struct tc_outcome *to, struct tc_outcome *from)
 {
     to->changes = TAKE(from->changes);
     to->change_count = from->change_count;
@@ -105,7 +110,7 @@ static void take_over(struct tc_cage *cage)
     if (!read || status != 0 || wire.failed)
         (void)tc_not_gathered(w, cage->outcome);
     else
-        merge(cage->outcome, &found);
+        tc_workspace_merge(cage->outcome, &found);
     tc_outcome_done(&found);
 }
 
@@ -150,5 +155,7 @@ int tc_workspace_collect(struct tc_cage *cage, bool commit)
 bool tc_workspace_cancel(const struct tc_cage *cage)
 {
     const struct tc_workspace *w = cage->workspace;
-    return w && !w->committing && w->collector > 0 && kill(w->collector, SIGKILL) == 0;
+    if (!w || w->committing)
+        return false;
+    return w->brief || (w->collector > 0 && kill(w->collector, SIGKILL) == 0);
 }

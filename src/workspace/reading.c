@@ -24,6 +24,13 @@ static int open_seen(const struct tc_walk_entry *e)
     return TAKE_FD(fd);
 }
 
+static bool is_over(struct tc_reader *r, int64_t bytes)
+{
+    bool over = bytes > (r->most ? r->most : hashed_max) - r->hashed;
+    r->refused = r->refused || over;
+    return over;
+}
+
 /* How many bytes of one more file may be kept. */
 static size_t room_for(const struct tc_reader *r)
 {
@@ -48,7 +55,7 @@ static int digest(struct tc_reader *r, int fd, bool *keep, struct tc_reading *re
             memcpy(r->room + ret->bytes, block, (size_t)n);
         ret->bytes += n;
         r->hashed += n;
-        if (r->hashed > hashed_max)
+        if (is_over(r, 0))
             return -1;
     }
 }
@@ -68,7 +75,7 @@ void tc_reading_make(struct tc_reader *r, const struct tc_walk_entry *e, bool ke
                      struct tc_reading *ret)
 {
     *ret = (struct tc_reading){0};
-    if (!S_ISREG(e->st->stx_mode) || (int64_t)e->st->stx_size > hashed_max - r->hashed)
+    if (!S_ISREG(e->st->stx_mode) || is_over(r, (int64_t)e->st->stx_size))
         return;
     _autofd_ int fd = open_seen(e);
     if (fd < 0)

@@ -19,6 +19,8 @@ enum {
 /* What the files of one call took so far. */
 struct tc_reader {
     int64_t hashed; /* bytes */
+    int64_t most;   /* that are; 0: as many as in any call */
+    bool refused;   /* a file, for that */
     size_t kept;
     char *room; /* for one file; NULL: not yet needed */
 };

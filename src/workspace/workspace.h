@@ -49,6 +49,8 @@ struct tc_workspace {
     pid_t collector;              /* gathers changes; 0: none */
     int collector_fd, changes_fd;
     bool committing;
+    struct tc_outcome *brief;       /* what a worker gathers; NULL: none does */
+    bool over;                      /* that was too much for a worker */
     int journals;                   /* directory of journals; -1: nothing will come back */
     int held;                       /* directory of what waits for a person; -1: nothing will */
     const struct tc_choice *choice; /* of what was held; NULL: this is the call itself */
@@ -81,9 +83,15 @@ void tc_workspace_check_masks(struct tc_cage *cage);
  * `commit` says so). A descriptor: it is called again when that is ready; -1: all is gathered, or
  * there is nothing to gather from. */
 int tc_workspace_collect(struct tc_cage *cage, bool commit);
-/* Nobody waits for the changes any more: ends the gathering, so that the descriptor becomes ready;
- * false when none goes on, or a commit has begun, which goes on. */
+/* Nobody waits for the changes any more: ends the gathering, so that the descriptor becomes ready,
+ * or leaves a worker to come to its end; false when none goes on, or a commit has begun, which goes
+ * on. */
 bool tc_workspace_cancel(const struct tc_cage *cage);
+/* What was changed, and whether the masks held, into the outcome. In the process that gathers, or
+ * on a worker. */
+void tc_workspace_gather(struct tc_cage *cage, bool commit);
+/* Of what was gathered nothing is left in *from but what is told already. */
+void tc_workspace_merge(struct tc_outcome *to, struct tc_outcome *from);
 /* changes.c */
 /* Will anything come back to the host? */
 bool tc_process_commits(const struct tc_cage *cage, bool commit);

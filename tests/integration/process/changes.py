@@ -248,4 +248,28 @@ def places(s):
     check(answer.changes == [], "no change, no entry", answer)
 
 
-run(kinds, odd_objects, hostile_names, many, collected, contents, total, no_files, apart, not_the_tools, changed_meanwhile, directories, steering, places)
+def little_and_more(s):
+    """A worker of the helper looks where there is little, and a process of its own where that was not all: the result is the same."""
+    time.sleep(0.05)
+    for count in (255, 256, 257, 300):
+        answer = s.shell(f"cd {s.ws}; mkdir -p d; for i in $(seq {count - 1}); do echo {count} > d/$i; done")
+        got = {name for name in answer.kinds if os.path.dirname(name) == f"{s.ws}/d"}
+        digests = {change.get("sha256") for change in answer.changes if change["path"] in got}
+        check(answer.status == "ok" and len(got) == count - 1 and digests == {hashlib.sha256(b"%d\n" % count).hexdigest()} and answer.omitted["changes"] == 0,
+              f"{count} entries", answer)
+    shutil.rmtree(s.path("ws/d"))
+    half, whole = b"x" * (1 << 19), b"x" * (3 << 20)
+    answer = s.shell(f"cd {s.ws}; for i in 1 2 3; do head -c {len(half)} /dev/zero | tr '\\0' x > $i; done; head -c {len(whole)} /dev/zero | tr '\\0' x > 4")
+    check([entry(answer, f"{s.ws}/{i}").get("sha256") for i in (1, 2, 3, 4)] == [hashlib.sha256(text).hexdigest() for text in (half, half, half, whole)],
+          "many bytes", answer)
+    deep = "/".join("d" * 60)
+    answer = s.shell(f"cd {s.ws}; mkdir -p {deep}; echo > {deep}/f")
+    check(entry(answer, f"{s.ws}/{deep}/f").get("kind") == "added" and len(answer.changes) == 61, "a deep tree", answer)
+    for size in (1 << 20, (1 << 20) + 1):
+        single = s.write("single", "old\n")
+        answer = s.shell(f"head -c {size} /dev/zero | tr '\\0' x > /in/file", writable=['{ path = "/in/file", from = "%s" }' % single])
+        check(s.read("single") == b"x" * size and entry(answer, "/in/file").get("sha256") == hashlib.sha256(b"x" * size).hexdigest(),
+              f"a file of {size} bytes comes back", answer)
+
+
+run(kinds, odd_objects, hostile_names, many, collected, contents, total, no_files, apart, not_the_tools, changed_meanwhile, directories, steering, places, little_and_more)

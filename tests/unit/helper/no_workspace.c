@@ -2,6 +2,7 @@
  * Copyright The toolcage authors
  *
  * A workspace in which nothing was ever committed, held or kept, for jobs that have none. */
+#include "workspace/brief.h"
 #include "workspace/held.h"
 #include "workspace/journal.h"
 #include "workspace/session.h"
@@ -57,4 +58,21 @@ bool tc_workspace_cancel(const struct tc_cage *cage)
 {
     (void)cage;
     return false;
+}
+
+bool tc_brief_begin(struct tc_cage *cage)
+{
+    (void)cage;
+    return false;
+}
+
+void tc_brief_work(struct tc_cage *cage)
+{
+    (void)cage;
+}
+
+bool tc_brief_end(struct tc_cage *cage)
+{
+    (void)cage;
+    return true;
 }

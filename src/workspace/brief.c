@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * A gathering that takes so little that it is done by a worker of the helper, without a process.
+ * It can be broken off as long as it only looks; what it brings back is one file, of which half
+ * would be nothing. Where it turns out to be more, nothing of it counts, and a process does it. */
+#include "workspace/brief.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "workspace/workspace.h"
+
+enum { FILE_MAX = 1 << 20 }; /* bytes of what is brought back */
+
+/* What is to be gathered from. */
+struct kinds {
+    size_t trees, files, others;
+};
+
+static bool is_tree(const struct tc_item *item)
+{
+    return item->copy < 0 && item->layers < 0;
+}
+
+static bool is_file(const struct tc_item *item)
+{
+    return item->name && !item->part && !item->drawer && item->layers < 0;
+}
+
+/* A private directory in which nothing is but such files, and no entry of the host's. */
+static bool is_empty_drawer(const struct tc_item *item)
+{
+    return item->drawer && item->layers < 0 && !item->writable;
+}
+
+static struct kinds count(const struct tc_trees *t)
+{
+    struct kinds k = {0};
+    for (size_t i = 0; i < t->item_count; i++) {
+        const struct tc_item *item = &t->items[i];
+        bool tree = is_tree(item), file = !tree && is_file(item);
+        k.trees += tree && item->writable && !item->part;
+        k.files += file;
+        k.others += !tree && !file && !is_empty_drawer(item);
+    }
+    return k;
+}
+
+/* A file system that does not answer would keep the worker. */
+static bool suits(const struct tc_cage *cage)
+{
+    const struct tc_workspace *w = cage->workspace;
+    const struct tc_trees *t = cage->trees;
+    if (!w || cage->torn || w->over || w->session || w->choice || t->remote ||
+        cage->plan->workspace != TC_WORKSPACE_BIND || cage->outcome->failure.code)
+        return false;
+    struct kinds k = count(t);
+    return !k.others && (k.files ? k.files == 1 && !k.trees : k.trees || t->masked_count);
+}
+
+bool tc_brief_begin(struct tc_cage *cage)
+{
+    struct tc_workspace *w = cage->workspace;
+    w->brief = suits(cage) ? calloc(1, sizeof(*w->brief)) : NULL;
+    if (!w->brief)
+        return false;
+    w->committing = tc_process_commits(cage, false);
+    return true;
+}
+
+/* Nothing is brought back of which the size is not known to be small. */
+static bool is_small(const struct tc_trees *t)
+{
+    struct stat st;
+    for (size_t i = 0; i < t->item_count; i++)
+        if (is_file(&t->items[i]) && t->items[i].copy >= 0 &&
+            fstatat(t->items[i].copy, t->items[i].name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            st.st_size > FILE_MAX)
+            return false;
+    return true;
+}
+
+/* The loop may have something to say of the same cage meanwhile. */
+void tc_brief_work(struct tc_cage *cage)
+{
+    struct tc_workspace *w = cage->workspace;
+    struct tc_cage own = *cage;
+    own.outcome = w->brief;
+    w->over = !is_small(own.trees);
+    if (!w->over)
+        tc_workspace_gather(&own, false);
+}
+
+bool tc_brief_end(struct tc_cage *cage)
+{
+    struct tc_workspace *w = cage->workspace;
+    if (!w->over)
+        tc_workspace_merge(cage->outcome, w->brief);
+    tc_outcome_done(w->brief);
+    free(TAKE(w->brief));
+    w->committing = false;
+    return !w->over;
+}
