@@ -194,13 +194,27 @@ void tc_set_ordered(struct tc_parse *p, const struct tc_key *key, struct tc_node
     set_array(p, key, node, into);
 }
 
+/* Words that are right elsewhere: what to write instead; NULL: none of them. */
+static const char *elsewhere(const struct tc_key *key, const char *word)
+{
+    if (tc_streq(key->name, "format") && (strstr(word, "path") || strstr(word, "file")))
+        return "for a path: read = [\"/workspace\"] or write = [\"/workspace\"]";
+    if (key->choices != tc_words_runtime)
+        return NULL;
+    if (strstr(word, "runsc") || strcasecmp(word, "gvisor") == 0)
+        return "runsc is a backend of its own, without an engine: backend = \"gvisor\"";
+    if (strncasecmp(word, "kata", strlen("kata")) == 0)
+        return "Kata is a backend of its own: backend = \"kata\"";
+    return NULL;
+}
+
 /* The index of the node's word among the choices, or -1 after a finding. */
 static int read_choice(struct tc_parse *p, const struct tc_key *key, const struct tc_node *node)
 {
     char range[256], hint[300];
     if (!tc_parse_is(p, node, TC_NODE_STRING))
         return -1;
-    const char *near = NULL;
+    const char *near = NULL, *other = elsewhere(key, node->text);
     unsigned most = node->len < 4 ? 1 : 2;
     for (int i = 0; key->choices[i]; i++) {
         if (tc_streq(key->choices[i], node->text))
@@ -210,11 +224,8 @@ static int read_choice(struct tc_parse *p, const struct tc_key *key, const struc
             near = key->choices[i];
     }
     tc_key_range(key, range, sizeof(range));
-    bool path =
-        tc_streq(key->name, "format") && (strstr(node->text, "path") || strstr(node->text, "file"));
-    if (path)
-        (void)snprintf(hint, sizeof(hint),
-                       "for a path: read = [\"/workspace\"] or write = [\"/workspace\"]");
+    if (other)
+        (void)snprintf(hint, sizeof(hint), "%s", other);
     else if (near)
         (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", near);
     else

@@ -387,7 +387,7 @@ static int start(struct tc_cage *cage)
         return 0;
     if (tc_events_add(cage, o->talk.listener, EPOLLIN) < 0)
         return fail_bundle(cage, "report socket", "try again");
-    cage->err_held = o->platforms[1] != NULL;
+    cage->err_held = true; /* runsc's own words are in its log, too */
     return 0;
 }
 
@@ -484,7 +484,6 @@ static void fail_runtime(struct tc_cage *cage)
     const char *platform = o->platforms ? platform_of(o, &other) : NULL;
     _autofree_ char *words = tc_oci_last_words(o->blank.bundle, platform ? platform : "log");
     const char *why = words ? words : "";
-    cage->err_held = cage->err_held && !other;
     if (platform && tc_setting(&cage->plan->settings, "platform") &&
         !tc_streq(platform, TC_OCI_PTRACE)) {
         (void)refuse_platform(cage, why);

@@ -103,7 +103,7 @@ def its_version_is_told(s):
 
 def refused(answer, platform, why=""):
     error = answer.error or {}
-    return (answer.status == "denied" and answer.code == 126 and error["code"] == "unenforceable" and error["stage"] == "platform" and
+    return (answer.status == "denied" and not (answer.stderr or {}).get("text") and answer.code == 126 and error["code"] == "unenforceable" and error["stage"] == "platform" and
             error["subject"] == platform and f"platform {platform} does not work" in error["message"] and why in error["message"] and
             '"msg"' not in error["message"])
 
