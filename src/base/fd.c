@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -11,6 +12,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/sys.h"
 
 int tc_write_all(int fd, const void *bytes, size_t len)
 {
@@ -33,6 +36,25 @@ void tc_close_all(const int *fds, size_t count)
     for (size_t i = 0; i < count; i++)
         (void)close(fds[i]);
     errno = saved;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+void tc_close_but(int *kept, size_t count)
+{
+    unsigned next = 0;
+    if (count)
+        qsort(kept, count, sizeof(*kept), by_number);
+    for (size_t i = 0; i < count; i++) {
+        unsigned fd = (unsigned)kept[i];
+        if (fd > next)
+            (void)tc_close_range(next, fd - 1, 0);
+        next = fd + 1;
+    }
+    (void)tc_close_range(next, ~0U, 0);
 }
 
 /* Of a buffer that is full: is this the end? */

@@ -38,6 +38,8 @@ int tc_next_entry(DIR *dir, struct dirent **ret);
 
 /* Leaves errno as it is. */
 void tc_close_all(const int *fds, size_t count);
+/* Closes every descriptor but these, which are put in order. */
+void tc_close_but(int *kept, size_t count);
 
 enum { TC_FDS_MAX = 64 };
 

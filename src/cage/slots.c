@@ -68,7 +68,7 @@ const char *tc_local_usage(struct tc_cage *cage)
 }
 
 /* Only what is the cage's own. */
-static void release(struct tc_process_cage *p)
+static void release(struct tc_process_cage *p, void (*trees)(struct tc_trees *))
 {
     tc_session_let_go(&p->workspace);
     int *own[] = {&p->child.report, &p->child.theirs, &p->child.pidfd, &p->box.out, &p->box.err};
@@ -78,7 +78,7 @@ static void release(struct tc_process_cage *p)
         *own[i] = -1;
     }
     tc_observe_release(&p->observer);
-    tc_trees_release(&p->trees);
+    trees(&p->trees);
     p->released = true;
 }
 
@@ -88,7 +88,7 @@ static void drop(struct tc_cage *cage)
     tc_watcher_end(cage);
     tc_proxy_end(cage);
     tc_buf_done(&p->trusted);
-    release(p);
+    release(p, tc_trees_release);
     tc_ready_leave(p);
     tc_spare_leave(p);
     if (p->host)
@@ -116,7 +116,7 @@ bool tc_local_destroy(struct tc_cage *cage, enum tc_pace pace)
     bool large = p && !p->released && (p->trees.remote || tc_workspace_large(&p->trees));
     if (large && pace == TC_PACE_LONG) {
         tc_ready_forget_root(p);
-        release(p);
+        release(p, tc_trees_put_away);
     }
     if (large)
         return false;

@@ -39,8 +39,8 @@ int tc_write_id_maps(const char *proc, const char *uid_map, const char *gid_map,
 
 enum { STACK = 16 << 10 };
 
-/* In our memory, without a copy of it: system calls only. Whoever kills the helper just now must
- * not leave this behind. */
+/* In our memory and with our descriptors, without a copy of either: system calls only. Whoever
+ * kills the helper just now must not leave this behind. */
 static int carry(void *arg)
 {
     const pid_t *parent = arg;
@@ -50,7 +50,7 @@ static int carry(void *arg)
     return 0;
 }
 
-static int begin_carrier(struct tc_carrier *c, int *ret_pidfd)
+static int begin_carrier(struct tc_carrier *c)
 {
     c->pid = -1;
     c->stack =
@@ -60,7 +60,7 @@ static int begin_carrier(struct tc_carrier *c, int *ret_pidfd)
     pid_t *parent = c->stack; /* at its far end */
     *parent = getpid();
     c->pid = clone(carry, (char *)c->stack + STACK,
-                   CLONE_VM | CLONE_NEWUSER | CLONE_PIDFD | SIGCHLD, parent, ret_pidfd);
+                   CLONE_VM | CLONE_FILES | CLONE_NEWUSER | SIGCHLD, parent);
     return c->pid < 0 ? -1 : 0;
 }
 
@@ -77,10 +77,8 @@ void tc_carrier_reap(struct tc_carrier *c)
 int tc_idmap_userns(uid_t file_uid, gid_t file_gid, uid_t cage_uid, gid_t cage_gid,
                     struct tc_carrier *ret_carrier)
 {
-    int pidfd = -1;
-    if (begin_carrier(ret_carrier, &pidfd) < 0)
+    if (begin_carrier(ret_carrier) < 0)
         return -1;
-    _autofd_ int owned = pidfd;
     char proc[16], path[64], uid_map[TC_ID_MAP_SIZE], gid_map[TC_ID_MAP_SIZE];
     (void)snprintf(proc, sizeof(proc), "%d", (int)ret_carrier->pid);
     (void)snprintf(path, sizeof(path), "/proc/%s/ns/user", proc);

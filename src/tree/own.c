@@ -10,6 +10,7 @@
 
 void tc_trees_open(struct tc_trees *t, const struct tc_plan *plan)
 {
+    tc_trees_know_holders();
     tc_resolver_init(&t->resolver, t->host->uid, &plan->tool_writable);
     tc_resolver_also(&t->resolver, plan->written, plan->written_len);
 }

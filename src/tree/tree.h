@@ -202,6 +202,12 @@ int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, 
 
 /* Closes all that is kept; more may be kept afterwards. */
 void tc_trees_release(struct tc_trees *t);
+/* away.c */
+/* The same when nobody else holds it any more, by a thread that may wait: up to ten seconds for
+ * processes that were cloned meanwhile, and for the file systems that go with it. */
+void tc_trees_put_away(struct tc_trees *t);
+/* Before there is anything that could be put away. */
+void tc_trees_know_holders(void);
 /* Frees the rest; fine for one that is zero but for its descriptors. */
 void tc_trees_done(struct tc_trees *t);
 

@@ -5,7 +5,6 @@
  * it found goes into the outcome. */
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -18,26 +17,6 @@
 #include "workspace/session.h"
 #include "workspace/ungathered.h"
 #include "workspace/workspace.h"
-
-static int by_number(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
-
-/* Closes what belongs to other cages: the write end of an input that would not end, a listener that
- * would seem to be served. What this cage keeps is all that is needed here. */
-static void close_others(struct tc_trees *t)
-{
-    unsigned next = 0;
-    qsort(t->fds, t->fd_count, sizeof(*t->fds), by_number);
-    for (size_t i = 0; i < t->fd_count; i++) {
-        unsigned fd = (unsigned)t->fds[i];
-        if (fd > next)
-            (void)tc_close_range(next, fd - 1, 0);
-        next = fd + 1;
-    }
-    (void)tc_close_range(next, ~0U, 0);
-}
 
 /* Half a commit would be worse than a late one, and so would a commit without what the session was
  * to keep of it. */
@@ -60,7 +39,9 @@ static _Noreturn void run_collector(struct tc_cage *cage, bool commit, int memor
     struct tc_wire w = TC_WIRE_PUT_INIT;
     if (!goes_on(cage, commit))
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    close_others(cage->trees);
+    /* what belongs to other cages: the write end of an input that would not end, a listener that
+     * would seem to be served. What this cage keeps is all that is needed here */
+    tc_close_but(cage->trees->fds, cage->trees->fd_count);
     (void)umask(0); /* modes are the tool's */
     cage->outcome = &found;
     tc_workspace_gather(cage, commit);

@@ -274,13 +274,6 @@ def hung_gathering(engine, held):
     settles(engine)
 
 
-def clear(engine):
-    """Whoever lets go of a copy last takes it away, a second's work: it may be a cage that was being made meanwhile."""
-    for _ in range(2 * SPARES):
-        engine.start("free")
-        engine.wait(30)
-
-
 def long_work(engine, held, large):
     """A copy in and a search of many files; a hostile accomplice that never lets the search come to an end."""
     del held
@@ -289,7 +282,6 @@ def long_work(engine, held, large):
         took = neighbours(engine, tool)
         check(engine.wait(60, call), f"{tool}: comes to its end, after {call.seconds} s beside {took:.1f} s of others", call)
         check(call.status == "ok", f"{tool}: is good", call)
-        clear(engine)
     churn = subprocess.Popen(["/usr/bin/python3", "-c", "import os, sys\nwhile True:\n for i in range(64):\n  n = f'{sys.argv[1]}/0/c{i}'\n  "
                               "os.mkdir(n)\n  os.rmdir(n)\n", large])
     try:

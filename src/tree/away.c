@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Trees are put away by whoever holds them last, which takes long where a file system goes with
+ * them. A process that was cloned for another call holds all that the helper held then, until its
+ * own walls stand: that call would wait for it. So they are held here until nobody else does. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/sys.h"
+#include "tree/tree.h"
+
+enum { PATIENCE_MS = 10000, STACK = 256 << 10 };
+
+/* A pipe that nothing is written to, which processes get with all the rest as they are cloned. With
+ * the last that holds its end the descriptors of this time are gone, too. Its place is taken by
+ * another one whenever something was put away: what is cloned then does not have it. */
+struct epoch {
+    int read, write;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct epoch now = {-1, -1};
+
+struct away {
+    int *fds; /* room for two more */
+    size_t count;
+    int over; /* hangs up when nobody else holds them */
+    sem_t held;
+    int rc;
+};
+
+/* A thread whose descriptors are its own: no process is cloned with them. It holds the next time's
+ * end as well, since who waits for that one waits for those before it, too. */
+static void *hold(void *arg)
+{
+    struct away *a = arg;
+    struct pollfd over = {.fd = a->over};
+    a->rc = unshare(CLONE_FILES);
+    if (a->rc == 0)
+        tc_close_but(a->fds, a->count + 2);
+    (void)sem_post(&a->held);
+    if (a->rc < 0)
+        return NULL;
+    while (poll(&over, 1, PATIENCE_MS) < 0 && errno == EINTR)
+        continue;
+    (void)tc_close_range(0, ~0U, 0); /* here they go; the end of a thread is told before */
+    return NULL;
+}
+
+static int begin(struct epoch *ret)
+{
+    int pair[2];
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return -1;
+    *ret = (struct epoch){pair[0], pair[1]};
+    return 0;
+}
+
+static void end(struct epoch *e)
+{
+    (void)close(e->write);
+    (void)close(e->read);
+}
+
+static int start(struct away *a, pthread_t *ret)
+{
+    pthread_attr_t attr;
+    int rc = pthread_attr_init(&attr);
+    if (rc != 0)
+        return -1;
+    (void)pthread_attr_setstacksize(&attr, STACK);
+    rc = pthread_create(ret, &attr, hold, a);
+    (void)pthread_attr_destroy(&attr);
+    if (rc != 0)
+        return -1;
+    while (sem_wait(&a->held) < 0)
+        continue;
+    return 0;
+}
+
+/* With the lock held. From its end on no process is cloned with them. */
+static int hand_over(struct tc_trees *t, struct away *a, pthread_t *ret)
+{
+    struct epoch past = now, next;
+    if (past.read < 0 || begin(&next) < 0)
+        return -1;
+    memcpy(a->fds, t->fds, t->fd_count * sizeof(*t->fds));
+    a->fds[t->fd_count] = a->over = past.read;
+    a->fds[t->fd_count + 1] = next.write;
+    if (start(a, ret) < 0) {
+        end(&next);
+        return -1;
+    }
+    tc_trees_release(t); /* before the time is over, which who holds them must still have */
+    now = next;
+    end(&past);
+    return 0;
+}
+
+void tc_trees_know_holders(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    if (now.read < 0)
+        (void)begin(&now); /* without it, whoever is last puts them away */
+    (void)pthread_mutex_unlock(&lock);
+}
+
+void tc_trees_put_away(struct tc_trees *t)
+{
+    struct away a = {.count = t->fd_count};
+    pthread_t holder;
+    _autofree_ int *fds = calloc(t->fd_count + 2, sizeof(*fds));
+    a.fds = fds;
+    if (fds && sem_init(&a.held, 0, 0) == 0) {
+        (void)pthread_mutex_lock(&lock);
+        int rc = hand_over(t, &a, &holder);
+        (void)pthread_mutex_unlock(&lock);
+        if (rc == 0)
+            (void)pthread_join(holder, NULL);
+        (void)sem_destroy(&a.held);
+    }
+    tc_trees_release(t);
+}
