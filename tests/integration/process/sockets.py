@@ -158,7 +158,7 @@ def programs(s):
         answer = s.call(shutil.which("node"), "-e", NODE, memory='{ max = "2GiB", by = "any" }', more=OWN)
         check(answer.out.strip() == "from node", "node", answer)
     if shutil.which("gpg-agent") and shutil.which("gpg"):
-        answer = s.shell("export GNUPGHOME=/tmp/g; mkdir -m 700 /tmp/g; gpg --batch --quiet --passphrase '' --quick-gen-key a@b default default never "
+        answer = s.shell("export GNUPGHOME=/tmp/g; mkdir -m 700 /tmp/g; gpg --batch --quiet --passphrase '' --quick-gen-key a@b ed25519 default never "
                          "2>&1; echo text | gpg --batch --quiet --armor --sign | gpg --quiet --decrypt 2>&1 | head -1; gpgconf --kill all", more=OWN)
         check("text" in answer.out, "gpg with an agent", answer)
     if os.path.exists("/usr/lib/postgresql"):
