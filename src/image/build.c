@@ -199,7 +199,7 @@ static int ask_apt(const struct tc_import *how, const struct tc_build *build, st
         tc_image_say("not every suite can be used (%s)", tc_error_message(why));
     tc_error_free(why);
     run = (struct tc_run){
-        .argv = (const char *const *)show.items, .seconds = 120, .hint = apt_hint, .output = ret};
+        .argv = (const char *const *)show.items, .seconds = 600, .hint = apt_hint, .output = ret};
     return tc_run(&run, err);
 }
 

@@ -150,7 +150,7 @@ int tc_run(const struct tc_run *run, struct toolcage_error **err)
     if (to >= 0)
         (void)close(TAKE_FD(to));
     if (!await(child, watched, from, run, &status))
-        return fail(name, "try again when the network is faster", err,
+        return fail(name, "try again when the machine and the network are less busy", err,
                     "was ended; it had not finished after seconds:", run->seconds);
     if (WIFSIGNALED(status))
         return fail(name, "what it said is above", err, "ended by signal", WTERMSIG(status));

@@ -8,7 +8,7 @@ import pty
 import subprocess
 import time
 
-from scene import CAGED, DIRECT, MINUTE, Refused
+from scene import CAGED, DIRECT, MINUTE, PATIENCE, Refused
 from cases_workspace import Exchange
 
 SHELL, PYTHON = "/bin/sh", "/usr/bin/python3"
@@ -123,7 +123,7 @@ def a_giant_holds_up_the_result(s):
         s.call(SHELL, "-c", "truncate -s 1T giant")
         return subprocess.run(["timeout", "3", "sha256sum", s.path("ws/giant")], capture_output=True, check=False).returncode == 124
     s.call(SHELL, "-c", f"truncate -s 1T {s.path('ws')}/giant")
-    return time.monotonic() - before > 20 or not os.path.exists(s.path("ws/giant"))
+    return time.monotonic() - before > 20 * PATIENCE or not os.path.exists(s.path("ws/giant"))
 
 
 def a_giant_fills_the_disk(s):
@@ -138,7 +138,7 @@ def a_giant_fills_the_disk(s):
     except Refused:
         pass
     there = os.path.exists(s.path("ws/giant")) and os.stat(s.path("ws/giant")).st_blocks * 512 > 1 << 20
-    return there or time.monotonic() - before > 20
+    return there or time.monotonic() - before > 20 * PATIENCE
 
 
 def a_pipe_holds_up_the_result(s):
@@ -149,7 +149,7 @@ def a_pipe_holds_up_the_result(s):
     s.more = 'collect = ["*.csv"]'
     before = time.monotonic()
     s.call(SHELL, "-c", f"mkfifo {s.path('ws')}/out.csv; mknod {s.path('ws')}/other.csv p; exit 0")
-    return time.monotonic() - before > 15
+    return time.monotonic() - before > 15 * PATIENCE
 
 
 def output_floods(s):

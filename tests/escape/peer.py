@@ -168,5 +168,5 @@ def hear(s, *lines, door="wrap", lies=()):
         for line in lines:
             peer.exchange(line)
         peer.exchange({**call("read", path=s.path("ws/inside")), "id": "last"})
-        assert any('"last"' in line and "inside" in line for line in peer.heard), peer.text()[-2000:]
+        assert any('"last"' in line and "inside" in line for line in peer.heard), peer.text()[-2000:] + s.read("errors")[-1000:]
         return peer.text()
