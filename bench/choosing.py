@@ -134,7 +134,7 @@ def main():
     page = ROOT / "docs/choosing.md"
     old = page.read_text(encoding="utf-8")
     before, after = old.split("## Figures\n", 1)
-    page.write_text(f"{before}## Figures\n\nDrawn by `bench/choosing.py build --write`. What is not in it was not measured: Landlock alone, WebAssembly, qemu, "
+    page.write_text(f"{before}## Figures\n\nDrawn by `bench/choosing.py build --write`. What is not in it was not measured: Landlock alone, WebAssembly, virtual machines, "
                     f"and the options that this version does not have.\n\n{text}\n\n## {after.split(chr(10) + '## ', 1)[1]}", encoding="utf-8")
 
 

@@ -45,4 +45,10 @@ for page in pages:
     targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)]+)\)", page.read_text())]
     dead = [target for target in targets if target and "://" not in target and not (page.parent / target).exists()]
     tap.check(not dead, f"the links of {page.name} lead somewhere", dead)
+
+# the features' table, whose columns are the backends that there are, is held against the code
+there = re.search(r"^\| feature \|(.*)\|$", (root / "docs/backends.md").read_text(), re.M)[1].replace("|", " ").split()
+rows = [line.strip("|\n").split(" | ") for line in (root / "docs/choosing.md").read_text().splitlines() if re.search(r"\| (yes|no)\b[^|]*\|$", line)]
+said = [name for row in rows if row[-1].startswith("yes") for name in re.findall(r"`([a-z]+)`", row[0])]
+tap.check(sorted(said) == sorted(there) and rows[0][0] == " `process`", "choosing.md has each backend that there is", (said, there))
 tap.finish()
