@@ -145,12 +145,24 @@ static bool drop_words(void)
     return words >= 0;
 }
 
+/* runsc's kernel takes the streams as they are, and for itself has them not block: the next one
+ * would take that for the tool's own wish, whose reads would fail as long as nothing is there. */
+static bool block_again(void)
+{
+    bool good = true;
+    for (int fd = 0; fd < TC_BOX_REPORT; fd++) {
+        int flags = fcntl(fd, F_GETFL);
+        good = good && flags >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0;
+    }
+    return good;
+}
+
 /* And it is noted how the first one failed. */
 static bool begin_anew(int code)
 {
     const char how = code == SILENT ? TC_OCI_SILENT : TC_OCI_BROKEN;
     _autofd_ int failed = open(TC_OCI_FAILED, O_WRONLY | O_CLOEXEC);
-    return drop_words() && failed >= 0 && write(failed, &how, 1) == 1;
+    return drop_words() && block_again() && failed >= 0 && write(failed, &how, 1) == 1;
 }
 
 /* The first word is what is remembered of the runtime, which is the second. */

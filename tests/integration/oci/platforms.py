@@ -153,7 +153,9 @@ for word; do
 	--platform={hangs}) sleep 300 & wait ;;
 	--platform={plays}) word=--platform=ptrace ;;
 	--platform={works}) python3 {spin} {LIMIT + 2}; word=--platform=ptrace ;;
-	--platform={fails}) head -c 50000 /dev/zero | tr '\\0' w >&2; exit 1 ;;
+	--platform={fails})
+		python3 -c 'import os; [os.set_blocking(n, False) for n in (0, 1, 2)]' # as runsc's kernel does
+		head -c 50000 /dev/zero | tr '\\0' w >&2; exit 1 ;;
 	esac
 	set -- "$@" "$word"
 done
@@ -322,6 +324,13 @@ def other_words_are_not_its_own(s):
     answer = finish(runtime.popen(s, "/bin/sh", "-c", "echo mine >&2", more=more()))
     check(answer.status == "ok" and answer.stderr["text"] == "mine\n" and runtime.asked() == ["systrap", "ptrace"],
           "what the runtime said on a platform that failed is not among them", (runtime.asked(), answer))
+    runtime, mark = StandIn(s, fails="systrap", works="none"), s.path("ws", "reads")
+    process = runtime.popen(s, "/bin/sh", "-c", f"echo up > {mark}; read word; echo $word", stdin=subprocess.PIPE, more=more())
+    until(lambda: os.path.exists(mark) or process.poll() is not None, 60)
+    time.sleep(0.5)
+    process.stdin.write(b"late\n")
+    answer = finish(process)
+    check(answer.out == "late\n" and runtime.asked() == ["systrap", "ptrace"], "nor do its streams stop to block", (runtime.asked(), answer))
 
 
 def exchange(process, count):
