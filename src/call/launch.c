@@ -35,6 +35,7 @@
 #include "base/path.h"
 #include "base/places.h"
 #include "base/root.h"
+#include "base/self.h"
 #include "base/spread.h"
 #include "base/strv.h"
 #include "call/facts.h"
@@ -308,13 +309,10 @@ static bool is_program(const Dl_info *info)
 /* By the kernel's word; where /proc is not mounted, what it was told to execute. */
 static char *program_path(void)
 {
-    char path[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    char *path = tc_self_now();
     const char *executed = (const char *)getauxval(AT_EXECFN);
-    if (n > 0) {
-        path[n] = '\0';
-        return strdup(path);
-    }
+    if (path)
+        return path;
     return executed && executed[0] == '/' ? realpath(executed, NULL) : NULL;
 }
 

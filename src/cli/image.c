@@ -12,6 +12,7 @@
 
 #include "cli/failure.h"
 #include "cli/opts.h"
+#include "cli/sibling.h"
 
 /* clang-format off */
 #define LIMITS                                                                                      \
@@ -38,34 +39,6 @@ static const struct tc_option build_options[] = {
 };
 
 /* ---- the program ---- */
-
-/* What others could change is not started. */
-static bool is_safe(int fd)
-{
-    struct stat st;
-    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-           (st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & (S_IWGRP | S_IWOTH));
-}
-
-static int open_program(void)
-{
-    static const char *const places[] = {"toolcage-image", "../libexec/toolcage/toolcage-image"};
-    char self[PATH_MAX], path[PATH_MAX + 64];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(self, '/');
-    for (size_t i = 0; slash && i < TC_COUNT(places); i++) {
-        (void)snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - self), self, places[i]);
-        _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        if (fd < 0)
-            continue;
-        int found = is_safe(fd) ? fd : -1;
-        if (found >= 0)
-            fd = -1;
-        return found;
-    }
-    return -1;
-}
 
 /* The words as they came, in one order: options, "--", the rest. */
 static char **make_words(const struct tc_args *args)
@@ -94,7 +67,7 @@ static char **make_words(const struct tc_args *args)
 static int run(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
-    _autofd_ int program = open_program();
+    _autofd_ int program = tc_sibling_find("toolcage-image");
     char **words = make_words(args);
     if (program >= 0 && words)
         (void)fexecve(program, words, environ);

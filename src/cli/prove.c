@@ -16,6 +16,7 @@
 #include "cli/json.h"
 #include "cli/opts.h"
 #include "cli/say.h"
+#include "cli/sibling.h"
 
 enum {
     TC_EXIT_UNPROVEN = 1,
@@ -78,18 +79,16 @@ static int find_program(struct proof *proof, struct tc_failure *failure)
 {
     static const char *const places[] = {"../libexec/toolcage/toolcage-attacks",
                                          "attacks/toolcage-attacks"};
-    char self[PATH_MAX] = "", path[PATH_MAX + 64];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    char *slash = n > 0 ? strrchr(self, '/') : NULL;
-    for (size_t i = 0; slash && i < TC_COUNT(places); i++) {
-        (void)snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - self), self, places[i]);
-        if (realpath(path, proof->program) && is_safe(proof->program))
+    for (size_t i = 0; i < TC_COUNT(places); i++) {
+        _autofree_ char *path = tc_sibling_place(places[i]);
+        if (path && realpath(path, proof->program) && is_safe(proof->program))
             return 0;
     }
+    _autofree_ char *self = tc_sibling_place("");
     (void)tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, "reinstall toolcage",
-                         "toolcage-attacks is not in ../libexec/toolcage beside %s, or others "
+                         "toolcage-attacks is not in ../libexec/toolcage from %s, or others "
                          "may write it",
-                         n > 0 ? self : "this program");
+                         self ? self : "this program");
     return tc_failure_about(failure, "toolcage-attacks");
 }
 

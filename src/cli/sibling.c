@@ -17,22 +17,43 @@ static bool is_safe(int fd)
            (st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-int tc_sibling_open(const char *name, const char *what, struct tc_failure *failure)
+char *tc_sibling_place(const char *place)
 {
-    static const char *const places[] = {"", "../libexec/toolcage/"};
-    char self[PATH_MAX], path[PATH_MAX + 64];
+    char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[n < 0 ? 0 : n] = '\0';
     const char *slash = strrchr(self, '/');
-    for (size_t i = 0; slash && i < TC_COUNT(places); i++) {
-        (void)snprintf(path, sizeof(path), "%.*s/%s%s", (int)(slash - self), self, places[i], name);
-        _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        if (fd < 0 || !is_safe(fd))
-            continue;
-        int ret = fd;
+    char *path = NULL;
+    if (!slash || asprintf(&path, "%.*s/%s", (int)(slash - self), self, place) < 0)
+        return NULL;
+    return path;
+}
+
+/* -1: it is not there, or others could change it. */
+static int open_safe(const char *place)
+{
+    _autofree_ char *path = tc_sibling_place(place);
+    _autofd_ int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
+    int ret = fd >= 0 && is_safe(fd) ? fd : -1;
+    if (ret >= 0)
         fd = -1;
-        return ret;
-    }
+    return ret;
+}
+
+int tc_sibling_find(const char *name)
+{
+    _autofree_ char *installed = NULL;
+    int fd = open_safe(name);
+    if (fd < 0 && asprintf(&installed, "../libexec/toolcage/%s", name) < 0)
+        installed = NULL;
+    return fd < 0 && installed ? open_safe(installed) : fd;
+}
+
+int tc_sibling_open(const char *name, const char *what, struct tc_failure *failure)
+{
+    int fd = tc_sibling_find(name);
+    if (fd >= 0)
+        return fd;
     _autofree_ char *hint = NULL;
     if (asprintf(&hint, "reinstall toolcage; %s is a file of root (or of yours) with mode 0755",
                  name) < 0)

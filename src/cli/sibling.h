@@ -8,8 +8,11 @@
 
 #include "cli/failure.h"
 
-/* Its descriptor; `what` is what it is for. -1 with the failure: it is not there, or others could
- * change it. */
+/* A place as it is told from our own file's directory, owned; NULL: /proc does not tell ours. */
+char *tc_sibling_place(const char *place);
+/* Its descriptor; -1: it is not there, or others could change it. */
+int tc_sibling_find(const char *name);
+/* The same, -1 with the failure; `what` is what it is for. */
 int tc_sibling_open(const char *name, const char *what, struct tc_failure *failure);
 /* Becomes it, with `fds` as its descriptors from 3 on and the signals that end it held back.
  * Returns -1 with the failure. */

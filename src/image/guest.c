@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/remove.h"
+#include "base/self.h"
 #include "base/size.h"
 #include "base/strv.h"
 #include "image/form.h"
@@ -79,12 +80,7 @@ static int open_modules(const char *from, const char *version)
 /* Beside this program. */
 static int read_first_program(struct tc_buf *ret, struct toolcage_error **err)
 {
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(self, '/');
-    _autofree_ char *path =
-        slash ? tc_format("%.*s/toolcage-guest", (int)(slash - self), self) : NULL;
+    _autofree_ char *path = tc_self_beside("toolcage-guest");
     if (path && tc_read_file(AT_FDCWD, path, ret) == 0)
         return 0;
     return tc_fail(

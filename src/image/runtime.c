@@ -10,6 +10,7 @@
 
 #include "base/path.h"
 #include "base/places.h"
+#include "base/self.h"
 #include "guest/guest.h"
 #include "image/guest.h"
 #include "wasm/version.h"
@@ -24,20 +25,11 @@ int tc_guest_runtime(struct tc_guest_parts *parts, struct toolcage_error **err)
     return r < 0 ? r : parts->archive->failed ? tc_fail_memory(err) : 1;
 }
 
-static char *beside_us(const char *name)
-{
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[n > 0 ? n : 0] = '\0';
-    _autofree_ char *dir = tc_path_parent(self);
-    return dir ? tc_path_join(dir, name) : NULL;
-}
-
 /* Where calls look for it, too: beside the program that loads it, or in the user's state. NULL in
  * *ret: it is in neither place. */
 static bool find_engine(char **ret)
 {
-    _autofree_ char *own = beside_us(TC_WASM_LIBRARY), *state = NULL;
+    _autofree_ char *own = tc_self_beside(TC_WASM_LIBRARY), *state = NULL;
     if (!own || !tc_state_directory(&state))
         return false;
     if (access(own, R_OK) == 0) {
@@ -54,7 +46,7 @@ static bool find_engine(char **ret)
 
 int tc_guest_engine(struct tc_guest_parts *parts, struct toolcage_error **err)
 {
-    _autofree_ char *engine = NULL, *worker = beside_us("toolcage-wasm");
+    _autofree_ char *engine = NULL, *worker = tc_self_beside("toolcage-wasm");
     if (!worker || !find_engine(&engine))
         return tc_fail_memory(err);
     if (!engine || access(worker, X_OK) < 0)
