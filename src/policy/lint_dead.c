@@ -268,29 +268,37 @@ static void tell_same(struct tc_lint *l, const struct tc_spec *spec, enum tc_key
                 TC_LINE_SHOWN(l->policy, l->policy->defaults.said[id]));
 }
 
+/* And the one would have it from the other. */
+static bool said_by_both(const struct tc_spec *spec, const struct tc_spec *defaults,
+                         enum tc_key_id id)
+{
+    return spec->said[id] && defaults->said[id] &&
+           (!tc_spec_is_setup(spec) || tc_setup_inherits(id));
+}
+
 void tc_lint_same(struct tc_lint *l, const struct tc_spec *spec)
 {
     const struct tc_spec *defaults = &l->policy->defaults;
     if (spec == defaults)
         return;
-#define BOTH(id) (spec->said[id] && defaults->said[id])
     for (size_t i = 0; i < tc_limits_fields.count; i++) {
         const struct tc_field *row = &tc_limits_fields.rows[i];
-        if (row->word && tc_key_find(tc_keys, TC_SCOPE_TOOL, row->word) && BOTH(row->key) &&
+        if (row->word && tc_key_find(tc_keys, TC_SCOPE_TOOL, row->word) &&
+            said_by_both(spec, defaults, row->key) &&
             same_limit(row->key, &spec->limits, &defaults->limits))
             tell_same(l, spec, row->key, row->word);
     }
     for (size_t i = 0; i < TC_COUNT(same_rows); i++)
-        if (BOTH(same_rows[i].id) && same_text(same_rows[i].offset, spec, defaults))
+        if (said_by_both(spec, defaults, same_rows[i].id) &&
+            same_text(same_rows[i].offset, spec, defaults))
             tell_same(l, spec, same_rows[i].id, same_rows[i].key);
     for (size_t i = 0; i < TC_PLAIN_COUNT; i++) {
         const struct tc_plain *row = &tc_plain_rows[i];
-        if (BOTH(row->id) && tc_plain_same(row, spec, defaults))
+        if (said_by_both(spec, defaults, row->id) && tc_plain_same(row, spec, defaults))
             tell_same(l, spec, row->id, row->field.name);
     }
-    if (BOTH(TC_KEY_NETWORK) && !spec->net_count && !defaults->net_count)
+    if (said_by_both(spec, defaults, TC_KEY_NETWORK) && !spec->net_count && !defaults->net_count)
         tell_same(l, spec, TC_KEY_NETWORK, "network");
-#undef BOTH
 }
 
 /* ---- arguments ---- */

@@ -355,6 +355,8 @@ static const struct {
     {SETUP "filesystem = { readable = [\"/d\"], denied = [\"/d/x\"] }\n", "denied-all", false},
     {"[defaults]\npids = 9\n" SETUP "pids = 9\n", "same-as-default", true},
     {"[defaults]\npids = 9\n" SETUP "pids = 8\n", "same-as-default", false},
+    /* an install phase does not have it from there */
+    {"[defaults]\ncwd = \"/a\"\n" SETUP "cwd = \"/a\"\n", "same-as-default", false},
     {"[server.x]\ncommand = [\"x\"]\n[server.x.setup]\ncommand = [\"i\"]\ninto = \"/opt/x\"\n"
      "network = [\"10.0.0.1:80\"]\n",
      "private-address", true},
