@@ -60,10 +60,15 @@ static void sweep(const struct tc_store *store)
     int copy = openat(store->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     _autodir_ DIR *dir = tc_take_dir(copy);
     struct dirent *e;
+    bool said = false;
     while (dir && tc_next_entry(dir, &e) > 0) {
         _autofd_ int own = is_begun(e->d_name) ? tc_image_enter(store->dir, e->d_name) : -1;
-        if (own >= 0 && flock(own, LOCK_EX | LOCK_NB) == 0)
-            (void)tc_remove_tree(store->dir, e->d_name);
+        if (own < 0 || flock(own, LOCK_EX | LOCK_NB) < 0)
+            continue;
+        if (!said)
+            tc_image_say("removing what a killed `toolcage image` left");
+        said = true;
+        (void)tc_remove_tree(store->dir, e->d_name);
     }
 }
 

@@ -203,6 +203,9 @@ def killed():
     check(cut > 0, "imports were killed on their way", cut)
     made = image("import", "many.tar")
     check(made.code == 0 and not leftovers() and len(os.listdir(f"{image('inspect', 'many:1').json['root']}/many")) == 1500, "what they left is cleared away, and the next one is whole", (made, leftovers()))
+    os.mkdir(f"{store()}/new-left")
+    told, quiet = image("list"), image("list")
+    check("removing what" in told.err and "removing" not in quiet.err and not leftovers(), "and said, since it may take long", (told.err, quiet.err))
 
 
 # Stands in for a program of others: has children that are deaf and whose parent is gone, and cleans up when it is told to end.
