@@ -164,6 +164,18 @@ static int fill_stdin(struct tc_resolve *r)
     return 0;
 }
 
+static int refuse_none(struct tc_resolve *r)
+{
+    if (!r->tool)
+        return tc_resolve_refuse(r, TOOLCAGE_EUSAGE, "command", 0, "add the command after \"--\"",
+                                 "there is no command");
+    _autofree_ char *hint = tc_format("say `command` in [%s], or give one under its grant: "
+                                      "toolcage exec --tool %s -- COMMAND",
+                                      r->tool->prefix, r->tool->name);
+    return tc_resolve_refuse(r, TOOLCAGE_EUSAGE, "command", 0, hint,
+                             "tool %s has no command of its own", r->tool->name);
+}
+
 int tc_resolve_command(struct tc_resolve *r)
 {
     const struct tc_request *request = r->request;
@@ -174,10 +186,7 @@ int tc_resolve_command(struct tc_resolve *r)
                                  "leave the command out, or name a tool that has none",
                                  "tool %s has a command of its own", r->tool->name);
     if (!given && (!own || request->terminal) && !request->explain)
-        return tc_resolve_refuse(r, TOOLCAGE_EUSAGE, "command", 0, "add the command after \"--\"",
-                                 r->tool ? "tool %s has no command of its own"
-                                         : "there is no command%s",
-                                 r->tool ? r->tool->name : "");
+        return refuse_none(r);
     if (given)
         rc = take_given(r);
     else if (own)

@@ -532,6 +532,16 @@ static void checks_narrowing_alone(void **state)
     }
 }
 
+static void a_command_has_a_place(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy = compile("[tool.x]\nnetwork = [\"a.example\"]\n");
+    _autoerror_ struct toolcage_error *err = NULL;
+    _autogrant_ struct tc_grant grant = {0};
+    assert_int_equal(resolve(policy, &(struct ask){.tool = "x"}, &grant, &err), TOOLCAGE_EUSAGE);
+    assert_non_null(strstr(tc_error_hint(err), "in [tool.x]"));
+    assert_non_null(strstr(tc_error_hint(err), "exec --tool x --"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -552,6 +562,7 @@ int main(void)
         cmocka_unit_test(unix_sockets),
         cmocka_unit_test(installs_are_apart),
         cmocka_unit_test(checks_narrowing_alone),
+        cmocka_unit_test(a_command_has_a_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
