@@ -29,7 +29,7 @@ import time
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "bindings/python")]
-SECONDS, MEMORY, SERVED, ROW, PAUSE = 300, 64, 4, 50, 1.5
+SECONDS, MEMORY, SERVED, ROW, PAUSE = 300, 64, 4, 50, 2.5
 NOTHING = ["/bin/sh", "-c", ":"]
 COVERED = "TOOLCAGE_BENCH_COVERED"
 HELLO, RENEW, SAID, SECRET = 0, 16, 48, 64  # of src/helper/protocol.h

@@ -59,8 +59,10 @@ struct talk {
     int shown_to;
     size_t window; /* bytes of input that the guest still takes */
     struct tc_console console;
-    bool hello;       /* it has greeted; then it gets its files, and: */
-    bool warming;     /* before these a command runs whose only trace is what the kernel has read */
+    bool hello;     /* it has greeted; then it gets its files, and: */
+    bool warming;   /* before these a command runs whose only trace is what the kernel has read */
+    bool rehearses; /* there is no call, but that command; and it has ended: */
+    bool rehearsed;
     bool begun;       /* its call */
     bool listens;     /* the guest has not called yet; until then nothing is said */
     bool net_listens; /* the same of the port for the tool's connections */
@@ -275,6 +277,8 @@ static void take_warm(struct talk *t, const struct tc_frame *f)
     t->warming = false;
     if (f->len == 0 || w.failed || w.left)
         break_off(t, "tells of no end of what it is warmed by");
+    else if (t->rehearses)
+        t->rehearsed = true;
     else if (said.failure.code || said.limit || said.signal || said.exit_code)
         fail_warm(t, &said);
     else
@@ -295,7 +299,9 @@ static void take_hello(struct talk *t, const struct tc_frame *f)
         t->hello = true;
     if (!t->hello || t->done || t->begun)
         return;
-    if (t->options->warm && t->options->keep > 0 && !t->tried)
+    if (t->rehearses)
+        t->warming = send_job(t, t->options->rehearsal, 0, TC_STDIN_NONE);
+    else if (t->options->warm && t->options->keep > 0 && !t->tried)
         t->warming = send_job(t, t->options->warm, 0, TC_STDIN_NONE);
     else
         get_ready(t);
@@ -489,7 +495,8 @@ static void answer(struct talk *t, const struct pollfd *p)
 static void look_at_clock(struct talk *t)
 {
     int64_t now = tc_now_us();
-    if (!t->hello && now > t->boot_until_us && now > t->boot_until_us + tc_waited_us(t->vm->pid))
+    if ((!t->hello || t->rehearses) && now > t->boot_until_us &&
+        now > t->boot_until_us + tc_waited_us(t->vm->pid))
         fail(t, TOOLCAGE_EBACKEND, "boot", "guest", t->options->driver->remedy,
              "the guest did not start in time");
     else if (tc_frames_cut(&t->frames) && t->told == t->shown.len &&
@@ -557,22 +564,51 @@ static void deliver(struct talk *t)
     tc_vm_net_close(t->net);
 }
 
+static struct talk begin(const struct tc_vm_options *o, const struct tc_vm *vm,
+                         struct tc_vm_files *files, struct tc_outcome *outcome)
+{
+    return (struct talk){.options = o,
+                         .vm = vm,
+                         .files = files,
+                         .frames = tc_frames_of(most, TC_FRAME_KINDS),
+                         .out = TC_BUF_INIT,
+                         .shown = TC_BUF_INIT,
+                         .window = TC_INPUT_WINDOW,
+                         .listens = vm->calls,
+                         .net_listens = vm->calls,
+                         .boot_until_us = tc_now_us() + o->boot_ms * 1000,
+                         .heard_us = tc_now_us(),
+                         .outcome = outcome};
+}
+
+static void end(struct talk *t)
+{
+    tc_frames_done(&t->frames);
+    tc_buf_done(&t->out);
+    tc_buf_done(&t->shown);
+}
+
+/* It is made another one before, too, since that runs in each call; and again with its call. */
+bool tc_vm_rehearse(const struct tc_vm_options *o, const struct tc_vm *vm)
+{
+    struct tc_vm_files none = {0};
+    struct tc_outcome nobodys = {0};
+    struct talk t = begin(o, vm, &none, &nobodys);
+    t.rehearses = true;
+    renew(&t);
+    while (!t.done && !t.rehearsed)
+        turn(&t);
+    bool fine = t.rehearsed && !t.done && !tc_frames_cut(&t.frames);
+    tc_outcome_done(&nobodys);
+    end(&t);
+    return fine;
+}
+
 void tc_vm_call(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc_vm_files *files,
                 struct tc_outcome *ret, bool *ret_kept)
 {
     struct sigaction term = {.sa_handler = on_term}, ignore = {.sa_handler = SIG_IGN};
-    struct talk t = {.options = o,
-                     .vm = vm,
-                     .files = files,
-                     .frames = tc_frames_of(most, TC_FRAME_KINDS),
-                     .out = TC_BUF_INIT,
-                     .shown = TC_BUF_INIT,
-                     .window = TC_INPUT_WINDOW,
-                     .listens = vm->calls,
-                     .net_listens = vm->calls,
-                     .boot_until_us = tc_now_us() + o->boot_ms * 1000,
-                     .heard_us = tc_now_us(),
-                     .outcome = ret};
+    struct talk t = begin(o, vm, files, ret);
     t.net = tc_vm_net_open(o, vm->net);
     if (o->net && !t.net)
         fail(&t, TOOLCAGE_EMEMORY, "machine", "toolcage-vm", "free memory", "out of memory");
@@ -587,7 +623,5 @@ void tc_vm_call(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc
     deliver(&t);
     while (t.told < t.shown.len && drain(&t.shown, &t.told, t.shown_to))
         (void)poll(&(struct pollfd){.fd = t.shown_to, .events = POLLOUT}, 1, -1);
-    tc_frames_done(&t.frames);
-    tc_buf_done(&t.out);
-    tc_buf_done(&t.shown);
+    end(&t);
 }

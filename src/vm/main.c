@@ -110,7 +110,12 @@ static void run_ahead(struct tc_vm_options *options, struct tc_vm_files *files,
 {
     struct tc_vm vm;
     bool kept = false;
-    if (!tc_vm_expect() || tc_vm_start(options, &vm) < 0 || !tc_vm_await(options, &vm))
+    if (!tc_vm_expect() || tc_vm_start(options, &vm) < 0)
+        _exit(CANNOT);
+    /* a call that comes meanwhile finds that the machine has ended, and starts its own */
+    if (options->rehearsal && !tc_vm_rehearse(options, &vm))
+        (void)kill(vm.pid, SIGKILL);
+    if (!tc_vm_await(options, &vm))
         _exit(CANNOT);
     if (open_files(options, files, outcome))
         tc_vm_call(options, &vm, files, outcome, &kept);

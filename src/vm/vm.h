@@ -27,12 +27,13 @@ struct tc_vm_options {
     bool ahead;                        /* its call comes when the machine stands ready */
     int plan_fd;                       /* of such a call: its plan, opened; 0: it is at that path */
     bool kvm;                          /* by the processor; else by emulation */
-    bool unfiltered;    /* the monitor has no filter of system calls of its own to raise */
-    const char *socket; /* where the guest's calls come in, for monitors that connect them */
-    const char *api;    /* where a monitor is asked that is asked by a socket */
-    const char *warm;   /* a plan of what runs before the machine is kept; NULL: nothing */
-    const char *from;   /* a machine that stands ready, in a file; NULL: it boots */
-    int keep;           /* where to write one once it does; 0: nowhere */
+    bool unfiltered;       /* the monitor has no filter of system calls of its own to raise */
+    const char *socket;    /* where the guest's calls come in, for monitors that connect them */
+    const char *api;       /* where a monitor is asked that is asked by a socket */
+    const char *warm;      /* a plan of what runs before the machine is kept; NULL: nothing */
+    const char *rehearsal; /* a plan of what runs in one that waits for its call; NULL: nothing */
+    const char *from;      /* a machine that stands ready, in a file; NULL: it boots */
+    int keep;              /* where to write one once it does; 0: nowhere */
     bool fixed; /* its memory has room for any files, so that it is the same for all calls */
     long memory_mib, cpus;
     /* what the call is granted, in the order of the guest's numbers; paths in the cage */
@@ -162,6 +163,10 @@ struct tc_vm_net {
 };
 struct tc_vm_net *tc_vm_net_open(const struct tc_vm_options *options, int port);
 void tc_vm_net_close(struct tc_vm_net *net);
+
+/* Has the guest run a call that is nobody's, and goes by no word of it. False: the guest does not
+ * serve calls. */
+bool tc_vm_rehearse(const struct tc_vm_options *options, const struct tc_vm *vm);
 
 /* Takes the call to its end. Fills *ret (zeroed): what the guest says, or a failure; *ret_kept: the
  * file is whole. Closes options->keep before the guest hears of the call. */

@@ -69,9 +69,10 @@ static bool take_option(struct tc_vm_options *o, const char *name, const char *v
 {
     const struct {
         const char *name, **into;
-    } paths[] = {{"--vmm", &o->vmm},   {"--kernel", &o->kernel},      {"--initrd", &o->initrd},
-                 {"--disk", &o->disk}, {"--plan", &o->plan},          {"--warm", &o->warm},
-                 {"--from", &o->from}, {"--authority", &o->authority}};
+    } paths[] = {
+        {"--vmm", &o->vmm},   {"--kernel", &o->kernel},       {"--initrd", &o->initrd},
+        {"--disk", &o->disk}, {"--plan", &o->plan},           {"--warm", &o->warm},
+        {"--from", &o->from}, {"--authority", &o->authority}, {"--rehearsal", &o->rehearsal}};
     for (size_t i = 0; i < TC_COUNT(paths); i++)
         if (strcmp(name, paths[i].name) == 0) {
             *paths[i].into = value;

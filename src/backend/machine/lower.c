@@ -30,6 +30,7 @@
 enum { MIB = 1 << 20, GUEST_MIB = 128, MONITOR_MIB = 384, FILES_MIB = 1024, NET_MIB = 64 };
 /* What runs modules is in the guest's memory, and while it boots twice. */
 enum { MODULES_MIB = 128 };
+enum { REHEARSAL_MS = 5000 };
 enum { THREADS = 32, FILES = 256, BOOT_MS = 30000, CPUS_MAX = 16 };
 
 static int refuse(const char *subject, const char *hint, const char *message,
@@ -264,19 +265,45 @@ static bool is_warmed(const struct tc_grant *grant)
     return grant->warm.count && tc_setting(&grant->machine, "keep");
 }
 
-/* In the same walls, and with nothing of this call: what it leaves, every later one finds. */
-static int lower_warm(const struct tc_grant *grant, struct tc_plan *ret,
-                      struct toolcage_error **err)
+/* In the same walls, and with nothing of this call: what it leaves, every later one finds; and it
+ * is the same for all of them. */
+static int lower_nothing(const struct tc_grant *grant, const struct tc_strv *argv,
+                         struct tc_plan *ret, struct toolcage_error **err)
 {
     static char path[] = "PATH=/usr/local/bin:/usr/bin:/bin", home[] = "HOME=/tmp",
                 language[] = "LANG=C.UTF-8";
     char *env[] = {path, home, language, NULL};
     struct tc_grant nothing = *grant;
-    nothing.argv = grant->warm;
+    nothing.argv = *argv;
     nothing.env = (struct tc_strv){.items = env, .count = TC_COUNT(env) - 1};
     nothing.fs_count = nothing.net_count = 0;
     nothing.cwd = nothing.caller_cwd = NULL;
+    nothing.tool_writable = (struct tc_strv){0};
+    nothing.digest[0] = '\0';
     return lower_inner(&nothing, ret, err);
+}
+
+static int lower_warm(const struct tc_grant *grant, struct tc_plan *ret,
+                      struct toolcage_error **err)
+{
+    return lower_nothing(grant, &grant->warm, ret, err);
+}
+
+/* A call that does nothing, and the same before any that the machine can be for. Where the image
+ * has no shell, all but that is rehearsed. */
+static int lower_rehearsal(const struct tc_grant *grant, struct tc_plan *ret,
+                           struct toolcage_error **err)
+{
+    static char shell[] = "/bin/sh", option[] = "-c", nothing[] = ":";
+    char *argv[] = {shell, option, nothing, NULL};
+    const struct tc_strv words = {.items = argv, .count = TC_COUNT(argv) - 1};
+    struct tc_grant any = *grant;
+    any.limits.timeout_ms = REHEARSAL_MS;
+    any.limits.cpu_time_ms = 0;
+    any.limits.pids = THREADS;
+    any.limits.open_files = FILES;
+    any.syscalls_allow = any.syscalls_deny = (struct tc_strv){0};
+    return lower_nothing(&any, &words, ret, err);
 }
 
 /* Bytes as text: a made file of a cage has no zeros in it. */
@@ -421,6 +448,13 @@ static bool can_wait(const struct tc_monitor *monitor, const struct tc_grant *gr
            tc_setting(&grant->machine, "from");
 }
 
+/* What has run once in a machine has been translated: each copy begins without. A processor has
+ * nothing to translate. */
+static bool rehearses(const struct tc_monitor *monitor, const struct tc_grant *grant)
+{
+    return can_wait(monitor, grant) && !by_processor(grant);
+}
+
 /* What the machine is, and no call. */
 static bool add_words_ahead(const struct tc_monitor *monitor, const struct tc_grant *grant,
                             struct tc_plan *plan)
@@ -430,7 +464,8 @@ static bool add_words_ahead(const struct tc_monitor *monitor, const struct tc_gr
         tc_strv_add(v, PLACE "/toolcage-vm") && add_machine(monitor, grant, v) &&
         number(v, "--memory", tc_machine_mib(grant) + (is_kept(grant) ? files_mib(grant) : 0)) &&
         number(v, "--cpus", processors(&grant->limits)) && number(v, "--boot", BOOT_MS) &&
-        add_kept(grant, plan);
+        add_kept(grant, plan) &&
+        (!rehearses(monitor, grant) || word(v, "--rehearsal", PLACE "/rehearsal"));
     plan->ahead = can_wait(monitor, grant) ? (int64_t)v->count : 0;
     return fine;
 }
@@ -483,7 +518,7 @@ int tc_machine_lower(const struct tc_monitor *monitor, const struct tc_grant *gr
                      struct tc_plan *ret, struct toolcage_error **err)
 {
     struct tc_plan inner = {0};
-    struct tc_plan warm = {0};
+    struct tc_plan warm = {0}, rehearsal = {0};
     int r = check(grant, err);
     if (r == 0)
         r = lower_inner(grant, &inner, err);
@@ -493,7 +528,12 @@ int tc_machine_lower(const struct tc_monitor *monitor, const struct tc_grant *gr
         r = lower_warm(grant, &warm, err);
     if (r == 0 && is_warmed(grant) && !add_inner(PLACE "/warm", &warm, ret))
         r = tc_fail_memory(err);
+    if (r == 0 && rehearses(monitor, grant))
+        r = lower_rehearsal(grant, &rehearsal, err);
+    if (r == 0 && rehearses(monitor, grant) && !add_inner(PLACE "/rehearsal", &rehearsal, ret))
+        r = tc_fail_memory(err);
     tc_plan_done(&inner);
     tc_plan_done(&warm);
+    tc_plan_done(&rehearsal);
     return r;
 }

@@ -18,6 +18,8 @@ from processes import helpers_of
 from scene import check, finish
 
 LOOK = "cat /proc/sys/kernel/random/boot_id /proc/sys/kernel/random/uuid; date +%s; uname -n; cat /etc/machine-id; echo $SAID; cat /shown/file; ls /tmp; touch /tmp/left"
+# What a tool could see of a call before it.
+TRACES = "echo $$ /proc/[0-9]*; env; dmesg 2>&1; ls -a / /tmp /dev /dev/shm /run 2>&1; cat /proc/mounts; ls -l /proc/self/fd | wc -l"
 KEPT = "snapshot = true\n"
 PATIENCE_S = 60
 
@@ -102,8 +104,14 @@ check(len({one.uuid for one in (first, second, third)}) == 3 and began - 2 <= in
       (first.uuid, second.uuid, third.uuid, began, third.time))
 check(third.name == "cage" and not third.left, "and no name or trace of another", third)
 check(one_waits(), "another one takes its place", scene.monitors())
+time.sleep(2)  # by emulation it has rehearsed a call then, with a shell
+quiet, alone = engine.call(plain, TRACES), engine.call(policy(backend="ready = 0\n"), TRACES)
+check(quiet.fine and alone.fine and quiet.waited and not alone.waited and quiet.json["stdout"] == alone.json["stdout"],
+      "of what it has run before nothing is to be seen: a call that waited for its machine finds the same", (quiet, alone))
+check(one_waits(), "another one takes its place", scene.monitors())
 pair = [end(handle) for handle in [engine.start(plain), engine.start(plain)]]
-check(all(one.fine for one in pair) and [one.waited for one in pair] == [True, False] and pair[0].uuid != pair[1].uuid, "of two at once it serves one", pair)
+check(all(one.fine for one in pair) and [one.waited for one in pair] == [True, False] and len({first.uuid, third.uuid, pair[0].uuid, pair[1].uuid}) == 4,
+      "of two at once it serves one", pair)
 
 check(one_waits(), "one waits", scene.monitors())
 os.kill(scene.monitors()[0], signal.SIGKILL)
