@@ -316,6 +316,8 @@ static void take_done(struct talk *t, const struct tc_frame *f)
         break_off(t, "tells of no end of the call");
     else if (t->files->any && !t->files->back.ended)
         break_off(t, "ends its call before it has told what changed");
+    else if (tc_streq(t->outcome->failure.stage, "boot"))
+        break_off(t, "says that it did not boot"); /* for which its file would go */
     t->done = true;
 }
 

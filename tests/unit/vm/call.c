@@ -71,14 +71,18 @@ static void greet(void)
     say(TC_FRAME_HELLO, build, sizeof(build));
 }
 
-static void say_done(int64_t exit_code)
+static void say_outcome(struct tc_outcome *outcome)
 {
-    struct tc_outcome outcome = {
-        .status = TOOLCAGE_STATUS_FAILED, .exit_code = exit_code, .failure.clause = -1};
     struct tc_wire w = TC_WIRE_PUT_INIT;
-    tc_outcome_visit(&w, &outcome);
+    tc_outcome_visit(&w, outcome);
     say(TC_FRAME_DONE, w.out.data, w.out.len);
     tc_buf_done(&w.out);
+}
+
+static void say_done(int64_t exit_code)
+{
+    say_outcome(&(struct tc_outcome){
+        .status = TOOLCAGE_STATUS_FAILED, .exit_code = exit_code, .failure.clause = -1});
 }
 
 static void wait_long(void)
@@ -308,6 +312,15 @@ static void tells_nothing(void)
     wait_long();
 }
 
+static void says_it_never_booted(void)
+{
+    static char stage[] = "boot";
+    greet();
+    say_outcome(&(struct tc_outcome){.status = TOOLCAGE_STATUS_ERROR,
+                                     .failure = {.code = TOOLCAGE_EBACKEND, .stage = stage}});
+    wait_long();
+}
+
 /* ---- of those that call the host ---- */
 
 static void never_calls(void)
@@ -402,6 +415,41 @@ static const struct tc_vm_driver keeper = {
     .name = "keeper", .remedy = TC_VM_REMEDY, .keep = write_machine};
 static bool keeps; /* the guest, before its call */
 
+static void begin_guest(const struct tc_vm_options *options, void (*guest)(void), struct tc_vm *ret)
+{
+    int pair[2], tube[2];
+    open_port(options, pair);
+    assert_true(pipe2(tube, O_CLOEXEC) == 0);
+    *ret = (struct tc_vm){.pid = fork(),
+                          .port = pair[0],
+                          .console = tube[0],
+                          .control = -1,
+                          .again = -1,
+                          .calls = pair[1] < 0};
+    if (ret->pid == 0) {
+        (void)close(pair[0]);
+        (void)close(tube[0]);
+        port = pair[1];
+        if (how == HAS_CALLED)
+            port = call_host();
+        console = tube[1];
+        guest();
+        _exit(0);
+    }
+    if (pair[1] >= 0)
+        (void)close(pair[1]);
+    (void)close(tube[1]);
+    assert_true(fcntl(ret->console, F_SETFL, O_NONBLOCK) == 0);
+}
+
+static void end_guest(struct tc_vm *vm)
+{
+    (void)kill(vm->pid, SIGKILL);
+    (void)waitpid(vm->pid, NULL, 0);
+    close_port(vm);
+    (void)close(vm->console);
+}
+
 static void call(void (*guest)(void), size_t grants, struct tc_outcome *ret)
 {
     const struct tc_vm_options options = {.driver = keeps ? &keeper : &tc_vm_qemu,
@@ -417,32 +465,12 @@ static void call(void (*guest)(void), size_t grants, struct tc_outcome *ret)
                                           .in = STDIN_FILENO,
                                           .out = STDOUT_FILENO,
                                           .err = STDERR_FILENO};
-    int pair[2], tube[2], status;
+    int status;
     pid_t reader;
     bool kept = false;
+    struct tc_vm vm;
     *ret = (struct tc_outcome){0};
-    open_port(&options, pair);
-    assert_true(pipe2(tube, O_CLOEXEC) == 0);
-    struct tc_vm vm = {.pid = fork(),
-                       .port = pair[0],
-                       .console = tube[0],
-                       .control = -1,
-                       .again = -1,
-                       .calls = pair[1] < 0};
-    if (vm.pid == 0) {
-        (void)close(pair[0]);
-        (void)close(tube[0]);
-        port = pair[1];
-        if (how == HAS_CALLED)
-            port = call_host();
-        console = tube[1];
-        guest();
-        _exit(0);
-    }
-    if (pair[1] >= 0)
-        (void)close(pair[1]);
-    (void)close(tube[1]);
-    assert_true(fcntl(vm.console, F_SETFL, O_NONBLOCK) == 0);
+    begin_guest(&options, guest, &vm);
     int saved = drain_output(vm.port, &reader);
     struct tc_vm_files files;
     assert_int_equal(tc_vm_files_open(&files, &options), 0);
@@ -453,10 +481,18 @@ static void call(void (*guest)(void), size_t grants, struct tc_outcome *ret)
     (void)close(saved);
     assert_int_equal(waitpid(reader, &status, 0), reader);
     shown = (size_t)WEXITSTATUS(status);
-    (void)kill(vm.pid, SIGKILL);
-    (void)waitpid(vm.pid, NULL, 0);
-    close_port(&vm);
-    (void)close(vm.console);
+    end_guest(&vm);
+}
+
+static bool rehearse(void (*guest)(void))
+{
+    const struct tc_vm_options options = {
+        .driver = &tc_vm_qemu, .rehearsal = plan_path, .socket = plan_path, .boot_ms = 1000};
+    struct tc_vm vm;
+    begin_guest(&options, guest, &vm);
+    bool fine = tc_vm_rehearse(&options, &vm);
+    end_guest(&vm);
+    return fine;
 }
 
 static void check_calls(void)
@@ -569,6 +605,7 @@ static void hostile_guests_end_the_call(void **state)
         {takes_too_much, "machine", "more input than it was given"},
         {says_what_hosts_say, "machine", "only the host says"},
         {tells_nothing, "machine", "no end of the call"},
+        {says_it_never_booted, "machine", "that it did not boot"},
     };
     (void)state;
     for (how = HAS_PORT; how <= HAS_CALLED; how++)
@@ -619,6 +656,17 @@ static void a_machine_that_is_kept_parts_from_its_copies(void **state)
     keeps = false;
 }
 
+/* What it says of that call counts for nothing, but it has to serve calls. */
+static void a_guest_that_waits_has_run_a_call(void **state)
+{
+    void (*const none[])(void) = {tells_nothing, panics, stalls, lies, greets_no_more};
+    (void)state;
+    assert_true(rehearse(honest));
+    assert_true(rehearse(says_it_never_booted));
+    for (size_t i = 0; i < TC_COUNT(none); i++)
+        assert_false(rehearse(none[i]));
+}
+
 static int write_plan(void **state)
 {
     (void)state;
@@ -644,6 +692,7 @@ int main(void)
         cmocka_unit_test(hostile_guests_end_the_call),
         cmocka_unit_test(a_guest_calls_once_or_the_call_ends),
         cmocka_unit_test(a_machine_that_is_kept_parts_from_its_copies),
+        cmocka_unit_test(a_guest_that_waits_has_run_a_call),
     };
     return cmocka_run_group_tests(tests, write_plan, remove_plan);
 }
