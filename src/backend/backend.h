@@ -108,7 +108,8 @@ struct tc_cage {
     struct tc_cage_loan {
         int talk, root, tmp; /* borrowed; -1: there is none */
         int64_t made_us, calls, owner;
-        struct tc_handed_end end; /* of the call before it */
+        int64_t serial, begun_us, told_us; /* in: of the page, as of now */
+        struct tc_handed_end end;          /* of the call before it */
     } loan;
     const struct tc_handed_end *returned; /* in: the last call's end; NULL: not yet */
 };

@@ -25,6 +25,7 @@ struct tc_loan_page {
     _Atomic int32_t state;
     _Atomic int64_t serial;   /* of the call that is served, or was last */
     _Atomic int64_t begun_us; /* when it began */
+    _Atomic int64_t told_us;  /* processor time of the calls before it, in the worker's words */
     _Atomic int64_t armed_us; /* when the helper will look next; past: it will not */
     struct tc_handed_end end; /* of the call with which the loan goes back */
     /* the helper's words, written before the library has the page */

@@ -521,15 +521,20 @@ static bool can_lend(const struct tc_cage *cage, const struct tc_handed_end *end
     const struct tc_limits *l = &cage->plan->limits;
     bool asked = cage->lends && !cage->returned && !cage->plan->stream;
     bool plain = asked && cage->running && !cage->limit && !cage->outcome->failure.code &&
-                 !p->group && !l->cpu_time_ms && !l->output_kill;
+                 !p->group && !l->output_kill;
     return plain && r->alone && !end->last && r->served < r->plan.calls && r->root.lent &&
            r->root.serial == p->root && tc_untouched_still(&r->root.rest, r->root.tmp);
 }
 
-static void lend(struct tc_cage *cage, const struct tc_handed_end *end)
+/* False: nobody could tell what the calls to come use. */
+static bool lend(struct tc_cage *cage, const struct tc_handed_end *end)
 {
-    const struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_process_cage *p = TC_PRIV(cage);
     const struct tc_ready *r = p->ready;
+    int64_t used = cage->plan->limits.cpu_time_ms ? tc_limits_cpu_us(cage) : 0;
+    if (used < 0)
+        return false;
+    p->lent_cpu_us = used + p->earlier_cpu_us;
     tc_events_drop(cage, r->talk);
     tc_spare_until(p, 0); /* no call's time is every call's */
     cage->loan =
@@ -540,6 +545,7 @@ static void lend(struct tc_cage *cage, const struct tc_handed_end *end)
                               .calls = r->plan.calls - r->served,
                               .owner = p->trees.id == (uid_t)-1 ? -1 : (int64_t)p->trees.id,
                               .end = *end};
+    return true;
 }
 
 /* A call has ended, in its worker's words, from it or by who had it on loan. */
@@ -567,6 +573,15 @@ static void give_up(struct tc_cage *cage, const struct tc_handed_end *end)
         (void)kill(p->child.pid, SIGKILL); /* our child, not yet reaped */
 }
 
+/* Samples of the calls before it are not of this one. */
+static void count_returned(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    if (p->lent_serial != cage->loan.serial)
+        p->seen_cpu_us = 0;
+    p->lent_serial = cage->loan.serial;
+}
+
 void tc_ready_event(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -575,9 +590,9 @@ void tc_ready_event(struct tc_cage *cage)
         return;
     tc_handed_bound(&end);
     cage->outcome->exit_code = end.code;
-    if (can_lend(cage, &end))
-        lend(cage, &end);
-    else
+    if (cage->returned) /* in that call's words */
+        count_returned(cage);
+    if (!can_lend(cage, &end) || !lend(cage, &end))
         give_up(cage, &end);
     p->child.cpu_us = end.cpu_us + p->earlier_cpu_us;
     p->child.max_rss = end.bytes;

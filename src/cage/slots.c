@@ -39,7 +39,8 @@ void tc_local_signal(struct tc_cage *cage, bool at_once)
 static bool spent_its_time(const struct tc_cage *cage)
 {
     int64_t most = cage->plan->limits.cpu_time_ms;
-    return most && cage->outcome->signal == SIGXCPU && cage->outcome->cpu_us >= tc_us_of_ms(most);
+    int64_t used = cage->outcome->cpu_us + 1000; /* its clock begins at a whole millisecond */
+    return most && cage->outcome->signal == SIGXCPU && used >= tc_us_of_ms(most);
 }
 
 const char *tc_local_usage(struct tc_cage *cage)
@@ -51,6 +52,7 @@ const char *tc_local_usage(struct tc_cage *cage)
         tc_cgroup_usage(p->group, &u);
     tc_watcher_finish(cage);
     tc_proxy_finish(cage);
+    tc_limits_rebase(cage, p->child.cpu_us);
     int64_t own = p->child.cpu_us - p->earlier_cpu_us;
     o->cpu_us = own > p->seen_cpu_us ? own : p->seen_cpu_us;
     o->memory_peak = u.memory_peak >= 0 ? u.memory_peak : p->child.max_rss;

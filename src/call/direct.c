@@ -407,6 +407,7 @@ static void settle(struct toolcage_call *call, const struct tc_handed_end *end)
     struct tc_direct *d = TAKE(call->direct);
     const struct tc_message back = {.kind = TC_MESSAGE_RETURN};
     if (!end->last && !d->full && --d->left > 0 && !atomic_load(&call->cancelled)) {
+        (void)atomic_fetch_add(&d->page->told_us, end->cpu_us);
         atomic_store(&d->page->state, TC_LOAN_FREE);
         put(shelf_of(call), d);
         return;

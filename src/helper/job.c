@@ -424,9 +424,13 @@ static bool tells_all(const struct tc_running *j)
 void tc_job_hear(struct tc_running *j)
 {
     bool was = j->cage.running, held = j->cage.err_held;
+    if (j->loan.page)
+        tc_loan_tell(j);
     int rc = tc_cage_event(&j->cage);
-    if (j->loan.page) /* it is looked at when a call runs */
+    if (j->loan.page) { /* it is looked at when a call runs */
+        j->loan.wanted_us = j->cage.look_at_us;
         j->cage.look_at_us = 0;
+    }
     if (j->cage.running && !was) {
         tc_job_mark(j, "walls", j->started_us);
         j->running_us = tc_now_us();

@@ -96,6 +96,15 @@ static void answer(struct tc_running *j)
     tc_job_judge(j, j->cage.works->usage(&j->cage));
 }
 
+void tc_loan_tell(struct tc_running *j)
+{
+    const struct tc_loan_page *page = j->loan.page;
+    struct tc_cage_loan *loan = &j->cage.loan;
+    loan->serial = atomic_load(&page->serial); /* first: what was told before it is there then */
+    loan->begun_us = atomic_load(&page->begun_us);
+    loan->told_us = atomic_load(&page->told_us);
+}
+
 static void take_back(struct tc_running *j, const struct tc_handed_end *end)
 {
     j->cage.returned = end;
@@ -136,7 +145,7 @@ bool tc_loan_serves(const struct tc_running *j, int64_t serial)
 /* Looks as often as at a call of its own, and at its end. */
 static void look_again(const struct tc_job_loan *l, int64_t now, int64_t end_at)
 {
-    int64_t next = now + TC_LOAN_LOOK_US;
+    int64_t next = l->wanted_us > now ? l->wanted_us : now + TC_LOAN_LOOK_US;
     (void)tc_loan_arm(l->page, l->clock, end_at && end_at < next ? end_at : next);
 }
 

@@ -15,8 +15,11 @@ struct tc_job_loan {
     struct tc_loan_page *page; /* NULL: there is none */
     int memory, clock;
     int64_t idle_at_us; /* when to see whether anybody still uses it */
+    int64_t wanted_us;  /* when the cage wants to be looked at again; past: as usual */
 };
 
+/* To the cage: which call its worker serves. */
+void tc_loan_tell(struct tc_running *job);
 /* The cage has lent its worker: answers the call, and tells the library. Where it cannot be told,
  * the worker is back, and the job ends as every other. */
 void tc_loan_begin(struct tc_running *job);

@@ -236,6 +236,31 @@ def bounds(s):
     check(engine.close(), "the helper ends with its engine")
 
 
+def counts(s):
+    """Processor time is each call's own, by the worker's clock and by the helper's, which looks at none of them when it begins."""
+    bounded = 'cpu_time = "400ms"\n'
+    engine = open_engine(s, bounded + NONE.replace("[tool.c]", "[tool.d]").replace("MODULE", f"{HOME[0]}/guest.wasm") + bounded + "pids = 1\n")
+    lent(engine, "c")
+    answers = [engine.call("c", "burn", "150") for _ in range(6)]
+    check(all(answer["status"] == "ok" and was_direct(answer) and 150 <= answer["usage"]["cpu_ms"] < 400 for answer in answers),
+          "what calls before it used is not a call's", answers)
+    answer = engine.call("c", "spin")
+    check(answer["status"] == "limit" and answer["limit"] == "cpu_time" and 390 <= answer["usage"]["cpu_ms"] < 900, "one that uses more is ended", answer)
+    worker = lent(engine, "c")
+    for _ in range(3):
+        engine.call("c", "burn", "150")
+    call = Call(engine, "c", "nap", "50")
+    time.sleep(1.5)
+    check(worker in engine.workers(), "one that waits is not, whatever was used before", worker)
+    ask(lib.toolcage_call_cancel, call.handle)
+    check(call.wait()["status"] == "cancelled", "and can be cancelled", worker)
+    lent(engine, "d")  # has no thread for a clock
+    engine.call("d", "burn", "150")
+    answer = engine.call("d", "spin")
+    check(answer["status"] == "limit" and answer["limit"] == "cpu_time" and 390 <= answer["usage"]["cpu_ms"] < 1500, "nor is a worker needed that watches itself", answer)
+    check(engine.close(), "the helper ends with its engine")
+
+
 def end_between(engine):
     """The worker that is on loan ends while it serves nobody, and both who know of it have heard."""
     worker = lent(engine)
@@ -343,4 +368,4 @@ def host_dies(s):
 
 
 # the one before the last touches the module, whose state tells nothing for a while then
-run(first, results, reads, nothing_stays, bounds, dies, lies, polled, host_dies, again, last)
+run(first, results, reads, nothing_stays, bounds, counts, dies, lies, polled, host_dies, again, last)
