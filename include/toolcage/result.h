@@ -39,7 +39,8 @@ toolcage_result_limit(const struct toolcage_result *result); /* "" or the limit'
  * shows, applies or discards it. */
 #define TOOLCAGE_HELD_APPROVAL "pending approval"
 
-/* "" or one line for a person about what an earlier call, cut by a kill, left. Borrows. */
+/* "" or one line for a person: why the network did not take a tool that failed where it may, or
+ * what an earlier call, cut by a kill, left. Borrows. */
 const char *toolcage_result_notice(const struct toolcage_result *result);
 
 /* What a shell would be told, 0 to 255: the tool's own exit code; 124 timeout; 125 toolcage's own

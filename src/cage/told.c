@@ -84,8 +84,37 @@ static void list_destinations(struct tc_cage *cage, const struct tc_egress_said 
     o->received = number(&said->received);
 }
 
+/* Why, and what to do. */
+static const char *const failures[TC_EGRESS_FAILURES] = {
+    [TC_EGRESS_NO_NAME] = "could not be resolved on this machine; check the name and the "
+                          "machine's own network, or try again later",
+    [TC_EGRESS_NO_ANSWER] = "did not take the connection; check that the service is up",
+    [TC_EGRESS_TOO_LATE] = "did not answer in time; try again later",
+    [TC_EGRESS_NO_UPSTREAM] = "needs the upstream proxy, which did not take the connection; check "
+                              "[egress] upstream in the policy",
+    [TC_EGRESS_NOT_UPSTREAM] = "was refused by the upstream proxy; ask whoever runs it",
+    [TC_EGRESS_NOT_TRUSTED] = "could not be trusted; its server needs a certificate for that name "
+                              "by an authority that this machine trusts",
+};
+
+/* A tool that fails for it knows no more than "502", so that its end says the rest. */
+static void note_failure(struct tc_outcome *o, const struct tc_plan *plan,
+                         const struct tc_egress_said *said)
+{
+    uint32_t failure = atomic_load(&said->failure);
+    char target[TC_EGRESS_TARGET_MAX];
+    if (o->exit_code <= 0 || failure >= TC_EGRESS_FAILURES || !failures[failure] ||
+        !copy_target(target, said->unreached) || !is_granted(plan, target))
+        return;
+    if (!o->note)
+        o->note = tc_format("network: %s %s", target, failures[failure]);
+    if (!o->notice && o->note)
+        o->notice = strdup(o->note);
+}
+
 void tc_proxy_told(struct tc_cage *cage, const struct tc_egress_said *said)
 {
     list_denials(cage, said);
     list_destinations(cage, said);
+    note_failure(cage->outcome, cage->plan, said);
 }

@@ -93,6 +93,18 @@ enum tc_egress_reason {
     TC_EGRESS_REASONS
 };
 
+/* Beside the reasons of denials. */
+enum tc_egress_failure {
+    TC_EGRESS_NO_NAME = TC_EGRESS_REASONS, /* it has no address */
+    TC_EGRESS_NO_ANSWER,                   /* nobody took the connection */
+    TC_EGRESS_TOO_LATE,
+    TC_EGRESS_NO_UPSTREAM,   /* the site's own proxy cannot be reached */
+    TC_EGRESS_NOT_UPSTREAM,  /* it does not go there */
+    TC_EGRESS_NOT_TRUSTED,   /* it did not prove who it is */
+    TC_EGRESS_NO_PROXY_FORM, /* a request for a server, not for a proxy */
+    TC_EGRESS_FAILURES
+};
+
 /* Of a certificate, as text. */
 enum { TC_EGRESS_AUTHORITY_MAX = 65536 };
 
@@ -119,6 +131,9 @@ struct tc_egress_said {
     _Atomic uint32_t destination_count, omitted_destinations;
     _Atomic uint64_t sent, received; /* of all destinations */
     _Atomic uint32_t spent;          /* more than the grant's `transfer` was wanted */
+    /* of the first endpoint that could not be reached, a tc_egress_failure; 0: none */
+    _Atomic uint32_t failure;
+    char unreached[TC_EGRESS_TARGET_MAX];
     /* The certificate that the cage has to trust, where requests are looked into; whole when
      * `ready` is set. */
     _Atomic uint32_t authority_size;

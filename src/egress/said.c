@@ -62,6 +62,15 @@ struct tc_egress_destination *tc_egress_reached(struct tc_egress_said *said, con
     return at;
 }
 
+void tc_egress_unreached(struct tc_egress_said *said, const char *target,
+                         enum tc_egress_failure failure)
+{
+    if (atomic_load(&said->failure))
+        return;
+    tc_strcopy(said->unreached, sizeof(said->unreached), target);
+    atomic_store(&said->failure, failure);
+}
+
 void tc_egress_sent(struct tc_egress_said *said, struct tc_egress_destination *at, size_t bytes)
 {
     atomic_fetch_add(&said->sent, bytes);

@@ -14,6 +14,9 @@ void tc_egress_deny(struct tc_egress_said *said, const char *target, enum tc_egr
                     bool resolve);
 /* One connection more to there; NULL when there is no room: it counts in the sums only. */
 struct tc_egress_destination *tc_egress_reached(struct tc_egress_said *said, const char *target);
+/* Not for the policy: most programs tell of it nothing but "502". The first is kept. */
+void tc_egress_unreached(struct tc_egress_said *said, const char *target,
+                         enum tc_egress_failure failure);
 /* Bytes that went; `at` may be NULL. */
 void tc_egress_sent(struct tc_egress_said *said, struct tc_egress_destination *at, size_t bytes);
 void tc_egress_received(struct tc_egress_said *said, struct tc_egress_destination *at,

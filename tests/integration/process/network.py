@@ -207,6 +207,8 @@ def trusted(s):
     s.works("net.inspect")
     answer = shell(s, "curl -sSk -w '%{http_code}' https://api.example.com:444/", REQUESTS)
     check(answer.out.endswith("502") and "could not be trusted" in answer.out and "self-signed" in answer.out, "a server with a certificate of its own", answer)
+    answer = shell(s, "curl -sSfk https://api.example.com:444/", REQUESTS)
+    check(answer.status == "failed" and "; network: api.example.com:444 could not be trusted" in answer.message, "and who is told only 502 finds in the end why", answer)
     answer = shell(s, "curl -sS --noproxy '*' https://api.example.com/v1", '[{ host = "api.example.com", methods = ["GET"] }]', more='env.set = { CURL_CA_BUNDLE = "/ca/cert.pem" }')
     check(answer.status == "failed" and "certificate" in answer.message and target(answer) == {"api.example.com:443"} and "/etc/toolcage-ca.pem" in json.dumps(answer.json["denials"]),
           "the policy's own variable stays, and the denial says what is missing", answer)

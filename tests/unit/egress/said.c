@@ -33,6 +33,15 @@ static void denials_are_counted_once(void **state)
     assert_int_equal(said.omitted_destinations, 100);
 }
 
+static void the_first_failure_is_kept(void **state)
+{
+    static struct tc_egress_said said;
+    tc_egress_unreached(&said, "a.example:443", TC_EGRESS_NO_NAME);
+    tc_egress_unreached(&said, "b.example:443", TC_EGRESS_TOO_LATE);
+    assert_int_equal(said.failure, TC_EGRESS_NO_NAME);
+    assert_string_equal(said.unreached, "a.example:443");
+}
+
 static void targets_are_printable(void **state)
 {
     char target[TC_EGRESS_TARGET_MAX], host[300];
@@ -72,6 +81,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(denials_are_counted_once),
+        cmocka_unit_test(the_first_failure_is_kept),
         cmocka_unit_test(targets_are_printable),
         cmocka_unit_test(a_refusal_can_be_acted_on),
     };
