@@ -75,12 +75,12 @@ static void add_engine(struct tc_buf *buf, const char *comma, const char *backen
     add_probe(buf, &row);
 }
 
-static void add_modules(struct tc_buf *buf, const char *comma)
+static void add_modules(struct tc_buf *buf, const char *comma, const char *backend)
 {
     _autofree_ char *how = NULL;
     struct toolcage_error *why = NULL;
-    (void)tc_modules_engine("wasm", &how, &why);
-    add_engine(buf, comma, "wasm", how, why);
+    (void)tc_modules_engine(backend, &how, &why);
+    add_engine(buf, comma, backend, how, why);
     tc_error_free(why);
 }
 
@@ -97,8 +97,10 @@ static void add_probes(struct tc_buf *buf, const char *key, const struct tc_outc
         add_probe(buf, &outcome->probes[i]);
         comma = ",";
     }
-    if (whole)
-        add_modules(buf, comma);
+    if (whole) {
+        add_modules(buf, comma, "wasm");
+        add_modules(buf, ",", "wasmedge");
+    }
 }
 
 static void add_kata(struct tc_buf *buf, const struct tc_kvm *kvm)

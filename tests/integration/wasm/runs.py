@@ -49,16 +49,18 @@ def place(s):
     return s.path("guest.wasm")
 
 
-def seen(s):
+def seen(s, backend="wasm"):
     """What the doctor says of the engine."""
     rows = json.loads(verb(s, "doctor", "--json").stdout)["backends"]
-    return [row for row in rows if row["backend"] == "wasm"]
+    return [row for row in rows if row["backend"] == backend]
 
 
 def first_example(s):
     """The policy of the introduction, as it stands there: the command names the module."""
     before = seen(s)
     check(len(before) == 1 and not before[0]["works"] and "toolcage wasm install" in before[0]["fix"], "the doctor says how to get an engine", before)
+    other = seen(s, "wasmedge")
+    check(len(other) == 1 and other[0]["works"] or "toolcage image build wasmedge" in other[0]["fix"], "and the other one", other)
     install(s)
     check([row["works"] for row in seen(s)] == [True], "and that it is there", seen(s))
     os.makedirs(f"{s.ws}/project")
