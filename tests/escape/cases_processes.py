@@ -60,7 +60,7 @@ def a_process_survives_the_timeout(s):
         process.communicate(timeout=MINUTE)
         return grows
     s.more = 'grace = "200ms"'
-    for limit in ("500ms", "3s", "9s", f"{min(9 * PATIENCE, 25)}s"):  # until it has begun before the end, which it does not await
+    for limit in ("500ms", "3s", "9s", f"{min(9 * PATIENCE, 20)}s"):  # until it has begun before the end, which it does not await
         argv = s.argv(s.program("processes"), "stay", s.path("ws/beats"))
         argv.insert(argv.index("--json"), f"--timeout={limit}")
         done = subprocess.run(argv, env=s.environ, capture_output=True, cwd=s.path("ws"), check=False, timeout=MINUTE)
