@@ -26,13 +26,20 @@ static const char *base(void)
     return geteuid() == 0 ? "/run/toolcage" : state;
 }
 
+static int make_and_open(const char *path)
+{
+    _autofd_ int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0 || (tc_mkdirs(root, path + 1) < 0 && errno != EEXIST))
+        return -1;
+    return tc_store_enter(AT_FDCWD, path);
+}
+
+/* Most of the time it is there. */
 static int open_checked(const char *part, bool make)
 {
     _autofree_ char *path = tc_format("%s/%s", base(), part);
-    _autofd_ int root = path && make ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (!path || (make && (root < 0 || (tc_mkdirs(root, path + 1) < 0 && errno != EEXIST))))
-        return -1;
-    return tc_store_enter(AT_FDCWD, path);
+    int fd = path ? tc_store_enter(AT_FDCWD, path) : -1;
+    return fd < 0 && path && make && errno == ENOENT ? make_and_open(path) : fd;
 }
 
 int tc_state_open(const char *part, const char **ret_where)
