@@ -520,6 +520,8 @@ static void checks_narrowing_alone(void **state)
                 {"write", "/workspace=out", 0},
                 {"write", "=out", TOOLCAGE_EPOLICY},
                 {"cwd", "", TOOLCAGE_EPOLICY},
+                {"workspace", "out", 0},
+                {"workspace", "", TOOLCAGE_EPOLICY},
                 {"collect", "", TOOLCAGE_EPOLICY},
                 {"grace", "1s", TOOLCAGE_EUSAGE},
                 {"verbose", "1", TOOLCAGE_EUSAGE}};
