@@ -51,13 +51,13 @@ const char *tc_local_usage(struct tc_cage *cage)
     if (p->group)
         tc_cgroup_usage(p->group, &u);
     tc_watcher_finish(cage);
+    o->notice = tc_journal_notice(); /* before what the network has to say */
     tc_proxy_finish(cage);
     tc_limits_rebase(cage, p->child.cpu_us);
     int64_t own = p->child.cpu_us - p->earlier_cpu_us;
     o->cpu_us = own > p->seen_cpu_us ? own : p->seen_cpu_us;
     o->memory_peak = u.memory_peak >= 0 ? u.memory_peak : p->child.max_rss;
     o->pids_peak = u.pids_peak;
-    o->notice = tc_journal_notice();
     if (spent_its_time(cage))
         return "cpu_time";
     if (u.oom_kills > 0)

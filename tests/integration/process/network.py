@@ -209,6 +209,7 @@ def trusted(s):
     check(answer.out.endswith("502") and "could not be trusted" in answer.out and "self-signed" in answer.out, "a server with a certificate of its own", answer)
     answer = shell(s, "curl -sSfk https://api.example.com:444/", REQUESTS)
     check(answer.status == "failed" and "; network: api.example.com:444 could not be trusted" in answer.message, "and who is told only 502 finds in the end why", answer)
+    check("toolcage: network: api.example.com:444 could not be trusted" in answer.err, "and so does a person", answer)
     answer = shell(s, "curl -sS --noproxy '*' https://api.example.com/v1", '[{ host = "api.example.com", methods = ["GET"] }]', more='env.set = { CURL_CA_BUNDLE = "/ca/cert.pem" }')
     check(answer.status == "failed" and "certificate" in answer.message and target(answer) == {"api.example.com:443"} and "/etc/toolcage-ca.pem" in json.dumps(answer.json["denials"]),
           "the policy's own variable stays, and the denial says what is missing", answer)
