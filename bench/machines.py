@@ -213,7 +213,8 @@ def measure(toolcage, image, place, rounds, ends):
         together = timed(lambda: [one.result() for one in [pool.submit(restored) for _ in range(SERVED)]])
     figures = {name: {"p50": statistics.median(values), "p99": quantile(values, 0.99), "least": min(values)} for name, values in times.items()}
     return {"calls": figures, "first": first, "row": {"all": sum(row), "p50": statistics.median(row), "p99": quantile(row, 0.99)}, "together": together,
-            "file": os.stat(kept).st_blocks * 512, "private": private_of(slow), "ratio": figures[RESTORED]["p50"] / figures[COLD]["p50"]}
+            "file": os.stat(kept).st_blocks * 512, "private": private_of(slow),
+            "ratio": {name: figures[name]["p50"] / figures[COLD]["p50"] for name in (RESTORED, WAITING)}}
 
 
 def table(found, rounds):
@@ -223,7 +224,9 @@ def table(found, rounds):
         yield f"| {name} | {row['p50']:.0f} | {row['p99']:.0f} | {row['least']:.0f} |"
     yield f"| {ROW} in a row, of an engine that runs: {found['row']['all'] / 1000:.1f} s | {found['row']['p50']:.0f} | {found['row']['p99']:.0f} | |"
     yield ""
-    yield f"- A call that goes on takes {found['ratio'] * 100:.0f} % of one that boots; the first, which writes the file, takes {found['first']:.0f} ms."
+    share = {name: f"{found['ratio'][name] * 100:.0f} %" for name in (RESTORED, WAITING)}
+    yield (f"- A call that goes on takes {share[RESTORED]} of one that boots, one whose machine has waited {share[WAITING]}; the first, which writes the file, "
+           f"takes {found['first']:.0f} ms.")
     yield f"- {SERVED} at once, each a process of its own: {found['together']:.0f} ms until the last one has ended."
     yield f"- The file has {found['file'] / 1048576:.0f} MiB; of the memory of a copy's monitor {found['private'] or 0} MiB are its own."
     with open("/proc/cpuinfo", encoding="utf-8") as file:
