@@ -94,7 +94,7 @@ check(changed.code == 0 and changed.boot not in (first.boot, larger.boot), "a fi
 again = call()
 check(again.boot == changed.boot, "its place is taken by a new one", again)
 
-both = kept()[:2]
+both = [path, next(name for name in kept() if name != path)]
 for names in (both, both[::-1]):
     os.rename(names[0], names[0] + ".aside")
     os.rename(names[0] + ".record", names[0] + ".aside.record")
