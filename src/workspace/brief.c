@@ -63,7 +63,9 @@ static bool suits(const struct tc_cage *cage)
 bool tc_brief_begin(struct tc_cage *cage)
 {
     struct tc_workspace *w = cage->workspace;
-    w->brief = suits(cage) ? calloc(1, sizeof(*w->brief)) : NULL;
+    if (!suits(cage))
+        return false;
+    w->brief = calloc(1, sizeof(*w->brief));
     if (!w->brief)
         return false;
     w->committing = tc_process_commits(cage, false);

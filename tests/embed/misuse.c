@@ -102,6 +102,17 @@ static void no_objects(void)
           "texts of nothing");
 }
 
+/* Did it end so? Else says how. */
+static int ran(struct toolcage_call *call, int rc, const struct toolcage_error *why, int32_t wanted)
+{
+    const struct toolcage_result *result = toolcage_call_result(call);
+    if (rc >= 0 && toolcage_result_status(result) == wanted)
+        return 1;
+    printf("# %s: %s\n# %s\n", toolcage_error_word(rc), toolcage_error_message(why),
+           toolcage_result_json(result));
+    return 0;
+}
+
 static void wrong_order(struct toolcage_engine *engine, struct toolcage_policy *policy)
 {
     static const char *const nothing[] = {""}, *const hole[] = {"sh", NULL}, *const fake[] = {"ok"};
@@ -127,11 +138,12 @@ static void wrong_order(struct toolcage_engine *engine, struct toolcage_policy *
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_dispatch(call, &err));
     point(toolcage_call_fd(call) == TOOLCAGE_EUSAGE && !toolcage_call_result(call),
           "nothing before start");
-    point(toolcage_call_set_command(call, 1, fake, NULL) == 0 &&
-              toolcage_call_set(call, "backend", "fake", NULL) == 0 &&
-              toolcage_call_run(call, NULL) == 0 &&
-              toolcage_result_status(toolcage_call_result(call)) == TOOLCAGE_STATUS_OK,
-          "after all of it the call runs");
+    struct toolcage_error *why = NULL;
+    int rc = toolcage_call_set_command(call, 1, fake, &why);
+    rc = rc < 0 ? rc : toolcage_call_set(call, "backend", "fake", &why);
+    rc = rc < 0 ? rc : toolcage_call_run(call, &why);
+    point(ran(call, rc, why, TOOLCAGE_STATUS_OK), "after all of it the call runs");
+    toolcage_error_free(why);
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_start(call, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_open_stdin(call, &fd, &err));
     point(fd == -7 && toolcage_call_dispatch(call, NULL) == 1, "a finished call stays finished");
@@ -143,19 +155,22 @@ static void many_sizes(struct toolcage_engine *engine, struct toolcage_policy *p
 {
     static const char *const command[] = {"sleep", "20"};
     struct toolcage_call *call = NULL;
-    int good = toolcage_call_new(engine, policy, NULL, &call, NULL) == 0 &&
-               toolcage_call_set_command(call, 2, command, NULL) == 0 &&
-               toolcage_call_set_terminal(call, 24, 80, NULL) == 0;
+    struct toolcage_error *why = NULL;
+    int rc = toolcage_call_new(engine, policy, NULL, &call, &why);
+    rc = rc < 0 ? rc : toolcage_call_set_command(call, 2, command, &why);
+    rc = rc < 0 ? rc : toolcage_call_set_terminal(call, 24, 80, &why);
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_set_stdin(call, "x", 1, &err));
-    good = good && toolcage_call_start(call, NULL) == 0;
-    for (int i = 0; i < 50000 && good; i++) {
-        int rc = toolcage_call_resize(call, 1 + i % 100, 80, NULL);
-        good = rc == 0 || rc == TOOLCAGE_ESYSTEM;
+    rc = rc < 0 ? rc : toolcage_call_start(call, &why);
+    for (int i = 0; i < 50000 && rc == 0; i++) {
+        rc = toolcage_call_resize(call, 1 + i % 100, 80, NULL);
+        rc = rc == TOOLCAGE_ESYSTEM ? 0 : rc;
     }
-    good = good && toolcage_call_cancel(call) == 0 && toolcage_call_wait(call, 10000, NULL) == 1;
-    int32_t status = toolcage_result_status(toolcage_call_result(call));
-    point(good && (status == TOOLCAGE_STATUS_CANCELLED || status == TOOLCAGE_STATUS_DENIED),
+    rc = rc < 0 ? rc : toolcage_call_cancel(call);
+    rc = rc < 0 ? rc : toolcage_call_wait(call, 10000, &why);
+    int denied = toolcage_result_status(toolcage_call_result(call)) == TOOLCAGE_STATUS_DENIED;
+    point(ran(call, rc, why, denied ? TOOLCAGE_STATUS_DENIED : TOOLCAGE_STATUS_CANCELLED),
           "many sizes, and a cancel");
+    toolcage_error_free(why);
     toolcage_call_unref(call);
 }
 
