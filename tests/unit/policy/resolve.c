@@ -336,7 +336,8 @@ static const char narrow_policy[] =
     "denied = [\"/workspace/.env\"] }\n"
     "network = [\"a.example.com:443\", { host = \"b.example.com\", methods = [\"GET\"] }]\ntimeout "
     "= \"60s\"\n"
-    "cpus = 1.5\nenv.pass = [\"TZ\"]\ncollect = [\"*.csv\"]\ndenials = \"calls\"\n";
+    "cpus = 1.5\nenv.pass = [\"TZ\"]\ncollect = [\"*.csv\"]\ndenials = \"calls\"\nbackend = "
+    "\"process\"\n";
 
 static void narrowing_never_widens(void **state)
 {
@@ -359,7 +360,7 @@ static void narrowing_never_widens(void **state)
         {"env", "TZX=1", "tool.x.env", 6, "more than the policy grants"},
         {"collect", "*.png", "tool.x.collect", 7, "more than the policy grants"},
         {"denials", "off", "tool.x.denials", 8, "more than the policy grants"},
-        {"backend", "not-a-security-boundary", "tool.x.backend", 0, "more than the policy grants"},
+        {"backend", "not-a-security-boundary", "tool.x.backend", 9, "more than the policy grants"},
         {"read", "/srv", "tool.x.filesystem", 2, "it is not granted"},
         {"write", "/data/a", "tool.x.filesystem", 2, "only readable"},
         {"read", "/workspace/.env", "tool.x.filesystem", 2, "it is denied"},
@@ -519,6 +520,7 @@ static void checks_narrowing_alone(void **state)
                 {"env", "1A=2", TOOLCAGE_EPOLICY},
                 {"write", "/workspace=out", 0},
                 {"write", "=out", TOOLCAGE_EPOLICY},
+                {"read", "=out", TOOLCAGE_EPOLICY},
                 {"cwd", "", TOOLCAGE_EPOLICY},
                 {"workspace", "out", 0},
                 {"workspace", "", TOOLCAGE_EPOLICY},
