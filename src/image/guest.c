@@ -248,7 +248,16 @@ int tc_guest_disk(struct tc_store *store, const char *digest, struct toolcage_er
     _autofree_ char *made = tc_format("%s/%s/disk", store->path, store->own_name);
     if (!root || !disk || !made)
         return tc_fail_memory(err);
-    const char *const argv[] = {"mkfs.erofs", "--quiet", "--all-root", "-T0", made, root, NULL};
+    /* which machine it is would be the same for all that are made of it */
+    const char *const argv[] = {"mkfs.erofs",
+                                "--quiet",
+                                "--all-root",
+                                "-T0",
+                                "--exclude-path=etc/machine-id",
+                                "--exclude-path=var/lib/dbus/machine-id",
+                                made,
+                                root,
+                                NULL};
     tc_image_say("making the disk of %s", digest);
     int r = tc_run(&(struct tc_run){.argv = argv,
                                     .seconds = DISK_SECONDS,

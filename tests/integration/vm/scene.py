@@ -57,6 +57,8 @@ def begin(who, *programs):
 def make_root(path, programs):
     for name in ("bin", "etc", "usr/bin"):
         os.makedirs(f"{path}/{name}")
+    with open(f"{path}/etc/machine-id", "w", encoding="utf-8") as out:  # which no machine is to have
+        out.write(64 * "5" + "\n")
     shutil.copy(BUSYBOX, f"{path}/bin/busybox")
     os.symlink("../../bin/busybox", f"{path}/usr/bin/env")
     with open(os.open(f"{path}/etc/shadow", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as out:
