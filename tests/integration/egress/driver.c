@@ -239,8 +239,9 @@ int main(int argc, char **argv)
         fail("usage");
     const struct tc_egress_said *said = mmap(NULL, sizeof(*said), PROT_READ, MAP_SHARED, shared, 0);
     unsigned proxy = listen_at("127.0.0.1", 0, SOCK_STREAM, TC_EGRESS_PROXY);
-    unsigned dns = listen_at("127.0.0.1", 0, SOCK_DGRAM, TC_EGRESS_DNS_UDP);
-    (void)listen_at("127.0.0.1", dns, SOCK_STREAM, TC_EGRESS_DNS_TCP);
+    /* The number is TCP's choice: there a client that has gone may still hold one. */
+    unsigned dns = listen_at("127.0.0.1", 0, SOCK_STREAM, TC_EGRESS_DNS_TCP);
+    (void)listen_at("127.0.0.1", dns, SOCK_DGRAM, TC_EGRESS_DNS_UDP);
     pid_t pid = fork();
     if (pid == 0)
         become_proxy(program, pair[1], shared);
