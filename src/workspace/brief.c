@@ -12,8 +12,6 @@
 
 #include "workspace/workspace.h"
 
-enum { FILE_MAX = 1 << 20 }; /* bytes of what is brought back */
-
 /* What is to be gathered from. */
 struct kinds {
     size_t trees, files, others;
@@ -79,7 +77,7 @@ static bool is_small(const struct tc_trees *t)
     for (size_t i = 0; i < t->item_count; i++)
         if (is_file(&t->items[i]) && t->items[i].copy >= 0 &&
             fstatat(t->items[i].copy, t->items[i].name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            st.st_size > FILE_MAX)
+            st.st_size > TC_BRIEF_BYTES)
             return false;
     return true;
 }

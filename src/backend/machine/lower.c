@@ -514,26 +514,34 @@ static int lower_outer(const struct tc_monitor *monitor, const struct tc_grant *
     return fine ? 0 : tc_fail_memory(err);
 }
 
+typedef int lower_fn(const struct tc_grant *grant, struct tc_plan *ret,
+                     struct toolcage_error **err);
+
+/* One more plan for the guest to read, which goes in at path. */
+static int lower_beside(lower_fn *lower, const char *path, const struct tc_grant *grant,
+                        struct tc_plan *plan, struct toolcage_error **err)
+{
+    struct tc_plan inner = {0};
+    int r = lower(grant, &inner, err);
+    if (r == 0 && !add_inner(path, &inner, plan))
+        r = tc_fail_memory(err);
+    tc_plan_done(&inner);
+    return r;
+}
+
 int tc_machine_lower(const struct tc_monitor *monitor, const struct tc_grant *grant,
                      struct tc_plan *ret, struct toolcage_error **err)
 {
     struct tc_plan inner = {0};
-    struct tc_plan warm = {0}, rehearsal = {0};
     int r = check(grant, err);
     if (r == 0)
         r = lower_inner(grant, &inner, err);
     if (r == 0)
         r = lower_outer(monitor, grant, &inner, ret, err);
     if (r == 0 && is_warmed(grant))
-        r = lower_warm(grant, &warm, err);
-    if (r == 0 && is_warmed(grant) && !add_inner(PLACE "/warm", &warm, ret))
-        r = tc_fail_memory(err);
+        r = lower_beside(lower_warm, PLACE "/warm", grant, ret, err);
     if (r == 0 && rehearses(monitor, grant))
-        r = lower_rehearsal(grant, &rehearsal, err);
-    if (r == 0 && rehearses(monitor, grant) && !add_inner(PLACE "/rehearsal", &rehearsal, ret))
-        r = tc_fail_memory(err);
+        r = lower_beside(lower_rehearsal, PLACE "/rehearsal", grant, ret, err);
     tc_plan_done(&inner);
-    tc_plan_done(&warm);
-    tc_plan_done(&rehearsal);
     return r;
 }
