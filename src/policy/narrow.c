@@ -16,14 +16,23 @@ const char *tc_request_last(const struct tc_request *request, const char *key)
     return NULL;
 }
 
+/* A flag has the name of the key that it narrows; but for commit, that is one of a tool. */
+static const struct tc_key *key_of(const struct tc_flag *flag)
+{
+    const struct tc_key *key = tc_key_find(tc_keys, TC_SCOPE_TOOL, flag->name);
+    return key ? key : tc_key_find(tc_keys, TC_SCOPE_WORKSPACE, flag->name);
+}
+
 /* The flag would give more than the policy does. */
 static int refuse_widening(struct tc_resolve *r, const struct tc_flag *flag, const char *value,
                            const char *has)
 {
     char hint[300];
     struct tc_origin origin = {0};
-    const char *name = flag->id == TC_KEY_WORKSPACE ? "workspace.commit" : flag->name;
-    if (!tc_resolve_origin(r, flag->id, name, &origin))
+    const struct tc_key *said = key_of(flag);
+    bool inner = (said->scopes & TC_IN(WORKSPACE)) != 0;
+    if (!tc_resolve_origin(r, inner ? TC_KEY_WORKSPACE : said->id,
+                           inner ? "workspace.commit" : flag->name, &origin))
         return tc_resolve_memory(r);
     _autofree_ char *key = origin.key;
     (void)snprintf(hint, sizeof(hint), "leave the option out, or let the operator change %s", key);
@@ -41,14 +50,14 @@ static int refuse_widening(struct tc_resolve *r, const struct tc_flag *flag, con
 
 static bool check_limit(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
 {
-    const struct tc_key *key = tc_key_find(tc_keys, TC_SCOPE_TOOL, flag->name);
+    const struct tc_key *key = key_of(flag);
     int64_t number;
     return tc_value_read(key->unit, value, key->min, key->max, &number, c);
 }
 
 static int apply_limit(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
 {
-    const struct tc_key *key = tc_key_find(tc_keys, TC_SCOPE_TOOL, flag->name);
+    const struct tc_key *key = key_of(flag);
     const struct tc_field *row = tc_limits_fields.rows;
     while (!tc_streq(row->word, flag->name))
         row++;
@@ -62,7 +71,7 @@ static int apply_limit(struct tc_resolve *r, const struct tc_flag *flag, const c
     if (!r->operators && said && wanted > said)
         return refuse_widening(r, flag, value, has);
     (void)tc_field_set(row, &r->grant->limits, wanted);
-    if (flag->id == TC_KEY_DISK) {
+    if (key->id == TC_KEY_DISK) {
         r->grant->limits.disk_set = true;
         r->grant->limits.inodes = TC_INODES_PER_DISK(wanted);
     }
@@ -81,8 +90,7 @@ static int find_word(const char *const *words, const char *value)
 
 static bool check_word(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
 {
-    const struct tc_key *key = tc_key_find(
-        tc_keys, flag->id == TC_KEY_WORKSPACE ? TC_SCOPE_WORKSPACE : TC_SCOPE_TOOL, flag->name);
+    const struct tc_key *key = key_of(flag);
     char range[200];
     if (find_word(key->choices, value) >= 0)
         return true;
@@ -266,6 +274,11 @@ static int apply_network(struct tc_resolve *r, const struct tc_flag *flag, const
 
 /* ---- directories ---- */
 
+static bool check_path(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
+{
+    return tc_path_text_fine(value, c);
+}
+
 static int apply_cwd(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
 {
     struct tc_complaint c;
@@ -294,27 +307,26 @@ static int apply_files(struct tc_resolve *r, const struct tc_flag *flag, const c
 /* Whether a call may lower a limit. */
 #define LOWERS check_limit
 #define STAYS NULL
-#define LIMIT(F, key, member, word, unit, flags, unsaid, call) \
-    {word, TC_KEY_##key, call, apply_limit},
+#define LIMIT(F, key, member, word, unit, flags, unsaid, call) {word, call, apply_limit},
 #define PART(...)
 
 /* Each name is applied once, with its last value; those that gather read all of theirs. One that is
  * not checked is no flag. */
 static const struct tc_flag flags[] = {
-    TC_LIMITS_MAP(LIMIT, PART, ){"network", TC_KEY_NETWORK, check_network, apply_network},
-    {"unix_sockets", TC_KEY_UNIX_SOCKETS, tc_flag_unix_check, tc_flag_unix_apply},
-    {"env", TC_KEY_ENV, check_env, apply_env},
-    {"cwd", TC_KEY_CWD, tc_flag_path_check, apply_cwd},
-    {"workspace", TC_KEY_WORKSPACE, tc_flag_path_check, apply_workspace},
-    {"denials", TC_KEY_DENIALS, check_word, apply_denials},
-    {"commit", TC_KEY_WORKSPACE, check_word, apply_commit},
-    {"backend", TC_KEY_BACKEND, check_word, apply_backend},
-    {"collect", TC_KEY_COLLECT, check_text, apply_collect},
-    {"read", TC_KEY_FILESYSTEM, tc_flag_path_check, apply_files},
-    {"write", TC_KEY_FILESYSTEM, tc_flag_path_check, NULL},
+    TC_LIMITS_MAP(LIMIT, PART, ){"network", check_network, apply_network},
+    {"unix_sockets", tc_flag_unix_check, tc_flag_unix_apply},
+    {"env", check_env, apply_env},
+    {"cwd", check_path, apply_cwd},
+    {"workspace", check_path, apply_workspace},
+    {"denials", check_word, apply_denials},
+    {"commit", check_word, apply_commit},
+    {"backend", check_word, apply_backend},
+    {"collect", check_text, apply_collect},
+    {"read", tc_flag_file_check, apply_files},
+    {"write", tc_flag_file_check, NULL},
 };
 
-const struct tc_flag *tc_flag_find(const char *name)
+static const struct tc_flag *find_flag(const char *name)
 {
     for (size_t i = 0; i < TC_COUNT(flags); i++)
         if (flags[i].check && tc_streq(flags[i].name, name))
@@ -353,7 +365,7 @@ static int refuse_unknown(const char *key, struct toolcage_error **err)
 int tc_policy_check_narrowing(const char *key, const char *value, struct toolcage_error **err)
 {
     struct tc_complaint c = {0};
-    const struct tc_flag *flag = tc_flag_find(key);
+    const struct tc_flag *flag = find_flag(key);
     if (!flag)
         return refuse_unknown(key, err);
     if (flag->check(flag, value, &c))

@@ -11,19 +11,16 @@
 
 struct tc_flag {
     const char *name;
-    enum tc_key_id id;
     bool (*check)(const struct tc_flag *flag, const char *value, struct tc_complaint *c);
     int (*apply)(struct tc_resolve *r, const struct tc_flag *flag, const char *value);
 };
-
-const struct tc_flag *tc_flag_find(const char *name);
 
 /* Unix sockets (resolve_unix.c): all flags together. */
 bool tc_flag_unix_check(const struct tc_flag *flag, const char *value, struct tc_complaint *c);
 int tc_flag_unix_apply(struct tc_resolve *r, const struct tc_flag *flag, const char *last);
 
 /* Files (narrow_fs.c): all read and write flags together. */
-bool tc_flag_path_check(const struct tc_flag *flag, const char *value, struct tc_complaint *c);
+bool tc_flag_file_check(const struct tc_flag *flag, const char *value, struct tc_complaint *c);
 int tc_narrow_files(struct tc_resolve *r);
 
 #endif

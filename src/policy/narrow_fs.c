@@ -23,9 +23,9 @@ static void file_flag_done(struct file_flag *flag)
     free(flag->from);
 }
 
-bool tc_flag_path_check(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
+bool tc_flag_file_check(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
 {
-    const char *equals = flag->id == TC_KEY_FILESYSTEM ? strchr(value, '=') : NULL;
+    const char *equals = strchr(value, '=');
     if (!equals)
         return tc_path_text_fine(value, c);
     _autofree_ char *path = strndup(value, (size_t)(equals - value));
