@@ -337,8 +337,9 @@ static const struct tc_flag *find_flag(const char *name)
 static const char *nearest(const char *key)
 {
     const char *near = NULL;
+    struct tc_near by = {.name = key, .most = 2};
     for (size_t i = 0; i < TC_COUNT(flags); i++)
-        if (flags[i].check && tc_distance(flags[i].name, key, 2) <= 2)
+        if (flags[i].check && tc_near_is(&by, flags[i].name))
             near = flags[i].name;
     return near;
 }

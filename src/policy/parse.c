@@ -208,21 +208,30 @@ static const char *elsewhere(const struct tc_key *key, const char *word)
     return NULL;
 }
 
+/* Or NULL. The same word in other letters is nearer than any other. */
+static const char *nearest_choice(const struct tc_key *key, const struct tc_node *node)
+{
+    const char *best = NULL;
+    struct tc_near nearest = {.name = node->text, .most = node->len < 4 ? 1 : 2};
+    for (int i = 0; key->choices[i]; i++) {
+        if (strcasecmp(key->choices[i], node->text) == 0)
+            return key->choices[i];
+        if (tc_near_is(&nearest, key->choices[i]))
+            best = key->choices[i];
+    }
+    return best;
+}
+
 /* The index of the node's word among the choices, or -1 after a finding. */
 static int read_choice(struct tc_parse *p, const struct tc_key *key, const struct tc_node *node)
 {
     char range[256], hint[300];
     if (!tc_parse_is(p, node, TC_NODE_STRING))
         return -1;
-    const char *near = NULL, *other = elsewhere(key, node->text);
-    unsigned most = node->len < 4 ? 1 : 2;
-    for (int i = 0; key->choices[i]; i++) {
+    const char *near = nearest_choice(key, node), *other = elsewhere(key, node->text);
+    for (int i = 0; key->choices[i]; i++)
         if (tc_streq(key->choices[i], node->text))
             return i;
-        if (tc_distance(key->choices[i], node->text, most) <= most ||
-            strcasecmp(key->choices[i], node->text) == 0)
-            near = key->choices[i];
-    }
     tc_key_range(key, range, sizeof(range));
     if (other)
         (void)snprintf(hint, sizeof(hint), "%s", other);

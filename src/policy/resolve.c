@@ -30,8 +30,9 @@ static int find_tool(struct tc_resolve *r)
                                  "%s is a tool of a server and has no cage of its own", name);
     if (r->tool)
         return 0;
+    struct tc_near nearest = {.name = name, .most = 2};
     for (size_t i = 0; i < r->policy->tool_count; i++)
-        if (tc_distance(r->policy->tools[i].name, name, 2) <= 2)
+        if (tc_near_is(&nearest, r->policy->tools[i].name))
             near = r->policy->tools[i].name;
     if (near)
         (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", near);

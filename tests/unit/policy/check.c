@@ -101,6 +101,8 @@ static const struct row rows[] = {
      "socket is an absolute path", "without . and .."},
     {"[backend.docker]\nruntime = \"runsc\"\n", 2, 11, "backend.docker.runtime",
      "runtime cannot be \"runsc\"", "backend = \"gvisor\""},
+    {"[backend.oci]\nruntime = \"crunn\"\n", 2, 11, "backend.oci.runtime", "cannot be \"crunn\"",
+     "did you mean \"crun\"?"},
     {"[backend.oci]\nruntime = \"kata-fc\"\n", 2, 11, "backend.oci.runtime",
      "runtime cannot be \"kata-fc\"", "backend = \"kata\""},
     {"[backend.gvisor]\nplatform = \"systrp\"\n", 2, 12, "backend.gvisor.platform",

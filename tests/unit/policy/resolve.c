@@ -546,6 +546,19 @@ static void a_command_has_a_place(void **state)
     assert_non_null(strstr(tc_error_hint(err), "exec --tool x --"));
 }
 
+/* Of several names that are near, the nearest, wherever it stands among them. */
+static void the_nearest_name_is_meant(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy = compile("[tool.lint]\n[tool.lists]\n");
+    _autoerror_ struct toolcage_error *err = NULL, *flag = NULL;
+    _autogrant_ struct tc_grant grant = {0};
+    assert_int_equal(resolve(policy, &(struct ask){.tool = "linst", .command = "ls"}, &grant, &err),
+                     TOOLCAGE_ENOT_FOUND);
+    assert_string_equal(tc_error_hint(err), "did you mean \"lint\"?");
+    assert_int_equal(tc_policy_check_narrowing("cpu", "1", &flag), TOOLCAGE_EUSAGE);
+    assert_string_equal(tc_error_hint(flag), "did you mean \"cpus\"?"); /* not cwd */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -567,6 +580,7 @@ int main(void)
         cmocka_unit_test(installs_are_apart),
         cmocka_unit_test(checks_narrowing_alone),
         cmocka_unit_test(a_command_has_a_place),
+        cmocka_unit_test(the_nearest_name_is_meant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
