@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from store import begin, call, check, entry, finish, image, layout, leftovers, names, root_entries, skip_all, tar
+from store import begin, call, check, entry, finish, image, layout, leftovers, names, root_entries, skip_all, store, tar
 
 PROGRAMS = ("docker-registry", "skopeo", "openssl", "crun")
 SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -90,6 +90,16 @@ def fetch():
     check(done.json.get("stdout", {}).get("text") == "from a registry\n", "a tool runs in it", done)
 
 
+def give_away():
+    """As docs/images.md says, to programs that know no zstd."""
+    for words in (["--dest-decompress", f"oci:{store()}:box", "dir:expanded"], ["dir:expanded", "docker-archive:given.tar:box:1"]):
+        done = subprocess.run(["skopeo", "copy", "--quiet", *words], check=False, capture_output=True, text=True)
+        check(done.returncode == 0, f"the store's image goes out to {words[-1]}", done.stderr)
+    back = image("import", "given.tar", "back")
+    with open(image("inspect", "back").json["root"] + "/etc/who", encoding="utf-8") as file:
+        check(back.code == 0 and file.read() == "from a registry\n", "and comes back", back)
+
+
 def refuse():
     before = names()
     gone = image("import", f"{site}/tools/nothing:1", "nothing")
@@ -138,6 +148,7 @@ try:
     number, registry = start_registry()
     site = f"docker://127.0.0.1:{number}"
     fetch()
+    give_away()
     refuse()
     lie()
     absent()
