@@ -454,6 +454,7 @@ static int bootstrap(const struct tc_import *how, const struct tc_build *build,
     const struct tc_run run = {.argv = (const char *const *)argv.items,
                                .env = env,
                                .seconds = 7200,
+                               .mounts = true,
                                .hint = "apt-get install mmdebstrap",
                                .failed = "what it said is above; for a release file that is "
                                          "expired: --apt-option Acquire::Check-Valid-Until=false"};

@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -60,6 +62,13 @@ struct start {
     int output;
 };
 
+/* Who may not make mounts makes none that others could see. */
+static bool hide_mounts(void)
+{
+    return unshare(CLONE_NEWNS) == 0 ? mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0
+                                     : errno == EPERM;
+}
+
 /* In a group of its own: a terminal's ^C is for the keeper, which ends it in order. */
 static void become(const void *ud)
 {
@@ -69,7 +78,8 @@ static void become(const void *ud)
     for (int sig = 1; sig < NSIG; sig++)
         (void)sigaction(sig, &fresh, NULL);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || setpgid(0, 0) < 0 ||
-        dup2(null, STDIN_FILENO) < 0 || dup2(s->output, STDOUT_FILENO) < 0 || chdir("/") < 0 ||
+        (s->run->mounts && !hide_mounts()) || dup2(null, STDIN_FILENO) < 0 ||
+        dup2(s->output, STDOUT_FILENO) < 0 || chdir("/") < 0 ||
         tc_close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
         _exit(127);
     (void)execve(s->path, (char *const *)(uintptr_t)s->run->argv, s->env);

@@ -16,6 +16,7 @@ struct tc_run {
     const char *hint;      /* where it is not installed */
     const char *failed;    /* where it ended with an error; NULL: that what it said is above */
     struct tc_buf *output; /* gets standard output; NULL: that goes where errors go */
+    bool mounts;           /* it mounts: seen by nobody else, and gone when it is */
 };
 
 /* 0 when it ended with 0. What it says on standard error is shown. */

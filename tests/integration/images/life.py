@@ -212,7 +212,8 @@ def killed():
 SLEEP = f"281.{os.getpid()}"
 STANDS_IN = """#!/bin/sh
 made=$(mktemp -d "${{TMPDIR:-/tmp}}/made.XXXXXX")
-trap '{}' TERM
+mkdir $made/proc; mount -t tmpfs none $made/proc 2> $made/why
+trap 'umount $made/proc; {}' TERM
 (trap '' TERM HUP INT; setsid sleep SLEEP & sleep SLEEP & wait) &
 echo $made >> {}
 while :; do sleep 0.1; done
@@ -266,6 +267,9 @@ def ended_with_it():
     in_its_place("apt-get", "#!/bin/sh\n")
     in_its_place("apt-cache", "#!/bin/sh\nfor p in python3 nodejs; do echo \" $p | 24.1.0 | http://deb.example.org/debian stable/main amd64 Packages\"; done\n")
     run, made = begun("build", "--mirror", "http://deb.example.org/debian", "--keyring", "/dev/null", "x")
+    if os.geteuid() == 0:
+        check(os.path.exists(f"{made}/why") and not os.path.getsize(f"{made}/why") and not os.path.ismount(f"{made}/proc"),
+              "what a build mounts in its root is seen by nobody else", made)
     os.killpg(run.pid, signal.SIGKILL)
     run.wait(timeout=60)
     for pid in sleepers():
