@@ -134,6 +134,7 @@ static void close_machine(void)
     tc_ready_close();
     tc_spare_close();
     tc_proxy_close();
+    tc_journal_close();
     if (host)
         tc_cgroups_close(host->cgroups);
 }

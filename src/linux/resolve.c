@@ -286,6 +286,11 @@ int tc_resolve_links(struct tc_resolver *r, const char *path, char *real)
 {
     struct walk w = {.r = r, .fd = -1, .parent = -1};
     char name[NAME_MAX + 2] = "";
+    _autofd_ int straight = tc_path_is_clean(path) ? open_plain(AT_FDCWD, path) : -1;
+    if (straight >= 0) {
+        tc_strcopy(real, PATH_MAX, path);
+        return 1;
+    }
     int found = go(&w, path, name) == 0;
     _autofd_ int fd = w.fd, parent = w.parent;
     (void)parent;
@@ -299,6 +304,11 @@ int tc_resolve_links(struct tc_resolver *r, const char *path, char *real)
 int tc_resolve(struct tc_resolver *r, const char *path, char *where)
 {
     return tc_resolve_in(r, path, where, NULL);
+}
+
+int tc_resolve_plain(const char *path)
+{
+    return open_plain(AT_FDCWD, path);
 }
 
 int tc_resolve_beneath(int dirfd, const char *relative)

@@ -47,6 +47,9 @@ int tc_resolve_in(struct tc_resolver *r, const char *path, char *where, int *ret
  * names is there; 0: not, and `real` is where it would be; -1 with errno. */
 int tc_resolve_links(struct tc_resolver *r, const char *path, char *real);
 
+/* Where no link is on the way or at its end; the path is absolute. A descriptor (O_PATH), or -1. */
+int tc_resolve_plain(const char *path);
+
 /* What procfs calls it, into `real` (PATH_MAX bytes). 0, or -1 with errno; EXDEV: it lies outside
  * of our root. */
 int tc_resolve_name(int fd, char *real);

@@ -98,15 +98,34 @@ static int mark_new(struct tc_cage *cage, const char *path, int dir, const char 
     return 0;
 }
 
+/* A writable file can only be the file itself: then where it lies is of no interest. */
+static bool writes_directory(const struct tc_trees *t)
+{
+    for (size_t i = 0; i < t->item_count; i++)
+        if (t->items[i].writable && t->items[i].directory)
+            return true;
+    return false;
+}
+
+/* The directory of which the rest is to be walked: the last one, if that is enough. */
+static int begin_walk(const struct tc_trees *t, const char *real, const char **ret_rest)
+{
+    _autofree_ char *parent = writes_directory(t) ? NULL : tc_path_parent(real);
+    int dir = parent ? tc_resolve_plain(parent) : -1;
+    *ret_rest = dir < 0 ? real + 1 : strrchr(real, '/') + 1;
+    return dir < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : dir;
+}
+
 /* From the root down, by descriptors: which grants lie on the way? The path has no links. A file
  * that was found is marked or refused; only one that is not there may be neither. */
 static int walk(struct tc_cage *cage, const char *path, const char *real, bool found, bool must)
 {
-    _autofd_ int dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const char *rest;
+    _autofd_ int dir = begin_walk(cage->trees, real, &rest);
     bool inside = false;
     struct stat st;
     int rc = dir < 0 ? -1 : 0;
-    for (const char *at = real + 1; rc == 0; at += strcspn(at, "/") + 1) {
+    for (const char *at = rest; rc == 0; at += strcspn(at, "/") + 1) {
         char name[NAME_MAX + 1];
         size_t n = strcspn(at, "/");
         if (n > NAME_MAX || fstat(dir, &st) < 0)

@@ -572,7 +572,7 @@ void tc_process_gather(struct tc_cage *cage, bool commit, struct tc_outcome *fou
     int rc = tc_process_commits(cage, commit) ? -1 : 0;
     for (int tries = 0; rc < 0 && tries < 8; tries++) {
         tc_journal_end(&journal);
-        rc = tc_journal_begin(&journal, w->journals, cage->plan->tool);
+        rc = tc_journal_begin(&journal, w->journals, cage->plan->tool, w->brief != NULL);
     }
     if (rc < 0)
         (void)tc_not_gathered(w, found);

@@ -182,7 +182,9 @@ static int give(const struct tc_item *item, int dir, const char *name, unsigned 
         errno = ESTALE;
         return -1;
     }
-    return fchownat(fd, "", item->uid, item->gid, AT_EMPTY_PATH);
+    return st.st_uid == item->uid && st.st_gid == item->gid
+               ? 0
+               : fchownat(fd, "", item->uid, item->gid, AT_EMPTY_PATH);
 }
 
 /* A new version beside the old one. */

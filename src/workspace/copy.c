@@ -99,7 +99,7 @@ static int copy_range(int from, int to, off_t at, off_t end)
  * disk. */
 static int copy_bytes(int from, int to)
 {
-    off_t end = lseek(from, 0, SEEK_END);
+    off_t written = 0, end = lseek(from, 0, SEEK_END);
     for (off_t at = 0; at < end;) {
         off_t data = lseek(from, at, SEEK_DATA);
         if (data < 0 && errno == ENXIO)
@@ -107,9 +107,9 @@ static int copy_bytes(int from, int to)
         off_t hole = data < 0 ? -1 : lseek(from, data, SEEK_HOLE);
         if (hole < 0 || copy_range(from, to, data, hole) < 0)
             return -1;
-        at = hole;
+        at = written = hole;
     }
-    return end < 0 ? -1 : ftruncate(to, end);
+    return end < 0 ? -1 : written == end ? 0 : ftruncate(to, end);
 }
 
 int tc_workspace_copy_file(int from_dir, const char *from_name, int to_dir, const char *to_name,

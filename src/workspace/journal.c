@@ -8,10 +8,12 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/path.h"
@@ -20,12 +22,12 @@
 #include "workspace/copy.h"
 #include "workspace/state.h"
 
-/* Records: a letter, then a text that ends with NUL. The directory on the host, the name in it that
- * is about to change, the tool. */
-enum { TOOL = 'T', ROOT = 'R', WRITES = 'W', ID_LENGTH = 16, TEXT_MAX = 64 << 20 };
+/* Records: a letter, then a text that ends with NUL. The tool, what the temporary file's name ends
+ * with, the directory on the host, the name in it that is about to change. */
+enum { TOOL = 'T', ID = 'I', ROOT = 'R', WRITES = 'W', ID_LENGTH = 16, TEXT_MAX = 64 << 20 };
 enum mark { LIVE, CUT, TOLD };
 static const char *const suffixes[] = {[LIVE] = "", [CUT] = ".cut", [TOLD] = ".told"};
-static const char prefix[] = ".toolcage-";
+static const char prefix[] = ".toolcage-", digits[] = "0123456789abcdef";
 
 static _Atomic bool untold; /* a sweep found something that no call has told yet */
 
@@ -43,28 +45,55 @@ static DIR *look(void)
 
 /* ---- the committing process ---- */
 
-static int record(struct tc_journal *j, char kind, const char *text)
+/* That of a process whose commits follow each other: making a file takes longer than most of them.
+ * Who takes it out has it alone; a second one at the same time has a file of its own. */
+static _Atomic(struct tc_journal *) lasting;
+
+static void add(struct tc_buf *to, char kind, const char *text)
 {
-    char line[PATH_MAX + 2];
-    size_t n = strlen(text);
-    if (n > PATH_MAX) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    line[0] = kind;
-    memcpy(line + 1, text, n + 1);
-    return tc_write_all(j->fd, line, n + 2);
+    tc_buf_addc(to, kind);
+    tc_buf_add(to, text, strlen(text) + 1);
 }
 
-int tc_journal_begin(struct tc_journal *j, int dir, const char *tool)
+/* Is it still where a sweep would look for it? */
+static bool is_found(const struct tc_journal *j, int dir)
 {
-    uint64_t random;
-    *j = (struct tc_journal){.dir = dir, .fd = -1};
-    if (dir < 0 || getrandom(&random, sizeof(random), 0) != sizeof(random))
-        return -1;
-    (void)snprintf(j->name, sizeof(j->name), "%016llx", (unsigned long long)random);
-    (void)snprintf(j->temporary, sizeof(j->temporary), "%s%s", prefix, j->name);
-    j->fd = openat(dir, j->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    struct stat its, found;
+    return fstat(j->fd, &its) == 0 && fstatat(dir, j->name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+           its.st_dev == found.st_dev && its.st_ino == found.st_ino;
+}
+
+static bool take(struct tc_journal *j, int dir)
+{
+    struct tc_journal *kept = atomic_exchange(&lasting, NULL);
+    bool good = kept && is_found(kept, dir);
+    if (good) {
+        j->fd = TAKE_FD(kept->fd);
+        memcpy(j->name, kept->name, sizeof(j->name));
+    } else if (kept) {
+        (void)close(kept->fd);
+    }
+    free(kept);
+    return good;
+}
+
+/* Empty it says nothing, as one that is not there. */
+static bool keep(struct tc_journal *j)
+{
+    struct tc_journal *none = NULL, *kept = j->lasting ? malloc(sizeof(*kept)) : NULL;
+    if (!kept)
+        return false;
+    *kept = *j;
+    if (ftruncate(j->fd, 0) == 0 && atomic_compare_exchange_strong(&lasting, &none, kept))
+        return true;
+    free(kept);
+    return false;
+}
+
+static int make_file(struct tc_journal *j, int dir)
+{
+    j->fd =
+        openat(dir, j->name, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     struct stat st;
     if (j->fd < 0 || flock(j->fd, LOCK_EX | LOCK_NB) < 0 || fstat(j->fd, &st) < 0)
         return -1;
@@ -72,42 +101,76 @@ int tc_journal_begin(struct tc_journal *j, int dir, const char *tool)
         errno = EAGAIN;
         return -1;
     }
-    return record(j, TOOL, tool ? tool : "");
+    return 0;
+}
+
+/* The temporary file's name is no other commit's: whoever saw one could be there before the next.
+ */
+int tc_journal_begin(struct tc_journal *j, int dir, const char *tool, bool lasts)
+{
+    uint64_t random;
+    *j = (struct tc_journal){.dir = dir, .fd = -1, .lasting = lasts, .tool = tool ? tool : ""};
+    if (dir < 0 || getrandom(&random, sizeof(random), 0) != sizeof(random))
+        return -1;
+    (void)snprintf(j->name, sizeof(j->name), "%016llx", (unsigned long long)random);
+    (void)snprintf(j->temporary, sizeof(j->temporary), "%s%s", prefix, j->name);
+    return lasts && take(j, dir) ? 0 : make_file(j, dir);
 }
 
 int tc_journal_write(struct tc_journal *j, const struct tc_item *item, const char *relative)
 {
-    if (j->item != item) {
-        char root[PATH_MAX];
-        if (tc_resolve_name(item->fd, root) < 0 || record(j, ROOT, root) < 0)
-            return -1;
-        j->item = item;
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    char root[PATH_MAX];
+    if (j->item != item && tc_resolve_name(item->fd, root) < 0)
+        return -1;
+    if (!j->item) {
+        add(&text, TOOL, j->tool);
+        add(&text, ID, j->temporary + strlen(prefix));
     }
-    return record(j, WRITES, relative);
+    if (j->item != item)
+        add(&text, ROOT, root);
+    add(&text, WRITES, relative);
+    j->item = item;
+    if (!text.failed)
+        return tc_write_all(j->fd, text.data, text.len);
+    errno = ENOMEM;
+    return -1;
 }
 
 void tc_journal_end(struct tc_journal *j)
 {
-    if (j->fd >= 0) {
-        (void)unlinkat(j->dir, j->name, 0);
-        (void)close(TAKE_FD(j->fd));
-    }
+    if (j->fd < 0 || keep(j))
+        return;
+    (void)unlinkat(j->dir, j->name, 0);
+    (void)close(TAKE_FD(j->fd));
+}
+
+void tc_journal_close(void)
+{
+    struct tc_journal *kept = atomic_exchange(&lasting, NULL);
+    _autofd_ int dir = kept ? tc_journal_open(NULL) : -1;
+    if (kept && is_found(kept, dir))
+        (void)unlinkat(dir, kept->name, 0);
+    if (kept)
+        (void)close(kept->fd);
+    free(kept);
 }
 
 /* ---- what dead owners left ---- */
 
 struct entry {
-    const char *tool, *root, *last;
+    const char *tool, *id, *root, *last;
     size_t begun;
 };
 
-static void parse(const struct tc_buf *text, struct entry *e)
+static void parse(const struct tc_buf *text, const char *name, struct entry *e)
 {
-    *e = (struct entry){.tool = "", .root = ""};
+    *e = (struct entry){.tool = "", .id = name, .root = ""};
     const char *end = text->data + text->len;
     for (const char *at = text->data; at && at < end && memchr(at, '\0', (size_t)(end - at));
          at += strlen(at) + 1) {
         e->tool = *at == TOOL ? at + 1 : e->tool;
+        e->id = *at == ID ? at + 1 : e->id;
         e->root = *at == ROOT ? at + 1 : e->root;
         e->last = *at == WRITES ? at + 1 : e->last;
         e->begun += *at == WRITES;
@@ -115,7 +178,7 @@ static void parse(const struct tc_buf *text, struct entry *e)
 }
 
 /* Only the last file can have been under way. Never through a link. */
-static void remove_temporary(const struct entry *e, const char *id)
+static void remove_temporary(const struct entry *e)
 {
     struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
                            .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
@@ -123,15 +186,14 @@ static void remove_temporary(const struct entry *e, const char *id)
     _autofree_ char *parent = e->last && e->root[0] == '/' ? tc_path_parent(e->last) : NULL;
     _autofd_ int root = parent ? tc_openat2(AT_FDCWD, e->root, &how) : -1;
     _autofd_ int dir = root < 0 ? -1 : tc_resolve_beneath(root, parent[0] == '/' ? "." : parent);
-    (void)snprintf(name, sizeof(name), "%s%.16s", prefix, id);
-    if (dir >= 0)
+    (void)snprintf(name, sizeof(name), "%s%.16s", prefix, e->id);
+    if (dir >= 0 && strspn(e->id, digits) >= ID_LENGTH)
         (void)unlinkat(dir, name, 0);
 }
 
 static int is_mark(const char *name, enum mark mark)
 {
-    return strspn(name, "0123456789abcdef") == ID_LENGTH &&
-           strcmp(name + ID_LENGTH, suffixes[mark]) == 0;
+    return strspn(name, digits) == ID_LENGTH && strcmp(name + ID_LENGTH, suffixes[mark]) == 0;
 }
 
 static int read_journal(int fd, struct tc_buf *text)
@@ -157,8 +219,8 @@ static bool handle(int dir, const char *name)
     if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0 || !st.st_nlink ||
         !S_ISREG(st.st_mode) || read_journal(fd, &text) < 0)
         return false;
-    parse(&text, &e);
-    remove_temporary(&e, name);
+    parse(&text, name, &e);
+    remove_temporary(&e);
     if (!e.begun) /* nothing had come back yet */
         return unlinkat(dir, name, 0) == 0;
     return set_mark(dir, name, CUT) == 0;
@@ -186,7 +248,7 @@ static void describe(struct tc_buf *out, int dir, const char *name)
     _autofd_ int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || read_journal(fd, &text) < 0)
         return;
-    parse(&text, &e);
+    parse(&text, name, &e);
     if (!e.last)
         return;
     size_t from = out->len;

@@ -100,4 +100,25 @@ def regular(s):
     check(answer.status == "ok" and s.read("ws/file") == b"new\n" and not any(s.ws in line for line in doctor(s)["cuts"]), "a commit that ends leaves nothing to tell", answer)
 
 
-run(regular, cuts)
+def named(s):
+    """What a dead process wrote of a commit: the file beside the target has the name that is written there, and no other."""
+    base = "/run/toolcage" if is_root() else s.path("home/.local/state/toolcage")
+    ids = [f"{random.randrange(1 << 64):016x}" for _ in range(3)]
+    os.makedirs(f"{base}/commits", exist_ok=True)
+    for name in ids:
+        s.write(f"ws/.toolcage-{name}", "half")
+    for name, text in ((ids[0], f"Tedit\0I{ids[1]}\0R{s.ws}\0Wfile\0"), (ids[2], "")):
+        with open(os.open(f"{base}/commits/{name}", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+    s.call("/bin/true", writable=[])
+    until(lambda: not os.path.exists(s.path(f"ws/.toolcage-{ids[1]}")))
+    left = sorted(name for name in os.listdir(s.ws) if name.startswith(".toolcage"))
+    check(left == sorted(f".toolcage-{name}" for name in (ids[0], ids[2])), "it goes, and no other", (ids, left))
+    until(lambda: not os.path.exists(f"{base}/commits/{ids[0]}"))
+    check(sum("by tool edit" in line and s.ws in line for line in doctor(s)["cuts"]) == 1, "and is told", doctor(s))
+    until(lambda: not os.path.exists(f"{base}/commits/{ids[2]}"))
+    check(not os.path.exists(f"{base}/commits/{ids[2]}"), "one that had ended says nothing")
+    doctor(s, "--clean")
+
+
+run(regular, named, cuts)

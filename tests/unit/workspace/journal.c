@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The file that serves commit after commit, and when it must not. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "workspace/copy.h"
+#include "workspace/journal.h"
+
+static char place[] = "/tmp/toolcage-test-journal-XXXXXX";
+static int dir = -1;
+
+static int make_place(void **state)
+{
+    (void)state;
+    dir = mkdtemp(place) ? open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    return dir < 0 ? -1 : 0;
+}
+
+static int remove_place(void **state)
+{
+    (void)state;
+    (void)close(dir);
+    return rmdir(place);
+}
+
+static off_t size_of(const char *name)
+{
+    struct stat st;
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -1 : st.st_size;
+}
+
+static void begin(struct tc_journal *j, bool lasting)
+{
+    assert_int_equal(tc_journal_begin(j, dir, "tool", lasting), 0);
+}
+
+static void lasts(void **state)
+{
+    (void)state;
+    const struct tc_item item = {.fd = dir};
+    struct tc_journal first, second;
+    begin(&first, true);
+    assert_int_equal(tc_journal_write(&first, &item, "a"), 0);
+    assert_true(size_of(first.name) > (off_t)sizeof(place));
+    tc_journal_end(&first);
+    assert_int_equal(size_of(first.name), 0);
+    begin(&second, true);
+    assert_string_equal(first.name, second.name);
+    assert_string_not_equal(first.temporary, second.temporary);
+    tc_journal_end(&second);
+    assert_int_equal(unlinkat(dir, first.name, 0), 0);
+}
+
+/* What nobody would find tells nobody. */
+static void is_gone(void **state)
+{
+    (void)state;
+    struct tc_journal first, second;
+    begin(&first, true);
+    tc_journal_end(&first);
+    (void)unlinkat(dir, first.name, 0);
+    begin(&second, true);
+    assert_string_not_equal(first.name, second.name);
+    assert_int_equal(size_of(second.name), 0);
+    tc_journal_end(&second);
+    assert_int_equal(renameat(dir, second.name, dir, "elsewhere"), 0);
+    begin(&first, true);
+    assert_string_not_equal(first.name, second.name);
+    tc_journal_end(&first);
+    assert_int_equal(unlinkat(dir, "elsewhere", 0), 0);
+    assert_int_equal(unlinkat(dir, first.name, 0), 0);
+}
+
+static void two_at_once(void **state)
+{
+    (void)state;
+    struct tc_journal first, second;
+    begin(&first, true);
+    begin(&second, true);
+    assert_string_not_equal(first.name, second.name);
+    tc_journal_end(&first);
+    tc_journal_end(&second);
+    assert_int_equal(size_of(second.name), -1);
+    assert_int_equal(unlinkat(dir, first.name, 0), 0);
+}
+
+static void serves_one(void **state)
+{
+    (void)state;
+    struct tc_journal j;
+    begin(&j, false);
+    assert_int_equal(size_of(j.name), 0);
+    tc_journal_end(&j);
+    assert_int_equal(size_of(j.name), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lasts),
+        cmocka_unit_test(is_gone),
+        cmocka_unit_test(two_at_once),
+        cmocka_unit_test(serves_one),
+    };
+    return cmocka_run_group_tests(tests, make_place, remove_place);
+}
