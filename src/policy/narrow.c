@@ -314,7 +314,7 @@ static int apply_files(struct tc_resolve *r, const struct tc_flag *flag, const c
  * not checked is no flag. */
 static const struct tc_flag flags[] = {
     TC_LIMITS_MAP(LIMIT, PART, ){"network", check_network, apply_network},
-    {"unix_sockets", tc_flag_unix_check, tc_flag_unix_apply},
+    {"unix_sockets", check_path, tc_flag_unix_apply},
     {"env", check_env, apply_env},
     {"cwd", check_path, apply_cwd},
     {"workspace", check_path, apply_workspace},

@@ -16,7 +16,6 @@ struct tc_flag {
 };
 
 /* Unix sockets (resolve_unix.c): all flags together. */
-bool tc_flag_unix_check(const struct tc_flag *flag, const char *value, struct tc_complaint *c);
 int tc_flag_unix_apply(struct tc_resolve *r, const struct tc_flag *flag, const char *last);
 
 /* Files (narrow_fs.c): all read and write flags together. */

@@ -98,7 +98,7 @@ const struct tc_spec *tc_policy_layers(const struct toolcage_policy *policy,
 {
     const struct tc_spec *layers = tc_policy_said(policy, tool, TC_KEY_LAYERS);
     const struct tc_spec *backend = tc_policy_said(policy, tool, TC_KEY_BACKEND);
-    bool nearer = layers && backend && layers != backend && backend == tool;
+    bool nearer = backend && layers != backend && backend == tool;
     return nearer ? NULL : layers;
 }
 
@@ -220,7 +220,7 @@ static int take_steering(struct tc_resolve *r)
 {
     const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_FILESYSTEM);
     bool fine = !said || tc_steering_copy(&r->grant->steering, &said->steering);
-    r->grant->steering.listed = r->tool && tc_spec_is_setup(r->tool);
+    r->grant->steering.listed = tc_spec_is_setup(r->tool);
     return fine ? 0 : tc_resolve_memory(r);
 }
 
@@ -231,7 +231,7 @@ static int take_caches(struct tc_resolve *r)
     const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_REVIEW);
     bool fine = true;
     if ((grant->workspace == TC_WORKSPACE_BIND && !grant->overlay_or_copy) ||
-        (r->tool && tc_spec_is_setup(r->tool)))
+        tc_spec_is_setup(r->tool))
         return 0;
     if (said)
         fine = tc_strv_copy(&grant->caches, &said->caches);

@@ -46,12 +46,6 @@ int tc_resolve_unix(struct tc_resolve *r)
 
 /* ---- the flag ---- */
 
-bool tc_flag_unix_check(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
-{
-    (void)flag;
-    return tc_streq(value, "none") || tc_streq(value, "own") || tc_path_text_fine(value, c);
-}
-
 static void drop_sockets(struct tc_grant *grant)
 {
     for (size_t i = 0; i < grant->socket_count; i++)
@@ -118,8 +112,6 @@ static int keep_all(struct tc_resolve *r, struct tc_grant *kept)
 int tc_flag_unix_apply(struct tc_resolve *r, const struct tc_flag *flag, const char *last)
 {
     struct tc_grant kept = {0};
-    (void)flag;
-    (void)last;
     int rc = keep_all(r, &kept);
     if (!rc) {
         drop_sockets(r->grant);
