@@ -444,7 +444,10 @@ static int import_fetched(const struct tc_import *how, const char *source, struc
     _autofree_ char *to = tc_format("oci:%s/%s/fetched", how->store->path, how->store->own_name);
     if (!to)
         return tc_fail_memory(err);
-    const char *const argv[] = {"skopeo", "copy", "--quiet", source, to, NULL};
+    /* skopeo itself, unlike docker, does not ask the environment for the daemon. */
+    const char *host = tc_startswith(source, "docker-daemon:") ? getenv("DOCKER_HOST") : NULL;
+    const char *of = host && *host ? "--src-daemon-host" : NULL;
+    const char *const argv[] = {"skopeo", "copy", "--quiet", source, to, of, host, NULL};
     const struct tc_run run = {
         .argv = argv,
         .seconds = 3600,

@@ -24,13 +24,22 @@
 /* The keeper's own grace is 10 s, and it needs a moment more. */
 enum { SECOND_US = 1000000, GRACE_MS = 30000, SLICE_MS = 1000 };
 
-/* Where daemons, logins and proxies of the caller are; nothing else of the environment. */
+/* Where daemons, stores, logins and proxies of the caller are; nothing else of the environment. */
 static bool make_environment(const struct tc_run *run, struct tc_strv *ret)
 {
-    static const char *const passed[] = {
-        "HOME",       "XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONFIG", "REGISTRY_AUTH_FILE",
-        "http_proxy", "https_proxy",     "no_proxy",    "HTTP_PROXY",    "HTTPS_PROXY",
-        "NO_PROXY"};
+    static const char *const passed[] = {"HOME",
+                                         "XDG_RUNTIME_DIR",
+                                         "XDG_CONFIG_HOME",
+                                         "XDG_DATA_HOME",
+                                         "CONTAINERS_STORAGE_CONF",
+                                         "http_proxy",
+                                         "https_proxy",
+                                         "no_proxy",
+                                         "HTTP_PROXY",
+                                         "HTTPS_PROXY",
+                                         "NO_PROXY",
+                                         "DOCKER_CONFIG",
+                                         "REGISTRY_AUTH_FILE"};
     bool fine = tc_strv_add(ret, "PATH=" SEARCH) && tc_strv_add(ret, "LC_ALL=C.UTF-8") &&
                 tc_strv_add(ret, "DEBIAN_FRONTEND=noninteractive");
     for (size_t i = 0; fine && i < TC_COUNT(passed); i++) {

@@ -50,6 +50,8 @@ def every_form():
         return
     gone = image("import", "containers-storage:nothing-like-that", "x")
     check(gone.error.get("subject") == "skopeo" and not leftovers(), "skopeo is asked, and its failure passed on", gone)
+    gone = image("import", "docker-daemon:x:1", "x", env={"DOCKER_HOST": f"unix://{home}/nobody"})
+    check(gone.error.get("subject") == "skopeo" and f"{home}/nobody" in gone.err, "of the daemon that DOCKER_HOST names", gone)
 
 
 def without_skopeo():
