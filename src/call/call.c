@@ -43,16 +43,6 @@ static int check_new(const struct toolcage_call *call, struct toolcage_error **e
                       "the call was started already");
 }
 
-static int make_sockets(struct toolcage_call *call, struct toolcage_error **err)
-{
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return fail_system(err, "socketpair");
-    call->sock = pair[0];
-    call->peer = pair[1];
-    return 0;
-}
-
 static int fail_name(const struct toolcage_policy *policy, const char *tool,
                      struct toolcage_error **err)
 {
@@ -70,7 +60,8 @@ static int make_call(struct toolcage_engine *engine, struct toolcage_policy *pol
     struct toolcage_call *call = calloc(1, sizeof(*call));
     if (!call)
         return tc_fail_memory(err);
-    call->sock = call->peer = call->input.pipe = call->image = call->watch = -1;
+    call->peer = call->input.pipe = call->image = call->watch = -1;
+    atomic_init(&call->sock, -1);
     atomic_init(&call->cancelled, false);
     atomic_init(&call->line, -1);
     call->engine = tc_engine_ref(engine);
@@ -79,8 +70,6 @@ static int make_call(struct toolcage_engine *engine, struct toolcage_policy *pol
         r = tc_fail_memory(err);
     else if (tc_ulid(call->id) < 0)
         r = fail_system(err, "getrandom");
-    else
-        r = make_sockets(call, err);
     if (r < 0)
         call = tc_call_unref(call);
     else
@@ -350,10 +339,9 @@ int tc_call_cancel(struct toolcage_call *call)
         return TOOLCAGE_EFORKED;
     if (atomic_exchange(&call->cancelled, true))
         return 0;
-    /* The socket is there from birth: before start the message waits in it, after the end nobody
-     * reads it. Sizes leave room for it, so it cannot block. */
-    int line = atomic_load(&call->line);
-    struct tc_message cancel = {.kind = TC_MESSAGE_CANCEL, .serial = line < 0 ? 0 : call->serial};
-    (void)tc_send(line < 0 ? call->sock : line, &cancel, sizeof(cancel), NULL, 0);
+    /* Before start nobody need be told, after the end nobody reads it. */
+    int line = atomic_load(&call->line), sock = atomic_load(&call->sock);
+    if (line >= 0 || sock >= 0)
+        tc_call_send_cancel(line >= 0 ? line : sock, line >= 0 ? call->serial : 0);
     return 0;
 }

@@ -40,9 +40,9 @@ struct toolcage_call {
     void *userdata;
 
     enum tc_call_state state;
-    int sock;              /* ours; what the host polls */
+    atomic_int sock;       /* ours; what the host polls; -1: not needed yet */
     int peer;              /* the helper's end, until it was sent or the call refused */
-    atomic_bool cancelled; /* another thread touches this, and looks at the next two */
+    atomic_bool cancelled; /* another thread touches this, and looks at `sock` and the next two */
     atomic_int line;       /* to the helper, where no message of the call's own went there; or -1 */
     int64_t serial;        /* by which the helper knows it then */
     bool lent;             /* its socket goes on to serve other calls */
@@ -110,6 +110,12 @@ static inline const char *tc_call_input(const struct toolcage_call *call, size_t
 /* dispatch.c */
 int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err);
 int tc_call_wait(struct toolcage_call *call, int timeout_ms, struct toolcage_error **err);
+/* Opens its own socket, if that was not done: 0, or a code. A worker on loan serves a call without
+ * one. */
+int tc_call_open(struct toolcage_call *call, struct toolcage_error **err);
+/* To the helper; `serial` says which call of a loan is meant. */
+void tc_call_send_cancel(int sock, int64_t serial);
+
 /* Takes what has come over one of its sockets: 0, or a code. */
 int tc_call_hear(struct toolcage_call *call, int sock, struct toolcage_error **err);
 /* Nobody can say what the call came to; `why` (taken) is its error. */

@@ -313,12 +313,6 @@ static bool begin(struct tc_direct *d, const struct tc_plan *plan, int input, in
     return tc_send_now(d->fds[TC_LOAN_TALK], words.data, words.len, fds, TC_COUNT(fds)) == 0;
 }
 
-static void send_cancel(int line, int64_t serial)
-{
-    const struct tc_message cancel = {.kind = TC_MESSAGE_CANCEL, .serial = serial};
-    (void)tc_send(line, &cancel, sizeof(cancel), NULL, 0);
-}
-
 /* Who cancels from another thread sees the line, or is seen here. */
 static bool open_line(struct toolcage_call *call, const struct tc_direct *d)
 {
@@ -330,10 +324,10 @@ static bool open_line(struct toolcage_call *call, const struct tc_direct *d)
 
 /* The helper gets the call as any other. Another thread may be about to cancel it: the line stays
  * what it is, and leads to the call's own socket from now on. */
-static void give_up_line(const struct toolcage_call *call)
+static void give_up_line(struct toolcage_call *call)
 {
     int line = atomic_load(&call->line);
-    if (line >= 0)
+    if (line >= 0 && tc_call_open(call, NULL) == 0)
         (void)dup3(call->sock, line, O_CLOEXEC);
 }
 
@@ -362,7 +356,7 @@ bool tc_direct_begin(struct toolcage_call *call, struct tc_plan *plan)
     }
     int line = atomic_load(&call->line);
     if (line >= 0 && atomic_load(&call->cancelled))
-        send_cancel(line, call->serial);
+        tc_call_send_cancel(line, call->serial);
     return begun;
 }
 
@@ -520,19 +514,28 @@ int tc_direct_turn(struct toolcage_call *call, int timeout_ms, struct toolcage_e
     return r == 0 && call->direct && p[JOB].revents ? hear_helper(call, err) : r;
 }
 
+/* Its own socket; if it needed none, one whose other end is closed: always ready, and no harm. */
+static int ready_fd(struct toolcage_call *call)
+{
+    int r = tc_call_open(call, NULL);
+    if (call->direct || call->state == TC_CALL_DONE)
+        close_one(&call->peer);
+    return r < 0 ? r : call->sock;
+}
+
 int tc_direct_fd(struct toolcage_call *call)
 {
     struct epoll_event ready = {.events = EPOLLIN};
     const struct tc_direct *d = call->direct;
     if (call->watch >= 0 || !d)
-        return call->watch >= 0 ? call->watch : call->sock;
+        return call->watch >= 0 ? call->watch : ready_fd(call);
     _autofd_ int fd = epoll_create1(EPOLL_CLOEXEC);
     const int watched[] = {d->fds[TC_LOAN_TALK], d->job, d->out[0], d->err[0]};
     for (size_t i = 0; i < TC_COUNT(watched) && fd >= 0; i++)
         if (epoll_ctl(fd, EPOLL_CTL_ADD, watched[i], &ready) < 0)
-            return call->sock; /* whose other end is closed: always ready, and no harm */
+            return ready_fd(call);
     call->watch = TAKE_FD(fd);
-    return call->watch >= 0 ? call->watch : call->sock;
+    return call->watch >= 0 ? call->watch : ready_fd(call);
 }
 
 void tc_direct_drop(struct toolcage_call *call)

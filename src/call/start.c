@@ -188,7 +188,9 @@ static int submit(struct toolcage_call *call, const struct tc_front *front,
     if (call->direct)
         return 0;
     now = tc_now_us();
-    r = make_input(call, &input, &kind, err);
+    r = tc_call_open(call, err);
+    if (r == 0)
+        r = make_input(call, &input, &kind, err);
     if (r == 0)
         r = tc_secrets_read(call->policy, &call->grant, &secrets, err);
     if (r < 0)

@@ -29,12 +29,17 @@ static void leave(void)
     _exit(TC_WASM_REFUSED);
 }
 
-static int64_t spent_us(void)
+static struct rusage usage(void)
 {
     struct rusage u;
     (void)getrusage(RUSAGE_SELF, &u);
-    return ((int64_t)u.ru_utime.tv_sec + u.ru_stime.tv_sec) * MILLION + u.ru_utime.tv_usec +
-           u.ru_stime.tv_usec;
+    return u;
+}
+
+static int64_t spent_us(const struct rusage *u)
+{
+    return ((int64_t)u->ru_utime.tv_sec + u->ru_stime.tv_sec) * MILLION + u->ru_utime.tv_usec +
+           u->ru_stime.tv_usec;
 }
 
 /* Streams come where the socket was. */
@@ -90,7 +95,8 @@ void tc_wasm_await(struct tc_wasm_order *order)
         return;
     settle();
     size_t length = receive(words, fds, &count);
-    begun_us = spent_us();
+    const struct rusage before = usage();
+    begun_us = spent_us(&before);
     expected = order;
     take(words, length);
     expected = NULL;
@@ -128,17 +134,16 @@ static bool is_left_over(void)
 
 bool tc_wasm_answer(struct tc_wasm_order *order, int code)
 {
-    struct rusage u;
     if (!order->ahead)
         return false;
     (void)fflush(stderr);
     served++;
-    (void)getrusage(RUSAGE_SELF, &u);
+    const struct rusage u = usage();
     const struct tc_handed_end end = {.code = code,
                                       .last = order->only || is_left_over() ||
                                               served >= order->calls ||
                                               u.ru_maxrss > BYTES_MAX / 1024,
-                                      .cpu_us = spent_us() - begun_us,
+                                      .cpu_us = spent_us(&u) - begun_us,
                                       .bytes = (int64_t)u.ru_maxrss * 1024};
     if (tc_send(talk, &end, sizeof(end), NULL, 0) < 0)
         leave();

@@ -49,39 +49,41 @@ static bool put_root(struct tc_wasi *w, int fd, const char *name, const char *on
     return true;
 }
 
+/* One more step; the descriptor before it is closed, but for the one that it began from. */
+static int step(int base, int at, const char *name, size_t length)
+{
+    _autofree_ char *one = strndup(name, length);
+    int next = one ? openat(at, one, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
+    int saved = errno;
+    if (at != base)
+        (void)close(at);
+    errno = saved;
+    return next;
+}
+
 /* From a directory of its own no link is followed: one that stands on the way would lead back to
  * the process's own files. */
 static int open_from(int base, const char *path)
 {
-    int at = openat(base, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    for (const char *name = path + strspn(path, "/"); *name && at >= 0;) {
+    const char *name = path + strspn(path, "/");
+    int at = *name ? base : openat(base, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    while (*name && at >= 0) {
         size_t n = strcspn(name, "/");
-        _autofree_ char *one = strndup(name, n);
-        int next = one ? openat(at, one, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
-        int saved = errno;
-        (void)close(at);
-        errno = saved;
-        at = next;
+        at = step(base, at, name, n);
         name += n + strspn(name + n, "/");
     }
     return at;
 }
 
-static int open_directory(const struct tc_wasi *w, const char *path)
+/* What is there, not opened for anything. */
+static int find(const struct tc_wasi *w, const char *path)
 {
-    const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-    if (w->base == AT_FDCWD)
-        return open(path, flags);
-    _autofd_ int at = open_from(w->base, path);
-    return at < 0 ? -1 : openat(at, ".", flags);
+    return w->base == AT_FDCWD ? open(path, O_PATH | O_CLOEXEC) : open_from(w->base, path);
 }
 
-static int look(const struct tc_wasi *w, const char *path, struct stat *ret)
+static int open_found(int at)
 {
-    if (w->base == AT_FDCWD)
-        return stat(path, ret);
-    _autofd_ int at = open_from(w->base, path);
-    return at < 0 ? -1 : fstat(at, ret);
+    return at < 0 ? -1 : openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 /* Of the directory that holds it nothing else shows, if that is not granted itself. That one may be
@@ -97,7 +99,7 @@ static bool put_file(struct tc_wasi *w, const char *path, bool writable)
         w->fds[i].writable |= w->fds[i].root == root && writable;
     if (root)
         return !root->only.count || tc_strv_add(&root->only, tc_path_base(path));
-    _autofd_ int fd = open_directory(w, parent);
+    _autofd_ int at = find(w, parent), fd = open_found(at);
     if (fd < 0 || !put_root(w, fd, parent, tc_path_base(path), writable))
         return false;
     (void)TAKE_FD(fd);
@@ -107,11 +109,12 @@ static bool put_file(struct tc_wasi *w, const char *path, bool writable)
 bool tc_wasi_add_root(struct tc_wasi *w, const char *path, const char *name, bool writable)
 {
     struct stat st = {0};
-    if (look(w, path, &st) < 0 && (errno != ENOENT || !writable))
+    _autofd_ int at = find(w, path);
+    if (at < 0 ? errno != ENOENT || !writable : fstat(at, &st) < 0)
         return false;
     if (!S_ISDIR(st.st_mode)) /* or not there yet */
         return put_file(w, path, writable);
-    _autofd_ int fd = open_directory(w, path);
+    _autofd_ int fd = open_found(at);
     if (fd < 0 || !put_root(w, fd, name ? name : path, NULL, writable))
         return false;
     (void)TAKE_FD(fd);

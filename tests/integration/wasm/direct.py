@@ -347,6 +347,13 @@ def polled(s):
         check(ready, f"{words[0]}: its descriptor becomes ready")
         answer = call.wait()
         check(answer["status"] == "ok" and was_direct(answer), f"{words[0]}: and the call ends", answer)
+    call = Call(engine, "b", "echo", "x")
+    first = Call(engine, "b", "nap", "1")
+    check(not select.select([lib.toolcage_call_fd(first.handle)], [], [], 0)[0], "one that runs has nothing to say")
+    while ask(lib.toolcage_call_dispatch, call.handle) == 0:
+        time.sleep(0.01)
+    check(bool(select.select([lib.toolcage_call_fd(call.handle)], [], [], 0)[0]), "whose end came before anybody asked is ready for ever")
+    check(was_direct(call.wait()) and first.wait()["status"] == "ok", "so it ends")
     check(engine.close(), "the helper ends with its engine")
 
 
