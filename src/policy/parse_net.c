@@ -152,17 +152,26 @@ static void add_entry(struct tc_parse *p, struct tc_spec *spec, struct tc_node *
     p->diag.memory |= fine && !to;
 }
 
+/* People bring URLs: what is to be written has neither a scheme nor a path. */
+static void refuse_bare(struct tc_parse *p, const struct tc_node *node)
+{
+    char hint[200];
+    const char *scheme = strstr(node->text, "://"), *host = scheme ? scheme + 3 : node->text;
+    int len = (int)strcspn(host, scheme ? "/?#" : "");
+    bool unsaid = tc_startswith(node->text, "http://") && !memchr(host, ':', (size_t)len);
+    (void)snprintf(hint, sizeof(hint), "write network = [\"%.*s%s\"]", len < 100 ? len : 100, host,
+                   unsaid ? ":80" : "");
+    tc_parse_bad(p, node, hint, "network must be \"none\" or an array of endpoints");
+}
+
 void tc_set_network(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     struct tc_spec *spec = into;
     if (node->kind == TC_NODE_STRING) {
         if (tc_streq(node->text, "none"))
             tc_node_become_empty(node, TC_NODE_ARRAY);
-        else {
-            char hint[200];
-            (void)snprintf(hint, sizeof(hint), "write network = [\"%.100s\"]", node->text);
-            tc_parse_bad(p, node, hint, "network must be \"none\" or an array of endpoints");
-        }
+        else
+            refuse_bare(p, node);
         return;
     }
     if (!tc_parse_is(p, node, TC_NODE_ARRAY))

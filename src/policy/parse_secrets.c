@@ -3,6 +3,7 @@
  *
  * The key `secrets`. Nothing here ever holds a value: only where it comes from, to whom it may go,
  * and in which header. */
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -158,6 +159,20 @@ void tc_set_secret_header(struct tc_parse *p, const struct tc_key *key, struct t
         secret->header = tc_parse_copy(p, node->text);
 }
 
+/* No policy holds a secret itself. */
+static bool is_table(struct tc_parse *p, const struct tc_node *node)
+{
+    char hint[256];
+    if (node->kind != TC_NODE_STRING)
+        return tc_parse_is(p, node, TC_NODE_TABLE);
+    (void)snprintf(hint, sizeof(hint),
+                   "write { from = \"env:%.64s\", hosts = [\"api.example.com\"], header = "
+                   "\"Authorization: Bearer " TC_SECRET_PLACE "\" }; its value stays in %.64s",
+                   node->key, node->key);
+    tc_parse_bad(p, node, hint, "%s must be a table, not a string", node->key);
+    return false;
+}
+
 static void read_secret(struct tc_parse *p, struct tc_node *node, struct tc_spec *spec)
 {
     static const char *const wanted[] = {"from", "hosts", "header"};
@@ -166,7 +181,7 @@ static void read_secret(struct tc_parse *p, struct tc_node *node, struct tc_spec
                          "\"%.80s\" is not the name of a secret", node->key);
         return;
     }
-    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+    if (!is_table(p, node))
         return;
     struct tc_secret *secret = TC_PUSH(spec->secrets, spec->secret_count);
     if (!secret) {

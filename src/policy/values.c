@@ -126,7 +126,9 @@ static bool read_with_unit(enum tc_unit unit, const char *text, int64_t max, int
         tc_complain(c,
                     unit == TC_UNIT_SIZE ? "units are B, KB, MB, GB, TB (powers of 1000) and KiB, "
                                            "MiB, GiB, TiB (powers of 1024)"
-                                         : "units are ms, s, m, h",
+                    : strpbrk(text + digits, "0123456789")
+                        ? "write it with one unit, as in \"90s\"; units are ms, s, m, h"
+                        : "units are ms, s, m, h",
                     "\"%.40s\" has an unknown unit \"%.20s\"", text, text + digits);
     return false;
 }
