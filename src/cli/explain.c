@@ -161,6 +161,31 @@ static void hint_at_install(const struct tc_args *args, struct tc_slice grant)
                     server ? "server" : "tool", server ? server : tool);
 }
 
+static bool has_tool(const struct toolcage_policy *policy, const char *name)
+{
+    char *json = NULL;
+    bool found = false;
+    if (toolcage_policy_tools_json(policy, "toolcage", &json, NULL))
+        return false;
+    struct tc_scan_each each = tc_scan_walk(tc_json_of(json));
+    while (!found && tc_scan_next(&each)) {
+        _autofree_ char *is = tc_json_text(tc_json_get(each.value, "name"));
+        found = is && strcmp(is, name) == 0;
+    }
+    toolcage_free(json);
+    return found;
+}
+
+/* A single word that was taken for a command may have meant the tool of that name. */
+static void hint_at_tool(const struct tc_args *args, const struct tc_setup *setup)
+{
+    if (args->word_count == 1 && !tc_args_value(args, "tool") && !tc_args_value(args, "server") &&
+        setup->found.path && has_tool(setup->found.policy, args->words[0]))
+        tc_cli_hint("this is a command under [defaults]; the tool of that name: toolcage explain "
+                    "--tool %s",
+                    args->words[0]);
+}
+
 /* "server.files.tool.read": owned; NULL: no memory. */
 static char *place_of(const char *server, const char *tool)
 {
@@ -188,6 +213,8 @@ static int run(const struct tc_args *args)
     rc = print_answer(args, &setup, access, json);
     if (!access && !tc_args_has(args, "json") && !tc_args_has(args, "setup"))
         hint_at_install(args, tc_json_of(json));
+    if (!tc_args_has(args, "json"))
+        hint_at_tool(args, &setup);
     toolcage_free(json);
     return rc;
 }

@@ -132,6 +132,8 @@ def explain(place):
            "^~~~~", "set by the tool itself", "process: tier Auto selects it (tool.count.tier, line 4)", "held by   fs.read: ", stream="out")
     expect(place, "explain: inherited", [*use, "--read", "/data/no"], 1, "denied: ", "    2 | ", "inherited from [defaults]", "fs.denied", stream="out")
     expect(place, "explain: an argument", [*use, "--arguments", '{"file": "/in/x"}', "--read", "/in/x"], 0, "arguments.file.read", stream="out")
+    expect(place, "explain: a command that is called like a tool", [*use[:-2], "count"], 0, "explain --tool count")
+    check("--tool count" not in place.run(*use[:-2], "other").err and not place.run(*use[:-2], "count", "--json").err, "explain: and no other")
     answer = place.run(*use, "--json", "--connect", "a.example")
     verdict = json.loads(answer.out)
     check(answer.code == 1 and verdict["verdict"]["clause"] == "net.none" and verdict["chosen_by"]["line"] == 4, "explain --json", answer)
