@@ -97,6 +97,7 @@ def a_name_hides_a_change(s):
 
 def depth_hides_a_change(s):
     """A file below thousands of directories: listed, or counted as omitted."""
+    s.seconds = 50  # to get there is a disk's work, which others may keep busy
     code = (f"import os\nos.chdir({s.path('ws')!r})\nfor i in range(3000):\n os.mkdir('d'); os.chdir('d')\n"
             "open('evil','w').write('x'); print('made')")
     try:
