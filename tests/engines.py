@@ -189,7 +189,7 @@ def started(name, user=None, runtimes=None, path=""):
                                preexec_fn=limits, **({} if user is None else {"user": user, "group": user, "extra_groups": []}))
     log.close()
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 60 * int(os.environ.get("TOOLCAGE_TEST_PATIENCE", "1"))
         while not answers(f"{place}/socket"):
             if process.poll() is not None or time.monotonic() > deadline:
                 said = pathlib.Path(place, "log").read_text(encoding="utf-8", errors="replace").strip().splitlines()

@@ -127,10 +127,12 @@ static int find(const struct tc_store *store, const char *name, struct tc_image_
     if (r < 0)
         return r;
     *ret = tc_image_index_find(index, &ref);
+    const char *hint = strcmp(name, TC_IMAGE_GUEST) == 0
+                           ? "the guest is what virtual machines boot, and no image: toolcage "
+                             "image list shows its kernel"
+                           : "toolcage image list shows what is there";
     return *ret ? 0
-                : tc_fail(err,
-                          TC_WHY(TOOLCAGE_ENOT_FOUND, "image", name,
-                                 "toolcage image list shows what is there"),
+                : tc_fail(err, TC_WHY(TOOLCAGE_ENOT_FOUND, "image", name, hint),
                           "there is no image %s", name);
 }
 

@@ -173,6 +173,7 @@ def guests():
     check(image("list").json["guest"]["kernel"] == "", "but not what is no version")
     refused = image("import", "tree", "guest")
     check(refused.error.get("code") == "usage" and "virtual machines" in refused.error.get("message", ""), "no image has its name", refused)
+    check("and no image" in image("inspect", "guest").error.get("hint", ""), "nor is it one")
     check(image("remove", "guest").json == {"removed": 1} and not os.path.exists(f"{store()}/guest"), "it is removed by its name")
     check(image("list").json["guest"] is None and not leftovers(), "and nothing is left of it", leftovers())
 
