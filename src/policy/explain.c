@@ -265,39 +265,61 @@ static void add_verdict(struct tc_buf *out, const struct toolcage_policy *policy
     tc_buf_addc(out, '}');
 }
 
-/* What chose the backend: explicit over tier, tier over risk, then what image or module need. */
+struct choice {
+    enum tc_key_id id;
+    const char *key;
+    size_t word;
+};
+
+/* The first key that says which backend it is, as tc_policy_backend() goes through them. */
+static const struct tc_spec *find_choice(const struct toolcage_policy *policy,
+                                         const struct tc_spec *tool, const struct choice **ret)
+{
+    static const struct choice rows[] = {
+        {TC_KEY_LAYERS, "layers", 0},
+        {TC_KEY_BACKEND, "backend", 0},
+        {TC_KEY_TIER, "tier", offsetof(struct tc_spec, tier)},
+        {TC_KEY_RISK, "risk", offsetof(struct tc_spec, risk)},
+        {TC_KEY_IMAGE, "image", offsetof(struct tc_spec, image)},
+        {TC_KEY_MODULE, "module", offsetof(struct tc_spec, module)}};
+    const struct tc_spec *said = NULL;
+    for (size_t i = 0; !said && i < TC_COUNT(rows); i++) {
+        *ret = &rows[i];
+        said = rows[i].id == TC_KEY_LAYERS ? tc_policy_layers(policy, tool)
+                                           : tc_policy_said(policy, tool, rows[i].id);
+    }
+    return said;
+}
+
+/* Owned. */
+static char *why(const struct tc_spec *said, const struct choice *choice)
+{
+    if (!said)
+        return strdup("nothing selects another");
+    if (choice->id == TC_KEY_LAYERS)
+        return strdup("its layers select it");
+    if (choice->id == TC_KEY_BACKEND)
+        return strdup("named");
+    const char *word = *(char *const *)(const void *)((const char *)said + choice->word);
+    return tc_format("%s %s selects it", choice->key, word);
+}
+
+/* What chose the backend: layers over what is named, that over a tier, and so on. */
 static void add_choice(struct tc_buf *out, const struct toolcage_policy *policy,
                        const struct tc_grant *grant)
 {
-    static const struct {
-        enum tc_key_id id;
-        const char *key;
-        size_t word;
-    } rows[] = {{TC_KEY_BACKEND, "backend", offsetof(struct tc_spec, backend)},
-                {TC_KEY_TIER, "tier", offsetof(struct tc_spec, tier)},
-                {TC_KEY_RISK, "risk", offsetof(struct tc_spec, risk)},
-                {TC_KEY_IMAGE, "image", offsetof(struct tc_spec, image)},
-                {TC_KEY_MODULE, "module", offsetof(struct tc_spec, module)}};
     const struct tc_spec *tool = grant->tool ? tc_policy_tool(policy, grant->tool) : NULL;
-    const struct tc_spec *said = NULL;
-    size_t i = 0;
-    while (i < TC_COUNT(rows) && !(said = tc_policy_said(policy, tool, rows[i].id)))
-        i++;
+    const struct choice *choice = NULL;
     bool narrowed = !tc_streq(grant->backend, tc_policy_backend(policy, tool));
-    _autofree_ char *key = said && !narrowed ? tc_spec_key(said, rows[i].key) : strdup("");
-    const char *word =
-        said ? *(char *const *)(const void *)((const char *)said + rows[i].word) : NULL;
-    _autofree_ char *why = narrowed ? strdup("chosen for this call")
-                           : !said  ? strdup("nothing selects another")
-                           : rows[i].id == TC_KEY_BACKEND
-                               ? strdup("named")
-                               : tc_format("%s %s selects it", rows[i].key, word);
-    out->failed |= !key || !why;
+    const struct tc_spec *said = narrowed ? NULL : find_choice(policy, tool, &choice);
+    _autofree_ char *key = said ? tc_spec_key(said, choice->key) : strdup("");
+    _autofree_ char *text = narrowed ? strdup("chosen for this call") : why(said, choice);
+    out->failed |= !key || !text;
     tc_json_key(out, "chosen_by");
     tc_buf_addc(out, '{');
-    tc_json_member(out, "why", why ? why : "");
+    tc_json_member(out, "why", text ? text : "");
     tc_json_member(out, "key", key ? key : "");
-    tc_line_json(out, policy, "line", said && !narrowed ? said->said[rows[i].id] : 0);
+    tc_line_json(out, policy, "line", said ? said->said[choice->id] : 0);
     tc_buf_addc(out, '}');
 }
 

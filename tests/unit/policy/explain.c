@@ -6,6 +6,8 @@
 
 #include <jansson.h>
 
+#include "../source.h"
+
 static void json_done(json_t **value)
 {
     json_decref(*value);
@@ -66,6 +68,100 @@ static void says_what_is_granted_and_why(void **state)
     assert_non_null(text_at(all, "syscalls", "mechanism"));
     const json_t *endpoint = json_array_get(json_object_get(all, "network"), 0);
     assert_true(json_is_false(json_object_get(endpoint, "inspected")));
+}
+
+/* All that a grant may hold, and how it is told: a member that is left out breaks the text. */
+static void says_all_that_a_grant_holds(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy = compile(
+
+        "[tool.x]\nworkspace.mode = \"overlay\"\nreview.ignore = [\"*.o\"]\n"
+        "network = [\"a.example\", \"udp:b.example:123\", { host = \"c.example\", ports = \"any\" "
+        "}]\nsecrets.A = { from = \"env:A\", hosts = [\"a.example\"], header = \"X: {secret}\" }\n"
+        "secrets.B = { from = \"env:B\", hosts = [\"a.example\"], header = \"Y: {secret}\" }\n");
+    _autojson_ json_t *all = explain(policy, (struct ask){.tool = "x", .command = "t"}, NULL);
+    const json_t *network = json_object_get(all, "network");
+    assert_string_equal(text_at(json_array_get(network, 0), "transport", NULL), "tcp");
+    assert_string_equal(text_at(json_array_get(network, 1), "transport", NULL), "udp");
+    assert_string_equal(text_at(json_array_get(network, 2), "port", NULL), "any");
+    const json_t *ignored = json_object_get(json_object_get(all, "review"), "ignore");
+    assert_string_equal(json_string_value(json_array_get(ignored, 0)), "*.o");
+    const json_t *secrets = json_object_get(all, "secrets");
+    assert_string_equal(text_at(json_array_get(secrets, 0), "name", NULL), "A");
+    assert_string_equal(text_at(json_array_get(secrets, 1), "header", NULL), "Y: {secret}");
+    assert_true(json_is_null(json_object_get(all, "upstream")));
+    _autopolicy_ struct toolcage_policy *away =
+        compile("[egress]\nupstream = \"socks5://proxy.example:1080\"\n"
+                "[tool.x]\nnetwork = [\"a.example\"]\n");
+    _autojson_ json_t *upstream = explain(away, (struct ask){.tool = "x", .command = "t"}, NULL);
+    assert_string_equal(text_at(upstream, "upstream", "url"), "socks5://proxy.example:1080");
+}
+
+static void says_who_chose_the_backend(void **state)
+{
+    static const struct {
+        const char *said, *narrow, *why, *key;
+        int line;
+    } rows[] = {
+        {"", NULL, "nothing selects another", "", 0},
+        {"backend = \"oci\"", NULL, "named", "tool.x.backend", 2},
+        {"backend = \"oci\"", "oci", "named", "tool.x.backend", 2},
+        {"tier = \"Assisted\"", NULL, "tier Assisted selects it", "tool.x.tier", 2},
+        {"risk = \"file_ops\"", NULL, "risk file_ops selects it", "tool.x.risk", 2},
+        {"layers = [\"gvisor\", \"wasm\"]", NULL, "its layers select it", "tool.x.layers", 2},
+        {"image = \"a\"", NULL, "image a selects it", "tool.x.image", 2},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autofree_ char *made = tc_format("[tool.x]\n%s\n", rows[i].said);
+        _autopolicy_ struct toolcage_policy *policy = compile(made);
+        _autojson_ json_t *all =
+            explain(policy,
+                    (struct ask){.tool = "x",
+                                 .command = "t",
+                                 .narrow = {rows[i].narrow ? "backend" : NULL, rows[i].narrow}},
+                    "read /usr/lib");
+        const json_t *line = json_object_get(json_object_get(all, "chosen_by"), "line");
+        assert_string_equal(text_at(all, "chosen_by", "why"), rows[i].why);
+        assert_string_equal(text_at(all, "chosen_by", "key"), rows[i].key);
+        assert_int_equal(json_integer_value(line), rows[i].line);
+    }
+    _autopolicy_ struct toolcage_policy *none = NULL, *layered = NULL;
+    layered = compile("[defaults]\nbackend = \"oci\"\n"
+                      "[tool.x]\nlayers = [\"gvisor\", \"wasm\"]\n");
+    _autojson_ json_t *nearer =
+        explain(layered, (struct ask){.tool = "x", .command = "t"}, "read /usr/lib");
+    assert_string_equal(text_at(nearer, "chosen_by", "key"), "tool.x.layers");
+    assert_int_equal(tc_policy_new_default(&none, NULL), 0);
+    _autojson_ json_t *all = explain(
+        none, (struct ask){.command = "t", .narrow = {"backend", "gvisor"}}, "read /usr/lib");
+    assert_string_equal(text_at(all, "chosen_by", "why"), "chosen for this call");
+    assert_string_equal(text_at(all, "chosen_by", "key"), "");
+}
+
+/* What another file says is told with the lines that brought that file in. */
+static void says_by_which_files(void **state)
+{
+    static const struct file files[] = {
+        {"/srv/p/a.toml", "extends = \"b.toml\"\n"},
+        {"/srv/p/b.toml", "[defaults]\ntimeout = \"5s\"\nfilesystem.denied = [\"/no\"]\n"},
+        {0}};
+    const struct tc_policy_source source =
+        source_of("\nextends = \"a.toml\"\n[tool.x]\n", read_one, files);
+    _autopolicy_ struct toolcage_policy *policy = NULL;
+    assert_int_equal(tc_policy_compile_source(&source, "/srv/p", NULL, &policy, NULL), 0);
+    _autojson_ json_t *all =
+        explain(policy, (struct ask){.tool = "x", .command = "t"}, "read /no/a");
+    const json_t *chain = json_object_get(json_object_get(all, "verdict"), "extended_by");
+    const json_t *timeout = json_object_get(json_object_get(all, "limits"), "timeout");
+    assert_string_equal(text_at(timeout, "origin", NULL), "defaults.timeout:2 of /srv/p/b.toml");
+    assert_int_equal(json_array_size(chain), 2);
+    assert_string_equal(text_at(json_array_get(chain, 0), "file", NULL), "/srv/p/a.toml");
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(chain, 0), "line")), 1);
+    assert_string_equal(text_at(json_array_get(chain, 1), "file", NULL), "t.toml");
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(chain, 1), "line")), 2);
+    _autojson_ json_t *own =
+        explain(policy, (struct ask){.tool = "x", .command = "t"}, "read /usr/lib");
+    assert_null(json_object_get(json_object_get(own, "verdict"), "extended_by"));
 }
 
 static void says_what_is_installed(void **state)
@@ -216,6 +312,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(says_what_is_granted_and_why),
+        cmocka_unit_test(says_all_that_a_grant_holds),
+        cmocka_unit_test(says_who_chose_the_backend),
+        cmocka_unit_test(says_by_which_files),
         cmocka_unit_test(says_what_is_installed),
         cmocka_unit_test(says_what_a_socket_gives_away),
         cmocka_unit_test(answers_about_one_access),
