@@ -301,6 +301,8 @@ static void accesses_are_asked_for_where_there_is_no_network(void **state)
             grant.net_count = network;
             struct tc_plan plan = lowered(&grant);
             assert_int_equal(plan.asks_network, denials[i] == TC_DENIALS_ACCESSES && !network);
+            /* a program that speaks to a proxy asks that one */
+            assert_int_equal(plan.env.count > 0, network || plan.asks_network);
             tc_plan_done(&plan);
         }
 }
@@ -328,6 +330,9 @@ static int read_base(void *context, const char *path, struct tc_policy_found *re
 /* The helper keeps the policy's files from being written, so it has to know them. */
 static void the_policys_files_are_lowered(void **state)
 {
+    static char base[] = "/srv/p/base.toml", own[] = "/srv/p/t.toml";
+    struct tc_fs_entry written[] = {{.path = base, .from = base, .access = TC_ACCESS_WRITE},
+                                    {.path = own, .from = own, .access = TC_ACCESS_WRITE}};
     static const char text[] = "extends = \"base.toml\"\n[tool.x]\n";
     const struct tc_policy_source source = source_of(text, read_base, NULL);
     struct tc_grant grant = small_grant();
@@ -337,6 +342,17 @@ static void the_policys_files_are_lowered(void **state)
     assert_int_equal(plan.extended.count, 1);
     assert_string_equal(plan.extended.items[0], "/srv/p/base.toml");
     tc_plan_done(&plan);
+    /* its own word frees the file itself, a value of a model does not, and nothing those it extends
+     */
+    for (int argument = 0; argument < 2; argument++) {
+        written[1].argument = argument;
+        grant.fs = written;
+        grant.fs_count = TC_COUNT(written);
+        plan = lowered(&grant);
+        assert_int_equal(plan.extended.count, 1);
+        assert_int_equal(plan.policy_file != NULL, argument);
+        tc_plan_done(&plan);
+    }
     (void)tc_policy_unref(grant.policy);
 }
 

@@ -35,8 +35,8 @@ static void fill_the_places(void **state)
                                          "-z",
                                          "-f",
                                          "{word}",
-                                         "{\"files\":[\"-f\",\"{word}\"],\"late\":\"-z\",\"mode\":"
-                                         "\"-i\",\"n\":7,\"word\":\"a b;{\"}"};
+                                         ("{\"files\":[\"-f\",\"{word}\"],\"late\":\"-z\",\"mode\":"
+                                          "\"-i\",\"n\":7,\"word\":\"a b;{\"}")};
     _autopolicy_ struct toolcage_policy *policy = compile(policy_text);
     _autogrant_ struct tc_grant grant = {0}, less = {0};
     granted(policy,
@@ -297,8 +297,9 @@ static void hosts_grant_exactly_themselves(void **state)
         compile("[tool.t]\ncommand = [\"curl\", \"--\", \"{u}\"]\narguments.u = { host = "
                 "[\"api.example.com\", \"[2001:db8::1]:80\"] }\n");
     static const char *const fine[] = {
-        "api.example.com",         "API.example.com:443",    "https://api.example.com/v1?q=1#f",
-        "https://api.example.com", "http://[2001:db8::1]/x", "[2001:db8::1]:80"};
+        "api.example.com",          "API.example.com:443",    "https://api.example.com/v1?q=1#f",
+        "https://api.example.com",  "http://[2001:db8::1]/x", "[2001:db8::1]:80",
+        "http://[2001:db8::1]:80/x"};
     for (size_t i = 0; i < TC_COUNT(fine); i++) {
         _autofree_ char *text = tc_format("{\"u\":\"%s\"}", fine[i]);
         _autogrant_ struct tc_grant grant = {0};
@@ -326,6 +327,78 @@ static void hosts_grant_exactly_themselves(void **state)
             print_error("accepted %s\n", foul[i]);
         assert_non_null(err);
         assert_string_equal(tc_error_subject(err), "arguments.u");
+    }
+}
+
+/* What is said of a value that does not fit names what would. */
+static void hints_name_what_fits(void **state)
+{
+    static const struct {
+        const char *arguments, *words, *hint;
+    } rows[] = {
+        {"{\"p\":\"/etc/x\"}", "outside the bounds", "allowed: /a, /b"},
+        {"{\"u\":\"c.example\"}", "outside the bounds", "allowed: a.example:443, b.example:80"},
+        {"{\"u\":\"me@a.example\"}", "the host holds '@'", "give a plain host or URL"},
+        {"{\"u\":\"a.exa mple\"}", "the host holds '?'", "give a plain host or URL"},
+        {"{\"u\":\"a.ex\u00e4mple\"}", "the host holds '?'", "give a plain host or URL"},
+        {"{\"q\":1}", "there is no argument", "the arguments are p, u, l"},
+        {"{\"l\":[\"/etc/x\",\"/a/x\"]}", "outside the bounds", "allowed: /a"},
+    };
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[tool.t]\ncommand = [\"x\"]\n"
+                "arguments.p = { read = [\"/a\", \"/b\"], optional = true }\n"
+                "arguments.u = { host = [\"a.example\", \"b.example:80\"], optional = true }\n"
+                "arguments.l = { type = \"array\", read = [\"/a\"], optional = true }\n");
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autogrant_ struct tc_grant grant = {0};
+        _autoerror_ struct toolcage_error *err = NULL;
+        assert_int_equal(resolve(policy, &ARGS(rows[i].arguments), &grant, &err),
+                         TOOLCAGE_EARGUMENTS);
+        if (!strstr(tc_error_message(err), rows[i].words) ||
+            strcmp(tc_error_hint(err), rows[i].hint) != 0)
+            fail_msg("%s: %s (%s)", rows[i].arguments, tc_error_message(err), tc_error_hint(err));
+    }
+    _autopolicy_ struct toolcage_policy *none = NULL;
+    assert_int_equal(tc_policy_new_default(&none, NULL), 0);
+    refused(none, (struct ask){.command = "ls", .arguments = "{\"a\":1}"}, TOOLCAGE_EARGUMENTS,
+            "arguments.a", 0, "there is no argument");
+}
+
+/* An element is the model's from its first character on, whatever comes behind that. */
+static void who_begins_an_element_answers_for_it(void **state)
+{
+    static const struct {
+        const char *arguments, *element; /* NULL: refused */
+    } rows[] = {
+        {"{\"a\":\"\",\"m\":\"-i\"}", "-i"},
+        {"{\"a\":\"x\",\"m\":\"-i\"}", "x-i"},
+        {"{\"a\":\"-x\",\"m\":\"-i\"}", NULL},
+        {"{\"a\":\"-\",\"m\":\"-i\"}", NULL},
+    };
+    static const struct {
+        const char *items;
+        bool fine;
+    } lists[] = {{"items = { enum = [\"-i\"] }", true},
+                 {"items = { const = \"-i\" }", true},
+                 {"items = { minLength = 1 }", false},
+                 {"prefixItems = [{ minLength = 1 }], items = { enum = [\"-i\"] }", false}};
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[tool.t]\ncommand = [\"x\", \"{a}{m}\"]\narguments.a = {}\n"
+                "arguments.m = { enum = [\"-i\"] }\n");
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autogrant_ struct tc_grant grant = {0};
+        assert_int_equal(resolve(policy, &ARGS(rows[i].arguments), &grant, NULL),
+                         rows[i].element ? 0 : TOOLCAGE_EARGUMENTS);
+        assert_true(!rows[i].element || tc_streq(grant.argv.items[1], rows[i].element));
+    }
+    for (size_t i = 0; i < TC_COUNT(lists); i++) {
+        _autofree_ char *text = tc_format("[tool.t]\ncommand = [\"x\", \"{l...}\"]\n"
+                                          "arguments.l = { type = \"array\", %s }\n",
+                                          lists[i].items);
+        _autopolicy_ struct toolcage_policy *list = compile(text);
+        _autogrant_ struct tc_grant grant = {0};
+        assert_int_equal(resolve(list, &ARGS("{\"l\":[\"-i\"]}"), &grant, NULL),
+                         lists[i].fine ? 0 : TOOLCAGE_EARGUMENTS);
     }
 }
 
@@ -424,6 +497,8 @@ int main(void)
         cmocka_unit_test(relative_paths_start_where_the_tool_does),
         cmocka_unit_test(hostile_paths_are_refused),
         cmocka_unit_test(hosts_grant_exactly_themselves),
+        cmocka_unit_test(hints_name_what_fits),
+        cmocka_unit_test(who_begins_an_element_answers_for_it),
         cmocka_unit_test(a_server_is_granted_like_a_tool),
         cmocka_unit_test(a_servers_tool_only_checks),
     };

@@ -150,6 +150,103 @@ static void credentials_are_masked(void **state)
     assert_int_equal(access_of(&named, "/home/me/.ssh/config"), 'd');
 }
 
+static bool list_closed(const char *home, struct tc_strv *ret)
+{
+    return !strstr(home, "unlisted") && tc_strv_take(ret, tc_format("%s/.tool", home));
+}
+
+/* What a home holds beside the list is closed where the home as a whole is granted. */
+static void homes_are_closed(void **state)
+{
+    static char *names[] = {(char *)"/srv/unlisted", (char *)"/home/me"};
+    static const struct tc_strv both = {.items = names, .count = 2},
+                                mine = {.items = names + 1, .count = 1};
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[tool.home]\nfilesystem.readable = [\"~/\"]\n"
+                "[tool.named]\nfilesystem.readable = [\"~/\", \"~/.tool\"]\n"
+                "[tool.part]\nfilesystem.readable = [\"~/project\", \"~/.tool/a\"]\n"
+                "[tool.both]\nfilesystem.readable = [\"~/\", \"/srv/unlisted\"]\n");
+    struct ask ask = {.tool = "home", .command = "ls", .facts = test_facts};
+    _autogrant_ struct tc_grant home = {0}, named = {0}, part = {0};
+    ask.facts.homes = &mine;
+    ask.facts.closed = list_closed;
+    granted(policy, ask, &home);
+    assert_int_equal(access_of(&home, "/home/me/.tool/a"), 'd');
+    assert_int_equal(access_of(&home, "/home/me/.ssh"), 'd');
+    assert_int_equal(access_of(&home, "/home/me/a"), 'r');
+    assert_true(tc_grant_find(&home, "/home/me/.tool")->found);
+    assert_false(tc_grant_find(&home, "/home/me/.tool")->own);
+    assert_false(tc_grant_find(&home, "/home/me/.ssh")->own);
+    assert_true(tc_grant_find(&home, "/home/me/.config/toolcage")->own);
+    ask.tool = "named";
+    granted(policy, ask, &named);
+    assert_int_equal(access_of(&named, "/home/me/.tool/a"), 'r');
+    ask.tool = "part";
+    granted(policy, ask, &part);
+    assert_int_equal(access_of(&part, "/home/me/.tool/a"), 'r');
+    ask.tool = "both";
+    ask.facts.homes = &both;
+    refused(policy, ask, TOOLCAGE_EDENIED, "filesystem", 0, "/srv/unlisted is granted");
+}
+
+/* A directory that is named stands for itself, whatever directory the caller is in. */
+static void named_directories_need_no_working_directory(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[tool.x]\nfilesystem.readable = [{ path = \"/data\", from = \"/srv/d\" }]\n"
+                "[tool.y]\nfilesystem.writable = [\"/workspace/out\"]\n");
+    _autopolicy_ struct toolcage_policy *none = NULL;
+    struct ask ask = {.tool = "x", .command = "ls", .facts = test_facts};
+    _autogrant_ struct tc_grant data = {0}, given = {0}, out = {0};
+    granted(policy, ask, &out);
+    assert_true(tc_strv_has(&out.tool_writable, "/home/me/project/out")); /* y writes it */
+    assert_string_equal(out.caller_cwd, "/home/me/project");
+    ask.facts.cwd = "/home/me";
+    granted(policy, ask, &data);
+    assert_string_equal(tc_grant_find(&data, "/data")->from, "/srv/d");
+    assert_int_equal(tc_policy_new_default(&none, NULL), 0);
+    ask.tool = NULL;
+    ask.narrow[0] = "workspace";
+    ask.narrow[1] = "w";
+    granted(none, ask, &given);
+    assert_string_equal(tc_grant_find(&given, "/workspace")->from, "/home/me/w");
+    ask.narrow[1] = "/home/me/.config/toolcage";
+    refused(none, ask, TOOLCAGE_EDENIED, "default", 0, "never granted");
+}
+
+/* A fallback brings its settings; what nobody trusts shares no worker. */
+static void settings_follow_a_fallback(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[backend.oci]\nruntime = \"runc\"\n[backend.wasm]\nreuse = \"same-grant\"\n"
+                "[tool.x]\nbackend = \"gvisor\"\nfallback = [\"oci\"]\n"
+                "[tool.y]\nbackend = \"wasm\"\n"
+                "[tool.z]\nbackend = \"wasm\"\nrisk = \"untrusted\"\n");
+    _autogrant_ struct tc_grant x = {0}, y = {0}, z = {0};
+    granted(policy, (struct ask){.tool = "x", .command = "ls"}, &x);
+    granted(policy, (struct ask){.tool = "y", .command = "ls"}, &y);
+    granted(policy, (struct ask){.tool = "z", .command = "ls"}, &z);
+    assert_int_equal(x.fallback.count, 1);
+    assert_string_equal(x.fallback.items[0], "oci");
+    assert_string_equal(tc_setting(&x.settings, "oci.runtime"), "runc");
+    assert_non_null(tc_setting(&y.settings, "wasm.reuse"));
+    assert_null(tc_setting(&z.settings, "wasm.reuse"));
+}
+
+static void a_tool_that_is_not_there_is_told_of(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy = compile("[tool.convert]\n"), *none = NULL;
+    _autogrant_ struct tc_grant grant = {0};
+    _autoerror_ struct toolcage_error *near = NULL, *far = NULL, *bare = NULL;
+    assert_int_equal(tc_policy_new_default(&none, NULL), 0);
+    (void)resolve(policy, &(struct ask){.tool = "convrt"}, &grant, &near);
+    (void)resolve(policy, &(struct ask){.tool = "ls"}, &grant, &far);
+    (void)resolve(none, &(struct ask){.tool = "ls"}, &grant, &bare);
+    assert_string_equal(tc_error_hint(near), "did you mean \"convert\"?");
+    assert_string_equal(tc_error_hint(far), "toolcage tools lists them");
+    assert_string_equal(tc_error_hint(bare), "there is no policy file; name one with --policy");
+}
+
 static void defaults_are_replaced_whole(void **state)
 {
     _autopolicy_ struct toolcage_policy *policy =
@@ -317,9 +414,9 @@ static void upstream_goes_with_a_network(void **state)
 
 static void environment_is_clean(void **state)
 {
-    _autopolicy_ struct toolcage_policy *policy =
-        compile("[tool.x]\nenv = { pass = [\"TZ\", \"MISSING\"], set = { LD_PRELOAD = \"/o.so\", "
-                "HOME = \"/workspace\" } }\n");
+    _autopolicy_ struct toolcage_policy *policy = compile(
+        "[tool.x]\nenv = { pass = [\"TZ\", \"NO\", \"MISSING\"], set = { LD_PRELOAD = \"/o.so\", "
+        "HOME = \"/workspace\" } }\n");
     _autogrant_ struct tc_grant grant = {0};
     granted(policy, (struct ask){.tool = "x", .command = "ls"}, &grant);
     assert_true(tc_strv_has(&grant.env, "TZ=UTC"));
@@ -475,7 +572,7 @@ static void installs_are_apart(void **state)
 {
     _autopolicy_ struct toolcage_policy *policy = compile(
         "[defaults]\nfilesystem.writable = [\"/w\"]\ntier = \"HumanApprove\"\n"
-        "timeout = \"7s\"\nworkspace.mode = \"overlay\"\n"
+        "timeout = \"7s\"\nworkspace = { mode = \"overlay\", commit = \"never\" }\n"
         "[tool.x]\ncommand = [\"t\"]\nfilesystem.readable = [\"/t\"]\n"
         "env.set.A = \"a\"\ntimeout = \"9s\"\n"
         "[tool.x.setup]\ncommand = [\"i\"]\ninto = \"/opt/x\"\n"
@@ -493,6 +590,9 @@ static void installs_are_apart(void **state)
     assert_int_equal(install.limits.timeout_ms, 7000);
     assert_int_equal(server.limits.timeout_ms, 7000);
     assert_int_equal(install.workspace, TC_WORKSPACE_COPY);
+    assert_int_equal(install.commit, TC_COMMIT_SUCCESS);
+    assert_true(install.steering.listed);
+    assert_false(tool.steering.listed);
     assert_false(install.approval);
     assert_true(tool.approval);
     assert_true(tc_policy_names_setup(policy, "x.setup") &&
@@ -567,6 +667,10 @@ int main(void)
         cmocka_unit_test(homes_are_looked_for_where_paths_are_granted),
         cmocka_unit_test(flags_grant_where_no_policy_is),
         cmocka_unit_test(credentials_are_masked),
+        cmocka_unit_test(homes_are_closed),
+        cmocka_unit_test(named_directories_need_no_working_directory),
+        cmocka_unit_test(settings_follow_a_fallback),
+        cmocka_unit_test(a_tool_that_is_not_there_is_told_of),
         cmocka_unit_test(defaults_are_replaced_whole),
         cmocka_unit_test(most_specific_wins_and_denied_over_all),
         cmocka_unit_test(router_chooses),
