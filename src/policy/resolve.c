@@ -230,8 +230,7 @@ static int take_caches(struct tc_resolve *r)
     struct tc_grant *grant = r->grant;
     const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_REVIEW);
     bool fine = true;
-    if ((grant->workspace == TC_WORKSPACE_BIND && !grant->overlay_or_copy) ||
-        tc_spec_is_setup(r->tool))
+    if (grant->workspace == TC_WORKSPACE_BIND || tc_spec_is_setup(r->tool))
         return 0;
     if (said)
         fine = tc_strv_copy(&grant->caches, &said->caches);

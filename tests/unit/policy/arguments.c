@@ -402,6 +402,59 @@ static void who_begins_an_element_answers_for_it(void **state)
     }
 }
 
+/* Where two bounds hold a path, the one that gives more does. */
+static void the_wider_bound_counts(void **state)
+{
+    static const char *const bounds[] = {"write = [\"/data\"], read = [\"/data/in\"]",
+                                         "read = [\"/data/in\"], write = [\"/data\"]"};
+    for (size_t i = 0; i < TC_COUNT(bounds); i++) {
+        _autofree_ char *text =
+            tc_format("[tool.t]\ncommand = [\"x\", \"{p}\"]\narguments.p = { %s }\n", bounds[i]);
+        _autopolicy_ struct toolcage_policy *policy = compile(text);
+        _autogrant_ struct tc_grant grant = {0};
+        granted(policy, ARGS("{\"p\":\"/data/in/x./y\"}"), &grant);
+        assert_int_equal(access_of(&grant, "/data/in/x./y"), 'w');
+    }
+}
+
+/* Who sits at a terminal says the command, and arguments need not be there. */
+static void a_terminal_has_a_command_of_its_own(void **state)
+{
+    static const char *const environ_[] = {"TERM=xterm-256color", NULL};
+    static const struct {
+        const char *term, *has;
+    } rows[] = {{"TERM=xterm-256color", "TERM=xterm-256color"},
+                {"TERM=/etc/x", "TERM=dumb"},
+                {"TERM=", "TERM=dumb"},
+                {"NO=x", "TERM=dumb"}};
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[tool.t]\ncommand = [\"x\", \"{p}\"]\nstdin = \"{p}\"\narguments.p = {}\n");
+    _autostrv_ struct tc_strv argv = {0};
+    struct tc_facts facts = test_facts;
+    struct tc_request request = {.tool = "t", .argv = &argv, .terminal = true};
+    assert_int_equal(tc_policy_resolve(policy, &request, &facts, &(struct tc_grant){0}, NULL),
+                     TOOLCAGE_EUSAGE);
+    assert_true(tc_strv_add(&argv, "sh"));
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        const char *const environment[] = {rows[i].term, NULL};
+        _autogrant_ struct tc_grant grant = {0};
+        facts.environ = environment;
+        assert_int_equal(tc_policy_resolve(policy, &request, &facts, &grant, NULL), 0);
+        assert_string_equal(grant.argv.items[0], "sh");
+        assert_null(grant.stdin_bytes);
+        assert_true(tc_strv_has(&grant.env, rows[i].has));
+    }
+    request.terminal = false;
+    request.arguments = "{\"p\":\"a\"}";
+    assert_int_equal(tc_policy_resolve(policy, &request, &facts, &(struct tc_grant){0}, NULL),
+                     TOOLCAGE_EDENIED);
+    _autogrant_ struct tc_grant grant = {0};
+    facts.environ = environ_;
+    request.argv = NULL;
+    assert_int_equal(tc_policy_resolve(policy, &request, &facts, &grant, NULL), 0);
+    assert_true(tc_strv_has(&grant.env, "TERM=dumb")); /* nobody looks at it */
+}
+
 static const char server_text[] =
     "[defaults]\ntimeout = \"9s\"\n"
     "[tool.files]\ncommand = [\"ls\"]\n"
@@ -499,6 +552,8 @@ int main(void)
         cmocka_unit_test(hosts_grant_exactly_themselves),
         cmocka_unit_test(hints_name_what_fits),
         cmocka_unit_test(who_begins_an_element_answers_for_it),
+        cmocka_unit_test(the_wider_bound_counts),
+        cmocka_unit_test(a_terminal_has_a_command_of_its_own),
         cmocka_unit_test(a_server_is_granted_like_a_tool),
         cmocka_unit_test(a_servers_tool_only_checks),
     };

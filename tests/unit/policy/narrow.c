@@ -147,10 +147,12 @@ static void an_endpoint_keeps_who_granted_it(void **state)
     assert_int_equal(tc_policy_new_default(&none, NULL), 0);
     granted(policy, CALL("network", "a.example"), &grant);
     assert_string_equal(grant.net[0].origin.key, "tool.x.network");
-    struct ask ask = CALL("network", "a.example");
+    struct ask ask = CALL("network", "a.example", "unix_sockets", "/run/a.sock");
     ask.tool = NULL;
     granted(none, ask, &own);
     assert_string_equal(own.net[0].origin.key, "the call's option");
+    assert_string_equal(own.sockets[0].origin.key, "the call's option");
+    assert_string_equal(own.sockets[0].path, "/run/a.sock");
 }
 
 /* Who may not say it is told whose word it is; who errs, which words there are. */
