@@ -47,6 +47,7 @@ static void fill_the_places(void **state)
     for (size_t i = 0; i < TC_COUNT(wanted); i++)
         assert_string_equal(grant.argv.items[i], wanted[i]);
     assert_string_equal(grant.stdin_bytes, "-z|7");
+    assert_int_equal(grant.stdin_len, 4);
     assert_true(tc_strv_has(&grant.env, "WORD=<a b;{>"));
     assert_true(tc_strv_has(&grant.env, "LIST=[\"-f\",\"{word}\"]"));
     granted(policy, ARGS("{\"mode\":\"-v\",\"word\":\"x\"}"), &less);
@@ -296,15 +297,21 @@ static void hosts_grant_exactly_themselves(void **state)
     _autopolicy_ struct toolcage_policy *policy =
         compile("[tool.t]\ncommand = [\"curl\", \"--\", \"{u}\"]\narguments.u = { host = "
                 "[\"api.example.com\", \"[2001:db8::1]:80\"] }\n");
-    static const char *const fine[] = {
-        "api.example.com",          "API.example.com:443",    "https://api.example.com/v1?q=1#f",
-        "https://api.example.com",  "http://[2001:db8::1]/x", "[2001:db8::1]:80",
-        "http://[2001:db8::1]:80/x"};
+    static const char *const fine[] = {"api.example.com",
+                                       "API.example.com:443",
+                                       "https://api.example.com/v1?q=1#f",
+                                       "https://api.example.com",
+                                       "http://[2001:db8::1]/x",
+                                       "[2001:db8::1]:80",
+                                       "http://[2001:db8::1]:80/x",
+                                       "https://api.example.com:443/x"};
     for (size_t i = 0; i < TC_COUNT(fine); i++) {
         _autofree_ char *text = tc_format("{\"u\":\"%s\"}", fine[i]);
         _autogrant_ struct tc_grant grant = {0};
         granted(policy, ARGS(text), &grant);
         assert_int_equal(grant.net_count, 1);
+        assert_int_equal(grant.net[0].port, strstr(fine[i], "2001") ? 80 : 443);
+        assert_int_equal(grant.net[0].origin.line, 3);
         assert_string_equal(grant.argv.items[2], fine[i]);
         assert_true(grant.clauses & TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW));
     }
@@ -341,6 +348,10 @@ static void hints_name_what_fits(void **state)
         {"{\"u\":\"me@a.example\"}", "the host holds '@'", "give a plain host or URL"},
         {"{\"u\":\"a.exa mple\"}", "the host holds '?'", "give a plain host or URL"},
         {"{\"u\":\"a.ex\u00e4mple\"}", "the host holds '?'", "give a plain host or URL"},
+        {"{\"u\":\"*.example.com\"}", "a pattern is not a host", "give one host"},
+        {"{\"p\":\"/a/\\u007f\"}", "control character",
+         "give a plain path, absolute or from the working directory"},
+        {"{\"\\u001b[1m\\u007f\":1}", "no argument \"?[1m?\"", "the arguments are p, u, l"},
         {"{\"q\":1}", "there is no argument", "the arguments are p, u, l"},
         {"{\"l\":[\"/etc/x\",\"/a/x\"]}", "outside the bounds", "allowed: /a"},
     };
@@ -402,6 +413,31 @@ static void who_begins_an_element_answers_for_it(void **state)
     }
 }
 
+/* A name that begins like another is another. */
+static void each_place_has_its_argument(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy = compile(
+        "[tool.t]\ncommand = [\"x\", \"{a}\", \"{ab}\", \"{n}\", \"-o={o}\"]\n"
+        "arguments.ab = { pattern = \"^[0-9]+$\" }\narguments.a = { pattern = \"^[a-z]+$\" }\n"
+        "arguments.n = { type = \"number\" }\n"
+        "arguments.o = { type = [\"string\", \"null\"], optional = true }\n");
+    static const char *const no[] = {"{\"a\":\"1\",\"ab\":\"1\",\"n\":1}",
+                                     "{\"a\":\"a\",\"ab\":\"a\",\"n\":1}"};
+    _autogrant_ struct tc_grant grant = {0}, whole = {0};
+    granted(policy, ARGS("{\"a\":\"a\",\"ab\":\"1\",\"n\":2.5,\"o\":null}"), &grant);
+    granted(policy, ARGS("{\"a\":\"a\",\"ab\":\"1\",\"n\":3.0,\"o\":\"p\"}"), &whole);
+    assert_int_equal(grant.argv.count, 4);
+    assert_string_equal(grant.argv.items[1], "a");
+    assert_string_equal(grant.argv.items[2], "1");
+    assert_string_equal(grant.argv.items[3], "2.5");
+    assert_string_equal(whole.argv.items[3], "3");
+    assert_string_equal(whole.argv.items[4], "-o=p");
+    for (size_t i = 0; i < TC_COUNT(no); i++) {
+        _autogrant_ struct tc_grant none = {0};
+        assert_int_equal(resolve(policy, &ARGS(no[i]), &none, NULL), TOOLCAGE_EARGUMENTS);
+    }
+}
+
 /* Where two bounds hold a path, the one that gives more does. */
 static void the_wider_bound_counts(void **state)
 {
@@ -412,8 +448,8 @@ static void the_wider_bound_counts(void **state)
             tc_format("[tool.t]\ncommand = [\"x\", \"{p}\"]\narguments.p = { %s }\n", bounds[i]);
         _autopolicy_ struct toolcage_policy *policy = compile(text);
         _autogrant_ struct tc_grant grant = {0};
-        granted(policy, ARGS("{\"p\":\"/data/in/x./y\"}"), &grant);
-        assert_int_equal(access_of(&grant, "/data/in/x./y"), 'w');
+        granted(policy, ARGS("{\"p\":\"/data/in/x./.a/..b\"}"), &grant);
+        assert_int_equal(access_of(&grant, "/data/in/x./.a/..b"), 'w');
     }
 }
 
@@ -552,6 +588,7 @@ int main(void)
         cmocka_unit_test(hosts_grant_exactly_themselves),
         cmocka_unit_test(hints_name_what_fits),
         cmocka_unit_test(who_begins_an_element_answers_for_it),
+        cmocka_unit_test(each_place_has_its_argument),
         cmocka_unit_test(the_wider_bound_counts),
         cmocka_unit_test(a_terminal_has_a_command_of_its_own),
         cmocka_unit_test(a_server_is_granted_like_a_tool),

@@ -155,6 +155,29 @@ static void an_endpoint_keeps_who_granted_it(void **state)
     assert_string_equal(own.sockets[0].path, "/run/a.sock");
 }
 
+/* Of many endpoints the one that is named stays, and of a call's variables the one of that name. */
+static void one_of_many_stays(void **state)
+{
+    static const char *const environ_[] = {"TZX=a", "T=b", "TZ=CET", NULL};
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[tool.x]\nnetwork = [{ host = \"*.example.com\", ports = \"any\" }]\n"
+                "env.pass = [\"TZ\"]\nfilesystem.readable = [{ path = \"/data\", from = "
+                "\"/srv/d\" }]\n");
+    struct ask ask = CALL("network", "a.example.com:80", "unix_sockets", "none", "env", "TZ",
+                          "read", "/data/a=/srv/d/a");
+    _autogrant_ struct tc_grant grant = {0};
+    ask.facts = test_facts;
+    ask.facts.environ = environ_;
+    granted(policy, ask, &grant);
+    assert_int_equal(grant.net_count, 1);
+    assert_string_equal(grant.net[0].host, "a.example.com");
+    assert_int_equal(grant.net[0].port, 80);
+    assert_true(tc_strv_has(&grant.env, "TZ=CET"));
+    assert_string_equal(tc_grant_find(&grant, "/data/a")->from, "/srv/d/a");
+    refused(policy, CALL("network", "none", "network", "a.example.com"), TOOLCAGE_EUSAGE, "network",
+            0, "cannot be combined");
+}
+
 /* Who may not say it is told whose word it is; who errs, which words there are. */
 static void hints_name_the_key(void **state)
 {
@@ -192,6 +215,7 @@ int main(void)
         cmocka_unit_test(each_word_must_be_granted),
         cmocka_unit_test(a_socket_is_named_like_a_file),
         cmocka_unit_test(an_endpoint_keeps_who_granted_it),
+        cmocka_unit_test(one_of_many_stays),
         cmocka_unit_test(hints_name_the_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

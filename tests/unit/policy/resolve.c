@@ -123,15 +123,17 @@ static void named_directories_need_no_working_directory(void **state)
 static void settings_follow_a_fallback(void **state)
 {
     _autopolicy_ struct toolcage_policy *policy =
-        compile("[backend.gvisor]\nplatform = \"kvm\"\n"
+        compile("[defaults]\nfallback = [\"oci\"]\n[backend.gvisor]\nplatform = \"kvm\"\n"
                 "[backend.oci]\nruntime = \"runc\"\n[backend.wasm]\nreuse = \"same-grant\"\n"
                 "[tool.x]\nbackend = \"gvisor\"\nfallback = [\"oci\"]\n"
-                "[tool.y]\nbackend = \"wasm\"\n"
+                "[tool.y]\nbackend = \"wasm\"\nrisk = \"pure_compute\"\n"
+                "module = \"/m.wasm\"\n"
                 "[tool.z]\nbackend = \"wasm\"\nrisk = \"untrusted\"\n"
                 "[tool.w]\nbackend = \"oci\"\nrisk = \"untrusted\"\n");
     _autogrant_ struct tc_grant x = {0}, y = {0}, z = {0}, w = {0};
     granted(policy, (struct ask){.tool = "w", .command = "ls"}, &w);
     assert_non_null(tc_setting(&w.settings, "oci.runtime"));
+    assert_int_equal(w.fallback.count, 0); /* to itself it does not fall back */
     granted(policy, (struct ask){.tool = "x", .command = "ls"}, &x);
     granted(policy, (struct ask){.tool = "y", .command = "ls"}, &y);
     granted(policy, (struct ask){.tool = "z", .command = "ls"}, &z);
@@ -140,7 +142,23 @@ static void settings_follow_a_fallback(void **state)
     assert_string_equal(tc_setting(&x.settings, "oci.runtime"), "runc");
     assert_string_equal(tc_setting(&x.settings, "gvisor.platform"), "kvm");
     assert_non_null(tc_setting(&y.settings, "wasm.reuse"));
+    assert_string_equal(y.module, "/m.wasm");
+    assert_null(y.module_digest);
     assert_null(tc_setting(&z.settings, "wasm.reuse"));
+}
+
+static void a_tools_own_backend_is_nearer_than_layers(void **state)
+{
+    _autopolicy_ struct toolcage_policy *policy =
+        compile("[defaults]\nlayers = [\"gvisor\", \"wasm\"]\n"
+                "[tool.x]\nbackend = \"oci\"\n[tool.y]\n");
+    _autogrant_ struct tc_grant x = {0}, y = {0};
+    granted(policy, (struct ask){.tool = "x", .command = "ls"}, &x);
+    granted(policy, (struct ask){.tool = "y", .command = "ls"}, &y);
+    assert_string_equal(x.backend, "oci");
+    assert_int_equal(x.layers.count, 0);
+    assert_string_equal(y.backend, "gvisor");
+    assert_int_equal(y.layers.count, 2);
 }
 
 static void a_tool_that_is_not_there_is_told_of(void **state)
@@ -326,15 +344,16 @@ static void environment_is_clean(void **state)
 {
     _autopolicy_ struct toolcage_policy *policy = compile(
         "[tool.x]\nenv = { pass = [\"TZ\", \"NO\", \"MISSING\"], set = { LD_PRELOAD = \"/o.so\", "
-        "HOME = \"/workspace\" } }\n");
+        "HOMER = \"a\", HOME = \"/workspace\" } }\n");
     _autogrant_ struct tc_grant grant = {0};
     granted(policy, (struct ask){.tool = "x", .command = "ls"}, &grant);
     assert_true(tc_strv_has(&grant.env, "TZ=UTC"));
     assert_true(tc_strv_has(&grant.env, "LD_PRELOAD=/o.so"));
     assert_true(tc_strv_has(&grant.env, "HOME=/workspace"));
+    assert_true(tc_strv_has(&grant.env, "HOMER=a"));
     for (size_t i = 0; i < grant.env.count; i++)
         assert_null(strstr(grant.env.items[i], "SECRET"));
-    assert_int_equal(grant.env.count, 9);
+    assert_int_equal(grant.env.count, 10);
 }
 
 static const char narrow_policy[] =
@@ -481,7 +500,8 @@ static void unix_sockets(void **state)
 static void installs_are_apart(void **state)
 {
     _autopolicy_ struct toolcage_policy *policy = compile(
-        "[defaults]\nfilesystem.writable = [\"/w\"]\ntier = \"HumanApprove\"\n"
+        "[defaults]\nfilesystem = { writable = [\"/w\"], denied = [\"/w/no\"] }\ntier = "
+        "\"HumanApprove\"\n"
         "timeout = \"7s\"\nworkspace = { mode = \"overlay\", commit = \"never\" }\n"
         "[tool.x]\ncommand = [\"t\"]\nfilesystem.readable = [\"/t\"]\n"
         "env.set.A = \"a\"\ntimeout = \"9s\"\n"
@@ -493,6 +513,7 @@ static void installs_are_apart(void **state)
     granted(policy, (struct ask){.tool = "x"}, &tool);
     granted(policy, (struct ask){.tool = "server.s.setup"}, &server);
     assert_int_equal(access_of(&install, "/w"), 'r');
+    assert_int_equal(access_of(&install, "/w/no/a"), 'd');
     assert_int_equal(access_of(&install, "/t"), '-');
     assert_int_equal(access_of(&tool, "/t"), 'r');
     assert_int_equal(install.net_count, 1);
@@ -528,6 +549,9 @@ static void checks_narrowing_alone(void **state)
                 {"network", "a*.example.com", TOOLCAGE_EPOLICY},
                 {"denials", "never", TOOLCAGE_EPOLICY},
                 {"env", "1A=2", TOOLCAGE_EPOLICY},
+                {"env", "A-B=2", TOOLCAGE_EPOLICY},
+                {"env", "=2", TOOLCAGE_EPOLICY},
+                {"write", "/w=/a*", TOOLCAGE_EPOLICY},
                 {"write", "/workspace=out", 0},
                 {"write", "=out", TOOLCAGE_EPOLICY},
                 {"read", "=out", TOOLCAGE_EPOLICY},
@@ -577,6 +601,7 @@ int main(void)
         cmocka_unit_test(flags_grant_where_no_policy_is),
         cmocka_unit_test(named_directories_need_no_working_directory),
         cmocka_unit_test(settings_follow_a_fallback),
+        cmocka_unit_test(a_tools_own_backend_is_nearer_than_layers),
         cmocka_unit_test(a_tool_that_is_not_there_is_told_of),
         cmocka_unit_test(defaults_are_replaced_whole),
         cmocka_unit_test(most_specific_wins_and_denied_over_all),
