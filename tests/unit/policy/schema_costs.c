@@ -210,6 +210,45 @@ static void long_lists_are_compared(void **state)
     assert_true(now() - before < most());
 }
 
+/* Many branches on a large value: the steps end before the machine's time does. */
+static void no_schema_makes_a_check_last(void **state)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT, value = TC_BUF_INIT;
+    tc_buf_adds(
+        &text, "[tool.t]\ncommand = [\"x\", \"{*}\"]\narguments.a = { type = \"array\", anyOf = [");
+    for (int i = 0; i < 1000; i++)
+        tc_buf_adds(&text, "{ uniqueItems = true, items = { maxLength = 0 } }, ");
+    tc_buf_adds(&text, "] }\n");
+    tc_buf_adds(&value, "{\"a\":[");
+    for (int i = 0; i < 100000; i++)
+        tc_buf_adds(&value, i ? ",\"\"" : "\"\"");
+    tc_buf_adds(&value, "]}");
+    _autopolicy_ struct toolcage_policy *policy = compile(text.data);
+    refused(policy, (struct ask){.tool = "t", .arguments = value.data}, TOOLCAGE_EARGUMENTS,
+            "arguments.a", 3, "takes too long");
+}
+
+/* References make much of little, up to a bound. */
+static void references_do_not_explode(void **state)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    struct toolcage_policy *policy = NULL;
+    _autoerror_ struct toolcage_error *err = NULL;
+    tc_buf_adds(&text,
+                "[tool.t]\ninput_schema = '{\"type\":\"object\",\"additionalProperties\":false,"
+                "\"properties\":{\"n\":{\"$ref\":\"#/$defs/d0\"}},\"$defs\":{");
+    for (int i = 0; i < 12; i++)
+        tc_buf_addf(&text,
+                    "\"d%d\":{\"anyOf\":[{\"$ref\":\"#/$defs/d%d\"},{\"$ref\":\"#/$defs/d%d\"},"
+                    "{\"$ref\":\"#/$defs/d%d\"}]},",
+                    i, i + 1, i + 1, i + 1);
+    tc_buf_adds(&text, "\"d12\":{\"type\":\"null\"}}}'\n");
+    assert_int_equal(
+        tc_policy_compile(text.data, text.len, "t.toml", "/srv/p", "/home/me", &policy, &err),
+        TOOLCAGE_EPOLICY);
+    assert_non_null(strstr(tc_error_report(err), "65536 parts"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +261,8 @@ int main(void)
         cmocka_unit_test(many_paths),
         cmocka_unit_test(many_places),
         cmocka_unit_test(long_lists_are_compared),
+        cmocka_unit_test(no_schema_makes_a_check_last),
+        cmocka_unit_test(references_do_not_explode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
