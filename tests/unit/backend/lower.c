@@ -342,15 +342,22 @@ static void the_policys_files_are_lowered(void **state)
     assert_int_equal(plan.extended.count, 1);
     assert_string_equal(plan.extended.items[0], "/srv/p/base.toml");
     tc_plan_done(&plan);
-    /* its own word frees the file itself, a value of a model does not, and nothing those it extends
-     */
-    for (int argument = 0; argument < 2; argument++) {
-        written[1].argument = argument;
+    /* its own word frees the file itself; no value of a model does, nor what is only read, and
+     * nothing frees those that it extends */
+    static const struct {
+        enum tc_access access;
+        bool argument, frees;
+    } rows[] = {{TC_ACCESS_WRITE, false, true},
+                {TC_ACCESS_WRITE, true, false},
+                {TC_ACCESS_READ, false, false}};
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        written[1].access = rows[i].access;
+        written[1].argument = rows[i].argument;
         grant.fs = written;
         grant.fs_count = TC_COUNT(written);
         plan = lowered(&grant);
         assert_int_equal(plan.extended.count, 1);
-        assert_int_equal(plan.policy_file != NULL, argument);
+        assert_int_equal(plan.policy_file == NULL, rows[i].frees);
         tc_plan_done(&plan);
     }
     (void)tc_policy_unref(grant.policy);

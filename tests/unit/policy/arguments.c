@@ -369,6 +369,7 @@ static void hints_name_what_fits(void **state)
             strcmp(tc_error_hint(err), rows[i].hint) != 0)
             fail_msg("%s: %s (%s)", rows[i].arguments, tc_error_message(err), tc_error_hint(err));
     }
+    refused(policy, ARGS("{\"\\u001b[1m\":1}"), TOOLCAGE_EARGUMENTS, "arguments.?[1m", 0, "?[1m");
     _autopolicy_ struct toolcage_policy *none = NULL;
     assert_int_equal(tc_policy_new_default(&none, NULL), 0);
     refused(none, (struct ask){.command = "ls", .arguments = "{\"a\":1}"}, TOOLCAGE_EARGUMENTS,

@@ -108,12 +108,29 @@ static void homes_are_closed(void **state)
     refused(policy, ask, TOOLCAGE_EDENIED, "filesystem", 0, "/srv/unlisted is granted");
 }
 
+/* A value reaches credentials where the operator's bound lies within them, and nowhere else. */
+static void a_bound_may_name_credentials(void **state)
+{
+    static const char *const bounds[] = {"~/.aws", "~/"};
+    for (size_t i = 0; i < TC_COUNT(bounds); i++) {
+        _autofree_ char *text = tc_format("[tool.t]\ncommand = [\"x\", \"{p}\"]\n"
+                                          "arguments.p = { read = [\"%s\"] }\n",
+                                          bounds[i]);
+        _autopolicy_ struct toolcage_policy *policy = compile(text);
+        const struct ask ask = {.tool = "t", .arguments = "{\"p\":\"/home/me/.aws/config\"}"};
+        _autogrant_ struct tc_grant grant = {0};
+        assert_int_equal(resolve(policy, &ask, &grant, NULL), i ? TOOLCAGE_EARGUMENTS : 0);
+        assert_true(i || access_of(&grant, "/home/me/.aws/config") == 'r');
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(homes_are_looked_for_where_paths_are_granted),
         cmocka_unit_test(credentials_are_masked),
         cmocka_unit_test(homes_are_closed),
+        cmocka_unit_test(a_bound_may_name_credentials),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
