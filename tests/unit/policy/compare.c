@@ -127,6 +127,11 @@ static const struct {
     {TOOL "workspace.mode = \"copy\"\nreview.ignore = []", TOOL "workspace.mode = \"copy\"",
      "sums up in a review"},
     {"[server.s]\ncommand = [\"s\"]\n", "[server.s]\ncommand = [\"s\"]\ntool.t = {}\n", "is new"},
+    {"[server.s]\ncommand = [\"s\"]\n",
+     "[server.s]\ncommand = [\"s\"]\nnetwork = [\"a.example\"]\n", "reaches a.example:443"},
+    {TOOL "filesystem.writable = [\"/w\"]",
+     TOOL "filesystem = { writable = [\"/w\"], steering.remove = [\".tool\"] }",
+     "though it may steer the host, .tool"},
     {"[server.s]\ncommand = [\"s\"]\ntool.t = { arguments.a = {} }\n",
      "[server.s]\ncommand = [\"s\"]\ntool.t = {}\n", "any arguments"},
 };
