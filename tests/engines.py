@@ -161,6 +161,8 @@ def finish(process, place):
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    with contextlib.suppress(OSError, ValueError):  # rootless podman's, in a session of its own: it keeps the user namespace
+        os.kill(int(pathlib.Path(place, "tmp", "pause.pid").read_text(encoding="utf-8")), signal.SIGKILL)
     end = time.monotonic() + 10
     while os.path.exists(place) and time.monotonic() < end:  # what an engine left to clear up a container may still be at work
         with open("/proc/self/mountinfo", encoding="utf-8") as file:
