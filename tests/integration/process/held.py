@@ -272,7 +272,8 @@ def cached(s, more):
 
 def committed(s, more):
     """What a commit makes in the repository is a line, and comes with a plain yes: the commit is there."""
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "safe.directory=*"]
+    dates = ["GIT_AUTHOR_DATE=@0 +0000", "GIT_COMMITTER_DATE=@0 +0000"]  # of two objects one directory may be the same, by chance
+    git = ["env", *dates, "git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "safe.directory=*"]
     for words in (["init", "-q"], ["add", "a"], ["commit", "-qm", "one"]):
         subprocess.run([*git, *words], cwd=s.ws, env=s.environ, check=True)
     answer = s.shell(f"cd {s.ws}; echo two > a; {shlex.join(git)} commit -qam two", more=more + 'programs = ["git"]\n')
