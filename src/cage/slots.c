@@ -43,6 +43,27 @@ static bool spent_its_time(const struct tc_cage *cage)
     return most && cage->outcome->signal == SIGXCPU && used >= tc_us_of_ms(most);
 }
 
+/* What a runtime ends by that gets no memory; nothing else says so of it. */
+static bool gave_up(const struct tc_outcome *o)
+{
+    int signal = o->exit_code > 128 ? (int)o->exit_code - 128 : (int)o->signal;
+    return signal == SIGABRT || signal == SIGTRAP;
+}
+
+/* Some reserve far more than they ever use: Node.js in front. */
+static void note_reserved(struct tc_cage *cage)
+{
+    struct tc_outcome *o = cage->outcome;
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    if (!cage->plan->limits.memory_any || (p->group && p->group_limits.memory) || !gave_up(o) ||
+        o->note)
+        return;
+    o->note = strdup("memory was bounded for each process, by what it reserves and not by what it "
+                     "uses; if the tool had too little, let the policy grant more");
+    if (!o->notice && o->note)
+        o->notice = strdup(o->note);
+}
+
 const char *tc_local_usage(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -53,6 +74,7 @@ const char *tc_local_usage(struct tc_cage *cage)
     tc_watcher_finish(cage);
     o->notice = tc_journal_notice(); /* before what the network has to say */
     tc_proxy_finish(cage);
+    note_reserved(cage);
     tc_limits_rebase(cage, p->child.cpu_us);
     int64_t own = p->child.cpu_us - p->earlier_cpu_us;
     o->cpu_us = own > p->seen_cpu_us ? own : p->seen_cpu_us;

@@ -70,6 +70,9 @@ def memory_by_any(s):
           "the mechanism is named", answer)
     answer = s.python("b=bytearray(40<<20); print('got it')", **grant)
     check(answer.out == "got it\n", "and what is below it passes", answer)
+    told = [("reserves" in s.shell(f"kill -{name} $$", **grant).message) for name in ("ABRT", "TRAP", "KILL")]
+    grouped = answer.enforcement["limit.memory"].startswith("cgroup")
+    check(told == [not grouped, not grouped, False], "a tool that gives up is told of what counts there", (told, grouped))
 
 
 SHARE = """
