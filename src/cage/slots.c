@@ -46,8 +46,7 @@ static bool spent_its_time(const struct tc_cage *cage)
 /* What a runtime ends by that gets no memory; nothing else says so of it. */
 static bool gave_up(const struct tc_outcome *o)
 {
-    int signal = o->exit_code > 128 ? (int)o->exit_code - 128 : (int)o->signal;
-    return signal == SIGABRT || signal == SIGTRAP;
+    return o->signal == SIGABRT || o->signal == SIGTRAP;
 }
 
 /* Some reserve far more than they ever use: Node.js in front. */
