@@ -194,11 +194,12 @@ def documented(s):
 
 
 def timers(s):
-    """In order, and never before what is ready."""
+    """In order, and never before what is ready. Of two that are due at once QuickJS takes the older: which one that is, on a busy
+    machine, no delay decides."""
     install(s)
     if NAME != "js":
         return
-    for script, out in (('setTimeout(() => console.log(3), 40); setTimeout(console.log, 20, 2); Promise.resolve().then(() => console.log(1))', "1\n2\n3\n"),
+    for script, out in (('setTimeout(() => { console.log(2); setTimeout(console.log, 1, 3) }, 20); Promise.resolve().then(() => console.log(1))', "1\n2\n3\n"),
                         ('let n = 0; const i = setInterval(() => { console.log(++n); if (n === 3) clearInterval(i) }, 1)', "1\n2\n3\n"),
                         ('const t = setTimeout(() => { throw Error("late") }, 50); for (let i = 0; i < 5; i++) await null; clearTimeout(t); console.log(1)',
                          "1\n"),
