@@ -217,24 +217,45 @@ int tc_process_start(struct tc_cage *cage)
 
 /* ---- what the child says ---- */
 
-/* Somebody else replaced it after it was looked up: an editor that saves, or another cage. */
-static int replaced(struct tc_cage *cage, const struct tc_report *r, const struct tc_stage *stage)
+/* A path of the grant that could not be put in its place, or NULL. */
+static const char *path_of(const struct tc_cage *cage, const struct tc_report *r)
 {
-    const char *path = TC_PRIV(cage)->box.mounts[r->status].path;
-    _autofree_ char *shown = tc_format("/%s", path + strspn(path, "/"));
-    return tc_cage_fail(
-        cage,
-        TC_WHY_ERRNO(
-            TOOLCAGE_EPATH, stage->name, shown ? shown : path, r->errnum,
-            "call it again; copy a path that keeps changing: workspace = { mode = \"copy\" }"),
-        stage->clause, "%s was replaced while the cage was being built", shown ? shown : path);
+    const struct tc_box *box = &TC_PRIV(cage)->box;
+    bool known = r->status >= 0 && (size_t)r->status < box->mount_count;
+    return known ? box->mounts[r->status].path : NULL;
 }
 
-static bool is_replaced(const struct tc_cage *cage, const struct tc_report *r)
+static int path_failed(struct tc_cage *cage, const struct tc_report *r,
+                       const struct tc_stage *stage, const char *hint, const char *what)
 {
-    return r->status >= 0 && (size_t)r->status < TC_PRIV(cage)->box.mount_count &&
-           (r->errnum == ESTALE || r->errnum == ENOENT || r->errnum == ENOTDIR ||
-            r->errnum == ELOOP);
+    const char *path = path_of(cage, r);
+    _autofree_ char *shown = tc_format("/%s", path + strspn(path, "/"));
+    return tc_cage_fail(
+        cage, TC_WHY_ERRNO(TOOLCAGE_EPATH, stage->name, shown ? shown : path, r->errnum, hint),
+        stage->clause, "%s %s", shown ? shown : path, what);
+}
+
+/* Somebody else replaced it after it was looked up: an editor that saves, or another cage. */
+static bool is_replaced(int errnum)
+{
+    return errnum == ESTALE || errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP;
+}
+
+static int replaced(struct tc_cage *cage, const struct tc_report *r, const struct tc_stage *stage)
+{
+    return path_failed(
+        cage, r, stage,
+        "call it again; copy a path that keeps changing: workspace = { mode = \"copy\" }",
+        "was replaced while the cage was being built");
+}
+
+/* As /root of an image is, for a tool that is not its owner. */
+static int closed(struct tc_cage *cage, const struct tc_report *r, const struct tc_stage *stage)
+{
+    return path_failed(
+        cage, r, stage, "show it where the tool can reach it: { path = \"/data\", from = \"...\" }",
+        "cannot be shown in its place: a directory above it, of the image or of another "
+        "grant, is closed to the tool");
 }
 
 static int no_directory(struct tc_cage *cage, const struct tc_report *r,
@@ -259,8 +280,11 @@ static int stage_failed(struct tc_cage *cage, const struct tc_report *r)
     const struct tc_stage *stage = tc_box_stage(box, r->stage);
     enum tc_process_lack lack = stage->lack;
     errno = r->errnum;
-    if (lack == TC_LACK_PATH && is_replaced(cage, r))
+    bool of_path = lack == TC_LACK_PATH && path_of(cage, r);
+    if (of_path && is_replaced(r->errnum))
         return replaced(cage, r, stage);
+    if (of_path && r->errnum == EACCES)
+        return closed(cage, r, stage);
     if (lack == TC_LACK_USERNS)
         return refuse_namespaces(cage, "unshare");
     if (lack == TC_LACK_CWD)

@@ -131,6 +131,23 @@ def the_default():
     image("remove", "default")
 
 
+def closed_directories():
+    """An image's /root is its owner's: a tool of root's is somebody else."""
+    entries = root_entries() + [entry("root", tarfile.DIRTYPE, mode=0o700)]
+    with open("closed.tar", "wb") as out:
+        out.write(tar(entries))
+    image("import", "closed.tar", "closed")
+    os.makedirs("given", exist_ok=True)
+    grant = '[tool.t]\nimage = "closed"\ntimeout = "60s"\nmemory = { max = "512MiB", by = "any" }\nfilesystem.readable = '
+    done = call(grant + f'[{{ path = "/root/x", from = "{os.getcwd()}/given" }}]\n', "/bin/ls", "/root/x")
+    wanted = done.error.get("code") == "path" and done.error["stage"] == "trees" and done.error["subject"] == "/root/x" and \
+        "closed to the tool" in done.error["message"] and "from =" in done.error["hint"]
+    check(wanted if os.geteuid() == 0 else done.json.get("status") == "ok", "below a directory that is closed to the tool nothing is shown, and it says why", done)
+    done = call(grant + f'[{{ path = "/data", from = "{os.getcwd()}/given" }}]\n', "/bin/ls", "/data")
+    check(done.json.get("status") == "ok", "elsewhere it is", done)
+    image("remove", "closed")
+
+
 def a_newer_one():
     before = image("inspect", "tree").digest
     with open("tree/bin/more", "w", encoding="utf-8") as out:
@@ -312,6 +329,7 @@ try:
     for runtime in ("crun", "runc", "runsc"):
         calls(runtime)
     the_default()
+    closed_directories()
     a_newer_one()
     removal()
     guests()
