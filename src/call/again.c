@@ -19,6 +19,7 @@ struct tc_again {
     const struct tc_known_module *module;
     struct tc_grant grant; /* empty while a call has it */
     struct tc_plan plan;
+    struct tc_buf key; /* of the plan (direct.h), once it was written */
 };
 
 static void let_go(struct tc_again *a)
@@ -26,6 +27,7 @@ static void let_go(struct tc_again *a)
     if (!a)
         return;
     tc_buf_done(&a->question);
+    tc_buf_done(&a->key);
     (void)tc_policy_unref(a->policy);
     tc_grant_done(&a->grant);
     tc_plan_done(&a->plan);
@@ -93,9 +95,9 @@ static bool add_written(struct tc_buf *to)
 /* False: out of memory. Empty: it has no working directory. */
 static bool write_question(const struct toolcage_call *call, struct tc_buf *ret)
 {
-    const uid_t ids[] = {getuid(), geteuid()};
+    uid_t ids[3];
     _autofree_ char *cwd = getcwd(NULL, 0);
-    if (!cwd)
+    if (!cwd || getresuid(&ids[0], &ids[1], &ids[2]) < 0)
         return errno != ENOMEM;
     ret->max = SIZE_MAX / 2;
     tc_buf_add(ret, ids, sizeof(ids));
@@ -151,6 +153,11 @@ int tc_again_find(struct toolcage_call *call, struct tc_plan **ret, struct toolc
     struct tc_again *a = call->question.len ? take(tc_engine_again(call->engine), call) : NULL;
     *ret = a ? use(call, a) : NULL;
     return 0;
+}
+
+struct tc_buf *tc_again_key(const struct toolcage_call *call)
+{
+    return call->again ? &call->again->key : NULL;
 }
 
 void tc_again_forget(struct toolcage_call *call)

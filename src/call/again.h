@@ -31,6 +31,9 @@ void tc_again_close(struct tc_again_shelf *shelf);
 /* Fills the call's grant, if it is known, and *ret with the plan, which is the call's while that
  * lasts; NULL: it is to be resolved. */
 int tc_again_find(struct toolcage_call *call, struct tc_plan **ret, struct toolcage_error **err);
+/* Room for what its plan is known by (direct.h), which is the same each time; NULL: there is none.
+ */
+struct tc_buf *tc_again_key(const struct toolcage_call *call);
 /* It is resolved anew all the same. */
 void tc_again_forget(struct toolcage_call *call);
 /* What it came to is what the next one gets, if nothing else could have decided it. Then the plan

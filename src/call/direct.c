@@ -17,6 +17,7 @@
 #include "base/sys.h"
 #include "base/untouched.h"
 #include "cage/handed.h"
+#include "call/again.h"
 #include "call/call.h"
 
 enum { READ_SHARE = 16384, LAST_WORDS = 1 << 20 };
@@ -237,6 +238,21 @@ static bool write_key(struct tc_plan *plan, struct tc_buf *ret)
     return !w.failed && !w.out.failed;
 }
 
+/* One that is kept for the next such call is written once. */
+static bool find_key(struct toolcage_call *call, struct tc_plan *plan)
+{
+    struct tc_buf *kept = tc_again_key(call);
+    if (!kept)
+        return write_key(plan, &call->key);
+    if (!kept->len && !write_key(plan, kept)) {
+        tc_buf_done(kept);
+        return false;
+    }
+    call->key.max = SIZE_MAX / 2;
+    tc_buf_add(&call->key, kept->data, kept->len);
+    return !call->key.failed;
+}
+
 /* The first of the plan's that is there. */
 static bool find_cwd(struct tc_direct *d, const struct tc_plan *plan)
 {
@@ -334,7 +350,7 @@ static void give_up_line(struct toolcage_call *call)
 bool tc_direct_begin(struct toolcage_call *call, struct tc_plan *plan)
 {
     tc_buf_done(&call->key);
-    if (!suits(call, plan) || !write_key(plan, &call->key))
+    if (!suits(call, plan) || !find_key(call, plan))
         return false;
     if (atomic_load(&call->line) >= 0) /* one worker was there and did not take it */
         return false;

@@ -26,13 +26,28 @@
 
 struct toolcage_engine {
     atomic_uint refs;
-    pid_t pid; /* of the process that made it */
+    pid_t pid;                 /* of the process that made it */
+    const volatile char *ours; /* true there, and nothing in a fork; NULL: it has no such page */
     int sock;
     _Atomic(struct tc_outcome *) probes; /* of this machine, once somebody had to know */
     struct tc_modules_known modules;
     struct tc_direct_shelf direct;
     struct tc_again_shelf again;
 };
+
+/* The kernel empties it in every fork: asked on each call, so not by a call of the system. */
+static const volatile char *mark_process(void)
+{
+    char *page = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return NULL;
+    if (madvise(page, 1, MADV_WIPEONFORK) < 0) {
+        (void)munmap(page, 1);
+        return NULL;
+    }
+    *page = true;
+    return page;
+}
 
 int tc_engine_adopt(int sock, struct toolcage_engine **ret, struct toolcage_error **err)
 {
@@ -43,6 +58,7 @@ int tc_engine_adopt(int sock, struct toolcage_engine **ret, struct toolcage_erro
     }
     atomic_init(&engine->refs, 1);
     engine->pid = getpid();
+    engine->ours = mark_process();
     engine->sock = sock;
     atomic_init(&engine->modules.first, NULL);
     *ret = engine;
@@ -123,6 +139,8 @@ struct toolcage_engine *tc_engine_unref(struct toolcage_engine *engine)
         (void)close(engine->sock);
         probes_free(atomic_load(&engine->probes));
         tc_modules_forget(&engine->modules);
+        if (engine->ours)
+            (void)munmap((void *)(uintptr_t)engine->ours, 1);
         free(engine);
     }
     return NULL;
@@ -130,7 +148,7 @@ struct toolcage_engine *tc_engine_unref(struct toolcage_engine *engine)
 
 bool tc_engine_forked(const struct toolcage_engine *engine)
 {
-    return engine->pid != getpid();
+    return engine->ours ? !*engine->ours : engine->pid != getpid();
 }
 
 int tc_engine_check(const struct toolcage_engine *engine, struct toolcage_error **err)

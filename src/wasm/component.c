@@ -7,7 +7,6 @@
  * component is handed the granted directories and nothing else. */
 #include <dlfcn.h>
 #include <errno.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -352,7 +351,6 @@ void tc_wasm_run_component(const struct tc_wasm *loaded, struct tc_wasm_order *o
 {
     refuse_what_it_cannot_have(order, name_of(order));
     load(loaded, order->engine);
-    (void)signal(SIGPIPE, SIG_IGN);
     const struct component *component = order->code ? load_compiled(order) : compile(order);
     visit_imports(component, refuse_lacking);
     struct component_linker *linker = own.wasmtime_component_linker_new(engine);

@@ -3,7 +3,6 @@
  *
  * What a module starts with, whichever engine runs it: its streams, directories and words. */
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,7 +41,6 @@ static void add_here(struct tc_wasi *guest, const struct tc_wasm_order *order)
 
 void tc_wasm_prepare(const struct tc_wasm_order *order, struct tc_wasi *guest)
 {
-    (void)signal(SIGPIPE, SIG_IGN);
     tc_wasi_init(guest, order->root);
     add_roots(guest, &order->read, false);
     add_roots(guest, &order->write, true);

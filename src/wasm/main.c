@@ -4,6 +4,7 @@
  * toolcage-wasm: runs a WebAssembly module, inside a cage that was built around it. Nobody calls it
  * by hand. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +28,7 @@ int main(int argc, char **argv)
                  {"compile", tc_wasm_compile},
                  {"inspect", tc_wasm_inspect}};
     struct tc_wasm_order order = {.root = AT_FDCWD};
+    (void)signal(SIGPIPE, SIG_IGN); /* a guest that writes to nobody is told by an errno */
     for (size_t i = 0; argc > 1 && i < TC_COUNT(verbs); i++)
         if (strcmp(verbs[i].verb, argv[1]) == 0 && tc_wasm_read_words(&order, argv + 2) &&
             is_whole(&order))

@@ -50,10 +50,10 @@ static bool put_root(struct tc_wasi *w, int fd, const char *name, const char *on
 }
 
 /* One more step; the descriptor before it is closed, but for the one that it began from. */
-static int step(int base, int at, const char *name, size_t length)
+static int step(int base, int at, const char *name, size_t length, int flags)
 {
     _autofree_ char *one = strndup(name, length);
-    int next = one ? openat(at, one, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
+    int next = one ? openat(at, one, flags | O_NOFOLLOW | O_CLOEXEC) : -1;
     int saved = errno;
     if (at != base)
         (void)close(at);
@@ -63,22 +63,28 @@ static int step(int base, int at, const char *name, size_t length)
 
 /* From a directory of its own no link is followed: one that stands on the way would lead back to
  * the process's own files. */
-static int open_from(int base, const char *path)
+static int open_from(int base, const char *path, int flags)
 {
     const char *name = path + strspn(path, "/");
-    int at = *name ? base : openat(base, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int at = *name ? base : openat(base, ".", flags | O_DIRECTORY | O_CLOEXEC);
     while (*name && at >= 0) {
         size_t n = strcspn(name, "/");
-        at = step(base, at, name, n);
-        name += n + strspn(name + n, "/");
+        const char *next = name + n + strspn(name + n, "/");
+        at = step(base, at, name, n, *next ? O_PATH : flags);
+        name = next;
     }
     return at;
+}
+
+static int open_at(const struct tc_wasi *w, const char *path, int flags)
+{
+    return w->base == AT_FDCWD ? open(path, flags | O_CLOEXEC) : open_from(w->base, path, flags);
 }
 
 /* What is there, not opened for anything. */
 static int find(const struct tc_wasi *w, const char *path)
 {
-    return w->base == AT_FDCWD ? open(path, O_PATH | O_CLOEXEC) : open_from(w->base, path);
+    return open_at(w, path, O_PATH);
 }
 
 static int open_found(int at)
@@ -106,16 +112,25 @@ static bool put_file(struct tc_wasi *w, const char *path, bool writable)
     return true;
 }
 
-bool tc_wasi_add_root(struct tc_wasi *w, const char *path, const char *name, bool writable)
+static bool add_file(struct tc_wasi *w, const char *path, bool writable)
 {
     struct stat st = {0};
+    int why = errno;
     _autofd_ int at = find(w, path);
     if (at < 0 ? errno != ENOENT || !writable : fstat(at, &st) < 0)
         return false;
     if (!S_ISDIR(st.st_mode)) /* or not there yet */
         return put_file(w, path, writable);
-    _autofd_ int fd = open_found(at);
-    if (fd < 0 || !put_root(w, fd, name ? name : path, NULL, writable))
+    errno = why;
+    return false;
+}
+
+bool tc_wasi_add_root(struct tc_wasi *w, const char *path, const char *name, bool writable)
+{
+    _autofd_ int fd = open_at(w, path, O_RDONLY | O_DIRECTORY);
+    if (fd < 0)
+        return add_file(w, path, writable);
+    if (!put_root(w, fd, name ? name : path, NULL, writable))
         return false;
     (void)TAKE_FD(fd);
     return true;
