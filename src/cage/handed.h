@@ -13,6 +13,8 @@
 
 /* The program's last word. */
 #define TC_WORD_AHEAD "--ahead"
+/* Of a call, with "1": one after it comes without descriptors if it has the same. */
+#define TC_WORD_KEEP "--keep"
 
 enum { TC_HANDED_WORDS = 64 << 10 }; /* bytes */
 

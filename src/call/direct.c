@@ -33,6 +33,7 @@ struct tc_direct {
     int fds[TC_LOAN_FDS];
     int in, out[2], err[2]; /* the streams of its calls, one after another; both ends */
     struct tc_loan_page *page;
+    bool handed;              /* the worker has root and streams of ours, and keeps them */
     struct tc_untouched rest; /* /tmp */
     int64_t left;             /* calls */
     /* of the call that it serves */
@@ -266,10 +267,14 @@ static bool find_cwd(struct tc_direct *d, const struct tc_plan *plan)
     return d->cwd != NULL;
 }
 
-static bool write_words(const struct tc_direct *d, const struct tc_plan *plan, struct tc_buf *ret)
+static bool write_words(const struct tc_direct *d, const struct tc_plan *plan, bool keep,
+                        struct tc_buf *ret)
 {
+    static const char keeping[] = TC_WORD_KEEP "\0001";
     ret->max = TC_HANDED_WORDS;
     tc_buf_add(ret, d->cwd, strlen(d->cwd) + 1);
+    if (keep)
+        tc_buf_add(ret, keeping, sizeof(keeping));
     for (size_t i = (size_t)plan->ahead; i < plan->argv.count; i++)
         tc_buf_add(ret, plan->argv.items[i], strlen(plan->argv.items[i]) + 1);
     return !ret->failed;
@@ -312,7 +317,7 @@ static bool begin(struct tc_direct *d, const struct tc_plan *plan, int input, in
 {
     _autobuf_ struct tc_buf words = TC_BUF_INIT;
     int32_t unused = TC_LOAN_FREE;
-    if ((!d->cwd && !find_cwd(d, plan)) || !write_words(d, plan, &words) || !is_quiet(d))
+    if ((!d->cwd && !find_cwd(d, plan)) || !write_words(d, plan, input < 0, &words) || !is_quiet(d))
         return false;
     atomic_store(&d->page->begun_us, now);
     atomic_fetch_add(&d->page->serial, 1);
@@ -326,7 +331,9 @@ static bool begin(struct tc_direct *d, const struct tc_plan *plan, int input, in
                        [TC_HANDED_OUT] = d->out[1],
                        [TC_HANDED_ERR] = d->err[1],
                        [TC_HANDED_ROOT] = d->fds[TC_LOAN_ROOT]};
-    return tc_send_now(d->fds[TC_LOAN_TALK], words.data, words.len, fds, TC_COUNT(fds)) == 0;
+    const size_t count = d->handed && input < 0 ? 0 : TC_COUNT(fds);
+    d->handed = input < 0;
+    return tc_send_now(d->fds[TC_LOAN_TALK], words.data, words.len, fds, count) == 0;
 }
 
 /* Who cancels from another thread sees the line, or is seen here. */

@@ -22,6 +22,7 @@ static int talk = STDIN_FILENO; /* to the helper */
 static int nothing = -1;        /* /dev/null, in place of streams between calls */
 static int lowest;              /* descriptor that is free between calls */
 static int64_t served, begun_us;
+static bool kept; /* streams and root are those of the next call, too */
 
 /* Nobody tells us anything any more: the helper has gone, or has no use for us. */
 static void leave(void)
@@ -53,16 +54,27 @@ static void settle(void)
         leave();
 }
 
+/* The streams and the root of a call; those of the one before it, if that said so and nothing
+ * came. */
+static void place(struct tc_wasm_order *order, const int *fds, size_t count)
+{
+    if (kept && !count)
+        return;
+    if (count < TC_HANDED_MORE || (kept && close(order->root) < 0))
+        leave();
+    for (int i = TC_HANDED_IN; i <= TC_HANDED_ERR; i++)
+        if (dup2(fds[i], i) < 0 || close(fds[i]) < 0)
+            leave();
+    order->root = fds[TC_HANDED_ROOT];
+}
+
 /* The length of the words, and the descriptors. */
 static size_t receive(char *words, int fds[TC_HANDED_MORE + 1], size_t *ret_count)
 {
     ssize_t n =
         tc_recv(talk, words, TC_HANDED_WORDS, fds, TC_HANDED_MORE + 1, ret_count, NULL, NULL, true);
-    if (n <= 0 || words[n - 1] || *ret_count < TC_HANDED_MORE)
+    if (n <= 0 || words[n - 1])
         leave();
-    for (int i = TC_HANDED_IN; i <= TC_HANDED_ERR; i++)
-        if (dup2(fds[i], i) < 0 || close(fds[i]) < 0)
-            leave();
     return (size_t)n;
 }
 
@@ -77,6 +89,7 @@ static void take(char *words, size_t length)
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         tc_strv_done(lists[i]);
     expected->here = list[0];
+    expected->keep = 0;
     if (!tc_wasm_read_words(expected, list + 1))
         leave();
 }
@@ -95,12 +108,12 @@ void tc_wasm_await(struct tc_wasm_order *order)
         return;
     settle();
     size_t length = receive(words, fds, &count);
+    place(order, fds, count);
     const struct rusage before = usage();
     begun_us = spent_us(&before);
     expected = order;
     take(words, length);
     expected = NULL;
-    order->root = fds[TC_HANDED_ROOT];
     if (count > TC_HANDED_MORE &&
         (tc_sys(SYS_landlock_restrict_self, fds[TC_HANDED_MORE], 0, 0, 0, 0, 0) < 0 ||
          close(fds[TC_HANDED_MORE]) < 0))
@@ -149,6 +162,9 @@ bool tc_wasm_answer(struct tc_wasm_order *order, int code)
         leave();
     if (order->calls <= 1)
         return false;
+    kept = order->keep;
+    if (kept)
+        return true;
     /* what was written is in the pipes; and the root may go with its mounts, which takes the kernel
      * a while: nobody need wait for that */
     close_streams();
