@@ -48,6 +48,19 @@ void tc_buf_addc(struct tc_buf *buf, char c)
     tc_buf_add(buf, &c, 1);
 }
 
+void tc_buf_addi(struct tc_buf *buf, int64_t number)
+{
+    char digits[20]; /* and the sign: the least has nineteen */
+    size_t at = sizeof(digits);
+    uint64_t left = number < 0 ? -(uint64_t)number : (uint64_t)number;
+    do
+        digits[--at] = (char)('0' + left % 10);
+    while (left /= 10);
+    if (number < 0)
+        digits[--at] = '-';
+    tc_buf_add(buf, digits + at, sizeof(digits) - at);
+}
+
 void tc_buf_vaddf(struct tc_buf *buf, const char *fmt, va_list ap)
 {
     char brief[256]; /* most texts are, and formatting takes longer than copying */

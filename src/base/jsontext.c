@@ -9,6 +9,8 @@
 #include "base/shown.h"
 #include "base/strv.h"
 
+enum { WORD = sizeof(uint64_t) };
+
 /* Length of the valid UTF-8 sequence at p, or 0. */
 static size_t sequence(const char *p, size_t left)
 {
@@ -28,6 +30,18 @@ static void add_escaped(struct tc_buf *buf, unsigned char c)
         tc_buf_addf(buf, "\\u%04x", c);
 }
 
+/* Eight characters of ASCII, none of which is escaped. Where no byte has its top bit, one that is
+ * less than what is taken from it has it afterwards. */
+static bool are_plain(const char text[static WORD])
+{
+    const uint64_t each = UINT64_C(0x0101010101010101);
+    uint64_t word;
+    memcpy(&word, text, sizeof(word));
+    uint64_t control = word - each * ' ', quote = (word ^ each * '"') - each,
+             slash = (word ^ each * '\\') - each;
+    return !((word | control | quote | slash) & each << 7);
+}
+
 /* How many bytes from here on stand for themselves. */
 static size_t plain(const char *text, size_t len)
 {
@@ -35,7 +49,10 @@ static size_t plain(const char *text, size_t len)
     for (size_t n = 1; n && i < len; i += n) {
         unsigned char c = (unsigned char)text[i];
         bool escaped = c < 0x20 || c == '"' || c == '\\';
-        n = escaped ? 0 : c < 0x80 ? 1 : sequence(text + i, len - i);
+        if (len - i >= WORD && are_plain(text + i))
+            n = WORD;
+        else
+            n = escaped ? 0 : c < 0x80 ? 1 : sequence(text + i, len - i);
     }
     return i;
 }
@@ -98,7 +115,7 @@ void tc_json_optional(struct tc_buf *buf, const char *key, const char *text)
 void tc_json_number(struct tc_buf *buf, const char *key, int64_t value)
 {
     tc_json_key(buf, key);
-    tc_buf_addf(buf, "%lld", (long long)value);
+    tc_buf_addi(buf, value);
 }
 
 void tc_json_bool(struct tc_buf *buf, const char *key, bool value)

@@ -8,17 +8,25 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/cleanup.h"
+
 enum { TC_MARK_SIZE = 128 };
 
+/* In hexadecimal, with points between them. */
 static inline void tc_mark(const struct stat *st, char out[TC_MARK_SIZE])
 {
-    (void)snprintf(out, TC_MARK_SIZE, "%jx.%jx.%jx.%jx.%lx", (uintmax_t)st->st_dev,
-                   (uintmax_t)st->st_ino, (uintmax_t)st->st_size, (uintmax_t)st->st_ctim.tv_sec,
-                   (unsigned long)st->st_ctim.tv_nsec);
+    const uint64_t numbers[] = {st->st_dev, st->st_ino, (uint64_t)st->st_size,
+                                (uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec};
+    for (size_t i = 0; i < TC_COUNT(numbers); i++) {
+        int top = numbers[i] ? (63 - __builtin_clzll(numbers[i])) / 4 : 0;
+        for (; top >= 0; top--)
+            *out++ = "0123456789abcdef"[numbers[i] >> 4 * top & 15];
+        *out++ = '.';
+    }
+    out[-1] = '\0';
 }
 
 /* The same of what a path leads to; false: nothing. */

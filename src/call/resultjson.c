@@ -10,6 +10,8 @@
 #include "call/mime.h"
 #include "call/result.h"
 
+enum { USUAL = 4000 }; /* bytes; most results have less */
+
 static const char *const words[] = {"ok",     "failed",    "timeout", "limit",
                                     "denied", "cancelled", "error"};
 
@@ -40,7 +42,7 @@ static void add_known(struct tc_buf *buf, const char *key, int64_t value, int64_
     if (value < least)
         tc_buf_adds(buf, "null");
     else
-        tc_buf_addf(buf, "%lld", (long long)value);
+        tc_buf_addi(buf, value);
 }
 
 static void add_name(struct tc_buf *buf, const char *key, const char *base64_key, const char *name)
@@ -297,6 +299,7 @@ char *tc_result_write_json(const struct tc_result_frame *frame,
 {
     _autobuf_ struct tc_buf buf = {.max = (size_t)1 << 32};
     const struct tc_outcome *o = &result->outcome;
+    (void)tc_buf_room(&buf, USUAL);
     tc_buf_addc(&buf, '{');
     add_head(&buf, frame, result);
     add_decision(&buf, frame);

@@ -94,6 +94,24 @@ static void steal_of_nothing_is_empty_text(void **state)
     assert_string_equal(text, "");
 }
 
+static void numbers_are_decimal(void **state)
+{
+    static const struct {
+        int64_t number;
+        const char *text;
+    } rows[] = {{0, "0"},
+                {7, "7"},
+                {-10, "-10"},
+                {1234567890, "1234567890"},
+                {INT64_MAX, "9223372036854775807"},
+                {INT64_MIN, "-9223372036854775808"}};
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+        tc_buf_addi(&buf, rows[i].number);
+        assert_string_equal(buf.data, rows[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -101,6 +119,7 @@ int main(void)
         cmocka_unit_test(refuses_more_than_max), cmocka_unit_test(failure_is_sticky),
         cmocka_unit_test(survives_huge_lengths), cmocka_unit_test(formats_over_the_cap_fail),
         cmocka_unit_test(steal_hands_over),      cmocka_unit_test(steal_of_nothing_is_empty_text),
+        cmocka_unit_test(numbers_are_decimal),
     };
     return cmocka_run_group_tests_name("base/buf", tests, NULL, NULL);
 }

@@ -35,6 +35,27 @@ static void strings(void **state)
     }
 }
 
+/* Long texts are looked at eight bytes at a time: each byte at each place among them, on both sides
+ * of bytes that a sum could carry into. */
+static void strings_of_every_byte_at_every_place(void **state)
+{
+    static const char around[] = {' ', '!', '~', 'a', '\x7f', '"'};
+    for (unsigned all = 0; all < 256 * 24 * TC_COUNT(around); all++) {
+        _autobuf_ struct tc_buf parts = TC_BUF_INIT, whole = TC_BUF_INIT;
+        char text[24];
+        memset(text, around[all / 24 / 256], sizeof(text));
+        text[all % 24] = (char)(all / 24 % 256);
+        for (size_t i = 0; i < sizeof(text); i++) {
+            _autobuf_ struct tc_buf one = TC_BUF_INIT;
+            tc_json_string(&one, text + i, 1);
+            tc_buf_add(&parts, one.data + 1, one.len - 2);
+        }
+        tc_json_string(&whole, text, sizeof(text));
+        assert_int_equal(whole.len, parts.len + 2);
+        assert_memory_equal(whole.data + 1, parts.data, parts.len);
+    }
+}
+
 static void toml_shows_what_it_says(void **state)
 {
     static const char *const rows[][2] = {
@@ -105,6 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strings),
+        cmocka_unit_test(strings_of_every_byte_at_every_place),
         cmocka_unit_test(toml_shows_what_it_says),
         cmocka_unit_test(members_take_commas),
         cmocka_unit_test(values_of_each_kind),
