@@ -18,11 +18,11 @@
 enum { BYTES_MAX = 96 << 20, THOUSAND = 1000, MILLION = 1000000 };
 
 static struct tc_wasm_order *expected;
-static int talk = STDIN_FILENO; /* to the helper */
-static int nothing = -1;        /* /dev/null, in place of streams between calls */
-static int lowest;              /* descriptor that is free between calls */
-static int64_t served, begun_us;
-static bool kept; /* streams and root are those of the next call, too */
+static int talk = STDIN_FILENO;            /* to the helper */
+static int nothing = -1;                   /* /dev/null, in place of streams between calls */
+static int lowest;                         /* descriptor that is free between calls */
+static int64_t served, begun_us, ended_us; /* processor time */
+static bool kept;                          /* streams and root are those of the next call, too */
 
 /* Nobody tells us anything any more: the helper has gone, or has no use for us. */
 static void leave(void)
@@ -41,6 +41,12 @@ static int64_t spent_us(const struct rusage *u)
 {
     return ((int64_t)u->ru_utime.tv_sec + u->ru_stime.tv_sec) * MILLION + u->ru_utime.tv_usec +
            u->ru_stime.tv_usec;
+}
+
+static int64_t now_spent_us(void)
+{
+    const struct rusage u = usage();
+    return spent_us(&u);
 }
 
 /* Streams come where the socket was. */
@@ -109,8 +115,7 @@ void tc_wasm_await(struct tc_wasm_order *order)
     settle();
     size_t length = receive(words, fds, &count);
     place(order, fds, count);
-    const struct rusage before = usage();
-    begun_us = spent_us(&before);
+    begun_us = count ? now_spent_us() : ended_us;
     expected = order;
     take(words, length);
     expected = NULL;
@@ -152,11 +157,12 @@ bool tc_wasm_answer(struct tc_wasm_order *order, int code)
     (void)fflush(stderr);
     served++;
     const struct rusage u = usage();
+    ended_us = spent_us(&u);
     const struct tc_handed_end end = {.code = code,
                                       .last = order->only || is_left_over() ||
                                               served >= order->calls ||
                                               u.ru_maxrss > BYTES_MAX / 1024,
-                                      .cpu_us = spent_us(&u) - begun_us,
+                                      .cpu_us = ended_us - begun_us,
                                       .bytes = (int64_t)u.ru_maxrss * 1024};
     if (tc_send(talk, &end, sizeof(end), NULL, 0) < 0)
         leave();

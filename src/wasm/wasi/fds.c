@@ -138,27 +138,37 @@ bool tc_wasi_add_root(struct tc_wasi *w, const char *path, const char *name, boo
 
 bool tc_wasi_add_outside(struct tc_wasi *w)
 {
-    _autofd_ int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || !put_root(w, fd, "/", NULL, false))
+    static int outside = -1;
+    if (outside < 0)
+        outside = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (outside < 0 || !put_root(w, outside, "/", NULL, false))
         return false;
-    (void)TAKE_FD(fd);
     w->roots[w->root_count - 1].outside = true;
     return true;
+}
+
+/* Streams stay open: there is no other to take their numbers. */
+static void drop(struct tc_wasi_fd *fd)
+{
+    if (fd->fd > STDERR_FILENO && !(fd->root && fd->root->outside))
+        (void)close(fd->fd);
+    *fd = (struct tc_wasi_fd){0};
 }
 
 void tc_wasi_done(struct tc_wasi *w)
 {
     for (size_t i = 0; i < TC_WASI_FDS; i++)
-        if (w->fds[i].kind != TC_WASI_FREE && w->fds[i].fd > STDERR_FILENO)
-            (void)close(w->fds[i].fd);
+        if (w->fds[i].kind != TC_WASI_FREE)
+            drop(&w->fds[i]);
     for (size_t i = 0; i < w->root_count; i++) {
         free(w->roots[i].name);
         tc_strv_done(&w->roots[i].only);
+        w->roots[i].outside = false;
     }
     free(w->seen);
     tc_strv_done(&w->args);
     tc_strv_done(&w->env);
-    *w = (struct tc_wasi){0};
+    memset(w, 0, offsetof(struct tc_wasi, fds));
 }
 
 struct tc_wasi_fd *tc_wasi_get(struct tc_wasi *w, uint64_t number, uint64_t rights,
@@ -180,14 +190,6 @@ struct tc_wasi_fd *tc_wasi_free(struct tc_wasi *w, uint32_t *ret_number)
             return &w->fds[i];
     }
     return NULL;
-}
-
-/* Ours stay open: there is no other stream to take their numbers. */
-static void drop(struct tc_wasi_fd *fd)
-{
-    if (fd->fd > STDERR_FILENO)
-        (void)close(fd->fd);
-    *fd = (struct tc_wasi_fd){0};
 }
 
 uint32_t tc_wasi_fd_close(struct tc_wasi *w, const uint64_t *a)

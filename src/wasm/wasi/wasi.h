@@ -44,8 +44,6 @@ struct tc_wasi {
     size_t size;
     struct tc_strv args, env;
     int base; /* where the roots are looked for: a directory, or AT_FDCWD */
-    struct tc_wasi_fd fds[TC_WASI_FDS];
-    struct tc_wasi_root roots[TC_WASI_FDS];
     size_t root_count;
     bool exited; /* it asked for its end, by this code */
     uint32_t code;
@@ -56,6 +54,9 @@ struct tc_wasi {
     uint64_t cost; /* of the call that is served, beside its own */
     struct tc_wasi_seen *seen;
     size_t seen_count;
+    /* the last: most of it is never used */
+    struct tc_wasi_fd fds[TC_WASI_FDS];
+    struct tc_wasi_root roots[TC_WASI_FDS];
 };
 
 /* Zeroed; gives it the process's three streams. */
@@ -65,7 +66,7 @@ void tc_wasi_init(struct tc_wasi *w, int base);
  * to be written need not be there yet. False with errno. */
 bool tc_wasi_add_root(struct tc_wasi *w, const char *path, const char *name, bool writable);
 /* Takes in, as "/", the paths that lie below no root: none of them is there, and each that is asked
- * for is named to whoever watches the process. */
+ * for is named to whoever watches the process. Its descriptor is the process's, and stays open. */
 bool tc_wasi_add_outside(struct tc_wasi *w);
 void tc_wasi_done(struct tc_wasi *w);
 

@@ -171,6 +171,24 @@ static void outside_there_is_nothing(void **state)
     assert_int_equal(access(below("out/new"), F_OK), -1);
 }
 
+/* A guest that closes it closes its own number, and nothing of the next guest's. */
+static void outside_is_the_same_for_the_next(void **state)
+{
+    assert_true(tc_wasi_add_outside(&guest));
+    int fd = guest.fds[4].fd;
+    assert_int_equal(CALL("fd_close", 4), WASI_OK);
+    tc_wasi_done(&guest);
+    tc_wasi_init(&guest, AT_FDCWD);
+    assert_true(tc_wasi_add_outside(&guest));
+    assert_int_equal(guest.fds[3].fd, fd);
+    assert_true(fcntl(fd, F_GETFD) >= 0);
+    assert_int_equal(open_path(3, "etc/passwd", 0, WASI_R_READ), -WASI_NOENT);
+    tc_wasi_done(&guest);
+    tc_wasi_init(&guest, AT_FDCWD);
+    assert_true(tc_wasi_add_root(&guest, below("root/a"), NULL, false));
+    assert_false(guest.roots[0].outside);
+}
+
 /* Who moves the directory that a walk stands in leads it nowhere: ".." is a step back, not up. */
 static void a_step_back_is_no_step_up(void **state)
 {
@@ -242,6 +260,7 @@ int main(void)
         WRITES(a_file_to_be_made_is_made_alone),
         READS(a_file_is_written_in_a_directory_that_is_read),
         WRITES(outside_there_is_nothing),
+        WRITES(outside_is_the_same_for_the_next),
         WRITES(a_step_back_is_no_step_up),
         WRITES(a_slash_at_the_end_is_a_directory),
         WRITES(a_directory_is_not_opened_to_be_written),
