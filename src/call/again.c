@@ -20,6 +20,8 @@ struct tc_again {
     struct tc_grant grant; /* empty while a call has it */
     struct tc_plan plan;
     struct tc_buf key; /* of the plan (direct.h), once it was written */
+    struct tc_buf told;
+    struct tc_outcome outcome; /* what is told; empty while a call has it */
 };
 
 static void let_go(struct tc_again *a)
@@ -28,6 +30,8 @@ static void let_go(struct tc_again *a)
         return;
     tc_buf_done(&a->question);
     tc_buf_done(&a->key);
+    tc_buf_done(&a->told);
+    tc_outcome_done(&a->outcome);
     (void)tc_policy_unref(a->policy);
     tc_grant_done(&a->grant);
     tc_plan_done(&a->plan);
@@ -160,6 +164,26 @@ struct tc_buf *tc_again_key(const struct toolcage_call *call)
     return call->again ? &call->again->key : NULL;
 }
 
+int tc_again_outcome(struct toolcage_call *call, const struct tc_buf *told, struct tc_outcome *ret,
+                     struct toolcage_error **err)
+{
+    struct tc_again *a = call->again;
+    call->retold = a && a->told.len && same(&a->told, told);
+    if (call->retold && a->outcome.enforced_count) {
+        *ret = a->outcome;
+        a->outcome = (struct tc_outcome){0};
+        return 0;
+    }
+    if (a && !call->retold) {
+        tc_buf_done(&a->told);
+        tc_outcome_done(&a->outcome);
+        a->told.max = SIZE_MAX / 2;
+        tc_buf_add(&a->told, told->data, told->len);
+        call->retold = !a->told.failed;
+    }
+    return tc_outcome_parse(told->data, told->len, ret, err);
+}
+
 void tc_again_forget(struct toolcage_call *call)
 {
     tc_grant_done(&call->grant);
@@ -208,6 +232,10 @@ void tc_again_leave(struct toolcage_call *call)
         return;
     a->grant = call->grant;
     call->grant = (struct tc_grant){0};
+    if (call->retold && call->result && !call->result->outcome.denial_count) {
+        a->outcome = call->result->outcome;
+        call->result->outcome = (struct tc_outcome){0};
+    }
     if (tc_engine_forked(call->engine))
         let_go(a);
     else

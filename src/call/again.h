@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "backend/outcome.h"
 #include "backend/plan.h"
 #include "base/error.h"
 
@@ -34,6 +35,10 @@ int tc_again_find(struct toolcage_call *call, struct tc_plan **ret, struct toolc
 /* Room for what its plan is known by (direct.h), which is the same each time; NULL: there is none.
  */
 struct tc_buf *tc_again_key(const struct toolcage_call *call);
+/* Reads an outcome that the call before may have had as well, which is the same each time, too. As
+ * tc_outcome_parse(); what is only of that call is to be dropped (tc_outcome_drop_course). */
+int tc_again_outcome(struct toolcage_call *call, const struct tc_buf *told, struct tc_outcome *ret,
+                     struct toolcage_error **err);
 /* It is resolved anew all the same. */
 void tc_again_forget(struct toolcage_call *call);
 /* What it came to is what the next one gets, if nothing else could have decided it. Then the plan

@@ -49,6 +49,7 @@ struct toolcage_call {
     struct tc_direct *direct; /* the worker that serves it, without the helper; NULL: the helper */
     struct tc_buf question;   /* what it asks for, and in which surroundings */
     struct tc_again *again;   /* what was granted is kept there; NULL: it is not */
+    bool retold;              /* and so is what its outcome has of its cage */
     struct tc_buf key;        /* what such a worker is known by; empty: it can have none */
     int watch;                /* what the host polls in place of `sock`, or -1 */
     int64_t begun_us;         /* when the worker got it */
@@ -57,7 +58,7 @@ struct toolcage_call {
     bool installs; /* it is the install phase of a tool, which only the operator begins */
     struct tc_install_stage *stage; /* where it installs; NULL: nowhere (yet) */
     const char *work, *module;      /* what is done with a module, or by what a machine is tried, in
-                                     * place      of running a tool; NULL: nothing. Borrowed */
+                                     * place of running a tool; NULL: nothing. Borrowed */
     int64_t started_us, sent_us;
     struct tc_timing steps[4]; /* the library's own; names are static text */
     size_t step_count;

@@ -441,7 +441,7 @@ static int finish(struct toolcage_call *call, const struct tc_handed_end *end,
 {
     struct tc_outcome o = {0};
     struct toolcage_error *why = NULL;
-    int r = tc_outcome_parse(call->direct->outcome.data, call->direct->outcome.len, &o, &why);
+    int r = tc_again_outcome(call, &call->direct->outcome, &o, &why);
     if (r < 0) {
         tc_outcome_done(&o);
         tc_error_free(why);
