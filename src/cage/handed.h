@@ -7,7 +7,11 @@
 #ifndef TC_CAGE_HANDED_H
 #define TC_CAGE_HANDED_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/handed_end.h" /* the answer */
 
@@ -29,6 +33,26 @@ enum tc_handed {
     TC_HANDED_MORE,
     TC_HANDED_MOST = TC_HANDED_MORE + 2
 };
+
+/* The program's side of a call: its streams are put in place of the program's. */
+static inline bool tc_handed_place(const int *fds, size_t count)
+{
+    for (int i = TC_HANDED_IN; i <= TC_HANDED_ERR; i++)
+        if ((size_t)i >= count || dup2(fds[i], i) < 0 || close(fds[i]) < 0)
+            return false;
+    return true;
+}
+
+/* And its words, the last of which ends with its NUL, in a list that ends with NULL; of them the
+ * first says where it begins. */
+static inline size_t tc_handed_list(char *words, size_t length, char *list[TC_HANDED_WORDS + 1])
+{
+    size_t count = 0;
+    for (size_t at = 0; at < length; at += strlen(words + at) + 1)
+        list[count++] = words + at;
+    list[count] = NULL;
+    return count;
+}
 
 /* What a deterministic one says at its end, over a socket that it has beside its streams. */
 struct tc_told_fuel {

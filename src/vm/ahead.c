@@ -37,11 +37,8 @@ static bool wait_for_call(const struct tc_vm *vm)
 
 static bool place(const int *fds, size_t count)
 {
-    for (size_t i = TC_HANDED_IN; i <= TC_HANDED_ERR; i++)
-        if (dup2(fds[i], (int)i) < 0 || close(fds[i]) < 0)
-            return false;
-    return count > TC_HANDED_MORE && dup3(fds[TC_HANDED_MORE], TC_VM_TALK, O_CLOEXEC) >= 0 &&
-           close(fds[TC_HANDED_MORE]) == 0;
+    return count > TC_HANDED_MORE && tc_handed_place(fds, count) &&
+           dup3(fds[TC_HANDED_MORE], TC_VM_TALK, O_CLOEXEC) >= 0 && close(fds[TC_HANDED_MORE]) == 0;
 }
 
 /* Its root is nobody's mount namespace; but a directory can be the one that paths begin at. */
@@ -54,10 +51,8 @@ static bool stand_in(int root)
 static bool take(struct tc_vm_options *o, char *words, size_t length)
 {
     static char *list[TC_HANDED_WORDS + 1];
-    size_t count = 0;
-    for (size_t at = 0; at < length && count < TC_COUNT(list) - 1; at += strlen(words + at) + 1)
-        list[count++] = words + at;
-    if (!count || !tc_vm_take_words(o, list + 1, count - 1) || !o->plan)
+    size_t count = tc_handed_list(words, length, list);
+    if (!tc_vm_take_words(o, list + 1, count - 1) || !o->plan)
         return false;
     return (o->plan_fd = open(o->plan + 1, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)) > 0;
 }

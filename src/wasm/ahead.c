@@ -66,11 +66,8 @@ static void place(struct tc_wasm_order *order, const int *fds, size_t count)
 {
     if (kept && !count)
         return;
-    if (count < TC_HANDED_MORE || (kept && close(order->root) < 0))
+    if (count < TC_HANDED_MORE || (kept && close(order->root) < 0) || !tc_handed_place(fds, count))
         leave();
-    for (int i = TC_HANDED_IN; i <= TC_HANDED_ERR; i++)
-        if (dup2(fds[i], i) < 0 || close(fds[i]) < 0)
-            leave();
     order->root = fds[TC_HANDED_ROOT];
 }
 
@@ -88,10 +85,7 @@ static void take(char *words, size_t length)
 {
     static char *list[TC_HANDED_WORDS + 1]; /* a word may be empty */
     struct tc_strv *lists[] = {&expected->read, &expected->write, &expected->env, &expected->args};
-    size_t count = 0;
-    for (size_t at = 0; at < length && count < TC_COUNT(list) - 1; at += strlen(words + at) + 1)
-        list[count++] = words + at;
-    list[count] = NULL;
+    (void)tc_handed_list(words, length, list);
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         tc_strv_done(lists[i]);
     expected->here = list[0];
