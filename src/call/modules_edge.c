@@ -13,10 +13,7 @@
 
 static int fail(const char *subject, const char *reason, struct toolcage_error **err)
 {
-    return tc_fail(err,
-                   TC_WHY(TOOLCAGE_EBACKEND, "engine", subject,
-                          "toolcage image build " TC_WASM_EDGE_IMAGE
-                          " --minimal --suite trixie --package libwasmedge0"),
+    return tc_fail(err, TC_WHY(TOOLCAGE_EBACKEND, "engine", subject, TC_WASM_EDGE_BUILD),
                    "the WebAssembly engine WasmEdge " TC_WASM_EDGE_VERSION " %s", reason);
 }
 

@@ -24,6 +24,14 @@ static int fail(const char *path, const char *hint, const char *what, struct too
                    path);
 }
 
+static int fail_read(const char *path, struct toolcage_error **err)
+{
+    if (errno != ENOENT || strcmp(path, TC_WASM_EDGE_IMAGE) != 0)
+        return fail(path, "name the engine's shared library", "it cannot be read", err);
+    errno = 0;
+    return fail(path, TC_WASM_EDGE_BUILD, "this engine comes as an image", err);
+}
+
 /* Its bytes, whose digest says what they are: the engine, or a module of the catalog. */
 static int read_known(const char *path, struct tc_buf *ret, const struct tc_fetched **ret_module,
                       struct toolcage_error **err)
@@ -32,7 +40,7 @@ static int read_known(const char *path, struct tc_buf *ret, const struct tc_fetc
     _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     ret->max = ENGINE_MAX;
     if (fd < 0 || tc_read_all(fd, ret) < 0)
-        return fail(path, "name the engine's shared library", "it cannot be read", err);
+        return fail_read(path, err);
     tc_digest(ret->data, ret->len, digest);
     *ret_module = tc_fetched_of(digest);
     if (*ret_module || strcmp(digest, TC_WASM_DIGEST) == 0)

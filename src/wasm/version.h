@@ -22,6 +22,8 @@
  * the libraries are there, and what starts a program with them. */
 #define TC_WASM_EDGE_VERSION "0.14.1"
 #define TC_WASM_EDGE_IMAGE "wasmedge"
+#define TC_WASM_EDGE_BUILD \
+    "toolcage image build " TC_WASM_EDGE_IMAGE " --minimal --suite trixie --package libwasmedge0"
 #define TC_WASM_EDGE_LIBRARY "libwasmedge.so.0"
 #if defined(__aarch64__)
 #define TC_WASM_EDGE_PLACE "usr/lib/aarch64-linux-gnu"

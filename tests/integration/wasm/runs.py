@@ -32,6 +32,8 @@ def install(s):
           "without an engine a call says how to get it", absent)
     other = verb(s, "wasm", "install", s.write("other.so", "no engine"))
     check(other.returncode and b"not the shared library" in other.stderr, "another file is not taken for it", other)
+    image = verb(s, "wasm", "install", "wasmedge")
+    check(image.returncode and b"hint: toolcage image build wasmedge " in image.stderr, "the other engine is an image", image)
     put_engine(s)
 
 
