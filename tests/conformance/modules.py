@@ -12,7 +12,7 @@ ACCESSES = {"read", "size", "write", "may-write", "unlink", "rename", "link", "r
             "descriptors", "memory", "fill", "files", "open", "spin", "sleep", "print", "nothing"}
 # What a module would have to import for the others: by the names of WASIX, of WASI's drafts, or else of the call itself.
 IMPORTS = {"capabilities": "env::capget", "ids": "wasix_32v1::proc_id", "exec": "wasix_32v1::proc_exec", "signal": "wasix_32v1::proc_signal",
-           "trace": "env::ptrace", "child": "wasix_32v1::proc_fork", "daemon": "wasix_32v1::proc_fork", "own-memory": "env::shmget",
+           "trace": "env::ptrace", "child": "wasix_32v1::proc_fork", "daemon": "wasix_32v1::proc_fork", "own-memory": "env::shmget", "uptime": "env::sysinfo",
            "shared-memory": "env::shmat", "queue": "env::mq_open", "node": "env::mknod", "terminal": "env::ioctl", "namespace": "env::unshare",
            "closed": "env::syscall", "io-uring": "env::io_uring_setup", "foreign": "env::syscall", "chmod": "env::__wasilibc_chmod",
            "setid-files": "env::__wasilibc_chmod", "own-loopback": "wasix_32v1::sock_open", "connect": "wasix_32v1::sock_connect",

@@ -23,6 +23,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -266,6 +267,13 @@ static void do_own_memory(char **a)
     int id = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
     (void)a;
     say(id >= 0 && shmat(id, NULL, 0) != (void *)-1, "shared memory of its own");
+}
+
+static void do_uptime(char **a)
+{
+    struct sysinfo of;
+    (void)a;
+    say(sysinfo(&of) == 0, "uptime");
 }
 
 static void do_queue(char **a)
@@ -554,6 +562,13 @@ static void do_spin_many(char **a)
     do_spin(a + 1);
 }
 
+static void add_to(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    (void)!write(fd, "x", 1);
+    (void)close(fd);
+}
+
 /* Forks all the time, so that somebody is always new when the end comes; heeds no signal. */
 static void do_fork_on(char **a)
 {
@@ -561,11 +576,11 @@ static void do_fork_on(char **a)
     (void)signal(SIGTERM, SIG_IGN);
     (void)signal(SIGCHLD, SIG_IGN);
     (void)clock_gettime(CLOCK_MONOTONIC, &start);
+    add_to(a[1]);
     do {
         if (fork() == 0) {
             (void)usleep(300000);
-            int fd = open(a[1], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-            (void)!write(fd, "x", 1);
+            add_to(a[1]);
             _exit(0);
         }
         (void)usleep(10000);
@@ -607,9 +622,7 @@ static void do_daemon(char **a)
     (void)close(1);
     (void)close(2);
     for (;;) {
-        int fd = open(a[0], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-        (void)!write(fd, "x", 1);
-        (void)close(fd);
+        add_to(a[0]);
         (void)usleep(20000);
     }
 }
@@ -648,6 +661,7 @@ static const struct {
     {"processes", do_processes, 0},
     {"shared-memory", do_shared_memory, 1},
     {"own-memory", do_own_memory, 0},
+    {"uptime", do_uptime, 0},
     {"queue", do_queue, 1},
     {"connect", do_connect, 3},
     {"request", do_request, 4},
