@@ -17,16 +17,35 @@
 
 #include "base/handed_end.h"
 
-/* Changed by compare-and-swap: a call that begins and a helper that lets go of a worker which
- * nobody uses cannot both succeed. */
-enum { TC_LOAN_FREE, TC_LOAN_BUSY, TC_LOAN_OVER };
+/* What becomes of the worker, and the call that it serves or served last, in one word. It changes
+ * by compare-and-swap alone: of a call that begins or ends, and a helper that ends it or lets go of
+ * a worker which nobody uses, one succeeds; and what the helper has found of one call is never done
+ * to the next. */
+enum { TC_LOAN_FREE, TC_LOAN_BUSY, TC_LOAN_OVER, TC_LOAN_STATES };
+
+static inline int64_t tc_loan_word(int64_t serial, int state)
+{
+    return serial * TC_LOAN_STATES + state;
+}
+
+static inline int tc_loan_state(int64_t word)
+{
+    return (int)(word % TC_LOAN_STATES);
+}
+
+static inline int64_t tc_loan_serial(int64_t word)
+{
+    return word / TC_LOAN_STATES;
+}
 
 struct tc_loan_page {
-    _Atomic int32_t state;
-    _Atomic int64_t serial;   /* of the call that is served, or was last */
+    _Atomic int64_t word;     /* calls are numbered from 1, by the library, each but once */
     _Atomic int64_t begun_us; /* when it began */
     _Atomic int64_t told_us;  /* processor time of the calls before it, in the worker's words */
-    _Atomic int64_t armed_us; /* when the helper will look next; past: it will not */
+    /* When the helper will look next; past: it will not. Who says that a call begins reads this
+     * afterwards, and the helper, when it looks, makes it past before it reads the word: one sees
+     * the other. */
+    _Atomic int64_t armed_us;
     struct tc_handed_end end; /* of the call with which the loan goes back */
     /* the helper's words, written before the library has the page */
     int64_t made_us; /* when the worker was made */

@@ -205,3 +205,13 @@ void tc_outcome_drop_course(struct tc_outcome *o)
         free(o->timings[i].step);
     o->timing_count = 0;
 }
+
+void tc_outcome_drop_call(struct tc_outcome *o)
+{
+    tc_outcome_drop_course(o);
+    free(TAKE(o->limit));
+    free(TAKE(o->notice));
+    free(TAKE(o->note));
+    o->status = o->signal = 0;
+    o->exit_code = -1;
+}

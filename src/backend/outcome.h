@@ -148,6 +148,8 @@ void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *outcome);
 void tc_outcome_done(struct tc_outcome *outcome);
 /* Its streams and timings alone, as if there had been none. */
 void tc_outcome_drop_course(struct tc_outcome *outcome);
+/* All that it has of this call and its end; what it says of the cage stays, for the next. */
+void tc_outcome_drop_call(struct tc_outcome *outcome);
 /* As if nothing had failed. */
 void tc_failure_clear(struct tc_outcome_failure *failure);
 

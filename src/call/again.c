@@ -22,6 +22,7 @@ struct tc_again {
     struct tc_buf key; /* of the plan (direct.h), once it was written */
     struct tc_buf told;
     struct tc_outcome outcome; /* what is told; empty while a call has it */
+    bool retold;               /* the call that has it out has an outcome of what is told */
 };
 
 static void let_go(struct tc_again *a)
@@ -139,6 +140,7 @@ static struct tc_plan *use(struct toolcage_call *call, struct tc_again *a)
         return NULL;
     }
     call->again = a;
+    a->retold = false;
     call->grant = a->grant;
     a->grant = (struct tc_grant){0};
     return &a->plan;
@@ -164,24 +166,30 @@ struct tc_buf *tc_again_key(const struct toolcage_call *call)
     return call->again ? &call->again->key : NULL;
 }
 
+static bool keep_told(struct tc_again *a, const struct tc_buf *told)
+{
+    tc_buf_done(&a->told);
+    tc_outcome_done(&a->outcome);
+    a->told.max = SIZE_MAX / 2;
+    tc_buf_add(&a->told, told->data, told->len);
+    return !a->told.failed;
+}
+
 int tc_again_outcome(struct toolcage_call *call, const struct tc_buf *told, struct tc_outcome *ret,
                      struct toolcage_error **err)
 {
     struct tc_again *a = call->again;
-    call->retold = a && a->told.len && same(&a->told, told);
-    if (call->retold && a->outcome.enforced_count) {
+    bool known = a && a->told.len && same(&a->told, told);
+    if (known && a->outcome.enforced_count) {
         *ret = a->outcome;
         a->outcome = (struct tc_outcome){0};
+        a->retold = true;
         return 0;
     }
-    if (a && !call->retold) {
-        tc_buf_done(&a->told);
-        tc_outcome_done(&a->outcome);
-        a->told.max = SIZE_MAX / 2;
-        tc_buf_add(&a->told, told->data, told->len);
-        call->retold = !a->told.failed;
-    }
-    return tc_outcome_parse(told->data, told->len, ret, err);
+    int r = tc_outcome_parse(told->data, told->len, ret, err);
+    if (r == 0 && a)
+        a->retold = known || keep_told(a, told);
+    return r;
 }
 
 void tc_again_forget(struct toolcage_call *call)
@@ -232,7 +240,7 @@ void tc_again_leave(struct toolcage_call *call)
         return;
     a->grant = call->grant;
     call->grant = (struct tc_grant){0};
-    if (call->retold && call->result && !call->result->outcome.denial_count) {
+    if (a->retold && call->result && !call->result->outcome.denial_count) {
         a->outcome = call->result->outcome;
         call->result->outcome = (struct tc_outcome){0};
     }

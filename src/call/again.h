@@ -36,7 +36,7 @@ int tc_again_find(struct toolcage_call *call, struct tc_plan **ret, struct toolc
  */
 struct tc_buf *tc_again_key(const struct toolcage_call *call);
 /* Reads an outcome that the call before may have had as well, which is the same each time, too. As
- * tc_outcome_parse(); what is only of that call is to be dropped (tc_outcome_drop_course). */
+ * tc_outcome_parse(); what is only of that call is to be dropped (tc_outcome_drop_call). */
 int tc_again_outcome(struct toolcage_call *call, const struct tc_buf *told, struct tc_outcome *ret,
                      struct toolcage_error **err);
 /* It is resolved anew all the same. */

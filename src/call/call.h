@@ -40,6 +40,7 @@ struct toolcage_call {
     void *userdata;
 
     enum tc_call_state state;
+    bool untold;           /* it has ended, and there was no memory for its result */
     atomic_int sock;       /* ours; what the host polls; -1: not needed yet */
     int peer;              /* the helper's end, until it was sent or the call refused */
     atomic_bool cancelled; /* another thread touches this, and looks at `sock` and the next two */
@@ -49,7 +50,6 @@ struct toolcage_call {
     struct tc_direct *direct; /* the worker that serves it, without the helper; NULL: the helper */
     struct tc_buf question;   /* what it asks for, and in which surroundings */
     struct tc_again *again;   /* what was granted is kept there; NULL: it is not */
-    bool retold;              /* and so is what its outcome has of its cage */
     struct tc_buf key;        /* what such a worker is known by; empty: it can have none */
     int watch;                /* what the host polls in place of `sock`, or -1 */
     int64_t begun_us;         /* when the worker got it */

@@ -289,7 +289,7 @@ static bool is_quiet(const struct tc_direct *d)
 }
 
 /* The helper looks when this comes: at the call's end at the latest. Where it will look soon enough
- * already it is not told again. */
+ * already it is not told again; the call has begun by then (loan.h). */
 static bool arm(const struct tc_direct *d, int64_t begun_us, int64_t timeout_ms)
 {
     int64_t most = begun_us + TC_LOAN_LOOK_US, armed = atomic_load(&d->page->armed_us);
@@ -313,16 +313,18 @@ static bool fill_input(const struct toolcage_call *call, const struct tc_direct 
 }
 
 /* The page and the clock first: from then on the helper holds the call to its time. */
-static bool begin(struct tc_direct *d, const struct tc_plan *plan, int input, int64_t now)
+static bool begin(const struct toolcage_call *call, struct tc_direct *d, const struct tc_plan *plan,
+                  int input)
 {
     _autobuf_ struct tc_buf words = TC_BUF_INIT;
-    int32_t unused = TC_LOAN_FREE;
+    int64_t before = atomic_load(&d->page->word);
     if ((!d->cwd && !find_cwd(d, plan)) || !write_words(d, plan, input < 0, &words) || !is_quiet(d))
         return false;
-    atomic_store(&d->page->begun_us, now);
-    atomic_fetch_add(&d->page->serial, 1);
-    if (!atomic_compare_exchange_strong(&d->page->state, &unused, TC_LOAN_BUSY) ||
-        !arm(d, now, plan->limits.timeout_ms))
+    atomic_store(&d->page->begun_us, call->begun_us);
+    if (tc_loan_state(before) != TC_LOAN_FREE ||
+        !atomic_compare_exchange_strong(&d->page->word, &before,
+                                        tc_loan_word(call->serial, TC_LOAN_BUSY)) ||
+        !arm(d, call->begun_us, plan->limits.timeout_ms))
         return false;
     for (size_t i = 0; i < TC_COUNT(d->output); i++)
         d->output[i] = (struct tc_output){.limit = (size_t)plan->limits.output};
@@ -340,13 +342,14 @@ static bool begin(struct tc_direct *d, const struct tc_plan *plan, int input, in
 static bool open_line(struct toolcage_call *call, const struct tc_direct *d)
 {
     int line = fcntl(d->job, F_DUPFD_CLOEXEC, 0);
-    call->serial = atomic_load(&d->page->serial) + 1;
+    call->serial = atomic_fetch_add(&shelf_of(call)->calls, 1) + 1;
     atomic_store(&call->line, line);
     return line >= 0;
 }
 
 /* The helper gets the call as any other. Another thread may be about to cancel it: the line stays
- * what it is, and leads to the call's own socket from now on. */
+ * what it is, and leads to the call's own socket from now on, where its number says nothing, or
+ * that it has ended. */
 static void give_up_line(struct toolcage_call *call)
 {
     int line = atomic_load(&call->line);
@@ -370,7 +373,7 @@ bool tc_direct_begin(struct toolcage_call *call, struct tc_plan *plan)
         return false;
     }
     call->begun_us = tc_now_us();
-    bool begun = open_line(call, d) && begin(d, plan, input, call->begun_us);
+    bool begun = open_line(call, d) && begin(call, d, plan, input);
     if (begun) {
         call->direct = d;
     } else {
@@ -417,15 +420,21 @@ void tc_direct_fill(struct toolcage_call *call, struct tc_outcome *o)
     o->wall_us = tc_now_us() - call->begun_us;
 }
 
-/* Goes to the next call, or back to the helper. One that was cancelled may have been ended by now:
- * the helper hears of it when it likes. */
+/* False: the helper was about to end the call, and will end the worker. */
+static bool set_free(const struct toolcage_call *call, struct tc_direct *d, int64_t cpu_us)
+{
+    int64_t busy = tc_loan_word(call->serial, TC_LOAN_BUSY);
+    (void)atomic_fetch_add(&d->page->told_us, cpu_us);
+    return atomic_compare_exchange_strong(&d->page->word, &busy,
+                                          tc_loan_word(call->serial, TC_LOAN_FREE));
+}
+
+/* Goes to the next call, or back to the helper. */
 static void settle(struct toolcage_call *call, const struct tc_handed_end *end)
 {
     struct tc_direct *d = TAKE(call->direct);
     const struct tc_message back = {.kind = TC_MESSAGE_RETURN};
-    if (!end->last && !d->full && --d->left > 0 && !atomic_load(&call->cancelled)) {
-        (void)atomic_fetch_add(&d->page->told_us, end->cpu_us);
-        atomic_store(&d->page->state, TC_LOAN_FREE);
+    if (!end->last && !d->full && --d->left > 0 && set_free(call, d, end->cpu_us)) {
         put(shelf_of(call), d);
         return;
     }
@@ -435,26 +444,31 @@ static void settle(struct toolcage_call *call, const struct tc_handed_end *end)
     let_go(d, false);
 }
 
+static int lose(struct toolcage_call *call, struct toolcage_error *why, struct toolcage_error **err)
+{
+    int r = tc_call_lose(call, why, err);
+    return r < 0 ? r : 1;
+}
+
 /* Everything of the outcome but the end itself is as it was for the call before. */
 static int finish(struct toolcage_call *call, const struct tc_handed_end *end,
                   struct toolcage_error **err)
 {
     struct tc_outcome o = {0};
     struct toolcage_error *why = NULL;
-    int r = tc_again_outcome(call, &call->direct->outcome, &o, &why);
-    if (r < 0) {
+    if (tc_again_outcome(call, &call->direct->outcome, &o, &why) < 0) {
         tc_outcome_done(&o);
-        tc_error_free(why);
-        return tc_fail_memory(err);
+        settle(call, end);
+        return lose(call, why, err);
     }
+    tc_outcome_drop_call(&o);
     tc_direct_fill(call, &o);
-    free(TAKE(o.limit));
     o.exit_code = end->code;
     o.status = end->code ? TOOLCAGE_STATUS_FAILED : TOOLCAGE_STATUS_OK;
     o.cpu_us = end->cpu_us;
     o.memory_peak = end->bytes;
     settle(call, end);
-    r = tc_call_finish(call, &o, NULL, err);
+    int r = tc_call_finish(call, &o, NULL, err);
     return r < 0 ? r : 1;
 }
 
@@ -481,8 +495,7 @@ static int disbelieve(struct toolcage_call *call, struct toolcage_error **err)
                          "call it again: that will be another worker"),
                   "the worker gave an answer that cannot be read");
     let_go(TAKE(call->direct), false);
-    int r = tc_call_lose(call, why, err);
-    return r < 0 ? r : 1;
+    return lose(call, why, err);
 }
 
 /* Copied once, from a packet of its size. */

@@ -27,6 +27,7 @@ struct tc_direct_shelf {
     /* digests of what had better be left to the helper, by turns */
     _Atomic uint64_t refused[TC_DIRECT_REFUSED];
     atomic_uint next;
+    _Atomic int64_t calls; /* that were to be served; each has its number, whichever its worker */
 };
 
 /* The last user of the engine lets go. In a fork of it the workers stay the other's. */

@@ -38,10 +38,10 @@ int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,
                                     .step_count = call->step_count,
                                     .total_us = tc_now_us() - call->started_us};
     int r = tc_result_make(&frame, outcome, why, &call->result, err);
-    if (r < 0)
-        return r;
-    call->state = TC_CALL_DONE;
-    return 0;
+    call->untold = r < 0;
+    if (r == 0)
+        call->state = TC_CALL_DONE;
+    return r;
 }
 
 int tc_call_lose(struct toolcage_call *call, struct toolcage_error *why,
@@ -101,10 +101,7 @@ static int finish_done(struct toolcage_call *call, const struct tc_message *m, s
     if (r == 0)
         return tc_call_finish(call, &outcome, NULL, err);
     tc_outcome_done(&outcome);
-    if (r != TOOLCAGE_EMEMORY)
-        return tc_call_lose(call, why, err);
-    tc_error_free(why);
-    return tc_fail_memory(err);
+    return tc_call_lose(call, why, err);
 }
 
 /* The answer, and with it a worker for the calls to come. */
@@ -161,6 +158,15 @@ int tc_call_hear(struct toolcage_call *call, int sock, struct toolcage_error **e
     return r < 0 ? r : 0;
 }
 
+/* It has ended; what it came to is gone, for want of memory. */
+static int tell_late(struct toolcage_call *call, struct toolcage_error **err)
+{
+    struct toolcage_error *why = NULL;
+    (void)tc_fail_memory(&why);
+    int r = tc_call_lose(call, why, err);
+    return r < 0 ? r : 1;
+}
+
 int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err)
 {
     int r = tc_engine_check(call->engine, err);
@@ -170,6 +176,8 @@ int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err)
         return tc_fail(
             err, TC_WHY(TOOLCAGE_EUSAGE, "dispatch", call->id, "call toolcage_call_start() first"),
             "the call was not started");
+    if (call->untold)
+        return tell_late(call, err);
     if (call->direct)
         return tc_direct_turn(call, 0, err);
     r = tc_call_hear(call, call->sock, err);
@@ -180,7 +188,7 @@ int tc_call_wait(struct toolcage_call *call, int timeout_ms, struct toolcage_err
 {
     int64_t deadline = tc_now_us() + (int64_t)timeout_ms * 1000;
     for (int64_t left = timeout_ms;;) {
-        bool direct = call->direct && !tc_engine_forked(call->engine);
+        bool direct = call->direct && !call->untold && !tc_engine_forked(call->engine);
         int r = direct ? tc_direct_turn(call, (int)left, err) : tc_call_dispatch(call, err);
         if (r != 0)
             return r;

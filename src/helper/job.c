@@ -533,11 +533,9 @@ static void on_socket(struct tc_source *s, uint32_t events)
         j->finished = j->finished || gone;
     } else if (!gone && m.kind == TC_MESSAGE_RETURN) {
         tc_loan_return(j);
-    } else if (!gone && j->loan.page && !tc_loan_serves(j, m.serial)) {
-        return; /* it had ended meanwhile */
     } else if (!gone && m.kind == TC_MESSAGE_RESIZE) {
         tc_terminal_resize(j, m.rows, m.columns);
-    } else if (gone || m.kind == TC_MESSAGE_CANCEL) {
+    } else if (gone || (m.kind == TC_MESSAGE_CANCEL && tc_loan_claim(j, m.serial))) {
         j->cancelled = true;
         begin_end(j, gone);
     }

@@ -74,17 +74,6 @@ static int send(struct tc_running *j)
     return tc_send_now(j->socket, packet.data, packet.len, fds, TC_COUNT(fds));
 }
 
-/* For the calls of the loan: what the first one came to is told, what the cage is stays. */
-static void forget_call(struct tc_running *j)
-{
-    struct tc_outcome *o = &j->outcome;
-    tc_outcome_drop_course(o);
-    free(TAKE(o->limit));
-    free(TAKE(o->notice));
-    o->status = o->signal = 0;
-    o->exit_code = -1;
-}
-
 /* The worker has left its ends already. */
 static void answer(struct tc_running *j)
 {
@@ -100,7 +89,8 @@ void tc_loan_tell(struct tc_running *j)
 {
     const struct tc_loan_page *page = j->loan.page;
     struct tc_cage_loan *loan = &j->cage.loan;
-    loan->serial = atomic_load(&page->serial); /* first: what was told before it is there then */
+    /* first: what was told before it is there then */
+    loan->serial = tc_loan_serial(atomic_load(&page->word));
     loan->begun_us = atomic_load(&page->begun_us);
     loan->told_us = atomic_load(&page->told_us);
 }
@@ -117,7 +107,7 @@ void tc_loan_begin(struct tc_running *j)
     if (make_page(&j->loan, &j->cage.loan) && make_clock(j)) {
         answer(j);
         int sent = send(j);
-        forget_call(j);
+        tc_outcome_drop_call(&j->outcome); /* for the calls of the loan */
         if (sent == 0) {
             for (size_t i = 0; i < TC_COUNT(j->output); i++)
                 tc_output_done(&j->output[i]);
@@ -134,12 +124,13 @@ void tc_loan_begin(struct tc_running *j)
 
 bool tc_loan_is_idle(const struct tc_running *j)
 {
-    return j->loan.page && atomic_load(&j->loan.page->state) != TC_LOAN_BUSY;
+    return j->loan.page && tc_loan_state(atomic_load(&j->loan.page->word)) == TC_LOAN_FREE;
 }
 
-bool tc_loan_serves(const struct tc_running *j, int64_t serial)
+bool tc_loan_claim(struct tc_running *j, int64_t serial)
 {
-    return !tc_loan_is_idle(j) && atomic_load(&j->loan.page->serial) == serial;
+    int64_t runs = tc_loan_word(serial, TC_LOAN_BUSY), over = tc_loan_word(serial, TC_LOAN_OVER);
+    return !j->loan.page || atomic_compare_exchange_strong(&j->loan.page->word, &runs, over);
 }
 
 /* Looks as often as at a call of its own, and at its end. */
@@ -151,15 +142,20 @@ static void look_again(const struct tc_job_loan *l, int64_t now, int64_t end_at)
 
 void tc_loan_look(struct tc_running *j)
 {
-    const struct tc_loan_page *page = j->loan.page;
+    struct tc_loan_page *page = j->loan.page;
     int64_t timeout_ms = j->plan.limits.timeout_ms, now = tc_now_us();
     uint64_t times;
-    if (read(j->loan.clock, &times, sizeof(times)) < 0 || tc_loan_is_idle(j) || j->kill_at_us)
+    if (read(j->loan.clock, &times, sizeof(times)) < 0 || j->kill_at_us)
+        return;
+    atomic_store(&page->armed_us, 0);
+    int64_t word = atomic_load(&page->word);
+    if (tc_loan_state(word) != TC_LOAN_BUSY)
         return;
     j->running_us = atomic_load(&page->begun_us);
     int64_t end_at = timeout_ms ? j->running_us + tc_us_of_ms(timeout_ms) : 0;
     if (end_at && now >= end_at) {
-        tc_job_expire(j);
+        if (tc_loan_claim(j, tc_loan_serial(word)))
+            tc_job_expire(j);
         return;
     }
     j->loan.idle_at_us = now + IDLE_US;
@@ -172,14 +168,15 @@ void tc_loan_look(struct tc_running *j)
 void tc_loan_tick(struct tc_running *j, int64_t now)
 {
     struct tc_loan_page *page = j->loan.page;
-    int32_t unused = TC_LOAN_FREE;
     if (!page || j->ended || j->kill_at_us || now < j->loan.idle_at_us)
         return;
-    int64_t used = atomic_load(&page->begun_us);
+    int64_t word = atomic_load(&page->word), used = atomic_load(&page->begun_us);
     j->loan.idle_at_us = now + IDLE_US;
     if (used + IDLE_US > now)
         j->loan.idle_at_us = used + IDLE_US;
-    else if (atomic_compare_exchange_strong(&page->state, &unused, TC_LOAN_OVER))
+    else if (tc_loan_state(word) == TC_LOAN_FREE &&
+             atomic_compare_exchange_strong(&page->word, &word,
+                                            tc_loan_word(tc_loan_serial(word), TC_LOAN_OVER)))
         tc_job_end(j);
 }
 

@@ -31,8 +31,9 @@ void tc_loan_tick(struct tc_running *job, int64_t now_us);
 void tc_loan_return(struct tc_running *job);
 /* Does no call run? */
 bool tc_loan_is_idle(const struct tc_running *job);
-/* Is this the call that runs? */
-bool tc_loan_serves(const struct tc_running *job, int64_t serial);
+/* Is this the call that runs? Then it does not come to its end by itself any more. Always true of a
+ * job that has lent nothing. */
+bool tc_loan_claim(struct tc_running *job, int64_t serial);
 void tc_loan_done(struct tc_running *job);
 
 #endif

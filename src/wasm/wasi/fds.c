@@ -14,6 +14,7 @@
 void tc_wasi_init(struct tc_wasi *w, int base)
 {
     w->base = base;
+    w->begun_ns = tc_wasi_now(CLOCK_THREAD_CPUTIME_ID);
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
         w->fds[fd] = (struct tc_wasi_fd){
             .kind = TC_WASI_STREAM, .fd = fd, .writable = true, .rights = WASI_R_STREAM};
@@ -163,7 +164,7 @@ void tc_wasi_done(struct tc_wasi *w)
     for (size_t i = 0; i < w->root_count; i++) {
         free(w->roots[i].name);
         tc_strv_done(&w->roots[i].only);
-        w->roots[i].outside = false;
+        w->roots[i] = (struct tc_wasi_root){0};
     }
     free(w->seen);
     tc_strv_done(&w->args);

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include "wasm/wasi/abi.h"
 #include "wasm/wasi/wasi.h"
@@ -53,8 +54,19 @@ uint32_t tc_wasi_answer(long result);
 /* The type in a file's mode. */
 uint8_t tc_wasi_type(unsigned mode);
 
+/* Times of the interface are in nanoseconds. */
+enum { TC_WASI_SECOND = 1000000000 };
+
+static inline uint64_t tc_wasi_ns(struct timespec t)
+{
+    return (uint64_t)t.tv_sec * TC_WASI_SECOND + (uint64_t)t.tv_nsec;
+}
+
+/* process.c: a clock of the machine's. */
+int64_t tc_wasi_now(clockid_t clock);
+
 /* fixed.c: what a deterministic guest has in place of the machine's. */
-#define TC_WASI_EPOCH (946684800ULL * 1000000000) /* the first second of the year 2000 */
+#define TC_WASI_EPOCH (946684800ULL * TC_WASI_SECOND) /* the first second of the year 2000 */
 uint64_t tc_wasi_fixed_clock(const struct tc_wasi *w, uint64_t id); /* in nanoseconds */
 void tc_wasi_fixed_random(struct tc_wasi *w, uint8_t *to, uint64_t length);
 /* A file's number: 1 for the first that it sees. 0: there is none, or no memory. */

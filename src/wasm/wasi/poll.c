@@ -9,7 +9,7 @@
 
 #include "wasm/wasi/guest.h"
 
-enum { SUBSCRIPTIONS_MAX = 512, NANOSECONDS = 1000000000, ABSOLUTE = 1 };
+enum { SUBSCRIPTIONS_MAX = 512, ABSOLUTE = 1 };
 
 struct wait {
     const uint8_t *from; /* the subscriptions; a copy, because events may go over them */
@@ -19,13 +19,6 @@ struct wait {
     int64_t due[SUBSCRIPTIONS_MAX]; /* in nanoseconds from the start; -1: no clock */
     bool ready[SUBSCRIPTIONS_MAX];
 };
-
-static int64_t now(clockid_t clock)
-{
-    struct timespec t;
-    (void)clock_gettime(clock, &t);
-    return (int64_t)t.tv_sec * NANOSECONDS + t.tv_nsec;
-}
 
 static void read_clock(const struct tc_wasi *w, struct wait *wait, size_t i, const uint8_t *s)
 {
@@ -39,7 +32,7 @@ static void read_clock(const struct tc_wasi *w, struct wait *wait, size_t i, con
     }
     if (s[40] & ABSOLUTE)
         due -= w->fixed ? (int64_t)tc_wasi_fixed_clock(w, id)
-                        : now(id ? CLOCK_MONOTONIC : CLOCK_REALTIME);
+                        : tc_wasi_now(id ? CLOCK_MONOTONIC : CLOCK_REALTIME);
     wait->due[i] = due < 0 ? 0 : due;
 }
 
@@ -103,11 +96,11 @@ static uint32_t pass_time(struct tc_wasi *w, struct wait *wait)
 
 static uint32_t sleep_until_ready(struct wait *wait)
 {
-    int64_t start = now(CLOCK_MONOTONIC), most = longest(wait);
-    struct timespec time = {.tv_sec = most / NANOSECONDS, .tv_nsec = most % NANOSECONDS};
+    int64_t start = tc_wasi_now(CLOCK_MONOTONIC), most = longest(wait);
+    struct timespec time = {.tv_sec = most / TC_WASI_SECOND, .tv_nsec = most % TC_WASI_SECOND};
     if (ppoll(wait->polls, wait->count, most < 0 ? NULL : &time, NULL) < 0)
         return tc_wasi_error(errno);
-    int64_t passed = now(CLOCK_MONOTONIC) - start;
+    int64_t passed = tc_wasi_now(CLOCK_MONOTONIC) - start;
     for (size_t i = 0; i < wait->count; i++)
         wait->ready[i] |= wait->polls[i].revents || (wait->due[i] >= 0 && wait->due[i] <= passed);
     return WASI_OK;

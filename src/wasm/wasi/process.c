@@ -56,34 +56,40 @@ uint32_t tc_wasi_environ_sizes_get(struct tc_wasi *w, const uint64_t *a)
     return put_sizes(w, &w->env, a[0], a[1]);
 }
 
-typedef int read_clock(clockid_t clock, struct timespec *ret);
+/* A guest is one thread: what that used is what it used. */
+static const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_THREAD_CPUTIME_ID,
+                                   CLOCK_THREAD_CPUTIME_ID};
 
-static uint32_t put_clock(const struct tc_wasi *w, uint64_t id, uint64_t at, read_clock *how)
+int64_t tc_wasi_now(clockid_t clock)
 {
-    static const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_PROCESS_CPUTIME_ID,
-                                       CLOCK_THREAD_CPUTIME_ID};
     struct timespec t;
-    if (id >= TC_COUNT(clocks))
-        return WASI_INVAL;
-    if (w->fixed)
-        return tc_guest_put64(w, at, how == clock_getres ? 1 : tc_wasi_fixed_clock(w, id))
-                   ? WASI_OK
-                   : WASI_FAULT;
-    if (how(clocks[id], &t) < 0)
-        return tc_wasi_error(errno);
-    return tc_guest_put64(w, at, (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec)
-               ? WASI_OK
-               : WASI_FAULT;
+    (void)clock_gettime(clock, &t);
+    return (int64_t)tc_wasi_ns(t);
 }
 
 uint32_t tc_wasi_clock_res_get(struct tc_wasi *w, const uint64_t *a)
 {
-    return put_clock(w, a[0], a[1], clock_getres);
+    struct timespec t;
+    if (a[0] >= TC_COUNT(clocks))
+        return WASI_INVAL;
+    if (clock_getres(clocks[a[0]], &t) < 0)
+        return tc_wasi_error(errno);
+    return tc_guest_put64(w, a[1], w->fixed ? 1 : tc_wasi_ns(t)) ? WASI_OK : WASI_FAULT;
+}
+
+/* The thread has served others before. */
+static int64_t read_clock(const struct tc_wasi *w, uint64_t id)
+{
+    if (w->fixed)
+        return (int64_t)tc_wasi_fixed_clock(w, id);
+    return tc_wasi_now(clocks[id]) - (clocks[id] == CLOCK_THREAD_CPUTIME_ID ? w->begun_ns : 0);
 }
 
 uint32_t tc_wasi_clock_time_get(struct tc_wasi *w, const uint64_t *a)
 {
-    return put_clock(w, a[0], a[2], clock_gettime);
+    if (a[0] >= TC_COUNT(clocks))
+        return WASI_INVAL;
+    return tc_guest_put64(w, a[2], (uint64_t)read_clock(w, a[0])) ? WASI_OK : WASI_FAULT;
 }
 
 uint32_t tc_wasi_random_get(struct tc_wasi *w, const uint64_t *a)

@@ -8,13 +8,6 @@
 
 #include "wasm/wasi/guest.h"
 
-enum { NANOSECONDS = 1000000000 };
-
-static uint64_t nanoseconds(struct timespec t)
-{
-    return (uint64_t)t.tv_sec * NANOSECONDS + (uint64_t)t.tv_nsec;
-}
-
 /* What the machine and the moment decide is made up; of a directory also its size and its links. */
 static void fix(struct tc_wasi *w, int dir, const char *name, struct stat *st)
 {
@@ -23,7 +16,7 @@ static void fix(struct tc_wasi *w, int dir, const char *name, struct stat *st)
     st->st_dev = 1;
     st->st_ino = tc_wasi_fixed_number(w, dir, name);
     st->st_atim = st->st_mtim = st->st_ctim =
-        (struct timespec){.tv_sec = TC_WASI_EPOCH / NANOSECONDS};
+        (struct timespec){.tv_sec = TC_WASI_EPOCH / TC_WASI_SECOND};
     if (S_ISDIR(st->st_mode)) {
         st->st_nlink = 1;
         st->st_size = 0;
@@ -38,9 +31,9 @@ static uint32_t put(const struct tc_wasi *w, uint64_t at, const struct stat *st)
                                tc_wasi_type(st->st_mode),
                                st->st_nlink,
                                (uint64_t)st->st_size,
-                               nanoseconds(st->st_atim),
-                               nanoseconds(st->st_mtim),
-                               nanoseconds(st->st_ctim)};
+                               tc_wasi_ns(st->st_atim),
+                               tc_wasi_ns(st->st_mtim),
+                               tc_wasi_ns(st->st_ctim)};
     _Static_assert(sizeof(values) == WASI_FILESTAT_SIZE, "one word each");
     if (!to)
         return WASI_FAULT;
@@ -86,8 +79,8 @@ static bool read_time(uint64_t value, bool given, bool now, struct timespec *ret
     if (now)
         ret->tv_nsec = UTIME_NOW;
     else if (given)
-        *ret = (struct timespec){.tv_sec = (time_t)(value / NANOSECONDS),
-                                 .tv_nsec = (long)(value % NANOSECONDS)};
+        *ret = (struct timespec){.tv_sec = (time_t)(value / TC_WASI_SECOND),
+                                 .tv_nsec = (long)(value % TC_WASI_SECOND)};
     return !(given && now);
 }
 

@@ -43,7 +43,8 @@ struct tc_wasi {
     uint8_t *memory; /* the guest's, as it is at this call */
     size_t size;
     struct tc_strv args, env;
-    int base; /* where the roots are looked for: a directory, or AT_FDCWD */
+    int base;         /* where the roots are looked for: a directory, or AT_FDCWD */
+    int64_t begun_ns; /* processor time of this thread when the guest got it */
     size_t root_count;
     bool exited; /* it asked for its end, by this code */
     uint32_t code;

@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import socket
+import subprocess
 import sys
 import time
 
@@ -18,7 +19,7 @@ import scene  # first: it says where the next one is
 import host
 from processes import read
 from scene import check, end, run, until
-from waiting import HOME, Call, Engine, ask, first, last, lib, rows, text, waits
+from waiting import GUEST, HOME, Call, Engine, ask, first, last, lib, rows, text, waits
 
 REUSE = '[backend.wasm]\nreuse = "same-grant"\n'
 PIDFD_OPEN, PIDFD_GETFD = 434, 438
@@ -234,6 +235,10 @@ def bounds(s):
         answers.append(engine.call("c", "echo", "x"))
     check(all(answer["status"] == "ok" and was_direct(answer) for answer in answers), "each call has a time of its own", answers)
     check(engine.close(), "the helper ends with its engine")
+    host_is_slow = [os.path.join(os.path.dirname(GUEST), "wasm-held-up"), REUSE + NONE.replace("MODULE", f"{HOME[0]}/guest.wasm") + 'timeout = "1s"\n']
+    for _ in range(3):
+        done = subprocess.run(host_is_slow, capture_output=True, timeout=60, check=False)
+        check(done.returncode == 0, "and keeps it where its host is held up while the helper looks in vain", done)
 
 
 def counts(s):
@@ -244,6 +249,9 @@ def counts(s):
     answers = [engine.call("c", "burn", "150") for _ in range(6)]
     check(all(answer["status"] == "ok" and was_direct(answer) and 150 <= answer["usage"]["cpu_ms"] < 400 for answer in answers),
           "what calls before it used is not a call's", answers)
+    answer = engine.call("c", "machine", "/")
+    process, thread = map(int, text(answer).split()[2:4])
+    check(was_direct(answer) and max(process, thread) < 100e6, "nor can it be read there", answer)
     answer = engine.call("c", "spin")
     check(answer["status"] == "limit" and answer["limit"] == "cpu_time" and 390 <= answer["usage"]["cpu_ms"] < 900, "one that uses more is ended", answer)
     worker = lent(engine, "c")
@@ -269,6 +277,20 @@ def end_between(engine):
     time.sleep(0.2)
 
 
+def cancels_no_other(engine):
+    """A call that found its worker gone has a socket of its own by then, over which the next one may be lent."""
+    end_between(engine)
+    ended = Call(engine, "b", "echo", "x")
+    until(lambda: ask(lib.toolcage_call_dispatch, ended.handle) == 1)
+    until(lambda: was_direct(engine.call("b", "echo", "x")))
+    call = Call(engine, "b", "nap", "1")
+    time.sleep(0.3)
+    ask(lib.toolcage_call_cancel, ended.handle)
+    answer = call.wait()
+    check(was_direct(answer) and answer["status"] == "ok", "once it has ended it cancels no other", answer)
+    lib.toolcage_call_unref(ended.handle)
+
+
 def dies(s):
     engine = open_engine(s)
     worker = lent(engine)
@@ -288,6 +310,7 @@ def dies(s):
     ask(lib.toolcage_call_cancel, call.handle)
     answer = call.wait()
     check(answer["status"] == "cancelled", "and the one that found it gone can be cancelled", answer)
+    cancels_no_other(engine)
     lent(engine)
     call = Call(engine, "b", "nap", "30")
     lib.toolcage_call_unref(call.handle)

@@ -70,8 +70,10 @@ static int whole_call(struct toolcage_engine *engine, bool *ret_ok, struct toolc
         r = tc_call_start(call, err);
     if (r == 0)
         r = tc_call_wait(call, 10000, err);
-    *ret_ok = r == 1 && call->result->outcome.status == TOOLCAGE_STATUS_OK;
     countdown = 0;
+    if (r < 0 && call && call->state == TC_CALL_RUNNING) /* it has ended: so much is known later */
+        assert_int_equal(tc_call_wait(call, 10000, NULL), 1);
+    *ret_ok = r == 1 && call->result->outcome.status == TOOLCAGE_STATUS_OK;
     if (r == 1 && !*ret_ok)
         r = tc_error_code(call->result->error);
     tc_call_unref(call);

@@ -99,12 +99,19 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void begin_call(int64_t begun_us)
+/* As the library does it, whose number it has. */
+static int64_t begin_call(int64_t begun_us)
 {
+    static int64_t calls;
     struct tc_loan_page *page = s.job.loan.page;
     atomic_store(&page->begun_us, begun_us);
-    atomic_fetch_add(&page->serial, 1);
-    atomic_store(&page->state, TC_LOAN_BUSY);
+    atomic_store(&page->word, tc_loan_word(++calls, TC_LOAN_BUSY));
+    return calls;
+}
+
+static void end_call(int64_t serial)
+{
+    atomic_store(&s.job.loan.page->word, tc_loan_word(serial, TC_LOAN_FREE));
 }
 
 /* The library's clock comes now. */
@@ -170,17 +177,33 @@ static void a_call_ends_at_its_time(void **state)
     begin_call(now - tc_us_of_ms(5000));
     look();
     assert_int_equal(seen.expired, 1);
+    /* from then on it does not end by itself */
+    assert_int_equal(tc_loan_state(atomic_load(&s.job.loan.page->word)), TC_LOAN_OVER);
+}
+
+/* A library that was held up before it says that its call has begun must not take the clock for one
+ * that is still to come. */
+static void who_looks_in_vain_says_so(void **state)
+{
+    tc_loan_begin(&s.job);
+    look();
+    assert_int_equal(atomic_load(&s.job.loan.page->armed_us), 0);
+    assert_int_equal(seen.heard, 0);
 }
 
 static void only_the_call_that_runs_is_meant(void **state)
 {
+    assert_true(tc_loan_claim(&s.job, 0)); /* a call of the helper's own */
     tc_loan_begin(&s.job);
-    begin_call(tc_now_us());
-    begin_call(tc_now_us());
-    assert_true(tc_loan_serves(&s.job, 2));
-    assert_false(tc_loan_serves(&s.job, 1));
-    atomic_store(&s.job.loan.page->state, TC_LOAN_FREE);
-    assert_false(tc_loan_serves(&s.job, 2));
+    int64_t first = begin_call(tc_now_us());
+    int64_t second = begin_call(tc_now_us());
+    assert_false(tc_loan_claim(&s.job, first));
+    assert_false(tc_loan_claim(&s.job, 0));
+    end_call(second);
+    assert_false(tc_loan_claim(&s.job, second));
+    int64_t third = begin_call(tc_now_us());
+    assert_true(tc_loan_claim(&s.job, third));
+    assert_int_equal(atomic_load(&s.job.loan.page->word), tc_loan_word(third, TC_LOAN_OVER));
 }
 
 /* The library could write into the page while it is judged. */
@@ -212,15 +235,15 @@ static void nobody_keeps_it_unused(void **state)
     tc_loan_tick(&s.job, at);
     assert_int_equal(seen.ended, 0);
     assert_int_equal(s.job.loan.idle_at_us, at - 1000 + idle);
-    begin_call(at - 1000); /* and serves that call still */
+    int64_t serial = begin_call(at - 1000); /* and serves that call still */
     tc_loan_tick(&s.job, at + idle);
     assert_int_equal(seen.ended, 0);
     assert_false(tc_loan_is_idle(&s.job));
-    atomic_store(&s.job.loan.page->state, TC_LOAN_FREE);
+    end_call(serial);
     tc_loan_tick(&s.job, at + 3 * idle);
     assert_int_equal(seen.ended, 1);
     /* from then on the library takes it for no call */
-    assert_int_equal(atomic_load(&s.job.loan.page->state), TC_LOAN_OVER);
+    assert_int_equal(atomic_load(&s.job.loan.page->word), tc_loan_word(serial, TC_LOAN_OVER));
 }
 
 int main(void)
@@ -229,6 +252,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_lent_is_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_cannot_be_told_is_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_call_ends_at_its_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_looks_in_vain_says_so, set_up, tear_down),
         cmocka_unit_test_setup_teardown(only_the_call_that_runs_is_meant, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_comes_back_is_copied, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nobody_keeps_it_unused, set_up, tear_down),
