@@ -48,11 +48,12 @@ static size_t plain(const char *text, size_t len)
     size_t i = 0;
     for (size_t n = 1; n && i < len; i += n) {
         unsigned char c = (unsigned char)text[i];
-        bool escaped = c < 0x20 || c == '"' || c == '\\';
         if (len - i >= WORD && are_plain(text + i))
             n = WORD;
+        else if (c < 0x80)
+            n = c >= ' ' && c != '"' && c != '\\';
         else
-            n = escaped ? 0 : c < 0x80 ? 1 : sequence(text + i, len - i);
+            n = sequence(text + i, len - i);
     }
     return i;
 }

@@ -210,7 +210,7 @@ void tc_node_canonical(const struct tc_node *node, struct tc_buf *out)
         tc_json_string(out, node->text ? node->text : "", node->len);
         break;
     case TC_NODE_INTEGER:
-        tc_buf_addf(out, "%lld", (long long)node->integer);
+        tc_buf_addi(out, node->integer);
         break;
     case TC_NODE_BOOL:
         tc_buf_adds(out, node->integer ? "true" : "false");

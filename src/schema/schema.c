@@ -424,7 +424,7 @@ void tc_json_canonical(const json_t *value, struct tc_buf *out)
         tc_json_string(out, json_string_value(value), json_string_length(value));
         break;
     case JSON_INTEGER:
-        tc_buf_addf(out, "%lld", (long long)json_integer_value(value));
+        tc_buf_addi(out, json_integer_value(value));
         break;
     case JSON_REAL:
         tc_number_write(json_real_value(value), number);
