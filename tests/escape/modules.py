@@ -306,6 +306,8 @@ def spoil(data, chance):
     """Some bytes changed, a piece doubled, moved or left out."""
     data = bytearray(data)
     for _ in range(chance.choice((1, 1, 2, 8))):
+        if len(data) == 8:  # nothing is left of it but its head
+            break
         at, length = chance.randrange(8, len(data)), chance.choice((1, 1, 4, 64))
         how = chance.randrange(4)
         if how == 0:
