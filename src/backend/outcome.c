@@ -4,6 +4,9 @@
  * All of an outcome crosses. */
 #include "backend/outcome.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 enum { ROWS_MAX = 200000 };
 
 #define TC_STRUCT struct tc_outcome_failure
@@ -192,6 +195,16 @@ void tc_failure_clear(struct tc_outcome_failure *f)
 void tc_outcome_done(struct tc_outcome *o)
 {
     tc_fields_done(&tc_outcome_fields, o);
+}
+
+void tc_outcome_note(struct tc_outcome *o, char *text)
+{
+    if (o->note)
+        free(text);
+    else
+        o->note = text;
+    if (!o->notice && o->note)
+        o->notice = strdup(o->note);
 }
 
 void tc_outcome_drop_course(struct tc_outcome *o)

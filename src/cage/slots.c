@@ -54,13 +54,11 @@ static void note_reserved(struct tc_cage *cage)
 {
     struct tc_outcome *o = cage->outcome;
     const struct tc_process_cage *p = TC_PRIV(cage);
-    if (!cage->plan->limits.memory_any || (p->group && p->group_limits.memory) || !gave_up(o) ||
-        o->note)
+    if (!cage->plan->limits.memory_any || (p->group && p->group_limits.memory) || !gave_up(o))
         return;
-    o->note = strdup("memory was bounded for each process, by what it reserves and not by what it "
-                     "uses; if the tool had too little, let the policy grant more");
-    if (!o->notice && o->note)
-        o->notice = strdup(o->note);
+    tc_outcome_note(o, strdup("memory was bounded for each process, by what it reserves and not by "
+                              "what it uses; if the tool had too little, let the policy grant "
+                              "more"));
 }
 
 const char *tc_local_usage(struct tc_cage *cage)

@@ -106,10 +106,7 @@ static void note_failure(struct tc_outcome *o, const struct tc_plan *plan,
     if (o->exit_code <= 0 || failure >= TC_EGRESS_FAILURES || !failures[failure] ||
         !copy_target(target, said->unreached) || !is_granted(plan, target))
         return;
-    if (!o->note)
-        o->note = tc_format("network: %s %s", target, failures[failure]);
-    if (!o->notice && o->note)
-        o->notice = strdup(o->note);
+    tc_outcome_note(o, tc_format("network: %s %s", target, failures[failure]));
 }
 
 void tc_proxy_told(struct tc_cage *cage, const struct tc_egress_said *said)
