@@ -5,6 +5,11 @@
 #include <endian.h>
 #include <string.h>
 
+static void fail_memory(struct tc_wire *w)
+{
+    w->failed = w->memory = true;
+}
+
 static void raw(struct tc_wire *w, void *bytes, size_t len)
 {
     if (w->failed)
@@ -38,9 +43,13 @@ void tc_wire_bytes(struct tc_wire *w, char **bytes, size_t *len)
         raw(w, *bytes, (size_t)n);
         return;
     }
-    char *copy = (size_t)n <= w->left ? malloc((size_t)n + 1) : NULL;
-    if (!copy) {
+    if ((size_t)n > w->left) {
         w->failed = true;
+        return;
+    }
+    char *copy = malloc((size_t)n + 1);
+    if (!copy) {
+        fail_memory(w);
         return;
     }
     raw(w, copy, (size_t)n);
@@ -66,11 +75,10 @@ void tc_wire_strv(struct tc_wire *w, struct tc_strv *v)
     for (int64_t i = 0; i < n && !w->failed; i++) {
         char *text = w->mode == TC_WIRE_PUT ? v->items[i] : NULL;
         tc_wire_str(w, &text);
-        if (w->mode == TC_WIRE_GET && (w->failed || !tc_strv_take(v, text))) {
-            if (w->failed)
-                free(text);
-            w->failed = true;
-        }
+        if (w->mode == TC_WIRE_GET && w->failed)
+            free(text);
+        else if (w->mode == TC_WIRE_GET && !tc_strv_take(v, text))
+            fail_memory(w);
     }
 }
 
@@ -87,7 +95,8 @@ void tc_wire_array(struct tc_wire *w, void **items, size_t *count, size_t size, 
     }
     *items = n ? calloc((size_t)n, size) : NULL;
     *count = *items ? (size_t)n : 0;
-    w->failed = n && !*items;
+    if (n && !*items)
+        fail_memory(w);
 }
 
 void tc_wire_format(struct tc_wire *w, const char *format)

@@ -17,6 +17,7 @@ enum tc_wire_mode { TC_WIRE_PUT, TC_WIRE_GET };
 struct tc_wire {
     enum tc_wire_mode mode;
     bool failed;
+    bool memory;       /* for want of it, and not because of what was read */
     struct tc_buf out; /* PUT */
     const char *in;    /* GET: borrowed */
     size_t left;

@@ -223,6 +223,8 @@ int tc_outcome_parse(const char *bytes, size_t length, struct tc_outcome *ret,
 {
     struct tc_wire wire = TC_WIRE_GET_INIT(bytes, length);
     tc_outcome_visit(&wire, ret);
+    if (wire.memory)
+        return tc_fail_memory(err);
     return wire.failed || wire.left ? fail_outcome(err, "cannot be read") : 0;
 }
 
