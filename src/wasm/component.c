@@ -29,8 +29,8 @@ struct component_instance {
     uint32_t id;
 };
 struct component_func {
-    uint64_t store;
-    uint32_t ids[2];
+    struct component_instance of; /* with its padding */
+    uint32_t id;
     void *more;
 };
 enum { COMPONENT_RESULT = 19 };
@@ -38,9 +38,12 @@ struct component_value {
     uint8_t kind;
     union {
         bool is_ok; /* of a result */
-        uint64_t room[4];
+        uint64_t room[3];
     } of;
 };
+TC_WASM_SHAPE(struct component_instance, 16);
+TC_WASM_SHAPE(struct component_func, 32);
+TC_WASM_SHAPE(struct component_value, 32);
 _Static_assert(offsetof(struct component_value, of) == 8, "as the engine has it");
 
 /* Bytes taken, or an error number below zero. */

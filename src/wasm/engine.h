@@ -67,6 +67,16 @@ struct wasmtime_value {
     } of;
 };
 
+/* The engine writes as much, whatever we have room for: sizeof in the headers of that version. */
+#define TC_WASM_SHAPE(type, size) _Static_assert(sizeof(type) == (size), "as the engine has it")
+TC_WASM_SHAPE(struct wasm_bytes, 16);
+TC_WASM_SHAPE(struct wasm_types, 16);
+TC_WASM_SHAPE(struct wasm_imports, 16);
+TC_WASM_SHAPE(struct wasmtime_ref, 16);
+TC_WASM_SHAPE(struct wasmtime_extern, 32);
+TC_WASM_SHAPE(union wasmtime_raw, 16);
+TC_WASM_SHAPE(struct wasmtime_value, 32);
+
 enum { TC_WASM_I32 = 0, TC_WASM_I64 = 1 };
 /* Of one call. */
 enum {
