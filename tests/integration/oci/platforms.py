@@ -229,10 +229,11 @@ def what_failed_is_remembered(s):
 
 
 def notes(s, word):
-    """What is remembered with this word, by whoever runs the calls."""
+    """What is remembered with this word, by whoever runs the calls: where, and of what. A place may be taken by another in time."""
     places = (f"{s.path('home')}/.local/state/toolcage/gvisor", "/run/toolcage/gvisor")
     links = [f"{place}/{name}" for place in places if os.path.isdir(place) and os.access(place, os.R_OK) for name in os.listdir(place)]
-    return [link for link in links if os.path.islink(link) and os.lstat(link).st_uid == os.geteuid() and os.readlink(link).endswith(f" {word}")]
+    links = [(link, os.readlink(link)) for link in links if os.path.islink(link) and os.lstat(link).st_uid == os.geteuid()]
+    return [(link, what) for link, what in links if what.endswith(f" {word}")]
 
 
 def who_was_silent_is_asked_again_soon(s):
@@ -244,7 +245,7 @@ def who_was_silent_is_asked_again_soon(s):
             return answer.out == "ran\n" and runtime.asked()[known:], set(notes(s, word)) - before
         first, new = ask()
         again, _ = ask()
-        for link in new:
+        for link, _ in new:
             os.utime(link, (time.time() - 301, time.time() - 301), follow_symlinks=False)
         later, _ = ask()
         check(first == ["systrap", "ptrace"] and again == ["ptrace"] and new and later == asked, f"a note that it {word} holds for its time", (word, first, again, later, new))

@@ -181,7 +181,9 @@ print("ipc", open("/proc/sysvipc/shm").read().count("\\n"))
 
 def nothing_of_another(s):
     engine, rules = Engine(), policy(s)
-    engine.one(rules)
+    init = engine.one(rules)
+    # while they are held the kernel gives their numbers to no others
+    held = [os.open(f"/proc/{init}/ns/{kind}", os.O_RDONLY) for kind in ("pid", "mnt", "net", "ipc")]
     first = engine.shell(rules, "echo secret-of-one > /tmp/left; (setsid sh -c 'sleep 300; : secret-of-one' &); ipcmk -M 4096 >/dev/null 2>&1; readlink /proc/self/ns/pid /proc/self/ns/mnt /proc/self/ns/net /proc/self/ns/ipc; echo $$")
     engine.one(rules)
     more = f'filesystem = {{ readable = ["{s.data}"], writable = ["{s.ws}"] }}\nenv = {{ set = {{ LOOKFOR = "secret-of-one" }} }}'
@@ -194,6 +196,8 @@ def nothing_of_another(s):
     lines = [text(answer).split() for answer in (first, third)]
     check(len(lines[0]) == 5 and not set(lines[0][:4]) & set(lines[1][:4]) and all(int(line[4]) < 20 for line in lines),
           "its namespaces are others, and its processes are counted from the start", lines)
+    for fd in held:
+        os.close(fd)
     check(engine.close(), "what waits ends with the engine")
 
 
