@@ -14,6 +14,7 @@ import time
 
 import scene
 import host
+import mounts
 from processes import helpers_of
 from scene import check, finish
 
@@ -86,6 +87,7 @@ def one_waits():
     return until(lambda: len(scene.monitors()) == 1)
 
 
+mounts.own_state()  # others run machines, too
 scene.begin("self")
 lib = host.load(os.path.join(os.path.dirname(os.path.realpath(scene.TOOLCAGE)), "libtoolcage.so.0"))
 lib.toolcage_result_timings_json.restype = ctypes.c_char_p
