@@ -600,6 +600,12 @@ void tc_ready_event(struct tc_cage *cage)
     tc_ready_answered();
 }
 
+void tc_ready_ends(struct tc_process_cage *p)
+{
+    if (p->ready)
+        p->ready->spent = true;
+}
+
 /* ---- giving them up ---- */
 
 void tc_ready_forget_root(struct tc_process_cage *p)

@@ -35,6 +35,8 @@ int tc_ready_fd(const struct tc_process_cage *p);
 /* It may have said so: then the call is over. A process that serves more is no part of the cage any
  * more, one that does not is killed. */
 void tc_ready_event(struct tc_cage *cage);
+/* It is told to end: though it may answer this call yet, it serves no other. */
+void tc_ready_ends(struct tc_process_cage *p);
 /* What the call's private storage holds takes a while to be freed: that is done here. */
 void tc_ready_forget_root(struct tc_process_cage *p);
 /* The cage goes. */

@@ -28,6 +28,7 @@ void tc_local_signal(struct tc_cage *cage, bool at_once)
     struct tc_process_cage *p = TC_PRIV(cage);
     if (p->child.pid <= 0 || p->child.reaped)
         return;
+    tc_ready_ends(p);
     if (at_once) {
         tc_limits_end(cage);
         tc_proxy_kill(cage);

@@ -60,7 +60,7 @@ static int make_call(struct toolcage_engine *engine, struct toolcage_policy *pol
     struct toolcage_call *call = calloc(1, sizeof(*call));
     if (!call)
         return tc_fail_memory(err);
-    call->peer = call->input.pipe = call->image = call->watch = -1;
+    call->peer = call->input.pipe = call->image = call->watch = call->over = -1;
     atomic_init(&call->sock, -1);
     atomic_init(&call->cancelled, false);
     atomic_init(&call->line, -1);

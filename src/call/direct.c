@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -51,6 +52,12 @@ static void close_one(int *fd)
         (void)close(TAKE_FD(*fd));
 }
 
+static void drop_output(struct tc_direct *d)
+{
+    for (size_t i = 0; i < TC_COUNT(d->output); i++)
+        tc_output_done(&d->output[i]);
+}
+
 static void let_go(struct tc_direct *d, bool forked)
 {
     if (!d)
@@ -65,8 +72,7 @@ static void let_go(struct tc_direct *d, bool forked)
         close_one(&d->fds[i]);
     if (d->page)
         (void)munmap(d->page, sizeof(*d->page));
-    for (size_t i = 0; i < TC_COUNT(d->output); i++)
-        tc_output_done(&d->output[i]);
+    drop_output(d);
     tc_buf_done(&d->key);
     tc_buf_done(&d->outcome);
     free(d->cwd);
@@ -458,6 +464,7 @@ static int finish(struct toolcage_call *call, const struct tc_handed_end *end,
     struct toolcage_error *why = NULL;
     if (tc_again_outcome(call, &call->direct->outcome, &o, &why) < 0) {
         tc_outcome_done(&o);
+        drop_output(call->direct);
         settle(call, end);
         return lose(call, why, err);
     }
@@ -554,24 +561,49 @@ int tc_direct_turn(struct toolcage_call *call, int timeout_ms, struct toolcage_e
 static int ready_fd(struct toolcage_call *call)
 {
     int r = tc_call_open(call, NULL);
-    if (call->direct || call->state == TC_CALL_DONE)
+    if (call->direct || call->untold || call->state == TC_CALL_DONE)
         close_one(&call->peer);
     return r < 0 ? r : call->sock;
 }
 
-int tc_direct_fd(struct toolcage_call *call)
+static bool add(int watch, int fd)
 {
     struct epoll_event ready = {.events = EPOLLIN};
+    return fd < 0 || epoll_ctl(watch, EPOLL_CTL_ADD, fd, &ready) == 0;
+}
+
+/* All by which it goes on, and what stays readable when it has ended: of the others none does, they
+ * go on with the worker. */
+static void make_watch(struct toolcage_call *call)
+{
     const struct tc_direct *d = call->direct;
-    if (call->watch >= 0 || !d)
-        return call->watch >= 0 ? call->watch : ready_fd(call);
-    _autofd_ int fd = epoll_create1(EPOLL_CLOEXEC);
-    const int watched[] = {d->fds[TC_LOAN_TALK], d->job, d->out[0], d->err[0]};
-    for (size_t i = 0; i < TC_COUNT(watched) && fd >= 0; i++)
-        if (epoll_ctl(fd, EPOLL_CTL_ADD, watched[i], &ready) < 0)
-            return ready_fd(call);
-    call->watch = TAKE_FD(fd);
+    const bool ended = call->untold || call->state == TC_CALL_DONE;
+    _autofd_ int watch = epoll_create1(EPOLL_CLOEXEC);
+    _autofd_ int over = eventfd(ended, EFD_CLOEXEC | EFD_NONBLOCK);
+    bool good = watch >= 0 && over >= 0 && add(watch, over);
+    if (d)
+        good = good && add(watch, d->fds[TC_LOAN_TALK]) && add(watch, d->job) &&
+               add(watch, d->out[0]) && add(watch, d->err[0]);
+    else if (!ended)
+        good = good && add(watch, call->sock);
+    if (!good)
+        return;
+    call->watch = TAKE_FD(watch);
+    call->over = TAKE_FD(over);
+}
+
+/* Whether a worker serves it or may be lent with its answer: either has a key. */
+int tc_direct_fd(struct toolcage_call *call)
+{
+    if (call->watch < 0 && call->key.len)
+        make_watch(call);
     return call->watch >= 0 ? call->watch : ready_fd(call);
+}
+
+void tc_direct_over(struct toolcage_call *call)
+{
+    if (call->over >= 0)
+        (void)eventfd_write(call->over, 1);
 }
 
 void tc_direct_drop(struct toolcage_call *call)
@@ -580,5 +612,6 @@ void tc_direct_drop(struct toolcage_call *call)
     let_go(TAKE(call->direct), tc_engine_forked(call->engine));
     close_one(&line);
     close_one(&call->watch);
+    close_one(&call->over);
     tc_buf_done(&call->key);
 }

@@ -47,6 +47,8 @@ int tc_direct_turn(struct toolcage_call *call, int timeout_ms, struct toolcage_e
 void tc_direct_fill(struct toolcage_call *call, struct tc_outcome *outcome);
 /* Readable when tc_direct_turn() has something to do; made at the first question. */
 int tc_direct_fd(struct toolcage_call *call);
+/* The call has ended, whoever served it: from now on what tc_direct_fd() gave is readable. */
+void tc_direct_over(struct toolcage_call *call);
 /* The call ends, and its worker with it. */
 void tc_direct_drop(struct toolcage_call *call);
 

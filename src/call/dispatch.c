@@ -39,6 +39,7 @@ int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,
                                     .total_us = tc_now_us() - call->started_us};
     int r = tc_result_make(&frame, outcome, why, &call->result, err);
     call->untold = r < 0;
+    tc_direct_over(call);
     if (r == 0)
         call->state = TC_CALL_DONE;
     return r;

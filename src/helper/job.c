@@ -421,6 +421,15 @@ static bool tells_all(const struct tc_running *j)
     return j->cage.over && !j->trials;
 }
 
+/* The call that reached it may have ended meanwhile, and the next have begun. */
+static void reach_limit(struct tc_running *j)
+{
+    if (tc_loan_claim(j, j->cage.loan.serial))
+        stop_for(j, j->cage.limit);
+    else
+        j->cage.limit = NULL;
+}
+
 void tc_job_hear(struct tc_running *j)
 {
     bool was = j->cage.running, held = j->cage.err_held;
@@ -454,7 +463,7 @@ void tc_job_hear(struct tc_running *j)
     if (j->outcome.failure.code)
         begin_end(j, true);
     else if (j->cage.limit && !j->limit)
-        stop_for(j, j->cage.limit);
+        reach_limit(j);
 }
 
 static void on_event(struct tc_source *s, uint32_t events)

@@ -357,6 +357,23 @@ def steal(pid):
     return None
 
 
+def says_so_for_ever(s):
+    """The worker goes on, with all by which a call was heard of: the call's descriptor is ready all the same."""
+    engine = open_engine(s)
+    calls, direct = [], []
+    while not any(direct) and len(calls) < 40:  # the one before the first of them came with the loan
+        call = Call(engine, "b", "echo", "x")
+        calls.append((call, lib.toolcage_call_fd(call.handle)))
+        ask(lib.toolcage_call_wait, call.handle, 60000)
+        direct.append(was_direct(call.result()))
+    lent(engine)
+    ready = [bool(select.select([fd], [], [], 0)[0]) for _, fd in calls]
+    check(any(direct) and all(ready), "the end of a call is told for ever, whichever way it went", (direct, ready))
+    for call, _ in calls:
+        lib.toolcage_call_unref(call.handle)
+    check(engine.close(), "the helper ends with its engine")
+
+
 def polled(s):
     engine = open_engine(s)
     lent(engine)
@@ -398,4 +415,4 @@ def host_dies(s):
 
 
 # the one before the last touches the module, whose state tells nothing for a while then
-run(first, results, reads, nothing_stays, bounds, counts, dies, lies, polled, host_dies, again, last)
+run(first, results, reads, nothing_stays, bounds, counts, dies, lies, polled, says_so_for_ever, host_dies, again, last)
