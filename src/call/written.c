@@ -17,8 +17,8 @@
 #include "base/store.h"
 #include "call/facts.h"
 
-/* Larger, it is written anew without the places that are gone. */
-enum { LARGE = 64 << 10, LARGEST = 16 << 20 };
+/* Larger, it is written anew without the places that are gone: all of them go with each call. */
+enum { LARGE = 16 << 10, LARGEST = 16 << 20 };
 
 /* The user's own file and no other's, through no link; -1 with errno: there is none, or no memory.
  */
