@@ -58,8 +58,11 @@ def files(s):
     grant, cases = granted(s)
     engine = Engine(s, files=grant)
     for words, code, said in cases:
-        engine.one_worker()
-        answer = engine.call("a", *words)
+        for _ in range(3):  # on a busy machine one that loads yet may be taken for one that waits
+            engine.one_worker()
+            answer = engine.call("a", *words)
+            if was_ready(answer):
+                break
         check(was_ready(answer) and (answer["exit_code"], text(answer)) == (code, said), f"{' '.join(words).replace(s.root, '')}: by a worker", answer)
     check(s.read("ws/new") == b"written" and s.read("data/x") == b"read" and s.read("ws/.git/config") == b"[core]\n", "what is granted has changed, and nothing else")
     engine.one_worker()
