@@ -58,7 +58,7 @@ def without(options, place):
     for suite, words in suites:
         if suite not in place.form and not options.full:
             continue
-        done = place.run(["python3", os.path.join(os.path.dirname(HERE), suite, "run.py"), *words], 400)
+        done = place.run(["python3", os.path.join(os.path.dirname(HERE), suite, "run.py"), *words], 1000)
         lines = done.stdout.splitlines()
         skipped = sum("# SKIP" in line for line in lines)
         held = sum(line.startswith("ok ") for line in lines) - skipped
