@@ -199,12 +199,13 @@ void tc_outcome_done(struct tc_outcome *o)
 
 void tc_outcome_note(struct tc_outcome *o, char *text)
 {
-    if (o->note)
+    if (o->note) {
         free(text);
-    else
-        o->note = text;
-    if (!o->notice && o->note)
-        o->notice = strdup(o->note);
+        return;
+    }
+    o->note = text;
+    if (!o->notice && text)
+        o->notice = strdup(text);
 }
 
 void tc_outcome_drop_course(struct tc_outcome *o)

@@ -75,9 +75,12 @@ void tc_wire_strv(struct tc_wire *w, struct tc_strv *v)
     for (int64_t i = 0; i < n && !w->failed; i++) {
         char *text = w->mode == TC_WIRE_PUT ? v->items[i] : NULL;
         tc_wire_str(w, &text);
-        if (w->mode == TC_WIRE_GET && w->failed)
+        if (w->mode == TC_WIRE_PUT)
+            continue;
+        w->failed |= !text; /* a list has no holes */
+        if (w->failed)
             free(text);
-        else if (w->mode == TC_WIRE_GET && !tc_strv_take(v, text))
+        else if (!tc_strv_take(v, text))
             fail_memory(w);
     }
 }

@@ -52,6 +52,7 @@ struct toolcage_call {
     struct tc_again *again;   /* what was granted is kept there; NULL: it is not */
     struct tc_buf key;        /* what such a worker is known by; empty: it can have none */
     int watch;                /* what the host polls in place of `sock`, or -1 */
+    bool polled;              /* it was asked what that is */
     int over;                 /* in there: readable once it has ended; or -1 */
     int64_t begun_us;         /* when the worker got it */
     struct tc_grant grant;

@@ -119,8 +119,10 @@ static struct tc_direct *make(const struct toolcage_call *call, const char *outc
                               const int *fds)
 {
     struct tc_direct *d = calloc(1, sizeof(*d));
-    if (!d)
+    if (!d) {
+        tc_close_all(fds, TC_LOAN_FDS);
         return NULL;
+    }
     d->job = d->in = d->out[0] = d->out[1] = d->err[0] = d->err[1] = -1;
     memcpy(d->fds, fds, sizeof(d->fds));
     d->key.max = d->outcome.max = SIZE_MAX / 2;
@@ -426,6 +428,13 @@ void tc_direct_fill(struct toolcage_call *call, struct tc_outcome *o)
     o->wall_us = tc_now_us() - call->begun_us;
 }
 
+/* Whoever polls the call hears nothing of these any more. */
+static void unwatch(const struct toolcage_call *call, const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count && call->watch >= 0; i++)
+        (void)epoll_ctl(call->watch, EPOLL_CTL_DEL, fds[i], NULL);
+}
+
 /* False: the helper was about to end the call, and will end the worker. */
 static bool set_free(const struct toolcage_call *call, struct tc_direct *d, int64_t cpu_us)
 {
@@ -440,6 +449,8 @@ static void settle(struct toolcage_call *call, const struct tc_handed_end *end)
 {
     struct tc_direct *d = TAKE(call->direct);
     const struct tc_message back = {.kind = TC_MESSAGE_RETURN};
+    const int watched[] = {d->fds[TC_LOAN_TALK], d->job, d->out[0], d->err[0]};
+    unwatch(call, watched, TC_COUNT(watched));
     if (!end->last && !d->full && --d->left > 0 && set_free(call, d, end->cpu_us)) {
         put(shelf_of(call), d);
         return;
@@ -486,6 +497,8 @@ static int hand_back(struct toolcage_call *call, const struct tc_handed_end *end
     struct tc_direct *d = call->direct;
     const struct tc_message back = {.kind = TC_MESSAGE_RETURN};
     refuse(shelf_of(call), &d->key);
+    const int silent[] = {d->fds[TC_LOAN_TALK], d->out[0], d->err[0]};
+    unwatch(call, silent, TC_COUNT(silent));
     d->page->end = *end;
     d->lost = d->returned = true;
     if (tc_send_now(d->job, &back, sizeof(back), NULL, 0) < 0)
@@ -516,8 +529,10 @@ static int hear_worker(struct toolcage_call *call, struct toolcage_error **err)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
     d->lost = n == 0 || (n < 0 && errno == ECONNRESET);
-    if (d->lost) /* it ends, which the helper sees */
+    if (d->lost) { /* it ends, which the helper sees */
+        unwatch(call, &d->fds[TC_LOAN_TALK], 1);
         return 0;
+    }
     if (n != sizeof(said))
         return disbelieve(call, err);
     tc_handed_bound(&said);
@@ -541,8 +556,8 @@ int tc_direct_turn(struct toolcage_call *call, int timeout_ms, struct toolcage_e
     struct pollfd p[WATCHED] = {
         [TALK] = {.fd = d->lost ? -1 : d->fds[TC_LOAN_TALK], .events = POLLIN},
         [JOB] = {.fd = d->job, .events = POLLIN},
-        [OUT] = {.fd = d->out[0], .events = POLLIN},
-        [ERR] = {.fd = d->err[0], .events = POLLIN}};
+        [OUT] = {.fd = d->returned ? -1 : d->out[0], .events = POLLIN},
+        [ERR] = {.fd = d->returned ? -1 : d->err[0], .events = POLLIN}};
     int n = poll(p, WATCHED, timeout_ms);
     if (n < 0 && errno != EINTR)
         return tc_fail(err,
@@ -551,7 +566,7 @@ int tc_direct_turn(struct toolcage_call *call, int timeout_ms, struct toolcage_e
     if (n <= 0)
         return 0;
     for (int stream = 0; stream < 2; stream++)
-        if (p[OUT + stream].revents && !d->returned)
+        if (p[OUT + stream].revents)
             (void)read_stream(d, stream, READ_SHARE);
     int r = p[TALK].revents ? hear_worker(call, err) : 0;
     return r == 0 && call->direct && p[JOB].revents ? hear_helper(call, err) : r;
@@ -595,8 +610,9 @@ static void make_watch(struct toolcage_call *call)
 /* Whether a worker serves it or may be lent with its answer: either has a key. */
 int tc_direct_fd(struct toolcage_call *call)
 {
-    if (call->watch < 0 && call->key.len)
+    if (call->watch < 0 && !call->polled && call->key.len)
         make_watch(call);
+    call->polled = true; /* the answer is the same each time */
     return call->watch >= 0 ? call->watch : ready_fd(call);
 }
 

@@ -93,10 +93,14 @@ static void shorten(int fd)
     if (lseek(fd, 0, SEEK_SET) < 0 || !read_paths(fd, &paths))
         return;
     for (const char *path; (path = next_path(&paths, &at));)
-        if (stat(path, &st) == 0)
+        if (stat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR))
             tc_buf_add(&text, path, strlen(path) + 1);
-    if (!text.failed && ftruncate(fd, 0) == 0 && text.len)
-        (void)!write(fd, text.data, text.len);
+    /* over the old text, so that nothing is lost where it cannot be written */
+    if (text.failed || fcntl(fd, F_SETFL, 0) < 0)
+        return;
+    if (pwrite(fd, text.data, text.len, 0) == (ssize_t)text.len)
+        (void)!ftruncate(fd, (off_t)text.len);
+    (void)fcntl(fd, F_SETFL, O_APPEND);
 }
 
 static bool append(const struct tc_strv *paths)
