@@ -46,7 +46,6 @@ static TC_FIELDS(deny_fields, DENY);
     F(ARRAY, mounts, TC_COUNTED(mount_count), TC_OF(mount_fields), .most = MOUNTS_MAX)        \
     F(ARRAY, denies, TC_COUNTED(deny_count), TC_OF(deny_fields), .most = MOUNTS_MAX)          \
     F(LIST, tool_writable)                                                                    \
-    F(BYTES, written, TC_COUNTED(written_len))                                                \
     F(ONE, policy_file)                                                                       \
     F(LIST, extended)                                                                         \
     F(LIST, collect)                                                                          \

@@ -62,8 +62,6 @@ struct tc_plan {
     struct tc_deny *denies;
     size_t deny_count;
     struct tc_strv tool_writable;
-    char *written; /* what tools of any policy could write, each with its NUL */
-    size_t written_len;
     /* what the policy was made from, never writable: the file, NULL where its own word frees it or
      * there is none, and those that it extends */
     char *policy_file;

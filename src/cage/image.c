@@ -23,8 +23,9 @@ int tc_image_find(struct tc_cage *cage)
     char where[PATH_MAX];
     struct stat st;
     errno = EINVAL;
-    _autofd_ int fd =
-        cage->plan->image[0] != '/' ? -1 : tc_resolve(&p->trees.resolver, cage->plan->image, where);
+    _autofd_ int fd = cage->plan->image[0] != '/'
+                          ? -1
+                          : tc_resolve(&p->trees.provenance.resolver, cage->plan->image, where);
     if (fd < 0)
         return refuse(cage, "cannot be opened", "name a directory that exists, by its real path");
     errno = ENOTDIR;

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/mark.h"
-#include "base/path.h"
 #include "base/places.h"
 #include "call/call.h"
 #include "call/modules_known.h"
+#include "provenance/record.h"
 
 struct tc_again {
     struct tc_buf question;
@@ -85,16 +85,21 @@ static void add_words(struct tc_buf *to, const struct toolcage_call *call)
     add_text(to, NULL);
 }
 
-/* What tools of any policy could write (written.h). */
-static bool add_written(struct tc_buf *to)
+/* The records of places that tools could write, which programs are resolved by. */
+static bool add_records(struct tc_buf *to)
 {
-    char mark[TC_MARK_SIZE];
     _autofree_ char *state = NULL;
     if (!tc_state_directory(&state))
         return false;
-    _autofree_ char *path = state ? tc_path_join(state, "written") : NULL;
-    add_text(to, path && tc_mark_path(path, mark) ? mark : NULL);
-    return path || !state;
+    const char *const directories[] = {state, TC_RECORDS_ROOT};
+    for (size_t i = 0; i < TC_COUNT(directories); i++) {
+        char mark[TC_MARK_SIZE];
+        _autofree_ char *path = directories[i] ? tc_record_path(directories[i]) : NULL;
+        if (directories[i] && !path)
+            return false;
+        add_text(to, path && tc_mark_path(path, mark) ? mark : NULL);
+    }
+    return true;
 }
 
 /* False: out of memory. Empty: it has no working directory. */
@@ -110,7 +115,7 @@ static bool write_question(const struct toolcage_call *call, struct tc_buf *ret)
     add_words(ret, call);
     for (char **pair = environ; pair && *pair; pair++)
         add_text(ret, *pair);
-    return add_written(ret) && !ret->failed;
+    return add_records(ret) && !ret->failed;
 }
 
 static bool same(const struct tc_buf *a, const struct tc_buf *b)

@@ -19,6 +19,7 @@
 #include "base/sys.h"
 #include "call/facts.h"
 #include "policy/model.h"
+#include "provenance/provenance.h"
 
 enum { INPUTS_MAX = 64 << 20 }; /* bytes, of all: each call looks at them */
 
@@ -171,14 +172,15 @@ int tc_install_extend(const struct toolcage_policy *policy, const struct tc_fact
 
 /* What a tool wrote there would choose what is installed, and with what network. */
 static int put_input(const struct tc_install *install, const char *from, const char *name,
-                     struct tc_grant *grant, struct toolcage_error **err)
+                     struct tc_provenance *writers, struct tc_grant *grant,
+                     struct toolcage_error **err)
 {
-    if (tc_grant_tool_writes(grant, from))
+    if (tc_provenance_tool(writers, from))
         return tc_fail(
             err,
             TC_WHY(TOOLCAGE_EDENIED, "setup", from,
                    "keep inputs in a directory that no tool writes, or grant tools less of it"),
-            "the input %s of %s can be written by a tool of the policy", name, install->name);
+            "a tool may have written the input %s of %s", name, install->name);
     _autofree_ char *path = tc_path_join(TC_SETUP_PLACE, name);
     _autofree_ char *key = tc_format("%s.inputs", install->prefix);
     const struct tc_fs_entry entry = {.path = path,
@@ -191,11 +193,14 @@ static int put_input(const struct tc_install *install, const char *from, const c
 static int put_inputs(const struct toolcage_policy *policy, const struct tc_install *install,
                       struct tc_grant *grant, struct toolcage_error **err)
 {
+    _autoprovenance_ struct tc_provenance writers;
     int r = 0;
+    if (!tc_provenance_here(&writers, &grant->tool_writable, tc_policy_writable(grant->policy)))
+        return tc_fail_memory(err);
     for (size_t i = 0; i < install->inputs->count && r == 0; i++) {
         const char *name = install->inputs->items[i];
         _autofree_ char *from = tc_path_join(install->directory, name);
-        r = from ? put_input(install, from, name, grant, err) : tc_fail_memory(err);
+        r = from ? put_input(install, from, name, &writers, grant, err) : tc_fail_memory(err);
     }
     if (r == 0 && install->inputs->count && !grant->cwd && !(grant->cwd = strdup(TC_SETUP_PLACE)))
         r = tc_fail_memory(err);

@@ -4,8 +4,8 @@
  * A program is more than its file: an interpreter brings a library beside its bin directory. So the
  * install prefix (the parent of bin) becomes readable. What may not be: the home directory,
  * anything above it, a top-level directory, ~/.local (which holds everybody's data beside its bin);
- * then the file alone is granted. Nothing that a tool can write is believed, neither links nor
- * configuration. */
+ * then the file alone is granted. No file and no link that a tool may have written adds anything.
+ */
 #include "call/programs.h"
 
 #include <errno.h>
@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "base/links.h"
 #include "base/path.h"
+#include "provenance/provenance.h"
 
 enum { SMALL_FILE = 64 << 10 };
 
@@ -95,6 +96,7 @@ struct extension {
     struct tc_grant *grant;
     struct tc_origin said; /* where `programs` was said; the key is owned */
     struct tc_strv bins;   /* for PATH, in order */
+    struct tc_provenance writers;
     bool changed;
 };
 
@@ -197,7 +199,8 @@ static int add_venv_base(struct extension *x, const char *file, struct toolcage_
     if (!config)
         return tc_fail_memory(err);
     _autobuf_ struct tc_buf text = {.max = SMALL_FILE};
-    if (tc_read_file(AT_FDCWD, config, &text) < 0 || !text.data)
+    if (tc_provenance_tool(&x->writers, config) || tc_read_file(AT_FDCWD, config, &text) < 0 ||
+        !text.data)
         return 0;
     char *rest = text.data;
     for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
@@ -205,10 +208,19 @@ static int add_venv_base(struct extension *x, const char *file, struct toolcage_
         if (sscanf(line, "home = %4095[^\r\n]", home) != 1 || home[0] != '/')
             continue;
         _autofree_ char *python = tc_format("%s/python3", home);
-        _autofree_ char *real = python ? realpath(python, NULL) : NULL;
+        bool written = python && tc_provenance_tool(&x->writers, python);
+        _autofree_ char *real = python && !written ? realpath(python, NULL) : NULL;
         return real && is_program(real) ? add_prefix(x, real, err) : 0;
     }
     return 0;
+}
+
+/* The directory of the program. */
+static int add_to_path(struct extension *x, const char *file, struct toolcage_error **err)
+{
+    _autofree_ char *bin = tc_path_parent(file);
+    bool fine = bin && (tc_strv_has(&x->bins, bin) || tc_strv_add(&x->bins, bin));
+    return fine ? 0 : tc_fail_memory(err);
 }
 
 static int add_program(struct extension *x, const char *file, struct toolcage_error **err)
@@ -226,10 +238,7 @@ static int add_program(struct extension *x, const char *file, struct toolcage_er
         r = add_venv_base(x, file, err);
     if (r < 0)
         return r;
-    _autofree_ char *bin = tc_path_parent(file);
-    if (!bin || (!tc_strv_has(&x->bins, bin) && !tc_strv_add(&x->bins, bin)))
-        return tc_fail_memory(err);
-    return 0;
+    return add_to_path(x, file, err);
 }
 
 static int put_path(struct extension *x, struct toolcage_error **err)
@@ -275,7 +284,7 @@ static int fail_writable(const char *name, const char *file, struct toolcage_err
         err,
         TC_WHY(TOOLCAGE_EDENIED, "programs", name,
                "put another one first in PATH, or name its directory in filesystem.readable"),
-        "the program %s is %s, which a tool of the policy can write", name, file);
+        "the program %s is %s, which a tool may have written", name, file);
 }
 
 static int add_named(struct extension *x, const char *path, const char *name,
@@ -284,12 +293,13 @@ static int add_named(struct extension *x, const char *path, const char *name,
     _autofree_ char *file = strchr(name, '/') ? NULL : tc_program_find(path, name);
     if (!file)
         return fail_missing(x, name, path, err);
-    if (tc_grant_tool_writes(x->grant, file))
+    if (tc_provenance_tool(&x->writers, file))
         return fail_writable(name, file, err);
     return add_program(x, file, err);
 }
 
-/* Where there is no policy file the command is the operator's own word: its program comes along. A
+/* Where there is no policy file the command is the operator's own word: its program comes along.
+ * One that a tool may have written brings nothing, and is found where it is granted already. A
  * program that cannot be found is left to the cage, which answers as a shell would. */
 static int add_command(struct extension *x, const char *path, struct toolcage_error **err)
 {
@@ -297,9 +307,11 @@ static int add_command(struct extension *x, const char *path, struct toolcage_er
     if (!name[0] || strchr(name, '/'))
         return 0;
     _autofree_ char *file = tc_program_find(path, name);
-    if (!file || is_system(file) || tc_grant_tool_writes(x->grant, file))
+    if (!file || is_system(file))
         return 0;
-    return add_program(x, file, err);
+    if (!tc_provenance_tool(&x->writers, file))
+        return add_program(x, file, err);
+    return is_granted(x->grant, file, file) ? add_to_path(x, file, err) : 0;
 }
 
 static const char *find_variable(const char *const *variables, const char *name)
@@ -316,7 +328,9 @@ static int extend(struct extension *x, const char *path, struct toolcage_error *
     struct tc_grant *grant = x->grant;
     bool commands = !grant->tool && tc_policy_is_default(x->policy);
     int r = 0;
-    if ((grant->programs.count || commands) && !tc_facts_look(x->facts))
+    if ((grant->programs.count || commands) &&
+        (!tc_facts_look(x->facts) || !tc_provenance_here(&x->writers, &grant->tool_writable,
+                                                         tc_policy_writable(grant->policy))))
         return tc_fail_memory(err);
     for (size_t i = 0; i < grant->programs.count && r == 0; i++)
         r = add_named(x, path, grant->programs.items[i], err);
@@ -340,5 +354,6 @@ int tc_programs_extend(const struct toolcage_policy *policy, const struct tc_fac
                        : tc_fail_memory(err);
     free(x.said.key);
     tc_strv_done(&x.bins);
+    tc_provenance_done(&x.writers);
     return r;
 }

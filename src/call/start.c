@@ -20,7 +20,7 @@
 #include "call/programs.h"
 #include "call/route.h"
 #include "call/secrets.h"
-#include "call/written.h"
+#include "provenance/provenance.h"
 
 static int fail_system(struct toolcage_error **err, const char *what)
 {
@@ -88,15 +88,18 @@ static enum tc_stream_mode stream_mode(const struct toolcage_call *call)
                : TC_STREAM_KEPT;
 }
 
-/* Links in places that other policies let tools write are not followed either. */
-static bool add_written(const struct tc_grant *grant, struct tc_plan *plan)
+/* What this grant lets a tool write, before it can. */
+static bool note_places(const struct tc_grant *grant)
 {
-    _autobuf_ struct tc_buf known = TC_BUF_INIT;
-    if (!tc_written_load(&known) || !tc_written_note(grant, &known))
-        return false;
-    plan->written_len = known.len;
-    plan->written = known.len ? TAKE(known.data) : NULL;
-    return true;
+    _autostrv_ struct tc_strv places = {0};
+    for (size_t i = 0; i < grant->fs_count; i++) {
+        const struct tc_fs_entry *entry = &grant->fs[i];
+        const char *place = entry->bound ? entry->bound : entry->from;
+        if (entry->access == TC_ACCESS_WRITE && place && !entry->setup &&
+            !tc_strv_add(&places, place))
+            return false;
+    }
+    return tc_provenance_note(&places);
 }
 
 /* The plan, behind room for a job; or nothing, where the call has begun with that already. */
@@ -108,7 +111,7 @@ static int write_plan(struct toolcage_call *call, const struct tc_front *front,
     struct tc_wire wire = TC_WIRE_PUT_INIT;
     int r = tc_front_lower(front, &call->grant, &plan, err);
     if (r == 0) {
-        bool filled = add_written(&call->grant, &plan) && fill(&plan.call, call->id) &&
+        bool filled = note_places(&call->grant) && fill(&plan.call, call->id) &&
                       fill(&plan.tool, call->grant.tool) && fill(&plan.backend, front->name) &&
                       fill(&plan.grant, call->grant.digest) && fill(&plan.session, call->session) &&
                       fill(&plan.bounds, call->grant.bounds);

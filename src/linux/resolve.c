@@ -6,48 +6,58 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/path.h"
 #include "base/sys.h"
 
-enum { LINKS_MAX = 40 };
+enum { LINKS_MAX = 40, NS_PER_S = 1000000000 };
 
-void tc_resolver_init(struct tc_resolver *r, uid_t caller, const struct tc_strv *writable)
+int tc_file_identify(int fd, const char *path, struct tc_file_id *ret)
 {
-    *r = (struct tc_resolver){.caller = caller, .paths = writable};
+    struct statx st;
+    if (statx(fd, path, AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_INO | STATX_BTIME, &st) < 0)
+        return -1;
+    *ret =
+        (struct tc_file_id){.dev = makedev(st.stx_dev_major, st.stx_dev_minor), .ino = st.stx_ino};
+    if (st.stx_mask & STATX_BTIME)
+        ret->born = st.stx_btime.tv_sec * NS_PER_S + st.stx_btime.tv_nsec;
+    return 0;
 }
 
-void tc_resolver_also(struct tc_resolver *r, const char *paths, size_t length)
+void tc_resolver_init(struct tc_resolver *r, uid_t caller,
+                      int (*learn)(struct tc_resolver *r, const void *context), const void *context)
 {
-    r->more = paths;
-    r->more_len = length;
+    *r = (struct tc_resolver){.caller = caller, .learn = learn, .context = context};
 }
 
-static int learn_one(struct tc_resolver *r, const char *path)
+int tc_resolver_add_id(struct tc_resolver *r, const struct tc_file_id *id)
 {
-    struct stat st;
-    if (path[0] != '/')
-        return 0;
-    if (stat(path, &st) < 0) /* what is not there, or cannot be reached, leads nowhere */
-        return errno == ENOMEM || errno == EPERM || errno == EINTR ? -1 : 0;
-    struct tc_file_id *id = TC_PUSH(r->writable, r->writable_count);
-    if (!id) {
+    struct tc_file_id *slot = TC_PUSH(r->writable, r->writable_count);
+    if (!slot) {
         errno = ENOMEM;
         return -1;
     }
-    *id = (struct tc_file_id){st.st_dev, st.st_ino};
+    *slot = *id;
     return 0;
+}
+
+int tc_resolver_add(struct tc_resolver *r, const char *path)
+{
+    struct tc_file_id id;
+    if (path[0] != '/')
+        return 0;
+    if (tc_file_identify(AT_FDCWD, path, &id) == 0)
+        return tc_resolver_add_id(r, &id);
+    /* what is not there, or cannot be reached, leads nowhere */
+    return errno == ENOMEM || errno == EPERM || errno == EINTR ? -1 : 0;
 }
 
 /* 0, or -1 with errno: not every one could be asked about. */
 static int learn(struct tc_resolver *r)
 {
-    for (size_t i = 0; r->paths && i < r->paths->count; i++)
-        if (learn_one(r, r->paths->items[i]) < 0)
-            return -1;
-    for (size_t at = 0; at < r->more_len; at += strlen(r->more + at) + 1)
-        if (learn_one(r, r->more + at) < 0)
-            return -1;
+    if (!r->learned && r->learn && r->learn(r, r->context) < 0)
+        return -1;
     r->learned = true;
     return 0;
 }
@@ -58,12 +68,25 @@ void tc_resolver_done(struct tc_resolver *r)
     *r = (struct tc_resolver){0};
 }
 
-static bool tool_can_write(const struct tc_resolver *r, const struct stat *st)
+/* Device numbers change when a file system is mounted again: the time of birth tells as much. */
+static bool is_same(const struct tc_file_id *a, const struct tc_file_id *b)
 {
-    for (size_t i = 0; i < r->writable_count; i++)
-        if (r->writable[i].dev == st->st_dev && r->writable[i].ino == st->st_ino)
-            return true;
-    return false;
+    return a->ino == b->ino && (a->born && b->born ? a->born == b->born : a->dev == b->dev);
+}
+
+/* 1, 0, or -1 with errno. */
+static int tool_can_write(const struct tc_resolver *r, int fd, const struct stat *st)
+{
+    struct tc_file_id id = {0};
+    for (size_t i = 0; i < r->writable_count; i++) {
+        if (r->writable[i].ino != st->st_ino)
+            continue;
+        if (!id.ino && tc_file_identify(fd, "", &id) < 0)
+            return -1;
+        if (is_same(&r->writable[i], &id))
+            return 1;
+    }
+    return 0;
 }
 
 /* A walk in progress: the directory reached, and the text still to go. */
@@ -91,8 +114,9 @@ static int enter(struct walk *w, int fd)
     w->fd = fd;
     if (fd < 0 || fstat(fd, &w->st) < 0)
         return -1;
-    w->frozen = w->frozen || tool_can_write(w->r, &w->st);
-    return 0;
+    int writable = w->frozen ? 1 : tool_can_write(w->r, fd, &w->st);
+    w->frozen = writable > 0;
+    return writable < 0 ? -1 : 0;
 }
 
 /* Is `frozen` known? If not, the walk stops, and is made again when it is. */
@@ -299,6 +323,17 @@ int tc_resolve_links(struct tc_resolver *r, const char *path, char *real)
     if (tc_resolve_name(fd, real) < 0 || (!found && append(real, name, w.rest) < 0))
         return -1;
     return found;
+}
+
+int tc_resolve_writable(struct tc_resolver *r, const char *path)
+{
+    struct walk w = {.r = r, .fd = -1, .parent = -1};
+    char name[NAME_MAX + 2];
+    int rc = learn(r) < 0 ? -1 : try(&w, path, name), saved = errno;
+    bool writable = w.frozen || (rc < 0 && saved == ELOOP);
+    forget(&w);
+    errno = saved;
+    return writable ? 1 : rc;
 }
 
 int tc_resolve(struct tc_resolver *r, const char *path, char *where)

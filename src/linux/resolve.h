@@ -11,29 +11,41 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/strv.h"
 
+struct tc_file_id {
+    dev_t dev;
+    ino_t ino;
+    /* When it was created, in ns: an inode number is used again. 0: the file system does not say.
+     */
+    int64_t born;
+};
+
+/* The identity of what `path` names (links followed), or of the descriptor `fd` where it is "".
+ * 0, or -1 with errno. */
+int tc_file_identify(int fd, const char *path, struct tc_file_id *ret);
+
 struct tc_resolver {
-    uid_t caller;                /* whose links are followed, beside root's */
-    const struct tc_strv *paths; /* borrowed: what some tool of the policy can write */
-    const char *more;            /* borrowed: what others could, each with its NUL */
-    size_t more_len;
-    bool learned; /* which directories these are: known from the first link on */
-    struct tc_file_id {
-        dev_t dev;
-        ino_t ino;
-    } * writable;
+    uid_t caller; /* whose links are followed, beside root's */
+    /* Adds the files and directories that tools can write (tc_resolver_add, tc_resolver_add_id).
+     * Called when the first link is met: there may be hundreds, and few paths lead through a link.
+     * 0, or -1 with errno: no link is followed. */
+    int (*learn)(struct tc_resolver *r, const void *context);
+    const void *context; /* borrowed, for learn */
+    bool learned;
+    struct tc_file_id *writable;
     size_t writable_count;
 };
 
-/* Of the host paths in `writable`, which stay the caller's, missing ones count for nothing. They
- * are looked up when it matters: there may be hundreds, and few ways lead through a link. */
-void tc_resolver_init(struct tc_resolver *r, uid_t caller, const struct tc_strv *writable);
-/* Besides, of those of which each has its NUL. Borrowed as well; hundreds of them cost a call
- * nothing until a link is met. */
-void tc_resolver_also(struct tc_resolver *r, const char *paths, size_t length);
+void tc_resolver_init(struct tc_resolver *r, uid_t caller,
+                      int (*learn)(struct tc_resolver *r, const void *context),
+                      const void *context);
+/* What the absolute path names now; a path that leads nowhere adds nothing. 0, or -1 with errno. */
+int tc_resolver_add(struct tc_resolver *r, const char *path);
+int tc_resolver_add_id(struct tc_resolver *r, const struct tc_file_id *id);
 void tc_resolver_done(struct tc_resolver *r);
 
 /* An O_PATH descriptor of an absolute path. -1 with errno; ELOOP for a link that is not followed,
@@ -46,6 +58,11 @@ int tc_resolve_in(struct tc_resolver *r, const char *path, char *where, int *ret
 /* The path (PATH_MAX bytes) without the links on its way, which are followed as above. 1: what it
  * names is there; 0: not, and `real` is where it would be; -1 with errno. */
 int tc_resolve_links(struct tc_resolver *r, const char *path, char *real);
+
+/* Can a tool write what the absolute path names, or a directory or link on the way to it? 1: yes,
+ * or the path leads through a link that is not followed; 0: no; -1 with errno: the walk failed
+ * before it met such a place (ENOENT: nothing has that name). */
+int tc_resolve_writable(struct tc_resolver *r, const char *path);
 
 /* Where no link is on the way or at its end; the path is absolute. A descriptor (O_PATH), or -1. */
 int tc_resolve_plain(const char *path);

@@ -161,6 +161,9 @@ void tc_grant_done(struct tc_grant *grant);
 /* Can any tool write there, a path of the host? */
 bool tc_grant_tool_writes(const struct tc_grant *grant, const char *path);
 /* All those paths; appends copies. False: out of memory. */
+/* Where any tool of the policy can write, beside the workspace: host paths, the policy's. NULL:
+ * there is no policy. */
+const struct tc_strv *tc_policy_writable(const struct toolcage_policy *policy);
 bool tc_grant_tool_writable(const struct tc_grant *grant, struct tc_strv *to);
 /* The files on the host that the policy was made from, absolute, as they were named; the first is
  * "" where the text was none. Borrows; NULL: no more. */

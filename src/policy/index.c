@@ -159,3 +159,8 @@ bool tc_grant_tool_writable(const struct tc_grant *grant, struct tc_strv *to)
     return tc_strv_copy(to, &grant->tool_writable) &&
            (!grant->policy || tc_strv_copy(to, &grant->policy->writable));
 }
+
+const struct tc_strv *tc_policy_writable(const struct toolcage_policy *policy)
+{
+    return policy ? &policy->writable : NULL;
+}

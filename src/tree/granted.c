@@ -64,8 +64,8 @@ static int find_beneath(struct tc_trees *t, const struct tc_mount *m, struct fou
     const char *rest = m->from + strlen(m->bound);
     rest += *rest == '/';
     if (!*rest)
-        return ret->fd = tc_resolve_in(&t->resolver, m->bound, ret->name, &ret->dir);
-    _autofd_ int bound = tc_resolve(&t->resolver, m->bound, ret->name);
+        return ret->fd = tc_resolve_in(&t->provenance.resolver, m->bound, ret->name, &ret->dir);
+    _autofd_ int bound = tc_resolve(&t->provenance.resolver, m->bound, ret->name);
     if (bound < 0)
         return -1;
     _autofree_ char *parent = tc_path_parent(rest);
@@ -82,7 +82,8 @@ static int find_path(struct tc_trees *t, const struct tc_mount *m, struct found 
 {
     *ret = (struct found){.fd = -1, .dir = -1};
     int rc = m->bound ? find_beneath(t, m, ret)
-                      : (ret->fd = tc_resolve_in(&t->resolver, m->from, ret->name, &ret->dir));
+                      : (ret->fd =
+                             tc_resolve_in(&t->provenance.resolver, m->from, ret->name, &ret->dir));
     if (rc >= 0)
         return 0;
     int saved = errno;

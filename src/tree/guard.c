@@ -160,7 +160,7 @@ static int walk(struct tc_cage *cage, const char *path, const char *real, bool f
 static int guard(struct tc_cage *cage, const char *path, bool must)
 {
     char real[PATH_MAX];
-    int found = tc_resolve_links(&cage->trees->resolver, path, real);
+    int found = tc_resolve_links(&cage->trees->provenance.resolver, path, real);
     if (found < 0)
         return refuse(cage, NULL, path, errno,
                       errno == ELOOP ? "through a link that a tool could change"

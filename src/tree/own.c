@@ -11,8 +11,7 @@
 void tc_trees_open(struct tc_trees *t, const struct tc_plan *plan)
 {
     tc_trees_know_holders();
-    tc_resolver_init(&t->resolver, t->host->uid, &plan->tool_writable);
-    tc_resolver_also(&t->resolver, plan->written, plan->written_len);
+    tc_provenance_init(&t->provenance, t->host->uid, t->host->state, &plan->tool_writable, NULL);
 }
 
 int tc_process_keep(struct tc_trees *t, int fd)
@@ -57,7 +56,7 @@ void tc_trees_release(struct tc_trees *t)
 void tc_trees_done(struct tc_trees *t)
 {
     tc_trees_release(t);
-    tc_resolver_done(&t->resolver);
+    tc_provenance_done(&t->provenance);
     free(t->mounts);
     free(t->masked);
     free(t->fds);

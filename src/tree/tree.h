@@ -12,7 +12,7 @@
 #include "backend/backend.h"
 #include "base/arena.h"
 #include "base/buf.h"
-#include "linux/resolve.h"
+#include "provenance/provenance.h"
 #include "tree/mount.h"
 
 /* ---- once a helper ---- */
@@ -24,6 +24,7 @@ struct tc_tree_host {
     bool privileged; /* the machine's root: cages get leased ids and id-mapped mounts */
     uid_t uid;       /* the caller's */
     gid_t gid;
+    const char *state; /* the caller's state directory, with the record of places; NULL: none */
     struct tc_idmap *idmaps;
     size_t idmap_count;
     int mask_file, mask_dir; /* O_PATH: unreadable, to put over denied names */
@@ -95,7 +96,7 @@ struct tc_trees {
     bool unmounted; /* it will have no namespaces, so nothing can be mounted over anything */
     /* what lies below is looked up like the rest, and stands in the cage already; NULL: nothing */
     const char *standing;
-    struct tc_resolver resolver;
+    struct tc_provenance provenance;
     struct tc_arena arena;
     int *fds; /* to close when the cage goes */
     size_t fd_count;

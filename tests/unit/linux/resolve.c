@@ -73,13 +73,22 @@ static const struct resolve_case cases[] = {
 
 static struct tc_strv writable;
 
+static int learn_list(struct tc_resolver *r, const void *list)
+{
+    const struct tc_strv *paths = list;
+    for (size_t i = 0; i < paths->count; i++)
+        if (tc_resolver_add(r, paths->items[i]) < 0)
+            return -1;
+    return 0;
+}
+
 static void start(struct tc_resolver *r)
 {
     if (!writable.count) {
         assert_true(tc_strv_add(&writable, tree_path("ws")));
         assert_true(tc_strv_add(&writable, tree_path("not-there")));
     }
-    tc_resolver_init(r, getuid(), &writable);
+    tc_resolver_init(r, getuid(), learn_list, &writable);
 }
 
 static void same_object(const char *what, int fd, const char *name)
@@ -114,24 +123,67 @@ static void the_table(void **state)
     tc_resolver_done(&r);
 }
 
-/* What tools of other policies could write: as it stands in the record, not all of it a path. */
-static void places_of_others_count(void **state)
+/* Known by its identity alone, a directory is found under every name, until another one has its
+ * inode number: then the time of birth differs. */
+static int learn_identity(struct tc_resolver *r, const void *id)
+{
+    return tc_resolver_add_id(r, id);
+}
+
+static void identity_freezes_a_directory(void **state)
+{
+    struct tc_file_id id;
+    assert_int_equal(tc_file_identify(AT_FDCWD, tree_path("ws"), &id), 0);
+    const struct tc_file_id other_device = {id.dev + 1, id.ino, id.born},
+                            other_birth = {id.dev, id.ino, id.born + 1},
+                            no_birth = {id.dev, id.ino, 0};
+    const struct {
+        struct tc_file_id id;
+        bool frozen;
+    } table[] = {
+        {id, true}, {other_device, id.born != 0}, {other_birth, id.born == 0}, {no_birth, true}};
+    for (size_t i = 0; i < TC_COUNT(table); i++) {
+        struct tc_resolver r;
+        char where[PATH_MAX] = "";
+        tc_resolver_init(&r, getuid(), learn_identity, &table[i].id);
+        _autofd_ int fd = tc_resolve(&r, tree_path("ws/link"), where);
+        assert_int_equal(fd < 0, table[i].frozen);
+        tc_resolver_done(&r);
+    }
+}
+
+static int learn_nothing(struct tc_resolver *r, const void *context)
+{
+    errno = EIO;
+    return -1;
+}
+
+static void a_record_that_cannot_be_read_follows_no_link(void **state)
 {
     struct tc_resolver r;
-    char where[PATH_MAX] = "", text[PATH_MAX + 16] = "none";
-    size_t length = strlen(text) + 1;
-    tc_strcopy(text + length, sizeof(text) - length, tree_path("ws"));
-    length += strlen(text + length) + 1;
-    tc_resolver_init(&r, getuid(), NULL);
-    _autofd_ int followed = tc_resolve(&r, tree_path("ws/link"), where);
-    assert_true(followed >= 0);
+    char where[PATH_MAX] = "";
+    tc_resolver_init(&r, getuid(), learn_nothing, NULL);
+    _autofd_ int fd = tc_resolve(&r, tree_path("ws/link"), where);
+    assert_int_equal(fd, -1);
+    assert_int_equal(errno, EIO);
+    assert_int_equal(tc_resolve_writable(&r, tree_path("own/deep/file")), -1);
     tc_resolver_done(&r);
-    tc_resolver_init(&r, getuid(), NULL);
-    tc_resolver_also(&r, text, length);
-    _autofd_ int refused = tc_resolve(&r, tree_path("ws/link"), where);
-    assert_int_equal(refused, -1);
-    assert_int_equal(errno, ELOOP);
-    assert_string_equal(where, "link");
+}
+
+/* 1: a tool may have written it, 0: not, -1: it is not there. */
+static void writable_paths_are_told(void **state)
+{
+    static const struct {
+        const char *path;
+        int writable;
+    } table[] = {{"own/deep/file", 0}, {"ws", 1},        {"ws/deep/file", 1}, {"ws/none", 1},
+                 {"own/into", 1},      {"ws/out", 1},    {"ws/link", 1},      {"own/none", -1},
+                 {"ws/../own", 1},     {"own/../own", 0}};
+    struct tc_resolver r;
+    start(&r);
+    for (size_t i = 0; i < TC_COUNT(table); i++)
+        if (tc_resolve_writable(&r, tree_path(table[i].path)) != table[i].writable)
+            fail_msg("%s", table[i].path);
     tc_resolver_done(&r);
 }
 
@@ -314,7 +366,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table),
-        cmocka_unit_test(places_of_others_count),
+        cmocka_unit_test(identity_freezes_a_directory),
+        cmocka_unit_test(a_record_that_cannot_be_read_follows_no_link),
+        cmocka_unit_test(writable_paths_are_told),
         cmocka_unit_test(places_are_looked_up_when_it_matters),
         cmocka_unit_test(links_are_written_out),
         cmocka_unit_test(a_descriptor_outlives_its_name),

@@ -108,7 +108,7 @@ static void begin(struct scene *s, const char *way)
     s->item.id = (struct tc_file_id){st.st_dev, st.st_ino};
     s->trees.items = &s->item;
     s->trees.item_count = 1;
-    tc_resolver_init(&s->trees.resolver, getuid(), &s->plan.tool_writable);
+    tc_provenance_init(&s->trees.provenance, getuid(), NULL, &s->plan.tool_writable, NULL);
     for (int i = 0; i < FILES; i++) {
         _autofree_ char *path = tc_format("%s/%s/%s", tree_root, way, files[i]);
         assert_non_null(path);
@@ -122,7 +122,7 @@ static void begin(struct scene *s, const char *way)
 static void end(struct scene *s)
 {
     (void)close(s->item.fd);
-    tc_resolver_done(&s->trees.resolver);
+    tc_provenance_done(&s->trees.provenance);
     tc_arena_done(&s->trees.arena);
     free(s->plan.policy_file);
     tc_strv_done(&s->plan.extended);

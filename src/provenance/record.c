@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "provenance/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/store.h"
+
+/* From LARGE on it is shortened when a new entry comes. Of places whose path is gone, most of which
+ * were removed and a few renamed, it keeps the newest. */
+enum { LARGE = 64 << 10, LARGEST = 16 << 20, NAMELESS_MAX = 500 };
+
+char *tc_record_path(const char *directory)
+{
+    return tc_path_join(directory, "written");
+}
+
+/* ---- entries ---- */
+
+struct entry {
+    struct tc_file_id id; /* ino 0: none */
+    const char *path;     /* borrowed; "": none */
+};
+
+/* In the form of the record. Owned; NULL: no memory. */
+static char *format(const struct entry *e)
+{
+    if (!e->id.ino)
+        return strdup(e->path);
+    return tc_format("%jx:%jx:%jx%s%s", (uintmax_t)e->id.dev, (uintmax_t)e->id.ino,
+                     (uintmax_t)e->id.born, e->path[0] ? " " : "", e->path);
+}
+
+static bool parse_number(const char **at, char end, uintmax_t *ret)
+{
+    char *stop;
+    *ret = strtoumax(*at, &stop, 16);
+    bool good = stop != *at && (*stop == end || (end == ' ' && !*stop));
+    *at = stop + (*stop != '\0');
+    return good;
+}
+
+/* What is no entry has neither identity nor path. */
+static struct entry parse(const char *text)
+{
+    uintmax_t dev, ino, born;
+    const char *at = text;
+    if (text[0] == '/')
+        return (struct entry){.path = text};
+    if (!parse_number(&at, ':', &dev) || !parse_number(&at, ':', &ino) ||
+        !parse_number(&at, ' ', &born))
+        return (struct entry){.path = ""};
+    return (struct entry){.id = {.dev = (dev_t)dev, .ino = (ino_t)ino, .born = (int64_t)born},
+                          .path = at};
+}
+
+/* The next one, and in *at the place behind it; NULL: there is none. */
+static const char *next_text(const struct tc_buf *text, size_t *at)
+{
+    const char *entry = *at < text->len ? text->data + *at : NULL;
+    if (entry)
+        *at += strlen(entry) + 1;
+    return entry;
+}
+
+static bool has_text(const struct tc_buf *text, const char *wanted)
+{
+    size_t at = 0;
+    for (const char *entry; (entry = next_text(text, &at));)
+        if (strcmp(entry, wanted) == 0)
+            return true;
+    return false;
+}
+
+/* ---- reading ---- */
+
+/* A record only forbids, so its owner does not matter. Root makes its directory searchable before
+ * it notes its first place there: one that may not be searched has no record. */
+static int read_record(const char *directory, struct tc_buf *to)
+{
+    _autofree_ char *path = tc_record_path(directory);
+    _autofd_ int fd = path ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    if (!path)
+        errno = ENOMEM;
+    if (fd < 0)
+        return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0 : -1;
+    (void)flock(fd, LOCK_SH); /* whoever shortens it writes over it */
+    to->max = LARGEST;
+    return tc_read_all(fd, to) == 0 ? 0 : -1;
+}
+
+static int learn_entry(struct tc_resolver *r, const char *text)
+{
+    const struct entry e = parse(text);
+    if (e.id.ino && tc_resolver_add_id(r, &e.id) < 0)
+        return -1;
+    return tc_resolver_add(r, e.path);
+}
+
+static int learn_record(const char *directory, struct tc_resolver *r)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    size_t at = 0;
+    int rc = read_record(directory, &text);
+    for (const char *entry; rc == 0 && (entry = next_text(&text, &at));)
+        rc = learn_entry(r, entry);
+    return rc;
+}
+
+int tc_record_learn(const struct tc_records *records, struct tc_resolver *r)
+{
+    if (records->state && learn_record(records->state, r) < 0)
+        return -1;
+    return learn_record(records->root, r);
+}
+
+/* ---- writing ---- */
+
+static void make_directories(char *path, mode_t mode)
+{
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, mode);
+        *slash = '/';
+    }
+    (void)mkdir(path, mode);
+}
+
+/* The caller's own file and no other's, through no link; -1 with errno. */
+static int open_in(const char *directory, mode_t mode)
+{
+    _autofree_ char *made = strdup(directory), *path = tc_record_path(directory);
+    if (!made || !path) {
+        errno = ENOMEM;
+        return -1;
+    }
+    make_directories(made, 0700);
+    _autofd_ int fd =
+        open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
+    return tc_store_own(fd, S_IFREG) ? TAKE_FD(fd) : -1;
+}
+
+/* For everybody to read, whatever the umask, and whoever made the directory. */
+static int open_roots(const char *directory)
+{
+    struct stat st;
+    _autofd_ int fd = open_in(directory, 0644);
+    if (fd < 0 || fchmod(fd, 0644) < 0 || stat(directory, &st) < 0 ||
+        ((st.st_mode & 0111) != 0111 && chmod(directory, (st.st_mode & 07777) | 0111) < 0))
+        return -1;
+    return TAKE_FD(fd);
+}
+
+static int open_own(const struct tc_records *records)
+{
+    int fd = geteuid() == 0 ? open_roots(records->root) : -1;
+    return fd >= 0 || !records->state ? fd : open_in(records->state, 0600);
+}
+
+/* The record in parts; `paths` borrow from its text. */
+struct list {
+    struct entry *items;
+    size_t count, nameless;
+};
+
+static bool is_gone(const char *path)
+{
+    struct stat st;
+    return !path[0] || (stat(path, &st) < 0 && (errno == ENOENT || errno == ENOTDIR));
+}
+
+static bool make_list(const struct tc_buf *text, struct list *ret)
+{
+    size_t at = 0;
+    for (const char *one; (one = next_text(text, &at));) {
+        struct entry e = parse(one), *slot;
+        if (is_gone(e.path))
+            e.path = "";
+        if (!e.path[0] && !e.id.ino)
+            continue;
+        if (!(slot = TC_PUSH(ret->items, ret->count)))
+            return false;
+        *slot = e;
+        ret->nameless += !e.path[0];
+    }
+    return true;
+}
+
+/* Does a later entry say all that this one says? */
+static bool is_repeated(const struct list *list, size_t at)
+{
+    const struct entry *e = &list->items[at];
+    for (size_t i = at + 1; i < list->count; i++) {
+        const struct entry *o = &list->items[i];
+        if (o->id.ino == e->id.ino && o->id.born == e->id.born && o->id.dev == e->id.dev &&
+            (!e->path[0] || strcmp(o->path, e->path) == 0))
+            return true;
+    }
+    return false;
+}
+
+static void put_list(const struct list *list, struct tc_buf *ret)
+{
+    size_t nameless = list->nameless;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct entry *e = &list->items[i];
+        if ((!e->path[0] && nameless-- > NAMELESS_MAX) || is_repeated(list, i))
+            continue;
+        _autofree_ char *kept = format(e);
+        if (kept)
+            tc_buf_add(ret, kept, strlen(kept) + 1);
+        ret->failed = ret->failed || !kept;
+    }
+}
+
+/* Under the lock, over the old text: nothing is lost where it cannot be written. */
+static void shorten(int fd)
+{
+    _autobuf_ struct tc_buf text = {.max = LARGEST}, kept = {.max = LARGEST};
+    struct list list = {0};
+    if (lseek(fd, 0, SEEK_SET) == 0 && tc_read_all(fd, &text) == 0 && make_list(&text, &list))
+        put_list(&list, &kept);
+    else
+        kept.failed = true;
+    free(list.items);
+    if (kept.failed || fcntl(fd, F_SETFL, 0) < 0)
+        return;
+    if (pwrite(fd, kept.data, kept.len, 0) == (ssize_t)kept.len)
+        (void)!ftruncate(fd, (off_t)kept.len);
+    (void)fcntl(fd, F_SETFL, O_APPEND);
+}
+
+/* The entries that the record lacks. False: out of memory. */
+static bool find_fresh(const struct tc_buf *known, const struct tc_strv *places,
+                       struct tc_strv *ret)
+{
+    for (size_t i = 0; i < places->count; i++) {
+        struct entry e = {.path = places->items[i]};
+        if (tc_file_identify(AT_FDCWD, e.path, &e.id) < 0)
+            e.id = (struct tc_file_id){0};
+        char *text = format(&e);
+        if (text && (has_text(known, text) || tc_strv_has(ret, text)))
+            free(text);
+        else if (!tc_strv_take(ret, text))
+            return false;
+    }
+    return true;
+}
+
+static void append(int fd, const struct tc_strv *entries, bool large)
+{
+    if (flock(fd, LOCK_EX) < 0)
+        return;
+    if (large)
+        shorten(fd);
+    for (size_t i = 0; i < entries->count; i++)
+        (void)!write(fd, entries->items[i], strlen(entries->items[i]) + 1);
+}
+
+bool tc_record_note(const struct tc_records *records, const struct tc_strv *places)
+{
+    _autobuf_ struct tc_buf known = {.max = LARGEST};
+    _autostrv_ struct tc_strv fresh = {0};
+    _autofd_ int fd = open_own(records);
+    if (fd < 0 || flock(fd, LOCK_SH) < 0 || (tc_read_all(fd, &known) < 0 && !known.len))
+        return errno != ENOMEM;
+    if (!find_fresh(&known, places, &fresh))
+        return false;
+    if (fresh.count)
+        append(fd, &fresh, known.len > LARGE);
+    return true;
+}

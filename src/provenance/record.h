@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The record of places that a tool could ever write, under whatever policy. Each user has one in
+ * the state directory; root's is /var/lib/toolcage/written, which every user's calls read: a tool
+ * of root's may write in a directory of somebody else.
+ *
+ * An entry is "DEVICE:INODE:BIRTH /path", in hexadecimal, with a NUL behind it. The identity finds
+ * a directory that was renamed, the path finds one that was made again, or whose device has another
+ * number since. "DEVICE:INODE:BIRTH" alone: the path is gone. "/path" alone: nothing was there yet.
+ */
+#ifndef TC_PROVENANCE_RECORD_H
+#define TC_PROVENANCE_RECORD_H
+
+#include "base/strv.h"
+#include "linux/resolve.h"
+
+/* Where the records are: `state` is the caller's state directory, NULL where there is none; `root`
+ * is the directory of root's record. Both borrowed. */
+struct tc_records {
+    const char *state, *root;
+};
+
+#define TC_RECORDS_ROOT "/var/lib/toolcage"
+
+/* The record's path in one of these directories; owned. NULL: no memory. */
+char *tc_record_path(const char *directory);
+
+/* Adds the entries of both records to the resolver. A record that is not there has none. 0, or -1
+ * with errno: one cannot be read. */
+int tc_record_learn(const struct tc_records *records, struct tc_resolver *r);
+
+/* Notes these host paths, as they are now, before a tool can write there. That they cannot be noted
+ * stops no call: links in the policy's own places are not followed anyway. False: out of memory. */
+bool tc_record_note(const struct tc_records *records, const struct tc_strv *places);
+
+#endif
