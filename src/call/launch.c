@@ -40,6 +40,7 @@
 #include "base/strv.h"
 #include "call/facts.h"
 #include "helper/protocol.h"
+#include "spawn/spawn.h"
 #include "version.h"
 
 enum { STACK = 64 << 10, KERNEL_SIGSET = 8, ABOVE = 10, AWAKE_US = 2000 };
@@ -57,17 +58,9 @@ struct launch {
 
 /* ---- in the children ---- */
 
-/* exec keeps ignored signals ignored, and the host may ignore SIGCHLD or SIGPIPE. */
-void tc_child_reset_signals(void)
-{
-    struct sigaction fresh = {.sa_handler = SIG_DFL};
-    for (int sig = 1; sig < NSIG; sig++)
-        (void)sigaction(sig, &fresh, NULL);
-}
-
 static int reset_signals(struct launch *l)
 {
-    tc_child_reset_signals();
+    tc_spawn_reset_signals();
     return 0;
 }
 

@@ -20,9 +20,6 @@ int tc_launch_helper(int sock, int host, struct toolcage_error **err);
  */
 int tc_launch_beside(const char *name, char **ret, struct toolcage_error **err);
 
-/* In a child that will execute a program: signals are what a program expects. */
-void tc_child_reset_signals(void);
-
 /* The same with a program given by name: the half of it that has no rule about places. */
 int tc_launch_program(const char *path, int sock, int host, struct toolcage_error **err);
 

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,28 +17,19 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "call/launch.h"
+#include "spawn/spawn.h"
 
 enum { STACK = 64 << 10, KERNEL_SIGSET = 8, READ_SHARE = 4096 };
 
 struct child {
-    const char *path;
-    char *const *argv;
-    int in, out;
+    struct tc_spawn program;
     int errnum;
 };
 
 static int become(void *arg)
 {
     struct child *c = arg;
-    uint64_t none = 0;
-    tc_child_reset_signals();
-    if (dup2(c->in, STDIN_FILENO) >= 0 && dup2(c->out, STDOUT_FILENO) >= 0 &&
-        close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
-        (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, KERNEL_SIGSET);
-        (void)execve(c->path, c->argv, environ);
-    }
-    c->errnum = errno;
+    c->errnum = tc_spawn_become(&c->program);
     return 127;
 }
 
@@ -115,11 +105,14 @@ const char *tc_output_of(const char *path, char *const argv[], int limit_ms, str
 {
     int pair[2];
     int64_t until = tc_now_us() + (int64_t)limit_ms * 1000;
-    _autofd_ int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null < 0 || pipe2(pair, O_CLOEXEC) < 0)
+    _autostrv_ struct tc_strv env = {0};
+    if (!tc_spawn_environment(&env))
+        return "there is no memory for it";
+    if (pipe2(pair, O_CLOEXEC) < 0)
         return "there are no descriptors for it";
     _autofd_ int from = pair[0], to = pair[1];
-    struct child child = {.path = path, .argv = argv, .in = null, .out = to};
+    struct child child = {
+        .program = {.path = path, .argv = argv, .env = env.items, .in = -1, .out = to}};
     pid_t pid = begin(&child);
     if (pid < 0)
         return "it cannot be started";

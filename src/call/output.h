@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a program of the operator's prints. */
+ * The output of a program that the operator named. */
 #ifndef TC_CALL_OUTPUT_H
 #define TC_CALL_OUTPUT_H
 
 #include "base/buf.h"
 
-/* Runs the program at `path` with this process's environment, directory and standard error, nothing
- * to read, and adds what it prints to `out`, until it has ended with 0. NULL, or why it cannot be
- * (static; errno is 0 or says more). It has `limit_ms`; whoever waits longer is killed. The host
- * hears nothing of a child: no SIGCHLD, and wait(-1) does not find it. */
+/* Starts the program at `path` as spawn/spawn.h says, with nothing to read and this process's
+ * standard error, and adds what it prints to `out` until it has ended with 0. NULL, or why not
+ * (static; errno is 0 or says more). After `limit_ms` it is killed. The host receives no SIGCHLD,
+ * and its wait(-1) does not find this child. */
 const char *tc_output_of(const char *path, char *const argv[], int limit_ms, struct tc_buf *out);
 
 #endif

@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "call/output.h"
-#include "call/programs.h"
+#include "spawn/spawn.h"
 
 /* Of fewer bytes much in an answer would look like one; of more no server takes a header. */
 enum { BYTES_MIN = 8, BYTES_MAX = 16384, TEXT_MAX = 4 * BYTES_MAX };
@@ -24,6 +24,7 @@ struct reading {
     const struct toolcage_policy *policy;
     const struct tc_grant *grant;
     const struct tc_secret *secret;
+    struct tc_provenance writers;
     struct tc_strv values;
     struct toolcage_error **err;
 };
@@ -119,7 +120,7 @@ static bool is_shown(const struct tc_grant *grant, const char *real, const char 
     return false;
 }
 
-static int open_file(const struct reading *r, const char *path, int *ret)
+static int open_file(struct reading *r, const char *path, int *ret)
 {
     struct stat st;
     char real[PATH_MAX];
@@ -133,9 +134,8 @@ static int open_file(const struct reading *r, const char *path, int *ret)
         return fail(r, 0, "keep the file where no grant leads",
                     "it is a link into what the tool may read");
     /* one that can put a link there would choose what is sent */
-    if (tc_grant_tool_writes(r->grant, path) || tc_grant_tool_writes(r->grant, real))
-        return fail(r, 0, "keep the file where no tool of the policy writes",
-                    "a tool may replace it");
+    if (tc_provenance_tool(&r->writers, path) || tc_provenance_tool(&r->writers, real))
+        return fail(r, 0, "keep the file where no tool writes", "a tool may have written it");
     *ret = TAKE_FD(fd);
     return 0;
 }
@@ -166,13 +166,6 @@ static int read_file(struct reading *r, const char *path)
     return rc;
 }
 
-/* Owned. NULL: it is nowhere. */
-static char *find_program(const char *name)
-{
-    const char *path = getenv("PATH");
-    return strchr(name, '/') ? strdup(name) : tc_program_find(path ? path : "", name);
-}
-
 /* "WORD WORD", apart by single spaces: the policy's reader has seen to that. */
 static bool split(const char *words, struct tc_strv *ret)
 {
@@ -182,17 +175,37 @@ static bool split(const char *words, struct tc_strv *ret)
     return true;
 }
 
-/* It runs as who called toolcage does, so it must be nobody's work but the operator's. */
-static int check_program(const struct reading *r, const char *path)
+static int fail_written(const struct reading *r, const char *path)
 {
-    char real[PATH_MAX];
-    if (!path || !realpath(path, real))
-        return fail(r, path ? errno : 0, "install it, or name it by its whole path",
-                    "there is no such command");
-    if (tc_grant_tool_writes(r->grant, path) || tc_grant_tool_writes(r->grant, real))
-        return fail(r, 0, "keep the program where no tool of the policy writes",
-                    "a tool may replace the command");
+    _autofree_ char *what = tc_format("a tool may have written %s", path);
+    return what ? fail(r, 0, "keep what the command runs where no tool writes", what)
+                : tc_fail_memory(r->err);
+}
+
+/* Whatever in the word can be a path, from "/", where the command runs: all of it, the rest behind
+ * '=', '@', ':' or ',', and from each '/' on, as in -f/path. */
+static int check_word(struct reading *r, const char *word)
+{
+    for (const char *at = word; *at; at++) {
+        if (at > word && *at != '/' && !strchr("=@:,", at[-1]))
+            continue;
+        _autofree_ char *name = strndup(at, strcspn(at, ":,"));
+        _autofree_ char *path = name ? tc_path_absolute("/", name) : NULL;
+        if (!path)
+            return tc_fail_memory(r->err);
+        if (path[1] && tc_provenance_tool(&r->writers, path))
+            return fail_written(r, path);
+    }
     return 0;
+}
+
+static int fail_program(const struct reading *r, const char *name)
+{
+    if (errno == EPERM)
+        return fail_written(r, name);
+    return fail(r, errno == ENOENT ? 0 : errno,
+                "install it, or name it by its absolute path: the caller's PATH is not searched",
+                "there is no such command in the system's program directories");
 }
 
 static int read_command(struct reading *r, const char *words)
@@ -201,14 +214,19 @@ static int read_command(struct reading *r, const char *words)
     _autostrv_ struct tc_strv argv = {0};
     if (!split(words, &argv) || !argv.count)
         return tc_fail_memory(r->err);
-    _autofree_ char *path = find_program(argv.items[0]);
-    int rc = check_program(r, path);
+    _autofree_ char *path = tc_spawn_find(&r->writers, argv.items[0]);
+    int rc = path ? 0 : fail_program(r, argv.items[0]);
+    for (size_t i = 1; i < argv.count && rc == 0; i++)
+        rc = check_word(r, argv.items[i]);
     if (rc < 0)
         return rc;
     const char *wrong = tc_output_of(path, argv.items, COMMAND_MS, &text);
-    rc = wrong ? fail(r, errno, "run the command by hand: it prints the value, alone, within 10 s",
-                      wrong)
-               : take_line(r, &text);
+    rc = wrong
+             ? fail(r, errno,
+                    "run the command in / with env -i HOME=\"$HOME\": it prints the value, alone, "
+                    "within 10 s; variables that it needs go in front: command:env NAME=VALUE …",
+                    wrong)
+             : take_line(r, &text);
     wipe(&text);
     return rc;
 }
@@ -250,6 +268,10 @@ int tc_secrets_read(const struct toolcage_policy *policy, const struct tc_grant 
     struct reading r = {.policy = policy, .grant = grant, .err = err};
     int rc = 0;
     *ret_fd = -1;
+    if (!grant->secret_count)
+        return 0;
+    if (!tc_provenance_here(&r.writers, &grant->tool_writable, tc_policy_writable(grant->policy)))
+        rc = tc_fail_memory(err);
     for (size_t i = 0; i < grant->secret_count && rc == 0; i++) {
         r.secret = &grant->secrets[i];
         rc = read_one(&r);
@@ -257,5 +279,6 @@ int tc_secrets_read(const struct toolcage_policy *policy, const struct tc_grant 
     if (rc == 0 && r.values.count)
         rc = write_down(&r, ret_fd);
     tc_secret_values_done(&r.values);
+    tc_provenance_done(&r.writers);
     return rc;
 }

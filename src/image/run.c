@@ -18,57 +18,22 @@
 #include "base/sys.h"
 #include "image/keeper.h"
 #include "image/say.h"
-
-#define SEARCH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#include "spawn/spawn.h"
 
 /* The keeper's own grace is 10 s, and it needs a moment more. */
 enum { SECOND_US = 1000000, GRACE_MS = 30000, SLICE_MS = 1000 };
 
-/* Where daemons, stores, logins and proxies of the caller are; nothing else of the environment. */
 static bool make_environment(const struct tc_run *run, struct tc_strv *ret)
 {
-    static const char *const passed[] = {"HOME",
-                                         "XDG_RUNTIME_DIR",
-                                         "XDG_CONFIG_HOME",
-                                         "XDG_DATA_HOME",
-                                         "CONTAINERS_STORAGE_CONF",
-                                         "http_proxy",
-                                         "https_proxy",
-                                         "no_proxy",
-                                         "HTTP_PROXY",
-                                         "HTTPS_PROXY",
-                                         "NO_PROXY",
-                                         "DOCKER_CONFIG",
-                                         "REGISTRY_AUTH_FILE"};
-    bool fine = tc_strv_add(ret, "PATH=" SEARCH) && tc_strv_add(ret, "LC_ALL=C.UTF-8") &&
-                tc_strv_add(ret, "DEBIAN_FRONTEND=noninteractive");
-    for (size_t i = 0; fine && i < TC_COUNT(passed); i++) {
-        const char *value = getenv(passed[i]);
-        if (value)
-            fine = tc_strv_take(ret, tc_format("%s=%s", passed[i], value));
-    }
+    bool fine = tc_spawn_environment(ret) && tc_strv_add(ret, "DEBIAN_FRONTEND=noninteractive");
     for (size_t i = 0; fine && run->env && run->env[i]; i++)
         fine = tc_strv_add(ret, run->env[i]);
     return fine;
 }
 
-static char *find(const char *name)
-{
-    _autofree_ char *search = strdup(SEARCH);
-    char *rest = search, *dir;
-    while (search && (dir = strsep(&rest, ":"))) {
-        _autofree_ char *path = tc_format("%s/%s", dir, name);
-        if (path && access(path, X_OK) == 0)
-            return TAKE(path);
-    }
-    return NULL;
-}
-
 struct start {
     const struct tc_run *run;
-    const char *path;
-    char *const *env;
-    int output;
+    struct tc_spawn program;
 };
 
 /* Who may not make mounts makes none that others could see. */
@@ -78,20 +43,13 @@ static bool hide_mounts(void)
                                      : errno == EPERM;
 }
 
-/* In a group of its own: a terminal's ^C is for the keeper, which ends it in order. */
+/* In its own process group: a terminal's ^C is for the keeper, which ends it in order. */
 static void become(const void *ud)
 {
     const struct start *s = ud;
-    struct sigaction fresh = {.sa_handler = SIG_DFL};
-    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    for (int sig = 1; sig < NSIG; sig++)
-        (void)sigaction(sig, &fresh, NULL);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || setpgid(0, 0) < 0 ||
-        (s->run->mounts && !hide_mounts()) || dup2(null, STDIN_FILENO) < 0 ||
-        dup2(s->output, STDOUT_FILENO) < 0 || chdir("/") < 0 ||
-        tc_close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
-        _exit(127);
-    (void)execve(s->path, (char *const *)(uintptr_t)s->run->argv, s->env);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && setpgid(0, 0) == 0 &&
+        (!s->run->mounts || hide_mounts()))
+        (void)tc_spawn_become(&s->program);
     _exit(127);
 }
 
@@ -144,22 +102,42 @@ static int fail(const char *name, const char *hint, struct toolcage_error **err,
                    number);
 }
 
+static int fail_missing(const struct tc_run *run, struct toolcage_error **err)
+{
+    const char *name = run->argv[0];
+    if (errno != EPERM)
+        return tc_fail(err, TC_WHY(TOOLCAGE_EBACKEND, "run", name, run->hint),
+                       "the program %s is not installed here", name);
+    return tc_fail(err,
+                   TC_WHY(TOOLCAGE_EDENIED, "run", name,
+                          "install it again, and grant no tool its directory for writing"),
+                   "a tool may have written the program %s: it is in a directory that a tool could "
+                   "write",
+                   name);
+}
+
 int tc_run(const struct tc_run *run, struct toolcage_error **err)
 {
     const char *name = run->argv[0];
     _autostrv_ struct tc_strv env = {0};
-    _autofree_ char *path = find(name);
+    _autoprovenance_ struct tc_provenance writers;
+    _autofree_ char *path =
+        tc_provenance_here(&writers, NULL, NULL) ? tc_spawn_find(&writers, name) : NULL;
     int pair[2] = {-1, -1}, pidfd = -1, status = 0;
     if (!path)
-        return tc_fail(err, TC_WHY(TOOLCAGE_EBACKEND, "run", name, run->hint),
-                       "the program %s is not installed here", name);
+        return fail_missing(run, err);
     if (!make_environment(run, &env))
         return tc_fail_memory(err);
     if (run->output && pipe2(pair, O_CLOEXEC) < 0)
         return fail(name, "see ulimit -n", err, "cannot have a pipe: errno", errno);
     _autofd_ int from = pair[0], to = pair[1];
     tc_image_bar_end();
-    const struct start start = {run, path, env.items, to >= 0 ? to : STDERR_FILENO};
+    const struct start start = {run,
+                                {.path = path,
+                                 .argv = (char *const *)(uintptr_t)run->argv,
+                                 .env = env.items,
+                                 .in = -1,
+                                 .out = to}};
     pid_t self = getpid(), child = tc_fork(&pidfd);
     if (child == 0)
         tc_keeper_run(self, become, &start);

@@ -36,6 +36,7 @@ import engines
 import runsc
 import cases_containers
 import cases_files
+import cases_host
 import cases_inside
 import cases_installs
 import cases_models
@@ -52,7 +53,7 @@ from tap import become, check, part_of, plan, skip, skip_all
 
 CASES = cases_containers.CASES + cases_files.CASES + cases_workspace.CASES + cases_overlay.CASES + cases_processes.CASES + \
     cases_inside.CASES + cases_words.CASES + cases_servers.CASES + cases_sockets.CASES + cases_models.CASES + \
-    cases_shell.CASES + cases_installs.CASES + cases_network.CASES
+    cases_shell.CASES + cases_installs.CASES + cases_network.CASES + cases_host.CASES
 # Attacks that begin with what is refused there: shared memory, their own /proc, a socket.
 UNTRIED = ["a neighbour's shared memory is read", "a host without random addresses passes that on", "a name makes a line of its own"]
 # What may get through where the policy gives up the clause that stops it (--without).

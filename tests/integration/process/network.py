@@ -333,16 +333,27 @@ def commanded(s):
     check(answer.status == "ok" and sent() == [f"Bearer {VALUE}"], "a command's output", answer)
     s.environ["PATH"] += ":" + s.path("bin")
     answer = ask("print-token a b")
-    check(answer.status == "ok" and sent() == [f"Bearer {VALUE}"], "found on the PATH", answer)
+    check(answer.code == 126 and "no such command" in answer.message and not spoken, "the caller's PATH is not searched", answer)
+    s.environ |= {"PYTHONPATH": s.path("bin"), "TZ": "UTC"}
+    seen = s.write("bin/seen", f"#!/bin/sh\n[ \"$PWD $PYTHONPATH $TZ\" = '/  UTC' ] && echo {VALUE}\n", 0o755)
+    answer = ask(seen)
+    check(answer.status == "ok" and sent() == [f"Bearer {VALUE}"], "in / with a clean environment", answer)
+    answer = ask(f"env TOKEN={VALUE} printenv TOKEN")
+    check(answer.status == "ok" and sent() == [f"Bearer {VALUE}"], "with variables that its words set", answer)
     s.write("bin/slow", "#!/bin/sh\nexec sleep 60\n", 0o755)
     s.write("bin/much", "#!/bin/sh\nexec cat /dev/zero\n", 0o755)
-    for words, why in (("print-token a c", "it has failed"), ("no-such-token", "no such command"), ("slow", "not ended in time"), ("much", "prints too much"), (s.write("bin/not", VALUE, 0o644), "cannot be executed"),
+    for words, why in ((f"{program} a c", "it has failed"), ("no-such-token", "no such command"), (s.path("bin/slow"), "not ended in time"), (s.path("bin/much"), "prints too much"), (s.write("bin/not", VALUE, 0o644), "no such command"),
                        (s.write("bin/format", VALUE, 0o755), "cannot be executed")):
         answer = ask(words)
         check(answer.code == 126 and why in answer.message and not spoken and VALUE not in json.dumps(answer.json), f"a command that is none: {why}", answer)
     shutil.copy(program, s.path("ws/print-token"))
-    answer = s.shell("true", network='["api.example.com:443"]', more=SECRET.replace("env:GITHUB_TOKEN", f"command:{s.path('ws/print-token')} a b"))
-    check(answer.code == 126 and "may replace the command" in answer.message, "nor one that a tool could write", answer)
+    written = s.path("ws/print-token")
+    os.symlink(written, s.path("bin/linked"))
+    for words in (f"{written} a b", f"sh {written} a b", f"env -S{written}", f"sh --rcfile={written} -c true", f"sh ..{written}", f"sh {written[1:]}", s.path("bin/linked")):
+        answer = s.shell("true", network='["api.example.com:443"]', more=SECRET.replace("env:GITHUB_TOKEN", f"command:{words}"))
+        check(answer.code == 126 and "a tool may have written" in answer.message, f"nor one with a word that a tool could write: {words}", answer)
+    answer = ask(f"{written} a b")
+    check(answer.code == 126 and "a tool may have written" in answer.message, "nor one that a tool of an earlier call could write", answer)
 
 
 def kept_out(s):
@@ -366,9 +377,13 @@ def kept_out(s):
     answer = s.shell("true", network='["api.example.com:443"]', readable=[s.ws], writable=(), more=SECRET.replace("env:GITHUB_TOKEN", f"file:{link}"))
     check(answer.code == 126 and "a link into what the tool may read" in answer.message, "nor by a link", answer)
     answer = s.shell("true", network='["api.example.com:443"]', more=more)
-    check(answer.code == 126 and "a tool may replace it" in answer.message, "nor where a tool could put another", answer)
+    check(answer.code == 126 and "a tool may have written it" in answer.message, "nor where a tool could put another", answer)
+    answer = s.shell("true", network='["api.example.com:443"]', writable=(), more=more)
+    check(answer.code == 126 and "a tool may have written it" in answer.message, "nor where a tool of an earlier call could", answer)
+    token = s.write("kept/token", "")
+    more = SECRET.replace("env:GITHUB_TOKEN", f"file:{token}")
     for text, why in (("", "it is empty"), ("short\n", "fewer than 8"), (VALUE + "\nX: y\n", "line break"), ("x" * 20000, "more than 16384")):
-        s.write("ws/token", text)
+        s.write("kept/token", text)
         answer = s.shell("true", network='["api.example.com:443"]', writable=(), more=more)
         check(answer.code == 126 and why in answer.message and answer.json["error"]["stage"] == "secrets" and VALUE not in json.dumps(answer.json), f"a value that is none: {why}", answer)
     commanded(s)

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "spawn/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "base/sys.h"
+
+#define SEARCH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+enum { KERNEL_SIGSET = 8 };
+
+/* ---- what is run ---- */
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && eaccess(path, X_OK) == 0;
+}
+
+/* The path where it is a program that may be run; NULL with errno. */
+static char *judge(struct tc_provenance *writers, const char *path)
+{
+    if (!is_program(path)) {
+        errno = ENOENT;
+        return NULL;
+    }
+    if (tc_provenance_tool(writers, path)) {
+        errno = EPERM;
+        return NULL;
+    }
+    return strdup(path);
+}
+
+char *tc_spawn_find(struct tc_provenance *writers, const char *name)
+{
+    if (name[0] == '/')
+        return judge(writers, name);
+    _autofree_ char *search = strdup(SEARCH);
+    char *rest = search;
+    int errnum = search ? ENOENT : ENOMEM;
+    for (char *dir; !strchr(name, '/') && search && (dir = strsep(&rest, ":"));) {
+        _autofree_ char *path = tc_path_join(dir, name);
+        char *found = path ? judge(writers, path) : NULL;
+        if (found)
+            return found;
+        errnum = !path ? ENOMEM : errno == ENOENT ? errnum : errno;
+    }
+    errno = errnum;
+    return NULL;
+}
+
+/* ---- what it gets ---- */
+
+/* NAME=…, or PREFIX_…=… for a name that ends in '_'. */
+static bool is_passed(const char *pair)
+{
+    static const char *const passed[] = {
+        /* who and where the user is */
+        "HOME", "USER", "LOGNAME", "TZ", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY",
+        "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME",
+        /* logins and keys */
+        "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK", "GNUPGHOME", "GPG_TTY", "PASSWORD_STORE_DIR",
+        "DOCKER_CONFIG", "REGISTRY_AUTH_FILE", "CONTAINERS_STORAGE_CONF",
+        /* the way to the network */
+        "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
+        "SSL_CERT_FILE", "SSL_CERT_DIR", "PIP_"};
+    for (size_t i = 0; i < TC_COUNT(passed); i++) {
+        size_t n = strlen(passed[i]);
+        if (strncmp(pair, passed[i], n) == 0 && (pair[n] == '=' || passed[i][n - 1] == '_'))
+            return true;
+    }
+    return false;
+}
+
+bool tc_spawn_environment(struct tc_strv *ret)
+{
+    bool fine = tc_strv_add(ret, "PATH=" SEARCH) && tc_strv_add(ret, "LC_ALL=C.UTF-8");
+    for (char **pair = environ; fine && pair && *pair; pair++)
+        fine = !is_passed(*pair) || tc_strv_add(ret, *pair);
+    return fine;
+}
+
+/* ---- in the child ---- */
+
+void tc_spawn_reset_signals(void)
+{
+    struct sigaction fresh = {.sa_handler = SIG_DFL};
+    for (int sig = 1; sig < NSIG; sig++)
+        (void)sigaction(sig, &fresh, NULL);
+}
+
+int tc_spawn_become(const struct tc_spawn *s)
+{
+    uint64_t none = 0;
+    tc_spawn_reset_signals();
+    int in = s->in >= 0 ? s->in : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (dup2(in, STDIN_FILENO) >= 0 &&
+        dup2(s->out >= 0 ? s->out : STDERR_FILENO, STDOUT_FILENO) >= 0 && chdir("/") == 0 &&
+        tc_close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
+        (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, KERNEL_SIGSET);
+        (void)execve(s->path, s->argv, s->env);
+    }
+    return errno;
+}

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""Attacks on the host by way of toolcage: a tool leaves something in a place that it may write, and toolcage itself, started later by
+the person, would run it, obey it or follow it."""
+import os
+import subprocess
+
+from scene import CAGED, DIRECT, MINUTE, Refused
+
+SHELL = "/bin/sh"
+
+
+def toolcage(s, *words, **more):
+    """What the person types, where the workspace is the working directory."""
+    done = subprocess.run([s.options.toolcage, *words], env=s.environ, cwd=more.pop("cwd", s.path("ws")), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=MINUTE, check=False, **more)
+    return done.stdout
+
+
+def mark(s):
+    """What a planted program leaves outside of the tool's reach, and whether it is there."""
+    path = s.path("home/planted")
+    return path, lambda: os.path.exists(path)
+
+
+def an_install_runs_a_planted_module(s):
+    """wasm install starts Python's pip and zipfile: modules of these names in the working directory, and a python3 first on PATH."""
+    path, ran = mark(s)
+    module = f'open("{path}", "w").write("x")\nraise SystemExit(1)\n'
+    program = f"#!/bin/sh\necho x > {path}; exit 1\n"
+    s.call("/usr/bin/python3", "-c", f"import os\nos.chdir({s.path('ws')!r})\nos.makedirs('.venv/bin')\n"
+           f"for name in ('pip.py', 'zipfile.py'): open(name, 'w').write({module!r})\n"
+           f"open('.venv/bin/python3', 'w').write({program!r}); os.chmod('.venv/bin/python3', 0o755)")
+    wheel = s.write("data/x.whl", "x")
+    if s.how == DIRECT:
+        subprocess.run(["python3", "-m", "zipfile", "-e", wheel, s.path("home")], cwd=s.path("ws"), env=s.environ, capture_output=True, check=False)
+        return ran()
+    for venv in ("", s.path("ws/.venv/bin") + ":"):
+        s.environ["PATH"] = venv + "/usr/bin:/bin"
+        s.environ["PIP_INDEX_URL"] = "http://127.0.0.1:9/"  # nothing is fetched
+        s.environ["PIP_RETRIES"] = "0"
+        for words in ((), (wheel,), ("../data/x.whl",)):
+            toolcage(s, "wasm", "install", *words)
+    return ran()
+
+
+SECRET = """
+[tool.issue]
+command = ["true"]
+filesystem = "none"
+network = ["api.example.com:443"]
+memory = {{ max = "256MiB", by = "any" }}
+secrets.TOKEN = {{ from = "command:{}", hosts = ["api.example.com:443"], header = "Authorization: Bearer {{secret}}" }}
+"""
+
+
+def a_secrets_command_runs_what_a_tool_wrote(s):
+    """A module in the working directory, a script that the command names, a program on a PATH that begins in the workspace."""
+    path, ran = mark(s)
+    s.call(SHELL, "-c", f'cd {s.path("ws")}; mkdir -p .venv/bin; printf \'open("{path}", "w")\\nprint("0123456789")\\n\' > keyring.py\n'
+           f'printf "#!/bin/sh\\necho x > {path}; echo 0123456789\\n" > token.sh; cp token.sh .venv/bin/tokenprog; chmod 755 .venv/bin/tokenprog')
+    commands = ("python3 -m keyring get system user", f"sh {s.path('ws/token.sh')}", "tokenprog show", f"env -S{s.path('ws/token.sh')}",
+                f"{s.path('ws/.venv/bin/tokenprog')} show", f"sh ..{s.path('ws/token.sh')}")
+    s.environ["PATH"] = s.path("ws/.venv/bin") + ":/usr/bin:/bin"
+    if s.how == DIRECT:
+        subprocess.run(commands[0].split(), cwd=s.path("ws"), env=s.environ, capture_output=True, check=False)
+        return ran()
+    for command in commands:
+        answer = toolcage(s, "call", "--policy", s.write("data/secret.toml", SECRET.format(command)), "--json", "issue", "{}")
+        assert '"stage":"secrets"' in answer, answer
+    return ran()
+
+
+def a_virtual_environment_widens_the_next_grant(s):
+    """A program found first on PATH, in an environment of the workspace: its link, and the home that its settings name."""
+    s.write("home/other/secret", s.token)
+    s.write("home/other/bin/run", "#!/bin/sh\nexit 0\n", 0o755)
+    os.makedirs(s.path("home/ws/.venv/bin"))
+    os.makedirs(s.path("home/elsewhere"))
+    s.writable, own = [s.path("home/ws")], s.path("home/ws")
+    s.call(SHELL, "-c", f"cd {own}; mkdir x; ln -s {s.path('home/other/bin/run')} x/python3; printf 'home = {own}/x\\n' > .venv/pyvenv.cfg\n"
+           f"printf '#!/bin/sh\\ncat {s.path('home/other/secret')}\\n' > .venv/bin/check; chmod 755 .venv/bin/check; ln -s {s.path('home/other/bin/run')} .venv/bin/linked")
+    s.environ["PATH"] = f"{own}/.venv/bin:/usr/bin:/bin"
+    if s.how != CAGED:
+        return s.token in s.call("/bin/cat", s.path("home/other/secret"))
+    answer = toolcage(s, "exec", "--", "check", cwd=own)
+    assert "No such file" in answer, answer
+    for name in ("check", "linked"):
+        for directory in (own, s.path("home/elsewhere")):
+            if s.token in toolcage(s, "exec", "--", name, cwd=directory) or s.path("home/other") in toolcage(s, "explain", name, cwd=directory):
+                return True
+    return False
+
+
+def a_link_outlives_the_name_of_its_directory(s):
+    """The person renames the project; another policy grants what is a tool's link in it."""
+    s.call("/bin/ln", "-s", s.path("secret"), s.path("ws/data"))
+    os.rename(s.path("ws"), s.path("project"))
+    os.mkdir(s.path("ws"))
+    s.writable, s.readable = [], [s.path("project/data")]
+    try:
+        return s.token in s.call("/bin/cat", s.path("project/data/canary"), cwd="/")
+    except Refused:
+        return False
+
+
+def a_link_of_roots_tool_is_followed(s):
+    """Root's tool leaves a link in somebody's directory, where it belongs to them; their own call grants it."""
+    user = 65533
+    for name in ("ws", "home", "secret", "secret/canary"):
+        os.chown(s.path(name), user, user)
+    s.call("/bin/ln", "-s", s.path("secret"), s.path("ws/data"))
+    os.lchown(s.path("ws/data"), user, user)
+    s.around = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--inh-caps=-all"]
+    s.writable, s.readable = [], [s.path("ws/data")]
+    s.environ["HOME"] = s.path("home")
+    try:
+        return s.token in s.call("/bin/cat", s.path("ws/data/canary"), cwd="/")
+    except Refused as refused:
+        assert "link" in str(refused), refused
+        return False
+
+
+ALIKE = {"alike": True}  # toolcage itself acts, not a cage
+BARE = {**ALIKE, "free": DIRECT}
+CASES = [
+    ("an install runs a planted module", an_install_runs_a_planted_module, BARE),
+    ("a secret's command runs what a tool wrote", a_secrets_command_runs_what_a_tool_wrote, BARE),
+    ("a virtual environment widens the next grant", a_virtual_environment_widens_the_next_grant, ALIKE),
+    ("a link outlives the name of its directory", a_link_outlives_the_name_of_its_directory, ALIKE),
+    ("a link of root's tool is followed by its owner", a_link_of_roots_tool_is_followed, {**ALIKE, "root": True}),
+]
