@@ -127,7 +127,8 @@ static int change(struct change *c, struct tc_slice denials, struct tc_failure *
 
 static int print_change(const struct change *c)
 {
-    _autofree_ char *diff = tc_lines_diff(c->policy, c->before, c->after);
+    const char *const names[] = {c->policy, c->policy};
+    _autofree_ char *diff = tc_lines_diff(names, c->before, c->after);
     int rc = diff ? tc_cli_print_painted(TC_PAINT_DIFF, diff) : tc_cli_no_memory();
     if (rc)
         return rc;

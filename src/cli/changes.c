@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/changes.h"
 #include "cli/diff.h"
@@ -76,42 +77,48 @@ static void put_calls(FILE *out, struct tc_slice answer)
         (void)fputs("there are no staged changes\n", out);
 }
 
-static void put_changes(FILE *out, struct toolcage_engine *engine, const char *json,
-                        const struct tc_review *review, const char *action)
-{
-    bool show = !strcmp(action, "show");
-    _autofree_ char *whole = show ? tc_review_whole(engine, tc_json_of(json), review) : NULL;
-    if (whole)
-        (void)fputs(whole, out);
-    else
-        tc_review_put(out, review);
-}
+/* What is asked for: `call`, its id, with the review of its changes, or NULL: the list of calls. */
+struct wanted {
+    const char *call, *json;
+    struct tc_review review;
+    enum tc_paint paint;
+};
 
-static int print(const struct tc_args *args, struct toolcage_engine *engine, const char *json,
-                 const char *action)
+static int print_list(const struct wanted *wanted)
 {
-    _autoreview_ struct tc_review review = {0};
     char *all = NULL;
     size_t size = 0;
-    if (action && tc_review_make(&review, tc_json_of(json)))
-        return TC_EXIT_FAILURE;
-    review.all = tc_args_has(args, "all");
     FILE *out = open_memstream(&all, &size);
     if (!out)
         return tc_cli_no_memory();
-    bool json_asked = tc_args_has(args, "json");
-    if (json_asked)
-        (void)fprintf(out, "%s\n", json);
-    else if (action)
-        put_changes(out, engine, json, &review, action);
-    else
-        put_calls(out, tc_json_of(json));
-    int rc = fclose(out) ? tc_cli_no_memory()
-                         : tc_cli_print_painted(json_asked ? TC_PAINT_NOTHING
-                                                : action   ? TC_PAINT_DIFF
-                                                           : TC_PAINT_ROWS,
-                                                all);
+    if (wanted->paint == TC_PAINT_NOTHING) {
+        (void)fprintf(out, "%s\n", wanted->json);
+    } else if (wanted->call) {
+        (void)fprintf(out, "call %s\n", wanted->call);
+        tc_review_put(out, &wanted->review);
+    } else {
+        put_calls(out, tc_json_of(wanted->json));
+    }
+    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_painted(wanted->paint, all);
     free(all);
+    return rc;
+}
+
+static int print(const struct tc_args *args, struct toolcage_engine *engine, const char *call,
+                 const char *json, const char *action)
+{
+    bool json_asked = tc_args_has(args, "json");
+    struct wanted wanted = {.call = call,
+                            .json = json,
+                            .paint = json_asked ? TC_PAINT_NOTHING
+                                     : call     ? TC_PAINT_DIFF
+                                                : TC_PAINT_ROWS};
+    int rc = call && !json_asked ? tc_review_make(&wanted.review, tc_json_of(json)) : 0;
+    wanted.review.all = tc_args_has(args, "all");
+    rc = rc ? rc : print_list(&wanted);
+    if (!rc && call && !json_asked && !strcmp(action, "show"))
+        rc = tc_diff_print(STDOUT_FILENO, engine, call, &wanted.review);
+    tc_review_done(&wanted.review);
     return rc;
 }
 
@@ -227,7 +234,7 @@ static int settle(const struct tc_args *args, struct toolcage_engine *engine,
                                                tc_failure_error(failure))
              : toolcage_engine_changes_json(engine, NULL, NULL, &json, tc_failure_error(failure)))
         return tc_failure_tell(failure, args, NULL);
-    int rc = print(args, engine, json, call ? action : NULL);
+    int rc = print(args, engine, call, json, action);
     bool all = tc_args_has(args, "all");
     bool left = action[0] != 's' && count_held(tc_json_of(json), all) > 0;
     if (!rc && left && (!paths.count || all) && !tc_args_has(args, "json"))

@@ -2,34 +2,28 @@
  * Copyright The toolcage authors */
 #include "cli/diff.h"
 
+#include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "cli/lines.h"
 #include "cli/say.h"
 
-/* The member with the row's path, as it is written. */
-static struct tc_slice name_of(struct tc_slice row)
-{
-    struct tc_slice text = tc_json_get(row, "path");
-    return text.at ? text : tc_json_get(row, "path_base64");
-}
+enum { SECONDS = 10 };
 
-/* The change's row among the answer's files, absent where it is no file, or is gone. What is
- * compared are the names themselves: two may be shown alike. */
-static struct tc_slice file_of(struct tc_slice answer, struct tc_slice change)
+static const char none[] = "/dev/null";
+
+static int64_t now_ms(void)
 {
-    struct tc_slice name = name_of(change);
-    struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "files"));
-    while (tc_scan_next(&each)) {
-        struct tc_slice other = name_of(each.value);
-        if (name.at && other.at && name.length == other.length &&
-            !memcmp(name.at, other.at, name.length))
-            return each.value;
-    }
-    return (struct tc_slice){0};
+    struct timespec ts;
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
 /* A policy that grants the one file. */
-static struct toolcage_policy *grant(const char *host)
+static struct toolcage_policy *grant(const char *host, int64_t ms)
 {
     struct toolcage_policy *policy = NULL;
     char *text = NULL;
@@ -37,9 +31,10 @@ static struct toolcage_policy *grant(const char *host)
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    (void)fputs("[defaults]\nnetwork = \"none\"\ntimeout = \"10s\"\n"
-                "memory = { max = \"512MiB\", by = \"any\" }\nfilesystem.readable = [{ path = ",
-                out);
+    (void)fprintf(out,
+                  "[defaults]\nnetwork = \"none\"\ntimeout = \"%" PRId64 "ms\"\n"
+                  "memory = { max = \"512MiB\", by = \"any\" }\nfilesystem.readable = [{ path = ",
+                  ms);
     tc_cli_json_string(out, host);
     (void)fputs(", optional = true }]\n", out);
     if (!fclose(out) && toolcage_policy_load_buffer(text, size, "/diff.toml", &policy, NULL))
@@ -48,23 +43,27 @@ static struct toolcage_policy *grant(const char *host)
     return policy;
 }
 
-/* One change, with its texts. */
-struct pair {
-    const char *path, *host, *kind, *text;
+/* What is compared, and until when. */
+struct comparing {
+    struct toolcage_engine *engine;
+    const struct tc_review *review;
+    struct tc_review_lines lines;
+    int64_t until;
+    bool late;
 };
 
-static struct toolcage_call *compare(struct toolcage_engine *engine, const struct pair *p)
+/* One change, with its texts. */
+struct pair {
+    const char *names[2], *host, *text;
+};
+
+static struct toolcage_call *compare(const struct comparing *c, const struct pair *p)
 {
-    static const char none[] = "/dev/null";
-    struct toolcage_policy *policy = grant(p->host);
+    struct toolcage_policy *policy = grant(p->host, c->until - now_ms());
     struct toolcage_call *call = NULL;
-    bool added = !strcmp(p->kind, "added"), deleted = !strcmp(p->kind, "deleted");
-    const char *const command[] = {"diff",    "-u",
-                                   "--label", added ? none : p->path,
-                                   "--label", deleted ? none : p->path,
-                                   "--",      added ? none : p->host,
-                                   "-"};
-    bool fine = policy && !toolcage_call_new(engine, policy, NULL, &call, NULL) &&
+    const char *const command[] = {"diff",      "-u", "--label", p->names[0], "--label",
+                                   p->names[1], "--", p->host,   "-"};
+    bool fine = policy && !toolcage_call_new(c->engine, policy, NULL, &call, NULL) &&
                 !toolcage_call_set_command(call, TC_COUNT(command), command, NULL) &&
                 !toolcage_call_set_stdin(call, p->text, strlen(p->text), NULL) &&
                 !toolcage_call_run(call, NULL);
@@ -73,9 +72,10 @@ static struct toolcage_call *compare(struct toolcage_engine *engine, const struc
 }
 
 /* The first two lines of a diff are its names. */
-static void count_lines(const char *text, size_t length, struct tc_review_lines *lines)
+static void put_diff(FILE *out, struct tc_review_lines *lines, const char *text, size_t length)
 {
     const char *end = text + length;
+    (void)fwrite(text, 1, length, out);
     for (size_t i = 0; text && text < end; i++) {
         lines->added += i > 1 && *text == '+';
         lines->removed += i > 1 && *text == '-';
@@ -85,49 +85,79 @@ static void count_lines(const char *text, size_t length, struct tc_review_lines 
 }
 
 /* diff(1) ends with 0 or 1 when it could compare. */
-static bool put_one(FILE *out, struct toolcage_engine *engine, const struct pair *pair,
-                    struct tc_review_lines *lines)
+static const char *judge(const struct toolcage_result *result)
 {
-    struct toolcage_call *call = compare(engine, pair);
-    const struct toolcage_result *result = call ? toolcage_call_result(call) : NULL;
     int32_t code = result ? toolcage_result_exit_code(result) : -1;
-    size_t length = 0;
-    const char *bytes = code == 0 || code == 1 ? toolcage_result_output(result, 1, &length) : "";
-    (void)fwrite(bytes, 1, length, out);
-    count_lines(bytes, length, lines);
-    (void)toolcage_call_unref(call);
-    return code == 0 || code == 1;
+    if (code != 0 && code != 1)
+        return "diff cannot show it";
+    struct tc_slice output = tc_json_get(tc_json_of(toolcage_result_json(result)), "stdout");
+    return tc_json_true(tc_json_get(output, "truncated")) ? "its diff is too large" : NULL;
 }
 
-/* What is being compared, and how many more may be. */
-struct comparing {
-    struct toolcage_engine *engine;
-    struct tc_slice answer;
-    const struct tc_review *review;
-    struct tc_review_lines *lines;
-    int room;
-};
+static const char *put_compared(FILE *out, struct comparing *c, const struct pair *pair)
+{
+    struct toolcage_call *call = compare(c, pair);
+    const struct toolcage_result *result = call ? toolcage_call_result(call) : NULL;
+    const char *why = judge(result);
+    size_t length = 0;
+    const char *bytes = why ? "" : toolcage_result_output(result, 1, &length);
+    put_diff(out, &c->lines, bytes, length);
+    (void)toolcage_call_unref(call);
+    return why;
+}
+
+/* Nothing was there before: needs neither a cage nor diff(1). */
+static bool put_new(FILE *out, struct comparing *c, const struct pair *pair)
+{
+    _autofree_ char *diff = tc_lines_diff(pair->names, "", pair->text);
+    if (diff)
+        put_diff(out, &c->lines, diff, strlen(diff));
+    return diff;
+}
+
+static bool is(const struct tc_review_row *row, const char *kind)
+{
+    return strcmp(row->kind, kind) == 0;
+}
+
+/* A change of a file that this machine has. */
+static const char *put_changed(FILE *out, struct comparing *c, const struct tc_review_row *row,
+                               const struct pair *pair)
+{
+    struct stat st;
+    if (!pair->host)
+        return "its name is not UTF-8";
+    if (lstat(pair->host, &st) || !S_ISREG(st.st_mode))
+        return "this machine has no such file";
+    if (!st.st_size)
+        return put_new(out, c, pair) ? NULL : "out of memory";
+    const char *why = now_ms() < c->until ? put_compared(out, c, pair) : "";
+    if (!why)
+        return NULL;
+    c->late = c->late || now_ms() >= c->until;
+    return c->late ? "no time left" : why;
+}
 
 /* One change of a file, or why its content is not shown; NULL: it is, or there is none. */
 static const char *put_change(FILE *out, struct comparing *c, const struct tc_review_row *row)
 {
     _autofree_ char *path = tc_json_text(tc_json_get(row->json, "path"));
     _autofree_ char *host = tc_json_text(tc_json_get(row->json, "host"));
-    struct tc_slice file = file_of(c->answer, row->json);
-    bool deleted = !strcmp(row->kind, "deleted");
-    if (row->directory || row->link || (!deleted && !file.at))
+    bool added = is(row, "added"), deleted = is(row, "deleted");
+    if (row->directory || row->link || (!deleted && !row->file.at))
         return NULL; /* its line says all */
-    _autofree_ char *text = deleted ? strdup("") : tc_json_text(tc_json_get(file, "text"));
-    const struct pair pair = {tc_review_name(c->review, row), host, row->kind, text};
+    _autofree_ char *text = deleted ? strdup("") : tc_json_text(tc_json_get(row->file, "text"));
+    const char *name = tc_review_name(c->review, row);
+    const struct pair pair = {{added ? none : name, deleted ? none : name}, host, text};
     if (!text)
-        return tc_json_get(file, "base64").at ? "not text" : "too large";
-    if (!path || !host)
+        return tc_json_get(row->file, "base64").at ? "not text" : "too large";
+    if (!path)
         return "its name is not UTF-8";
-    if (--c->room < 0)
-        return "one of too many";
-    if (put_one(out, c->engine, &pair, c->lines))
-        return NULL;
-    return deleted ? "what is removed is not text" : "diff cannot show it";
+    if (strcmp(path, row->path) != 0)
+        return "its name is escaped here, and may be another's";
+    if (added)
+        return put_new(out, c, &pair) ? NULL : "out of memory";
+    return put_changed(out, c, row, &pair);
 }
 
 static void put_row(FILE *out, FILE *left, struct comparing *c, const struct tc_review_row *row)
@@ -135,52 +165,79 @@ static void put_row(FILE *out, FILE *left, struct comparing *c, const struct tc_
     const char *why = put_change(out, c, row);
     if (!why)
         return;
-    c->lines->uncompared++;
+    c->lines.uncompared++;
     (void)fprintf(left, "not compared  %s  (%s)\n", tc_review_name(c->review, row), why);
 }
 
-void tc_diff_put(FILE *out, struct toolcage_engine *engine, struct tc_slice answer,
-                 const struct tc_review *review, struct tc_review_lines *lines)
+/* What a person reads at once. */
+struct piece {
+    FILE *out;
+    char *text;
+    size_t size;
+};
+
+static bool begin(struct piece *piece)
 {
-    struct comparing c = {engine, answer, review, lines, TC_DIFF_MOST};
-    _autofree_ char *names = NULL;
-    size_t size = 0;
-    FILE *left = open_memstream(&names, &size);
-    for (size_t i = 0; left && i < review->count; i++)
-        if (!tc_review_hides(review, &review->rows[i]))
-            put_row(out, left, &c, &review->rows[i]);
-    if (left && !fclose(left))
-        (void)fputs(names, out);
+    *piece = (struct piece){0};
+    return (piece->out = open_memstream(&piece->text, &piece->size));
 }
 
-void tc_diff_put_row(FILE *out, struct toolcage_engine *engine, struct tc_slice answer,
-                     const struct tc_review *review, const struct tc_review_row *row)
+/* Prints it, unless an exit code says that something failed before. */
+static int end(struct piece *piece, int fd, int rc)
 {
-    struct tc_review_lines lines = {0};
-    struct comparing c = {engine, answer, review, &lines, 1};
+    if ((!piece->out || fclose(piece->out)) && !rc)
+        rc = tc_cli_no_memory();
+    if (!rc && piece->size && fd == STDOUT_FILENO)
+        rc = tc_cli_print_painted(TC_PAINT_DIFF, piece->text);
+    else if (!rc && piece->size)
+        tc_cli_stderr_painted(TC_PAINT_DIFF, piece->text);
+    free(piece->text);
+    return rc;
+}
+
+static int print_row(int fd, FILE *left, struct comparing *c, const struct tc_review_row *row)
+{
+    struct piece piece;
+    if (begin(&piece))
+        put_row(piece.out, left, c, row);
+    return end(&piece, fd, 0);
+}
+
+/* What replaces or removes something comes before what is new. */
+static size_t turn_of(const struct tc_review_row *row)
+{
+    return is(row, "added") ? 2 : is(row, "deleted");
+}
+
+static int print_rows(int fd, FILE *left, struct comparing *c)
+{
+    const struct tc_review *r = c->review;
+    int rc = 0;
+    for (size_t turn = 0; turn < 3; turn++)
+        for (size_t i = 0; !rc && i < r->count; i++)
+            if (turn_of(&r->rows[i]) == turn && !tc_review_hides(r, &r->rows[i]))
+                rc = print_row(fd, left, c, &r->rows[i]);
+    return rc;
+}
+
+int tc_diff_print(int fd, struct toolcage_engine *engine, const char *call,
+                  const struct tc_review *review)
+{
+    struct comparing c = {.engine = engine, .review = review, .until = now_ms() + SECONDS * 1000};
+    struct piece last;
+    int rc = begin(&last) ? print_rows(fd, last.out, &c) : 0;
+    _autofree_ char *sum = tc_review_sum(review, &c.lines);
+    if (last.out && sum && (*sum || !review->count))
+        (void)fprintf(last.out, "%s\n", *sum ? sum : "nothing is held");
+    rc = end(&last, fd, rc ? rc : sum ? 0 : tc_cli_no_memory());
+    if (!rc && c.late)
+        tc_cli_hint("toolcage changes %s show PATH compares only the files at PATH", call);
+    return rc;
+}
+
+void tc_diff_put_row(FILE *out, struct toolcage_engine *engine, const struct tc_review *review,
+                     const struct tc_review_row *row)
+{
+    struct comparing c = {.engine = engine, .review = review, .until = now_ms() + SECONDS * 1000};
     put_row(out, out, &c, row);
-}
-
-char *tc_review_whole(struct toolcage_engine *engine, struct tc_slice answer,
-                      const struct tc_review *review)
-{
-    struct tc_review_lines lines = {0};
-    _autofree_ char *diff = NULL;
-    char *text = NULL;
-    size_t size = 0, length = 0;
-    FILE *diffs = open_memstream(&diff, &length), *out = open_memstream(&text, &size);
-    if (diffs)
-        tc_diff_put(diffs, engine, answer, review, &lines);
-    bool fine = diffs && !fclose(diffs) && out;
-    _autofree_ char *sum = fine ? tc_review_sum(review, &lines) : NULL;
-    if (sum) {
-        tc_review_put(out, review);
-        if (*sum || !review->count)
-            (void)fprintf(out, "%s\n", *sum ? sum : "nothing is held");
-        (void)fwrite(diff, 1, length, out);
-    }
-    if (out && !fclose(out) && sum)
-        return text;
-    free(text);
-    return NULL;
 }

@@ -7,20 +7,16 @@
 
 #include "cli/review.h"
 
-/* How many files are compared at once, at most: each costs a call. */
-enum { TC_DIFF_MOST = 200 };
-
-/* Writes what held changes would do to the files of this machine, as unified diffs in the order of
- * the review, whose answer of toolcage_engine_changes_json() this is, and counts their lines. Each
- * file is compared by diff(1) in a cage that shows it that file alone. */
-void tc_diff_put(FILE *out, struct toolcage_engine *engine, struct tc_slice answer,
-                 const struct tc_review *review, struct tc_review_lines *lines);
-/* All that a person looks at before an answer: the list, its sum, the diffs. Owned, NULL without
- * memory; not yet made harmless for a terminal. */
-char *tc_review_whole(struct toolcage_engine *engine, struct tc_slice answer,
-                      const struct tc_review *review);
-/* One row of it. */
-void tc_diff_put_row(FILE *out, struct toolcage_engine *engine, struct tc_slice answer,
-                     const struct tc_review *review, const struct tc_review_row *row);
+/* Prints to `fd` (standard output or standard error) what held changes of `call` would do to the
+ * files of this machine, each as soon as it is known: unified diffs, modified files first and new
+ * ones last; then the files that were not compared, with the reason; then the sum. What this
+ * machine has is compared by diff(1) in a cage that shows it that file alone: a tool may have left
+ * anything at its name. All such cages have some seconds together. 0, or the exit code after saying
+ * why not. */
+int tc_diff_print(int fd, struct toolcage_engine *engine, const char *call,
+                  const struct tc_review *review);
+/* One row of it, not yet made harmless for a terminal. */
+void tc_diff_put_row(FILE *out, struct toolcage_engine *engine, const struct tc_review *review,
+                     const struct tc_review_row *row);
 
 #endif

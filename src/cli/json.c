@@ -66,6 +66,14 @@ char *tc_json_path(struct tc_slice row)
     return tc_json_name(row, "path", "path_base64");
 }
 
+int tc_json_order(const void *a, const void *b)
+{
+    const struct tc_slice *x = a, *y = b;
+    size_t least = x->length < y->length ? x->length : y->length;
+    int order = memcmp(x->at, y->at, least);
+    return order ? order : (x->length > y->length) - (x->length < y->length);
+}
+
 int64_t tc_json_int(struct tc_slice value, int64_t otherwise)
 {
     char *end;

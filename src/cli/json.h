@@ -25,6 +25,8 @@ char *tc_json_path(struct tc_slice row);
 char *tc_json_raw_path(struct tc_slice row);
 /* The first of two other members. */
 char *tc_json_name(struct tc_slice row, const char *key, const char *base64_key);
+/* Compares the bytes of two slices, for qsort() and bsearch(). */
+int tc_json_order(const void *a, const void *b);
 int64_t tc_json_int(struct tc_slice value, int64_t otherwise);
 bool tc_json_true(struct tc_slice value);
 

@@ -50,21 +50,32 @@ static void print_lines(FILE *out, char mark, const struct lines *lines, size_t 
     }
 }
 
+/* A count of 1 is not printed, and a range without lines is numbered by the line before it. */
+static void print_range(FILE *out, char mark, size_t from, size_t count)
+{
+    (void)fprintf(out, "%c%zu", mark, from + (count != 0));
+    if (count != 1)
+        (void)fprintf(out, ",%zu", count);
+    (void)fputc(' ', out);
+}
+
 static void print_hunk(FILE *out, const struct lines *a, const struct lines *b, size_t head,
                        size_t tail)
 {
     size_t from = head > CONTEXT ? head - CONTEXT : 0;
     size_t after = tail > CONTEXT ? CONTEXT : tail;
     size_t a_end = a->count - tail, b_end = b->count - tail;
-    (void)fprintf(out, "@@ -%zu,%zu +%zu,%zu @@\n", from + (a->count != 0), a_end + after - from,
-                  from + (b->count != 0), b_end + after - from);
+    (void)fputs("@@ ", out);
+    print_range(out, '-', from, a_end + after - from);
+    print_range(out, '+', from, b_end + after - from);
+    (void)fputs("@@\n", out);
     print_lines(out, ' ', a, from, head);
     print_lines(out, '-', a, head, a_end);
     print_lines(out, '+', b, head, b_end);
     print_lines(out, ' ', a, a_end, a_end + after);
 }
 
-static char *write_diff(const char *name, const struct lines *a, const struct lines *b)
+static char *write_diff(const char *const names[2], const struct lines *a, const struct lines *b)
 {
     size_t least = a->count < b->count ? a->count : b->count, head = 0, tail = 0, size = 0;
     char *diff = NULL;
@@ -77,7 +88,7 @@ static char *write_diff(const char *name, const struct lines *a, const struct li
     FILE *out = open_memstream(&diff, &size);
     if (!out)
         return NULL;
-    (void)fprintf(out, "--- %s\n+++ %s\n", name, name);
+    (void)fprintf(out, "--- %s\n+++ %s\n", names[0], names[1]);
     print_hunk(out, a, b, head, tail);
     bool whole = !ferror(out);
     if (!fclose(out) && whole)
@@ -86,10 +97,10 @@ static char *write_diff(const char *name, const struct lines *a, const struct li
     return NULL;
 }
 
-char *tc_lines_diff(const char *name, const char *before, const char *after)
+char *tc_lines_diff(const char *const names[2], const char *before, const char *after)
 {
     struct lines a = {0}, b = {0};
-    char *diff = find_lines(before, &a) && find_lines(after, &b) ? write_diff(name, &a, &b) : NULL;
+    char *diff = find_lines(before, &a) && find_lines(after, &b) ? write_diff(names, &a, &b) : NULL;
     free(a.at);
     free(b.at);
     return diff;

@@ -7,8 +7,8 @@
 
 #include "cli/cli.h"
 
-/* One hunk from the first line that differs to the last; owned, "" when nothing differs. NULL: no
- * memory. */
-char *tc_lines_diff(const char *name, const char *before, const char *after);
+/* One hunk from the first line that differs to the last, written as diff -u writes it, with the
+ * names before and after; owned, "" when nothing differs. NULL: no memory. */
+char *tc_lines_diff(const char *const names[2], const char *before, const char *after);
 
 #endif

@@ -55,11 +55,18 @@ static char ask(struct question *q, const char *words)
 
 static void view(const struct question *q)
 {
-    _autofree_ char *text = tc_review_whole(q->engine, tc_json_of(q->json), &q->review);
-    if (text)
-        tc_cli_stderr_painted(TC_PAINT_DIFF, text);
-    else
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out)
+        tc_review_put(out, &q->review);
+    if (!out || fclose(out)) {
         (void)tc_cli_no_memory();
+    } else {
+        tc_cli_stderr_painted(TC_PAINT_DIFF, text);
+        (void)tc_diff_print(STDERR_FILENO, q->engine, q->call, &q->review);
+    }
+    free(text);
 }
 
 /* A yes leaves caches out, and where there is nothing else there is nothing to say yes to. */
@@ -169,7 +176,7 @@ static void show_row(const struct question *q, const struct tc_review_row *row)
     (void)fprintf(out, "%-8s  %s", row->kind, tc_review_name(&q->review, row));
     tc_review_put_detail(out, row);
     (void)fputc('\n', out);
-    tc_diff_put_row(out, q->engine, tc_json_of(q->json), &q->review, row);
+    tc_diff_put_row(out, q->engine, &q->review, row);
     if (!fclose(out))
         tc_cli_stderr_painted(TC_PAINT_DIFF, text);
     free(text);

@@ -74,6 +74,42 @@ static int by_path(const void *a, const void *b)
     return order ? order : x->json.at < y->json.at ? -1 : 1; /* two may be shown alike */
 }
 
+/* A file of the answer, by the member with its path as it is written: two may be shown alike. */
+struct file {
+    struct tc_slice name, json;
+};
+
+static struct tc_slice name_of(struct tc_slice json)
+{
+    struct tc_slice text = tc_json_get(json, "path");
+    return text.at ? text : tc_json_get(json, "path_base64");
+}
+
+static int find_files(struct tc_review *review, struct tc_slice answer)
+{
+    struct tc_slice all = tc_json_get(answer, "files");
+    struct tc_scan_each each = tc_scan_walk(all);
+    size_t count = 0;
+    while (tc_scan_next(&each))
+        count++;
+    _autofree_ struct file *files = calloc(count + 1, sizeof(*files));
+    if (!files)
+        return tc_cli_no_memory();
+    each = tc_scan_walk(all);
+    for (count = 0; tc_scan_next(&each);) {
+        files[count] = (struct file){name_of(each.value), each.value};
+        count += files[count].name.at != NULL;
+    }
+    if (count)
+        qsort(files, count, sizeof(*files), tc_json_order);
+    for (size_t i = 0; count && i < review->count; i++) {
+        const struct file key = {.name = name_of(review->rows[i].json)};
+        const struct file *found = bsearch(&key, files, count, sizeof(*files), tc_json_order);
+        review->rows[i].file = found ? found->json : (struct tc_slice){0};
+    }
+    return 0;
+}
+
 int tc_review_make(struct tc_review *review, struct tc_slice answer)
 {
     struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "changes"));
@@ -93,7 +129,8 @@ int tc_review_make(struct tc_review *review, struct tc_slice answer)
     }
     if (review->count)
         qsort(review->rows, review->count, sizeof(*review->rows), by_path);
-    return find_base(review);
+    int rc = find_files(review, answer);
+    return rc ? rc : find_base(review);
 }
 
 void tc_review_done(struct tc_review *review)

@@ -12,7 +12,8 @@
 
 struct tc_review_row {
     struct tc_slice json;
-    char *path; /* as the tool sees it, harmless for a terminal */
+    struct tc_slice file; /* its entry among the answer's files; absent: none */
+    char *path;           /* as the tool sees it, harmless for a terminal */
     char *kind, *held;
     bool directory, link;
     enum tc_review_sort { TC_REVIEW_ROW, TC_REVIEW_CACHE, TC_REVIEW_OBJECT } sort;

@@ -73,14 +73,6 @@ bool tc_review_caches_alone(const struct tc_review *review)
     return tc_review_caches(review);
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const struct tc_slice *x = a, *y = b;
-    size_t least = x->length < y->length ? x->length : y->length;
-    int order = memcmp(x->at, y->at, least);
-    return order ? order : (x->length > y->length) - (x->length < y->length);
-}
-
 /* Those of one sort that have met the same end. */
 struct sum {
     enum tc_review_sort sort;
@@ -108,9 +100,9 @@ static bool count(struct sum *sum, const struct tc_review *review)
                 .at = row->path, .length = (size_t)(strrchr(row->path, '/') - row->path)};
     }
     if (sum->files)
-        qsort(places, sum->files, sizeof(*places), by_place);
+        qsort(places, sum->files, sizeof(*places), tc_json_order);
     for (size_t i = 0; i < sum->files; i++)
-        sum->directories += !i || by_place(&places[i - 1], &places[i]) != 0;
+        sum->directories += !i || tc_json_order(&places[i - 1], &places[i]) != 0;
     if (!sum->files)
         sum->directories = directories;
     free(places);

@@ -88,9 +88,10 @@ def named(s, more):
     """A name is one line of the list, and shown whatever bytes it has."""
     answer = s.shell(f"""cd {s.ws}; echo x > "$(printf 'a\\nmodified  b')"; echo x > "$(printf 'bytes\\377')"; mkdir "$(printf 'd\\033[2J\\nd')" """, more=more)
     done = subprocess.run([TOOLCAGE, "changes", answer.call], env=s.environ, cwd=s.ws, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
-    lines = [line for line in done.stdout.splitlines() if not line.startswith("not compared  ")]
-    want = [f"added     {name}  (pending approval)" for name in ("a\\x0amodified  b", "bytes\\xff", "d\\x1b[2J\\x0ad")]
-    check(lines == [*want, "2 files changed, 1 directory changed, 2 not compared"], "each change is one line with its name, in their order, and counted", done)
+    names = ("a\\x0amodified  b", "bytes\\xff", "d\\x1b[2J\\x0ad")
+    want = [f"call {answer.call}", *(f"added     {name}  (pending approval)" for name in names)]
+    want += [f"not compared  {names[0]}  (its name is escaped here, and may be another's)", f"not compared  {names[1]}  (its name is not UTF-8)"]
+    check(done.stdout.splitlines() == [*want, "2 files changed, 1 directory changed, 2 not compared"], "each change is one line with its name, in their order, and counted", done)
     changes(s, answer.call, "discard")
 
 
@@ -115,11 +116,33 @@ def compared(s, more):
     lines = done.stdout.splitlines()
     check(done.returncode == 0 and "--- a" in lines and "-a" in lines and "+tool" in lines and "+++ new" in lines and "+new" in lines and "-gone" in lines,
           "what texts would become is shown", done)
-    check(SUM in lines and lines.index(SUM) < lines.index("--- a"), "and counted, as git counts, before the diffs", lines)
+    check(lines[-1] == SUM, "and counted, as git counts, at the end", lines)
+    check(lines[0] == f"call {answer.call}" and lines.index("added     new  mode 0700  (pending approval)") < lines.index("--- a") < lines.index("--- gone") < lines.index("+++ new"),
+          "the list is before the diffs, and new files are the last of them", lines)
     check("\033" not in done.stdout and "title" in done.stdout and "not compared" in done.stdout, "and harms no terminal", repr(done.stdout))
     _, shown, _ = changes(s, answer.call)
     check({os.path.basename(file["path"]): file.get("text", file.get("base64")) for file in shown["files"]}.items()
           >= {"a": "tool\n", "new": "new\n", "bytes": "/g=="}.items(), "programs get the contents", shown)
+    changes(s, answer.call, "discard")
+
+
+TEXTS = ("", "a\n", "a", "a\nb\n", "a\nb", "\n", "\n\n", "-- a\n++ b\n@@ -1 +1 @@\n", "a\r\n\tb\x0c\n", "\\ No newline\n")
+
+
+def as_diff(s, more):
+    """Diffs that need no diff(1) are what diff -u prints."""
+    for i in range(len(TEXTS)):
+        s.write(f"ws/old{i:02}", "")
+    answer = s.call("/usr/bin/python3", "-c", f"""import json, os
+os.chdir({s.ws!r})
+for i, text in enumerate({TEXTS!r}):
+    for kind in ("new", "old"):
+        open(f"{{kind}}{{i:02}}", "w", newline="").write(text)""", more=more)
+    done = subprocess.run([TOOLCAGE, "changes", answer.call], env=s.environ, cwd=s.ws, capture_output=True, timeout=60 * PATIENCE, check=False)
+    wanted = b""
+    for name, old in [(f"old{i:02}", f"old{i:02}") for i in range(len(TEXTS))] + [(f"new{i:02}", "/dev/null") for i in range(len(TEXTS))]:
+        wanted += subprocess.run(["diff", "-u", "--label", old, "--label", name, "--", "/dev/null", "-"], input=TEXTS[int(name[3:])].encode(), capture_output=True, check=False).stdout
+    check(wanted and wanted.replace(b"\f", b"\\x0c").replace(b"\r", b"\\x0d") in done.stdout, "of new and empty files", (wanted, done.stdout))
     changes(s, answer.call, "discard")
 
 
@@ -231,7 +254,7 @@ def moved(s, more):
 
 def listing(s, call, *words):
     done = subprocess.run([TOOLCAGE, "changes", call, *words], env=s.environ, cwd=s.ws, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
-    return done.returncode, [line.replace("  (pending approval)", "") for line in done.stdout.splitlines()], done.stderr
+    return done.returncode, [line.replace("  (pending approval)", "") for line in done.stdout.splitlines() if line != f"call {call}"], done.stderr
 
 
 TESTED = """mkdir pkg; echo 'x = 1' > pkg/mod.py; python3 -c 'import pkg.mod'; mkdir -p .pytest_cache/v; echo [] > .pytest_cache/v/lastfailed
@@ -246,7 +269,7 @@ def cached(s, more):
     flags = {os.path.relpath(row["path"], s.ws): row.get("cache", False) for row in told["changes"]}
     check({name for name, cache in flags.items() if not cache} == {"a", "pkg", "pkg/mod.py"} and len(flags) == 9, "JSON has each, and tells caches", (told, err))
     code, lines, err = listing(s, answer.call)
-    check(code == 0 and lines[:5] == ["modified  a", "added     pkg", "added     pkg/mod.py", CACHED, "2 files changed, 1 directory changed, 2 insertions(+), 1 deletion(-)"],
+    check(code == 0 and lines[:4] == ["modified  a", "added     pkg", "added     pkg/mod.py", CACHED] and lines[-1] == "2 files changed, 1 directory changed, 2 insertions(+), 1 deletion(-)",
           "a person gets a line", (lines, err))
     code, lines, _ = listing(s, answer.call, "--all")
     check(code == 0 and "added     .pytest_cache/v/lastfailed" in lines and CACHED not in lines, "or all of them", lines)
@@ -312,6 +335,38 @@ def conflict(s):
         check(rows(s, shown) == {"a": ("modified", "conflict")}, f"{mode}: a conflict of an ordinary call is kept", (shown, err))
         code, back, err = changes(s, answer.call, "commit", "--overwrite")
         check(code == 0 and s.read("ws/a") == b"tool\n" and answer.call not in str(changes(s)), f"{mode}: and can be decided later", (back, err))
+
+
+def numbers(s):
+    """Thousands of new files: the list is there at once, and their diffs take no longer than a person waits."""
+    here(s, "overlay")
+    answer = s.call("/usr/bin/python3", "-c", f"import os\nos.chdir({s.ws!r})\nfor i in range(8000): open(f'f{{i:04}}', 'w').write('x\\n' * (i % 2))", more=ASK % "overlay" + 'timeout = "50s"\n')
+    before = time.monotonic()
+    with subprocess.Popen([TOOLCAGE, "changes", answer.call], env=s.environ, cwd=s.ws, stdout=subprocess.PIPE, text=True) as viewer:
+        line = viewer.stdout.readline()
+        first, text = time.monotonic() - before, viewer.stdout.read()
+    taken = time.monotonic() - before
+    check(line == f"call {answer.call}\n" and text.count("\nadded ") == 7999 and text.count("\n+x\n") == 4000 and text.endswith("\n8000 files changed, 4000 insertions(+)\n"), "each is listed, with its diff", text[-500:])
+    check(first < 5 * PATIENCE and taken < 15 * PATIENCE, "and nobody waits for it", (first, taken))
+    changes(s, answer.call, "discard")
+
+
+def out_of_time(s):
+    """What was not compared in time is named, and a new file's diff needs no time. A diff without its middle is none."""
+    here(s, "overlay")
+    for i in range(8000):
+        s.write(f"ws/f{i:04}", "x\n")
+    s.write("ws/cut", "y\n" * 3000000)
+    answer = s.call("/usr/bin/python3", "-c", f"import os\nos.chdir({s.ws!r})\nfor name in os.listdir('.') + ['new']: open(name, 'w').write('z\\n')", more=ASK % "overlay" + 'timeout = "50s"\n')
+    before = time.monotonic()
+    done = subprocess.run([TOOLCAGE, "changes", answer.call], env=s.environ, cwd=s.ws, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
+    lines = done.stdout.splitlines()
+    late = [line for line in lines if line.startswith("not compared  f") and line.endswith("  (no time left)")]
+    check(lines.count("-x") + len(late) == 8000 and late[-1].startswith("not compared  f7999") and lines.count("+z") == lines.count("-x") + 1 and lines[-1].endswith(f", {len(late) + 1} not compared"),
+          "some are named", late[:3] + lines[-3:])
+    check(f"hint: toolcage changes {answer.call} show PATH compares only the files at PATH\n" in done.stderr and time.monotonic() - before < 30 * PATIENCE, "with the way to see them", done.stderr)
+    check("not compared  cut  (its diff is too large)" in lines and "-y" not in lines, "nothing is shown in part", [line for line in lines if "cut" in line])
+    changes(s, answer.call, "discard")
 
 
 def mistakes(s):
@@ -479,4 +534,4 @@ def cut(s):
             changes(s, row["call"], "discard")
 
 
-run(*(in_both(part) for part in (asked, named, newer, compared, shown, alike, chosen, rights, cached, committed, moved, denied, single)), conflict, mistakes, at_a_terminal, viewed, one_by_one, asked_of_caches, documented, told_apart, cut)
+run(*(in_both(part) for part in (asked, named, newer, compared, as_diff, shown, alike, chosen, rights, cached, committed, moved, denied, single)), conflict, numbers, out_of_time, mistakes, at_a_terminal, viewed, one_by_one, asked_of_caches, documented, told_apart, cut)
