@@ -13,6 +13,7 @@
 #include "cli/lines.h"
 #include "cli/readfile.h"
 #include "cli/say.h"
+#include "cli/viewed.h"
 
 static const struct tc_option options[] = {
     {"last", 0, NULL, NULL, "what was denied last"},
@@ -29,14 +30,22 @@ static const char text[] =
     "safely,\n"
     "what to add is printed, and where.\n"
     "\n"
+    "--last is for reading, and names the call. CALL is that id: if another call was denied "
+    "something\n"
+    "since, its change is not printed. Into a pipe or a file --last prints only what a terminal "
+    "showed\n"
+    "before.\n"
+    "\n"
     "exit codes: 0 a change was printed; 1 no change of the policy allows it\n"
     "\n"
     "examples:\n"
     "  toolcage exec --why --tool build make\n"
     "  toolcage allow --last\n"
-    "  toolcage allow --last | patch toolcage.toml && toolcage policy trust toolcage.toml\n";
+    "  toolcage allow 01JD8XKQ7PZ3T5V9WYB2C4D6E8 | patch toolcage.toml && toolcage policy trust "
+    "toolcage.toml\n";
 
 struct change {
+    char *call;
     char *policy, *tool; /* NULL: none */
     char *before, *after;
     int made;
@@ -44,6 +53,7 @@ struct change {
 
 static void done(struct change *c)
 {
+    free(c->call);
     free(c->policy);
     free(c->tool);
     free(c->before);
@@ -100,8 +110,31 @@ static int name_options(struct tc_slice denials)
     return named ? 0 : 1;
 }
 
-static int load(struct change *c, struct tc_slice record, struct tc_failure *failure)
+/* A call that ends later replaces the record, and its tool chose what is in it. */
+static int check_call(const struct tc_args *args, const char *call, struct tc_failure *failure)
 {
+    const char *wanted = args->word_count ? args->words[0] : NULL;
+    _autofree_ char *hint = NULL;
+    if (!wanted)
+        return isatty(STDOUT_FILENO) ? 0 : tc_viewed_check("denials", call, NULL, failure);
+    if (strcmp(wanted, call) == 0)
+        return 0;
+    if (asprintf(&hint, "toolcage allow %s shows them", call) < 0)
+        hint = NULL;
+    return tc_failure_set(failure, TOOLCAGE_EUSAGE, hint,
+                          "the last denials are those of call %s; those of call %s are not stored",
+                          call, wanted);
+}
+
+static int load(struct change *c, const struct tc_args *args, struct tc_slice record,
+                struct tc_failure *failure)
+{
+    c->call = tc_json_line(tc_json_get(record, "call"));
+    if (!c->call)
+        return tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, "run the call again",
+                              "the record of denials names no call");
+    if (check_call(args, c->call, failure))
+        return -1;
     c->policy = tc_json_text(tc_json_get(record, "policy"));
     c->tool = tc_json_text(tc_json_get(record, "tool"));
     c->before = c->policy ? tc_cli_read_file(c->policy) : NULL;
@@ -134,43 +167,49 @@ static int print_change(const struct change *c)
         return rc;
     tc_dangers_tell(c->policy, c->before, c->after, "note");
     tc_cli_say("nothing was changed; read it, and apply it if the tool should have this");
-    tc_cli_hint("toolcage allow --last | patch %s, then toolcage policy trust %s", c->policy,
+    tc_cli_hint("toolcage allow %s | patch %s, then toolcage policy trust %s", c->call, c->policy,
                 c->policy);
     return 0;
+}
+
+static int print(struct change *c, struct tc_slice record, struct tc_failure *failure)
+{
+    struct tc_slice denials = tc_json_get(record, "denials");
+    tc_last_say(record);
+    if (!c->policy)
+        return name_options(denials);
+    if (change(c, denials, failure))
+        return -1;
+    return c->made ? print_change(c) : 1;
 }
 
 static int run(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     struct change c = {0};
-    if (!tc_args_has(args, "last")) {
-        tc_cli_say("allow: the only form is toolcage allow --last");
-        tc_cli_hint("toolcage allow --help");
+    if (tc_args_has(args, "last") == (args->word_count > 0)) {
+        tc_cli_say("allow: give the id of a call, or --last");
+        tc_cli_hint("toolcage allow --last");
         return TC_EXIT_FAILURE;
     }
     _autofree_ char *record = tc_last_read(&failure);
     struct tc_slice json = record ? tc_json_of(record) : (struct tc_slice){0};
-    struct tc_slice denials = tc_json_get(json, "denials");
-    int rc = 0;
-    if (record)
-        tc_last_say(json);
-    if (!record || load(&c, json, &failure) || (c.policy && change(&c, denials, &failure)))
+    int rc = record && !load(&c, args, json, &failure) ? print(&c, json, &failure) : -1;
+    if (rc < 0)
         rc = tc_failure_tell(&failure, args, NULL);
-    else if (!c.policy)
-        rc = name_options(denials);
-    else
-        rc = c.made ? print_change(&c) : 1;
+    else if (!rc && isatty(STDOUT_FILENO))
+        tc_viewed_keep("denials", c.call);
     done(&c);
     return rc;
 }
 
 const struct tc_verb tc_verb_allow = {
     .name = "allow",
-    .words = "--last",
+    .words = "CALL|--last",
     .summary = "print the policy change that allows what was denied last",
     .text = text,
     .options = options,
     .least = 0,
-    .most = 0,
+    .most = 1,
     .run = run,
 };

@@ -12,6 +12,7 @@
 #include "cli/json.h"
 #include "cli/opts.h"
 #include "cli/say.h"
+#include "cli/viewed.h"
 
 enum { EXIT_LEFT = 1 }; /* something is still held */
 
@@ -26,13 +27,13 @@ static const struct tc_option options[] = {
 static const char text[] =
     "Changes are staged when the policy says commit = \"ask\", and when this machine has newer "
     "changes of\n"
-    "the same files. CALL is the call's id, or last. Files that steer the host are never "
-    "committed, and\n"
-    "conflicts stay staged, with the reason. Caches (review.ignore of the policy) are one line, "
-    "and\n"
-    "are not applied unless --all or their own names are given; when nothing else is left, they "
-    "are\n"
-    "discarded.\n"
+    "the same files. CALL is the call's id, or last: commit and discard take last only if its list "
+    "was the\n"
+    "last one printed. Files that steer the host are never committed, and conflicts stay staged, "
+    "with the\n"
+    "reason. Caches (review.ignore of the policy) are one line, and are not applied unless --all "
+    "or their\n"
+    "own names are given; when nothing else is left, they are discarded.\n"
     "\n"
     "examples:\n"
     "  toolcage changes                       which calls have any\n"
@@ -104,6 +105,8 @@ static int print_list(const struct wanted *wanted)
     return rc;
 }
 
+/* A view of all changes makes the call the one that was viewed. With --json a program reads, and
+ * has the id. */
 static int print(const struct tc_args *args, struct toolcage_engine *engine, const char *call,
                  const char *json, const char *action)
 {
@@ -116,8 +119,11 @@ static int print(const struct tc_args *args, struct toolcage_engine *engine, con
     int rc = call && !json_asked ? tc_review_make(&wanted.review, tc_json_of(json)) : 0;
     wanted.review.all = tc_args_has(args, "all");
     rc = rc ? rc : print_list(&wanted);
-    if (!rc && call && !json_asked && !strcmp(action, "show"))
+    if (!rc && call && !json_asked && !strcmp(action, "show")) {
+        if (args->word_count < 3)
+            tc_viewed_keep("changes", call);
         rc = tc_diff_print(STDOUT_FILENO, engine, call, &wanted.review);
+    }
     tc_review_done(&wanted.review);
     return rc;
 }
@@ -213,6 +219,15 @@ static int find_paths(const struct tc_args *args, struct toolcage_engine *engine
                               : tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
 }
 
+/* The last one; a yes or no to its changes is one to what was viewed. */
+static int resolve_last(struct toolcage_engine *engine, const char *action, char **ret,
+                        struct tc_failure *failure)
+{
+    if (find_last(engine, ret, failure))
+        return -1;
+    return strcmp(action, "show") == 0 ? 0 : tc_viewed_check("changes", *ret, action, failure);
+}
+
 static int settle(const struct tc_args *args, struct toolcage_engine *engine,
                   struct tc_failure *failure)
 {
@@ -224,7 +239,7 @@ static int settle(const struct tc_args *args, struct toolcage_engine *engine,
     if (!action)
         return tc_failure_tell(failure, args, NULL);
     if (call && !strcmp(call, "last")) {
-        if (find_last(engine, &last, failure))
+        if (resolve_last(engine, args->word_count > 1 ? args->words[1] : action, &last, failure))
             return tc_failure_tell(failure, args, NULL);
         call = last;
     }

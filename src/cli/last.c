@@ -35,11 +35,9 @@ static void keep(const char *policy, const char *tool, struct tc_slice result,
                  struct tc_slice denials)
 {
     _autofree_ char *call = tc_json_text(tc_json_get(result, "call"));
-    _autofree_ char *directory = tc_user_path("XDG_STATE_HOME", ".local/state", "");
-    _autofree_ char *path = tc_user_path("XDG_STATE_HOME", ".local/state", "last-denials");
     _autofree_ char *text = NULL;
     size_t length = 0;
-    FILE *out = directory && path ? open_memstream(&text, &length) : NULL;
+    FILE *out = open_memstream(&text, &length);
     if (!out)
         return;
     (void)fputc('{', out);
@@ -49,8 +47,8 @@ static void keep(const char *policy, const char *tool, struct tc_slice result,
     (void)fprintf(out, "\"time\":%" PRId64 ",", (int64_t)time(NULL));
     (void)fprintf(out, "\"denials\":%.*s}\n", (int)denials.length, denials.at);
     bool whole = !ferror(out);
-    if (!fclose(out) && whole && !tc_record_directory(directory))
-        (void)tc_record_write(path, text, length);
+    if (!fclose(out) && whole)
+        (void)tc_record_keep("last-denials", text, length);
 }
 
 void tc_last_keep(const struct tc_setup *setup, const char *tool,
@@ -74,7 +72,7 @@ void tc_last_say(struct tc_slice record)
     char when[64] = "";
     struct tm tm;
     if (!call)
-        return; /* of an older version */
+        return;
     if (localtime_r(&then, &tm))
         (void)strftime(when, sizeof(when), " at %Y-%m-%d %H:%M:%S", &tm);
     tc_cli_say("denied to call %s%s, of %s%s under %s", call, when, tool ? "tool " : "a command",

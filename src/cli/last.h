@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What was denied last, kept for `toolcage allow --last`. */
+ * What was denied last, kept for `toolcage allow`. */
 #ifndef TC_CLI_LAST_H
 #define TC_CLI_LAST_H
 

@@ -11,6 +11,7 @@
 #include "cli/changes.h"
 #include "cli/diff.h"
 #include "cli/say.h"
+#include "cli/viewed.h"
 
 static bool waits(struct tc_slice result)
 {
@@ -64,6 +65,7 @@ static void view(const struct question *q)
         (void)tc_cli_no_memory();
     } else {
         tc_cli_stderr_painted(TC_PAINT_DIFF, text);
+        tc_viewed_keep("changes", q->call);
         (void)tc_diff_print(STDERR_FILENO, q->engine, q->call, &q->review);
     }
     free(text);

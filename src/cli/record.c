@@ -86,3 +86,12 @@ int tc_record_write(const char *record, const char *text, size_t length)
     (void)unlink(temporary);
     return errno = saved, -1;
 }
+
+int tc_record_keep(const char *name, const char *text, size_t length)
+{
+    _autofree_ char *directory = tc_user_path("XDG_STATE_HOME", ".local/state", "");
+    _autofree_ char *path = tc_user_path("XDG_STATE_HOME", ".local/state", name);
+    if (!directory || !path || tc_record_directory(directory))
+        return -1;
+    return tc_record_write(path, text, length);
+}

@@ -19,5 +19,7 @@ int tc_record_directory(char *path);
 /* The new one beside the old, then renamed over it: readers see one or the other. 0, or -1 with
  * errno. */
 int tc_record_write(const char *record, const char *text, size_t length);
+/* The record of this name in the user's state directory, which is made. As above. */
+int tc_record_keep(const char *name, const char *text, size_t length);
 
 #endif

@@ -6,9 +6,10 @@ import json
 import os
 import pty
 import subprocess
+import tempfile
 import time
 
-from scene import CAGED, DIRECT, MINUTE, PATIENCE, Refused
+from scene import CAGED, DIRECT, MINUTE, PATIENCE, Missing, Refused
 from cases_workspace import Exchange
 
 SHELL, PYTHON = "/bin/sh", "/usr/bin/python3"
@@ -237,6 +238,69 @@ def an_argument_leaves_its_bounds(s):
     return s.token in calls(s, ["/bin/cat", "{a}"], f'{{ type = "string", read = [{json.dumps(s.path("ws"))}] }}', values)
 
 
+def run_toolcage(s, *words, **more):
+    return subprocess.run([s.options.toolcage, *words], env=s.environ, cwd=s.path("ws"), stdin=subprocess.DEVNULL, text=True, check=False,
+                          timeout=MINUTE, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
+
+
+def caged_call(s, policy, tool, script):
+    """The call is caged in both attempts: these attacks are on the person who decides about it. Its id."""
+    done = run_toolcage(s, "exec", "--why", "--json", "--policy", policy, "--tool", tool, "--", SHELL, "-c", script)
+    s.answer = json.loads(done.stdout)
+    if s.answer["error"]:
+        raise (Refused if s.how == CAGED else Missing)(json.dumps(s.answer["error"]))
+    s.ends.callback(run_toolcage, s, "changes", s.answer["call"], "discard")
+    return s.answer["call"]
+
+
+def an_unviewed_call_is_applied(s):
+    """A person views one call's changes, another call ends, and the person says yes. In the first attempt the yes names the newest call."""
+    s.more = 'workspace = { mode = "copy", commit = "ask" }'
+    s.write("ws/run.sh", "mine")
+    first, viewed = None, ""
+    for _ in range(20):  # the last call of this user may be another test's
+        first = caged_call(s, s.policy(), CAGED, "echo harmless > notes")
+        viewed = run_toolcage(s, "changes", "last").stdout
+        if viewed.startswith(f"call {first}\n"):
+            break
+    assert viewed.startswith(f"call {first}\n") and "+harmless" in viewed, viewed
+    newest = caged_call(s, s.policy(), CAGED, f"echo {s.token} > run.sh")
+    for paths in ([], ["run.sh"], ["--all"]):
+        done = run_toolcage(s, "changes", "last" if s.how == CAGED else newest, "commit", *paths)
+        assert s.how != CAGED or (done.returncode == 125 and first in done.stderr), done
+    if s.how == CAGED:
+        done = run_toolcage(s, "changes", "last", "discard")
+        assert done.returncode == 125 and run_toolcage(s, "changes", newest).returncode == 0, done
+    return s.token in s.read("ws/run.sh")
+
+
+def an_unviewed_denial_is_allowed(s):
+    """A person views the change that one call's denials need; another call is denied what it should not get, and the person pipes the change
+    into patch. In the first attempt the command names the newest call."""
+    away = s.ends.enter_context(tempfile.TemporaryDirectory(prefix="toolcage-escape-", dir="/var/tmp"))  # what is below /tmp is not there for a tool
+    os.chmod(away, 0o755)
+    harmless, secret = os.path.join(away, "harmless"), os.path.join(away, "secret")
+    for path in (harmless, secret):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(s.token)
+    policy = s.write("p.toml", f"[tool.t]\nfilesystem.readable = [{json.dumps(s.path('data'))}]\nmemory = {s.memory}\n")
+    first = caged_call(s, policy, "t", f"cat {harmless}")
+    if not any(denial["target"] == harmless for denial in s.answer["denials"]):
+        raise Missing("refused paths are not reported here")
+    master, slave = pty.openpty()
+    run_toolcage(s, "allow", "--last", stdout=slave)
+    viewed = os.read(master, 65536).decode()
+    os.close(slave)
+    os.close(master)
+    assert harmless in viewed and harmless in run_toolcage(s, "allow", "--last").stdout, viewed
+    newest = caged_call(s, policy, "t", f"cat {secret}")
+    if s.how != CAGED:
+        return secret in run_toolcage(s, "allow", newest).stdout
+    done = [run_toolcage(s, "allow", which) for which in ("--last", first)]
+    assert all(answer.returncode == 125 and first in answer.stderr and newest in answer.stderr for answer in done), done
+    return any(secret in answer.stdout for answer in done)
+
+
 CASES = [
     ("a terminal obeys a tool's output", a_terminal_obeys, {"free": DIRECT, "alike": True}),
     ("toolcage's words are forged on a terminal", our_words_are_forged, {"free": DIRECT, "alike": True}),
@@ -256,4 +320,6 @@ CASES = [
     ("an argument becomes an option behind the dashes", an_option_behind_the_dashes, {"free": DIRECT, "alike": True}),
     ("a shell reads an argument", a_shell_reads_an_argument, {"free": DIRECT, "alike": True}),
     ("an argument leaves its bounds", an_argument_leaves_its_bounds, {"free": DIRECT, "alike": True}),
+    ("the changes of an unviewed call are applied", an_unviewed_call_is_applied, {"alike": True}),
+    ("the denials of an unviewed call are allowed", an_unviewed_denial_is_allowed, {"alike": True}),
 ]

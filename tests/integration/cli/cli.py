@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """What the scripts beside this one share: running the program in a home of its own, and TAP."""
 import fcntl
+import json
 import os
 import shutil
 import struct
@@ -121,6 +122,12 @@ def require_user():
     if subprocess.run(["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups", "test", "-x",
                        TOOLCAGE], check=False).returncode:
         skip_all("an ordinary user cannot reach the build directory")
+
+
+def denied(place):
+    """The id of the call that was denied something last."""
+    with open(os.path.join(place.home, ".local/state/toolcage/last-denials"), encoding="utf-8") as file:
+        return json.load(file)["call"]
 
 
 def expect(place, name, args, code, *texts, stream="err", **more):

@@ -6,7 +6,7 @@ import os
 import resource
 import statistics
 
-from cli import Place, check, expect, finish
+from cli import Place, check, denied, expect, finish
 
 BASE = """[defaults]
 filesystem.denied = ["/data/no"]
@@ -102,11 +102,11 @@ def one_more_path(place):
     base = place.write("base.toml", f'[tool.a]\n{tool}[tool.b]\n{tool}filesystem.readable = ["base.toml"]\n')
     first = place.write("edited.toml", 'extends = "base.toml"\n[tool.a]\npids = 20\n')
     place.run("call", "--why", "--policy", first, "a", "{}")
-    expect(place, "allow: the clause stands in the file itself", ["allow", "--last"], 0, f'+filesystem.readable = ["{data}"]', stream="out")
-    done = place.run("allow", "--last")
+    expect(place, "allow: the clause stands in the file itself", ["allow", denied(place)], 0, f'+filesystem.readable = ["{data}"]', stream="out")
+    done = place.run("allow", denied(place))
     check("could not be checked for dangers" not in done.err, "allow: the dangers of a policy that extends others are looked for", done.err)
     place.run("call", "--why", "--policy", first, "b", "{}")
-    expect(place, "allow: the other file says it", ["allow", "--last"], 1, f"is set in {base}, line 7", "hint: add the path there")
+    expect(place, "allow: the other file says it", ["allow", denied(place)], 1, f"is set in {base}, line 7", "hint: add the path there")
 
 
 def the_policy_stays(place):

@@ -5,7 +5,7 @@ import json
 import os
 import re
 
-from cli import Place, check, expect, finish
+from cli import Place, check, denied, expect, finish
 
 DANGEROUS = """[tool.deploy]
 command = ["deploy"]
@@ -196,7 +196,7 @@ def allow_in_yaml(place):
         text = "# kept as it is\ntool:\n" + body
         path = place.write("home/p.yaml", text)
         place.run("call", "--why", "--policy", path, "a", "{}")
-        answer = place.run("allow", "--last")
+        answer = place.run("allow", denied(place))
         with open(path, encoding="utf-8") as file:
             check(file.read() == text, f"allow --last, YAML: {name}: nothing is changed", answer)
         if new is None:
@@ -209,7 +209,7 @@ def allow_in_yaml(place):
     hostile = '/srv/no"]}, network: ["*"] # \u202e\x1b\t: {'
     path = place.write("home/p.yaml", f"tool:\n  a:\n    command: [cat, {json.dumps(hostile)}]\n    memory: {{max: 512MiB, by: any}}\n    filesystem: {{readable: [/opt]}}\n")
     place.run("call", "--why", "--policy", path, "a", "{}")
-    answer = place.run("allow", "--last")
+    answer = place.run("allow", denied(place))
     check("\x1b" not in answer.out + answer.err and "\u202e" not in answer.out + answer.err, "a hostile name is no word for a terminal", answer)
     if answer.code == 0:
         with open(path, encoding="utf-8") as file:

@@ -442,6 +442,8 @@ def viewed(s):
     before = person.types("v")
     check(person.hears(b"+tool", before) and person.hears(b"else: later", before) and b"1 file changed, 1 insertion(+), 1 deletion(-)" in person.said, "the diff is one key away", person.said)
     check(s.read("ws/a") == b"a\n", "and looking is no answer", s.read("ws/a"))
+    with open(os.path.join(s.environ["HOME"], ".local/state/toolcage/viewed-changes"), encoding="utf-8") as file:
+        check(file.read() in [row["call"] for row in changes(s)[1]["held"]], "but makes it the call that was viewed", person.said)
     person.types("y")
     check(person.end() == 0 and s.read("ws/a") == b"tool\n", "which comes after it", person.said)
 

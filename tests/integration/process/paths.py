@@ -200,6 +200,12 @@ def narrowing(s):
     check(os.path.exists(policy) and json.dumps(answer.json), "and all of it is in the result")
 
 
+def denied(s):
+    """The id of the call that was denied something last."""
+    with open(os.path.join(s.environ["HOME"], ".local/state/toolcage/last-denials"), encoding="utf-8") as file:
+        return json.load(file)["call"]
+
+
 def allowed_afterwards(s):
     """The change that allow prints is one that a person can apply, and nothing changes before."""
     s.write("outside/file", "tweet-31\n", 0o644)
@@ -213,7 +219,7 @@ def allowed_afterwards(s):
     done = toolcage("allow", "--last")
     check(done.returncode == 125 and "was denied anything" in done.stderr and "hint: " in done.stderr, "without a denial there is nothing to allow", done)
     first = toolcage(*run_it)
-    done = toolcage("allow", "--last")
+    done = toolcage("allow", denied(s))
     check(first.returncode == 1 and done.returncode == 0 and f'"{s.path("outside/file")}"' in done.stdout and s.read(policy) == before,
           "a change is printed, and nothing is changed", (first, done))
     call = re.search(r"denied to call (\w{26}) at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, of tool t under " + re.escape(policy) + "\n", done.stderr)
@@ -227,7 +233,7 @@ def allowed_afterwards(s):
     with open(os.path.join(s.environ["HOME"], ".local/state/toolcage/last-denials"), encoding="utf-8") as file:
         check(os.fstat(file.fileno()).st_mode & 0o77 == 0, "what was denied is this user's to read")
     toolcage("exec", "--why", "cat", s.path("outside/file"))
-    done = toolcage("allow", "--last")
+    done = toolcage("allow", denied(s))
     check(done.stdout == f"--read {s.path('outside/file')}\n", "without a policy an option is named", done)
 
 
@@ -247,7 +253,7 @@ def hostile_names(s):
         return subprocess.run([TOOLCAGE, *words], env=s.environ, cwd=s.ws, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
 
     toolcage("exec", "--why", "--policy", policy, "--tool", "t", "cat", *paths)
-    done = toolcage("allow", "--last")
+    done = toolcage("allow", denied(s))
     check(done.returncode == 0 and not re.search("[\u202e\u009b]", done.stdout), "nothing in the change acts on a terminal", done)
     check("danger: " in done.stderr and "id_rsa" in done.stderr and "secret" in done.stderr, "what is dangerous is said", done)
     if shutil.which("patch"):
@@ -256,7 +262,7 @@ def hostile_names(s):
             readable = tomllib.load(file)["tool"]["t"]["filesystem"]["readable"]
         check({s.data, *paths[2:]} <= set(readable) <= {s.data, *map(os.path.normpath, paths)}, "once applied it grants those paths and no other", readable)
     first = toolcage("exec", "--why", "cat", forged, *paths)
-    done = toolcage("allow", "--last")
+    done = toolcage("allow", denied(s))
     words = [shlex.split(line) for line in done.stdout.splitlines()]
     check(len(words) >= 3 and all(len(word) == 2 and word[0] == "--read" and word[1].startswith(s.path("outside")) for word in words),
           "an option is one path", (first, done))
