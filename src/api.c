@@ -14,6 +14,7 @@
 #include "call/learn.h"
 #include "call/modules.h"
 #include "call/sidecar.h"
+#include "call/written.h"
 #include "policy/compare.h"
 #include "policy/key_schema.h"
 #include "version.h"
@@ -240,6 +241,14 @@ EXPORT int toolcage_policy_egress(const struct toolcage_policy *policy, const ch
     if (!count || count > LISTENERS_MAX)
         return usage(err, __func__, "count must be 1 to 60");
     return closed(tc_sidecar(policy, tool, listeners, count, ret_fd, err), err);
+}
+
+EXPORT int toolcage_policy_written(const struct toolcage_policy *policy, const char *path,
+                                   const char *workspace, struct toolcage_error **err)
+{
+    if (!policy && !path)
+        return usage(err, __func__, "policy and path must not both be NULL");
+    return closed(tc_policy_written(policy, path, workspace, err), err);
 }
 
 EXPORT void toolcage_free(void *text)

@@ -50,6 +50,7 @@ static void no_arguments(void)
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_test_json(NULL, 1, NULL, NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_schema_json(NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_egress(NULL, NULL, NULL, 0, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_written(NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_diff_json(NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_new(NULL, NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_set_command(NULL, 0, NULL, &err));
