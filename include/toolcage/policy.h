@@ -127,12 +127,12 @@ int toolcage_policy_egress(const struct toolcage_policy *policy, const char *too
                            const int *listeners, size_t count, int *ret_fd,
                            struct toolcage_error **err);
 
-/* May a tool have written the file at `path`, or a directory or link on the way to it? Ask before you
- * obey a file of the host. The places of all earlier calls of this user and of root count, and those
- * where a tool of `policy` (NULL: of none) can write, with `workspace` (NULL: the working directory)
- * for /workspace. Without a `path` the files that the policy was read from are asked about, and in
- * the earlier calls alone: a call keeps its tools from writing its own policy.
- * 1: yes, or it cannot be known; 0: no, or nothing is there and no tool could make it. Safe in any
+/* May a tool have written the file at `path`, or a directory or link on the way to it? Ask before
+ * you obey a file of the host. The places of all earlier calls of this user and of root count, and
+ * those where a tool of `policy` (NULL: of none) can write, with `workspace` (NULL: the working
+ * directory) for /workspace. Without a `path` the files that the policy was read from are asked
+ * about, and in the earlier calls alone: a call keeps its tools from writing its own policy. 1:
+ * yes, or it cannot be known; 0: no, or nothing is there and no tool could make it. Safe in any
  * thread. Errors: TOOLCAGE_EUSAGE (neither a policy nor a path), TOOLCAGE_EPATH (the working
  * directory has no name), TOOLCAGE_EMEMORY. */
 int toolcage_policy_written(const struct toolcage_policy *policy, const char *path,

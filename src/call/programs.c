@@ -298,8 +298,29 @@ static int add_named(struct extension *x, const char *path, const char *name,
     return add_program(x, file, err);
 }
 
-/* Where there is no policy file the command is the operator's own word: its program comes along.
- * One that a tool may have written brings nothing, and is found where it is granted already. A
+/* A program that a tool may have written brings nothing. Where the cage would not have all of it,
+ * another of its name would run instead, which nobody asked for. */
+static int add_written(struct extension *x, const char *name, const char *file,
+                       struct toolcage_error **err)
+{
+    _autofree_ char *real = tc_path_real(file);
+    if (!real)
+        return 0;
+    bool there = is_system(real) || is_granted(x->grant, real, real);
+    if (there && is_granted(x->grant, file, file))
+        return add_to_path(x, file, err);
+    _autofree_ char *needed = tc_program_prefix(x->facts->home, there ? file : real);
+    _autofree_ char *hint =
+        needed
+            ? tc_format("if you trust it: --read %s; or name another program by its path", needed)
+            : NULL;
+    return tc_fail(err, TC_WHY(TOOLCAGE_EDENIED, "programs", name, hint),
+                   "the program %s is %s%s%s, which a tool may have written, so it adds nothing to "
+                   "the grant",
+                   name, file, there ? "" : ", a link to ", there ? "" : real);
+}
+
+/* Where there is no policy file the command is the operator's own word: its program comes along. A
  * program that cannot be found is left to the cage, which answers as a shell would. */
 static int add_command(struct extension *x, const char *path, struct toolcage_error **err)
 {
@@ -311,7 +332,7 @@ static int add_command(struct extension *x, const char *path, struct toolcage_er
         return 0;
     if (!tc_provenance_tool(&x->writers, file))
         return add_program(x, file, err);
-    return is_granted(x->grant, file, file) ? add_to_path(x, file, err) : 0;
+    return add_written(x, name, file, err);
 }
 
 static const char *find_variable(const char *const *variables, const char *name)

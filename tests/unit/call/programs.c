@@ -207,18 +207,6 @@ static void credential_directories_are_no_prefix(void **state)
     done(&t);
 }
 
-static void what_a_tool_writes_is_not_believed(void **state)
-{
-    for (int as_command = 0; as_command < 2; as_command++) {
-        struct trial t = {0};
-        assert_true(tc_strv_add(&t.grant.tool_writable, at("proj")));
-        extend(&t, at("proj/.venv/bin"), "python", as_command);
-        assert_int_equal(t.r, as_command ? 0 : TOOLCAGE_EDENIED);
-        assert_int_equal(t.grant.fs_count, 0);
-        done(&t);
-    }
-}
-
 static void relative_path_entries_are_skipped(void **state)
 {
     assert_int_equal(chdir(at("bin")), 0);
@@ -227,16 +215,53 @@ static void relative_path_entries_are_skipped(void **state)
     assert_int_equal(chdir("/"), 0);
 }
 
+/* A tool could write in bin and proj: what lies there adds nothing, and no other program of its
+ * name runs in its place. */
+static void written_programs_add_nothing(void **state)
+{
+    static const struct {
+        const char *dir, *program;
+        bool granted; /* the home is readable already */
+        int result;
+        bool on_path;
+    } rows[] = {
+        {"bin", "own", false, TOOLCAGE_EDENIED, false},
+        {"bin", "own", true, 0, true},
+        {"proj/.venv/bin", "python", false, TOOLCAGE_EDENIED, false},
+        {"proj/.venv/bin", "python", true, 0, true},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct trial t = {0};
+        struct tc_fs_entry readable = {.access = TC_ACCESS_READ, .path = home, .from = home};
+        assert_true(tc_strv_add(&t.grant.tool_writable, at("bin")));
+        assert_true(tc_strv_add(&t.grant.tool_writable, at("proj")));
+        if (rows[i].granted)
+            assert_true(tc_grant_add(&t.grant, &readable));
+        extend(&t, at(rows[i].dir), rows[i].program, true);
+        if (t.r != rows[i].result)
+            fail_msg("%s: %d %s", rows[i].program, t.r, t.err ? tc_error_report(t.err) : "");
+        assert_int_equal(count_granted(&t.grant), rows[i].granted);
+        _autofree_ char *path = tc_format("PATH=%s:/usr/bin:/bin", at(rows[i].dir));
+        assert_int_equal(tc_strv_has(&t.grant.env, path), rows[i].on_path);
+        done(&t);
+        t = (struct trial){0};
+        assert_true(tc_strv_add(&t.grant.tool_writable, at(rows[i].dir)));
+        extend(&t, at(rows[i].dir), rows[i].program, false);
+        assert_int_equal(t.r, TOOLCAGE_EDENIED);
+        done(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prefixes_are_granted),
+        cmocka_unit_test(written_programs_add_nothing),
         cmocka_unit_test(venv_brings_its_base),
         cmocka_unit_test(system_programs_change_nothing),
         cmocka_unit_test(missing_program_is_named),
         cmocka_unit_test(credentials_stay_masked),
         cmocka_unit_test(credential_directories_are_no_prefix),
-        cmocka_unit_test(what_a_tool_writes_is_not_believed),
         cmocka_unit_test(relative_path_entries_are_skipped),
     };
     return cmocka_run_group_tests(tests, make_home, remove_home);
