@@ -246,7 +246,7 @@ def install_phases(place):
     check(found >= {("secret-and-network", "tool.x.setup.filesystem.readable", 8), ("private-address", "tool.x.setup.network", 9),
                     ("long-timeout", "tool.x.setup.timeout", 10), ("writable-and-run", "tool.x.setup.inputs", 5)}, "findings of an install phase", found)
     use = ["explain", "--policy", path, "--tool", "x", "--setup"]
-    expect(place, "explain --setup: what would be refused is", use, 126, "the input r.txt of x.setup can be written by a tool", "hint: ")
+    expect(place, "explain --setup: what would be refused is", use, 126, "a tool may have written the input r.txt of x.setup", "hint: ")
     place.write("inst/p.toml", INSTALLS.replace('["."]', '["out"]'))
     expect(place, "explain --setup: its own word", [*use, "--read", f"{place.home}/.aws/x"], 0, "allowed: ", "(tool.x.setup.filesystem.readable, line 8)",
            '    8 | filesystem.readable = ["~/.aws"]', stream="out")
