@@ -7,9 +7,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/listen.h"
 #include "cli/lookup.h"
+#include "cli/replace.h"
 #include "cli/say.h"
 #include "cli/sibling.h"
 
@@ -52,26 +55,76 @@ static int tell(const struct tc_args *args, const union tc_address *at)
     return tc_cli_print(line, (size_t)n);
 }
 
-static int open_authority(const struct tc_args *args, struct tc_failure *failure)
+/* Where the certificate goes: a file beside the one that was named, which the proxy renames. */
+struct authority {
+    int fd, beside;
+    char made[TC_REPLACE_NAME];
+    const char *named; /* NULL: nowhere */
+};
+
+static void close_authority(struct authority *a)
+{
+    if (a->named && a->fd >= 0)
+        (void)unlinkat(a->beside, a->made, 0); /* the proxy never was */
+    if (a->fd >= 0)
+        (void)close(a->fd);
+    if (a->beside >= 0)
+        (void)close(a->beside);
+}
+#define _autoauthority_ __attribute__((cleanup(close_authority)))
+
+/* Does a file or a link have that name, or nothing? Names of devices are links, too. */
+static bool is_replaceable(const struct authority *a)
+{
+    struct stat st, devices;
+    if (fstatat(a->beside, a->named, &st, AT_SYMLINK_NOFOLLOW))
+        return errno == ENOENT;
+    if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+        return false;
+    return fstat(a->beside, &st) || stat("/dev", &devices) || st.st_dev != devices.st_dev ||
+           st.st_ino != devices.st_ino;
+}
+
+static int refuse_authority(const char *file, struct tc_failure *failure)
+{
+    return tc_failure_set(
+        failure, TOOLCAGE_ESYSTEM, "name a file that can be written", "cannot write %s: %s", file,
+        errno == ELOOP || errno == ENOTDIR ? "its directory is a link, or not a directory"
+                                           : strerror(errno));
+}
+
+static int open_authority(const struct tc_args *args, struct authority *a,
+                          struct tc_failure *failure)
 {
     const char *file = tc_args_value(args, "authority");
-    int fd = open(file ? file : "/dev/null",
-                  file ? O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY : O_RDONLY | O_CLOEXEC,
-                  0644);
-    return fd >= 0
-               ? fd
-               : tc_failure_set(failure, TOOLCAGE_ESYSTEM, "name a file that can be written",
-                                "cannot write %s: %s", file ? file : "/dev/null", strerror(errno));
+    if (!file) {
+        a->fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        return a->fd < 0 ? refuse_authority("/dev/null", failure) : 0;
+    }
+    const char *slash = strrchr(file, '/');
+    _autofree_ char *directory = slash ? strndup(file, (size_t)(slash - file) + 1) : strdup(".");
+    a->beside = directory ? tc_replace_directory(directory) : -1;
+    a->named = slash ? slash + 1 : file;
+    if (a->beside < 0)
+        return refuse_authority(file, failure);
+    if (!is_replaceable(a))
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "name a file",
+                              "cannot write %s: it is not a regular file", file);
+    a->fd = tc_replace_begin(a->beside, 0644, a->made);
+    return a->fd < 0 ? refuse_authority(file, failure) : 0;
 }
 
 /* Returns only when it fails. */
-static int become(const struct tc_args *args, int program, int control, int authority,
+static int become(const struct tc_args *args, int program, int control, struct authority *a,
                   struct tc_failure *failure)
 {
     static char name[] = "toolcage-egress", json[] = "json", plain[] = "text";
-    char *argv[] = {name, tc_args_has(args, "json") ? json : plain, NULL}, *none[] = {NULL};
-    const int fds[] = {control, authority};
-    return tc_sibling_become(program, argv, none, fds, TC_COUNT(fds), failure);
+    _autofree_ char *named = a->named ? strdup(a->named) : NULL;
+    char *argv[] = {name, tc_args_has(args, "json") ? json : plain, named ? a->made : NULL, named,
+                    NULL};
+    char *none[] = {NULL};
+    const int fds[] = {control, a->fd, a->beside};
+    return tc_sibling_become(program, argv, none, fds, a->named ? 3 : 2, failure);
 }
 
 static int serve(const struct tc_args *args, const struct tc_found *found,
@@ -90,11 +143,11 @@ static int serve(const struct tc_args *args, const struct tc_found *found,
                                tc_failure_error(failure)))
         return -1;
     _autofd_ int owned = control;
-    _autofd_ int authority = open_authority(args, failure);
-    if (authority < 0)
+    _autoauthority_ struct authority authority = {.fd = -1, .beside = -1};
+    if (open_authority(args, &authority, failure))
         return -1;
     int rc = tell(args, &at);
-    return rc ? rc : become(args, program, owned, authority, failure);
+    return rc ? rc : become(args, program, owned, &authority, failure);
 }
 
 static int run(const struct tc_args *args)

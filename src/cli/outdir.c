@@ -8,11 +8,11 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "cli/base64.h"
 #include "cli/json.h"
+#include "cli/replace.h"
 #include "cli/say.h"
 
 static const char name_others[] = "give a directory of your own: --output-dir DIR";
@@ -44,7 +44,10 @@ int tc_outdir_open(const struct tc_args *args, const struct tc_setup *setup, str
     if (mkdir(ret->name, 0777) && errno != EEXIST)
         return tc_failure_set(failure, TOOLCAGE_ESYSTEM, name_others, "cannot make %s: %s",
                               ret->name, strerror(errno));
-    ret->fd = open(ret->name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    ret->fd = tc_replace_directory(ret->name);
+    if (ret->fd < 0 && (errno == ELOOP || errno == ENOTDIR))
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, name_others,
+                              "cannot write below %s: it is a link, or not a directory", ret->name);
     if (ret->fd < 0 || faccessat(ret->fd, ".", W_OK | X_OK, AT_EACCESS))
         return tc_failure_set(failure, TOOLCAGE_ESYSTEM, name_others, "cannot write below %s: %s",
                               ret->name, strerror(errno));
@@ -102,43 +105,6 @@ static int open_parent(int root, const char *path, const char **ret_name)
     return at;
 }
 
-static int write_all(int fd, const char *bytes, size_t length)
-{
-    while (length) {
-        ssize_t n = write(fd, bytes, length);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        bytes += n;
-        length -= (size_t)n;
-    }
-    return 0;
-}
-
-/* A new file beside the old one, then renamed over it: a link there is replaced, never followed. */
-static int replace(int at, const char *name, const char *bytes, size_t length)
-{
-    uint64_t number;
-    char temporary[40];
-    if (getrandom(&number, sizeof(number), 0) != sizeof(number))
-        return -1;
-    (void)snprintf(temporary, sizeof(temporary), ".toolcage-%016" PRIx64, number);
-    int fd = openat(at, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return -1;
-    int rc = write_all(fd, bytes, length), saved = errno;
-    if (close(fd) && !rc) { /* where the room is counted late */
-        saved = errno;
-        rc = -1;
-    }
-    if (!rc && !renameat(at, temporary, at, name))
-        return 0;
-    saved = rc ? saved : errno;
-    (void)unlinkat(at, temporary, 0);
-    return errno = saved, -1;
-}
-
 /* ---- the result's files ---- */
 
 /* What stands in the row under `key`, or in base64 under the other one; NULL with errno. */
@@ -186,7 +152,7 @@ static int write_below(const struct tc_outdir *dir, const char *path, struct tc_
     if (!bytes)
         return -1;
     _autofd_ int at = open_parent(dir->fd, path, &name);
-    return at < 0 ? -1 : replace(at, name, bytes, length);
+    return at < 0 ? -1 : tc_replace(at, name, bytes, length);
 }
 
 static const char *next_step(int errnum)

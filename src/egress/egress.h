@@ -30,7 +30,7 @@
 #include "base/wire.h"
 #include "policy/grant.h"
 
-enum { TC_EGRESS_CONTROL = 3, TC_EGRESS_SHARED = 4 };
+enum { TC_EGRESS_CONTROL = 3, TC_EGRESS_SHARED = 4, TC_EGRESS_BESIDE = 5 };
 
 /* ---- from the supervisor ---- */
 

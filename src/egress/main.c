@@ -190,20 +190,30 @@ static bool take_listeners(void)
     return !proxy.over && proxy.listeners;
 }
 
-/* Its clients have to trust it. */
-static bool write_authority(void)
+/* Its clients have to trust it: the new file becomes the one that was named, once it is whole. */
+static bool write_authority(const char *made, const char *named)
 {
-    size_t size = atomic_load(&proxy.said->authority_size);
-    bool fine = !proxy.authority ||
-                (size && write(TC_EGRESS_SHARED, proxy.said->authority, size) == (ssize_t)size);
+    bool fine = open_authority();
+    if (fine && proxy.authority) {
+        size_t size = atomic_load(&proxy.said->authority_size);
+        fine = size && write(TC_EGRESS_SHARED, proxy.said->authority, size) == (ssize_t)size;
+    }
     (void)close(TC_EGRESS_SHARED);
+    if (!named)
+        return fine;
+    fine = fine && renameat(TC_EGRESS_BESIDE, made, TC_EGRESS_BESIDE, named) == 0;
+    if (!fine)
+        (void)unlinkat(TC_EGRESS_BESIDE, made, 0);
+    (void)close(TC_EGRESS_BESIDE);
     return fine;
 }
 
-static int serve_alone(const char *form)
+/* Its words: the form; where there is a file for the certificate, its name so far and the one to
+ * be. */
+static int serve_alone(char *const *words)
 {
     static struct tc_egress_said said;
-    proxy.alone = strcmp(form, "json") == 0 ? TC_EGRESS_JSON : TC_EGRESS_TEXT;
+    proxy.alone = strcmp(words[0], "json") == 0 ? TC_EGRESS_JSON : TC_EGRESS_TEXT;
     proxy.said = &said;
     if (!tc_egress_keep_shut() || !receive_config(&proxy.config) || !open_proxy() ||
         !take_listeners())
@@ -211,7 +221,7 @@ static int serve_alone(const char *form)
     (void)tc_close_range(TC_EGRESS_SHARED + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     if (!tc_egress_alone_begin(&proxy))
         return tc_egress_alone_fail("signals cannot be waited for", "free descriptors");
-    if (!open_authority() || !write_authority())
+    if (!write_authority(words[1], words[1] ? words[2] : NULL))
         return tc_egress_alone_fail("its authority for TLS cannot be written down",
                                     "name a file with --authority, because entries of the network "
                                     "have methods or paths");
@@ -230,7 +240,7 @@ int main(int argc, char **argv)
 {
     (void)signal(SIGPIPE, SIG_IGN); /* c-ares writes to sockets that may be closed */
     if (argc > 1)
-        return serve_alone(argv[1]);
+        return serve_alone(argv + 1);
     if (!tc_egress_keep_shut() || !receive_config(&proxy.config) || !map_said() || !open_proxy() ||
         !open_control() || !open_authority() || !tc_egress_walls(&proxy.config, false) ||
         !say_ready() || (proxy.authority && !tc_egress_authority_trust(&authority)))

@@ -7,6 +7,7 @@ import resource
 import stat
 import subprocess
 import threading
+import time
 
 from scene import CAGED, DIRECT, MINUTE, Missing, Refused
 
@@ -330,6 +331,40 @@ def an_untrusted_policy_is_obeyed(s):
     return s.token in done.stdout
 
 
+FETCH = '[tool.fetch]\nnetwork = [{ host = "api.example.com", methods = ["GET"] }]\n'
+
+
+def a_certificate_goes_elsewhere(s):
+    """A tool leaves a link where `toolcage egress` writes the certificate of its authority."""
+    target = s.path("ws/ca.pem")
+    s.call(SHELL, "-c", f"ln -s {s.secret} {target}")
+    if s.how == DIRECT:
+        subprocess.run([SHELL, "-c", f"echo certificate > {target}"], check=True)
+        return s.read("secret/canary") != s.token
+    argv = [s.options.toolcage, "egress", "--policy", s.write("fetch.toml", FETCH), "--tool", "fetch", "--listen", "127.0.0.1:0", "--authority", target]
+    process = subprocess.Popen(argv, env=s.environ, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + MINUTE
+    while os.path.islink(target) and s.read("secret/canary") == s.token and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.terminate()
+    said = process.communicate(timeout=MINUTE)[1]
+    assert s.read("secret/canary") != s.token or "BEGIN CERTIFICATE" in s.read("ws/ca.pem"), said
+    return s.read("secret/canary") != s.token
+
+
+def collected_files_go_elsewhere(s):
+    """A tool leaves a link where the files of the next call's result are to go: that call's tool chooses their names."""
+    s.call(SHELL, "-c", f"ln -s {s.path('secret')} {s.path('ws/out')}")
+    if s.how == DIRECT:
+        subprocess.run([SHELL, "-c", f"cp /etc/hostname {s.path('ws/out')}/x.csv"], check=True)
+        return os.path.exists(s.path("secret/x.csv"))
+    s.more = 'collect = ["*.csv"]'
+    argv = [s.options.toolcage, "exec", "--policy", s.policy(), "--tool", s.how, "--output-dir", "out", "--", SHELL, "-c", f"echo x > {s.path('ws')}/x.csv"]
+    done = subprocess.run(argv, cwd=s.path("ws"), env=s.environ, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=MINUTE)
+    assert done.returncode == 125 or "x.csv" in str([names for _, _, names in os.walk(s.path("secret"))]), f"{done.returncode} {done.stderr}"
+    return any("x.csv" in names for _, _, names in os.walk(s.path("secret")))
+
+
 def collection_follows_a_link(s):
     """The result lists changed files: their digests must not be those of what a link leads to."""
     s.more = 'collect = ["*.csv"]'
@@ -383,6 +418,8 @@ CASES = [
     ("a denied name in a writable tree comes back unsaid", a_denied_name_in_a_writable_tree_comes_back, {}),
     ("private storage is filled", private_storage_is_filled, {}),
     ("an untrusted policy is obeyed", an_untrusted_policy_is_obeyed, {"apart": "it is refused before there is any"}),
+    ("a certificate is written through a link", a_certificate_goes_elsewhere, {"free": DIRECT, "alike": True}),
+    ("collected files are written through a link", collected_files_go_elsewhere, {"free": DIRECT, "alike": True}),
     ("collection follows a link", collection_follows_a_link, {"alike": True}),
     ("a core file is left behind", a_core_file_is_left, {"free": DIRECT}),
 ]

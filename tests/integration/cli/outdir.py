@@ -142,6 +142,19 @@ def links(place):
     check(answer.code == 125 and "b.csv" in answer.err and os.listdir(os.path.join(inside, "workspace")) == ["b.csv"], "a directory of that name: nothing is left", answer)
 
 
+def a_link_for_the_directory(place):
+    """A tool of an earlier call made it: what comes below it is another tool's choice."""
+    outside = os.path.join(place.root, "elsewhere")
+    os.makedirs(os.path.join(outside, "deep"))
+    place.own(outside)
+    place.own(os.path.join(outside, "deep"))
+    os.symlink(outside, os.path.join(place.project, "files"))
+    for name in ("files", "files/", "files/deep", os.path.join(place.project, "files"), os.path.join(place.project, "files//")):
+        answer = place.shell("echo x > a.csv", out=name)
+        check(answer.code == 125 and "it is a link, or not a directory" in answer.err and "hint: " in answer.err and not made(outside), f"a link is no directory: {name}", answer)
+    os.unlink(os.path.join(place.project, "files"))
+
+
 def failures(place):
     ran = os.path.join(place.project, "ran")
     file = place.write("file", "x")
@@ -187,7 +200,7 @@ with Place() as probe:
     found = probe.run("doctor")
     if found.code != 0:
         skip_all("no cage on this machine: " + " / ".join((found.out + found.err).strip().splitlines()[-2:]))
-for part in (plain, not_written, hostile_names, steering, links, failures, no_room):
+for part in (plain, not_written, hostile_names, steering, links, a_link_for_the_directory, failures, no_room):
     with Desk() as own:
         part(own)
 finish()

@@ -196,8 +196,34 @@ def test_inspects():
         check(answer.returncode == 0 and "GET /x" in answer.stdout, "a request that is allowed", answer)
         answer = p.curl("-X", "DELETE", "https://ok.example/x", ca="ca.pem")
         check("takes no such request" in answer.stdout and "other methods or paths" in p.line(), "and one that is not", answer)
+    replaced()
     answer = run("--tool", "api", "--listen", "127.0.0.1:0")
     check(answer.returncode == 125 and "name a file with --authority" in answer.stderr, "it needs a place for its certificate", answer)
+
+
+def replaced():
+    """Whatever a tool has left under the certificate's name."""
+    place = SCRATCH / "place"
+    (place / "inner").mkdir(parents=True)
+    kept = place / "kept"
+    kept.write_text("kept\n")
+    old = place / "old.pem"
+    old.write_text("old\n")
+    link = place / "ca.pem"
+    link.symlink_to(kept)
+    for target in (link, old):
+        reader = open(target, encoding="ascii")  # pylint: disable=consider-using-with
+        with reader, Sidecar("--authority", str(target), tool="api") as p:
+            answer = p.curl("https://ok.example/x", ca=str(target.relative_to(SCRATCH)))
+            check(answer.returncode == 0 and kept.read_text() == "kept\n" and not target.is_symlink() and target.stat().st_mode & 0o777 == 0o644,
+                  f"{target.name}: a new file in the place of the old one or of a link", answer)
+            check(reader.read() in ("kept\n", "old\n"), "who reads the old one reads all of it")
+    check(sorted(os.listdir(place)) == ["ca.pem", "inner", "kept", "old.pem"], "and nothing is left beside it", os.listdir(place))
+    (place / "away").symlink_to("inner")
+    for name in ("away/ca.pem", "away/", "inner", "/dev/null", "/dev/stdout"):
+        answer = run("--tool", "api", "--listen", "127.0.0.1:0", "--authority", name, cwd=place)
+        check(answer.returncode == 125 and f"cannot write {name}: " in answer.stderr and "hint: name a file" in answer.stderr, f"refused: {name}", answer)
+    check(not os.listdir(place / "inner"), "nothing is written by way of a link", os.listdir(place / "inner"))
 
 
 def test_secrets():
@@ -237,8 +263,8 @@ def test_upstream():
         check(answer.returncode == 125 and why in answer.stderr and value not in answer.stderr, f"no credentials: {value[:20]}", answer)
 
 
-def run(*words, text=POLICY, more=None):
-    return subprocess.run([TOOLCAGE, "egress", "--policy", policy(text), *words], env={**os.environ, **(more or {})}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
+def run(*words, text=POLICY, more=None, cwd=None):
+    return subprocess.run([TOOLCAGE, "egress", "--policy", policy(text), *words], cwd=cwd, env={**os.environ, **(more or {})}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
 
 
 def wait_for_term(pid):
