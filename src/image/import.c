@@ -15,8 +15,8 @@
 #include "base/remove.h"
 #include "base/strv.h"
 #include "base/sys.h"
+#include "image/fetch.h"
 #include "image/form.h"
-#include "image/run.h"
 #include "image/say.h"
 #include "image/tree.h"
 
@@ -441,20 +441,7 @@ static int import_path(const struct tc_import *how, const char *path, enum form 
 static int import_fetched(const struct tc_import *how, const char *source, struct tc_imported *ret,
                           struct toolcage_error **err)
 {
-    _autofree_ char *to = tc_format("oci:%s/%s/fetched", how->store->path, how->store->own_name);
-    if (!to)
-        return tc_fail_memory(err);
-    /* skopeo itself, unlike docker, does not ask the environment for the daemon. */
-    const char *host = tc_startswith(source, "docker-daemon:") ? getenv("DOCKER_HOST") : NULL;
-    const char *of = host && *host ? "--src-daemon-host" : NULL;
-    const char *const argv[] = {"skopeo", "copy", "--quiet", source, to, of, host, NULL};
-    const struct tc_run run = {
-        .argv = argv,
-        .seconds = 3600,
-        .hint = "apt-get install skopeo; or export the image to a file (docker save, podman save) "
-                "and import that"};
-    tc_image_say("fetching %s", source);
-    int r = tc_run(&run, err);
+    int r = tc_fetch(how, source, "fetched", err);
     if (r < 0)
         return r;
     _autofd_ int dir =

@@ -10,10 +10,12 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/size.h"
 #include "base/strv.h"
 #include "base/sys.h"
 #include "image/keeper.h"
@@ -21,7 +23,8 @@
 #include "spawn/spawn.h"
 
 /* The keeper's own grace is 10 s, and it needs a moment more. */
-enum { SECOND_US = 1000000, GRACE_MS = 30000, SLICE_MS = 1000 };
+enum { SECOND_US = 1000000, GRACE_MS = 30000, SLICE_MS = 1000, WATCH_MS = 100 };
+enum { FILE_MORE = 32 << 20 }; /* so that the watch sees it first, which says why */
 
 static bool make_environment(const struct tc_run *run, struct tc_strv *ret)
 {
@@ -43,21 +46,35 @@ static bool hide_mounts(void)
                                      : errno == EPERM;
 }
 
+/* One file may not grow faster than anybody looks. */
+static bool bound_files(const struct tc_run *run)
+{
+    struct rlimit most;
+    rlim_t room = (rlim_t)run->room + FILE_MORE;
+    if (!run->made)
+        return true;
+    if (getrlimit(RLIMIT_FSIZE, &most) < 0)
+        return false;
+    most.rlim_max = most.rlim_max < room ? most.rlim_max : room;
+    most.rlim_cur = most.rlim_cur < room ? most.rlim_cur : room;
+    return setrlimit(RLIMIT_FSIZE, &most) == 0;
+}
+
 /* In its own process group: a terminal's ^C is for the keeper, which ends it in order. */
 static void become(const void *ud)
 {
     const struct start *s = ud;
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && setpgid(0, 0) == 0 &&
-        (!s->run->mounts || hide_mounts()))
+        (!s->run->mounts || hide_mounts()) && bound_files(s->run))
         (void)tc_spawn_become(&s->program);
     _exit(127);
 }
 
-/* Reads what there is, for at most a second. False: there will be no more. */
-static bool take_output(int from, struct tc_buf *out)
+/* Reads what there is, for at most a slice. False: there will be no more. */
+static bool take_output(int from, struct tc_buf *out, int slice_ms)
 {
     struct pollfd ready = {.fd = from, .events = POLLIN};
-    int n = poll(&ready, 1, SLICE_MS);
+    int n = poll(&ready, 1, slice_ms);
     if (n <= 0)
         return n == 0 || errno == EINTR;
     char *room = tc_buf_room(out, 1 << 16);
@@ -75,24 +92,36 @@ static bool ended(pid_t child, int pidfd, int wait_ms, int *ret_status)
     return waitpid(child, ret_status, WNOHANG) == child;
 }
 
-static bool await(pid_t child, int pidfd, int from, const struct tc_run *run, int *ret_status)
+static bool is_too_large(const struct tc_run *run)
+{
+    return (run->output && run->output->failed) ||
+           (run->made && tc_tree_bytes(run->place, run->made) > run->room);
+}
+
+enum end { ENDED, LATE, LARGE };
+
+static enum end await(pid_t child, int pidfd, int from, const struct tc_run *run, int *ret_status)
 {
     int64_t until = tc_now_us() + (int64_t)run->seconds * SECOND_US;
-    while (tc_now_us() < until) {
-        if (from >= 0 && !take_output(from, run->output))
+    int slice = run->made ? WATCH_MS : SLICE_MS;
+    enum end end = LATE;
+    while (end == LATE && tc_now_us() < until) {
+        if (from >= 0 && !take_output(from, run->output, slice))
             from = -1;
-        if (ended(child, pidfd, from >= 0 ? 0 : SLICE_MS, ret_status)) {
-            while (from >= 0 && take_output(from, run->output))
+        if (ended(child, pidfd, from >= 0 ? 0 : slice, ret_status)) {
+            while (from >= 0 && take_output(from, run->output, slice))
                 ;
-            return true;
+            return is_too_large(run) ? LARGE : ENDED;
         }
+        if (is_too_large(run))
+            end = LARGE;
     }
     (void)kill(child, SIGTERM);
     if (!ended(child, pidfd, GRACE_MS, ret_status)) {
         (void)kill(child, SIGKILL);
         (void)waitpid(child, ret_status, 0);
     }
-    return false;
+    return end;
 }
 
 static int fail(const char *name, const char *hint, struct toolcage_error **err, const char *how,
@@ -146,7 +175,12 @@ int tc_run(const struct tc_run *run, struct toolcage_error **err)
     _autofd_ int watched = pidfd;
     if (to >= 0)
         (void)close(TAKE_FD(to));
-    if (!await(child, watched, from, run, &status))
+    enum end end = await(child, watched, from, run, &status);
+    if (end == LARGE)
+        return fail(name, run->large ? run->large : "what it said is above", err,
+                    "was ended; it had made more than these MiB:",
+                    (int)((run->made ? run->room : (int64_t)run->output->max) >> 20));
+    if (end == LATE)
         return fail(name, "try again when the machine and the network are less busy", err,
                     "was ended; it had not finished after seconds:", run->seconds);
     if (WIFSIGNALED(status))

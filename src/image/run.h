@@ -17,6 +17,11 @@ struct tc_run {
     const char *failed;    /* where it ended with an error; NULL: that what it said is above */
     struct tc_buf *output; /* gets standard output; NULL: that goes where errors go */
     bool mounts;           /* it mounts: seen by nobody else, and gone when it is */
+    /* What it makes below a directory, by name; NULL: anything. It ends when that takes more. */
+    int place;
+    const char *made;
+    int64_t room;      /* bytes */
+    const char *large; /* the hint then */
 };
 
 /* 0 when it ended with 0. What it says on standard error is shown. */

@@ -4,17 +4,21 @@
 """Images from a registry: a real one, on this machine's loopback, over TLS with an authority of this script's own.
 
 usage: registry.py TOOLCAGE self | ordinary"""
+import encodings.idna  # noqa: F401  pylint: disable=unused-import  # another user may not find it later
 import glob
+import http.server
 import json
 import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+import threading
 import time
 
-from store import begin, call, check, entry, finish, image, layout, leftovers, names, root_entries, skip_all, store, tar
+from store import TOOLCAGE, Answer, begin, call, check, config, entry, finish, image, layout, leftovers, names, root_entries, sha, skip_all, store, tar
 
 PROGRAMS = ("docker-registry", "skopeo", "openssl", "crun")
 SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -129,6 +133,90 @@ def lie():
     check(spoiled.code != 0 and names() == before and not leftovers(), "bytes that are not those of the manifest are no image", spoiled)
 
 
+def too_large():
+    """What --max-size allows is not fetched first, and then looked at."""
+    layout("large", [tar(root_entries()), tar([entry("etc/noise", content=os.urandom(40 << 20))])])
+    push("large", f"{site}/tools/large:1")
+    before = names()
+    big = image("import", "--max-size", "8MiB", f"{site}/tools/large:1", "large")
+    check(big.code != 0 and "is not fetched: packed, it is larger than the limit of 8 MiB" in big.error.get("message", "") and "--max-size" in big.error.get("hint", "")
+          and names() == before and not leftovers(), "the manifest says that it is too large", big)
+    made = image("import", "--max-size", "64MiB", f"{site}/tools/large:1", "large")
+    check(made.code == 0, "one that fits is fetched", made)
+    image("remove", "large")
+
+
+def watched(*words):
+    """An import, and how large what it kept became meanwhile."""
+    most = 0
+    with subprocess.Popen([TOOLCAGE, "image", "import", "--json", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None:
+            done = subprocess.run(["du", "-sk", "--apparent-size", store()], capture_output=True, text=True, check=False)
+            most = max(most, int((done.stdout or "0").split()[0]) << 10)
+            time.sleep(0.05)
+        out, err = process.communicate(timeout=60)
+    return Answer(subprocess.CompletedProcess([], process.returncode, out, err)), most
+
+
+class Liar(http.server.BaseHTTPRequestHandler):
+    """A small image by its manifest, and layers that end only when nobody reads them."""
+    protocol_version = "HTTP/1.1"
+    about = config([b"x"])
+    noise = os.urandom(1 << 20)  # skopeo packs what is not packed
+    manifest = json.dumps({"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
+                           "config": {"mediaType": "application/vnd.oci.image.config.v1+json", "digest": sha(about), "size": len(about)},
+                           "layers": [{"mediaType": "application/vnd.oci.image.layer.v1.tar+gzip", "digest": sha(b"%d" % i), "size": 1000} for i in range(3)]}).encode()
+
+    def answer(self, kind, body):
+        self.send_response(200)
+        for name, value in (("Content-Type", kind), ("Content-Length", str(len(body))), ("Docker-Content-Digest", sha(body))):
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        if "/manifests/" in self.path:
+            return self.answer("application/vnd.oci.image.manifest.v1+json", self.manifest)
+        if "/blobs/" not in self.path or sha(self.about) in self.path:
+            return self.answer("application/octet-stream", self.about)
+        self.send_response(200)
+        self.send_header("Content-Length", str(1 << 40))
+        self.end_headers()
+        try:
+            for _ in range(512):
+                self.wfile.write(self.noise)
+                self.server.sent += 1 << 20
+        except OSError:
+            self.close_connection = True
+        return None
+
+    do_HEAD = do_GET
+
+    def log_message(self, *_):  # pylint: disable=arguments-differ
+        pass
+
+
+def lie_about_sizes():
+    """A registry whose manifest says three layers of 1,000 bytes, and that goes on sending."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Liar)
+    server.daemon_threads, server.sent = True, 0
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain("ca.pem", "key.pem")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    trust = f"{home}/.config/containers/certs.d/127.0.0.1:{server.server_port}"
+    os.makedirs(trust)
+    shutil.copy("ca.pem", f"{trust}/ca.crt")
+    before = names()
+    answer, most = watched("--max-size", "8MiB", f"docker://127.0.0.1:{server.server_port}/tools/liar:1", "liar")
+    check(answer.code != 0 and answer.error.get("subject") == "skopeo" and "it had made more than these MiB: 24" in answer.error.get("message", "")
+          and "--max-size" in answer.error.get("hint", "") and names() == before and not leftovers(), "a registry that lies about sizes is stopped", answer)
+    check(most < 512 << 20 and server.sent < 1 << 30, "before it has filled the disk", (most, server.sent))
+    server.shutdown()
+    server.server_close()
+
+
 def absent():
     registry.send_signal(signal.SIGTERM)
     registry.wait(60)
@@ -151,6 +239,8 @@ try:
     give_away()
     refuse()
     lie()
+    too_large()
+    lie_about_sizes()
     absent()
 finally:
     if registry and registry.poll() is None:
