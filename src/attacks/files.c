@@ -93,6 +93,28 @@ static void read_files(char **args)
     }
 }
 
+/* PATH, NAME: its value and the names of all, by every call that takes a path. */
+static void read_attributes(char **args)
+{
+    char value[256] = "", names[256] = "";
+    struct {
+        uint64_t value;
+        uint32_t size, flags;
+    } into = {(uintptr_t)value, sizeof(value) - 1, 0};
+    if (getxattr(args[0], args[1], value, sizeof(value) - 1) < 0 &&
+        lgetxattr(args[0], args[1], value, sizeof(value) - 1) < 0 &&
+        syscall(464, AT_FDCWD, args[0], 0, args[1], &into, sizeof(into)) < 0)
+        missed("attribute");
+    else
+        got("an attribute: %s", value);
+    if (listxattr(args[0], names, sizeof(names)) < 0 &&
+        llistxattr(args[0], names, sizeof(names)) < 0 &&
+        syscall(465, AT_FDCWD, args[0], 0, names, sizeof(names)) < 0)
+        missed("attributes");
+    else
+        got("attributes: %s", names);
+}
+
 /* The zero device under a name of its own: harmless to read, and any other would do as well. */
 static void device(char **args)
 {
@@ -213,6 +235,7 @@ const struct attack tc_attacks_files[] = {{"set-id", 1, set_id},
                                           {"open-for-writing", 1, open_for_writing},
                                           {"lease", 1, lease},
                                           {"read", 1, read_files},
+                                          {"read-attributes", 2, read_attributes},
                                           {"device", 1, device},
                                           {"handle-of", 1, handle_of},
                                           {"open-handle", 3, open_handle},

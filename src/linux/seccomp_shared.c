@@ -2,7 +2,8 @@
  * Copyright The toolcage authors
  *
  * Decisions that are not obvious:
- * - modes, owners, times, attributes: Landlock lets them through everywhere.
+ * - modes, owners, times, attributes: Landlock lets them through everywhere. Reading attributes
+ * fails as on a file system that has none, which programs (ls -l, cp -p, git) go on after.
  * - ioctl: a closed list; file systems change a file's flags through a descriptor that only reads.
  * - System V IPC, message queues, watches: neither files nor sockets for Landlock.
  * - limits, processors, priorities: of the caller only (pid 0), else those of other processes of
@@ -27,6 +28,7 @@
 #define ALLOW {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}
 
 #define NEVER(nr) IF_NOT(nr, 1), REFUSE(EPERM)
+#define NONE(nr) IF_NOT(nr, 1), REFUSE(EOPNOTSUPP)
 /* only with this value in the low half of an argument; little-endian, as both architectures */
 #define ONLY(nr, arg, value, errnum) IF_NOT(nr, 4), LOAD(args[arg]), IF(value, 1), REFUSE(errnum), ALLOW
 #define ONLY_2(nr, first, second) \
@@ -40,6 +42,8 @@ static const struct sock_filter code[] = {
     NEVER(SYS_fchmod), NEVER(SYS_fchmodat), NEVER(452 /* fchmodat2 */), NEVER(SYS_fchown), NEVER(SYS_fchownat),
     NEVER(SYS_utimensat), NEVER(SYS_setxattr), NEVER(SYS_lsetxattr), NEVER(SYS_fsetxattr), NEVER(463 /* setxattrat */),
     NEVER(SYS_removexattr), NEVER(SYS_lremovexattr), NEVER(SYS_fremovexattr), NEVER(466 /* removexattrat */),
+    NONE(SYS_getxattr), NONE(SYS_lgetxattr), NONE(SYS_fgetxattr), NONE(464 /* getxattrat */),
+    NONE(SYS_listxattr), NONE(SYS_llistxattr), NONE(SYS_flistxattr), NONE(465 /* listxattrat */),
     NEVER(SYS_shmget), NEVER(SYS_shmat), NEVER(SYS_shmctl), NEVER(SYS_semget), NEVER(SYS_semop), NEVER(SYS_semtimedop),
     NEVER(SYS_semctl), NEVER(SYS_msgget), NEVER(SYS_msgsnd), NEVER(SYS_msgrcv), NEVER(SYS_msgctl), NEVER(SYS_mq_open),
     NEVER(SYS_mq_unlink), NEVER(SYS_mq_timedsend), NEVER(SYS_mq_timedreceive), NEVER(SYS_mq_notify), NEVER(SYS_mq_getsetattr),

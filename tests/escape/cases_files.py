@@ -57,6 +57,16 @@ def a_path_is_swapped_while_it_is_observed(s):
     return s.token in s.call("/usr/bin/python3", "-I", "-c", SWAP, allowed, s.secret)
 
 
+def an_attribute_outside_is_read(s):
+    """An extended attribute of a file that any user may read, but that nothing grants: its value, or that it is there."""
+    try:
+        os.setxattr(s.secret, "user.note", s.token.encode())
+    except OSError as why:
+        raise Missing(f"this file system has no attributes: {why}") from why
+    said = s.attack("files", "read-attributes", s.secret, "user.note")
+    return s.token in said or "user.note" in said
+
+
 def a_file_outside_is_written(s):
     s.call(SHELL, "-c", f"echo changed > {s.secret}; ln {s.secret} {s.path('ws/hard')}; mv {s.secret} {s.path('ws/moved')}")
     return not os.path.exists(s.secret) or s.read("secret/canary") != s.token
@@ -390,6 +400,7 @@ def unlimited_core():
 CASES = [
     ("a secret outside is read", a_secret_outside_is_read, {}),
     ("a path is swapped while it is observed", a_path_is_swapped_while_it_is_observed, {"engines": "it observes no paths"}),
+    ("an attribute of a file outside is read", an_attribute_outside_is_read, {}),
     ("a file outside is written", a_file_outside_is_written, {}),
     ("a readable file is written", a_readable_file_is_written, {}),
     ("a set-id file is left behind", a_set_id_file_is_left, {}),

@@ -97,7 +97,7 @@ static const char *hold(const struct tc_cage *cage, enum tc_clause clause)
         [TC_CLAUSE_TTY_NONE] = "setsid, Landlock, seccomp",
         [TC_CLAUSE_SYSCALLS] = "seccomp allowlist",
         [TC_CLAUSE_SETID_NONE] = "seccomp, no_new_privs",
-        [TC_CLAUSE_FS_READ] = "Landlock: contents and listings",
+        [TC_CLAUSE_FS_READ] = "Landlock: contents and listings; seccomp: no extended attributes",
         [TC_CLAUSE_FS_WRITE] = "Landlock; seccomp: no modes, owners, times, attributes anywhere",
         [TC_CLAUSE_NET_NONE] = "seccomp: no sockets",
         [TC_CLAUSE_NET_UNIX] = "seccomp, Landlock",
