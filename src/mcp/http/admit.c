@@ -10,58 +10,6 @@
 
 #include "mcp/http/web.h"
 
-/* ---- the head ---- */
-
-static void read_accept(struct tc_heads *heads, const char *value)
-{
-    heads->has_accept = true;
-    heads->accepts_anything |= strstr(value, "*/*") != NULL;
-    heads->accepts_json |= strcasestr(value, "application/json") != NULL;
-    heads->accepts_stream |= strcasestr(value, "text/event-stream") != NULL;
-}
-
-static enum MHD_Result read_one(void *userdata, enum MHD_ValueKind kind, const char *name,
-                                size_t name_length, const char *value, size_t length)
-{
-    struct tc_heads *heads = userdata;
-    const struct {
-        const char *name;
-        const char **value;
-    } known[] = {
-        {"Host", &heads->host},
-        {"Origin", &heads->origin},
-        {"Authorization", &heads->authorization},
-        {"Content-Type", &heads->type},
-        {"Content-Length", &heads->length},
-        {"Mcp-Session-Id", &heads->session},
-        {"MCP-Protocol-Version", &heads->version},
-        {"Mcp-Method", &heads->method},
-        {"Mcp-Name", &heads->name},
-    };
-    (void)kind;
-    (void)name_length;
-    if (!value)
-        value = "";
-    if (strcasecmp(name, "Accept") == 0)
-        read_accept(heads, value);
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-        if (strcasecmp(name, known[i].name) != 0)
-            continue;
-        if (*known[i].value || strlen(value) != length)
-            heads->twice = known[i].name;
-        *known[i].value = value;
-    }
-    return MHD_YES;
-}
-
-void tc_heads_read(struct MHD_Connection *connection, struct tc_heads *ret)
-{
-    *ret = (struct tc_heads){0};
-    (void)MHD_get_connection_values_n(connection, MHD_HEADER_KIND, read_one, ret);
-    if (!ret->has_accept || ret->accepts_anything)
-        ret->accepts_json = ret->accepts_stream = true;
-}
-
 /* ---- names ---- */
 
 /* "name", "name:port", "[::1]:port"; the port must be ours. */
@@ -156,13 +104,27 @@ static bool judge_body(const struct tc_heads *heads, struct tc_refusal *ret)
     return false;
 }
 
+/* Who reads it in another way may be in front of this server: nothing more is taken from it. */
+static bool judge_framing(const struct tc_heads *heads, struct tc_refusal *ret)
+{
+    *ret = (struct tc_refusal){400, NULL, "Connection", "close"};
+    if (heads->loose)
+        ret->text = "a line of the head must end with CR LF, and may not be folded";
+    else if (heads->transfer && heads->length)
+        ret->text = "a head has Content-Length or Transfer-Encoding, not both";
+    else if (heads->twice)
+        ret->text = "a line of the head stands twice";
+    else
+        *ret = (struct tc_refusal){0};
+    return !ret->status;
+}
+
 bool tc_admit(const struct tc_web *web, const struct tc_heads *heads, const char *url,
               const char *method, enum tc_route *ret_route, struct tc_refusal *ret)
 {
-    *ret = (struct tc_refusal){0};
-    if (heads->twice)
-        *ret = (struct tc_refusal){400, "a line of the head stands twice", NULL, NULL};
-    else if (!heads->host || !is_ours(web, heads->host))
+    if (!judge_framing(heads, ret))
+        return false;
+    if (!heads->host || !is_ours(web, heads->host))
         *ret = (struct tc_refusal){403, "this server does not answer to that Host", NULL, NULL};
     else if (heads->origin && !is_own_origin(web, heads->origin))
         *ret = (struct tc_refusal){403, "pages of that Origin may not use this server", NULL, NULL};

@@ -200,7 +200,7 @@ static bool add(struct tc_exchange *exchange, const char *bytes, size_t length)
 }
 
 static enum MHD_Result begin(struct tc_web *web, struct MHD_Connection *connection, const char *url,
-                             const char *method, void **context)
+                             const char *method, const char *version, void **context)
 {
     struct tc_heads heads;
     struct tc_refusal refusal;
@@ -211,6 +211,7 @@ static enum MHD_Result begin(struct tc_web *web, struct MHD_Connection *connecti
     if (!wire)
         return MHD_NO;
     tc_heads_read(connection, &heads);
+    heads.loose = !tc_heads_are_plain(connection, method, version);
     if (!tc_admit(web, &heads, url, method, &route, &refusal))
         return refuse_early(connection, wire, &refusal);
     struct tc_exchange *exchange = calloc(1, sizeof(*exchange));
@@ -239,9 +240,8 @@ enum MHD_Result tc_exchange_take(void *web, struct MHD_Connection *connection, c
                                  size_t *length, void **context)
 {
     struct tc_exchange *exchange = *context;
-    (void)version;
     if (!exchange)
-        return begin(web, connection, url, method, context);
+        return begin(web, connection, url, method, version, context);
     if (*length) {
         bool good = add(exchange, bytes, *length);
         *length = 0;

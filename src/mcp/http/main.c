@@ -103,6 +103,13 @@ static int load(struct program *p)
 
 /* ---- the library ---- */
 
+/* What the library refuses by itself: before 1.0 little (heads.c). */
+#if MHD_VERSION >= 0x00097701
+#define STRICTNESS MHD_OPTION_CLIENT_DISCIPLINE_LVL, 2
+#else
+#define STRICTNESS MHD_OPTION_STRICT_FOR_CLIENT, 1
+#endif
+
 static int begin(struct program *p)
 {
     const struct tc_web_config *c = &p->web.config;
@@ -117,8 +124,9 @@ static int begin(struct program *p)
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (c->key ? MHD_USE_TLS : 0), 0, NULL, NULL,
         tc_exchange_take, &p->web, MHD_OPTION_LISTEN_SOCKET, LISTENER, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)(TC_WEB_WIRES_MAX + 64), MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(64 << 10),
-        MHD_OPTION_NOTIFY_CONNECTION, tc_wire_notify, &p->web, MHD_OPTION_NOTIFY_COMPLETED,
-        tc_exchange_completed, &p->web, MHD_OPTION_ARRAY, c->key ? tls : plain, MHD_OPTION_END);
+        STRICTNESS, MHD_OPTION_NOTIFY_CONNECTION, tc_wire_notify, &p->web,
+        MHD_OPTION_NOTIFY_COMPLETED, tc_exchange_completed, &p->web, MHD_OPTION_ARRAY,
+        c->key ? tls : plain, MHD_OPTION_END);
     if (p->web.daemon)
         return 0;
     return complain(c->key ? "the HTTP server does not start: certificate and key are no pair in "

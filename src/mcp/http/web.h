@@ -90,12 +90,19 @@ struct tc_web {
     size_t wire_count, client_count, held;
 };
 
-/* admit.c: is this request one that may be heard? The head's lines, each at most once. */
+/* heads.c: the head's lines, each at most once. */
 struct tc_heads {
-    const char *host, *origin, *authorization, *type, *length, *session, *version, *method, *name;
+    const char *host, *origin, *authorization, *type, *length, *transfer, *session, *version,
+        *method, *name;
     const char *twice; /* the name of one that stands twice, or cannot be read */
+    bool loose;        /* a line of it does not end as it must, or is folded */
     bool accepts_anything, accepts_json, accepts_stream, has_accept;
 };
+
+void tc_heads_read(struct MHD_Connection *connection, struct tc_heads *ret);
+/* Does each line end in CR LF, and is none folded? The words are those of the request line, as the
+ * library has them. */
+bool tc_heads_are_plain(struct MHD_Connection *connection, const char *method, const char *version);
 
 struct tc_refusal {
     unsigned status;
@@ -103,8 +110,8 @@ struct tc_refusal {
     const char *header, *value; /* one more line of the answer's head; NULL: none */
 };
 
-void tc_heads_read(struct MHD_Connection *connection, struct tc_heads *ret);
-/* *ret_route says what for. False: *ret says why not. */
+/* admit.c: is this request one that may be heard? *ret_route says what for. False: *ret says why
+ * not. */
 bool tc_admit(const struct tc_web *web, const struct tc_heads *heads, const char *url,
               const char *method, enum tc_route *ret_route, struct tc_refusal *ret);
 

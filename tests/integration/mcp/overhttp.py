@@ -61,6 +61,66 @@ def admission():
                 cli.check(b" 400 " in raw.recv(100), f"400: a line twice: {shown}")
 
 
+def replies(sock, pieces, patience=5):
+    """What comes back for these bytes, until the server closes or says nothing more; and whether it closed."""
+    said = b""
+    sock.settimeout(patience * PATIENCE)
+    try:
+        for piece in pieces:
+            sock.sendall(piece)
+            time.sleep(0 if len(pieces) == 1 else 0.002 if len(piece) == 1 else 0.1)
+        while piece := sock.recv(65536):
+            said += piece
+    except socket.timeout:
+        return said, False
+    except OSError:
+        pass
+    return said, True
+
+
+def framing():
+    """Requests that a proxy in front could read in another way, each with another request behind it."""
+    certificate, key = place.write("home/framing.pem", ""), place.write("home/framing-key.pem", "", 0o600)
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=test",
+                    "-keyout", key, "-out", certificate, "-days", "2"], check=True, capture_output=True)
+    for more in ((), ("--tls-cert", certificate, "--tls-key", key)):
+        with Web(place, policy, *more) as web:
+            frame(web)
+
+
+def frame(web):
+    body = json.dumps(PING).encode()
+    chunked = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    length = b"Content-Length: %d" % len(body)
+
+    def head(line=b"", size=length, ends=b"\r\n", first=b"\r\n", last=b"\r\n", blank=b"\r\n"):
+        lines = [b"Host: 127.0.0.1:%d" % web.port, b"Authorization: Bearer " + web.token.encode(), b"Content-Type: application/json", *([line] if line else []), size]
+        return b"POST /messages?session_id=0 HTTP/1.1" + first + ends.join(lines) + last + blank
+
+    def ask(*pieces):
+        with web.stream() as sock:
+            return replies(sock, pieces, 1)
+
+    good = head() + body
+    for name, bad in (("both lengths", [head(size=length + b"\r\nTransfer-Encoding: chunked") + chunked]), ("both, the other way round", [head(size=b"Transfer-Encoding: chunked\r\nContent-Length: 3") + chunked]),
+                      ("line feeds alone", [head(ends=b"\n", first=b"\n", last=b"\n", blank=b"\n") + body]), ("a line feed behind the request line", [head(first=b"\n") + body]),
+                      ("behind one line", [head(b"X-A: b\nX-C: d") + body]), ("behind a line with an empty value", [head(b"X-A:\nX-C: d") + body]),
+                      ("behind the last line", [head(last=b"\n") + body]), ("for the empty line", [head(blank=b"\n") + body]),
+                      ("for the empty line, and then a pause", [head(blank=b"\n"), body]), ("for both, and then a pause", [head(last=b"\n", blank=b"\n"), body]),
+                      ("for both, and a body of zeros", [head(last=b"\n", blank=b"\n") + bytes(len(body))]), ("behind one line, in small pieces", [bytes([c]) for c in head(b"X-A: b\nX-C: d")] + [body]),
+                      ("a folded line", [head(b"X-A: b\r\n c") + body]), ("a line folded by a tab", [head(b"X-A: b\r\n\tc") + body]),
+                      ("the last line folded", [head(size=length + b"\r\n ") + body]), ("the last line folded, with more", [head(size=length + b"\r\nX-A: b\r\n c") + body]),
+                      ("the first folded", [head(first=b"\r\nX-A: b\r\n c\r\n") + body])):
+        said, closed = ask(*bad[:-1], bad[-1] + good)
+        cli.check(said.startswith(b"HTTP/1.1 400 ") and said.count(b"HTTP/1.1 ") == 1 and closed, f"400 and the end of the connection, {web.scheme}: {name}", (said[:300], closed))
+    for name, fine in (("two requests", [good + good]), ("an empty line between", [good + b"\r\n" + good]), ("a client that asks first", [head(b"Expect: 100-continue"), body, good]),
+                       ("in small pieces", [bytes([c]) for c in good] + [good]), ("chunks", [head(size=b"Transfer-Encoding: chunked") + chunked + good]),
+                       ("an empty value", [head(b"X-A:\r\nX-B: ") + body + good]), ("spaces around a value", [head(b"X-A:   b  \r\nX-C:\td\t") + body + good]),
+                       ("a large head", [head(b"X-A: " + b"a" * 20000) + body + good]), ("many lines, after a pause", [good, head(b"\r\n".join(b"X-%d: a" % i for i in range(200))) + body])):
+        said, closed = ask(*fine)
+        cli.check(said.count(b"HTTP/1.1 404 ") == 2 and not closed, f"both are answered, {web.scheme}: {name}", (said[:300], said.count(b"HTTP/1.1"), closed))
+
+
 def sessions():
     with Web(place, policy) as web:
         cli.check(web.send(PING).status == 400, "a request of no session")
@@ -324,6 +384,6 @@ def options():
 with place:
     with open(policy, "a", encoding="utf-8") as more:
         more.write('\n[tool.slow]\ndescription = "Is slow."\ncommand = ["sh", "-c", "sleep 11; echo done"]\n')
-    for part in (admission, sessions, alone, older, many, ends, options, patience, deaf, hostile):
+    for part in (admission, framing, sessions, alone, older, many, ends, options, patience, deaf, hostile):
         part()
 cli.finish()

@@ -70,6 +70,14 @@ class Web:
             return http.client.HTTPSConnection(self.name, self.port, timeout=60 * PATIENCE, context=context)
         return http.client.HTTPConnection(self.name, self.port, timeout=60 * PATIENCE)
 
+    def stream(self):
+        """What raw() is, within TLS where that is spoken."""
+        if self.scheme == "http":
+            return self.raw()
+        connection = self.connect()
+        connection.connect()
+        return connection.sock
+
     def raw(self):
         return socket.create_connection((self.name, self.port), 60 * PATIENCE)
 

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The lines of a request's head. A proxy in front of this server may end a line or a request at
+ * another byte than the library below: a request that has two readings is refused. */
+#include <string.h>
+#include <strings.h>
+
+#include "mcp/http/web.h"
+
+/* From 1.0 on the library refuses a bare line feed and folded lines itself. Those before it keep
+ * the head where it arrived and put a NUL in the place of each byte of a line's end, so that lines
+ * which are not two bytes apart did not end in CR LF, or were put together from several. */
+static bool keeps_lines(void)
+{
+    return strncmp(MHD_get_version(), "0.9.7", 5) == 0;
+}
+
+enum { LINE_END = 2 };
+
+struct reading {
+    struct tc_heads *heads;
+    const char *end; /* of the line before */
+    bool loose;
+};
+
+static void follow_line(struct reading *reading, const char *name, const char *value, size_t length)
+{
+    if (!reading->end || !value || name != reading->end + LINE_END)
+        reading->loose = true;
+    reading->end = value ? value + length : NULL;
+}
+
+/* The last line's end, and the empty line. The request line begins with the method. */
+static bool is_whole(struct MHD_Connection *connection, const char *method, const char *end)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    return end && info && method + info->header_size == end + 2 * LINE_END;
+}
+
+static void read_accept(struct tc_heads *heads, const char *value)
+{
+    heads->has_accept = true;
+    heads->accepts_anything |= strstr(value, "*/*") != NULL;
+    heads->accepts_json |= strcasestr(value, "application/json") != NULL;
+    heads->accepts_stream |= strcasestr(value, "text/event-stream") != NULL;
+}
+
+static enum MHD_Result read_one(void *userdata, enum MHD_ValueKind kind, const char *name,
+                                size_t name_length, const char *value, size_t length)
+{
+    struct reading *reading = userdata;
+    struct tc_heads *heads = reading->heads;
+    const struct {
+        const char *name;
+        const char **value;
+    } known[] = {
+        {"Host", &heads->host},
+        {"Origin", &heads->origin},
+        {"Authorization", &heads->authorization},
+        {"Content-Type", &heads->type},
+        {"Content-Length", &heads->length},
+        {"Transfer-Encoding", &heads->transfer},
+        {"Mcp-Session-Id", &heads->session},
+        {"MCP-Protocol-Version", &heads->version},
+        {"Mcp-Method", &heads->method},
+        {"Mcp-Name", &heads->name},
+    };
+    (void)kind;
+    (void)name_length;
+    follow_line(reading, name, value, length);
+    if (!value)
+        value = "";
+    if (strcasecmp(name, "Accept") == 0)
+        read_accept(heads, value);
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (strcasecmp(name, known[i].name) != 0)
+            continue;
+        if (*known[i].value || strlen(value) != length)
+            heads->twice = known[i].name;
+        *known[i].value = value;
+    }
+    return MHD_YES;
+}
+
+static void read_all(struct MHD_Connection *connection, struct reading *reading)
+{
+    struct tc_heads *heads = reading->heads;
+    *heads = (struct tc_heads){0};
+    (void)MHD_get_connection_values_n(connection, MHD_HEADER_KIND, read_one, reading);
+    if (!heads->has_accept || heads->accepts_anything)
+        heads->accepts_json = heads->accepts_stream = true;
+}
+
+void tc_heads_read(struct MHD_Connection *connection, struct tc_heads *ret)
+{
+    read_all(connection, &(struct reading){.heads = ret});
+}
+
+bool tc_heads_are_plain(struct MHD_Connection *connection, const char *method, const char *version)
+{
+    struct tc_heads heads;
+    struct reading reading = {.heads = &heads, .end = version + strlen(version)};
+    if (!keeps_lines())
+        return true;
+    read_all(connection, &reading);
+    return !reading.loose && is_whole(connection, method, reading.end);
+}
