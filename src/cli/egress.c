@@ -93,14 +93,27 @@ static int refuse_authority(const char *file, struct tc_failure *failure)
                                            : strerror(errno));
 }
 
-static int open_authority(const struct tc_args *args, struct authority *a,
-                          struct tc_failure *failure)
+/* Clients would trust whatever a tool puts there later. */
+static int check_authority(const char *file, const struct toolcage_policy *policy,
+                           struct tc_failure *failure)
+{
+    int written = toolcage_policy_written(policy, file, NULL, tc_failure_error(failure));
+    return written <= 0
+               ? written
+               : tc_failure_set(failure, TOOLCAGE_EDENIED, "name a file where no tool writes",
+                                "a tool could put another certificate at %s", file);
+}
+
+static int open_authority(const struct tc_args *args, const struct toolcage_policy *policy,
+                          struct authority *a, struct tc_failure *failure)
 {
     const char *file = tc_args_value(args, "authority");
     if (!file) {
         a->fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         return a->fd < 0 ? refuse_authority("/dev/null", failure) : 0;
     }
+    if (check_authority(file, policy, failure))
+        return -1;
     const char *slash = strrchr(file, '/');
     _autofree_ char *directory = slash ? strndup(file, (size_t)(slash - file) + 1) : strdup(".");
     a->beside = directory ? tc_replace_directory(directory) : -1;
@@ -144,7 +157,7 @@ static int serve(const struct tc_args *args, const struct tc_found *found,
         return -1;
     _autofd_ int owned = control;
     _autoauthority_ struct authority authority = {.fd = -1, .beside = -1};
-    if (open_authority(args, &authority, failure))
+    if (open_authority(args, found->policy, &authority, failure))
         return -1;
     int rc = tell(args, &at);
     return rc ? rc : become(args, program, owned, &authority, failure);

@@ -22,7 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 import tap  # noqa: E402
 from tap import check  # noqa: E402
 
-TOOLCAGE = sys.argv[1]
+TOOLCAGE = os.path.abspath(sys.argv[1])
 INSIDE = "TOOLCAGE_SIDECAR_TEST_INSIDE"
 
 if INSIDE not in os.environ:
