@@ -13,6 +13,7 @@
 #include "cli/lines.h"
 #include "cli/readfile.h"
 #include "cli/say.h"
+#include "cli/trust.h"
 #include "cli/viewed.h"
 
 static const struct tc_option options[] = {
@@ -158,6 +159,20 @@ static int change(struct change *c, struct tc_slice denials, struct tc_failure *
     return 0;
 }
 
+/* How to apply it, and to trust what that makes of the policy and nothing else. */
+static void hint_at_change(const struct change *c)
+{
+    struct toolcage_policy *policy = NULL;
+    if (toolcage_policy_load_buffer(c->after, strlen(c->after), c->policy, &policy, NULL))
+        policy = NULL;
+    _autofree_ char *path = tc_cli_shell_word(c->policy);
+    _autofree_ char *trust =
+        tc_trust_command(c->policy, policy ? toolcage_policy_digest(policy) : NULL);
+    if (path && trust)
+        tc_cli_hint("toolcage allow %s | patch %s, then %s", c->call, path, trust);
+    (void)toolcage_policy_unref(policy);
+}
+
 static int print_change(const struct change *c)
 {
     const char *const names[] = {c->policy, c->policy};
@@ -167,8 +182,7 @@ static int print_change(const struct change *c)
         return rc;
     tc_dangers_tell(c->policy, c->before, c->after, "note");
     tc_cli_say("nothing was changed; read it, and apply it if the tool should have this");
-    tc_cli_hint("toolcage allow %s | patch %s, then toolcage policy trust %s", c->call, c->policy,
-                c->policy);
+    hint_at_change(c);
     return 0;
 }
 

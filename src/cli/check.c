@@ -11,6 +11,7 @@
 #include "cli/lookup.h"
 #include "cli/readfile.h"
 #include "cli/say.h"
+#include "cli/trust.h"
 
 enum { TC_EXIT_FINDINGS = 1, POLICY_MAX = 4 << 20 };
 
@@ -199,6 +200,18 @@ static int lint(struct subject *s, char **ret, struct tc_failure *failure)
                                      tc_failure_error(failure));
 }
 
+/* The digest is that of the policy that was checked, whatever the file holds by now. */
+static void hint_at_trust(const struct subject *s)
+{
+    const char *digest = toolcage_policy_digest(s->policy);
+    _autofailure_ struct tc_failure ignored = {0};
+    _autofree_ char *real = tc_lookup_wants_trust(s->path) ? realpath(s->path, NULL) : NULL;
+    _autofree_ char *command = real ? tc_trust_command(real, digest) : NULL;
+    enum tc_trust trust;
+    if (command && !tc_trust_check(real, digest, &trust, &ignored) && trust != TC_TRUST_YES)
+        tc_cli_hint("to trust what was checked: %s", command);
+}
+
 static int tell_mistakes(const struct tc_failure *failure, const struct tc_args *args)
 {
     const char *file = "";
@@ -222,6 +235,8 @@ static int run(const struct tc_args *args)
     int rc = lint(&subject, &json, &failure);
     rc =
         rc ? tc_failure_tell(&failure, args, NULL) : tell(args, subject.path, json, least, fail_on);
+    if (json && !tc_args_has(args, "json"))
+        hint_at_trust(&subject);
     toolcage_free(json);
     return rc;
 }

@@ -44,6 +44,11 @@ static void tell_one(struct tc_slice finding, struct tc_slice old, const char *l
         tc_cli_hint("%s", hint);
 }
 
+static void say_unchecked(void)
+{
+    tc_cli_say("it could not be checked for dangers");
+}
+
 void tc_dangers_tell(const char *name, const char *before, const char *after, const char *least)
 {
     char *then = before ? findings(name, before) : NULL, *now = findings(name, after);
@@ -53,7 +58,18 @@ void tc_dangers_tell(const char *name, const char *before, const char *after, co
     while (tc_scan_next(&each))
         tell_one(each.value, old, least);
     if (!now)
-        tc_cli_say("it could not be checked for dangers");
+        say_unchecked();
     toolcage_free(then);
+    toolcage_free(now);
+}
+
+void tc_dangers_of(const struct toolcage_policy *policy)
+{
+    char *now = NULL;
+    if (toolcage_policy_lint_json(policy, "", 0, NULL, 0, &now, NULL))
+        return say_unchecked();
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(tc_json_of(now), "findings"));
+    while (tc_scan_next(&each))
+        tell_one(each.value, (struct tc_slice){0}, "note");
     toolcage_free(now);
 }

@@ -138,6 +138,14 @@ static int open_call(const struct tc_args *args, const char *tool, struct tc_set
     return tc_setup_command(setup, args->words, args->word_count, failure);
 }
 
+static void say_untrusted(const struct tc_found *found)
+{
+    _autofree_ char *command = tc_found_trust_command(found);
+    tc_cli_say("%s is not trusted: nothing runs under it yet", found->path);
+    if (command)
+        tc_cli_hint("to trust the policy as it was read: %s", command);
+}
+
 static int prepare(const struct tc_args *args, const char *tool, struct tc_setup *setup,
                    struct tc_failure *failure)
 {
@@ -145,7 +153,7 @@ static int prepare(const struct tc_args *args, const char *tool, struct tc_setup
     if (open_call(args, tool, setup, failure))
         return -1;
     if (setup->found.untrusted && !tc_args_has(args, "json"))
-        tc_cli_say("%s is not trusted: nothing runs under it yet", setup->found.path);
+        say_untrusted(&setup->found);
     return arguments
                ? toolcage_call_set_arguments_json(setup->call, arguments, tc_failure_error(failure))
                : 0;

@@ -95,7 +95,7 @@ static int trust_starter(struct tc_failure *failure)
                               strerror(errno));
     int rc = toolcage_policy_load_file(path, &policy, tc_failure_error(failure));
     if (!rc)
-        rc = tc_trust_set(path, toolcage_policy_digest(policy), failure);
+        rc = tc_trust_set(path, toolcage_policy_digest(policy), starter, failure);
     (void)toolcage_policy_unref(policy);
     return rc;
 }

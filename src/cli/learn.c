@@ -14,6 +14,7 @@
 #include "cli/run.h"
 #include "cli/say.h"
 #include "cli/trial.h"
+#include "cli/trust.h"
 
 static const struct tc_option options[] = {
     {"name", 0, "NAME", NULL, "the name of the learned tool (default: as its command)"},
@@ -117,6 +118,18 @@ static void say_trial(const struct tc_trial_told *trial)
                     "by hand");
 }
 
+/* A tool that still runs may write where the policy is saved. */
+static void hint_at_trust(const char *learned)
+{
+    struct toolcage_policy *policy = NULL;
+    if (toolcage_policy_load_buffer(learned, strlen(learned), "/learned.toml", &policy, NULL))
+        return;
+    _autofree_ char *command = tc_trust_command("FILE", toolcage_policy_digest(policy));
+    if (command)
+        tc_cli_hint("read it where you saved it, then: %s", command);
+    (void)toolcage_policy_unref(policy);
+}
+
 /* Did the tool come to an end of its own, which a second run can be compared with? */
 static bool ended(const struct toolcage_result *result)
 {
@@ -137,11 +150,13 @@ static int teach(const struct tc_setup *setup, const struct tc_args *args, int c
                                   &trial, &failure)
                    : 0;
     int printed = print_policy(policy, &trial);
+    if (!rc && tried && !printed)
+        say_trial(&trial);
+    if (!rc && !printed)
+        hint_at_trust(policy);
     toolcage_free(policy);
     if (rc)
         return tc_failure_tell(&failure, args, NULL);
-    if (tried && !printed)
-        say_trial(&trial);
     return printed ? printed : trial.lacks && !code ? 1 : code;
 }
 

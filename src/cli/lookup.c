@@ -36,6 +36,16 @@ static bool border(const struct statx *start, const struct statx *here)
 /* What a policy may be called. */
 static const char *const names[] = {TC_POLICY_NAME, "toolcage.yaml", "toolcage.yml"};
 
+bool tc_lookup_wants_trust(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    _autofree_ char *own = tc_user_path("XDG_CONFIG_HOME", ".config", name);
+    for (size_t i = 0; i < TC_COUNT(names); i++)
+        if (!strcmp(name, names[i]))
+            return !own || strcmp(own, path) != 0;
+    return false;
+}
+
 /* Was it ever trusted, in whatever state? */
 static int is_known(const char *path, bool *ret, struct tc_failure *failure)
 {
@@ -185,15 +195,20 @@ int tc_lookup_path(const char *given, char **ret, bool *ret_nearest, struct tc_f
     return *ret ? 0 : users_own(ret, failure);
 }
 
-static int refuse(const char *path, enum tc_trust trust, struct tc_failure *failure)
+char *tc_found_trust_command(const struct tc_found *found)
 {
-    _autofree_ char *hint = NULL;
-    if (asprintf(&hint, "read it, then: toolcage policy trust %s", path) < 0)
+    return tc_trust_command(found->path, toolcage_policy_digest(found->policy));
+}
+
+static int refuse(const struct tc_found *found, enum tc_trust trust, struct tc_failure *failure)
+{
+    _autofree_ char *command = tc_found_trust_command(found), *hint = NULL;
+    if (!command || asprintf(&hint, "read it, then: %s", command) < 0)
         hint = NULL;
-    (void)tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, hint, "the policy %s %s", path,
+    (void)tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, hint, "the policy %s %s", found->path,
                          trust == TC_TRUST_CHANGED ? "has changed since it was trusted"
                                                    : "is not trusted");
-    return tc_failure_about(failure, path);
+    return tc_failure_about(failure, found->path);
 }
 
 static int check_trust(struct tc_found *found, enum tc_lookup_flags flags,
@@ -203,7 +218,7 @@ static int check_trust(struct tc_found *found, enum tc_lookup_flags flags,
     if (tc_trust_check(found->path, toolcage_policy_digest(found->policy), &trust, failure))
         return -1;
     found->untrusted = trust != TC_TRUST_YES;
-    return found->untrusted && flags == TC_LOOKUP_TRUSTED ? refuse(found->path, trust, failure) : 0;
+    return found->untrusted && flags == TC_LOOKUP_TRUSTED ? refuse(found, trust, failure) : 0;
 }
 
 int tc_lookup(const char *given, enum tc_lookup_flags flags, struct tc_found *ret,

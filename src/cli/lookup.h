@@ -28,6 +28,8 @@ struct tc_found {
 int tc_lookup(const char *given, enum tc_lookup_flags flags, struct tc_found *ret,
               struct tc_failure *failure);
 void tc_found_done(struct tc_found *found);
+/* The command that trusts what was read there, and nothing else. Owned; NULL without memory. */
+char *tc_found_trust_command(const struct tc_found *found);
 
 /* The path of the policy file that a lookup would use: owned, *ret NULL when there is none.
  * *ret_nearest tells that trust is needed. 0 or -1. */
@@ -36,6 +38,9 @@ int tc_lookup_path(const char *given, char **ret, bool *ret_nearest, struct tc_f
 /* The one policy in `directory` ("" is the root), by its name: owned, *ret NULL when there is none;
  * two are an error. What cannot be looked at counts as there. 0 or -1. */
 int tc_lookup_in(const char *directory, char **ret, struct tc_failure *failure);
+
+/* Can this file be found from the working directory, by its name, and not be the user's own? */
+bool tc_lookup_wants_trust(const char *path);
 
 /* The file named, or the one that a lookup would use: owned; NULL with the failure. */
 char *tc_lookup_named(const char *given, struct tc_failure *failure);

@@ -5,10 +5,14 @@
  * others.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/dangers.h"
 #include "cli/lookup.h"
+#include "cli/policy_diff.h"
+#include "cli/readfile.h"
 #include "cli/say.h"
 #include "cli/trust.h"
 
@@ -53,58 +57,191 @@ const struct tc_verb tc_verb_policy_digest = {
 /* ---- trust ---- */
 
 static const struct tc_option trust_options[] = {
+    {"digest", 0, "DIGEST", NULL, "only if this is the policy's digest; 32 digits are enough"},
     {"remove", 0, NULL, NULL, "no longer trust the file"},
     TC_OPTION_HELP,
     {0},
 };
 
-static int trust(const struct tc_args *args, char **ret_line, struct tc_failure *failure)
+/* What is trusted: a file, and the policy that was read there once. */
+struct subject {
+    char *path, *text; /* `text` is kept for a later comparison and nothing else */
+    struct toolcage_policy *policy;
+};
+
+static void subject_done(struct subject *s)
 {
-    struct toolcage_policy *policy = NULL;
+    free(s->path);
+    free(s->text);
+    (void)toolcage_policy_unref(s->policy);
+}
+
+static int find_file(struct subject *s, const struct tc_args *args, struct tc_failure *failure)
+{
     _autofree_ char *path = tc_lookup_named(args->words[0], failure);
     if (!path)
         return -1;
-    _autofree_ char *canonical = realpath(path, NULL);
-    if (!canonical)
-        return tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, "give the path of a policy file",
-                              "cannot find %s: %s", path, strerror(errno));
-    if (tc_args_has(args, "remove")) {
-        if (asprintf(ret_line, "no longer trusted: %s\n", canonical) < 0)
-            *ret_line = NULL;
-        return tc_trust_set(canonical, NULL, failure);
-    }
-    if (toolcage_policy_load_file(canonical, &policy, tc_failure_error(failure)))
+    s->path = realpath(path, NULL);
+    return s->path ? 0
+                   : tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, "give the path of a policy file",
+                                    "cannot find %s: %s", path, strerror(errno));
+}
+
+/* ---- what it grants ---- */
+
+/* The policy that was trusted here, by the digest of its text; NULL: it is not kept, or extends
+ * what has changed. */
+static struct toolcage_policy *load_last(const struct subject *s, const char *digest,
+                                         const char *text)
+{
+    struct toolcage_policy *policy = NULL;
+    if (!text || toolcage_policy_load_buffer(text, strlen(text), s->path, &policy, NULL))
+        return NULL;
+    return strcmp(toolcage_policy_digest(policy), digest) ? toolcage_policy_unref(policy) : policy;
+}
+
+/* More and less than `before`; NULL: than nothing. */
+static void show_grants(const struct subject *s, struct toolcage_policy *before)
+{
+    struct toolcage_policy *nothing = NULL;
+    char *json = NULL;
+    if (!before && toolcage_policy_load_buffer("", 0, s->path, &nothing, NULL))
+        nothing = NULL;
+    if ((before || nothing) &&
+        toolcage_policy_diff_json(before ? before : nothing, s->policy, &json, NULL))
+        json = NULL;
+    _autofree_ char *text = json ? tc_policy_diff_text(json, true) : NULL;
+    if (text)
+        tc_cli_stderr_painted(TC_PAINT_SIGNS, text);
+    else
+        tc_cli_say("its grants could not be compared");
+    toolcage_free(json);
+    (void)toolcage_policy_unref(nothing);
+}
+
+static void show_change(const struct subject *s, const char *last, const char *text)
+{
+    struct toolcage_policy *before = last ? load_last(s, last, text) : NULL;
+    if (before)
+        tc_cli_say("%s has changed since it was trusted as %s:", s->path, last);
+    else
+        tc_cli_say("%s %s; all that it grants:", s->path,
+                   last ? "has changed, and the version that was trusted is not kept"
+                        : "was never trusted");
+    show_grants(s, before);
+    tc_cli_hint("toolcage policy explain --tool NAME shows the whole grant of a tool");
+    (void)toolcage_policy_unref(before);
+}
+
+/* False: there is nothing to say yes to. */
+static bool show(const struct subject *s)
+{
+    _autofree_ char *text = NULL;
+    _autofree_ char *last = tc_trust_last(s->path, &text);
+    bool known = last && !strcmp(last, toolcage_policy_digest(s->policy));
+    if (known)
+        tc_cli_say("%s is trusted already", s->path);
+    else
+        show_change(s, last, text);
+    tc_dangers_of(s->policy);
+    return !known;
+}
+
+/* ---- the yes ---- */
+
+/* Scripts are not asked: they say what they mean with --digest. */
+static int ask(const struct subject *s, struct tc_failure *failure)
+{
+    _autofree_ char *question = NULL;
+    _autofd_ int fd = isatty(STDIN_FILENO) && isatty(STDERR_FILENO)
+                          ? open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
+                          : -1;
+    FILE *terminal = fd < 0 ? NULL : fdopen(dup(fd), "r");
+    if (!terminal)
+        return 0;
+    if (asprintf(&question, "trust this policy, %s? [y/N]", toolcage_policy_digest(s->policy)) < 0)
+        question = NULL;
+    char answer = question ? tc_cli_answer(fd, terminal, question) : 0;
+    (void)fclose(terminal);
+    return answer == 'y' ? 0
+                         : tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, NULL,
+                                          "%s was not trusted: nobody approved it", s->path);
+}
+
+static int check_digest(const struct subject *s, const char *given, struct tc_failure *failure)
+{
+    const char *digest = toolcage_policy_digest(s->policy);
+    if (!tc_trust_is_digest(given))
+        return tc_failure_set(failure, TOOLCAGE_EUSAGE,
+                              "toolcage policy check prints it: sha256: and 64 digits, of which 32 "
+                              "are enough",
+                              "--digest %s is not the digest of a policy", given);
+    if (tc_trust_matches(given, digest))
+        return 0;
+    (void)tc_failure_set(
+        failure, TOOLCAGE_EUNTRUSTED, "read it again: toolcage policy check shows it as it is now",
+        "the policy %s has the digest %s, not %s: nothing was trusted", s->path, digest, given);
+    return tc_failure_about(failure, s->path);
+}
+
+/* The policy is read once: the digest that is recorded is that of what was shown. */
+static int trust(struct subject *s, const char *given, struct tc_failure *failure)
+{
+    if (toolcage_policy_load_file(s->path, &s->policy, tc_failure_error(failure)))
         return -1;
-    int rc = tc_trust_set(canonical, toolcage_policy_digest(policy), failure);
-    if (asprintf(ret_line, "trusted: %s\n         %s\n", canonical,
-                 toolcage_policy_digest(policy)) < 0)
-        *ret_line = NULL;
-    (void)toolcage_policy_unref(policy);
-    return rc;
+    s->text = tc_cli_read_file(s->path);
+    if (given && check_digest(s, given, failure))
+        return -1;
+    if (show(s) && !given && ask(s, failure))
+        return -1;
+    return tc_trust_set(s->path, toolcage_policy_digest(s->policy), s->text, failure);
 }
 
 static int run_trust(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
+    __attribute__((cleanup(subject_done))) struct subject s = {0};
     _autofree_ char *line = NULL;
-    if (trust(args, &line, &failure))
+    const char *given = tc_args_value(args, "digest");
+    bool remove = tc_args_has(args, "remove");
+    if (remove && given)
+        (void)tc_failure_set(&failure, TOOLCAGE_EUSAGE, "leave --digest out",
+                             "--remove forgets every version of the file");
+    if ((remove && given) || find_file(&s, args, &failure) ||
+        (remove ? tc_trust_set(s.path, NULL, NULL, &failure) : trust(&s, given, &failure)))
         return tc_failure_tell(&failure, args, NULL);
+    int n = remove ? asprintf(&line, "no longer trusted: %s\n", s.path)
+                   : asprintf(&line, "trusted: %s\n         %s\n", s.path,
+                              toolcage_policy_digest(s.policy));
+    if (n < 0)
+        line = NULL;
     return line ? tc_cli_print_clean(line) : tc_cli_no_memory();
 }
 
 const struct tc_verb tc_verb_policy_trust = {
     .name = "policy trust",
-    .words = "[FILE]",
+    .words = "[--digest DIGEST] [FILE]",
     .summary = "allow a policy to be used when it is found from the working directory",
-    .text = "A toolcage.toml, .yaml or .yml found upward from the working directory is used "
-            "only\n"
-            "when its digest was trusted; a change must be trusted again. A file named by "
-            "--policy or\n"
-            "$TOOLCAGE_POLICY needs no trust.\n"
-            "\n"
-            "examples:\n"
-            "  toolcage policy trust toolcage.toml\n"
-            "  toolcage policy trust --remove toolcage.toml\n",
+    .text =
+        "A toolcage.toml, .yaml or .yml found upward from the working directory is used "
+        "only\n"
+        "when its digest was trusted; a change must be trusted again. A file named by "
+        "--policy or\n"
+        "$TOOLCAGE_POLICY needs no trust. It shows on standard error the grants that are "
+        "new since the\n"
+        "file was trusted last, and what is dangerous, and asks at a terminal. --digest binds "
+        "the yes to\n"
+        "what was read: policy check, policy explain and the refusal of the file print the "
+        "command with\n"
+        "the digest of the version that they have read, and another version is refused.\n"
+        "\n"
+        "exit codes: 0 trusted, 126 not trusted: another digest, or no yes, 125 no valid "
+        "policy\n"
+        "\n"
+        "examples:\n"
+        "  toolcage policy trust toolcage.toml\n"
+        "  toolcage policy trust toolcage.toml --digest sha256:1151e4f08304b4727a1d4f94886399dd\n"
+        "  toolcage policy trust --remove toolcage.toml\n",
     .options = trust_options,
     .most = 1,
     .run = run_trust,

@@ -8,6 +8,7 @@
 #include "cli/failure.h"
 #include "cli/json.h"
 #include "cli/opts.h"
+#include "cli/policy_diff.h"
 #include "cli/say.h"
 
 enum { TC_EXIT_WIDENED = 1 };
@@ -19,9 +20,8 @@ static const struct tc_option options[] = {
 };
 
 /* "+ more", "- less", "  neither", each below its place. */
-static void put_change(FILE *out, struct tc_slice change, char **place)
+static void put_change(FILE *out, struct tc_slice change, const char *word, char **place)
 {
-    _autofree_ char *word = tc_json_line(tc_json_get(change, "change"));
     _autofree_ char *text = tc_json_line(tc_json_get(change, "text"));
     char *now = tc_json_line(tc_json_get(change, "place"));
     if (now && (!*place || strcmp(now, *place) != 0))
@@ -29,28 +29,41 @@ static void put_change(FILE *out, struct tc_slice change, char **place)
     free(*place);
     *place = now;
     (void)fprintf(out, "  %s %s\n",
-                  !word || !strcmp(word, "more") ? "+"
-                  : !strcmp(word, "less")        ? "-"
-                                                 : " ",
+                  !strcmp(word, "more")   ? "+"
+                  : !strcmp(word, "less") ? "-"
+                                          : " ",
                   text ? text : "?");
+}
+
+char *tc_policy_diff_text(const char *json, bool brief)
+{
+    _autofree_ char *place = NULL;
+    char *all = NULL;
+    size_t size = 0, even = 0;
+    FILE *out = open_memstream(&all, &size);
+    if (!out)
+        return NULL;
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(tc_json_of(json), "changes"));
+    while (tc_scan_next(&each)) {
+        _autofree_ char *word = tc_json_line(tc_json_get(each.value, "change"));
+        if (brief && word && !strcmp(word, "neither"))
+            even++;
+        else
+            put_change(out, each.value, word ? word : "more", &place);
+    }
+    if (even)
+        (void)fprintf(out, "other differences, which grant neither more nor less: %zu\n", even);
+    if (!fclose(out))
+        return all;
+    free(all);
+    return NULL;
 }
 
 static int print_text(const char *json)
 {
-    _autofree_ char *place = NULL;
-    char *all = NULL;
-    size_t size = 0, count = 0;
-    FILE *out = open_memstream(&all, &size);
-    if (!out)
-        return tc_cli_no_memory();
-    struct tc_scan_each each = tc_scan_walk(tc_json_get(tc_json_of(json), "changes"));
-    for (; tc_scan_next(&each); count++)
-        put_change(out, each.value, &place);
-    if (!count)
-        (void)fputs("both grant the same\n", out);
-    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_painted(TC_PAINT_SIGNS, all);
-    free(all);
-    return rc;
+    _autofree_ char *all = tc_policy_diff_text(json, false);
+    return all ? tc_cli_print_painted(TC_PAINT_SIGNS, *all ? all : "both grant the same\n")
+               : tc_cli_no_memory();
 }
 
 static int print_diff(const struct tc_args *args, const char *json)

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <termios.h>
 
 #include "cli/changes.h"
 #include "cli/diff.h"
@@ -43,15 +42,9 @@ static void done(struct question *q)
         (void)close(q->fd);
 }
 
-/* The first letter of the answer; 0: none. What was typed ahead may be an answer to what the tool
- * asked, and is none to us. */
 static char ask(struct question *q, const char *words)
 {
-    char line[64];
-    (void)tcflush(q->fd, TCIFLUSH);
-    if (!tc_cli_ask(q->fd, words) || !fgets(line, sizeof(line), q->terminal))
-        return 0;
-    return line[0] >= 'A' && line[0] <= 'Z' ? (char)(line[0] - 'A' + 'a') : line[0];
+    return tc_cli_answer(q->fd, q->terminal, words);
 }
 
 static void view(const struct question *q)

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "cli/clean.h"
@@ -95,6 +96,15 @@ bool tc_cli_ask(int terminal, const char *question)
     if (length < 0)
         whole = NULL;
     return whole && write_all(terminal, whole, (size_t)length) == 0;
+}
+
+char tc_cli_answer(int fd, FILE *in, const char *question)
+{
+    char line[64];
+    (void)tcflush(fd, TCIFLUSH);
+    if (!tc_cli_ask(fd, question) || !fgets(line, sizeof(line), in))
+        return 0;
+    return line[0] >= 'A' && line[0] <= 'Z' ? (char)(line[0] - 'A' + 'a') : line[0];
 }
 
 /* What is there to be copied, or read by a program, is not broken. */

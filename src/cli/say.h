@@ -23,6 +23,9 @@ void tc_cli_unfinished(void);
  * there.
  */
 bool tc_cli_ask(int terminal, const char *question);
+/* The same, and the first letter of the answer in lower case; 0: none. What was typed ahead may be
+ * an answer to what a tool asked, and is none to us. */
+char tc_cli_answer(int terminal, FILE *in, const char *question);
 /* Text of several lines, to standard error. */
 void tc_cli_stderr(const char *text);
 void tc_cli_stderr_painted(enum tc_paint paint, const char *text);

@@ -10,6 +10,12 @@
 
 #include "cli/record.h"
 
+#define PREFIX "sha256:"
+
+/* Who wrote both policies, the one that was read and the other, needs 2^(4n/2) tries for two whose
+ * digests begin with the same n digits. */
+enum { DIGITS_LEAST = 32, DIGITS = 64 };
+
 static int no_state(struct tc_failure *failure)
 {
     return tc_failure_set(failure, TOOLCAGE_ESYSTEM,
@@ -62,6 +68,107 @@ int tc_trust_check(const char *path, const char *digest, enum tc_trust *ret,
     return 0;
 }
 
+/* ---- the texts ---- */
+
+static char *place_of_text(const char *digest)
+{
+    _autofree_ char *name = NULL;
+    size_t prefix = strlen(PREFIX);
+    if (strncmp(digest, PREFIX, prefix) != 0 || strchr(digest, '/'))
+        return NULL;
+    if (asprintf(&name, "trusted/%s", digest + prefix) < 0)
+        return name = NULL;
+    return tc_user_path("XDG_STATE_HOME", ".local/state", name);
+}
+
+/* Best effort: without the text a later change is only listed in full. */
+static void keep_text(const char *digest, const char *text)
+{
+    _autofree_ char *path = place_of_text(digest);
+    _autofree_ char *directory = tc_user_path("XDG_STATE_HOME", ".local/state", "trusted");
+    if (path && directory && !tc_record_directory(directory))
+        (void)tc_record_write(path, text, strlen(text));
+}
+
+static char *digest_of(const char *line)
+{
+    return line ? strndup(line, strcspn(line, " ")) : NULL;
+}
+
+static void forget_text(const char *line, const char *digest)
+{
+    _autofree_ char *old = digest_of(line);
+    _autofree_ char *path =
+        old && (!digest || strcmp(old, digest) != 0) ? place_of_text(old) : NULL;
+    if (path)
+        (void)unlink(path);
+}
+
+char *tc_trust_last(const char *path, char **ret_text)
+{
+    _autofree_ char *record = tc_user_path("XDG_STATE_HOME", ".local/state", "trust");
+    const char *what;
+    _autofree_ char *text = record ? tc_record_read(record, &what) : NULL;
+    char *digest = text ? digest_of(find(text, path)) : NULL;
+    _autofree_ char *place = digest ? place_of_text(digest) : NULL;
+    *ret_text = place && !access(place, F_OK) ? tc_record_read(place, &what) : NULL;
+    return digest;
+}
+
+/* ---- words of a person ---- */
+
+static const char *digits_of(const char *digest)
+{
+    size_t prefix = strlen(PREFIX);
+    return digest + (strncmp(digest, PREFIX, prefix) == 0 ? prefix : 0);
+}
+
+bool tc_trust_is_digest(const char *given)
+{
+    const char *digits = digits_of(given);
+    size_t length = strlen(digits);
+    return length >= DIGITS_LEAST && length <= DIGITS &&
+           strspn(digits, "0123456789abcdef") == length;
+}
+
+bool tc_trust_matches(const char *given, const char *digest)
+{
+    const char *digits = digits_of(given);
+    return tc_trust_is_digest(given) && !strncmp(digits, digits_of(digest), strlen(digits));
+}
+
+char *tc_cli_shell_word(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "/._-+:@%,";
+    char *text = NULL;
+    size_t size = 0;
+    bool is_plain = *word && !word[strspn(word, plain)];
+    FILE *out = is_plain ? NULL : open_memstream(&text, &size);
+    if (!out)
+        return is_plain ? strdup(word) : NULL;
+    (void)fputc('\'', out);
+    for (; *word; word++)
+        (void)fputs(*word == '\'' ? "'\\''" : (char[]){*word, '\0'}, out);
+    (void)fputc('\'', out);
+    if (!fclose(out))
+        return text;
+    free(text);
+    return NULL;
+}
+
+char *tc_trust_command(const char *path, const char *digest)
+{
+    _autofree_ char *word = tc_cli_shell_word(path);
+    char *text = NULL;
+    int n = !word ? -1
+                  : asprintf(&text, "toolcage policy trust %s%s%s", word,
+                             digest ? " --digest " : "", digest ? digest : "");
+    return n < 0 ? NULL : text;
+}
+
+/* ---- the record ---- */
+
 static char *edited(const char *text, const char *path, const char *digest)
 {
     const char *line = find(text, path);
@@ -73,11 +180,11 @@ static char *edited(const char *text, const char *path, const char *digest)
     return n < 0 ? NULL : out;
 }
 
-int tc_trust_set(const char *path, const char *digest, struct tc_failure *failure)
+int tc_trust_set(const char *path, const char *digest, const char *text, struct tc_failure *failure)
 {
     _autofree_ char *directory = tc_user_path("XDG_STATE_HOME", ".local/state", "");
     _autofree_ char *record = tc_user_path("XDG_STATE_HOME", ".local/state", "trust");
-    _autofree_ char *text = NULL;
+    _autofree_ char *before = NULL;
     if (!directory || !record)
         return no_state(failure);
     if (strchr(path, '\n'))
@@ -89,10 +196,13 @@ int tc_trust_set(const char *path, const char *digest, struct tc_failure *failur
     _autofd_ int lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (lock < 0 || flock(lock, LOCK_EX))
         return broken(failure, directory, strerror(errno));
-    if (load(record, &text, failure))
+    if (load(record, &before, failure))
         return -1;
-    _autofree_ char *next = edited(text, path, digest);
+    _autofree_ char *next = edited(before, path, digest);
     if (!next || tc_record_write(record, next, strlen(next)))
         return broken(failure, record, next ? strerror(errno) : "out of memory");
+    forget_text(find(before, path), digest);
+    if (digest && text)
+        keep_text(digest, text);
     return 0;
 }

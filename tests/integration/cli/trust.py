@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""Trust binds the text that was read, and nothing that takes its place meanwhile."""
+import os
+import pty
+import re
+import select
+import shlex
+import subprocess
+
+from cli import Place, check, expect, finish, require_user
+
+OLD = '[tool.x]\ncommand = ["true"]\nnetwork = "none"\nfilesystem.readable = ["/workspace"]\n'
+NEW = OLD.replace("readable", "writable")
+
+
+def digest_of(place, path):
+    return place.run("policy", "digest", path).out.split()[0]
+
+
+def trusted(place):
+    """The lines of the record."""
+    record = os.path.join(place.home, ".local/state/toolcage/trust")
+    if not os.path.exists(record):
+        return []
+    with open(record, encoding="utf-8") as file:
+        return file.read().splitlines()
+
+
+def digest_binds_trust():
+    with Place() as place:
+        path = place.write("home/project/toolcage.toml", OLD)
+        digest = digest_of(place, path)
+        place.write("home/project/toolcage.toml", NEW)
+        now = digest_of(place, path)
+        expect(place, "another version is refused, both digests are named", ["policy", "trust", path, "--digest", digest], 126, digest, now, "nothing was trusted")
+        check(not trusted(place), "and nothing was recorded", trusted(place))
+        for word in ("", "sha256:", now[:7 + 31], now.upper(), now + "0", now[:7 + 40] + "x", "md5:" + now[7:]):
+            expect(place, f"not a digest: {word[:20]!r} of {len(word)}", ["policy", "trust", path, f"--digest={word}"], 125, "is not the digest of a policy")
+        expect(place, "--remove takes no digest", ["policy", "trust", "--remove", path, "--digest", now], 125, "leave --digest out")
+        for word in (now, now[7:], now[:7 + 32], now[7:7 + 32]):
+            expect(place, f"this digest is accepted: {word[:12]} of {len(word)}", ["policy", "trust", "--digest", word], 0, now, stream="out")
+            check(trusted(place) == [f"{now} {path}"], "the whole digest is recorded", trusted(place))
+            expect(place, "and forgotten", ["policy", "trust", "--remove"], 0, stream="out")
+
+
+def digest_covers_extends():
+    with Place() as place:
+        path = place.write("home/project/toolcage.toml", 'extends = "base.toml"\n')
+        place.write("home/project/base.toml", OLD)
+        digest = digest_of(place, path)
+        place.write("home/project/base.toml", NEW)
+        expect(place, "a change of what it extends is refused", ["policy", "trust", "--digest", digest], 126, "nothing was trusted")
+        place.write("home/project/base.toml", OLD)
+        expect(place, "what was read is trusted", ["policy", "trust", "--digest", digest], 0, digest, stream="out")
+        place.write("home/project/base.toml", NEW)
+        answer = expect(place, "the version before is not kept whole", ["policy", "trust"], 0, "is not kept; all that it grants:", "tool.x\n")
+        check("since it was trusted" not in answer.err, "and not compared by halves", answer)
+
+
+def hints_hold_the_digest():
+    with Place() as place:
+        odd = place.write("home/project/a b;$(x)'/toolcage.toml", OLD)
+        path = place.write("home/project/toolcage.toml", OLD)
+        for verb, code in ((["tools"], 126), (["policy", "check"], 0), (["policy", "explain", "--tool", "x"], 0), (["policy", "check", "toolcage.toml"], 0)):
+            for file in (path, odd):
+                answer = place.run(*verb, cwd=os.path.dirname(file))
+                found = re.search(r"^hint: .*: (toolcage policy trust .*)$", answer.err, re.M)
+                words = shlex.split(found[1]) if found else []
+                check(answer.code == code and words[3:] == [file, "--digest", digest_of(place, file)], f"{' '.join(verb)} prints the command for a shell", answer)
+        answer = place.run(*words[1:])
+        check(answer.code == 0 and f"trusted: {odd}" in answer.out, "which trusts what was read", answer)
+        answer = place.run("policy", "check", cwd=os.path.dirname(odd))
+        check("trust" not in answer.err, "what is trusted needs no command", answer)
+        named = place.write("named.toml", OLD)
+        check("trust" not in place.run("policy", "check", named).err, "nor what no lookup finds")
+
+
+def changes_are_shown():
+    with Place() as place:
+        path = place.write("home/project/toolcage.toml", OLD)
+        expect(place, "a new policy: all that it grants", ["policy", "trust"], 0, f"{path} was never trusted; all that it grants:", "tool.x\n  + is new")
+        expect(place, "nothing new", ["policy", "trust"], 0, "is trusted already")
+        place.write("home/project/toolcage.toml", NEW.replace("filesystem", "# toolcage: allow(unbounded-writes) no reason\nfilesystem") + 'description = "other"\n')
+        answer = expect(place, "another one: what has changed, and what is dangerous, silenced or not", ["policy", "trust"], 0,
+                        "has changed since it was trusted as sha256:", "tool.x\n  + /workspace is writable", "neither more nor less: 1\n", "danger: nothing limits")
+        check("is new" not in answer.err and "another description" not in answer.err, "and nothing else", answer)
+        texts = os.listdir(os.path.join(place.home, ".local/state/toolcage/trusted"))
+        check(texts == [digest_of(place, path)[7:]], "one text is kept for a file", texts)
+        expect(place, "forget it", ["policy", "trust", "--remove"], 0, stream="out")
+        check(not os.listdir(os.path.join(place.home, ".local/state/toolcage/trusted")), "and its text")
+
+
+def at_terminal(place, said, meanwhile=lambda: None):
+    """What a person is shown, who says this to the question."""
+    argv = place.argv("policy", "trust")
+    pid, terminal = pty.fork()
+    if not pid:
+        os.chdir(place.project)
+        os.execvpe(argv[0], argv, place.environ)
+    seen = b""
+    while b"[y/N]" not in seen and select.select([terminal], [], [], 30)[0]:
+        seen += os.read(terminal, 4096)
+    meanwhile()
+    os.write(terminal, said)
+    while select.select([terminal], [], [], 30)[0]:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:
+            break
+        seen += piece
+    os.close(terminal)
+    return seen.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def terminal_asks():
+    with Place() as place:
+        path = place.write("home/project/toolcage.toml", OLD)
+        digest = digest_of(place, path)
+        for said in (b"n\n", b"\n", b"\x04"):
+            shown, code = at_terminal(place, said)
+            check(code == 126 and not trusted(place) and digest in shown and "is new" in shown, f"{said!r} trusts nothing", (code, shown))
+        shown, code = at_terminal(place, b"y\n", lambda: place.write("home/project/toolcage.toml", NEW))
+        check(code == 0 and trusted(place) == [f"{digest} {path}"], "yes trusts what was shown, whatever the file is by then", (code, shown, trusted(place)))
+        expect(place, "and not that", ["tools"], 126, "has changed since it was trusted")
+
+
+def allow_binds_its_change():
+    with Place() as place:
+        path = place.write("home/project/toolcage.toml", OLD)
+        place.write("home/.local/state/toolcage/last-denials", '{"policy": "%s", "tool": "x", "call": "c", "time": 1, "denials": '
+                    '[{"operation": "read", "target": "/opt/data"}]}\n' % path, 0o600)
+        answer = expect(place, "allow prints a change", ["allow", "--last"], 0, "+++ ", stream="out")
+        words = shlex.split(answer.err.split(", then ")[-1])
+        subprocess.run(["patch", "-s", path], input=answer.bytes, check=False)
+        check(words[:3] == ["toolcage", "policy", "trust"] and words[4:] == ["--digest", digest_of(place, path)], "its hint holds the digest of the changed policy", answer)
+
+
+def learn_binds_its_policy():
+    with Place() as place:
+        answer = place.run("learn", "--", "true")
+        path = place.write("home/project/toolcage.toml", answer.bytes)
+        found = re.search(r"^hint: .*: (toolcage policy trust .*)$", answer.err, re.M)
+        words = shlex.split(found[1]) if found else []
+        check(answer.code == 0 and words[3:] == ["FILE", "--digest", digest_of(place, path)], "the hint of learn holds the digest of the learned policy", answer)
+
+
+require_user()
+for part in (digest_binds_trust, digest_covers_extends, hints_hold_the_digest, changes_are_shown, terminal_asks, allow_binds_its_change,
+             learn_binds_its_policy):
+    part()
+finish()
