@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/lookup.h"
 #include "cli/say.h"
@@ -64,7 +65,8 @@ static int refuse(const char *name, struct tc_failure *failure)
                           "%s is already here, and init never overwrites", name);
 }
 
-/* Two policies in one directory are nobody's word, so one in another form counts too. */
+/* Two policies in one directory are nobody's word, so one in another form counts too. The
+ * descriptor of the new file, or -1. */
 static int write_starter(struct tc_failure *failure)
 {
     _autofree_ char *there = NULL;
@@ -72,28 +74,49 @@ static int write_starter(struct tc_failure *failure)
         return -1;
     if (there)
         return refuse(strrchr(there, '/') + 1, failure);
-    _autofd_ int fd =
-        open(TC_POLICY_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    int fd = open(TC_POLICY_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0 && errno == EEXIST)
         return refuse(TC_POLICY_NAME, failure);
     ssize_t n = fd < 0 ? -1 : write(fd, starter, sizeof(starter) - 1);
     if (n == (ssize_t)sizeof(starter) - 1)
-        return 0;
+        return fd;
     int saved = n < 0 ? errno : ENOSPC;
-    if (fd >= 0)
+    if (fd >= 0) {
         (void)unlink(TC_POLICY_NAME);
+        (void)close(fd);
+    }
     return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "change to a directory that you can write",
                           "cannot write " TC_POLICY_NAME ": %s", strerror(saved));
 }
 
-static int trust_starter(struct tc_failure *failure)
+/* A tool that may write this directory can put another file at the name at any time. */
+static int check_place(int fd, const char *path, struct tc_failure *failure)
+{
+    struct stat written, there;
+    if (!fstat(fd, &written) && !lstat(path, &there) && written.st_dev == there.st_dev &&
+        written.st_ino == there.st_ino)
+        return 0;
+    return tc_failure_set(failure, TOOLCAGE_EUNTRUSTED,
+                          "end the calls that may write this directory, remove the file and run "
+                          "toolcage init again",
+                          "%s was replaced while init wrote it, and nothing was trusted", path);
+}
+
+/* Trusts the text, not the file: what lies at the path now may be somebody else's. */
+static int trust_starter(int fd, struct tc_failure *failure)
 {
     struct toolcage_policy *policy = NULL;
-    _autofree_ char *path = realpath(TC_POLICY_NAME, NULL);
-    if (!path)
-        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, NULL, "cannot read " TC_POLICY_NAME ": %s",
-                              strerror(errno));
-    int rc = toolcage_policy_load_file(path, &policy, tc_failure_error(failure));
+    _autofree_ char *directory = realpath(".", NULL), *path = NULL;
+    if (!directory ||
+        asprintf(&path, "%s/%s", strcmp(directory, "/") ? directory : "", TC_POLICY_NAME) < 0) {
+        path = NULL;
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "change to a directory that exists",
+                              "cannot look at the working directory: %s", strerror(errno));
+    }
+    int rc = toolcage_policy_load_buffer(starter, sizeof(starter) - 1, path, &policy,
+                                         tc_failure_error(failure));
+    if (!rc)
+        rc = check_place(fd, path, failure);
     if (!rc)
         rc = tc_trust_set(path, toolcage_policy_digest(policy), starter, failure);
     (void)toolcage_policy_unref(policy);
@@ -103,7 +126,8 @@ static int trust_starter(struct tc_failure *failure)
 static int run(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
-    if (write_starter(&failure) || trust_starter(&failure))
+    _autofd_ int fd = write_starter(&failure);
+    if (fd < 0 || trust_starter(fd, &failure))
         return tc_failure_tell(&failure, args, NULL);
     static const char done[] = "wrote " TC_POLICY_NAME " and trusted it\n"
                                "next: toolcage tools; toolcage call list_files\n";

@@ -23,6 +23,8 @@ char *tc_cli_read_file(const char *path)
     bool bad = !in || (n < 0 && ferror(in));
     if (in)
         (void)fclose(in);
+    else if (fd >= 0)
+        (void)close(fd);
     if (!bad)
         return n < 0 ? (free(bytes), strdup("")) : bytes;
     free(bytes);

@@ -34,6 +34,7 @@ if "--patience" in sys.argv[:-1]:  # read where the scene is made
 
 import engines
 import runsc
+import cases_approvals
 import cases_containers
 import cases_files
 import cases_host
@@ -53,7 +54,7 @@ from tap import become, check, part_of, plan, skip, skip_all
 
 CASES = cases_containers.CASES + cases_files.CASES + cases_workspace.CASES + cases_overlay.CASES + cases_processes.CASES + \
     cases_inside.CASES + cases_words.CASES + cases_servers.CASES + cases_sockets.CASES + cases_models.CASES + \
-    cases_shell.CASES + cases_installs.CASES + cases_network.CASES + cases_host.CASES
+    cases_shell.CASES + cases_installs.CASES + cases_network.CASES + cases_host.CASES + cases_approvals.CASES
 # Attacks that begin with what is refused there: shared memory, their own /proc, a socket.
 UNTRIED = ["a neighbour's shared memory is read", "a host without random addresses passes that on", "a name makes a line of its own"]
 # What may get through where the policy gives up the clause that stops it (--without).

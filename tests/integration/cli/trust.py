@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""Trust binds the text that was read, and nothing that takes its place meanwhile."""
+"""Trust binds the text that was written or read, and nothing that takes its place meanwhile."""
 import os
 import pty
 import re
 import select
 import shlex
 import subprocess
+import threading
 
 from cli import Place, check, expect, finish, require_user
 
+ROUNDS = 40
 OLD = '[tool.x]\ncommand = ["true"]\nnetwork = "none"\nfilesystem.readable = ["/workspace"]\n'
 NEW = OLD.replace("readable", "writable")
 
@@ -25,6 +27,40 @@ def trusted(place):
         return []
     with open(record, encoding="utf-8") as file:
         return file.read().splitlines()
+
+
+def swap(path, other, done):
+    """Puts another file at the name as soon as there is one, once for each time that there is none."""
+    count = 0
+    while not done.is_set():
+        ready = f"{other}.{count}"
+        os.link(other, ready)
+        while not os.path.exists(path) and not done.is_set():
+            pass
+        os.rename(ready, path)
+        count += 1
+        while os.path.exists(path) and not done.is_set():
+            pass
+
+
+def init_trusts_no_replacement():
+    with Place() as place:
+        path, other = os.path.join(place.project, "toolcage.toml"), place.write("home/project/other", OLD)
+        digest, done = digest_of(place, other), threading.Event()
+        racer = threading.Thread(target=swap, args=(path, other, done))
+        racer.start()
+        seen, answers = [], []
+        for _ in range(ROUNDS):
+            answers.append(place.run("init"))
+            seen += trusted(place)
+            if os.path.exists(path):
+                os.unlink(path)
+        done.set()
+        racer.join()
+        said = [a for a in answers if a.code == 126]
+        check(seen and not [line for line in seen if line.startswith(digest)], "init trusts no file that took the place of its own", set(seen))
+        check(all(a.code in (0, 126) for a in answers) and all("was replaced while init wrote it" in a.err for a in said),
+              f"a replacement that init sees is reported ({len(said)} of {ROUNDS})", [str(a) for a in answers if a.code not in (0, 126)][:2])
 
 
 def digest_binds_trust():
@@ -146,7 +182,7 @@ def learn_binds_its_policy():
 
 
 require_user()
-for part in (digest_binds_trust, digest_covers_extends, hints_hold_the_digest, changes_are_shown, terminal_asks, allow_binds_its_change,
+for part in (init_trusts_no_replacement, digest_binds_trust, digest_covers_extends, hints_hold_the_digest, changes_are_shown, terminal_asks, allow_binds_its_change,
              learn_binds_its_policy):
     part()
 finish()
