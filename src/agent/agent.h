@@ -50,8 +50,9 @@ struct tc_agent {
     struct toolcage_engine *engine;
     json_t *tools;    /* in the form of the server's API */
     json_t *messages; /* all that was said */
+    json_t *asked;    /* the ids of calls that an approval was asked for */
     int transcript;   /* a descriptor, or -1 */
-    int64_t deadline_ms, turns, tokens, calls;
+    int64_t deadline_ms, turns, tokens, calls, approvals;
     enum tc_agent_code code;
     char message[512], hint[160]; /* why it ended */
 };
@@ -88,7 +89,12 @@ void tc_say_end(const struct tc_agent *agent);
 /* The operator's next line, owned; NULL at the end of the input. False: the time is over, or it is
  * too long. */
 bool tc_say_read(struct tc_agent *agent, char **ret);
-/* Asks about one call. False: the run ends. */
-bool tc_say_approved(struct tc_agent *agent, const char *id, const char *tool, bool *ret);
+/* A line of ours begins, on standard error: "toolcage: ". `fmt` holds nothing that somebody else
+ * chose, unless it was made harmless. */
+void tc_say_begin(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* approve.c: asks about one call. False: the run ends. */
+bool tc_agent_approved(struct tc_agent *agent, const char *id, const char *tool,
+                       const char *arguments, bool *ret);
 
 #endif

@@ -134,7 +134,7 @@ static bool run_one(struct tc_agent *agent, const json_t *call)
         !is_object(arguments))
         return tell(agent, id, name, "denied",
                     "the arguments are no JSON object: repeat the call with one");
-    if (agent->config.approve && !tc_say_approved(agent, id, name, &approved))
+    if (agent->config.approve && !tc_agent_approved(agent, id, name, arguments, &approved))
         return false;
     if (!approved)
         return tell(agent, id, name, "denied", "the operator refused this call");

@@ -54,6 +54,7 @@ static bool load(struct tc_agent *agent)
     struct toolcage_error *err = NULL;
     char *text = NULL;
     agent->messages = json_array();
+    agent->asked = json_object();
     if (toolcage_policy_load_file(agent->config.policy, &agent->policy, &err) < 0)
         return fail_load(agent, err);
     if (strcmp(toolcage_policy_digest(agent->policy), agent->config.digest) != 0)
@@ -63,7 +64,7 @@ static bool load(struct tc_agent *agent)
         return fail_load(agent, err);
     agent->tools = json_loads(text, JSON_ALLOW_NUL, NULL);
     toolcage_free(text);
-    return (agent->tools && agent->messages) || fail_load(agent, NULL);
+    return (agent->tools && agent->messages && agent->asked) || fail_load(agent, NULL);
 }
 
 /* ---- the loop ---- */
@@ -186,6 +187,7 @@ int main(void)
         (void)close(agent.transcript);
     json_decref(agent.tools);
     json_decref(agent.messages);
+    json_decref(agent.asked);
     (void)toolcage_engine_unref(agent.engine);
     (void)toolcage_policy_unref(agent.policy);
     json_decref(config);

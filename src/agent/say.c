@@ -5,6 +5,7 @@
  * chose is made harmless for a terminal. */
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 
 #include "agent/agent.h"
 #include "cli/clean.h"
+#include "cli/mark.h"
 
 enum { SHOWN = 200 };
 
@@ -24,14 +26,30 @@ void tc_say_event(const struct tc_agent *agent, json_t *event)
     json_decref(event);
 }
 
+/* On a terminal our lines begin in bold, and those of a model cannot. */
+static void put_prefix(const char *prefix)
+{
+    bool marked = tc_cli_draws(STDERR_FILENO);
+    (void)fprintf(stderr, "%s%s:%s ", marked ? "\x1b[1m" : "", prefix, marked ? "\x1b[0m" : "");
+}
+
+void tc_say_begin(const char *fmt, ...)
+{
+    va_list ap;
+    put_prefix("toolcage");
+    va_start(ap, fmt);
+    (void)vfprintf(stderr, fmt, ap);
+    va_end(ap);
+}
+
 /* One line, shortened. */
 static void put_line(const char *begin, const char *tool, const char *text)
 {
     size_t length = strlen(text), shown = length < SHOWN ? length : SHOWN;
     char *name = tc_clean(TC_CLEAN_LINE, tool, strlen(tool), NULL);
     char *clean = tc_clean(TC_CLEAN_LINE, text, shown, NULL);
-    (void)fprintf(stderr, "toolcage: %s%s %s%s\n", begin, name ? name : "?", clean ? clean : "?",
-                  shown < length ? " ..." : "");
+    tc_say_begin("%s%s%s%s%s\n", begin, name ? name : "?", shown ? " " : "", clean ? clean : "?",
+                 shown < length ? " ..." : "");
     free(name);
     free(clean);
 }
@@ -42,8 +60,8 @@ void tc_say_call(const struct tc_agent *agent, const char *id, const char *tool,
     tc_say_event(agent, json_pack("{s:s, s:I, s:s, s:s, s:s}", "type", "call", "turn",
                                   (json_int_t)agent->turns, "id", id, "tool", tool, "arguments",
                                   arguments));
-    if (!agent->config.jsonl)
-        put_line("call ", tool, arguments);
+    if (!agent->config.jsonl) /* where a person approves it, all of them are shown */
+        put_line("call ", tool, agent->config.approve ? "" : arguments);
 }
 
 void tc_say_result(const struct tc_agent *agent, const char *id, const char *tool,
@@ -56,16 +74,30 @@ void tc_say_result(const struct tc_agent *agent, const char *id, const char *too
         put_line("", tool, status);
 }
 
+/* On a terminal a line that begins as ours do is marked as the model's. Owned. */
+static char *harmless(const char *text, int fd)
+{
+    struct tc_marker mark = {.by = "model", .plain = !tc_cli_draws(fd)};
+    size_t length = 0;
+    char *clean = tc_clean(TC_CLEAN_TEXT, text, strlen(text), &length);
+    if (!clean || !isatty(fd))
+        return clean;
+    char *marked = tc_mark_lines(&mark, clean, length, &length);
+    free(clean);
+    return marked;
+}
+
 void tc_say_text(const struct tc_agent *agent, const char *text, bool last)
 {
     tc_say_event(agent, json_pack("{s:s, s:I, s:s, s:b}", "type", "text", "turn",
                                   (json_int_t)agent->turns, "text", text, "last", last));
     if (agent->config.jsonl)
         return;
-    char *clean = tc_clean(TC_CLEAN_TEXT, text, strlen(text), NULL);
-    (void)fprintf(last ? stdout : stderr, "%s\n", clean ? clean : "");
+    FILE *out = last ? stdout : stderr;
+    char *shown = harmless(text, fileno(out));
+    (void)fprintf(out, "%s\n", shown ? shown : "");
     (void)fflush(stdout);
-    free(clean);
+    free(shown);
 }
 
 void tc_say_end(const struct tc_agent *agent)
@@ -80,8 +112,9 @@ void tc_say_end(const struct tc_agent *agent)
     if (agent->config.jsonl || agent->code == TC_AGENT_ANSWERED)
         return;
     char *clean = tc_clean(TC_CLEAN_LINE, agent->message, strlen(agent->message), NULL);
-    (void)fprintf(stderr, "toolcage: %s (%s)\nhint: %s\n", clean ? clean : "?",
-                  tc_agent_word(agent->code), agent->hint);
+    tc_say_begin("%s (%s)\n", clean ? clean : "?", tc_agent_word(agent->code));
+    put_prefix("hint");
+    (void)fprintf(stderr, "%s\n", agent->hint);
     free(clean);
 }
 
@@ -135,44 +168,4 @@ bool tc_say_read(struct tc_agent *agent, char **ret)
     }
     *ret = text;
     return true;
-}
-
-/* {"type": "approve", "id": "...", "allow": true} */
-static bool judge_line(struct tc_agent *agent, const char *line, const char *id, bool *ret)
-{
-    json_t *said = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
-    const char *type = json_string_value(json_object_get(said, "type"));
-    const char *about = json_string_value(json_object_get(said, "id"));
-    const json_t *allow = json_object_get(said, "allow");
-    bool good = type && strcmp(type, "approve") == 0 && about && strcmp(about, id) == 0 &&
-                json_is_boolean(allow);
-    *ret = good && json_is_true(allow);
-    json_decref(said);
-    return good ||
-           tc_agent_fail(agent, TC_AGENT_INPUT,
-                         "answer {\"type\": \"approve\", \"id\": ID, \"allow\": true or false}",
-                         "what came on standard input is no answer to the call that waits");
-}
-
-bool tc_say_approved(struct tc_agent *agent, const char *id, const char *tool, bool *ret)
-{
-    char *line = NULL;
-    tc_say_event(agent, json_pack("{s:s, s:I, s:s, s:s}", "type", "approve", "turn",
-                                  (json_int_t)agent->turns, "id", id, "tool", tool));
-    if (!agent->config.jsonl)
-        (void)fprintf(stderr, "toolcage: run it? [y/N] ");
-    *ret = false;
-    if (!tc_say_read(agent, &line))
-        return false;
-    if (!line) {
-        return tc_agent_fail(agent, TC_AGENT_INPUT, "answer each call that waits",
-                             "standard input ended while a call waited for an approval");
-    }
-    bool good = true;
-    if (agent->config.jsonl)
-        good = judge_line(agent, line, id, ret);
-    else
-        *ret = strcmp(line, "y") == 0 || strcmp(line, "yes") == 0;
-    free(line);
-    return good;
 }

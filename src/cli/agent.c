@@ -18,7 +18,7 @@ static const struct tc_option options[] = {
     {"key-env", 0, "NAME", NULL, "the same from a variable"},
     TC_OPTION_POLICY,
     TC_OPTION_WORKSPACE,
-    {"approve", 0, NULL, NULL, "ask before each call"},
+    {"approve", 0, NULL, NULL, "show each call and ask before it runs"},
     {"max-turns", 0, "NUMBER", NULL, "questions to the server (default: 20)"},
     {"max-tokens", 0, "NUMBER", NULL, "tokens, as the server counts them (default: 200000)"},
     {"max-time", 0, "TIME", NULL, "the whole run (default: 10m)"},
@@ -141,9 +141,11 @@ static int understand(const struct tc_args *args, struct wanted *w, struct tc_fa
     if (!upstream)
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, "add --upstream http://127.0.0.1:8080",
                               "there is no model server to ask");
-    if (tc_args_has(args, "approve") && !tc_args_has(args, "jsonl") && !isatty(STDIN_FILENO))
+    if (tc_args_has(args, "approve") && !tc_args_has(args, "jsonl") &&
+        (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)))
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, "run it in a terminal, or add --jsonl",
-                              "--approve asks, and standard input is no terminal");
+                              "--approve shows each call and asks, and standard input or standard "
+                              "error is not a terminal");
     w->turns = number(args, "max-turns", 20, failure);
     w->tokens = w->turns < 0 ? -1 : number(args, "max-tokens", 200000, failure);
     w->ms = w->tokens < 0 ? -1 : tc_read_time("max-time", time ? time : "10m", failure);

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/say.h"
+#include "cli/cli.h"
+#include "cli/mark.h"
 
 #define RED "\x1b[31m"
 #define GREEN "\x1b[32m"

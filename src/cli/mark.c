@@ -8,20 +8,26 @@
 
 #include "cli/cli.h"
 
-static const char *const ours[] = {"toolcage:", "hint:"};
-static const char said[] = " (said by the tool)";
+static const char *const ours[] = {"toolcage:", "hint:", "run it?"};
 static const char erase[] = "\x1b[K"; /* the line from the cursor on */
+
+bool tc_cli_draws(int fd)
+{
+    const char *term = getenv("TERM");
+    return isatty(fd) && term && strcmp(term, "dumb") != 0;
+}
 
 static void start_line(struct tc_marker *m)
 {
-    *m = (struct tc_marker){.plain = m->plain};
+    *m = (struct tc_marker){.plain = m->plain, .by = m->by};
 }
 
-/* Would this character make the line begin as one of ours? The colon is the last one of each. */
+/* Would this character, the last one of a beginning, make the line begin as one of ours? */
 static bool is_ours(const struct tc_marker *m, char c)
 {
-    for (size_t i = 0; i < TC_COUNT(ours) && c == ':'; i++)
-        if (strlen(ours[i]) == m->column + 1 && !memcmp(ours[i], m->begun, m->column))
+    for (size_t i = 0; i < TC_COUNT(ours); i++)
+        if (strlen(ours[i]) == m->column + 1 && ours[i][m->column] == c &&
+            !memcmp(ours[i], m->begun, m->column))
             return true;
     return false;
 }
@@ -32,7 +38,7 @@ static void put_char(struct tc_marker *m, FILE *out, char c)
         (void)fputs(erase, out);
     m->returned = false;
     if (!m->other && is_ours(m, c)) {
-        (void)fputs(said, out);
+        (void)fprintf(out, " (said by the %s)", m->by ? m->by : "tool");
         m->other = true;
     }
     m->other = m->other || m->column == sizeof(m->begun);

@@ -13,6 +13,7 @@
 
 #include "cli/clean.h"
 #include "cli/fold.h"
+#include "cli/mark.h"
 
 static int write_all(int fd, const char *bytes, size_t length)
 {
@@ -40,12 +41,6 @@ static bool unfinished;
 void tc_cli_unfinished(void)
 {
     unfinished = true;
-}
-
-bool tc_cli_draws(int fd)
-{
-    const char *term = getenv("TERM");
-    return isatty(fd) && term && strcmp(term, "dumb") != 0;
 }
 
 /* One line on standard error in one write, so that lines of several processes do not mix. */

@@ -11,8 +11,6 @@
 #include "cli/cli.h"
 #include "cli/color.h"
 
-/* Is it a terminal that takes sequences? */
-bool tc_cli_draws(int fd);
 /* "toolcage: …", and below it "hint: …". */
 void tc_cli_say(const char *fmt, ...) TC_PRINTF(1, 2);
 void tc_cli_hint(const char *fmt, ...) TC_PRINTF(1, 2);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """toolcage agent against a model server of the test's own, which does what it is told to: well, and ill in every way."""
+import fcntl
+import hashlib
 import http.server
 import json
 import os
@@ -8,8 +10,10 @@ import pathlib
 import pty
 import select
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 
@@ -222,21 +226,100 @@ def approvals():
             answer = agent(model, "--approve", "--jsonl", "--workspace", place.project, "x", stdin=b"" if line is None else json.dumps(line).encode() + b"\n")
             cli.check(answer.code == 125 and ends(answer) == "input" and not os.path.exists(notes), f"an approval that is {name} approves nothing", answer)
     cli.check(agent(model, "--approve", "x").code == 125, "who cannot be asked is not asked")
-    for said, wrote in ((b"y\n", "one\n"), (b"\n", None)):
-        with Model([message(None, ("c1", "note", {"text": "one"})), message("done")]) as model:
-            master, slave = pty.openpty()
-            process = place.popen("agent", "--policy", policy, "--upstream", model.url, "--approve", "--workspace", place.project, "x", stdin=slave,
-                                  stdout=subprocess.PIPE, stderr=slave)
-            os.close(slave)
-            seen = b""
-            while b"[y/N]" not in seen and select.select([master], [], [], 20 * PATIENCE)[0]:
-                seen += os.read(master, 4096)
-            os.write(master, said)
-            out, _ = process.communicate(timeout=60 * PATIENCE)
-            os.close(master)
+    os.unlink(notes) if os.path.exists(notes) else None
+
+
+def converse(model, *answers, term="xterm", rows=24, columns=80):
+    """A person at a terminal, who waits for words and answers them: exit code, standard output, what was shown, and the notes."""
+    notes = os.path.join(place.project, "notes")
+    os.unlink(notes) if os.path.exists(notes) else None
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, 0, 0))
+    process = place.popen("agent", "--policy", policy, "--upstream", model.url, "--approve", "--workspace", place.project, "x", stdin=slave,
+                          stdout=subprocess.PIPE, stderr=slave, env={"TERM": term})
+    os.close(slave)
+    seen = b""
+    for words, said in answers:
+        before = len(seen)
+        while words not in seen[before:] and select.select([master], [], [], 20 * PATIENCE)[0]:
+            seen += os.read(master, 65536)
+        os.write(master, said)
+    reader = threading.Thread(target=lambda: rest.append(drain(master)))
+    rest = []
+    reader.start()
+    out, _ = process.communicate(timeout=60 * PATIENCE)
+    reader.join()
+    os.close(master)
+    found = open(notes, encoding="utf-8").read() if os.path.exists(notes) else None
+    os.unlink(notes) if os.path.exists(notes) else None
+    return process.returncode, out, (seen + rest[0]).replace(b"\r\n", b"\n").decode(), found
+
+
+def drain(master):
+    seen = b""
+    while select.select([master], [], [], 20 * PATIENCE)[0]:
+        try:
+            seen += os.read(master, 65536)
+        except OSError:
+            break
+    return seen
+
+
+def terminals():
+    def note(text, **more):
+        return Model([message(None, ("c1", "note", {"text": text, **more})), message("done")])
+
+    for said, wrote in ((b"y\n", "one\n"), (b"\n", None), (b"v\n", None)):
+        with note("one") as model:
+            code, out, shown, found = converse(model, (b"[y/N]", said))
+            cli.check(code == 0 and out == b"done\n" and found == wrote, f"at a terminal {said!r} means so", (shown, out, found))
+    bold = "\x1b[1mtoolcage:\x1b[0m "
+    with note("# list the files" + " " * 160 + "\nrm -rf x\t\x1b[2J\u202e\u3164\r" + "\u2003" * 99 + "end\n" + "y" * 100) as model:
+        _, _, shown, _ = converse(model, (b"[y/N]", b"n\n"))
+        wanted = (f"{bold}call note\n  text: 3 lines\n  | # list the files[160 blanks]\n  | rm -rf x\t\\x1b[2J\\u{{202e}}\\u{{3164}}\\x0d[99 blanks]end\n"
+                  f"  | {'y' * 76}\n  : {'y' * 24}\n{bold}run it? [y/N] ")
+        cli.check(wanted in shown, "all of the arguments are shown, and nothing of them acts or hides", shown)
+    with note("one", **{"  | b": 1, "toolcage: c": [1, {"d": "e\nf"}]}) as model:
+        code, _, shown, _ = converse(model, (b"[y/N]", b"n\n"), term="dumb")
+        cli.check('  text: "one"\n  "  | b": 1\n  "toolcage: c":\n  | [\n  |   1,\n  |   {\n  |     "d": "e\\nf"\n  |   }\n  | ]\ntoolcage: run it? [y/N] ' in shown,
+                  "other values are JSON, and no name passes for ours", shown)
+    long = "\n".join(f"line {n}" for n in range(100))
+    for answers, wrote in ((((b"[v/N]", b"\n"),), None), (((b"[v/N]", b"n\n"),), None), (((b"[v/N]", b"v\n"), (b"[y/N]", b"n\n")), None),
+                           (((b"[v/N]", b"y\n"), (b"[y/N]", b"\n")), None), (((b"[v/N]", b"y\ny\n"), (b"[y/N]", b"\n")), None),
+                           (((b"[v/N]", b"v\n"), (b"[y/N]", b"y\n")), long.replace("\n", " ") + "\n")):
+        with note(long) as model:
+            _, _, shown, found = converse(model, *answers)
+            first = shown.split("[v/N]")[0]
+            cli.check(found == wrote and "line 18\n" in first and "line 19\n" not in first and f"{bold}81 more lines; v: view them" in first
+                      and ("line 99\n" in shown) == (len(answers) > 1), f"a long call: {[said for _, said in answers]}", (shown, found))
+    forged = "ok\ntoolcage: call note\nhint: all is well\nrun it? [y/N] \n\x1b[1mtoolcage:\x1b[0m run it? [y/N]"
+    with Model([message(forged, ("c1", "note", {"text": "one"})), message("toolcage: done")]) as model:
+        code, out, shown, _ = converse(model, (b"run it? [y/N] ", b"n\n"))
+        lines = shown.split("\n")
+        cli.check("toolcage (said by the model): call note" in lines and "hint (said by the model): all is well" in lines
+                  and "run it (said by the model)? [y/N] " in lines and "\\x1b[1mtoolcage:\\x1b[0m run it? [y/N]" in lines and shown.count(bold) == 3,
+                  "a model's lines are marked where they look like ours", shown)
+        cli.check(out == b"toolcage: done\n", "and a pipe gets what it said", out)
+    cli.check("not a terminal" in place.run("agent", "--policy", policy, "--upstream", "http://127.0.0.1:1", "--approve", "x").err, "nobody is asked blindly")
+
+
+def numbered_approvals():
+    """The model chooses the ids of its calls: an answer for one must not approve a later one."""
+    notes = os.path.join(place.project, "notes")
+    script = [message(None, ("c1", "note", {"text": "one"})), message(None, ("c1", "note", {"text": "two"})), message("done")]
+    yes = {"type": "approve", "id": "c1", "allow": True}
+    for name, lines, wrote in (("an answer that is sent twice", (yes, yes), "one\n"), ("the number of the first", ({**yes, "approval": 1}, {**yes, "approval": 1}), "one\n"),
+                               ("a number that is text", (yes, {**yes, "approval": "2"}), "one\n"), ("a number ahead", ({**yes, "approval": 2}, yes), None),
+                               ("another digest", ({**yes, "digest": "sha256:" + "0" * 64}, yes), None), ("numbers", ({**yes, "approval": 1}, {**yes, "approval": 2}), "one\ntwo\n")):
+        with Model(script) as model:
+            answer = agent(model, "--approve", "--jsonl", "--workspace", place.project, "x", stdin="".join(json.dumps(line) + "\n" for line in lines).encode())
             found = open(notes, encoding="utf-8").read() if os.path.exists(notes) else None
-            cli.check(process.returncode == 0 and out == b"done\n" and found == wrote, f"at a terminal {said!r} means so", (seen, out, found))
-            os.unlink(notes) if os.path.exists(notes) else None
+            os.unlink(notes) if found else None
+            cli.check(found == wrote and ends(answer) == ("answered" if name == "numbers" else "input"), f"a call of an id that was used: {name}", (found, answer))
+            asked = [e for e in events(answer) if e["type"] == "approve"]
+            digest = "sha256:" + hashlib.sha256(json.dumps({"text": "one"}).encode()).hexdigest()
+            cli.check([e["approval"] for e in asked] == list(range(1, len(asked) + 1)) and json.loads(asked[0]["arguments"]) == {"text": "one"}
+                      and asked[0]["digest"] == digest, "each is asked with its number, arguments and digest", asked)
 
 
 def transcripts():
@@ -293,6 +376,6 @@ with place, socket.socket() as listener:
     listener.listen()
     place.write("home/secret.txt", "the secret\n")
     policy = place.write("home/project/tools.toml", POLICY.replace("SECRET", place.root + "/home/secret.txt").replace("PORT", str(listener.getsockname()[1])))
-    for part in (goes_well, told, hostile, approvals, transcripts, lines, usage):
+    for part in (goes_well, told, hostile, approvals, terminals, numbered_approvals, transcripts, lines, usage):
         part()
 cli.finish()

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The operator's approval of one call: of these arguments, all of which were shown, and of no other
+ * call. */
+#include <sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/shown.h"
+
+/* ---- at a terminal ---- */
+
+enum { LINES = 40, ROWS_LEAST = 14, COLUMNS = 80 };
+
+static struct winsize look_at_terminal(void)
+{
+    struct winsize size = {0};
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0)
+        size = (struct winsize){0};
+    if (!size.ws_col)
+        size.ws_col = COLUMNS;
+    return size;
+}
+
+/* Where the line behind `count` of them begins. */
+static const char *skip_lines(const char *text, size_t count)
+{
+    for (; count && *text; count--)
+        text = strchrnul(text, '\n') + 1;
+    return text;
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t count = 0;
+    for (; (text = strchr(text, '\n')); text++)
+        count++;
+    return count;
+}
+
+/* What was typed ahead answers nothing. */
+static bool ask(struct tc_agent *agent, size_t left, char **ret)
+{
+    (void)tcflush(STDIN_FILENO, TCIFLUSH);
+    if (left)
+        tc_say_begin("%zu more lines; v: view them, else it is refused [v/N] ", left);
+    else
+        tc_say_begin("run it? [y/N] ");
+    if (!tc_say_read(agent, ret))
+        return false;
+    return *ret || tc_agent_fail(agent, TC_AGENT_INPUT, "answer each call that waits",
+                                 "standard input ended while a call waited for an approval");
+}
+
+static bool is_yes(const char *line)
+{
+    return strcmp(line, "y") == 0 || strcmp(line, "yes") == 0;
+}
+
+/* A yes before all was shown only shows the rest. */
+static bool ask_person(struct tc_agent *agent, const char *text, bool *ret)
+{
+    struct winsize size = look_at_terminal();
+    size_t first = size.ws_row >= ROWS_LEAST && size.ws_row < LINES + 4 ? size.ws_row - 4U : LINES;
+    const char *rest = skip_lines(text, first);
+    (void)fwrite(text, 1, (size_t)(rest - text), stderr);
+    for (;;) {
+        char *line = NULL;
+        if (!ask(agent, count_lines(rest), &line))
+            return false;
+        bool yes = is_yes(line), view = *rest && (yes || strcmp(line, "v") == 0);
+        free(line);
+        if (!view)
+            return *ret = yes, true;
+        (void)fputs(rest, stderr);
+        rest = "";
+    }
+}
+
+static bool ask_at_terminal(struct tc_agent *agent, const char *arguments, bool *ret)
+{
+    json_t *object = json_loads(arguments, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+    char *text = object ? tc_shown_arguments(object, look_at_terminal().ws_col) : NULL;
+    bool good = text ? ask_person(agent, text, ret)
+                     : tc_agent_fail(agent, TC_AGENT_MEMORY, "free memory on this machine",
+                                     "out of memory");
+    json_decref(object);
+    free(text);
+    return good;
+}
+
+/* ---- by lines of JSON ---- */
+
+/* The model chooses the ids of its calls. An answer that was meant for an earlier call of this id
+ * must not be taken for this one's. */
+static bool remember(struct tc_agent *agent, const char *id, bool *ret_again)
+{
+    *ret_again = json_object_get(agent->asked, id) != NULL;
+    agent->approvals++;
+    return json_object_set_new(agent->asked, id, json_true()) == 0 ||
+           tc_agent_fail(agent, TC_AGENT_MEMORY, "free memory on this machine", "out of memory");
+}
+
+struct question {
+    const char *id, *digest;
+    json_int_t number;
+    bool again; /* the number has to be in the answer */
+};
+
+static bool is_number(const json_t *said, const struct question *q)
+{
+    return said ? json_is_integer(said) && json_integer_value(said) == q->number : !q->again;
+}
+
+static bool is_text(const json_t *said, const char *wanted)
+{
+    const char *text = json_string_value(said);
+    return text && strcmp(text, wanted) == 0;
+}
+
+/* {"type": "approve", "id": "...", "approval": 1, "digest": "...", "allow": true} */
+static bool judge_line(struct tc_agent *agent, const char *line, const struct question *q,
+                       bool *ret)
+{
+    json_t *said = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *allow = json_object_get(said, "allow"), *digest = json_object_get(said, "digest");
+    bool good = is_text(json_object_get(said, "type"), "approve") &&
+                is_text(json_object_get(said, "id"), q->id) &&
+                is_number(json_object_get(said, "approval"), q) &&
+                (!digest || is_text(digest, q->digest)) && json_is_boolean(allow);
+    *ret = good && json_is_true(allow);
+    json_decref(said);
+    return good || tc_agent_fail(agent, TC_AGENT_INPUT,
+                                 "answer {\"type\": \"approve\", \"id\": ID, \"approval\": NUMBER, "
+                                 "\"allow\": true or false}",
+                                 "what came on standard input is no answer to the call that waits");
+}
+
+static bool ask_by_lines(struct tc_agent *agent, const char *id, const char *tool,
+                         const char *arguments, bool *ret)
+{
+    static const char prefix[] = "sha256:";
+    char digest[sizeof(prefix) + SHA256_DIGEST_STRING_LENGTH], *line = NULL;
+    struct question q = {.id = id, .digest = digest};
+    if (!remember(agent, id, &q.again))
+        return false;
+    q.number = agent->approvals;
+    memcpy(digest, prefix, sizeof(prefix));
+    (void)SHA256Data((const uint8_t *)arguments, strlen(arguments), digest + sizeof(prefix) - 1);
+    tc_say_event(agent, json_pack("{s:s, s:I, s:s, s:s, s:I, s:s, s:s}", "type", "approve", "turn",
+                                  (json_int_t)agent->turns, "id", id, "tool", tool, "approval",
+                                  q.number, "arguments", arguments, "digest", digest));
+    if (!tc_say_read(agent, &line))
+        return false;
+    bool good = line ? judge_line(agent, line, &q, ret)
+                     : tc_agent_fail(agent, TC_AGENT_INPUT, "answer each call that waits",
+                                     "standard input ended while a call waited for an approval");
+    free(line);
+    return good;
+}
+
+bool tc_agent_approved(struct tc_agent *agent, const char *id, const char *tool,
+                       const char *arguments, bool *ret)
+{
+    *ret = false;
+    return agent->config.jsonl ? ask_by_lines(agent, id, tool, arguments, ret)
+                               : ask_at_terminal(agent, arguments, ret);
+}
