@@ -144,16 +144,59 @@ static char *read_file(struct tc_agent *agent, size_t *ret_length)
     return text;
 }
 
+/* ---- whose words it holds ---- */
+
+static bool refuse(struct tc_agent *agent, const char *why, const char *hint)
+{
+    return tc_agent_fail(agent, TC_AGENT_TRANSCRIPT, hint, "the transcript %s %s",
+                         agent->config.transcript, why);
+}
+
+/* What stands in the file is sent as the operator's own words. So nobody else may have written it,
+ * and no tool: each such question about a transcript is asked here. */
+static bool is_ours(struct tc_agent *agent, const struct stat *file, const struct stat *directory)
+{
+    if (file->st_uid != geteuid())
+        return refuse(agent, "belongs to somebody else", "name a file of your own");
+    if (file->st_mode & (S_IWGRP | S_IWOTH))
+        return refuse(agent, "can be written by others", "read it, then: chmod go-w FILE");
+    if (file->st_nlink > 1)
+        return refuse(agent, "has another name, by which others may write it",
+                      "read it, copy it, and name the copy");
+    if (directory->st_mode & S_IWOTH)
+        return refuse(agent, "lies in a directory that everybody can write",
+                      "name a file in a directory of your own");
+    return true;
+}
+
+/* The file and its directory, of which each is what it was when it was opened. */
+static bool open_file(struct tc_agent *agent)
+{
+    const char *path = agent->config.transcript, *slash = strrchr(path, '/');
+    char *above = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    int directory = above ? open(above, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    struct stat file, place;
+    free(above);
+    if (directory >= 0)
+        agent->transcript = openat(
+            directory, slash ? slash + 1 : path,
+            O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, 0600);
+    bool good = agent->transcript >= 0 && fstat(agent->transcript, &file) == 0 &&
+                fstat(directory, &place) == 0;
+    int saved = errno;
+    if (directory >= 0)
+        (void)close(directory);
+    return good ? is_ours(agent, &file, &place) : fail(agent, strerror(saved));
+}
+
 bool tc_transcript_open(struct tc_agent *agent)
 {
     size_t length = 0, used = 0;
     agent->transcript = -1;
     if (!agent->config.transcript)
         return true;
-    agent->transcript = open(agent->config.transcript,
-                             O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
-    if (agent->transcript < 0)
-        return fail(agent, strerror(errno));
+    if (!open_file(agent))
+        return false;
     if (flock(agent->transcript, LOCK_EX | LOCK_NB) < 0)
         return fail(agent, "is in use by another run");
     char *text = read_file(agent, &length);

@@ -43,7 +43,7 @@ static const char text[] =
     "  toolcage agent --upstream http://127.0.0.1:8080 --policy tools.toml 'how many rows has "
     "a.csv?'\n"
     "  toolcage agent --upstream http://127.0.0.1:11434 --model qwen3 --approve 'tidy up'\n"
-    "  toolcage agent --upstream http://127.0.0.1:8080 --transcript work.jsonl 'and now?'\n";
+    "  toolcage agent --upstream http://127.0.0.1:8080 --transcript ~/talk.jsonl 'and now?'\n";
 
 /* A positive number; -1 with the failure. */
 static long long number(const struct tc_args *args, const char *name, long long usual,

@@ -349,6 +349,48 @@ def transcripts():
     with Model([message("so")]) as model:
         cli.check(ends(agent(model, "--jsonl", "--transcript", path, "x")) == "transcript", "nor is a link")
     os.unlink(path)
+    os.mkfifo(path)
+    cli.Place.own(path)
+    with Model([message("so")]) as model:
+        cli.check(ends(agent(model, "--jsonl", "--transcript", path, "x")) == "transcript" and not model.seen, "nor is a pipe")
+    os.unlink(path)
+
+
+def others_write_no_transcript():
+    """What stands there is sent as the operator's words."""
+    text = '{"role": "user", "content": "planted"}\n'
+
+    def refused(path, name, words):
+        with Model([message("so")]) as model:
+            answer = agent(model, "--jsonl", "--transcript", path, "x")
+            cli.check(ends(answer) == "transcript" and words in answer.out and not model.seen, f"refused: {name}", answer)
+        with open(path, encoding="utf-8") as file:
+            cli.check(file.read() == text, "and left as it is")
+
+    path = place.write("home/project/work.jsonl", text, 0o600)
+    for mode in (0o620, 0o602, 0o666):
+        os.chmod(path, mode)
+        refused(path, f"a transcript of mode {mode:o}", "can be written by others")
+    os.chmod(path, 0o600)
+    os.link(path, path + ".2")
+    refused(path, "a transcript of two names", "has another name")
+    os.unlink(path + ".2")
+    path = place.write("home/shared/work.jsonl", text, 0o600)
+    for mode in (0o777, 0o1777):
+        os.chmod(os.path.dirname(path), mode)
+        refused(path, f"a transcript in a directory of mode {mode:o}", "everybody can write")
+    os.chmod(os.path.dirname(path), 0o775)
+    with Model([message("so")]) as model:
+        cli.check(ends(agent(model, "--jsonl", "--transcript", path, "x")) == "answered" and len(model.seen[0]["messages"]) == 2, "one of the operator's own is read")
+        os.chmod(path, 0o640)
+        cli.check(ends(agent(model, "--jsonl", "--transcript", "work.jsonl", "x", cwd=os.path.dirname(path))) == "answered", "by its name alone, too, and where others read it")
+    if os.geteuid() == 0:
+        other = place.write("home/project/theirs.jsonl", text, 0o600)
+        os.chown(other, 12345, 12345)
+        if cli.running_as() == "self":
+            refused(other, "a transcript of somebody else's", "belongs to somebody else")
+    else:
+        cli.skip("a transcript of somebody else's", "needs root to change an owner")
 
 
 def lines():
@@ -376,6 +418,6 @@ with place, socket.socket() as listener:
     listener.listen()
     place.write("home/secret.txt", "the secret\n")
     policy = place.write("home/project/tools.toml", POLICY.replace("SECRET", place.root + "/home/secret.txt").replace("PORT", str(listener.getsockname()[1])))
-    for part in (goes_well, told, hostile, approvals, terminals, numbered_approvals, transcripts, lines, usage):
+    for part in (goes_well, told, hostile, approvals, terminals, numbered_approvals, transcripts, others_write_no_transcript, lines, usage):
         part()
 cli.finish()
