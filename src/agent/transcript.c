@@ -163,6 +163,10 @@ static bool is_ours(struct tc_agent *agent, const struct stat *file, const struc
     if (file->st_nlink > 1)
         return refuse(agent, "has another name, by which others may write it",
                       "read it, copy it, and name the copy");
+    if (toolcage_policy_written(agent->policy, agent->config.transcript, agent->config.workspace,
+                                NULL))
+        return refuse(agent, "may have been written by a tool",
+                      "name a file where no tool writes, outside of the workspace");
     if (directory->st_mode & S_IWOTH)
         return refuse(agent, "lies in a directory that everybody can write",
                       "name a file in a directory of your own");

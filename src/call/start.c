@@ -88,6 +88,17 @@ static enum tc_stream_mode stream_mode(const struct toolcage_call *call)
                : TC_STREAM_KEPT;
 }
 
+/* Does a file of the policy lie in one of these places? */
+static bool has_policy_in(const struct tc_grant *grant, const struct tc_strv *places)
+{
+    const char *path;
+    for (size_t f = 0; (path = tc_grant_policy_path(grant, f)); f++)
+        for (size_t i = 0; i < places->count; i++)
+            if (tc_path_within(places->items[i], path))
+                return true;
+    return false;
+}
+
 /* What this grant lets a tool write, before it can. */
 static bool note_places(const struct tc_grant *grant)
 {
@@ -99,7 +110,8 @@ static bool note_places(const struct tc_grant *grant)
             !tc_strv_add(&places, place))
             return false;
     }
-    return tc_provenance_note(&places);
+    const char *policy = has_policy_in(grant, &places) ? tc_grant_policy_path(grant, 0) : NULL;
+    return tc_provenance_note(&places, policy, policy ? tc_policy_digest(grant->policy) : NULL);
 }
 
 /* The plan, behind room for a job; or nothing, where the call has begun with that already. */

@@ -8,7 +8,6 @@
 #include "policy/pathrule.h"
 #include "provenance/provenance.h"
 
-/* By name and by content: a file whose name leads through a link is asked about as it was named. */
 static int ask_files(const struct toolcage_policy *policy, struct toolcage_error **err)
 {
     _autoprovenance_ struct tc_provenance writers;
@@ -17,7 +16,8 @@ static int ask_files(const struct toolcage_policy *policy, struct toolcage_error
         return tc_fail_memory(err);
     for (size_t i = 0; i < policy->file_count && !written; i++)
         written = policy->files[i].path && tc_provenance_tool(&writers, policy->files[i].path);
-    return written;
+    return written &&
+           !tc_provenance_knows(policy->files[0].path ? policy->files[0].path : "", policy->digest);
 }
 
 /* Where tools of the policy can write in the workspace. */

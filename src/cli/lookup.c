@@ -200,14 +200,12 @@ char *tc_found_trust_command(const struct tc_found *found)
     return tc_trust_command(found->path, toolcage_policy_digest(found->policy));
 }
 
-static int refuse(const struct tc_found *found, enum tc_trust trust, struct tc_failure *failure)
+static int refuse(const struct tc_found *found, const char *why, struct tc_failure *failure)
 {
     _autofree_ char *command = tc_found_trust_command(found), *hint = NULL;
     if (!command || asprintf(&hint, "read it, then: %s", command) < 0)
         hint = NULL;
-    (void)tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, hint, "the policy %s %s", found->path,
-                         trust == TC_TRUST_CHANGED ? "has changed since it was trusted"
-                                                   : "is not trusted");
+    (void)tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, hint, "the policy %s %s", found->path, why);
     return tc_failure_about(failure, found->path);
 }
 
@@ -218,7 +216,29 @@ static int check_trust(struct tc_found *found, enum tc_lookup_flags flags,
     if (tc_trust_check(found->path, toolcage_policy_digest(found->policy), &trust, failure))
         return -1;
     found->untrusted = trust != TC_TRUST_YES;
-    return found->untrusted && flags == TC_LOOKUP_TRUSTED ? refuse(found, trust, failure) : 0;
+    return found->untrusted && flags == TC_LOOKUP_TRUSTED
+               ? refuse(found,
+                        trust == TC_TRUST_CHANGED ? "has changed since it was trusted"
+                                                  : "is not trusted",
+                        failure)
+               : 0;
+}
+
+/* A name is the operator's word for what the operator wrote. */
+static int check_writers(struct tc_found *found, enum tc_lookup_flags flags,
+                         struct tc_failure *failure)
+{
+    _autofree_ char *real = realpath(found->path, NULL);
+    enum tc_trust trust = TC_TRUST_NEVER;
+    int written = toolcage_policy_written(found->policy, NULL, NULL, tc_failure_error(failure));
+    if (written <= 0)
+        return written;
+    if (real && tc_trust_check(real, toolcage_policy_digest(found->policy), &trust, failure))
+        return -1;
+    found->untrusted = trust != TC_TRUST_YES;
+    return found->untrusted && flags == TC_LOOKUP_TRUSTED
+               ? refuse(found, "may have been written by a tool", failure)
+               : 0;
 }
 
 int tc_lookup(const char *given, enum tc_lookup_flags flags, struct tc_found *ret,
@@ -233,8 +253,8 @@ int tc_lookup(const char *given, enum tc_lookup_flags flags, struct tc_found *re
     int rc = ret->path
                  ? toolcage_policy_load_file(ret->path, &ret->policy, tc_failure_error(failure))
                  : toolcage_policy_new_default(&ret->policy, tc_failure_error(failure));
-    if (!rc && nearest_one)
-        rc = check_trust(ret, flags, failure);
+    if (!rc && ret->path)
+        rc = nearest_one ? check_trust(ret, flags, failure) : check_writers(ret, flags, failure);
     if (rc)
         tc_found_done(ret);
     return rc ? -1 : 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Which policy holds: the one named by --policy or $TOOLCAGE_POLICY (the operator's own word); the
- * nearest toolcage.toml (.yaml, .yml) upward from the working directory, if it is trusted; the
- * user's own, of the same names; or the strictest useful default. A file that is found and not
- * usable ends the search: it is never skipped. */
+ * Which policy holds: the one named by --policy or $TOOLCAGE_POLICY (the operator's own word,
+ * unless a tool may have written it: then it is to be trusted, too); the nearest toolcage.toml
+ * (.yaml, .yml) upward from the working directory, if it is trusted; the user's own, of the same
+ * names; or the strictest useful default. A file that is found and not usable ends the search: it
+ * is never skipped. */
 #ifndef TC_CLI_LOOKUP_H
 #define TC_CLI_LOOKUP_H
 

@@ -59,7 +59,7 @@ bool tc_provenance_tool(struct tc_provenance *p, const char *path)
     return r < 0 ? !tc_resolve_gone(errno) : r > 0;
 }
 
-bool tc_provenance_note(const struct tc_strv *places)
+bool tc_provenance_note(const struct tc_strv *places, const char *policy, const char *digest)
 {
     _autofree_ char *state = NULL;
     if (!places->count)
@@ -67,5 +67,14 @@ bool tc_provenance_note(const struct tc_strv *places)
     if (!tc_state_directory(&state))
         return false;
     const struct tc_records records = {.state = state, .root = TC_RECORDS_ROOT};
-    return tc_record_note(&records, places);
+    return tc_record_note(&records, places, policy, digest);
+}
+
+bool tc_provenance_knows(const char *policy, const char *digest)
+{
+    _autofree_ char *state = NULL;
+    if (!tc_state_directory(&state))
+        return false;
+    const struct tc_records records = {.state = state, .root = TC_RECORDS_ROOT};
+    return tc_record_knows(&records, policy, digest);
 }

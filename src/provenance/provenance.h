@@ -33,8 +33,13 @@ void tc_provenance_done(struct tc_provenance *p);
  * there was written by nobody. */
 bool tc_provenance_tool(struct tc_provenance *p, const char *path);
 
-/* Notes in this user's record that a tool will be able to write in these host paths. That they
- * cannot be noted stops no call. False: out of memory. */
-bool tc_provenance_note(const struct tc_strv *places);
+/* Notes in this user's record that a tool will be able to write in these host paths and, unless
+ * `policy` is NULL, the digest of the policy file that lies in one. What cannot be noted stops no
+ * call. False: out of memory. */
+bool tc_provenance_note(const struct tc_strv *places, const char *policy, const char *digest);
+
+/* Has the policy file at this path the digest with which a call used it last? It is as that call
+ * left it, then, wherever it lies. */
+bool tc_provenance_knows(const char *policy, const char *digest);
 
 #endif

@@ -29,13 +29,16 @@ char *tc_record_path(const char *directory)
 struct entry {
     struct tc_file_id id; /* ino 0: none */
     const char *path;     /* borrowed; "": none */
+    const char *policy;   /* borrowed: all of the entry of a policy file; else NULL */
 };
+
+static const char policy_prefix[] = "sha256:";
 
 /* In the form of the record. Owned; NULL: no memory. */
 static char *format(const struct entry *e)
 {
     if (!e->id.ino)
-        return strdup(e->path);
+        return strdup(e->policy ? e->policy : e->path);
     return tc_format("%jx:%jx:%jx%s%s", (uintmax_t)e->id.dev, (uintmax_t)e->id.ino,
                      (uintmax_t)e->id.born, e->path[0] ? " " : "", e->path);
 }
@@ -56,6 +59,8 @@ static struct entry parse(const char *text)
     const char *at = text;
     if (text[0] == '/')
         return (struct entry){.path = text};
+    if (tc_startswith(text, policy_prefix))
+        return (struct entry){.path = strchr(text, '/') ? strchr(text, '/') : "", .policy = text};
     if (!parse_number(&at, ':', &dev) || !parse_number(&at, ':', &ino) ||
         !parse_number(&at, ' ', &born))
         return (struct entry){.path = ""};
@@ -103,7 +108,9 @@ static int learn_entry(struct tc_resolver *r, const char *text)
     const struct entry e = parse(text);
     if (e.id.ino && tc_resolver_add_id(r, &e.id) < 0)
         return -1;
-    return tc_resolver_add(r, e.path);
+    size_t n = strlen(e.path);
+    bool found = e.policy || (n && e.path[n - 1] == '/');
+    return found ? 0 : tc_resolver_add(r, e.path);
 }
 
 static int learn_record(const char *directory, struct tc_resolver *r)
@@ -166,16 +173,21 @@ static int open_own(const struct tc_records *records)
     return fd >= 0 || !records->state ? fd : open_in(records->state, 0600);
 }
 
-/* The record in parts; `paths` borrow from its text. */
+/* The record in parts, which borrow from its text. */
 struct list {
     struct entry *items;
     size_t count, nameless;
 };
 
-static bool is_gone(const char *path)
+/* Does the path lead nowhere, or to another directory? */
+static bool is_gone(const struct entry *e)
 {
-    struct stat st;
-    return !path[0] || (stat(path, &st) < 0 && (errno == ENOENT || errno == ENOTDIR));
+    struct tc_file_id id;
+    if (!e->path[0])
+        return true;
+    if (tc_file_identify(AT_FDCWD, e->path, &id) < 0)
+        return errno == ENOENT || errno == ENOTDIR;
+    return e->path[strlen(e->path) - 1] == '/' && id.ino != e->id.ino;
 }
 
 static bool make_list(const struct tc_buf *text, struct list *ret)
@@ -183,7 +195,7 @@ static bool make_list(const struct tc_buf *text, struct list *ret)
     size_t at = 0;
     for (const char *one; (one = next_text(text, &at));) {
         struct entry e = parse(one), *slot;
-        if (is_gone(e.path))
+        if (is_gone(&e))
             e.path = "";
         if (!e.path[0] && !e.id.ino)
             continue;
@@ -201,8 +213,8 @@ static bool is_repeated(const struct list *list, size_t at)
     const struct entry *e = &list->items[at];
     for (size_t i = at + 1; i < list->count; i++) {
         const struct entry *o = &list->items[i];
-        if (o->id.ino == e->id.ino && o->id.born == e->id.born && o->id.dev == e->id.dev &&
-            (!e->path[0] || strcmp(o->path, e->path) == 0))
+        if (!o->policy == !e->policy && o->id.ino == e->id.ino && o->id.born == e->id.born &&
+            o->id.dev == e->id.dev && (!e->path[0] || strcmp(o->path, e->path) == 0))
             return true;
     }
     return false;
@@ -239,21 +251,56 @@ static void shorten(int fd)
     (void)fcntl(fd, F_SETFL, O_APPEND);
 }
 
+/* The entry of a place; owned, NULL: no memory. */
+static char *describe(const char *place)
+{
+    struct stat st;
+    struct entry e = {.path = place};
+    if (tc_file_identify(AT_FDCWD, place, &e.id) < 0)
+        e.id = (struct tc_file_id){0};
+    bool directory = e.id.born && stat(place, &st) == 0 && S_ISDIR(st.st_mode);
+    _autofree_ char *path = directory ? tc_format("%s/", place) : strdup(place);
+    e.path = path;
+    return path ? format(&e) : NULL;
+}
+
 /* The entries that the record lacks. False: out of memory. */
 static bool find_fresh(const struct tc_buf *known, const struct tc_strv *places,
                        struct tc_strv *ret)
 {
     for (size_t i = 0; i < places->count; i++) {
-        struct entry e = {.path = places->items[i]};
-        if (tc_file_identify(AT_FDCWD, e.path, &e.id) < 0)
-            e.id = (struct tc_file_id){0};
-        char *text = format(&e);
+        char *text = describe(places->items[i]);
         if (text && (has_text(known, text) || tc_strv_has(ret, text)))
             free(text);
         else if (!tc_strv_take(ret, text))
             return false;
     }
     return true;
+}
+
+/* The last entry of this policy file, or NULL. */
+static const char *find_policy(const struct tc_buf *known, const char *path)
+{
+    const char *last = NULL;
+    size_t at = 0;
+    for (const char *text; (text = next_text(known, &at));) {
+        const struct entry e = parse(text);
+        if (e.policy && strcmp(e.path, path) == 0)
+            last = text;
+    }
+    return last;
+}
+
+static bool add_policy(const struct tc_buf *known, const char *path, const char *digest,
+                       struct tc_strv *ret)
+{
+    char *text = path ? tc_format("%s %s", digest, path) : NULL;
+    const char *last = path ? find_policy(known, path) : NULL;
+    if (!path || (text && last && strcmp(last, text) == 0)) {
+        free(text);
+        return true;
+    }
+    return tc_strv_take(ret, text);
 }
 
 static void append(int fd, const struct tc_strv *entries, bool large)
@@ -266,16 +313,32 @@ static void append(int fd, const struct tc_strv *entries, bool large)
         (void)!write(fd, entries->items[i], strlen(entries->items[i]) + 1);
 }
 
-bool tc_record_note(const struct tc_records *records, const struct tc_strv *places)
+bool tc_record_note(const struct tc_records *records, const struct tc_strv *places,
+                    const char *policy, const char *digest)
 {
     _autobuf_ struct tc_buf known = {.max = LARGEST};
     _autostrv_ struct tc_strv fresh = {0};
     _autofd_ int fd = open_own(records);
     if (fd < 0 || flock(fd, LOCK_SH) < 0 || (tc_read_all(fd, &known) < 0 && !known.len))
         return errno != ENOMEM;
-    if (!find_fresh(&known, places, &fresh))
+    if (!find_fresh(&known, places, &fresh) || !add_policy(&known, policy, digest, &fresh))
         return false;
     if (fresh.count)
         append(fd, &fresh, known.len > LARGE);
     return true;
+}
+
+bool tc_record_knows(const struct tc_records *records, const char *policy, const char *digest)
+{
+    const char *const directories[] = {geteuid() == 0 ? records->root : NULL, records->state};
+    size_t n = strlen(digest);
+    for (size_t i = 0; i < TC_COUNT(directories); i++) {
+        _autobuf_ struct tc_buf known = TC_BUF_INIT;
+        if (!directories[i] || read_record(directories[i], &known) < 0)
+            continue;
+        const char *last = find_policy(&known, policy);
+        if (last)
+            return strncmp(last, digest, n) == 0 && last[n] == ' ';
+    }
+    return false;
 }

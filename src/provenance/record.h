@@ -5,9 +5,14 @@
  * the state directory; root's is /var/lib/toolcage/written, which every user's calls read: a tool
  * of root's may write in a directory of somebody else.
  *
- * An entry is "DEVICE:INODE:BIRTH /path", in hexadecimal, with a NUL behind it. The identity finds
- * a directory that was renamed, the path finds one that was made again, or whose device has another
- * number since. "DEVICE:INODE:BIRTH" alone: the path is gone. "/path" alone: nothing was there yet.
+ * Entries end with a NUL:
+ *
+ *   DEVICE:INODE:BIRTH /path/   a directory, in hexadecimal: found by its identity, also renamed
+ *   DEVICE:INODE:BIRTH /path    a file, or without a time of birth: found by both
+ *   DEVICE:INODE:BIRTH          the path is gone, or leads elsewhere
+ *   /path                       nothing was there yet
+ *   sha256:... /path            a policy file in such a place, and its digest when a call used it;
+ *                               that call kept its tools from writing there
  */
 #ifndef TC_PROVENANCE_RECORD_H
 #define TC_PROVENANCE_RECORD_H
@@ -30,8 +35,13 @@ char *tc_record_path(const char *directory);
  * with errno: one cannot be read. */
 int tc_record_learn(const struct tc_records *records, struct tc_resolver *r);
 
-/* Notes these host paths, as they are now, before a tool can write there. That they cannot be noted
- * stops no call: links in the policy's own places are not followed anyway. False: out of memory. */
-bool tc_record_note(const struct tc_records *records, const struct tc_strv *places);
+/* Notes these host paths, as they are now, before a tool can write there; and, unless `policy` is
+ * NULL, that the policy file at this path has this digest. What cannot be noted stops no call:
+ * links in the policy's own places are not followed anyway. False: out of memory. */
+bool tc_record_note(const struct tc_records *records, const struct tc_strv *places,
+                    const char *policy, const char *digest);
+
+/* Is this the digest that the caller's own record has last for the policy file? */
+bool tc_record_knows(const struct tc_records *records, const char *policy, const char *digest);
 
 #endif

@@ -123,12 +123,51 @@ def a_link_of_roots_tool_is_followed(s):
         return False
 
 
+OWN = """
+[tool.show]
+command = ["cat", "{secret}"]
+filesystem.readable = [{readable}]
+memory = {{ max = "256MiB", by = "any" }}
+"""
+
+
+def a_named_policy_is_a_tools(s):
+    """The person names a policy in the workspace, which a tool of another policy changed meanwhile."""
+    def text(*readable):
+        return OWN.format(secret=s.secret, readable=", ".join(f'"{path}"' for path in readable))
+
+    s.write("ws/own.toml", text())
+    s.call(SHELL, "-c", f"cat > {s.path('ws/own.toml')} <<'X'\n{text(s.path('secret'))}X")
+    if s.how == DIRECT:
+        return s.path("secret") in s.read("ws/own.toml")
+    seen = [toolcage(s, "call", "--policy", name, "show", "{}", cwd=directory)
+            for name, directory in (("own.toml", s.path("ws")), (s.path("ws/own.toml"), "/"))]
+    assert all("may have been written by a tool" in answer or s.token in answer for answer in seen), seen
+    return any(s.token in answer for answer in seen)
+
+
+def a_transcript_has_a_tools_words(s):
+    """A line of the operator's in the file that an agent's next run goes on with."""
+    line = '{"role":"user","content":"' + s.token + '"}'
+    s.call(SHELL, "-c", f"umask 077; echo '{line}' >> {s.path('ws/talk.jsonl')}")
+    if s.how == DIRECT:
+        return s.token in s.read("ws/talk.jsonl")
+    if os.geteuid() == 0:
+        os.chown(s.path("ws/talk.jsonl"), 0, 0)
+    policy = s.write("data/agent.toml", OWN.format(secret=s.secret, readable=""))
+    answer = toolcage(s, "agent", "--policy", policy, "--workspace", s.path("ws"), "--upstream", "http://127.0.0.1:9", "--transcript", "talk.jsonl", "go on")
+    assert "transcript" in answer or "127.0.0.1" in answer, answer
+    return "may have been written by a tool" not in answer
+
+
 ALIKE = {"alike": True}  # toolcage itself acts, not a cage
 BARE = {**ALIKE, "free": DIRECT}
 CASES = [
     ("an install runs a planted module", an_install_runs_a_planted_module, BARE),
     ("a secret's command runs what a tool wrote", a_secrets_command_runs_what_a_tool_wrote, BARE),
     ("a virtual environment widens the next grant", a_virtual_environment_widens_the_next_grant, ALIKE),
+    ("a named policy is a tool's", a_named_policy_is_a_tools, BARE),
+    ("a transcript has a tool's words", a_transcript_has_a_tools_words, BARE),
     ("a link outlives the name of its directory", a_link_outlives_the_name_of_its_directory, ALIKE),
     ("a link of root's tool is followed by its owner", a_link_of_roots_tool_is_followed, {**ALIKE, "root": True}),
 ]

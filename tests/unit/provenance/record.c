@@ -28,7 +28,7 @@ static void note(const char *name)
 {
     char *path = (char *)(uintptr_t)tree_path(name);
     const struct tc_strv places = {.items = &path, .count = 1};
-    assert_true(tc_record_note(&records, &places));
+    assert_true(tc_record_note(&records, &places, NULL, NULL));
 }
 
 static bool written(const char *name)
@@ -68,7 +68,35 @@ static void noted_places_are_found_below_links_and_after_renames(void **state)
     assert_true(written("moved/deep/file"));
     assert_false(written("ws/deep/file"));
     assert_int_equal(mkdir("ws", 0755), 0);
-    assert_true(written("ws/anything"));
+    assert_false(written("ws/anything"));
+}
+
+/* Editors replace a file, and what a tool made in its place is the tool's. */
+static void noted_files_are_found_by_name(void **state)
+{
+    tree_file("single", "x");
+    note("single");
+    tree_file("single.new", "y");
+    assert_int_equal(rename("single.new", "single"), 0);
+    assert_true(written("single"));
+}
+
+static void the_last_digest_of_a_policy_counts(void **state)
+{
+    static const char *const digests[] = {"sha256:aa", "sha256:bb", "sha256:aa", "sha256:a"};
+    const struct tc_strv none = {0};
+    const char *path = tree_path("policy.toml");
+    for (size_t i = 0; i < TC_COUNT(digests); i++) {
+        assert_true(tc_record_note(&records, &none, path, digests[i]));
+        off_t size = record_size();
+        assert_true(tc_record_note(&records, &none, path, digests[i]));
+        assert_int_equal(record_size(), size);
+        for (size_t j = 0; j < TC_COUNT(digests); j++)
+            assert_int_equal(tc_record_knows(&records, path, digests[j]),
+                             strcmp(digests[i], digests[j]) == 0);
+    }
+    assert_false(tc_record_knows(&records, "/policy.toml", "sha256:a"));
+    assert_false(written("policy.toml"));
 }
 
 static void noting_twice_adds_nothing(void **state)
@@ -148,6 +176,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(noted_places_are_found_below_links_and_after_renames),
+        cmocka_unit_test(noted_files_are_found_by_name),
+        cmocka_unit_test(the_last_digest_of_a_policy_counts),
         cmocka_unit_test(noting_twice_adds_nothing),
         cmocka_unit_test(earlier_records_hold_paths_alone),
         cmocka_unit_test(roots_record_is_for_everybody),
