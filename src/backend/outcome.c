@@ -62,6 +62,7 @@ static TC_FIELDS(access_seen_fields, ACCESS_SEEN);
     F(ONE, attribution) \
     F(ONE, steers_host) \
     F(ONE, cache)       \
+    F(ONE, verified)    \
     F(ONE, links)       \
     F(ONE, host)        \
     F(ONE, target)      \

@@ -51,6 +51,7 @@ struct tc_change {
     char *attribution; /* "time" for binds; NULL when exact */
     bool steers_host;
     int64_t cache; /* how much of the name below its grant makes it a cache; 0: it is none */
+    bool verified; /* git trusts a file of this name, and its content was checked */
     int64_t links; /* link count, when over 1 */
     char *host;    /* where it would come back to; of a change that is shown later, else NULL */
     char *target;  /* of a link */

@@ -109,6 +109,8 @@ void tc_result_write_changes(struct tc_buf *buf, const struct tc_outcome *o)
             tc_json_bool(buf, "steers_host", true);
         if (c->cache)
             tc_json_bool(buf, "cache", true);
+        if (c->verified)
+            tc_json_bool(buf, "verified", true);
         if (c->links > 1)
             tc_json_number(buf, "links", c->links);
         if (c->target)

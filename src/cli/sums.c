@@ -33,7 +33,8 @@ static bool is_object(const struct tc_review_row *row)
     const char *at = strstr(row->path, place);
     _autofree_ char *mode = tc_json_text(tc_json_get(row->json, "mode"));
     unsigned long bits = mode ? strtoul(mode, NULL, 8) : 07777;
-    if (!at || row->link || strcmp(row->kind, "added") != 0 ||
+    bool verified = row->directory || tc_json_true(tc_json_get(row->json, "verified"));
+    if (!at || !verified || row->link || strcmp(row->kind, "added") != 0 ||
         (bits & (row->directory ? 07022U : 07133U)))
         return false;
     return (!row->held || !strcmp(row->held, TOOLCAGE_HELD_APPROVAL)) &&

@@ -2,7 +2,8 @@
  * Copyright The toolcage authors
  *
  * What a review tells in a line: caches, which the library knows, and the objects that a commit
- * makes. The tool chose their names, so an object is one by its whole name, and new. */
+ * makes. The tool chose their names, so an object is new, has the whole name of one, and content
+ * that the library verified against that name. */
 #ifndef TC_CLI_SUMS_H
 #define TC_CLI_SUMS_H
 

@@ -144,6 +144,65 @@ static enum tc_steers judge_dots(struct walk w)
     return TC_STEERS_NOT;
 }
 
+/* ---- files that git trusts and writes ---- */
+
+static const char hex[] = "0123456789abcdef";
+
+static bool is_hex(const char *name, size_t digits)
+{
+    return tc_row_width(name) == digits && strspn(name, hex) == digits;
+}
+
+/* A loose object, a directory of them, or of packs: as anything but a directory it leads elsewhere.
+ */
+static bool in_store(struct walk w)
+{
+    if (!tc_row_same("objects", w.at))
+        return false;
+    step(&w);
+    bool loose = is_hex(w.at, 2), granted = w.granted;
+    if (!loose && !tc_row_same("pack", w.at) && !tc_row_same("info", w.at))
+        return false;
+    step(&w);
+    if (!*w.at || !loose)
+        return !*w.at && !granted;
+    bool object = !w.granted && (is_hex(w.at, 38) || is_hex(w.at, 62));
+    step(&w);
+    return object && !*w.at;
+}
+
+/* Each name of the list, and of the store, contains one of these. */
+static bool may_be_written(const char *path)
+{
+    return strstr(path, "objects") || strstr(path, "refs");
+}
+
+static bool written(struct walk w)
+{
+    struct walk last = w;
+    for (; *w.at; step(&w)) {
+        if (in_store(w))
+            return true;
+        for (size_t i = 0; tc_steering_written[i]; i++)
+            if (*tc_steering_written[i] == *w.at &&
+                find(tc_steering_written[i], w, &last) == WHOLE && !last.granted)
+                return true;
+    }
+    return false;
+}
+
+void tc_object_id(const char *path, char ret[TC_OBJECT_ID_SIZE])
+{
+    const char *name = strrchr(path, '/');
+    size_t digits = name ? strspn(name + 1, hex) : 0;
+    *ret = '\0';
+    if ((digits != 38 && digits != 62) || name[1 + digits] || name - path < 2 ||
+        !is_hex(name - 2, 2) || (name - path > 2 && name[-3] != '/'))
+        return;
+    memcpy(ret, name - 2, 2);
+    memcpy(ret + 2, name + 1, digits + 1);
+}
+
 /* The last components of a path. */
 static const char *tail(const char *path)
 {
@@ -164,25 +223,35 @@ static bool own(struct walk w)
     return false;
 }
 
+/* The best of the rows that begin anywhere. */
+static enum found named_anywhere(struct walk w)
+{
+    const char *row;
+    enum found best = NONE;
+    for (; *w.at && best != WHOLE; step(&w)) {
+        enum found this = named(w, &row);
+        best = this > best ? this : best;
+    }
+    return best;
+}
+
 enum tc_steers tc_steers(const struct tc_steering *rules, const char *context, const char *relative)
 {
-    if ((!rules || !rules->add.count) && !tc_steers_may(relative) && !tc_steers_may(context))
+    bool trusted = may_be_written(relative) || may_be_written(context);
+    if ((!rules || !rules->add.count) && !trusted && !tc_steers_may(relative) &&
+        !tc_steers_may(context))
         return TC_STEERS_NOT;
     const struct walk start = begin(tail(context), relative);
     if (rules && any(&rules->remove, start) && !own(start))
         return TC_STEERS_NOT;
     if (rules && any(&rules->add, start))
         return TC_STEERS_HOST;
-    const char *row;
-    enum found best = NONE;
-    for (struct walk w = start; *w.at && best != WHOLE; step(&w)) {
-        enum found this = named(w, &row);
-        best = this > best ? this : best;
-    }
-    bool listed = rules && rules->listed;
-    enum tc_steers steers = best == WHOLE ? TC_STEERS_HOST
-                            : listed      ? TC_STEERS_NOT
-                                          : judge_dots(start);
+    const enum found best = named_anywhere(start);
+    if (best == WHOLE)
+        return TC_STEERS_HOST;
+    if (trusted && written(start))
+        return TC_STEERS_WRITTEN;
+    enum tc_steers steers = rules && rules->listed ? TC_STEERS_NOT : judge_dots(start);
     return best == BEGUN && steers == TC_STEERS_NOT ? TC_STEERS_ROOM : steers;
 }
 

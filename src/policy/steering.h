@@ -11,6 +11,8 @@
 
 #include "base/strv.h"
 
+enum { TC_OBJECT_ID_SIZE = 65 }; /* an id of git in hexadecimal digits, by SHA-256, and its end */
+
 /* The operator's words, `filesystem.steering`: names to add, and such that are content, which none
  * of toolcage's own ever is. */
 struct tc_steering {
@@ -22,6 +24,8 @@ enum tc_steers {
     TC_STEERS_NOT,
     TC_STEERS_ROOM, /* a directory of this name only holds some that do; as anything else it leads
                        elsewhere, and steers */
+    TC_STEERS_WRITTEN, /* git trusts it and writes it in normal work: never read-only, but a changed
+                          one steers until its content is verified */
     TC_STEERS_HOST,
 };
 
@@ -32,8 +36,12 @@ enum tc_steers tc_steers(const struct tc_steering *rules, const char *context,
                          const char *relative);
 
 /* A quick look: may anything but the operator's words make this path, or one whose end it is,
- * steer? */
+ * steer before a tool wrote there? */
 bool tc_steers_may(const char *path);
+
+/* Does this path end as a loose object of git does: objects/ab/38 or 62 hex digits? Its id, or ""
+ */
+void tc_object_id(const char *path, char ret[TC_OBJECT_ID_SIZE]);
 
 /* By the list alone: the row that stands in this path of the host, or NULL. Static. */
 const char *tc_steers_named(const char *path);

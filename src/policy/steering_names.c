@@ -12,6 +12,9 @@ const char *const tc_steering_names[] = {
     ".git/worktrees",
     ".git/hooks",
     ".git/modules",
+    ".git/objects/info/alternates",
+    ".git/objects/info/http-alternates",
+    ".git/refs/replace",
     ".git/info/attributes",
     ".git/rebase-merge",
     ".git/rebase-apply",
@@ -146,6 +149,21 @@ const char *const tc_steering_names[] = {
     "toolcage.yml",
     ".config/toolcage",
     ".local/state/toolcage",
+    NULL,
+};
+
+const char *const tc_steering_written[] = {
+    /* packs and their indexes, which come before loose objects */
+    ".git/objects/pack",
+    /* in a repository by another name; these lists, too, say what is where */
+    "objects/pack/pack-*",
+    "objects/pack/*.idx",
+    "objects/pack/multi-pack-index*",
+    "objects/info/*alternates",
+    "objects/info/commit-graph*",
+    /* one object in place of another */
+    "refs/replace",
+    "packed-refs",
     NULL,
 };
 

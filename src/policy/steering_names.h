@@ -10,6 +10,10 @@
  * they stand for a grant that begins in the middle of one, for packages, and for the lint. */
 extern const char *const tc_steering_names[];
 
+/* Files of a repository that git trusts and writes in normal work: TC_STEERS_WRITTEN. Loose objects
+ * and the directories of objects need no row. */
+extern const char *const tc_steering_written[];
+
 /* Names with a dot that nothing obeys. */
 extern const char *const tc_steering_spared[];
 

@@ -239,8 +239,9 @@ bool tc_steers_new(const struct tc_cage *cage, const struct tc_item *item,
     if (t->unmounted || item->name || (!S_ISDIR(mode) && !S_ISREG(mode) && !S_ISLNK(mode)))
         return false;
     /* a directory .git is only a place, and the HEAD of any repository moves with its work */
-    bool own = strcmp(e->name, "HEAD") == 0 ||
-               (S_ISDIR(mode) && tc_item_steers(item, e->relative) == TC_STEERS_ROOM);
+    enum tc_steers steers = tc_item_steers(item, e->relative);
+    bool own = strcmp(e->name, "HEAD") == 0 || steers == TC_STEERS_WRITTEN ||
+               (S_ISDIR(mode) && steers == TC_STEERS_ROOM);
     if (own || !tc_steers_place(item, e->dirfd, e->relative) ||
         tc_process_guards(item, e->relative))
         return false;
@@ -269,6 +270,11 @@ static int inspect_repository(struct scan *s, const char *prefix)
     struct tc_trees *t = s->cage->trees;
     struct tc_item *item = &t->items[s->item - t->items];
     const struct tc_obeyed *known = item->obeyed;
+    _autofree_ char *objects = below(prefix, ".git/objects");
+    _autofd_ int store = objects ? tc_resolve_beneath(item->fd, objects) : -1;
+    /* other objects would keep their times when they were moved there with their directory */
+    if (!objects || (store >= 0 && pin(s, objects, ".") < 0))
+        return -1;
     int rc = tc_item_learn(t, item, prefix);
     for (const struct tc_obeyed *o = item->obeyed; o != known && rc == 0; o = o->next)
         rc = protect(s, o->relative, TC_STEERS_HOST, false);
@@ -280,7 +286,8 @@ static int inspect(struct scan *s, int dirfd, const struct dirent *e, const char
 {
     enum tc_steers steers = tc_item_steers(s->item, relative);
     bool place = steers == TC_STEERS_ROOM && e->d_type == DT_DIR;
-    if (steers != TC_STEERS_NOT && !place && protect(s, relative, steers, false) < 0)
+    if (steers != TC_STEERS_NOT && steers != TC_STEERS_WRITTEN && !place &&
+        protect(s, relative, steers, false) < 0)
         return -1;
     bool policy = tc_process_guards_id(s->cage->trees, dirfd, e->d_name, e->d_ino) &&
                   !tc_process_guards(s->item, relative);

@@ -27,6 +27,7 @@
 #include "workspace/overlay.h"
 #include "workspace/reading.h"
 #include "workspace/session.h"
+#include "workspace/trusted.h"
 #include "workspace/ungathered.h"
 #include "workspace/workspace.h"
 
@@ -47,6 +48,9 @@ struct gathering {
     struct tc_keeping keeping;
     struct tc_session_keeping session;
     struct tc_reader reader;
+    struct tc_trusted trusted;
+    bool looked,
+        doubted;     /* is a new object of the item not verified? The first: `doubted` is set */
     size_t steering; /* listed rows that steer the host: they have a cap of their own */
     /* of the directory that is being looked at, and those above: is something listed in it that
      * tells why its time moved? */
@@ -110,6 +114,7 @@ struct change {
     bool by_time; /* it may have been somebody else's */
     bool steers;  /* the host */
     size_t cache; /* how much of the name makes it one */
+    bool checked; /* git trusts it, and its content was checked */
 };
 
 /* One more row, or NULL: there are too many, or no memory; a row without a name would tell nothing.
@@ -129,7 +134,8 @@ static struct tc_change *list(struct gathering *g, const char *relative,
                                 .kind = TAKE(word),
                                 .held = TAKE(held),
                                 .steers_host = change->steers,
-                                .cache = (int64_t)change->cache};
+                                .cache = (int64_t)change->cache,
+                                .verified = change->checked};
     else
         o->omitted_changes++;
     g->steering += c && change->steers;
@@ -163,10 +169,41 @@ static int64_t mode_before(const struct gathering *g, const char *relative)
     return !base ? 0 : base->host.mode ? base->host.mode : base->copy.mode;
 }
 
+/* Does git trust a file of this name, and is its content verified? Only the end of a call verifies
+ * it, and only in a separate process. */
+static bool is_checked(struct gathering *g, const struct tc_walk_entry *e)
+{
+    struct tc_workspace *w = g->cage->workspace;
+    const struct tc_held_row *row = tc_choice_row(w->choice, g->item, e->relative);
+    bool trusted = !g->item->name && !S_ISDIR(e->st->stx_mode) &&
+                   tc_item_steers(g->item, e->relative) == TC_STEERS_WRITTEN;
+    if (!trusted || w->choice)
+        return trusted && row && row->checked;
+    w->over = w->over || w->brief;
+    return !w->brief && tc_trusted_check(&g->trusted, e);
+}
+
+/* A new directory of objects only holds them. In a bind a modified one may have been moved there,
+ * with files that kept their times. */
+static bool steers_now(const struct gathering *g, const struct tc_walk_entry *e,
+                       const struct change *c)
+{
+    enum tc_steers steers = tc_item_steers(g->item, e->relative);
+    bool trusted = steers == TC_STEERS_WRITTEN, directory = S_ISDIR(e->st->stx_mode);
+    /* git changes these all the time; the first is mounted on itself */
+    if (directory && steers == TC_STEERS_ROOM &&
+        (strcmp(e->name, "objects") == 0 || strcmp(e->name, "refs") == 0))
+        return false;
+    if (trusted && directory)
+        return c->by_time && strcmp(c->kind, "modified") == 0;
+    return !(trusted && c->checked) && tc_steers_place(g->item, e->dirfd, e->relative);
+}
+
 static void note(struct gathering *g, const struct tc_walk_entry *e, const struct change *said)
 {
     struct change change = *said;
-    change.steers = tc_steers_place(g->item, e->dirfd, e->relative);
+    change.checked = change.by_time ? is_checked(g, e) : change.checked;
+    change.steers = steers_now(g, e, &change);
     g->told[e->depth] = true;
     struct tc_change *c = list(g, e->relative, &change);
     if (!c)
@@ -235,6 +272,18 @@ static void visit_root(struct gathering *g)
         note(g, &e, &(struct change){.kind = "modified", .by_time = true});
 }
 
+/* Is it a false object that kept its times when the directory that holds it was moved there? */
+static bool is_moved_object(struct gathering *g, const struct tc_walk_entry *e)
+{
+    char id[TC_OBJECT_ID_SIZE];
+    struct statx dir;
+    tc_object_id(e->relative, id);
+    return id[0] && tc_item_steers(g->item, e->relative) == TC_STEERS_WRITTEN &&
+           (statx(e->dirfd, "", AT_EMPTY_PATH, STATX_CTIME, &dir) < 0 ||
+            since(g->cage->workspace, &dir.stx_ctime)) &&
+           !is_checked(g, e);
+}
+
 /* A directory is listed when it is new, and by leave() when something else of it changed. What
  * steers the host, and did not stand there before, is listed whatever its times say: a directory
  * that is moved keeps those of all that it holds. */
@@ -249,7 +298,7 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
     bool added = is_added(w, e->st);
     if (added || (since(w, &e->st->stx_ctime) && !S_ISDIR(e->st->stx_mode)))
         note(g, e, &(struct change){.kind = added ? "added" : "modified", .by_time = true});
-    else if (tc_steers_new(g->cage, g->item, e))
+    else if (tc_steers_new(g->cage, g->item, e) || is_moved_object(g, e))
         note(g, e, &(struct change){.kind = "added", .by_time = true});
     g->told[e->depth + 1] = false;
     if (w->brief && e->depth >= TC_BRIEF_DEPTH)
@@ -322,6 +371,14 @@ static const char *unchosen(const struct gathering *g, const char *relative, boo
                                                                       : tc_commit_waits;
 }
 
+/* Is it a file that git trusts, and that is not verified? */
+static bool is_doubted(const struct gathering *g, const struct tc_walk_entry *e,
+                       const struct change *change)
+{
+    return (g->commit || g->asks) && !change->checked && !S_ISDIR(e->st->stx_mode) &&
+           tc_commit_trusted(g->cage, g->item, e->relative);
+}
+
 /* An entry of a copied or overlaid workspace: compared with what the tool was given. */
 static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
 {
@@ -338,11 +395,13 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
         return -1;
     bool guarded = tc_commit_guarded(g->item, e->relative, e->st->stx_mode);
     bool deep = e->depth >= DEEPEST;
+    change.checked = is_checked(g, e);
     errno = deep ? ENAMETOOLONG : 0;
-    change.held = deep                      ? tc_commit_undone
-                  : fate == TC_CHOICE_STAYS ? unchosen(g, e->relative, guarded)
-                  : g->commit               ? tc_commit_entry(g->cage, g->item, e)
-                                            : stays_away(g, guarded);
+    change.held = deep                        ? tc_commit_undone
+                  : fate == TC_CHOICE_STAYS   ? unchosen(g, e->relative, guarded)
+                  : is_doubted(g, e, &change) ? tc_commit_steering
+                  : g->commit                 ? tc_commit_entry(g->cage, g->item, e)
+                                              : stays_away(g, guarded);
     g->sets_mode[e->depth] = g->commit && !change.held && S_ISDIR(e->st->stx_mode);
     count_undone(g, e->relative, change.held);
     change.cache = guarded ? 0
@@ -352,9 +411,11 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
                                                 .was_mode = (unsigned)mode_before(g, e->relative)},
                                             change.held);
     if (!guarded && is_kept(g, change.held))
-        tc_keep_entry(
-            &g->keeping, g->cage, g->item, e,
-            &(struct tc_keep){.kind = change.kind, .held = change.held, .cache = change.cache});
+        tc_keep_entry(&g->keeping, g->cage, g->item, e,
+                      &(struct tc_keep){.kind = change.kind,
+                                        .held = change.held,
+                                        .cache = change.cache,
+                                        .checked = change.checked});
     if (change.held)
         tc_session_keep_entry(&g->session, g->cage, g->item, e, change.kind, change.held);
     note(g, e, &change);
@@ -372,6 +433,34 @@ static void leave_copy(void *userdata, const struct tc_walk_entry *walked)
     const struct tc_walk_entry *e = as_made(g, walked, &made, &st);
     if (tc_commit_mode(g->cage, g->item, e) < 0)
         count_undone(g, e->relative, tc_commit_undone);
+}
+
+static int find_doubted(void *userdata, const struct tc_walk_entry *e)
+{
+    struct gathering *g = userdata;
+    if (S_ISDIR(e->st->stx_mode) || S_ISCHR(e->st->stx_mode) || !tc_trusted_holds(e->relative) ||
+        !tc_commit_kind(g->cage->workspace, g->item, e))
+        return 0;
+    const struct change change = {.checked = is_checked(g, e)};
+    return is_doubted(g, e, &change) ? -1 : 0;
+}
+
+/* Does the host still need this object? git removes objects that it has packed, and the new pack
+ * may not be applied. */
+static bool is_needed(struct gathering *g, const struct tc_copied *entry)
+{
+    const struct tc_choice *choice = g->cage->workspace->choice;
+    const struct tc_held_row *row = tc_choice_row(choice, g->item, entry->relative);
+    if (!(g->commit || g->asks) || !tc_commit_trusted(g->cage, g->item, entry->relative))
+        return false;
+    if (choice)
+        return !row || !row->held || !strcmp(row->held, tc_commit_steering);
+    if (!g->looked) {
+        struct tc_walk walk = {.visit = find_doubted, .userdata = g, .entries_max = ENTRIES_MAX};
+        g->doubted = tc_walk(&walk, g->item->copy) < 0 || walk.skipped;
+        g->looked = true;
+    }
+    return g->doubted;
 }
 
 /* What the copy has no more, from the leaves up. */
@@ -398,6 +487,7 @@ static void gather_removals(struct gathering *g)
         }
         bool guarded = tc_process_guards_below(g->item, entry->relative);
         change.held = choice == TC_CHOICE_STAYS ? unchosen(g, entry->relative, guarded)
+                      : is_needed(g, entry)     ? tc_commit_steering
                       : g->commit               ? tc_commit_removal(g->cage, entry)
                                                 : stays_away(g, guarded);
         count_undone(g, entry->relative, change.held);
@@ -407,7 +497,9 @@ static void gather_removals(struct gathering *g)
             tc_keep_removal(&g->keeping, g->cage, entry, change.held);
         if (change.held)
             tc_session_keep_removal(&g->session, g->cage, entry, change.held);
-        change.steers = tc_item_steers(g->item, entry->relative) != TC_STEERS_NOT;
+        enum tc_steers steers = tc_item_steers(g->item, entry->relative);
+        change.steers = steers == TC_STEERS_WRITTEN ? change.held == tc_commit_steering
+                                                    : steers != TC_STEERS_NOT;
         struct tc_change *c = list(g, entry->relative, &change);
         if (c)
             c->was_mode = mode_before(g, entry->relative);
@@ -534,6 +626,7 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
         .asks = !commit && cage->plan->workspace != TC_WORKSPACE_BIND &&
                 cage->plan->commit == TC_COMMIT_ASK};
     g.reader.most = bytes_to_read(w);
+    g.trusted.left = TC_TRUSTED_MAX;
     tc_keeping_begin(&g.keeping, w->held, cage->plan);
     if (compare_overlays(cage) < 0) {
         (void)tc_not_gathered(w, found);
@@ -543,6 +636,8 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
     tc_session_keep_begin(&g.session, cage);
     for (size_t i = 0; i < t->item_count; i++) {
         const struct tc_item *item = g.item = &t->items[i];
+        g.trusted.pack[0] = '\0';
+        g.looked = false;
         /* a bound file would have had every change, however the tool ended */
         g.commit = commit || (item->name && cage->plan->workspace == TC_WORKSPACE_BIND);
         int rc = 0;

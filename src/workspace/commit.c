@@ -169,6 +169,12 @@ static bool named(const struct tc_trees *t, const struct tc_item *item, const ch
     return false;
 }
 
+bool tc_commit_trusted(const struct tc_cage *cage, const struct tc_item *item, const char *relative)
+{
+    return tc_item_steers(item, relative) == TC_STEERS_WRITTEN &&
+           !named(cage->trees, item, relative);
+}
+
 /* To the workspace's owner, who may have swapped the name meanwhile: only what was just made, and
  * is known by one name, changes hands. */
 static int give(const struct tc_item *item, int dir, const char *name, unsigned type)

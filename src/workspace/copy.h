@@ -49,6 +49,9 @@ const struct tc_copied *tc_commit_base(const struct tc_workspace *w, const struc
                                        const char *relative);
 /* Is it what the policy is made from, or would a directory that leads there be none? */
 bool tc_commit_guarded(const struct tc_item *item, const char *relative, unsigned mode);
+/* Does git trust a file of this name (TC_STEERS_WRITTEN), which the grant does not name? */
+bool tc_commit_trusted(const struct tc_cage *cage, const struct tc_item *item,
+                       const char *relative);
 /* Brings it back: NULL, or why not ("conflict", "denied", "steers the host", tc_commit_undone). */
 const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
                             const struct tc_walk_entry *e);

@@ -162,6 +162,7 @@ static int show(int own, const struct tc_choice *choice, struct tc_outcome *o)
                                     .held = row->held ? strdup(row->held) : NULL,
                                     .was_mode = row->was ? row->host.mode : 0,
                                     .cache = row->cache,
+                                    .verified = row->checked,
                                     .host = tc_path_join(tree->root, row->relative)};
         fine = c && c->path && c->kind && c->host && add_content(own, list, row, &reader, o);
     }

@@ -25,6 +25,7 @@ struct tc_held_row {
     char *kind, *held;      /* NULL: a directory on the way to others */
     int64_t mode;           /* of a directory that the tool changed or made; else 0 */
     int64_t cache;          /* how much of `relative` makes it a cache; 0: it is none */
+    bool checked;           /* git trusts it, and its content was checked */
     bool was;               /* something stood there when the call began: */
     struct tc_version host; /* this, or nothing that can be equal to what stands there now */
 };
@@ -61,6 +62,7 @@ int tc_held_look(void);
 struct tc_keep {
     const char *kind, *held;
     size_t cache; /* how much of its name makes it one */
+    bool checked; /* as of the row */
 };
 
 /* `call` is its id. */

@@ -9,7 +9,7 @@
 #include "base/path.h"
 #include "workspace/held.h"
 
-static const char format[] = "toolcage held changes 3";
+static const char format[] = "toolcage held changes 4";
 enum { TREES_MAX = 2048, ROWS_MAX = 2000000 };
 
 static void visit_time(struct tc_wire *w, struct statx_timestamp *t)
@@ -56,6 +56,7 @@ static void visit_row(struct tc_wire *w, struct tc_held_row *r)
     tc_wire_i64(w, &r->tree);
     tc_wire_i64(w, &r->mode);
     tc_wire_i64(w, &r->cache);
+    TC_WIRE_INT(w, r->checked);
     TC_WIRE_INT(w, r->was);
     visit_version(w, &r->host);
     if (!r->relative || r->cache < 0)

@@ -119,6 +119,7 @@ static bool add_row(struct tc_keeping *k, int64_t tree, const char *relative,
                                 .held = copy_or_null(keep->held, &failed),
                                 .mode = mode,
                                 .cache = (int64_t)keep->cache,
+                                .checked = keep->checked,
                                 .was = base != NULL};
     if (base) {
         row->host = base->host;

@@ -13,8 +13,7 @@
 
 static const int64_t hashed_max = (int64_t)1 << 30; /* bytes a call */
 
-/* The file that the walk saw, or -1: another one, or no file, took its name since. */
-static int open_seen(const struct tc_walk_entry *e)
+int tc_reading_open(const struct tc_walk_entry *e)
 {
     int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     _autofd_ int fd = openat(e->dirfd, e->name, flags);
@@ -77,7 +76,7 @@ void tc_reading_make(struct tc_reader *r, const struct tc_walk_entry *e, bool ke
     *ret = (struct tc_reading){0};
     if (!S_ISREG(e->st->stx_mode) || is_over(r, (int64_t)e->st->stx_size))
         return;
-    _autofd_ int fd = open_seen(e);
+    _autofd_ int fd = tc_reading_open(e);
     if (fd < 0)
         return;
     keep = keep && e->st->stx_size <= room_for(r);

@@ -32,6 +32,8 @@ struct tc_reading {
     bool no_memory;
 };
 
+/* The file that the walk saw, or -1: another one, or no file, took its name since. */
+int tc_reading_open(const struct tc_walk_entry *e);
 /* Reads the entry; `keep`: its bytes, too. */
 void tc_reading_make(struct tc_reader *reader, const struct tc_walk_entry *e, bool keep,
                      struct tc_reading *ret);

@@ -42,6 +42,7 @@ import cases_inside
 import cases_installs
 import cases_models
 import cases_network
+import cases_objects
 import cases_overlay
 import cases_processes
 import cases_servers
@@ -52,7 +53,7 @@ import cases_workspace
 from scene import CAGED, FREE, Missing, Refused, Scene
 from tap import become, check, part_of, plan, skip, skip_all
 
-CASES = cases_containers.CASES + cases_files.CASES + cases_workspace.CASES + cases_overlay.CASES + cases_processes.CASES + \
+CASES = cases_containers.CASES + cases_files.CASES + cases_workspace.CASES + cases_objects.CASES + cases_overlay.CASES + cases_processes.CASES + \
     cases_inside.CASES + cases_words.CASES + cases_servers.CASES + cases_sockets.CASES + cases_models.CASES + \
     cases_shell.CASES + cases_installs.CASES + cases_network.CASES + cases_host.CASES + cases_approvals.CASES
 # Attacks that begin with what is refused there: shared memory, their own /proc, a socket.

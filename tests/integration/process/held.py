@@ -293,20 +293,72 @@ def cached(s, more):
     changes(s, answer.call, "discard")
 
 
+DATES = ["GIT_AUTHOR_DATE=@0 +0000", "GIT_COMMITTER_DATE=@0 +0000"]  # of two objects one directory may be the same, by chance
+GIT = ["env", *DATES, "git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "safe.directory=*", "-c", "gc.auto=0"]
+
+
+def repository(s):
+    for words in (["init", "-q"], ["add", "a"], ["commit", "-qm", "one"]):
+        subprocess.run([*GIT, *words], cwd=s.ws, env=s.environ, check=True)
+
+
+def is_whole(s):
+    done = subprocess.run([*GIT, "fsck", "--strict"], cwd=s.ws, env=s.environ, capture_output=True, text=True, check=False)
+    return done.returncode == 0 and "missing" not in done.stdout
+
+
 def committed(s, more):
     """What a commit makes in the repository is a line, and comes with a plain yes: the commit is there."""
-    dates = ["GIT_AUTHOR_DATE=@0 +0000", "GIT_COMMITTER_DATE=@0 +0000"]  # of two objects one directory may be the same, by chance
-    git = ["env", *dates, "git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "safe.directory=*"]
-    for words in (["init", "-q"], ["add", "a"], ["commit", "-qm", "one"]):
-        subprocess.run([*git, *words], cwd=s.ws, env=s.environ, check=True)
+    git = GIT
+    repository(s)
     answer = s.shell(f"cd {s.ws}; echo two > a; {shlex.join(git)} commit -qam two", more=more + 'programs = ["git"]\n')
     code, lines, err = listing(s, answer.call)
     check(code == 0 and "git objects: 3 files in 3 directories" in lines and not [line for line in lines if ".git/objects" in line] and "modified  .git/index" in lines, "the objects are a line", (lines, err, answer))
     listing(s, answer.call, "commit")
     log = subprocess.run([*git, "log", "--format=%s"], cwd=s.ws, env=s.environ, capture_output=True, text=True, check=False)
-    fsck = subprocess.run([*git, "fsck"], cwd=s.ws, env=s.environ, capture_output=True, text=True, check=False)
-    check(log.stdout == "two\none\n" and fsck.returncode == 0, "and come", (log, fsck))
+    check(log.stdout == "two\none\n" and is_whole(s), "and come", log)
     changes(s, answer.call, "discard")
+
+
+def packed(s, more):
+    """Packs that git made are verified, differences and all; what they replace is removed."""
+    repository(s)
+    git = shlex.join(GIT)
+    answer = s.shell(f"cd {s.ws}; i=0; while [ $i -lt 9 ]; do seq 1 400$i > a; {git} commit -qam $i; i=$((i+1)); done; {git} repack -qad --depth=5; {git} prune-packed -q; {git} pack-refs --all",
+                     more=more + 'programs = ["git"]\n')
+    code, lines, err = listing(s, answer.call)
+    check(code == 0 and "git objects: 2 files in 1 directory" in lines and "steers the host" not in str(lines), "a pack is summed up", (lines, err, answer))
+    code, lines, err = listing(s, answer.call, "commit")
+    loose = [name for name in os.listdir(s.path("ws/.git/objects")) if len(name) == 2]
+    log = subprocess.run([*GIT, "log", "--format=%s"], cwd=s.ws, env=s.environ, capture_output=True, text=True, check=False)
+    check(code == 0 and not loose and len(log.stdout.split()) == 10 and is_whole(s), "and applied, with the removals", (code, loose, log, lines, err))
+    answer = s.shell(f"cd {s.ws}; echo two > a; {git} commit -qam two; {git} repack -qad; for name in .git/objects/pack/*.idx; do chmod 644 $name; printf x >> $name; done",
+                     more=more + 'programs = ["git"]\n')
+    _, lines, err = listing(s, answer.call)
+    check([line.endswith(".pack  (steers the host)") for line in lines if line.startswith("deleted   .git/objects/pack")].count(True) == 1, "where a new pack is not sound, the old one stays", (lines, err, answer))
+    listing(s, answer.call, "commit", ".git/objects")
+    check(is_whole(s), "and the repository is whole", tree(s.path("ws/.git/objects")))
+    changes(s, answer.call, "discard")
+
+
+def falsified(s, more):
+    """An object that is not what its name says is a row by itself, and no yes applies it; so are names by which git finds others."""
+    repository(s)
+    other = "printf 'blob 1\\0x' | python3 -c 'import sys, zlib; sys.stdout.buffer.write(zlib.compress(sys.stdin.buffer.read()))'"
+    names = [f".git/objects/ab/{'0' * 38}", ".git/objects/pack/pack-x.idx", ".git/objects/info/alternates", ".git/objects/info/commit-graph", ".git/refs/replace/" + "1" * 40]
+    script = f"cd {s.ws}; mkdir -p .git/objects/ab .git/refs/replace; {other} > {names[0]}; for name in {' '.join(names[1:])}; do echo x > $name; done; echo {'1' * 40} refs/replace/{'2' * 40} > .git/packed-refs"
+    answer = s.shell(script, more=more)
+    steers = {os.path.relpath(row["path"], s.ws) for row in answer.changes if row.get("steers_host")}
+    check(steers >= {*names, ".git/packed-refs"} and not [row for row in answer.changes if row.get("verified")], "the result says so", answer.changes)
+    _, lines, err = listing(s, answer.call)
+    check("git objects: 1 directory" in lines and f"added     {names[0]}  (steers the host)" in lines and "added     .git/packed-refs  (steers the host)" in lines, "each is a row", (lines, err))
+    for words in ((), names, ("--overwrite",)):
+        code, lines, err = listing(s, answer.call, "commit", *words)
+        check(code == 1 and not [name for name in names if os.path.lexists(s.path("ws", name))] and not os.path.exists(s.path("ws/.git/packed-refs")), f"and never applied: {words}", (lines, err))
+    changes(s, answer.call, "discard")
+    answer = s.shell(script, more=more.replace("ask", "on_success"))
+    held = {os.path.relpath(row["path"], s.ws) for row in answer.changes if row.get("held") == "steers the host"}
+    check(held >= {*names, ".git/packed-refs"} and not os.path.exists(s.path("ws", names[0])), "without a question, too", answer.changes)
 
 
 def denied(s, more):
@@ -536,4 +588,4 @@ def cut(s):
             changes(s, row["call"], "discard")
 
 
-run(*(in_both(part) for part in (asked, named, newer, compared, as_diff, shown, alike, chosen, rights, cached, committed, moved, denied, single)), conflict, numbers, out_of_time, mistakes, at_a_terminal, viewed, one_by_one, asked_of_caches, documented, told_apart, cut)
+run(*(in_both(part) for part in (asked, named, newer, compared, as_diff, shown, alike, chosen, rights, cached, committed, packed, falsified, moved, denied, single)), conflict, numbers, out_of_time, mistakes, at_a_terminal, viewed, one_by_one, asked_of_caches, documented, told_apart, cut)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a review tells in a line: objects of git by their whole name and new, caches as the library
- * says. */
+ * What a review tells in a line: objects of git by their whole name, new, and verified by the
+ * library; caches as the library says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,8 @@
 #define ROW(path, kind, type, mode, more)                                                          \
     "{\"path\":\"/workspace/" path "\",\"kind\":\"" kind "\",\"type\":\"" type "\",\"mode\":" mode \
     ",\"held\":\"pending approval\"" more "}"
-#define FILE_ROW(path) ROW(path, "added", "file", "\"0444\"", "")
+#define VERIFIED ",\"verified\":true"
+#define FILE_ROW(path) ROW(path, "added", "file", "\"0444\"", VERIFIED)
 
 /* What is shown of the rows, to be freed. */
 static char *shown(const char *rows, bool all)
@@ -77,7 +78,7 @@ static void no_objects(void **state)
         _autofree_ char *row = NULL, *wanted = NULL;
         assert_true(asprintf(&row,
                              "{\"path\":\"/workspace/%s\",\"kind\":\"added\",\"type\":\"file\","
-                             "\"mode\":\"0444\",\"held\":\"pending approval\"}",
+                             "\"mode\":\"0444\",\"held\":\"pending approval\"" VERIFIED "}",
                              names[i]) > 0);
         assert_true(asprintf(&wanted, "added     %s  (pending approval)\n", names[i]) > 0);
         check(row, wanted);
@@ -88,16 +89,21 @@ static void no_objects(void **state)
 static void other_ends(void **state)
 {
     static const char *const rows[] = {
-        ROW(".git/objects/" OBJECT, "modified", "file", "\"0444\"", ""),
-        ROW(".git/objects/" OBJECT, "deleted", "file", "null", ""),
-        ROW(".git/objects/" OBJECT, "added", "file", "\"0555\"", ""),
-        ROW(".git/objects/" OBJECT, "added", "file", "\"0446\"", ""),
-        ROW(".git/objects/" OBJECT, "added", "file", "\"4444\"", ""),
-        ROW(".git/objects/" OBJECT, "added", "link", "\"0777\"", ",\"target\":\"/etc/passwd\""),
-        ROW(".git/objects/" OBJECT, "added", "file", "null", ""),
+        ROW(".git/objects/" OBJECT, "modified", "file", "\"0444\"", VERIFIED),
+        ROW(".git/objects/" OBJECT, "deleted", "file", "null", VERIFIED),
+        ROW(".git/objects/" OBJECT, "added", "file", "\"0555\"", VERIFIED),
+        ROW(".git/objects/" OBJECT, "added", "file", "\"0446\"", VERIFIED),
+        ROW(".git/objects/" OBJECT, "added", "file", "\"4444\"", VERIFIED),
+        ROW(".git/objects/" OBJECT, "added", "link", "\"0777\"",
+            VERIFIED ",\"target\":\"/etc/passwd\""),
+        ROW(".git/objects/" OBJECT, "added", "file", "null", VERIFIED),
         ROW(".git/objects/ab", "added", "directory", "\"0777\"", ""),
         "{\"path\":\"/workspace/.git/objects/" OBJECT "\",\"kind\":\"added\",\"type\":\"file\","
-        "\"mode\":\"0444\",\"held\":\"conflict\"}",
+        "\"mode\":\"0444\",\"held\":\"conflict\"" VERIFIED "}",
+        "{\"path\":\"/workspace/.git/objects/" OBJECT "\",\"kind\":\"added\",\"type\":\"file\","
+        "\"mode\":\"0444\",\"held\":\"steers the host\"}",
+        ROW(".git/objects/" OBJECT, "added", "file", "\"0444\"", ""),
+        ROW(".git/objects/" OBJECT, "added", "file", "\"0444\"", ",\"verified\":false"),
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         _autofree_ char *text = shown(rows[i], false);

@@ -13,7 +13,15 @@
 #include "policy/steering_names.h"
 #include "tree/tree.h"
 
-enum { NOT = TC_STEERS_NOT, ROOM = TC_STEERS_ROOM, HOST = TC_STEERS_HOST };
+enum {
+    NOT = TC_STEERS_NOT,
+    ROOM = TC_STEERS_ROOM,
+    WRITTEN = TC_STEERS_WRITTEN,
+    HOST = TC_STEERS_HOST
+};
+
+#define SHA1_REST "0123456789abcdef0123456789abcdef012345"
+#define SHA256_REST SHA1_REST "0123456789abcdef01234567"
 
 static const struct {
     const char *context, *path;
@@ -49,6 +57,38 @@ static const struct {
     {"", ".jj/repo", ROOM},
     {"", ".jj/repo/store", ROOM},
     {"", ".jj/repo/store/git_target", HOST},
+    /* what git trusts and writes all day; other objects stand in for these */
+    {"", ".git/objects/info/alternates", HOST},
+    {"", "a/.git/refs/replace/x", HOST},
+    {"", ".git/objects", ROOM},
+    {"", ".git/refs", ROOM},
+    {"", ".git/objects/ab", WRITTEN},
+    {"", ".git/objects/ab/" SHA1_REST, WRITTEN},
+    {"", "a.git/objects/ab/" SHA256_REST, WRITTEN},
+    {"", ".git/objects/AB/" SHA1_REST, NOT},
+    {"", ".git/objects/ab/" SHA1_REST "6", NOT},
+    {"", ".git/objects/ab/" SHA1_REST "/x", NOT},
+    {"", ".git/objects/abc/" SHA1_REST, NOT},
+    {"", "my-objects/ab/" SHA1_REST, NOT},
+    {"", ".git/objects/pack/pack-" SHA1_REST "67.pack", WRITTEN},
+    {"", ".git/objects/pack/tmp_x", WRITTEN},
+    {"", "a.git/objects/pack/x.idx", WRITTEN},
+    {"", "a.git/objects/pack/multi-pack-index.d/x", WRITTEN},
+    {"", "a.git/objects/info/http-alternates", WRITTEN},
+    {"", ".git/objects/info/commit-graph", WRITTEN},
+    {"", ".git/objects/info/commit-graphs/x", WRITTEN},
+    {"", ".git/objects/info/packs", NOT},
+    {"", "a.git/refs/replace/x", WRITTEN},
+    {"", ".git/packed-refs", WRITTEN},
+    {"", ".jj/repo/store/git/packed-refs", WRITTEN},
+    {"", "src/objects", NOT},
+    {"", "src/objects/info.c", NOT},
+    {"", "refs", NOT},
+    {"/x/.git/objects", "ab/" SHA1_REST, WRITTEN},
+    {"/x/.git/objects/ab", SHA1_REST, WRITTEN},
+    {"/x/.git/objects/ab", "", NOT},
+    {"/x/.git/objects/pack", "", NOT},
+    {"/x/.git/objects/pack", "pack-x.idx", WRITTEN},
     /* what nothing obeys */
     {"", "", NOT},
     {"", "/", NOT},
@@ -111,6 +151,35 @@ static void nothing_is_passed_by(void **state)
             fail_msg("\"%s\" is passed by", tc_steering_names[i]);
     }
     assert_false(tc_steers_may("src/main.c"));
+    for (size_t i = 0; tc_steering_written[i]; i++) {
+        _autofree_ char *deep = tc_format("a/b/%s", tc_steering_written[i]);
+        assert_non_null(deep);
+        if (tc_steers(NULL, "", deep) != TC_STEERS_WRITTEN)
+            fail_msg("\"%s\" is passed by", tc_steering_written[i]);
+    }
+}
+
+static void an_objects_id_is_read_from_its_path(void **state)
+{
+    static const struct {
+        const char *path, *id;
+    } rows[] = {
+        {".git/objects/ab/" SHA1_REST, "ab" SHA1_REST},
+        {"ab/" SHA256_REST, "ab" SHA256_REST},
+        {"cab/" SHA1_REST, ""},
+        {"b/" SHA1_REST, ""},
+        {"aB/" SHA1_REST, ""},
+        {"ab/" SHA1_REST "0", ""},
+        {"ab/" SHA256_REST "0", ""},
+        {"ab/" SHA1_REST ".x", ""},
+        {SHA1_REST, ""},
+        {"", ""},
+    };
+    char id[TC_OBJECT_ID_SIZE];
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        tc_object_id(rows[i].path, id);
+        assert_string_equal(id, rows[i].id);
+    }
 }
 
 /* The operator's words decide, but for what toolcage itself obeys. */
@@ -171,9 +240,11 @@ static void what_cannot_be_looked_at_may_steer(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table), cmocka_unit_test(nothing_is_passed_by),
-        cmocka_unit_test(the_operators_words), cmocka_unit_test(which_rows_a_policy_may_write),
-        cmocka_unit_test(what_cannot_be_looked_at_may_steer)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_table),
+                                       cmocka_unit_test(nothing_is_passed_by),
+                                       cmocka_unit_test(an_objects_id_is_read_from_its_path),
+                                       cmocka_unit_test(the_operators_words),
+                                       cmocka_unit_test(which_rows_a_policy_may_write),
+                                       cmocka_unit_test(what_cannot_be_looked_at_may_steer)};
     return cmocka_run_group_tests_name("steering", tests, NULL, NULL);
 }

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "workspace/trusted.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "base/strv.h"
+#include "policy/steering.h"
+#include "workspace/pack.h"
+#include "workspace/reading.h"
+
+static const char *const ends[] = {".pack", ".idx", ".rev"};
+enum { PACK, INDEX, REVERSE, ENDS };
+
+/* A file of a pack, in memory: who can change it would do so while it is looked at. False: it is
+ * too large or cannot be read. */
+static bool load(int dirfd, const char *name, unsigned char **ret, struct tc_bytes *bytes)
+{
+    struct stat st;
+    _autofd_ int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > TC_TRUSTED_PACK_MAX)
+        return false;
+    size_t done = 0, size = (size_t)st.st_size;
+    *ret = malloc(size + 1);
+    *bytes = (struct tc_bytes){*ret, size};
+    while (*ret && done < size) {
+        ssize_t n = read(fd, *ret + done, size - done);
+        if (n <= 0 && !(n < 0 && errno == EINTR))
+            return false;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return *ret;
+}
+
+/* How many digits its name has after "pack-": of SHA-1 or SHA-256. */
+static size_t digits_of(const char *stem)
+{
+    size_t n = strncmp(stem, "pack-", 5) == 0 ? strspn(stem + 5, "0123456789abcdef") : 0;
+    return (n == 40 || n == 64) && !stem[5 + n] ? n : 0;
+}
+
+/* The files of a pack are sound together, or not at all; the last of them may be missing. */
+static bool check_pack(struct tc_trusted *t, int dirfd, const char *stem)
+{
+    _autofree_ unsigned char *pack = NULL, *index = NULL, *reverse = NULL;
+    unsigned char **const data[ENDS] = {&pack, &index, &reverse};
+    struct tc_bytes bytes[ENDS] = {0};
+    char name[NAME_MAX + 1];
+    bool there = true;
+    for (size_t i = 0; i < ENDS && there; i++) {
+        (void)snprintf(name, sizeof(name), "%s%s", stem, ends[i]);
+        bool absent = i == REVERSE && faccessat(dirfd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+        there = absent || load(dirfd, name, data[i], &bytes[i]);
+    }
+    return there && tc_pack_sound(bytes[PACK], bytes[INDEX], reverse ? &bytes[REVERSE] : NULL,
+                                  digits_of(stem) / 2, &t->left);
+}
+
+/* The length of a pack's name without its end; 0: it is none. */
+static size_t stem_of(const char *name)
+{
+    for (size_t i = 0; i < ENDS; i++)
+        if (tc_endswith(name, ends[i]))
+            return strlen(name) - strlen(ends[i]);
+    return 0;
+}
+
+static bool is_sound_pack(struct tc_trusted *t, const struct tc_walk_entry *e)
+{
+    char stem[NAME_MAX + 1];
+    size_t length = stem_of(e->name), place = strlen(e->relative) - strlen(e->name) + length;
+    (void)snprintf(stem, sizeof(stem), "%.*s", (int)length, e->name);
+    if (!digits_of(stem))
+        return false;
+    if (strncmp(t->pack, e->relative, place) == 0 && !t->pack[place])
+        return t->sound;
+    (void)snprintf(t->pack, sizeof(t->pack), "%.*s", (int)place, e->relative);
+    return t->sound = check_pack(t, e->dirfd, stem);
+}
+
+/* No name of theirs replaces an object. */
+static bool are_plain_refs(struct tc_trusted *t, const struct tc_walk_entry *e)
+{
+    static const char replaces[] = "refs/replace/";
+    _autofree_ unsigned char *text = NULL;
+    struct tc_bytes bytes;
+    if (!load(e->dirfd, e->name, &text, &bytes))
+        return false;
+    t->left -= (int64_t)bytes.size;
+    return t->left >= 0 && !memmem(bytes.at, bytes.size, replaces, strlen(replaces));
+}
+
+bool tc_trusted_check(struct tc_trusted *t, const struct tc_walk_entry *e)
+{
+    char id[TC_OBJECT_ID_SIZE];
+    tc_object_id(e->relative, id);
+    if (!S_ISREG(e->st->stx_mode))
+        return false;
+    if (strcmp(e->name, "packed-refs") == 0)
+        return are_plain_refs(t, e);
+    if (!id[0])
+        return stem_of(e->name) && is_sound_pack(t, e);
+    _autofd_ int fd = tc_reading_open(e);
+    return fd >= 0 && tc_object_matches(fd, id, &t->left);
+}
+
+bool tc_trusted_holds(const char *relative)
+{
+    char id[TC_OBJECT_ID_SIZE];
+    tc_object_id(relative, id);
+    return id[0] || stem_of(tc_path_base(relative));
+}
