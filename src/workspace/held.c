@@ -194,8 +194,10 @@ static int open_root(const struct tc_held_tree *tree)
     return TAKE_FD(fd);
 }
 
-static int restore_item(struct past *past, int own, size_t index, const struct tc_held_tree *tree)
+/* Names steer the host as they did when the call ended. */
+static int restore_item(struct past *past, int own, size_t index, const struct tc_held_list *list)
 {
+    const struct tc_held_tree *tree = &list->trees[index];
     struct tc_trees *t = &past->trees;
     char number[24];
     (void)snprintf(number, sizeof(number), "%zu", index);
@@ -207,6 +209,8 @@ static int restore_item(struct past *past, int own, size_t index, const struct t
                              .writable = true,
                              .directory = !tree->name,
                              .layers = -1,
+                             .steering = &list->steering,
+                             .context = tree->name ? NULL : tree->root,
                              .uid = (uid_t)tree->uid,
                              .gid = (gid_t)tree->gid,
                              .name = tree->name,
@@ -216,7 +220,9 @@ static int restore_item(struct past *past, int own, size_t index, const struct t
                      ? -1
                      : tc_process_keep(
                            t, openat(own, number, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    return item->copy < 0 ? -1 : 0;
+    if (item->copy < 0)
+        return -1;
+    return item->context ? tc_item_learn_around(t, item) : 0;
 }
 
 static int restore(struct past *past, int own, struct tc_held_list *list)
@@ -233,7 +239,7 @@ static int restore(struct past *past, int own, struct tc_held_list *list)
     for (size_t i = 0; i < list->denies.count; i++)
         past->plan.denies[past->plan.deny_count++].path = list->denies.items[i];
     for (size_t i = 0; i < list->tree_count; i++)
-        if (restore_item(past, own, i, &list->trees[i]) < 0)
+        if (restore_item(past, own, i, list) < 0)
             return -1;
     for (size_t i = 0; i < list->named.count; i++)
         t->items[t->item_count++] = (struct tc_item){

@@ -38,6 +38,7 @@ struct tc_held_list {
     struct tc_held_row *rows;
     size_t row_count;
     struct tc_strv denies, named;
+    struct tc_steering steering; /* the policy's names */
 };
 
 void tc_held_visit(struct tc_wire *w, struct tc_held_list *list);

@@ -73,6 +73,9 @@ void tc_held_visit(struct tc_wire *w, struct tc_held_list *list)
     TC_WIRE_EACH(w, list->rows, list->row_count, ROWS_MAX, visit_row);
     tc_wire_strv(w, &list->denies);
     tc_wire_strv(w, &list->named);
+    tc_wire_strv(w, &list->steering.add);
+    tc_wire_strv(w, &list->steering.remove);
+    TC_WIRE_INT(w, list->steering.listed);
     for (size_t i = 0; i < list->row_count && !w->failed; i++)
         if (list->rows[i].tree < 0 || (size_t)list->rows[i].tree >= list->tree_count)
             w->failed = true;
@@ -96,6 +99,7 @@ void tc_held_list_done(struct tc_held_list *list)
     free(list->tool);
     tc_strv_done(&list->denies);
     tc_strv_done(&list->named);
+    tc_steering_done(&list->steering);
     *list = (struct tc_held_list){0};
 }
 

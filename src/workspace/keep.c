@@ -53,7 +53,7 @@ static bool add_names(struct tc_held_list *list, const struct tc_cage *cage)
     for (size_t i = 0; i < t->item_count; i++)
         if (t->items[i].part && !tc_strv_add(&list->named, t->items[i].path))
             return false;
-    return true;
+    return tc_steering_copy(&list->steering, &cage->plan->steering);
 }
 
 static bool open_own(struct tc_keeping *k, const struct tc_cage *cage)

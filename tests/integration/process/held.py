@@ -361,6 +361,17 @@ def falsified(s, more):
     check(held >= {*names, ".git/packed-refs"} and not os.path.exists(s.path("ws", names[0])), "without a question, too", answer.changes)
 
 
+def named_by_the_policy(s, more):
+    """The policy's own names, and a grant in the middle of one, count when changes are approved."""
+    s.directory("ws/.config/other")
+    words = more + 'filesystem.steering = { add = ["deploy.sh"], remove = [".github"] }\n'
+    answer = s.shell(f"cd {s.ws}; mkdir .github .config/fish; echo x > .github/x; echo x > deploy.sh; echo x > .config/fish/config.fish", more=words, writable=[s.ws, s.path("ws/.config")])
+    code, lines, err = listing(s, answer.call, "commit")
+    check(code == 1 and os.path.exists(s.path("ws/.github/x")) and not os.path.exists(s.path("ws/deploy.sh")) and not os.path.exists(s.path("ws/.config/fish/config.fish")),
+          "added and removed names, as when the call ended", (code, lines, err, answer.changes))
+    changes(s, answer.call, "discard")
+
+
 def denied(s, more):
     s.write("ws/.env", "KEY\n")
     answer = s.shell(f"cd {s.ws}; echo evil > .env; echo fine > a", more=more, denied=[s.path("ws/.env")])
@@ -588,4 +599,4 @@ def cut(s):
             changes(s, row["call"], "discard")
 
 
-run(*(in_both(part) for part in (asked, named, newer, compared, as_diff, shown, alike, chosen, rights, cached, committed, packed, falsified, moved, denied, single)), conflict, numbers, out_of_time, mistakes, at_a_terminal, viewed, one_by_one, asked_of_caches, documented, told_apart, cut)
+run(*(in_both(part) for part in (asked, named, newer, compared, as_diff, shown, alike, chosen, rights, cached, committed, packed, falsified, named_by_the_policy, moved, denied, single)), conflict, numbers, out_of_time, mistakes, at_a_terminal, viewed, one_by_one, asked_of_caches, documented, told_apart, cut)
