@@ -159,12 +159,18 @@ static char *take_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, bool *
         if (answer || wrap->failed)
             return answer;
     }
+    if (tc_tasks_concern(wrap, rpc->method) && !tc_tasks_know(wrap, rpc->params))
+        return refuse(wrap, rpc->id, TC_WRAP_PARAMS,
+                      "no call of this client began a task of this id, or its tool has limits that "
+                      "a task would exceed");
     struct tc_asked *asked = tc_asked_add(wrap, rpc->id);
     if (!asked)
         return refuse(wrap, rpc->id, TC_WRAP_INTERNAL,
                       "too many requests wait for the server (1024)");
     asked->stateless = tc_rpc_is_stateless(rpc->params);
-    asked->output = rule ? rule->output : 0;
+    asked->call = rule != NULL;
+    asked->task = rule && !rule->output && !rule->timeout_ms;
+    asked->output = rule && rule->output ? rule->output : wrap->output;
     asked->end_at_ms = rule && rule->timeout_ms ? tc_wrap_now_ms() + rule->timeout_ms : 0;
     if (!wrap->unheard_since_ms)
         wrap->unheard_since_ms = tc_wrap_now_ms();
@@ -227,8 +233,11 @@ static char *take_answer(struct tc_wrap *wrap, const struct tc_asked *asked,
         (void)snprintf(words, sizeof(words),
                        "limit: the answer has %zu bytes, the policy allows %lld; ask for less",
                        message.length, (long long)asked->output);
-        return tell_model(wrap, asked->id, asked->stateless, words);
+        return asked->call ? tell_model(wrap, asked->id, asked->stateless, words)
+                           : refuse_id(wrap, asked->id, TC_WRAP_INTERNAL, words);
     }
+    if (asked->task && rpc->result.at)
+        tc_tasks_begin(wrap, rpc->result);
     if (rpc->result.at && !tc_scan_member(rpc->result, "tools", &tools))
         return refuse_id(wrap, asked->id, TC_WRAP_INTERNAL,
                          "the server's answer is ambiguous and was dropped");

@@ -48,7 +48,9 @@ int tc_rules_load(struct tc_wrap *wrap, struct toolcage_error **err)
         return rc;
     json_t *servers = json_loads(text, 0, NULL);
     toolcage_free(text);
-    const json_t *tools = json_object_get(find_server(servers, wrap->options->server), "tools");
+    const json_t *server = find_server(servers, wrap->options->server);
+    const json_t *tools = json_object_get(server, "tools");
+    wrap->output = json_integer_value(json_object_get(server, "output"));
     wrap->tools = calloc(json_array_size(tools) + 1, sizeof(*wrap->tools));
     bool fine = servers && wrap->tools;
     for (size_t i = 0; fine && i < json_array_size(tools); i++)

@@ -319,6 +319,7 @@ static void done(struct tc_wrap *wrap)
     close_sink(wrap);
     while (wrap->asked_count)
         tc_asked_remove(wrap, &wrap->asked[0]);
+    tc_tasks_done(wrap);
     tc_rules_done(wrap);
     tc_lines_done(&wrap->from_client);
     tc_lines_done(&wrap->from_server);

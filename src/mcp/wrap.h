@@ -38,6 +38,8 @@ struct tc_asked {
     bool stateless;
     int64_t end_at_ms; /* 0: none */
     int64_t output;    /* 0: none */
+    bool call;         /* of a tool */
+    bool task;         /* its answer may begin one */
 };
 
 struct tc_wrap {
@@ -51,6 +53,9 @@ struct tc_wrap {
     size_t tool_count;
     struct tc_asked asked[TC_ASKED_MAX];
     size_t asked_count;
+    char *tasks[TC_ASKED_MAX]; /* their ids, in one spelling */
+    size_t task_count, task_next;
+    int64_t output;    /* of each answer whose tool has no bound; 0: none */
     char errors[1024]; /* a line of its standard error, as far as it has come */
     size_t errors_length, told;
     int64_t told_since_ms, unheard_since_ms;
@@ -80,6 +85,14 @@ struct tc_asked *tc_asked_find(struct tc_wrap *wrap, struct tc_slice id);
 /* NULL: too many, or no memory. */
 struct tc_asked *tc_asked_add(struct tc_wrap *wrap, struct tc_slice id);
 void tc_asked_remove(struct tc_wrap *wrap, struct tc_asked *asked);
+
+/* tasks.c: is this a request about one task? Not that for a list of them. */
+bool tc_tasks_concern(struct tc_wrap *wrap, struct tc_slice method);
+/* Did a call begin the task that the parameters name? */
+bool tc_tasks_know(struct tc_wrap *wrap, struct tc_slice params);
+/* Notes the task that a call's result speaks of, if there is one. */
+void tc_tasks_begin(struct tc_wrap *wrap, struct tc_slice result);
+void tc_tasks_done(struct tc_wrap *wrap);
 
 /* rules.c: the policy's word on tools */
 int tc_rules_load(struct tc_wrap *wrap, struct toolcage_error **err);

@@ -57,8 +57,12 @@ def answer(message, raw):
         return {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete"}
     if method == "tools/list":
         return {"tools": listed(), "nextCursor": "more"}
+    if method == "tools/call" and WAY == "tasks":
+        return {"task": {"taskId": "of " + params["name"], "status": "working"}}
     if method == "tools/call":
         return call(message)
+    if method == "x/bytes":
+        return {"data": "x" * params["bytes"]}
     return {"raw": raw}
 
 

@@ -41,7 +41,8 @@ if cli.running_as() == "ordinary":
 
 
 def policy(way="honest"):
-    return place.write(f"home/project/{way}.toml", BASE.replace("WAY", way))
+    bound = 'output = "256KiB"\n' if way == "bounded" else ""
+    return place.write(f"home/project/{way}.toml", BASE.replace("WAY", way).replace("[server.actor]\n", "[server.actor]\n" + bound))
 
 
 class Wrapped(scene.Server):
@@ -185,6 +186,38 @@ def refusals():
         cli.check(len(text(answer)) == 60000, "an answer within its limit")
         answer = s.call("big", {"bytes": 70000})
         cli.check(answer["result"]["isError"] and "limit:" in text(answer), "and one beyond it", answer)
+
+
+def bounds():
+    """Whatever is asked, and by whichever way the answer comes."""
+    with Wrapped("bounded") as s:
+        s.initialize()
+        s.receive()
+        cli.check(len(s.ask("x/bytes", {"bytes": 200000})["result"]["data"]) == 200000, "an answer of another method within the server's output")
+        answer = s.ask("resources/read", {"uri": "x:" + "y" * 300000})
+        cli.check(code(answer) == -32603 and "the policy allows 262144" in answer["error"]["message"], "one beyond it", answer)
+        answer = s.call("free", {"data": "y" * 300000})
+        cli.check(answer["result"]["isError"] and "the policy allows 262144" in text(answer), "that of a tool without an output of its own", answer)
+        answer = s.call("big", {"bytes": 70000})
+        cli.check("the policy allows 65536" in text(answer), "and a tool's own stands", answer)
+    with Wrapped("tasks") as s:
+        s.initialize()
+        s.receive()
+        for name in ("free", "big", "slow"):
+            answer = s.ask("tools/call", {"name": name, "arguments": {}, **({"task": {"ttl": 60000}} if name == "free" else {})})
+            cli.check(answer["result"]["task"]["taskId"] == f"of {name}", f"{name}: the server speaks of a task", answer)
+        for method in ("tasks/get", "tasks/result", "tasks/cancel"):
+            answer = s.ask(method, {"taskId": "of free"})
+            cli.check(method in answer.get("result", {}).get("raw", ""), f"{method}: of one that its policy allows", answer)
+        refused = [(method, f'{{"taskId":"{task}"}}') for task in ("of big", "of slow", "of nobody", "of Free") for method in ("tasks/get", "tasks/result", "tasks/cancel", "tasks/update")]
+        refused += [("tasks/result", params) for params in ("{}", "[]", '{"taskId":5}', '{"taskId":"of free","taskId":"of big"}', '{"taskId":"of free","TaskId":"of big"}', '{"TaskId":"of free"}')]
+        refused += [(method, '{"taskId":"of big"}') for method in ("Tasks/Result", "ta\u017fks/result", "tasks\\/result", "tasks/other")]
+        for method, params in refused:
+            answer = s.raw(f'{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}')
+            cli.check(code(answer) == -32602 and "task" in answer["error"]["message"], f"{method} {params} is refused", answer)
+        answer = s.raw('{"jsonrpc":"2.0","id":1,"method":"tasks/result","params":{"taskId":"of \\u0066ree"}}')
+        cli.check("result" in answer, "the same id in another spelling", answer)
+        cli.check("result" in s.ask("tasks/list"), "and a list of them passes")
 
 
 def arrays():
@@ -345,6 +378,6 @@ def choice():
 
 
 with place:
-    for part in (passes, refusals, arrays, liars, flood, ends, silence, choice):
+    for part in (passes, refusals, bounds, arrays, liars, flood, ends, silence, choice):
         part()
 cli.finish()
