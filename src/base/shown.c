@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/strv.h"
+#include "base/unshown.h"
 
 /* The length of the valid sequence at `at`, or 0; *ret_point is what it stands for. */
 static size_t decode(const char *at, uint32_t *ret_point)
@@ -23,17 +24,11 @@ static size_t decode(const char *at, uint32_t *ret_point)
     return 0;
 }
 
-/* Control characters, those that reorder or break what is shown, and what Unicode calls ignorable:
- * it shows as nothing. */
 static bool harmful(uint32_t point)
 {
     static const struct {
         uint32_t first, last;
-    } ranges[] = {{0, 0x1f},          {0x7f, 0x9f},       {0xad, 0xad},      {0x34f, 0x34f},
-                  {0x61c, 0x61c},     {0x115f, 0x1160},   {0x17b4, 0x17b5},  {0x180b, 0x180f},
-                  {0x200b, 0x200f},   {0x2028, 0x202e},   {0x2060, 0x206f},  {0x3164, 0x3164},
-                  {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},  {0xfff0, 0xfff8},
-                  {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}};
+    } ranges[] = {TC_UNSHOWN, TC_UNSHOWN_FORMS};
     for (size_t i = 0; i < TC_COUNT(ranges); i++)
         if (point >= ranges[i].first && point <= ranges[i].last)
             return true;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/unshown.h"
 #include "cli/cli.h"
 
 enum { LONGEST_ESCAPE = 12 }; /* of one character: \ud800\udc00 in JSON */
@@ -55,17 +56,7 @@ struct range {
     uint32_t first, last;
 };
 
-/* Control characters, and those that reorder, break or hide what a terminal shows. */
-static const struct range harmful[] = {{0, 0x1f},        {0x7f, 0x9f},       {0x61c, 0x61c},
-                                       {0x200b, 0x200f}, {0x2028, 0x202e},   {0x2060, 0x206f},
-                                       {0xfeff, 0xfeff}, {0xe0000, 0xe0fff}, {0}};
-
-/* What else shows as nothing. In a text it may choose between forms of a sign; a name that has it
- * looks like another name. */
-static const struct range ignorable[] = {{0xad, 0xad},       {0x34f, 0x34f},     {0x115f, 0x1160},
-                                         {0x17b4, 0x17b5},   {0x180b, 0x180f},   {0x3164, 0x3164},
-                                         {0xfe00, 0xfe0f},   {0xffa0, 0xffa0},   {0xfff0, 0xfff8},
-                                         {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0}};
+static const struct range harmful[] = {TC_UNSHOWN, {0}}, forms[] = {TC_UNSHOWN_FORMS, {0}};
 
 static bool within(const struct range *list, uint32_t point)
 {
@@ -79,7 +70,7 @@ static bool is_escaped(enum tc_clean how, uint32_t point)
 {
     if (point >= 0x20 && point < 0x7f)
         return false;
-    return within(harmful, point) || (how == TC_CLEAN_LINE && within(ignorable, point));
+    return within(harmful, point) || (how == TC_CLEAN_LINE && within(forms, point));
 }
 
 static char *escape(enum tc_clean how, char *to, uint32_t point, bool character)

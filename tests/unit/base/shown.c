@@ -23,6 +23,8 @@ static void one_line_that_shows_all_it_has(void **state)
         {"a\xc2\xad"
          "b\xe3\x85\xa4\xef\xb8\x8f\xcd\x8f",
          "a\\u{ad}b\\u{3164}\\u{fe0f}\\u{34f}"},
+        {"\xef\xbf\xb9x\xef\xbf\xbb\xd8\x80\xf0\x93\x90\xb0",
+         "\\u{fff9}x\\u{fffb}\\u{600}\\u{13430}"},
         {"\xff\xc0\xaf\xe2\x82", "\\xff\\xc0\\xaf\\xe2\\x82"},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
