@@ -28,10 +28,13 @@ static const char *base(void)
     return geteuid() == 0 ? "/run/toolcage" : state;
 }
 
+/* What it holds is named after calls and sessions, which is nobody else's business; who wants more
+ * than this widens it. */
 static int make_and_open(const char *path)
 {
     _autofd_ int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (root < 0 || (tc_mkdirs(root, path + 1) < 0 && errno != EEXIST))
+    if (root < 0 || (tc_mkdirs(root, base() + 1) < 0 && errno != EEXIST) ||
+        (mkdir(path, 0700) < 0 && errno != EEXIST))
         return -1;
     return tc_store_enter(AT_FDCWD, path);
 }
@@ -44,13 +47,26 @@ static int open_checked(const char *part, bool make)
     return fd < 0 && path && make && errno == ENOENT ? make_and_open(path) : fd;
 }
 
-int tc_state_open(const char *part, const char **ret_where)
+/* One that an older version made is wider. */
+static int set_mode(int fd, mode_t mode)
+{
+    struct stat st;
+    return fstat(fd, &st) < 0 || ((st.st_mode & 07777) != mode && fchmod(fd, mode) < 0) ? -1 : 0;
+}
+
+int tc_state_open_mode(const char *part, mode_t mode, const char **ret_where)
 {
     if (ret_where)
         *ret_where = base() ? base() : "a state directory (neither HOME nor XDG_STATE_HOME is set)";
     if (!base())
         errno = ENOENT;
-    return base() ? open_checked(part, true) : -1;
+    _autofd_ int fd = base() ? open_checked(part, true) : -1;
+    return fd < 0 || set_mode(fd, mode) < 0 ? -1 : TAKE_FD(fd);
+}
+
+int tc_state_open(const char *part, const char **ret_where)
+{
+    return tc_state_open_mode(part, 0700, ret_where);
 }
 
 int tc_state_look(const char *part)
@@ -59,5 +75,7 @@ int tc_state_look(const char *part)
     int fd = base() ? open_checked(part, false) : -1;
     if (fd < 0 && (!base() || (errno == ENOTDIR && stat(base(), &st) < 0 && errno == ENOTDIR)))
         errno = ENOENT;
+    if (fd >= 0)
+        (void)set_mode(fd, 0700);
     return fd;
 }

@@ -19,8 +19,6 @@ static int make_root(int root)
 {
     static const char *const directories[] = {"dev", "proc", &TC_ENGINE_OURS[1],
                                               &TC_ENGINE_TALK[1]};
-    if (fchmod(root, 0755) < 0)
-        return -1;
     for (size_t i = 0; i < TC_COUNT(directories); i++)
         if ((mkdirat(root, directories[i], 0755) < 0 && errno != EEXIST) ||
             fchmodat(root, directories[i], 0755, 0) < 0)
@@ -50,7 +48,7 @@ static int find_program(const char *link, char path[PATH_MAX])
 int tc_engine_root_find(const char *program, struct tc_engine_root *ret)
 {
     const char *where = "";
-    _autofd_ int root = tc_state_open(part, &where);
+    _autofd_ int root = tc_state_open_mode(part, 0755, &where);
     if (root < 0 || make_root(root) < 0)
         return -1;
     int n = snprintf(ret->directory, sizeof(ret->directory), "%s/%s", where, part);
