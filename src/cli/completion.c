@@ -4,7 +4,9 @@
  * Completion in shells. Their scripts know nothing of toolcage: they ask it, at each press of the
  * key, for the words that may stand in the last place. The answer has one candidate a line, some
  * with a tab and a description, and ends with a line that says what the shell itself may add:
- * ":files", ":directories", ":commands" or ":nothing". Asking reads a policy and runs nothing. */
+ * ":files", ":directories", ":commands" or ":nothing". Asking reads a policy and runs nothing. They
+ * ask the toolcage of PATH, and only for a line that means it: a file that the line names may be
+ * one that a tool has left there. */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,15 +37,22 @@ static const char text[] =
 static const char bash[] =
     "# bash completion for toolcage\n"
     "_toolcage() {\n"
-    "    local line kind=nothing cur=${COMP_WORDS[COMP_CWORD]}\n"
-    "    local -a found=()\n"
+    "    local line kind=nothing cur=${COMP_WORDS[COMP_CWORD]} own=\n"
+    "    local -a found=() path\n"
+    "    IFS=: read -ra path <<< \"$PATH\"\n"
+    "    for line in \"${path[@]}\"; do # type -P takes relative directories, too\n"
+    "        [[ -n $own || $line != /* || ! -f $line/toolcage || ! -x $line/toolcage ]] || "
+    "own=$line/toolcage\n"
+    "    done\n"
+    "    [[ -n $own ]] || return\n"
+    "    [[ ${COMP_WORDS[0]} == toolcage || ${COMP_WORDS[0]} == \"$own\" ]] || return\n"
     "    [[ $cur != = ]] || cur=\n"
     "    while IFS= read -r line; do\n"
     "        case $line in\n"
     "        :*) kind=${line#:} ;;\n"
     "        *) found+=(\"${line%%$'\\t'*}\") ;;\n"
     "        esac\n"
-    "    done < <(\"${COMP_WORDS[0]}\" completion --words -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" "
+    "    done < <(\"$own\" completion --words -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" "
     "2>/dev/null)\n"
     "    local IFS=$'\\n'\n"
     "    COMPREPLY=($(compgen -W \"${found[*]}\" -- \"$cur\"))\n"
@@ -57,15 +66,17 @@ static const char bash[] =
 
 static const char zsh[] = "#compdef toolcage\n"
                           "_toolcage() {\n"
-                          "    local line kind=nothing\n"
+                          "    local line kind=nothing own\n"
                           "    local -a found flags\n"
+                          "    own=$(whence -p toolcage) && [[ $own == /* ]] || return\n"
+                          "    [[ ${(Q)words[1]} == (toolcage|\"$own\") ]] || return\n"
                           "    while IFS= read -r line; do\n"
                           "        case $line in\n"
                           "        :*) kind=${line#:} ;;\n"
                           "        -*) flags+=(\"${line/$'\\t'/:}\") ;;\n"
                           "        *) found+=(\"${line/$'\\t'/:}\") ;;\n"
                           "        esac\n"
-                          "    done < <(\"${(Q)words[1]}\" completion --words -- "
+                          "    done < <(\"$own\" completion --words -- "
                           "\"${(@Q)words[2,CURRENT]}\" 2>/dev/null)\n"
                           "    (( ! $#found )) || _describe word found\n"
                           "    (( ! $#flags )) || _describe -o option flags\n"
@@ -86,7 +97,9 @@ static const char fish[] =
     "function __toolcage_words\n"
     "    set -l words (commandline -opc)\n"
     "    set -l cur (commandline -ct)\n"
-    "    for line in ($words[1] completion --words -- $words[2..] \"$cur\" 2>/dev/null)\n"
+    "    set -l own (command -s toolcage)\n"
+    "    string match -q '/*' -- $own; and contains -- \"$words[1]\" toolcage $own; or return\n"
+    "    for line in ($own completion --words -- $words[2..] \"$cur\" 2>/dev/null)\n"
     "        switch $line\n"
     "            case :files\n"
     "                __fish_complete_path \"$cur\"\n"

@@ -107,7 +107,7 @@ class Terminal:
         """What the line is after the key was pressed: the shell itself says it."""
         self.seen = ""
         self.send(typed + "\t")
-        self.wait_for(shows)
+        self.wait_for(shows, 3 if shows == "\a" else 20)
         self.send("\x01echo 'it is'; echo \r")  # at the beginning of the line
         self.wait_for("it is\r\n")
         self.seen = self.seen.rsplit("it is\r\n", 1)[-1]
@@ -157,7 +157,24 @@ def at_a_terminal(place):
         for typed, shows, line in PRESSED:
             said = terminal.line(typed, shows)
             check(said.rstrip("/") == line, f"{name}: {typed}", f"{said!r}, not {line!r}; seen: {terminal.seen[-500:]!r}")
+        named(place, name, terminal, path)
         terminal.end()
+
+
+def named(place, shell, terminal, path):
+    """A file of that name where the person works, as a tool may have left it: the key runs none that the line names."""
+    for where in (place.project, place.project + "/ws"):
+        os.makedirs(where, exist_ok=True)
+        place.write(os.path.relpath(where, place.root) + "/toolcage", f"#!/bin/sh\ntouch {place.project}/ran\nexec {TOOLCAGE} \"$@\"\n", 0o755)
+    for word in ("./toolcage", "ws/toolcage", "../project/toolcage", place.project + "/toolcage", "~/project/toolcage"):
+        said = terminal.line(f"{word} policy che", "\a")
+        check(said.endswith("policy che") and not os.path.exists(place.project + "/ran"), f"{shell}: {word} is not run", said)
+    said = terminal.line(f"{path}/toolcage policy che", "check")
+    check(said.endswith("policy check"), f"{shell}: the one of PATH, by its whole name", said)
+    terminal.send("\x03set -gx PATH . $PATH\r" if shell == "fish" else "\x03PATH=.:$PATH\r")
+    terminal.line("true", "\a")
+    said = terminal.line("toolcage policy che", "\a")
+    check(said.startswith("toolcage policy che") and not os.path.exists(place.project + "/ran"), f"{shell}: nor one of the current directory, where PATH has that", said)
 
 
 def syntax(place):
