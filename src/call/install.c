@@ -190,6 +190,41 @@ static int put_input(const struct tc_install *install, const char *from, const c
     return path && key ? tc_grant_put(grant, &entry, err) : tc_fail_memory(err);
 }
 
+/* May a tool have written it, or can one of the policy write below it? */
+static bool meets_writable(struct tc_provenance *writers, const struct tc_strv *places,
+                           const char *from)
+{
+    bool meets = tc_provenance_tool(writers, from);
+    for (size_t i = 0; i < places->count && !meets; i++)
+        meets = tc_path_within(from, places->items[i]);
+    return meets;
+}
+
+/* What an install itself is granted to read chooses what is installed, as its inputs do. That of
+ * the defaults it has like every tool, and needs none of it. */
+static int check_reads(const struct tc_install *install, const struct tc_grant *grant,
+                       struct toolcage_error **err)
+{
+    _autostrv_ struct tc_strv places = {0};
+    _autoprovenance_ struct tc_provenance writers = {0};
+    if (!tc_grant_tool_writable(grant, &places) || !tc_provenance_here(&writers, &places, NULL))
+        return tc_fail_memory(err);
+    for (size_t i = 0; i < grant->fs_count; i++) {
+        const struct tc_fs_entry *e = &grant->fs[i];
+        bool own = e->origin.key && tc_startswith(e->origin.key, install->prefix);
+        if (own && e->access == TC_ACCESS_READ && e->from &&
+            meets_writable(&writers, &places, e->from))
+            return tc_fail(err,
+                           TC_WHY(TOOLCAGE_EDENIED, "setup", e->from,
+                                  "let it read a directory that no tool writes, or grant tools "
+                                  "less of it"),
+                           "%s, which the install phase of %s reads, may have been written by a "
+                           "tool",
+                           e->from, install->tool);
+    }
+    return 0;
+}
+
 static int put_inputs(const struct toolcage_policy *policy, const struct tc_install *install,
                       struct tc_grant *grant, struct toolcage_error **err)
 {
@@ -217,6 +252,8 @@ int tc_install_begin(const struct toolcage_policy *policy, const struct tc_facts
         return 0;
     int r = check_place(&install, grant, err);
     if (r == 0)
+        r = check_reads(&install, grant, err);
+    if (r == 0)
         r = tc_install_key(policy, &install, key, err);
     if (r == 0)
         r = put_inputs(policy, &install, grant, err);
@@ -235,6 +272,8 @@ int tc_install_suppose(const struct toolcage_policy *policy, const struct tc_fac
     if (!tc_policy_setup(policy, grant->tool, &install))
         return 0;
     int r = check_place(&install, grant, err);
+    if (r == 0)
+        r = check_reads(&install, grant, err);
     if (r == 0)
         r = put_inputs(policy, &install, grant, err);
     if (r == 0)

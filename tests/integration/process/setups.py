@@ -156,6 +156,19 @@ def inputs(s):
     written = Tool(s, install='inputs = ["in.txt"]', more=f'filesystem.writable = ["{s.path("p")}"]')
     refused = written.setup()
     check(refused.code == 126 and "a tool may have written the input" in refused.err, "what a tool can write chooses no packages", refused)
+    for place in (s.path("p"), s.path("p/deep/er")):
+        s.directory("p/deep/er")
+        for reads in (f'["{s.path("p/deep")}"]', f'[{{ path = "/wheels", from = "{s.path("p/deep")}" }}]'):
+            reader = Tool(s, install=f"filesystem.readable = {reads}", more=f'filesystem.writable = ["{place}"]')
+            refused = reader.setup()
+            check(refused.code == 126 and "which the install phase of x reads, may have been written by a tool" in refused.err and "hint: " in refused.err,
+                  f"nor does it by another file that the install reads: {place}, {reads}", refused)
+    s.directory("apart")
+    reader = Tool(s, "true", install=f'filesystem.readable = ["{s.path("apart")}"]', more=f'filesystem.writable = ["{s.path("p/deep")}"]')
+    check(reader.setup().code == 0, "what no tool writes is read", reader.setup())
+    inherits = s.write("p/defaults.toml", f'[defaults]\nfilesystem.writable = ["{s.path("p/deep")}"]\n' + open(reader.file, encoding="utf-8").read())
+    check(toolcage(s, "setup", "--policy", inherits).code == 0, "what all tools have by the defaults stops no install", "")
+    reader.setup("--remove")
     for name in ("../secret", "/etc/passwd", "a//b", "./a", "~/x"):
         bad = Tool(s, install=f'inputs = ["{name}"]', where="bad")
         check(bad.setup("--list").code == 125 and "below the policy file's directory" in bad.setup("--list").err, f"no input is {name}", bad.setup("--list"))
