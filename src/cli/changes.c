@@ -44,16 +44,18 @@ static const char text[] =
     "  toolcage changes last commit --all     with __pycache__ and the like\n"
     "  toolcage changes 01JD8XKQ7PZ3T5V9WYB2C4D6E8 discard\n";
 
-/* A yes leaves caches out unless it says all. */
-static int64_t count_held(struct tc_slice answer, bool all)
+/* Is anything still held, for this reason (NULL: any)? A yes leaves caches out unless it says all.
+ */
+static bool has_held(struct tc_slice answer, bool all, const char *reason)
 {
     struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "changes"));
-    int64_t held = 0;
-    while (tc_scan_next(&each)) {
+    bool has = false;
+    while (!has && tc_scan_next(&each)) {
         _autofree_ char *why = tc_json_text(tc_json_get(each.value, "held"));
-        held += why && (all || !tc_json_true(tc_json_get(each.value, "cache")));
+        has = why && (!reason || !strcmp(why, reason)) &&
+              (all || !tc_json_true(tc_json_get(each.value, "cache")));
     }
-    return held;
+    return has;
 }
 
 static void put_calls(FILE *out, struct tc_slice answer)
@@ -251,8 +253,9 @@ static int settle(const struct tc_args *args, struct toolcage_engine *engine,
         return tc_failure_tell(failure, args, NULL);
     int rc = print(args, engine, call, json, action);
     bool all = tc_args_has(args, "all");
-    bool left = action[0] != 's' && count_held(tc_json_of(json), all) > 0;
-    if (!rc && left && (!paths.count || all) && !tc_args_has(args, "json"))
+    bool left = action[0] != 's' && has_held(tc_json_of(json), all, NULL);
+    if (!rc && left && (!paths.count || all) && !tc_args_has(args, "json") &&
+        has_held(tc_json_of(json), all, "conflict"))
         tc_cli_hint("toolcage changes %s commit --overwrite takes them over newer work here", call);
     toolcage_free(json);
     return rc ? rc : left ? EXIT_LEFT : 0;
