@@ -15,9 +15,8 @@
 #include "base/path.h"
 #include "base/store.h"
 
-/* From LARGE on it is shortened when a new entry comes. Of places whose path is gone, most of which
- * were removed and a few renamed, it keeps the newest. */
-enum { LARGE = 64 << 10, LARGEST = 16 << 20, NAMELESS_MAX = 500 };
+/* From LARGE on it is shortened when a new entry comes. */
+enum { LARGE = 64 << 10, LARGEST = 16 << 20, NEWEST = 500 };
 
 char *tc_record_path(const char *directory)
 {
@@ -29,7 +28,7 @@ char *tc_record_path(const char *directory)
 struct entry {
     struct tc_file_id id; /* ino 0: none */
     const char *path;     /* borrowed; "": none */
-    const char *policy;   /* borrowed: all of the entry of a policy file; else NULL */
+    bool policy;          /* the path is a policy file's */
 };
 
 static const char policy_prefix[] = "sha256:";
@@ -38,9 +37,9 @@ static const char policy_prefix[] = "sha256:";
 static char *format(const struct entry *e)
 {
     if (!e->id.ino)
-        return strdup(e->policy ? e->policy : e->path);
-    return tc_format("%jx:%jx:%jx%s%s", (uintmax_t)e->id.dev, (uintmax_t)e->id.ino,
-                     (uintmax_t)e->id.born, e->path[0] ? " " : "", e->path);
+        return strdup(e->path);
+    return tc_format("%jx:%jx:%jx %s", (uintmax_t)e->id.dev, (uintmax_t)e->id.ino,
+                     (uintmax_t)e->id.born, e->path);
 }
 
 static bool parse_number(const char **at, char end, uintmax_t *ret)
@@ -60,7 +59,7 @@ static struct entry parse(const char *text)
     if (text[0] == '/')
         return (struct entry){.path = text};
     if (tc_startswith(text, policy_prefix))
-        return (struct entry){.path = strchr(text, '/') ? strchr(text, '/') : "", .policy = text};
+        return (struct entry){.path = strchr(text, '/') ? strchr(text, '/') : "", .policy = true};
     if (!parse_number(&at, ':', &dev) || !parse_number(&at, ':', &ino) ||
         !parse_number(&at, ' ', &born))
         return (struct entry){.path = ""};
@@ -173,64 +172,43 @@ static int open_own(const struct tc_records *records)
     return fd >= 0 || !records->state ? fd : open_in(records->state, 0600);
 }
 
-/* The record in parts, which borrow from its text. */
-struct list {
-    struct entry *items;
-    size_t count, nameless;
-};
+/* The last entry of this policy file, or NULL. */
+static const char *find_policy(const struct tc_buf *known, const char *path)
+{
+    const char *last = NULL;
+    size_t at = 0;
+    for (const char *text; (text = next_text(known, &at));) {
+        const struct entry e = parse(text);
+        if (e.policy && strcmp(e.path, path) == 0)
+            last = text;
+    }
+    return last;
+}
 
-/* Does the path lead nowhere, or to another directory? */
-static bool is_gone(const struct entry *e)
+/* Does the path still lead there? */
+static bool is_there(const struct entry *e)
 {
     struct tc_file_id id;
     if (!e->path[0])
-        return true;
+        return false;
     if (tc_file_identify(AT_FDCWD, e->path, &id) < 0)
-        return errno == ENOENT || errno == ENOTDIR;
-    return e->path[strlen(e->path) - 1] == '/' && id.ino != e->id.ino;
+        return errno != ENOENT && errno != ENOTDIR;
+    return e->path[strlen(e->path) - 1] != '/' || id.ino == e->id.ino;
 }
 
-static bool make_list(const struct tc_buf *text, struct list *ret)
+/* What is worth keeping: what is there, and the newest of the rest, of which a few were renamed and
+ * most removed. Of a policy file the last entry counts. */
+static void select_entries(const struct tc_buf *text, struct tc_buf *ret)
 {
-    size_t at = 0;
-    for (const char *one; (one = next_text(text, &at));) {
-        struct entry e = parse(one), *slot;
-        if (is_gone(&e))
-            e.path = "";
-        if (!e.path[0] && !e.id.ino)
-            continue;
-        if (!(slot = TC_PUSH(ret->items, ret->count)))
-            return false;
-        *slot = e;
-        ret->nameless += !e.path[0];
-    }
-    return true;
-}
-
-/* Does a later entry say all that this one says? */
-static bool is_repeated(const struct list *list, size_t at)
-{
-    const struct entry *e = &list->items[at];
-    for (size_t i = at + 1; i < list->count; i++) {
-        const struct entry *o = &list->items[i];
-        if (!o->policy == !e->policy && o->id.ino == e->id.ino && o->id.born == e->id.born &&
-            o->id.dev == e->id.dev && (!e->path[0] || strcmp(o->path, e->path) == 0))
-            return true;
-    }
-    return false;
-}
-
-static void put_list(const struct list *list, struct tc_buf *ret)
-{
-    size_t nameless = list->nameless;
-    for (size_t i = 0; i < list->count; i++) {
-        const struct entry *e = &list->items[i];
-        if ((!e->path[0] && nameless-- > NAMELESS_MAX) || is_repeated(list, i))
-            continue;
-        _autofree_ char *kept = format(e);
-        if (kept)
-            tc_buf_add(ret, kept, strlen(kept) + 1);
-        ret->failed = ret->failed || !kept;
+    size_t at = 0, later = 0;
+    while (next_text(text, &at))
+        later++;
+    at = 0;
+    for (const char *one; (one = next_text(text, &at)); later--) {
+        const struct entry e = parse(one);
+        if (e.policy ? find_policy(text, e.path) == one && is_there(&e)
+                     : later <= NEWEST || is_there(&e))
+            tc_buf_add(ret, one, strlen(one) + 1);
     }
 }
 
@@ -238,12 +216,9 @@ static void put_list(const struct list *list, struct tc_buf *ret)
 static void shorten(int fd)
 {
     _autobuf_ struct tc_buf text = {.max = LARGEST}, kept = {.max = LARGEST};
-    struct list list = {0};
-    if (lseek(fd, 0, SEEK_SET) == 0 && tc_read_all(fd, &text) == 0 && make_list(&text, &list))
-        put_list(&list, &kept);
-    else
-        kept.failed = true;
-    free(list.items);
+    if (lseek(fd, 0, SEEK_SET) < 0 || tc_read_all(fd, &text) < 0)
+        return;
+    select_entries(&text, &kept);
     if (kept.failed || fcntl(fd, F_SETFL, 0) < 0)
         return;
     if (pwrite(fd, kept.data, kept.len, 0) == (ssize_t)kept.len)
@@ -276,19 +251,6 @@ static bool find_fresh(const struct tc_buf *known, const struct tc_strv *places,
             return false;
     }
     return true;
-}
-
-/* The last entry of this policy file, or NULL. */
-static const char *find_policy(const struct tc_buf *known, const char *path)
-{
-    const char *last = NULL;
-    size_t at = 0;
-    for (const char *text; (text = next_text(known, &at));) {
-        const struct entry e = parse(text);
-        if (e.policy && strcmp(e.path, path) == 0)
-            last = text;
-    }
-    return last;
 }
 
 static bool add_policy(const struct tc_buf *known, const char *path, const char *digest,

@@ -9,7 +9,6 @@
  *
  *   DEVICE:INODE:BIRTH /path/   a directory, in hexadecimal: found by its identity, also renamed
  *   DEVICE:INODE:BIRTH /path    a file, or without a time of birth: found by both
- *   DEVICE:INODE:BIRTH          the path is gone, or leads elsewhere
  *   /path                       nothing was there yet
  *   sha256:... /path            a policy file in such a place, and its digest when a call used it;
  *                               that call kept its tools from writing there
