@@ -112,8 +112,6 @@ static int open_authority(const struct tc_args *args, const struct toolcage_poli
         a->fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         return a->fd < 0 ? refuse_authority("/dev/null", failure) : 0;
     }
-    if (check_authority(file, policy, failure))
-        return -1;
     const char *slash = strrchr(file, '/');
     _autofree_ char *directory = slash ? strndup(file, (size_t)(slash - file) + 1) : strdup(".");
     a->beside = directory ? tc_replace_directory(directory) : -1;
@@ -123,6 +121,8 @@ static int open_authority(const struct tc_args *args, const struct toolcage_poli
     if (!is_replaceable(a))
         return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "name a file",
                               "cannot write %s: it is not a regular file", file);
+    if (check_authority(file, policy, failure))
+        return -1;
     a->fd = tc_replace_begin(a->beside, 0644, a->made);
     return a->fd < 0 ? refuse_authority(file, failure) : 0;
 }

@@ -501,6 +501,7 @@ def the_next_call_is_widened(s):
     s.runtime = lambda: f'extends = "ws/base.toml"\n{runtime}'
     s.call(SHELL, "-c", f"cd {s.path('ws')}; cat {wider} > base.toml; cp {wider} n; mv -f n base.toml")
     s.how = "next"
+    subprocess.run([s.options.toolcage, "policy", "trust", s.policy()], env=s.environ, capture_output=True, check=False)
     return s.token in s.call("/bin/cat", s.secret)
 
 

@@ -323,7 +323,11 @@ def numbered_approvals():
 
 
 def transcripts():
-    path = os.path.join(place.project, "work.jsonl")
+    inside = os.path.join(place.project, "work.jsonl")
+    with Model([message("no")]) as model:
+        answer = agent(model, "--jsonl", "--transcript", inside, "first")
+        cli.check(ends(answer) == "transcript" and "may have been written by a tool" in answer.out and not model.seen, "a transcript where a tool can write is none", answer)
+    path = os.path.join(os.path.dirname(place.project), "work.jsonl")
     with Model([message(None, ("c1", "add", {"a": 1, "b": 1})), message("two"), message("three")]) as model:
         cli.check(agent(model, "--transcript", path, "first").out == "two\n", "a run with a transcript")
         cli.check(agent(model, "--transcript", path, "second").out == "three\n", "another one goes on with it")
@@ -383,7 +387,7 @@ def others_write_no_transcript():
     with Model([message("so")]) as model:
         cli.check(ends(agent(model, "--jsonl", "--transcript", path, "x")) == "answered" and len(model.seen[0]["messages"]) == 2, "one of the operator's own is read")
         os.chmod(path, 0o640)
-        cli.check(ends(agent(model, "--jsonl", "--transcript", "work.jsonl", "x", cwd=os.path.dirname(path))) == "answered", "by its name alone, too, and where others read it")
+        cli.check(ends(agent(model, "--jsonl", "--transcript", "work.jsonl", "--workspace", place.project, "x", cwd=os.path.dirname(path))) == "answered", "by its name alone, too, and where others read it")
     if os.geteuid() == 0:
         other = place.write("home/project/theirs.jsonl", text, 0o600)
         os.chown(other, 12345, 12345)

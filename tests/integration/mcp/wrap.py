@@ -16,7 +16,7 @@ ACTOR = pathlib.Path(__file__).with_name("actor.py").read_text(encoding="utf-8")
 POLICY = """
 [server.actor]
 command = ["/usr/bin/python3", "/srv/actor.py", "WAY"]
-filesystem = { readable = [{ path = "/srv", from = "srv" }], writable = ["/workspace"] }
+filesystem = { readable = [{ path = "/srv", from = "project/srv" }], writable = ["/workspace"] }
 memory = { max = "256MiB", by = "any" }
 env = { set = { SECRET = "PLACE/home/secret.txt" } }
 tool.read = { title = "Reader", description = "Reads.", arguments.path = { read = ["/workspace/in"] }, arguments.lines = { type = "integer", maximum = 10, optional = true } }
@@ -27,7 +27,7 @@ tool.big = { output = "64KiB" }
 tool.where = {}
 
 [server.open]
-filesystem = { readable = [{ path = "/srv", from = "srv" }] }
+filesystem = { readable = [{ path = "/srv", from = "project/srv" }] }
 memory = { max = "256MiB", by = "any" }
 tool.free = {}
 """
@@ -42,7 +42,7 @@ if cli.running_as() == "ordinary":
 
 def policy(way="honest"):
     bound = 'output = "256KiB"\n' if way == "bounded" else ""
-    return place.write(f"home/project/{way}.toml", BASE.replace("WAY", way).replace("[server.actor]\n", "[server.actor]\n" + bound))
+    return place.write(f"home/{way}.toml", BASE.replace("WAY", way).replace("[server.actor]\n", "[server.actor]\n" + bound))
 
 
 class Wrapped(scene.Server):
@@ -193,7 +193,8 @@ def bounds():
     with Wrapped("bounded") as s:
         s.initialize()
         s.receive()
-        cli.check(len(s.ask("x/bytes", {"bytes": 200000})["result"]["data"]) == 200000, "an answer of another method within the server's output")
+        answer = s.ask("x/bytes", {"bytes": 200000})
+        cli.check(len(answer.get("result", {}).get("data", "")) == 200000, "an answer of another method within the server's output", answer)
         answer = s.ask("resources/read", {"uri": "x:" + "y" * 300000})
         cli.check(code(answer) == -32603 and "the policy allows 262144" in answer["error"]["message"], "one beyond it", answer)
         answer = s.call("free", {"data": "y" * 300000})
@@ -362,7 +363,7 @@ def choice():
                        stdin=b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
     cli.check(answer.code == 0 and '"free"' in answer.out and '"read"' not in answer.out, "a server whose command is the caller's", answer)
     place.write("home/project/srv/npx", "#!/bin/sh\necho ENOTFOUND >&2; exit 3\n", 0o755)
-    fetched = place.write("home/project/npx.toml", BASE.replace('["/usr/bin/python3", "/srv/actor.py", "WAY"]', '["/srv/npx", "-y", "server"]'))
+    fetched = place.write("home/npx.toml", BASE.replace('["/usr/bin/python3", "/srv/actor.py", "WAY"]', '["/srv/npx", "-y", "server"]'))
     with subprocess.Popen(place.argv("wrap", "--policy", fetched, "--server", "actor"), cwd=place.project, env=place.environ,
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         error = process.stderr.read().decode()

@@ -26,6 +26,8 @@ def extending(s, *names):
             text = f"extends = {json.dumps(names)}\n" + file.read()
             file.seek(0)
             file.write(text)
+        # the file that it extends lies where tools of the policies before it could write
+        subprocess.run([TOOLCAGE, "policy", "trust", path], env=s.environ, capture_output=True, timeout=60 * PATIENCE, check=False)
         return path
     s.policy = policy
 
