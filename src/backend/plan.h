@@ -62,6 +62,7 @@ struct tc_plan {
     struct tc_deny *denies;
     size_t deny_count;
     struct tc_strv tool_writable;
+    struct tc_strv records; /* directories with records of places that tools could write */
     /* what the policy was made from, never writable: the file, NULL where its own word frees it or
      * there is none, and those that it extends */
     char *policy_file;

@@ -123,10 +123,10 @@ static int write_plan(struct toolcage_call *call, const struct tc_front *front,
     struct tc_wire wire = TC_WIRE_PUT_INIT;
     int r = tc_front_lower(front, &call->grant, &plan, err);
     if (r == 0) {
-        bool filled = note_places(&call->grant) && fill(&plan.call, call->id) &&
-                      fill(&plan.tool, call->grant.tool) && fill(&plan.backend, front->name) &&
-                      fill(&plan.grant, call->grant.digest) && fill(&plan.session, call->session) &&
-                      fill(&plan.bounds, call->grant.bounds);
+        bool filled = note_places(&call->grant) && tc_provenance_states(&plan.records) &&
+                      fill(&plan.call, call->id) && fill(&plan.tool, call->grant.tool) &&
+                      fill(&plan.backend, front->name) && fill(&plan.grant, call->grant.digest) &&
+                      fill(&plan.session, call->session) && fill(&plan.bounds, call->grant.bounds);
         plan.stream = call->output ? stream_mode(call) : TC_STREAM_NONE;
         plan.terminal = call->rows > 0;
         plan.rows = call->rows;

@@ -2,6 +2,7 @@
  * Copyright The toolcage authors */
 #include "provenance/provenance.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -17,27 +18,36 @@ static int learn(struct tc_resolver *r, const void *context)
     return tc_record_learn(&p->records, r);
 }
 
-void tc_provenance_init(struct tc_provenance *p, uid_t caller, const char *state,
+void tc_provenance_init(struct tc_provenance *p, uid_t caller, const struct tc_strv *states,
                         const struct tc_strv *places, const struct tc_strv *more)
 {
-    *p = (struct tc_provenance){.records = {.state = state, .root = TC_RECORDS_ROOT},
+    *p = (struct tc_provenance){.records = {.states = states, .root = TC_RECORDS_ROOT},
                                 .places = {places, more}};
     tc_resolver_init(&p->resolver, caller, learn, p);
+}
+
+bool tc_provenance_states(struct tc_strv *ret)
+{
+    static const char below[] = ".local/state/toolcage";
+    _autofree_ char *home = NULL, *named = NULL;
+    if (!tc_variable_path("HOME", &home) ||
+        !tc_own_directory("XDG_STATE_HOME", home, below, &named) ||
+        (named && !tc_strv_add(ret, named)))
+        return false;
+    _autofree_ char *usual = home ? tc_path_join(home, below) : NULL;
+    return !home || (usual && (strcmp(usual, named) == 0 || tc_strv_add(ret, usual)));
 }
 
 bool tc_provenance_here(struct tc_provenance *p, const struct tc_strv *places,
                         const struct tc_strv *more)
 {
-    char *state = NULL;
-    bool fine = tc_state_directory(&state);
-    tc_provenance_init(p, geteuid(), state, places, more);
-    p->state = state;
-    return fine;
+    tc_provenance_init(p, geteuid(), &p->own, places, more);
+    return tc_provenance_states(&p->own);
 }
 
 void tc_provenance_done(struct tc_provenance *p)
 {
-    free(p->state);
+    tc_strv_done(&p->own);
     tc_resolver_done(&p->resolver);
 }
 
@@ -59,22 +69,16 @@ bool tc_provenance_tool(struct tc_provenance *p, const char *path)
     return r < 0 ? !tc_resolve_gone(errno) : r > 0;
 }
 
-bool tc_provenance_note(const struct tc_strv *places, const char *policy, const char *digest)
+bool tc_provenance_note(const struct tc_strv *places, const char *file, const char *digest)
 {
-    _autofree_ char *state = NULL;
-    if (!places->count)
-        return true;
-    if (!tc_state_directory(&state))
-        return false;
-    const struct tc_records records = {.state = state, .root = TC_RECORDS_ROOT};
-    return tc_record_note(&records, places, policy, digest);
+    _autoprovenance_ struct tc_provenance here;
+    bool fine = tc_provenance_here(&here, NULL, NULL);
+    return fine &&
+           ((!places->count && !file) || tc_record_note(&here.records, places, file, digest));
 }
 
-bool tc_provenance_knows(const char *policy, const char *digest)
+bool tc_provenance_knows(const char *file, const char *digest)
 {
-    _autofree_ char *state = NULL;
-    if (!tc_state_directory(&state))
-        return false;
-    const struct tc_records records = {.state = state, .root = TC_RECORDS_ROOT};
-    return tc_record_knows(&records, policy, digest);
+    _autoprovenance_ struct tc_provenance here;
+    return tc_provenance_here(&here, NULL, NULL) && tc_record_knows(&here.records, file, digest);
 }

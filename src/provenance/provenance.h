@@ -13,18 +13,19 @@ struct tc_provenance {
     struct tc_resolver resolver;
     struct tc_records records;
     const struct tc_strv *places[2];
-    char *state; /* owned; what records.state is, unless that was given */
+    struct tc_strv own; /* owned: the state directories of this process */
 };
 
-/* `places` and `more` are lists of host paths that tools can write, or NULL; `state` is the
- * caller's state directory, or NULL. All are borrowed until tc_provenance_done(). Reads nothing
- * yet. */
-void tc_provenance_init(struct tc_provenance *p, uid_t caller, const char *state,
+/* `places` and `more` are lists of host paths that tools can write, or NULL; `states` are the
+ * caller's state directories. All are borrowed until tc_provenance_done(). Reads nothing yet. */
+void tc_provenance_init(struct tc_provenance *p, uid_t caller, const struct tc_strv *states,
                         const struct tc_strv *places, const struct tc_strv *more);
-/* The same for this process: its user, and the state directory of its environment. False: out of
+/* The same for this process: its user, and the state directories of its environment. False: out of
  * memory. */
 bool tc_provenance_here(struct tc_provenance *p, const struct tc_strv *places,
                         const struct tc_strv *more);
+/* Those directories; appends. False: out of memory. */
+bool tc_provenance_states(struct tc_strv *ret);
 void tc_provenance_done(struct tc_provenance *p);
 #define _autoprovenance_ _auto_(tc_provenance_done)
 
@@ -33,13 +34,8 @@ void tc_provenance_done(struct tc_provenance *p);
  * there was written by nobody. */
 bool tc_provenance_tool(struct tc_provenance *p, const char *path);
 
-/* Notes in this user's record that a tool will be able to write in these host paths and, unless
- * `policy` is NULL, the digest of the policy file that lies in one. What cannot be noted stops no
- * call. False: out of memory. */
-bool tc_provenance_note(const struct tc_strv *places, const char *policy, const char *digest);
-
-/* Has the policy file at this path the digest with which a call used it last? It is as that call
- * left it, then, wherever it lies. */
-bool tc_provenance_knows(const char *policy, const char *digest);
+/* As tc_record_note() and tc_record_knows(), in the records of this process. */
+bool tc_provenance_note(const struct tc_strv *places, const char *file, const char *digest);
+bool tc_provenance_knows(const char *file, const char *digest);
 
 #endif

@@ -28,10 +28,10 @@ char *tc_record_path(const char *directory)
 struct entry {
     struct tc_file_id id; /* ino 0: none */
     const char *path;     /* borrowed; "": none */
-    bool policy;          /* the path is a policy file's */
+    bool digest;          /* it has one, and is no place */
 };
 
-static const char policy_prefix[] = "sha256:";
+static const char digest_prefix[] = "sha256:";
 
 /* In the form of the record. Owned; NULL: no memory. */
 static char *format(const struct entry *e)
@@ -58,8 +58,8 @@ static struct entry parse(const char *text)
     const char *at = text;
     if (text[0] == '/')
         return (struct entry){.path = text};
-    if (tc_startswith(text, policy_prefix))
-        return (struct entry){.path = strchr(text, '/') ? strchr(text, '/') : "", .policy = true};
+    if (tc_startswith(text, digest_prefix))
+        return (struct entry){.path = strchr(text, '/') ? strchr(text, '/') : "", .digest = true};
     if (!parse_number(&at, ':', &dev) || !parse_number(&at, ':', &ino) ||
         !parse_number(&at, ' ', &born))
         return (struct entry){.path = ""};
@@ -87,19 +87,22 @@ static bool has_text(const struct tc_buf *text, const char *wanted)
 
 /* ---- reading ---- */
 
-/* A record only forbids, so its owner does not matter. Root makes its directory searchable before
- * it notes its first place there: one that may not be searched has no record. */
-static int read_record(const char *directory, struct tc_buf *to)
+/* -1 with errno: it cannot be opened; without a record ENOENT. Root makes its directory searchable
+ * before it notes its first place there: one that may not be searched has no record. */
+static int open_record(const char *directory)
 {
     _autofree_ char *path = tc_record_path(directory);
-    _autofd_ int fd = path ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
-    if (!path)
-        errno = ENOMEM;
+    int fd = path ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
     if (fd < 0)
-        return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0 : -1;
+        errno = !path ? ENOMEM : errno == ENOTDIR || errno == EACCES ? ENOENT : errno;
+    return fd;
+}
+
+static int read_record(int fd, struct tc_buf *to)
+{
     (void)flock(fd, LOCK_SH); /* whoever shortens it writes over it */
     to->max = LARGEST;
-    return tc_read_all(fd, to) == 0 ? 0 : -1;
+    return tc_read_all(fd, to);
 }
 
 static int learn_entry(struct tc_resolver *r, const char *text)
@@ -108,15 +111,19 @@ static int learn_entry(struct tc_resolver *r, const char *text)
     if (e.id.ino && tc_resolver_add_id(r, &e.id) < 0)
         return -1;
     size_t n = strlen(e.path);
-    bool found = e.policy || (n && e.path[n - 1] == '/');
+    bool found = e.digest || (n && e.path[n - 1] == '/');
     return found ? 0 : tc_resolver_add(r, e.path);
 }
 
+/* Places only forbid, so it does not matter who owns the record. */
 static int learn_record(const char *directory, struct tc_resolver *r)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    _autofd_ int fd = open_record(directory);
     size_t at = 0;
-    int rc = read_record(directory, &text);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -1;
+    int rc = read_record(fd, &text);
     for (const char *entry; rc == 0 && (entry = next_text(&text, &at));)
         rc = learn_entry(r, entry);
     return rc;
@@ -124,32 +131,23 @@ static int learn_record(const char *directory, struct tc_resolver *r)
 
 int tc_record_learn(const struct tc_records *records, struct tc_resolver *r)
 {
-    if (records->state && learn_record(records->state, r) < 0)
-        return -1;
+    for (size_t i = 0; i < records->states->count; i++)
+        if (learn_record(records->states->items[i], r) < 0)
+            return -1;
     return learn_record(records->root, r);
 }
 
 /* ---- writing ---- */
 
-static void make_directories(char *path, mode_t mode)
-{
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        (void)mkdir(path, mode);
-        *slash = '/';
-    }
-    (void)mkdir(path, mode);
-}
-
 /* The caller's own file and no other's, through no link; -1 with errno. */
 static int open_in(const char *directory, mode_t mode)
 {
-    _autofree_ char *made = strdup(directory), *path = tc_record_path(directory);
-    if (!made || !path) {
+    _autofree_ char *path = tc_record_path(directory);
+    if (!path) {
         errno = ENOMEM;
         return -1;
     }
-    make_directories(made, 0700);
+    (void)tc_make_directories(directory);
     _autofd_ int fd =
         open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
     return tc_store_own(fd, S_IFREG) ? TAKE_FD(fd) : -1;
@@ -166,20 +164,14 @@ static int open_roots(const char *directory)
     return TAKE_FD(fd);
 }
 
-static int open_own(const struct tc_records *records)
-{
-    int fd = geteuid() == 0 ? open_roots(records->root) : -1;
-    return fd >= 0 || !records->state ? fd : open_in(records->state, 0600);
-}
-
-/* The last entry of this policy file, or NULL. */
-static const char *find_policy(const struct tc_buf *known, const char *path)
+/* The last entry of this file with a digest, or NULL. */
+static const char *find_known(const struct tc_buf *known, const char *path)
 {
     const char *last = NULL;
     size_t at = 0;
     for (const char *text; (text = next_text(known, &at));) {
         const struct entry e = parse(text);
-        if (e.policy && strcmp(e.path, path) == 0)
+        if (e.digest && strcmp(e.path, path) == 0)
             last = text;
     }
     return last;
@@ -197,7 +189,7 @@ static bool is_there(const struct entry *e)
 }
 
 /* What is worth keeping: what is there, and the newest of the rest, of which a few were renamed and
- * most removed. Of a policy file the last entry counts. */
+ * most removed. Of a file with a digest the last entry counts. */
 static void select_entries(const struct tc_buf *text, struct tc_buf *ret)
 {
     size_t at = 0, later = 0;
@@ -206,7 +198,7 @@ static void select_entries(const struct tc_buf *text, struct tc_buf *ret)
     at = 0;
     for (const char *one; (one = next_text(text, &at)); later--) {
         const struct entry e = parse(one);
-        if (e.policy ? find_policy(text, e.path) == one && is_there(&e)
+        if (e.digest ? find_known(text, e.path) == one && is_there(&e)
                      : later <= NEWEST || is_there(&e))
             tc_buf_add(ret, one, strlen(one) + 1);
     }
@@ -253,11 +245,11 @@ static bool find_fresh(const struct tc_buf *known, const struct tc_strv *places,
     return true;
 }
 
-static bool add_policy(const struct tc_buf *known, const char *path, const char *digest,
-                       struct tc_strv *ret)
+static bool add_known(const struct tc_buf *known, const char *path, const char *digest,
+                      struct tc_strv *ret)
 {
     char *text = path ? tc_format("%s %s", digest, path) : NULL;
-    const char *last = path ? find_policy(known, path) : NULL;
+    const char *last = path ? find_known(known, path) : NULL;
     if (!path || (text && last && strcmp(last, text) == 0)) {
         free(text);
         return true;
@@ -265,42 +257,63 @@ static bool add_policy(const struct tc_buf *known, const char *path, const char 
     return tc_strv_take(ret, text);
 }
 
-static void append(int fd, const struct tc_strv *entries, bool large)
+/* All of them, or none: a part of one would swallow the next. */
+static void append(int fd, const struct tc_buf *known, const struct tc_strv *entries)
 {
-    if (flock(fd, LOCK_EX) < 0)
-        return;
-    if (large)
-        shorten(fd);
+    _autobuf_ struct tc_buf text = {.max = LARGEST};
+    struct stat st;
     for (size_t i = 0; i < entries->count; i++)
-        (void)!write(fd, entries->items[i], strlen(entries->items[i]) + 1);
+        tc_buf_add(&text, entries->items[i], strlen(entries->items[i]) + 1);
+    if (text.failed || flock(fd, LOCK_EX) < 0)
+        return;
+    if (known->len / LARGE != (known->len + text.len) / LARGE)
+        shorten(fd);
+    if (fstat(fd, &st) == 0 && write(fd, text.data, text.len) != (ssize_t)text.len)
+        (void)!ftruncate(fd, st.st_size);
 }
 
-bool tc_record_note(const struct tc_records *records, const struct tc_strv *places,
-                    const char *policy, const char *digest)
+/* False: out of memory. */
+static bool note(int fd, const struct tc_strv *places, const char *file, const char *digest)
 {
-    _autobuf_ struct tc_buf known = {.max = LARGEST};
+    _autobuf_ struct tc_buf known = TC_BUF_INIT;
     _autostrv_ struct tc_strv fresh = {0};
-    _autofd_ int fd = open_own(records);
-    if (fd < 0 || flock(fd, LOCK_SH) < 0 || (tc_read_all(fd, &known) < 0 && !known.len))
+    if (read_record(fd, &known) < 0 && !known.len)
         return errno != ENOMEM;
-    if (!find_fresh(&known, places, &fresh) || !add_policy(&known, policy, digest, &fresh))
+    if (!find_fresh(&known, places, &fresh) || !add_known(&known, file, digest, &fresh))
         return false;
     if (fresh.count)
-        append(fd, &fresh, known.len > LARGE);
+        append(fd, &known, &fresh);
     return true;
 }
 
-bool tc_record_knows(const struct tc_records *records, const char *policy, const char *digest)
+bool tc_record_note(const struct tc_records *records, const struct tc_strv *places,
+                    const char *file, const char *digest)
 {
-    const char *const directories[] = {geteuid() == 0 ? records->root : NULL, records->state};
-    size_t n = strlen(digest);
-    for (size_t i = 0; i < TC_COUNT(directories); i++) {
-        _autobuf_ struct tc_buf known = TC_BUF_INIT;
-        if (!directories[i] || read_record(directories[i], &known) < 0)
-            continue;
-        const char *last = find_policy(&known, policy);
-        if (last)
-            return strncmp(last, digest, n) == 0 && last[n] == ' ';
+    _autofd_ int roots = geteuid() == 0 ? open_roots(records->root) : -1;
+    bool fine = roots < 0 || note(roots, places, file, digest);
+    for (size_t i = 0; i < records->states->count && roots < 0 && fine; i++) {
+        _autofd_ int fd = open_in(records->states->items[i], 0600);
+        fine = fd < 0 || note(fd, places, file, digest);
     }
-    return false;
+    return fine;
+}
+
+/* 1: yes, 0: another one, -1: the record has none for the file. */
+static int has_known(const char *directory, const char *file, const char *digest)
+{
+    _autobuf_ struct tc_buf known = TC_BUF_INIT;
+    _autofd_ int fd = open_record(directory);
+    size_t n = strlen(digest);
+    if (!tc_store_own(fd, S_IFREG) || read_record(fd, &known) < 0)
+        return -1;
+    const char *last = find_known(&known, file);
+    return !last ? -1 : strncmp(last, digest, n) == 0 && last[n] == ' ';
+}
+
+bool tc_record_knows(const struct tc_records *records, const char *file, const char *digest)
+{
+    int known = geteuid() == 0 ? has_known(records->root, file, digest) : -1;
+    for (size_t i = 0; i < records->states->count && known < 0; i++)
+        known = has_known(records->states->items[i], file, digest);
+    return known > 0;
 }

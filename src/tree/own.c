@@ -11,7 +11,7 @@
 void tc_trees_open(struct tc_trees *t, const struct tc_plan *plan)
 {
     tc_trees_know_holders();
-    tc_provenance_init(&t->provenance, t->host->uid, t->host->state, &plan->tool_writable, NULL);
+    tc_provenance_init(&t->provenance, t->host->uid, &plan->records, &plan->tool_writable, NULL);
 }
 
 int tc_process_keep(struct tc_trees *t, int fd)

@@ -24,7 +24,6 @@ struct tc_tree_host {
     bool privileged; /* the machine's root: cages get leased ids and id-mapped mounts */
     uid_t uid;       /* the caller's */
     gid_t gid;
-    const char *state; /* the caller's state directory, with the record of places; NULL: none */
     struct tc_idmap *idmaps;
     size_t idmap_count;
     int mask_file, mask_dir; /* O_PATH: unreadable, to put over denied names */

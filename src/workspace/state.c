@@ -13,14 +13,12 @@
 #include "base/store.h"
 #include "base/strv.h"
 #include "linux/mounts.h"
-#include "tree/tree.h"
 
 static const char *state;
 
 void tc_state_set(const char *directory)
 {
     state = directory;
-    tc_tree_host.state = directory;
 }
 
 static const char *base(void)

@@ -15,12 +15,13 @@ static int build(void **state)
 {
     if (tree_new(state) < 0)
         return -1;
-    static char own[PATH_MAX], roots[PATH_MAX];
+    static char own[PATH_MAX], roots[PATH_MAX], *items[] = {own};
+    static const struct tc_strv states = {.items = items, .count = 1};
     tree_directory("state");
     tree_directory("root");
     tc_strcopy(own, sizeof(own), tree_path("state"));
     tc_strcopy(roots, sizeof(roots), tree_path("root"));
-    records = (struct tc_records){.state = own, .root = roots};
+    records = (struct tc_records){.states = &states, .root = roots};
     return 0;
 }
 
@@ -34,7 +35,7 @@ static void note(const char *name)
 static bool written(const char *name)
 {
     _autoprovenance_ struct tc_provenance p;
-    tc_provenance_init(&p, getuid(), NULL, NULL, NULL);
+    tc_provenance_init(&p, getuid(), &p.own, NULL, NULL);
     p.records = records;
     return tc_provenance_tool(&p, tree_path(name));
 }

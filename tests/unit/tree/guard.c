@@ -108,7 +108,8 @@ static void begin(struct scene *s, const char *way)
     s->item.id = (struct tc_file_id){st.st_dev, st.st_ino};
     s->trees.items = &s->item;
     s->trees.item_count = 1;
-    tc_provenance_init(&s->trees.provenance, getuid(), NULL, &s->plan.tool_writable, NULL);
+    tc_provenance_init(&s->trees.provenance, getuid(), &s->plan.records, &s->plan.tool_writable,
+                       NULL);
     for (int i = 0; i < FILES; i++) {
         _autofree_ char *path = tc_format("%s/%s/%s", tree_root, way, files[i]);
         assert_non_null(path);
