@@ -16,9 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/digest.h"
 #include "base/fd.h"
 #include "base/links.h"
 #include "base/path.h"
+#include "base/shown.h"
 #include "provenance/provenance.h"
 
 enum { SMALL_FILE = 64 << 10 };
@@ -190,29 +192,63 @@ static int add_prefix(struct extension *x, const char *file, struct toolcage_err
     return add_entry(x, what, from, err);
 }
 
-/* A virtual environment's interpreter lives elsewhere: pyvenv.cfg says `home = BIN-DIRECTORY`. */
-static int add_venv_base(struct extension *x, const char *file, struct toolcage_error **err)
+/* What a program leads to: through links, and where it is one of a virtual environment, whose
+ * pyvenv.cfg says `home = BIN-DIRECTORY`, to that one's interpreter. */
+struct leads {
+    char *real;
+    char *config, *base;         /* owned, as the next; NULL: there is none */
+    char *interpreter;           /* what `base` leads to */
+    char digest[TC_DIGEST_SIZE]; /* of all that */
+};
+
+static void leads_done(struct leads *l)
+{
+    free(l->real);
+    free(l->config);
+    free(l->base);
+    free(l->interpreter);
+}
+
+static void read_config(struct leads *l)
+{
+    _autobuf_ struct tc_buf text = {.max = SMALL_FILE};
+    if (tc_read_file(AT_FDCWD, l->config, &text) < 0 || !text.data)
+        return;
+    char *rest = text.data;
+    for (char *line = strsep(&rest, "\n"); line && !l->base; line = strsep(&rest, "\n")) {
+        char home[PATH_MAX];
+        if (sscanf(line, "home = %4095[^\r\n]", home) == 1 && home[0] == '/')
+            l->base = tc_format("%s/python3", home);
+    }
+    l->interpreter = l->base ? realpath(l->base, NULL) : NULL;
+    if (l->interpreter && !is_program(l->interpreter))
+        free(TAKE(l->interpreter));
+}
+
+static int look(const char *file, struct leads *ret, struct toolcage_error **err)
 {
     _autofree_ char *bin = tc_path_parent(file);
     _autofree_ char *prefix = bin ? tc_path_parent(bin) : NULL;
-    _autofree_ char *config = prefix ? tc_path_join(prefix, "pyvenv.cfg") : NULL;
-    if (!config)
+    *ret = (struct leads){.real = tc_path_real(file)};
+    if (!ret->real)
+        return tc_fail(err, TC_WHY_ERRNO(TOOLCAGE_EPATH, "programs", file, errno, NULL),
+                       "cannot follow the program %s", file);
+    ret->config = prefix ? tc_path_join(prefix, "pyvenv.cfg") : NULL;
+    if (!ret->config)
         return tc_fail_memory(err);
-    _autobuf_ struct tc_buf text = {.max = SMALL_FILE};
-    if (tc_provenance_tool(&x->writers, config) || tc_read_file(AT_FDCWD, config, &text) < 0 ||
-        !text.data)
-        return 0;
-    char *rest = text.data;
-    for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
-        char home[PATH_MAX];
-        if (sscanf(line, "home = %4095[^\r\n]", home) != 1 || home[0] != '/')
-            continue;
-        _autofree_ char *python = tc_format("%s/python3", home);
-        bool written = python && tc_provenance_tool(&x->writers, python);
-        _autofree_ char *real = python && !written ? realpath(python, NULL) : NULL;
-        return real && is_program(real) ? add_prefix(x, real, err) : 0;
-    }
+    read_config(ret);
+    _autofree_ char *all = tc_format("%s\n%s", ret->real, ret->interpreter ? ret->interpreter : "");
+    if (!all)
+        return tc_fail_memory(err);
+    tc_digest(all, strlen(all), ret->digest);
     return 0;
+}
+
+/* May a tool have chosen where the program leads? */
+static bool is_written(struct extension *x, const char *file, const struct leads *l)
+{
+    return tc_provenance_tool(&x->writers, file) || tc_provenance_tool(&x->writers, l->config) ||
+           (l->base && tc_provenance_tool(&x->writers, l->base));
 }
 
 /* The directory of the program. */
@@ -223,22 +259,17 @@ static int add_to_path(struct extension *x, const char *file, struct toolcage_er
     return fine ? 0 : tc_fail_memory(err);
 }
 
-static int add_program(struct extension *x, const char *file, struct toolcage_error **err)
+static int add_program(struct extension *x, const char *file, const struct leads *l,
+                       struct toolcage_error **err)
 {
-    _autofree_ char *real = tc_path_real(file);
-    if (!real)
-        return tc_fail(err, TC_WHY_ERRNO(TOOLCAGE_EPATH, "programs", file, errno, NULL),
-                       "cannot follow the program %s", file);
-    if (is_system(file) && is_system(real))
+    if (is_system(file) && is_system(l->real))
         return 0;
     int r = add_prefix(x, file, err);
     if (r == 0)
-        r = add_prefix(x, real, err);
-    if (r == 0)
-        r = add_venv_base(x, file, err);
-    if (r < 0)
-        return r;
-    return add_to_path(x, file, err);
+        r = add_prefix(x, l->real, err);
+    if (r == 0 && l->interpreter)
+        r = add_prefix(x, l->interpreter, err);
+    return r < 0 ? r : add_to_path(x, file, err);
 }
 
 static int put_path(struct extension *x, struct toolcage_error **err)
@@ -293,31 +324,31 @@ static int add_named(struct extension *x, const char *path, const char *name,
     _autofree_ char *file = strchr(name, '/') ? NULL : tc_program_find(path, name);
     if (!file)
         return fail_missing(x, name, path, err);
-    if (tc_provenance_tool(&x->writers, file))
-        return fail_writable(name, file, err);
-    return add_program(x, file, err);
+    _auto_(leads_done) struct leads l = {0};
+    int r = look(file, &l, err);
+    if (r < 0)
+        return r;
+    return is_written(x, file, &l) ? fail_writable(name, file, err) : add_program(x, file, &l, err);
 }
 
 /* A program that a tool may have written brings nothing. Where the cage would not have all of it,
  * another of its name would run instead, which nobody asked for. */
 static int add_written(struct extension *x, const char *name, const char *file,
-                       struct toolcage_error **err)
+                       const struct leads *l, struct toolcage_error **err)
 {
-    _autofree_ char *real = tc_path_real(file);
-    if (!real)
-        return 0;
-    bool there = is_system(real) || is_granted(x->grant, real, real);
+    bool there = is_system(l->real) || is_granted(x->grant, l->real, l->real);
     if (there && is_granted(x->grant, file, file))
         return add_to_path(x, file, err);
-    _autofree_ char *needed = tc_program_prefix(x->facts->home, there ? file : real);
+    bool link = strcmp(file, l->real) != 0;
+    _autofree_ char *needed = tc_program_prefix(x->facts->home, there ? file : l->real);
+    _autofree_ char *word = needed ? tc_shell_word(needed) : NULL;
     _autofree_ char *hint =
-        needed
-            ? tc_format("if you trust it: --read %s; or name another program by its path", needed)
-            : NULL;
+        word ? tc_format("if you trust it: --read %s; or name another program by its path", word)
+             : NULL;
     return tc_fail(err, TC_WHY(TOOLCAGE_EDENIED, "programs", name, hint),
-                   "the program %s is %s%s%s, which a tool may have written, so it adds nothing to "
-                   "the grant",
-                   name, file, there ? "" : ", a link to ", there ? "" : real);
+                   "the program %s is %s, which a tool may have written%s%s%s, so it adds nothing "
+                   "to the grant",
+                   name, file, link ? " (a link to " : "", link ? l->real : "", link ? ")" : "");
 }
 
 /* Where there is no policy file the command is the operator's own word: its program comes along. A
@@ -330,9 +361,18 @@ static int add_command(struct extension *x, const char *path, struct toolcage_er
     _autofree_ char *file = tc_program_find(path, name);
     if (!file || is_system(file))
         return 0;
-    if (!tc_provenance_tool(&x->writers, file))
-        return add_program(x, file, err);
-    return add_written(x, name, file, err);
+    _auto_(leads_done) struct leads l = {0};
+    int r = look(file, &l, err);
+    if (r < 0)
+        return r;
+    if (is_written(x, file, &l) && !tc_provenance_knows(file, l.digest))
+        return add_written(x, name, file, &l, err);
+    r = add_program(x, file, &l, err);
+    /* from this call on a tool may have, unless it still leads there */
+    if (r == 0 && tc_grant_tool_writes(x->grant, file) &&
+        !tc_provenance_note(&(struct tc_strv){0}, file, l.digest))
+        r = tc_fail_memory(err);
+    return r;
 }
 
 static const char *find_variable(const char *const *variables, const char *name)
@@ -350,8 +390,9 @@ static int extend(struct extension *x, const char *path, struct toolcage_error *
     bool commands = !grant->tool && tc_policy_is_default(x->policy);
     int r = 0;
     if ((grant->programs.count || commands) &&
-        (!tc_facts_look(x->facts) || !tc_provenance_here(&x->writers, &grant->tool_writable,
-                                                         tc_policy_writable(grant->policy))))
+        (!tc_facts_look(x->facts) ||
+         !tc_provenance_here(&x->writers, commands ? NULL : &grant->tool_writable,
+                             tc_policy_writable(grant->policy))))
         return tc_fail_memory(err);
     for (size_t i = 0; i < grant->programs.count && r == 0; i++)
         r = add_named(x, path, grant->programs.items[i], err);

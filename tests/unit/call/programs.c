@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "provenance/provenance.h"
 #include "test.h"
 
 static char home[] = "/tmp/toolcage-home-XXXXXX";
@@ -55,6 +56,10 @@ static int make_home(void **state)
     put("proj/.venv/pyvenv.cfg", "version = 3.11\n", 0644);
     put("proj/.venv/bin/activate", "", 0644);
     assert_int_equal(symlink(at(".pyenv/versions/3.11.7/bin/python3"), at("proj/.venv/bin/python")),
+                     0);
+    put("kept/.venv/pyvenv.cfg", "version = 3.11\n", 0644);
+    put("kept/.venv/bin/activate", "", 0644);
+    assert_int_equal(symlink(at(".pyenv/versions/3.11.7/bin/python3"), at("kept/.venv/bin/python")),
                      0);
     put(".local/bin/tool", "#!/bin/sh\n", 0755);
     put("bin/own", "#!/bin/sh\n", 0755);
@@ -215,8 +220,8 @@ static void relative_path_entries_are_skipped(void **state)
     assert_int_equal(chdir("/"), 0);
 }
 
-/* A tool could write in bin and proj: what lies there adds nothing, and no other program of its
- * name runs in its place. */
+/* A tool of an earlier call could write in bin and proj: what lies there adds nothing, and no other
+ * program of its name runs in its place. */
 static void written_programs_add_nothing(void **state)
 {
     static const struct {
@@ -230,11 +235,12 @@ static void written_programs_add_nothing(void **state)
         {"proj/.venv/bin", "python", false, TOOLCAGE_EDENIED, false},
         {"proj/.venv/bin", "python", true, 0, true},
     };
+    _autostrv_ struct tc_strv places = {0};
+    assert_true(tc_strv_add(&places, at("bin")) && tc_strv_add(&places, at("proj")));
+    assert_true(tc_provenance_note(&places, NULL, NULL));
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         struct trial t = {0};
         struct tc_fs_entry readable = {.access = TC_ACCESS_READ, .path = home, .from = home};
-        assert_true(tc_strv_add(&t.grant.tool_writable, at("bin")));
-        assert_true(tc_strv_add(&t.grant.tool_writable, at("proj")));
         if (rows[i].granted)
             assert_true(tc_grant_add(&t.grant, &readable));
         extend(&t, at(rows[i].dir), rows[i].program, true);
@@ -245,10 +251,31 @@ static void written_programs_add_nothing(void **state)
         assert_int_equal(tc_strv_has(&t.grant.env, path), rows[i].on_path);
         done(&t);
         t = (struct trial){0};
-        assert_true(tc_strv_add(&t.grant.tool_writable, at(rows[i].dir)));
         extend(&t, at(rows[i].dir), rows[i].program, false);
         assert_int_equal(t.r, TOOLCAGE_EDENIED);
         done(&t);
+    }
+}
+
+/* What the first call of a command found before its tool could write there is found again, until it
+ * leads elsewhere. */
+static void a_program_that_leads_where_it_did_is_kept(void **state)
+{
+    _autostrv_ struct tc_strv places = {0};
+    assert_true(tc_strv_add(&places, at("kept")));
+    for (int call = 0; call < 3; call++) {
+        struct trial t = {0};
+        assert_true(tc_strv_add(&t.grant.tool_writable, at("kept")));
+        if (call == 2) {
+            assert_int_equal(unlink(at("kept/.venv/bin/python")), 0);
+            assert_int_equal(symlink(at("bin/own"), at("kept/.venv/bin/python")), 0);
+        }
+        extend(&t, at("kept/.venv/bin"), "python", true);
+        assert_int_equal(t.r, call < 2 ? 0 : TOOLCAGE_EDENIED);
+        if (call < 2)
+            expect_granted(&t.grant, at(".pyenv/versions/3.11.7"));
+        done(&t);
+        assert_true(tc_provenance_note(&places, NULL, NULL));
     }
 }
 
@@ -256,13 +283,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prefixes_are_granted),
-        cmocka_unit_test(written_programs_add_nothing),
         cmocka_unit_test(venv_brings_its_base),
         cmocka_unit_test(system_programs_change_nothing),
         cmocka_unit_test(missing_program_is_named),
         cmocka_unit_test(credentials_stay_masked),
         cmocka_unit_test(credential_directories_are_no_prefix),
         cmocka_unit_test(relative_path_entries_are_skipped),
+        cmocka_unit_test(a_program_that_leads_where_it_did_is_kept),
+        cmocka_unit_test(written_programs_add_nothing), /* notes places of the others */
     };
     return cmocka_run_group_tests(tests, make_home, remove_home);
 }
