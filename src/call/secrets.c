@@ -196,7 +196,9 @@ static int check_word(struct reading *r, const char *word)
         if (path[1] && tc_provenance_tool(&r->writers, path))
             return fail_written(r, path);
     }
-    return 0;
+    /* env runs a program of this name */
+    _autofree_ char *program = strchr(word, '/') ? NULL : tc_spawn_find(&r->writers, word);
+    return program || strchr(word, '/') || errno != EPERM ? 0 : fail_written(r, word);
 }
 
 static int fail_program(const struct reading *r, const char *name)

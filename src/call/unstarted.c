@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "call/facts.h"
 #include "call/starts.h"
+#include "provenance/provenance.h"
 
 static bool look(const struct tc_grant *grant, const char *home, struct tc_starts *ret)
 {
@@ -18,11 +19,21 @@ static bool look(const struct tc_grant *grant, const char *home, struct tc_start
     return path && tc_starts_of_grant(grant, home, path, ret);
 }
 
+/* May a tool have chosen what is missing? The file is asked about as the cage shows it. */
+static bool is_written(const struct tc_result_frame *frame, const struct tc_starts *starts)
+{
+    _autoprovenance_ struct tc_provenance writers;
+    return !tc_provenance_here(&writers, &frame->grant->tool_writable, NULL) ||
+           tc_provenance_tool(&writers, starts->by ? starts->by : frame->grant->argv.items[0]);
+}
+
 /* What would grant it, in the words of the policy or of the options; what is granted, and not
  * there, is to be installed. */
 static char *hint_of(const struct tc_result_frame *frame, const struct tc_starts *starts)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    if (is_written(frame, starts))
+        return strdup("a tool may have chosen that: look at it before you grant it");
     for (size_t i = 0; i < starts->grant.count; i++) {
         struct tc_verdict v = {0};
         struct toolcage_error *err = NULL;

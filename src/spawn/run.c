@@ -14,8 +14,7 @@ static int await(pid_t pid)
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return -1;
-    errno = EINTR;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 int tc_spawn_run(const char *name, const char *const *words)

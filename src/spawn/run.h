@@ -6,9 +6,9 @@
 #define TC_SPAWN_RUN_H
 
 /* Runs the program as spawn/spawn.h says, with these words after its name, to its end; what it
- * prints goes to standard error. Its exit code; -1 with errno: it could not be started (EPERM: a
- * tool may have written it), or a signal ended it (EINTR). It forks, so the caller has one thread.
- */
+ * prints goes to standard error. Its exit code, or 128 and the number of the signal that ended it;
+ * -1 with errno: it could not be started (EPERM: a tool may have written it). It forks, so the
+ * caller has one thread. */
 int tc_spawn_run(const char *name, const char *const *words);
 
 #endif

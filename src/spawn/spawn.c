@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/close_range.h>
 #include <signal.h>
 #include <stdint.h>
@@ -17,7 +18,7 @@
 
 #define SEARCH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-enum { KERNEL_SIGSET = 8 };
+enum { KERNEL_SIGSET = 8, INTERPRETER_MAX = 256, SCRIPTS_MAX = 5 };
 
 /* ---- what is run ---- */
 
@@ -27,16 +28,37 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && eaccess(path, X_OK) == 0;
 }
 
-/* The path where it is a program that may be run; NULL with errno. */
+/* The program that the first line of a script names; "" where there is none. */
+static void read_interpreter(const char *path, char ret[INTERPRETER_MAX])
+{
+    char line[INTERPRETER_MAX];
+    _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+    ret[0] = line[n < 0 ? 0 : n] = '\0';
+    if (n < 3 || line[0] != '#' || line[1] != '!')
+        return;
+    const char *at = line + 2 + strspn(line + 2, " \t");
+    size_t length = strcspn(at, " \t\n");
+    memcpy(ret, at, length);
+    ret[length] = '\0';
+}
+
+/* The path where it is a program that may be run; NULL with errno. Scripts of scripts are followed
+ * as far as the kernel does. */
 static char *judge(struct tc_provenance *writers, const char *path)
 {
-    if (!is_program(path)) {
-        errno = ENOENT;
+    char at[PATH_MAX], interpreter[INTERPRETER_MAX];
+    errno = ENOENT;
+    if (!is_program(path) || strlen(path) >= sizeof(at))
         return NULL;
-    }
-    if (tc_provenance_tool(writers, path)) {
-        errno = EPERM;
-        return NULL;
+    tc_strcopy(at, sizeof(at), path);
+    for (int i = 0; i < SCRIPTS_MAX && at[0] == '/'; i++) {
+        if (tc_provenance_tool(writers, at)) {
+            errno = EPERM;
+            return NULL;
+        }
+        read_interpreter(at, interpreter);
+        tc_strcopy(at, sizeof(at), interpreter);
     }
     return strdup(path);
 }
@@ -61,7 +83,6 @@ char *tc_spawn_find(struct tc_provenance *writers, const char *name)
 
 /* ---- what it gets ---- */
 
-/* NAME=…, or PREFIX_…=… for a name that ends in '_'. */
 static bool is_passed(const char *pair)
 {
     static const char *const passed[] = {
@@ -73,10 +94,12 @@ static bool is_passed(const char *pair)
         "DOCKER_CONFIG", "REGISTRY_AUTH_FILE", "CONTAINERS_STORAGE_CONF",
         /* the way to the network */
         "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
-        "SSL_CERT_FILE", "SSL_CERT_DIR", "PIP_"};
+        "SSL_CERT_FILE", "SSL_CERT_DIR", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST",
+        "PIP_PROXY", "PIP_CERT", "PIP_CLIENT_CERT", "PIP_DEFAULT_TIMEOUT", "PIP_RETRIES",
+        "PIP_FIND_LINKS", "PIP_NO_INDEX"};
     for (size_t i = 0; i < TC_COUNT(passed); i++) {
         size_t n = strlen(passed[i]);
-        if (strncmp(pair, passed[i], n) == 0 && (pair[n] == '=' || passed[i][n - 1] == '_'))
+        if (strncmp(pair, passed[i], n) == 0 && pair[n] == '=')
             return true;
     }
     return false;

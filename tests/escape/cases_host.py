@@ -38,7 +38,7 @@ def an_install_runs_a_planted_module(s):
     for venv in ("", s.path("ws/.venv/bin") + ":"):
         s.environ["PATH"] = venv + "/usr/bin:/bin"
         s.environ["PIP_INDEX_URL"] = "http://127.0.0.1:9/"  # nothing is fetched
-        s.environ["PIP_RETRIES"] = "0"
+        s.environ |= {"PIP_RETRIES": "0", "PIP_PYTHON": s.path("ws/.venv/bin/python3")}
         for words in ((), (wheel,), ("../data/x.whl",)):
             toolcage(s, "wasm", "install", *words)
     return ran()
@@ -61,11 +61,12 @@ def a_secrets_command_runs_what_a_tool_wrote(s):
            f'printf "#!/bin/sh\\necho x > {path}; echo 0123456789\\n" > token.sh; cp token.sh .venv/bin/tokenprog; chmod 755 .venv/bin/tokenprog')
     commands = ("python3 -m keyring get system user", f"sh {s.path('ws/token.sh')}", "tokenprog show", f"env -S{s.path('ws/token.sh')}",
                 f"{s.path('ws/.venv/bin/tokenprog')} show", f"sh ..{s.path('ws/token.sh')}")
+    script = s.write("home/gettoken", f"#!{s.path('ws/.venv/bin/tokenprog')}\n", 0o755)
     s.environ["PATH"] = s.path("ws/.venv/bin") + ":/usr/bin:/bin"
     if s.how == DIRECT:
         subprocess.run(commands[0].split(), cwd=s.path("ws"), env=s.environ, capture_output=True, check=False)
         return ran()
-    for command in commands:
+    for command in (*commands, f"{script} show"):
         answer = toolcage(s, "call", "--policy", s.write("data/secret.toml", SECRET.format(command)), "--json", "issue", "{}")
         assert '"stage":"secrets"' in answer, answer
     return ran()
@@ -102,6 +103,17 @@ def a_link_outlives_the_name_of_its_directory(s):
     s.writable, s.readable = [], [s.path("project/data")]
     try:
         return s.token in s.call("/bin/cat", s.path("project/data/canary"), cwd="/")
+    except Refused:
+        return False
+
+
+def a_link_is_followed_in_another_environment(s):
+    """One call is started without $XDG_STATE_HOME, as by an editor, the next one with it."""
+    s.call("/bin/ln", "-s", s.path("secret"), s.path("ws/data"))
+    s.environ["XDG_STATE_HOME"] = s.path("home/elsewhere")
+    s.writable, s.readable = [], [s.path("ws/data")]
+    try:
+        return s.token in s.call("/bin/cat", s.path("ws/data/canary"), cwd="/")
     except Refused:
         return False
 
@@ -169,5 +181,6 @@ CASES = [
     ("a named policy is a tool's", a_named_policy_is_a_tools, BARE),
     ("a transcript has a tool's words", a_transcript_has_a_tools_words, BARE),
     ("a link outlives the name of its directory", a_link_outlives_the_name_of_its_directory, ALIKE),
+    ("a link is followed in another environment", a_link_is_followed_in_another_environment, ALIKE),
     ("a link of root's tool is followed by its owner", a_link_of_roots_tool_is_followed, {**ALIKE, "root": True}),
 ]
