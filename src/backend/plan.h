@@ -64,7 +64,8 @@ struct tc_plan {
     struct tc_strv tool_writable;
     struct tc_strv records; /* directories with records of places that tools could write */
     /* what the policy was made from, never writable: the file, NULL where its own word frees it or
-     * there is none, and those that it extends */
+     * there is none, and those that it extends; and toolcage's own programs, where a tool could
+     * write */
     char *policy_file;
     struct tc_strv extended;
     struct tc_strv collect;

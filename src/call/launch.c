@@ -309,26 +309,55 @@ static char *program_path(void)
     return executed && executed[0] == '/' ? realpath(executed, NULL) : NULL;
 }
 
-static char *library_directory(void)
+static char *library_path(void)
 {
     Dl_info info = {0};
     bool known = dladdr((void *)(uintptr_t)&tc_launch_helper, &info) != 0 && info.dli_fname;
-    _autofree_ char *path = NULL;
     if (!known || is_program(&info)) /* of a static one libc may know nothing */
-        path = program_path();
-    else if (info.dli_fname[0] == '/')
-        path = tc_path_real(info.dli_fname);
-    else
-        path = library_from_maps();
-    return path ? tc_path_parent(path) : NULL;
+        return program_path();
+    return info.dli_fname[0] == '/' ? tc_path_real(info.dli_fname) : library_from_maps();
+}
+
+/* Where our programs are, from the library on. */
+static const char *const places[] = {"", "../libexec/toolcage/", TC_PROGRAMS};
+
+/* Those in one directory. False: out of memory. */
+static bool add_programs(const char *dir, struct tc_strv *ret)
+{
+    _autodir_ DIR *entries = opendir(dir);
+    bool fine = true;
+    for (struct dirent *e; fine && entries && (e = readdir(entries));) {
+        if (!tc_startswith(e->d_name, "toolcage"))
+            continue;
+        char *path = tc_path_join(dir, e->d_name);
+        fine = tc_strv_take(ret, path);
+    }
+    return fine;
+}
+
+bool tc_launch_own(const struct tc_strv *within, struct tc_strv *ret)
+{
+    _autofree_ char *own = library_path();
+    _autofree_ char *dir = own ? tc_path_parent(own) : NULL;
+    bool fine = true;
+    for (size_t i = 0; dir && fine && i < TC_COUNT(places); i++) {
+        _autofree_ char *place = tc_path_absolute(dir, places[i]);
+        bool inside = false;
+        for (size_t w = 0; place && w < within->count; w++)
+            inside = inside || tc_path_within(within->items[w], place);
+        fine = place && (!inside || add_programs(place, ret));
+        if (inside && i == 0 && fine)
+            fine = tc_strv_has(ret, own) || tc_strv_add(ret, own);
+    }
+    return fine;
 }
 
 /* Beside the library, or where an installed one has its programs. *ret stays NULL where it is not.
  */
 static int find_beside(const char *name, char **ret_dir, char **ret, struct toolcage_error **err)
 {
-    static const char *const places[] = {"", "../libexec/toolcage/", TC_PROGRAMS};
-    _autofree_ char *dir = library_directory();
+    _autofree_ char *own = library_path();
+    _autofree_ char *dir = own ? tc_path_parent(own) : NULL;
     if (!dir)
         return tc_fail(err,
                        TC_WHY(TOOLCAGE_EHELPER, "helper", name,

@@ -15,6 +15,7 @@
 #include "call/choose.h"
 #include "call/direct.h"
 #include "call/images.h"
+#include "call/launch.h"
 #include "call/machines.h"
 #include "call/modules.h"
 #include "call/programs.h"
@@ -99,8 +100,8 @@ static bool has_policy_in(const struct tc_grant *grant, const struct tc_strv *pl
     return false;
 }
 
-/* What this grant lets a tool write, before it can. */
-static bool note_places(const struct tc_grant *grant)
+/* What this grant lets a tool write, before it can; of that it must not change toolcage itself. */
+static bool note_places(const struct tc_grant *grant, struct tc_plan *plan)
 {
     _autostrv_ struct tc_strv places = {0};
     for (size_t i = 0; i < grant->fs_count; i++) {
@@ -111,7 +112,8 @@ static bool note_places(const struct tc_grant *grant)
             return false;
     }
     const char *policy = has_policy_in(grant, &places) ? tc_grant_policy_path(grant, 0) : NULL;
-    return tc_provenance_note(&places, policy, policy ? tc_policy_digest(grant->policy) : NULL);
+    return tc_launch_own(&places, &plan->extended) && tc_provenance_states(&plan->records) &&
+           tc_provenance_note(&places, policy, policy ? tc_policy_digest(grant->policy) : NULL);
 }
 
 /* The plan, behind room for a job; or nothing, where the call has begun with that already. */
@@ -123,10 +125,10 @@ static int write_plan(struct toolcage_call *call, const struct tc_front *front,
     struct tc_wire wire = TC_WIRE_PUT_INIT;
     int r = tc_front_lower(front, &call->grant, &plan, err);
     if (r == 0) {
-        bool filled = note_places(&call->grant) && tc_provenance_states(&plan.records) &&
-                      fill(&plan.call, call->id) && fill(&plan.tool, call->grant.tool) &&
-                      fill(&plan.backend, front->name) && fill(&plan.grant, call->grant.digest) &&
-                      fill(&plan.session, call->session) && fill(&plan.bounds, call->grant.bounds);
+        bool filled = note_places(&call->grant, &plan) && fill(&plan.call, call->id) &&
+                      fill(&plan.tool, call->grant.tool) && fill(&plan.backend, front->name) &&
+                      fill(&plan.grant, call->grant.digest) && fill(&plan.session, call->session) &&
+                      fill(&plan.bounds, call->grant.bounds);
         plan.stream = call->output ? stream_mode(call) : TC_STREAM_NONE;
         plan.terminal = call->rows > 0;
         plan.rows = call->rows;

@@ -3,9 +3,10 @@
 """Attacks on the host by way of toolcage: a tool leaves something in a place that it may write, and toolcage itself, started later by
 the person, would run it, obey it or follow it."""
 import os
+import shutil
 import subprocess
 
-from scene import CAGED, DIRECT, MINUTE, Refused
+from scene import CAGED, DIRECT, MINUTE, Missing, Refused
 
 SHELL = "/bin/sh"
 
@@ -118,6 +119,28 @@ def a_link_is_followed_in_another_environment(s):
         return False
 
 
+def toolcage_itself_is_replaced(s):
+    """Installed where a wheel puts it, in the environment of the project that its tools may write."""
+    own = s.path("ws/.venv/bin/toolcage")
+    os.makedirs(os.path.dirname(own))
+    shutil.copy(os.path.realpath(s.options.toolcage), own)
+    os.chmod(own, 0o755)
+    with open(own, "rb") as file:
+        before = file.read()
+    ways = "echo x > toolcage; mv new toolcage; rm -f toolcage; cd ..; mv bin was; mkdir bin; cp was/new bin/toolcage; cd ..; mv .venv was; mkdir -p .venv/bin; echo x > .venv/bin/toolcage"
+    command = [SHELL, "-c", f"cd {s.path('ws/.venv/bin')}; echo x > new; {ways}; exit 0"]
+    if s.how == DIRECT:
+        subprocess.run(command, capture_output=True, check=False)
+    else:
+        done = subprocess.run([own, "exec", "--write", ".", "--", *command], cwd=s.path("ws"), env=s.environ, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=MINUTE, check=False)
+        if "libtoolcage" in done.stderr or "toolcage-helper" in done.stderr:
+            raise Missing("this build does not run alone")
+        assert done.returncode == 0, done
+    with open(own, "rb") as file:
+        return file.read() != before
+
+
 def a_link_of_roots_tool_is_followed(s):
     """Root's tool leaves a link in somebody's directory, where it belongs to them; their own call grants it."""
     user = 65533
@@ -182,5 +205,6 @@ CASES = [
     ("a transcript has a tool's words", a_transcript_has_a_tools_words, BARE),
     ("a link outlives the name of its directory", a_link_outlives_the_name_of_its_directory, ALIKE),
     ("a link is followed in another environment", a_link_is_followed_in_another_environment, ALIKE),
+    ("toolcage itself is replaced", toolcage_itself_is_replaced, BARE),
     ("a link of root's tool is followed by its owner", a_link_of_roots_tool_is_followed, {**ALIKE, "root": True}),
 ]
