@@ -8,6 +8,7 @@
 #include "image/index.h"
 #include "policy/backends.h"
 #include "policy/image_ref.h"
+#include "provenance/provenance.h"
 
 /* The same failure, with the place in the policy that asked for it. */
 static int fail_there(const struct toolcage_policy *policy, const struct tc_grant *grant, int code,
@@ -47,6 +48,23 @@ static int use(const struct toolcage_policy *policy, const char *name, bool expl
     return r == TOOLCAGE_EMEMORY ? tc_fail_memory(err) : fail_there(policy, grant, r, why, err);
 }
 
+/* What a tool put there would run with another tool's grant. */
+static int check_writers(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                         const char *path, struct toolcage_error **err)
+{
+    _autoprovenance_ struct tc_provenance writers;
+    _autoerror_ struct toolcage_error *why = NULL;
+    if (!tc_provenance_here(&writers, &grant->tool_writable, tc_policy_writable(grant->policy)))
+        return tc_fail_memory(err);
+    if (!tc_provenance_tool(&writers, path))
+        return 0;
+    int r = tc_fail(&why,
+                    TC_WHY(TOOLCAGE_EDENIED, "image", path,
+                           "keep it where no tool writes, or import it: toolcage image import"),
+                    "a tool may have written the image %s", path);
+    return r == TOOLCAGE_EMEMORY ? tc_fail_memory(err) : fail_there(policy, grant, r, why, err);
+}
+
 int tc_image_extend(const struct toolcage_policy *policy, bool explain, struct tc_grant *grant,
                     int *ret_lock, struct toolcage_error **err)
 {
@@ -54,8 +72,10 @@ int tc_image_extend(const struct toolcage_policy *policy, bool explain, struct t
     const struct tc_backend *backend = tc_backend_find(grant->backend);
     if (!said && backend && backend->kind == TC_BACKEND_CONTAINER)
         said = TC_IMAGE_DEFAULT;
-    if (!said || said[0] == '/')
+    if (!said)
         return 0;
+    if (said[0] == '/')
+        return check_writers(policy, grant, said, err);
     if (tc_streq(said, TC_IMAGE_SYSTEM))
         return tc_grant_root(grant, NULL, err);
     _autofree_ char *name = strdup(said);

@@ -119,6 +119,15 @@ def a_link_is_followed_in_another_environment(s):
         return False
 
 
+def an_image_is_a_tools(s):
+    """Another tool's root file system lies in the workspace: what one puts there runs with the other one's grant."""
+    s.call(SHELL, "-c", f"mkdir -p {s.path('ws/rootfs/bin')}; echo x > {s.path('ws/rootfs/bin/program')}")
+    if s.how == DIRECT:
+        return os.path.exists(s.path("ws/rootfs/bin/program"))
+    policy = s.write("data/image.toml", OWN.format(secret="/bin/program", readable="") + f'image = "{s.path("ws/rootfs")}"\n')
+    return "a tool may have written the image" not in toolcage(s, "call", "--policy", policy, "show", "{}")
+
+
 def toolcage_itself_is_replaced(s):
     """Installed where a wheel puts it, in the environment of the project that its tools may write."""
     own = s.path("ws/.venv/bin/toolcage")
@@ -205,6 +214,7 @@ CASES = [
     ("a transcript has a tool's words", a_transcript_has_a_tools_words, BARE),
     ("a link outlives the name of its directory", a_link_outlives_the_name_of_its_directory, ALIKE),
     ("a link is followed in another environment", a_link_is_followed_in_another_environment, ALIKE),
+    ("an image is a tool's", an_image_is_a_tools, BARE),
     ("toolcage itself is replaced", toolcage_itself_is_replaced, BARE),
     ("a link of root's tool is followed by its owner", a_link_of_roots_tool_is_followed, {**ALIKE, "root": True}),
 ]
