@@ -71,7 +71,8 @@ int tc_resolve_plain(const char *path);
  * of our root. */
 int tc_resolve_name(int fd, char *real);
 
-/* Does this errno of the function below say that nothing is there, or something else on the way? */
+/* Does this errno of a look-up without links say that nothing is there, or something else on the
+ * way? */
 static inline bool tc_resolve_gone(int errnum)
 {
     return errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP;
