@@ -109,13 +109,14 @@ static bool any(const struct tc_strv *rows, struct walk w)
     return false;
 }
 
-/* The best of the spared rows that begin here. */
-static enum found spared(struct walk w)
+/* The best of the spared rows that begin here; is it a record of a repository? */
+static enum found spared(struct walk w, bool *record)
 {
     struct walk last;
     enum found best = NONE;
     for (size_t i = 0; tc_steering_spared[i] && best != WHOLE; i++) {
         enum found this = find(tc_steering_spared[i], w, &last);
+        *record = *record || (this == WHOLE && strchr(tc_steering_spared[i], '/'));
         best = this > best ? this : best;
     }
     return best;
@@ -132,16 +133,16 @@ static bool of_packages(const char *name)
 /* Of its dots alone. */
 static enum tc_steers judge_dots(struct walk w)
 {
-    bool packages = false;
+    bool packages = false, record = false;
     for (; *w.at; step(&w)) {
-        enum found found = *w.at == '.' ? spared(w) : NONE;
+        enum found found = *w.at == '.' ? spared(w, &record) : NONE;
         if (found == BEGUN)
             return TC_STEERS_ROOM;
         if (*w.at == '.' && found == NONE && !w.granted && !packages)
             return TC_STEERS_HOST;
         packages = packages || found == WHOLE || of_packages(w.at);
     }
-    return TC_STEERS_NOT;
+    return record ? TC_STEERS_RECORD : TC_STEERS_NOT;
 }
 
 /* ---- files that git trusts and writes ---- */
@@ -252,7 +253,7 @@ enum tc_steers tc_steers(const struct tc_steering *rules, const char *context, c
     if (trusted && written(start))
         return TC_STEERS_WRITTEN;
     enum tc_steers steers = rules && rules->listed ? TC_STEERS_NOT : judge_dots(start);
-    return best == BEGUN && steers == TC_STEERS_NOT ? TC_STEERS_ROOM : steers;
+    return best == BEGUN && steers != TC_STEERS_HOST ? TC_STEERS_ROOM : steers;
 }
 
 const char *tc_steers_named(const char *path)

@@ -22,8 +22,10 @@ struct tc_steering {
 
 enum tc_steers {
     TC_STEERS_NOT,
-    TC_STEERS_ROOM, /* a directory of this name only holds some that do; as anything else it leads
-                       elsewhere, and steers */
+    TC_STEERS_RECORD, /* content as a file or directory; as a link it steers: programs write through
+                         it */
+    TC_STEERS_ROOM,   /* a directory of this name only holds some that do; as anything else it leads
+                         elsewhere, and steers */
     TC_STEERS_WRITTEN, /* git trusts it and writes it in normal work: never read-only, but a changed
                           one steers until its content is verified */
     TC_STEERS_HOST,

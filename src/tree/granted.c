@@ -100,7 +100,8 @@ static bool steers(const struct tc_plan *plan, const struct tc_mount *m, const s
         return false;
     const struct tc_item beneath = {.steering = &plan->steering, .context = m->bound};
     const char *rest = m->from + strlen(m->bound);
-    return !tc_steers_named(m->bound) && tc_steers_place(&beneath, f->dir, rest + (*rest == '/'));
+    return !tc_steers_named(m->bound) &&
+           tc_steers_place(&beneath, f->dir, rest + (*rest == '/'), S_IFREG);
 }
 
 /* A file that may be written, or one to be: it stands in its directory by name. */

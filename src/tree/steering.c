@@ -37,6 +37,17 @@ enum tc_steers tc_item_steers(const struct tc_item *item, const char *relative)
                   : TC_STEERS_HOST;
 }
 
+static bool is_link(unsigned mode)
+{
+    return !S_ISREG(mode) && !S_ISDIR(mode);
+}
+
+bool tc_steers_as(enum tc_steers steers, unsigned mode)
+{
+    return steers == TC_STEERS_HOST || (steers == TC_STEERS_ROOM && !S_ISDIR(mode)) ||
+           (steers == TC_STEERS_RECORD && is_link(mode));
+}
+
 struct scan {
     struct tc_cage *cage;
     const struct tc_item *item;
@@ -161,8 +172,9 @@ static int protect(struct scan *s, const char *relative, enum tc_steers steers, 
         return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
     if (fstat(fd, &st) < 0)
         return -1;
-    bool free = S_ISDIR(st.st_mode) ? steers == TC_STEERS_ROOM
-                                    : !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode);
+    bool record = steers == TC_STEERS_RECORD;
+    bool free = S_ISDIR(st.st_mode) ? record || steers == TC_STEERS_ROOM
+                                    : !S_ISLNK(st.st_mode) && (record || !S_ISREG(st.st_mode));
     return free ? 0 : shield(s, fd, relative);
 }
 
@@ -200,11 +212,29 @@ bool tc_steers_bare(int dirfd)
     return tc_steers_there(dirfd, "objects") && tc_steers_there(dirfd, "refs");
 }
 
-bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path)
+/* Is the directory, or one above it up to the item, a repository without a work tree? */
+static bool in_bare(int dirfd, const char *path)
+{
+    char up[PATH_MAX] = ".";
+    for (size_t n = 1; path && n + 4 < sizeof(up); n += 3) {
+        _autofd_ int at = openat(dirfd, up, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (at < 0 || tc_steers_bare(at))
+            return true;
+        path = strchr(path, '/');
+        path += path != NULL;
+        memcpy(up + n, "/..", 4);
+    }
+    return path;
+}
+
+bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path, unsigned mode)
 {
     static const char *const pieces[] = {"HEAD",      "config", "config.worktree",
                                          "commondir", "hooks",  "worktrees"};
-    if (tc_item_steers(item, path) != TC_STEERS_NOT)
+    enum tc_steers steers = tc_item_steers(item, path);
+    if (steers == TC_STEERS_RECORD ? is_link(mode) : steers != TC_STEERS_NOT)
+        return true;
+    if (is_link(mode) && in_bare(dirfd, path))
         return true;
     for (size_t i = 0; i < TC_COUNT(pieces); i++)
         if (strcmp(pieces[i], tc_path_base(path)) == 0 && tc_steers_bare(dirfd))
@@ -240,9 +270,12 @@ bool tc_steers_new(const struct tc_cage *cage, const struct tc_item *item,
         return false;
     /* a directory .git is only a place, and the HEAD of any repository moves with its work */
     enum tc_steers steers = tc_item_steers(item, e->relative);
-    bool own = strcmp(e->name, "HEAD") == 0 || steers == TC_STEERS_WRITTEN ||
+    bool own = (strcmp(e->name, "HEAD") == 0 && S_ISREG(mode)) || steers == TC_STEERS_WRITTEN ||
                (S_ISDIR(mode) && steers == TC_STEERS_ROOM);
-    if (own || !tc_steers_place(item, e->dirfd, e->relative) ||
+    /* a link in a repository without a work tree is told when its times are new */
+    if (own ||
+        (!tc_steers_as(steers, mode) &&
+         !tc_steers_place(item, e->dirfd, e->relative, S_ISLNK(mode) ? S_IFREG : mode)) ||
         tc_process_guards(item, e->relative))
         return false;
     _autofree_ char *path = tc_format("%s/%s", item->path, e->relative);
@@ -285,7 +318,8 @@ static int inspect_repository(struct scan *s, const char *prefix)
 static int inspect(struct scan *s, int dirfd, const struct dirent *e, const char *relative)
 {
     enum tc_steers steers = tc_item_steers(s->item, relative);
-    bool place = steers == TC_STEERS_ROOM && e->d_type == DT_DIR;
+    bool place = (steers == TC_STEERS_ROOM && e->d_type == DT_DIR) ||
+                 (steers == TC_STEERS_RECORD && (e->d_type == DT_DIR || e->d_type == DT_REG));
     if (steers != TC_STEERS_NOT && steers != TC_STEERS_WRITTEN && !place &&
         protect(s, relative, steers, false) < 0)
         return -1;

@@ -14,15 +14,18 @@ struct tc_item;
 /* Does it steer the host, at this place below the item? */
 enum tc_steers tc_item_steers(const struct tc_item *item, const char *relative);
 
+/* Does what has such a name steer the host, being of this type? */
+bool tc_steers_as(enum tc_steers steers, unsigned mode);
+
 /* Is there such an entry? What cannot be looked at may be there. */
 bool tc_steers_there(int dirfd, const char *name);
 
 /* Is this directory laid out as a repository without a work tree? */
 bool tc_steers_bare(int dirfd);
 
-/* The same of an entry of a directory; a repository without a work tree may have been laid out in
- * it just now, and then its pieces steer the host, too. */
-bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path);
+/* The same of an entry of a directory, of this type; a repository without a work tree may have been
+ * laid out in it just now, and then its pieces steer the host, too. */
+bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path, unsigned mode);
 
 struct tc_cage;
 struct tc_walk_entry;

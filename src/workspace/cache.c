@@ -41,5 +41,5 @@ size_t tc_cache_entry(const struct tc_cage *cage, const struct tc_item *item,
     found.mode = e->st->stx_mode;
     size_t cache = row ? (size_t)row->cache : choice ? 0 : tc_cache_of(&cage->plan->caches, &found);
     bool apart = item->name || held == tc_commit_conflict || held == tc_commit_steering;
-    return !cache || apart || tc_steers_place(item, e->dirfd, e->relative) ? 0 : cache;
+    return !cache || apart || tc_steers_place(item, e->dirfd, e->relative, found.mode) ? 0 : cache;
 }

@@ -196,7 +196,8 @@ static bool steers_now(const struct gathering *g, const struct tc_walk_entry *e,
         return false;
     if (trusted && directory)
         return c->by_time && strcmp(c->kind, "modified") == 0;
-    return !(trusted && c->checked) && tc_steers_place(g->item, e->dirfd, e->relative);
+    return !(trusted && c->checked) &&
+           tc_steers_place(g->item, e->dirfd, e->relative, e->st->stx_mode);
 }
 
 static void note(struct gathering *g, const struct tc_walk_entry *e, const struct change *said)
@@ -498,8 +499,9 @@ static void gather_removals(struct gathering *g)
         if (change.held)
             tc_session_keep_removal(&g->session, g->cage, entry, change.held);
         enum tc_steers steers = tc_item_steers(g->item, entry->relative);
-        change.steers = steers == TC_STEERS_WRITTEN ? change.held == tc_commit_steering
-                                                    : steers != TC_STEERS_NOT;
+        change.steers = steers == TC_STEERS_WRITTEN
+                            ? change.held == tc_commit_steering
+                            : steers == TC_STEERS_ROOM || tc_steers_as(steers, entry->host.mode);
         struct tc_change *c = list(g, entry->relative, &change);
         if (c)
             c->was_mode = mode_before(g, entry->relative);

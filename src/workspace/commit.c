@@ -96,15 +96,16 @@ static bool is_bare(const struct both *b)
     return has(b, "HEAD") && ((has(b, "objects") && has(b, "refs")) || has(b, "commondir"));
 }
 
-/* In a repository without a work tree, which git finds unasked: its configuration; and whatever
+/* In a repository without a work tree, which git finds unasked: its configuration, and a link,
+ * through which git writes; and whatever
  * would make one of a directory that has configuration on the host already. What makes it may be
  * there, in what comes back, or half here and half there. */
-static bool steers_in(const struct tc_item *item, const char *place, const char *name)
+static bool steers_in(const struct tc_item *item, const char *place, const char *name, bool link)
 {
     static const char *const steer[] = {"config", "config.worktree", "hooks", "commondir",
                                         "worktrees"};
     static const char *const make[] = {"HEAD", "objects", "refs"};
-    bool steering = false, making = false, steered = false;
+    bool steering = link, making = false, steered = false;
     for (size_t i = 0; i < TC_COUNT(steer); i++)
         steering = steering || strcmp(name, steer[i]) == 0;
     for (size_t i = 0; i < TC_COUNT(make); i++)
@@ -123,7 +124,7 @@ static bool steers_in(const struct tc_item *item, const char *place, const char 
 }
 
 /* Any component of the path may be such a name. */
-static bool steers_bare(const struct tc_item *item, const char *relative)
+static bool steers_bare(const struct tc_item *item, const char *relative, bool link)
 {
     char place[PATH_MAX], name[NAME_MAX + 1];
     tc_strcopy(place, sizeof(place), relative);
@@ -133,7 +134,7 @@ static bool steers_bare(const struct tc_item *item, const char *relative)
         *at = '\0';
         if (at > place) /* the slash before it, too: the place is a name of its own */
             at[-1] = '\0';
-        bool found = steers_in(item, place[0] ? place : ".", name);
+        bool found = steers_in(item, place[0] ? place : ".", name, link);
         if (at > place)
             at[-1] = '/';
         *at = kept;
@@ -146,9 +147,8 @@ static bool steers_bare(const struct tc_item *item, const char *relative)
 /* A directory .git is no more than a place; as a file or a link it leads elsewhere. */
 static bool steers(const struct tc_item *item, const char *relative, unsigned mode)
 {
-    enum tc_steers steers = tc_item_steers(item, relative);
-    return steers == TC_STEERS_HOST || (steers == TC_STEERS_ROOM && !S_ISDIR(mode)) ||
-           steers_bare(item, relative);
+    bool link = !S_ISREG(mode) && !S_ISDIR(mode);
+    return tc_steers_as(tc_item_steers(item, relative), mode) || steers_bare(item, relative, link);
 }
 
 bool tc_commit_guarded(const struct tc_item *item, const char *relative, unsigned mode)

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../backend/test.h"
@@ -15,6 +16,7 @@
 
 enum {
     NOT = TC_STEERS_NOT,
+    RECORD = TC_STEERS_RECORD,
     ROOM = TC_STEERS_ROOM,
     WRITTEN = TC_STEERS_WRITTEN,
     HOST = TC_STEERS_HOST
@@ -65,10 +67,10 @@ static const struct {
     {"", ".git/objects/ab", WRITTEN},
     {"", ".git/objects/ab/" SHA1_REST, WRITTEN},
     {"", "a.git/objects/ab/" SHA256_REST, WRITTEN},
-    {"", ".git/objects/AB/" SHA1_REST, NOT},
-    {"", ".git/objects/ab/" SHA1_REST "6", NOT},
-    {"", ".git/objects/ab/" SHA1_REST "/x", NOT},
-    {"", ".git/objects/abc/" SHA1_REST, NOT},
+    {"", ".git/objects/AB/" SHA1_REST, RECORD},
+    {"", ".git/objects/ab/" SHA1_REST "6", RECORD},
+    {"", ".git/objects/ab/" SHA1_REST "/x", RECORD},
+    {"", ".git/objects/abc/" SHA1_REST, RECORD},
     {"", "my-objects/ab/" SHA1_REST, NOT},
     {"", ".git/objects/pack/pack-" SHA1_REST "67.pack", WRITTEN},
     {"", ".git/objects/pack/tmp_x", WRITTEN},
@@ -77,7 +79,7 @@ static const struct {
     {"", "a.git/objects/info/http-alternates", WRITTEN},
     {"", ".git/objects/info/commit-graph", WRITTEN},
     {"", ".git/objects/info/commit-graphs/x", WRITTEN},
-    {"", ".git/objects/info/packs", NOT},
+    {"", ".git/objects/info/packs", RECORD},
     {"", "a.git/refs/replace/x", WRITTEN},
     {"", ".git/packed-refs", WRITTEN},
     {"", ".jj/repo/store/git/packed-refs", WRITTEN},
@@ -86,17 +88,20 @@ static const struct {
     {"", "refs", NOT},
     {"/x/.git/objects", "ab/" SHA1_REST, WRITTEN},
     {"/x/.git/objects/ab", SHA1_REST, WRITTEN},
-    {"/x/.git/objects/ab", "", NOT},
-    {"/x/.git/objects/pack", "", NOT},
+    {"/x/.git/objects/ab", "", RECORD},
+    {"/x/.git/objects/pack", "", RECORD},
     {"/x/.git/objects/pack", "pack-x.idx", WRITTEN},
     /* what nothing obeys */
     {"", "", NOT},
     {"", "/", NOT},
-    {"", ".git/HEAD", NOT},
-    {"", ".git/ORIG_HEAD", NOT},
-    {"", ".git/index.lock", NOT},
-    {"", ".git/objects/ab/cd", NOT},
-    {"", ".git/refs/heads/.x", NOT},
+    {"", ".git/HEAD", RECORD},
+    {"", ".git/ORIG_HEAD", RECORD},
+    {"", ".git/index.lock", RECORD},
+    {"", ".git/objects/ab/cd", RECORD},
+    {"", ".git/refs/heads/.x", RECORD},
+    {"", ".git/COMMIT_EDITMSG", RECORD},
+    {"", ".hg/dirstate", RECORD},
+    {"", ".jj/repo/store/git/HEAD", RECORD},
     {"", "a/.gitignore", NOT},
     {"", ".gitignored", HOST},
     {"", ".venv/lib/python3/site-packages/.hash", NOT},
@@ -123,6 +128,7 @@ static const struct {
     {"/home/x/.config/fish", "config.fish", NOT},
     {"/home/x/p/.git", "config", HOST},
     {"/home/x/p/.git", "hooks/pre-push", HOST},
+    {"/home/x/p/.git", "logs/HEAD", RECORD},
     {"/home/x/p/.git", "index", NOT},
     {"/home/x/.local", "lib/python3.11/site-packages/a.pth", HOST},
     {"/home/x/.local", "lib/python3.11/site-packages/a.py", NOT},
@@ -138,6 +144,20 @@ static void the_table(void **state)
             fail_msg("\"%s\" in \"%s\": %d, not %d", cases[i].path, cases[i].context, said,
                      cases[i].steers);
     }
+}
+
+static void a_record_steers_as_a_link_alone(void **state)
+{
+    const struct tc_item item = {0};
+    _autofd_ int here = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(tc_steers_as(tc_steers(NULL, "", ".git/COMMIT_EDITMSG"), S_IFLNK));
+    assert_false(tc_steers_as(tc_steers(NULL, "", ".git/COMMIT_EDITMSG"), S_IFREG));
+    assert_false(tc_steers_as(tc_steers(NULL, "", "src/main.c"), S_IFLNK));
+    assert_true(tc_steers_as(tc_steers(NULL, "", ".git"), S_IFREG));
+    assert_true(tc_steers_place(&item, here, ".git/logs/HEAD", S_IFLNK));
+    assert_true(tc_steers_place(&item, here, ".git/logs/HEAD", S_IFIFO));
+    assert_false(tc_steers_place(&item, here, ".git/logs/HEAD", S_IFREG));
+    assert_false(tc_steers_place(&item, here, ".git/logs", S_IFDIR));
 }
 
 /* The quick look must not pass by what the whole one finds. */
@@ -230,17 +250,18 @@ static void what_cannot_be_looked_at_may_steer(void **state)
     assert_true(empty >= 0);
     assert_false(tc_steers_there(empty, "HEAD"));
     assert_false(tc_steers_bare(empty));
-    assert_false(tc_steers_place(&item, empty, "config"));
+    assert_false(tc_steers_place(&item, empty, "config", S_IFREG));
     assert_true(tc_steers_there(-1, "HEAD"));
     assert_true(tc_steers_bare(-1));
-    assert_true(tc_steers_place(&item, -1, "config"));
-    assert_true(tc_steers_place(&item, -1, "hooks/pre-push"));
-    assert_false(tc_steers_place(&item, -1, "src/main.c"));
+    assert_true(tc_steers_place(&item, -1, "config", S_IFREG));
+    assert_true(tc_steers_place(&item, -1, "hooks/pre-push", S_IFREG));
+    assert_false(tc_steers_place(&item, -1, "src/main.c", S_IFREG));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_table),
+                                       cmocka_unit_test(a_record_steers_as_a_link_alone),
                                        cmocka_unit_test(nothing_is_passed_by),
                                        cmocka_unit_test(an_objects_id_is_read_from_its_path),
                                        cmocka_unit_test(the_operators_words),
