@@ -62,7 +62,7 @@ static enum found find(const char *row, struct walk w, struct walk *last)
 /* Names without a dot begin with few pairs of letters: most components need no comparison. */
 static bool may_begin(const char *name)
 {
-    static const char pairs[] = "AG CL GE cc le mi op to";
+    static const char pairs[] = "AG CL GE QW WA cc le mi op ru to";
     if (name[0] == '.')
         return true;
     for (const char *at = pairs; *at; at += 2 + (at[2] == ' '))

@@ -229,8 +229,8 @@ static bool in_bare(int dirfd, const char *path)
 
 bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path, unsigned mode)
 {
-    static const char *const pieces[] = {"HEAD",      "config", "config.worktree",
-                                         "commondir", "hooks",  "worktrees"};
+    static const char *const pieces[] = {"HEAD",  "config",    "config.worktree", "commondir",
+                                         "hooks", "worktrees", "branches",        "remotes"};
     enum tc_steers steers = tc_item_steers(item, path);
     if (steers == TC_STEERS_RECORD ? is_link(mode) : steers != TC_STEERS_NOT)
         return true;
@@ -287,8 +287,8 @@ static int search(struct scan *s, int fd, const char *prefix);
 /* A repository without a work tree keeps config and hooks beside HEAD, and git finds it unasked. */
 static int inspect_bare(struct scan *s, int dirfd, const char *name, const char *prefix)
 {
-    static const char *const bare[] = {"config",    "config.worktree", "hooks",
-                                       "commondir", "worktrees",       "info/attributes"};
+    static const char *const bare[] = {"config",    "config.worktree", "hooks",    "commondir",
+                                       "worktrees", "info/attributes", "branches", "remotes"};
     if (strcmp(name, "refs") != 0 || strcmp(tc_path_base(prefix), ".git") == 0 ||
         !tc_steers_bare(dirfd))
         return 0;

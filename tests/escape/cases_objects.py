@@ -93,6 +93,23 @@ def a_replacement(s):
     return s.read("ws/deploy.sh") == EVIL.decode()
 
 
+def a_link_is_written_through(s):
+    """git writes the text of a commit to COMMIT_EDITMSG, and takes it from MERGE_MSG."""
+    committed(s)
+    s.more = "" if s.how != CAGED else s.apart
+    s.call(SHELL, "-c", f"cd {s.path('ws')}; echo more >> deploy.sh; cd .git; ln -sfn config COMMIT_EDITMSG; ln -sfn ../config logs/HEAD; printf '[x]\\n\\tevil = true\\n' > MERGE_MSG")
+    git(s, "-c", "core.editor=true", "commit", "-qa")
+    return "evil" in s.read("ws/.git/config") or os.path.islink(s.path("ws/.git/logs/HEAD"))
+
+
+def an_old_remote(s):
+    """In .git/branches a file is a remote of git's early days."""
+    repository(s, "ws")
+    s.more = "" if s.how != CAGED else s.apart
+    s.call(SHELL, "-c", f"cd {s.path('ws')}/.git; mkdir -p branches; echo /tmp/theirs > branches/origin")
+    return os.path.exists(s.path("ws/.git/branches/origin"))
+
+
 def planted_unsaid(s):
     """In a bind: what stands in for objects is told as what steers the host, also when it comes with a directory of an earlier call."""
     committed(s)
@@ -115,5 +132,7 @@ CASES = [
     ("a git object is not what its name says", a_false_object, {"alike": True}),
     ("a pack replaces what a commit has", a_pack_replaces_content, {"alike": True}),
     ("an object is replaced by a reference", a_replacement, {"alike": True}),
+    ("git writes through a link at its own record", a_link_is_written_through, {"alike": True}),
+    ("a remote of git's early days is planted", an_old_remote, {"alike": True}),
     ("git's objects are replaced unsaid", planted_unsaid, {"alike": True}),
 ]
