@@ -135,8 +135,10 @@ static void say_steering(struct tc_slice result)
             is_below(above, path))
             continue;
         if (said++ < SAID)
-            tc_cli_say("steers the host: %s %s (look at it: your programs run or obey it unasked)",
-                       kind ? kind : "?", path);
+            tc_cli_say("steers the host: %s %s (%s)", kind ? kind : "?", path,
+                       tc_review_is_index(path)
+                           ? "git commits what it lists: remove it, then run git reset -q"
+                           : "look at it: your programs run or obey it unasked");
         else
             more++;
         free(above);

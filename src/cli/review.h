@@ -39,6 +39,8 @@ const char *tc_review_name(const struct tc_review *review, const struct tc_revie
 void tc_review_put_detail(FILE *out, const struct tc_review_row *row);
 /* Is it one of those that a line sums up: caches, and new objects of git? */
 bool tc_review_hides(const struct tc_review *review, const struct tc_review_row *row);
+/* Is it the index of a repository of git? */
+bool tc_review_is_index(const char *path);
 /* Are there caches that wait? And does nothing else? */
 bool tc_review_caches(const struct tc_review *review);
 bool tc_review_caches_alone(const struct tc_review *review);

@@ -135,6 +135,35 @@ static bool is_told(const struct tc_review *review, size_t row)
     return false;
 }
 
+bool tc_review_is_index(const char *path)
+{
+    static const char index[] = "/.git/index";
+    size_t n = strlen(path), end = sizeof(index) - 1;
+    return n >= end && !strcmp(path + n - end, index);
+}
+
+static bool has_part(const struct tc_review *review, const char *part)
+{
+    for (size_t i = 0; i < review->count; i++)
+        if (strstr(review->rows[i].path, part))
+            return true;
+    return false;
+}
+
+/* The index of before would undo a new commit in the next one. */
+static void put_index(FILE *out, const struct tc_review *review)
+{
+    bool moved = has_part(review, "/.git/logs/HEAD") || has_part(review, "/.git/refs/heads/");
+    for (size_t i = 0; moved && i < review->count; i++) {
+        const struct tc_review_row *row = &review->rows[i];
+        if (row->held && tc_review_is_index(row->path))
+            (void)fprintf(out,
+                          "%s is not applied: after the commit run git "
+                          "reset -q in that repository\n",
+                          tc_review_name(review, row));
+    }
+}
+
 char *tc_review_sums(const struct tc_review *review)
 {
     char *text = NULL;
@@ -149,6 +178,8 @@ char *tc_review_sums(const struct tc_review *review)
         if (fine)
             put_sum(out, &sum);
     }
+    if (fine)
+        put_index(out, review);
     if (out && !fclose(out) && fine)
         return text;
     free(text);

@@ -172,7 +172,7 @@ static bool in_store(struct walk w)
     return object && !*w.at;
 }
 
-/* Each name of the list, and of the store, contains one of these. */
+/* Each name of the list, and of the store, contains one of these or begins with a dot. */
 static bool may_be_written(const char *path)
 {
     return strstr(path, "objects") || strstr(path, "refs");
@@ -238,9 +238,8 @@ static enum found named_anywhere(struct walk w)
 
 enum tc_steers tc_steers(const struct tc_steering *rules, const char *context, const char *relative)
 {
-    bool trusted = may_be_written(relative) || may_be_written(context);
-    if ((!rules || !rules->add.count) && !trusted && !tc_steers_may(relative) &&
-        !tc_steers_may(context))
+    if ((!rules || !rules->add.count) && !may_be_written(relative) && !may_be_written(context) &&
+        !tc_steers_may(relative) && !tc_steers_may(context))
         return TC_STEERS_NOT;
     const struct walk start = begin(tail(context), relative);
     if (rules && any(&rules->remove, start) && !own(start))
@@ -250,7 +249,7 @@ enum tc_steers tc_steers(const struct tc_steering *rules, const char *context, c
     const enum found best = named_anywhere(start);
     if (best == WHOLE)
         return TC_STEERS_HOST;
-    if (trusted && written(start))
+    if (written(start))
         return TC_STEERS_WRITTEN;
     enum tc_steers steers = rules && rules->listed ? TC_STEERS_NOT : judge_dots(start);
     return best == BEGUN && steers != TC_STEERS_HOST ? TC_STEERS_ROOM : steers;

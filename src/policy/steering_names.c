@@ -163,6 +163,9 @@ const char *const tc_steering_names[] = {
 const char *const tc_steering_written[] = {
     /* packs and their indexes, which come before loose objects */
     ".git/objects/pack",
+    /* git commits what stands here, whatever the files hold; and git-lfs checks it out */
+    ".git/index",
+    ".git/lfs/objects",
     /* in a repository by another name; these lists, too, say what is where */
     "objects/pack/pack-*",
     "objects/pack/*.idx",
@@ -181,7 +184,6 @@ const char *const tc_steering_spared[] = {
     ".git/objects",
     ".git/refs",
     ".git/logs",
-    ".git/index",
     ".git/*.lock",
     ".git/HEAD",
     ".git/*_HEAD",
@@ -196,7 +198,6 @@ const char *const tc_steering_spared[] = {
     ".git/gc.pid",
     ".git/info/exclude",
     ".git/info/refs",
-    ".git/lfs/objects",
     ".git/lfs/tmp",
     ".hg/store",
     ".hg/cache",

@@ -229,8 +229,9 @@ static bool in_bare(int dirfd, const char *path)
 
 bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path, unsigned mode)
 {
-    static const char *const pieces[] = {"HEAD",  "config",    "config.worktree", "commondir",
-                                         "hooks", "worktrees", "branches",        "remotes"};
+    static const char *const pieces[] = {"HEAD",      "config",  "config.worktree",
+                                         "commondir", "hooks",   "worktrees",
+                                         "branches",  "remotes", "index"};
     enum tc_steers steers = tc_item_steers(item, path);
     if (steers == TC_STEERS_RECORD ? is_link(mode) : steers != TC_STEERS_NOT)
         return true;
@@ -268,10 +269,10 @@ bool tc_steers_new(const struct tc_cage *cage, const struct tc_item *item,
     mode_t mode = e->st->stx_mode;
     if (t->unmounted || item->name || (!S_ISDIR(mode) && !S_ISREG(mode) && !S_ISLNK(mode)))
         return false;
-    /* a directory .git is only a place, and the HEAD of any repository moves with its work */
+    /* a directory .git is only a place, and HEAD and index of any repository move with its work */
     enum tc_steers steers = tc_item_steers(item, e->relative);
-    bool own = (strcmp(e->name, "HEAD") == 0 && S_ISREG(mode)) || steers == TC_STEERS_WRITTEN ||
-               (S_ISDIR(mode) && steers == TC_STEERS_ROOM);
+    bool own = ((strcmp(e->name, "HEAD") == 0 || strcmp(e->name, "index") == 0) && S_ISREG(mode)) ||
+               steers == TC_STEERS_WRITTEN || (S_ISDIR(mode) && steers == TC_STEERS_ROOM);
     /* a link in a repository without a work tree is told when its times are new */
     if (own ||
         (!tc_steers_as(steers, mode) &&

@@ -9,6 +9,7 @@
 #include "tree/steering.h"
 #include "workspace/choice.h"
 #include "workspace/copy.h"
+#include "workspace/trusted.h"
 
 /* Nobody runs it, and nothing is behind it: 07000 are the bits that give rights away. */
 static bool is_plain(unsigned mode)
@@ -40,6 +41,8 @@ size_t tc_cache_entry(const struct tc_cage *cage, const struct tc_item *item,
     found.relative = e->relative;
     found.mode = e->st->stx_mode;
     size_t cache = row ? (size_t)row->cache : choice ? 0 : tc_cache_of(&cage->plan->caches, &found);
+    if (S_ISREG(found.mode) && held == tc_commit_steering && tc_trusted_index(e->relative))
+        return strlen(e->relative); /* nobody needs it: git makes it anew */
     bool apart = item->name || held == tc_commit_conflict || held == tc_commit_steering;
     return !cache || apart || tc_steers_place(item, e->dirfd, e->relative, found.mode) ? 0 : cache;
 }

@@ -454,6 +454,8 @@ static bool is_needed(struct gathering *g, const struct tc_copied *entry)
     const struct tc_held_row *row = tc_choice_row(choice, g->item, entry->relative);
     if (!(g->commit || g->asks) || !tc_commit_trusted(g->cage, g->item, entry->relative))
         return false;
+    if (tc_trusted_index(entry->relative))
+        return true;
     if (choice)
         return !row || !row->held || !strcmp(row->held, tc_commit_steering);
     if (!g->looked) {
@@ -653,8 +655,8 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
     w->over |= g.reader.most && g.reader.refused;
     if (g.undone)
         (void)tc_not_brought_back(found, g.undone_path, g.undone_errno, g.undone);
-    if (w->choice && w->choice->plain && rows_told(&g))
-        tc_keeping_shed(&g.keeping, found);
+    if (rows_told(&g) && (!w->choice || w->choice->plain))
+        tc_keeping_shed(&g.keeping, found, w->choice ? NULL : tc_commit_steering);
     if (tc_keeping_end(&g.keeping) < 0)
         (void)tc_not_kept(found);
     tc_session_keep_end(&g.session, cage, found);

@@ -102,8 +102,8 @@ static bool is_bare(const struct both *b)
  * there, in what comes back, or half here and half there. */
 static bool steers_in(const struct tc_item *item, const char *place, const char *name, bool link)
 {
-    static const char *const steer[] = {"config",    "config.worktree", "hooks",  "commondir",
-                                        "worktrees", "branches",        "remotes"};
+    static const char *const steer[] = {"config",    "config.worktree", "hooks",   "commondir",
+                                        "worktrees", "branches",        "remotes", "index"};
     static const char *const make[] = {"HEAD", "objects", "refs"};
     bool steering = link, making = false, steered = false;
     for (size_t i = 0; i < TC_COUNT(steer); i++)

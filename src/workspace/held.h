@@ -75,8 +75,9 @@ void tc_keep_entry(struct tc_keeping *k, const struct tc_cage *cage, const struc
 void tc_keep_removal(struct tc_keeping *k, const struct tc_cage *cage,
                      const struct tc_copied *entry, const char *held);
 /* A yes to the rest may leave only caches, which would stay for ever, and fill the room of others:
- * then nothing of them stays, and their rows say so. */
-void tc_keeping_shed(struct tc_keeping *k, struct tc_outcome *found);
+ * then nothing of them stays, and their rows say so. `held`: only if that holds them; NULL: any
+ * reason. */
+void tc_keeping_shed(struct tc_keeping *k, struct tc_outcome *found, const char *held);
 /* What was kept replaces what is kept of the call; nothing kept: nothing stays. 0, or -1 with
  * errno: something is lost. */
 int tc_keeping_end(struct tc_keeping *k);

@@ -190,12 +190,14 @@ static int write_list(struct tc_keeping *k)
     return rc;
 }
 
-void tc_keeping_shed(struct tc_keeping *k, struct tc_outcome *found)
+void tc_keeping_shed(struct tc_keeping *k, struct tc_outcome *found, const char *held)
 {
     static const char discarded[] = "discarded";
     bool caches = k->own >= 0 && !k->failed;
-    for (size_t i = 0; caches && i < k->list.row_count; i++)
-        caches = !k->list.rows[i].kind || k->list.rows[i].cache;
+    for (size_t i = 0; caches && i < k->list.row_count; i++) {
+        const struct tc_held_row *row = &k->list.rows[i];
+        caches = !row->kind || (row->cache && (!held || !strcmp(row->held, held)));
+    }
     k->shed = caches;
     for (size_t i = 0; caches && i < found->change_count; i++) {
         struct tc_change *c = &found->changes[i];

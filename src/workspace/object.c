@@ -161,3 +161,14 @@ bool tc_object_matches(int fd, const char *id, int64_t *left)
     (void)inflateEnd(&z);
     return whole && has_header(&o) && has_id(&o, id);
 }
+
+bool tc_object_hashes(int fd, const char *digits, int64_t *left)
+{
+    unsigned char block[BLOCK];
+    struct loose o = {0};
+    ssize_t n;
+    begin(&o.hash, SHA256_DIGEST_LENGTH);
+    while ((n = read_block(fd, block, left)) > 0)
+        add(&o.hash, block, (size_t)n);
+    return n == 0 && has_id(&o, digits);
+}

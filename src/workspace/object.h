@@ -29,4 +29,7 @@ bool tc_object_sum(struct tc_bytes content, const unsigned char *sum, size_t siz
  * `*left`, the bytes that may be read and inflated in the rest of the call. */
 bool tc_object_matches(int fd, const char *id, int64_t *left);
 
+/* Does `fd` read what hashes to this SHA-256? Bounded by `*left` alone. */
+bool tc_object_hashes(int fd, const char *digits, int64_t *left);
+
 #endif

@@ -96,6 +96,12 @@ static bool are_plain_refs(struct tc_trusted *t, const struct tc_walk_entry *e)
     return t->left >= 0 && !memmem(bytes.at, bytes.size, replaces, strlen(replaces));
 }
 
+/* Of git-lfs: its name is the SHA-256 of its content. */
+static bool is_large_file(const char *name)
+{
+    return strlen(name) == 64 && strspn(name, "0123456789abcdef") == 64;
+}
+
 bool tc_trusted_check(struct tc_trusted *t, const struct tc_walk_entry *e)
 {
     char id[TC_OBJECT_ID_SIZE];
@@ -104,10 +110,17 @@ bool tc_trusted_check(struct tc_trusted *t, const struct tc_walk_entry *e)
         return false;
     if (strcmp(e->name, "packed-refs") == 0)
         return are_plain_refs(t, e);
-    if (!id[0])
+    bool large = is_large_file(e->name);
+    if (!id[0] && !large)
         return stem_of(e->name) && is_sound_pack(t, e);
     _autofd_ int fd = tc_reading_open(e);
-    return fd >= 0 && tc_object_matches(fd, id, &t->left);
+    return fd >= 0 &&
+           (large ? tc_object_hashes(fd, e->name, &t->left) : tc_object_matches(fd, id, &t->left));
+}
+
+bool tc_trusted_index(const char *relative)
+{
+    return tc_endswith(relative, ".git/index");
 }
 
 bool tc_trusted_holds(const char *relative)

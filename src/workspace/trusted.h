@@ -3,7 +3,8 @@
  *
  * Files of a repository that git trusts and writes all day (TC_STEERS_WRITTEN): what a tool left
  * under these names is checked, as far as it can be: loose objects and packs hash to their ids, and
- * packed references replace no object. Runs in the process that collects changes. */
+ * packed references replace no object. The index is never verified: git makes it anew from a
+ * commit. Runs in the process that collects changes. */
 #ifndef TC_WORKSPACE_TRUSTED_H
 #define TC_WORKSPACE_TRUSTED_H
 
@@ -25,6 +26,9 @@ struct tc_trusted {
 /* Was its content checked, and is it what its name says? False for all that has no check, is too
  * large, or is no regular file. */
 bool tc_trusted_check(struct tc_trusted *t, const struct tc_walk_entry *e);
+
+/* Is it the index of a repository with a work tree? */
+bool tc_trusted_index(const char *relative);
 
 /* Does a file of this name hold objects that others may need? */
 bool tc_trusted_holds(const char *relative);

@@ -102,6 +102,35 @@ def a_link_is_written_through(s):
     return "evil" in s.read("ws/.git/config") or os.path.islink(s.path("ws/.git/logs/HEAD"))
 
 
+def an_index_has_other_content(s):
+    """It lists an object of the tool's choice for a file that has not changed, with the times and size of that file."""
+    committed(s)
+    s.more = "" if s.how != CAGED else 'workspace = { mode = "copy", commit = "ask" }'
+    with open(s.path("ws/.git/index"), "rb") as file:
+        index = file.read()[:-20]
+    name, whole = blob(EVIL)
+    index = index[:index.find(b"TREE")].replace(bytes.fromhex(blob(OLD)[0]), bytes.fromhex(name))
+    s.write("data/index", index + hashlib.sha1(index).digest())
+    s.write("data/evil", zlib.compress(whole))
+    s.call(SHELL, "-c", f"cd {s.path('ws')}/.git; mkdir -p objects/{name[:2]}; cp ../../data/evil objects/{name[:2]}/{name[2:]}; cp ../../data/index index")
+    plain_yes(s)
+    s.write("ws/README", b"mine\n")
+    git(s, "add", "README")
+    git(s, "commit", "-qm", "two")
+    return git(s, "show", "HEAD:deploy.sh").stdout == EVIL.decode()
+
+
+def a_false_large_file(s):
+    """git-lfs checks out what lies at the name, unread."""
+    repository(s, "ws")
+    name = hashlib.sha256(GOOD).hexdigest()
+    place = f".git/lfs/objects/{name[:2]}/{name[2:4]}"
+    s.more = "" if s.how != CAGED else s.apart
+    s.write("data/evil", EVIL)
+    s.call(SHELL, "-c", f"cd {s.path('ws')}; mkdir -p {place}; cp ../data/evil {place}/{name}")
+    return os.path.exists(s.path("ws", place, name))
+
+
 def an_old_remote(s):
     """In .git/branches a file is a remote of git's early days."""
     repository(s, "ws")
@@ -115,16 +144,19 @@ def planted_unsaid(s):
     committed(s)
     good = blob(b"good\n")
     s.write("data/good", zlib.compress(good[1]))
+    large = [".git/lfs/objects/ab/cd/" + name for name in ("abcd" + "0" * 60, hashlib.sha256(EVIL).hexdigest())]
+    s.write("data/large", EVIL)
     s.call(SHELL, "-c", f"cd {s.path('ws')}; mkdir -p prepared; cp ../data/good prepared/{'0' * 38}")
     s.call(SHELL, "-c", f"""cd {s.path('ws')}/.git; mv ../prepared objects/ab; mkdir -p objects/{good[0][:2]} objects/pack objects/info/commit-graphs refs/replace
 cp ../../data/good objects/ab/{good[0][2:]}; cp ../../data/good objects/{good[0][:2]}/{good[0][2:]}
 for name in objects/pack/x.idx objects/pack/multi-pack-index objects/info/alternates objects/info/commit-graph objects/info/commit-graphs/x refs/replace/{'1' * 40}
-do echo x > $name; done; echo {'1' * 40} refs/replace/{'2' * 40} > packed-refs; ln -s ../../../data objects/cd""")
+do echo x > $name; done; echo {'1' * 40} refs/replace/{'2' * 40} > packed-refs; ln -s ../../../data objects/cd; ln -sfn config COMMIT_EDITMSG; ln -sfn config FETCH_HEAD; rm -rf logs; ln -s . logs; cp index i; mv i index
+mkdir -p lfs/objects/ab/cd; cd ..; cp ../data/large {large[0]}; cp ../data/large {large[1]}""")
     rows = {os.path.relpath(change["path"], s.path("ws/.git")): change.get("steers_host", False) for change in s.answer["changes"]}
     planted = ["objects/ab/" + "0" * 38, "objects/ab/" + good[0][2:], "objects/pack/x.idx", "objects/pack/multi-pack-index", "objects/info/alternates",
-               "objects/info/commit-graph", "objects/info/commit-graphs/x", "refs/replace/" + "1" * 40, "packed-refs", "objects/cd"]
+               "objects/info/commit-graph", "objects/info/commit-graphs/x", "refs/replace/" + "1" * 40, "packed-refs", "objects/cd", "COMMIT_EDITMSG", "FETCH_HEAD", "logs", "index", large[0][5:]]
     s.note = [name for name in planted if not rows.get(name)]
-    assert s.how != CAGED or rows[f"objects/{good[0][:2]}/{good[0][2:]}"] is False, rows
+    assert s.how != CAGED or rows[f"objects/{good[0][:2]}/{good[0][2:]}"] is False and rows[large[1][5:]] is False, rows
     return bool(s.note) and all(os.path.lexists(s.path("ws/.git", name)) for name in planted)
 
 
@@ -133,6 +165,8 @@ CASES = [
     ("a pack replaces what a commit has", a_pack_replaces_content, {"alike": True}),
     ("an object is replaced by a reference", a_replacement, {"alike": True}),
     ("git writes through a link at its own record", a_link_is_written_through, {"alike": True}),
+    ("an index lists what the files do not have", an_index_has_other_content, {"alike": True}),
+    ("a large file is not what its name says", a_false_large_file, {"alike": True}),
     ("a remote of git's early days is planted", an_old_remote, {"alike": True}),
     ("git's objects are replaced unsaid", planted_unsaid, {"alike": True}),
 ]

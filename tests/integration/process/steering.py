@@ -177,7 +177,7 @@ WORK = [
     ("git", None, f"{GIT} commit -qam two; {GIT} checkout -qb side; echo x >> a; {GIT} commit -qam three; {GIT} checkout -q main; echo y > b; {GIT} add b;"
      f"{GIT} commit -qm four; {GIT} merge -q --no-edit side; {GIT} rebase -q HEAD~1; {GIT} stash list; {GIT} tag v1; echo z >> a; {GIT} stash -q; {GIT} stash pop -q;"
      f"{GIT} cherry-pick --no-commit side || true; {GIT} reset -q --hard; {GIT} gc -q; {GIT} status; {GIT} log --oneline",
-     {".git/objects/info/commit-graph"}),  # git makes it again
+     {".git/objects/info/commit-graph", ".git/index"}),  # git makes them again
     ("npm", None, "npm init -y >/dev/null; mkdir -p dep/lib; cd dep; npm init -y >/dev/null; echo x > .eslintrc; mkdir .github; echo y > .github/x; npm pack --silent; cd ..;"
      "mv dep/*.tgz dep.tgz; rm -r dep; npm install --offline --no-audit --no-fund ./dep.tgz; ls -A node_modules/dep", set()),
     ("pip", None, f"{PYTHON} -m venv .venv; mkdir p; echo 'import setuptools; setuptools.setup(name=\"p\", version=\"1\", py_modules=[\"p\"])' > p/setup.py; echo > p/p.py;"

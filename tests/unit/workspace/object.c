@@ -77,6 +77,20 @@ static bool matches(const struct bytes *b, const char *id, int64_t left)
     return tc_object_matches(fd, id, &left);
 }
 
+static void a_large_file_hashes_to_its_name(void **state)
+{
+    static const char digits[] = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+    _autofd_ int fd = memfd_create("large", MFD_CLOEXEC);
+    int64_t left = 15;
+    assert_true(fd >= 0 && write(fd, "hello", 5) == 5 && lseek(fd, 0, SEEK_SET) == 0);
+    assert_true(tc_object_hashes(fd, digits, &left));
+    assert_int_equal(left, 10);
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    assert_false(tc_object_hashes(fd, one, &left));
+    assert_true(write(fd, "hello", 5) == 5 && lseek(fd, 0, SEEK_SET) == 0);
+    assert_false(tc_object_hashes(fd, digits, &left));
+}
+
 /* Is content with this header an object under its own id? */
 static bool accepted(const char *text, size_t n)
 {
@@ -473,6 +487,7 @@ int main(void)
         cmocka_unit_test(damaged_packs_are_not_sound),
         cmocka_unit_test(a_gap_is_not_sound),
         cmocka_unit_test(false_differences_are_not_sound),
+        cmocka_unit_test(a_large_file_hashes_to_its_name),
         cmocka_unit_test(circles_end),
         cmocka_unit_test(chains_have_a_bound),
     };
