@@ -8,7 +8,6 @@
 #ifndef TC_BACKEND_BACKEND_H
 #define TC_BACKEND_BACKEND_H
 
-#include "backend/loan.h"
 #include "backend/outcome.h"
 #include "backend/plan.h"
 #include "base/error.h"
@@ -102,16 +101,6 @@ struct tc_cage {
     bool sweep;        /* out of make(): it is time to sweep(), once */
     int64_t begun_us;  /* in: when the call came; its timeout counts from here */
     _Atomic bool unwanted; /* in: the call was answered already; prepare() may give up */
-    /* in: who serves the call may serve calls of the library's after it. Out: it does, over this
-     * connection; `running` stays, and no call is over until one was `returned`. */
-    bool lends;
-    struct tc_cage_loan {
-        int talk, root, tmp; /* borrowed; -1: there is none */
-        int64_t made_us, calls, owner;
-        int64_t serial, begun_us, told_us; /* in: of the page, as of now */
-        struct tc_handed_end end;          /* of the call before it */
-    } loan;
-    const struct tc_handed_end *returned; /* in: the last call's end; NULL: not yet */
 };
 
 /* What a backend does with a cage. Those that can fail return 0, or -1 after tc_cage_fail(). None

@@ -93,8 +93,7 @@ struct tc_cage tc_cage_empty(const struct tc_plan *plan, struct tc_outcome *outc
                             .out_fd = -1,
                             .err_fd = -1,
                             .event_fd = -1,
-                            .exit_fd = -1,
-                            .loan = {.talk = -1, .root = -1, .tmp = -1}};
+                            .exit_fd = -1};
 }
 
 /* ---- slots that may be empty ---- */

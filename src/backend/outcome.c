@@ -208,25 +208,3 @@ void tc_outcome_note(struct tc_outcome *o, char *text)
     if (!o->notice && text)
         o->notice = strdup(text);
 }
-
-void tc_outcome_drop_course(struct tc_outcome *o)
-{
-    struct tc_stream *streams[] = {&o->out, &o->err};
-    for (size_t i = 0; i < TC_COUNT(streams); i++) {
-        free(streams[i]->head);
-        *streams[i] = (struct tc_stream){0};
-    }
-    for (size_t i = 0; i < o->timing_count; i++)
-        free(o->timings[i].step);
-    o->timing_count = 0;
-}
-
-void tc_outcome_drop_call(struct tc_outcome *o)
-{
-    tc_outcome_drop_course(o);
-    free(TAKE(o->limit));
-    free(TAKE(o->notice));
-    free(TAKE(o->note));
-    o->status = o->signal = 0;
-    o->exit_code = -1;
-}

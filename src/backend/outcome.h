@@ -150,10 +150,6 @@ void tc_outcome_done(struct tc_outcome *outcome);
 /* What else there is to say of its end, unless something is said already; in the notice, too, if
  * there is none. The text is taken; NULL: there was no memory for it. */
 void tc_outcome_note(struct tc_outcome *outcome, char *text);
-/* Its streams and timings alone, as if there had been none. */
-void tc_outcome_drop_course(struct tc_outcome *outcome);
-/* All that it has of this call and its end; what it says of the cage stays, for the next. */
-void tc_outcome_drop_call(struct tc_outcome *outcome);
 /* As if nothing had failed. */
 void tc_failure_clear(struct tc_outcome_failure *failure);
 

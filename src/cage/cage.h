@@ -152,8 +152,6 @@ struct tc_process_cage {
     int64_t asked_us;       /* when it was asked to end everything; 0: not yet */
     int64_t seen_cpu_us;    /* the last sample */
     int64_t earlier_cpu_us; /* of its processes, for calls before this one */
-    int64_t lent_cpu_us;    /* until they were lent */
-    int64_t lent_serial;    /* the call of the loan that the last two are of */
     bool released;          /* what takes long to let go of has gone */
     void *own;              /* of the backend; it frees it */
     struct tc_proxy *proxy; /* the way out; NULL: there is none */

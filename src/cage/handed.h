@@ -13,12 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/handed_end.h" /* the answer */
-
 /* The program's last word. */
 #define TC_WORD_AHEAD "--ahead"
-/* Of a call, with "1": one after it comes without descriptors if it has the same. */
-#define TC_WORD_KEEP "--keep"
 
 enum { TC_HANDED_WORDS = 64 << 10 }; /* bytes */
 
@@ -33,6 +29,22 @@ enum tc_handed {
     TC_HANDED_MORE,
     TC_HANDED_MOST = TC_HANDED_MORE + 2
 };
+
+/* The answer. */
+struct tc_handed_end {
+    int32_t code;
+    int32_t last;          /* it serves no more */
+    int64_t cpu_us, bytes; /* that it took for the call; the most memory that it had until now */
+};
+
+/* One that somebody took over says what it likes: no more than a kernel could have said of it. */
+static inline void tc_handed_bound(struct tc_handed_end *end)
+{
+    const int64_t most = INT64_C(1) << 50; /* a petabyte, or 35 years */
+    end->code &= 255;
+    end->cpu_us = end->cpu_us < 0 || end->cpu_us > most ? 0 : end->cpu_us;
+    end->bytes = end->bytes < 0 || end->bytes > most ? 0 : end->bytes;
+}
 
 /* The program's side of a call: its streams are put in place of the program's. */
 static inline bool tc_handed_place(const int *fds, size_t count)

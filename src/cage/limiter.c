@@ -28,22 +28,6 @@ static bool is_there(const struct tc_process_cage *p)
     return !(p->form && p->form->apart) || (first.fd >= 0 && poll(&first, 1, 0) == 0);
 }
 
-/* Nobody looked when the call began. The worker's word says what those before it used, but only as
- * far as the clock bears it out: one thread uses no more time than passes. */
-void tc_limits_rebase(struct tc_cage *cage, int64_t total_us)
-{
-    struct tc_process_cage *p = TC_PRIV(cage);
-    const struct tc_cage_loan *loan = &cage->loan;
-    if (loan->serial == p->lent_serial)
-        return;
-    int64_t least = total_us - (tc_now_us() - loan->begun_us);
-    bool more = loan->told_us < 0 || loan->told_us > total_us - p->lent_cpu_us;
-    int64_t earlier = more ? total_us : p->lent_cpu_us + loan->told_us;
-    p->earlier_cpu_us = earlier < least ? least : earlier;
-    p->seen_cpu_us = 0;
-    p->lent_serial = loan->serial;
-}
-
 /* So far, of the whole cage; -1 with errno: unknown. */
 int64_t tc_limits_cpu_us(struct tc_cage *cage)
 {
@@ -58,10 +42,7 @@ int64_t tc_limits_cpu_us(struct tc_cage *cage)
         tc_cgroup_usage(p->group, &usage);
     }
     int64_t now = usage.cpu_us >= 0 ? usage.cpu_us : tc_sample_cpu(tc_process_first(p));
-    if (now >= 0) {
-        tc_limits_rebase(cage, now);
-        now -= p->earlier_cpu_us;
-    }
+    now -= now < 0 ? 0 : p->earlier_cpu_us;
     p->seen_cpu_us = now > p->seen_cpu_us ? now : p->seen_cpu_us;
     return now < 0 && !is_there(p) ? p->seen_cpu_us : now;
 }

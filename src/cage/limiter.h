@@ -14,8 +14,6 @@ int tc_limits_begin(struct tc_cage *cage);
 void tc_limits_look(struct tc_cage *cage);
 /* Processor time of the whole cage so far; -1 with errno: unknown. */
 int64_t tc_limits_cpu_us(struct tc_cage *cage);
-/* What it used is that of the call which its worker on loan serves now, of so much in all. */
-void tc_limits_rebase(struct tc_cage *cage, int64_t total_us);
 /* The cage is about to be killed: the last look. */
 void tc_limits_end(struct tc_cage *cage);
 /* What PID 1 looks for, since nobody outside can; 0: nothing. */

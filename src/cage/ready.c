@@ -379,7 +379,7 @@ static void take_over(struct tc_cage *cage, struct tc_ready *r)
     p->ready = r;
     r->harmless = writes_nothing(cage->plan);
     r->alone = r->plan.calls && shows_nothing(cage->plan);
-    p->trees.storage = r->alone ? tc_process_keep(&p->trees, tc_ready_root_lend(&r->root)) : -1;
+    p->trees.storage = r->alone ? tc_process_keep(&p->trees, tc_ready_root_give(&r->root)) : -1;
     p->trees.standing = TC_PLACE_OWN;
     r->answered = false;
     move(p, TC_PRIV(&r->cage));
@@ -428,7 +428,7 @@ static bool send_made(const struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct tc_ready_root *made = &p->ready->root;
-    if (!made->lent || made->serial != p->root)
+    if (!made->given || made->serial != p->root)
         return false;
     tc_untouched_note(&made->rest);
     return tc_hand_call(cage, p->ready->talk, made->root);
@@ -440,7 +440,7 @@ static int send_call(struct tc_cage *cage)
     const struct tc_process_cage *p = TC_PRIV(cage);
     if (send_made(cage))
         return 1;
-    bool made = p->ready->root.lent;
+    bool made = p->ready->root.given;
     _autofd_ int root = !made && tc_hand_can(p) ? tc_root_copy(p->root) : -1;
     size_t count = made ? p->trees.mount_count : root >= 0 ? tc_hand_put_together(p, root) : 0;
     if (root >= 0 && count == p->trees.mount_count && tc_hand_call(cage, p->ready->talk, root))
@@ -512,88 +512,20 @@ static void take_back_worker(struct tc_cage *cage, const struct tc_handed_end *e
         r->spent = true;
 }
 
-/* The library may go on by itself where a call is nothing but words, streams, time and memory, and
- * where nobody but the worker's word counts what it used. */
-static bool can_lend(const struct tc_cage *cage, const struct tc_handed_end *end)
-{
-    const struct tc_process_cage *p = TC_PRIV(cage);
-    const struct tc_ready *r = p->ready;
-    const struct tc_limits *l = &cage->plan->limits;
-    bool asked = cage->lends && !cage->returned && !cage->plan->stream;
-    bool plain = asked && cage->running && !cage->limit && !cage->outcome->failure.code &&
-                 !p->group && !l->output_kill;
-    return plain && r->alone && !end->last && r->served < r->plan.calls && r->root.lent &&
-           r->root.serial == p->root && tc_untouched_still(&r->root.rest, r->root.tmp);
-}
-
-/* False: nobody could tell what the calls to come use. */
-static bool lend(struct tc_cage *cage, const struct tc_handed_end *end)
-{
-    struct tc_process_cage *p = TC_PRIV(cage);
-    const struct tc_ready *r = p->ready;
-    int64_t used = cage->plan->limits.cpu_time_ms ? tc_limits_cpu_us(cage) : 0;
-    if (used < 0)
-        return false;
-    p->lent_cpu_us = used + p->earlier_cpu_us;
-    tc_events_drop(cage, r->talk);
-    tc_spare_until(p, 0); /* no call's time is every call's */
-    cage->loan =
-        (struct tc_cage_loan){.talk = r->talk,
-                              .root = r->root.root,
-                              .tmp = r->root.tmp,
-                              .made_us = r->made_us,
-                              .calls = r->plan.calls - r->served,
-                              .owner = p->trees.id == (uid_t)-1 ? -1 : (int64_t)p->trees.id,
-                              .end = *end};
-    return true;
-}
-
-/* A call has ended, in its worker's words, from it or by who had it on loan. */
-static bool hear_end(struct tc_cage *cage, struct tc_handed_end *ret)
-{
-    const struct tc_process_cage *p = TC_PRIV(cage);
-    const struct tc_handed_end *back = cage->returned;
-    int fd = cage->over || cage->loan.talk >= 0 ? -1 : tc_ready_fd(p);
-    if (cage->over || !back)
-        return fd >= 0 && p->child.ready &&
-               recv(fd, ret, sizeof(*ret), MSG_DONTWAIT) == sizeof(*ret);
-    *ret = *back;
-    return true;
-}
-
-/* A process that serves more is its own again; one that does not goes. */
-static void give_up(struct tc_cage *cage, const struct tc_handed_end *end)
-{
-    const struct tc_process_cage *p = TC_PRIV(cage);
-    cage->over = true;
-    cage->loan.talk = -1;
-    if (p->ready->plan.calls)
-        take_back_worker(cage, end);
-    else
-        (void)kill(p->child.pid, SIGKILL); /* our child, not yet reaped */
-}
-
-/* Samples of the calls before it are not of this one. */
-static void count_returned(struct tc_cage *cage)
-{
-    struct tc_process_cage *p = TC_PRIV(cage);
-    if (p->lent_serial != cage->loan.serial)
-        p->seen_cpu_us = 0;
-    p->lent_serial = cage->loan.serial;
-}
-
 void tc_ready_event(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct tc_handed_end end;
-    if (!hear_end(cage, &end))
+    int fd = cage->over ? -1 : tc_ready_fd(p);
+    if (fd < 0 || !p->child.ready || recv(fd, &end, sizeof(end), MSG_DONTWAIT) != sizeof(end))
         return;
     tc_handed_bound(&end);
+    cage->over = true;
     cage->outcome->exit_code = end.code;
-    if (cage->returned) /* in that call's words */
-        count_returned(cage);
-    if (!can_lend(cage, &end) || !lend(cage, &end))
-        give_up(cage, &end);
+    if (p->ready->plan.calls)
+        take_back_worker(cage, &end);
+    else
+        (void)kill(p->child.pid, SIGKILL); /* our child, not yet reaped */
     p->child.cpu_us = end.cpu_us + p->earlier_cpu_us;
     p->child.max_rss = end.bytes;
     cage->look_at_us = 0;
@@ -618,8 +550,8 @@ void tc_ready_forget_root(struct tc_process_cage *p)
 static void make_root(struct tc_ready *r, uint64_t serial)
 {
     bool good =
-        r->root.lent && r->root.serial == serial && tc_untouched_still(&r->root.rest, r->root.tmp);
-    r->root.lent = false;
+        r->root.given && r->root.serial == serial && tc_untouched_still(&r->root.rest, r->root.tmp);
+    r->root.given = false;
     if (r->alone && !good)
         tc_ready_root_make(&r->root, serial, &r->plan.limits);
 }

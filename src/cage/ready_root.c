@@ -31,9 +31,9 @@ void tc_ready_root_make(struct tc_ready_root *r, uint64_t serial, const struct t
     *r = made;
 }
 
-int tc_ready_root_lend(struct tc_ready_root *r)
+int tc_ready_root_give(struct tc_ready_root *r)
 {
     int fd = r->root < 0 ? -1 : fcntl(r->tmp, F_DUPFD_CLOEXEC, 0);
-    r->lent = fd >= 0;
+    r->given = fd >= 0;
     return fd;
 }

@@ -17,7 +17,7 @@ struct tc_ready_root {
     int root, tmp;            /* -1: there is none */
     uint64_t serial;          /* of the prepared root */
     struct tc_untouched rest; /* /tmp, when it was made */
-    bool lent;                /* to the call that is served */
+    bool given;               /* to the call that is served */
 };
 
 #define TC_READY_ROOT_NONE ((struct tc_ready_root){.root = -1, .tmp = -1})
@@ -25,7 +25,7 @@ struct tc_ready_root {
 /* Replaces what there is; without memory there is none. */
 void tc_ready_root_make(struct tc_ready_root *r, uint64_t serial, const struct tc_limits *limits);
 /* Another descriptor of its /tmp, for a call; -1: none. */
-int tc_ready_root_lend(struct tc_ready_root *r);
+int tc_ready_root_give(struct tc_ready_root *r);
 void tc_ready_root_drop(struct tc_ready_root *r);
 
 #endif

@@ -73,7 +73,6 @@ const char *tc_local_usage(struct tc_cage *cage)
     o->notice = tc_journal_notice(); /* before what the network has to say */
     tc_proxy_finish(cage);
     note_reserved(cage);
-    tc_limits_rebase(cage, p->child.cpu_us);
     int64_t own = p->child.cpu_us - p->earlier_cpu_us;
     o->cpu_us = own > p->seen_cpu_us ? own : p->seen_cpu_us;
     o->memory_peak = u.memory_peak >= 0 ? u.memory_peak : p->child.max_rss;

@@ -421,10 +421,9 @@ int tc_process_event(struct tc_cage *cage)
         ;
     if (rc < 0 || tc_proxy_event(cage) < 0)
         return -1;
-    bool was_lent = cage->loan.talk >= 0;
     tc_ready_event(cage);
     serve_listener(cage);
-    if (!cage->over && (was_lent || cage->loan.talk < 0)) /* who is lent just now serves nobody */
+    if (!cage->over)
         tc_limits_look(cage);
     return 0;
 }

@@ -13,8 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "call/again.h"
-#include "call/direct.h"
+#include "call/plan_cache.h"
 
 static int fail_usage(struct toolcage_error **err, const char *subject, const char *hint,
                       const char *message)
@@ -53,6 +52,16 @@ static int fail_name(const struct toolcage_policy *policy, const char *tool,
                    "the policy %s has no tool %s", tc_policy_name(policy), tool);
 }
 
+static int make_sockets(struct toolcage_call *call, struct toolcage_error **err)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return fail_system(err, "socketpair");
+    call->sock = pair[0];
+    call->peer = pair[1];
+    return 0;
+}
+
 static int make_call(struct toolcage_engine *engine, struct toolcage_policy *policy,
                      const char *tool, struct toolcage_call **ret, struct toolcage_error **err)
 {
@@ -60,16 +69,16 @@ static int make_call(struct toolcage_engine *engine, struct toolcage_policy *pol
     struct toolcage_call *call = calloc(1, sizeof(*call));
     if (!call)
         return tc_fail_memory(err);
-    call->peer = call->input.pipe = call->image = call->watch = call->over = -1;
-    atomic_init(&call->sock, -1);
+    call->sock = call->peer = call->input.pipe = call->image = -1;
     atomic_init(&call->cancelled, false);
-    atomic_init(&call->line, -1);
     call->engine = tc_engine_ref(engine);
     call->policy = tc_policy_ref(policy);
     if (tool && !(call->tool = strdup(tool)))
         r = tc_fail_memory(err);
     else if (tc_ulid(call->id) < 0)
         r = fail_system(err, "getrandom");
+    else
+        r = make_sockets(call, err);
     if (r < 0)
         call = tc_call_unref(call);
     else
@@ -120,10 +129,9 @@ struct toolcage_call *tc_call_unref(struct toolcage_call *call)
         return NULL;
     /* Hanging up is what cancels. Closing alone would not do while a fork of the host holds a copy;
      * and such a fork, when it gives up its own, must hang up nothing. */
-    if (call->sock >= 0 && !call->lent && !tc_engine_forked(call->engine))
+    if (call->sock >= 0 && !tc_engine_forked(call->engine))
         (void)shutdown(call->sock, SHUT_RDWR);
     close_all(call);
-    tc_direct_drop(call);
     free(call->tool);
     free(call->arguments);
     free(call->session);
@@ -134,7 +142,7 @@ struct toolcage_call *tc_call_unref(struct toolcage_call *call)
         free(call->narrow[i].value);
     }
     free(call->narrow);
-    tc_again_leave(call);
+    tc_plan_cache_leave(tc_engine_plans(call->engine), call);
     tc_grant_done(&call->grant);
     tc_stage_free(call->stage);
     if (call->image >= 0)
@@ -328,9 +336,7 @@ int tc_call_fd(const struct toolcage_call *call)
 {
     if (tc_engine_forked(call->engine))
         return TOOLCAGE_EFORKED;
-    if (call->state == TC_CALL_NEW)
-        return TOOLCAGE_EUSAGE;
-    return tc_direct_fd((struct toolcage_call *)(uintptr_t)call);
+    return call->state == TC_CALL_NEW ? TOOLCAGE_EUSAGE : call->sock;
 }
 
 int tc_call_cancel(struct toolcage_call *call)
@@ -339,9 +345,9 @@ int tc_call_cancel(struct toolcage_call *call)
         return TOOLCAGE_EFORKED;
     if (atomic_exchange(&call->cancelled, true))
         return 0;
-    /* Before start nobody need be told, after the end nobody reads it. */
-    int line = atomic_load(&call->line), sock = atomic_load(&call->sock);
-    if (line >= 0 || sock >= 0)
-        tc_call_send_cancel(line >= 0 ? line : sock, line >= 0 ? call->serial : 0);
+    /* The socket is there from birth: before start the message waits in it, after the end nobody
+     * reads it. Sizes leave room for it, so it cannot block. */
+    const struct tc_message cancel = {.kind = TC_MESSAGE_CANCEL};
+    (void)tc_send(call->sock, &cancel, sizeof(cancel), NULL, 0);
     return 0;
 }

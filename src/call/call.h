@@ -40,21 +40,11 @@ struct toolcage_call {
     void *userdata;
 
     enum tc_call_state state;
-    bool untold;           /* it has ended, and there was no memory for its result */
-    atomic_int sock;       /* ours; what the host polls; -1: not needed yet */
-    int peer;              /* the helper's end, until it was sent or the call refused */
-    atomic_bool cancelled; /* another thread touches this, and looks at `sock` and the next two */
-    atomic_int line;       /* to the helper, where no message of the call's own went there; or -1 */
-    int64_t serial;        /* by which the helper knows it then */
-    bool lent;             /* its socket goes on to serve other calls */
-    struct tc_direct *direct; /* the worker that serves it, without the helper; NULL: the helper */
-    struct tc_buf question;   /* what it asks for, and in which surroundings */
-    struct tc_again *again;   /* what was granted is kept there; NULL: it is not */
-    struct tc_buf key;        /* what such a worker is known by; empty: it can have none */
-    int watch;                /* what the host polls in place of `sock`, or -1 */
-    bool polled;              /* it was asked what that is */
-    int over;                 /* in there: readable once it has ended; or -1 */
-    int64_t begun_us;         /* when the worker got it */
+    bool untold;               /* it has ended, and there was no memory for its result */
+    int sock;                  /* ours; what the host polls */
+    int peer;                  /* the helper's end, until it was sent or the call refused */
+    atomic_bool cancelled;     /* the one thing another thread touches, beside writing to `sock` */
+    struct tc_kept_plan *kept; /* what it asks for, and its plan if that is kept; NULL: neither */
     struct tc_grant grant;
     int image;     /* keeps its root in the store of images; -1: none */
     bool installs; /* it is the install phase of a tool, which only the operator begins */
@@ -101,29 +91,10 @@ int tc_call_start(struct toolcage_call *call, struct toolcage_error **err);
  * also on failure. */
 int tc_call_resolve(struct toolcage_call *call, bool explain, struct tc_grant *ret,
                     struct toolcage_error **err);
-/* What the tool is to read, of the policy's making or the call's; NULL or none: nothing, or what
- * comes by a pipe. */
-static inline const char *tc_call_input(const struct toolcage_call *call, size_t *ret_length)
-{
-    const struct tc_grant *grant = &call->grant;
-    *ret_length = grant->stdin_bytes ? grant->stdin_len : call->input.length;
-    return grant->stdin_bytes ? grant->stdin_bytes : call->input.bytes;
-}
 
 /* dispatch.c */
 int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err);
 int tc_call_wait(struct toolcage_call *call, int timeout_ms, struct toolcage_error **err);
-/* Opens its own socket, if that was not done: 0, or a code. A worker on loan serves a call without
- * one. */
-int tc_call_open(struct toolcage_call *call, struct toolcage_error **err);
-/* To the helper; `serial` says which call of a loan is meant. */
-void tc_call_send_cancel(int sock, int64_t serial);
-
-/* Takes what has come over one of its sockets: 0, or a code. */
-int tc_call_hear(struct toolcage_call *call, int sock, struct toolcage_error **err);
-/* Nobody can say what the call came to; `why` (taken) is its error. */
-int tc_call_lose(struct toolcage_call *call, struct toolcage_error *why,
-                 struct toolcage_error **err);
 /* Ends the call with what is known: the outcome is taken, `why` (taken, may be NULL) is its error.
  */
 int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,

@@ -10,7 +10,6 @@
 
 #include "base/fd.h"
 #include "call/call.h"
-#include "call/direct.h"
 
 enum { SHARE = 64 }; /* messages of one dispatch: some 2 MiB */
 
@@ -39,14 +38,14 @@ int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,
                                     .total_us = tc_now_us() - call->started_us};
     int r = tc_result_make(&frame, outcome, why, &call->result, err);
     call->untold = r < 0;
-    tc_direct_over(call);
     if (r == 0)
         call->state = TC_CALL_DONE;
     return r;
 }
 
-int tc_call_lose(struct toolcage_call *call, struct toolcage_error *why,
-                 struct toolcage_error **err)
+/* Nobody can say what the call came to; `why` (taken) is its error. */
+static int finish_lost(struct toolcage_call *call, struct toolcage_error *why,
+                       struct toolcage_error **err)
 {
     struct tc_outcome none = {
         .status = TOOLCAGE_STATUS_ERROR, .exit_code = -1, .memory_peak = -1, .pids_peak = -1};
@@ -75,7 +74,7 @@ static int finish_gone(struct toolcage_call *call, struct toolcage_error **err)
             &why, &gone,
             "the helper ended without an answer; every cage of this engine ended with it");
     }
-    return tc_call_lose(call, why, err);
+    return finish_lost(call, why, err);
 }
 
 /* The kernel drops a descriptor that finds no free number, and the outcome with it. */
@@ -86,7 +85,7 @@ static int finish_cut(struct toolcage_call *call, struct toolcage_error **err)
                   TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "wait", "result", EMFILE,
                                "close descriptors or raise the limit (ulimit -n), then call again"),
                   "the call ended, but its result could not be received");
-    return tc_call_lose(call, why, err);
+    return finish_lost(call, why, err);
 }
 
 /* In a memory file, or else in the message. */
@@ -97,35 +96,16 @@ static int finish_done(struct toolcage_call *call, const struct tc_message *m, s
     struct toolcage_error *why = NULL;
     int r = fd < 0 && length ? tc_outcome_parse(m->bytes, length, &outcome, &why)
                              : tc_outcome_read(fd, &outcome, &why);
-    if (r == 0 && call->direct)
-        tc_direct_fill(call, &outcome);
     if (r == 0)
         return tc_call_finish(call, &outcome, NULL, err);
     tc_outcome_done(&outcome);
-    return tc_call_lose(call, why, err);
+    return finish_lost(call, why, err);
 }
 
-/* The answer, and with it a worker for the calls to come. */
-static int finish_lent(struct toolcage_call *call, const struct tc_message *m, size_t length,
-                       int *fds, size_t count, struct toolcage_error **err)
+/* One message, which may end the call: 0, or a code. */
+static int take(struct toolcage_call *call, const struct tc_message *m, size_t length, int fd,
+                struct toolcage_error **err)
 {
-    if (call->direct) {
-        tc_close_all(fds, count);
-        return finish_gone(call, err);
-    }
-    tc_direct_keep(call, m->bytes, length, fds, count);
-    return finish_done(call, m, length, -1, err);
-}
-
-/* One message: 1 when it ended the call, 0 when there may be more. Takes the descriptors. */
-static int take(struct toolcage_call *call, const struct tc_message *m, size_t length, int *fds,
-                size_t count, struct toolcage_error **err)
-{
-    if (length >= sizeof(*m) && m->kind == TC_MESSAGE_LENT)
-        return finish_lent(call, m, length - sizeof(*m), fds, count, err);
-    _autofd_ int fd = count ? fds[0] : -1;
-    if (count > 1)
-        tc_close_all(fds + 1, count - 1);
     if (length < sizeof(*m))
         return finish_gone(call, err);
     if (m->kind == TC_MESSAGE_DONE)
@@ -136,7 +116,7 @@ static int take(struct toolcage_call *call, const struct tc_message *m, size_t l
 }
 
 /* What has come there; 0, or a code. */
-int tc_call_hear(struct toolcage_call *call, int sock, struct toolcage_error **err)
+static int hear(struct toolcage_call *call, struct toolcage_error **err)
 {
     union {
         struct tc_message message;
@@ -145,16 +125,16 @@ int tc_call_hear(struct toolcage_call *call, int sock, struct toolcage_error **e
     int r = 0;
     /* a tool that never stops writing must not keep the host in here */
     for (int share = 0; r == 0 && share < SHARE && call->state != TC_CALL_DONE; share++) {
-        int fds[TC_LOAN_FDS];
+        int fds[1] = {-1};
         size_t count = 0;
-        ssize_t n = tc_recv(sock, &in, sizeof(in), fds, TC_LOAN_FDS, &count, NULL, NULL, false);
+        ssize_t n = tc_recv(call->sock, &in, sizeof(in), fds, 1, &count, NULL, NULL, false);
+        _autofd_ int fd = count ? fds[0] : -1;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return 0;
         if (n < 0 && errno == EMSGSIZE)
             r = finish_cut(call, err);
         else
-            r = n <= 0 ? finish_gone(call, err)
-                       : take(call, &in.message, (size_t)n, fds, count, err);
+            r = n <= 0 ? finish_gone(call, err) : take(call, &in.message, (size_t)n, fd, err);
     }
     return r < 0 ? r : 0;
 }
@@ -164,7 +144,7 @@ static int tell_late(struct toolcage_call *call, struct toolcage_error **err)
 {
     struct toolcage_error *why = NULL;
     (void)tc_fail_memory(&why);
-    int r = tc_call_lose(call, why, err);
+    int r = finish_lost(call, why, err);
     return r < 0 ? r : 1;
 }
 
@@ -179,25 +159,20 @@ int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err)
             "the call was not started");
     if (call->untold)
         return tell_late(call, err);
-    if (call->direct)
-        return tc_direct_turn(call, 0, err);
-    r = tc_call_hear(call, call->sock, err);
+    r = hear(call, err);
     return r < 0 ? r : call->state == TC_CALL_DONE;
 }
 
 int tc_call_wait(struct toolcage_call *call, int timeout_ms, struct toolcage_error **err)
 {
     int64_t deadline = tc_now_us() + (int64_t)timeout_ms * 1000;
-    for (int64_t left = timeout_ms;;) {
-        bool direct = call->direct && !call->untold && !tc_engine_forked(call->engine);
-        int r = direct ? tc_direct_turn(call, (int)left, err) : tc_call_dispatch(call, err);
+    for (;;) {
+        int r = tc_call_dispatch(call, err);
         if (r != 0)
             return r;
-        left = timeout_ms < 0 ? -1 : (deadline - tc_now_us() + 999) / 1000;
+        int64_t left = timeout_ms < 0 ? -1 : (deadline - tc_now_us() + 999) / 1000;
         if (timeout_ms >= 0 && left <= 0)
             return 0;
-        if (direct)
-            continue;
         struct pollfd p = {.fd = call->sock, .events = POLLIN};
         if (poll(&p, 1, (int)left) < 0 && errno != EINTR)
             return tc_fail(

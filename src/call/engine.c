@@ -2,8 +2,8 @@
  * Copyright The toolcage authors
  *
  * Nothing here keeps state outside the engine object, and the object never changes after its birth
- * but for the count of references, one pointer that is set once, a list that only grows, and
- * workers that are taken and put back: threads share it without a lock. */
+ * but for the count of references, one pointer that is set once, a list that only grows, and plans
+ * that are taken and put back: threads share it without a lock. */
 #include "call/engine.h"
 
 #include <errno.h>
@@ -18,10 +18,9 @@
 
 #include "base/fd.h"
 #include "base/sys.h"
-#include "call/again.h"
-#include "call/direct.h"
 #include "call/launch.h"
 #include "call/modules_known.h"
+#include "call/plan_cache.h"
 #include "version.h"
 
 struct toolcage_engine {
@@ -31,8 +30,7 @@ struct toolcage_engine {
     int sock;
     _Atomic(struct tc_outcome *) probes; /* of this machine, once somebody had to know */
     struct tc_modules_known modules;
-    struct tc_direct_shelf direct;
-    struct tc_again_shelf again;
+    struct tc_plan_cache plans;
 };
 
 /* The kernel empties it in every fork: asked on each call, so not by a call of the system. */
@@ -61,6 +59,7 @@ int tc_engine_adopt(int sock, struct toolcage_engine **ret, struct toolcage_erro
     engine->ours = mark_process();
     engine->sock = sock;
     atomic_init(&engine->modules.first, NULL);
+    engine->plans.modules = &engine->modules;
     *ret = engine;
     return 0;
 }
@@ -70,14 +69,9 @@ struct tc_modules_known *tc_engine_modules(struct toolcage_engine *engine)
     return &engine->modules;
 }
 
-struct tc_direct_shelf *tc_engine_direct(struct toolcage_engine *engine)
+struct tc_plan_cache *tc_engine_plans(struct toolcage_engine *engine)
 {
-    return &engine->direct;
-}
-
-struct tc_again_shelf *tc_engine_again(struct toolcage_engine *engine)
-{
-    return &engine->again;
+    return &engine->plans;
 }
 
 static int fail_system(struct toolcage_error **err, const char *what)
@@ -131,8 +125,7 @@ static void probes_free(struct tc_outcome *probes)
 struct toolcage_engine *tc_engine_unref(struct toolcage_engine *engine)
 {
     if (engine && atomic_fetch_sub_explicit(&engine->refs, 1, memory_order_acq_rel) == 1) {
-        tc_direct_close(&engine->direct, tc_engine_forked(engine));
-        tc_again_close(&engine->again);
+        tc_plan_cache_close(&engine->plans);
         /* Forks of the host may hold copies, which must not keep the helper alive. */
         if (!tc_engine_forked(engine))
             (void)shutdown(engine->sock, SHUT_RDWR);

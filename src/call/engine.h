@@ -19,10 +19,7 @@ struct toolcage_engine *tc_engine_ref(struct toolcage_engine *engine);
 struct toolcage_engine *tc_engine_unref(struct toolcage_engine *engine);
 int tc_engine_fd(const struct toolcage_engine *engine);
 struct tc_modules_known *tc_engine_modules(struct toolcage_engine *engine);
-struct tc_direct_shelf;
-struct tc_direct_shelf *tc_engine_direct(struct toolcage_engine *engine);
-struct tc_again_shelf;
-struct tc_again_shelf *tc_engine_again(struct toolcage_engine *engine);
+struct tc_plan_cache *tc_engine_plans(struct toolcage_engine *engine);
 
 /* Is this a child of the process that made the engine? */
 bool tc_engine_forked(const struct toolcage_engine *engine);

@@ -10,14 +10,13 @@
 
 #include "base/fd.h"
 #include "base/path.h"
-#include "call/again.h"
 #include "call/call.h"
 #include "call/choose.h"
-#include "call/direct.h"
 #include "call/images.h"
 #include "call/launch.h"
 #include "call/machines.h"
 #include "call/modules.h"
+#include "call/plan_cache.h"
 #include "call/programs.h"
 #include "call/route.h"
 #include "call/secrets.h"
@@ -116,35 +115,32 @@ static bool note_places(const struct tc_grant *grant, struct tc_plan *plan)
            tc_provenance_note(&places, policy, policy ? tc_policy_digest(grant->policy) : NULL);
 }
 
-/* The plan, behind room for a job; or nothing, where the call has begun with that already. */
-static int write_plan(struct toolcage_call *call, const struct tc_front *front,
-                      struct tc_buf *packet, struct toolcage_error **err)
+static int lower(struct toolcage_call *call, const struct tc_front *front, struct tc_plan *ret,
+                 struct toolcage_error **err)
+{
+    int r = tc_front_lower(front, &call->grant, ret, err);
+    if (r < 0)
+        return r;
+    bool filled = note_places(&call->grant, ret) && fill(&ret->call, call->id) &&
+                  fill(&ret->tool, call->grant.tool) && fill(&ret->backend, front->name) &&
+                  fill(&ret->grant, call->grant.digest) && fill(&ret->session, call->session) &&
+                  fill(&ret->bounds, call->grant.bounds);
+    ret->stream = call->output ? stream_mode(call) : TC_STREAM_NONE;
+    ret->terminal = call->rows > 0;
+    ret->rows = call->rows;
+    ret->columns = call->columns;
+    return filled ? 0 : tc_fail_memory(err);
+}
+
+/* The plan, behind room for a job. */
+static int write_plan(struct tc_plan *plan, struct tc_buf *packet, struct toolcage_error **err)
 {
     static const struct tc_job none;
-    struct tc_plan plan = {0};
     struct tc_wire wire = TC_WIRE_PUT_INIT;
-    int r = tc_front_lower(front, &call->grant, &plan, err);
-    if (r == 0) {
-        bool filled = note_places(&call->grant, &plan) && fill(&plan.call, call->id) &&
-                      fill(&plan.tool, call->grant.tool) && fill(&plan.backend, front->name) &&
-                      fill(&plan.grant, call->grant.digest) && fill(&plan.session, call->session) &&
-                      fill(&plan.bounds, call->grant.bounds);
-        plan.stream = call->output ? stream_mode(call) : TC_STREAM_NONE;
-        plan.terminal = call->rows > 0;
-        plan.rows = call->rows;
-        plan.columns = call->columns;
-        if (filled && tc_direct_begin(call, &plan)) {
-            tc_again_keep(call, &plan);
-        } else {
-            tc_buf_add(&wire.out, &none, sizeof(none));
-            tc_plan_visit(&wire, &plan);
-        }
-        if (!filled || wire.failed)
-            r = tc_fail_memory(err);
-    }
+    tc_buf_add(&wire.out, &none, sizeof(none));
+    tc_plan_visit(&wire, plan);
     *packet = wire.out;
-    tc_plan_done(&plan);
-    return r;
+    return wire.failed ? tc_fail_memory(err) : 0;
 }
 
 /* In a sealed memory file, or without one. */
@@ -172,8 +168,8 @@ static int make_input(struct toolcage_call *call, int *ret_fd, enum tc_stdin_kin
             err, TC_WHY(TOOLCAGE_EUSAGE, "start", "stdin", "pass it as an argument of the tool"),
             "the policy makes the standard input of tool %s itself; the call cannot give one",
             grant->tool ? grant->tool : "(a bare command)");
-    size_t length;
-    const char *bytes = tc_call_input(call, &length);
+    const char *bytes = grant->stdin_bytes ? grant->stdin_bytes : call->input.bytes;
+    size_t length = grant->stdin_bytes ? grant->stdin_len : call->input.length;
     *ret_kind = TC_STDIN_PIPE;
     if (call->input.pipe >= 0) {
         *ret_fd = fcntl(call->input.pipe, F_DUPFD_CLOEXEC, 0);
@@ -191,32 +187,21 @@ static int make_input(struct toolcage_call *call, int *ret_fd, enum tc_stdin_kin
     return *ret_fd < 0 ? fail_system(err, "memfd_create") : 0;
 }
 
-static int submit(struct toolcage_call *call, const struct tc_front *front,
-                  struct toolcage_error **err)
+static int submit(struct toolcage_call *call, struct tc_plan *plan, struct toolcage_error **err)
 {
     _autofd_ int input = -1, secrets = -1;
     _autobuf_ struct tc_buf packet = TC_BUF_INIT;
     enum tc_stdin_kind kind = TC_STDIN_NONE;
     int64_t now = tc_now_us();
-    int r = write_plan(call, front, &packet, err);
-    if (r < 0)
-        return r;
-    note(call, "lower", now);
-    if (call->direct)
-        return 0;
-    now = tc_now_us();
-    r = tc_call_open(call, err);
+    int r = write_plan(plan, &packet, err);
     if (r == 0)
         r = make_input(call, &input, &kind, err);
     if (r == 0)
         r = tc_secrets_read(call->policy, &call->grant, &secrets, err);
     if (r < 0)
         return r;
-    const struct tc_job job = {.kind = TC_JOB_CALL,
-                               .stdin_kind = kind,
-                               .secrets = secrets >= 0,
-                               .inside = true,
-                               .lend = tc_direct_asks(call)};
+    const struct tc_job job = {
+        .kind = TC_JOB_CALL, .stdin_kind = kind, .secrets = secrets >= 0, .inside = true};
     int fds[3] = {call->peer};
     size_t count = 1;
     if (input >= 0)
@@ -273,31 +258,37 @@ static int route(struct toolcage_call *call, const struct tc_front **ret,
                : tc_route(call->policy, &call->grant, chose_backend(call), wanted(call), ret, err);
 }
 
-/* As the call before it that asked for the same: 1, 0 when there was none, or a code. */
-static int go_again(struct toolcage_call *call, struct toolcage_error **err)
+static int lower_and_submit(struct toolcage_call *call, const struct tc_front *front,
+                            struct toolcage_error **err)
 {
+    struct tc_plan plan = {0};
     int64_t now = tc_now_us();
-    struct tc_plan *plan;
-    int r = tc_again_find(call, &plan, err);
-    if (r < 0 || !plan)
-        return r;
-    if (tc_direct_begin(call, plan)) {
-        note(call, "again", now);
-        return 1;
+    int r = lower(call, front, &plan, err);
+    if (r == 0) {
+        note(call, "lower", now);
+        r = submit(call, &plan, err);
     }
-    tc_again_forget(call);
-    return 0;
+    if (r == 0)
+        tc_plan_cache_keep(tc_engine_plans(call->engine), call, &plan);
+    tc_plan_done(&plan);
+    return r;
 }
 
 static int go(struct toolcage_call *call, struct toolcage_error **err)
 {
     const struct tc_front *front;
+    struct tc_plan *known = NULL;
+    int64_t now = tc_now_us();
     int r = check_setup(call, err);
     if (r == 0)
-        r = go_again(call, err);
-    if (r != 0)
-        return r < 0 ? r : 0;
-    int64_t now = tc_now_us();
+        r = tc_plan_cache_find(tc_engine_plans(call->engine), call, &known, err);
+    if (r < 0)
+        return r;
+    if (known) {
+        note(call, "again", now);
+        return submit(call, known, err);
+    }
+    now = tc_now_us();
     r = tc_call_resolve(call, false, &call->grant, err);
     if (r < 0)
         return r;
@@ -310,7 +301,7 @@ static int go(struct toolcage_call *call, struct toolcage_error **err)
     if (r == 0 && tc_machines_run(front->name))
         r = call->work ? tc_machines_find_try(front->name, call->work, &call->grant, err)
                        : tc_machines_find(call->engine, front->name, &call->grant, err);
-    return r < 0 ? r : submit(call, front, err);
+    return r < 0 ? r : lower_and_submit(call, front, err);
 }
 
 static bool is_misuse(int code)
@@ -381,6 +372,7 @@ int tc_call_start(struct toolcage_call *call, struct toolcage_error **err)
         return 0;
     }
     /* A failed start may be tried again: nothing was sent, and what was resolved is forgotten. */
+    tc_plan_cache_leave(tc_engine_plans(call->engine), call);
     tc_grant_done(&call->grant);
     tc_stage_free(TAKE(call->stage));
     if (call->image >= 0)

@@ -148,7 +148,7 @@ static int hand_over(struct tc_running *j, void (*work)(struct tc_task *),
 static bool is_alone(const struct tc_running *j)
 {
     for (j = j->next; j; j = j->next)
-        if (!j->ended && !tc_loan_is_idle(j))
+        if (!j->ended)
             return false;
     return true;
 }
@@ -403,12 +403,10 @@ struct tc_running *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
                              .inside = job->inside,
                              .socket = TAKE_FD(socket),
                              .feed_from = -1,
-                             .feed_to = -1,
-                             .loan = {.memory = -1, .clock = -1}};
+                             .feed_to = -1};
     j->begun_us = tc_now_us();
     j->cage = tc_cage_empty(&j->plan, &j->outcome);
     j->cage.secrets_fd = TAKE_FD(secrets);
-    j->cage.lends = job->lend && job->inside && job->stdin_kind != TC_STDIN_BYTES;
     j->outcome.exit_code = -1;
     j->outcome.failure.clause = -1;
     tc_job_attach(j);

@@ -247,7 +247,7 @@ static bool begin(struct tc_inline *s)
     s->waits = false;
     job.stdin_kind = reads ? TC_STDIN_PIPE : TC_STDIN_NONE;
     job.secrets = s->secrets >= 0;
-    job.inside = job.lend = job.plan_bytes = 0;
+    job.inside = job.plan_bytes = 0;
     watch(s, &s->job, s->job_fd, EPOLLIN);
     int fds[4];
     size_t count = 0;

@@ -32,14 +32,12 @@ static void on_event(struct tc_source *s, uint32_t events);
 static void on_exit_ready(struct tc_source *s, uint32_t events);
 static void on_feed(struct tc_source *s, uint32_t events);
 static void on_collected(struct tc_source *s, uint32_t events);
-static void on_clock(struct tc_source *s, uint32_t events);
 
 static void (*const handlers[TC_ROLES])(struct tc_source *, uint32_t) = {
     [TC_ROLE_SOCKET] = on_socket,     [TC_ROLE_OUT] = on_output,
     [TC_ROLE_ERR] = on_output,        [TC_ROLE_EVENT] = on_event,
     [TC_ROLE_EXIT] = on_exit_ready,   [TC_ROLE_FEED] = on_feed,
     [TC_ROLE_COLLECT] = on_collected, [TC_ROLE_TYPED] = tc_terminal_typed,
-    [TC_ROLE_CLOCK] = on_clock,
 };
 
 void tc_job_mark(struct tc_running *j, const char *step, int64_t since_us)
@@ -187,7 +185,6 @@ static void end_gathering(struct tc_running *j)
 /* Before the walls stand there is no tool that could end by itself. */
 static void begin_end(struct tc_running *j, bool at_once)
 {
-    j->cage.lends = false;
     if (j->ended) { /* then what is left of it is */
         j->kill_at_us = 0;
         if (j->hold == TC_HOLD_DYING) {
@@ -313,15 +310,6 @@ static void gather(struct tc_running *j)
     tc_job_answer(j);
 }
 
-/* Every writer is gone: what is in the pipes is all. */
-void tc_job_drain(struct tc_running *j)
-{
-    for (int stream = 0; stream < 2; stream++) {
-        read_output(j, stream, INT32_MAX);
-        (void)tc_job_watch(j, stream == 0 ? TC_ROLE_OUT : TC_ROLE_ERR, -1, 0);
-    }
-}
-
 /* Nothing of the tool runs any more: the outcome is what it is. */
 static void conclude(struct tc_running *j)
 {
@@ -330,7 +318,8 @@ static void conclude(struct tc_running *j)
     /* a cage that outlived its deadline because we were held up ends itself */
     if (j->end_at_us && now >= j->end_at_us && j->outcome.signal && !j->cancelled && !j->limit)
         j->timed_out = true;
-    tc_job_drain(j);
+    for (int stream = 0; stream < 2; stream++) /* every writer is gone: what is there is all */
+        read_output(j, stream, INT32_MAX);
     unwatch_cage(j, TC_ROLES);
     j->end_at_us = j->kill_at_us = j->stuck_at_us = 0;
     if (j->plan.limits.output_kill &&
@@ -421,25 +410,10 @@ static bool tells_all(const struct tc_running *j)
     return j->cage.over && !j->trials;
 }
 
-/* The call that reached it may have ended meanwhile, and the next have begun. */
-static void reach_limit(struct tc_running *j)
-{
-    if (tc_loan_claim(j, j->cage.loan.serial))
-        stop_for(j, j->cage.limit);
-    else
-        j->cage.limit = NULL;
-}
-
-void tc_job_hear(struct tc_running *j)
+static void hear(struct tc_running *j)
 {
     bool was = j->cage.running, held = j->cage.err_held;
-    if (j->loan.page)
-        tc_loan_tell(j);
     int rc = tc_cage_event(&j->cage);
-    if (j->loan.page) { /* it is looked at when a call runs */
-        j->loan.wanted_us = j->cage.look_at_us;
-        j->cage.look_at_us = 0;
-    }
     if (j->cage.running && !was) {
         tc_job_mark(j, "walls", j->started_us);
         j->running_us = tc_now_us();
@@ -452,10 +426,6 @@ void tc_job_hear(struct tc_running *j)
         conclude(j);
         return;
     }
-    if (j->cage.loan.talk >= 0 && !j->loan.page) {
-        tc_loan_begin(j);
-        return;
-    }
     bool heard = !held || j->cage.err_held || tc_job_watch(j, TC_ROLE_ERR, j->cage.err_fd, EPOLLIN);
     heard = heard && tc_terminal_attach(j);
     if (!heard)
@@ -463,19 +433,13 @@ void tc_job_hear(struct tc_running *j)
     if (j->outcome.failure.code)
         begin_end(j, true);
     else if (j->cage.limit && !j->limit)
-        reach_limit(j);
+        stop_for(j, j->cage.limit);
 }
 
 static void on_event(struct tc_source *s, uint32_t events)
 {
     (void)events;
-    tc_job_hear(s->owner);
-}
-
-static void on_clock(struct tc_source *s, uint32_t events)
-{
-    (void)events;
-    tc_loan_look(s->owner);
+    hear(s->owner);
 }
 
 static void close_feed(struct tc_running *j)
@@ -540,11 +504,9 @@ static void on_socket(struct tc_source *s, uint32_t events)
     }
     if (j->ended) {
         j->finished = j->finished || gone;
-    } else if (!gone && m.kind == TC_MESSAGE_RETURN) {
-        tc_loan_return(j);
     } else if (!gone && m.kind == TC_MESSAGE_RESIZE) {
         tc_terminal_resize(j, m.rows, m.columns);
-    } else if (gone || (m.kind == TC_MESSAGE_CANCEL && tc_loan_claim(j, m.serial))) {
+    } else if (gone || m.kind == TC_MESSAGE_CANCEL) {
         j->cancelled = true;
         begin_end(j, gone);
     }
@@ -558,10 +520,8 @@ void tc_job_attach(struct tc_running *j)
 
 int64_t tc_job_next(const struct tc_running *j)
 {
-    const int64_t times[] = {
-        j->end_at_us,       j->kill_at_us == INT64_MAX ? 0 : j->kill_at_us,
-        j->stuck_at_us,     j->refuse_at_us,
-        j->cage.look_at_us, j->ended || j->kill_at_us ? 0 : j->loan.idle_at_us};
+    const int64_t times[] = {j->end_at_us, j->kill_at_us == INT64_MAX ? 0 : j->kill_at_us,
+                             j->stuck_at_us, j->refuse_at_us, j->cage.look_at_us};
     int64_t next = 0;
     for (size_t i = 0; i < TC_COUNT(times); i++)
         if (times[i] && (!next || times[i] < next))
@@ -569,7 +529,7 @@ int64_t tc_job_next(const struct tc_running *j)
     return next;
 }
 
-void tc_job_expire(struct tc_running *j)
+static void on_deadline(struct tc_running *j)
 {
     j->end_at_us = 0;
     if (j->hold == TC_HOLD_COLLECTING)
@@ -585,7 +545,7 @@ void tc_job_expire(struct tc_running *j)
 void tc_job_tick(struct tc_running *j, int64_t now)
 {
     if (j->end_at_us && now >= j->end_at_us)
-        tc_job_expire(j);
+        on_deadline(j);
     if (j->refuse_at_us && now >= j->refuse_at_us)
         tc_job_refuse(j);
     if (j->kill_at_us && j->kill_at_us != INT64_MAX && now >= j->kill_at_us)
@@ -593,8 +553,7 @@ void tc_job_tick(struct tc_running *j, int64_t now)
     if (j->stuck_at_us && now >= j->stuck_at_us)
         leave_to_the_kernel(j);
     if (j->cage.look_at_us && now >= j->cage.look_at_us)
-        tc_job_hear(j);
-    tc_loan_tick(j, now);
+        hear(j);
 }
 
 void tc_job_end(struct tc_running *j)
@@ -622,7 +581,6 @@ void tc_job_hang_up(struct tc_running *j)
 void tc_job_free(struct tc_running *j)
 {
     unwatch_cage(j, TC_ROLES);
-    tc_loan_done(j);
     tc_job_hang_up(j);
     (void)tc_cage_destroy(&j->cage, TC_PACE_QUICK);
     for (size_t i = 0; i < TC_COUNT(j->output); i++)

@@ -11,7 +11,6 @@
 
 #include "backend/backend.h"
 #include "backend/stream.h"
-#include "helper/loan.h"
 #include "helper/loop.h"
 #include "helper/protocol.h"
 #include "helper/terminal.h"
@@ -25,7 +24,6 @@ enum tc_role {
     TC_ROLE_EXIT,
     TC_ROLE_FEED,
     TC_ROLE_TYPED,
-    TC_ROLE_CLOCK,
     TC_ROLE_COLLECT,
     TC_ROLES,
 };
@@ -69,7 +67,6 @@ struct tc_running {
     bool ended;        /* what is left is to deliver, and to let go of the cage */
     bool finished;     /* to be freed */
     bool inside;       /* the host takes the outcome in the message */
-    struct tc_job_loan loan;
     int64_t removed;   /* of a CLEAN job */
     size_t trials;     /* of a PROBE job: works that were looked at */
     size_t sent[2];    /* of the streams, to a host that streams */
@@ -125,14 +122,6 @@ void tc_job_give_up(struct tc_running *job);
 /* Decides what the call came to. */
 void tc_job_judge(struct tc_running *job, const char *counter);
 void tc_job_answer(struct tc_running *job);
-
-/* for loan.c */
-/* Something of the cage may have happened. */
-void tc_job_hear(struct tc_running *job);
-/* What is in its streams is read. */
-void tc_job_drain(struct tc_running *job);
-/* The time of the call is over. */
-void tc_job_expire(struct tc_running *job);
 
 /* Nothing runs any more and nobody holds it: the cage goes. */
 void tc_job_clear(struct tc_running *job);

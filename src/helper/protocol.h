@@ -27,11 +27,6 @@
  * CANCEL, and RESIZE where plan.terminal. Closing the library's end cancels too. Each message
  * starts with a tc_message.
  *
- * Where the job has `lend`, LENT may come in place of DONE, with the outcome behind its head and
- * the descriptors of backend/loan.h. Then the library makes the calls of that worker itself, and
- * the job lasts: DONE is how the one that runs was ended from outside, or, after RETURN, how the
- * last one went. Closing the library's end still ends everything.
- *
  * A host that does not read delays delivery only: the helper keeps what is not yet sent, bounded by
  * the output limit.
  *
@@ -80,7 +75,6 @@ struct tc_job {
     int32_t stdin_kind;
     int32_t secrets; /* CALL: 1, there are some */
     int32_t inside;  /* CALL: 1, DONE may hold the outcome itself */
-    int32_t lend;    /* CALL: 1, the library takes the worker on loan, if there is one */
     int32_t plan_bytes;
 };
 
@@ -88,9 +82,7 @@ enum tc_message_kind {
     TC_MESSAGE_OUTPUT = 1,
     TC_MESSAGE_DONE = 2,
     TC_MESSAGE_CANCEL = 3,
-    TC_MESSAGE_RESIZE = 4,
-    TC_MESSAGE_LENT = 5,
-    TC_MESSAGE_RETURN = 6
+    TC_MESSAGE_RESIZE = 4
 };
 
 enum { TC_MESSAGE_BYTES_MAX = 32768 };
@@ -130,8 +122,7 @@ struct tc_message {
     int32_t stream;         /* OUTPUT: 1 or 2 */
     int32_t removed;        /* DONE of a CLEAN job: how many leftovers went */
     uint16_t rows, columns; /* RESIZE: of the terminal */
-    int64_t serial;         /* CANCEL: of the call that is meant, where a worker is on loan */
-    char bytes[];           /* OUTPUT, DONE, LENT: up to TC_MESSAGE_BYTES_MAX */
+    char bytes[];           /* OUTPUT, DONE: up to TC_MESSAGE_BYTES_MAX */
 };
 
 _Static_assert(offsetof(struct tc_message, bytes) == sizeof(struct tc_message),

@@ -18,7 +18,7 @@
 /* From LARGE on it is shortened when a new entry comes. */
 enum { LARGE = 64 << 10, LARGEST = 16 << 20, NEWEST = 500 };
 
-char *tc_record_path(const char *directory)
+static char *record_path(const char *directory)
 {
     return tc_path_join(directory, "written");
 }
@@ -91,7 +91,7 @@ static bool has_text(const struct tc_buf *text, const char *wanted)
  * before it notes its first place there: one that may not be searched has no record. */
 static int open_record(const char *directory)
 {
-    _autofree_ char *path = tc_record_path(directory);
+    _autofree_ char *path = record_path(directory);
     int fd = path ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
     if (fd < 0)
         errno = !path ? ENOMEM : errno == ENOTDIR || errno == EACCES ? ENOENT : errno;
@@ -142,7 +142,7 @@ int tc_record_learn(const struct tc_records *records, struct tc_resolver *r)
 /* The caller's own file and no other's, through no link; -1 with errno. */
 static int open_in(const char *directory, mode_t mode)
 {
-    _autofree_ char *path = tc_record_path(directory);
+    _autofree_ char *path = record_path(directory);
     if (!path) {
         errno = ENOMEM;
         return -1;

@@ -29,9 +29,6 @@ struct tc_records {
 
 #define TC_RECORDS_ROOT "/var/lib/toolcage"
 
-/* The record's path in one of these directories; owned. NULL: no memory. */
-char *tc_record_path(const char *directory);
-
 /* Adds the entries of all records to the resolver. A record that is not there has none. 0, or -1
  * with errno: one cannot be read. */
 int tc_record_learn(const struct tc_records *records, struct tc_resolver *r);

@@ -18,11 +18,10 @@
 enum { BYTES_MAX = 96 << 20, THOUSAND = 1000, MILLION = 1000000 };
 
 static struct tc_wasm_order *expected;
-static int talk = STDIN_FILENO;            /* to the helper */
-static int nothing = -1;                   /* /dev/null, in place of streams between calls */
-static int lowest;                         /* descriptor that is free between calls */
-static int64_t served, begun_us, ended_us; /* processor time */
-static bool kept;                          /* streams and root are those of the next call, too */
+static int talk = STDIN_FILENO;  /* to the helper */
+static int nothing = -1;         /* /dev/null, in place of streams between calls */
+static int lowest;               /* descriptor that is free between calls */
+static int64_t served, begun_us; /* calls; processor time */
 
 /* Nobody tells us anything any more: the helper has gone, or has no use for us. */
 static void leave(void)
@@ -43,12 +42,6 @@ static int64_t spent_us(const struct rusage *u)
            u->ru_stime.tv_usec;
 }
 
-static int64_t now_spent_us(void)
-{
-    const struct rusage u = usage();
-    return spent_us(&u);
-}
-
 /* Streams come where the socket was. */
 static void settle(void)
 {
@@ -60,23 +53,12 @@ static void settle(void)
         leave();
 }
 
-/* The streams and the root of a call; those of the one before it, if that said so and nothing
- * came. */
-static void place(struct tc_wasm_order *order, const int *fds, size_t count)
-{
-    if (kept && !count)
-        return;
-    if (count < TC_HANDED_MORE || (kept && close(order->root) < 0) || !tc_handed_place(fds, count))
-        leave();
-    order->root = fds[TC_HANDED_ROOT];
-}
-
 /* The length of the words, and the descriptors. */
 static size_t receive(char *words, int fds[TC_HANDED_MORE + 1], size_t *ret_count)
 {
     ssize_t n =
         tc_recv(talk, words, TC_HANDED_WORDS, fds, TC_HANDED_MORE + 1, ret_count, NULL, NULL, true);
-    if (n <= 0 || words[n - 1])
+    if (n <= 0 || words[n - 1] || *ret_count < TC_HANDED_MORE || !tc_handed_place(fds, *ret_count))
         leave();
     return (size_t)n;
 }
@@ -89,7 +71,6 @@ static void take(char *words, size_t length)
     for (size_t i = 0; i < TC_COUNT(lists); i++)
         tc_strv_done(lists[i]);
     expected->here = list[0];
-    expected->keep = 0;
     if (!tc_wasm_read_words(expected, list + 1))
         leave();
 }
@@ -108,8 +89,9 @@ void tc_wasm_await(struct tc_wasm_order *order)
         return;
     settle();
     size_t length = receive(words, fds, &count);
-    place(order, fds, count);
-    begun_us = count ? now_spent_us() : ended_us;
+    const struct rusage before = usage();
+    begun_us = spent_us(&before);
+    order->root = fds[TC_HANDED_ROOT];
     expected = order;
     take(words, length);
     expected = NULL;
@@ -151,20 +133,16 @@ bool tc_wasm_answer(struct tc_wasm_order *order, int code)
     (void)fflush(stderr);
     served++;
     const struct rusage u = usage();
-    ended_us = spent_us(&u);
     const struct tc_handed_end end = {.code = code,
                                       .last = order->only || is_left_over() ||
                                               served >= order->calls ||
                                               u.ru_maxrss > BYTES_MAX / 1024,
-                                      .cpu_us = ended_us - begun_us,
+                                      .cpu_us = spent_us(&u) - begun_us,
                                       .bytes = (int64_t)u.ru_maxrss * 1024};
     if (tc_send(talk, &end, sizeof(end), NULL, 0) < 0)
         leave();
     if (order->calls <= 1)
         return false;
-    kept = order->keep;
-    if (kept)
-        return true;
     /* what was written is in the pipes; and the root may go with its mounts, which takes the kernel
      * a while: nobody need wait for that */
     close_streams();

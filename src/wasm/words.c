@@ -35,7 +35,6 @@ bool tc_wasm_read_words(struct tc_wasm_order *order, char **at)
         {"--code-mark", .text = &order->code_mark},
         {"--memory", .number = &order->memory},
         {"--calls", .number = &order->calls},
-        {TC_WORD_KEEP, .number = &order->keep},
         {"--watched", .number = &order->watched},
         {"--fuel", .number = &order->fuel},
         {"--cpu-time", .number = &order->cpu_time},

@@ -16,7 +16,6 @@ struct tc_wasm_order {
     bool ahead;    /* the call itself comes later, by the standard input */
     bool only;     /* and none after it, whatever number of calls was said */
     int64_t calls; /* that are served then, one after another; 0: one */
-    int64_t keep;  /* 1: the next call may have the same streams and root */
     int root;      /* of all paths; AT_FDCWD: the process's own */
     char *here;    /* where relative paths begin; NULL: in the process's directory */
     const char *engine, *module, *digest;

@@ -86,7 +86,6 @@ static struct toolcage_call *running(struct seen *seen, int *ret_helper)
     }
     INVARIANT(tc_call_new(engine, policy, NULL, &call, NULL) == 0);
     INVARIANT(tc_call_set_output(call, on_output, seen, NULL) == 0);
-    INVARIANT(tc_call_open(call, NULL) == 0);
     call->state = TC_CALL_RUNNING;
     *ret_helper = TAKE_FD(call->peer);
     return call;

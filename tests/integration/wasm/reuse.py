@@ -4,7 +4,11 @@
 """Workers that serve one call after another where the policy says so: those of the same grant, and nothing of one is in the next.
 
 usage: reuse.py TOOLCAGE [self | ordinary] GUEST.wasm WHEELS"""
+import ctypes
 import os
+import select
+import signal
+import socket
 import sys
 import time
 
@@ -15,13 +19,14 @@ from scene import check, end, run, start_time, until
 from waiting import Call, Engine, ask, first, last, lib, policy, text, waits, was_ready
 
 REUSE = '[backend.wasm]\nreuse = "same-grant"\n'
+PIDFD_OPEN, PIDFD_GETFD = 434, 438
 
 
 def settled(engine, tool="a"):
     """Two stand ready: one that has served a call, and one that was made meanwhile."""
-    for _ in range(2):
+    for count in (1, 2):
         engine.call(tool, "echo")
-        until(lambda: len(engine.workers()) == 2 and all(map(waits, engine.workers())), 5)
+        until(lambda: len(engine.workers()) >= count and all(map(waits, engine.workers())), 5)
         time.sleep(0.3)  # one that loads sleeps at times, too
     return set(engine.workers())
 
@@ -128,7 +133,91 @@ def dies(s):
     check(other.wait()["status"] == "ok" and until(lambda: start_time(victim) != began), "and not the one beside it")
     answers = [engine.call("a", "echo", "x") for _ in range(3)]
     check([text(answer) for answer in answers] == ["x\n"] * 3, "nor those after it", answers)
+    gone = settled(engine)
+    for worker in gone:
+        end(worker)
+    until(lambda: not gone & set(engine.workers()))
+    time.sleep(0.2)  # the helper has heard of it, too
+    answer = engine.call("a", "echo", "x")
+    check(answer["status"] == "ok" and text(answer) == "x\n", "between calls it fails none", answer)
+    settled(engine)
+    call = Call(engine, "a", "nap", "30")
+    lib.toolcage_call_unref(call.handle)
+    check(until(lambda: all(map(waits, engine.workers())), 10), "who lets go of a call ends it", engine.workers())
+    check(engine.close(), "the helper ends with its engine, and its workers with it")
+
+
+def lies(s):
+    """As a worker whose module has broken out of the engine could: another packet than the one that ends a call."""
+    engine = Engine(s, before=REUSE)
+    for packet in (b"x", b"y" * 24 + b"z" * 40, b"\xff" * 24):
+        before = settled(engine)
+        call = Call(engine, "a", "nap", "3")
+        until(lambda: busy(before), 3)
+        talk = steal(busy(before))
+        if talk is None:
+            print("# not tried: this user may not take a descriptor of another process")
+            call.wait()
+            break
+        talk.send(packet)
+        talk.close()
+        answer = call.wait()
+        check(answer["status"] in ("ok", "error", "failed"), f"a lie of {len(packet)} bytes ends its call at most", answer)
+        check(answer["exit_code"] is None or 0 <= answer["exit_code"] <= 255, "with an exit code that there is", answer)
+        check(all(n >= 0 for n in answer["usage"].values() if isinstance(n, (int, float))), "and a usage that there can be", answer["usage"])
+        answer = engine.call("a", "echo", "x")
+        check(answer["status"] == "ok" and text(answer) == "x\n", "and no other", answer)
     check(engine.close(), "the helper ends with its engine")
+
+
+def steal(pid):
+    """The descriptor over which it is told its calls."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    of = libc.syscall(PIDFD_OPEN, int(pid), 0)
+    for number in range(3, 9):
+        fd = libc.syscall(PIDFD_GETFD, of, number, 0)
+        if fd < 0 and ctypes.get_errno() in (1, 13):
+            break
+        if fd >= 0:
+            try:
+                return socket.socket(fileno=fd)
+            except OSError:
+                os.close(fd)
+    return None
+
+
+def polled(s):
+    engine = Engine(s, before=REUSE)
+    settled(engine)
+    for words in (("echo", "x"), ("shout",), ("nap", "1")):
+        call = Call(engine, "a", *words)
+        fd = lib.toolcage_call_fd(call.handle)
+        ready, dispatched = True, 0
+        while ready and dispatched == 0:
+            ready = bool(select.select([fd], [], [], 20)[0])
+            dispatched = ask(lib.toolcage_call_dispatch, call.handle)
+        check(ready, f"{words[0]}: its descriptor becomes ready")
+        check(bool(select.select([fd], [], [], 20)[0]), f"{words[0]}: and stays so after its end")
+        answer = call.wait()
+        check(answer["status"] == "ok", f"{words[0]}: the call ends", answer)
+    check(engine.close(), "the helper ends with its engine")
+
+
+def host_dies(s):
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        engine = Engine(s, before=REUSE)
+        settled(engine)
+        Call(engine, "a", "nap", "50")
+        os.write(writer, " ".join(map(str, [engine.helper, *engine.workers()])).encode())
+        time.sleep(60)
+        os._exit(0)
+    os.close(writer)
+    pids = os.read(reader, 4096).decode().split()
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    check(len(pids) > 1 and until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 10), "with its host a worker goes", pids)
 
 
 def busy(pids):
@@ -149,17 +238,49 @@ def bounds(s):
     answers = [engine.call("a", "burn", "150") for _ in range(5)]
     check([answer["status"] for answer in answers] == ["ok"] * 5, "each call has its own processor time", answers)
     check(all(140 <= answer["usage"]["cpu_ms"] < 350 for answer in answers), "and is told it", [answer["usage"] for answer in answers])
+    answer = engine.call("a", "machine", "/")
+    process, thread = map(int, text(answer).split()[2:4])
+    check(was_ready(answer) and max(process, thread) < 100e6, "nor can it read another's", answer)
+    call = Call(engine, "a", "nap", "50")
+    time.sleep(1.5)
+    ask(lib.toolcage_call_cancel, call.handle)
+    check(call.wait()["status"] == "cancelled", "one that waits is not ended for what was used before", call)
+    settled(engine)
     answer = engine.call("a", "spin")
     check(answer["status"] == "limit" and answer["limit"] == "cpu_time", "which ends", answer)
     check(text(engine.call("a", "echo", "x")) == "x\n", "the next call goes on")
     check(engine.close(), "the helper ends with its engine")
-    engine = Engine(s, before=REUSE, more='timeout = "1s"')
+    engine = Engine(s, before=REUSE, more='cpu_time = "400ms"\npids = 1')  # a worker that has no thread for a clock
     settled(engine)
-    answer = engine.call("a", "nap", "40")
-    check(answer["status"] == "timeout" and answer["usage"]["wall_ms"] < 8000, "a call ends at its deadline", answer)
+    answers = [engine.call("a", *words) for words in (("burn", "150"), ("burn", "150"), ("spin",))]
+    check([(answer["status"], answer["limit"]) for answer in answers] == [("ok", None)] * 2 + [("limit", "cpu_time")], "nor is a worker needed that watches itself", answers)
+    check(engine.close(), "the helper ends with its engine")
+
+
+def ends_in_time(s):
+    engine = Engine(s, before=REUSE, more='timeout = "1s"')
+    before = settled(engine)
+    call = Call(engine, "a", "nap", "40")
+    until(lambda: busy(before), 3)
+    worker = busy(before)
+    check(worker and until(lambda: worker not in engine.workers(), 6), "a call ends at its deadline, whatever its host does", engine.workers())
+    answer = call.wait()
+    check(answer["status"] == "timeout" and 900 <= answer["usage"]["wall_ms"] < 8000, "as a timeout", answer)
     call = Call(engine, "a", "nap", "40")
     ask(lib.toolcage_call_cancel, call.handle)
     check(call.wait()["status"] == "cancelled" and text(engine.call("a", "echo", "x")) == "x\n", "or when it is cancelled", call)
+    call = Call(engine, "a", "echo", "x")
+    time.sleep(0.2)
+    ask(lib.toolcage_call_cancel, call.handle)
+    answer = call.wait()
+    check(answer["status"] in ("ok", "cancelled") and text(engine.call("a", "echo", "y")) == "y\n", "too late for one call is not in time for the next", answer)
+    settled(engine)
+    began = time.monotonic()
+    answers = []
+    while time.monotonic() < began + 1.3:  # longer than a call may take
+        time.sleep(0.12)
+        answers.append(engine.call("a", "echo", "x"))
+    check(all(answer["status"] == "ok" for answer in answers), "each call has a time of its own", answers)
     check(engine.close(), "the helper ends with its engine")
 
 
@@ -185,4 +306,4 @@ def raced(s):
     check(engine.close(), "the helper ends with its engine")
 
 
-run(first, serves_again, nothing_stays, own_tmp, other_grants, dies, bounds, grows, raced, last)
+run(first, serves_again, nothing_stays, own_tmp, other_grants, dies, lies, polled, host_dies, bounds, ends_in_time, grows, raced, last)

@@ -313,26 +313,6 @@ static void clauses_out_of_range_fail(void **state)
     }
 }
 
-/* What a worker on loan does next is none of it. */
-static void a_call_is_dropped_and_its_cage_stays(void **state)
-{
-    struct tc_outcome o;
-    fill_outcome(&o);
-    tc_outcome_drop_call(&o);
-    assert_null(o.limit);
-    assert_null(o.notice);
-    assert_null(o.note);
-    assert_null(o.out.head);
-    assert_int_equal(o.out.bytes, 0);
-    assert_int_equal(o.timing_count, 0);
-    assert_int_equal(o.status, 0);
-    assert_int_equal(o.signal, 0);
-    assert_int_equal(o.exit_code, -1);
-    assert_int_equal(o.enforced_count, 1);
-    assert_string_equal(o.enforced[0].mechanism, "by hand");
-    tc_outcome_done(&o);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,7 +326,6 @@ int main(void)
         cmocka_unit_test(damaged_outcomes_fail),
         cmocka_unit_test(empty_ones_cross),
         cmocka_unit_test(clauses_out_of_range_fail),
-        cmocka_unit_test(a_call_is_dropped_and_its_cage_stays),
     };
     return cmocka_run_group_tests_name("visit", tests, NULL, NULL);
 }

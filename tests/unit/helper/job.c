@@ -11,12 +11,10 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <toolcage/result.h>
 #include <unistd.h>
 
-#include "backend/loan.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "test.h"
@@ -35,9 +33,6 @@ static struct {
     int looks;
     bool large; /* to let go of */
     int kills, reaps, releases, destroys;
-    struct tc_loan_page *page; /* of a worker on loan; NULL: it has none */
-    bool goes_on;              /* each look finds the next call begun */
-    int64_t serial;
 } seen;
 
 static int make(struct tc_cage *cage)
@@ -76,8 +71,6 @@ static int event(struct tc_cage *cage)
     (void)!read(seen.told, &count, sizeof(count));
     cage->look_at_us = seen.looks++ < 2 ? tc_now_us() + 10000 : 0;
     cage->limit = seen.reached && seen.looks > 2 ? "memory" : NULL;
-    if (seen.page && seen.goes_on)
-        atomic_store(&seen.page->word, tc_loan_word(++seen.serial, TC_LOAN_BUSY));
     return 0;
 }
 
@@ -341,34 +334,6 @@ static void a_limit_that_is_seen_at_a_later_look_ends_it(void **state)
     ends_for(j, host, "memory");
 }
 
-/* The library begins the next call while the helper looks at the one before. */
-static void a_limit_of_a_call_on_loan_ends_no_other(void **state)
-{
-    int host;
-    (void)state;
-    seen.reached = seen.goes_on = true;
-    struct tc_running *j = begin_that_is_told(&host);
-    seen.page =
-        mmap(NULL, sizeof(*seen.page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(seen.page, MAP_FAILED);
-    atomic_store(&seen.page->word, tc_loan_word(++seen.serial, TC_LOAN_BUSY));
-    atomic_store(&seen.page->begun_us, tc_now_us());
-    j->loan.page = seen.page;
-    for (int i = 0; i < 4; i++) {
-        tell();
-        turn(j, 20000);
-    }
-    assert_int_equal(seen.looks, 4);
-    assert_int_equal(seen.kills, 0);
-    assert_null(j->cage.limit);
-    seen.goes_on = false;
-    tell();
-    turn(j, 20000);
-    assert_int_equal(seen.kills, 1);
-    assert_int_equal(atomic_load(&seen.page->word), tc_loan_word(seen.serial, TC_LOAN_OVER));
-    ends_for(j, host, "memory");
-}
-
 static void a_look_that_finds_nothing_ends_nothing(void **state)
 {
     int host;
@@ -420,7 +385,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(half_an_input_is_not_taken_for_the_whole, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_whole_input_comes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_limit_of_a_call_on_loan_ends_no_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_limit_that_is_seen_at_a_later_look_ends_it, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_look_that_finds_nothing_ends_nothing, set_up, tear_down),
