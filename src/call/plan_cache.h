@@ -4,8 +4,7 @@
  * What a call was granted, kept for the next that asks for just the same in the same surroundings:
  * it is not resolved and lowered once more. Only of modules whose workers serve many calls, and
  * whose grants have nothing of the host's files in them, so that nothing but what is compared here
- * decides them: policy, words, working directory, environment, ids, the files of the module, and
- * the record of what tools could write. */
+ * decides them: policy, words, working directory, environment, ids and the files of the module. */
 #ifndef TC_CALL_PLAN_CACHE_H
 #define TC_CALL_PLAN_CACHE_H
 
