@@ -117,7 +117,7 @@ static int check_call(const struct tc_args *args, const char *call, struct tc_fa
     const char *wanted = args->word_count ? args->words[0] : NULL;
     _autofree_ char *hint = NULL;
     if (!wanted)
-        return isatty(STDOUT_FILENO) ? 0 : tc_viewed_check("denials", call, NULL, failure);
+        return isatty(STDOUT_FILENO) ? 0 : tc_viewed_check("denials", call, failure);
     if (strcmp(wanted, call) == 0)
         return 0;
     if (asprintf(&hint, "toolcage allow %s shows them", call) < 0)

@@ -227,7 +227,7 @@ static int resolve_last(struct toolcage_engine *engine, const char *action, char
 {
     if (find_last(engine, ret, failure))
         return -1;
-    return strcmp(action, "show") == 0 ? 0 : tc_viewed_check("changes", *ret, action, failure);
+    return strcmp(action, "show") == 0 ? 0 : tc_viewed_check("changes", *ret, failure);
 }
 
 static int settle(const struct tc_args *args, struct toolcage_engine *engine,

@@ -22,27 +22,16 @@ void tc_viewed_keep(const char *what, const char *call)
     (void)tc_record_keep(name_of(what), call, strlen(call));
 }
 
-/* What the command line can do about it; NULL without memory. */
-static char *hint_of(const char *what, const char *call, const char *viewed, const char *action)
-{
-    char *hint = NULL;
-    int n = !is_changes(what) ? asprintf(&hint, "toolcage allow %s shows them", call)
-            : *viewed         ? asprintf(&hint,
-                                         "toolcage changes %s shows them; toolcage changes %s %s acts on "
-                                                 "those that were viewed",
-                                         call, viewed, action)
-                              : asprintf(&hint, "toolcage changes %s shows them", call);
-    return n < 0 ? NULL : hint;
-}
-
-int tc_viewed_check(const char *what, const char *call, const char *action,
-                    struct tc_failure *failure)
+int tc_viewed_check(const char *what, const char *call, struct tc_failure *failure)
 {
     _autofree_ char *path = tc_user_path("XDG_STATE_HOME", ".local/state", name_of(what));
     const char *why = "";
     _autofree_ char *record = path ? tc_record_read(path, &why) : NULL;
     const char *viewed = record ? record : "";
-    _autofree_ char *hint = hint_of(what, call, viewed, action);
+    _autofree_ char *hint = NULL;
+    if (asprintf(&hint, "toolcage %s %s shows them", is_changes(what) ? "changes" : "allow", call) <
+        0)
+        hint = NULL;
     if (*viewed && strcmp(viewed, call) == 0)
         return 0;
     if (!*viewed)

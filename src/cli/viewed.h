@@ -12,8 +12,7 @@
 /* `what`: "changes" or "denials". Where the id cannot be stored, nothing counts as viewed. */
 void tc_viewed_keep(const char *what, const char *call);
 /* 0 if those of this call were viewed last; else -1 with the failure, which names both calls and
- * how to view them, with `action` also how to act on those that were viewed. */
-int tc_viewed_check(const char *what, const char *call, const char *action,
-                    struct tc_failure *failure);
+ * how to view them. */
+int tc_viewed_check(const char *what, const char *call, struct tc_failure *failure);
 
 #endif

@@ -41,7 +41,7 @@ def refused(place, name, words, call, viewed=None):
     """Nothing happens, and the error names the calls."""
     if viewed:
         told = [f"with changes is {call}, but those of {viewed} were viewed last\n",
-                f"hint: toolcage changes {call} shows them; toolcage changes {viewed} {words[2]} acts on those that were viewed\n"]
+                f"hint: toolcage changes {call} shows them\n"]
     else:
         told = [f"the changes of the last call, {call}, were not viewed yet\n", f"hint: toolcage changes {call} shows them\n"]
     answer = expect(place, name, words, 125, *told)
