@@ -5,7 +5,6 @@
  * others.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,6 +66,7 @@ static const struct tc_option trust_options[] = {
 struct subject {
     char *path, *text; /* `text` is kept for a later comparison and nothing else */
     struct toolcage_policy *policy;
+    bool known; /* this version was trusted before */
 };
 
 static void subject_done(struct subject *s)
@@ -133,35 +133,41 @@ static void show_change(const struct subject *s, const char *last, const char *t
     (void)toolcage_policy_unref(before);
 }
 
-/* False: there is nothing to say yes to. */
-static bool show(const struct subject *s)
+static void show(struct subject *s)
 {
     _autofree_ char *text = NULL;
     _autofree_ char *last = tc_trust_last(s->path, &text);
-    bool known = last && !strcmp(last, toolcage_policy_digest(s->policy));
-    if (known)
-        tc_cli_say("%s is trusted already", s->path);
-    else
+    s->known = last && !strcmp(last, toolcage_policy_digest(s->policy));
+    if (!s->known)
         show_change(s, last, text);
     tc_dangers_of(s->policy);
-    return !known;
 }
 
 /* ---- the yes ---- */
+
+static int refuse_unasked(const struct subject *s, struct tc_failure *failure)
+{
+    _autofree_ char *command = tc_trust_command(s->path, toolcage_policy_digest(s->policy));
+    _autofree_ char *hint = NULL;
+    if (!command || asprintf(&hint, "read it, then: %s", command) < 0)
+        hint = NULL;
+    return tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, hint,
+                          "%s was not trusted: nobody could be asked, as /dev/tty cannot be opened",
+                          s->path);
+}
 
 /* Scripts are not asked: they say what they mean with --digest. */
 static int ask(const struct subject *s, struct tc_failure *failure)
 {
     _autofree_ char *question = NULL;
-    _autofd_ int fd = isatty(STDIN_FILENO) && isatty(STDERR_FILENO)
-                          ? open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
-                          : -1;
-    FILE *terminal = fd < 0 ? NULL : fdopen(dup(fd), "r");
-    if (!terminal)
+    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return 0;
+    FILE *terminal = fopen("/dev/tty", "r+e");
+    if (!terminal)
+        return refuse_unasked(s, failure);
     if (asprintf(&question, "trust this policy, %s? [y/N]", toolcage_policy_digest(s->policy)) < 0)
         question = NULL;
-    char answer = question ? tc_cli_answer(fd, terminal, question) : 0;
+    char answer = question ? tc_cli_answer(fileno(terminal), terminal, question) : 0;
     (void)fclose(terminal);
     return answer == 'y' ? 0
                          : tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, NULL,
@@ -172,10 +178,11 @@ static int check_digest(const struct subject *s, const char *given, struct tc_fa
 {
     const char *digest = toolcage_policy_digest(s->policy);
     if (!tc_trust_is_digest(given))
-        return tc_failure_set(failure, TOOLCAGE_EUSAGE,
-                              "toolcage policy check prints it: sha256: and 64 digits, of which 32 "
-                              "are enough",
-                              "--digest %s is not the digest of a policy", given);
+        return tc_failure_set(
+            failure, TOOLCAGE_EUSAGE,
+            "toolcage policy digest FILE prints it: sha256: and 64 digits, of which "
+            "32 are enough",
+            "--digest %s is not the digest of a policy", given);
     if (tc_trust_matches(given, digest))
         return 0;
     (void)tc_failure_set(
@@ -192,30 +199,47 @@ static int trust(struct subject *s, const char *given, struct tc_failure *failur
     s->text = tc_cli_read_file(s->path);
     if (given && check_digest(s, given, failure))
         return -1;
-    if (show(s) && !given && ask(s, failure))
+    show(s);
+    if (!s->known && !given && ask(s, failure))
         return -1;
     return tc_trust_set(s->path, toolcage_policy_digest(s->policy), s->text, failure);
+}
+
+static int forget(struct subject *s, struct tc_failure *failure)
+{
+    enum tc_trust before;
+    if (tc_trust_check(s->path, "", &before, failure))
+        return -1;
+    s->known = before != TC_TRUST_NEVER;
+    return s->known ? tc_trust_set(s->path, NULL, NULL, failure) : 0;
+}
+
+static int tell_trust(const struct subject *s, bool remove)
+{
+    _autofree_ char *line = NULL;
+    const char *digest = toolcage_policy_digest(s->policy);
+    int n = remove ? asprintf(&line, "%s: %s\n", s->known ? "no longer trusted" : "was not trusted",
+                              s->path)
+                   : asprintf(&line, "%s: %s\n         %s\n",
+                              s->known ? "trusted already" : "trusted", s->path, digest);
+    if (n < 0)
+        line = NULL;
+    return line ? tc_cli_print_clean(line) : tc_cli_no_memory();
 }
 
 static int run_trust(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     __attribute__((cleanup(subject_done))) struct subject s = {0};
-    _autofree_ char *line = NULL;
     const char *given = tc_args_value(args, "digest");
     bool remove = tc_args_has(args, "remove");
     if (remove && given)
         (void)tc_failure_set(&failure, TOOLCAGE_EUSAGE, "leave --digest out",
                              "--remove forgets every version of the file");
     if ((remove && given) || find_file(&s, args, &failure) ||
-        (remove ? tc_trust_set(s.path, NULL, NULL, &failure) : trust(&s, given, &failure)))
+        (remove ? forget(&s, &failure) : trust(&s, given, &failure)))
         return tc_failure_tell(&failure, args, NULL);
-    int n = remove ? asprintf(&line, "no longer trusted: %s\n", s.path)
-                   : asprintf(&line, "trusted: %s\n         %s\n", s.path,
-                              toolcage_policy_digest(s.policy));
-    if (n < 0)
-        line = NULL;
-    return line ? tc_cli_print_clean(line) : tc_cli_no_memory();
+    return tell_trust(&s, remove);
 }
 
 const struct tc_verb tc_verb_policy_trust = {
@@ -227,11 +251,12 @@ const struct tc_verb tc_verb_policy_trust = {
         "only\n"
         "when its digest was trusted; a change must be trusted again. A file named by "
         "--policy or\n"
-        "$TOOLCAGE_POLICY needs no trust. It shows on standard error the grants that are "
-        "new since the\n"
-        "file was trusted last, and what is dangerous, and asks at a terminal. --digest binds "
-        "the yes to\n"
-        "what was read: policy check, policy explain and the refusal of the file print the "
+        "$TOOLCAGE_POLICY needs it only if a tool may have written it. It shows on standard error "
+        "the\n"
+        "grants that are new since the file was trusted last, and what is dangerous, and asks at a "
+        "terminal.\n"
+        "--digest binds the yes to what was read: policy check, policy explain and the refusal of "
+        "the file print the "
         "command with\n"
         "the digest of the version that they have read, and another version is refused.\n"
         "\n"

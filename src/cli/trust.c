@@ -95,11 +95,11 @@ static char *digest_of(const char *line)
     return line ? strndup(line, strcspn(line, " ")) : NULL;
 }
 
-static void forget_text(const char *line, const char *digest)
+/* Files with one digest share its text. */
+static void forget_text(const char *line, const char *record)
 {
     _autofree_ char *old = digest_of(line);
-    _autofree_ char *path =
-        old && (!digest || strcmp(old, digest) != 0) ? place_of_text(old) : NULL;
+    _autofree_ char *path = old && !strstr(record, old) ? place_of_text(old) : NULL;
     if (path)
         (void)unlink(path);
 }
@@ -201,7 +201,7 @@ int tc_trust_set(const char *path, const char *digest, const char *text, struct 
     _autofree_ char *next = edited(before, path, digest);
     if (!next || tc_record_write(record, next, strlen(next)))
         return broken(failure, record, next ? strerror(errno) : "out of memory");
-    forget_text(find(before, path), digest);
+    forget_text(find(before, path), next);
     if (digest && text)
         keep_text(digest, text);
     return 0;

@@ -116,7 +116,8 @@ def changes_are_shown():
     with Place() as place:
         path = place.write("home/project/toolcage.toml", OLD)
         expect(place, "a new policy: all that it grants", ["policy", "trust"], 0, f"{path} was never trusted; all that it grants:", "tool.x\n  + is new")
-        expect(place, "nothing new", ["policy", "trust"], 0, "is trusted already")
+        answer = expect(place, "nothing new", ["policy", "trust"], 0, f"trusted already: {path}\n", stream="out")
+        check("trusted" not in answer.err, "said once", answer)
         place.write("home/project/toolcage.toml", NEW.replace("filesystem", "# toolcage: allow(unbounded-writes) no reason\nfilesystem") + 'description = "other"\n')
         answer = expect(place, "another one: what has changed, and what is dangerous, silenced or not", ["policy", "trust"], 0,
                         "has changed since it was trusted as sha256:", "tool.x\n  + /workspace is writable", "neither more nor less: 1\n", "danger: nothing limits")
@@ -125,6 +126,37 @@ def changes_are_shown():
         check(texts == [digest_of(place, path)[7:]], "one text is kept for a file", texts)
         expect(place, "forget it", ["policy", "trust", "--remove"], 0, stream="out")
         check(not os.listdir(os.path.join(place.home, ".local/state/toolcage/trusted")), "and its text")
+        expect(place, "--remove of a file that was never trusted", ["policy", "trust", "--remove"], 0, f"was not trusted: {path}\n", stream="out")
+
+
+def files_share_a_text():
+    with Place() as place:
+        paths = [place.write(f"home/{name}/toolcage.toml", OLD) for name in ("project", "other")]
+        for path in paths:
+            expect(place, f"trust {path}", ["policy", "trust", path], 0, stream="out")
+        expect(place, "forget one", ["policy", "trust", "--remove", paths[1]], 0, "no longer trusted", stream="out")
+        place.write("home/project/toolcage.toml", NEW)
+        expect(place, "the text of the other is kept", ["policy", "trust"], 0, "has changed since it was trusted as sha256:")
+
+
+def unasked(place):
+    """At a terminal that is not the controlling one: the exit code and what is shown."""
+    ours, theirs = os.openpty()
+    process = place.popen("policy", "trust", stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, start_new_session=True)
+    os.close(theirs)
+    out = process.communicate(timeout=60)[0]
+    shown = os.read(ours, 1 << 16).decode().replace("\r\n", "\n")
+    os.close(ours)
+    return process.returncode, out, shown
+
+
+def terminal_without_tty_refuses():
+    with Place() as place:
+        path = place.write("home/project/toolcage.toml", OLD)
+        code, out, shown = unasked(place)
+        words = "".join(line.strip() + " " for line in shown.splitlines())
+        check(code == 126 and not out and not trusted(place), "nothing is trusted without a question", (code, out, shown))
+        check("nobody could be asked" in words and f"--digest {digest_of(place, path)}" in words, "and the command that needs none is named", shown)
 
 
 def at_terminal(place, said, meanwhile=lambda: None):
@@ -182,7 +214,7 @@ def learn_binds_its_policy():
 
 
 require_user()
-for part in (init_trusts_no_replacement, digest_binds_trust, digest_covers_extends, hints_hold_the_digest, changes_are_shown, terminal_asks, allow_binds_its_change,
-             learn_binds_its_policy):
+for part in (init_trusts_no_replacement, digest_binds_trust, digest_covers_extends, hints_hold_the_digest, changes_are_shown, files_share_a_text, terminal_asks,
+             terminal_without_tty_refuses, allow_binds_its_change, learn_binds_its_policy):
     part()
 finish()
