@@ -159,12 +159,31 @@ static int change(struct change *c, struct tc_slice denials, struct tc_failure *
     return 0;
 }
 
+static struct toolcage_policy *load_text(const struct change *c, const char *from)
+{
+    struct toolcage_policy *policy = NULL;
+    return toolcage_policy_load_buffer(from, strlen(from), c->policy, &policy, NULL) ? NULL
+                                                                                     : policy;
+}
+
+/* Is what the change is made to the version that was trusted? Else there is more in the file that
+ * nobody was shown. */
+static bool was_trusted(const struct change *c)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    _autofree_ char *real = realpath(c->policy, NULL);
+    struct toolcage_policy *policy = load_text(c, c->before);
+    enum tc_trust trust = TC_TRUST_NEVER;
+    if (real && policy && tc_trust_check(real, toolcage_policy_digest(policy), &trust, &failure))
+        trust = TC_TRUST_NEVER;
+    (void)toolcage_policy_unref(policy);
+    return trust == TC_TRUST_YES;
+}
+
 /* How to apply it, and to trust what that makes of the policy and nothing else. */
 static void hint_at_change(const struct change *c)
 {
-    struct toolcage_policy *policy = NULL;
-    if (toolcage_policy_load_buffer(c->after, strlen(c->after), c->policy, &policy, NULL))
-        policy = NULL;
+    struct toolcage_policy *policy = was_trusted(c) ? load_text(c, c->after) : NULL;
     _autofree_ char *path = tc_cli_shell_word(c->policy);
     _autofree_ char *trust =
         tc_trust_command(c->policy, policy ? toolcage_policy_digest(policy) : NULL);

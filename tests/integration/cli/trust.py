@@ -198,10 +198,15 @@ def allow_binds_its_change():
         path = place.write("home/project/toolcage.toml", OLD)
         place.write("home/.local/state/toolcage/last-denials", '{"policy": "%s", "tool": "x", "call": "c", "time": 1, "denials": '
                     '[{"operation": "read", "target": "/opt/data"}]}\n' % path, 0o600)
-        answer = expect(place, "allow prints a change", ["allow", "c"], 0, "+++ ", stream="out")
-        words = shlex.split(answer.err.split(", then ")[-1])
-        subprocess.run(["patch", "-s", path], input=answer.bytes, check=False)
-        check(words[:3] == ["toolcage", "policy", "trust"] and words[4:] == ["--digest", digest_of(place, path)], "its hint holds the digest of the changed policy", answer)
+        for name, text, bound in (("never trusted", OLD, False), ("trusted", OLD, True), ("changed since", OLD + '[tool.late]\ncommand = ["evil"]\n', False)):
+            place.write("home/project/toolcage.toml", text)
+            if bound:
+                expect(place, "trust", ["policy", "trust"], 0, stream="out")
+            answer = expect(place, f"{name}: allow prints a change", ["allow", "c"], 0, "+++ ", stream="out")
+            words = shlex.split(answer.err.split(", then ")[-1])
+            subprocess.run(["patch", "-s", path], input=answer.bytes, check=False)
+            check(words == ["toolcage", "policy", "trust", path] + (["--digest", digest_of(place, path)] if bound else []),
+                  f"{name}: its hint {'holds the digest of the changed policy' if bound else 'shows what else is in the file'}", answer)
 
 
 def learn_binds_its_policy():
