@@ -122,7 +122,8 @@ static char *write_config(const struct tc_args *args, const struct tc_found *fou
     return NULL;
 }
 
-static int get_key(const struct tc_args *args, struct wanted *w, struct tc_failure *failure)
+static int get_key(const struct tc_args *args, const struct tc_found *found, struct wanted *w,
+                   struct tc_failure *failure)
 {
     const char *file = tc_args_value(args, "key-file"), *name = tc_args_value(args, "key-env");
     if (file && name)
@@ -130,12 +131,14 @@ static int get_key(const struct tc_args *args, struct wanted *w, struct tc_failu
                               "--key-file and --key-env are two words on one key");
     if (!file && !name)
         return 0;
-    w->key =
-        file ? tc_secret_read(file, true, failure) : tc_secret_take_env(name, "key-file", failure);
+    const struct tc_writers writers = {found->policy, tc_args_value(args, "workspace")};
+    w->key = file ? tc_secret_read(file, true, writers, failure)
+                  : tc_secret_take_env(name, "key-file", failure);
     return w->key ? tc_secret_judge(w->key, 1, file ? file : name, failure) : -1;
 }
 
-static int understand(const struct tc_args *args, struct wanted *w, struct tc_failure *failure)
+static int understand(const struct tc_args *args, const struct tc_found *found, struct wanted *w,
+                      struct tc_failure *failure)
 {
     const char *upstream = tc_args_value(args, "upstream"), *time = tc_args_value(args, "max-time");
     if (!upstream)
@@ -149,7 +152,7 @@ static int understand(const struct tc_args *args, struct wanted *w, struct tc_fa
     w->turns = number(args, "max-turns", 20, failure);
     w->tokens = w->turns < 0 ? -1 : number(args, "max-tokens", 200000, failure);
     w->ms = w->tokens < 0 ? -1 : tc_read_time("max-time", time ? time : "10m", failure);
-    if (w->ms < 0 || get_key(args, w, failure))
+    if (w->ms < 0 || get_key(args, found, w, failure))
         return -1;
     w->url = make_url(upstream, failure);
     return w->url ? 0 : -1;
@@ -161,7 +164,7 @@ static int become(const struct tc_args *args, const struct tc_found *found, stru
 {
     static char name[] = "toolcage-agent";
     char *argv[] = {name, NULL};
-    if (understand(args, w, failure))
+    if (understand(args, found, w, failure))
         return -1;
     _autofd_ int program = tc_sibling_open(name, "which asks the model server", failure);
     if (program < 0)

@@ -18,6 +18,7 @@ enum { TOKEN_MIN = 16 };
 
 struct httpd {
     const struct tc_args *args;
+    struct tc_writers writers;
     union tc_address at;
     char *token, *certificate, *key;
     bool shown; /* the token is new, and to be told */
@@ -74,7 +75,7 @@ static int get_token(struct httpd *h, struct tc_failure *failure)
     if (tc_args_has(h->args, "no-token"))
         return 0;
     h->shown = !file && !name;
-    h->token = file   ? tc_secret_read(file, true, failure)
+    h->token = file   ? tc_secret_read(file, true, h->writers, failure)
                : name ? tc_secret_take_env(name, "token-file", failure)
                       : make_token();
     if (!h->token && h->shown)
@@ -161,9 +162,9 @@ static int prepare(struct httpd *h, struct tc_failure *failure)
     h->idle_ms = tc_read_time("idle", idle ? idle : "30m", failure);
     if (h->idle_ms < 0 || get_token(h, failure))
         return -1;
-    if (certificate && !(h->certificate = tc_secret_read(certificate, false, failure)))
+    if (certificate && !(h->certificate = tc_secret_read(certificate, false, h->writers, failure)))
         return -1;
-    return key && !(h->key = tc_secret_read(key, true, failure)) ? -1 : 0;
+    return key && !(h->key = tc_secret_read(key, true, h->writers, failure)) ? -1 : 0;
 }
 
 static int judge_address(const struct httpd *h, const char *given, struct tc_failure *failure)
@@ -198,7 +199,7 @@ static int serve(struct httpd *h, const struct tc_found *found, struct tc_failur
 int tc_httpd_become(const struct tc_args *args, const struct tc_found *found,
                     struct tc_failure *failure)
 {
-    struct httpd h = {.args = args};
+    struct httpd h = {.args = args, .writers = {found->policy, tc_args_value(args, "workspace")}};
     int rc = serve(&h, found, failure);
     free(h.token);
     free(h.certificate);

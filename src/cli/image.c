@@ -12,6 +12,7 @@
 
 #include "cli/failure.h"
 #include "cli/opts.h"
+#include "cli/secret.h"
 #include "cli/sibling.h"
 
 /* clang-format off */
@@ -64,9 +65,23 @@ static char **make_words(const struct tc_args *args)
     return words;
 }
 
+/* Keys that vouch for packages, and the kernel of every virtual machine. */
+static int check_files(const struct tc_args *args, struct tc_failure *failure)
+{
+    static const char *const named[] = {"keyring", "kernel"};
+    for (size_t i = 0; i < TC_COUNT(named); i++) {
+        const char *path = tc_args_value(args, named[i]);
+        if (path && tc_secret_check(path, (struct tc_writers){0}, failure))
+            return -1;
+    }
+    return 0;
+}
+
 static int run(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
+    if (check_files(args, &failure))
+        return tc_failure_tell(&failure, args, NULL);
     _autofd_ int program = tc_sibling_find("toolcage-image");
     char **words = make_words(args);
     if (program >= 0 && words)

@@ -11,6 +11,17 @@
 
 enum { FILE_MAX = 256 << 10, WORD_MAX_BYTES = 512 };
 
+int tc_secret_check(const char *path, struct tc_writers writers, struct tc_failure *failure)
+{
+    int written =
+        toolcage_policy_written(writers.policy, path, writers.workspace, tc_failure_error(failure));
+    if (written <= 0)
+        return written;
+    (void)tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, "keep it where no tool writes",
+                         "%s may have been written by a tool", path);
+    return tc_failure_about(failure, path);
+}
+
 static int open_text(const char *path, bool secret, struct tc_failure *failure)
 {
     struct stat st;
@@ -29,8 +40,11 @@ static int open_text(const char *path, bool secret, struct tc_failure *failure)
     return ret;
 }
 
-char *tc_secret_read(const char *path, bool secret, struct tc_failure *failure)
+char *tc_secret_read(const char *path, bool secret, struct tc_writers writers,
+                     struct tc_failure *failure)
 {
+    if (tc_secret_check(path, writers, failure))
+        return NULL;
     _autofd_ int fd = open_text(path, secret, failure);
     if (fd < 0)
         return NULL;

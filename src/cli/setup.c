@@ -15,14 +15,15 @@ static int64_t now_us(void)
     return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
-static int set(struct toolcage_call *call, const struct tc_given *given, struct tc_failure *failure)
+static int set(struct toolcage_call *call, const struct tc_given *given, struct tc_writers writers,
+               struct tc_failure *failure)
 {
     const char *key = given->option->key, *fixed = strchr(key, '=');
     struct toolcage_error **err = tc_failure_error(failure);
     if (!strcmp(key, "env"))
         return tc_variables_give(call, given->value, failure);
     if (!strcmp(key, "env-file"))
-        return tc_variables_give_file(call, given->value, failure);
+        return tc_variables_give_file(call, given->value, writers, failure);
     if (!fixed)
         return toolcage_call_set(call, key, given->value, err);
     _autofree_ char *name = strndup(key, (size_t)(fixed - key));
@@ -31,11 +32,12 @@ static int set(struct toolcage_call *call, const struct tc_given *given, struct 
     return toolcage_call_set(call, name, fixed + 1, err);
 }
 
-static int narrow(struct toolcage_call *call, const struct tc_args *args,
+static int narrow(const struct tc_setup *setup, const struct tc_args *args,
                   struct tc_failure *failure)
 {
+    const struct tc_writers writers = {setup->found.policy, tc_args_value(args, "workspace")};
     for (size_t i = 0; i < args->given_count; i++)
-        if (args->given[i].option->key && set(call, &args->given[i], failure))
+        if (args->given[i].option->key && set(setup->call, &args->given[i], writers, failure))
             return -1;
     return 0;
 }
@@ -65,7 +67,7 @@ int tc_setup_open(const struct tc_args *args, const char *tool, enum tc_lookup_f
     const char *session = tc_args_value(args, "session");
     if (session && toolcage_call_set_session(ret->call, session, err))
         return -1;
-    return narrow(ret->call, args, failure);
+    return narrow(ret, args, failure);
 }
 
 int tc_setup_command(struct tc_setup *setup, char *const words[], size_t count,

@@ -69,14 +69,16 @@ static int give_entries(struct toolcage_call *call, const char *text, size_t len
     return 0;
 }
 
-int tc_variables_give_file(struct toolcage_call *call, const char *path, struct tc_failure *failure)
+int tc_variables_give_file(struct toolcage_call *call, const char *path, struct tc_writers writers,
+                           struct tc_failure *failure)
 {
     size_t length = 0;
-    bool input = !strcmp(path, "-");
-    char *text = input ? NULL : tc_cli_read_input(path, FILE_MAX, &length);
-    if (input)
+    if (!strcmp(path, "-"))
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, "name a file, or /dev/fd/N",
                               "--env-file -: standard input is the tool's");
+    if (tc_secret_check(path, writers, failure))
+        return -1;
+    char *text = tc_cli_read_input(path, FILE_MAX, &length);
     if (!text)
         return tc_failure_set(failure, errno == ENOENT ? TOOLCAGE_ENOT_FOUND : TOOLCAGE_ESYSTEM,
                               "name a file of at most 1 MiB that you can read",

@@ -204,6 +204,18 @@ def a_transcript_has_a_tools_words(s):
     return "may have been written by a tool" not in answer
 
 
+def a_file_of_an_option_is_a_tools(s):
+    """A link in place of the file that --env-file names: its variables would be another project's."""
+    s.write("home/other.env", f"PASSWORD={s.token}\n")
+    s.write("ws/vars.env", "A=1\n")
+    s.call(SHELL, "-c", f"ln -sfn {s.path('home/other.env')} {s.path('ws/vars.env')}")
+    if s.how == DIRECT:
+        return s.token in s.read("ws/vars.env")
+    answer = toolcage(s, "exec", "--env-file", "vars.env", "--stdin", "none", "env")
+    assert "may have been written by a tool" in answer or s.token in answer, answer
+    return s.token in answer
+
+
 ALIKE = {"alike": True}  # toolcage itself acts, not a cage
 BARE = {**ALIKE, "free": DIRECT}
 CASES = [
@@ -212,6 +224,7 @@ CASES = [
     ("a virtual environment widens the next grant", a_virtual_environment_widens_the_next_grant, ALIKE),
     ("a named policy is a tool's", a_named_policy_is_a_tools, BARE),
     ("a transcript has a tool's words", a_transcript_has_a_tools_words, BARE),
+    ("a file of an option is a tool's", a_file_of_an_option_is_a_tools, BARE),
     ("a link outlives the name of its directory", a_link_outlives_the_name_of_its_directory, ALIKE),
     ("a link is followed in another environment", a_link_is_followed_in_another_environment, ALIKE),
     ("an image is a tool's", an_image_is_a_tools, BARE),

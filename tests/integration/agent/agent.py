@@ -410,7 +410,8 @@ def usage():
     loose = place.write("home/loose", "key", 0o644)
     for args, words in (([], "no model server"), (["--upstream", "ftp://x"], "no URL"), (["--upstream", "http://" + "name:key@127.0.0.1:1/"], "--key-file"),
                         (["--upstream", "http://127.0.0.1:1", "--max-turns", "0"], "no such number"), (["--upstream", "http://127.0.0.1:1", "--max-time", "x"], "no time"),
-                        (["--upstream", "http://127.0.0.1:1", "--key-file", loose], "others can read"), (["--upstream", "http://127.0.0.1:1", "--key-env", "NONE"], "NONE")):
+                        (["--upstream", "http://127.0.0.1:1", "--key-file", loose], "others can read"),
+                        (["--upstream", "http://127.0.0.1:1", "--workspace", place.project, "--key-file", place.write("home/project/key", "key", 0o600)], "written by a tool"), (["--upstream", "http://127.0.0.1:1", "--key-env", "NONE"], "NONE")):
         answer = place.run("agent", "--policy", policy, *args, "x")
         cli.check(answer.code in (125, 126) and words in answer.err and not answer.out, f"refused: {' '.join(args)}", answer)
 

@@ -43,7 +43,7 @@ def run(name, block):
     with Place() as place:
         for command, shown in steps(block):
             if re.fullmatch(r"cat \S+", command):
-                place.write(f"home/project/{command[4:]}", shown)
+                place.write(os.path.normpath(f"home/project/{command[4:]}"), shown)
                 continue
             count += command.startswith("toolcage ")
             done = shell(place, command)

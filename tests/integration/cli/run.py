@@ -120,6 +120,13 @@ def variables(place):
                        ("/dev/zero", "File too large")):
         answer = place.run("exec", "--env-file", path, "true")
         check(answer.code == 125 and told in answer.err and "hint: " in answer.err, f"--env-file {path}", answer)
+    for make in ("echo A=tool > left/vars", "ln -sfn ../../vars left/vars"):
+        place.write("home/project/left/vars", "A=own\n")
+        place.run("exec", "--write", "left", "sh", "-c", make)
+        answer = place.run("exec", "--env-file", "left/vars", "env")
+        check(answer.code == 126 and "left/vars may have been written by a tool" in answer.err and "hint: " in answer.err, f"--env-file, after {make}", answer)
+    for option in ("--keyring", "--kernel"):
+        expect(place, f"image build {option}: no file of a tool", ["image", "build", option, "left/vars", "guest"], 126, "left/vars may have been written by a tool")
     held = place.write("home/project/held.toml", '[tool.t]\nenv = { pass = ["TZ"] }\nmemory = { max = "64MiB", by = "any" }\n')
     wide = place.write("home/wide", "TZ=CET\nLD_PRELOAD=x\n")
     answer = place.run("exec", "--policy", held, "--tool", "t", "--env-file", wide, "true")

@@ -367,9 +367,14 @@ def options():
             plain.settimeout(10 * PATIENCE)
             cli.check(b"HTTP" not in plain.recv(100), "and nothing else on that port")
     loose = place.write("home/loose", "a-token-of-some-length", 0o644)
+    planted = place.write("home/planted/file", "a-token-of-some-length", 0o600)
+    place.run("exec", "--write", os.path.dirname(planted), "true")
     for args, words in ((["--listen", "0.0.0.0:0"], "other machines"), (["--listen", "localhost:1"], "not an address"), (["--token-file", secret], "--listen"),
                         (["--listen", "127.0.0.1:0", "--name", "-x"], "not a letter"),
                         (["--listen", "127.0.0.1:0", "--token-file", loose], "others can read"),
+                        (["--listen", "127.0.0.1:0", "--token-file", planted], "written by a tool"),
+                        (["--listen", "127.0.0.1:0", "--tls-key", planted, "--tls-cert", certificate], "written by a tool"),
+                        (["--listen", "127.0.0.1:0", "--tls-key", key, "--tls-cert", planted], "written by a tool"),
                         (["--listen", "127.0.0.1:0", "--token-file", place.write("home/short", "x", 0o600)], "characters"),
                         (["--listen", "127.0.0.1:0", "--token-env", "NONE"], "no variable NONE"),
                         (["--listen", "127.0.0.1:0", "--no-token", "--token-file", secret], "one token"),
