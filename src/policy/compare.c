@@ -50,13 +50,12 @@ static int same_grant(struct tc_grant *from, struct tc_grant *to, bool *ret)
 static void compare_texts(struct tc_differences *changes, const struct tc_spec *from,
                           const struct tc_spec *to)
 {
+    _autofree_ char *before = tc_differences_list(changes, &from->command);
+    _autofree_ char *now = tc_differences_list(changes, &to->command);
     if (!tc_strv_same(&from->command, &to->command))
-        tc_differences_add(changes, TC_DIFFERENCE_MORE,
-                           "another command, which cannot be compared: %s in place of %s",
-                           to->command.count ? to->command.items[0] : "any at the call",
-                           from->command.count ? from->command.items[0] : "any at the call");
-    if (!tc_streq(from->stdin_text, to->stdin_text))
-        tc_differences_add(changes, TC_DIFFERENCE_MORE, "another stdin, which cannot be compared");
+        tc_differences_choice(changes, "the command", from->command.count ? before : "any",
+                              to->command.count ? now : "any");
+    tc_differences_choice(changes, "stdin", from->stdin_text, to->stdin_text);
     if (!tc_streq(from->description, to->description) || !tc_streq(from->title, to->title))
         tc_differences_add(changes, TC_DIFFERENCE_NEITHER, "another description for the model");
 }
@@ -75,10 +74,26 @@ static bool compare_refusals(struct tc_differences *changes, const struct side *
         tc_differences_add(changes, TC_DIFFERENCE_MORE, "can be called; before it was refused: %s",
                            tc_error_message(from->err));
     else if (to->rc && !from->rc)
-        tc_differences_add(changes, TC_DIFFERENCE_LESS, "is refused: %s",
-                           tc_error_message(to->err));
+        tc_differences_add(changes, changes->is_new ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
+                           "is refused: %s", tc_error_message(to->err));
     return !from->rc || !to->rc ||
            !tc_streq(tc_error_message(from->err), tc_error_message(to->err));
+}
+
+/* Of an install phase alone. */
+static void compare_installs(struct tc_differences *changes, const struct tc_spec *x,
+                             const struct tc_spec *y)
+{
+    if (!tc_streq(x->into, y->into))
+        tc_differences_changed(changes, TC_DIFFERENCE_MORE, x->into, "installs into %s", y->into);
+    for (size_t i = 0; i < y->inputs.count; i++)
+        if (!tc_strv_has(&x->inputs, y->inputs.items[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_MORE, "reads the input %s",
+                               y->inputs.items[i]);
+    for (size_t i = 0; i < x->inputs.count; i++)
+        if (!tc_strv_has(&y->inputs, x->inputs.items[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_LESS, "no longer reads the input %s",
+                               x->inputs.items[i]);
 }
 
 static int compare_sides(struct tc_differences *changes, const struct toolcage_policy *a,
@@ -88,7 +103,7 @@ static int compare_sides(struct tc_differences *changes, const struct toolcage_p
     _auto_(side_done) struct side from = {.policy = a, .spec = x};
     _auto_(side_done) struct side to = {.policy = b, .spec = y};
     size_t before = changes->count;
-    changes->place = x->prefix;
+    changes->place = y->prefix;
     resolve(&from, facts);
     resolve(&to, facts);
     if (from.rc == TOOLCAGE_EMEMORY || to.rc == TOOLCAGE_EMEMORY)
@@ -98,11 +113,12 @@ static int compare_sides(struct tc_differences *changes, const struct toolcage_p
     compare_texts(changes, x, y);
     tc_compare_env(changes, a, x, b, y);
     tc_compare_arguments(changes, x, y);
+    compare_installs(changes, x, y);
     /* the digest covers the whole grant: what no comparison knows must not pass as nothing */
     bool same = true;
     if (!from.rc && !to.rc && same_grant(&from.grant, &to.grant, &same))
         return TOOLCAGE_EMEMORY;
-    if (changes->count == before && !same)
+    if (changes->count == before && !same && !changes->is_new)
         tc_differences_add(changes, TC_DIFFERENCE_MORE,
                            "another grant, in a way that cannot be compared");
     return 0;
@@ -163,6 +179,18 @@ static void added(struct tc_differences *changes, const struct tc_spec *spec)
     tc_differences_add(changes, TC_DIFFERENCE_MORE, "is new");
 }
 
+/* And all that it grants. */
+static int added_grant(struct tc_differences *changes, const struct toolcage_policy *policy,
+                       const struct tc_spec *spec, const struct tc_facts *facts)
+{
+    const struct toolcage_policy *nothing = changes->nothing;
+    added(changes, spec);
+    changes->is_new = true;
+    int rc = compare_sides(changes, nothing, &nothing->defaults, policy, spec, facts);
+    changes->is_new = false;
+    return rc;
+}
+
 static void removed(struct tc_differences *changes, const struct tc_spec *spec)
 {
     changes->place = spec->prefix;
@@ -175,24 +203,10 @@ static int compare_setups(struct tc_differences *changes, const struct toolcage_
                           const struct tc_spec *y, const struct tc_facts *facts)
 {
     if (!x && y)
-        added(changes, y);
+        return added_grant(changes, b, y, facts);
     if (x && !y)
         removed(changes, x);
-    if (!x || !y)
-        return 0;
-    int rc = compare_sides(changes, a, x, b, y, facts);
-    if (!tc_streq(x->into, y->into))
-        tc_differences_add(changes, TC_DIFFERENCE_MORE, "installs into %s, before that into %s",
-                           y->into, x->into);
-    for (size_t i = 0; i < y->inputs.count; i++)
-        if (!tc_strv_has(&x->inputs, y->inputs.items[i]))
-            tc_differences_add(changes, TC_DIFFERENCE_MORE, "reads the input %s",
-                               y->inputs.items[i]);
-    for (size_t i = 0; i < x->inputs.count; i++)
-        if (!tc_strv_has(&y->inputs, x->inputs.items[i]))
-            tc_differences_add(changes, TC_DIFFERENCE_LESS, "no longer reads the input %s",
-                               x->inputs.items[i]);
-    return rc;
+    return x && y ? compare_sides(changes, a, x, b, y, facts) : 0;
 }
 
 static int compare_tools(struct tc_differences *changes, const struct toolcage_policy *a,
@@ -208,9 +222,13 @@ static int compare_tools(struct tc_differences *changes, const struct toolcage_p
         if (other && !rc)
             rc = compare_setups(changes, a, a->tools[i].setup, b, other->setup, facts);
     }
-    for (size_t i = 0; !rc && i < b->tool_count; i++)
-        if (!find(a->tools, a->tool_count, b->tools[i].name))
-            added(changes, &b->tools[i]);
+    for (size_t i = 0; !rc && i < b->tool_count; i++) {
+        if (find(a->tools, a->tool_count, b->tools[i].name))
+            continue;
+        rc = added_grant(changes, b, &b->tools[i], facts);
+        if (!rc)
+            rc = compare_setups(changes, a, NULL, b, b->tools[i].setup, facts);
+    }
     return rc;
 }
 
@@ -244,9 +262,13 @@ static int compare_servers(struct tc_differences *changes, const struct toolcage
         if (!rc)
             rc = compare_setups(changes, a, a->servers[i].spec.setup, b, other->spec.setup, facts);
     }
-    for (size_t i = 0; !rc && i < b->server_count; i++)
-        if (!find_server(a, b->servers[i].spec.name))
-            added(changes, &b->servers[i].spec);
+    for (size_t i = 0; !rc && i < b->server_count; i++) {
+        if (find_server(a, b->servers[i].spec.name))
+            continue;
+        rc = added_grant(changes, b, &b->servers[i].spec, facts);
+        if (!rc)
+            rc = compare_setups(changes, a, NULL, b, b->servers[i].spec.setup, facts);
+    }
     return rc;
 }
 
@@ -266,17 +288,23 @@ int tc_policy_compare(const struct toolcage_policy *from, const struct toolcage_
                       const struct tc_facts *facts, struct tc_differences *ret,
                       struct toolcage_error **err)
 {
-    /* one place of the machine stands for the workspace of any call */
     struct tc_facts neutral = *facts;
-    neutral.workspace = neutral.cwd = "/\xe2\x80\xa6/workspace";
+    struct toolcage_policy *nothing = NULL;
+    int rc = tc_policy_compile("", 0, "", "/", NULL, &nothing, err);
+    if (rc)
+        return rc;
+    neutral.workspace = neutral.cwd = TC_COMPARE_WORKSPACE;
     neutral.environ = NULL;
+    ret->nothing = nothing;
+    ret->from_nothing = tc_streq(from->digest, nothing->digest);
     compare_ceilings(ret, from->ceiling, to->ceiling);
-    int rc = compare_sides(ret, from, &from->defaults, to, &to->defaults, &neutral);
+    rc = compare_sides(ret, from, &from->defaults, to, &to->defaults, &neutral);
     if (!rc)
         rc = compare_tools(ret, from, to, &neutral);
     if (!rc)
         rc = compare_servers(ret, from, to, &neutral);
     ret->place = NULL;
+    ret->nothing = tc_policy_unref(nothing);
     return rc || ret->memory ? tc_fail_memory(err) : 0;
 }
 

@@ -27,10 +27,22 @@ struct tc_differences {
     struct tc_difference *items;
     size_t count;
     bool memory;
+    /* A policy that grants nothing. What is new is compared with it: only more is listed, and no
+     * text says how it was before, nor where `from` is that policy itself. */
+    const struct toolcage_policy *nothing;
+    bool is_new, from_nothing;
 };
+
+/* Stands for the workspace of any call. */
+#define TC_COMPARE_WORKSPACE "/\xe2\x80\xa6/workspace"
 
 void tc_differences_add(struct tc_differences *changes, enum tc_difference_kind kind,
                         const char *fmt, ...) TC_PRINTF(3, 4);
+/* The same with `was`, which the text ends in. */
+void tc_differences_changed(struct tc_differences *changes, enum tc_difference_kind kind,
+                            const char *was, const char *fmt, ...) TC_PRINTF(4, 5);
+/* ["a", "b"], as TOML writes it; owned. NULL: no memory, which is noted. */
+char *tc_differences_list(struct tc_differences *changes, const struct tc_strv *list);
 /* Of a choice that cannot be compared with another. */
 void tc_differences_choice(struct tc_differences *changes, const char *name, const char *from,
                            const char *to);

@@ -187,6 +187,13 @@ static void compare_argument(struct tc_differences *changes, const struct tc_arg
     compare_bounds(changes, from, to);
 }
 
+static void add_argument(struct tc_differences *changes, const struct tc_argument *argument)
+{
+    static const struct tc_argument none = {0};
+    tc_differences_add(changes, TC_DIFFERENCE_MORE, "takes the argument %s", argument->name);
+    compare_bounds(changes, &none, argument);
+}
+
 static void compare_together(struct tc_differences *changes, const struct tc_argument *from,
                              const struct tc_argument *to)
 {
@@ -210,8 +217,7 @@ void tc_compare_arguments(struct tc_differences *changes, const struct tc_spec *
         if (was)
             compare_argument(changes, was, &to->arguments[i]);
         else
-            tc_differences_add(changes, TC_DIFFERENCE_MORE, "takes the argument %s",
-                               to->arguments[i].name);
+            add_argument(changes, &to->arguments[i]);
     }
     compare_together(changes, from->together, to->together);
     for (size_t i = 0; i < from->argument_count; i++)

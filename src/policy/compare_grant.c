@@ -60,25 +60,35 @@ static bool names(const struct tc_grant *grant, const char *path)
     return false;
 }
 
+/* The host's path, where that is another: nobody reads it from the tool's. Owned. */
+static char *say_host(const char *path, const struct answer *answer)
+{
+    bool same = !answer->host || tc_streq(path, answer->host) ||
+                tc_path_within(TC_COMPARE_WORKSPACE, answer->host);
+    return same ? strdup("") : tc_format(", from %s", answer->host);
+}
+
 static void compare_path(struct tc_differences *changes, const struct tc_grant *from,
                          const struct tc_grant *to, const char *path)
 {
     static const char *const words[] = {
         [NOTHING] = "nothing", [READ] = "readable", [WRITE] = "writable"};
     _auto_(answer_done) struct answer a = {0}, b = {0};
-    if (!ask_path(from, path, &a) || !ask_path(to, path, &b)) {
+    bool asked = ask_path(from, path, &a) && ask_path(to, path, &b);
+    _autofree_ char *host = asked ? say_host(path, &b) : NULL;
+    if (!host) {
         changes->memory = true;
         return;
     }
     if (b.level > a.level)
-        tc_differences_add(changes, TC_DIFFERENCE_MORE, "%s is %s, before %s", path, words[b.level],
-                           words[a.level]);
+        tc_differences_changed(changes, TC_DIFFERENCE_MORE, words[a.level], "%s is %s%s", path,
+                               words[b.level], host);
     else if (b.level && !tc_streq(a.host, b.host))
-        tc_differences_add(changes, TC_DIFFERENCE_MORE, "%s is %s of the host, before %s", path,
-                           b.host, a.host);
+        tc_differences_changed(changes, TC_DIFFERENCE_MORE, a.host, "%s is %s of the host", path,
+                               b.host);
     else if (b.level < a.level)
-        tc_differences_add(changes, TC_DIFFERENCE_LESS, "%s is %s, before %s", path,
-                           b.level ? words[b.level] : "not there", words[a.level]);
+        tc_differences_changed(changes, TC_DIFFERENCE_LESS, words[a.level], "%s is %s", path,
+                               b.level ? words[b.level] : "not there");
     else if (may_lift(from, to, path))
         tc_differences_add(changes, TC_DIFFERENCE_MORE,
                            "%s is writable by name, so that it may be one that steers the host",
@@ -247,9 +257,8 @@ static void compare_limit(struct tc_differences *changes, const struct tc_field 
     if (to || !unset)
         tc_value_write(row->unit, to, is);
     bool more = unset ? from && (!to || to > from) : to > from;
-    tc_differences_add(changes, more ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
-                       "%s is %s, before %s",
-                       tc_streq(row->word, "inodes") ? "files on disk" : row->word, is, was);
+    tc_differences_changed(changes, more ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS, was, "%s is %s",
+                           tc_streq(row->word, "inodes") ? "files on disk" : row->word, is);
 }
 
 static void compare_limits(struct tc_differences *changes, const struct tc_limits *from,

@@ -34,15 +34,20 @@ static const struct tc_secret *find_secret(const struct tc_grant *grant,
     return NULL;
 }
 
+static void add_secret(struct tc_differences *changes, const struct tc_secret *secret)
+{
+    _autofree_ char *hosts = tc_differences_list(changes, &secret->hosts);
+    if (hosts)
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "has the secret %s from %s for %s",
+                           secret->name, secret->from, hosts);
+}
+
 static void compare_secrets(struct tc_differences *changes, const struct tc_grant *from,
                             const struct tc_grant *to)
 {
     for (size_t i = 0; i < to->secret_count; i++)
         if (!find_secret(from, &to->secrets[i]))
-            tc_differences_add(changes, TC_DIFFERENCE_MORE,
-                               "has the secret %s, or has it in "
-                               "another way",
-                               to->secrets[i].name);
+            add_secret(changes, &to->secrets[i]);
     for (size_t i = 0; i < from->secret_count; i++)
         if (!find_secret(to, &from->secrets[i]))
             tc_differences_add(changes, TC_DIFFERENCE_LESS, "no longer has the secret %s as before",
@@ -140,10 +145,11 @@ void tc_compare_env(struct tc_differences *changes, const struct toolcage_policy
             tc_differences_add(changes, TC_DIFFERENCE_LESS,
                                "no longer passes the caller's variable %s on",
                                a->env_pass.items[i]);
-    bool same = a->env_set.count == b->env_set.count;
-    for (size_t i = 0; same && i < b->env_set.count; i++)
-        same = tc_strv_has(&a->env_set, b->env_set.items[i]);
-    if (!same)
+    for (size_t i = 0; i < b->env_set.count; i++)
+        if (!tc_strv_has(&a->env_set, b->env_set.items[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_MORE, "sets the variable %s",
+                               b->env_set.items[i]);
+    if (a->env_set.count > b->env_set.count)
         tc_differences_add(changes, TC_DIFFERENCE_MORE,
-                           "sets other variables, which cannot be compared");
+                           "sets fewer variables, which cannot be compared");
 }

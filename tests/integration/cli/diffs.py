@@ -17,6 +17,26 @@ BOTH = MORE.replace("9s", "5s")
 NEITHER = '# the same, said otherwise\n[tool.x]\ntimeout = "9000ms"\nfilesystem = { readable = ["/data"] }\ncommand = ["t"]\n'
 
 
+NEW = """[tool.y]
+command = ["cat", "/x/s"]
+description = "Reads."
+filesystem.readable = [{ path = "/x", from = "/srv/other" }, "/workspace"]
+network = ["evil.example"]
+timeout = "5s"
+env.set.A = "1"
+secrets.S = { from = "env:S", hosts = ["evil.example:443"], header = "X: {secret}" }
+"""
+NEW_LINES = """tool.y
+  + is new
+  + /workspace is readable
+  + /x is readable, from /srv/other
+  + reaches evil.example:443
+  + has the secret S from env:S for ["evil.example:443"]
+  + the command is ["cat", "/x/s"]
+  + sets the variable A=1
+"""
+
+
 def diff(place, old, new, *more):
     return place.run("policy", "diff", *more, old, new)
 
@@ -28,7 +48,8 @@ def directions(place):
             ("widened", MORE, 1, {"more"}, "tool.x\n", "  + /srv/more is readable, before nothing\n", "  + reaches a.example:443\n"),
             ("both", BOTH, 1, {"more", "less"}, "  + /srv/more is readable", "  - timeout is 5s, before 9s\n"),
             ("neither", NEITHER, 0, set(), "both grant the same\n"),
-            ("a tool more", BEFORE + '[tool.y]\ncommand = ["u"]\n', 1, {"more"}, "tool.y\n  + is new\n")):
+            ("a tool more", BEFORE + '[tool.y]\ncommand = ["u"]\n', 1, {"more"}, "tool.y\n  + is new\n  + the command is [\"u\"]\n"),
+            ("a tool that grants something", BEFORE + NEW, 1, {"more"}, NEW_LINES)):
         new = place.write("new.toml", text)
         answer = expect(place, f"{name}: in words", ["policy", "diff", old, new], code, *lines, stream="out")
         check(not answer.err, f"{name}: nothing else is said", answer)

@@ -61,7 +61,7 @@ static const struct row {
      "pids by default"},
     {IN "[tool.y]\nenv.pass=['TZ']\n", "y", NULL, NULL, 0, NULL},
     {IN "[tool.y]\nenv.pass=['HOME']\n", "y", NULL, "variable HOME", 3, "defaults.env, line 5"},
-    {IN "[tool.y]\nenv.set={A='1'}\n", "y", NULL, "cannot be compared", 3, "defaults.env"},
+    {IN "[tool.y]\nenv.set={A='1'}\n", "y", NULL, "sets the variable A=1", 3, "defaults.env"},
     {IN "[tool.y]\nunix_sockets='own'\n", "y", NULL, "unix sockets of its own", 3,
      "unix_sockets by default"},
     {IN "[tool.y]\nbackend='oci'\n", "y", NULL, "cannot be compared", 3, "backend by default"},
