@@ -631,6 +631,7 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
                 cage->plan->commit == TC_COMMIT_ASK};
     g.reader.most = bytes_to_read(w);
     g.trusted.left = TC_TRUSTED_MAX;
+    g.trusted.bind = cage->plan->workspace == TC_WORKSPACE_BIND;
     tc_keeping_begin(&g.keeping, w->held, cage->plan);
     if (compare_overlays(cage) < 0) {
         (void)tc_not_gathered(w, found);

@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/strv.h"
 #include "policy/steering.h"
+#include "workspace/index.h"
 #include "workspace/pack.h"
 #include "workspace/reading.h"
 
@@ -96,6 +97,14 @@ static bool are_plain_refs(struct tc_trusted *t, const struct tc_walk_entry *e)
     return t->left >= 0 && !memmem(bytes.at, bytes.size, replaces, strlen(replaces));
 }
 
+/* Where a review shows its files an index is never applied: it stages what no review shows. */
+static bool is_sound_index(struct tc_trusted *t, const struct tc_walk_entry *e)
+{
+    _autofree_ unsigned char *text = NULL;
+    struct tc_bytes bytes;
+    return t->bind && load(e->dirfd, e->name, &text, &bytes) && tc_index_sound(bytes, &t->left);
+}
+
 /* Of git-lfs: its name is the SHA-256 of its content. */
 static bool is_large_file(const char *name)
 {
@@ -110,6 +119,8 @@ bool tc_trusted_check(struct tc_trusted *t, const struct tc_walk_entry *e)
         return false;
     if (strcmp(e->name, "packed-refs") == 0)
         return are_plain_refs(t, e);
+    if (tc_trusted_index(e->relative))
+        return is_sound_index(t, e);
     bool large = is_large_file(e->name);
     if (!id[0] && !large)
         return stem_of(e->name) && is_sound_pack(t, e);

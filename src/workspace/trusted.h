@@ -21,6 +21,7 @@ struct tc_trusted {
     int64_t left;        /* of TC_TRUSTED_MAX */
     char pack[PATH_MAX]; /* the last that was checked, without ".pack"; "": none */
     bool sound;
+    bool bind; /* the tool has written to the host's files themselves */
 };
 
 /* Was its content checked, and is it what its name says? False for all that has no check, is too

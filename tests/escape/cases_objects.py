@@ -150,7 +150,7 @@ def planted_unsaid(s):
     s.call(SHELL, "-c", f"""cd {s.path('ws')}/.git; mv ../prepared objects/ab; mkdir -p objects/{good[0][:2]} objects/pack objects/info/commit-graphs refs/replace
 cp ../../data/good objects/ab/{good[0][2:]}; cp ../../data/good objects/{good[0][:2]}/{good[0][2:]}
 for name in objects/pack/x.idx objects/pack/multi-pack-index objects/info/alternates objects/info/commit-graph objects/info/commit-graphs/x refs/replace/{'1' * 40}
-do echo x > $name; done; echo {'1' * 40} refs/replace/{'2' * 40} > packed-refs; ln -s ../../../data objects/cd; ln -sfn config COMMIT_EDITMSG; ln -sfn config FETCH_HEAD; rm -rf logs; ln -s . logs; cp index i; mv i index
+do echo x > $name; done; echo {'1' * 40} refs/replace/{'2' * 40} > packed-refs; ln -s ../../../data objects/cd; ln -sfn config COMMIT_EDITMSG; ln -sfn config FETCH_HEAD; rm -rf logs; ln -s . logs; cp index i; echo x >> i; mv i index
 mkdir -p lfs/objects/ab/cd; cd ..; cp ../data/large {large[0]}; cp ../data/large {large[1]}""")
     rows = {os.path.relpath(change["path"], s.path("ws/.git")): change.get("steers_host", False) for change in s.answer["changes"]}
     planted = ["objects/ab/" + "0" * 38, "objects/ab/" + good[0][2:], "objects/pack/x.idx", "objects/pack/multi-pack-index", "objects/info/alternates",
