@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -60,7 +61,7 @@ static bool ask(struct tc_agent *agent, size_t left, char **ret)
 
 static bool is_yes(const char *line)
 {
-    return strcmp(line, "y") == 0 || strcmp(line, "yes") == 0;
+    return strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0;
 }
 
 /* A yes before all was shown only shows the rest. */

@@ -59,8 +59,8 @@ static bool tell(struct tc_agent *agent, const char *id, const char *tool, const
     return message ? tc_transcript_add(agent, message) : no_memory(agent);
 }
 
-static struct toolcage_call *start(struct tc_agent *agent, const char *name, const char *arguments,
-                                   struct toolcage_error **err)
+static struct toolcage_call *make(struct tc_agent *agent, const char *name, const char *arguments,
+                                  struct toolcage_error **err)
 {
     const char *workspace = agent->config.workspace;
     struct toolcage_call *call = NULL;
@@ -69,8 +69,7 @@ static struct toolcage_call *start(struct tc_agent *agent, const char *name, con
     if (toolcage_call_new(agent->engine, agent->policy, name, &call, err) < 0)
         return NULL;
     if ((workspace && toolcage_call_set(call, "workspace", workspace, err) < 0) ||
-        toolcage_call_set_arguments_json(call, arguments, err) < 0 ||
-        toolcage_call_start(call, err) < 0)
+        toolcage_call_set_arguments_json(call, arguments, err) < 0)
         return toolcage_call_unref(call);
     return call;
 }
@@ -101,9 +100,11 @@ static bool await(struct tc_agent *agent, struct toolcage_call *call)
 static bool run(struct tc_agent *agent, const char *id, const char *name, const char *arguments)
 {
     struct toolcage_error *err = NULL;
-    struct toolcage_call *call = start(agent, name, arguments, &err);
-    if (!call)
+    struct toolcage_call *call = make(agent, name, arguments, &err);
+    if (!call || toolcage_call_start(call, &err) < 0) {
+        (void)toolcage_call_unref(call);
         return fail_engine(agent, err);
+    }
     bool good = await(agent, call);
     const struct toolcage_result *result = good ? toolcage_call_result(call) : NULL;
     agent->calls++;
@@ -117,13 +118,42 @@ static bool run(struct tc_agent *agent, const char *id, const char *name, const 
     return good;
 }
 
+/* Nobody is asked about a call that the policy refuses anyway. *ret: it does not, and the model is
+ * not told yet. */
+static bool check(struct tc_agent *agent, const char *id, const char *name, const char *arguments,
+                  bool *ret)
+{
+    struct toolcage_error *err = NULL;
+    struct toolcage_call *call = make(agent, name, arguments, &err);
+    char *json = NULL, *text = NULL;
+    *ret = call && toolcage_call_explain_json(call, NULL, &json, &err) == 0;
+    toolcage_free(json);
+    (void)toolcage_call_unref(call);
+    if (*ret)
+        return true;
+    int code = toolcage_error_code(err);
+    if (code == TOOLCAGE_EMEMORY || code == TOOLCAGE_EHELPER || code == TOOLCAGE_EUSAGE)
+        return fail_engine(agent, err);
+    const char *hint = toolcage_error_hint(err), *message = toolcage_error_message(err);
+    const char *subject = code == TOOLCAGE_EARGUMENTS ? toolcage_error_subject(err) : "";
+    if (strstr(message, subject))
+        subject = "";
+    if (asprintf(&text, "denied: %s%s%s%s%s\n", subject, *subject ? ": " : "", message,
+                 *hint ? ". Hint: " : "", hint) < 0)
+        text = NULL;
+    bool good = text ? tell(agent, id, name, "denied", text) : no_memory(agent);
+    free(text);
+    toolcage_error_free(err);
+    return good;
+}
+
 static bool run_one(struct tc_agent *agent, const json_t *call)
 {
     const json_t *function = json_object_get(call, "function");
     const char *id = json_string_value(json_object_get(call, "id"));
     const char *name = json_string_value(json_object_get(function, "name"));
     const char *arguments = json_string_value(json_object_get(function, "arguments"));
-    bool approved = true;
+    bool sound = true, approved = true;
     tc_say_call(agent, id, name, arguments);
     if (tc_agent_left_ms(agent) <= 0)
         return tc_agent_fail(agent, TC_AGENT_TIME, "allow more with --max-time",
@@ -134,6 +164,10 @@ static bool run_one(struct tc_agent *agent, const json_t *call)
         !is_object(arguments))
         return tell(agent, id, name, "denied",
                     "the arguments are no JSON object: repeat the call with one");
+    if (agent->config.approve && !check(agent, id, name, arguments, &sound))
+        return false;
+    if (!sound)
+        return true;
     if (agent->config.approve && !tc_agent_approved(agent, id, name, arguments, &approved))
         return false;
     if (!approved)

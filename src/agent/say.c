@@ -54,6 +54,18 @@ static void put_line(const char *begin, const char *tool, const char *text)
     free(clean);
 }
 
+/* With the reason, where it is told to the model and nothing ran. */
+static void put_result(const char *tool, const char *status, const char *text)
+{
+    char *line = NULL;
+    bool known = strncmp(text, "denied: ", strlen("denied: ")) == 0;
+    if (strcmp(status, "denied") == 0 &&
+        asprintf(&line, "%s%.*s", known ? "" : "denied: ", (int)strcspn(text, "\n"), text) < 0)
+        line = NULL;
+    put_line("", tool, line ? line : status);
+    free(line);
+}
+
 void tc_say_call(const struct tc_agent *agent, const char *id, const char *tool,
                  const char *arguments)
 {
@@ -71,7 +83,7 @@ void tc_say_result(const struct tc_agent *agent, const char *id, const char *too
                                   (json_int_t)agent->turns, "id", id, "tool", tool, "status",
                                   status, "message", text));
     if (!agent->config.jsonl)
-        put_line("", tool, status);
+        put_result(tool, status, text);
 }
 
 /* On a terminal a line that begins as ours do is marked as the model's. Owned. */

@@ -52,6 +52,11 @@ command = ["sh", "-c", "echo $1 >> /workspace/notes", "note", "{text}"]
 arguments.text = { type = "string" }
 filesystem = { writable = ["/workspace"] }
 
+[tool.free]
+description = "Takes a list."
+command = ["true"]
+input_schema = { type = "object", additionalProperties = false, properties = { text = { type = "string" }, list = { type = "array", items = { type = "object", additionalProperties = false, properties = { d = { type = "string" } } } } } }
+
 [tool.unlisted]
 description = "Has no command, so no model can call it."
 """
@@ -121,7 +126,7 @@ def goes_well():
         cli.check(answer.code == 0 and answer.out == "It is 42.\\x1b[2J\n", "the answer stands on standard output, harmless", answer)
         cli.check("call add" in answer.err and "add ok" in answer.err, "what is called on the other one", answer)
         first, second = model.seen
-        cli.check(first["model"] == "small" and {t["function"]["name"] for t in first["tools"]} == {"add", "peek", "connect", "wait", "long", "note"},
+        cli.check(first["model"] == "small" and {t["function"]["name"] for t in first["tools"]} == {"add", "peek", "connect", "wait", "long", "note", "free"},
                   "the policy's tools are offered", first)
         cli.check(second["messages"][-1]["role"] == "tool" and second["messages"][-1]["tool_call_id"] == "a1" and "42" in second["messages"][-1]["content"],
                   "the result goes back", second["messages"])
@@ -273,16 +278,24 @@ def terminals():
         with note("one") as model:
             code, out, shown, found = converse(model, (b"[y/N]", said))
             cli.check(code == 0 and out == b"done\n" and found == wrote, f"at a terminal {said!r} means so", (shown, out, found))
+    with note("one") as model:
+        code, out, shown, found = converse(model, (b"[y/N]", b"YES\n"))
+        cli.check(found == "one\n", "YES is a yes", (shown, found))
+    with note("one", **{"toolcage: other": 1}) as model:
+        code, out, shown, found = converse(model)
+        told = model.seen[1]["messages"][-1]["content"]
+        cli.check(code == 0 and found is None and "[y/N]" not in shown and "note denied: " in shown and "other" in shown, "arguments that the policy refuses are not asked about", shown)
+        cli.check(told.startswith("denied: ") and "other" in told, "and the model is told why", told)
     bold = "\x1b[1mtoolcage:\x1b[0m "
     with note("# list the files" + " " * 160 + "\nrm -rf x\t\x1b[2J\u202e\u3164\r" + "\u2003" * 99 + "end\n" + "y" * 100) as model:
         _, _, shown, _ = converse(model, (b"[y/N]", b"n\n"))
         wanted = (f"{bold}call note\n  text: 3 lines\n  | # list the files[160 blanks]\n  | rm -rf x\t\\x1b[2J\\u{{202e}}\\u{{3164}}\\x0d[99 blanks]end\n"
                   f"  | {'y' * 76}\n  : {'y' * 24}\n{bold}run it? [y/N] ")
         cli.check(wanted in shown, "all of the arguments are shown, and nothing of them acts or hides", shown)
-    with note("one", **{"  | b": 1, "toolcage: c": [1, {"d": "e\nf"}]}) as model:
+    with Model([message(None, ("c1", "free", {"text": "one", "list": [{"d": "e\nf"}]})), message("done")]) as model:
         code, _, shown, _ = converse(model, (b"[y/N]", b"n\n"), term="dumb")
-        cli.check('  text: "one"\n  "  | b": 1\n  "toolcage: c":\n  | [\n  |   1,\n  |   {\n  |     "d": "e\\nf"\n  |   }\n  | ]\ntoolcage: run it? [y/N] ' in shown,
-                  "other values are JSON, and no name passes for ours", shown)
+        cli.check('  text: "one"\n  list:\n  | [\n  |   {\n  |     "d": "e\\nf"\n  |   }\n  | ]\ntoolcage: run it? [y/N] ' in shown,
+                  "other values are JSON", shown)
     long = "\n".join(f"line {n}" for n in range(100))
     for answers, wrote in ((((b"[v/N]", b"\n"),), None), (((b"[v/N]", b"n\n"),), None), (((b"[v/N]", b"v\n"), (b"[y/N]", b"n\n")), None),
                            (((b"[v/N]", b"y\n"), (b"[y/N]", b"\n")), None), (((b"[v/N]", b"y\ny\n"), (b"[y/N]", b"\n")), None),
