@@ -119,10 +119,11 @@ int toolcage_policy_diff_json(const struct toolcage_policy *from, const struct t
  * of that program, whose arguments are "toolcage-egress" and "text" or "json", the form in which it
  * reports what it refuses; descriptor 4 is where it writes the certificate of its authority, if it
  * makes one, and the environment is to be empty. `listeners`: 1 to 60 listening stream sockets,
- * which are copied, where it speaks HTTP, CONNECT and SOCKS5. Who reaches them reaches what the
- * tool does. Hosts that arguments would add are not in it; the values of its secrets are read now.
- * Errors: TOOLCAGE_ENOT_FOUND (no such tool, or a secret without a value), TOOLCAGE_EUSAGE (it has
- * no network), those of a resolution, TOOLCAGE_ESYSTEM, TOOLCAGE_EMEMORY. */
+ * which are copied, where it speaks HTTP, CONNECT and SOCKS5. Anyone who can connect to them has
+ * the tool's network access. Hosts that arguments would add are not in it; the values of its
+ * secrets are read now. Errors: TOOLCAGE_ENOT_FOUND (no such tool, or a secret without a value),
+ * TOOLCAGE_EUSAGE (it has no network), those of a resolution, TOOLCAGE_ESYSTEM, TOOLCAGE_EMEMORY.
+ */
 int toolcage_policy_egress(const struct toolcage_policy *policy, const char *tool,
                            const int *listeners, size_t count, int *ret_fd,
                            struct toolcage_error **err);

@@ -30,9 +30,9 @@ static const struct tc_option options[] = {
 static const char text[] =
     "Speaks HTTP, CONNECT and SOCKS5, and forwards what the tool's network allows, by the same "
     "rules\n"
-    "as in a cage. It is for programs in a sandbox that toolcage did not build: whoever "
-    "reaches the\n"
-    "address reaches what the tool may, and only that sandbox forces programs to use the "
+    "as in a cage. It is for programs in a sandbox that toolcage did not build: anyone who can "
+    "connect to\n"
+    "the address has the tool's network access, and only that sandbox forces programs to use the "
     "proxy.\n"
     "TERM or INT ends it, after what was sent is delivered, at most two seconds later.\n"
     "\n"
@@ -46,7 +46,7 @@ static int tell(const struct tc_args *args, const union tc_address *at)
     char line[sizeof(where) + sizeof("{\"listening\":\"\"}\n")];
     tc_listen_write(at, where);
     if (!tc_listen_is_loopback(at))
-        tc_cli_say("warning: whoever reaches %s reaches what the tool may", where);
+        tc_cli_say("warning: anyone who can connect to %s has the tool's network access", where);
     if (!tc_args_has(args, "json")) {
         tc_cli_say("the proxy listens on %s", where);
         return 0;

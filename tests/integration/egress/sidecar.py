@@ -287,7 +287,7 @@ def test_refusals():
         check(answer.returncode == code and why in answer.stderr and "hint: " in answer.stderr, f"refused: {' '.join(words)}", answer)
     p = subprocess.Popen([TOOLCAGE, "egress", "--policy", policy(), "--tool", "web", "--listen", "0.0.0.0:0"], stderr=subprocess.PIPE, text=True)
     line = p.stderr.readline()
-    check("warning: whoever reaches 0.0.0.0:" in line, "an address of others is warned of", line)
+    check("warning: anyone who can connect to 0.0.0.0:" in line, "an address of others is warned of", line)
     wait_for_term(p.pid)
     p.terminate()
     check(p.wait(10) == 0, "and it ends")
