@@ -31,7 +31,8 @@ int toolcage_policy_load_buffer(const char *text, size_t length, const char *nam
 
 /* The text of a policy with one more path in it, and nothing else changed: what an operator may
  * want after a denial. `text` and `name` as above; `tool` NULL: [defaults]; `access` is "read P",
- * "exec P" or "write P" with an absolute path as the tool sees it. Nothing is written and nothing
+ * "exec P" or "write P" with an absolute path as the tool sees it; with a question mark after the
+ * verb ("read? P") the path may be missing on the host. Nothing is written and nothing
  * changes because of it. *ret_text is the caller's (toolcage_free). Errors: those above, and
  * TOOLCAGE_EUSAGE where one more path does not allow it or a person has to find the place; the hint
  * says what to write. */

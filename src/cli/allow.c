@@ -65,16 +65,20 @@ static void done(struct change *c)
 static int allow(struct change *c, const char *operation, const char *target,
                  struct tc_failure *failure)
 {
-    _autofree_ char *access = NULL;
+    _autofree_ char *wanted = NULL;
     char *next = NULL;
     struct toolcage_error *why = NULL;
-    if (asprintf(&access, "%s %s", operation, target) < 0) {
-        access = NULL;
+    /* a grant of a path that is missing would refuse every call */
+    bool missing = target[0] == '/' && strncmp(target, "/workspace", strlen("/workspace")) != 0 &&
+                   access(target, F_OK) && (errno == ENOENT || errno == ENOTDIR);
+    if (asprintf(&wanted, "%s%s %s", operation, missing ? "?" : "", target) < 0) {
+        wanted = NULL;
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
     }
-    if (toolcage_policy_allow_text(c->after, strlen(c->after), c->policy, c->tool, access, &next,
+    if (toolcage_policy_allow_text(c->after, strlen(c->after), c->policy, c->tool, wanted, &next,
                                    &why)) {
-        tc_cli_say("no change of this policy allows %s: %s", access, toolcage_error_message(why));
+        tc_cli_say("no change of this policy allows %s %s: %s", operation, target,
+                   toolcage_error_message(why));
         if (*toolcage_error_hint(why))
             tc_cli_hint("%s", toolcage_error_hint(why));
         toolcage_error_free(why);

@@ -14,6 +14,7 @@
 struct wanted {
     const char *tool, *path;
     enum tc_access access;
+    bool optional; /* nothing is there yet */
 };
 
 static int refuse(const struct wanted *w, const char *hint, const char *why,
@@ -27,12 +28,17 @@ static int read_access(const char *access, struct wanted *w, struct toolcage_err
     static const struct {
         const char *word;
         enum tc_access access;
-    } words[] = {{"read ", TC_ACCESS_READ}, {"exec ", TC_ACCESS_READ}, {"write ", TC_ACCESS_WRITE}};
+    } words[] = {{"read", TC_ACCESS_READ}, {"exec", TC_ACCESS_READ}, {"write", TC_ACCESS_WRITE}};
     w->path = access;
     for (size_t i = 0; i < TC_COUNT(words); i++) {
-        if (!tc_startswith(access, words[i].word) || access[strlen(words[i].word)] != '/')
+        const char *rest = access + strlen(words[i].word);
+        if (!tc_startswith(access, words[i].word))
             continue;
-        w->path = access + strlen(words[i].word);
+        w->optional = *rest == '?';
+        rest += w->optional;
+        if (!tc_startswith(rest, " /"))
+            continue;
+        w->path = rest + 1;
         w->access = words[i].access;
         return 0;
     }
@@ -52,21 +58,26 @@ static const struct tc_fs_rule *holder(const struct tc_spec *spec, const char *p
 }
 
 /* Only the host's path of the same name has no `from`. */
-static void write_element(struct tc_buf *out, const struct tc_fs_rule *rule, const char *path,
+static void write_element(struct tc_buf *out, const struct tc_fs_rule *rule, const struct wanted *w,
                           const char *is)
 {
     bool elsewhere = rule && rule->from && strcmp(rule->from, rule->path) != 0;
-    if (!elsewhere) {
-        tc_toml_string(out, path);
+    if (!elsewhere && !w->optional) {
+        tc_toml_string(out, w->path);
         return;
     }
-    _autofree_ char *from = tc_format("%s%s", rule->from, path + strlen(rule->path));
+    _autofree_ char *from =
+        elsewhere ? tc_format("%s%s", rule->from, w->path + strlen(rule->path)) : NULL;
     tc_buf_addf(out, "{ path%s ", is);
-    tc_toml_string(out, path);
-    tc_buf_addf(out, ", from%s ", is);
-    tc_toml_string(out, from ? from : "");
+    tc_toml_string(out, w->path);
+    if (elsewhere) {
+        tc_buf_addf(out, ", from%s ", is);
+        tc_toml_string(out, from ? from : "");
+    }
+    if (w->optional)
+        tc_buf_addf(out, ", optional%s true", is);
     tc_buf_adds(out, " }");
-    out->failed = out->failed || !from;
+    out->failed = out->failed || (elsewhere && !from);
 }
 
 /* One more path here would replace what is said there. */
@@ -129,7 +140,7 @@ static int name_clause(const struct wanted *w, const struct toolcage_policy *pol
                     TC_LINE_NUMBER(line));
     else
         tc_buf_addf(&hint, "add it by hand, below %s: filesystem: {%s: [", spec->prefix, list);
-    write_element(&hint, holder(spec, w->path), w->path, ":");
+    write_element(&hint, holder(spec, w->path), w, ":");
     tc_buf_adds(&hint, line ? "" : "]}");
     return hint.failed ? tc_fail_memory(err)
                        : refuse(w, hint.data, "this YAML file cannot be edited safely", err);
@@ -154,7 +165,7 @@ static int edit_yaml(const struct tc_policy_source *source, const struct wanted 
 {
     const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
     _autobuf_ struct tc_buf element = TC_BUF_INIT;
-    write_element(&element, holder(spec, w->path), w->path, ":");
+    write_element(&element, holder(spec, w->path), w, ":");
     _autofree_ char *next =
         element.failed
             ? NULL
@@ -172,7 +183,7 @@ static int edit(const struct tc_policy_source *source, const struct wanted *w,
     const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
     _autobuf_ struct tc_buf element = TC_BUF_INIT;
     const char *why = NULL;
-    write_element(&element, holder(spec, w->path), w->path, " =");
+    write_element(&element, holder(spec, w->path), w, " =");
     _autofree_ char *next =
         element.failed ? NULL
                        : tc_toml_add(source->text, spec->prefix,

@@ -12,9 +12,9 @@ struct toolcage_policy;
 struct tc_policy_source;
 
 /* `source` is what the policy was compiled from. `access` is "read P", "exec P" or "write P" with
- * an absolute P, as the tool sees it; `tool` NULL stands for [defaults]. *ret is owned.
- * TOOLCAGE_EUSAGE with a hint for what cannot be had by one more path, or where a person has to
- * write it. Pure. */
+ * an absolute P, as the tool sees it, or "read? P" and so on: P may be missing; `tool` NULL stands
+ * for [defaults]. *ret is owned. TOOLCAGE_EUSAGE with a hint for what cannot be had by one more
+ * path, or where a person has to write it. Pure. */
 int tc_policy_amend(const struct toolcage_policy *policy, const struct tc_policy_source *source,
                     const char *tool, const char *access, char **ret, struct toolcage_error **err);
 

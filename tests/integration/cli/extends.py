@@ -102,7 +102,7 @@ def one_more_path(place):
     base = place.write("base.toml", f'[tool.a]\n{tool}[tool.b]\n{tool}filesystem.readable = ["base.toml"]\n')
     first = place.write("edited.toml", 'extends = "base.toml"\n[tool.a]\npids = 20\n')
     place.run("call", "--why", "--policy", first, "a", "{}")
-    expect(place, "allow: the clause stands in the file itself", ["allow", denied(place)], 0, f'+filesystem.readable = ["{data}"]', stream="out")
+    expect(place, "allow: the clause stands in the file itself", ["allow", denied(place)], 0, f'+filesystem.readable = [{{ path = "{data}", optional = true }}]', stream="out")
     done = place.run("allow", denied(place))
     check("could not be checked for dangers" not in done.err, "allow: the dangers of a policy that extends others are looked for", done.err)
     place.run("call", "--why", "--policy", first, "b", "{}")

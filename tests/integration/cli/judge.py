@@ -161,7 +161,7 @@ def explained_end(place):
 
 
 HEAD = "    command: [cat, /srv/nowhere/x]\n    memory: {max: 512MiB, by: any}\n"
-NEW = '"/srv/nowhere/x"'
+NEW = '{ path: "/srv/nowhere/x", optional: true }'
 # Text of the tool below `tool:`, what is put in front of what; None: a person has to find the place.
 YAML = {
     "no filesystem": ("  a:  # a\n    # why\n" + HEAD, f"    filesystem: {{readable: [{NEW}]}}\n", "    # why"),

@@ -51,6 +51,8 @@ static void every_form_has_its_place(void **state)
          "\"1s\"\n"},
         {"[tool.x]\n[tool.x.filesystem]\nreadable = [\"/b\"]\n", "write /a",
          "[tool.x]\n[tool.x.filesystem]\nwritable = [\"/a\"]\nreadable = [\"/b\"]\n"},
+        {"[tool.x]\nfilesystem.readable = [\"/a\"]\n", "read? /b",
+         "[tool.x]\nfilesystem.readable = [\"/a\", { path = \"/b\", optional = true }]\n"},
         {"[tool.x]\nfilesystem.readable = [{ path = \"/d\", from = \"/srv/d\" }]\n", "write /d/f",
          "[tool.x]\nfilesystem.readable = [{ path = \"/d\", from = \"/srv/d\" "
          "}]\nfilesystem.writable = [{ path = \"/d/f\", from = "
