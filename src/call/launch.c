@@ -325,7 +325,7 @@ static const char *const places[] = {"", "../libexec/toolcage/", TC_PROGRAMS};
 static bool add_programs(const char *dir, struct tc_strv *ret)
 {
     _autodir_ DIR *entries = opendir(dir);
-    bool fine = true;
+    bool fine = entries || errno != ENOMEM;
     for (struct dirent *e; fine && entries && (e = readdir(entries));) {
         if (!tc_startswith(e->d_name, "toolcage"))
             continue;
@@ -337,9 +337,12 @@ static bool add_programs(const char *dir, struct tc_strv *ret)
 
 bool tc_launch_own(const struct tc_strv *within, struct tc_strv *ret)
 {
+    if (within->count == 0)
+        return true;
+    errno = 0;
     _autofree_ char *own = library_path();
     _autofree_ char *dir = own ? tc_path_parent(own) : NULL;
-    bool fine = true;
+    bool fine = dir || errno != ENOMEM; /* where nobody can tell, none is known by its place */
     for (size_t i = 0; dir && fine && i < TC_COUNT(places); i++) {
         _autofree_ char *place = tc_path_absolute(dir, places[i]);
         bool inside = false;

@@ -6,6 +6,7 @@
 usage: ready.py TOOLCAGE [self | ordinary] GUEST.wasm WHEELS"""
 import os
 import sys
+import time
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "process")]
 
