@@ -304,7 +304,7 @@ static char *program_path(void)
 {
     char *path = tc_self_now();
     const char *executed = (const char *)getauxval(AT_EXECFN);
-    if (path)
+    if (path || errno == ENOMEM)
         return path;
     return executed && executed[0] == '/' ? realpath(executed, NULL) : NULL;
 }

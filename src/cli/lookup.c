@@ -224,7 +224,8 @@ static int check_trust(struct tc_found *found, enum tc_lookup_flags flags,
                : 0;
 }
 
-/* A name is the operator's word for what the operator wrote. */
+/* A policy found by its name is one that the operator wrote; one that a tool may have written must
+ * be trusted first. */
 static int check_writers(struct tc_found *found, enum tc_lookup_flags flags,
                          struct tc_failure *failure)
 {

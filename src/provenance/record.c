@@ -147,7 +147,8 @@ static int open_in(const char *directory, mode_t mode)
         errno = ENOMEM;
         return -1;
     }
-    (void)tc_make_directories(directory);
+    if (tc_make_directories(directory) < 0 && errno == ENOMEM)
+        return -1;
     _autofd_ int fd =
         open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
     return tc_store_own(fd, S_IFREG) ? TAKE_FD(fd) : -1;
@@ -257,19 +258,20 @@ static bool add_known(const struct tc_buf *known, const char *path, const char *
     return tc_strv_take(ret, text);
 }
 
-/* All of them, or none: a part of one would swallow the next. */
-static void append(int fd, const struct tc_buf *known, const struct tc_strv *entries)
+/* All of them, or none: a part of one would swallow the next. False: out of memory. */
+static bool append(int fd, const struct tc_buf *known, const struct tc_strv *entries)
 {
     _autobuf_ struct tc_buf text = {.max = LARGEST};
     struct stat st;
     for (size_t i = 0; i < entries->count; i++)
         tc_buf_add(&text, entries->items[i], strlen(entries->items[i]) + 1);
     if (text.failed || flock(fd, LOCK_EX) < 0)
-        return;
+        return !text.failed;
     if (known->len / LARGE != (known->len + text.len) / LARGE)
         shorten(fd);
     if (fstat(fd, &st) == 0 && write(fd, text.data, text.len) != (ssize_t)text.len)
         (void)!ftruncate(fd, st.st_size);
+    return true;
 }
 
 /* False: out of memory. */
@@ -278,22 +280,21 @@ static bool note(int fd, const struct tc_strv *places, const char *file, const c
     _autobuf_ struct tc_buf known = TC_BUF_INIT;
     _autostrv_ struct tc_strv fresh = {0};
     if (read_record(fd, &known) < 0 && !known.len)
-        return errno != ENOMEM;
+        return !known.failed;
     if (!find_fresh(&known, places, &fresh) || !add_known(&known, file, digest, &fresh))
         return false;
-    if (fresh.count)
-        append(fd, &known, &fresh);
-    return true;
+    return !fresh.count || append(fd, &known, &fresh);
 }
 
 bool tc_record_note(const struct tc_records *records, const struct tc_strv *places,
                     const char *file, const char *digest)
 {
+    errno = 0;
     _autofd_ int roots = geteuid() == 0 ? open_roots(records->root) : -1;
-    bool fine = roots < 0 || note(roots, places, file, digest);
+    bool fine = roots < 0 ? errno != ENOMEM : note(roots, places, file, digest);
     for (size_t i = 0; i < records->states->count && roots < 0 && fine; i++) {
         _autofd_ int fd = open_in(records->states->items[i], 0600);
-        fine = fd < 0 || note(fd, places, file, digest);
+        fine = fd < 0 ? errno != ENOMEM : note(fd, places, file, digest);
     }
     return fine;
 }

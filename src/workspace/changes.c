@@ -49,8 +49,8 @@ struct gathering {
     struct tc_session_keeping session;
     struct tc_reader reader;
     struct tc_trusted trusted;
-    bool looked,
-        doubted;     /* is a new object of the item not verified? The first: `doubted` is set */
+    bool looked;     /* is `doubted` known? */
+    bool doubted;    /* a new object of the item is not verified */
     size_t steering; /* listed rows that steer the host: they have a cap of their own */
     /* of the directory that is being looked at, and those above: is something listed in it that
      * tells why its time moved? */

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* after sys/types.h, whose types they define anew */
+/* after sys/types.h: they define types that it also defines */
 #include <sha1.h>
 #include <sha2.h>
 

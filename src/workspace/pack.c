@@ -23,7 +23,7 @@ enum {
 
 enum kind { COMMIT = 1, TREE, BLOB, TAG, BY_OFFSET = 6, BY_ID = 7 };
 
-/* Inflated content of an object; owned by who has it. */
+/* Inflated content of an object; the holder frees it. */
 struct content {
     uint64_t offset; /* in the pack; 0: none */
     unsigned char *data;

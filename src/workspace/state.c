@@ -26,8 +26,8 @@ static const char *base(void)
     return geteuid() == 0 ? "/run/toolcage" : state;
 }
 
-/* What it holds is named after calls and sessions, which is nobody else's business; who wants more
- * than this widens it. */
+/* For its owner alone: the names in it tell of calls and sessions. An operator may widen the mode.
+ */
 static int make_and_open(const char *path)
 {
     _autofd_ int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);

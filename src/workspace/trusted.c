@@ -19,8 +19,8 @@
 static const char *const ends[] = {".pack", ".idx", ".rev"};
 enum { PACK, INDEX, REVERSE, ENDS };
 
-/* A file of a pack, in memory: who can change it would do so while it is looked at. False: it is
- * too large or cannot be read. */
+/* A file of a pack, in memory, so that nobody changes it while it is verified. False: it is too
+ * large or cannot be read. */
 static bool load(int dirfd, const char *name, unsigned char **ret, struct tc_bytes *bytes)
 {
     struct stat st;
