@@ -66,11 +66,19 @@ static bool within(const struct range *list, uint32_t point)
     return false;
 }
 
-static bool is_escaped(enum tc_clean how, uint32_t point)
+/* Does a sign have forms to choose from? A choice after another, or after a letter of ASCII, shows
+ * nothing: a row of them can carry a text. */
+static bool has_forms(uint32_t point)
+{
+    return point < 0x80 ? point && strchr("#*0123456789", (int)point) : !within(forms, point);
+}
+
+static bool is_escaped(enum tc_clean how, uint32_t before, uint32_t point)
 {
     if (point >= 0x20 && point < 0x7f)
         return false;
-    return within(harmful, point) || (how == TC_CLEAN_LINE && within(forms, point));
+    return within(harmful, point) ||
+           (within(forms, point) && (how == TC_CLEAN_LINE || !has_forms(before)));
 }
 
 static char *escape(enum tc_clean how, char *to, uint32_t point, bool character)
@@ -95,9 +103,10 @@ char *tc_clean(enum tc_clean how, const char *bytes, size_t length, size_t *ret_
     if (!out)
         return NULL;
     char *to = out;
-    for (size_t at = 0, n; at < length; at += n ? n : 1) {
-        uint32_t point = decode(bytes + at, length - at, &n);
-        if (n && (stays(how, point) || !is_escaped(how, point)))
+    uint32_t point = 0, before = 0;
+    for (size_t at = 0, n; at < length; at += n ? n : 1, before = point) {
+        point = decode(bytes + at, length - at, &n);
+        if (n && (stays(how, point) || !is_escaped(how, before, point)))
             to = mempcpy(to, bytes + at, n);
         else
             to = escape(how, to, n ? point : (unsigned char)bytes[at], n > 0);

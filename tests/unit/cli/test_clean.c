@@ -57,6 +57,10 @@ static void harmful_characters_are_shown(void **state)
     _autofree_ char *line = tc_clean(TC_CLEAN_LINE, heart, strlen(heart), NULL);
     assert_string_equal(text, heart);
     assert_string_equal(line, "\xe2\x9d\xa4\\u{fe0f}");
+    /* one after another, or after a letter, chooses nothing: so a text can be hidden */
+    static const char hidden[] = "1\xef\xb8\x8f\xef\xb8\x81 a\xef\xb8\x82";
+    _autofree_ char *shown = tc_clean(TC_CLEAN_TEXT, hidden, strlen(hidden), NULL);
+    assert_string_equal(shown, "1\xef\xb8\x8f\\u{fe01} a\\u{fe02}");
 }
 
 static void each_kind_keeps_what_it_may(void **state)
