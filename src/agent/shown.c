@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "cli/clean.h"
 
 /* More blanks than these in a row are counted, and not printed. */
@@ -22,14 +23,8 @@ struct page {
 /* The bytes of the character at `at`, which has been made harmless; *ret is its number. */
 static size_t decode(const char *at, const char *end, uint32_t *ret)
 {
-    const unsigned char *c = (const unsigned char *)at;
-    size_t length = c[0] < 0x80 ? 1 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
-    if (length > (size_t)(end - at))
-        length = (size_t)(end - at);
-    *ret = length == 1 ? c[0] : c[0] & (0x7fU >> length);
-    for (size_t i = 1; i < length; i++)
-        *ret = *ret << 6 | (c[i] & 0x3f);
-    return length;
+    size_t length = tc_utf8_decode(at, (size_t)(end - at), ret);
+    return length ? length : 1;
 }
 
 /* What shows as nothing but room. */

@@ -7,22 +7,7 @@
 
 #include "base/strv.h"
 #include "base/unshown.h"
-
-/* The length of the valid sequence at `at`, or 0; *ret_point is what it stands for. */
-static size_t decode(const char *at, uint32_t *ret_point)
-{
-    size_t left = strnlen(at, 4);
-    for (size_t n = 1; n <= left; n++) {
-        if (!tc_utf8_valid(at, n))
-            continue;
-        uint32_t point = (unsigned char)at[0] & (n == 1 ? 0x7fU : 0x7fU >> n);
-        for (size_t i = 1; i < n; i++)
-            point = point << 6 | ((unsigned char)at[i] & 0x3f);
-        *ret_point = point;
-        return n;
-    }
-    return 0;
-}
+#include "base/utf8.h"
 
 static bool harmful(uint32_t point)
 {
@@ -37,7 +22,7 @@ static bool harmful(uint32_t point)
 
 size_t tc_harmful(const char *at, uint32_t *ret_point)
 {
-    size_t n = decode(at, ret_point);
+    size_t n = tc_utf8_decode(at, strnlen(at, 4), ret_point);
     return n && harmful(*ret_point) ? n : 0;
 }
 
@@ -45,7 +30,7 @@ void tc_buf_add_shown(struct tc_buf *buf, const char *text)
 {
     while (*text) {
         uint32_t point = 0;
-        size_t n = decode(text, &point);
+        size_t n = tc_utf8_decode(text, strnlen(text, 4), &point);
         if (n && !harmful(point))
             tc_buf_add(buf, text, n);
         else if (n > 1)

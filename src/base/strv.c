@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/utf8.h"
 
 void *tc_array_grow(void *items, size_t count, size_t size)
 {
@@ -140,39 +141,13 @@ bool tc_near_is(struct tc_near *n, const char *candidate)
     return true;
 }
 
-/* Length of the sequence that starts with this byte and the smallest code point it may carry. */
-static size_t utf8_length(unsigned char lead, uint32_t *ret_bits, uint32_t *ret_least)
-{
-    static const struct {
-        unsigned char mask, value;
-        uint32_t least;
-    } forms[] = {{0x80, 0x00, 0x1}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
-    for (size_t i = 0; i < TC_COUNT(forms); i++) {
-        if ((lead & forms[i].mask) == forms[i].value) {
-            *ret_bits = lead & (unsigned char)~forms[i].mask;
-            *ret_least = forms[i].least;
-            return i + 1;
-        }
-    }
-    return 0;
-}
-
 bool tc_utf8_valid(const char *bytes, size_t len)
 {
-    const unsigned char *p = (const unsigned char *)bytes, *end = p + len;
-    while (p < end) {
-        uint32_t code, least;
-        size_t n = utf8_length(*p, &code, &least);
-        if (n == 0 || n > (size_t)(end - p))
+    uint32_t point;
+    for (size_t at = 0, n; at < len; at += n) {
+        n = tc_utf8_decode(bytes + at, len - at, &point);
+        if (!n || !point)
             return false;
-        for (size_t i = 1; i < n; i++) {
-            if ((p[i] & 0xc0) != 0x80)
-                return false;
-            code = code << 6 | (p[i] & 0x3f);
-        }
-        if (code < least || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
-            return false;
-        p += n;
     }
     return true;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/unshown.h"
+#include "base/utf8.h"
 #include "cli/cli.h"
 
 enum { LONGEST_ESCAPE = 12 }; /* of one character: \ud800\udc00 in JSON */
@@ -20,27 +21,6 @@ static size_t lead_length(unsigned char lead)
     if (lead < 0xc2 || lead > 0xf4)
         return 0;
     return lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-}
-
-/* The code point at `at` and its length; length 0 for a byte that is not UTF-8. */
-static uint32_t decode(const char *text, size_t left, size_t *ret_length)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char *at = (const unsigned char *)text;
-    size_t length = lead_length(at[0]);
-    *ret_length = 0;
-    if (!length || length > left)
-        return 0;
-    uint32_t point = length == 1 ? at[0] : at[0] & (0x7fU >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-        point = point << 6 | (at[i] & 0x3f);
-    }
-    if (point < least[length] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
-        return 0;
-    *ret_length = length;
-    return point;
 }
 
 static bool stays(enum tc_clean how, uint32_t point)
@@ -103,13 +83,15 @@ char *tc_clean(enum tc_clean how, const char *bytes, size_t length, size_t *ret_
     if (!out)
         return NULL;
     char *to = out;
-    uint32_t point = 0, before = 0;
-    for (size_t at = 0, n; at < length; at += n ? n : 1, before = point) {
-        point = decode(bytes + at, length - at, &n);
+    uint32_t before = 0;
+    for (size_t at = 0, n; at < length; at += n ? n : 1) {
+        uint32_t point;
+        n = tc_utf8_decode(bytes + at, length - at, &point);
         if (n && (stays(how, point) || !is_escaped(how, before, point)))
             to = mempcpy(to, bytes + at, n);
         else
             to = escape(how, to, n ? point : (unsigned char)bytes[at], n > 0);
+        before = point;
     }
     *to = '\0';
     if (ret_length)

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * One character of UTF-8 (RFC 3629), for whoever reads text that anybody may have written. */
+#ifndef TC_BASE_UTF8_H
+#define TC_BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The length of the character at `text`, of which `left` bytes may be read, or 0 where none is:
+ * cut, overlong, a surrogate or beyond Unicode. *ret is its code point, or 0, which is NUL's too.
+ */
+static inline size_t tc_utf8_decode(const char *text, size_t left, uint32_t *ret)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *at = (const unsigned char *)text;
+    size_t length = !left          ? 0
+                    : at[0] < 0x80 ? 1
+                    : at[0] < 0xc2 ? 0
+                    : at[0] < 0xe0 ? 2
+                    : at[0] < 0xf0 ? 3
+                                   : 4;
+    *ret = 0;
+    if (!length || length > left)
+        return 0;
+    uint32_t point = length == 1 ? at[0] : at[0] & (0x7fU >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+        point = point << 6 | (at[i] & 0x3f);
+    }
+    *ret = point;
+    return point < least[length] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)
+               ? 0
+               : length;
+}
+
+#endif
