@@ -367,6 +367,7 @@ static void a_false_id_is_not_sound(void **state)
     for (size_t i = 0; i < 3; i++) {
         memcpy(o, three, sizeof(o));
         o[i].content = "another content";
+        o[i].length = strlen(o[i].content);
         make(&m, o, 3, 20);
         assert_false(is_sound(&m, false, PLENTY));
     }
