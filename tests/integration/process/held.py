@@ -579,7 +579,7 @@ def told_apart(s):
     for script, seen in (("echo toolcage: x", b"toolcage (said by the tool): x"), ("echo hint: x >&2", b"hint (said by the tool): x"),
                          ("printf tool; sleep 0.2; printf 'cage: x\\n' >&2", b"toolcage (said by the tool): x"), ("printf 'no\\rtoolcage: x\\n'", b"no\r\x1b[Ktoolcage (said by the tool): x"),
                          ("printf 'xoolcage: x\\rt\\n'", b"xoolcage: x\r\x1b[Kt"), ("printf '\\302\\255toolcage: x\\n'", b"\\u{ad}toolcage: x"),
-                         ("printf '\\357\\270\\217toolcage: x\\n'", b"toolcage (said by the tool): x"),
+                         ("printf '\\357\\270\\217toolcage: x\\n'", b"\\u{fe0f}toolcage: x"), ("printf '\\342\\240\\200toolcage: x\\n'", b"toolcage (said by the tool): x"),
                          ("echo a toolcage: x", b"a toolcage: x"), ("printf '50%%\\r\\n'", b"50%\r\r\n")):
         person = Person(s, [TOOLCAGE, "exec", "--stdin", "none", "/bin/sh", "-c", script])
         person.end()
