@@ -10,7 +10,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/say.h"
 
 /* One step; -1 when a link or something else has that name. Takes `at`. */
 static int enter(int at, const char *name)
@@ -48,27 +48,13 @@ int tc_replace_begin(int at, mode_t mode, char ret_name[static TC_REPLACE_NAME])
     return openat(at, ret_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 
-static int write_all(int fd, const char *bytes, size_t length)
-{
-    while (length) {
-        ssize_t n = write(fd, bytes, length);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        bytes += n;
-        length -= (size_t)n;
-    }
-    return 0;
-}
-
 int tc_replace(int at, const char *name, const char *bytes, size_t length)
 {
     char temporary[TC_REPLACE_NAME];
     int fd = tc_replace_begin(at, 0666, temporary);
     if (fd < 0)
         return -1;
-    int rc = write_all(fd, bytes, length), saved = errno;
+    int rc = tc_cli_write(fd, bytes, length), saved = errno;
     if (close(fd) && !rc) { /* where the room is counted late */
         saved = errno;
         rc = -1;

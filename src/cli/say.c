@@ -15,7 +15,7 @@
 #include "cli/fold.h"
 #include "cli/mark.h"
 
-static int write_all(int fd, const char *bytes, size_t length)
+int tc_cli_write(int fd, const char *bytes, size_t length)
 {
     while (length) {
         ssize_t n = write(fd, bytes, length);
@@ -62,7 +62,7 @@ static void line(const char *prefix, const char *fmt, va_list ap)
     if (length < 0)
         whole = NULL;
     else
-        (void)write_all(STDERR_FILENO, whole, (size_t)length);
+        (void)tc_cli_write(STDERR_FILENO, whole, (size_t)length);
 }
 
 void tc_cli_say(const char *fmt, ...)
@@ -90,7 +90,7 @@ bool tc_cli_ask(int terminal, const char *question)
     unfinished = false;
     if (length < 0)
         whole = NULL;
-    return whole && write_all(terminal, whole, (size_t)length) == 0;
+    return whole && tc_cli_write(terminal, whole, (size_t)length) == 0;
 }
 
 char tc_cli_answer(int fd, FILE *in, const char *question)
@@ -127,7 +127,7 @@ void tc_cli_stderr_painted(enum tc_paint paint, const char *text)
 {
     _autofree_ char *dressed = dress(paint, STDERR_FILENO, text);
     if (dressed)
-        (void)write_all(STDERR_FILENO, dressed, strlen(dressed));
+        (void)tc_cli_write(STDERR_FILENO, dressed, strlen(dressed));
 }
 
 void tc_cli_stderr(const char *text)
@@ -138,7 +138,7 @@ void tc_cli_stderr(const char *text)
 int tc_cli_no_memory(void)
 {
     static const char text[] = "toolcage: out of memory\nhint: " TC_CLI_FREE_MEMORY "\n";
-    (void)write_all(STDERR_FILENO, text, sizeof(text) - 1);
+    (void)tc_cli_write(STDERR_FILENO, text, sizeof(text) - 1);
     return TC_EXIT_FAILURE;
 }
 
@@ -186,7 +186,7 @@ int tc_cli_error_exit(const struct toolcage_error *err)
 
 int tc_cli_print(const char *text, size_t length)
 {
-    if (!write_all(STDOUT_FILENO, text, length))
+    if (!tc_cli_write(STDOUT_FILENO, text, length))
         return 0;
     if (errno == EPIPE)
         return TC_EXIT_SIGNAL + 13; /* SIGPIPE: what the reader of a closed pipe expects */
