@@ -71,10 +71,11 @@ bool tc_provenance_tool(struct tc_provenance *p, const char *path)
 
 bool tc_provenance_note(const struct tc_strv *places, const char *file, const char *digest)
 {
+    if (!places->count && !file)
+        return true;
     _autoprovenance_ struct tc_provenance here;
-    bool fine = tc_provenance_here(&here, NULL, NULL);
-    return fine &&
-           ((!places->count && !file) || tc_record_note(&here.records, places, file, digest));
+    return tc_provenance_here(&here, NULL, NULL) &&
+           tc_record_note(&here.records, places, file, digest);
 }
 
 bool tc_provenance_knows(const char *file, const char *digest)
