@@ -67,6 +67,13 @@ def a_false_object(s):
     return s.read("ws/deploy.sh") == EVIL.decode()
 
 
+def is_checked_out(s):
+    """The evil script, where git writes the file anew."""
+    os.remove(s.path("ws/deploy.sh"))
+    git(s, "checkout", "-q", ".")
+    return s.read("ws/deploy.sh") == EVIL.decode()
+
+
 def a_pack_replaces_content(s):
     """No file is changed at all: git reads packs before the object that is there."""
     committed(s)
@@ -75,9 +82,7 @@ def a_pack_replaces_content(s):
     s.write("data/pack", whole)
     s.write("data/idx", index)
     s.call(SHELL, "-c", f"cd {s.path('ws')}/.git/objects; mkdir -p pack; cp ../../../data/pack pack/{name}.pack; cp ../../../data/idx pack/{name}.idx")
-    os.remove(s.path("ws/deploy.sh"))
-    git(s, "checkout", "-q", ".")
-    return s.read("ws/deploy.sh") == EVIL.decode()
+    return is_checked_out(s)
 
 
 def a_replacement(s):
@@ -88,9 +93,7 @@ def a_replacement(s):
     s.write("data/evil", zlib.compress(whole))
     s.call(SHELL, "-c", f"cd {s.path('ws')}/.git; mkdir -p objects/{name[:2]} refs/replace; cp ../../data/evil objects/{name[:2]}/{name[2:]};"
            f"echo {name} refs/replace/{blob(OLD)[0]} >> packed-refs; echo {name} > refs/replace/{blob(OLD)[0]}")
-    os.remove(s.path("ws/deploy.sh"))
-    git(s, "checkout", "-q", ".")
-    return s.read("ws/deploy.sh") == EVIL.decode()
+    return is_checked_out(s)
 
 
 def a_link_is_written_through(s):
