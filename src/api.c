@@ -9,14 +9,14 @@
 #include <toolcage/toolcage.h>
 
 #include "call/call.h"
-#include "call/facts.h"
+#include "call/host/facts.h"
+#include "call/host/written.h"
 #include "call/judge.h"
 #include "call/learn.h"
 #include "call/modules.h"
 #include "call/sidecar.h"
-#include "call/written.h"
-#include "policy/compare.h"
-#include "policy/key_schema.h"
+#include "policy/compare/compare.h"
+#include "policy/parse/key_schema.h"
 #include "version.h"
 
 #define EXPORT __attribute__((visibility("default")))

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "cli/clean.h"
-#include "cli/mark.h"
+#include "cli/show/clean.h"
+#include "cli/show/mark.h"
 
 enum { SHOWN = 200 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "cli/clean.h"
+#include "cli/show/clean.h"
 
 /* More blanks than these in a row are counted, and not printed. */
 enum { BLANKS_MOST = 24, TAB = 8, WIDTH_LEAST = 20 };

@@ -6,7 +6,7 @@
  * limit=NAME They are checked here, so that a test with a spelling error fails as such. */
 #include <string.h>
 
-#include "backend/backend.h"
+#include "plan/backend.h"
 
 static int fail_word(struct toolcage_error **err, const char *word, const char *expected)
 {

@@ -3,7 +3,7 @@
  *
  * What every front does in the same way: a grant is lowered here, and the backend adds what is its
  * own. */
-#include "backend/backend.h"
+#include "plan/backend.h"
 #include "policy/settings.h"
 
 tc_clauses tc_front_missing(const struct tc_front *front, const struct tc_grant *grant)

@@ -6,7 +6,7 @@
 #ifndef TC_BACKEND_REGISTRY_H
 #define TC_BACKEND_REGISTRY_H
 
-#include "backend/backend.h"
+#include "plan/backend.h"
 
 #define TC_REGISTRY(BACKEND, SECOND) \
     BACKEND(process)                 \

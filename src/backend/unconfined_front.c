@@ -5,7 +5,7 @@
  * automatically, its name says what it is, and every result repeats it. */
 #include <string.h>
 
-#include "backend/backend.h"
+#include "plan/backend.h"
 
 static bool add_directories(struct tc_plan *plan, const struct tc_grant *grant)
 {

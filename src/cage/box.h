@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 #include "cage/fix.h"
-#include "egress/door.h"
+#include "egress/door/door.h"
 #include "linux/seccomp_filter.h"
 #include "linux/userns.h"
 #include "tree/mount.h"

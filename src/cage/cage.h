@@ -8,11 +8,11 @@
 
 #include <sys/stat.h>
 
-#include "backend/backend.h"
 #include "cage/box.h"
 #include "linux/cgroup.h"
 #include "linux/ids.h"
 #include "observe/observe.h"
+#include "plan/backend.h"
 #include "tree/tree.h"
 #include "workspace/workspace.h"
 

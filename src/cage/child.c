@@ -29,7 +29,7 @@
 #include "linux/privileges.h"
 #include "linux/seccomp_filter.h"
 #include "policy/clauses.h"
-#include "policy/system_paths.h"
+#include "policy/names/system_paths.h"
 
 enum { HIDES_MAX = 64 };
 

@@ -5,7 +5,7 @@
 #ifndef TC_CAGE_IMAGE_H
 #define TC_CAGE_IMAGE_H
 
-#include "backend/backend.h"
+#include "plan/backend.h"
 
 /* The directory of the plan's image, as an O_PATH descriptor; -1 with the failure written. */
 int tc_image_find(struct tc_cage *cage);

@@ -6,7 +6,7 @@
 #ifndef TC_CAGE_LIMITER_H
 #define TC_CAGE_LIMITER_H
 
-#include "backend/backend.h"
+#include "plan/backend.h"
 
 /* From here on what the plan bounds is looked after; into cage->limit. 0, or -1 with errno. */
 int tc_limits_begin(struct tc_cage *cage);

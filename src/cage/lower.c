@@ -10,7 +10,7 @@
 #include "base/path.h"
 #include "base/strv.h"
 #include "cage/system.h"
-#include "egress/door.h"
+#include "egress/door/door.h"
 #include "policy/endpoint.h"
 
 static bool copy_text(char **to, const char *from)

@@ -5,7 +5,7 @@
 #ifndef TC_CAGE_LOWER_H
 #define TC_CAGE_LOWER_H
 
-#include "backend/backend.h"
+#include "plan/backend.h"
 
 /* What every cage has that shows files of this machine as they are. */
 #define TC_LOCAL_FEATURES                                                    \

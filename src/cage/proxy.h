@@ -8,7 +8,7 @@
 #ifndef TC_CAGE_PROXY_H
 #define TC_CAGE_PROXY_H
 
-#include "backend/backend.h"
+#include "plan/backend.h"
 
 /* What is wrong with the program toolcage-egress that it needs ("is not there"); NULL: nothing. */
 const char *tc_proxy_lacks(void);

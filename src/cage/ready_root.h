@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "backend/plan.h"
-#include "base/untouched.h"
+#include "plan/plan.h"
+#include "state/untouched.h"
 
 struct tc_ready_root {
     int root, tmp;            /* -1: there is none */

@@ -18,7 +18,7 @@
 #include "base/sys.h"
 #include "cage/cage.h"
 #include "linux/mounts.h"
-#include "policy/system_paths.h"
+#include "policy/names/system_paths.h"
 
 enum { COPY_MAX = 4 << 20, ROOT_BYTES = 32 << 20 };
 

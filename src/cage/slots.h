@@ -6,7 +6,7 @@
 #ifndef TC_CAGE_SLOTS_H
 #define TC_CAGE_SLOTS_H
 
-#include "backend/backend.h"
+#include "plan/backend.h"
 
 void tc_local_signal(struct tc_cage *cage, bool at_once);
 const char *tc_local_usage(struct tc_cage *cage);

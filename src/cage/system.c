@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "policy/system_paths.h"
+#include "policy/names/system_paths.h"
 
 static bool copy_text(char **to, const char *from)
 {

@@ -5,7 +5,7 @@
 #ifndef TC_CAGE_SYSTEM_H
 #define TC_CAGE_SYSTEM_H
 
-#include "backend/plan.h"
+#include "plan/plan.h"
 
 /* One more mount; texts are copied. NULL when out of memory. */
 struct tc_mount *tc_plan_mount(struct tc_plan *plan, enum tc_mount_kind kind, const char *path,

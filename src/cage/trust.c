@@ -21,7 +21,7 @@
 #include "cage/cage.h"
 #include "cage/proxy.h"
 #include "linux/mounts.h"
-#include "policy/system_paths.h"
+#include "policy/names/system_paths.h"
 
 enum { BUNDLE_MAX = 8 << 20, PAGES = 65536 };
 

@@ -3,8 +3,8 @@
 #ifndef TC_CAGE_TRUST_H
 #define TC_CAGE_TRUST_H
 
-#include "backend/backend.h"
-#include "egress/bundle.h"
+#include "egress/door/bundle.h"
+#include "plan/backend.h"
 
 /* Waits for the proxy's authority, in a worker; nothing where it has none. 0, or -1. */
 int tc_trust_await(struct tc_cage *cage);

@@ -9,12 +9,12 @@
 #include <stdatomic.h>
 #include <toolcage/call.h>
 
-#include "backend/backend.h"
 #include "base/clock.h"
 #include "call/engine.h"
-#include "call/facts.h"
-#include "call/install.h"
-#include "call/result.h"
+#include "call/host/facts.h"
+#include "call/host/install.h"
+#include "call/result/result.h"
+#include "plan/backend.h"
 #include "policy/policy.h"
 
 enum tc_call_state { TC_CALL_NEW, TC_CALL_RUNNING, TC_CALL_DONE };

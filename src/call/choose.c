@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-#include "backend/backend.h"
 #include "base/jsontext.h"
 #include "call/machines.h"
 #include "call/modules.h"
+#include "plan/backend.h"
 #include "policy/backends.h"
 
 static const char *at(const struct tc_grant *grant, size_t index)

@@ -8,8 +8,8 @@
 
 #include "base/jsontext.h"
 #include "call/engine.h"
-#include "call/facts.h"
-#include "call/install.h"
+#include "call/host/facts.h"
+#include "call/host/install.h"
 #include "call/kata.h"
 #include "call/machines.h"
 #include "call/modules.h"

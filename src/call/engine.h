@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <toolcage/engine.h>
 
-#include "backend/outcome.h"
 #include "base/error.h"
 #include "helper/protocol.h"
+#include "plan/outcome.h"
 
 int tc_engine_new(struct toolcage_engine **ret, struct toolcage_error **err);
 /* An engine over a socket (takes it, also on failure) whose other end somebody else serves. */

@@ -6,7 +6,7 @@
 
 #include "call/call.h"
 #include "call/choose.h"
-#include "call/images.h"
+#include "call/host/images.h"
 
 /* What of the answer is known to the machine alone: which backend would be chosen; of an access
  * that the policy allows, whether a call here can hold it. */

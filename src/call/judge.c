@@ -2,11 +2,11 @@
  * Copyright The toolcage authors */
 #include "call/judge.h"
 
-#include "backend/backend.h"
-#include "call/facts.h"
-#include "call/programs.h"
-#include "call/starts.h"
-#include "policy/lint.h"
+#include "call/host/facts.h"
+#include "call/host/programs.h"
+#include "call/host/starts.h"
+#include "plan/backend.h"
+#include "policy/lint/lint.h"
 
 enum { FRONTS_MAX = 32 };
 

@@ -6,7 +6,7 @@
 #define TC_CALL_JUDGE_H
 
 #include "base/error.h"
-#include "policy/test.h"
+#include "policy/explain/test.h"
 
 /* As toolcage_policy_lint_json. */
 int tc_policy_lint_here(const struct toolcage_policy *policy, const char *text, size_t length,

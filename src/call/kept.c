@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/plan.h"
 #include "base/fd.h"
-#include "call/result.h"
+#include "call/result/result.h"
+#include "plan/plan.h"
 
 /* The message of the job: a plan with two words in it. */
 static int make_plan(const struct tc_kept_ask *ask, int *ret_fd, struct toolcage_error **err)

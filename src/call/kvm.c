@@ -14,12 +14,12 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/fd.h"
-#include "base/mark.h"
 #include "base/path.h"
-#include "base/places.h"
-#include "base/seal.h"
 #include "call/call.h"
-#include "call/facts.h"
+#include "call/host/facts.h"
+#include "state/mark.h"
+#include "state/places.h"
+#include "state/seal.h"
 
 #define DEVICE "/dev/kvm"
 /* Which runs the same guest by emulation, too. */

@@ -33,14 +33,14 @@
 #include "base/clock.h"
 #include "base/links.h"
 #include "base/path.h"
-#include "base/places.h"
 #include "base/root.h"
 #include "base/self.h"
 #include "base/spread.h"
 #include "base/strv.h"
-#include "call/facts.h"
+#include "call/host/facts.h"
 #include "helper/protocol.h"
 #include "spawn/spawn.h"
+#include "state/places.h"
 #include "version.h"
 
 enum { STACK = 64 << 10, KERNEL_SIGSET = 8, ABOVE = 10, AWAKE_US = 2000 };

@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 
 #include "base/path.h"
-#include "call/programs.h"
-#include "call/starts.h"
-#include "policy/credentials.h"
-#include "policy/learn.h"
-#include "policy/system_paths.h"
+#include "call/host/programs.h"
+#include "call/host/starts.h"
+#include "policy/learn/learn.h"
+#include "policy/names/credentials.h"
+#include "policy/names/system_paths.h"
 
 /* A policy says paths as text, and never patterns. */
 static bool sayable(const char *path)

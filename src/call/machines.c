@@ -9,7 +9,6 @@
 
 #include "base/digest.h"
 #include "base/fd.h"
-#include "base/mark.h"
 #include "base/path.h"
 #include "base/root.h"
 #include "call/kvm.h"
@@ -18,6 +17,7 @@
 #include "image/index.h"
 #include "policy/backends.h"
 #include "policy/settings.h"
+#include "state/mark.h"
 #include "version.h"
 
 #define WORKER "toolcage-vm"

@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "base/mark.h"
 #include "base/path.h"
-#include "base/places.h"
-#include "base/sealed.h"
-#include "call/facts.h"
+#include "call/host/facts.h"
 #include "call/machines.h"
 #include "policy/settings.h"
+#include "state/mark.h"
+#include "state/places.h"
+#include "state/sealed.h"
 
 /* Memory for what is carried in, and for what may be written there. */
 static void add_grants(const struct tc_grant *grant, struct tc_buf *out)

@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "base/places.h"
 #include "base/root.h"
-#include "call/facts.h"
+#include "call/host/facts.h"
 #include "call/launch.h"
 #include "policy/backends.h"
-#include "policy/catalog.h"
+#include "policy/parse/catalog.h"
+#include "state/places.h"
 #include "wasm/version.h"
 
 #define WORKER "toolcage-wasm"

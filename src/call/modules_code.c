@@ -15,9 +15,9 @@
 
 #include "base/digest.h"
 #include "base/fd.h"
-#include "base/mark.h"
-#include "base/seal.h"
 #include "call/modules.h"
+#include "state/mark.h"
+#include "state/seal.h"
 #include "wasm/version.h"
 
 enum { MODULE_MAX = 256 << 20 };

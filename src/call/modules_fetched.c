@@ -7,12 +7,12 @@
 #include <sys/stat.h>
 
 #include "base/path.h"
-#include "base/places.h"
 #include "base/root.h"
-#include "call/facts.h"
+#include "call/host/facts.h"
 #include "call/launch.h"
 #include "call/modules.h"
-#include "policy/catalog.h"
+#include "policy/parse/catalog.h"
+#include "state/places.h"
 
 static const struct tc_fetched fetched[] = {
     {"js",

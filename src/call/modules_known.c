@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mark.h"
 #include "base/root.h"
 #include "base/strv.h"
 #include "call/modules.h"
+#include "state/mark.h"
 
 enum { KNOWN_MAX = 64 };
 enum { MODULE, WORKER, ENGINE, CODE, FILES };

@@ -10,10 +10,10 @@
 #include "base/fd.h"
 #include "base/jsontext.h"
 #include "base/path.h"
-#include "base/places.h"
-#include "call/facts.h"
+#include "call/host/facts.h"
 #include "call/modules.h"
-#include "policy/catalog.h"
+#include "policy/parse/catalog.h"
+#include "state/places.h"
 #include "wasm/version.h"
 
 enum { ENGINE_MAX = 128 << 20 };

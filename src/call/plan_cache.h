@@ -10,8 +10,8 @@
 
 #include <stdatomic.h>
 
-#include "backend/plan.h"
 #include "base/error.h"
+#include "plan/plan.h"
 
 struct toolcage_call;
 struct tc_kept_plan;

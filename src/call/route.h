@@ -5,7 +5,7 @@
 #ifndef TC_CALL_ROUTE_H
 #define TC_CALL_ROUTE_H
 
-#include "backend/backend.h"
+#include "plan/backend.h"
 #include "policy/policy.h"
 
 /* What no backend makes up for: a person is to be asked, or the layers are none that there are. */

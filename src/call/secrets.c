@@ -13,7 +13,7 @@
 
 #include "base/fd.h"
 #include "base/path.h"
-#include "call/output.h"
+#include "call/result/output.h"
 #include "spawn/spawn.h"
 
 /* Of fewer bytes much in an answer would look like one; of more no server takes a header. */

@@ -6,7 +6,7 @@
 
 #include "base/jsontext.h"
 #include "call/kept.h"
-#include "call/result.h"
+#include "call/result/result.h"
 
 static int check(const char *name, const char *action, struct toolcage_error **err)
 {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "call/facts.h"
+#include "call/host/facts.h"
 #include "call/secrets.h"
 #include "egress/egress.h"
 

@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/json.h"
-#include "cli/lookup.h"
-#include "cli/opts.h"
-#include "cli/say.h"
+#include "cli/call/lookup.h"
+#include "cli/show/json.h"
+#include "cli/show/opts.h"
+#include "cli/show/say.h"
 #include "cli/verbs.h"
 
 static const struct tc_option options[] = {

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "cli/companion.h"
-#include "cli/fold.h"
-#include "cli/opts.h"
-#include "cli/say.h"
+#include "cli/show/fold.h"
+#include "cli/show/opts.h"
+#include "cli/show/say.h"
 #include "cli/verbs.h"
 
 static const char head[] =

@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "backend/backend.h"
-#include "backend/stream.h"
 #include "helper/loop.h"
 #include "helper/protocol.h"
 #include "helper/terminal.h"
 #include "helper/worker.h"
+#include "plan/backend.h"
+#include "plan/stream.h"
 
 enum tc_role {
     TC_ROLE_SOCKET,

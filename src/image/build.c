@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/remove.h"
 #include "image/files.h"
 #include "image/run.h"
 #include "image/say.h"
 #include "linux/mounts.h"
+#include "state/remove.h"
 
 static const char *const always[] = {"python3", "python3-pip",     "nodejs",
                                      "npm",     "node-typescript", "ca-certificates"};

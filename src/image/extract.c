@@ -16,11 +16,11 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/fd.h"
-#include "base/remove.h"
 #include "base/strv.h"
 #include "base/sys.h"
 #include "image/entry.h"
 #include "image/unpack.h"
+#include "state/remove.h"
 
 enum { BLOCK = 1 << 16, TICK_US = 100000 };
 

@@ -12,13 +12,13 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/remove.h"
 #include "base/self.h"
 #include "base/size.h"
 #include "base/strv.h"
 #include "image/form.h"
 #include "image/run.h"
 #include "image/say.h"
+#include "state/remove.h"
 
 #define KERNEL "vmlinuz-"
 #define VERSION "version"

@@ -12,13 +12,13 @@
 
 #include "base/digest.h"
 #include "base/fd.h"
-#include "base/remove.h"
 #include "base/strv.h"
 #include "base/sys.h"
 #include "image/fetch.h"
 #include "image/form.h"
 #include "image/say.h"
 #include "image/tree.h"
+#include "state/remove.h"
 
 /* ---- reading what was brought ---- */
 

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "base/places.h"
 #include "base/self.h"
 #include "guest/guest.h"
 #include "image/guest.h"
+#include "state/places.h"
 #include "wasm/version.h"
 
 int tc_guest_runtime(struct tc_guest_parts *parts, struct toolcage_error **err)

@@ -14,10 +14,10 @@
 #include "base/digest.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "base/remove.h"
 #include "base/strv.h"
 #include "image/form.h"
 #include "image/say.h"
+#include "state/remove.h"
 
 enum { BLOCK = 1 << 17, TRIES = 20 };
 

@@ -13,7 +13,7 @@
 
 #include "base/fd.h"
 #include "base/sys.h"
-#include "egress/door.h"
+#include "egress/door/door.h"
 #include "observe/observe.h"
 #include "observe/watch.h"
 

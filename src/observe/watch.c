@@ -17,7 +17,7 @@
 #include "base/sys.h"
 #include "linux/seccomp_watched.h"
 #include "observe/observe.h"
-#include "policy/system_paths.h"
+#include "policy/names/system_paths.h"
 
 enum { LINKS_MAX = 40 };
 

@@ -7,7 +7,7 @@
 #define TC_POLICY_BACKENDS_H
 
 #include "base/strv.h"
-#include "policy/keys.h"
+#include "policy/parse/keys.h"
 
 /* What a backend is to its neighbours. */
 enum tc_backend_kind {

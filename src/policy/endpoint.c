@@ -231,8 +231,8 @@ static bool in_range(const char *range, const char *host)
     return range_of(range, &outer) && range_of(host, &inner) && holds(&outer, &inner);
 }
 
-/* What a cage's own names are answered with (egress/synthetic.h): the same address would be two
- * things. */
+/* What a cage's own names are answered with (egress/door/synthetic.h): the same address would be
+ * two things. */
 static bool is_synthetic(const char *host)
 {
     static const char *const ranges[] = {"198.18.0.0/15", "2001:2::/48"};

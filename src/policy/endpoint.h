@@ -8,7 +8,7 @@
 
 #include "base/wire.h"
 #include "policy/grant.h"
-#include "policy/values.h"
+#include "policy/parse/values.h"
 
 /* A port together with its transport: a number, and TC_PORT_UDP where it is one of UDP. An entry
  * may have TC_PORT_ANY, which stands for each port of TCP. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "policy/grant.h"
-#include "policy/keys.h"
+#include "policy/parse/keys.h"
 
 #define TC_STRUCT struct tc_limits
 #define LIMIT(F, key_, member, word_, unit_, flags_, ...) \

@@ -9,7 +9,7 @@
 
 #include "base/path.h"
 #include "policy/model.h"
-#include "policy/resolve.h"
+#include "policy/resolve/resolve.h"
 
 /* Undigested: an entry of fs stands for what is installed. Of the policy its writable_digest is
  * digested. */

@@ -14,9 +14,9 @@
 #include "base/field.h"
 #include "base/strv.h"
 #include "policy/clauses.h"
-#include "policy/limit_rows.h"
+#include "policy/names/steering.h"
+#include "policy/parse/limit_rows.h"
 #include "policy/plain_rows.h"
-#include "policy/steering.h"
 
 /* Where in the policy something was said: "tool.x.filesystem.readable", line 12. Line 0: built in.
  */

@@ -10,7 +10,7 @@
 #include "base/path.h"
 #include "policy/model.h"
 #include "policy/pathrule.h"
-#include "policy/resolve.h"
+#include "policy/resolve/resolve.h"
 
 /* ---- tools by name ---- */
 

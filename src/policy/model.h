@@ -8,8 +8,8 @@
 #include <jansson.h>
 #include <stdatomic.h>
 
-#include "policy/extends.h"
-#include "policy/keys.h"
+#include "policy/parse/extends.h"
+#include "policy/parse/keys.h"
 #include "policy/policy.h"
 #include "schema/pattern.h"
 

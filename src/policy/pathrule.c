@@ -6,7 +6,7 @@
 #include <toolcage/error.h>
 
 #include "base/path.h"
-#include "policy/system_paths.h"
+#include "policy/names/system_paths.h"
 
 enum { PATH_BYTES_MAX = 4095 };
 

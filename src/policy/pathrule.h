@@ -6,7 +6,7 @@
 #define TC_POLICY_PATHRULE_H
 
 #include "policy/grant.h"
-#include "policy/values.h"
+#include "policy/parse/values.h"
 
 #define TC_WORKSPACE "/workspace"
 

@@ -9,7 +9,7 @@
 #include <toolcage/policy.h>
 
 #include "base/error.h"
-#include "policy/document.h"
+#include "document/document.h"
 #include "policy/grant.h"
 
 /* What the caller's surroundings are, for one resolution. All borrowed. */

@@ -3,8 +3,8 @@
  *
  * Install phases by name. They are no tools: nothing that lists tools lists them. */
 
-#include "policy/extends.h"
 #include "policy/model.h"
+#include "policy/parse/extends.h"
 
 bool tc_policy_names_setup(const struct toolcage_policy *policy, const char *name)
 {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "base/places.h"
+#include "state/places.h"
 
 static int learn(struct tc_resolver *r, const void *context)
 {

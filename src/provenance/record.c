@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "base/store.h"
+#include "state/store.h"
 
 /* From LARGE on it is shortened when a new entry comes. */
 enum { LARGE = 64 << 10, LARGEST = 16 << 20, NEWEST = 500 };

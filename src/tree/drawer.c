@@ -12,7 +12,7 @@
 
 #include "base/path.h"
 #include "linux/mounts.h"
-#include "policy/system_paths.h"
+#include "policy/names/system_paths.h"
 #include "tree/tree.h"
 
 int tc_drawer_fail(struct tc_cage *cage, const struct tc_item *item, int errnum, const char *before,

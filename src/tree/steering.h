@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "policy/steering.h"
+#include "policy/names/steering.h"
 
 struct tc_item;
 

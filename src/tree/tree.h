@@ -9,9 +9,9 @@
 
 #include <sys/stat.h>
 
-#include "backend/backend.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "plan/backend.h"
 #include "provenance/provenance.h"
 #include "tree/mount.h"
 

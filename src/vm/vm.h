@@ -9,10 +9,10 @@
 
 #include <sys/types.h>
 
-#include "backend/outcome.h"
 #include "base/strv.h"
 #include "carry/carry.h"
 #include "mux/strands.h"
+#include "plan/outcome.h"
 
 struct tc_vm_driver;
 

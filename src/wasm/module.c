@@ -11,7 +11,7 @@
 
 #include "base/digest.h"
 #include "base/fd.h"
-#include "base/mark.h"
+#include "state/mark.h"
 #include "wasm/worker.h"
 
 enum { MODULE_MAX = 256 << 20 };

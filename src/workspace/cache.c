@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "policy/caches.h"
+#include "policy/names/caches.h"
 #include "tree/steering.h"
 #include "workspace/choice.h"
 #include "workspace/copy.h"

@@ -13,9 +13,9 @@
 
 #include "base/fd.h"
 #include "base/path.h"
-#include "base/remove.h"
-#include "base/store.h"
 #include "base/sys.h"
+#include "state/remove.h"
+#include "state/store.h"
 #include "workspace/choice.h"
 #include "workspace/journal.h"
 #include "workspace/reading.h"

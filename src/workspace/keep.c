@@ -11,9 +11,9 @@
 
 #include "base/fd.h"
 #include "base/path.h"
-#include "base/remove.h"
-#include "base/store.h"
 #include "base/sys.h"
+#include "state/remove.h"
+#include "state/store.h"
 #include "workspace/copy.h"
 #include "workspace/held.h"
 #include "workspace/state.h"

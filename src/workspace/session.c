@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
-#include "base/remove.h"
-#include "base/store.h"
+#include "state/remove.h"
+#include "state/store.h"
 #include "workspace/state.h"
 
 enum { SESSIONS_MAX = 64, SHOWN = 12 };

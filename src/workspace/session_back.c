@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 
 #include "base/path.h"
-#include "base/store.h"
 #include "linux/walk.h"
+#include "state/store.h"
 #include "workspace/copy.h"
 #include "workspace/session.h"
 

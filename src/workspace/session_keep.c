@@ -11,8 +11,8 @@
 #include <time.h>
 
 #include "base/path.h"
-#include "base/remove.h"
 #include "linux/walk.h"
+#include "state/remove.h"
 #include "workspace/copy.h"
 #include "workspace/session.h"
 

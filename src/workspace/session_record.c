@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
-#include "base/store.h"
+#include "state/store.h"
 #include "workspace/session.h"
 
 static const char format[] = "toolcage session 1";

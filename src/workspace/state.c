@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/store.h"
 #include "base/strv.h"
 #include "linux/mounts.h"
+#include "state/store.h"
 
 static const char *state;
 

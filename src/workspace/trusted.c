@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "base/strv.h"
-#include "policy/steering.h"
+#include "policy/names/steering.h"
 #include "workspace/index.h"
 #include "workspace/pack.h"
 #include "workspace/reading.h"

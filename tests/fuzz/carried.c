@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/remove.h"
 #include "carry/carry.h"
 #include "helper/protocol.h"
 #include "linux/walk.h"
+#include "state/remove.h"
 
 enum { NAMES = 64, BYTES = 4096, HEAD = 7, FAR = 255, OPEN = 0700, SPECIAL = 07000 };
 

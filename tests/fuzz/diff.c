@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "policy/compare.h"
+#include "policy/compare/compare.h"
 #include "policy/policy.h"
 
 static const struct tc_facts facts = {.cwd = "/home/me/project",

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Reaches src/egress/dns.c. Input: a datagram. Every answer is whole, within its bounds, and
+ * Reaches src/egress/read/dns.c. Input: a datagram. Every answer is whole, within its bounds, and
  * repeats the question. */
 #include "fuzz.h"
 
 #include <string.h>
 
-#include "egress/dns.h"
+#include "egress/read/dns.h"
 
 static void must_answer(const struct tc_dns_query *query, enum tc_dns_code code,
                         const struct tc_dns_record *record)

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/path.h"
 #include "policy/endpoint.h"
-#include "policy/explain.h"
+#include "policy/explain/explain.h"
 #include "policy/policy.h"
 
 enum { LIST_MAX = 4, PATH_SIZE = 128, NARROW_MAX = 4 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Reaches src/egress/hello.c and sniff.c. Input: the first bytes of a client. A name that was found
- * must be one, and no prefix may have said otherwise. */
+ * Reaches src/egress/read/hello.c and sniff.c. Input: the first bytes of a client. A name that was
+ * found must be one, and no prefix may have said otherwise. */
 #include "fuzz.h"
 
 #include <string.h>
 
-#include "egress/hello.h"
-#include "egress/sniff.h"
+#include "egress/read/hello.h"
+#include "egress/read/sniff.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Reaches src/egress/http.c and body.c. Input: what a client sends. Whatever is taken for a request
- * must be read in the same way once it was forwarded, and a body must end in the same place however
- * the bytes arrive. */
+ * Reaches src/egress/read/http.c and body.c. Input: what a client sends. Whatever is taken for a
+ * request must be read in the same way once it was forwarded, and a body must end in the same place
+ * however the bytes arrive. */
 #include "fuzz.h"
 
 #include <string.h>
 
-#include "egress/body.h"
+#include "egress/read/body.h"
 #include "policy/http_path.h"
 
 static bool same(struct tc_http_text a, struct tc_http_text b)

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/remove.h"
 #include "base/sys.h"
 #include "image/entry.h"
 #include "image/form.h"
 #include "image/index.h"
 #include "image/unpack.h"
+#include "state/remove.h"
 
 static void read_documents(const char *json, size_t size)
 {

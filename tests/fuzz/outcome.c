@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "backend/outcome.h"
+#include "plan/outcome.h"
 
 static void encode(struct tc_outcome *outcome, struct tc_buf *ret)
 {

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "backend/plan.h"
+#include "plan/plan.h"
 
 static void encode(struct tc_plan *plan, struct tc_buf *ret)
 {

@@ -11,11 +11,11 @@
 
 #include "base/error.h"
 #include "base/path.h"
-#include "policy/amend.h"
-#include "policy/lint.h"
+#include "policy/edit/amend.h"
+#include "policy/explain/test.h"
+#include "policy/lint/lint.h"
 #include "policy/model.h"
 #include "policy/policy.h"
-#include "policy/test.h"
 
 static const struct tc_facts facts = {.cwd = "/home/me/project",
                                       .home = "/home/me",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Reaches src/call/result.c, resultjson.c and message.c. Input: an outcome as the helper sends it.
- * Whatever it says, the result is one line of JSON with every member, and an outcome that makes no
- * sense is an error, never a success. */
+ * Reaches src/call/result/result.c, resultjson.c and message.c. Input: an outcome as the helper
+ * sends it. Whatever it says, the result is one line of JSON with every member, and an outcome that
+ * makes no sense is an error, never a success. */
 #include "result.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/strv.h"
-#include "call/result.h"
+#include "call/result/result.h"
 
 /* A member that must be there. */
 static inline json_t *member(json_t *object, const char *key)

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/outcome.h"
-#include "backend/plan.h"
 #include "base/fd.h"
 #include "base/frame.h"
 #include "helper/protocol.h"
+#include "plan/outcome.h"
+#include "plan/plan.h"
 
 /* The visitors only read in PUT mode, so literals may stand in the structs. */
 #define TEXT(literal) ((char *)(uintptr_t)(literal))

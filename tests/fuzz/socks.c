@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Reaches src/egress/socks.c and host.c. Input: what a client sends after its greeting, or as one.
+ * Reaches src/egress/read/socks.c and host.c. Input: what a client sends after its greeting, or as
+ * one.
  */
 #include "fuzz.h"
 
 #include <string.h>
 
-#include "egress/socks.h"
+#include "egress/read/socks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

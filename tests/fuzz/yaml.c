@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/strv.h"
+#include "document/yaml/yaml.h"
 #include "policy/policy.h"
-#include "yaml/yaml.h"
 
 /* Owned; NULL when there is a finding. */
 static char *canonical(const char *text, size_t len)

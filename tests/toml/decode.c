@@ -11,9 +11,9 @@
 #include "base/fd.h"
 #include "base/jsontext.h"
 #include "base/strv.h"
-#include "policy/document.h"
+#include "document/document.h"
 #if HAVE_YAML
-#include "yaml/yaml.h"
+#include "document/yaml/yaml.h"
 #endif
 
 static void write_node(struct tc_buf *out, const struct tc_node *node);

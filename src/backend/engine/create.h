@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "backend/plan.h"
+#include "plan/plan.h"
 
 struct tc_engine_container {
     const char *image;

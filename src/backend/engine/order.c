@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/mark.h"
 #include "cage/beside.h"
+#include "state/mark.h"
 
 /* How old a container that does not run must be to be nobody's. */
 enum { STALE_S = 600 };

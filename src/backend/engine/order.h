@@ -6,10 +6,10 @@
 #ifndef TC_BACKEND_ENGINE_ORDER_H
 #define TC_BACKEND_ENGINE_ORDER_H
 
-#include "backend/backend.h"
 #include "backend/engine/door.h"
 #include "backend/engine/root.h"
 #include "engine/engine.h"
+#include "plan/backend.h"
 
 /* How long an engine may take for one answer. */
 enum { TC_ENGINE_PATIENCE_MS = 20000 };

@@ -7,7 +7,7 @@
 
 #include "base/jsontext.h"
 #include "engine/engine.h"
-#include "policy/system_paths.h"
+#include "policy/names/system_paths.h"
 
 static void add_text(struct tc_buf *out, const char *text)
 {

@@ -23,7 +23,6 @@
 #include "backend/engine/spec.h"
 #include "backend/engine/stages.h"
 #include "backend/engine/talk.h"
-#include "backend/escapes.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
@@ -35,6 +34,7 @@
 #include "cage/proxy.h"
 #include "cage/slots.h"
 #include "engine/engine.h"
+#include "plan/escapes.h"
 #include "policy/settings.h"
 
 enum { FILES_MAX = 16384, PROCESSES_MAX = 32768 };

@@ -24,8 +24,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "cage/cage.h"
+#include "policy/names/system_paths.h"
 #include "policy/settings.h"
-#include "policy/system_paths.h"
 #include "workspace/state.h"
 
 enum { BOOT_SIZE = 37 };

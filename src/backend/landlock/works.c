@@ -19,7 +19,7 @@
 #include "cage/cage.h"
 #include "cage/limiter.h"
 #include "cage/slots.h"
-#include "policy/system_paths.h"
+#include "policy/names/system_paths.h"
 #include "workspace/session.h"
 
 /* From here on Landlock keeps signals inside and knows truncation and devices' ioctls. */

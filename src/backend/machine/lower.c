@@ -15,7 +15,7 @@
 #include "base/path.h"
 #include "cage/lower.h"
 #include "cage/system.h"
-#include "egress/bundle.h"
+#include "egress/door/bundle.h"
 #include "guest/guest.h"
 #include "mux/mux.h"
 #include "policy/backends.h"

@@ -5,7 +5,7 @@
 #ifndef TC_MACHINE_LOWER_H
 #define TC_MACHINE_LOWER_H
 
-#include "backend/backend.h"
+#include "plan/backend.h"
 
 /* What a monitor reads beside itself; toolcage-vm is as it was linked. */
 struct tc_monitor {

@@ -6,8 +6,8 @@
 #ifndef TC_MACHINE_PARTS_H
 #define TC_MACHINE_PARTS_H
 
-#include "backend/backend.h"
 #include "cage/cage.h"
+#include "plan/backend.h"
 
 int tc_machine_make(struct tc_cage *cage, const struct tc_local_form *form);
 /* With descriptors that toolcage-vm takes before it does anything; they stay the caller's. */

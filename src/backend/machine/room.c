@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/shares.h"
 #include "base/strv.h"
 #include "cage/ready.h"
 #include "policy/settings.h"
+#include "state/shares.h"
 #include "workspace/state.h"
 
 enum { UNIT = 1 << 20 };

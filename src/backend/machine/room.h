@@ -5,7 +5,7 @@
 #ifndef TC_MACHINE_ROOM_H
 #define TC_MACHINE_ROOM_H
 
-#include "backend/backend.h"
+#include "plan/backend.h"
 
 /* Takes what the cage's machine may grow to; *ret holds it. 0, or -1 and the cage has failed. */
 int tc_machine_room_take(struct tc_cage *cage, int *ret);

@@ -18,12 +18,12 @@
 #include "base/fd.h"
 #include "base/frame.h"
 #include "base/path.h"
-#include "base/sealed.h"
 #include "cage/cage.h"
 #include "cage/ready.h"
 #include "cage/slots.h"
 #include "helper/protocol.h"
 #include "policy/settings.h"
+#include "state/sealed.h"
 
 enum { SAID_MAX = 1 << 20, KEPT_MOST = 8, DENIALS_MAX = 200 };
 

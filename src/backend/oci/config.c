@@ -8,7 +8,7 @@
 #include "base/jsontext.h"
 #include "cage/trust.h"
 #include "policy/endpoint.h"
-#include "policy/system_paths.h"
+#include "policy/names/system_paths.h"
 
 /* Begins an element of the list that stands last. */
 static void add_element(struct tc_buf *out)

@@ -9,7 +9,7 @@
 #ifndef TC_OCI_CONFIG_H
 #define TC_OCI_CONFIG_H
 
-#include "backend/plan.h"
+#include "plan/plan.h"
 
 /* Where the bundle stands for the runtime, in a mount namespace of its own; and what is in it. */
 #define TC_OCI_BUNDLE "/tmp"

@@ -23,14 +23,14 @@
 #include "backend/oci/stages.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/remove.h"
 #include "base/sys.h"
 #include "cage/orders.h"
 #include "cage/stages.h"
 #include "linux/privileges.h"
 #include "linux/seccomp_changes.h"
 #include "policy/clauses.h"
-#include "policy/system_paths.h"
+#include "policy/names/system_paths.h"
+#include "state/remove.h"
 
 enum { NOBODY = 65534 };
 

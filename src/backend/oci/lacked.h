@@ -7,7 +7,7 @@
 #ifndef TC_BACKEND_OCI_LACKED_H
 #define TC_BACKEND_OCI_LACKED_H
 
-#include "backend/backend.h"
+#include "plan/backend.h"
 
 /* What the bundle's file of them says goes into the outcome's denials. */
 void tc_oci_list_lacked(struct tc_cage *cage, int bundle);

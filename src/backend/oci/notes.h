@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "base/mark.h"
+#include "state/mark.h"
 
 /* A mark, a space, a word. */
 enum { TC_OCI_NOTE_SIZE = TC_MARK_SIZE + 16 };

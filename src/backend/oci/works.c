@@ -18,7 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backend/escapes.h"
 #include "backend/oci/bundle.h"
 #include "backend/oci/filter.h"
 #include "backend/oci/inner.h"
@@ -36,6 +35,7 @@
 #include "cage/orders.h"
 #include "cage/slots.h"
 #include "linux/mounts.h"
+#include "plan/escapes.h"
 #include "policy/settings.h"
 
 static struct tc_oci *own(const struct tc_cage *cage)

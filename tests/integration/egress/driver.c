@@ -26,7 +26,7 @@
 #include "base/fd.h"
 #include "base/jsontext.h"
 #include "egress/egress.h"
-#include "egress/host.h"
+#include "egress/read/host.h"
 #include "policy/endpoint.h"
 
 static struct tc_egress_config config = {.connections = 4096};

@@ -13,8 +13,8 @@ from scene import check, is_root, run, skip
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BARE = sys.argv[3]
-NAMES = re.findall(r'"(\w+)"', (ROOT / "src/policy/syscall_names.c").read_text().split("names[] = {")[1].split("};")[0])
-NEEDED = re.findall(r'"(\w+)"', (ROOT / "src/policy/parse_syscalls.c").read_text().split("needed[] = {")[1].split("};")[0])
+NAMES = re.findall(r'"(\w+)"', (ROOT / "src/policy/names/syscall_names.c").read_text().split("names[] = {")[1].split("};")[0])
+NEEDED = re.findall(r'"(\w+)"', (ROOT / "src/policy/parse/parse_syscalls.c").read_text().split("needed[] = {")[1].split("};")[0])
 CALLS = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "backend/escapes.h"
+#include "plan/escapes.h"
 #include "base/cleanup.h"
 
 #include <stdlib.h>

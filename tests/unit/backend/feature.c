@@ -9,8 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "backend/backend.h"
 #include "base/fd.h"
+#include "plan/backend.h"
 #include "policy/backends.h"
 #include "policy/endpoint.h"
 #include "policy/image_ref.h"

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "backend/oci/config.h"
-#include "backend/plan.h"
 #include "base/cleanup.h"
+#include "plan/plan.h"
 #include "test.h"
 
 #define SAID(call) "{\"log\":\"Unsupported syscall " call "(0x0,0x1). It is likely\"}\n"

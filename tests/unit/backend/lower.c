@@ -5,11 +5,11 @@
 #include <string.h>
 #include <toolcage/error.h>
 
-#include "backend/backend.h"
 #include "base/error.h"
 #include "cage/lower.h"
+#include "plan/backend.h"
+#include "policy/names/system_paths.h"
 #include "policy/policy.h"
-#include "policy/system_paths.h"
 #include "test.h"
 
 #include "../fields.h"

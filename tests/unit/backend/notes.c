@@ -14,8 +14,8 @@
 #include "backend/oci/options.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
-#include "base/remove.h"
 #include "linux/mounts.h"
+#include "state/remove.h"
 #include "test.h"
 #include "workspace/state.h"
 

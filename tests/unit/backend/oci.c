@@ -9,8 +9,8 @@
 #include <string.h>
 #include <toolcage/error.h>
 
-#include "backend/backend.h"
 #include "linux/seccomp_profile.h"
+#include "plan/backend.h"
 #include "test.h"
 
 #define TEXT(literal) ((char[]){literal}) /* fields of a grant are not const */

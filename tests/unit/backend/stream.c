@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * One output stream against a model that keeps everything and cuts at the end. */
-#include "backend/stream.h"
+#include "plan/stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>

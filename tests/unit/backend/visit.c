@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/outcome.h"
-#include "backend/plan.h"
+#include "plan/outcome.h"
+#include "plan/plan.h"
 #include "test.h"
 
 #include "../fields.h"

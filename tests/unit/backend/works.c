@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/backend.h"
+#include "plan/backend.h"
 #include "test.h"
 
 static void each_backend_is_whole(void **state)

@@ -4,7 +4,7 @@
  * A mark's text lies in files of the state directory: it stays as it is. */
 #include "test.h"
 
-#include "base/mark.h"
+#include "state/mark.h"
 
 static void five_numbers_in_hexadecimal(void **state)
 {

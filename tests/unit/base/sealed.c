@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/remove.h"
-#include "base/sealed.h"
 #include "base/strv.h"
+#include "state/remove.h"
+#include "state/sealed.h"
 
 static char dir[] = "/tmp/toolcage-sealed-XXXXXX";
 

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * Units that several hold: no one twice, as many as there are, and given back by whoever ends. */
-#include "base/shares.h"
+#include "state/shares.h"
 
 #include <errno.h>
 #include <fcntl.h>

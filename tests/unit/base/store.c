@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * A store: whose directories are believed, who gets one, and what a sweep takes away. */
-#include "base/store.h"
+#include "state/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/remove.h"
+#include "state/remove.h"
 #include "test.h"
 
 static char place[] = "/tmp/test-store-XXXXXX";

@@ -5,7 +5,7 @@
  * has to be as it was: the space of a real one is others' to change. */
 #include "test.h"
 
-#include "base/untouched.h"
+#include "state/untouched.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "call/facts.h"
+#include "call/host/facts.h"
 #include "test.h"
 
 static char dir[] = "/tmp/toolcage-load-XXXXXX";

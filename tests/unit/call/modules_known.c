@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/digest.h"
-#include "base/mark.h"
 #include "base/path.h"
+#include "state/mark.h"
 #include "test.h"
 
 enum { FILES = 4, SETTLED_S = 2 };

@@ -9,9 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "backend/plan.h"
 #include "base/fd.h"
 #include "call/engine.h"
+#include "plan/plan.h"
 #include "test.h"
 #include "toolcage/result.h"
 #include "version.h"

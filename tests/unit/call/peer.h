@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <toolcage/engine.h>
 
-#include "backend/outcome.h"
 #include "helper/protocol.h"
+#include "plan/outcome.h"
 
 enum peer_manner {
     PEER_HONEST,

@@ -3,7 +3,7 @@
  *
  * Version managers and virtual environments in a made home directory, and what each adds to a
  * grant. */
-#include "call/programs.h"
+#include "call/host/programs.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * What a program needs to start: links, interpreters, and what of them a cage shows. */
-#include "call/starts.h"
+#include "call/host/starts.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/remove.h"
 #include "helper/protocol.h"
+#include "state/remove.h"
 #include "test.h"
 
 enum { MIB = 1 << 20, NAMES = 1000 };

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "cli/base64.h"
+#include "cli/show/base64.h"
 
 static void known_texts_decode(void **state)
 {

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "cli/clean.h"
 #include "cli/cli.h"
+#include "cli/show/clean.h"
 
 static void harmful_characters_are_shown(void **state)
 {

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "cli/cli.h"
-#include "cli/color.h"
+#include "cli/show/color.h"
 
 static void check(enum tc_paint paint, const char *text, const char *wanted)
 {

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "cli/cli.h"
-#include "cli/fold.h"
+#include "cli/show/fold.h"
 
 static void check(char *folded, const char *wanted)
 {

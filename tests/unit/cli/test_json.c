@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli/json.h"
+#include "cli/show/json.h"
 
 static const char sample[] = "{ \"a\" : \"x\\n\\u00e9\\ud83d\\ude00\\\"\" , \"b\":[1, "
                              "-2,{\"c\":true}],\"n\":null,\"d\":{\"e\":\"}]\"},"

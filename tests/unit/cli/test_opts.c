@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "capture.h"
-#include "cli/habits.h"
-#include "cli/opts.h"
+#include "cli/show/habits.h"
+#include "cli/show/opts.h"
 #include "cli/verbs.h"
 
 static int count(char **argv)

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "capture.h"
-#include "cli/outdir.h"
+#include "cli/call/outdir.h"
 
 /* In place of the library's. */
 static const char *text;

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "capture.h"
-#include "cli/say.h"
+#include "cli/show/say.h"
 
 static void lines_have_their_prefix(void **state)
 {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "cli/screen.h"
+#include "cli/show/screen.h"
 
 static const struct {
     const char *in, *out;

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "cli/review.h"
+#include "cli/show/review.h"
 
 #define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define OBJECT \

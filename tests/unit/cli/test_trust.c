@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "cli/record.h"
-#include "cli/trust.h"
+#include "cli/call/record.h"
+#include "cli/call/trust.h"
 
 #define ONE "sha256:1111"
 #define TWO "sha256:2222"

@@ -6,7 +6,7 @@
 #include <openssl/x509_vfy.h>
 #include <string.h>
 
-#include "egress/authority.h"
+#include "egress/proxy/authority.h"
 
 #define HOST(name) .host = (char *)(uintptr_t)(name)
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "egress/dns.h"
+#include "egress/read/dns.h"
 
 #define HEAD "\x12\x34\x01\0\0\1\0\0\0\0\0\0"
 #define NAME "\3WWW\7example\0"

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "egress/http.h"
+#include "egress/read/http.h"
 
 static enum tc_http_read read_text(const char *text, struct tc_http_head *head)
 {

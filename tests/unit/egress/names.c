@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "egress/names.h"
+#include "egress/read/names.h"
 
 #define NET(name, number)                                   \
     {                                                       \

@@ -5,7 +5,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "egress/rules.h"
+#include "egress/read/rules.h"
 
 #define HOST(name) .host = (char *)(uintptr_t)(name)
 

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "egress/refusal.h"
-#include "egress/said.h"
+#include "egress/read/refusal.h"
+#include "egress/read/said.h"
 
 static void denials_are_counted_once(void **state)
 {

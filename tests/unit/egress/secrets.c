@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "egress/secrets.h"
+#include "egress/read/secrets.h"
 
 static char key[] = "KEY", token[] = "TOKEN", bearer[] = "Authorization: Bearer {secret}",
             plain[] = "X-Key: {secret};v=1";

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "egress/sniff.h"
+#include "egress/read/sniff.h"
 
 static void each_beginning_is_known(void **state)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "egress/socks.h"
+#include "egress/read/socks.h"
 
 static const struct {
     const char *bytes;

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "egress/walls.h"
+#include "egress/proxy/walls.h"
 #include "linux/landlock_rules.h"
 
 enum { NOBODY = 65534, GRANTED = 4433, OTHER = 4434, KILLED = -SIGSYS, FAILED_WALLS = 254 };

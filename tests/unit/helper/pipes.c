@@ -18,9 +18,9 @@
 #include <toolcage/result.h>
 #include <unistd.h>
 
-#include "backend/backend.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "plan/backend.h"
 #include "test.h"
 #include "version.h"
 

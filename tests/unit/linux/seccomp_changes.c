@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "linux/seccomp_changes.h"
 #include "linux/seccomp_profile.h"
-#include "policy/syscall_names.h"
+#include "policy/names/syscall_names.h"
 #include "test.h"
 
 /* Programs of the same generator; the calls have other numbers there */

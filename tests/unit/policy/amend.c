@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * One more path in the text of a policy, wherever its author has put the others. */
-#include "policy/amend.h"
+#include "policy/edit/amend.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "test.h"
 
 #include "base/fd.h"
-#include "policy/keys.h"
+#include "policy/parse/keys.h"
 
 #include <fcntl.h>
 

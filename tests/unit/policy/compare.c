@@ -5,7 +5,7 @@
  * grants themselves say of sampled accesses. */
 #include "test.h"
 
-#include "policy/compare.h"
+#include "policy/compare/compare.h"
 #include "policy/endpoint.h"
 
 #define TOOL "[tool.x]\ncommand = [\"t\"]\n"

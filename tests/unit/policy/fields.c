@@ -6,10 +6,10 @@
 #include "test.h"
 
 #include "../fields.h"
-#include "policy/compare.h"
-#include "policy/explain.h"
+#include "policy/compare/compare.h"
+#include "policy/explain/explain.h"
 #include "policy/model.h"
-#include "policy/resolve.h"
+#include "policy/resolve/resolve.h"
 
 /* Where something was said, and what an entry of fs stands for. */
 static const char *const undigested[] = {"fs.origin.key",

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * From touched paths to a policy: what is merged, what is left alone, what is said of it. */
-#include "policy/learn.h"
+#include "policy/learn/learn.h"
 
 #include <string.h>
 

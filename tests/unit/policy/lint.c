@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "base/fd.h"
-#include "policy/lint_rules.h"
+#include "policy/lint/lint_rules.h"
 
 static const struct tc_lint_backend backends[] = {
     {"process", ~TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET), ~TC_FEATURE_BIT(IMAGE), false},

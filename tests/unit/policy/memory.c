@@ -5,8 +5,8 @@
  * never a policy or grant with something missing. */
 #include "test.h"
 
-#include "policy/lint.h"
-#include "policy/test.h"
+#include "policy/explain/test.h"
+#include "policy/lint/lint.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  *
  * What a call's own words leave of a grant, key by key, and what is told of those it may not say.
  */
-#include "policy/caches.h"
+#include "policy/names/caches.h"
 #include "test.h"
 
 #define CALL(...)                                               \

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "policy/compare.h"
+#include "policy/compare/compare.h"
 #include "test.h"
 
 #define HEAD "[tool.t]\ncommand = [\"x\"]\n"

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "policy/test.h"
+#include "policy/explain/test.h"
 
 #define POLICY                                                               \
     "[defaults]\nfilesystem.denied = [\"/data/no\"]\n"                       \

@@ -3,9 +3,9 @@
 #include "test.h"
 
 #include "policy/endpoint.h"
+#include "policy/parse/template.h"
+#include "policy/parse/values.h"
 #include "policy/pathrule.h"
-#include "policy/template.h"
-#include "policy/values.h"
 
 #define MAX ((int64_t)1 << 44)
 

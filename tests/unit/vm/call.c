@@ -20,9 +20,9 @@
 
 #include "base/fd.h"
 #include "base/frame.h"
-#include "base/remove.h"
 #include "guest/guest.h"
 #include "helper/protocol.h"
+#include "state/remove.h"
 #include "test.h"
 #include "version.h"
 

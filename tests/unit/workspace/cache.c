@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "policy/caches.h"
-#include "policy/steering.h"
+#include "policy/names/caches.h"
+#include "policy/names/steering.h"
 #include "workspace/cache.h"
 
 static void shipped(struct tc_strv *ret)

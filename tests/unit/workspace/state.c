@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "base/remove.h"
+#include "state/remove.h"
 #include "workspace/state.h"
 
 enum { ORDINARY = 65534 }; /* root's state has a place of its own */

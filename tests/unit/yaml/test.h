@@ -16,7 +16,7 @@
 
 #include "base/buf.h"
 #include "base/strv.h"
-#include "yaml/yaml.h"
+#include "document/yaml/yaml.h"
 
 /* Owned; the finding as "LINE:COLUMN: MESSAGE" when there is one. */
 static inline char *canonical(tc_document_reader *reader, const char *text, size_t len)

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The caller's surroundings, gathered at each call: a host may change its working directory and its
+ * environment between calls. */
+#ifndef TC_CALL_HOST_FACTS_H
+#define TC_CALL_HOST_FACTS_H
+
+#include "base/error.h"
+#include "policy/policy.h"
+
+struct tc_surroundings {
+    char *cwd, *home, *state, *config, *images;
+    char *real_home, *real_state, *real_config, *real_images;
+    struct tc_strv homes;
+    struct tc_facts facts; /* borrows from the above */
+};
+
+/* The caller frees *ret also on failure. What costs a look at the machine's files comes when it is
+ * asked for (tc_facts_look); until then *ret stays where it is. */
+int tc_surroundings_begin(struct tc_surroundings *ret, struct toolcage_error **err);
+/* The whole of it at once. */
+int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **err);
+void tc_surroundings_done(struct tc_surroundings *s);
+#define _autosurroundings_ _auto_(tc_surroundings_done)
+
+/* Reads and compiles a policy file. */
+int tc_policy_load_file(const char *path, struct toolcage_policy **ret,
+                        struct toolcage_error **err);
+/* The same from memory; `name` gives messages their file and, when it has a '/', paths their start.
+ */
+int tc_policy_load_buffer(const char *text, size_t length, const char *name,
+                          struct toolcage_policy **ret, struct toolcage_error **err);
+
+/* By the ending of the file's name. */
+tc_document_reader *tc_reader_of(const char *name);
+
+/* As toolcage_policy_allow_text. */
+int tc_policy_allow(const char *text, size_t length, const char *name, const char *tool,
+                    const char *access, char **ret, struct toolcage_error **err);
+
+#endif

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * A program is more than its file: an interpreter brings a library beside its bin directory. So the
+ * install prefix (the parent of bin) becomes readable. What may not be: the home directory,
+ * anything above it, a top-level directory, ~/.local (which holds everybody's data beside its bin);
+ * then the file alone is granted. No file and no link that a tool may have written adds anything.
+ */
+#include "call/host/programs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "base/fd.h"
+#include "base/links.h"
+#include "base/path.h"
+#include "base/shown.h"
+#include "provenance/provenance.h"
+
+enum { SMALL_FILE = 64 << 10 };
+
+static bool is_system(const char *path)
+{
+    static const char *const roots[] = {"/usr",   "/bin",   "/sbin",  "/lib",
+                                        "/lib32", "/lib64", "/libx32"};
+    for (size_t i = 0; i < TC_COUNT(roots); i++)
+        if (tc_path_within(roots[i], path))
+            return true;
+    return false;
+}
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && eaccess(path, X_OK) == 0;
+}
+
+/* ---- finding ---- */
+
+/* A shim of pyenv, rbenv or nodenv at ROOT/shims/NAME stands for ROOT/versions/V/bin/NAME, with V
+ * from ROOT/version (one or several lines). NULL when no version has the program. */
+static char *follow_shim(const char *shims, const char *name)
+{
+    _autofree_ char *root = tc_path_parent(shims);
+    _autofree_ char *file = root ? tc_path_join(root, "version") : NULL;
+    _autobuf_ struct tc_buf text = {.max = SMALL_FILE};
+    if (!file || tc_read_file(AT_FDCWD, file, &text) < 0)
+        return NULL;
+    char *rest = text.data;
+    for (char *version = strtok_r(rest, " \t\r\n", &rest); version;
+         version = strtok_r(rest, " \t\r\n", &rest)) {
+        if (strchr(version, '/') || version[0] == '.')
+            continue;
+        _autofree_ char *found = tc_format("%s/versions/%s/bin/%s", root, version, name);
+        if (found && is_program(found))
+            return TAKE(found);
+    }
+    return NULL;
+}
+
+char *tc_program_find(const char *path, const char *name)
+{
+    _autofree_ char *copy = strdup(path);
+    if (!copy)
+        return NULL;
+    char *rest = copy;
+    for (char *dir = strsep(&rest, ":"); dir; dir = strsep(&rest, ":")) {
+        if (dir[0] != '/')
+            continue; /* "" and relative ones would mean the working directory */
+        _autofree_ char *clean = tc_path_absolute("/", dir);
+        _autofree_ char *found = clean ? tc_path_join(clean, name) : NULL;
+        if (!found)
+            return NULL;
+        if (!is_program(found))
+            continue;
+        if (strcmp(tc_path_base(clean), "shims") != 0)
+            return TAKE(found);
+        char *real = follow_shim(clean, name);
+        if (real)
+            return real;
+    }
+    errno = ENOENT;
+    return NULL;
+}
+
+/* ---- granting ---- */
+
+/* One extension of a grant at work. */
+struct extension {
+    const struct toolcage_policy *policy;
+    const struct tc_facts *facts;
+    struct tc_grant *grant;
+    struct tc_origin said; /* where `programs` was said; the key is owned */
+    struct tc_strv bins;   /* for PATH, in order */
+    struct tc_provenance writers;
+    bool changed;
+};
+
+/* Is the directory too much to hand out for the sake of one program in its bin? */
+static bool is_wide_for(const char *home, const char *dir)
+{
+    if (tc_path_depth(dir) < 2 || (home && tc_path_within(dir, home)))
+        return true;
+    _autofree_ char *local = home ? tc_path_join(home, ".local") : NULL;
+    return home && (!local || strcmp(dir, local) == 0);
+}
+
+static bool is_too_wide(const struct tc_facts *facts, const char *dir)
+{
+    return is_wide_for(facts->home, dir) ||
+           (facts->real.home && tc_path_within(dir, facts->real.home));
+}
+
+/* The parent of the bin directory that the file is in; NULL: it is in none, or there is no memory.
+ * Owned. */
+static char *parent_of_bin(const char *file)
+{
+    _autofree_ char *bin = tc_path_parent(file);
+    bool in_bin =
+        bin && (strcmp(tc_path_base(bin), "bin") == 0 || strcmp(tc_path_base(bin), "sbin") == 0);
+    return in_bin ? tc_path_parent(bin) : NULL;
+}
+
+char *tc_program_prefix(const char *home, const char *file)
+{
+    char *prefix = parent_of_bin(file);
+    if (prefix && !is_wide_for(home, prefix))
+        return prefix;
+    free(prefix);
+    return strdup(file);
+}
+
+static bool is_granted(const struct tc_grant *grant, const char *path, const char *from)
+{
+    const struct tc_fs_entry *e = tc_grant_find(grant, path);
+    if (!e || e->access == TC_ACCESS_DENY || !e->from || !tc_path_within(e->path, path))
+        return false;
+    _autofree_ char *there = tc_format("%s%s", e->from, path + (e->path[1] ? strlen(e->path) : 0));
+    return tc_streq(there, from);
+}
+
+static int check_masks(struct extension *x, const char *from, struct toolcage_error **err)
+{
+    bool masked = false;
+    int r = tc_policy_masks(x->policy, x->facts, from, &masked, err);
+    if (r < 0 || !masked)
+        return r;
+    return tc_fail(err, TC_WHY(TOOLCAGE_EDENIED, "programs", from, "install the program elsewhere"),
+                   "a program needs %s, which holds credentials or toolcage's state", from);
+}
+
+static int add_entry(struct extension *x, const char *path, const char *from,
+                     struct toolcage_error **err)
+{
+    if (is_system(path) || is_granted(x->grant, path, from))
+        return 0;
+    int r = check_masks(x, from, err);
+    if (r < 0)
+        return r;
+    struct tc_fs_entry *e = TC_PUSH(x->grant->fs, x->grant->fs_count);
+    if (!e)
+        return tc_fail_memory(err);
+    e->access = TC_ACCESS_READ;
+    e->path = strdup(path);
+    e->from = strdup(from);
+    e->origin.key = strdup(x->said.key);
+    e->origin.line = x->said.line;
+    x->changed = true;
+    return e->path && e->from && e->origin.key ? 0 : tc_fail_memory(err);
+}
+
+/* The prefix of a program at `file` (a path whose last directory is bin or sbin), or the file
+ * alone. */
+static int add_prefix(struct extension *x, const char *file, struct toolcage_error **err)
+{
+    if (is_system(file))
+        return 0;
+    _autofree_ char *prefix = parent_of_bin(file);
+    const char *what = prefix && !is_too_wide(x->facts, prefix) ? prefix : file;
+    _autofree_ char *from = tc_path_real(what);
+    if (!from || is_too_wide(x->facts, from))
+        return tc_fail(err,
+                       TC_WHY_ERRNO(TOOLCAGE_EPATH, "programs", what, from ? 0 : errno,
+                                    "name its directory in filesystem.readable"),
+                       "the program %s has no directory that can be granted for it", file);
+    return add_entry(x, what, from, err);
+}
+
+/* What a program leads to: through links, and where it is one of a virtual environment, whose
+ * pyvenv.cfg says `home = BIN-DIRECTORY`, to that one's interpreter. */
+struct leads {
+    char *real;
+    char *config, *base;         /* owned, as the next; NULL: there is none */
+    char *interpreter;           /* what `base` leads to */
+    char digest[TC_DIGEST_SIZE]; /* of all that */
+};
+
+static void leads_done(struct leads *l)
+{
+    free(l->real);
+    free(l->config);
+    free(l->base);
+    free(l->interpreter);
+}
+
+static void read_config(struct leads *l)
+{
+    _autobuf_ struct tc_buf text = {.max = SMALL_FILE};
+    if (tc_read_file(AT_FDCWD, l->config, &text) < 0 || !text.data)
+        return;
+    char *rest = text.data;
+    for (char *line = strsep(&rest, "\n"); line && !l->base; line = strsep(&rest, "\n")) {
+        char home[PATH_MAX];
+        if (sscanf(line, "home = %4095[^\r\n]", home) == 1 && home[0] == '/')
+            l->base = tc_format("%s/python3", home);
+    }
+    l->interpreter = l->base ? realpath(l->base, NULL) : NULL;
+    if (l->interpreter && !is_program(l->interpreter))
+        free(TAKE(l->interpreter));
+}
+
+static int look(const char *file, struct leads *ret, struct toolcage_error **err)
+{
+    _autofree_ char *bin = tc_path_parent(file);
+    _autofree_ char *prefix = bin ? tc_path_parent(bin) : NULL;
+    *ret = (struct leads){.real = tc_path_real(file)};
+    if (!ret->real)
+        return tc_fail(err, TC_WHY_ERRNO(TOOLCAGE_EPATH, "programs", file, errno, NULL),
+                       "cannot follow the program %s", file);
+    ret->config = prefix ? tc_path_join(prefix, "pyvenv.cfg") : NULL;
+    if (!ret->config)
+        return tc_fail_memory(err);
+    read_config(ret);
+    _autofree_ char *all = tc_format("%s\n%s", ret->real, ret->interpreter ? ret->interpreter : "");
+    if (!all)
+        return tc_fail_memory(err);
+    tc_digest(all, strlen(all), ret->digest);
+    return 0;
+}
+
+/* May a tool have chosen where the program leads? */
+static bool is_written(struct extension *x, const char *file, const struct leads *l)
+{
+    return tc_provenance_tool(&x->writers, file) || tc_provenance_tool(&x->writers, l->config) ||
+           (l->base && tc_provenance_tool(&x->writers, l->base));
+}
+
+/* The directory of the program. */
+static int add_to_path(struct extension *x, const char *file, struct toolcage_error **err)
+{
+    _autofree_ char *bin = tc_path_parent(file);
+    bool fine = bin && (tc_strv_has(&x->bins, bin) || tc_strv_add(&x->bins, bin));
+    return fine ? 0 : tc_fail_memory(err);
+}
+
+static int add_program(struct extension *x, const char *file, const struct leads *l,
+                       struct toolcage_error **err)
+{
+    if (is_system(file) && is_system(l->real))
+        return 0;
+    int r = add_prefix(x, file, err);
+    if (r == 0)
+        r = add_prefix(x, l->real, err);
+    if (r == 0 && l->interpreter)
+        r = add_prefix(x, l->interpreter, err);
+    return r < 0 ? r : add_to_path(x, file, err);
+}
+
+static int put_path(struct extension *x, struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf path = TC_BUF_INIT;
+    tc_buf_adds(&path, "PATH=");
+    for (size_t i = 0; i < x->bins.count; i++)
+        tc_buf_addf(&path, "%s%s", i ? ":" : "", x->bins.items[i]);
+    struct tc_strv *env = &x->grant->env;
+    for (size_t i = 0; i < env->count; i++) {
+        if (!tc_startswith(env->items[i], "PATH="))
+            continue;
+        tc_buf_addf(&path, ":%s", env->items[i] + strlen("PATH="));
+        char *whole = tc_buf_steal(&path);
+        if (!whole)
+            return tc_fail_memory(err);
+        free(env->items[i]);
+        env->items[i] = whole;
+        return 0;
+    }
+    return tc_strv_take(env, tc_buf_steal(&path)) ? 0 : tc_fail_memory(err);
+}
+
+static int fail_missing(const struct extension *x, const char *name, const char *path,
+                        struct toolcage_error **err)
+{
+    struct tc_why why = {.code = TOOLCAGE_ENOT_FOUND,
+                         .stage = "programs",
+                         .subject = name,
+                         .hint = "install it, or remove it from the policy's `programs`",
+                         .line = x->said.line};
+    if (why.line) {
+        why.file = tc_policy_file(x->policy, why.line);
+        why.line = tc_policy_number(why.line);
+        why.column = 1;
+    }
+    return tc_fail(err, &why, "the program %s is not on the caller's PATH (%s)", name, path);
+}
+
+static int fail_writable(const char *name, const char *file, struct toolcage_error **err)
+{
+    return tc_fail(
+        err,
+        TC_WHY(TOOLCAGE_EDENIED, "programs", name,
+               "put another one first in PATH, or name its directory in filesystem.readable"),
+        "the program %s is %s, which a tool may have written", name, file);
+}
+
+static int add_named(struct extension *x, const char *path, const char *name,
+                     struct toolcage_error **err)
+{
+    _autofree_ char *file = strchr(name, '/') ? NULL : tc_program_find(path, name);
+    if (!file)
+        return fail_missing(x, name, path, err);
+    _auto_(leads_done) struct leads l = {0};
+    int r = look(file, &l, err);
+    if (r < 0)
+        return r;
+    return is_written(x, file, &l) ? fail_writable(name, file, err) : add_program(x, file, &l, err);
+}
+
+/* A program that a tool may have written brings nothing. Where the cage would not have all of it,
+ * another of its name would run instead, which nobody asked for. */
+static int add_written(struct extension *x, const char *name, const char *file,
+                       const struct leads *l, struct toolcage_error **err)
+{
+    bool there = is_system(l->real) || is_granted(x->grant, l->real, l->real);
+    if (there && is_granted(x->grant, file, file))
+        return add_to_path(x, file, err);
+    bool link = strcmp(file, l->real) != 0;
+    _autofree_ char *needed = tc_program_prefix(x->facts->home, there ? file : l->real);
+    _autofree_ char *word = needed ? tc_shell_word(needed) : NULL;
+    _autofree_ char *hint =
+        word ? tc_format("if you trust it: --read %s; or name another program by its path", word)
+             : NULL;
+    return tc_fail(err, TC_WHY(TOOLCAGE_EDENIED, "programs", name, hint),
+                   "the program %s is %s, which a tool may have written%s%s%s, so it adds nothing "
+                   "to the grant",
+                   name, file, link ? " (a link to " : "", link ? l->real : "", link ? ")" : "");
+}
+
+/* Where there is no policy file the command is the operator's own word: its program comes along. A
+ * program that cannot be found is left to the cage, which answers as a shell would. */
+static int add_command(struct extension *x, const char *path, struct toolcage_error **err)
+{
+    const char *name = x->grant->argv.count ? x->grant->argv.items[0] : "";
+    if (!name[0] || strchr(name, '/'))
+        return 0;
+    _autofree_ char *file = tc_program_find(path, name);
+    if (!file || is_system(file))
+        return 0;
+    _auto_(leads_done) struct leads l = {0};
+    int r = look(file, &l, err);
+    if (r < 0)
+        return r;
+    if (is_written(x, file, &l) && !tc_provenance_knows(file, l.digest))
+        return add_written(x, name, file, &l, err);
+    r = add_program(x, file, &l, err);
+    /* from this call on a tool may have, unless it still leads there */
+    if (r == 0 && tc_grant_tool_writes(x->grant, file) &&
+        !tc_provenance_note(&(struct tc_strv){0}, file, l.digest))
+        r = tc_fail_memory(err);
+    return r;
+}
+
+static const char *find_variable(const char *const *variables, const char *name)
+{
+    size_t n = strlen(name);
+    for (; variables && *variables; variables++)
+        if (strncmp(*variables, name, n) == 0 && (*variables)[n] == '=')
+            return *variables + n + 1;
+    return NULL;
+}
+
+static int extend(struct extension *x, const char *path, struct toolcage_error **err)
+{
+    struct tc_grant *grant = x->grant;
+    bool commands = !grant->tool && tc_policy_is_default(x->policy);
+    int r = 0;
+    if ((grant->programs.count || commands) &&
+        (!tc_facts_look(x->facts) ||
+         !tc_provenance_here(&x->writers, commands ? NULL : &grant->tool_writable,
+                             tc_policy_writable(grant->policy))))
+        return tc_fail_memory(err);
+    for (size_t i = 0; i < grant->programs.count && r == 0; i++)
+        r = add_named(x, path, grant->programs.items[i], err);
+    if (r == 0 && commands)
+        r = add_command(x, path, err);
+    if (r == 0 && x->bins.count)
+        r = put_path(x, err);
+    if (r == 0 && (x->changed || x->bins.count))
+        r = tc_grant_seal(x->policy, x->facts, grant, err);
+    return r;
+}
+
+int tc_programs_extend(const struct toolcage_policy *policy, const struct tc_facts *facts,
+                       struct tc_grant *grant, struct toolcage_error **err)
+{
+    const char *path = find_variable(facts->environ, "PATH"), *prefix;
+    struct extension x = {.policy = policy, .facts = facts, .grant = grant};
+    x.said.line = tc_policy_line(policy, grant->tool, "programs", &prefix);
+    x.said.key = tc_format("%s%sprograms", prefix, prefix[0] ? "." : "");
+    int r = x.said.key ? extend(&x, path ? path : "/usr/local/bin:/usr/bin:/bin", err)
+                       : tc_fail_memory(err);
+    free(x.said.key);
+    tc_strv_done(&x.bins);
+    tc_provenance_done(&x.writers);
+    return r;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The child has no exit signal and is reaped by its pid. Between clone and exec it runs in our
+ * memory, on a stack of its own, while we wait: it makes system calls and allocates nothing. */
+#include "call/result/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "spawn/spawn.h"
+
+enum { STACK = 64 << 10, KERNEL_SIGSET = 8, READ_SHARE = 4096 };
+
+struct child {
+    struct tc_spawn program;
+    int errnum;
+};
+
+static int become(void *arg)
+{
+    struct child *c = arg;
+    c->errnum = tc_spawn_become(&c->program);
+    return 127;
+}
+
+/* All signals, those that libc keeps for itself included: a handler must not run in the child. */
+static pid_t begin(struct child *c)
+{
+    uint64_t all = ~UINT64_C(0), before = 0;
+    char *stack =
+        mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED)
+        return -1;
+    (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
+    pid_t pid = clone(become, stack + STACK, CLONE_VM | CLONE_VFORK, c);
+    int errnum = errno;
+    (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
+    (void)munmap(stack, STACK);
+    errno = errnum;
+    return pid;
+}
+
+static long reap(pid_t pid, int *ret_status)
+{
+    long r;
+    do
+        r = syscall(SYS_wait4, pid, ret_status, __WALL, NULL);
+    while (r < 0 && errno == EINTR);
+    return r;
+}
+
+/* Until the end of the file: true; false when the time is over, or it is too much. */
+static bool read_all(int fd, int64_t until, struct tc_buf *out)
+{
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        int64_t left = (until - tc_now_us() + 999) / 1000;
+        int n = poll(&p, 1, left > 0 ? (int)left : 0);
+        if (n == 0)
+            return false;
+        char *to = n > 0 ? tc_buf_room(out, READ_SHARE) : NULL;
+        ssize_t got = to ? read(fd, to, READ_SHARE) : -1;
+        if (got == 0)
+            return true;
+        if (got < 0 && errno != EINTR && errno != EAGAIN)
+            return false;
+        if (n > 0 && !to)
+            return false;
+        out->len += got > 0 ? (size_t)got : 0;
+    }
+}
+
+static bool ends(pid_t pid, int64_t until)
+{
+    _autofd_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd p = {.fd = pidfd, .events = POLLIN};
+    int64_t left = (until - tc_now_us() + 999) / 1000;
+    return pidfd >= 0 && poll(&p, 1, left > 0 ? (int)left : 0) > 0;
+}
+
+static const char *finish(pid_t pid, int fd, int64_t until, struct tc_buf *out)
+{
+    int status = 0;
+    bool whole = read_all(fd, until, out) && ends(pid, until);
+    if (!whole)
+        (void)kill(pid, SIGKILL);
+    bool reaped = reap(pid, &status) == pid;
+    errno = 0;
+    if (!whole)
+        return out->failed ? "it prints too much" : "it has not ended in time";
+    return reaped && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? NULL : "it has failed";
+}
+
+const char *tc_output_of(const char *path, char *const argv[], int limit_ms, struct tc_buf *out)
+{
+    int pair[2];
+    int64_t until = tc_now_us() + (int64_t)limit_ms * 1000;
+    _autostrv_ struct tc_strv env = {0};
+    if (!tc_spawn_environment(&env))
+        return "there is no memory for it";
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return "there are no descriptors for it";
+    _autofd_ int from = pair[0], to = pair[1];
+    struct child child = {
+        .program = {.path = path, .argv = argv, .env = env.items, .in = -1, .out = to}};
+    pid_t pid = begin(&child);
+    if (pid < 0)
+        return "it cannot be started";
+    (void)close(TAKE_FD(to));
+    if (!child.errnum)
+        return finish(pid, from, until, out);
+    (void)reap(pid, &(int){0});
+    errno = child.errnum;
+    return "it cannot be executed";
+}

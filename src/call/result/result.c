@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "call/result/result.h"
+
+#include <string.h>
+
+#include "call/host/unstarted.h"
+
+enum {
+    SHELL_TIMEOUT = 124,
+    SHELL_OWN = 125,
+    SHELL_DENIED = 126,
+    SHELL_NOT_FOUND = 127,
+    SHELL_SIGNAL = 128
+};
+
+static int32_t error_shell_code(const struct toolcage_result *result)
+{
+    switch (tc_error_code(result->error)) {
+    case TOOLCAGE_ECOMMAND_NOT_FOUND:
+        return SHELL_NOT_FOUND;
+    case TOOLCAGE_ENOT_EXECUTABLE:
+        return SHELL_DENIED;
+    default:
+        return result->outcome.status == TOOLCAGE_STATUS_DENIED ? SHELL_DENIED : SHELL_OWN;
+    }
+}
+
+/* Of a tool that ran to some end; `none` is for one that neither exited nor died of a signal. */
+static int32_t ended_shell_code(const struct tc_outcome *o, int32_t none)
+{
+    if (o->signal > 0)
+        return SHELL_SIGNAL + (int32_t)(o->signal & 127);
+    return o->exit_code >= 0 ? (int32_t)(o->exit_code & 255) : none;
+}
+
+int32_t tc_result_shell_code(const struct toolcage_result *result)
+{
+    enum { SIGNAL_INT = 2, SIGNAL_KILL = 9 };
+    const struct tc_outcome *o = &result->outcome;
+    switch (o->status) {
+    case TOOLCAGE_STATUS_OK:
+        return 0;
+    case TOOLCAGE_STATUS_FAILED:
+        return ended_shell_code(o, SHELL_OWN);
+    case TOOLCAGE_STATUS_TIMEOUT:
+        return SHELL_TIMEOUT;
+    case TOOLCAGE_STATUS_LIMIT:
+        /* A tool that a counter made fail has an exit of its own; one that was killed has not, and
+         * one that ended well without its killed children is no success. */
+        return o->signal > 0 || o->exit_code == 0 ? SHELL_SIGNAL + SIGNAL_KILL
+                                                  : ended_shell_code(o, SHELL_SIGNAL + SIGNAL_KILL);
+    case TOOLCAGE_STATUS_CANCELLED:
+        return o->signal > 0 ? ended_shell_code(o, 0) : SHELL_SIGNAL + SIGNAL_INT;
+    default:
+        return error_shell_code(result);
+    }
+}
+
+void tc_result_free(struct toolcage_result *result)
+{
+    if (!result)
+        return;
+    tc_outcome_done(&result->outcome);
+    tc_error_free(result->error);
+    free(result->message);
+    free(result->json);
+    free(result->timings);
+    free(result);
+}
+
+/* The helper names paths, the policy knows where each was said. */
+static uint32_t line_of(const struct tc_grant *grant, const struct tc_outcome_failure *f)
+{
+    if (f->line > 0 && f->line <= UINT32_MAX)
+        return (uint32_t)f->line;
+    for (size_t i = 0; f->subject && i < grant->fs_count; i++)
+        if (tc_streq(grant->fs[i].path, f->subject) || tc_streq(grant->fs[i].from, f->subject))
+            return grant->fs[i].origin.line;
+    return 0;
+}
+
+/* The helper's message ends with the text of its errno already, and so will the error's. */
+static size_t bare_length(const char *message, int errnum)
+{
+    size_t length = strlen(message);
+    const char *text = errnum ? strerrordesc_np(errnum) : NULL;
+    _autofree_ char *tail = text ? tc_format(": %s", text) : NULL;
+    return tail && tc_endswith(message, tail) ? length - strlen(tail) : length;
+}
+
+struct toolcage_error *tc_error_of_failure(const struct tc_outcome_failure *f, const char *file,
+                                           uint32_t line)
+{
+    struct toolcage_error *error = NULL;
+    struct tc_why why = {.code = (int)f->code,
+                         .stage = f->stage,
+                         .subject = f->subject,
+                         .errnum = (int)f->errnum,
+                         .hint = f->hint,
+                         .file = line ? file : NULL,
+                         .line = line,
+                         .column = line ? 1 : 0};
+    const char *message = f->message ? f->message : tc_error_word(why.code);
+    (void)tc_fail(&error, &why, "%.*s", (int)bare_length(message, why.errnum), message);
+    return error;
+}
+
+static struct toolcage_error *error_of_failure(const struct tc_result_frame *frame,
+                                               const struct tc_outcome_failure *f)
+{
+    uint32_t line = line_of(frame->grant, f);
+    struct toolcage_error *better = tc_unstarted_error(frame, f);
+    return better ? better
+                  : tc_error_of_failure(f, tc_policy_file(frame->policy, line),
+                                        tc_policy_number(line));
+}
+
+/* Out-of-range words of the helper are its failure, never a success. */
+static void settle(const struct tc_result_frame *frame, struct toolcage_result *result)
+{
+    struct tc_outcome *o = &result->outcome;
+    if (!tc_status_known(o->status))
+        o->status = TOOLCAGE_STATUS_ERROR;
+    if (!result->error && o->failure.code < 0)
+        result->error = error_of_failure(frame, &o->failure);
+    bool refused = o->status == TOOLCAGE_STATUS_DENIED || o->status == TOOLCAGE_STATUS_ERROR;
+    if (o->status == TOOLCAGE_STATUS_OK && (result->error || o->exit_code != 0))
+        o->status = TOOLCAGE_STATUS_ERROR;
+    if (!result->error && (refused || o->status == TOOLCAGE_STATUS_ERROR))
+        (void)tc_fail(
+            &result->error,
+            &(struct tc_why){.code = TOOLCAGE_EHELPER,
+                             .stage = "result",
+                             .hint = "reinstall toolcage: library and helper must be of one build"},
+            "the helper reported %s without a reason", tc_status_word(o->status));
+}
+
+int tc_result_make(const struct tc_result_frame *frame, struct tc_outcome *outcome,
+                   struct toolcage_error *error, struct toolcage_result **ret,
+                   struct toolcage_error **err)
+{
+    struct toolcage_result *result = calloc(1, sizeof(*result));
+    if (!result) {
+        tc_outcome_done(outcome);
+        tc_error_free(error);
+        return tc_fail_memory(err);
+    }
+    result->outcome = *outcome;
+    *outcome = (struct tc_outcome){0};
+    result->error = error;
+    settle(frame, result);
+    if (tc_result_place_denials(frame, &result->outcome))
+        result->message = tc_result_write_message(frame, result);
+    if (result->message)
+        result->json = tc_result_write_json(frame, result);
+    result->timings = tc_result_write_timings(frame, &result->outcome);
+    if (!result->message || !result->json || !result->timings) {
+        tc_result_free(result);
+        return tc_fail_memory(err);
+    }
+    *ret = result;
+    return 0;
+}

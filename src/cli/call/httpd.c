@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Everything is decided here, where there is an operator to tell; the server gets an open socket
+ * and a text that no list of processes shows. */
+#include "cli/call/httpd.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "cli/call/listen.h"
+#include "cli/call/secret.h"
+#include "cli/call/sibling.h"
+#include "cli/show/say.h"
+
+enum { TOKEN_MIN = 16 };
+
+struct httpd {
+    const struct tc_args *args;
+    struct tc_writers writers;
+    union tc_address at;
+    char *token, *certificate, *key;
+    bool shown; /* the token is new, and to be told */
+    long long idle_ms;
+};
+
+/* ---- options ---- */
+
+int tc_httpd_check(const struct tc_args *args, struct tc_failure *failure)
+{
+    static const char *const need[] = {"token-file", "token-env", "no-token", "remote",
+                                       "host",       "tls-cert",  "tls-key",  "idle"};
+    static const char *const ways[] = {"token-file", "token-env", "no-token"};
+    const char *first = NULL;
+    for (size_t i = 0; i < TC_COUNT(need) && !tc_args_has(args, "listen"); i++)
+        if (tc_args_has(args, need[i]))
+            return tc_failure_set(failure, TOOLCAGE_EUSAGE, "add --listen 127.0.0.1:8931",
+                                  "--%s is about the server over HTTP", need[i]);
+    for (size_t i = 0; i < TC_COUNT(ways); i++) {
+        if (first && tc_args_has(args, ways[i]))
+            return tc_failure_set(failure, TOOLCAGE_EUSAGE, "keep one of them",
+                                  "--%s and --%s are two words on one token", first, ways[i]);
+        if (tc_args_has(args, ways[i]))
+            first = ways[i];
+    }
+    if (tc_args_has(args, "tls-cert") != tc_args_has(args, "tls-key"))
+        return tc_failure_set(failure, TOOLCAGE_EUSAGE, "give --tls-cert and --tls-key",
+                              "a certificate needs its key, and a key its certificate");
+    if (tc_args_has(args, "no-token") && tc_args_has(args, "remote"))
+        return tc_failure_set(failure, TOOLCAGE_EUSAGE, "leave out --no-token",
+                              "whoever reaches this server from another machine needs a token");
+    return 0;
+}
+
+/* ---- the token ---- */
+
+static char *make_token(void)
+{
+    unsigned char bytes[32];
+    char *token = calloc(2, sizeof(bytes) + 1);
+    if (!token || getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+        free(token);
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        (void)snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+    return token;
+}
+
+static int get_token(struct httpd *h, struct tc_failure *failure)
+{
+    const char *file = tc_args_value(h->args, "token-file");
+    const char *name = tc_args_value(h->args, "token-env");
+    if (tc_args_has(h->args, "no-token"))
+        return 0;
+    h->shown = !file && !name;
+    h->token = file   ? tc_secret_read(file, true, h->writers, failure)
+               : name ? tc_secret_take_env(name, "token-file", failure)
+                      : make_token();
+    if (!h->token && h->shown)
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    return h->token ? tc_secret_judge(h->token, TOKEN_MIN,
+                                      file   ? file
+                                      : name ? name
+                                             : "here",
+                                      failure)
+                    : -1;
+}
+
+/* ---- what the server is told ---- */
+
+static void put_text(FILE *out, const char *key, const char *value)
+{
+    if (!value)
+        return;
+    (void)fprintf(out, ",\"%s\":", key);
+    tc_cli_json_string(out, value);
+}
+
+static void put_hosts(FILE *out, const struct httpd *h)
+{
+    char host[TC_ADDRESS_MAX];
+    const struct tc_args *args = h->args;
+    tc_listen_write_host(&h->at, host);
+    (void)fputs(",\"hosts\":[", out);
+    tc_cli_json_string(out, host);
+    if (tc_listen_is_loopback(&h->at) || tc_listen_is_any(&h->at))
+        (void)fputs(",\"localhost\",\"127.0.0.1\",\"[::1]\"", out);
+    for (size_t i = 0; i < args->given_count; i++)
+        if (strcmp(args->given[i].option->name, "host") == 0) {
+            (void)fputc(',', out);
+            tc_cli_json_string(out, args->given[i].value);
+        }
+    (void)fputc(']', out);
+}
+
+/* Owned; NULL: no memory. */
+static char *write_config(const struct httpd *h, const struct tc_found *found)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    (void)fprintf(out, "{\"port\":%u,\"idle_ms\":%lld", tc_listen_port(&h->at), h->idle_ms);
+    put_text(out, "policy", found->path);
+    put_text(out, "digest", toolcage_policy_digest(found->policy));
+    put_text(out, "name", tc_args_value(h->args, "name"));
+    put_text(out, "workspace", tc_args_value(h->args, "workspace"));
+    put_text(out, "token", h->token);
+    put_text(out, "certificate", h->certificate);
+    put_text(out, "key", h->key);
+    put_hosts(out, h);
+    (void)fputc('}', out);
+    if (!fclose(out))
+        return text;
+    free(text);
+    return NULL;
+}
+
+static void tell(const struct httpd *h)
+{
+    char where[TC_ADDRESS_MAX];
+    const char *scheme = h->key ? "https" : "http";
+    tc_listen_write(&h->at, where);
+    if (!tc_listen_is_loopback(&h->at) && !h->key)
+        tc_cli_say("warning: without TLS whoever sees the network sees the token");
+    if (!h->token)
+        tc_cli_say("warning: every user and program of this machine may call the tools");
+    tc_cli_say("the tools are served at %s://%s/mcp (older clients: %s://%s/sse)", scheme, where,
+               scheme, where);
+    if (h->shown)
+        tc_cli_say("clients send: Authorization: Bearer %s", h->token);
+}
+
+static int prepare(struct httpd *h, struct tc_failure *failure)
+{
+    const char *certificate = tc_args_value(h->args, "tls-cert");
+    const char *key = tc_args_value(h->args, "tls-key");
+    const char *idle = tc_args_value(h->args, "idle");
+    h->idle_ms = tc_read_time("idle", idle ? idle : "30m", failure);
+    if (h->idle_ms < 0 || get_token(h, failure))
+        return -1;
+    if (certificate && !(h->certificate = tc_secret_read(certificate, false, h->writers, failure)))
+        return -1;
+    return key && !(h->key = tc_secret_read(key, true, h->writers, failure)) ? -1 : 0;
+}
+
+static int judge_address(const struct httpd *h, const char *given, struct tc_failure *failure)
+{
+    union tc_address at;
+    if (tc_args_has(h->args, "remote") || !tc_listen_read(given, &at) || tc_listen_is_loopback(&at))
+        return 0;
+    return tc_failure_set(failure, TOOLCAGE_EUSAGE,
+                          "listen on 127.0.0.1, or add --remote, and --tls-cert and --tls-key",
+                          "%s can be reached from other machines", given);
+}
+
+static int serve(struct httpd *h, const struct tc_found *found, struct tc_failure *failure)
+{
+    static char name[] = "toolcage-http";
+    char *argv[] = {name, NULL};
+    const char *given = tc_args_value(h->args, "listen");
+    _autofd_ int program = tc_sibling_open(name, "which serves over HTTP", failure);
+    if (program < 0 || judge_address(h, given, failure) || prepare(h, failure))
+        return -1;
+    _autofd_ int listener = tc_listen_open(given, "8931", &h->at, failure);
+    if (listener < 0)
+        return -1;
+    _autofd_ int config = tc_secret_hand_over(write_config(h, found), failure);
+    if (config < 0)
+        return -1;
+    const int fds[] = {config, listener};
+    tell(h);
+    return tc_sibling_become(program, argv, environ, fds, TC_COUNT(fds), failure);
+}
+
+int tc_httpd_become(const struct tc_args *args, const struct tc_found *found,
+                    struct tc_failure *failure)
+{
+    struct httpd h = {.args = args, .writers = {found->policy, tc_args_value(args, "workspace")}};
+    int rc = serve(&h, found, failure);
+    free(h.token);
+    free(h.certificate);
+    free(h.key);
+    return rc;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Everything that can wait does so in ppoll(), the only place where signals are let in: none is
+ * missed between a check and a wait. Descriptors 0, 1 and 2 are shared with whoever started us, so
+ * their O_NONBLOCK is left alone: they are polled, then read or written in pieces that do not
+ * block. */
+#include "cli/call/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+#include "cli/call/last.h"
+#include "cli/call/outdir.h"
+#include "cli/show/clean.h"
+#include "cli/show/mark.h"
+#include "cli/show/report.h"
+#include "cli/show/say.h"
+#include "cli/verbs/changes.h"
+
+enum { INPUT_SIZE = 1 << 16 };
+
+struct run {
+    struct toolcage_call *call;
+    sigset_t outside; /* the signal mask that ppoll() restores */
+    int sink;         /* the call's standard input, or -1 */
+    bool source_open, terminal;
+    char *input;
+    size_t from, to; /* what of it is not yet written */
+    int write_errno; /* why our standard output failed, or 0 */
+    bool closed[3];  /* streams that nobody reads any more */
+    bool shown[3];   /* streams that go to a terminal */
+    bool unfinished; /* the last line there has no end yet */
+    bool aside;      /* standard output is not the tool's */
+    struct tc_clean_held held[3];
+    struct tc_marker mark;
+};
+
+static volatile sig_atomic_t signals_seen, last_signal;
+
+static void on_signal(int signal_number)
+{
+    signals_seen = signals_seen + 1;
+    last_signal = signal_number;
+}
+
+/* Only ends a wait: `fg` and `bg` send it to a stopped job, and who may read the terminal has
+ * changed. */
+static void on_continue(int signal_number)
+{
+}
+
+/* A signal that was ignored when we started (nohup, a shell's background job) stays ignored. */
+static void catch_signals(struct run *run)
+{
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal}, wake = {.sa_handler = on_continue}, before;
+    sigset_t block;
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)sigemptyset(&block);
+    for (size_t i = 0; i < TC_COUNT(caught); i++)
+        (void)sigaddset(&block, caught[i]);
+    (void)sigaddset(&block, SIGCONT);
+    (void)sigprocmask(SIG_BLOCK, &block, &run->outside);
+    (void)sigdelset(&run->outside, SIGCONT);
+    (void)sigaction(SIGCONT, &wake, NULL);
+    for (size_t i = 0; i < TC_COUNT(caught); i++) {
+        (void)sigdelset(&run->outside, caught[i]);
+        if (!sigaction(caught[i], NULL, &before) && before.sa_handler != SIG_IGN)
+            (void)sigaction(caught[i], &action, NULL);
+    }
+}
+
+/* The first signal asks the call to end; with the second we go at once, and the helper, which sees
+ * it, kills the cage. */
+static void heed_signals(struct run *run)
+{
+    if (signals_seen > 1)
+        _exit(TC_EXIT_SIGNAL + last_signal);
+    if (signals_seen)
+        (void)toolcage_call_cancel(run->call);
+}
+
+static void give_up(struct run *run, int stream, int errnum)
+{
+    run->closed[stream] = true;
+    if (stream == STDERR_FILENO && errnum == EPIPE)
+        return;
+    if (!run->write_errno)
+        run->write_errno = errnum;
+    (void)toolcage_call_cancel(run->call);
+}
+
+static void pass_on(struct run *run, int stream, const char *at, size_t length)
+{
+    while (length && !run->closed[stream]) {
+        struct pollfd ready = {.fd = stream, .events = POLLOUT};
+        int rc = ppoll(&ready, 1, NULL, &run->outside);
+        heed_signals(run);
+        if (rc < 0)
+            continue;
+        /* a pipe that is ready takes PIPE_BUF bytes without blocking */
+        ssize_t n = write(stream, at, length < PIPE_BUF ? length : PIPE_BUF);
+        if (n >= 0) {
+            at += n;
+            length -= (size_t)n;
+        } else if (errno != EINTR && errno != EAGAIN) {
+            give_up(run, stream, errno);
+        }
+    }
+}
+
+/* Nobody but a terminal acts on what it is given to show, so that nobody else gets other bytes than
+ * the tool wrote. */
+static void on_output(void *userdata, int stream, const void *bytes, size_t length)
+{
+    struct run *run = userdata;
+    stream = run->aside ? STDERR_FILENO : stream;
+    if (!run->shown[stream]) {
+        pass_on(run, stream, bytes, length);
+        return;
+    }
+    size_t shown = 0;
+    _autofree_ char *clean = tc_clean_piece(&run->held[stream], bytes, length, &shown);
+    _autofree_ char *marked = clean ? tc_mark_lines(&run->mark, clean, shown, &shown) : NULL;
+    if (!marked)
+        give_up(run, stream, ENOMEM);
+    else
+        pass_on(run, stream, marked, shown);
+    if (marked && shown)
+        run->unfinished = marked[shown - 1] != '\n';
+}
+
+/* What was held back for the rest of a character that never came. */
+static void end_output(struct run *run)
+{
+    for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++) {
+        const struct tc_clean_held *held = &run->held[stream];
+        size_t shown = 0;
+        _autofree_ char *clean = tc_clean(TC_CLEAN_OUTPUT, held->bytes, held->count, &shown);
+        if (clean && shown) {
+            pass_on(run, stream, clean, shown);
+            run->unfinished = true;
+        }
+    }
+    if (run->unfinished)
+        tc_cli_unfinished();
+}
+
+static void close_sink(struct run *run)
+{
+    if (run->sink >= 0)
+        (void)close(run->sink);
+    run->sink = -1;
+}
+
+static void read_source(struct run *run)
+{
+    ssize_t n = read(STDIN_FILENO, run->input, INPUT_SIZE);
+    if (n > 0) {
+        run->from = 0;
+        run->to = (size_t)n;
+    } else if (!n || (errno != EINTR && errno != EAGAIN)) {
+        run->source_open = false;
+    }
+}
+
+static void write_sink(struct run *run)
+{
+    ssize_t n = write(run->sink, run->input + run->from, run->to - run->from);
+    if (n > 0)
+        run->from += (size_t)n;
+    else if (errno != EINTR && errno != EAGAIN)
+        close_sink(run); /* the tool reads no more */
+}
+
+static void pump(struct run *run, const struct pollfd *source, const struct pollfd *sink)
+{
+    if (run->sink < 0)
+        return;
+    if (source->fd >= 0 && source->revents)
+        read_source(run);
+    if (run->from < run->to && (sink->revents || source->revents))
+        write_sink(run);
+    else if (sink->revents & (POLLERR | POLLHUP))
+        close_sink(run);
+    if (run->from == run->to && !run->source_open)
+        close_sink(run);
+}
+
+/* Reading a terminal from a background job would stop us, and the tool may not even want input. */
+static bool in_background(const struct run *run)
+{
+    pid_t owner = run->terminal ? tcgetpgrp(STDIN_FILENO) : -1;
+    return owner >= 0 &&
+           owner != getpgrp(); /* a terminal that does not control us has none for us */
+}
+
+/* Until the result is there: 0, or negative with the failure. */
+static int loop(struct run *run, struct tc_failure *failure)
+{
+    for (;;) {
+        int rc = toolcage_call_dispatch(run->call, tc_failure_error(failure));
+        if (rc)
+            return rc < 0 ? rc : 0;
+        bool wants = run->sink >= 0 && run->source_open && run->from == run->to;
+        bool waits = wants && in_background(run);
+        struct pollfd fds[] = {
+            {.fd = toolcage_call_fd(run->call), .events = POLLIN},
+            {.fd = wants && !waits ? STDIN_FILENO : -1, .events = POLLIN},
+            {.fd = run->sink, .events = run->from < run->to ? POLLOUT : 0},
+        };
+        /* a running job is not told when it comes to the foreground */
+        const struct timespec look_again = {.tv_nsec = 200 * 1000 * 1000};
+        rc = ppoll(fds, TC_COUNT(fds), waits ? &look_again : NULL, &run->outside);
+        heed_signals(run);
+        if (rc > 0)
+            pump(run, &fds[1], &fds[2]);
+    }
+}
+
+static int open_input(struct run *run, struct tc_failure *failure)
+{
+    run->input = malloc(INPUT_SIZE);
+    if (!run->input)
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    if (toolcage_call_open_stdin(run->call, &run->sink, tc_failure_error(failure)))
+        return -1;
+    /* this end is ours alone: its flags are nobody else's */
+    if (fcntl(run->sink, F_SETFL, O_NONBLOCK))
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "try again, or without input: < /dev/null",
+                              "cannot prepare standard input: %s", strerror(errno));
+    run->source_open = true;
+    run->terminal = isatty(STDIN_FILENO);
+    return 0;
+}
+
+static int run_call(struct run *run, bool input, bool json, struct tc_failure *failure)
+{
+    if (input && open_input(run, failure))
+        return -1;
+    struct toolcage_error **err = tc_failure_error(failure);
+    if (!json && toolcage_call_set_output_callback(run->call, on_output, run, err))
+        return -1;
+    catch_signals(run);
+    if (toolcage_call_start(run->call, err))
+        return -1;
+    int rc = loop(run, failure);
+    end_output(run);
+    return rc;
+}
+
+static int finish(const struct run *run, const struct tc_setup *setup, const struct tc_args *args,
+                  const char *tool, const struct tc_outdir *dir)
+{
+    const struct toolcage_result *result = toolcage_call_result(run->call);
+    int code = toolcage_result_shell_code(result);
+    /* first: whoever reads the line of JSON finds the files */
+    int unwritten = tc_outdir_write(dir, result), rc = 0;
+    if (tc_args_has(args, "json"))
+        rc = tc_report_json(result);
+    else if (!run->write_errno)
+        tc_report(result, args);
+    tc_report_notice(result);
+    tc_last_keep(setup, tool, result);
+    if (!rc && !tc_args_has(args, "json"))
+        rc = tc_changes_ask(setup->engine, result);
+    if (tc_args_has(args, "timings"))
+        tc_report_timings(result, setup);
+    if (run->write_errno && run->write_errno != EPIPE) {
+        tc_cli_say("cannot write the tool's output: %s", strerror(run->write_errno));
+        tc_cli_hint(TC_CLI_OTHER_OUTPUT);
+        return TC_EXIT_FAILURE;
+    }
+    if (unwritten)
+        return unwritten;
+    if (run->write_errno)
+        return TC_EXIT_SIGNAL + SIGPIPE;
+    if (signals_seen && toolcage_result_status(result) == TOOLCAGE_STATUS_CANCELLED)
+        return TC_EXIT_SIGNAL + last_signal;
+    return rc ? rc : code;
+}
+
+int tc_run_silent(struct toolcage_call *call, struct tc_failure *failure)
+{
+    struct run run = {.call = call, .sink = -1};
+    return run_call(&run, false, true, failure);
+}
+
+int tc_run(struct tc_setup *setup, const struct tc_args *args, const char *tool, bool input)
+{
+    struct run run = {.call = setup->call, .sink = -1, .aside = setup->aside};
+    for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++)
+        run.shown[stream] = isatty(stream);
+    run.mark.plain = !tc_cli_draws(run.shown[STDERR_FILENO] ? STDERR_FILENO : STDOUT_FILENO);
+    struct tc_failure failure = {0};
+    _autooutdir_ struct tc_outdir dir = {.fd = -1};
+    int code = tc_outdir_open(args, setup, &dir, &failure) ||
+                       run_call(&run, input, tc_args_has(args, "json"), &failure)
+                   ? tc_failure_tell(&failure, args, tool)
+                   : finish(&run, setup, args, tool, &dir);
+    close_sink(&run);
+    free(run.input);
+    tc_failure_done(&failure);
+    return code;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * One call from start to exit code: our standard input is pumped into it, its output comes through,
+ * a signal cancels it, and what is to be said of its result is said. */
+#ifndef TC_CLI_CALL_RUN_H
+#define TC_CLI_CALL_RUN_H
+
+#include "cli/call/setup.h"
+
+/* Runs setup->call. `input`: standard input passes. Returns the exit code. */
+int tc_run(struct tc_setup *setup, const struct tc_args *args, const char *tool, bool input);
+/* To its end, without input, and nothing of it is shown or said. 0, or -1 with the failure. */
+int tc_run_silent(struct toolcage_call *call, struct tc_failure *failure);
+
+#endif

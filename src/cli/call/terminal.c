@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * One loop, and ppoll() is the only place where signals are let in. The terminal is opened once
+ * more where that is allowed, so that nobody else's descriptor gets O_NONBLOCK and a terminal that
+ * shows nothing keeps no key and no signal waiting. */
+#include "cli/call/terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <time.h>
+
+#include "cli/show/say.h"
+#include "cli/show/screen.h"
+
+enum {
+    TYPED_SIZE = 1 << 16,
+    SHARE = 256,     /* bytes that a terminal takes when it is ready */
+    KEY = 0x1d,      /* ^] */
+    KEY_TIMES = 3,   /* in a second: the person wants out */
+    ANSWER_MS = 500, /* that the terminal may take to answer */
+    LATER_MS = 50,   /* until a size is said again */
+};
+
+struct terminal {
+    struct toolcage_call *call;
+    sigset_t outside; /* the signal mask that ppoll() restores */
+    int in, out;      /* the person's */
+    bool ours;        /* out is a descriptor of our own */
+    int sink;         /* what is written there is typed in the cage; -1: no more */
+    char *typed;
+    size_t from, to;
+    char *shown;
+    size_t shown_from, shown_to, shown_size;
+    bool gone, no_memory;
+    int lost; /* the error by which it is gone */
+    int keys;
+    int64_t key_at_ms;
+    bool resize;
+    struct tc_screen screen;
+};
+
+static struct termios before;
+static volatile sig_atomic_t ends_seen, last_signal, size_seen;
+
+static void on_end(int number)
+{
+    ends_seen = ends_seen + 1;
+    last_signal = number;
+}
+
+static void on_size(int number)
+{
+    size_seen = 1;
+}
+
+/* A terminal that is stopped would stay raw, and one that takes long must not stop us. */
+static void catch_signals(struct terminal *t)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct sigaction end = {.sa_handler = on_end}, size = {.sa_handler = on_size};
+    sigset_t block;
+    (void)sigemptyset(&block);
+    (void)sigaddset(&block, SIGWINCH);
+    for (size_t i = 0; i < TC_COUNT(ends); i++)
+        (void)sigaddset(&block, ends[i]);
+    (void)sigprocmask(SIG_BLOCK, &block, &t->outside);
+    (void)sigdelset(&t->outside, SIGWINCH);
+    (void)sigaction(SIGWINCH, &size, NULL);
+    for (size_t i = 0; i < TC_COUNT(ends); i++) {
+        (void)sigdelset(&t->outside, ends[i]);
+        (void)sigaction(ends[i], &end, NULL);
+    }
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGTSTP, SIG_IGN);
+    (void)signal(SIGTTOU, SIG_IGN);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+bool tc_terminal_is_one(void)
+{
+    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+}
+
+/* ---- the person's side ---- */
+
+static void open_own(struct terminal *t)
+{
+    t->in = STDIN_FILENO;
+    t->out = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    t->ours = t->out >= 0;
+    if (!t->ours)
+        t->out = STDOUT_FILENO;
+}
+
+static int make_raw(struct tc_failure *failure)
+{
+    struct termios raw;
+    if (tcgetattr(STDIN_FILENO, &before) == 0) {
+        raw = before;
+        cfmakeraw(&raw);
+        if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0)
+            return 0;
+    }
+    return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "run commands with toolcage exec",
+                          "cannot take over the terminal: %s", strerror(errno));
+}
+
+static void write_all(const struct terminal *t, const char *text, size_t length)
+{
+    int64_t until = now_ms() + ANSWER_MS;
+    while (length && now_ms() < until) {
+        struct pollfd ready = {.fd = t->out, .events = POLLOUT};
+        if (poll(&ready, 1, ANSWER_MS) < 0 && errno != EINTR)
+            return;
+        ssize_t n =
+            ready.revents & POLLOUT ? write(t->out, text, length < SHARE ? length : SHARE) : 0;
+        if (n < 0 && errno != EINTR && errno != EAGAIN)
+            return;
+        text += n > 0 ? n : 0;
+        length -= n > 0 ? (size_t)n : 0;
+    }
+}
+
+/* Terminals answer in order: once they have answered this, every answer to the tool is here, and
+ * goes unread. It would be typed into the person's own shell. */
+static void await_answers(const struct terminal *t)
+{
+    static const char question[] = "\033[5n", answer[] = "\033[0n";
+    int64_t until = now_ms() + ANSWER_MS;
+    size_t matched = 0;
+    write_all(t, question, strlen(question));
+    for (int64_t left; matched < strlen(answer) && (left = until - now_ms()) > 0;) {
+        struct pollfd ready = {.fd = t->in, .events = POLLIN};
+        char c;
+        if (poll(&ready, 1, (int)left) <= 0 || read(t->in, &c, 1) != 1)
+            return;
+        matched = c == answer[matched] ? matched + 1 : c == answer[0];
+    }
+}
+
+/* Whatever the tool did to it. TCSAFLUSH throws away what was typed and not read. It is tried
+ * twice: without it the person's next words would not be shown. */
+static void restore(const struct terminal *t)
+{
+    const char *reset = tc_screen_reset(&t->screen);
+    if (!t->gone) {
+        write_all(t, reset, strlen(reset));
+        if (t->screen.asked)
+            await_answers(t);
+        if (t->screen.in_line)
+            write_all(t, "\r\n", 2);
+    }
+    if (tcsetattr(STDIN_FILENO, TCSAFLUSH, &before) < 0)
+        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+}
+
+static void say_size(struct terminal *t)
+{
+    struct winsize size;
+    struct toolcage_error *late = NULL;
+    t->resize = false;
+    if (ioctl(t->in, TIOCGWINSZ, &size) < 0 || !size.ws_row || !size.ws_col)
+        return;
+    t->resize = toolcage_call_resize(t->call, size.ws_row, size.ws_col, &late) < 0;
+    toolcage_error_free(late);
+}
+
+/* ---- both ways ---- */
+
+static void close_sink(struct terminal *t)
+{
+    if (t->sink >= 0)
+        (void)close(t->sink);
+    t->sink = -1;
+    t->from = t->to = 0;
+}
+
+/* The first one asks the call to end; with the second we go, and the helper ends the cage. */
+static void heed_signals(struct terminal *t)
+{
+    if (ends_seen > 1) {
+        restore(t);
+        _exit(TC_EXIT_SIGNAL + last_signal);
+    }
+    if (ends_seen || t->gone || t->keys >= KEY_TIMES)
+        (void)toolcage_call_cancel(t->call);
+    if (size_seen || t->resize) {
+        size_seen = 0;
+        say_size(t);
+    }
+}
+
+/* Called from dispatch, which is not entered again before all of it is shown. */
+static void on_output(void *userdata, int stream, const void *bytes, size_t length)
+{
+    struct terminal *t = userdata;
+    size_t need = t->shown_to + TC_SCREEN_ROOM(length);
+    if (t->gone || stream != STDOUT_FILENO)
+        return;
+    if (need > t->shown_size) {
+        char *more = realloc(t->shown, 2 * need);
+        t->gone = t->no_memory = !more;
+        if (!more)
+            return;
+        t->shown = more;
+        t->shown_size = 2 * need;
+    }
+    t->shown_to += tc_screen_filter(&t->screen, bytes, length, t->shown + t->shown_to);
+}
+
+static void lose(struct terminal *t, int errnum)
+{
+    t->gone = true;
+    t->lost = errnum;
+}
+
+static void show(struct terminal *t)
+{
+    size_t length = t->shown_to - t->shown_from;
+    if (!t->ours && length > SHARE)
+        length = SHARE;
+    ssize_t n = write(t->out, t->shown + t->shown_from, length);
+    if (n > 0)
+        t->shown_from += (size_t)n;
+    else if (n < 0 && errno != EINTR && errno != EAGAIN)
+        lose(t, errno);
+    if (t->gone || t->shown_from == t->shown_to)
+        t->shown_from = t->shown_to = 0;
+}
+
+/* A key that reaches us whatever the cage does with the others. */
+static void count_keys(struct terminal *t, const char *bytes, size_t length)
+{
+    int64_t now = now_ms();
+    for (size_t i = 0; i < length && t->keys < KEY_TIMES; i++) {
+        if (bytes[i] != KEY || now - t->key_at_ms > 1000)
+            t->keys = 0;
+        if (bytes[i] != KEY)
+            continue;
+        t->key_at_ms = t->keys ? t->key_at_ms : now;
+        t->keys++;
+    }
+}
+
+/* What a cage that reads nothing has no room for is lost, as at any terminal. */
+static void read_keys(struct terminal *t)
+{
+    char bytes[4096];
+    ssize_t n = read(t->in, bytes, sizeof(bytes));
+    if (n <= 0) {
+        if (n == 0)
+            t->gone = true;
+        else if (errno != EINTR && errno != EAGAIN)
+            lose(t, errno);
+        return;
+    }
+    count_keys(t, bytes, (size_t)n);
+    if (t->from == t->to)
+        t->from = t->to = 0;
+    size_t room = TYPED_SIZE - t->to;
+    size_t kept = t->sink < 0 ? 0 : room < (size_t)n ? room : (size_t)n;
+    memcpy(t->typed + t->to, bytes, kept);
+    t->to += kept;
+}
+
+static void type(struct terminal *t)
+{
+    ssize_t n = write(t->sink, t->typed + t->from, t->to - t->from);
+    if (n > 0)
+        t->from += (size_t)n;
+    else if (n < 0 && errno != EINTR && errno != EAGAIN)
+        close_sink(t); /* the call is over */
+}
+
+/* What is shown comes before what is read of the call. */
+static void wait_for_more(struct terminal *t, bool done)
+{
+    const struct timespec later = {.tv_nsec = LATER_MS * 1000000L};
+    bool full = t->shown_to > 0, left = t->sink >= 0 && t->from < t->to;
+    struct pollfd fds[] = {
+        {.fd = full ? -1 : toolcage_call_fd(t->call), .events = POLLIN},
+        {.fd = t->gone || done ? -1 : t->in, .events = POLLIN},
+        {.fd = left ? t->sink : -1, .events = POLLOUT},
+        {.fd = full ? t->out : -1, .events = POLLOUT},
+    };
+    if (ppoll(fds, TC_COUNT(fds), t->resize ? &later : NULL, &t->outside) <= 0)
+        return;
+    if (fds[1].revents)
+        read_keys(t);
+    if (fds[2].revents)
+        type(t);
+    if (fds[3].revents)
+        show(t);
+}
+
+/* Until the result is there, and all of the output shown. */
+static int loop(struct terminal *t, struct tc_failure *failure)
+{
+    int done = 0;
+    for (;;) {
+        if (!done && t->shown_to == 0)
+            done = toolcage_call_dispatch(t->call, tc_failure_error(failure));
+        if (done < 0)
+            return -1;
+        if (done && (t->shown_to == 0 || ends_seen))
+            return 0;
+        wait_for_more(t, done);
+        heed_signals(t);
+    }
+}
+
+static int prepare(struct terminal *t, struct tc_failure *failure)
+{
+    struct winsize size = {0};
+    struct toolcage_error **err = tc_failure_error(failure);
+    (void)ioctl(STDIN_FILENO, TIOCGWINSZ, &size);
+    t->typed = malloc(TYPED_SIZE);
+    if (!t->typed)
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    if (toolcage_call_set_terminal(t->call, size.ws_row ? size.ws_row : 24,
+                                   size.ws_col ? size.ws_col : 80, err) ||
+        toolcage_call_open_stdin(t->call, &t->sink, err) ||
+        toolcage_call_set_output_callback(t->call, on_output, t, err))
+        return -1;
+    /* this end is ours alone: its flags are nobody else's */
+    if (fcntl(t->sink, F_SETFL, O_NONBLOCK))
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "try again",
+                              "cannot prepare keyboard input: %s", strerror(errno));
+    return 0;
+}
+
+static int run(struct terminal *t, struct tc_failure *failure)
+{
+    catch_signals(t);
+    open_own(t);
+    int rc = make_raw(failure);
+    if (rc)
+        return rc;
+    rc = toolcage_call_start(t->call, tc_failure_error(failure)) ? -1 : loop(t, failure);
+    restore(t);
+    if (t->ours)
+        (void)close(t->out);
+    if (rc == 0 && t->no_memory)
+        rc = tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    if (rc == 0 && t->lost && !ends_seen)
+        rc = tc_failure_set(failure, TOOLCAGE_ESYSTEM,
+                            "start it again; toolcage exec runs a command without a terminal",
+                            "the terminal can no longer be used: %s", strerror(t->lost));
+    return rc;
+}
+
+int tc_terminal_run(struct toolcage_call *call, int *ret_signal, struct tc_failure *failure)
+{
+    struct terminal t = {.call = call, .sink = -1};
+    int rc = prepare(&t, failure) ? -1 : run(&t, failure);
+    close_sink(&t);
+    free(t.typed);
+    free(t.shown);
+    *ret_signal = ends_seen ? last_signal : 0;
+    return rc;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cli/call/trust.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "cli/call/record.h"
+
+#define PREFIX "sha256:"
+
+/* Who wrote both policies, the one that was read and the other, needs 2^(4n/2) tries for two whose
+ * digests begin with the same n digits. */
+enum { DIGITS_LEAST = 32, DIGITS = 64 };
+
+static int no_state(struct tc_failure *failure)
+{
+    return tc_failure_set(failure, TOOLCAGE_ESYSTEM,
+                          "set HOME or XDG_STATE_HOME to an absolute path",
+                          "there is no directory for the record of trusted policies");
+}
+
+static int broken(struct tc_failure *failure, const char *path, const char *what)
+{
+    return tc_failure_set(failure, TOOLCAGE_ESYSTEM,
+                          "make it a file that only you can write, or remove it",
+                          "cannot use the record of trusted policies %s: %s", path, what);
+}
+
+static int load(const char *path, char **ret, struct tc_failure *failure)
+{
+    const char *what;
+    *ret = tc_record_read(path, &what);
+    return *ret ? 0 : broken(failure, path, what);
+}
+
+/* The entry of `path` in the record's text: where its line starts, or NULL. */
+static const char *find(const char *text, const char *path)
+{
+    size_t length = strlen(path);
+    for (const char *line = text; *line;) {
+        const char *end = strchrnul(line, '\n'), *space = memchr(line, ' ', (size_t)(end - line));
+        if (space && (size_t)(end - space - 1) == length && !memcmp(space + 1, path, length))
+            return line;
+        line = *end ? end + 1 : end;
+    }
+    return NULL;
+}
+
+int tc_trust_check(const char *path, const char *digest, enum tc_trust *ret,
+                   struct tc_failure *failure)
+{
+    _autofree_ char *record = tc_user_path("XDG_STATE_HOME", ".local/state", "trust");
+    _autofree_ char *text = NULL;
+    *ret = TC_TRUST_NEVER;
+    if (!record)
+        return 0; /* no record: nothing is trusted */
+    if (load(record, &text, failure))
+        return -1;
+    const char *line = find(text, path);
+    size_t length = strlen(digest);
+    if (line)
+        *ret =
+            !strncmp(line, digest, length) && line[length] == ' ' ? TC_TRUST_YES : TC_TRUST_CHANGED;
+    return 0;
+}
+
+/* ---- the texts ---- */
+
+static char *place_of_text(const char *digest)
+{
+    _autofree_ char *name = NULL;
+    size_t prefix = strlen(PREFIX);
+    if (strncmp(digest, PREFIX, prefix) != 0 || strchr(digest, '/'))
+        return NULL;
+    if (asprintf(&name, "trusted/%s", digest + prefix) < 0)
+        return name = NULL;
+    return tc_user_path("XDG_STATE_HOME", ".local/state", name);
+}
+
+/* Best effort: without the text a later change is only listed in full. */
+static void keep_text(const char *digest, const char *text)
+{
+    _autofree_ char *path = place_of_text(digest);
+    _autofree_ char *directory = tc_user_path("XDG_STATE_HOME", ".local/state", "trusted");
+    if (path && directory && !tc_record_directory(directory))
+        (void)tc_record_write(path, text, strlen(text));
+}
+
+static char *digest_of(const char *line)
+{
+    return line ? strndup(line, strcspn(line, " ")) : NULL;
+}
+
+/* Files with one digest share its text. */
+static void forget_text(const char *line, const char *record)
+{
+    _autofree_ char *old = digest_of(line);
+    _autofree_ char *path = old && !strstr(record, old) ? place_of_text(old) : NULL;
+    if (path)
+        (void)unlink(path);
+}
+
+char *tc_trust_last(const char *path, char **ret_text)
+{
+    _autofree_ char *record = tc_user_path("XDG_STATE_HOME", ".local/state", "trust");
+    const char *what;
+    _autofree_ char *text = record ? tc_record_read(record, &what) : NULL;
+    char *digest = text ? digest_of(find(text, path)) : NULL;
+    _autofree_ char *place = digest ? place_of_text(digest) : NULL;
+    *ret_text = place && !access(place, F_OK) ? tc_record_read(place, &what) : NULL;
+    return digest;
+}
+
+/* ---- words of a person ---- */
+
+static const char *digits_of(const char *digest)
+{
+    size_t prefix = strlen(PREFIX);
+    return digest + (strncmp(digest, PREFIX, prefix) == 0 ? prefix : 0);
+}
+
+bool tc_trust_is_digest(const char *given)
+{
+    const char *digits = digits_of(given);
+    size_t length = strlen(digits);
+    return length >= DIGITS_LEAST && length <= DIGITS &&
+           strspn(digits, "0123456789abcdef") == length;
+}
+
+bool tc_trust_matches(const char *given, const char *digest)
+{
+    const char *digits = digits_of(given);
+    return tc_trust_is_digest(given) && !strncmp(digits, digits_of(digest), strlen(digits));
+}
+
+char *tc_cli_shell_word(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "/._-+:@%,";
+    char *text = NULL;
+    size_t size = 0;
+    bool is_plain = *word && !word[strspn(word, plain)];
+    FILE *out = is_plain ? NULL : open_memstream(&text, &size);
+    if (!out)
+        return is_plain ? strdup(word) : NULL;
+    (void)fputc('\'', out);
+    for (; *word; word++)
+        (void)fputs(*word == '\'' ? "'\\''" : (char[]){*word, '\0'}, out);
+    (void)fputc('\'', out);
+    if (!fclose(out))
+        return text;
+    free(text);
+    return NULL;
+}
+
+char *tc_trust_command(const char *path, const char *digest)
+{
+    _autofree_ char *word = tc_cli_shell_word(path);
+    char *text = NULL;
+    int n = !word ? -1
+                  : asprintf(&text, "toolcage policy trust %s%s%s", word,
+                             digest ? " --digest " : "", digest ? digest : "");
+    return n < 0 ? NULL : text;
+}
+
+/* ---- the record ---- */
+
+static char *edited(const char *text, const char *path, const char *digest)
+{
+    const char *line = find(text, path);
+    const char *rest = line ? strchrnul(line, '\n') : text + strlen(text);
+    char *out = NULL;
+    int n = asprintf(&out, "%.*s%s%s%s%s%s", line ? (int)(line - text) : (int)strlen(text), text,
+                     digest ? digest : "", digest ? " " : "", digest ? path : "",
+                     digest ? "\n" : "", *rest ? rest + 1 : "");
+    return n < 0 ? NULL : out;
+}
+
+int tc_trust_set(const char *path, const char *digest, const char *text, struct tc_failure *failure)
+{
+    _autofree_ char *directory = tc_user_path("XDG_STATE_HOME", ".local/state", "");
+    _autofree_ char *record = tc_user_path("XDG_STATE_HOME", ".local/state", "trust");
+    _autofree_ char *before = NULL;
+    if (!directory || !record)
+        return no_state(failure);
+    if (strchr(path, '\n'))
+        return tc_failure_set(failure, TOOLCAGE_EUSAGE, "rename it",
+                              "a policy whose path has a line break cannot be trusted");
+    if (tc_record_directory(directory))
+        return broken(failure, directory, strerror(errno));
+    /* the lock is on the directory: the file itself is replaced */
+    _autofd_ int lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (lock < 0 || flock(lock, LOCK_EX))
+        return broken(failure, directory, strerror(errno));
+    if (load(record, &before, failure))
+        return -1;
+    _autofree_ char *next = edited(before, path, digest);
+    if (!next || tc_record_write(record, next, strlen(next)))
+        return broken(failure, record, next ? strerror(errno) : "out of memory");
+    forget_text(find(before, path), next);
+    if (digest && text)
+        keep_text(digest, text);
+    return 0;
+}

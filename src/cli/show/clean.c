@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cli/show/clean.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/unshown.h"
+#include "base/utf8.h"
+#include "cli/cli.h"
+
+enum { LONGEST_ESCAPE = 12 }; /* of one character: \ud800\udc00 in JSON */
+
+static size_t lead_length(unsigned char lead)
+{
+    if (lead < 0x80)
+        return 1;
+    if (lead < 0xc2 || lead > 0xf4)
+        return 0;
+    return lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+}
+
+static bool stays(enum tc_clean how, uint32_t point)
+{
+    if (point == '\n')
+        return how != TC_CLEAN_LINE;
+    if (point == '\t')
+        return how == TC_CLEAN_TEXT || how == TC_CLEAN_OUTPUT;
+    return point == '\r' && how == TC_CLEAN_OUTPUT;
+}
+
+struct range {
+    uint32_t first, last;
+};
+
+static const struct range harmful[] = {TC_UNSHOWN, {0}}, forms[] = {TC_UNSHOWN_FORMS, {0}};
+
+static bool within(const struct range *list, uint32_t point)
+{
+    for (; list->last; list++)
+        if (point >= list->first && point <= list->last)
+            return true;
+    return false;
+}
+
+/* Does a sign have forms to choose from? A choice after another, or after a letter of ASCII, shows
+ * nothing: a row of them can carry a text. */
+static bool has_forms(uint32_t point)
+{
+    return point < 0x80 ? point && strchr("#*0123456789", (int)point) : !within(forms, point);
+}
+
+static bool is_escaped(enum tc_clean how, uint32_t before, uint32_t point)
+{
+    if (point >= 0x20 && point < 0x7f)
+        return false;
+    return within(harmful, point) ||
+           (within(forms, point) && (how == TC_CLEAN_LINE || !has_forms(before)));
+}
+
+static char *escape(enum tc_clean how, char *to, uint32_t point, bool character)
+{
+    char text[LONGEST_ESCAPE + 1];
+    int n;
+    if (how == TC_CLEAN_JSON && point >= 0x10000)
+        n = snprintf(text, sizeof(text), "\\u%04x\\u%04x", 0xd7c0 + (point >> 10),
+                     0xdc00 + (point & 0x3ff));
+    else if (how == TC_CLEAN_JSON)
+        n = snprintf(text, sizeof(text), "\\u%04x", character ? point : 0xfffd);
+    else
+        n = snprintf(text, sizeof(text), character && point >= 0x80 ? "\\u{%x}" : "\\x%02x", point);
+    return mempcpy(to, text, (size_t)n);
+}
+
+char *tc_clean(enum tc_clean how, const char *bytes, size_t length, size_t *ret_length)
+{
+    if (length >= SIZE_MAX / LONGEST_ESCAPE)
+        return NULL;
+    char *out = malloc(length * LONGEST_ESCAPE + 1);
+    if (!out)
+        return NULL;
+    char *to = out;
+    uint32_t before = 0;
+    for (size_t at = 0, n; at < length; at += n ? n : 1) {
+        uint32_t point;
+        n = tc_utf8_decode(bytes + at, length - at, &point);
+        if (n && (stays(how, point) || !is_escaped(how, before, point)))
+            to = mempcpy(to, bytes + at, n);
+        else
+            to = escape(how, to, n ? point : (unsigned char)bytes[at], n > 0);
+        before = point;
+    }
+    *to = '\0';
+    if (ret_length)
+        *ret_length = (size_t)(to - out);
+    return out;
+}
+
+/* How many bytes at the end may be the beginning of a character. */
+static size_t cut_tail(const char *bytes, size_t length)
+{
+    for (size_t n = 1; n <= 3 && n <= length; n++) {
+        unsigned char c = (unsigned char)bytes[length - n];
+        if ((c & 0xc0) != 0x80)
+            return lead_length(c) > n ? n : 0;
+    }
+    return 0;
+}
+
+char *tc_clean_piece(struct tc_clean_held *held, const char *bytes, size_t length,
+                     size_t *ret_length)
+{
+    _autofree_ char *whole = malloc(held->count + length + 1);
+    if (!whole)
+        return NULL;
+    memcpy(whole, held->bytes, held->count);
+    memcpy(whole + held->count, bytes, length);
+    size_t total = held->count + length, tail = cut_tail(whole, total);
+    char *out = tc_clean(TC_CLEAN_OUTPUT, whole, total - tail, ret_length);
+    if (!out)
+        return NULL;
+    memcpy(held->bytes, whole + total - tail, tail);
+    held->count = tail;
+    return out;
+}

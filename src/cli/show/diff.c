@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cli/show/diff.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/show/lines.h"
+#include "cli/show/say.h"
+
+enum { SECONDS = 10 };
+
+static const char none[] = "/dev/null";
+
+static int64_t now_ms(void)
+{
+    struct timespec ts;
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* A policy that grants the one file. */
+static struct toolcage_policy *grant(const char *host, int64_t ms)
+{
+    struct toolcage_policy *policy = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    (void)fprintf(out,
+                  "[defaults]\nnetwork = \"none\"\ntimeout = \"%" PRId64 "ms\"\n"
+                  "memory = { max = \"512MiB\", by = \"any\" }\nfilesystem.readable = [{ path = ",
+                  ms);
+    tc_cli_json_string(out, host);
+    (void)fputs(", optional = true }]\n", out);
+    if (!fclose(out) && toolcage_policy_load_buffer(text, size, "/diff.toml", &policy, NULL))
+        policy = NULL;
+    free(text);
+    return policy;
+}
+
+/* What is compared, and until when. */
+struct comparing {
+    struct toolcage_engine *engine;
+    const struct tc_review *review;
+    struct tc_review_lines lines;
+    int64_t until;
+    bool late;
+};
+
+/* One change, with its texts. */
+struct pair {
+    const char *names[2], *host, *text;
+};
+
+static struct toolcage_call *compare(const struct comparing *c, const struct pair *p)
+{
+    struct toolcage_policy *policy = grant(p->host, c->until - now_ms());
+    struct toolcage_call *call = NULL;
+    const char *const command[] = {"diff",      "-u", "--label", p->names[0], "--label",
+                                   p->names[1], "--", p->host,   "-"};
+    bool fine = policy && !toolcage_call_new(c->engine, policy, NULL, &call, NULL) &&
+                !toolcage_call_set_command(call, TC_COUNT(command), command, NULL) &&
+                !toolcage_call_set_stdin(call, p->text, strlen(p->text), NULL) &&
+                !toolcage_call_run(call, NULL);
+    (void)toolcage_policy_unref(policy);
+    return fine ? call : toolcage_call_unref(call);
+}
+
+/* The first two lines of a diff are its names. */
+static void put_diff(FILE *out, struct tc_review_lines *lines, const char *text, size_t length)
+{
+    const char *end = text + length;
+    (void)fwrite(text, 1, length, out);
+    for (size_t i = 0; text && text < end; i++) {
+        lines->added += i > 1 && *text == '+';
+        lines->removed += i > 1 && *text == '-';
+        text = memchr(text, '\n', (size_t)(end - text));
+        text = text ? text + 1 : NULL;
+    }
+}
+
+/* diff(1) ends with 0 or 1 when it could compare. */
+static const char *judge(const struct toolcage_result *result)
+{
+    int32_t code = result ? toolcage_result_exit_code(result) : -1;
+    if (code != 0 && code != 1)
+        return "diff cannot show it";
+    struct tc_slice output = tc_json_get(tc_json_of(toolcage_result_json(result)), "stdout");
+    return tc_json_true(tc_json_get(output, "truncated")) ? "its diff is too large" : NULL;
+}
+
+static const char *put_compared(FILE *out, struct comparing *c, const struct pair *pair)
+{
+    struct toolcage_call *call = compare(c, pair);
+    const struct toolcage_result *result = call ? toolcage_call_result(call) : NULL;
+    const char *why = judge(result);
+    size_t length = 0;
+    const char *bytes = why ? "" : toolcage_result_output(result, 1, &length);
+    put_diff(out, &c->lines, bytes, length);
+    (void)toolcage_call_unref(call);
+    return why;
+}
+
+/* Nothing was there before: needs neither a cage nor diff(1). */
+static bool put_new(FILE *out, struct comparing *c, const struct pair *pair)
+{
+    _autofree_ char *diff = tc_lines_diff(pair->names, "", pair->text);
+    if (diff)
+        put_diff(out, &c->lines, diff, strlen(diff));
+    return diff;
+}
+
+static bool is(const struct tc_review_row *row, const char *kind)
+{
+    return strcmp(row->kind, kind) == 0;
+}
+
+/* A change of a file that this machine has. */
+static const char *put_changed(FILE *out, struct comparing *c, const struct tc_review_row *row,
+                               const struct pair *pair)
+{
+    struct stat st;
+    if (!pair->host)
+        return "its name is not UTF-8";
+    if (lstat(pair->host, &st) || !S_ISREG(st.st_mode))
+        return "this machine has no such file";
+    if (!st.st_size)
+        return put_new(out, c, pair) ? NULL : "out of memory";
+    const char *why = now_ms() < c->until ? put_compared(out, c, pair) : "";
+    if (!why)
+        return NULL;
+    c->late = c->late || now_ms() >= c->until;
+    return c->late ? "no time left" : why;
+}
+
+/* One change of a file, or why its content is not shown; NULL: it is, or there is none. */
+static const char *put_change(FILE *out, struct comparing *c, const struct tc_review_row *row)
+{
+    _autofree_ char *path = tc_json_text(tc_json_get(row->json, "path"));
+    _autofree_ char *host = tc_json_text(tc_json_get(row->json, "host"));
+    bool added = is(row, "added"), deleted = is(row, "deleted");
+    if (row->directory || row->link || (!deleted && !row->file.at))
+        return NULL; /* its line says all */
+    _autofree_ char *text = deleted ? strdup("") : tc_json_text(tc_json_get(row->file, "text"));
+    const char *name = tc_review_name(c->review, row);
+    const struct pair pair = {{added ? none : name, deleted ? none : name}, host, text};
+    if (!text)
+        return tc_json_get(row->file, "base64").at ? "not text" : "too large";
+    if (!path)
+        return "its name is not UTF-8";
+    if (strcmp(path, row->path) != 0)
+        return "its name is escaped here, and may be another's";
+    if (added)
+        return put_new(out, c, &pair) ? NULL : "out of memory";
+    return put_changed(out, c, row, &pair);
+}
+
+static void put_row(FILE *out, FILE *left, struct comparing *c, const struct tc_review_row *row)
+{
+    const char *why = put_change(out, c, row);
+    if (!why)
+        return;
+    c->lines.uncompared++;
+    (void)fprintf(left, "not compared  %s  (%s)\n", tc_review_name(c->review, row), why);
+}
+
+/* What a person reads at once. */
+struct piece {
+    FILE *out;
+    char *text;
+    size_t size;
+};
+
+static bool begin(struct piece *piece)
+{
+    *piece = (struct piece){0};
+    return (piece->out = open_memstream(&piece->text, &piece->size));
+}
+
+/* Prints it, unless an exit code says that something failed before. */
+static int end(struct piece *piece, int fd, int rc)
+{
+    if ((!piece->out || fclose(piece->out)) && !rc)
+        rc = tc_cli_no_memory();
+    if (!rc && piece->size && fd == STDOUT_FILENO)
+        rc = tc_cli_print_painted(TC_PAINT_DIFF, piece->text);
+    else if (!rc && piece->size)
+        tc_cli_stderr_painted(TC_PAINT_DIFF, piece->text);
+    free(piece->text);
+    return rc;
+}
+
+static int print_row(int fd, FILE *left, struct comparing *c, const struct tc_review_row *row)
+{
+    struct piece piece;
+    if (begin(&piece))
+        put_row(piece.out, left, c, row);
+    return end(&piece, fd, 0);
+}
+
+/* What replaces or removes something comes before what is new. */
+static size_t turn_of(const struct tc_review_row *row)
+{
+    return is(row, "added") ? 2 : is(row, "deleted");
+}
+
+static int print_rows(int fd, FILE *left, struct comparing *c)
+{
+    const struct tc_review *r = c->review;
+    int rc = 0;
+    for (size_t turn = 0; turn < 3; turn++)
+        for (size_t i = 0; !rc && i < r->count; i++)
+            if (turn_of(&r->rows[i]) == turn && !tc_review_hides(r, &r->rows[i]))
+                rc = print_row(fd, left, c, &r->rows[i]);
+    return rc;
+}
+
+int tc_diff_print(int fd, struct toolcage_engine *engine, const char *call,
+                  const struct tc_review *review)
+{
+    struct comparing c = {.engine = engine, .review = review, .until = now_ms() + SECONDS * 1000};
+    struct piece last;
+    int rc = begin(&last) ? print_rows(fd, last.out, &c) : 0;
+    _autofree_ char *sum = tc_review_sum(review, &c.lines);
+    if (last.out && sum && (*sum || !review->count))
+        (void)fprintf(last.out, "%s\n", *sum ? sum : "nothing is held");
+    rc = end(&last, fd, rc ? rc : sum ? 0 : tc_cli_no_memory());
+    if (!rc && c.late)
+        tc_cli_hint("toolcage changes %s show PATH compares only the files at PATH", call);
+    return rc;
+}
+
+void tc_diff_put_row(FILE *out, struct toolcage_engine *engine, const struct tc_review *review,
+                     const struct tc_review_row *row)
+{
+    struct comparing c = {.engine = engine, .review = review, .until = now_ms() + SECONDS * 1000};
+    put_row(out, out, &c, row);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cli/show/habits.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/show/say.h"
+
+const struct tc_habit tc_habits[] = {
+    {"--rm", "leave it out: a cage ends with its call"},
+    {"-i --interactive", "leave it out: standard input passes by default"},
+    {"-it --tty", "leave it out; a command that needs a terminal has one in toolcage shell"},
+    {"-d --detach", "a call ends with its toolcage: use your shell's & instead"},
+    {"--privileged --cap-add", "there is no such thing: grant paths with --read and --write"},
+    {"--cap-drop", "leave it out: a tool never has capabilities"},
+    {"--read-only", "leave it out: only what --write grants can be written"},
+    {"-u --user --uid --gid", "leave it out: a tool never runs as root"},
+    {"--net", "write --network none, or --network HOST:PORT for each endpoint"},
+    {"--no-net --no-network", "write --network none (the default)"},
+    {"--allow-net", "write --network HOST:PORT for each endpoint"},
+    {"-p --publish", "a cage has no incoming connections; its own loopback works inside"},
+    {"--workdir --chdir", "write --cwd DIR"},
+    {"-w", "write --cwd DIR, or --write PATH for a path the tool may write"},
+    {"--setenv", "write --env NAME=VALUE for each variable"},
+    {"--pids-limit", "write --pids NUMBER"},
+    {"--tmpfs", "leave it out: a cage has a /tmp of its own; its size is --disk SIZE"},
+    {"--proc --dev --new-session --die-with-parent", "leave it out: a cage has that anyway"},
+    {"--allow-read --ro --whitelist", "write --read PATH"},
+    {"--allow-write --rw --read-write", "write --write PATH"},
+    {"--private --private-tmp --private-dev", "leave it out: a cage has a home and a /tmp of its "
+                                              "own, and sees what --read and --write name"},
+    {"--noprofile --profile",
+     "leave it out: the policy file is the profile, and without one a default grant holds"},
+    {"--blacklist --disable-mnt", "leave it out: what no --read or --write names is not there"},
+    {"--seccomp --caps.drop --nonewprivs --noroot", "leave it out: a cage has that anyway"},
+    {0},
+};
+
+/* SRC:DST[:OPTIONS], as container engines write a mount. */
+static void volume(const char *value)
+{
+    size_t source = strcspn(value, ":");
+    const char *target = value[source] ? value + source + 1 : value;
+    size_t length = strcspn(target, ":");
+    bool read_only = target[length] && strstr(target + length, "ro");
+    const char *flag = read_only ? "--read" : "--write";
+    if (!source || !length)
+        tc_cli_hint("paths are granted by --read PATH[=FROM] and --write PATH[=FROM]");
+    else if (source == length && !memcmp(value, target, length))
+        tc_cli_hint("write %s %.*s", flag, (int)length, target);
+    else
+        tc_cli_hint("write %s %.*s=%.*s", flag, (int)length, target, (int)source, value);
+}
+
+/* --bind SRC DST, as bubblewrap writes it. */
+static void bind(const char *flag, const char *source, const char *target)
+{
+    if (!source || !target)
+        tc_cli_hint("paths are granted by --read PATH[=FROM] and --write PATH[=FROM]");
+    else if (!strcmp(source, target))
+        tc_cli_hint("write %s %s", flag, target);
+    else
+        tc_cli_hint("write %s %s=%s", flag, target, source);
+}
+
+/* Whether the word, up to a "=", is one of the options, which blanks separate. */
+static bool is(const char *word, const char *options)
+{
+    size_t length = strcspn(word, "="), n;
+    for (; *options; options += n + (options[n] == ' ')) {
+        n = strcspn(options, " ");
+        if (n == length && !memcmp(options, word, n))
+            return true;
+    }
+    return false;
+}
+
+bool tc_habit_option(int argc, char **argv)
+{
+    const char *word = argv[0], *equals = strchr(word, '=');
+    const char *first = equals ? equals + 1 : argc > 1 ? argv[1] : NULL;
+    if (is(word, "-v --volume"))
+        return volume(first ? first : ""), true;
+    if (is(word, "--ro-bind --ro-bind-try"))
+        return bind("--read", first, argc > 2 ? argv[2] : NULL), true;
+    if (is(word, "--bind --bind-try --dev-bind"))
+        return bind("--write", first, argc > 2 ? argv[2] : NULL), true;
+    if (is(word, "--mount"))
+        return volume(""), true;
+    if (!strncmp(word, "--unshare-", 10))
+        return tc_cli_hint("leave it out: a cage has namespaces of its own"), true;
+    for (const struct tc_habit *habit = tc_habits; habit->options; habit++)
+        if (is(word, habit->options))
+            return tc_cli_hint("%s", habit->hint), true;
+    return false;
+}
+
+int tc_habit_values(const struct tc_args *args)
+{
+    static const char *const shared[] = {"host", "bridge", "default", "all"};
+    const char *network = tc_args_value(args, "network");
+    for (size_t i = 0; network && i < TC_COUNT(shared); i++) {
+        if (strcmp(network, shared[i]) != 0)
+            continue;
+        tc_cli_say("--network %s: a cage never shares a network", network);
+        tc_cli_hint("name what it may reach: --network api.example.com:443, or none");
+        return TC_EXIT_FAILURE;
+    }
+    return 0;
+}
+
+bool tc_habit_one_word(char *const words[])
+{
+    if (words[1] || !strpbrk(words[0], " \t"))
+        return false;
+    if (strpbrk(words[0], "|&;<>$`*?'\"\\"))
+        tc_cli_hint("a whole command line in one argument needs a shell: toolcage exec sh -c "
+                    "'%s'",
+                    strchr(words[0], '\'') ? "…" : words[0]);
+    else
+        tc_cli_hint("write it as separate arguments: toolcage exec %s", words[0]);
+    return true;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cli/show/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/show/clean.h"
+#include "cli/show/habits.h"
+#include "cli/show/review.h"
+#include "cli/show/say.h"
+
+static void say_denial(struct tc_slice denial)
+{
+    _autofree_ char *operation = tc_json_text(tc_json_get(denial, "operation"));
+    _autofree_ char *target = tc_json_text(tc_json_get(denial, "target"));
+    _autofree_ char *hint = tc_json_text(tc_json_get(denial, "hint"));
+    int64_t count = tc_json_int(tc_json_get(denial, "count"), 1);
+    char times[32] = "";
+    if (count > 1)
+        (void)snprintf(times, sizeof(times), " (%" PRId64 " times)", count);
+    tc_cli_say("denied %s%s%s%s%s%s", operation ? operation : "?", target && *target ? " " : "",
+               target ? target : "", times, hint && *hint ? ": " : "", hint ? hint : "");
+}
+
+/* Probes that programs make and do without are in the JSON only. */
+static void say_denials(struct tc_slice result)
+{
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(result, "denials"));
+    while (tc_scan_next(&each))
+        if (!tc_json_true(tc_json_get(each.value, "probe")))
+            say_denial(each.value);
+    int64_t omitted = tc_json_int(tc_json_get(tc_json_get(result, "omitted"), "denials"), 0);
+    if (omitted > 0)
+        tc_cli_say("denied %" PRId64 " more", omitted);
+}
+
+/* With --dry-run nothing was to come: then this is what was asked for. */
+static void say_row(const struct tc_review *review, const struct tc_review_row *row, bool dry)
+{
+    const char *kind = row->kind, *name = tc_review_name(review, row);
+    const char *would = !strcmp(kind, "added")     ? "add"
+                        : !strcmp(kind, "deleted") ? "delete"
+                                                   : "change";
+    bool alone = !strcmp(row->held, "not committed"); /* no other reason keeps it away */
+    _autofree_ char *detail = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&detail, &size);
+    if (!out)
+        return;
+    tc_review_put_detail(out, row);
+    if (fclose(out))
+        return;
+    if (dry)
+        tc_cli_say("would %s %s%s%s%s%s", would, name, detail, alone ? "" : " (",
+                   alone ? "" : row->held, alone ? "" : ")");
+    else
+        tc_cli_say("not applied: %s %s%s (%s)", kind, name, detail, row->held);
+}
+
+static void say_sums(const struct tc_review *review)
+{
+    _autofree_ char *sums = tc_review_sums(review);
+    char *rest = sums;
+    for (char *line; rest && (line = strsep(&rest, "\n")) && *line;)
+        tc_cli_say("%s", line);
+}
+
+static void say_dry_sum(size_t added, size_t changed, size_t deleted)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return;
+    tc_review_count(out, added, "addition", "additions");
+    tc_review_count(out, changed, "change", "changes");
+    tc_review_count(out, deleted, "deletion", "deletions");
+    if (!fclose(out))
+        tc_cli_say("%s; nothing of it happened here", *text ? text : "no changes");
+    free(text);
+}
+
+/* What the tool changed and this machine did not see. */
+static void say_held(struct tc_slice result, bool dry, bool fine)
+{
+    enum { SAID = 20 };
+    _autoreview_ struct tc_review review = {0};
+    int64_t more = tc_json_int(tc_json_get(tc_json_get(result, "omitted"), "changes"), 0);
+    size_t added = 0, deleted = 0, held = 0, said = 0;
+    if (tc_review_make(&review, result))
+        return;
+    for (size_t i = 0; i < review.count; i++) {
+        const struct tc_review_row *row = &review.rows[i];
+        if (!row->held)
+            continue;
+        added += !strcmp(row->kind, "added");
+        deleted += !strcmp(row->kind, "deleted");
+        held++;
+        if (tc_review_hides(&review, row))
+            continue;
+        if (said++ < SAID)
+            say_row(&review, row, dry);
+        else
+            more++;
+    }
+    if (more > 0)
+        tc_cli_say("and %" PRId64 " more changes (--json lists them)", more);
+    say_sums(&review);
+    if (dry && (held ? held > 1 : fine))
+        say_dry_sum(added, held - added - deleted, deleted);
+}
+
+static int is_below(const char *above, const char *path)
+{
+    size_t n = above ? strlen(above) : 0;
+    return n && strncmp(above, path, n) == 0 && path[n] == '/';
+}
+
+/* What a program of the user will obey unasked; of a directory, itself alone. */
+static void say_steering(struct tc_slice result)
+{
+    enum { SAID = 20 };
+    int64_t more = 0;
+    _autofree_ char *above = NULL;
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(result, "changes"));
+    for (int said = 0; tc_scan_next(&each);) {
+        _autofree_ char *held = tc_json_text(tc_json_get(each.value, "held"));
+        _autofree_ char *kind = tc_json_text(tc_json_get(each.value, "kind"));
+        _autofree_ char *path = tc_json_path(each.value);
+        if (held || !path || !tc_json_true(tc_json_get(each.value, "steers_host")) ||
+            is_below(above, path))
+            continue;
+        if (said++ < SAID)
+            tc_cli_say("steers the host: %s %s (%s)", kind ? kind : "?", path,
+                       tc_review_is_index(path)
+                           ? "git commits what it lists: remove it, then run git reset -q"
+                           : "look at it: your programs run or obey it unasked");
+        else
+            more++;
+        free(above);
+        above = path;
+        path = NULL;
+    }
+    if (more > 0)
+        tc_cli_say("and %" PRId64 " more that steer the host (--json lists them)", more);
+}
+
+static void say_cut(struct tc_slice result, const char *stream, const char *name)
+{
+    struct tc_slice out = tc_json_get(result, stream);
+    if (tc_json_true(tc_json_get(out, "truncated")))
+        tc_cli_say("%s was truncated: the tool wrote %" PRId64 " bytes (--output SIZE keeps more)",
+                   name, tc_json_int(tc_json_get(out, "bytes"), 0));
+}
+
+static void say_error(const struct toolcage_error *err, char *const words[])
+{
+    if (toolcage_error_code(err) == TOOLCAGE_ECOMMAND_NOT_FOUND && words[0]) {
+        tc_cli_say("%s", toolcage_error_message(err));
+        if (!tc_habit_one_word(words) && *toolcage_error_hint(err))
+            tc_cli_hint("%s", toolcage_error_hint(err));
+        return;
+    }
+    tc_cli_error(err);
+}
+
+static void say_ending(const struct toolcage_result *result, struct tc_slice json,
+                       char *const words[])
+{
+    int64_t wall = tc_json_int(tc_json_get(tc_json_get(json, "usage"), "wall_ms"), 0) + 50;
+    switch (toolcage_result_status(result)) {
+    case TOOLCAGE_STATUS_TIMEOUT:
+        tc_cli_say("timeout: ended after %" PRId64 ".%" PRId64 " s", wall / 1000,
+                   wall % 1000 / 100);
+        tc_cli_hint("--timeout TIME, within what the policy allows");
+        break;
+    case TOOLCAGE_STATUS_LIMIT:
+        tc_cli_say("limit: the tool reached its %s limit", toolcage_result_limit(result));
+        break;
+    case TOOLCAGE_STATUS_DENIED:
+    case TOOLCAGE_STATUS_ERROR:
+        say_error(toolcage_result_error(result), words);
+        break;
+    case TOOLCAGE_STATUS_CANCELLED:
+        tc_cli_say("cancelled");
+        break;
+    default:
+        break;
+    }
+}
+
+/* Was nothing to come here, whatever the tool would do? */
+static bool is_dry(const struct tc_args *args)
+{
+    const char *commit = tc_args_value(args, "commit");
+    return tc_args_has(args, "dry-run") || (commit && !strcmp(commit, "never"));
+}
+
+void tc_report(const struct toolcage_result *result, const struct tc_args *args)
+{
+    struct tc_slice json = tc_json_of(toolcage_result_json(result));
+    say_denials(json);
+    say_held(json, is_dry(args), toolcage_result_status(result) == TOOLCAGE_STATUS_OK);
+    say_steering(json);
+    say_cut(json, "stdout", "standard output");
+    say_cut(json, "stderr", "standard error");
+    say_ending(result, json, args->words);
+}
+
+void tc_report_notice(const struct toolcage_result *result)
+{
+    if (*toolcage_result_notice(result))
+        tc_cli_say("%s", toolcage_result_notice(result));
+}
+
+int tc_report_json(const struct toolcage_result *result)
+{
+    const char *json = toolcage_result_json(result);
+    _autofree_ char *line = NULL;
+    int length = asprintf(&line, "%s\n", json);
+    if (length < 0) {
+        line = NULL;
+        return tc_cli_no_memory();
+    }
+    if (!isatty(STDOUT_FILENO))
+        return tc_cli_print(line, (size_t)length);
+    size_t shown;
+    _autofree_ char *clean = tc_clean(TC_CLEAN_JSON, line, (size_t)length, &shown);
+    return clean ? tc_cli_print(clean, shown) : tc_cli_no_memory();
+}
+
+static void put_step(FILE *out, const char *name, int64_t us)
+{
+    (void)fprintf(out, "toolcage: %-20s %6" PRId64 ".%03" PRId64 " ms\n", name, us / 1000,
+                  us % 1000);
+}
+
+void tc_report_timings(const struct toolcage_result *result, const struct tc_setup *setup)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return;
+    put_step(out, "policy", setup->policy_us);
+    put_step(out, "engine", setup->engine_us);
+    struct tc_scan_each each = tc_scan_walk(tc_json_of(toolcage_result_timings_json(result)));
+    while (tc_scan_next(&each)) {
+        _autofree_ char *name = tc_json_text(tc_json_get(each.value, "step"));
+        put_step(out, name ? name : "?", tc_json_int(tc_json_get(each.value, "us"), 0));
+    }
+    if (!fclose(out))
+        tc_cli_stderr(text);
+    free(text);
+}

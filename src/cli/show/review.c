@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cli/show/review.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/show/clean.h"
+#include "cli/show/say.h"
+#include "cli/show/sums.h"
+
+static const char workspace[] = "/workspace";
+
+static bool is_within(const char *base, const char *path)
+{
+    size_t n = strlen(base);
+    return strncmp(base, path, n) == 0 && (!path[n] || path[n] == '/');
+}
+
+static bool holds_any(const struct tc_review *review, const char *base)
+{
+    for (size_t i = 0; i < review->count; i++)
+        if (is_within(base, review->rows[i].path))
+            return true;
+    return false;
+}
+
+/* One base for all of them: a name is never told from two places. */
+static int find_base(struct tc_review *review)
+{
+    review->place = holds_any(review, workspace) ? strdup(workspace) : getcwd(NULL, 0);
+    const char *place = review->place;
+    char *clean = place ? tc_clean(TC_CLEAN_LINE, place, strlen(place), NULL) : NULL;
+    if (clean && clean[1] && holds_any(review, clean))
+        review->base = clean;
+    else
+        free(clean);
+    return 0;
+}
+
+char *tc_review_path(const struct tc_review *review, const char *name)
+{
+    char *path = NULL;
+    while (!strncmp(name, "./", 2))
+        name += 2;
+    bool whole = *name == '/', here = !*name || !strcmp(name, ".");
+    const char *place = whole || !review->place ? "" : review->place;
+    if (asprintf(&path, "%s%s%s", place, whole || here ? "" : "/", here ? "" : name) < 0)
+        return NULL;
+    for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+        path[n - 1] = '\0';
+    return path;
+}
+
+static bool read_row(struct tc_review_row *row, struct tc_slice json)
+{
+    _autofree_ char *type = tc_json_text(tc_json_get(json, "type"));
+    *row = (struct tc_review_row){.json = json,
+                                  .path = tc_json_path(json),
+                                  .kind = tc_json_text(tc_json_get(json, "kind")),
+                                  .held = tc_json_text(tc_json_get(json, "held")),
+                                  .directory = type && !strcmp(type, "directory"),
+                                  .link = type && !strcmp(type, "link")};
+    if (!row->path || !row->kind)
+        return false;
+    row->sort = tc_review_sort_of(row);
+    return true;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    const struct tc_review_row *x = a, *y = b;
+    int order = strcmp(x->path, y->path);
+    return order ? order : x->json.at < y->json.at ? -1 : 1; /* two may be shown alike */
+}
+
+/* A file of the answer, by the member with its path as it is written: two may be shown alike. */
+struct file {
+    struct tc_slice name, json;
+};
+
+static struct tc_slice name_of(struct tc_slice json)
+{
+    struct tc_slice text = tc_json_get(json, "path");
+    return text.at ? text : tc_json_get(json, "path_base64");
+}
+
+static int find_files(struct tc_review *review, struct tc_slice answer)
+{
+    struct tc_slice all = tc_json_get(answer, "files");
+    struct tc_scan_each each = tc_scan_walk(all);
+    size_t count = 0;
+    while (tc_scan_next(&each))
+        count++;
+    _autofree_ struct file *files = calloc(count + 1, sizeof(*files));
+    if (!files)
+        return tc_cli_no_memory();
+    each = tc_scan_walk(all);
+    for (count = 0; tc_scan_next(&each);) {
+        files[count] = (struct file){name_of(each.value), each.value};
+        count += files[count].name.at != NULL;
+    }
+    if (count)
+        qsort(files, count, sizeof(*files), tc_json_order);
+    for (size_t i = 0; count && i < review->count; i++) {
+        const struct file key = {.name = name_of(review->rows[i].json)};
+        const struct file *found = bsearch(&key, files, count, sizeof(*files), tc_json_order);
+        review->rows[i].file = found ? found->json : (struct tc_slice){0};
+    }
+    return 0;
+}
+
+int tc_review_make(struct tc_review *review, struct tc_slice answer)
+{
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "changes"));
+    size_t room = 0;
+    *review = (struct tc_review){0};
+    while (tc_scan_next(&each)) {
+        if (review->count == room) {
+            size_t more = room ? 2 * room : 64;
+            void *rows = reallocarray(review->rows, more, sizeof(*review->rows));
+            if (!rows)
+                return tc_cli_no_memory();
+            review->rows = rows;
+            room = more;
+        }
+        if (!read_row(&review->rows[review->count++], each.value))
+            return tc_cli_no_memory();
+    }
+    if (review->count)
+        qsort(review->rows, review->count, sizeof(*review->rows), by_path);
+    int rc = find_files(review, answer);
+    return rc ? rc : find_base(review);
+}
+
+void tc_review_done(struct tc_review *review)
+{
+    for (size_t i = 0; i < review->count; i++) {
+        free(review->rows[i].path);
+        free(review->rows[i].kind);
+        free(review->rows[i].held);
+    }
+    free(review->rows);
+    free(review->base);
+    free(review->place);
+    *review = (struct tc_review){0};
+}
+
+const char *tc_review_name(const struct tc_review *review, const struct tc_review_row *row)
+{
+    if (!review->base || !is_within(review->base, row->path))
+        return row->path;
+    const char *rest = row->path + strlen(review->base);
+    return *rest ? rest + 1 : ".";
+}
+
+void tc_review_put_detail(FILE *out, const struct tc_review_row *row)
+{
+    _autofree_ char *now = tc_json_text(tc_json_get(row->json, "mode"));
+    _autofree_ char *before = tc_json_text(tc_json_get(row->json, "mode_before"));
+    _autofree_ char *type = tc_json_text(tc_json_get(row->json, "type"));
+    _autofree_ char *target = tc_json_name(row->json, "target", "target_base64");
+    bool file = type && !strcmp(type, "file"), link = type && !strcmp(type, "link");
+    unsigned long bits = now ? strtoul(now, NULL, 8) : 0;
+    if (target)
+        (void)fprintf(out, " -> %s", target);
+    if (!now || link)
+        return;
+    if (before && strcmp(now, before) != 0)
+        (void)fprintf(out, "  mode %s -> %s", before, now);
+    else if (!before && (bits & (file ? 07133U : 07022U)))
+        (void)fprintf(out, "  mode %s", now); /* others may write it, or it can be executed */
+}
+
+void tc_review_put(FILE *out, const struct tc_review *review)
+{
+    for (size_t i = 0; i < review->count; i++) {
+        const struct tc_review_row *row = &review->rows[i];
+        if (tc_review_hides(review, row))
+            continue;
+        (void)fprintf(out, "%-8s  %s", row->kind, tc_review_name(review, row));
+        tc_review_put_detail(out, row);
+        (void)fprintf(out, "%s%s%s\n", row->held ? "  (" : "", row->held ? row->held : "",
+                      row->held ? ")" : "");
+    }
+    _autofree_ char *sums = tc_review_sums(review);
+    if (sums)
+        (void)fputs(sums, out);
+}
+
+void tc_review_count(FILE *out, size_t count, const char *one, const char *many)
+{
+    if (count)
+        (void)fprintf(out, "%s%zu %s", ftell(out) ? ", " : "", count, count == 1 ? one : many);
+}
+
+char *tc_review_sum(const struct tc_review *review, const struct tc_review_lines *lines)
+{
+    char *text = NULL;
+    size_t size = 0, directories = 0, files = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    for (size_t i = 0; i < review->count; i++) {
+        bool shown = !tc_review_hides(review, &review->rows[i]);
+        directories += shown && review->rows[i].directory;
+        files += shown && !review->rows[i].directory;
+    }
+    tc_review_count(out, files, "file changed", "files changed");
+    tc_review_count(out, directories, "directory changed", "directories changed");
+    tc_review_count(out, lines->added, "insertion(+)", "insertions(+)");
+    tc_review_count(out, lines->removed, "deletion(-)", "deletions(-)");
+    tc_review_count(out, lines->uncompared, "not compared", "not compared");
+    if (!fclose(out))
+        return text;
+    free(text);
+    return NULL;
+}

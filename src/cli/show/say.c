@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cli/show/say.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "cli/show/clean.h"
+#include "cli/show/fold.h"
+#include "cli/show/mark.h"
+
+int tc_cli_write(int fd, const char *bytes, size_t length)
+{
+    while (length) {
+        ssize_t n = write(fd, bytes, length);
+        if (n < 0 && errno == EAGAIN) {
+            struct pollfd ready = {.fd = fd, .events = POLLOUT};
+            (void)poll(&ready, 1, -1);
+            continue;
+        }
+        if (n < 0 && errno != EINTR)
+            return -1;
+        if (n > 0) {
+            bytes += n;
+            length -= (size_t)n;
+        }
+    }
+    return 0;
+}
+
+/* A tool's output and our lines share a terminal. There ours are bold from the line's beginning on,
+ * and a tool's cannot be, because no escape sequence of its own gets that far. */
+static bool unfinished;
+
+void tc_cli_unfinished(void)
+{
+    unfinished = true;
+}
+
+/* One line on standard error in one write, so that lines of several processes do not mix. */
+static void line(const char *prefix, const char *fmt, va_list ap) TC_PRINTF(2, 0);
+static void line(const char *prefix, const char *fmt, va_list ap)
+{
+    _autofree_ char *text = NULL;
+    if (vasprintf(&text, fmt, ap) < 0) {
+        text = NULL;
+        return;
+    }
+    _autofree_ char *clean = tc_clean(TC_CLEAN_LINE, text, strlen(text), NULL);
+    _autofree_ char *whole = NULL;
+    bool marked = tc_cli_draws(STDERR_FILENO);
+    int length = clean ? asprintf(&whole, "%s%s%s:%s %s\n", marked && unfinished ? "\n" : "",
+                                  marked ? "\x1b[1m" : "", prefix, marked ? "\x1b[0m" : "", clean)
+                       : -1;
+    unfinished = false;
+    if (length < 0)
+        whole = NULL;
+    else
+        (void)tc_cli_write(STDERR_FILENO, whole, (size_t)length);
+}
+
+void tc_cli_say(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    line("toolcage", fmt, ap);
+    va_end(ap);
+}
+
+void tc_cli_hint(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    line("hint", fmt, ap);
+    va_end(ap);
+}
+
+bool tc_cli_ask(int terminal, const char *question)
+{
+    _autofree_ char *whole = NULL;
+    bool marked = tc_cli_draws(STDERR_FILENO);
+    int length = asprintf(&whole, "%s%stoolcage:%s %s ", unfinished ? "\n" : "",
+                          marked ? "\x1b[1m" : "", marked ? "\x1b[0m" : "", question);
+    unfinished = false;
+    if (length < 0)
+        whole = NULL;
+    return whole && tc_cli_write(terminal, whole, (size_t)length) == 0;
+}
+
+char tc_cli_answer(int fd, FILE *in, const char *question)
+{
+    char line[64];
+    (void)tcflush(fd, TCIFLUSH);
+    if (!tc_cli_ask(fd, question) || !fgets(line, sizeof(line), in))
+        return 0;
+    return line[0] >= 'A' && line[0] <= 'Z' ? (char)(line[0] - 'A' + 'a') : line[0];
+}
+
+/* What is there to be copied, or read by a program, is not broken. */
+static char *fold(enum tc_paint paint, int fd, const char *text)
+{
+    static char *(*const folds[])(const char *, size_t) = {
+        [TC_PAINT_ROWS] = tc_fold_rows,
+        [TC_PAINT_SIGNS] = tc_fold_rows,
+        [TC_PAINT_STATES] = tc_fold_rows,
+        [TC_PAINT_FINDINGS] = tc_fold_findings,
+    };
+    size_t width = tc_fold_width(fd);
+    return width && folds[paint] ? folds[paint](text, width) : strdup(text);
+}
+
+/* For `fd`: harmless first, so that only our own sequences are in it, which have no columns. */
+static char *dress(enum tc_paint paint, int fd, const char *text)
+{
+    _autofree_ char *clean = tc_clean(TC_CLEAN_TEXT, text, strlen(text), NULL);
+    _autofree_ char *folded = clean ? fold(paint, fd, clean) : NULL;
+    return folded ? tc_color_paint(paint, fd, folded) : NULL;
+}
+
+void tc_cli_stderr_painted(enum tc_paint paint, const char *text)
+{
+    _autofree_ char *dressed = dress(paint, STDERR_FILENO, text);
+    if (dressed)
+        (void)tc_cli_write(STDERR_FILENO, dressed, strlen(dressed));
+}
+
+void tc_cli_stderr(const char *text)
+{
+    tc_cli_stderr_painted(TC_PAINT_NOTHING, text);
+}
+
+int tc_cli_no_memory(void)
+{
+    static const char text[] = "toolcage: out of memory\nhint: " TC_CLI_FREE_MEMORY "\n";
+    (void)tc_cli_write(STDERR_FILENO, text, sizeof(text) - 1);
+    return TC_EXIT_FAILURE;
+}
+
+/* The place in the policy, as " (file:line)"; "" without one. */
+static bool place(const struct toolcage_error *err, char *buffer, size_t size)
+{
+    const char *file;
+    uint32_t at;
+    toolcage_error_location(err, &file, &at, NULL);
+    buffer[0] = '\0';
+    if (*file && at)
+        (void)snprintf(buffer, size, " (%s:%u)", file, at);
+    return buffer[0];
+}
+
+void tc_cli_error(const struct toolcage_error *err)
+{
+    char where[PATH_MAX + 32];
+    const char *message = toolcage_error_message(err), *subject = toolcage_error_subject(err);
+    bool has_place = place(err, where, sizeof(where));
+    if (has_place && toolcage_error_code(err) == TOOLCAGE_EPOLICY)
+        return tc_cli_stderr_painted(TC_PAINT_FINDINGS, toolcage_error_report(err));
+    /* which argument: a schema's complaint speaks of the value alone */
+    bool name =
+        toolcage_error_code(err) == TOOLCAGE_EARGUMENTS && *subject && !strstr(message, subject);
+    tc_cli_say("%s%s%s%s", name ? subject : "", name ? ": " : "", message, where);
+    if (*toolcage_error_hint(err))
+        tc_cli_hint("%s", toolcage_error_hint(err));
+}
+
+int tc_cli_error_exit(const struct toolcage_error *err)
+{
+    switch (toolcage_error_code(err)) {
+    case TOOLCAGE_EUNTRUSTED:
+    case TOOLCAGE_EDENIED:
+    case TOOLCAGE_EARGUMENTS:
+    case TOOLCAGE_ENOT_EXECUTABLE:
+        return TC_EXIT_DENIED;
+    case TOOLCAGE_ECOMMAND_NOT_FOUND:
+        return TC_EXIT_NOT_FOUND;
+    default:
+        return TC_EXIT_FAILURE;
+    }
+}
+
+int tc_cli_print(const char *text, size_t length)
+{
+    if (!tc_cli_write(STDOUT_FILENO, text, length))
+        return 0;
+    if (errno == EPIPE)
+        return TC_EXIT_SIGNAL + 13; /* SIGPIPE: what the reader of a closed pipe expects */
+    tc_cli_say("cannot write standard output: %s", strerror(errno));
+    tc_cli_hint(TC_CLI_OTHER_OUTPUT);
+    return TC_EXIT_FAILURE;
+}
+
+int tc_cli_print_painted(enum tc_paint paint, const char *text)
+{
+    _autofree_ char *dressed = dress(paint, STDOUT_FILENO, text);
+    return dressed ? tc_cli_print(dressed, strlen(dressed)) : tc_cli_no_memory();
+}
+
+int tc_cli_print_clean(const char *text)
+{
+    return tc_cli_print_painted(TC_PAINT_NOTHING, text);
+}
+
+void tc_cli_json_string(FILE *out, const char *text)
+{
+    char *escaped = NULL;
+    size_t size = 0;
+    FILE *quoted = open_memstream(&escaped, &size);
+    for (const char *at = text; quoted && *at; at++)
+        (void)fprintf(
+            quoted, (unsigned char)*at < 0x20 || *at == '"' || *at == '\\' ? "\\u%04x" : "%c", *at);
+    bool whole = quoted && !fclose(quoted);
+    _autofree_ char *clean = whole ? tc_clean(TC_CLEAN_JSON, escaped, size, NULL) : NULL;
+    (void)fprintf(out, "\"%s\"", clean ? clean : "out of memory");
+    free(escaped);
+}
+
+void tc_cli_wrap(FILE *out, const char *words, int indent, int width)
+{
+    int column = indent;
+    for (const char *word = words; *word;) {
+        int length = (int)strcspn(word, " \n");
+        if (column > indent && column + 1 + length > width) {
+            (void)fprintf(out, "\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
+            (void)fputc(' ', out);
+            column++;
+        }
+        (void)fprintf(out, "%.*s", length, word);
+        column += length;
+        word += length + (word[length] != '\0');
+    }
+    (void)fputc('\n', out);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cli/show/table.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/show/fold.h"
+
+enum { COLUMNS = 8, NAME_WIDTH = 13, LINE_WIDTH = 98 };
+
+struct columns {
+    char *names[COLUMNS];
+    int widths[COLUMNS];
+    size_t count;
+};
+
+static bool is_container(struct tc_slice value)
+{
+    return value.at && (*value.at == '{' || *value.at == '[');
+}
+
+static bool is_empty(struct tc_slice value)
+{
+    struct tc_scan_each each = tc_scan_walk(value);
+    return !tc_scan_next(&each);
+}
+
+/* Columns on a terminal, one a code point: the few wide or combining ones are not worth a table. */
+static int width(const char *text)
+{
+    int count = 0;
+    for (; *text; text++)
+        count += (*text & 0xc0) != 0x80;
+    return count;
+}
+
+static char *joined(struct tc_slice list)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    struct tc_scan_each each = tc_scan_walk(list);
+    for (const char *comma = ""; tc_scan_next(&each); comma = " ") {
+        _autofree_ char *item = tc_json_line(each.value);
+        if (item)
+            (void)fprintf(out, "%s%s", comma, item);
+        else
+            (void)fprintf(out, "%s%.*s", comma, (int)each.value.length, each.value.at);
+    }
+    return fclose(out) ? (free(text), NULL) : text;
+}
+
+/* A key has its line with it, and some values need their name to be understood. */
+static char *string_cell(struct tc_slice row, const char *name, struct tc_slice value)
+{
+    _autofree_ char *text = tc_json_line(value);
+    _autofree_ char *path = tc_json_line(tc_json_get(row, "path"));
+    _autofree_ char *file = tc_json_line(tc_json_get(row, "file"));
+    int64_t line = tc_json_int(tc_json_get(row, "line"), 0);
+    bool named = !strcmp(name, "from") || !strcmp(name, "by") || !strcmp(name, "over");
+    char *both = NULL;
+    int n = 0;
+    if (!text)
+        return NULL;
+    if (!strcmp(name, "from") && path && !strcmp(text, path))
+        return strdup("");
+    if (named)
+        n = asprintf(&both, "%s %s", name, text);
+    else if (!strcmp(name, "key") && line > 0)
+        n = asprintf(&both, "%s, line %lld%s%s", text, (long long)line, file ? " of " : "",
+                     file ? file : "");
+    else
+        both = strdup(text);
+    return n < 0 ? NULL : both;
+}
+
+/* What a cell shows: yes is the column's name, no and nothing are blank. NULL without memory. */
+static char *cell(struct tc_slice row, const char *name)
+{
+    struct tc_slice value = tc_json_get(row, name);
+    if (!value.at || *value.at == 'n' || *value.at == 'f')
+        return strdup(strcmp(name, "value") ? "" : "unset");
+    if (*value.at == 't')
+        return strdup(name);
+    if (is_container(value))
+        return joined(value);
+    if (*value.at != '"')
+        return strndup(value.at, value.length);
+    return string_cell(row, name, value);
+}
+
+/* In the order of the JSON, but the access stands first. Takes the name. */
+static size_t add_column(struct columns *columns, char *name)
+{
+    size_t at = strcmp(name, "access") ? columns->count : 0;
+    for (size_t i = columns->count; i > at; i--) {
+        columns->names[i] = columns->names[i - 1];
+        columns->widths[i] = columns->widths[i - 1];
+    }
+    columns->names[at] = name;
+    columns->widths[at] = 0;
+    columns->count++;
+    return at;
+}
+
+static bool note_row(struct columns *columns, struct tc_slice row)
+{
+    struct tc_scan_each each = tc_scan_walk(row);
+    while (tc_scan_next(&each)) {
+        _autofree_ char *name = tc_json_text(each.key);
+        if (!name)
+            return false;
+        size_t i = 0;
+        while (i < columns->count && strcmp(columns->names[i], name) != 0)
+            i++;
+        if (i == COLUMNS || !strcmp(name, "line") || !strcmp(name, "file"))
+            continue;
+        _autofree_ char *text = cell(row, name);
+        if (!text)
+            return false;
+        if (i == columns->count) {
+            i = add_column(columns, name);
+            name = NULL;
+        }
+        if (width(text) > columns->widths[i])
+            columns->widths[i] = width(text);
+    }
+    return true;
+}
+
+static bool put_row(FILE *out, const struct columns *columns, struct tc_slice row,
+                    const char *label, int label_width)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *line = open_memstream(&text, &size);
+    if (!line)
+        return false;
+    if (label)
+        (void)fprintf(line, "  %s%*s", label, label_width - width(label), "");
+    bool whole = true;
+    for (size_t i = 0; whole && i < columns->count; i++) {
+        _autofree_ char *content = cell(row, columns->names[i]);
+        whole = content;
+        if (content && columns->widths[i])
+            (void)fprintf(line, "  %s%*s", content, columns->widths[i] - width(content), "");
+    }
+    whole = !fclose(line) && whole;
+    while (size && text[size - 1] == ' ')
+        size--;
+    (void)fprintf(out, "%.*s\n", (int)size, text);
+    free(text);
+    return whole;
+}
+
+static void columns_done(struct columns *columns)
+{
+    for (size_t i = 0; i < columns->count; i++)
+        free(columns->names[i]);
+}
+
+/* A list of objects, or an object of them with their names in front. */
+static bool put_rows(FILE *out, struct tc_slice rows)
+{
+    __attribute__((cleanup(columns_done))) struct columns columns = {0};
+    int labels = 0;
+    struct tc_scan_each each = tc_scan_walk(rows);
+    while (tc_scan_next(&each)) {
+        _autofree_ char *label = tc_json_line(each.key);
+        if (!note_row(&columns, each.value))
+            return false;
+        if (label && width(label) > labels)
+            labels = width(label);
+    }
+    each = tc_scan_walk(rows);
+    while (tc_scan_next(&each)) {
+        _autofree_ char *label = tc_json_line(each.key);
+        if (!put_row(out, &columns, each.value, label, labels))
+            return false;
+    }
+    return true;
+}
+
+/* Words beside their name, broken before the line gets too long. */
+static bool put_words(FILE *out, const char *name, struct tc_slice words)
+{
+    int column = NAME_WIDTH, most = tc_fold_most(LINE_WIDTH);
+    (void)fprintf(out, "%-*s", NAME_WIDTH, name);
+    struct tc_scan_each each = tc_scan_walk(words);
+    for (bool first = true; tc_scan_next(&each); first = false) {
+        _autofree_ char *word = tc_json_line(each.value);
+        if (!word)
+            word = strndup(each.value.at, each.value.length);
+        if (!word)
+            return false;
+        if (!first && column + 1 + width(word) > most) {
+            (void)fprintf(out, "\n%*s", NAME_WIDTH, "");
+            column = NAME_WIDTH;
+        } else if (!first) {
+            (void)fputc(' ', out);
+            column++;
+        }
+        (void)fputs(word, out);
+        column += width(word);
+    }
+    (void)fputc('\n', out);
+    return true;
+}
+
+/* Is it shown as a block of rows below its name? */
+static bool is_block(struct tc_slice value)
+{
+    struct tc_scan_each each = tc_scan_walk(value);
+    if (!is_container(value) || !tc_scan_next(&each))
+        return false;
+    return *value.at == '{' || is_container(each.value);
+}
+
+static bool put_block(FILE *out, const char *name, struct tc_slice value)
+{
+    struct tc_scan_each each = tc_scan_walk(value);
+    (void)tc_scan_next(&each);
+    (void)fprintf(out, "\n%s\n", name);
+    return is_container(each.value) ? put_rows(out, value) : tc_table_object(out, value, NULL);
+}
+
+static bool put_member(FILE *out, struct tc_slice object, const char *name, struct tc_slice value)
+{
+    if (is_block(value))
+        return put_block(out, name, value);
+    if (is_container(value) && is_empty(value))
+        return fprintf(out, "%-*snone\n", NAME_WIDTH, name) > 0;
+    if (is_container(value))
+        return put_words(out, name, value);
+    _autofree_ char *text = cell(object, name);
+    if (text && *text)
+        (void)fprintf(out, "%-*s%s\n", NAME_WIDTH, name, text);
+    return text;
+}
+
+static bool skipped(const char *name, const char *const skip[])
+{
+    for (size_t i = 0; skip && skip[i]; i++)
+        if (!strcmp(name, skip[i]))
+            return true;
+    return false;
+}
+
+bool tc_table_object(FILE *out, struct tc_slice object, const char *const skip[])
+{
+    struct tc_scan_each each = tc_scan_walk(object);
+    bool after_block = false;
+    while (tc_scan_next(&each)) {
+        _autofree_ char *name = tc_json_text(each.key);
+        if (!name)
+            return false;
+        if (skipped(name, skip))
+            continue;
+        if (after_block && !is_block(each.value))
+            (void)fputc('\n', out);
+        after_block = is_block(each.value);
+        if (!put_member(out, object, name, each.value))
+            return false;
+    }
+    return true;
+}
+
+void tc_table_size(char *to, size_t size, int64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t i = 0;
+    while (i + 1 < TC_COUNT(units) && bytes >= 1024) {
+        bytes = (bytes + 1023) / 1024;
+        i++;
+    }
+    (void)snprintf(to, size, "%" PRId64 " %s", bytes, units[i]);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * `toolcage allow`: the edit of the policy that would have allowed what was denied last. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/call/dangers.h"
+#include "cli/call/last.h"
+#include "cli/call/trust.h"
+#include "cli/call/viewed.h"
+#include "cli/show/json.h"
+#include "cli/show/lines.h"
+#include "cli/show/readfile.h"
+#include "cli/show/say.h"
+
+static const struct tc_option options[] = {
+    {"last", 0, NULL, NULL, "what was denied last"},
+    TC_OPTION_HELP,
+    {0},
+};
+
+static const char text[] =
+    "Prints the change to the policy that would have allowed what was denied last, as a diff "
+    "for you to\n"
+    "read and apply: nothing is changed here. The denials are those of exec and call; with "
+    "--why they\n"
+    "include refused paths. The rest of the file stays as it is; if the file cannot be edited "
+    "safely,\n"
+    "what to add is printed, and where.\n"
+    "\n"
+    "--last is for reading, and names the call. CALL is that id: if another call was denied "
+    "something\n"
+    "since, its change is not printed. Into a pipe or a file --last prints only what a terminal "
+    "showed\n"
+    "before.\n"
+    "\n"
+    "exit codes: 0 a change was printed; 1 no change of the policy allows it\n"
+    "\n"
+    "examples:\n"
+    "  toolcage exec --why --tool build make\n"
+    "  toolcage allow --last\n"
+    "  toolcage allow 01JD8XKQ7PZ3T5V9WYB2C4D6E8 | patch toolcage.toml && toolcage policy trust "
+    "toolcage.toml\n";
+
+struct change {
+    char *call;
+    char *policy, *tool; /* NULL: none */
+    char *before, *after;
+    int made;
+};
+
+static void done(struct change *c)
+{
+    free(c->call);
+    free(c->policy);
+    free(c->tool);
+    free(c->before);
+    free(c->after);
+}
+
+/* One denial: the policy's text with it, or a line that says why not. */
+static int allow(struct change *c, const char *operation, const char *target,
+                 struct tc_failure *failure)
+{
+    _autofree_ char *wanted = NULL;
+    char *next = NULL;
+    struct toolcage_error *why = NULL;
+    /* a grant of a path that is missing would refuse every call */
+    bool missing = target[0] == '/' && strncmp(target, "/workspace", strlen("/workspace")) != 0 &&
+                   access(target, F_OK) && (errno == ENOENT || errno == ENOTDIR);
+    if (asprintf(&wanted, "%s%s %s", operation, missing ? "?" : "", target) < 0) {
+        wanted = NULL;
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    }
+    if (toolcage_policy_allow_text(c->after, strlen(c->after), c->policy, c->tool, wanted, &next,
+                                   &why)) {
+        tc_cli_say("no change of this policy allows %s %s: %s", operation, target,
+                   toolcage_error_message(why));
+        if (*toolcage_error_hint(why))
+            tc_cli_hint("%s", toolcage_error_hint(why));
+        toolcage_error_free(why);
+        return 0;
+    }
+    free(c->after);
+    c->after = strdup(next);
+    toolcage_free(next);
+    c->made++;
+    return c->after ? 0 : tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+}
+
+/* Without a policy file options of the command line are the grant. What was denied says the option,
+ * in a form that a shell reads as one path. */
+static int name_options(struct tc_slice denials)
+{
+    struct tc_scan_each each = tc_scan_walk(denials);
+    int named = 0;
+    while (tc_scan_next(&each)) {
+        _autofree_ char *hint = tc_json_text(tc_json_get(each.value, "hint"));
+        _autofree_ char *line = NULL;
+        if (!hint || strncmp(hint, "--", 2) != 0 || strchr(hint, '\n') ||
+            tc_json_true(tc_json_get(each.value, "probe")))
+            continue;
+        if (asprintf(&line, "%s\n", hint) < 0)
+            return line = NULL, tc_cli_no_memory();
+        int rc = tc_cli_print_clean(line);
+        if (rc)
+            return rc;
+        named++;
+    }
+    if (!named)
+        tc_cli_say("no option allows what was denied last");
+    return named ? 0 : 1;
+}
+
+/* A call that ends later replaces the record, and its tool chose what is in it. */
+static int check_call(const struct tc_args *args, const char *call, struct tc_failure *failure)
+{
+    const char *wanted = args->word_count ? args->words[0] : NULL;
+    _autofree_ char *hint = NULL;
+    if (!wanted)
+        return isatty(STDOUT_FILENO) ? 0 : tc_viewed_check("denials", call, failure);
+    if (strcmp(wanted, call) == 0)
+        return 0;
+    if (asprintf(&hint, "toolcage allow %s shows them", call) < 0)
+        hint = NULL;
+    return tc_failure_set(failure, TOOLCAGE_EUSAGE, hint,
+                          "the last denials are those of call %s; those of call %s are not stored",
+                          call, wanted);
+}
+
+static int load(struct change *c, const struct tc_args *args, struct tc_slice record,
+                struct tc_failure *failure)
+{
+    c->call = tc_json_line(tc_json_get(record, "call"));
+    if (!c->call)
+        return tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, "run the call again",
+                              "the record of denials names no call");
+    if (check_call(args, c->call, failure))
+        return -1;
+    c->policy = tc_json_text(tc_json_get(record, "policy"));
+    c->tool = tc_json_text(tc_json_get(record, "tool"));
+    c->before = c->policy ? tc_cli_read_file(c->policy) : NULL;
+    if (c->policy && !c->before)
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "run the call again",
+                              "cannot read the policy %s: %s", c->policy, strerror(errno));
+    c->after = c->before ? strdup(c->before) : NULL;
+    return 0;
+}
+
+static int change(struct change *c, struct tc_slice denials, struct tc_failure *failure)
+{
+    struct tc_scan_each each = tc_scan_walk(denials);
+    while (tc_scan_next(&each)) {
+        _autofree_ char *operation = tc_json_text(tc_json_get(each.value, "operation"));
+        _autofree_ char *target = tc_json_text(tc_json_get(each.value, "target"));
+        if (operation && target && !tc_json_true(tc_json_get(each.value, "probe")) &&
+            allow(c, operation, target, failure))
+            return -1;
+    }
+    return 0;
+}
+
+static struct toolcage_policy *load_text(const struct change *c, const char *from)
+{
+    struct toolcage_policy *policy = NULL;
+    return toolcage_policy_load_buffer(from, strlen(from), c->policy, &policy, NULL) ? NULL
+                                                                                     : policy;
+}
+
+/* Is what the change is made to the version that was trusted? Else there is more in the file that
+ * nobody was shown. */
+static bool was_trusted(const struct change *c)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    _autofree_ char *real = realpath(c->policy, NULL);
+    struct toolcage_policy *policy = load_text(c, c->before);
+    enum tc_trust trust = TC_TRUST_NEVER;
+    if (real && policy && tc_trust_check(real, toolcage_policy_digest(policy), &trust, &failure))
+        trust = TC_TRUST_NEVER;
+    (void)toolcage_policy_unref(policy);
+    return trust == TC_TRUST_YES;
+}
+
+/* How to apply it, and to trust what that makes of the policy and nothing else. */
+static void hint_at_change(const struct change *c)
+{
+    struct toolcage_policy *policy = was_trusted(c) ? load_text(c, c->after) : NULL;
+    _autofree_ char *path = tc_cli_shell_word(c->policy);
+    _autofree_ char *trust =
+        tc_trust_command(c->policy, policy ? toolcage_policy_digest(policy) : NULL);
+    if (path && trust)
+        tc_cli_hint("toolcage allow %s | patch %s, then %s", c->call, path, trust);
+    (void)toolcage_policy_unref(policy);
+}
+
+static int print_change(const struct change *c)
+{
+    const char *const names[] = {c->policy, c->policy};
+    _autofree_ char *diff = tc_lines_diff(names, c->before, c->after);
+    int rc = diff ? tc_cli_print_painted(TC_PAINT_DIFF, diff) : tc_cli_no_memory();
+    if (rc)
+        return rc;
+    tc_dangers_tell(c->policy, c->before, c->after, "note");
+    tc_cli_say("nothing was changed; read it, and apply it if the tool should have this");
+    hint_at_change(c);
+    return 0;
+}
+
+static int print(struct change *c, struct tc_slice record, struct tc_failure *failure)
+{
+    struct tc_slice denials = tc_json_get(record, "denials");
+    tc_last_say(record);
+    if (!c->policy)
+        return name_options(denials);
+    if (change(c, denials, failure))
+        return -1;
+    return c->made ? print_change(c) : 1;
+}
+
+static int run(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    struct change c = {0};
+    if (tc_args_has(args, "last") == (args->word_count > 0)) {
+        tc_cli_say("allow: give the id of a call, or --last");
+        tc_cli_hint("toolcage allow --last");
+        return TC_EXIT_FAILURE;
+    }
+    _autofree_ char *record = tc_last_read(&failure);
+    struct tc_slice json = record ? tc_json_of(record) : (struct tc_slice){0};
+    int rc = record && !load(&c, args, json, &failure) ? print(&c, json, &failure) : -1;
+    if (rc < 0)
+        rc = tc_failure_tell(&failure, args, NULL);
+    else if (!rc && isatty(STDOUT_FILENO))
+        tc_viewed_keep("denials", c.call);
+    done(&c);
+    return rc;
+}
+
+const struct tc_verb tc_verb_allow = {
+    .name = "allow",
+    .words = "CALL|--last",
+    .summary = "print the policy change that allows what was denied last",
+    .text = text,
+    .options = options,
+    .least = 0,
+    .most = 1,
+    .run = run,
+};

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/call/viewed.h"
+#include "cli/show/diff.h"
+#include "cli/show/failure.h"
+#include "cli/show/json.h"
+#include "cli/show/opts.h"
+#include "cli/show/say.h"
+#include "cli/verbs/changes.h"
+
+enum { EXIT_LEFT = 1 }; /* something is still held */
+
+static const struct tc_option options[] = {
+    {"overwrite", 0, NULL, NULL, "with commit: also over newer changes on this machine"},
+    {"all", 0, NULL, NULL, "list caches one by one; with commit: apply them as well"},
+    TC_OPTION_JSON,
+    TC_OPTION_HELP,
+    {0},
+};
+
+static const char text[] =
+    "Changes are staged when the policy says commit = \"ask\", and when this machine has newer "
+    "changes of\n"
+    "the same files. CALL is the call's id, or last: commit and discard take last only if its list "
+    "was the\n"
+    "last one printed. Files that steer the host are never committed, and conflicts stay staged, "
+    "with the\n"
+    "reason. Caches (review.ignore of the policy) are one line, and are not applied unless --all "
+    "or their\n"
+    "own names are given; when nothing else is left, they are discarded.\n"
+    "\n"
+    "examples:\n"
+    "  toolcage changes                       which calls have any\n"
+    "  toolcage changes last                  the changes of the last one, with a diff of text "
+    "files\n"
+    "  toolcage changes last commit\n"
+    "  toolcage changes last commit src README.md     these, the others stay\n"
+    "  toolcage changes last commit --all     with __pycache__ and the like\n"
+    "  toolcage changes 01JD8XKQ7PZ3T5V9WYB2C4D6E8 discard\n";
+
+/* Is anything still held, for this reason (NULL: any)? A yes leaves caches out unless it says all.
+ */
+static bool has_held(struct tc_slice answer, bool all, const char *reason)
+{
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "changes"));
+    bool has = false;
+    while (!has && tc_scan_next(&each)) {
+        _autofree_ char *why = tc_json_text(tc_json_get(each.value, "held"));
+        has = why && (!reason || !strcmp(why, reason)) &&
+              (all || !tc_json_true(tc_json_get(each.value, "cache")));
+    }
+    return has;
+}
+
+static void put_calls(FILE *out, struct tc_slice answer)
+{
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "held"));
+    bool any = false;
+    for (; tc_scan_next(&each); any = true) {
+        _autofree_ char *call = tc_json_text(tc_json_get(each.value, "call"));
+        _autofree_ char *tool = tc_json_text(tc_json_get(each.value, "tool"));
+        time_t at = (time_t)tc_json_int(tc_json_get(each.value, "at"), 0);
+        int64_t changes = tc_json_int(tc_json_get(each.value, "changes"), 0);
+        bool caches = changes && changes == tc_json_int(tc_json_get(each.value, "caches"), 0);
+        struct tm tm = {0};
+        char when[32] = "";
+        if (localtime_r(&at, &tm))
+            (void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M", &tm);
+        (void)fprintf(out, "%s  %s  %" PRId64 " change%s%s%s%s\n", call ? call : "?", when, changes,
+                      changes == 1 ? "" : "s", caches ? ", all caches" : "", tool ? "  tool " : "",
+                      tool ? tool : "");
+    }
+    if (!any)
+        (void)fputs("there are no staged changes\n", out);
+}
+
+/* What is asked for: `call`, its id, with the review of its changes, or NULL: the list of calls. */
+struct wanted {
+    const char *call, *json;
+    struct tc_review review;
+    enum tc_paint paint;
+};
+
+static int print_list(const struct wanted *wanted)
+{
+    char *all = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&all, &size);
+    if (!out)
+        return tc_cli_no_memory();
+    if (wanted->paint == TC_PAINT_NOTHING) {
+        (void)fprintf(out, "%s\n", wanted->json);
+    } else if (wanted->call) {
+        (void)fprintf(out, "call %s\n", wanted->call);
+        tc_review_put(out, &wanted->review);
+    } else {
+        put_calls(out, tc_json_of(wanted->json));
+    }
+    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_painted(wanted->paint, all);
+    free(all);
+    return rc;
+}
+
+/* A view of all changes makes the call the one that was viewed. With --json a program reads, and
+ * has the id. */
+static int print(const struct tc_args *args, struct toolcage_engine *engine, const char *call,
+                 const char *json, const char *action)
+{
+    bool json_asked = tc_args_has(args, "json");
+    struct wanted wanted = {.call = call,
+                            .json = json,
+                            .paint = json_asked ? TC_PAINT_NOTHING
+                                     : call     ? TC_PAINT_DIFF
+                                                : TC_PAINT_ROWS};
+    int rc = call && !json_asked ? tc_review_make(&wanted.review, tc_json_of(json)) : 0;
+    wanted.review.all = tc_args_has(args, "all");
+    rc = rc ? rc : print_list(&wanted);
+    if (!rc && call && !json_asked && !strcmp(action, "show")) {
+        if (args->word_count < 3)
+            tc_viewed_keep("changes", call);
+        rc = tc_diff_print(STDOUT_FILENO, engine, call, &wanted.review);
+    }
+    tc_review_done(&wanted.review);
+    return rc;
+}
+
+/* Ids grow with time. */
+static int find_last(struct toolcage_engine *engine, char **ret, struct tc_failure *failure)
+{
+    char *json = NULL;
+    if (toolcage_engine_changes_json(engine, NULL, NULL, &json, tc_failure_error(failure)))
+        return -1;
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(tc_json_of(json), "held"));
+    while (tc_scan_next(&each)) {
+        char *call = tc_json_text(tc_json_get(each.value, "call"));
+        if (call && (!*ret || strcmp(call, *ret) > 0)) {
+            free(*ret);
+            *ret = call;
+        } else {
+            free(call);
+        }
+    }
+    toolcage_free(json);
+    return *ret ? 0
+                : tc_failure_set(failure, TOOLCAGE_EUSAGE,
+                                 "toolcage changes --help says when changes are staged",
+                                 "there are no staged changes");
+}
+
+/* What was asked for: NULL after saying what is wrong. */
+static const char *action_of(const struct tc_args *args, struct tc_failure *failure)
+{
+    const char *word = args->word_count > 1 ? args->words[1] : "show";
+    bool overwrite = tc_args_has(args, "overwrite");
+    if (strcmp(word, "show") != 0 && strcmp(word, "commit") != 0 && strcmp(word, "discard") != 0)
+        (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "write show, commit or discard",
+                             "changes have no action \"%s\"", word);
+    else if (overwrite && strcmp(word, "commit") != 0)
+        (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage changes CALL commit --overwrite",
+                             "--overwrite is for commit only");
+    else if (tc_args_has(args, "all") && !strcmp(word, "discard"))
+        (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage changes CALL discard",
+                             "--all is for show and commit: discard takes caches as well");
+    else if (tc_args_has(args, "all") && args->word_count > 2)
+        (void)tc_failure_set(failure, TOOLCAGE_EUSAGE,
+                             "leave out --all: a cache comes when it is named",
+                             "--all means every change, and paths mean some");
+    else
+        return overwrite ? "overwrite" : word;
+    return NULL;
+}
+
+struct paths {
+    char **items;
+    size_t count;
+};
+
+static void free_paths(struct paths *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        free(p->items[i]);
+    free(p->items);
+}
+#define _autopaths_ __attribute__((cleanup(free_paths)))
+
+/* What lies below the root. */
+static bool mean_all(struct paths *ret)
+{
+    ret->items = calloc(1, sizeof(*ret->items));
+    if (ret->items && (ret->items[0] = strdup("/")))
+        ret->count = 1;
+    return ret->count;
+}
+
+/* The changes that the words after the action name, as the list shows them. */
+static int find_paths(const struct tc_args *args, struct toolcage_engine *engine, const char *call,
+                      struct paths *ret, struct tc_failure *failure)
+{
+    _autoreview_ struct tc_review review = {0};
+    char *json = NULL;
+    if (tc_args_has(args, "all"))
+        return mean_all(ret) ? 0 : tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    if (args->word_count < 3)
+        return 0;
+    if (toolcage_engine_changes_json(engine, call, NULL, &json, tc_failure_error(failure)))
+        return -1;
+    bool fine = tc_review_make(&review, tc_json_of(json)) == 0;
+    ret->items = calloc(args->word_count, sizeof(*ret->items));
+    for (size_t i = 2; fine && ret->items && i < args->word_count; i++)
+        ret->items[ret->count++] = tc_review_path(&review, args->words[i]);
+    for (size_t i = 0; i < ret->count; i++)
+        fine = fine && ret->items[i];
+    toolcage_free(json);
+    return fine && ret->items ? 0
+                              : tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+}
+
+/* The last one; a yes or no to its changes is one to what was viewed. */
+static int resolve_last(struct toolcage_engine *engine, const char *action, char **ret,
+                        struct tc_failure *failure)
+{
+    if (find_last(engine, ret, failure))
+        return -1;
+    return strcmp(action, "show") == 0 ? 0 : tc_viewed_check("changes", *ret, failure);
+}
+
+static int settle(const struct tc_args *args, struct toolcage_engine *engine,
+                  struct tc_failure *failure)
+{
+    _autofree_ char *last = NULL;
+    _autopaths_ struct paths paths = {0};
+    char *json = NULL;
+    const char *call = args->word_count ? args->words[0] : NULL;
+    const char *action = action_of(args, failure);
+    if (!action)
+        return tc_failure_tell(failure, args, NULL);
+    if (call && !strcmp(call, "last")) {
+        if (resolve_last(engine, args->word_count > 1 ? args->words[1] : action, &last, failure))
+            return tc_failure_tell(failure, args, NULL);
+        call = last;
+    }
+    if (call ? find_paths(args, engine, call, &paths, failure) ||
+                   toolcage_engine_settle_json(engine, call, action, paths.count,
+                                               (const char *const *)paths.items, &json,
+                                               tc_failure_error(failure))
+             : toolcage_engine_changes_json(engine, NULL, NULL, &json, tc_failure_error(failure)))
+        return tc_failure_tell(failure, args, NULL);
+    int rc = print(args, engine, call, json, action);
+    bool all = tc_args_has(args, "all");
+    bool left = action[0] != 's' && has_held(tc_json_of(json), all, NULL);
+    if (!rc && left && (!paths.count || all) && !tc_args_has(args, "json") &&
+        has_held(tc_json_of(json), all, "conflict"))
+        tc_cli_hint("toolcage changes %s commit --overwrite takes them over newer work here", call);
+    toolcage_free(json);
+    return rc ? rc : left ? EXIT_LEFT : 0;
+}
+
+static int run(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    struct toolcage_engine *engine = NULL;
+    if (toolcage_engine_new(&engine, tc_failure_error(&failure)))
+        return tc_failure_tell(&failure, args, NULL);
+    int rc = settle(args, engine, &failure);
+    (void)toolcage_engine_unref(engine);
+    return rc;
+}
+
+const struct tc_verb tc_verb_changes = {
+    .name = "changes",
+    .words = "[CALL [show|commit|discard] [PATH...]]",
+    .summary = "show, apply or discard staged changes of calls",
+    .text = text,
+    .options = options,
+    .least = 0,
+    .most = -1,
+    .run = run,
+};

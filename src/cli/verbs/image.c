@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Images are the work of a program of its own, which knows archives and changes the store. It is
+ * looked for where the helper is, and takes the place of this one. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/call/secret.h"
+#include "cli/call/sibling.h"
+#include "cli/show/failure.h"
+#include "cli/show/opts.h"
+
+/* clang-format off */
+#define LIMITS                                                                                      \
+    {"max-size", 0, "SIZE", NULL, "how large it may become when unpacked (default: 16GiB)"},        \
+    {"max-files", 0, "NUMBER", NULL, "how many files it may have (default: 1000000)"}
+/* clang-format on */
+
+static const struct tc_option plain_options[] = {TC_OPTION_JSON, TC_OPTION_HELP, {0}};
+static const struct tc_option import_options[] = {LIMITS, TC_OPTION_JSON, TC_OPTION_HELP, {0}};
+static const struct tc_option build_options[] = {
+    {"suite", 0, "NAME", NULL,
+     "the suite of Debian (default: the most stable one whose Node.js runs TypeScript)"},
+    {"package", 0, "NAME", NULL, "one more package; can be repeated"},
+    {"minimal", 0, NULL, NULL, "without Python, Node.js and the others named below"},
+    {"mirror", 0, "ADDRESS", NULL, "a mirror, in place of the one of this machine's apt"},
+    {"keyring", 0, "FILE", NULL, "the keys that the mirror's suites are signed with"},
+    {"kernel", 0, "DIRECTORY", NULL,
+     "of guest: where its kernel's package is unpacked (default: those that are installed)"},
+    {"apt-option", 0, "NAME=VALUE", NULL, "a setting of apt, for this build"},
+    LIMITS,
+    TC_OPTION_JSON,
+    TC_OPTION_HELP,
+    {0},
+};
+
+/* ---- the program ---- */
+
+/* The words as they came, in one order: options, "--", the rest. */
+static char **make_words(const struct tc_args *args)
+{
+    static char name[] = "toolcage-image", end[] = "--";
+    char **words = calloc(2 * args->given_count + args->word_count + 4, sizeof(*words));
+    size_t count = 0;
+    if (!words)
+        return NULL;
+    words[count++] = name;
+    words[count++] = (char *)strchr(args->verb->name, ' ') + 1;
+    for (size_t i = 0; i < args->given_count; i++) {
+        char *option = NULL;
+        if (asprintf(&option, "--%s", args->given[i].option->name) < 0)
+            return NULL; /* the process ends */
+        words[count++] = option;
+        if (args->given[i].value)
+            words[count++] = (char *)(uintptr_t)args->given[i].value;
+    }
+    words[count++] = end;
+    for (size_t i = 0; i < args->word_count; i++)
+        words[count++] = args->words[i];
+    return words;
+}
+
+/* Keys that vouch for packages, and the kernel of every virtual machine. */
+static int check_files(const struct tc_args *args, struct tc_failure *failure)
+{
+    static const char *const named[] = {"keyring", "kernel"};
+    for (size_t i = 0; i < TC_COUNT(named); i++) {
+        const char *path = tc_args_value(args, named[i]);
+        if (path && tc_secret_check(path, (struct tc_writers){0}, failure))
+            return -1;
+    }
+    return 0;
+}
+
+static int run(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    if (check_files(args, &failure))
+        return tc_failure_tell(&failure, args, NULL);
+    _autofd_ int program = tc_sibling_find("toolcage-image");
+    char **words = make_words(args);
+    if (program >= 0 && words)
+        (void)fexecve(program, words, environ);
+    (void)tc_failure_set(&failure, TOOLCAGE_EHELPER,
+                         "install toolcage whole, with files that only root or you may write",
+                         "toolcage-image, which does this, cannot be started from the "
+                         "directory of this program (%s)",
+                         program < 0 ? "it is not there, or not safe" : strerror(errno));
+    return tc_failure_tell(&failure, args, NULL);
+}
+
+/* ---- the verbs ---- */
+
+const struct tc_verb tc_verb_image_build = {
+    .name = "image build",
+    .words = "NAME [IMAGE]",
+    .summary = "an image with current Python and Node.js, from Debian's packages",
+    .text = "The image \"default\" is for policies that say backend = \"oci\" and name no image.\n"
+            "Packages come from the mirror that this machine's apt uses, by mmdebstrap. What each "
+            "suite has is\n"
+            "said first. The same packages give the same digest, whoever builds them.\n"
+            "Always there, unless --minimal: python3, python3-pip, nodejs, npm, node-typescript, "
+            "ca-certificates.\n"
+            "The name \"guest\" makes what virtual machines boot, from a kernel of Debian's; with "
+            "IMAGE "
+            "also\n"
+            "the disk of that image, which backend = \"qemu\" needs.\n"
+            "\n"
+            "examples:\n"
+            "  toolcage image build default\n"
+            "  toolcage image build science --package python3-numpy --package git\n"
+            "  toolcage image build small --minimal --suite stable --package python3\n"
+            "  toolcage image build guest science\n",
+    .options = build_options,
+    .least = 1,
+    .most = 2,
+    .run = run,
+};
+
+const struct tc_verb tc_verb_image_import = {
+    .name = "image import",
+    .words = "SOURCE [NAME]",
+    .summary = "an image from a file, a directory, podman, docker or a registry",
+    .text = "SOURCE is a file or a directory, whose kind is detected: an archive of docker or of "
+            "an OCI\n"
+            "layout, such a layout, or a root file system. To name the kind: docker-archive:FILE, "
+            "oci-archive:FILE,\n"
+            "oci:DIRECTORY, directory:DIRECTORY. By skopeo: docker://IMAGE, "
+            "docker-daemon:IMAGE:TAG,\n"
+            "containers-storage:IMAGE. Everything is checked by its digests and unpacked by a "
+            "process that can\n"
+            "reach nothing but the new root. Owners, set-id bits and devices are not kept.\n"
+            "\n"
+            "examples:\n"
+            "  toolcage image import python.tar python:3.14\n"
+            "  toolcage image import ./rootfs mine\n"
+            "  toolcage image import docker-daemon:mine:latest mine\n",
+    .options = import_options,
+    .least = 1,
+    .most = 2,
+    .run = run,
+};
+
+const struct tc_verb tc_verb_image_list = {
+    .name = "image list",
+    .words = "",
+    .summary = "list the images and their sizes",
+    .text = "An older image may have lost its name to a newer one; NAME@sha256:… still finds "
+            "it.\n"
+            "\"guest\" is what virtual machines boot, with the version of its kernel.\n",
+    .options = plain_options,
+    .most = 0,
+    .run = run,
+};
+
+const struct tc_verb tc_verb_image_inspect = {
+    .name = "image inspect",
+    .words = "NAME[@DIGEST]",
+    .summary = "an image's digest, root and layers, and how to pin it",
+    .text = "example:\n"
+            "  toolcage image inspect default\n",
+    .options = plain_options,
+    .least = 1,
+    .most = 1,
+    .run = run,
+};
+
+const struct tc_verb tc_verb_image_remove = {
+    .name = "image remove",
+    .words = "NAME[@DIGEST]",
+    .summary = "remove an image, with the older ones of its name unless DIGEST says which",
+    .text = "An image that a call is using is not removed. Layers that no other image needs are "
+            "removed, too.\n"
+            "The name \"guest\" removes what virtual machines boot; the disks of images stay.\n"
+            "\n"
+            "examples:\n"
+            "  toolcage image remove mine\n"
+            "  toolcage image remove guest\n",
+    .options = plain_options,
+    .least = 1,
+    .most = 1,
+    .run = run,
+};

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * `toolcage mcp`: the policy's tools as an MCP server. */
+#include "mcp/mcp.h"
+
+#include <string.h>
+
+#include "cli/call/httpd.h"
+#include "cli/call/lookup.h"
+#include "cli/show/say.h"
+
+static const struct tc_option options[] = {
+    TC_OPTION_POLICY,
+    TC_OPTION_WORKSPACE,
+    {"name", 0, "NAME", NULL, "what clients call this server (default: toolcage)"},
+    TC_OPTIONS_HTTPD,
+    TC_OPTION_HELP,
+    {0},
+};
+
+static const char text[] =
+    "Serves the tools of the policy that have a command to a client of the Model Context "
+    "Protocol,\n"
+    "over standard input and output, or over HTTP. Each call runs in a cage of its own; a refusal "
+    "is a\n"
+    "result that the model can read. The protocol's versions are 2026-07-28, 2025-11-25, "
+    "2025-06-18,\n"
+    "2025-03-26; over HTTP /mcp is Streamable HTTP, and /sse is for clients older than that. "
+    "Without\n"
+    "--remote only this machine can connect, and only who knows the token is answered.\n"
+    "\n"
+    "examples:\n"
+    "  toolcage mcp --policy tools.toml\n"
+    "  toolcage mcp --policy tools.toml --workspace ~/project --name data-tools\n"
+    "  toolcage mcp --policy tools.toml --listen 127.0.0.1:8931 --token-file ~/.config/token\n"
+    "\n"
+    "in a client's settings:\n"
+    "  {\"mcpServers\": {\"caged\": {\"command\": \"toolcage\",\n"
+    "                             \"args\": [\"mcp\", \"--policy\", \"/home/me/tools.toml\"]}}}\n";
+
+/* Clients make headings and names of tools of it. */
+static int check_name(const char *name, struct tc_failure *failure)
+{
+    enum { LENGTH_MAX = 64 };
+    static const char all[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    size_t length = name ? strlen(name) : 0;
+    bool good =
+        length && length <= LENGTH_MAX && !strchr("_.-", name[0]) && strspn(name, all) == length;
+    if (!name || good)
+        return 0;
+    return tc_failure_set(failure, TOOLCAGE_EUSAGE, "write a name like data-tools",
+                          "--name %s is not a letter or digit and at most 63 more, or any of _.-",
+                          name);
+}
+
+static int set_workspace(void *userdata, struct toolcage_call *call, struct toolcage_error **err)
+{
+    return toolcage_call_set(call, "workspace", userdata, err);
+}
+
+static int serve(const struct tc_args *args, const struct tc_found *found,
+                 struct tc_failure *failure)
+{
+    const char *workspace = tc_args_value(args, "workspace");
+    const struct tc_mcp_tools what = {.policy = found->policy,
+                                      .name = tc_args_value(args, "name"),
+                                      .narrow = workspace ? set_workspace : NULL,
+                                      .userdata = (void *)workspace};
+    int rc = tc_mcp_serve(&what, STDIN_FILENO, STDOUT_FILENO, tc_failure_error(failure));
+    return tc_failure_of_pipes(failure, rc);
+}
+
+static int run(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    _autofound_ struct tc_found found = {0};
+    int rc = check_name(tc_args_value(args, "name"), &failure);
+    if (!rc)
+        rc = tc_httpd_check(args, &failure);
+    if (!rc)
+        rc = tc_lookup(tc_args_value(args, "policy"), TC_LOOKUP_TRUSTED, &found, &failure);
+    if (!rc && !found.path)
+        rc = tc_failure_set(&failure, TOOLCAGE_ENOT_FOUND,
+                            "write a policy (toolcage init), or name one with --policy FILE",
+                            "there is no policy here, so there are no tools to serve");
+    if (!rc)
+        rc = tc_args_has(args, "listen") ? tc_httpd_become(args, &found, &failure)
+                                         : serve(args, &found, &failure);
+    return rc ? tc_failure_tell(&failure, args, NULL) : 0;
+}
+
+const struct tc_verb tc_verb_mcp = {
+    .name = "mcp",
+    .words = "[options]",
+    .summary = "serve the policy's tools to an MCP client",
+    .text = text,
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The verbs wasm compile and wasm inspect: what is done with a module before it is a tool. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/show/failure.h"
+#include "cli/show/json.h"
+#include "cli/show/say.h"
+
+enum { TC_EXIT_LACKING = 1 };
+
+static const struct tc_option options[] = {
+    TC_OPTION_JSON,
+    TC_OPTION_HELP,
+    {0},
+};
+
+static const struct tc_option compile_options[] = {
+    {"deterministic", 0, NULL, NULL, "for tools with deterministic = true, which count fuel"},
+    TC_OPTION_JSON,
+    TC_OPTION_HELP,
+    {0},
+};
+
+static const char compile_text[] =
+    "Compiles a module in a cage of its own, and keeps the result in your state directory: "
+    "calls of\n"
+    "exactly that file then start without compiling. It is used only while its record, which "
+    "is\n"
+    "authenticated by a key of yours, matches; otherwise each call compiles the module.\n"
+    "\n"
+    "example:\n"
+    "  toolcage wasm compile ./tool.wasm\n"
+    "  toolcage wasm compile --deterministic catalog:js\n";
+
+static const char inspect_text[] =
+    "Compiles a module in a cage of its own and lists what it asks of the system, and whether\n"
+    "toolcage provides it. Exits 1 when something is not provided: such a module does not run.\n"
+    "\n"
+    "example:\n"
+    "  toolcage wasm inspect ./tool.wasm\n";
+
+static int ask(const struct tc_args *args, const char *action, char **ret)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    if (args->word_count == 1 &&
+        toolcage_wasm_json(action, args->words[0], ret, tc_failure_error(&failure)) == 0)
+        return 0;
+    if (args->word_count != 1)
+        (void)tc_failure_set(&failure, TOOLCAGE_EUSAGE, "toolcage wasm compile ./tool.wasm",
+                             "name the module's file");
+    return tc_failure_tell(&failure, args, NULL);
+}
+
+static int print_json(char *json)
+{
+    _autofree_ char *line = NULL;
+    int made = asprintf(&line, "%s\n", json);
+    toolcage_free(json);
+    return made < 0 ? tc_cli_no_memory() : tc_cli_print_clean(line);
+}
+
+static int compile(const struct tc_args *args)
+{
+    char *json = NULL;
+    int rc =
+        ask(args, tc_args_has(args, "deterministic") ? "compile-deterministic" : "compile", &json);
+    if (rc)
+        return rc;
+    if (tc_args_has(args, "json"))
+        return print_json(json);
+    toolcage_free(json);
+    tc_cli_say("%s is compiled", args->words[0]);
+    return 0;
+}
+
+static int count_lacking(const char *json)
+{
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(tc_json_of(json), "imports"));
+    int count = 0;
+    while (tc_scan_next(&each))
+        count += !tc_json_true(tc_json_get(each.value, "provided"));
+    return count;
+}
+
+static int print_imports(const char *json)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return tc_cli_no_memory();
+    struct tc_slice all = tc_json_of(json);
+    _autofree_ char *digest = tc_json_text(tc_json_get(all, "digest"));
+    (void)fprintf(out, "%s\n", digest ? digest : "?");
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(all, "imports"));
+    while (tc_scan_next(&each)) {
+        _autofree_ char *name = tc_json_line(tc_json_get(each.value, "name"));
+        bool provided = tc_json_true(tc_json_get(each.value, "provided"));
+        (void)fprintf(out, "%-3s  %s\n", provided ? "yes" : "no", name ? name : "?");
+    }
+    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_clean(text);
+    free(text);
+    return rc;
+}
+
+static int inspect(const struct tc_args *args)
+{
+    char *json = NULL;
+    int rc = ask(args, "inspect", &json);
+    if (rc)
+        return rc;
+    bool lacking = count_lacking(json) > 0;
+    if (tc_args_has(args, "json"))
+        rc = print_json(json);
+    else {
+        rc = print_imports(json);
+        toolcage_free(json);
+    }
+    return rc ? rc : lacking ? TC_EXIT_LACKING : 0;
+}
+
+/* ---- the catalog ---- */
+
+static const char list_text[] =
+    "Lists the tools that come with toolcage as WebAssembly modules. One line of a\n"
+    "policy adds one: module = \"catalog:NAME\". What the policy says beside it takes precedence.\n"
+    "With a name it prints what that line stands for, to copy and change.\n"
+    "\n"
+    "examples:\n"
+    "  toolcage wasm list\n"
+    "  toolcage wasm list file_edit\n";
+
+/* "file_edit" and "catalog:file_edit" are the same. */
+static bool is_named(const char *module, const char *name)
+{
+    static const char before[] = "catalog:";
+    size_t n = sizeof(before) - 1;
+    return strcmp(module, name) == 0 || strcmp(module + n, name) == 0;
+}
+
+static char *describe(const char *json, const char *name)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(tc_json_of(json), "modules"));
+    while (out && tc_scan_next(&each)) {
+        _autofree_ char *module = tc_json_text(tc_json_get(each.value, "module"));
+        _autofree_ char *words = tc_json_text(tc_json_get(each.value, "description"));
+        _autofree_ char *manifest = tc_json_text(tc_json_get(each.value, "manifest"));
+        if (!module || !words || !manifest)
+            continue;
+        if (!name)
+            (void)fprintf(out, "%-22s  %.*s\n", module, (int)strcspn(words, "."), words);
+        else if (is_named(module, name))
+            (void)fputs(manifest, out);
+    }
+    if (out && fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static int list(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    const char *name = args->word_count ? args->words[0] : NULL;
+    char *json = NULL;
+    if (toolcage_wasm_json("list", NULL, &json, tc_failure_error(&failure)))
+        return tc_failure_tell(&failure, args, NULL);
+    _autofree_ char *text = describe(json, name);
+    if (text && text[0] && tc_args_has(args, "json"))
+        return print_json(json);
+    toolcage_free(json);
+    if (!text)
+        return tc_cli_no_memory();
+    if (text[0])
+        return tc_cli_print_clean(text);
+    (void)tc_failure_set(&failure, TOOLCAGE_EUSAGE, "toolcage wasm list names them",
+                         "there is no %s in the catalog", name);
+    return tc_failure_tell(&failure, args, NULL);
+}
+
+const struct tc_verb tc_verb_wasm_list = {
+    .name = "wasm list",
+    .words = "[NAME]",
+    .summary = "the tools that come as modules",
+    .text = list_text,
+    .options = options,
+    .most = 1,
+    .run = list,
+};
+
+const struct tc_verb tc_verb_wasm_compile = {
+    .name = "wasm compile",
+    .words = "FILE",
+    .summary = "compile a module ahead of its calls",
+    .text = compile_text,
+    .options = compile_options,
+    .most = 1,
+    .run = compile,
+};
+
+const struct tc_verb tc_verb_wasm_inspect = {
+    .name = "wasm inspect",
+    .words = "FILE",
+    .summary = "what a module asks for, and whether it is provided",
+    .text = inspect_text,
+    .options = options,
+    .most = 1,
+    .run = inspect,
+};

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The verbs about a policy file itself: trust, digest. check.c, explain.c and ptest.c hold the
+ * others.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/call/dangers.h"
+#include "cli/call/lookup.h"
+#include "cli/call/trust.h"
+#include "cli/show/readfile.h"
+#include "cli/show/say.h"
+#include "cli/verbs/policy_diff.h"
+
+static int load(const struct tc_args *args, char **ret_path, struct toolcage_policy **ret,
+                struct tc_failure *failure)
+{
+    *ret_path = tc_lookup_named(args->words[0], failure);
+    return *ret_path ? toolcage_policy_load_file(*ret_path, ret, tc_failure_error(failure)) : -1;
+}
+
+/* ---- digest ---- */
+
+static const struct tc_option plain_options[] = {
+    TC_OPTION_HELP,
+    {0},
+};
+
+static int run_digest(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    _autofree_ char *path = NULL, *line = NULL;
+    struct toolcage_policy *policy = NULL;
+    if (load(args, &path, &policy, &failure))
+        return tc_failure_tell(&failure, args, NULL);
+    if (asprintf(&line, "%s  %s\n", toolcage_policy_digest(policy), path) < 0)
+        line = NULL;
+    (void)toolcage_policy_unref(policy);
+    return line ? tc_cli_print_clean(line) : tc_cli_no_memory();
+}
+
+const struct tc_verb tc_verb_policy_digest = {
+    .name = "policy digest",
+    .words = "[FILE]",
+    .summary = "the digest of a policy's meaning",
+    .text = "The same on every machine; comments and the order of keys do not change it.\n\n"
+            "examples:\n  toolcage policy digest toolcage.toml\n",
+    .options = plain_options,
+    .most = 1,
+    .run = run_digest,
+};
+
+/* ---- trust ---- */
+
+static const struct tc_option trust_options[] = {
+    {"digest", 0, "DIGEST", NULL, "only if this is the policy's digest; 32 digits are enough"},
+    {"remove", 0, NULL, NULL, "no longer trust the file"},
+    TC_OPTION_HELP,
+    {0},
+};
+
+/* What is trusted: a file, and the policy that was read there once. */
+struct subject {
+    char *path, *text; /* `text` is kept for a later comparison and nothing else */
+    struct toolcage_policy *policy;
+    bool known; /* this version was trusted before */
+};
+
+static void subject_done(struct subject *s)
+{
+    free(s->path);
+    free(s->text);
+    (void)toolcage_policy_unref(s->policy);
+}
+
+static int find_file(struct subject *s, const struct tc_args *args, struct tc_failure *failure)
+{
+    _autofree_ char *path = tc_lookup_named(args->words[0], failure);
+    if (!path)
+        return -1;
+    s->path = realpath(path, NULL);
+    return s->path ? 0
+                   : tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, "give the path of a policy file",
+                                    "cannot find %s: %s", path, strerror(errno));
+}
+
+/* ---- what it grants ---- */
+
+/* The policy that was trusted here, by the digest of its text; NULL: it is not kept, or extends
+ * what has changed. */
+static struct toolcage_policy *load_last(const struct subject *s, const char *digest,
+                                         const char *text)
+{
+    struct toolcage_policy *policy = NULL;
+    if (!text || toolcage_policy_load_buffer(text, strlen(text), s->path, &policy, NULL))
+        return NULL;
+    return strcmp(toolcage_policy_digest(policy), digest) ? toolcage_policy_unref(policy) : policy;
+}
+
+/* More and less than `before`; NULL: than nothing. */
+static void show_grants(const struct subject *s, struct toolcage_policy *before)
+{
+    struct toolcage_policy *nothing = NULL;
+    char *json = NULL;
+    if (!before && toolcage_policy_load_buffer("", 0, s->path, &nothing, NULL))
+        nothing = NULL;
+    if ((before || nothing) &&
+        toolcage_policy_diff_json(before ? before : nothing, s->policy, &json, NULL))
+        json = NULL;
+    _autofree_ char *text = json ? tc_policy_diff_text(json, true) : NULL;
+    if (text)
+        tc_cli_stderr_painted(TC_PAINT_SIGNS, text);
+    else
+        tc_cli_say("its grants could not be compared");
+    toolcage_free(json);
+    (void)toolcage_policy_unref(nothing);
+}
+
+static void show_change(const struct subject *s, const char *last, const char *text)
+{
+    struct toolcage_policy *before = last ? load_last(s, last, text) : NULL;
+    if (before)
+        tc_cli_say("%s has changed since it was trusted as %s:", s->path, last);
+    else
+        tc_cli_say("%s %s; all that it grants:", s->path,
+                   last ? "has changed, and the version that was trusted is not kept"
+                        : "was never trusted");
+    show_grants(s, before);
+    tc_cli_hint("toolcage policy explain --tool NAME shows the whole grant of a tool");
+    (void)toolcage_policy_unref(before);
+}
+
+static void show(struct subject *s)
+{
+    _autofree_ char *text = NULL;
+    _autofree_ char *last = tc_trust_last(s->path, &text);
+    s->known = last && !strcmp(last, toolcage_policy_digest(s->policy));
+    if (!s->known)
+        show_change(s, last, text);
+    tc_dangers_of(s->policy);
+}
+
+/* ---- the yes ---- */
+
+static int refuse_unasked(const struct subject *s, struct tc_failure *failure)
+{
+    _autofree_ char *command = tc_trust_command(s->path, toolcage_policy_digest(s->policy));
+    _autofree_ char *hint = NULL;
+    if (!command || asprintf(&hint, "read it, then: %s", command) < 0)
+        hint = NULL;
+    return tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, hint,
+                          "%s was not trusted: nobody could be asked, as /dev/tty cannot be opened",
+                          s->path);
+}
+
+/* Scripts are not asked: they say what they mean with --digest. */
+static int ask(const struct subject *s, struct tc_failure *failure)
+{
+    _autofree_ char *question = NULL;
+    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+        return 0;
+    FILE *terminal = fopen("/dev/tty", "r+e");
+    if (!terminal)
+        return refuse_unasked(s, failure);
+    if (asprintf(&question, "trust this policy, %s? [y/N]", toolcage_policy_digest(s->policy)) < 0)
+        question = NULL;
+    char answer = question ? tc_cli_answer(fileno(terminal), terminal, question) : 0;
+    (void)fclose(terminal);
+    return answer == 'y' ? 0
+                         : tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, NULL,
+                                          "%s was not trusted: nobody approved it", s->path);
+}
+
+static int check_digest(const struct subject *s, const char *given, struct tc_failure *failure)
+{
+    const char *digest = toolcage_policy_digest(s->policy);
+    if (!tc_trust_is_digest(given))
+        return tc_failure_set(
+            failure, TOOLCAGE_EUSAGE,
+            "toolcage policy digest FILE prints it: sha256: and 64 digits, of which "
+            "32 are enough",
+            "--digest %s is not the digest of a policy", given);
+    if (tc_trust_matches(given, digest))
+        return 0;
+    (void)tc_failure_set(
+        failure, TOOLCAGE_EUNTRUSTED, "read it again: toolcage policy check shows it as it is now",
+        "the policy %s has the digest %s, not %s: nothing was trusted", s->path, digest, given);
+    return tc_failure_about(failure, s->path);
+}
+
+/* The policy is read once: the digest that is recorded is that of what was shown. */
+static int trust(struct subject *s, const char *given, struct tc_failure *failure)
+{
+    if (toolcage_policy_load_file(s->path, &s->policy, tc_failure_error(failure)))
+        return -1;
+    s->text = tc_cli_read_file(s->path);
+    if (given && check_digest(s, given, failure))
+        return -1;
+    show(s);
+    if (!s->known && !given && ask(s, failure))
+        return -1;
+    return tc_trust_set(s->path, toolcage_policy_digest(s->policy), s->text, failure);
+}
+
+static int forget(struct subject *s, struct tc_failure *failure)
+{
+    enum tc_trust before;
+    if (tc_trust_check(s->path, "", &before, failure))
+        return -1;
+    s->known = before != TC_TRUST_NEVER;
+    return s->known ? tc_trust_set(s->path, NULL, NULL, failure) : 0;
+}
+
+static int tell_trust(const struct subject *s, bool remove)
+{
+    _autofree_ char *line = NULL;
+    const char *digest = toolcage_policy_digest(s->policy);
+    int n = remove ? asprintf(&line, "%s: %s\n", s->known ? "no longer trusted" : "was not trusted",
+                              s->path)
+                   : asprintf(&line, "%s: %s\n         %s\n",
+                              s->known ? "trusted already" : "trusted", s->path, digest);
+    if (n < 0)
+        line = NULL;
+    return line ? tc_cli_print_clean(line) : tc_cli_no_memory();
+}
+
+static int run_trust(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    __attribute__((cleanup(subject_done))) struct subject s = {0};
+    const char *given = tc_args_value(args, "digest");
+    bool remove = tc_args_has(args, "remove");
+    if (remove && given)
+        (void)tc_failure_set(&failure, TOOLCAGE_EUSAGE, "leave --digest out",
+                             "--remove forgets every version of the file");
+    if ((remove && given) || find_file(&s, args, &failure) ||
+        (remove ? forget(&s, &failure) : trust(&s, given, &failure)))
+        return tc_failure_tell(&failure, args, NULL);
+    return tell_trust(&s, remove);
+}
+
+const struct tc_verb tc_verb_policy_trust = {
+    .name = "policy trust",
+    .words = "[--digest DIGEST] [FILE]",
+    .summary = "allow a policy to be used when it is found from the working directory",
+    .text =
+        "A toolcage.toml, .yaml or .yml found upward from the working directory is used "
+        "only\n"
+        "when its digest was trusted; a change must be trusted again. A file named by "
+        "--policy or\n"
+        "$TOOLCAGE_POLICY needs it only if a tool may have written it. It shows on standard error "
+        "the\n"
+        "grants that are new since the file was trusted last, and what is dangerous, and asks at a "
+        "terminal.\n"
+        "--digest binds the yes to what was read: policy check, policy explain and the refusal "
+        "of the file\n"
+        "print the command with the digest of the version that they have read, and another version "
+        "is\n"
+        "refused.\n"
+        "\n"
+        "exit codes: 0 trusted, 126 not trusted: another digest, or no yes, 125 no valid "
+        "policy\n"
+        "\n"
+        "examples:\n"
+        "  toolcage policy trust toolcage.toml\n"
+        "  toolcage policy trust toolcage.toml --digest sha256:1151e4f08304b4727a1d4f94886399dd\n"
+        "  toolcage policy trust --remove toolcage.toml\n",
+    .options = trust_options,
+    .most = 1,
+    .run = run_trust,
+};

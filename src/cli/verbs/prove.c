@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Each attack runs twice: without a cage, to see that it works on this machine, and in one. What
+ * came of it is looked at from outside wherever that can be. */
+#include "cli/verbs/prove.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/call/bare.h"
+#include "cli/call/sibling.h"
+#include "cli/show/fold.h"
+#include "cli/show/json.h"
+#include "cli/show/opts.h"
+#include "cli/show/say.h"
+
+enum {
+    TC_EXIT_UNPROVEN = 1,
+    WORDS_MAX = 16,
+    BARE_MS = 10000, /* for a busy machine: all but one end by themselves at once */
+    BARE_ENDLESS_MS = 1000,
+    ATTACK_WIDTH = 34,
+    RESULT_WIDTH = 11,
+    BY_COLUMN = ATTACK_WIDTH + RESULT_WIDTH + 2,
+    LINE_WIDTH = 79,
+};
+
+enum finding { STOPPED, NOT_STOPPED, NOT_PROVEN, HARMLESS, FINDINGS };
+
+static const char *const shown[] = {"stopped", "NOT STOPPED", "not proven", "harmless"};
+static const char *const spelled[] = {"stopped", "not_stopped", "not_proven", "harmless"};
+
+struct row {
+    enum finding finding;
+    char *by; /* mechanism, or why not */
+};
+
+struct proof {
+    const char *backend;
+    char program[PATH_MAX];
+    struct tc_decoys decoys;
+    struct toolcage_engine *engine;
+    struct toolcage_policy *policy;
+    struct row *rows;
+    size_t counts[FINDINGS];
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int signal_number)
+{
+    interrupted = signal_number;
+}
+
+/* The decoys are taken away first. */
+static void catch_signals(void)
+{
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal};
+    for (size_t i = 0; i < TC_COUNT(caught); i++)
+        (void)sigaction(caught[i], &action, NULL);
+}
+
+/* ---- the program ---- */
+
+static bool is_safe(const char *path)
+{
+    struct stat st;
+    return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK) &&
+           !(st.st_mode & S_IWOTH) && (st.st_uid == 0 || st.st_uid == geteuid());
+}
+
+/* Beside us as installed, or as built, and nowhere else. */
+static int find_program(struct proof *proof, struct tc_failure *failure)
+{
+    static const char *const places[] = {"../libexec/toolcage/toolcage-attacks",
+                                         "attacks/toolcage-attacks"};
+    for (size_t i = 0; i < TC_COUNT(places); i++) {
+        _autofree_ char *path = tc_sibling_place(places[i]);
+        if (path && realpath(path, proof->program) && is_safe(proof->program))
+            return 0;
+    }
+    _autofree_ char *self = tc_sibling_place("");
+    (void)tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, "reinstall toolcage",
+                         "toolcage-attacks is not in ../libexec/toolcage from %s, or others "
+                         "may write it",
+                         self ? self : "this program");
+    return tc_failure_about(failure, "toolcage-attacks");
+}
+
+/* The program and its words: argv owns `text`'s pieces, NULL-terminated. */
+static size_t split(const struct proof *proof, char *text, const char *argv[WORDS_MAX])
+{
+    size_t count = 0;
+    char *rest = text;
+    argv[count++] = proof->program;
+    for (char *word; count + 1 < WORDS_MAX && (word = strsep(&rest, " "));)
+        argv[count++] = word;
+    argv[count] = NULL;
+    return count;
+}
+
+/* ---- one attack ---- */
+
+static int run_bare(const struct proof *proof, const char *words, int timeout_ms,
+                    struct tc_bare *ret)
+{
+    const char *argv[WORDS_MAX];
+    _autofree_ char *text = tc_decoys_fill(&proof->decoys, words);
+    if (!text)
+        return -1;
+    (void)split(proof, text, argv);
+    return tc_bare_run(argv, timeout_ms, ret);
+}
+
+/* What an accomplice outside does for the attack; its first line is kept. */
+static int assist(struct proof *proof, const char *words)
+{
+    struct tc_bare bare = {0};
+    if (!words)
+        return 0;
+    int rc = run_bare(proof, words, BARE_MS, &bare);
+    if (!rc)
+        (void)snprintf(proof->decoys.made, sizeof(proof->decoys.made), "%.*s",
+                       (int)strcspn(bare.output, "\n"), bare.output);
+    tc_bare_end(&bare);
+    return rc;
+}
+
+static int works_bare(const struct proof *proof, const struct tc_attack *attack, bool *ret)
+{
+    struct tc_bare bare = {0};
+    int rc = run_bare(proof, attack->command,
+                      attack->sign == TC_SIGN_BEATS ? BARE_ENDLESS_MS : BARE_MS, &bare);
+    if (!rc)
+        *ret = tc_attack_through(attack, &proof->decoys, bare.output, bare.length);
+    tc_bare_end(&bare);
+    return rc;
+}
+
+static int call_caged(const struct proof *proof, const struct tc_attack *attack,
+                      struct toolcage_call **ret, struct toolcage_error **err)
+{
+    const char *argv[WORDS_MAX];
+    _autofree_ char *text = tc_decoys_fill(&proof->decoys, attack->command);
+    if (!text)
+        return TOOLCAGE_EMEMORY;
+    size_t count = split(proof, text, argv);
+    int rc = toolcage_call_new(proof->engine, proof->policy,
+                               attack->workspace ? "workspace" : "strict", ret, err);
+    if (!rc && attack->key)
+        rc = toolcage_call_set(*ret, attack->key, attack->say, err);
+    if (!rc)
+        rc = toolcage_call_set_command(*ret, count, argv, err);
+    if (!rc)
+        rc = toolcage_call_run(*ret, err);
+    return rc < 0 ? rc : 0;
+}
+
+/* The clause and the mechanism that the result names for it; NULL when it names none. */
+static char *mechanism(const struct tc_attack *attack, const struct toolcage_result *result)
+{
+    struct tc_slice named = tc_json_get(
+        tc_json_get(tc_json_of(toolcage_result_json(result)), "enforcement"), attack->clause);
+    _autofree_ char *how = tc_json_text(named);
+    char *by = NULL;
+    if (how && *how && asprintf(&by, "%s: %s", attack->clause, how) < 0)
+        by = NULL;
+    return by;
+}
+
+static bool ran(const struct toolcage_result *result)
+{
+    int32_t status = toolcage_result_status(result);
+    return status != TOOLCAGE_STATUS_DENIED && status != TOOLCAGE_STATUS_ERROR &&
+           status != TOOLCAGE_STATUS_CANCELLED;
+}
+
+static struct row judge(const struct proof *proof, const struct tc_attack *attack, bool bare,
+                        const struct toolcage_result *result)
+{
+    const struct toolcage_error *err = toolcage_result_error(result);
+    size_t length = 0;
+    const char *output = toolcage_result_output(result, 1, &length);
+    _autofree_ char *text = strndup(length ? output : "", length);
+    if (!ran(result))
+        return (struct row){NOT_PROVEN, strdup(err ? toolcage_error_message(err)
+                                                   : toolcage_result_message(result))};
+    if (!text || tc_attack_through(attack, &proof->decoys, text, length))
+        return (struct row){NOT_STOPPED, strdup(attack->clause)};
+    if (!bare)
+        return (struct row){HARMLESS, strdup("does not work here without a cage either")};
+    char *by = mechanism(attack, result);
+    if (by)
+        return (struct row){STOPPED, by};
+    return (struct row){NOT_PROVEN, strdup("the result names nothing that stopped it")};
+}
+
+static struct row try_caged(const struct proof *proof, const struct tc_attack *attack, bool bare)
+{
+    _autoerror_ struct toolcage_error *err = NULL;
+    struct toolcage_call *call = NULL;
+    struct row row;
+    if (call_caged(proof, attack, &call, &err))
+        row = (struct row){NOT_PROVEN, strdup(err ? toolcage_error_message(err) : "out of memory")};
+    else
+        row = judge(proof, attack, bare, toolcage_call_result(call));
+    (void)toolcage_call_unref(call);
+    return row;
+}
+
+static struct row try_attack(struct proof *proof, const struct tc_attack *attack)
+{
+    bool bare = false;
+    struct row row = {NOT_PROVEN, NULL};
+    if (tc_decoys_renew(&proof->decoys) || assist(proof, attack->prepare) ||
+        works_bare(proof, attack, &bare) || tc_decoys_renew(&proof->decoys))
+        row.by = strdup(strerror(errno));
+    else
+        row = try_caged(proof, attack, bare);
+    (void)assist(proof, attack->tidy);
+    return row;
+}
+
+/* ---- what is shown ---- */
+
+static bool proven(const struct proof *proof)
+{
+    return proof->counts[STOPPED] && !proof->counts[NOT_STOPPED] && !proof->counts[NOT_PROVEN];
+}
+
+static void put_row(FILE *out, const struct tc_attack *attack, const struct row *row)
+{
+    (void)fprintf(out, "%-*s %-*s ", ATTACK_WIDTH, attack->words, RESULT_WIDTH,
+                  shown[row->finding]);
+    tc_cli_wrap(out, row->by ? row->by : "", BY_COLUMN, tc_fold_most(LINE_WIDTH));
+}
+
+static void put_table(FILE *out, const struct proof *proof)
+{
+    (void)fprintf(out, "%-*s %-*s %s\n", ATTACK_WIDTH, "attack", RESULT_WIDTH, "result", "by");
+    for (size_t i = 0; i < tc_attack_count; i++)
+        put_row(out, &tc_attacks[i], &proof->rows[i]);
+    (void)fprintf(out,
+                  "\n%zu attacks, backend %s:\n%zu stopped, %zu NOT STOPPED, %zu not proven, "
+                  "%zu harmless\n",
+                  tc_attack_count, proof->backend, proof->counts[STOPPED],
+                  proof->counts[NOT_STOPPED], proof->counts[NOT_PROVEN], proof->counts[HARMLESS]);
+}
+
+static void put_json(FILE *out, const struct proof *proof)
+{
+    (void)fputs("{\"backend\":", out);
+    tc_cli_json_string(out, proof->backend);
+    (void)fprintf(out, ",\"proven\":%s,\"attacks\":[", proven(proof) ? "true" : "false");
+    for (size_t i = 0; i < tc_attack_count; i++) {
+        const struct row *row = &proof->rows[i];
+        (void)fputs(i ? ",{\"attack\":" : "{\"attack\":", out);
+        tc_cli_json_string(out, tc_attacks[i].words);
+        (void)fprintf(out, ",\"clause\":\"%s\",\"result\":\"%s\",\"by\":", tc_attacks[i].clause,
+                      spelled[row->finding]);
+        tc_cli_json_string(out, row->by ? row->by : "");
+        (void)fputc('}', out);
+    }
+    (void)fputc(']', out);
+    for (size_t i = 0; i < FINDINGS; i++)
+        (void)fprintf(out, ",\"%s\":%zu", spelled[i], proof->counts[i]);
+    (void)fputs("}\n", out);
+}
+
+static int print_proof(const struct tc_args *args, const struct proof *proof)
+{
+    char *all = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&all, &size);
+    if (!out)
+        return tc_cli_no_memory();
+    if (tc_args_has(args, "json"))
+        put_json(out, proof);
+    else
+        put_table(out, proof);
+    enum tc_paint paint = tc_args_has(args, "json") ? TC_PAINT_NOTHING : TC_PAINT_ROWS;
+    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_painted(paint, all);
+    free(all);
+    return rc ? rc : proven(proof) ? 0 : TC_EXIT_UNPROVEN;
+}
+
+/* ---- the verb ---- */
+
+/* Two tools: one that may do nothing, and one with a workspace. */
+static int compile(struct proof *proof, struct toolcage_error **err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return TOOLCAGE_EMEMORY;
+    for (int workspace = 0; workspace < 2; workspace++) {
+        (void)fprintf(out, "[tool.%s]\nbackend = ", workspace ? "workspace" : "strict");
+        tc_cli_json_string(out, proof->backend);
+        (void)fputs("\nimage = \"system\"\nnetwork = \"none\"\ntimeout = \"10s\"\ngrace = "
+                    "\"200ms\"\npids = 64\n"
+                    "memory = { max = \"256MiB\", by = \"any\" }\nfilesystem.readable = [",
+                    out);
+        tc_cli_json_string(out, proof->program);
+        (void)fputs("]\n", out);
+        if (!workspace)
+            continue;
+        (void)fprintf(out, "filesystem.writable = [\"%s\"]\nfilesystem.denied = [\"%s/.env\"]\n",
+                      proof->decoys.work, proof->decoys.work);
+    }
+    int rc = fclose(out) ? TOOLCAGE_EMEMORY
+                         : toolcage_policy_load_buffer(text, size, "/doctor", &proof->policy, err);
+    free(text);
+    return rc;
+}
+
+static int open_proof(struct proof *proof, struct tc_failure *failure)
+{
+    struct toolcage_error **err = tc_failure_error(failure);
+    if (find_program(proof, failure))
+        return -1;
+    if (tc_decoys_open(&proof->decoys))
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "make room in /var/tmp or /tmp",
+                              "cannot make the decoys that attacks are aimed at: %s",
+                              strerror(errno));
+    proof->rows = calloc(tc_attack_count, sizeof(*proof->rows));
+    if (!proof->rows || chdir("/"))
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    return toolcage_engine_new(&proof->engine, err) || compile(proof, err) ? -1 : 0;
+}
+
+static int try_all(const struct tc_args *args, struct proof *proof)
+{
+    for (size_t i = 0; i < tc_attack_count && !interrupted; i++) {
+        if (isatty(STDERR_FILENO))
+            (void)dprintf(STDERR_FILENO, "\r\033[K%zu/%zu %s", i + 1, tc_attack_count,
+                          tc_attacks[i].words);
+        proof->rows[i] = try_attack(proof, &tc_attacks[i]);
+        proof->counts[proof->rows[i].finding]++;
+    }
+    if (isatty(STDERR_FILENO))
+        (void)dprintf(STDERR_FILENO, "\r\033[K");
+    return interrupted ? TC_EXIT_SIGNAL + interrupted : print_proof(args, proof);
+}
+
+static void close_proof(struct proof *proof)
+{
+    (void)toolcage_policy_unref(proof->policy);
+    (void)toolcage_engine_unref(proof->engine);
+    for (size_t i = 0; proof->rows && i < tc_attack_count; i++)
+        free(proof->rows[i].by);
+    free(proof->rows);
+    tc_decoys_done(&proof->decoys);
+}
+
+int tc_prove(const struct tc_args *args, struct tc_failure *failure)
+{
+    const char *backend = tc_args_value(args, "backend");
+    struct proof proof = {.backend = backend ? backend : "process",
+                          .decoys = {.inherited = -1, .listeners = {-1, -1, -1, -1}}};
+    catch_signals();
+    int rc =
+        open_proof(&proof, failure) ? tc_failure_tell(failure, args, NULL) : try_all(args, &proof);
+    close_proof(&proof);
+    return rc;
+}

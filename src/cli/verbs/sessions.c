@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * `toolcage sessions`: what calls with --session keep, and its end. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/show/failure.h"
+#include "cli/show/json.h"
+#include "cli/show/opts.h"
+#include "cli/show/say.h"
+#include "cli/show/table.h"
+
+static const struct tc_option options[] = {
+    {"all", 0, NULL, NULL, "with end: every session that no call is using"},
+    TC_OPTION_JSON,
+    TC_OPTION_HELP,
+    {0},
+};
+
+static const char text[] =
+    "A call with --session NAME finds the private /tmp as the last call of that session left "
+    "it, and the\n"
+    "uncommitted changes of an overlaid workspace. Every call of a session has the same grant.\n"
+    "A session stays until it is ended; its age is the time since its last call.\n"
+    "\n"
+    "examples:\n"
+    "  toolcage exec --session work sh -c 'date > /tmp/note'\n"
+    "  toolcage exec --session work cat /tmp/note\n"
+    "  toolcage session list\n"
+    "  toolcage session end work\n"
+    "  toolcage session end --all\n";
+
+static void put_age(char *to, size_t size, int64_t used)
+{
+    static const struct {
+        int64_t seconds;
+        const char *unit;
+    } units[] = {{86400, "d"}, {3600, "h"}, {60, "m"}, {1, "s"}};
+    int64_t age = (int64_t)time(NULL) - used;
+    size_t i = 0;
+    age = age < 0 ? 0 : age;
+    while (i + 1 < TC_COUNT(units) && age < units[i].seconds)
+        i++;
+    (void)snprintf(to, size, "%" PRId64 "%s", age / units[i].seconds, units[i].unit);
+}
+
+static void put_row(FILE *out, struct tc_slice row)
+{
+    _autofree_ char *name = tc_json_text(tc_json_get(row, "name"));
+    _autofree_ char *tool = tc_json_text(tc_json_get(row, "tool"));
+    time_t used = (time_t)tc_json_int(tc_json_get(row, "used"), 0);
+    char age[32], size[32], when[32] = "";
+    struct tm tm = {0};
+    put_age(age, sizeof(age), used);
+    tc_table_size(size, sizeof(size), tc_json_int(tc_json_get(row, "bytes"), 0));
+    if (localtime_r(&used, &tm))
+        (void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M", &tm);
+    (void)fprintf(out, "%-20s  %-20s  %5" PRId64 "  %9s  %s  %s\n", name ? name : "?",
+                  tool ? tool : "-", tc_json_int(tc_json_get(row, "calls"), 0), size, when, age);
+}
+
+/* How many there were. */
+static size_t put_table(FILE *out, struct tc_slice answer, bool ended)
+{
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "sessions"));
+    size_t count = 0;
+    for (; tc_scan_next(&each); count++) {
+        if (!count && !ended)
+            (void)fprintf(out, "%-20s  %-20s  %5s  %9s  %-16s  %s\n", "session", "tool", "calls",
+                          "size", "last used", "age");
+        if (!ended) {
+            put_row(out, each.value);
+            continue;
+        }
+        _autofree_ char *name = tc_json_text(tc_json_get(each.value, "name"));
+        (void)fprintf(out, "ended %s\n", name ? name : "?");
+    }
+    return count;
+}
+
+static int print(const struct tc_args *args, const char *json, bool ended)
+{
+    char *all = NULL;
+    size_t size = 0, count = 1;
+    FILE *out = open_memstream(&all, &size);
+    if (!out)
+        return tc_cli_no_memory();
+    if (tc_args_has(args, "json"))
+        (void)fprintf(out, "%s\n", json);
+    else
+        count = put_table(out, tc_json_of(json), ended);
+    enum tc_paint paint = tc_args_has(args, "json") ? TC_PAINT_NOTHING : TC_PAINT_ROWS;
+    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_painted(paint, all);
+    if (!rc && !count)
+        tc_cli_hint("there is no session%s; toolcage exec --session NAME starts one",
+                    ended ? " to end" : "");
+    free(all);
+    return rc;
+}
+
+/* What was asked for: NULL after saying what is wrong. */
+static const char *action_of(const struct tc_args *args, struct tc_failure *failure)
+{
+    const char *word = args->word_count ? args->words[0] : "list";
+    bool all = tc_args_has(args, "all"), end = !strcmp(word, "end");
+    if (!end && strcmp(word, "list") != 0)
+        (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "write list or end",
+                             "session has no action \"%s\"", word);
+    else if (!end && (all || args->word_count > 1))
+        (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage session end NAME",
+                             "list lists all of them and takes no name");
+    else if (end && all == (args->word_count > 1))
+        (void)tc_failure_set(failure, TOOLCAGE_EUSAGE,
+                             "toolcage session end NAME, or toolcage session end --all",
+                             "end needs one name, or --all");
+    else
+        return word;
+    return NULL;
+}
+
+static int run(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    struct toolcage_engine *engine = NULL;
+    char *json = NULL;
+    const char *action = action_of(args, &failure);
+    const char *name = args->word_count > 1 ? args->words[1] : NULL;
+    if (!action || toolcage_engine_new(&engine, tc_failure_error(&failure)))
+        return tc_failure_tell(&failure, args, NULL);
+    int rc =
+        toolcage_engine_sessions_json(engine, name, action, &json, tc_failure_error(&failure)) < 0
+            ? tc_failure_tell(&failure, args, NULL)
+            : print(args, json, action[0] == 'e');
+    toolcage_free(json);
+    (void)toolcage_engine_unref(engine);
+    return rc;
+}
+
+const struct tc_verb tc_verb_session = {
+    .name = "session",
+    .words = "[list | end NAME | end --all]",
+    .summary = "list or delete what calls with --session keep",
+    .text = text,
+    .options = options,
+    .least = 0,
+    .most = 2,
+    .run = run,
+};

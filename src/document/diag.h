@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What is wrong with a policy text: findings with places, gathered and shown together.
+ *
+ *     cage.toml:3:1: error: unknown key "tiemout"
+ *        3 | tiemout = "30s"
+ *          | ^~~~~~~
+ *     hint: did you mean "timeout"?
+ */
+#ifndef TC_DOCUMENT_DIAG_H
+#define TC_DOCUMENT_DIAG_H
+
+#include "base/error.h"
+#include "document/document.h"
+
+enum { TC_FINDINGS_MAX = 20 };
+
+struct tc_finding {
+    struct tc_place at;
+    char *message, *hint, *subject;
+};
+
+struct tc_diag {
+    const char *name, *text; /* borrowed */
+    size_t len;
+    struct tc_finding items[TC_FINDINGS_MAX]; /* the first ones by place */
+    size_t count, more;
+    bool memory;
+    const struct toolcage_policy *policy; /* whose files the places name; NULL: one file */
+    const char *beside; /* the file that began it all, where this is read for another; NULL */
+};
+
+/* Adds a finding; subject (the key) and hint may be NULL. */
+void tc_diag_add(struct tc_diag *diag, struct tc_place at, const char *subject, const char *hint,
+                 const char *fmt, ...) TC_PRINTF(5, 6);
+/* 0 when nothing was found; else the error with the whole report, and its code. */
+int tc_diag_result(const struct tc_diag *diag, struct toolcage_error **err);
+/* The line of the file with a caret below the place; nothing for a place without a line. */
+void tc_diag_quote(struct tc_buf *out, const char *line, size_t len, struct tc_place at);
+void tc_diag_done(struct tc_diag *diag);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "egress/door/door.h"
+
+#include <arpa/inet.h>
+#include <linux/if_addr.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "egress/door/bundle.h"
+#include "egress/door/redirect.h"
+#include "egress/door/synthetic.h"
+#include "policy/endpoint.h"
+
+enum { LOOPBACK = 1, DNS = 53, V4_BITS = 15, V6_BITS = 48, FIRST_PORT = 3128 };
+
+static bool names_port(const struct tc_net_entry *net, size_t count, uint32_t port)
+{
+    for (size_t i = 0; i < count; i++)
+        if (net[i].port == port)
+            return true;
+    return false;
+}
+
+static unsigned free_port(const struct tc_net_entry *net, size_t count, unsigned port)
+{
+    while (names_port(net, count, port))
+        port++;
+    return port;
+}
+
+unsigned tc_door_port(const struct tc_net_entry *net, size_t count)
+{
+    return free_port(net, count, FIRST_PORT);
+}
+
+/* By TCP or UDP: a connect does not say. */
+static bool covers_port(const struct tc_net_entry *net, size_t count, unsigned port)
+{
+    for (size_t i = 0; i < count; i++)
+        if (tc_port_covers(net[i].port, port) || net[i].port == (port | TC_PORT_UDP))
+            return true;
+    return false;
+}
+
+/* The number of a synthetic address, and the port; 0: it is none. */
+static uint32_t number_of(const struct sockaddr *to, unsigned *ret_port, char *host, size_t size)
+{
+    const struct sockaddr_in *v4 = (const void *)to;
+    const struct sockaddr_in6 *v6 = (const void *)to;
+    if (to->sa_family == AF_INET) {
+        *ret_port = ntohs(v4->sin_port);
+        (void)inet_ntop(AF_INET, &v4->sin_addr, host, (socklen_t)size);
+        return tc_synthetic_of_v4(v4->sin_addr);
+    }
+    *ret_port = ntohs(v6->sin6_port);
+    (void)inet_ntop(AF_INET6, &v6->sin6_addr, host, (socklen_t)size);
+    return tc_synthetic_of_v6(&v6->sin6_addr);
+}
+
+bool tc_door_leads(const struct tc_net_entry *net, size_t count, const struct sockaddr *to,
+                   char *host, size_t size)
+{
+    unsigned port;
+    uint32_t number = number_of(to, &port, host, size);
+    const char *name = tc_synthetic_name(net, count, number);
+    if (number == TC_SYNTHETIC_OWN && port == tc_door_port(net, count))
+        return true;
+    if (name)
+        (void)snprintf(host, size, "%s", name);
+    /* a name that "*" covers has a number that the proxy alone knows */
+    if (number > TC_SYNTHETIC_OWN && !name)
+        return covers_port(net, count, port);
+    return tc_endpoint_find(net, count, host, port) ||
+           tc_endpoint_find(net, count, host, port | TC_PORT_UDP);
+}
+
+static char *own_address(void)
+{
+    char text[INET_ADDRSTRLEN];
+    struct in_addr own = tc_synthetic_v4(TC_SYNTHETIC_OWN);
+    return inet_ntop(AF_INET, &own, text, sizeof(text)) ? strdup(text) : NULL;
+}
+
+static bool is_set(const struct tc_strv *env, const char *name)
+{
+    for (size_t i = 0; i < env->count; i++)
+        if (tc_startswith(env->items[i], name) && env->items[i][strlen(name)] == '=')
+            return true;
+    return false;
+}
+
+static bool set(struct tc_strv *env, const char *name, const char *value)
+{
+    _autofree_ char *item = tc_format("%s=%s", name, value);
+    return item && (is_set(env, name) || tc_strv_add(env, item));
+}
+
+/* Programs read one spelling or the other. ALL_PROXY is of HTTP too: clients that know no SOCKS
+ * fail on it, and every client that knows SOCKS knows CONNECT. */
+bool tc_door_environment(const struct tc_net_entry *net, size_t count, struct tc_strv *env)
+{
+    static const char *const names[] = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
+                                        "http_proxy", "https_proxy", "all_proxy"};
+    static const char *const direct = "localhost,127.0.0.1,::1"; /* the cage's own servers */
+    _autofree_ char *own = own_address();
+    _autofree_ char *url = own ? tc_format("http://%s:%u", own, tc_door_port(net, count)) : NULL;
+    for (size_t i = 0; url && i < TC_COUNT(names); i++)
+        if (!set(env, names[i], url))
+            return false;
+    return url && set(env, "NO_PROXY", direct) && set(env, "no_proxy", direct);
+}
+
+/* Of OpenSSL (Python, Ruby, Go too), and of those that look elsewhere: one's own list in Python, a
+ * list within Node, git's and curl's own words. */
+bool tc_door_trust(const struct tc_net_entry *net, size_t count, struct tc_strv *env)
+{
+    static const char *const names[] = {
+        "SSL_CERT_FILE",       "CURL_CA_BUNDLE",    "REQUESTS_CA_BUNDLE",
+        "NODE_EXTRA_CA_CERTS", "PIP_CERT",          "GIT_SSL_CAINFO",
+        "AWS_CA_BUNDLE",       "CARGO_HTTP_CAINFO", "DENO_CERT"};
+    bool inspects = false, fine = true;
+    for (size_t i = 0; i < count; i++)
+        inspects |= tc_net_entry_inspected(&net[i]);
+    for (size_t i = 0; inspects && fine && i < TC_COUNT(names); i++)
+        fine = set(env, names[i], TC_BUNDLE_OWN);
+    return fine;
+}
+
+/* ---- listening sockets ---- */
+
+static bool add(struct tc_door *door, enum tc_egress_role role, int type, unsigned port)
+{
+    bool both = role == TC_EGRESS_DIRECT || role == TC_EGRESS_DATAGRAMS;
+    struct tc_door_listener *l = TC_PUSH(door->listeners, door->listener_count);
+    if (!l)
+        return false;
+    *l = (struct tc_door_listener){
+        .role = role,
+        .type = type,
+        .both = both,
+        .v6 = {.sin6_family = both ? AF_INET6 : 0, .sin6_port = htons((uint16_t)port)},
+        .v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)}};
+    if (role == TC_EGRESS_PROXY)
+        l->v4.sin_addr = tc_synthetic_v4(TC_SYNTHETIC_OWN);
+    else if (!both) /* where programs look when nobody tells them of a server */
+        l->v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return true;
+}
+
+/* One for each port, whatever the host: the address to which a connection came says which. */
+static bool add_port(struct tc_door *door, uint32_t port)
+{
+    unsigned number = port & TC_PORT_NUMBER;
+    return port & TC_PORT_UDP ? add(door, TC_EGRESS_DATAGRAMS, SOCK_DGRAM, number)
+                              : add(door, TC_EGRESS_DIRECT, SOCK_STREAM, number);
+}
+
+static bool add_ports(struct tc_door *door, const struct tc_net_entry *net, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (net[i].port != TC_PORT_ANY && !names_port(net, i, net[i].port) &&
+            !add_port(door, net[i].port))
+            return false;
+    return true;
+}
+
+/* Where connections to any port arrive: one for each family, because the kernel tells where an
+ * address of IPv4 was meant to go only of a socket of IPv4. */
+static bool add_any(struct tc_door *door, unsigned port, bool ipv6)
+{
+    if (!add(door, TC_EGRESS_REDIRECTED, SOCK_STREAM, port) ||
+        (ipv6 && !add(door, TC_EGRESS_REDIRECTED, SOCK_STREAM, port)))
+        return false;
+    tc_redirect_make(&door->requests[TC_DOOR_FILTER_V4], AF_INET, port);
+    if (!ipv6)
+        return true;
+    struct tc_door_listener *l = &door->listeners[door->listener_count - 1];
+    l->v6.sin6_family = AF_INET6;
+    l->v6.sin6_addr = in6addr_loopback;
+    l->v4.sin_port = 0; /* where there is no IPv6 after all, one that nobody finds */
+    tc_redirect_make(&door->requests[TC_DOOR_FILTER_V6], AF_INET6, port);
+    return true;
+}
+
+/* ---- addresses and routes ---- */
+
+static void put_attribute(struct tc_buf *out, unsigned short type, const void *data, size_t len)
+{
+    struct rtattr head = {.rta_len = (unsigned short)RTA_LENGTH(len), .rta_type = type};
+    tc_buf_add(out, (const char *)&head, sizeof(head));
+    tc_buf_add(out, data, len);
+    static const char pad[RTA_ALIGNTO];
+    tc_buf_add(out, pad, RTA_ALIGN(len) - len);
+}
+
+/* The length is known at the end of a request. */
+static void put_request(struct tc_buf *to, unsigned short type, const void *body, size_t size,
+                        const struct tc_buf *attributes)
+{
+    struct nlmsghdr head = {.nlmsg_len = (unsigned)(NLMSG_LENGTH(size) + attributes->len),
+                            .nlmsg_type = type,
+                            .nlmsg_flags =
+                                NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE};
+    tc_buf_add(to, (const char *)&head, sizeof(head));
+    tc_buf_add(to, body, size);
+    tc_buf_add(to, attributes->data, attributes->len);
+    to->failed |= attributes->failed;
+}
+
+/* With it programs see that the machine has IPv4 or IPv6: of a loopback alone they think not. */
+static void put_address(struct tc_buf *to, int family, const void *address, size_t len)
+{
+    struct ifaddrmsg body = {.ifa_family = (unsigned char)family,
+                             .ifa_prefixlen = (unsigned char)(len * 8),
+                             .ifa_flags = IFA_F_NODAD,
+                             .ifa_scope = RT_SCOPE_UNIVERSE,
+                             .ifa_index = LOOPBACK};
+    _autobuf_ struct tc_buf attributes = TC_BUF_INIT;
+    put_attribute(&attributes, IFA_LOCAL, address, len);
+    put_attribute(&attributes, IFA_ADDRESS, address, len);
+    put_request(to, RTM_NEWADDR, &body, sizeof(body), &attributes);
+}
+
+/* The whole range is this machine's own: what connects there arrives here. */
+static void put_route(struct tc_buf *to, int family, const void *address, size_t len, unsigned bits)
+{
+    struct rtmsg body = {.rtm_family = (unsigned char)family,
+                         .rtm_dst_len = (unsigned char)bits,
+                         .rtm_table = RT_TABLE_LOCAL,
+                         .rtm_protocol = RTPROT_STATIC,
+                         .rtm_scope = RT_SCOPE_HOST,
+                         .rtm_type = RTN_LOCAL};
+    uint32_t device = LOOPBACK;
+    _autobuf_ struct tc_buf attributes = TC_BUF_INIT;
+    if (bits)
+        put_attribute(&attributes, RTA_DST, address, len);
+    put_attribute(&attributes, RTA_OIF, &device, sizeof(device));
+    put_request(to, RTM_NEWROUTE, &body, sizeof(body), &attributes);
+}
+
+static void put_own(struct tc_door *door)
+{
+    struct in_addr v4 = tc_synthetic_v4(TC_SYNTHETIC_OWN), range4 = tc_synthetic_v4(0);
+    struct in6_addr v6 = tc_synthetic_v6(TC_SYNTHETIC_OWN), range6 = tc_synthetic_v6(0);
+    put_address(&door->requests[TC_DOOR_V4], AF_INET, &v4, sizeof(v4));
+    put_route(&door->requests[TC_DOOR_V4], AF_INET, &range4, sizeof(range4), V4_BITS);
+    put_address(&door->requests[TC_DOOR_V6], AF_INET6, &v6, sizeof(v6));
+    put_route(&door->requests[TC_DOOR_V6], AF_INET6, &range6, sizeof(range6), V6_BITS);
+}
+
+/* An address or a range that is granted itself; "*" may be any. Loopback is there already. */
+static void put_entry(struct tc_door *door, const char *host)
+{
+    struct in_addr v4;
+    struct in6_addr v6;
+    char address[INET6_ADDRSTRLEN];
+    size_t len = strcspn(host, "/");
+    unsigned bits = host[len] ? (unsigned)strtoul(host + len + 1, NULL, 10) : 128;
+    if (strcmp(host, "*") == 0) {
+        put_route(&door->requests[TC_DOOR_V4], AF_INET, NULL, 0, 0);
+        put_route(&door->requests[TC_DOOR_V6], AF_INET6, NULL, 0, 0);
+    }
+    if (len >= sizeof(address))
+        return;
+    memcpy(address, host, len);
+    address[len] = '\0';
+    if (inet_pton(AF_INET, address, &v4) == 1 && ntohl(v4.s_addr) >> 24 != 127)
+        put_route(&door->requests[TC_DOOR_V4], AF_INET, &v4, sizeof(v4), bits > 32 ? 32 : bits);
+    else if (inet_pton(AF_INET6, address, &v6) == 1 && !IN6_IS_ADDR_LOOPBACK(&v6))
+        put_route(&door->requests[TC_DOOR_V6], AF_INET6, &v6, sizeof(v6), bits);
+}
+
+static bool add_listeners(struct tc_door *door, const struct tc_net_entry *net, size_t count,
+                          bool ipv6)
+{
+    unsigned own = tc_door_port(net, count);
+    if (!add(door, TC_EGRESS_PROXY, SOCK_STREAM, own) ||
+        !add(door, TC_EGRESS_DNS_UDP, SOCK_DGRAM, DNS) || !add_ports(door, net, count))
+        return false;
+    /* the port is one connection's or the other's */
+    if (!names_port(net, count, DNS) && !add(door, TC_EGRESS_DNS_TCP, SOCK_STREAM, DNS))
+        return false;
+    return !names_port(net, count, TC_PORT_ANY) ||
+           add_any(door, free_port(net, count, own + 1), ipv6);
+}
+
+int tc_door_make(const struct tc_net_entry *net, size_t count, bool ipv6, struct tc_door *ret)
+{
+    *ret = (struct tc_door){0};
+    for (size_t i = 0; i < TC_DOOR_REQUESTS; i++)
+        ret->requests[i] = TC_BUF_INIT;
+    put_own(ret);
+    for (size_t i = 0; i < count; i++)
+        put_entry(ret, net[i].host);
+    if (!ipv6)
+        ret->requests[TC_DOOR_V6].len = 0;
+    bool fine = add_listeners(ret, net, count, ipv6);
+    for (size_t i = 0; i < TC_DOOR_REQUESTS; i++)
+        fine &= !ret->requests[i].failed;
+    if (fine)
+        return 0;
+    tc_door_done(ret);
+    return -1;
+}
+
+void tc_door_done(struct tc_door *door)
+{
+    free(door->listeners);
+    for (size_t i = 0; i < TC_DOOR_REQUESTS; i++)
+        tc_buf_done(&door->requests[i]);
+    *door = (struct tc_door){0};
+}

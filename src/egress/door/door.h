@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The door in the wall of a cage with an allowlist: what stands in the cage's own network namespace
+ * so that the tool finds the proxy. Pure: the library writes the tool's environment by it, the
+ * helper the sockets and routes. */
+#ifndef TC_EGRESS_DOOR_DOOR_H
+#define TC_EGRESS_DOOR_DOOR_H
+
+#include <netinet/in.h>
+
+#include "base/strv.h"
+#include "egress/egress.h"
+
+/* One listening socket. */
+struct tc_door_listener {
+    enum tc_egress_role role;
+    int type; /* SOCK_STREAM, SOCK_DGRAM */
+    /* Of IPv6 where it has a family: :: for both families, or ::1 for itself. Where the cage has no
+     * IPv6, and for the others, v4 counts. */
+    struct sockaddr_in6 v6;
+    struct sockaddr_in v4;
+    bool both;
+};
+
+/* Netlink requests for the cage's namespace, in this order: addresses and routes, each of which is
+ * to be acknowledged; and where any port is granted, packet filters, each a batch. Those of IPv6
+ * may fail, on a machine that has switched it off. */
+enum { TC_DOOR_V4, TC_DOOR_V6, TC_DOOR_FILTER_V4, TC_DOOR_FILTER_V6, TC_DOOR_REQUESTS };
+
+struct tc_door {
+    struct tc_door_listener *listeners;
+    size_t listener_count;
+    struct tc_buf requests[TC_DOOR_REQUESTS];
+};
+
+/* Everything for these entries; 0, or -1 when out of memory. */
+int tc_door_make(const struct tc_net_entry *net, size_t count, bool ipv6, struct tc_door *ret);
+void tc_door_done(struct tc_door *door);
+
+/* Where the tool speaks to the proxy, at the cage's own address; no port that is granted. */
+unsigned tc_door_port(const struct tc_net_entry *net, size_t count);
+/* Does a connection to this address of the cage's network have a way? Else the host that was meant,
+ * for people: the name that the address stands for, or the address itself. */
+bool tc_door_leads(const struct tc_net_entry *net, size_t count, const struct sockaddr *to,
+                   char *host, size_t size);
+/* The variables that programs look for, but for those that are set; false: out of memory. */
+bool tc_door_environment(const struct tc_net_entry *net, size_t count, struct tc_strv *env);
+/* The same for those by which programs find whom to trust, where TLS is looked into. */
+bool tc_door_trust(const struct tc_net_entry *net, size_t count, struct tc_strv *env);
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "egress/proxy/flow.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "egress/read/refusal.h"
+#include "egress/read/said.h"
+#include "egress/read/socks.h"
+
+/* ---- life ---- */
+
+/* A proxy that is killed leaves no connection that looks as if it had ended in order: so much is
+ * said to the kernel ahead, and taken back by whoever ends one in order. */
+void tc_egress_set_reset(int fd, bool reset)
+{
+    const struct linger linger = {.l_onoff = reset, .l_linger = 0};
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+}
+
+void tc_egress_flow_deadline(struct tc_egress_proxy *p, struct tc_egress_flow *f, int64_t us)
+{
+    f->deadline = p->now + us;
+    if (!p->wake || f->deadline < p->wake)
+        p->wake = f->deadline;
+}
+
+static void side_done(struct tc_egress_side *side)
+{
+    free(side->pending);
+    side->pending = NULL;
+    side->len = 0;
+    tc_tls_free(side->tls);
+    side->tls = NULL;
+}
+
+void tc_egress_flow_close(struct tc_egress_proxy *p, struct tc_egress_flow *f, bool reset)
+{
+    if (f->stage == TC_FLOW_DEAD)
+        return;
+    if (!reset)
+        tc_egress_set_reset(f->client.watch.fd, false);
+    if (f->server.watch.fd >= 0)
+        tc_egress_set_reset(f->server.watch.fd, reset);
+    tc_egress_watch_close(p, &f->client.watch);
+    tc_egress_watch_close(p, &f->server.watch);
+    side_done(&f->client);
+    side_done(&f->server);
+    if (f->query)
+        tc_egress_resolve_end(p, TAKE(f->query));
+    f->stage = TC_FLOW_DEAD;
+    if (f->prev)
+        f->prev->next = f->next;
+    else
+        p->flows = f->next;
+    if (f->next)
+        f->next->prev = f->prev;
+    f->next = p->dead;
+    p->dead = f;
+    p->flow_count--;
+}
+
+/* ---- the end ---- */
+
+void tc_egress_flow_end(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    if (f->stage == TC_FLOW_DEAD)
+        return;
+    if (f->server.watch.fd >= 0)
+        tc_egress_set_reset(f->server.watch.fd, false);
+    tc_egress_watch_close(p, &f->server.watch);
+    if (f->query)
+        tc_egress_resolve_end(p, TAKE(f->query));
+    tc_buf_done(&f->in);
+    f->stage = TC_FLOW_ENDING;
+    tc_egress_flow_deadline(p, f, TC_EGRESS_END_US);
+    if (!f->client.len)
+        tc_egress_side_shut(&f->client);
+    tc_egress_flow_watch(p, f);
+}
+
+static void tell(struct tc_egress_proxy *p, struct tc_egress_flow *f, int what, const char *why)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    unsigned char socks[TC_SOCKS_ANSWER_SIZE];
+    bool denied = what < TC_EGRESS_REASONS;
+    if (f->speaks == TC_SPEAKS_SOCKS) {
+        tc_socks_answer(denied ? TC_SOCKS_DENIED : TC_SOCKS_UNREACHABLE, socks);
+        tc_buf_add(&text, socks, sizeof(socks));
+    } else {
+        tc_egress_refusal(&text, &p->config, what, f->to.name[0] ? f->to.name : NULL, f->to.port,
+                          why);
+    }
+    if (text.failed || !tc_egress_side_send(p, &f->client, text.data, text.len))
+        tc_egress_flow_close(p, f, true);
+    else
+        tc_egress_flow_end(p, f);
+}
+
+void tc_egress_flow_refuse(struct tc_egress_proxy *p, struct tc_egress_flow *f, int what,
+                           const char *why)
+{
+    char target[TC_EGRESS_TARGET_MAX];
+    if (f->stage == TC_FLOW_DEAD)
+        return;
+    tc_egress_target(f->to.name[0] ? f->to.name : "proxy", f->to.name[0] ? f->to.port : 0, target);
+    if (what < TC_EGRESS_REASONS)
+        tc_egress_deny(p->said, target, (enum tc_egress_reason)what, false);
+    else
+        tc_egress_unreached(p->said, target, (enum tc_egress_failure)what);
+    if (f->speaks == TC_SPEAKS_BYTES)
+        tc_egress_flow_close(p, f, true);
+    else
+        tell(p, f, what, why);
+}
+
+/* ---- what is watched ---- */
+
+static bool reads_client(const struct tc_egress_proxy *p, const struct tc_egress_flow *f)
+{
+    if (f->client.eof || p->meter.rest_until)
+        return false;
+    if (f->stage == TC_FLOW_JOINED)
+        return !f->server.len && f->mode != TC_MODE_WEBSOCKET && !tc_egress_wrapping(&f->server);
+    return f->stage != TC_FLOW_SEEK;
+}
+
+bool tc_egress_hears(const struct tc_egress_flow *f)
+{
+    if (f->bound && f->mode == TC_MODE_UNDECIDED)
+        return false;
+    return !f->client.tls || f->server.tls;
+}
+
+static bool reads_server(const struct tc_egress_proxy *p, const struct tc_egress_flow *f)
+{
+    return f->stage == TC_FLOW_JOINED && !f->server.eof && !f->client.len && !p->meter.rest_until &&
+           tc_egress_hears(f);
+}
+
+static uint32_t wanted(const struct tc_egress_side *side, bool reads)
+{
+    return (reads ? EPOLLIN : 0U) | (side->len ? EPOLLOUT : 0U);
+}
+
+void tc_egress_flow_watch(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    bool fine;
+    if (f->stage == TC_FLOW_DEAD)
+        return;
+    if (f->stage == TC_FLOW_SEEK) {
+        fine =
+            tc_egress_watch_end(p, &f->client.watch) &&
+            tc_egress_watch_for(p, &f->server.watch, f->way && f->way->asked ? EPOLLIN : EPOLLOUT);
+    } else {
+        fine = tc_egress_watch_for(p, &f->client.watch, wanted(&f->client, reads_client(p, f))) &&
+               tc_egress_watch_for(p, &f->server.watch, wanted(&f->server, reads_server(p, f)));
+    }
+    if (!fine)
+        tc_egress_flow_close(p, f, true);
+}

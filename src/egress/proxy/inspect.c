@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What a client says to the server that it was joined with. Bytes are held until it is clear what
+ * they are: the name that TLS or HTTP speaks of must be the one that was allowed. Anything else
+ * passes as it is; for that the address is what the grant holds to. */
+#include <string.h>
+
+#include "egress/proxy/flow.h"
+#include "egress/read/hello.h"
+#include "egress/read/refusal.h"
+#include "egress/read/rules.h"
+#include "egress/read/secrets.h"
+#include "egress/read/sniff.h"
+
+static bool refuse(struct tc_egress_proxy *p, struct tc_egress_flow *f, int what, const char *why)
+{
+    tc_egress_flow_refuse(p, f, what, why);
+    return false;
+}
+
+static bool stream(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    if (!tc_egress_may_stream(&p->config, f->to.name, f->to.port))
+        return refuse(p, f, TC_EGRESS_NOT_NAMED, NULL);
+    f->mode = TC_MODE_STREAM;
+    tc_egress_flow_deadline(p, f, TC_EGRESS_IDLE_US);
+    bool open = tc_egress_flow_send(p, f, f->in.data, f->in.len);
+    tc_buf_done(&f->in);
+    return open;
+}
+
+/* A client that asks for no name gets what the server shows to everybody at the address that was
+ * judged: nothing is reached by it that the grant does not name. Where the grant names an address
+ * and no name, the operator meant whoever is there, and any name is fine. */
+static bool inspect_tls(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    struct tc_egress_host asked;
+    enum tc_hello got = tc_hello_read((const unsigned char *)f->in.data, f->in.len, &asked);
+    if (got == TC_HELLO_MORE)
+        return true;
+    if (got == TC_HELLO_UNCLEAR)
+        return refuse(p, f, TC_EGRESS_UNCLEAR, NULL);
+    bool streams = tc_egress_may_stream(&p->config, f->to.name, f->to.port);
+    if (asked.name[0] && !(f->literal && streams) && strcmp(asked.name, f->to.name) != 0)
+        return refuse(p, f, TC_EGRESS_OTHER_NAME, NULL);
+    return streams || !p->authority ? stream(p, f) : tc_egress_wrap_client(p, f);
+}
+
+/* The same for the host of a request. */
+static bool same_host(const struct tc_egress_flow *f, const struct tc_egress_host *said)
+{
+    if (said->port && said->port != f->to.port)
+        return false;
+    return f->literal || !said->name[0] || strcmp(said->name, f->to.name) == 0;
+}
+
+static bool inspect_http(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    struct tc_http_head head;
+    enum tc_http_read got = tc_http_read(f->in.data, f->in.len, &head);
+    if (got == TC_HTTP_MORE)
+        return true;
+    f->speaks = TC_SPEAKS_HTTP;
+    if (got == TC_HTTP_BAD)
+        return refuse(p, f, TC_EGRESS_UNCLEAR, head.why);
+    if (head.form == TC_HTTP_AUTHORITY)
+        return refuse(p, f, TC_EGRESS_UNCLEAR, "it asks the server to be a proxy");
+    if (!same_host(f, &head.host))
+        return refuse(p, f, TC_EGRESS_OTHER_NAME, NULL);
+    const char *why;
+    int reason = tc_egress_judge_request(&p->config, f->to.name, f->to.port, &head, &why);
+    if (reason)
+        return refuse(p, f, reason, why);
+    if (!tc_egress_take_request(p, f, &head)) {
+        tc_egress_flow_close(p, f, true);
+        return false;
+    }
+    return f->client.tls ? tc_egress_wrap_server(p, f) : tc_egress_forward(p, f);
+}
+
+bool tc_egress_inspect(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    if (f->client.tls) /* nothing but requests is looked for inside */
+        return inspect_http(p, f);
+    switch (tc_sniff(f->in.data, f->in.len)) {
+    case TC_SNIFF_TLS:
+        return inspect_tls(p, f);
+    case TC_SNIFF_HTTP:
+        return inspect_http(p, f);
+    case TC_SNIFF_OTHER:
+        return stream(p, f);
+    case TC_SNIFF_UNCLEAR:
+        return refuse(p, f, TC_EGRESS_UNCLEAR, "its first line does not end");
+    case TC_SNIFF_MORE:
+        break;
+    }
+    return true;
+}
+
+/* A word without the end of its line could still have become a request; now it cannot. */
+bool tc_egress_inspect_end(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    bool word = tc_sniff(f->in.data, f->in.len) == TC_SNIFF_MORE &&
+                !(f->in.data[0] >= 0x14 && f->in.data[0] <= 0x18);
+    return word ? stream(p, f) : refuse(p, f, TC_EGRESS_UNCLEAR, "it ends in the middle");
+}
+
+bool tc_egress_take_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
+                            const struct tc_http_head *head)
+{
+    struct tc_http_line lines[TC_EGRESS_SECRETS_MAX + 1];
+    size_t count =
+        tc_egress_secrets_for(&p->config, f->to.name, f->to.port, f->client.tls != NULL, lines);
+    tc_http_forward(head, lines, count, &f->head);
+    tc_http_rest_start(&f->rest, head);
+    f->mode = head->websocket ? TC_MODE_WEBSOCKET : TC_MODE_REQUEST;
+    if (f->head.failed)
+        return false;
+    size_t size = head->size; /* `head` borrows from what moves now */
+    memmove(f->in.data, f->in.data + size, f->in.len - size);
+    f->in.len -= size;
+    return true;
+}
+
+/* Of the bytes behind the head only those of the body go. */
+bool tc_egress_forward(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    ssize_t body = tc_http_rest_take(&f->rest, f->in.data, f->in.len);
+    if (body < 0)
+        return refuse(p, f, TC_EGRESS_UNCLEAR, "its body is not clear");
+    bool open = tc_egress_flow_send(p, f, f->head.data, f->head.len) &&
+                (!body || tc_egress_flow_send(p, f, f->in.data, (size_t)body));
+    tc_egress_flow_deadline(p, f, TC_EGRESS_IDLE_US);
+    tc_buf_done(&f->head);
+    tc_buf_done(&f->in);
+    return open;
+}

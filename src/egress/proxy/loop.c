@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "egress/proxy/loop.h"
+
+#include <sys/epoll.h>
+
+#include "base/clock.h"
+#include "egress/proxy/alone.h"
+#include "egress/proxy/datagrams.h"
+#include "egress/proxy/flow.h"
+#include "egress/proxy/listen.h"
+#include "egress/proxy/meter.h"
+#include "egress/proxy/resolve.h"
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a && (!b || a < b) ? a : b;
+}
+
+/* In milliseconds, rounded up: a deadline is over when it is looked at. */
+static int patience(struct tc_egress_proxy *p)
+{
+    int64_t until = earlier(p->flows ? p->wake : 0, tc_egress_resolver_until(p->resolver, p->now));
+    until = earlier(p->listen_at, until);
+    until = earlier(p->meter.rest_until, until);
+    until = earlier(p->datagrams_at, until);
+    until = earlier(p->finish_at, until);
+    if (!until)
+        return -1;
+    return until <= p->now ? 0 : (int)((until - p->now) / 1000 + 1);
+}
+
+/* A cage's clients are gone; one alone has some that wait for an answer. */
+static bool has_finished(const struct tc_egress_proxy *p)
+{
+    return p->alone ? !p->flows : tc_egress_flows_sent(p) && tc_egress_datagrams_sent(p);
+}
+
+void tc_egress_run(struct tc_egress_proxy *p)
+{
+    enum { EVENTS = 64 };
+    struct epoll_event events[EVENTS];
+    while (!p->over) {
+        p->now = tc_now_us();
+        int n = epoll_wait(p->epoll, events, EVENTS, patience(p));
+        p->now = tc_now_us();
+        for (int i = 0; i < n && !p->over; i++) {
+            struct tc_egress_watch *watch = events[i].data.ptr;
+            if (watch->added) /* else an event before it took it out */
+                watch->ready(p, watch, events[i].events);
+        }
+        tc_egress_resolver_tick(p->resolver);
+        tc_egress_meter_tick(p);
+        tc_egress_flows_tick(p);
+        tc_egress_datagrams_tick(p);
+        tc_egress_listeners_tick(p);
+        if (p->alone)
+            tc_egress_alone_tell(p);
+        if (p->finish_at && (p->now >= p->finish_at || has_finished(p)))
+            p->over = true;
+    }
+}

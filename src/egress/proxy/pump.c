@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Bytes between the two connections of a flow. What one side sends goes to the other at once; only
+ * what that does not take is kept (side.c), and nothing more is read until it has gone. So a flow
+ * that waits holds no memory, and a slow reader slows its writer down. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "egress/proxy/flow.h"
+#include "egress/proxy/meter.h"
+#include "egress/read/said.h"
+#include "egress/read/secrets.h"
+
+/* ---- between ---- */
+
+static bool broken(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    tc_egress_flow_close(p, f, true);
+    return false;
+}
+
+/* The body of a request; what is behind it is dropped, because nobody has read whom it is for. */
+static bool send_body(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
+                      size_t len)
+{
+    ssize_t n = tc_http_rest_take(&f->rest, bytes, len);
+    if (n < 0) {
+        f->speaks = TC_SPEAKS_BYTES; /* the answer may be on its way */
+        tc_egress_flow_refuse(p, f, TC_EGRESS_UNCLEAR, NULL);
+        return false;
+    }
+    return n == 0 || tc_egress_flow_send(p, f, bytes, (size_t)n);
+}
+
+static bool from_client(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
+                        size_t len)
+{
+    if (f->stage == TC_FLOW_ENDING)
+        return true;
+    if (f->stage == TC_FLOW_JOINED && f->mode == TC_MODE_STREAM)
+        return tc_egress_flow_send(p, f, bytes, len);
+    if (f->stage == TC_FLOW_JOINED && f->mode == TC_MODE_REQUEST && !tc_egress_wrapping(&f->server))
+        return send_body(p, f, bytes, len);
+    bool first = !f->in.len && !f->client.tls;
+    tc_buf_add(&f->in, bytes, len);
+    if (f->in.failed)
+        return broken(p, f);
+    if (tc_egress_wrapping(&f->server)) /* it goes when the request may */
+        return true;
+    if (f->stage == TC_FLOW_JOINED) {
+        if (first)
+            tc_egress_flow_deadline(p, f, TC_EGRESS_HEAD_US);
+        return tc_egress_inspect(p, f);
+    }
+    if (f->stage == TC_FLOW_QUESTION)
+        tc_egress_question(p, f);
+    else
+        tc_egress_greet(p, f);
+    return f->stage != TC_FLOW_DEAD;
+}
+
+/* A server that refuses to become a websocket answers a request, and what the client says next
+ * would be another one that nobody reads. */
+static void judge_upgrade(struct tc_egress_flow *f, const char *bytes, size_t len)
+{
+    static const char yes[] = "HTTP/1.1 101";
+    bool fine = len >= sizeof(yes) - 1 && memcmp(bytes, yes, sizeof(yes) - 1) == 0;
+    f->mode = fine ? TC_MODE_STREAM : TC_MODE_REQUEST;
+}
+
+/* What may be the beginning of a secret waits for what follows it. */
+static bool tell(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes, size_t len)
+{
+    if (!f->masks)
+        return tc_egress_side_send(p, &f->client, bytes, len);
+    tc_buf_add(&f->tail, bytes, len);
+    if (f->tail.failed)
+        return false;
+    size_t n = tc_egress_secrets_mask(&p->config.values, &f->tail);
+    bool sent = !n || tc_egress_side_send(p, &f->client, f->tail.data, n);
+    memmove(f->tail.data, f->tail.data + n, f->tail.len - n);
+    f->tail.len -= n;
+    return sent;
+}
+
+static bool tell_rest(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    bool sent = !f->tail.len || tc_egress_side_send(p, &f->client, f->tail.data, f->tail.len);
+    f->tail.len = 0;
+    return sent || broken(p, f);
+}
+
+static bool from_server(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
+                        size_t len)
+{
+    if (!tc_egress_hears(f))
+        return broken(p, f);
+    if (!tc_egress_meter_take(p, len))
+        return tc_egress_flow_spent(p, f);
+    if (f->mode == TC_MODE_WEBSOCKET)
+        judge_upgrade(f, bytes, len);
+    tc_egress_received(p->said, f->destination, len);
+    return tell(p, f, bytes, len) || broken(p, f);
+}
+
+/* ---- ends ---- */
+
+/* The client has said its last word. */
+static bool client_ended(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    if (f->mode == TC_MODE_REQUEST && !f->rest.done)
+        return broken(p, f); /* a part of a request is none */
+    if (f->mode == TC_MODE_UNDECIDED && f->client.tls)
+        return broken(p, f); /* it has said no request */
+    if (f->mode == TC_MODE_UNDECIDED && f->in.len && !tc_egress_inspect_end(p, f))
+        return false;
+    if (f->mode == TC_MODE_UNDECIDED)
+        f->mode = TC_MODE_STREAM; /* it has nothing to say */
+    if (f->mode == TC_MODE_STREAM && !f->server.len)
+        tc_egress_side_shut(&f->server);
+    return true;
+}
+
+static void settle_joined(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    if (f->client.eof && !f->server.len && !f->server.shut && !client_ended(p, f))
+        return;
+    if (f->server.eof && !tell_rest(p, f))
+        return;
+    if (f->server.eof && !f->client.len) {
+        if (f->mode == TC_MODE_REQUEST || f->mode == TC_MODE_WEBSOCKET) {
+            tc_egress_flow_end(p, f);
+            return;
+        }
+        tc_egress_side_shut(&f->client);
+    }
+    if (f->client.shut && f->server.shut)
+        tc_egress_flow_close(p, f, false);
+    else
+        tc_egress_flow_watch(p, f);
+}
+
+static void settle_ending(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    if (!f->client.len)
+        tc_egress_side_shut(&f->client);
+    if (f->client.shut && f->client.eof)
+        tc_egress_flow_close(p, f, false);
+    else
+        tc_egress_flow_watch(p, f);
+}
+
+static void settle(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    switch (f->stage) {
+    case TC_FLOW_JOINED:
+        settle_joined(p, f);
+        return;
+    case TC_FLOW_ENDING:
+        settle_ending(p, f);
+        return;
+    case TC_FLOW_GREET:
+    case TC_FLOW_QUESTION:
+        if (f->client.eof)
+            tc_egress_flow_close(p, f, false);
+        else
+            tc_egress_flow_watch(p, f);
+        return;
+    case TC_FLOW_SEEK:
+        tc_egress_flow_watch(p, f);
+        return;
+    case TC_FLOW_DEAD:
+        return;
+    }
+}
+
+/* ---- events ---- */
+
+typedef bool pass_fn(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
+                     size_t len);
+
+static void touch(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    bool held = (f->mode == TC_MODE_UNDECIDED && (f->in.len || f->client.tls)) ||
+                tc_egress_wrapping(&f->server);
+    if (f->stage == TC_FLOW_JOINED && !held)
+        f->deadline = p->now + TC_EGRESS_IDLE_US; /* later than it was: nothing to wake for */
+}
+
+/* What is said inside of it; all that is there, so that nothing waits without a socket to wake for
+ * it. */
+static bool unwrap(struct tc_egress_proxy *p, struct tc_egress_flow *f, struct tc_egress_side *from,
+                   size_t len, pass_fn *pass)
+{
+    enum { RECORD = 16384 };
+    char plain[RECORD];
+    ssize_t n = 0;
+    if (!tc_tls_take(from->tls, p->scratch, len))
+        return broken(p, f);
+    if (tc_egress_wrapping(from) && !tc_egress_wrap_go_on(p, f, from))
+        return false;
+    if (tc_egress_wrapping(from))
+        return true;
+    while ((n = tc_tls_read(from->tls, plain, sizeof(plain))) > 0)
+        if (!pass(p, f, plain, (size_t)n))
+            return false;
+    from->eof = from->eof || tc_tls_has_ended(from->tls);
+    return (n == 0 && tc_egress_side_push(from)) || broken(p, f);
+}
+
+/* The connection is at its end, in order or not. */
+static bool ended(struct tc_egress_proxy *p, struct tc_egress_flow *f, struct tc_egress_side *from,
+                  struct tc_egress_side *to)
+{
+    from->eof = true;
+    if (from->tls && tc_egress_wrapping(from))
+        return tc_egress_wrap_go_on(p, f, from);
+    to->cut = from->tls && !tc_tls_has_ended(from->tls);
+    return true;
+}
+
+/* A few rounds, so that no flow starves the others. False: the flow is closed. */
+static bool drain(struct tc_egress_proxy *p, struct tc_egress_flow *f, struct tc_egress_side *from,
+                  struct tc_egress_side *to, pass_fn *pass)
+{
+    enum { ROUNDS = 4 };
+    enum tc_egress_stage stage = f->stage;
+    for (int i = 0;
+         i < ROUNDS && !from->eof && !to->len && !tc_egress_wrapping(to) && f->stage == stage;
+         i++) {
+        size_t room = tc_egress_meter_room(p, sizeof(p->scratch));
+        if (!room)
+            return true;
+        ssize_t n = recv(from->watch.fd, p->scratch, room, 0);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return true;
+        if (n < 0)
+            return broken(p, f);
+        touch(p, f);
+        if (n == 0)
+            return ended(p, f, from, to);
+        tc_egress_meter_read(p, (size_t)n);
+        if (!(from->tls ? unwrap(p, f, from, (size_t)n, pass) : pass(p, f, p->scratch, (size_t)n)))
+            return false;
+        if ((size_t)n < room)
+            return true;
+    }
+    return true;
+}
+
+static struct tc_egress_flow *flow_of(struct tc_egress_watch *watch, size_t offset)
+{
+    return (struct tc_egress_flow *)(void *)((char *)watch - offset);
+}
+
+void tc_egress_client_ready(struct tc_egress_proxy *p, struct tc_egress_watch *watch,
+                            uint32_t events)
+{
+    struct tc_egress_flow *f = flow_of(watch, offsetof(struct tc_egress_flow, client.watch));
+    (void)events;
+    if (f->stage == TC_FLOW_SEEK) { /* only its end is watched */
+        tc_egress_flow_close(p, f, true);
+        return;
+    }
+    if (!tc_egress_side_flush(&f->client)) {
+        (void)broken(p, f);
+        return;
+    }
+    if (drain(p, f, &f->client, &f->server, from_client))
+        settle(p, f);
+}
+
+void tc_egress_server_ready(struct tc_egress_proxy *p, struct tc_egress_watch *watch,
+                            uint32_t events)
+{
+    struct tc_egress_flow *f = flow_of(watch, offsetof(struct tc_egress_flow, server.watch));
+    (void)events;
+    if (f->stage == TC_FLOW_SEEK) {
+        tc_egress_seek_ready(p, f);
+        return;
+    }
+    if (!tc_egress_side_flush(&f->server) && !tc_egress_flow_deaf(p, f))
+        return;
+    if (drain(p, f, &f->server, &f->client, from_server))
+        settle(p, f);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * One end of a flow: what it is sent goes at once, or is kept until it takes it. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "egress/proxy/flow.h"
+
+static bool keep(struct tc_egress_side *to, const char *bytes, size_t len)
+{
+    char *grown = malloc(to->len + len);
+    if (!grown)
+        return false;
+    if (to->len)
+        memcpy(grown, to->pending + to->at, to->len);
+    memcpy(grown + to->len, bytes, len);
+    free(to->pending);
+    to->pending = grown;
+    to->at = 0;
+    to->len += len;
+    return true;
+}
+
+/* How much of it the kernel takes; -1: broken. */
+static ssize_t push(int fd, const char *bytes, size_t len)
+{
+    ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    return n;
+}
+
+static bool send_raw(struct tc_egress_side *to, const char *bytes, size_t len)
+{
+    ssize_t n = to->len ? 0 : push(to->watch.fd, bytes, len);
+    if (n < 0)
+        return false;
+    return (size_t)n == len || keep(to, bytes + n, len - (size_t)n);
+}
+
+bool tc_egress_side_push(struct tc_egress_side *to)
+{
+    const char *at;
+    size_t len = tc_tls_out(to->tls, &at);
+    bool fine = !len || send_raw(to, at, len);
+    tc_tls_out_gone(to->tls);
+    return fine;
+}
+
+bool tc_egress_side_send(struct tc_egress_proxy *p, struct tc_egress_side *to, const char *bytes,
+                         size_t len)
+{
+    (void)p;
+    if (!to->tls)
+        return send_raw(to, bytes, len);
+    return tc_tls_write(to->tls, bytes, len) && tc_egress_side_push(to);
+}
+
+bool tc_egress_side_flush(struct tc_egress_side *to)
+{
+    if (!to->len)
+        return true;
+    ssize_t n = push(to->watch.fd, to->pending + to->at, to->len);
+    if (n < 0)
+        return false;
+    to->at += (size_t)n;
+    to->len -= (size_t)n;
+    if (!to->len) {
+        free(to->pending);
+        to->pending = NULL;
+    }
+    return true;
+}
+
+/* What the kernel does not take of the last word would have its end taken for a break. */
+static void say_end(struct tc_egress_side *side)
+{
+    tc_tls_end(side->tls);
+    (void)tc_egress_side_push(side);
+    free(TAKE(side->pending));
+    side->len = 0;
+}
+
+void tc_egress_side_shut(struct tc_egress_side *side)
+{
+    if (side->tls && !side->cut && !side->shut && side->watch.fd >= 0)
+        say_end(side);
+    if (!side->shut && side->watch.fd >= 0)
+        (void)shutdown(side->watch.fd, SHUT_WR);
+    side->shut = true;
+}
+
+bool tc_egress_wrapping(const struct tc_egress_side *side)
+{
+    return side->tls && !tc_tls_is_up(side->tls);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * TLS that is looked into. The client's ends here first, so that its request can be read and
+ * refused; only for one that may go does the server outside have to prove who it is, and only then
+ * does it hear anything of it. */
+#include <netinet/tcp.h>
+
+#include "egress/proxy/flow.h"
+#include "egress/read/refusal.h"
+#include "egress/read/said.h"
+
+/* Who reads the result learns why such a program fails. */
+static void list(struct tc_egress_proxy *p, const struct tc_egress_flow *f)
+{
+    char target[TC_EGRESS_TARGET_MAX];
+    tc_egress_target(f->to.name, f->to.port, target);
+    tc_egress_deny(p->said, target, TC_EGRESS_NOT_SPOKEN, false);
+}
+
+/* The client is told by TLS itself, and nothing behind that would be understood. */
+static bool give_up(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    f->client.cut = true;
+    tc_egress_flow_end(p, f);
+    return false;
+}
+
+static bool not_trusted(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    tc_egress_flow_refuse(p, f, TC_EGRESS_NOT_TRUSTED, tc_tls_why(f->server.tls));
+    return false;
+}
+
+/* The client speaks twice in a row here. One that lets the kernel gather small pieces would wait
+ * for the acknowledgement of the first, which the kernel here would hold back for 40 ms. */
+static void acknowledge(int fd)
+{
+    const int yes = 1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &yes, sizeof(yes));
+}
+
+bool tc_egress_wrap_go_on(struct tc_egress_proxy *p, struct tc_egress_flow *f,
+                          struct tc_egress_side *side)
+{
+    enum tc_tls got = tc_tls_shake(side->tls);
+    bool server = side == &f->server, broken = got == TC_TLS_BROKEN || (side->eof && !got);
+    if (broken && !server)
+        list(p, f); /* before the client knows */
+    if (!tc_egress_side_push(side) || broken)
+        return server ? not_trusted(p, f) : give_up(p, f);
+    if (got == TC_TLS_UP && !server)
+        acknowledge(side->watch.fd);
+    return got == TC_TLS_UP && server ? tc_egress_forward(p, f) : true;
+}
+
+bool tc_egress_wrap_client(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    f->client.tls = tc_tls_accept(p->authority, f->to.name);
+    if (!f->client.tls || !tc_tls_take(f->client.tls, f->in.data, f->in.len)) {
+        tc_egress_flow_close(p, f, true);
+        return false;
+    }
+    f->in.len = 0;
+    tc_egress_flow_deadline(p, f, TC_EGRESS_HEAD_US);
+    return tc_egress_wrap_go_on(p, f, &f->client);
+}
+
+bool tc_egress_wrap_server(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    f->server.tls = tc_tls_connect(p->authority, f->to.name);
+    if (!f->server.tls) {
+        tc_egress_flow_close(p, f, true);
+        return false;
+    }
+    tc_egress_flow_deadline(p, f, TC_EGRESS_HEAD_US);
+    return tc_egress_wrap_go_on(p, f, &f->server);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "egress/read/body.h"
+
+#include <string.h>
+
+/* The size's digits and its line end, the data, the line end behind it, and the last line end.
+ * Chunk extensions and trailers are refused: few send them, and servers disagree about them. */
+enum { SIZE, SIZE_END, DATA, DATA_CR, DATA_LF, LAST_CR, LAST_LF };
+
+enum { DIGITS_MAX = 12 };
+
+void tc_http_rest_start(struct tc_http_rest *rest, const struct tc_http_head *head)
+{
+    *rest = (struct tc_http_rest){.body = head->body, .done = head->body == TC_HTTP_NO_BODY};
+    rest->left = head->body == TC_HTTP_LENGTH ? head->length : 0;
+}
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool size_byte(struct tc_http_rest *rest, char c)
+{
+    int digit = hex(c);
+    if (digit < 0) {
+        rest->state = SIZE_END;
+        return c == '\r' && rest->digits;
+    }
+    rest->left = rest->left * 16 + (uint64_t)digit;
+    return ++rest->digits <= DIGITS_MAX;
+}
+
+static bool expect(struct tc_http_rest *rest, char c, char wanted, int next)
+{
+    rest->state = next;
+    return c == wanted;
+}
+
+/* One byte that is not data. */
+static bool step(struct tc_http_rest *rest, char c)
+{
+    switch (rest->state) {
+    case SIZE:
+        return size_byte(rest, c);
+    case SIZE_END:
+        return expect(rest, c, '\n', rest->left ? DATA : LAST_CR);
+    case DATA_CR:
+        return expect(rest, c, '\r', DATA_LF);
+    case DATA_LF:
+        rest->digits = 0;
+        return expect(rest, c, '\n', SIZE);
+    case LAST_CR:
+        return expect(rest, c, '\r', LAST_LF);
+    default:
+        rest->done = true;
+        return c == '\n';
+    }
+}
+
+static size_t take_data(struct tc_http_rest *rest, size_t len)
+{
+    size_t n = len < rest->left ? len : (size_t)rest->left;
+    rest->left -= n;
+    return n;
+}
+
+static ssize_t take_chunks(struct tc_http_rest *rest, const char *bytes, size_t len)
+{
+    size_t used = 0;
+    while (used < len && !rest->done) {
+        if (rest->state != DATA) {
+            if (!step(rest, bytes[used++]))
+                return -1;
+            continue;
+        }
+        used += take_data(rest, len - used);
+        if (!rest->left)
+            rest->state = DATA_CR;
+    }
+    return (ssize_t)used;
+}
+
+ssize_t tc_http_rest_take(struct tc_http_rest *rest, const char *bytes, size_t len)
+{
+    if (rest->done)
+        return 0;
+    if (rest->body == TC_HTTP_CHUNKED)
+        return take_chunks(rest, bytes, len);
+    size_t used = take_data(rest, len);
+    rest->done = !rest->left;
+    return (ssize_t)used;
+}

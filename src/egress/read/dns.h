@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * One question of a DNS client, and the answer to it. Pure. Nothing of a question ever goes to any
+ * other server. */
+#ifndef TC_EGRESS_READ_DNS_H
+#define TC_EGRESS_READ_DNS_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TC_DNS_NAME_SIZE = 256, TC_DNS_MESSAGE_MAX = 512, TC_DNS_TTL = 60 };
+
+enum tc_dns_type { TC_DNS_A = 1, TC_DNS_PTR = 12, TC_DNS_AAAA = 28 };
+
+enum tc_dns_code {
+    TC_DNS_FINE = 0,
+    TC_DNS_FORMAT = 1,
+    TC_DNS_NO_NAME = 3,
+    TC_DNS_NOT_DONE = 4,
+    TC_DNS_REFUSED = 5,
+};
+
+struct tc_dns_query {
+    char name[TC_DNS_NAME_SIZE]; /* lower case, without the last dot; "" is the root */
+    bool odd;                    /* the name holds what no host has: shown with "?" in its place */
+    bool edns;
+    uint16_t type;
+    unsigned char head[4];         /* id and flags, for the answer */
+    const unsigned char *question; /* as it came; NULL: it could not be read */
+    size_t question_len;
+};
+
+enum tc_dns_read { TC_DNS_DROP = -1, TC_DNS_ANSWER, TC_DNS_QUERY };
+
+/* TC_DNS_ANSWER: answer with *ret_code and nothing else. */
+enum tc_dns_read tc_dns_read(const unsigned char *bytes, size_t len, struct tc_dns_query *ret,
+                             enum tc_dns_code *ret_code);
+
+struct tc_dns_record {
+    uint16_t type, len;
+    unsigned char data[TC_DNS_NAME_SIZE + 2];
+};
+
+/* A record that holds a name. */
+void tc_dns_pointer(const char *name, struct tc_dns_record *ret);
+/* The answer with one record, or none (NULL); its length. */
+size_t tc_dns_write(const struct tc_dns_query *query, enum tc_dns_code code,
+                    const struct tc_dns_record *record, unsigned char out[TC_DNS_MESSAGE_MAX]);
+
+/* The address that a name below in-addr.arpa or ip6.arpa stands for: AF_INET, AF_INET6 or 0. */
+int tc_dns_reverse(const char *name, struct in_addr *ret_v4, struct in6_addr *ret_v6);
+/* Is the name below one of these two? */
+bool tc_dns_is_reverse(const char *name);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "egress/read/names.h"
+
+#include <string.h>
+
+#include "policy/endpoint.h"
+
+static uint32_t hash(const char *name)
+{
+    uint32_t h = 2166136261U; /* FNV-1a */
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 16777619U;
+    return h;
+}
+
+/* The slot that holds the name, or the free one where it would stand. */
+static uint32_t *slot_of(const struct tc_egress_names *names, const char *name)
+{
+    size_t at = hash(name) & (names->slot_count - 1);
+    while (names->slots[at] &&
+           strcmp(names->names[names->slots[at] - TC_SYNTHETIC_FIRST], name) != 0)
+        at = (at + 1) & (names->slot_count - 1);
+    return &names->slots[at];
+}
+
+/* Half of the slots stay free, so that every search ends soon. */
+static bool grow(struct tc_egress_names *names)
+{
+    enum { AT_FIRST = 64 };
+    if (names->slot_count > 2 * names->count)
+        return true;
+    size_t count = names->slot_count ? 2 * names->slot_count : AT_FIRST;
+    uint32_t *slots = calloc(count, sizeof(*slots));
+    if (!slots)
+        return false;
+    free(names->slots);
+    names->slots = slots;
+    names->slot_count = count;
+    for (size_t i = 0; i < names->count; i++)
+        *slot_of(names, names->names[i]) = (uint32_t)(i + TC_SYNTHETIC_FIRST);
+    return true;
+}
+
+static uint32_t add(struct tc_egress_names *names, const char *name)
+{
+    if (names->count + TC_SYNTHETIC_FIRST >= TC_SYNTHETIC_MAX)
+        return 0;
+    char **place = TC_PUSH(names->names, names->count);
+    if (!place)
+        return 0;
+    names->count--; /* not among those that grow() looks at */
+    *place = strdup(name);
+    if (!*place || !grow(names)) {
+        free(TAKE(*place));
+        return 0;
+    }
+    uint32_t number = (uint32_t)(names->count++ + TC_SYNTHETIC_FIRST);
+    *slot_of(names, name) = number;
+    return number;
+}
+
+bool tc_egress_names_open(struct tc_egress_names *names, const struct tc_egress_config *config)
+{
+    *names = (struct tc_egress_names){.config = config};
+    if (!grow(names))
+        return false;
+    for (size_t i = 0; i < config->net_count; i++) {
+        const char *host = config->net[i].host;
+        if (tc_host_is_pattern(host) || tc_host_is_address(host) || *slot_of(names, host))
+            continue;
+        if (!add(names, host))
+            return false;
+    }
+    return true;
+}
+
+void tc_egress_names_done(struct tc_egress_names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        free(names->names[i]);
+    free(names->names);
+    free(names->slots);
+    *names = (struct tc_egress_names){0};
+}
+
+/* Does a pattern of the grant speak of it, at whatever port? */
+static bool is_covered(const struct tc_egress_names *names, const char *name)
+{
+    if (tc_host_is_address(name))
+        return false;
+    for (size_t i = 0; i < names->config->net_count; i++)
+        if (tc_host_covers(names->config->net[i].host, name))
+            return true;
+    return false;
+}
+
+uint32_t tc_egress_names_number(struct tc_egress_names *names, const char *name)
+{
+    uint32_t number = *slot_of(names, name);
+    return number || !is_covered(names, name) ? number : add(names, name);
+}
+
+const char *tc_egress_names_name(const struct tc_egress_names *names, uint32_t number)
+{
+    if (number < TC_SYNTHETIC_FIRST || number - TC_SYNTHETIC_FIRST >= names->count)
+        return NULL;
+    return names->names[number - TC_SYNTHETIC_FIRST];
+}

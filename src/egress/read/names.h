@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The names that synthetic addresses stand for in this cage: those of the grant, and those that a
+ * "*" covers, numbered as they are asked for. */
+#ifndef TC_EGRESS_READ_NAMES_H
+#define TC_EGRESS_READ_NAMES_H
+
+#include "egress/door/synthetic.h"
+#include "egress/egress.h"
+
+struct tc_egress_names {
+    char **names; /* number TC_SYNTHETIC_FIRST and on */
+    size_t count;
+    uint32_t *slots; /* by hash; 0: free */
+    size_t slot_count;
+    const struct tc_egress_config *config; /* borrowed */
+};
+
+/* False: out of memory. */
+bool tc_egress_names_open(struct tc_egress_names *names, const struct tc_egress_config *config);
+void tc_egress_names_done(struct tc_egress_names *names);
+
+/* The number of a name, a new one where "*" covers it; 0: it is not covered, or numbers are used
+ * up. */
+uint32_t tc_egress_names_number(struct tc_egress_names *names, const char *name);
+/* The name of a number, or NULL; borrows. */
+const char *tc_egress_names_name(const struct tc_egress_names *names, uint32_t number);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "egress/read/said.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strv.h"
+#include "policy/endpoint.h"
+
+void tc_egress_target(const char *host, uint32_t port, char out[TC_EGRESS_TARGET_MAX])
+{
+    if (port)
+        tc_endpoint_format(out, TC_EGRESS_TARGET_MAX, host, port);
+    else
+        (void)snprintf(out, TC_EGRESS_TARGET_MAX, "%.256s", host);
+    for (char *c = out; *c; c++)
+        if (*c <= 0x20 || *c >= 0x7f)
+            *c = '?';
+}
+
+void tc_egress_deny(struct tc_egress_said *said, const char *target, enum tc_egress_reason reason,
+                    bool resolve)
+{
+    uint32_t count = atomic_load(&said->denial_count);
+    for (uint32_t i = 0; i < count && i < TC_EGRESS_DENIALS_MAX; i++) {
+        struct tc_egress_denial *denial = &said->denials[i];
+        if (denial->reason == (int32_t)reason && denial->resolve == resolve &&
+            strcmp(denial->target, target) == 0) {
+            atomic_fetch_add(&denial->count, 1);
+            return;
+        }
+    }
+    if (count >= TC_EGRESS_DENIALS_MAX) {
+        atomic_fetch_add(&said->omitted_denials, 1);
+        return;
+    }
+    struct tc_egress_denial *denial = &said->denials[count];
+    tc_strcopy(denial->target, sizeof(denial->target), target);
+    denial->reason = (int32_t)reason;
+    denial->resolve = resolve;
+    atomic_store(&denial->count, 1);
+    atomic_store(&said->denial_count, count + 1); /* last: what stands below it is whole */
+}
+
+struct tc_egress_destination *tc_egress_reached(struct tc_egress_said *said, const char *target)
+{
+    uint32_t count = atomic_load(&said->destination_count);
+    for (uint32_t i = 0; i < count && i < TC_EGRESS_DESTINATIONS_MAX; i++)
+        if (strcmp(said->destinations[i].target, target) == 0) {
+            atomic_fetch_add(&said->destinations[i].connections, 1);
+            return &said->destinations[i];
+        }
+    if (count >= TC_EGRESS_DESTINATIONS_MAX) {
+        atomic_fetch_add(&said->omitted_destinations, 1);
+        return NULL;
+    }
+    struct tc_egress_destination *at = &said->destinations[count];
+    tc_strcopy(at->target, sizeof(at->target), target);
+    atomic_store(&at->connections, 1);
+    atomic_store(&said->destination_count, count + 1);
+    return at;
+}
+
+void tc_egress_unreached(struct tc_egress_said *said, const char *target,
+                         enum tc_egress_failure failure)
+{
+    if (atomic_load(&said->failure))
+        return;
+    tc_strcopy(said->unreached, sizeof(said->unreached), target);
+    atomic_store(&said->failure, failure);
+}
+
+void tc_egress_sent(struct tc_egress_said *said, struct tc_egress_destination *at, size_t bytes)
+{
+    atomic_fetch_add(&said->sent, bytes);
+    if (at)
+        atomic_fetch_add(&at->sent, bytes);
+}
+
+void tc_egress_received(struct tc_egress_said *said, struct tc_egress_destination *at, size_t bytes)
+{
+    atomic_fetch_add(&said->received, bytes);
+    if (at)
+        atomic_fetch_add(&at->received, bytes);
+}
+
+const char *tc_egress_reason_text(int reason)
+{
+    static const char *const words[TC_EGRESS_REASONS] = {
+        [TC_EGRESS_NOT_NAMED] = "no entry of the allowlist covers it",
+        [TC_EGRESS_NOT_PUBLIC] = "it leads to an address that is not public and not named",
+        [TC_EGRESS_OTHER_NAME] = "the connection named another host",
+        [TC_EGRESS_UNCLEAR] = "the request is ambiguous",
+        [TC_EGRESS_TOO_MANY] = "too many connections at one time",
+        [TC_EGRESS_NOT_REQUEST] = "its entries allow other methods or paths",
+        [TC_EGRESS_SPENT] = "the `transfer` limit is reached",
+        [TC_EGRESS_NOT_SPOKEN] = "the client broke off a TLS connection that is inspected",
+    };
+    return reason > 0 && reason < TC_EGRESS_REASONS && words[reason] ? words[reason] : "refused";
+}

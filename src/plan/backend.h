@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What a backend is, in two halves. The front lives in the library and only decides: which clauses
+ * the backend can enforce at all, and the plan for a grant. The works live in the helper and only
+ * do. Both are named by the same word; src/backend/registry.h is the only list of
+ * them. What all cages of a machine share is no backend's: tc_machine. */
+#ifndef TC_PLAN_BACKEND_H
+#define TC_PLAN_BACKEND_H
+
+#include "base/error.h"
+#include "plan/outcome.h"
+#include "plan/plan.h"
+#include "policy/feature.h"
+
+/* flags */
+enum {
+    TC_BACKEND_NO_BOUNDARY = 1, /* enforces nothing, and every result says so */
+};
+
+/* ---- the front (library) ---- */
+
+struct tc_front {
+    const char *name, *summary;
+    int flags;
+    tc_clauses provides; /* which clauses it can enforce on a machine that has everything */
+    tc_features has;     /* and what else it can do */
+    /* grant -> plan; pure. Fills *ret (zeroed); the caller frees it with tc_plan_done also on
+     * failure. Called by tc_front_lower(). */
+    int (*lower)(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
+                 struct toolcage_error **err);
+    /* What the backend needs beside the machine and the grant's settings name, and that is not
+     * there: in words, owned; NULL: it is there, or nobody can say. Quick. NULL: it needs nothing.
+     */
+    char *(*absent)(const struct tc_front *front, const struct tc_grant *grant);
+};
+
+/* grant -> plan, with what no backend needs to do by itself; pure. *ret as above. */
+int tc_front_lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
+                   struct toolcage_error **err);
+/* What the grant needs and the backend does not enforce, whatever the machine; nothing where it has
+ * no walls. And what it does not have of what the grant needs, or the call `wanted` beside. */
+tc_clauses tc_front_missing(const struct tc_front *front, const struct tc_grant *grant);
+tc_features tc_front_lacks(const struct tc_front *front, const struct tc_grant *grant,
+                           tc_features wanted);
+/* By name, or NULL. */
+const struct tc_front *tc_front_find(const char *name);
+/* The index-th, or NULL past the end. */
+const struct tc_front *tc_front_at(size_t index);
+/* "process, fake, …" of all fronts; owned. */
+char *tc_front_names(void);
+
+/* What a backend without walls passes over in silence, as it does with clauses; the others would
+ * make a promise of its own. */
+#define TC_FEATURES_IGNORED \
+    (~(TC_FEATURE_BIT(TERMINAL) | TC_FEATURE_BIT(SESSION) | TC_FEATURE_BIT(INSTALL)))
+
+/* ---- the works (helper) ---- */
+
+struct tc_works;
+struct tc_trees;
+struct tc_workspace;
+struct tc_observer;
+
+/* How long prepare() and destroy() may take. */
+enum tc_pace {
+    TC_PACE_QUICK, /* it asks no file system of the host */
+    TC_PACE_LOCAL, /* some paths are looked up on this machine's own disks */
+    TC_PACE_LONG   /* many files, or those of another machine or of a process */
+};
+
+/* One cage. The supervisor owns the record; a backend keeps its own state behind `priv`.
+ * Descriptors that a backend puts here stay its own: destroy() closes them. */
+struct tc_cage {
+    const struct tc_works *works;
+    const struct tc_plan *plan;
+    struct tc_outcome *outcome; /* denials, enforcement, timings and failures are written here */
+    void *priv;
+    struct tc_trees *trees;         /* in `priv`, where the backend shows paths of the host's */
+    struct tc_workspace *workspace; /* the same, what its tool changes there */
+    struct tc_observer *observer;   /* the same, what its tool is refused */
+    int secrets_fd; /* in: a memory file with the values of plan->secrets (tc_secret_values_visit);
+                     * -1: none. The cage's own. */
+    int stdin_fd; /* in: read end for the tool, or -1 (then it reads end-of-file); start() takes it
+                   */
+    /* out: read end of the tool's standard output, non-blocking; or, from some event() on, the
+     * other end of its terminal, which takes what is typed, too */
+    int out_fd;
+    int err_fd;         /* out: the same of standard error */
+    bool err_held;      /* out: what is in there is not the tool's, and stays until some event() */
+    int event_fd;       /* out: readable when event() has something to do; -1: never */
+    int exit_fd;        /* out: readable when the cage has ended whole; -1 again once reaped */
+    int64_t look_at_us; /* out: when event() has something to do all the same; 0: never */
+    bool running;       /* out: the tool runs, every wall stands */
+    /* out: the tool and everything that it started have ended, and the outcome says how; what is
+     * left of the cage ends by itself, and exit_fd tells when. */
+    bool over;
+    bool torn;         /* out of usage(): not all that was changed came back; none is gathered */
+    const char *limit; /* out: that was reached, for which the cage is to end; NULL: none */
+    enum tc_pace pace; /* out of make(): what prepare() may wait for */
+    bool sweep;        /* out of make(): it is time to sweep(), once */
+    int64_t begun_us;  /* in: when the call came; its timeout counts from here */
+    _Atomic bool unwanted; /* in: the call was answered already; prepare() may give up */
+};
+
+/* What a backend does with a cage. Those that can fail return 0, or -1 after tc_cage_fail(). None
+ * waits for the tool: waiting is the supervisor's. All are called on the supervisor's one thread
+ * and are quick, but for prepare() and destroy(), which may take long and are then called on a
+ * thread of their own: they use what is the cage's, and of the backend's own only what its comments
+ * allow. */
+struct tc_works {
+    const char *name;
+
+    /* -- every backend has these */
+
+    /* Makes the cage's record and leases what the backend has for all cages. */
+    int (*make)(struct tc_cage *cage);
+    /* Begins to run the tool; fills the descriptors. */
+    int (*start)(struct tc_cage *cage);
+    /* Asks the tool to end (kill = false: SIGTERM), or ends the whole cage at once. */
+    void (*signal)(struct tc_cage *cage, bool kill);
+    /* exit_fd became readable: exit code or signal into the outcome, or a failure, unless `over`
+     * has told it already. */
+    void (*reap)(struct tc_cage *cage);
+    /* After the end: usage into the outcome; the name of the limit whose counter moved, or NULL. */
+    const char *(*usage)(struct tc_cage *cage);
+    /* Everything gone, whatever had been built; fine for half-built cages. Not before exit_fd is
+     * -1, be it that nothing ran or that it was reaped. With TC_PACE_QUICK false where that would
+     * take long: called on a thread of its own with TC_PACE_LONG it then lets go of what does, and
+     * the next one is quick. */
+    bool (*destroy)(struct tc_cage *cage, enum tc_pace pace);
+
+    /* -- a backend leaves out what it has no use for; then what stands behind the arrow is so.
+     * Called through the function of the same name below. */
+
+    /* plan -> cage: everything that can be done before the call's own bytes are needed. -> done */
+    int (*prepare)(struct tc_cage *cage);
+    /* event_fd is ready, or the time has come: does a bounded share of work, and sets `running`
+     * once every wall stands, `limit` and `over`. A failure that it writes down ends the call; -1
+     * when the cage failed to come up. -> nothing happened */
+    int (*event)(struct tc_cage *cage);
+    /* How the doctor sees what works on this machine. -> nothing to see */
+    const struct tc_trial *trial;
+};
+
+struct tc_trial {
+    /* The smallest call, as a plan; false: this machine has nothing to try it with. */
+    bool (*plan)(const struct tc_works *works, struct tc_plan *ret);
+    /* After its end: what was seen, into outcome->probes. */
+    void (*tell)(const struct tc_cage *tried, struct tc_outcome *outcome);
+};
+
+const struct tc_works *tc_works_find(const char *name);
+const struct tc_works *tc_works_at(size_t index);
+
+/* The slots that may be empty, and of a cage that has no works yet: nothing is built, and nothing
+ * is to be done. */
+int tc_cage_prepare(struct tc_cage *cage);
+int tc_cage_event(struct tc_cage *cage);
+bool tc_cage_destroy(struct tc_cage *cage, enum tc_pace pace);
+
+/* What this machine has for the cages of every backend; nobody's cage. */
+struct tc_machine {
+    /* Once, when the helper starts: what every call will need, while the library still thinks. */
+    void (*open)(void);
+    /* Now and then: lets go of what nobody used. When to come again; 0: no matter. */
+    int64_t (*tick)(int64_t now_us);
+    /* Leftovers of dead helpers: how many went. May take long, and runs beside the loop. */
+    unsigned (*sweep)(void);
+    /* Once, when the helper ends. */
+    void (*close)(void);
+};
+extern const struct tc_machine *const tc_machine;
+
+/* Writes cage->outcome->failure (status too) and returns -1: the one way in which works fail. */
+int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, const char *fmt, ...)
+    TC_PRINTF(4, 5);
+
+int tc_cage_fail_memory(struct tc_cage *cage, const char *stage);
+/* The row of a trial cage: it came up with every wall, or the clause that failed says why not. NULL
+ * when out of memory; how it holds, where it does, is the backend's to say. */
+struct tc_probe *tc_cage_tried(const struct tc_cage *tried, struct tc_outcome *outcome);
+
+/* Nothing is built yet, and no works are chosen. */
+struct tc_cage tc_cage_empty(const struct tc_plan *plan, struct tc_outcome *outcome);
+
+/* Closes our ends of the tool's streams; for destroy(). */
+void tc_cage_close_streams(struct tc_cage *cage);
+
+#endif

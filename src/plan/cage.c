@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What every kind of works does in the same way with a cage's record. */
+#include <stdarg.h>
+#include <string.h>
+#include <toolcage/result.h>
+#include <unistd.h>
+
+#include "plan/backend.h"
+
+/* Refusals of the grant were never runs: they are "denied"; the rest are our own errors. */
+static int status_of(int code)
+{
+    return code == TOOLCAGE_EPATH || code == TOOLCAGE_EUNENFORCEABLE || code == TOOLCAGE_EDENIED
+               ? TOOLCAGE_STATUS_DENIED
+               : TOOLCAGE_STATUS_ERROR;
+}
+
+/* A refusal says which promise could not be kept. */
+static void name_clause(struct tc_buf *message, const char *clause)
+{
+    if (message->data && !strstr(message->data, clause))
+        tc_buf_addf(message, " (so %s cannot be enforced)", clause);
+}
+
+int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, const char *fmt, ...)
+{
+    struct tc_outcome_failure *f = &cage->outcome->failure;
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    va_list ap;
+    if (f->code)
+        return -1; /* the first one says why */
+    va_start(ap, fmt);
+    tc_buf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    if (clause >= 0 && why->code == TOOLCAGE_EUNENFORCEABLE)
+        name_clause(&text, tc_clause_name((enum tc_clause)clause));
+    if (why->errnum)
+        tc_buf_addf(&text, ": %s", strerror(why->errnum));
+    *f = (struct tc_outcome_failure){.code = why->code,
+                                     .stage = strdup(why->stage ? why->stage : ""),
+                                     .subject = strdup(why->subject ? why->subject : ""),
+                                     .message = tc_buf_steal(&text),
+                                     .hint = strdup(why->hint ? why->hint : ""),
+                                     .errnum = why->errnum,
+                                     .clause = clause};
+    cage->outcome->status = cage->running && why->code == TOOLCAGE_EUNENFORCEABLE
+                                ? TOOLCAGE_STATUS_ERROR
+                                : status_of(why->code);
+    return -1;
+}
+
+int tc_cage_fail_memory(struct tc_cage *cage, const char *stage)
+{
+    struct tc_why why = {
+        .code = TOOLCAGE_EMEMORY, .stage = stage, .hint = "free memory on this machine"};
+    return tc_cage_fail(cage, &why, -1, "out of memory");
+}
+
+struct tc_probe *tc_cage_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
+{
+    const struct tc_outcome_failure *f = &tried->outcome->failure;
+    struct tc_probe *row = TC_PUSH(outcome->probes, outcome->probe_count);
+    if (!row)
+        return NULL;
+    *row = (struct tc_probe){
+        .backend = strdup(tried->works->name), .whole = true, .works = tried->running};
+    if (row->works)
+        return row;
+    row->clause = f->clause >= 0 ? f->clause : TC_CLAUSE_PRIV_NONE;
+    row->reason = strdup(f->message ? f->message : "the trial container did not come up in time");
+    row->fix = strdup(f->hint ? f->hint : "try again when this machine is less busy");
+    return row;
+}
+
+void tc_cage_close_streams(struct tc_cage *cage)
+{
+    int *streams[] = {&cage->stdin_fd, &cage->out_fd, &cage->err_fd, &cage->secrets_fd};
+    for (size_t i = 0; i < TC_COUNT(streams); i++) {
+        if (*streams[i] >= 0)
+            (void)close(*streams[i]);
+        *streams[i] = -1;
+    }
+}
+
+struct tc_cage tc_cage_empty(const struct tc_plan *plan, struct tc_outcome *outcome)
+{
+    return (struct tc_cage){.plan = plan,
+                            .outcome = outcome,
+                            .secrets_fd = -1,
+                            .stdin_fd = -1,
+                            .out_fd = -1,
+                            .err_fd = -1,
+                            .event_fd = -1,
+                            .exit_fd = -1};
+}
+
+/* ---- slots that may be empty ---- */
+
+static const struct tc_works *works_of(const struct tc_cage *cage)
+{
+    static const struct tc_works none = {0};
+    return cage->works ? cage->works : &none;
+}
+
+int tc_cage_prepare(struct tc_cage *cage)
+{
+    return works_of(cage)->prepare ? cage->works->prepare(cage) : 0;
+}
+
+int tc_cage_event(struct tc_cage *cage)
+{
+    return works_of(cage)->event ? cage->works->event(cage) : 0;
+}
+
+/* A call that failed before it had works has nothing but its input. */
+bool tc_cage_destroy(struct tc_cage *cage, enum tc_pace pace)
+{
+    if (works_of(cage)->destroy)
+        return cage->works->destroy(cage, pace);
+    tc_cage_close_streams(cage);
+    return true;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "plan/plan.h"
+
+#include <string.h>
+
+enum { MOUNTS_MAX = 4096, NET_MAX = 4096, SECRETS_MAX = 64 };
+
+#define TC_STRUCT struct tc_mount
+#define MOUNT(F)      \
+    F(ONE, kind)      \
+    F(ONE, path)      \
+    F(ONE, from)      \
+    F(ONE, content)   \
+    F(ONE, bound)     \
+    F(ONE, optional)  \
+    F(ONE, workspace) \
+    F(ONE, key)       \
+    F(ONE, line)
+static TC_FIELDS(mount_fields, MOUNT);
+#undef TC_STRUCT
+
+#define TC_STRUCT struct tc_deny
+#define DENY(F)  \
+    F(ONE, path) \
+    F(ONE, key)  \
+    F(ONE, line) \
+    F(ONE, own)
+static TC_FIELDS(deny_fields, DENY);
+#undef TC_STRUCT
+
+#define TC_STRUCT struct tc_plan
+#define PLAN(F)                                                                               \
+    F(ONE, call)                                                                              \
+    F(ONE, tool)                                                                              \
+    F(ONE, backend)                                                                           \
+    F(ONE, grant)                                                                             \
+    F(ONE, clauses)                                                                           \
+    F(ONE, without)                                                                           \
+    F(LIST, argv)                                                                             \
+    F(LIST, env)                                                                              \
+    F(ONE, ahead)                                                                             \
+    F(ONE, calls)                                                                             \
+    F(ONE, fuel)                                                                              \
+    F(LIST, cwd)                                                                              \
+    F(ARRAY, mounts, TC_COUNTED(mount_count), TC_OF(mount_fields), .most = MOUNTS_MAX)        \
+    F(ARRAY, denies, TC_COUNTED(deny_count), TC_OF(deny_fields), .most = MOUNTS_MAX)          \
+    F(LIST, tool_writable)                                                                    \
+    F(LIST, records)                                                                          \
+    F(ONE, policy_file)                                                                       \
+    F(LIST, extended)                                                                         \
+    F(LIST, collect)                                                                          \
+    F(LIST, caches)                                                                           \
+    F(ARRAY, net, TC_COUNTED(net_count), TC_OF(tc_net_entry_fields), .most = NET_MAX)         \
+    F(ARRAY, secrets, TC_COUNTED(secret_count), TC_OF(tc_secret_fields), .most = SECRETS_MAX) \
+    F(STRUCT, upstream, TC_OF(tc_upstream_fields))                                            \
+    F(ONE, asks_network)                                                                      \
+    F(LIST, syscalls_allow)                                                                   \
+    F(LIST, syscalls_deny)                                                                    \
+    F(STRUCT, steering, TC_OF(tc_steering_fields))                                            \
+    F(STRUCT, limits, TC_OF(tc_limits_fields))                                                \
+    F(ONE, denials)                                                                           \
+    F(ONE, workspace)                                                                         \
+    F(ONE, commit)                                                                            \
+    F(ONE, overlay_or_copy)                                                                   \
+    F(ONE, unix_sockets)                                                                      \
+    F(ONE, stream)                                                                            \
+    F(ONE, terminal)                                                                          \
+    F(ONE, rows)                                                                              \
+    F(ONE, columns)                                                                           \
+    F(ONE, uid)                                                                               \
+    F(ONE, session)                                                                           \
+    F(ONE, bounds)                                                                            \
+    F(ONE, payload)                                                                           \
+    F(ONE, image)                                                                             \
+    F(LIST, settings)
+TC_FIELDS(tc_plan_fields, PLAN);
+#undef TC_STRUCT
+
+bool tc_session_name(const char *name)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                  "0123456789._-";
+    enum { LONGEST = 64 };
+    size_t n = strnlen(name, LONGEST + 1);
+    return n > 0 && n <= LONGEST && name[0] != '.' && name[0] != '-' && strspn(name, letters) == n;
+}
+
+void tc_plan_visit(struct tc_wire *w, struct tc_plan *plan)
+{
+    tc_fields_visit(w, &tc_plan_fields, plan, 0, 0);
+}
+
+void tc_plan_done(struct tc_plan *plan)
+{
+    tc_fields_done(&tc_plan_fields, plan);
+}

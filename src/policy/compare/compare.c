@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Which tools stand against each other, and the list of what was found. */
+#include "policy/compare/compare.h"
+
+#include "base/jsontext.h"
+#include "policy/resolve/resolve.h"
+
+/* One side of one place: NULL when it does not say it. */
+struct side {
+    const struct toolcage_policy *policy;
+    const struct tc_spec *spec;
+    struct tc_grant grant;
+    struct toolcage_error *err;
+    int rc;
+};
+
+static void side_done(struct side *side)
+{
+    tc_grant_done(&side->grant);
+    tc_error_free(side->err);
+}
+
+static void resolve(struct side *side, const struct tc_facts *facts)
+{
+    bool named = side->spec && side->spec != &side->policy->defaults;
+    const struct tc_request request = {.tool = !named                          ? NULL
+                                               : tc_spec_is_server(side->spec) ? side->spec->prefix
+                                                                               : side->spec->name,
+                                       .explain = true};
+    side->rc = tc_policy_resolve(side->policy, &request, facts, &side->grant, &side->err);
+}
+
+/* What the other tools write bounds the following of links, and grants this one nothing. */
+static int same_grant(struct tc_grant *from, struct tc_grant *to, bool *ret)
+{
+    struct tc_grant *both[] = {from, to};
+    for (size_t i = 0; i < TC_COUNT(both); i++) {
+        tc_strv_done(&both[i]->tool_writable);
+        both[i]->tool_writable = (struct tc_strv){0};
+        both[i]->policy = tc_policy_unref(both[i]->policy);
+        if (tc_grant_digest(both[i], NULL))
+            return TOOLCAGE_EMEMORY;
+    }
+    *ret = tc_streq(from->digest, to->digest);
+    return 0;
+}
+
+static void compare_texts(struct tc_differences *changes, const struct tc_spec *from,
+                          const struct tc_spec *to)
+{
+    _autofree_ char *before = tc_differences_list(changes, &from->command);
+    _autofree_ char *now = tc_differences_list(changes, &to->command);
+    if (!tc_strv_same(&from->command, &to->command))
+        tc_differences_choice(changes, "the command", from->command.count ? before : "any",
+                              to->command.count ? now : "any");
+    tc_differences_choice(changes, "stdin", from->stdin_text, to->stdin_text);
+    if (!tc_streq(from->description, to->description) || !tc_streq(from->title, to->title))
+        tc_differences_add(changes, TC_DIFFERENCE_NEITHER, "another description for the model");
+}
+
+/* A tool that one side refuses whatever is asked grants nothing there. */
+static bool compare_refusals(struct tc_differences *changes, const struct side *from,
+                             const struct side *to)
+{
+    if (!from->rc && !to->rc)
+        return false;
+    if (from->rc && to->rc && !tc_streq(tc_error_message(from->err), tc_error_message(to->err)))
+        tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                           "refused by both, which cannot be compared: %s",
+                           tc_error_message(to->err));
+    else if (from->rc && !to->rc)
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "can be called; before it was refused: %s",
+                           tc_error_message(from->err));
+    else if (to->rc && !from->rc)
+        tc_differences_add(changes, changes->is_new ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
+                           "is refused: %s", tc_error_message(to->err));
+    return !from->rc || !to->rc ||
+           !tc_streq(tc_error_message(from->err), tc_error_message(to->err));
+}
+
+/* Of an install phase alone. */
+static void compare_installs(struct tc_differences *changes, const struct tc_spec *x,
+                             const struct tc_spec *y)
+{
+    if (!tc_streq(x->into, y->into))
+        tc_differences_changed(changes, TC_DIFFERENCE_MORE, x->into, "installs into %s", y->into);
+    for (size_t i = 0; i < y->inputs.count; i++)
+        if (!tc_strv_has(&x->inputs, y->inputs.items[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_MORE, "reads the input %s",
+                               y->inputs.items[i]);
+    for (size_t i = 0; i < x->inputs.count; i++)
+        if (!tc_strv_has(&y->inputs, x->inputs.items[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_LESS, "no longer reads the input %s",
+                               x->inputs.items[i]);
+}
+
+static int compare_sides(struct tc_differences *changes, const struct toolcage_policy *a,
+                         const struct tc_spec *x, const struct toolcage_policy *b,
+                         const struct tc_spec *y, const struct tc_facts *facts)
+{
+    _auto_(side_done) struct side from = {.policy = a, .spec = x};
+    _auto_(side_done) struct side to = {.policy = b, .spec = y};
+    size_t before = changes->count;
+    changes->place = y->prefix;
+    resolve(&from, facts);
+    resolve(&to, facts);
+    if (from.rc == TOOLCAGE_EMEMORY || to.rc == TOOLCAGE_EMEMORY)
+        return TOOLCAGE_EMEMORY;
+    if (!compare_refusals(changes, &from, &to) && !from.rc)
+        tc_compare_grants(changes, &from.grant, &to.grant);
+    compare_texts(changes, x, y);
+    tc_compare_env(changes, a, x, b, y);
+    tc_compare_arguments(changes, x, y);
+    compare_installs(changes, x, y);
+    /* the digest covers the whole grant: what no comparison knows must not pass as nothing */
+    bool same = true;
+    if (!from.rc && !to.rc && same_grant(&from.grant, &to.grant, &same))
+        return TOOLCAGE_EMEMORY;
+    if (changes->count == before && !same && !changes->is_new)
+        tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                           "another grant, in a way that cannot be compared");
+    return 0;
+}
+
+/* Of one tool of a server only these are its own. */
+static void compare_server_tool(struct tc_differences *changes, const struct tc_spec *x,
+                                const struct tc_spec *y)
+{
+    static const enum tc_key_id ids[] = {TC_KEY_TIMEOUT, TC_KEY_OUTPUT};
+    changes->place = x->prefix;
+    if (x->said[TC_KEY_ARGUMENTS] && !y->said[TC_KEY_ARGUMENTS])
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "takes any arguments");
+    else if (!x->said[TC_KEY_ARGUMENTS] && y->said[TC_KEY_ARGUMENTS])
+        tc_differences_add(changes, TC_DIFFERENCE_LESS, "takes only the arguments that it names");
+    else
+        tc_compare_arguments(changes, x, y);
+    for (size_t i = 0; i < TC_COUNT(ids); i++) {
+        bool time = ids[i] == TC_KEY_TIMEOUT;
+        int64_t a = !x->said[ids[i]] ? INT64_MAX : time ? x->limits.timeout_ms : x->limits.output;
+        int64_t b = !y->said[ids[i]] ? INT64_MAX : time ? y->limits.timeout_ms : y->limits.output;
+        if (a != b)
+            tc_differences_add(changes, b > a ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS, "%s %s",
+                               time ? "timeout" : "output", b > a ? "is longer" : "is shorter");
+    }
+    if (x->limits.output_kill && !y->limits.output_kill)
+        tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                           "too much output is truncated, and "
+                           "does not end the call");
+    if (!tc_streq(x->tier, y->tier))
+        tc_differences_add(
+            changes, TC_DIFFERENCE_MORE, "tier %s instead of %s, which is not compared here",
+            y->tier ? y->tier : "of the server", x->tier ? x->tier : "of the server");
+    if (!tc_streq(x->risk, y->risk))
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "another risk, which is not compared here");
+    compare_texts(changes, x, y);
+}
+
+static const struct tc_spec *find(const struct tc_spec *specs, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (tc_streq(specs[i].name, name))
+            return &specs[i];
+    return NULL;
+}
+
+static const struct tc_server *find_server(const struct toolcage_policy *policy, const char *name)
+{
+    for (size_t i = 0; i < policy->server_count; i++)
+        if (tc_streq(policy->servers[i].spec.name, name))
+            return &policy->servers[i];
+    return NULL;
+}
+
+static void added(struct tc_differences *changes, const struct tc_spec *spec)
+{
+    changes->place = spec->prefix;
+    tc_differences_add(changes, TC_DIFFERENCE_MORE, "is new");
+}
+
+/* And all that it grants. */
+static int added_grant(struct tc_differences *changes, const struct toolcage_policy *policy,
+                       const struct tc_spec *spec, const struct tc_facts *facts)
+{
+    const struct toolcage_policy *nothing = changes->nothing;
+    added(changes, spec);
+    changes->is_new = true;
+    int rc = compare_sides(changes, nothing, &nothing->defaults, policy, spec, facts);
+    changes->is_new = false;
+    return rc;
+}
+
+static void removed(struct tc_differences *changes, const struct tc_spec *spec)
+{
+    changes->place = spec->prefix;
+    tc_differences_add(changes, TC_DIFFERENCE_LESS, "is removed");
+}
+
+/* An install phase, which is its tool's but has a grant of its own. */
+static int compare_setups(struct tc_differences *changes, const struct toolcage_policy *a,
+                          const struct tc_spec *x, const struct toolcage_policy *b,
+                          const struct tc_spec *y, const struct tc_facts *facts)
+{
+    if (!x && y)
+        return added_grant(changes, b, y, facts);
+    if (x && !y)
+        removed(changes, x);
+    return x && y ? compare_sides(changes, a, x, b, y, facts) : 0;
+}
+
+static int compare_tools(struct tc_differences *changes, const struct toolcage_policy *a,
+                         const struct toolcage_policy *b, const struct tc_facts *facts)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < a->tool_count; i++) {
+        const struct tc_spec *other = find(b->tools, b->tool_count, a->tools[i].name);
+        if (other)
+            rc = compare_sides(changes, a, &a->tools[i], b, other, facts);
+        else
+            removed(changes, &a->tools[i]);
+        if (other && !rc)
+            rc = compare_setups(changes, a, a->tools[i].setup, b, other->setup, facts);
+    }
+    for (size_t i = 0; !rc && i < b->tool_count; i++) {
+        if (find(a->tools, a->tool_count, b->tools[i].name))
+            continue;
+        rc = added_grant(changes, b, &b->tools[i], facts);
+        if (!rc)
+            rc = compare_setups(changes, a, NULL, b, b->tools[i].setup, facts);
+    }
+    return rc;
+}
+
+static void compare_server_tools(struct tc_differences *changes, const struct tc_server *a,
+                                 const struct tc_server *b)
+{
+    for (size_t i = 0; i < a->tool_count; i++) {
+        const struct tc_spec *other = find(b->tools, b->tool_count, a->tools[i].name);
+        if (other)
+            compare_server_tool(changes, &a->tools[i], other);
+        else
+            removed(changes, &a->tools[i]);
+    }
+    for (size_t i = 0; i < b->tool_count; i++)
+        if (!find(a->tools, a->tool_count, b->tools[i].name))
+            added(changes, &b->tools[i]);
+}
+
+static int compare_servers(struct tc_differences *changes, const struct toolcage_policy *a,
+                           const struct toolcage_policy *b, const struct tc_facts *facts)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < a->server_count; i++) {
+        const struct tc_server *other = find_server(b, a->servers[i].spec.name);
+        if (!other) {
+            removed(changes, &a->servers[i].spec);
+            continue;
+        }
+        rc = compare_sides(changes, a, &a->servers[i].spec, b, &other->spec, facts);
+        compare_server_tools(changes, &a->servers[i], other);
+        if (!rc)
+            rc = compare_setups(changes, a, a->servers[i].spec.setup, b, other->spec.setup, facts);
+    }
+    for (size_t i = 0; !rc && i < b->server_count; i++) {
+        if (find_server(a, b->servers[i].spec.name))
+            continue;
+        rc = added_grant(changes, b, &b->servers[i].spec, facts);
+        if (!rc)
+            rc = compare_setups(changes, a, NULL, b, b->servers[i].spec.setup, facts);
+    }
+    return rc;
+}
+
+static void compare_ceilings(struct tc_differences *changes, const struct toolcage_policy *from,
+                             const struct toolcage_policy *to)
+{
+    changes->place = "within";
+    if (from && (!to || !tc_streq(from->digest, to->digest)))
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "%s",
+                           to ? "another ceiling, which cannot be compared"
+                              : "no longer within a ceiling");
+    else if (to && !from)
+        tc_differences_add(changes, TC_DIFFERENCE_LESS, "within a ceiling");
+}
+
+int tc_policy_compare(const struct toolcage_policy *from, const struct toolcage_policy *to,
+                      const struct tc_facts *facts, struct tc_differences *ret,
+                      struct toolcage_error **err)
+{
+    struct tc_facts neutral = *facts;
+    struct toolcage_policy *nothing = NULL;
+    int rc = tc_policy_compile("", 0, "", "/", NULL, &nothing, err);
+    if (rc)
+        return rc;
+    neutral.workspace = neutral.cwd = TC_COMPARE_WORKSPACE;
+    neutral.environ = NULL;
+    ret->nothing = nothing;
+    ret->from_nothing = tc_streq(from->digest, nothing->digest);
+    compare_ceilings(ret, from->ceiling, to->ceiling);
+    rc = compare_sides(ret, from, &from->defaults, to, &to->defaults, &neutral);
+    if (!rc)
+        rc = compare_tools(ret, from, to, &neutral);
+    if (!rc)
+        rc = compare_servers(ret, from, to, &neutral);
+    ret->place = NULL;
+    ret->nothing = tc_policy_unref(nothing);
+    return rc || ret->memory ? tc_fail_memory(err) : 0;
+}
+
+int tc_policy_diff_json(const struct toolcage_policy *from, const struct toolcage_policy *to,
+                        const struct tc_facts *facts, char **ret, struct toolcage_error **err)
+{
+    static const char *const words[] = {[TC_DIFFERENCE_MORE] = "more",
+                                        [TC_DIFFERENCE_LESS] = "less",
+                                        [TC_DIFFERENCE_NEITHER] = "neither"};
+    _auto_(tc_differences_done) struct tc_differences changes = {0};
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    bool widened = false;
+    int rc = tc_policy_compare(from, to, facts, &changes, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < changes.count; i++)
+        widened |= changes.items[i].kind == TC_DIFFERENCE_MORE;
+    tc_buf_addf(&out, "{\"widened\":%s,\"changes\":[", widened ? "true" : "false");
+    for (size_t i = 0; i < changes.count; i++) {
+        tc_buf_adds(&out, i ? ",{" : "{");
+        tc_json_member(&out, "place", changes.items[i].place);
+        tc_json_member(&out, "change", words[changes.items[i].kind]);
+        tc_json_member(&out, "text", changes.items[i].text);
+        tc_buf_addc(&out, '}');
+    }
+    tc_buf_adds(&out, "]}");
+    *ret = tc_buf_steal(&out);
+    return *ret ? 0 : tc_fail_memory(err);
+}

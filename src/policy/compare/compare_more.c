@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What one grant has more or less than another beside files, hosts and limits: what it lists,
+ * and secrets. */
+
+#include "policy/compare/compare.h"
+#include "policy/plain.h"
+
+/* `more` is said of what the second list has alone, `less` of what the first has. */
+static void compare_lists(struct tc_differences *changes, const struct tc_strv *from,
+                          const struct tc_strv *to, enum tc_difference_kind gained,
+                          const char *more, const char *less)
+{
+    for (size_t i = 0; i < to->count; i++)
+        if (!tc_strv_has(from, to->items[i]))
+            tc_differences_add(changes, gained, "%s %s", more, to->items[i]);
+    for (size_t i = 0; i < from->count; i++)
+        if (!tc_strv_has(to, from->items[i]))
+            tc_differences_add(
+                changes, gained == TC_DIFFERENCE_MORE ? TC_DIFFERENCE_LESS : TC_DIFFERENCE_MORE,
+                "%s %s", less, from->items[i]);
+}
+
+static const struct tc_secret *find_secret(const struct tc_grant *grant,
+                                           const struct tc_secret *one)
+{
+    for (size_t i = 0; i < grant->secret_count; i++) {
+        const struct tc_secret *s = &grant->secrets[i];
+        if (tc_streq(s->name, one->name) && tc_streq(s->from, one->from) &&
+            tc_streq(s->header, one->header) && tc_strv_same(&s->hosts, &one->hosts))
+            return s;
+    }
+    return NULL;
+}
+
+static void add_secret(struct tc_differences *changes, const struct tc_secret *secret)
+{
+    _autofree_ char *hosts = tc_differences_list(changes, &secret->hosts);
+    if (hosts)
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "has the secret %s from %s for %s",
+                           secret->name, secret->from, hosts);
+}
+
+static void compare_secrets(struct tc_differences *changes, const struct tc_grant *from,
+                            const struct tc_grant *to)
+{
+    for (size_t i = 0; i < to->secret_count; i++)
+        if (!find_secret(from, &to->secrets[i]))
+            add_secret(changes, &to->secrets[i]);
+    for (size_t i = 0; i < from->secret_count; i++)
+        if (!find_secret(to, &from->secrets[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_LESS, "no longer has the secret %s as before",
+                               from->secrets[i].name);
+}
+
+/* Where both can stage changes: what is hidden of them matters to nobody else. */
+static void compare_caches(struct tc_differences *changes, const struct tc_grant *from,
+                           const struct tc_grant *to)
+{
+    changes->key = TC_KEY_REVIEW;
+    if (from->workspace != TC_WORKSPACE_BIND && to->workspace != TC_WORKSPACE_BIND)
+        compare_lists(changes, &from->caches, &to->caches, TC_DIFFERENCE_MORE,
+                      "sums up in a review what is named", "no longer sums up in a review");
+}
+
+static void compare_number(struct tc_differences *changes, const struct tc_plain_change *change,
+                           int64_t from, int64_t to)
+{
+    bool more = (to > from) == (change->kind == TC_PLAIN_MORE);
+    if (change->kind == TC_PLAIN_OTHER && from != to)
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "%s is another; that cannot be compared",
+                           change->gained);
+    else if (from != to)
+        tc_differences_add(changes, more ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS, "%s",
+                           to > from ? change->gained : change->lost);
+}
+
+static void compare_plain(struct tc_differences *changes, const struct tc_plain *row,
+                          const struct tc_grant *from, const struct tc_grant *to)
+{
+    const struct tc_field *f = &row->field;
+    const struct tc_plain_change *change = &row->change;
+    const void *a = (const char *)from + f->offset, *b = (const char *)to + f->offset;
+    changes->key = row->id;
+    if (change->kind == TC_PLAIN_BY_HAND)
+        return;
+    if (f->kind == TC_FIELD_TEXT)
+        tc_differences_choice(changes, change->gained, *(char *const *)a, *(char *const *)b);
+    else if (f->kind != TC_FIELD_LIST)
+        compare_number(changes, change, tc_field_number(f, from), tc_field_number(f, to));
+    else if (change->kind != TC_PLAIN_OTHER)
+        compare_lists(changes, a, b,
+                      change->kind == TC_PLAIN_MORE ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
+                      change->gained, change->lost);
+    else
+        compare_number(changes, change, 1, tc_strv_same(a, b));
+}
+
+void tc_compare_more(struct tc_differences *changes, const struct tc_grant *from,
+                     const struct tc_grant *to)
+{
+    for (size_t i = 0; i < TC_PLAIN_COUNT; i++)
+        compare_plain(changes, &tc_plain_rows[i], from, to);
+    compare_caches(changes, from, to);
+    size_t before = changes->count;
+    changes->key = TC_KEY_FALLBACK;
+    compare_lists(changes, &from->fallback, &to->fallback, TC_DIFFERENCE_MORE,
+                  "may also run on backend", "no longer falls back to backend");
+    if (changes->count == before && !tc_strv_same(&from->fallback, &to->fallback))
+        tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                           "tries backends in another order, which cannot be compared");
+    changes->key = TC_KEY_LAYERS;
+    if (!tc_strv_same(&from->layers, &to->layers))
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "other layers, which cannot be compared");
+    changes->key = TC_KEY_SYSCALLS;
+    compare_lists(changes, &from->syscalls_allow, &to->syscalls_allow, TC_DIFFERENCE_MORE,
+                  "may make the system call", "may no longer make the system call");
+    compare_lists(changes, &from->syscalls_deny, &to->syscalls_deny, TC_DIFFERENCE_LESS,
+                  "is denied the system call", "is no longer denied the system call");
+    changes->key = TC_KEY_FILESYSTEM;
+    compare_lists(changes, &from->steering.remove, &to->steering.remove, TC_DIFFERENCE_MORE,
+                  "may write, though it may steer the host,", "no longer frees from steering");
+    compare_lists(changes, &from->steering.add, &to->steering.add, TC_DIFFERENCE_LESS,
+                  "is kept from", "is no longer kept from");
+    changes->key = TC_KEY_SECRETS;
+    compare_secrets(changes, from, to);
+}
+
+void tc_compare_env(struct tc_differences *changes, const struct toolcage_policy *from,
+                    const struct tc_spec *x, const struct toolcage_policy *to,
+                    const struct tc_spec *y)
+{
+    static const struct tc_spec none = {0};
+    const struct tc_spec *a = tc_policy_said(from, x, TC_KEY_ENV),
+                         *b = tc_policy_said(to, y, TC_KEY_ENV);
+    a = a ? a : &none;
+    b = b ? b : &none;
+    for (size_t i = 0; i < b->env_pass.count; i++)
+        if (!tc_strv_has(&a->env_pass, b->env_pass.items[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_MORE, "passes the caller's variable %s on",
+                               b->env_pass.items[i]);
+    for (size_t i = 0; i < a->env_pass.count; i++)
+        if (!tc_strv_has(&b->env_pass, a->env_pass.items[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_LESS,
+                               "no longer passes the caller's variable %s on",
+                               a->env_pass.items[i]);
+    for (size_t i = 0; i < b->env_set.count; i++)
+        if (!tc_strv_has(&a->env_set, b->env_set.items[i]))
+            tc_differences_add(changes, TC_DIFFERENCE_MORE, "sets the variable %s",
+                               b->env_set.items[i]);
+    if (a->env_set.count > b->env_set.count)
+        tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                           "sets fewer variables, which cannot be compared");
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The list of what two policies differ in. */
+#include <string.h>
+
+#include "base/jsontext.h"
+#include "policy/compare/compare.h"
+
+static bool knows_before(const struct tc_differences *changes)
+{
+    return !changes->is_new && !changes->from_nothing;
+}
+
+static void add(struct tc_differences *changes, enum tc_difference_kind kind, const char *was,
+                const char *fmt, va_list ap)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    if (changes->is_new && kind != TC_DIFFERENCE_MORE)
+        return;
+    tc_buf_vaddf(&text, fmt, ap);
+    if (was && knows_before(changes))
+        tc_buf_addf(&text, ", before %s", was);
+    struct tc_difference *change = TC_PUSH(changes->items, changes->count);
+    if (!change) {
+        changes->memory = true;
+        return;
+    }
+    change->kind = kind;
+    change->key = changes->key;
+    change->place = strdup(changes->place ? changes->place : "");
+    change->text = tc_buf_steal(&text);
+    changes->memory |= !change->place || !change->text;
+}
+
+void tc_differences_add(struct tc_differences *changes, enum tc_difference_kind kind,
+                        const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add(changes, kind, NULL, fmt, ap);
+    va_end(ap);
+}
+
+void tc_differences_changed(struct tc_differences *changes, enum tc_difference_kind kind,
+                            const char *was, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add(changes, kind, was, fmt, ap);
+    va_end(ap);
+}
+
+char *tc_differences_list(struct tc_differences *changes, const struct tc_strv *list)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    tc_buf_addc(&text, '[');
+    for (size_t i = 0; i < list->count; i++) {
+        tc_buf_adds(&text, i ? ", " : "");
+        tc_toml_string(&text, list->items[i]);
+    }
+    tc_buf_addc(&text, ']');
+    char *ret = tc_buf_steal(&text);
+    changes->memory |= !ret;
+    return ret;
+}
+
+void tc_differences_choice(struct tc_differences *changes, const char *name, const char *from,
+                           const char *to)
+{
+    if (!tc_streq(from, to) && !knows_before(changes))
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "%s is %s", name, to ? to : "any");
+    else if (!tc_streq(from, to))
+        tc_differences_add(changes, TC_DIFFERENCE_MORE,
+                           "%s is %s, before %s; that cannot be compared", name, to ? to : "any",
+                           from ? from : "any");
+}
+
+void tc_differences_done(struct tc_differences *changes)
+{
+    for (size_t i = 0; i < changes->count; i++) {
+        free(changes->items[i].place);
+        free(changes->items[i].text);
+    }
+    free(changes->items);
+    *changes = (struct tc_differences){0};
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "policy/edit/amend.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/jsontext.h"
+#include "base/path.h"
+#include "policy/model.h"
+#include "policy/pathrule.h"
+#include "policy/policy.h"
+
+struct wanted {
+    const char *tool, *path;
+    enum tc_access access;
+    bool optional; /* nothing is there yet */
+};
+
+static int refuse(const struct wanted *w, const char *hint, const char *why,
+                  struct toolcage_error **err)
+{
+    return tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "allow", w->path, hint), "%s", why);
+}
+
+static int read_access(const char *access, struct wanted *w, struct toolcage_error **err)
+{
+    static const struct {
+        const char *word;
+        enum tc_access access;
+    } words[] = {{"read", TC_ACCESS_READ}, {"exec", TC_ACCESS_READ}, {"write", TC_ACCESS_WRITE}};
+    w->path = access;
+    for (size_t i = 0; i < TC_COUNT(words); i++) {
+        const char *rest = access + strlen(words[i].word);
+        if (!tc_startswith(access, words[i].word))
+            continue;
+        w->optional = *rest == '?';
+        rest += w->optional;
+        if (!tc_startswith(rest, " /"))
+            continue;
+        w->path = rest + 1;
+        w->access = words[i].access;
+        return 0;
+    }
+    return refuse(w, "as in \"read /data/x.csv\"", "one more path does not allow this", err);
+}
+
+/* The rule that holds the path most closely. */
+static const struct tc_fs_rule *holder(const struct tc_spec *spec, const char *path)
+{
+    const struct tc_fs_rule *best = NULL;
+    for (size_t i = 0; spec && i < spec->fs_count; i++) {
+        const struct tc_fs_rule *r = &spec->fs[i];
+        if (tc_path_within(r->path, path) && (!best || tc_path_within(best->path, r->path)))
+            best = r;
+    }
+    return best;
+}
+
+/* Only the host's path of the same name has no `from`. */
+static void write_element(struct tc_buf *out, const struct tc_fs_rule *rule, const struct wanted *w,
+                          const char *is)
+{
+    bool elsewhere = rule && rule->from && strcmp(rule->from, rule->path) != 0;
+    if (!elsewhere && !w->optional) {
+        tc_toml_string(out, w->path);
+        return;
+    }
+    _autofree_ char *from =
+        elsewhere ? tc_format("%s%s", rule->from, w->path + strlen(rule->path)) : NULL;
+    tc_buf_addf(out, "{ path%s ", is);
+    tc_toml_string(out, w->path);
+    if (elsewhere) {
+        tc_buf_addf(out, ", from%s ", is);
+        tc_toml_string(out, from ? from : "");
+    }
+    if (w->optional)
+        tc_buf_addf(out, ", optional%s true", is);
+    tc_buf_adds(out, " }");
+    out->failed = out->failed || (elsewhere && !from);
+}
+
+/* One more path here would replace what is said there. */
+static int refuse_elsewhere(const struct wanted *w, const struct toolcage_policy *policy,
+                            uint32_t line, struct toolcage_error **err)
+{
+    _autofree_ char *why = tc_format("the tool's filesystem is set in %s, line %u, which this "
+                                     "file extends",
+                                     tc_policy_file(policy, line), TC_LINE_NUMBER(line));
+    return why ? refuse(w,
+                        "add the path there, or give the tool a filesystem here, with what it "
+                        "inherits and this path",
+                        why, err)
+               : tc_fail_memory(err);
+}
+
+static int check(const struct wanted *w, const struct toolcage_policy *policy,
+                 struct toolcage_error **err)
+{
+    const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
+    const struct tc_spec *said = tc_policy_said(policy, w->tool ? spec : NULL, TC_KEY_FILESYSTEM);
+    if (!spec)
+        return refuse(w, "`toolcage tools` lists them", "the policy has no such tool", err);
+    if (said && said != spec)
+        return refuse(w,
+                      "give the tool a filesystem of its own, with what it inherits and this path",
+                      "the tool's filesystem is that of [defaults], and more there would be more "
+                      "for every tool",
+                      err);
+    uint32_t line = said ? said->said[TC_KEY_FILESYSTEM] : 0;
+    if (TC_LINE_FILE(line))
+        return refuse_elsewhere(w, policy, line, err);
+    const struct tc_fs_rule *rule = holder(spec, w->path);
+    if (rule && rule->access == TC_ACCESS_DENY)
+        return refuse(w, "remove it from filesystem.denied by hand, if it should be read at all",
+                      "the policy denies it by name", err);
+    if (rule && !rule->from && strcmp(rule->path, w->path) != 0)
+        return refuse(w, "move /workspace from readable to writable",
+                      "it lies in the call's workspace, which is only readable", err);
+    return 0;
+}
+
+static bool holds(const struct toolcage_policy *policy, const struct wanted *w)
+{
+    const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
+    const struct tc_fs_rule *rule = holder(spec, w->path);
+    return rule && rule->access == w->access;
+}
+
+/* A person adds the clause. */
+static int name_clause(const struct wanted *w, const struct toolcage_policy *policy,
+                       struct toolcage_error **err)
+{
+    const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
+    const char *list = w->access == TC_ACCESS_WRITE ? "writable" : "readable";
+    uint32_t line = spec->said[TC_KEY_FILESYSTEM];
+    _autobuf_ struct tc_buf hint = TC_BUF_INIT;
+    if (line) /* a second key of that name would be an error */
+        tc_buf_addf(&hint, "add it by hand to %s of %s.filesystem, line %u: ", list, spec->prefix,
+                    TC_LINE_NUMBER(line));
+    else
+        tc_buf_addf(&hint, "add it by hand, below %s: filesystem: {%s: [", spec->prefix, list);
+    write_element(&hint, holder(spec, w->path), w, ":");
+    tc_buf_adds(&hint, line ? "" : "]}");
+    return hint.failed ? tc_fail_memory(err)
+                       : refuse(w, hint.data, "this YAML file cannot be edited safely", err);
+}
+
+/* Is it a policy that says so? */
+static bool says(const struct tc_policy_source *source, const char *text, const struct wanted *w,
+                 const struct toolcage_policy *policy)
+{
+    struct toolcage_policy *after = NULL;
+    struct tc_policy_source edited = *source;
+    edited.text = text;
+    edited.length = strlen(text);
+    int rc = tc_policy_compile_source(&edited, policy->dir, policy->home, &after, NULL);
+    bool good = rc == 0 && holds(after, w);
+    (void)tc_policy_unref(after);
+    return good;
+}
+
+static int edit_yaml(const struct tc_policy_source *source, const struct wanted *w,
+                     const struct toolcage_policy *policy, char **ret, struct toolcage_error **err)
+{
+    const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
+    _autobuf_ struct tc_buf element = TC_BUF_INIT;
+    write_element(&element, holder(spec, w->path), w, ":");
+    _autofree_ char *next =
+        element.failed
+            ? NULL
+            : tc_yaml_add(source->reader, source->text, spec->prefix,
+                          w->access == TC_ACCESS_WRITE ? "writable" : "readable", element.data);
+    if (!next || !says(source, next, w, policy))
+        return name_clause(w, policy, err);
+    *ret = TAKE(next);
+    return 0;
+}
+
+static int edit(const struct tc_policy_source *source, const struct wanted *w,
+                const struct toolcage_policy *policy, char **ret, struct toolcage_error **err)
+{
+    const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
+    _autobuf_ struct tc_buf element = TC_BUF_INIT;
+    const char *why = NULL;
+    write_element(&element, holder(spec, w->path), w, " =");
+    _autofree_ char *next =
+        element.failed ? NULL
+                       : tc_toml_add(source->text, spec->prefix,
+                                     w->access == TC_ACCESS_WRITE ? "writable" : "readable",
+                                     element.data, &why);
+    if (!next && !why)
+        return tc_fail_memory(err);
+    _autofree_ char *hint =
+        tc_format("add it by hand: filesystem.%s = [%s]",
+                  w->access == TC_ACCESS_WRITE ? "writable" : "readable", element.data);
+    if (!next)
+        return refuse(w, hint ? hint : "", why, err);
+    /* it is read again: an edit that does not say what it should is none */
+    if (!says(source, next, w, policy))
+        return refuse(w, hint ? hint : "", "the file cannot be edited safely", err);
+    *ret = TAKE(next);
+    return 0;
+}
+
+int tc_policy_amend(const struct toolcage_policy *policy, const struct tc_policy_source *source,
+                    const char *tool, const char *access, char **ret, struct toolcage_error **err)
+{
+    struct wanted w = {.tool = tool};
+    int rc = read_access(access, &w, err);
+    if (rc == 0)
+        rc = check(&w, policy, err);
+    if (rc)
+        return rc;
+    return source->reader == tc_document_read_toml ? edit(source, &w, policy, ret, err)
+                                                   : edit_yaml(source, &w, policy, ret, err);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Finding a place in TOML text that a reader has accepted already. Only what tells statements,
+ * strings, comments and brackets apart is known here; whoever edits reads the result again. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "policy/edit/amend.h"
+
+enum { KEY_MAX = 256 };
+
+struct value {
+    const char *at, *end; /* NULL: there is none */
+};
+
+/* What the text says of the table's file system. */
+struct place {
+    const char *table; /* the line after its header */
+    const char *sub;   /* the same of [TABLE.filesystem] */
+    struct value whole, list;
+    const char *beside; /* the line after another filesystem.X */
+};
+
+/* ---- lexing ---- */
+
+static const char *skip_string(const char *p)
+{
+    char quote = *p;
+    bool raw = quote == '\'', three = p[1] == quote && p[2] == quote;
+    for (p += three ? 3 : 1; *p; p++) {
+        if (*p == '\\' && !raw && p[1])
+            p++;
+        else if (*p == quote && (!three || (p[1] == quote && p[2] == quote)))
+            return p + (three ? 3 : 1);
+    }
+    return p;
+}
+
+static const char *skip_line(const char *p)
+{
+    p = strchrnul(p, '\n');
+    return *p ? p + 1 : p;
+}
+
+/* Blanks, line breaks and comments. */
+static const char *skip_space(const char *p)
+{
+    for (;; p = skip_line(p)) {
+        p += strspn(p, " \t\r\n");
+        if (*p != '#')
+            return p;
+    }
+}
+
+/* Past a value; `ends` are the characters that end it outside of brackets. */
+static const char *skip_value(const char *p, const char *ends)
+{
+    const char *end = p;
+    for (int depth = 0; *p && (depth || !strchr(ends, *p));) {
+        if (*p == '#') {
+            p = skip_line(p);
+            continue;
+        }
+        if (*p == '"' || *p == '\'') {
+            end = p = skip_string(p);
+            continue;
+        }
+        depth += (*p == '[' || *p == '{') - (*p == ']' || *p == '}');
+        p++;
+        if (!strchr(" \t\r\n", p[-1]))
+            end = p;
+    }
+    return end;
+}
+
+/* A dotted key or a header's name without its blanks and quotes; past it. */
+static const char *read_key(const char *p, const char *ends, char *to, size_t size)
+{
+    size_t n = 0;
+    for (; *p && !strchr(ends, *p); p++)
+        if (!strchr(" \t\"'", *p) && n + 1 < size)
+            to[n++] = *p;
+    to[n] = '\0';
+    return p;
+}
+
+/* ---- the place ---- */
+
+enum where { ELSEWHERE, IN_TABLE, IN_SUB };
+
+static const char *read_header(const char *p, const char *table, struct place *place,
+                               enum where *ret)
+{
+    char name[KEY_MAX], sub[KEY_MAX];
+    (void)snprintf(sub, sizeof(sub), "%s.filesystem", table);
+    const char *end = skip_line(read_key(p + 1, "]\n", name, sizeof(name)));
+    *ret = strcmp(name, table) == 0 ? IN_TABLE : strcmp(name, sub) == 0 ? IN_SUB : ELSEWHERE;
+    if (*ret == IN_TABLE)
+        place->table = end;
+    if (*ret == IN_SUB)
+        place->sub = end;
+    return end;
+}
+
+static const char *read_statement(const char *p, const char *list, enum where where,
+                                  struct place *place)
+{
+    char key[KEY_MAX], full[KEY_MAX];
+    (void)snprintf(full, sizeof(full), "%s%s", where == IN_SUB ? "" : "filesystem.", list);
+    p = read_key(p, "=\n", key, sizeof(key));
+    const char *value = *p == '=' ? p + 1 + strspn(p + 1, " \t") : p;
+    struct value found = {value, skip_value(value, "\n")};
+    const char *next = skip_line(found.end);
+    if (where == ELSEWHERE)
+        return next;
+    if (strcmp(key, full) == 0)
+        place->list = found;
+    else if (where == IN_TABLE && strcmp(key, "filesystem") == 0)
+        place->whole = found;
+    else if (where == IN_TABLE && strncmp(key, "filesystem.", strlen("filesystem.")) == 0)
+        place->beside = next;
+    return next;
+}
+
+static void find(const char *text, const char *table, const char *list, struct place *place)
+{
+    enum where where = ELSEWHERE;
+    for (const char *p = skip_space(text); *p; p = skip_space(p))
+        p = *p == '[' ? read_header(p, table, place, &where)
+                      : read_statement(p, list, where, place);
+}
+
+/* The list in an inline table; absent when it has none. */
+static struct value member(struct value table, const char *list)
+{
+    char key[KEY_MAX];
+    for (const char *p = skip_space(table.at + 1); *p && *p != '}'; p = skip_space(p)) {
+        p = read_key(p, "=}\n", key, sizeof(key));
+        const char *value = *p == '=' ? p + 1 + strspn(p + 1, " \t") : p;
+        struct value found = {value, skip_value(value, ",}")};
+        if (strcmp(key, list) == 0)
+            return found;
+        p = skip_space(found.end);
+        p += *p == ',';
+    }
+    return (struct value){NULL, NULL};
+}
+
+/* ---- the edit ---- */
+
+static char *put(const char *text, const char *at, const char *until, const struct tc_buf *words)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    tc_buf_add(&out, text, (size_t)(at - text));
+    tc_buf_adds(&out, words->data ? words->data : "");
+    tc_buf_adds(&out, until);
+    return words->failed ? NULL : tc_buf_steal(&out);
+}
+
+/* Where the last element ends, and where it begins; NULL for an empty array. */
+static const char *last_element(struct value array, const char **ret_begin)
+{
+    const char *end = NULL;
+    for (const char *p = skip_space(array.at + 1); *p && *p != ']'; p = skip_space(p)) {
+        *ret_begin = p;
+        end = skip_value(p, ",]");
+        p = skip_space(end);
+        p += *p == ',';
+    }
+    return end;
+}
+
+/* After the last element, in a line of its own where that has one. */
+static char *add_element(const char *text, struct value array, const char *element)
+{
+    _autobuf_ struct tc_buf words = TC_BUF_INIT;
+    const char *begin = NULL, *end = last_element(array, &begin);
+    if (!end) {
+        tc_buf_adds(&words, element);
+        return put(text, array.at + 1, array.at + 1, &words);
+    }
+    const char *line = begin;
+    while (line > array.at && line[-1] != '\n')
+        line--;
+    bool own_line = line > array.at && strspn(line, " \t") == (size_t)(begin - line);
+    tc_buf_adds(&words, own_line ? ",\n" : ", ");
+    if (own_line)
+        tc_buf_add(&words, line, (size_t)(begin - line));
+    tc_buf_adds(&words, element);
+    return put(text, end, end, &words);
+}
+
+static char *add_member(const char *text, struct value table, const char *list, const char *element)
+{
+    _autobuf_ struct tc_buf words = TC_BUF_INIT;
+    bool empty = *skip_space(table.at + 1) == '}';
+    tc_buf_addf(&words, " %s = [%s]%s", list, element, empty ? " " : ",");
+    return put(text, table.at + 1, table.at + 1, &words);
+}
+
+/* A statement of its own, in a line of its own. */
+static char *add_statement(const char *text, const char *at, const char *key, const char *list,
+                           const char *element)
+{
+    _autobuf_ struct tc_buf words = TC_BUF_INIT;
+    bool cut = at > text && at[-1] != '\n';
+    tc_buf_addf(&words, "%s%s%s = [%s]\n", cut ? "\n" : "", key, list, element);
+    return put(text, at, at, &words);
+}
+
+static char *replace_none(const char *text, struct value none, const char *list,
+                          const char *element)
+{
+    _autobuf_ struct tc_buf words = TC_BUF_INIT;
+    tc_buf_addf(&words, "{ %s = [%s] }", list, element);
+    return put(text, none.at, none.end, &words);
+}
+
+char *tc_toml_add(const char *text, const char *table, const char *list, const char *element,
+                  const char **ret_why)
+{
+    struct place place = {0};
+    *ret_why = NULL;
+    find(text, table, list, &place);
+    if (place.whole.at && *place.whole.at == '{') {
+        struct value inside = member(place.whole, list);
+        return inside.at ? add_element(text, inside, element)
+                         : add_member(text, place.whole, list, element);
+    }
+    if (place.whole.at)
+        return replace_none(text, place.whole, list, element);
+    if (place.list.at)
+        return add_element(text, place.list, element);
+    if (place.sub)
+        return add_statement(text, place.sub, "", list, element);
+    if (place.beside || place.table)
+        return add_statement(text, place.beside ? place.beside : place.table, "filesystem.", list,
+                             element);
+    *ret_why = "it has no table of its own in the file";
+    return NULL;
+}

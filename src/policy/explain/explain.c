@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * A grant as JSON for people and programs: what is granted, and which line of the policy says so.
+ */
+#include "policy/explain/explain.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/jsontext.h"
+#include "policy/endpoint.h"
+#include "policy/names/system_paths.h"
+#include "policy/plain.h"
+
+static void add_list(struct tc_buf *out, const char *key, const struct tc_strv *v)
+{
+    tc_json_key(out, key);
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < v->count; i++) {
+        tc_buf_adds(out, i ? "," : "");
+        tc_json_string(out, v->items[i], strlen(v->items[i]));
+    }
+    tc_buf_addc(out, ']');
+}
+
+static void add_origin(struct tc_buf *out, const struct toolcage_policy *policy,
+                       const struct tc_origin *origin)
+{
+    tc_json_member(out, "key", origin->key ? origin->key : "");
+    tc_line_json(out, policy, "line", origin->line);
+}
+
+static void add_files(struct tc_buf *out, const struct toolcage_policy *policy,
+                      const struct tc_grant *grant)
+{
+    static const char *const words[] = {
+        [TC_ACCESS_READ] = "read", [TC_ACCESS_WRITE] = "write", [TC_ACCESS_DENY] = "denied"};
+    tc_json_key(out, "filesystem");
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < grant->fs_count; i++) {
+        const struct tc_fs_entry *entry = &grant->fs[i];
+        tc_buf_adds(out, i ? ",{" : "{");
+        tc_json_member(out, "path", entry->path);
+        tc_json_optional(out, "from", entry->from);
+        tc_json_member(out, "access", words[entry->access]);
+        tc_json_bool(out, "optional", entry->optional);
+        tc_json_bool(out, "argument", entry->argument);
+        tc_json_bool(out, "built_in", entry->built_in);
+        add_origin(out, policy, &entry->origin);
+        tc_buf_addc(out, '}');
+    }
+    tc_buf_addc(out, ']');
+    tc_json_key(out, "system");
+    tc_buf_addc(out, '[');
+    for (const struct tc_system_path *row = tc_system_paths; row->path; row++) {
+        tc_buf_adds(out, row == tc_system_paths ? "" : ",");
+        tc_json_string(out, row->path, strlen(row->path));
+    }
+    tc_buf_addc(out, ']');
+}
+
+static void add_network(struct tc_buf *out, const struct toolcage_policy *policy,
+                        const struct tc_grant *grant)
+{
+    tc_json_key(out, "network");
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < grant->net_count; i++) {
+        const struct tc_net_entry *entry = &grant->net[i];
+        tc_buf_adds(out, i ? ",{" : "{");
+        tc_json_member(out, "host", entry->host);
+        tc_json_key(out, "port");
+        if (entry->port == TC_PORT_ANY)
+            tc_buf_adds(out, "\"any\"");
+        else
+            tc_buf_addf(out, "%u", entry->port & TC_PORT_NUMBER);
+        tc_json_member(out, "transport", entry->port & TC_PORT_UDP ? "udp" : "tcp");
+        add_list(out, "methods", &entry->methods);
+        add_list(out, "paths", &entry->paths);
+        tc_json_bool(out, "inspected", entry->methods.count || entry->paths.count);
+        add_origin(out, policy, &entry->origin);
+        tc_buf_addc(out, '}');
+    }
+    tc_buf_addc(out, ']');
+}
+
+static void add_syscalls(struct tc_buf *out, const struct tc_grant *grant)
+{
+    tc_json_key(out, "syscalls");
+    tc_buf_adds(out, "{\"profile\":\"default\"");
+    add_list(out, "allow", &grant->syscalls_allow);
+    add_list(out, "deny", &grant->syscalls_deny);
+    tc_json_member(out, "mechanism", "one seccomp filter: the profile, and the changes before it");
+    tc_buf_addc(out, '}');
+}
+
+static void add_steering(struct tc_buf *out, const struct tc_grant *grant)
+{
+    tc_json_key(out, "steering");
+    tc_buf_addc(out, '{');
+    add_list(out, "add", &grant->steering.add);
+    add_list(out, "remove", &grant->steering.remove);
+    tc_buf_addc(out, '}');
+}
+
+/* Of what can be staged alone. */
+static void add_review(struct tc_buf *out, const struct tc_grant *grant)
+{
+    if (!grant->caches.count)
+        return;
+    tc_json_key(out, "review");
+    tc_buf_addc(out, '{');
+    add_list(out, "ignore", &grant->caches);
+    tc_buf_addc(out, '}');
+}
+
+/* Where from and where to; the values are not known here. */
+static void add_secrets(struct tc_buf *out, const struct toolcage_policy *policy,
+                        const struct tc_grant *grant)
+{
+    tc_json_key(out, "secrets");
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < grant->secret_count; i++) {
+        const struct tc_secret *secret = &grant->secrets[i];
+        tc_buf_adds(out, i ? ",{" : "{");
+        tc_json_member(out, "name", secret->name);
+        tc_json_member(out, "from", secret->from);
+        add_list(out, "hosts", &secret->hosts);
+        tc_json_member(out, "header", secret->header);
+        tc_line_json(out, policy, "line", secret->line);
+        tc_buf_addc(out, '}');
+    }
+    tc_buf_addc(out, ']');
+}
+
+static void add_sockets(struct tc_buf *out, const struct toolcage_policy *policy,
+                        const struct tc_grant *grant)
+{
+    tc_json_key(out, "unix_sockets");
+    if (!grant->unix_sockets || !grant->socket_count) {
+        tc_buf_adds(out, grant->unix_sockets ? "\"own\"" : "\"none\"");
+        return;
+    }
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < grant->socket_count; i++) {
+        const struct tc_fs_entry *entry = &grant->sockets[i];
+        tc_buf_adds(out, i ? ",{" : "{");
+        tc_json_member(out, "path", entry->path);
+        tc_json_optional(out, "from", entry->from);
+        tc_json_bool(out, "optional", entry->optional);
+        tc_json_optional(out, "risk", tc_socket_risk(entry->from));
+        add_origin(out, policy, &entry->origin);
+        tc_buf_addc(out, '}');
+    }
+    tc_buf_addc(out, ']');
+}
+
+/* "default", "tool.x.timeout:4", or "this call" when a flag narrowed it. */
+static void add_limit_origin(struct tc_buf *out, const struct toolcage_policy *policy,
+                             const struct tc_spec *said, const struct tc_field *row, int64_t value)
+{
+    int64_t was = tc_field_number(row, said ? &said->limits : &tc_limits_default);
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    if (!said && !value) /* of a server: no timeout */
+        tc_buf_adds(&text, "default");
+    else if (was != value)
+        tc_buf_adds(&text, "this call");
+    else if (!said)
+        tc_buf_adds(&text, "default");
+    else
+        tc_buf_addf(&text, "%s.%s:%u", said->prefix, row->key == TC_KEY_DISK ? "disk" : row->word,
+                    TC_LINE_NUMBER(said->said[row->key]));
+    if (said && was == value && TC_LINE_FILE(said->said[row->key]))
+        tc_buf_addf(&text, " of %s", tc_policy_file(policy, said->said[row->key]));
+    out->failed |= text.failed;
+    tc_json_optional(out, "origin", text.data);
+}
+
+static void add_limits(struct tc_buf *out, const struct toolcage_policy *policy,
+                       const struct tc_grant *grant)
+{
+    const struct tc_spec *tool = grant->tool ? tc_policy_tool(policy, grant->tool) : NULL;
+    tc_json_key(out, "limits");
+    tc_buf_addc(out, '{');
+    for (size_t i = 0; i < tc_limits_fields.count; i++) {
+        const struct tc_field *row = &tc_limits_fields.rows[i];
+        char text[TC_VALUE_TEXT_SIZE];
+        int64_t value = tc_field_number(row, &grant->limits);
+        if (!row->word)
+            continue;
+        tc_value_write(row->unit, value, text);
+        tc_json_key(out, row->word);
+        tc_buf_addc(out, '{');
+        tc_json_optional(out, "value", !value && row->flags & TC_FIELD_UNSET ? NULL : text);
+        if (row->key == TC_KEY_MEMORY)
+            tc_json_member(out, "by", grant->limits.memory_any ? "any" : "group");
+        if (row->key == TC_KEY_OUTPUT)
+            tc_json_member(out, "over", grant->limits.output_kill ? "kill" : "truncate");
+        add_limit_origin(out, policy, tc_policy_said(policy, tool, row->key), row, value);
+        tc_buf_addc(out, '}');
+    }
+    tc_buf_addc(out, '}');
+}
+
+static void add_clauses(struct tc_buf *out, const char *key, tc_clauses clauses)
+{
+    bool first = true;
+    tc_json_key(out, key);
+    tc_buf_addc(out, '[');
+    for (int i = 0; i < TC_CLAUSE_COUNT; i++) {
+        if (!(clauses & TC_CLAUSE_BIT(i)))
+            continue;
+        tc_buf_addf(out, "%s\"%s\"", first ? "" : ",", tc_clause_name((enum tc_clause)i));
+        first = false;
+    }
+    tc_buf_addc(out, ']');
+}
+
+/* Names only: values may be private. */
+static void add_env(struct tc_buf *out, const struct tc_grant *grant)
+{
+    tc_json_key(out, "env");
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < grant->env.count; i++) {
+        tc_buf_adds(out, i ? "," : "");
+        tc_json_string(out, grant->env.items[i], strcspn(grant->env.items[i], "="));
+    }
+    tc_buf_addc(out, ']');
+}
+
+/* By which lines of which files the one with this line comes in, from the nearest on. */
+static void add_chain(struct tc_buf *out, const struct toolcage_policy *policy, uint32_t line)
+{
+    const char *comma = "";
+    if (!TC_LINE_FILE(line))
+        return;
+    tc_json_key(out, "extended_by");
+    tc_buf_addc(out, '[');
+    while (TC_LINE_FILE(line)) {
+        line = policy->files[TC_LINE_FILE(line)].by;
+        tc_buf_addf(out, "%s{", comma);
+        tc_json_member(out, "file", tc_policy_file(policy, line));
+        tc_json_number(out, "line", TC_LINE_NUMBER(line));
+        tc_buf_addc(out, '}');
+        comma = ",";
+    }
+    tc_buf_addc(out, ']');
+}
+
+static void add_verdict(struct tc_buf *out, const struct toolcage_policy *policy,
+                        const char *access, const struct tc_verdict *v)
+{
+    tc_json_key(out, "verdict");
+    tc_buf_addc(out, '{');
+    tc_json_member(out, "access", access);
+    tc_json_member(out, "target", v->target);
+    tc_json_bool(out, "allowed", v->allowed);
+    tc_json_member(out, "key", v->key);
+    tc_line_json(out, policy, "line", v->line);
+    add_chain(out, policy, v->line);
+    tc_json_optional(out, "entry", v->entry);
+    tc_json_member(out, "clause", tc_clause_name(v->clause));
+    tc_json_member(out, "reason", v->reason);
+    tc_json_member(out, "hint", v->hint);
+    tc_buf_addc(out, '}');
+}
+
+struct choice {
+    enum tc_key_id id;
+    const char *key;
+    size_t word;
+};
+
+/* The first key that says which backend it is, as tc_policy_backend() goes through them. */
+static const struct tc_spec *find_choice(const struct toolcage_policy *policy,
+                                         const struct tc_spec *tool, const struct choice **ret)
+{
+    static const struct choice rows[] = {
+        {TC_KEY_LAYERS, "layers", 0},
+        {TC_KEY_BACKEND, "backend", 0},
+        {TC_KEY_TIER, "tier", offsetof(struct tc_spec, tier)},
+        {TC_KEY_RISK, "risk", offsetof(struct tc_spec, risk)},
+        {TC_KEY_IMAGE, "image", offsetof(struct tc_spec, image)},
+        {TC_KEY_MODULE, "module", offsetof(struct tc_spec, module)}};
+    const struct tc_spec *said = NULL;
+    for (size_t i = 0; !said && i < TC_COUNT(rows); i++) {
+        *ret = &rows[i];
+        said = rows[i].id == TC_KEY_LAYERS ? tc_policy_layers(policy, tool)
+                                           : tc_policy_said(policy, tool, rows[i].id);
+    }
+    return said;
+}
+
+/* Owned. */
+static char *why(const struct tc_spec *said, const struct choice *choice)
+{
+    if (!said)
+        return strdup("nothing selects another");
+    if (choice->id == TC_KEY_LAYERS)
+        return strdup("its layers select it");
+    if (choice->id == TC_KEY_BACKEND)
+        return strdup("named");
+    const char *word = *(char *const *)(const void *)((const char *)said + choice->word);
+    return tc_format("%s %s selects it", choice->key, word);
+}
+
+/* What chose the backend: layers over what is named, that over a tier, and so on. */
+static void add_choice(struct tc_buf *out, const struct toolcage_policy *policy,
+                       const struct tc_grant *grant)
+{
+    const struct tc_spec *tool = grant->tool ? tc_policy_tool(policy, grant->tool) : NULL;
+    const struct choice *choice = NULL;
+    bool narrowed = !tc_streq(grant->backend, tc_policy_backend(policy, tool));
+    const struct tc_spec *said = narrowed ? NULL : find_choice(policy, tool, &choice);
+    _autofree_ char *key = said ? tc_spec_key(said, choice->key) : strdup("");
+    _autofree_ char *text = narrowed ? strdup("chosen for this call") : why(said, choice);
+    out->failed |= !key || !text;
+    tc_json_key(out, "chosen_by");
+    tc_buf_addc(out, '{');
+    tc_json_member(out, "why", text ? text : "");
+    tc_json_member(out, "key", key ? key : "");
+    tc_line_json(out, policy, "line", said ? said->said[choice->id] : 0);
+    tc_buf_addc(out, '}');
+}
+
+/* One word of those that the key has. */
+static const char *word_of(const struct tc_field *f, const struct tc_grant *grant)
+{
+    const struct tc_key *key = tc_key_find(tc_keys, TC_SCOPE_TOOL, f->name);
+    return key->choices ? key->choices[tc_field_number(f, grant)] : NULL;
+}
+
+static void add_plain(struct tc_buf *out, const struct tc_field *f, const struct tc_grant *grant)
+{
+    const void *at = (const char *)grant + f->offset;
+    const char *word = f->kind == TC_FIELD_NUMBER ? word_of(f, grant) : NULL;
+    if (f->kind == TC_FIELD_LIST)
+        add_list(out, f->name, at);
+    else if (f->kind == TC_FIELD_TEXT)
+        tc_json_optional(out, f->name, *(char *const *)at);
+    else if (f->kind == TC_FIELD_BOOL)
+        tc_json_bool(out, f->name, tc_field_number(f, grant));
+    else if (word)
+        tc_json_member(out, f->name, word);
+    else
+        tc_json_number(out, f->name, tc_field_number(f, grant));
+}
+
+static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
+                     const struct tc_grant *grant)
+{
+    tc_json_optional(out, "tool", grant->tool);
+    tc_json_member(out, "file", policy->name);
+    tc_json_member(out, "policy", policy->digest);
+    tc_json_optional(out, "within", policy->ceiling ? policy->ceiling->name : NULL);
+    tc_json_member(out, "grant", grant->digest);
+    tc_json_optional(out, "backend", grant->backend);
+    add_list(out, "fallback", &grant->fallback);
+    add_list(out, "layers", &grant->layers);
+    tc_json_optional(out, "module", grant->module);
+    tc_json_optional(out, "module_digest", grant->module_digest);
+    add_list(out, "settings", &grant->settings);
+    tc_json_optional(out, "tier", grant->tier);
+    tc_json_bool(out, "approval", grant->approval);
+    add_list(out, "command", &grant->argv);
+    tc_json_member(out, "workspace", tc_words_mode[grant->workspace]);
+    tc_json_member(out, "commit",
+                   grant->workspace == TC_WORKSPACE_BIND ? "always"
+                                                         : tc_words_commit[grant->commit]);
+    for (size_t i = 0; i < TC_PLAIN_COUNT; i++)
+        add_plain(out, &tc_plain_rows[i].field, grant);
+}
+
+static void add_upstream(struct tc_buf *out, const struct toolcage_policy *policy,
+                         const struct tc_grant *grant)
+{
+    _autofree_ char *at = tc_upstream_write(&grant->upstream);
+    tc_json_key(out, "upstream");
+    if (!grant->upstream.host) {
+        tc_buf_adds(out, "null");
+        return;
+    }
+    tc_buf_addc(out, '{');
+    out->failed |= !at;
+    tc_json_member(out, "url", at ? at : "");
+    tc_json_member(out, "names", tc_words_names[grant->upstream.names]);
+    tc_line_json(out, policy, "line", grant->upstream.line);
+    tc_buf_addc(out, '}');
+}
+
+static void add_setup(struct tc_buf *out, const struct toolcage_policy *policy,
+                      const struct tc_grant *grant)
+{
+    struct tc_install setup;
+    tc_json_key(out, "setup");
+    if (!grant->tool || !tc_policy_setup(policy, grant->tool, &setup)) {
+        tc_buf_adds(out, "null");
+        return;
+    }
+    tc_buf_addc(out, '{');
+    tc_json_member(out, "key", setup.prefix);
+    tc_line_json(out, policy, "line", setup.line);
+    tc_json_member(out, "into", setup.into);
+    tc_json_optional(out, "digest", grant->setup);
+    tc_json_bool(out, "ready", grant->setup_ready);
+    tc_buf_addc(out, '}');
+}
+
+int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                      const char *access, const char *here, char **ret, struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    _auto_(tc_verdict_done) struct tc_verdict verdict = {0};
+    int rc = access ? tc_policy_verdict(policy, grant, access, &verdict, err) : 0;
+    if (rc)
+        return rc;
+    tc_buf_addc(&out, '{');
+    add_head(&out, policy, grant);
+    if (here)
+        tc_buf_addf(&out, ",%s", here);
+    add_clauses(&out, "clauses", grant->clauses);
+    add_clauses(&out, "without", grant->without & grant->clauses);
+    add_files(&out, policy, grant);
+    add_network(&out, policy, grant);
+    add_upstream(&out, policy, grant);
+    add_secrets(&out, policy, grant);
+    add_steering(&out, grant);
+    add_syscalls(&out, grant);
+    add_sockets(&out, policy, grant);
+    add_limits(&out, policy, grant);
+    add_env(&out, grant);
+    add_review(&out, grant);
+    add_setup(&out, policy, grant);
+    if (access) {
+        add_choice(&out, policy, grant);
+        add_verdict(&out, policy, access, &verdict);
+    }
+    tc_buf_addc(&out, '}');
+    *ret = tc_buf_steal(&out);
+    return *ret ? 0 : tc_fail_memory(err);
+}

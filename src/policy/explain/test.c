@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "policy/explain/test.h"
+
+#include "base/jsontext.h"
+#include "policy/explain/coverage.h"
+#include "policy/explain/explain.h"
+#include "policy/pathrule.h"
+
+struct run {
+    const struct toolcage_policy *policy;
+    const struct tc_test *test;
+    struct tc_facts facts;
+    struct tc_coverage coverage;
+    struct tc_buf out;
+    size_t passed, failed, tests;
+    size_t points; /* of this test */
+};
+
+/* One point: what was asked, what was wanted, and what came. */
+struct point {
+    const char *what;
+    uint32_t line;
+    bool expected, allowed;
+    const char *key, *reason, *hint;
+    uint32_t key_line;
+    const char *key_file; /* where the line does not say it */
+};
+
+static void add_point(struct run *r, const struct point *p)
+{
+    static const char *const words[] = {"denied", "allowed"};
+    bool fine = p->expected == p->allowed;
+    r->passed += fine;
+    r->failed += !fine;
+    tc_buf_adds(&r->out, r->points++ ? ",{" : "{");
+    tc_json_member(&r->out, "what", p->what);
+    tc_buf_addf(&r->out, ",\"line\":%u,\"ok\":%s", TC_LINE_NUMBER(p->line),
+                fine ? "true" : "false");
+    tc_json_member(&r->out, "expected", words[p->expected]);
+    tc_json_member(&r->out, "verdict", words[p->allowed]);
+    tc_json_member(&r->out, "key", p->key ? p->key : "");
+    tc_line_json(&r->out, r->policy, "key_line", p->key_line);
+    if (p->key_file)
+        tc_json_member(&r->out, "key_file", p->key_file);
+    tc_json_member(&r->out, "reason", p->reason ? p->reason : "");
+    tc_json_member(&r->out, "hint", p->hint ? p->hint : "");
+    tc_buf_addc(&r->out, '}');
+}
+
+/* The call is refused, so every access of it is; an access that was to be denied must not pass by
+ * arguments that are wrong, unless the test says that they are. */
+static int refused(struct run *r, struct toolcage_error *why, struct toolcage_error **err)
+{
+    const struct tc_test *t = r->test;
+    uint32_t line = 0;
+    if (tc_error_code(why) == TOOLCAGE_EMEMORY)
+        return tc_fail_memory(err);
+    const char *file = NULL;
+    tc_error_location(why, &file, &line, NULL);
+    bool meant = t->call && tc_streq(t->call, "denied");
+    struct point p = {.what = "call",
+                      .line = t->call_line,
+                      .expected = !meant,
+                      .key = tc_error_subject(why),
+                      .key_line = line,
+                      .key_file = tc_streq(file, r->policy->name) ? NULL : file,
+                      .reason = tc_error_message(why),
+                      .hint = tc_error_hint(why)};
+    add_point(r, &p);
+    for (size_t i = 0; i < t->access_count; i++) {
+        p.what = t->accesses[i].text;
+        p.line = t->accesses[i].line;
+        p.expected = t->accesses[i].allowed;
+        if (meant || p.expected)
+            add_point(r, &p);
+    }
+    return 0;
+}
+
+static int ask(struct run *r, const struct tc_grant *grant, const struct tc_test_access *access,
+               struct toolcage_error **err)
+{
+    _auto_(tc_verdict_done) struct tc_verdict v = {0};
+    _autoerror_ struct toolcage_error *why = NULL;
+    int rc = tc_policy_verdict(r->policy, grant, access->text, &v, &why);
+    if (rc == TOOLCAGE_EMEMORY)
+        return tc_fail_memory(err);
+    struct point p = {.what = access->text, .line = access->line, .expected = access->allowed};
+    if (rc) { /* no such path or endpoint can be meant: a failure, whatever was expected */
+        p.allowed = !p.expected;
+        p.reason = tc_error_message(why);
+        p.hint = tc_error_hint(why);
+    } else {
+        p.allowed = v.allowed;
+        p.key = v.key;
+        p.key_line = v.line;
+        p.reason = v.reason;
+        p.hint = v.hint;
+        if (v.entry && p.expected == p.allowed)
+            tc_coverage_see(&r->coverage, v.key, v.entry);
+    }
+    add_point(r, &p);
+    return 0;
+}
+
+static int granted(struct run *r, const struct tc_grant *grant, struct toolcage_error **err)
+{
+    const struct tc_test *t = r->test;
+    int rc = 0;
+    if (t->call) {
+        struct point p = {.what = "call",
+                          .line = t->call_line,
+                          .expected = tc_streq(t->call, "allowed"),
+                          .allowed = true,
+                          .key = "",
+                          .reason = "the arguments fit, and the policy grants the call",
+                          .hint = "narrow the bounds of the arguments"};
+        add_point(r, &p);
+    }
+    const struct tc_spec *tool = tc_policy_asked(r->policy, t->tool);
+    bool fine = !t->arguments || (t->call && tc_streq(t->call, "denied")) ||
+                tc_coverage_see_arguments(&r->coverage, tool, t->arguments);
+    for (size_t i = 0; fine && !rc && i < t->access_count; i++)
+        rc = ask(r, grant, &t->accesses[i], err);
+    return fine ? rc : tc_fail_memory(err);
+}
+
+static int run_test(struct run *r, const char *file, struct toolcage_error **err)
+{
+    const struct tc_test *t = r->test;
+    _auto_(tc_grant_done) struct tc_grant grant = {0};
+    _autoerror_ struct toolcage_error *why = NULL;
+    const struct tc_request request = {.tool = t->tool,
+                                       .arguments = t->arguments ? t->arguments
+                                                    : t->call    ? "{}"
+                                                                 : NULL,
+                                       .explain = true};
+    r->points = 0;
+    tc_buf_adds(&r->out, r->tests++ ? ",{" : "{");
+    tc_json_member(&r->out, "file", file);
+    tc_json_member(&r->out, "tool", t->tool);
+    tc_buf_addf(&r->out, ",\"line\":%u,\"points\":[", TC_LINE_NUMBER(t->line));
+    int rc = tc_policy_resolve(r->policy, &request, &r->facts, &grant, &why);
+    if (!rc)
+        rc = tc_setup_suppose(r->policy, &grant, &why);
+    rc = rc ? refused(r, why, err) : granted(r, &grant, err);
+    tc_buf_adds(&r->out, "]}");
+    return rc;
+}
+
+static int run_tests(struct run *r, const struct toolcage_policy *from, struct toolcage_error **err)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < from->test_count; i++) {
+        r->test = &from->tests[i];
+        rc = run_test(r, tc_policy_file(from, from->tests[i].line), err);
+    }
+    return rc;
+}
+
+static void unref(struct toolcage_policy **policy)
+{
+    (void)tc_policy_unref(*policy);
+}
+
+static int run_text(struct run *r, const struct tc_test_texts *tests, size_t i,
+                    struct toolcage_error **err)
+{
+    _auto_(unref) struct toolcage_policy *apart = NULL;
+    tc_document_reader *reader =
+        tests->reader ? tests->reader(tests->names[i]) : tc_document_read_toml;
+    int rc = tc_policy_compile_tests(r->policy, reader, tests->texts[i], tests->lengths[i],
+                                     tests->names[i], &apart, err);
+    return rc ? rc : run_tests(r, apart, err);
+}
+
+static int run_all(struct run *r, const struct tc_test_texts *tests, struct toolcage_error **err)
+{
+    tc_buf_adds(&r->out, "{\"version\":1");
+    tc_json_member(&r->out, "policy", r->policy->name);
+    tc_buf_adds(&r->out, ",\"tests\":[");
+    int rc = run_tests(r, r->policy, err);
+    for (size_t i = 0; !rc && i < tests->count; i++)
+        rc = run_text(r, tests, i, err);
+    tc_buf_addf(&r->out, "],\"counts\":{\"passed\":%zu,\"failed\":%zu},\"coverage\":", r->passed,
+                r->failed);
+    tc_coverage_write(&r->coverage, r->policy, &r->out);
+    tc_buf_addc(&r->out, '}');
+    return rc;
+}
+
+int tc_policy_test(const struct toolcage_policy *policy, const struct tc_test_texts *tests,
+                   const struct tc_facts *facts, char **ret, struct toolcage_error **err)
+{
+    static const char *const no_environment[] = {NULL};
+    struct run r = {.policy = policy,
+                    .facts = {.cwd = policy->dir,
+                              .home = policy->home,
+                              .workspace = TC_WORKSPACE,
+                              .state = facts->state,
+                              .config = facts->config,
+                              .images = facts->images,
+                              .real = facts->real,
+                              .environ = no_environment},
+                    .out = TC_BUF_INIT};
+    int rc = tc_coverage_new(policy, &r.coverage) ? run_all(&r, tests, err) : tc_fail_memory(err);
+    tc_coverage_done(&r.coverage);
+    char *json = rc ? NULL : tc_buf_steal(&r.out);
+    tc_buf_done(&r.out);
+    if (!rc && !json)
+        return tc_fail_memory(err);
+    *ret = json;
+    return rc;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The tools of a policy as models and clients want them: each with a closed input schema. */
+#include <string.h>
+
+#include "base/jsontext.h"
+#include "policy/backends.h"
+#include "policy/resolve/resolve.h"
+
+/* `together`: with what binds the arguments as a whole. */
+static void add_schema(struct tc_buf *out, const struct tc_spec *tool, bool together)
+{
+    bool first = true;
+    tc_buf_adds(out, "{\"type\":\"object\",\"properties\":{");
+    for (size_t i = 0; i < tool->argument_count; i++) {
+        tc_json_key(out, tool->arguments[i].name);
+        tc_json_canonical(tool->arguments[i].schema, out);
+    }
+    tc_buf_adds(out, "},\"required\":[");
+    for (size_t i = 0; i < tool->argument_count; i++) {
+        if (tool->arguments[i].optional)
+            continue;
+        tc_buf_adds(out, first ? "" : ",");
+        tc_json_string(out, tool->arguments[i].name, strlen(tool->arguments[i].name));
+        first = false;
+    }
+    tc_buf_adds(out, "],\"additionalProperties\":false");
+    const char *word;
+    json_t *said;
+    json_object_foreach(together && tool->together ? tool->together->schema : NULL, word, said)
+    {
+        tc_json_key(out, word);
+        tc_json_canonical(said, out);
+    }
+    tc_buf_addc(out, '}');
+}
+
+/* Strict mode wants every argument given, and knows nothing of a string but its values. Of schemas
+ * in several parts it knows some: to be sure, none is said to be so. */
+static bool is_strict(const json_t *schema)
+{
+    static const char *const foreign[] = {"minLength",   "maxLength", "pattern", "format",
+                                          "properties",  "anyOf",     "oneOf",   "allOf",
+                                          "prefixItems", "not"};
+    const json_t *items = json_object_get(schema, "items");
+    for (size_t i = 0; i < TC_COUNT(foreign); i++)
+        if (json_object_get(schema, foreign[i]))
+            return false;
+    return json_is_string(json_object_get(schema, "type")) && (!items || is_strict(items));
+}
+
+static bool all_strict(const struct tc_spec *tool)
+{
+    if (tool->together)
+        return false;
+    for (size_t i = 0; i < tool->argument_count; i++)
+        if (tool->arguments[i].optional || !is_strict(tool->arguments[i].schema))
+            return false;
+    return true;
+}
+
+static void add_openai(const struct toolcage_policy *policy, const struct tc_spec *tool,
+                       struct tc_buf *out)
+{
+    tc_buf_adds(out, "{\"type\":\"function\",\"function\":{");
+    tc_json_member(out, "name", tool->name);
+    tc_json_member(out, "description", tool->description ? tool->description : "");
+    tc_json_key(out, "parameters");
+    add_schema(out, tool, false); /* the API takes no words in parts there */
+    tc_buf_adds(out, all_strict(tool) ? ",\"strict\":true}}" : "}}");
+}
+
+static bool bound_writes(const struct tc_spec *tool)
+{
+    for (size_t i = 0; i < tool->argument_count; i++)
+        for (size_t b = 0; b < tool->arguments[i].bound_count; b++)
+            if (tool->arguments[i].bounds[b].path &&
+                tool->arguments[i].bounds[b].access == TC_ACCESS_WRITE)
+                return true;
+    return false;
+}
+
+static bool bound_hosts(const struct tc_spec *tool)
+{
+    for (size_t i = 0; i < tool->argument_count; i++)
+        for (size_t b = 0; b < tool->arguments[i].bound_count; b++)
+            if (!tool->arguments[i].bounds[b].path)
+                return true;
+    return false;
+}
+
+static bool may_write(const struct toolcage_policy *policy, const struct tc_spec *tool)
+{
+    const struct tc_spec *fs = tc_policy_said(policy, tool, TC_KEY_FILESYSTEM);
+    for (size_t i = 0; fs && i < fs->fs_count; i++)
+        if (fs->fs[i].access == TC_ACCESS_WRITE)
+            return true;
+    return bound_writes(tool);
+}
+
+/* What the grant makes true, whatever the tool is: a client may show it, and need not believe it.
+ */
+static void add_annotations(const struct toolcage_policy *policy, const struct tc_spec *tool,
+                            struct tc_buf *out)
+{
+    const struct tc_spec *net = tc_policy_said(policy, tool, TC_KEY_NETWORK);
+    const struct tc_spec *sockets = tc_policy_said(policy, tool, TC_KEY_UNIX_SOCKETS);
+    bool open = (net && net->net_count) || (sockets && sockets->unix_sockets) || bound_hosts(tool);
+    bool writes = may_write(policy, tool) || open; /* what it reaches it may change */
+    tc_json_key(out, "annotations");
+    tc_buf_addf(out, "{\"readOnlyHint\":%s,\"destructiveHint\":%s,\"openWorldHint\":%s}",
+                writes ? "false" : "true", writes ? "true" : "false", open ? "true" : "false");
+}
+
+static void add_mcp(const struct toolcage_policy *policy, const struct tc_spec *tool,
+                    struct tc_buf *out)
+{
+    tc_buf_addc(out, '{');
+    tc_json_member(out, "name", tool->name);
+    if (tool->title)
+        tc_json_member(out, "title", tool->title);
+    tc_json_member(out, "description", tool->description ? tool->description : "");
+    tc_json_key(out, "inputSchema");
+    add_schema(out, tool, true);
+    add_annotations(policy, tool, out);
+    tc_buf_addc(out, '}');
+}
+
+static void add_command(const struct tc_spec *tool, struct tc_buf *out)
+{
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < tool->command.count; i++) {
+        tc_buf_adds(out, i ? "," : "");
+        tc_json_string(out, tool->command.items[i], strlen(tool->command.items[i]));
+    }
+    tc_buf_addc(out, ']');
+}
+
+static void add_toolcage(const struct toolcage_policy *policy, const struct tc_spec *tool,
+                         struct tc_buf *out)
+{
+    const struct tc_spec *tier = tc_policy_said(policy, tool, TC_KEY_TIER);
+    tc_buf_addc(out, '{');
+    tc_json_member(out, "name", tool->name);
+    tc_json_member(out, "description", tool->description ? tool->description : "");
+    tc_json_optional(out, "tier", tier ? tier->tier : NULL);
+    tc_json_member(out, "backend", tc_policy_backend(policy, tool));
+    tc_json_key(out, "command");
+    add_command(tool, out);
+    tc_json_key(out, "input_schema");
+    add_schema(out, tool, true);
+    tc_buf_addc(out, '}');
+}
+
+static void add_server_tool(const struct tc_spec *tool, struct tc_buf *out)
+{
+    tc_buf_addc(out, '{');
+    tc_json_member(out, "name", tool->name);
+    if (tool->title)
+        tc_json_member(out, "title", tool->title);
+    if (tool->description)
+        tc_json_member(out, "description", tool->description);
+    if (tool->tier)
+        tc_json_member(out, "tier", tool->tier);
+    if (tool->said[TC_KEY_TIMEOUT]) {
+        tc_json_number(out, "timeout_ms", tool->limits.timeout_ms);
+    }
+    if (tool->said[TC_KEY_OUTPUT]) {
+        tc_json_number(out, "output", tool->limits.output);
+    }
+    if (tool->said[TC_KEY_ARGUMENTS]) {
+        tc_json_key(out, "input_schema");
+        add_schema(out, tool, true);
+    }
+    tc_buf_addc(out, '}');
+}
+
+static void add_server(const struct toolcage_policy *policy, const struct tc_server *server,
+                       struct tc_buf *out)
+{
+    const struct tc_spec *net = tc_policy_said(policy, &server->spec, TC_KEY_NETWORK);
+    tc_buf_addc(out, '{');
+    tc_json_member(out, "name", server->spec.name);
+    tc_json_bool(out, "network", net && net->net_count);
+    if (server->spec.said[TC_KEY_OUTPUT])
+        tc_json_number(out, "output", server->spec.limits.output);
+    tc_json_key(out, "command");
+    add_command(&server->spec, out);
+    tc_json_key(out, "tools");
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; i < server->tool_count; i++) {
+        tc_buf_adds(out, i ? "," : "");
+        add_server_tool(&server->tools[i], out);
+    }
+    tc_buf_adds(out, "]}");
+}
+
+static int servers_json(const struct toolcage_policy *policy, char **ret,
+                        struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    tc_buf_addc(&out, '[');
+    for (size_t i = 0; i < policy->server_count; i++) {
+        tc_buf_adds(&out, i ? "," : "");
+        add_server(policy, &policy->servers[i], &out);
+    }
+    tc_buf_addc(&out, ']');
+    *ret = tc_buf_steal(&out);
+    return *ret ? 0 : tc_fail_memory(err);
+}
+
+/* Has it a command, and does no person have to approve each call? None can be asked yet. */
+static bool is_callable(const struct toolcage_policy *policy, const struct tc_spec *tool)
+{
+    const struct tc_spec *said = tc_policy_said(policy, tool, TC_KEY_TIER);
+    return tool->command.count && !(said && tc_tier_asks(said->tier));
+}
+
+int tc_policy_tools_json(const struct toolcage_policy *policy, const char *format, char **ret,
+                         struct toolcage_error **err)
+{
+    static const struct {
+        const char *name;
+        void (*add)(const struct toolcage_policy *, const struct tc_spec *, struct tc_buf *);
+        bool all; /* also the ones that a model cannot call */
+    } formats[] = {
+        {"openai", add_openai, false}, {"mcp", add_mcp, false}, {"toolcage", add_toolcage, true}};
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    size_t f = 0;
+    if (tc_streq(format, "servers"))
+        return servers_json(policy, ret, err);
+    while (f < TC_COUNT(formats) && !tc_streq(formats[f].name, format))
+        f++;
+    if (f == TC_COUNT(formats))
+        return tc_fail(err,
+                       TC_WHY(TOOLCAGE_EUSAGE, "tools", format,
+                              "the formats are openai, mcp, toolcage and servers"),
+                       "there is no format \"%.40s\"", format ? format : "");
+    tc_buf_addc(&out, '[');
+    for (size_t i = 0; i < policy->tool_count; i++) {
+        if (!formats[f].all && !is_callable(policy, &policy->tools[i]))
+            continue;
+        tc_buf_adds(&out, out.len > 1 ? "," : "");
+        formats[f].add(policy, &policy->tools[i], &out);
+    }
+    tc_buf_addc(&out, ']');
+    *ret = tc_buf_steal(&out);
+    return *ret ? 0 : tc_fail_memory(err);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Rules about endpoints: who is there, and who reads what is sent there. */
+#include <string.h>
+
+#include "policy/address.h"
+#include "policy/endpoint.h"
+#include "policy/lint/lint_rules.h"
+
+/* Hosts where anybody can put something up, or collects what is sent: a tool that reaches one
+ * reaches everybody who uses it. Narrowing it by `paths` to one's own part ends that. Closed on
+ * purpose: a host is here when strangers share its name, not when it is merely large. */
+static const char *const publishers[] = {
+    /* code, and its raw files, pages and gists */
+    "github.com", "raw.githubusercontent.com", "gist.github.com", "gist.githubusercontent.com",
+    "api.github.com", "uploads.github.com", "gitlab.com", "bitbucket.org", "codeberg.org",
+    "huggingface.co",
+    /* pastes and files */
+    "pastebin.com", "paste.debian.net", "dpaste.com", "0x0.st", "transfer.sh", "file.io",
+    "catbox.moe", "termbin.com", "www.dropbox.com", "drive.google.com", "docs.google.com",
+    /* storage where the bucket is in the path */
+    "s3.amazonaws.com", "storage.googleapis.com",
+    /* package registries take uploads */
+    "registry.npmjs.org", "upload.pypi.org", "test.pypi.org", "crates.io", "rubygems.org",
+    "registry-1.docker.io", "ghcr.io",
+    /* messages and collectors of requests */
+    "api.telegram.org", "discord.com", "hooks.slack.com", "slack.com", "webhook.site",
+    "requestbin.com", "api.pushover.net", "ntfy.sh", "httpbin.org", NULL};
+
+typedef void check_entry(struct tc_lint *l, const struct tc_spec *says, const char *key,
+                         const struct tc_net_entry *entry, uint32_t line);
+
+static void each_entry(struct tc_lint *l, const struct tc_spec *spec, check_entry *check)
+{
+    const struct tc_spec *net = tc_lint_said(l, spec, TC_KEY_NETWORK);
+    for (size_t i = 0; net && i < net->net_count; i++)
+        check(l, net, "network", &net->net[i], net->net[i].origin.line);
+    for (size_t i = 0; i < spec->argument_count; i++)
+        for (size_t b = 0; b < spec->arguments[i].bound_count; b++) {
+            const struct tc_bound *bound = &spec->arguments[i].bounds[b];
+            if (!bound->path)
+                check(l, spec, "arguments", &bound->host, bound->line);
+        }
+}
+
+static bool is_one_of(const char *host, const char *const list[])
+{
+    for (size_t i = 0; list[i]; i++)
+        if (tc_streq(list[i], host))
+            return true;
+    return false;
+}
+
+static void check_publisher(struct tc_lint *l, const struct tc_spec *says, const char *key,
+                            const struct tc_net_entry *entry, uint32_t line)
+{
+    if (!entry->paths.count && is_one_of(entry->host, publishers))
+        tc_lint_add(l, says, key, line, entry->host,
+                    "restrict it to your own part with { host, paths = [\"/…\"] }, and with "
+                    "methods",
+                    "anybody can publish or receive at %s: what the tool knows can be sent "
+                    "there, and what it fetches may come from anybody",
+                    entry->host);
+}
+
+void tc_lint_publishers(struct tc_lint *l, const struct tc_spec *spec)
+{
+    each_entry(l, spec, check_publisher);
+}
+
+static void check_suffix(struct tc_lint *l, const struct tc_spec *says, const char *key,
+                         const struct tc_net_entry *entry, uint32_t line)
+{
+    const char *host = tc_startswith(entry->host, "*.") ? entry->host + 2 : entry->host;
+    if (tc_streq(host, "*") || tc_host_is_address(host))
+        return;
+    if (!l->facts->suffixes)
+        l->unchecked = true;
+    else if (!l->suffixes.count) /* the first host of the run */
+        l->memory |= !tc_suffixes_read(&l->suffixes, l->facts->suffixes, l->facts->suffixes_len);
+    if (tc_suffixes_has(&l->suffixes, host))
+        tc_lint_add(l, says, key, line, entry->host, "name the hosts that the tool needs",
+                    "%s is a public suffix: anybody can register names below it%s", host,
+                    host == entry->host ? ", and this grants none of them" : "");
+}
+
+void tc_lint_suffix(struct tc_lint *l, const struct tc_spec *spec)
+{
+    each_entry(l, spec, check_suffix);
+}
+
+/* ---- addresses ---- */
+
+enum kind { KIND_NAME, KIND_PUBLIC, KIND_PRIVATE, KIND_METADATA };
+
+static enum kind kind_of(const char *host)
+{
+    static const char *const metadata[] = {"metadata.google.internal", "metadata.goog", NULL};
+    enum tc_address_class class;
+    _autofree_ char *address = strndup(host, strcspn(host, "/")); /* of a range, its first */
+    if (is_one_of(host, metadata))
+        return KIND_METADATA;
+    if (!address || !tc_address_class_of(address, &class))
+        return tc_streq(host, "localhost") || tc_endswith(host, ".localhost") ? KIND_PRIVATE
+                                                                              : KIND_NAME;
+    if (class == TC_ADDRESS_METADATA)
+        return KIND_METADATA;
+    /* an example's address is nobody's: to name the host instead is what helps */
+    return class == TC_ADDRESS_PUBLIC || class == TC_ADDRESS_DOCUMENTATION ? KIND_PUBLIC
+                                                                           : KIND_PRIVATE;
+}
+
+static void check_metadata(struct tc_lint *l, const struct tc_spec *says, const char *key,
+                           const struct tc_net_entry *entry, uint32_t line)
+{
+    if (kind_of(entry->host) == KIND_METADATA)
+        tc_lint_add(l, says, key, line, entry->host,
+                    "remove it; give the tool a credential of its own if it needs one",
+                    "%s gives this machine's credentials to every client", entry->host);
+}
+
+static void check_private(struct tc_lint *l, const struct tc_spec *says, const char *key,
+                          const struct tc_net_entry *entry, uint32_t line)
+{
+    if (kind_of(entry->host) == KIND_PRIVATE)
+        tc_lint_add(l, says, key, line, entry->host,
+                    "give the tool that one service by a unix socket, or write the reason: # "
+                    "toolcage: allow(private-address) …",
+                    "%s is inside your own network or machine, where services often trust "
+                    "every client",
+                    entry->host);
+}
+
+static void check_literal(struct tc_lint *l, const struct tc_spec *says, const char *key,
+                          const struct tc_net_entry *entry, uint32_t line)
+{
+    if (kind_of(entry->host) == KIND_PUBLIC)
+        tc_lint_add(l, says, key, line, entry->host, "name the host",
+                    "%s does not say who uses it, and addresses change owners", entry->host);
+}
+
+void tc_lint_metadata(struct tc_lint *l, const struct tc_spec *spec)
+{
+    each_entry(l, spec, check_metadata);
+}
+
+void tc_lint_private(struct tc_lint *l, const struct tc_spec *spec)
+{
+    each_entry(l, spec, check_private);
+}
+
+void tc_lint_literal(struct tc_lint *l, const struct tc_spec *spec)
+{
+    each_entry(l, spec, check_literal);
+}
+
+/* Something of the host that it reads; NULL: nothing. */
+static const char *data_of(const struct tc_spec *spec, const struct tc_spec *fs)
+{
+    for (size_t i = 0; fs && i < fs->fs_count; i++)
+        if (fs->fs[i].access != TC_ACCESS_DENY)
+            return fs->fs[i].path;
+    for (size_t i = 0; i < spec->argument_count; i++)
+        for (size_t b = 0; b < spec->arguments[i].bound_count; b++)
+            if (spec->arguments[i].bounds[b].path)
+                return spec->arguments[i].bounds[b].path;
+    return NULL;
+}
+
+void tc_lint_any_host(struct tc_lint *l, const struct tc_spec *spec)
+{
+    const struct tc_spec *net = tc_lint_said(l, spec, TC_KEY_NETWORK);
+    const char *data = data_of(spec, tc_lint_said(l, spec, TC_KEY_FILESYSTEM));
+    for (size_t i = 0; net && data && i < net->net_count; i++)
+        if (tc_streq(net->net[i].host, "*"))
+            tc_lint_add(
+                l, net, "network", net->net[i].origin.line, "\"*",
+                "name the hosts that the tool needs, or let another tool do the fetching",
+                "%s is readable for a tool that reaches every public address: it can send it "
+                "anywhere",
+                data);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The table of rules. Each has a section in docs/lint.md, with an example that it speaks of and one
+ * that it does not; a test runs both. */
+#include <string.h>
+
+#include "policy/lint/lint_rules.h"
+
+#define KEYS(a) TC_LINT_KEY(a)
+#define KEYS2(a, b) (KEYS(a) | KEYS(b))
+#define KEYS3(a, b, c) (KEYS2(a, b) | KEYS(c))
+#define BACKENDS (KEYS3(BACKEND, TIER, RISK) | KEYS2(IMAGE, MODULE))
+
+const struct tc_lint_rule tc_lint_rules[] = {
+    /* what leads out of the cage */
+    {"secret-and-network", TC_SEVERITY_ERROR, KEYS2(FILESYSTEM, NETWORK) | KEYS2(ENV, ARGUMENTS),
+     tc_lint_secret_network, NULL},
+    {"writable-and-run", TC_SEVERITY_ERROR, KEYS2(COMMAND, FILESYSTEM), tc_lint_run_by_tool, NULL},
+    {"host-runs", TC_SEVERITY_ERROR, KEYS2(FILESYSTEM, ARGUMENTS), tc_lint_run_by_host, NULL},
+    {"root-socket", TC_SEVERITY_ERROR, KEYS(UNIX_SOCKETS), tc_lint_root_socket, NULL},
+    {"metadata-address", TC_SEVERITY_ERROR, KEYS2(NETWORK, ARGUMENTS), tc_lint_metadata, NULL},
+    {"argument-in-shell", TC_SEVERITY_ERROR, KEYS(COMMAND), tc_lint_shell, NULL},
+    {"no-boundary", TC_SEVERITY_ERROR, KEYS(BACKEND), tc_lint_no_boundary, NULL},
+    {"any-host-and-data", TC_SEVERITY_WARNING, KEYS3(NETWORK, FILESYSTEM, ARGUMENTS),
+     tc_lint_any_host, NULL},
+    {"anybody-publishes", TC_SEVERITY_WARNING, KEYS2(NETWORK, ARGUMENTS), tc_lint_publishers, NULL},
+    {"public-suffix", TC_SEVERITY_WARNING, KEYS2(NETWORK, ARGUMENTS), tc_lint_suffix, NULL},
+    {"private-address", TC_SEVERITY_WARNING, KEYS2(NETWORK, ARGUMENTS), tc_lint_private, NULL},
+    {"address-literal", TC_SEVERITY_NOTE, KEYS2(NETWORK, ARGUMENTS), tc_lint_literal, NULL},
+    {"home-granted", TC_SEVERITY_WARNING, KEYS(FILESYSTEM), tc_lint_home, NULL},
+    {"secret-readable", TC_SEVERITY_NOTE, KEYS2(FILESYSTEM, NETWORK) | KEYS2(ENV, ARGUMENTS),
+     tc_lint_secret_readable, NULL},
+    {"auto-writes", TC_SEVERITY_WARNING, KEYS3(TIER, FILESYSTEM, WORKSPACE), tc_lint_auto_writes,
+     NULL},
+    {"weaker-fallback", TC_SEVERITY_WARNING, BACKENDS | KEYS(FALLBACK), tc_lint_fallback, NULL},
+    {"dangerous-syscalls", TC_SEVERITY_WARNING, KEYS(SYSCALLS), tc_lint_syscalls, NULL},
+    {"gives-up-clauses", TC_SEVERITY_WARNING, KEYS(WITHOUT), tc_lint_gives_up, NULL},
+
+    /* limits */
+    {"long-timeout", TC_SEVERITY_WARNING, KEYS(TIMEOUT), tc_lint_timeout, NULL},
+    {"memory-by-process", TC_SEVERITY_WARNING, KEYS2(MEMORY, PIDS), tc_lint_memory, NULL},
+    {"large-output", TC_SEVERITY_WARNING, KEYS(OUTPUT), tc_lint_output, NULL},
+    {"disk-and-bind", TC_SEVERITY_WARNING, KEYS3(DISK, FILESYSTEM, WORKSPACE), tc_lint_disk_bind,
+     NULL},
+    {"disk-over-memory", TC_SEVERITY_NOTE, KEYS2(DISK, MEMORY), tc_lint_disk_memory, NULL},
+    {"unbounded-writes", TC_SEVERITY_NOTE, KEYS3(DISK, FILESYSTEM, WORKSPACE),
+     tc_lint_unbounded_writes, NULL},
+
+    /* what this version cannot hold */
+    {"no-backend", TC_SEVERITY_NOTE, BACKENDS, tc_lint_no_backend, NULL},
+    {"unenforceable", TC_SEVERITY_NOTE, BACKENDS | KEYS(NETWORK), tc_lint_unenforceable, NULL},
+
+    /* what has no effect */
+    {"command-outside", TC_SEVERITY_WARNING, KEYS(COMMAND), tc_lint_start, NULL},
+    {"module-not-run", TC_SEVERITY_WARNING, BACKENDS | KEYS(LAYERS), tc_lint_module, NULL},
+    {"shadowed-entry", TC_SEVERITY_WARNING, KEYS2(FILESYSTEM, NETWORK), tc_lint_shadowed, NULL},
+    {"denied-nothing", TC_SEVERITY_WARNING, KEYS(FILESYSTEM), tc_lint_denied_nothing, NULL},
+    {"denied-all", TC_SEVERITY_WARNING, KEYS(FILESYSTEM), tc_lint_denied_all, NULL},
+    {"same-as-default", TC_SEVERITY_NOTE, ~(uint64_t)0, tc_lint_same, NULL},
+    {"unused-argument", TC_SEVERITY_WARNING, KEYS(ARGUMENTS), tc_lint_argument, NULL},
+    {"unused-class", TC_SEVERITY_NOTE, 0, NULL, tc_lint_classes},
+    {"empty-tool", TC_SEVERITY_NOTE, 0, NULL, tc_lint_empty},
+    {"no-tools", TC_SEVERITY_NOTE, 0, NULL, tc_lint_no_tools},
+
+    /* about silencing; these stay whatever a comment says */
+    {"silence-without-reason", TC_SEVERITY_WARNING, 0, NULL, NULL},
+    {"silence-unknown", TC_SEVERITY_WARNING, 0, NULL, NULL},
+    {"silence-unused", TC_SEVERITY_WARNING, 0, NULL, NULL},
+    {0},
+};
+
+const struct tc_lint_rule *tc_lint_rule_find(const char *id, size_t len)
+{
+    for (const struct tc_lint_rule *rule = tc_lint_rules; rule->id; rule++)
+        if (strlen(rule->id) == len && memcmp(rule->id, id, len) == 0)
+            return rule;
+    return NULL;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The rule about commands that cannot start: they lie outside of what their tool is granted, or a
+ * link or an interpreter that they need does. The first can be told from the text alone. */
+#include <string.h>
+
+#include "base/jsontext.h"
+#include "base/path.h"
+#include "policy/lint/lint_rules.h"
+#include "policy/names/system_paths.h"
+#include "policy/pathrule.h"
+
+/* Cages that show this machine's system directories; in others an image decides. */
+static bool shows_host(const struct tc_lint *l, const struct tc_spec *spec)
+{
+    const char *backend = tc_policy_backend(l->policy, spec);
+    return !tc_lint_said(l, spec, TC_KEY_IMAGE) && !tc_lint_said(l, spec, TC_KEY_MODULE) &&
+           (tc_streq(backend, "process") || tc_streq(backend, "oci") ||
+            tc_streq(backend, "gvisor"));
+}
+
+static bool is_always_there(const char *path)
+{
+    return tc_system_path_find(path) || tc_system_path_private(path) ||
+           tc_path_within("/proc", path) || tc_path_within("/dev", path);
+}
+
+static bool sets_path(const struct tc_lint *l, const struct tc_spec *spec)
+{
+    const struct tc_spec *env = tc_lint_said(l, spec, TC_KEY_ENV);
+    for (size_t i = 0; env && i < env->env_set.count; i++)
+        if (tc_startswith(env->env_set.items[i], "PATH="))
+            return true;
+    return false;
+}
+
+/* The command as the tool names it, absolute; NULL: that cannot be told here. Owned. */
+static char *command_path(struct tc_lint *l, const struct tc_spec *spec)
+{
+    const char *command = spec->command.items[0];
+    const struct tc_spec *cwd = tc_lint_said(l, spec, TC_KEY_CWD);
+    if (command[0] == '/' || (strchr(command, '/') && cwd)) {
+        char *path = tc_path_absolute(cwd ? cwd->cwd : "/", command);
+        l->memory |= !path;
+        return path;
+    }
+    if (strchr(command, '/') || !l->facts->finds || sets_path(l, spec))
+        return NULL;
+    return l->facts->finds(command);
+}
+
+/* ---- what the cage shows ---- */
+
+struct shown {
+    struct tc_shown *places;
+    size_t count;
+    struct tc_strv brought;
+};
+
+static void shown_done(struct shown *s)
+{
+    free(s->places);
+    tc_strv_done(&s->brought);
+}
+
+static bool show(struct shown *s, const char *path, const char *from)
+{
+    struct tc_shown *place = TC_PUSH(s->places, s->count);
+    if (place)
+        *place = (struct tc_shown){path, from};
+    return place != NULL;
+}
+
+/* False: it cannot be told here, or there is no memory. */
+static bool gather(struct tc_lint *l, const struct tc_spec *spec, struct shown *s)
+{
+    const struct tc_spec *fs = tc_lint_said(l, spec, TC_KEY_FILESYSTEM);
+    const struct tc_spec *programs = tc_lint_said(l, spec, TC_KEY_PROGRAMS);
+    bool fine = true;
+    if (programs && programs->programs.count &&
+        (!l->facts->brings || !l->facts->brings(l->policy, &programs->programs, &s->brought)))
+        return false;
+    for (size_t i = 0; fs && fine && i < fs->fs_count; i++)
+        if (fs->fs[i].access != TC_ACCESS_DENY)
+            fine = show(s, fs->fs[i].path, fs->fs[i].from ? fs->fs[i].from : fs->fs[i].path);
+    for (size_t i = 0; fine && i < s->brought.count; i++)
+        fine = show(s, s->brought.items[i], s->brought.items[i]);
+    if (fine && spec->setup)
+        fine = show(s, spec->setup->into, spec->setup->into);
+    l->memory |= !fine;
+    return fine;
+}
+
+static bool shows(const struct shown *s, const char *path)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (tc_path_within(s->places[i].path, path))
+            return true;
+    return is_always_there(path);
+}
+
+/* ---- what is said ---- */
+
+static char *hint_of(const struct tc_spec *spec, const struct tc_starts *starts)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    const char *command = spec->command.items[0];
+    if (!strchr(command, '/')) {
+        tc_buf_adds(&out, "programs = [");
+        tc_toml_string(&out, command);
+        tc_buf_adds(&out, "]");
+        return tc_buf_steal(&out);
+    }
+    tc_buf_adds(&out, "grant it: filesystem.readable = [");
+    for (size_t i = 0; i < starts->grant.count; i++) {
+        tc_buf_adds(&out, i ? ", " : "");
+        tc_toml_string(&out, starts->grant.items[i]);
+    }
+    tc_buf_adds(&out, "]");
+    return tc_buf_steal(&out);
+}
+
+static void tell(struct tc_lint *l, const struct tc_spec *spec, const struct tc_starts *starts)
+{
+    const char *command = spec->command.items[0];
+    _autofree_ char *hint = hint_of(spec, starts);
+    if (!hint) {
+        l->memory = true;
+        return;
+    }
+    uint32_t line = spec->said[TC_KEY_COMMAND];
+    if (!starts->by)
+        tc_lint_add(l, spec, "command", line, command, hint,
+                    "%s lies outside of what %s grants, so it cannot start",
+                    strchr(command, '/') ? command : starts->missing, spec->prefix);
+    else if (starts->interpreter)
+        tc_lint_add(l, spec, "command", line, command, hint,
+                    "%s cannot start: its interpreter %s (named by %s) lies outside of what %s "
+                    "grants",
+                    command, starts->missing, starts->by, spec->prefix);
+    else
+        tc_lint_add(l, spec, "command", line, command, hint,
+                    "%s cannot start: it leads to %s, which lies outside of what %s grants",
+                    command, starts->missing, spec->prefix);
+}
+
+/* Private, of /workspace or installed: it is there when it is called. */
+static bool comes_later(const struct tc_spec *spec, const struct shown *s, const char *path)
+{
+    return tc_system_path_private(path) || tc_path_within("/proc", path) ||
+           (tc_path_within(TC_WORKSPACE, path) && shows(s, path)) ||
+           (spec->setup && tc_path_within(spec->setup->into, path));
+}
+
+static bool look(const struct tc_lint *l, const struct shown *s, const char *path,
+                 struct tc_starts *ret)
+{
+    if (l->facts->starts)
+        return l->facts->starts(s->places, s->count, l->policy->home, path, TC_STARTS_BEYOND, ret);
+    return shows(s, path) || ((ret->missing = strdup(path)) && tc_strv_add(&ret->grant, path));
+}
+
+/* Its place is what `programs` names. */
+static bool is_brought(const struct tc_lint *l, const struct tc_spec *spec)
+{
+    const struct tc_spec *programs = tc_lint_said(l, spec, TC_KEY_PROGRAMS);
+    return programs && tc_strv_has(&programs->programs, spec->command.items[0]);
+}
+
+void tc_lint_start(struct tc_lint *l, const struct tc_spec *spec)
+{
+    _auto_(tc_starts_done) struct tc_starts starts = {0};
+    _auto_(shown_done) struct shown s = {0};
+    if (!spec->command.count || tc_spec_is_setup(spec) || !shows_host(l, spec) ||
+        is_brought(l, spec))
+        return;
+    _autofree_ char *path = command_path(l, spec);
+    if (!path || !gather(l, spec, &s))
+        return;
+    if (!strchr(spec->command.items[0], '/') && !tc_system_path_find(path))
+        s.count = 0; /* granted or not, it is not on the cage's PATH */
+    if (comes_later(spec, &s, path))
+        return;
+    l->memory |= !look(l, &s, path, &starts);
+    if (!l->memory && starts.missing && starts.grant.count)
+        tell(l, spec, &starts);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "policy/names/steering.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "policy/names/row.h"
+#include "policy/names/steering_names.h"
+
+/* A row is compared from each component of a path on. */
+enum { CONTEXT_MAX = 8 };
+
+/* How much of a row is found from here on. */
+enum found { NONE, BEGUN, WHOLE };
+
+/* The path in two pieces, component by component. */
+struct walk {
+    const char *at;   /* the component */
+    const char *next; /* the other piece, when this one ends; NULL: this is the last */
+    bool granted;     /* it is of the context */
+};
+
+static void settle(struct walk *w)
+{
+    while (*w->at == '/')
+        w->at++;
+    if (*w->at || !w->next)
+        return;
+    *w = (struct walk){.at = w->next};
+    settle(w);
+}
+
+static struct walk begin(const char *context, const char *relative)
+{
+    struct walk w = {.at = context, .next = relative, .granted = true};
+    settle(&w);
+    return w;
+}
+
+static void step(struct walk *w)
+{
+    w->at += tc_row_width(w->at);
+    settle(w);
+}
+
+/* `last` is where the path stood when the row ended, or the path. */
+static enum found find(const char *row, struct walk w, struct walk *last)
+{
+    for (; *row; row += tc_row_width(row), row += *row == '/') {
+        if (!*w.at)
+            return BEGUN;
+        if (!tc_row_same(row, w.at))
+            return NONE;
+        *last = w;
+        step(&w);
+    }
+    return WHOLE;
+}
+
+/* Names without a dot begin with few pairs of letters: most components need no comparison. */
+static bool may_begin(const char *name)
+{
+    static const char pairs[] = "AG CL GE QW WA cc le mi op ru to";
+    if (name[0] == '.')
+        return true;
+    for (const char *at = pairs; *at; at += 2 + (at[2] == ' '))
+        if (name[0] == at[0] && name[1] == at[1])
+            return true;
+    return false;
+}
+
+bool tc_steers_may(const char *path)
+{
+    for (const char *at = path; *at; at++)
+        if ((at == path || at[-1] == '/') && may_begin(at))
+            return true;
+    return false;
+}
+
+/* Does a row begin here that ends below what was granted? `ret` is that row. */
+static enum found named(struct walk w, const char **ret)
+{
+    struct walk last = w;
+    enum found best = NONE;
+    for (size_t i = 0; may_begin(w.at) && tc_steering_names[i] && best != WHOLE; i++) {
+        *ret = tc_steering_names[i];
+        enum found this = **ret == *w.at ? find(*ret, w, &last) : NONE;
+        best = this > best && !last.granted ? this : best;
+    }
+    return best;
+}
+
+static bool listed(const struct tc_strv *rows, struct walk w)
+{
+    struct walk last = w;
+    for (size_t i = 0; i < rows->count; i++)
+        if (find(rows->items[i], w, &last) == WHOLE && !last.granted)
+            return true;
+    return false;
+}
+
+static bool any(const struct tc_strv *rows, struct walk w)
+{
+    for (; rows->count && *w.at; step(&w))
+        if (listed(rows, w))
+            return true;
+    return false;
+}
+
+/* The best of the spared rows that begin here; is it a record of a repository? */
+static enum found spared(struct walk w, bool *record)
+{
+    struct walk last;
+    enum found best = NONE;
+    for (size_t i = 0; tc_steering_spared[i] && best != WHOLE; i++) {
+        enum found this = find(tc_steering_spared[i], w, &last);
+        *record = *record || (this == WHOLE && strchr(tc_steering_spared[i], '/'));
+        best = this > best ? this : best;
+    }
+    return best;
+}
+
+static bool of_packages(const char *name)
+{
+    for (size_t i = 0; tc_steering_packages[i]; i++)
+        if (tc_row_same(tc_steering_packages[i], name))
+            return true;
+    return false;
+}
+
+/* Of its dots alone. */
+static enum tc_steers judge_dots(struct walk w)
+{
+    bool packages = false, record = false;
+    for (; *w.at; step(&w)) {
+        enum found found = *w.at == '.' ? spared(w, &record) : NONE;
+        if (found == BEGUN)
+            return TC_STEERS_ROOM;
+        if (*w.at == '.' && found == NONE && !w.granted && !packages)
+            return TC_STEERS_HOST;
+        packages = packages || found == WHOLE || of_packages(w.at);
+    }
+    return record ? TC_STEERS_RECORD : TC_STEERS_NOT;
+}
+
+/* ---- files that git trusts and writes ---- */
+
+static const char hex[] = "0123456789abcdef";
+
+static bool is_hex(const char *name, size_t digits)
+{
+    return tc_row_width(name) == digits && strspn(name, hex) == digits;
+}
+
+/* A loose object, a directory of them, or of packs: as anything but a directory it leads elsewhere.
+ */
+static bool in_store(struct walk w)
+{
+    if (!tc_row_same("objects", w.at))
+        return false;
+    step(&w);
+    bool loose = is_hex(w.at, 2), granted = w.granted;
+    if (!loose && !tc_row_same("pack", w.at) && !tc_row_same("info", w.at))
+        return false;
+    step(&w);
+    if (!*w.at || !loose)
+        return !*w.at && !granted;
+    bool object = !w.granted && (is_hex(w.at, 38) || is_hex(w.at, 62));
+    step(&w);
+    return object && !*w.at;
+}
+
+/* Each name of the list, and of the store, contains one of these or begins with a dot. */
+static bool may_be_written(const char *path)
+{
+    return strstr(path, "objects") || strstr(path, "refs");
+}
+
+static bool written(struct walk w)
+{
+    struct walk last = w;
+    for (; *w.at; step(&w)) {
+        if (in_store(w))
+            return true;
+        for (size_t i = 0; tc_steering_written[i]; i++)
+            if (*tc_steering_written[i] == *w.at &&
+                find(tc_steering_written[i], w, &last) == WHOLE && !last.granted)
+                return true;
+    }
+    return false;
+}
+
+void tc_object_id(const char *path, char ret[TC_OBJECT_ID_SIZE])
+{
+    const char *name = strrchr(path, '/');
+    size_t digits = name ? strspn(name + 1, hex) : 0;
+    *ret = '\0';
+    if ((digits != 38 && digits != 62) || name[1 + digits] || name - path < 2 ||
+        !is_hex(name - 2, 2) || (name - path > 2 && name[-3] != '/'))
+        return;
+    memcpy(ret, name - 2, 2);
+    memcpy(ret + 2, name + 1, digits + 1);
+}
+
+/* The last components of a path. */
+static const char *tail(const char *path)
+{
+    size_t left = CONTEXT_MAX;
+    for (const char *at = path + strlen(path); at > path; at--)
+        if (*at == '/' && --left == 0)
+            return at;
+    return path;
+}
+
+/* Toolcage's own decide about later calls. */
+static bool own(struct walk w)
+{
+    const char *row;
+    for (; *w.at; step(&w))
+        if (named(w, &row) == WHOLE && strstr(row, "toolcage"))
+            return true;
+    return false;
+}
+
+/* The best of the rows that begin anywhere. */
+static enum found named_anywhere(struct walk w)
+{
+    const char *row;
+    enum found best = NONE;
+    for (; *w.at && best != WHOLE; step(&w)) {
+        enum found this = named(w, &row);
+        best = this > best ? this : best;
+    }
+    return best;
+}
+
+enum tc_steers tc_steers(const struct tc_steering *rules, const char *context, const char *relative)
+{
+    if ((!rules || !rules->add.count) && !may_be_written(relative) && !may_be_written(context) &&
+        !tc_steers_may(relative) && !tc_steers_may(context))
+        return TC_STEERS_NOT;
+    const struct walk start = begin(tail(context), relative);
+    if (rules && any(&rules->remove, start) && !own(start))
+        return TC_STEERS_NOT;
+    if (rules && any(&rules->add, start))
+        return TC_STEERS_HOST;
+    const enum found best = named_anywhere(start);
+    if (best == WHOLE)
+        return TC_STEERS_HOST;
+    if (written(start))
+        return TC_STEERS_WRITTEN;
+    enum tc_steers steers = rules && rules->listed ? TC_STEERS_NOT : judge_dots(start);
+    return best == BEGUN && steers != TC_STEERS_HOST ? TC_STEERS_ROOM : steers;
+}
+
+const char *tc_steers_named(const char *path)
+{
+    const char *row;
+    for (struct walk w = begin("", path); *w.at; step(&w))
+        if (named(w, &row) == WHOLE)
+            return row;
+    return NULL;
+}
+
+bool tc_steering_row(const char *text)
+{
+    if (!text[0] || strlen(text) >= NAME_MAX || text[0] == '/')
+        return false;
+    for (const char *at = text; *at; at += tc_row_width(at), at += *at == '/') {
+        size_t n = tc_row_width(at);
+        const char *star = memchr(at, '*', n);
+        bool dots = n <= 2 && strspn(at, ".") >= n;
+        bool stars = star && (n == 1 || memchr(star + 1, '*', (size_t)(at + n - star - 1)));
+        if (n == 0 || dots || stars || strcmp(at + n, "/") == 0)
+            return false;
+    }
+    return true;
+}
+
+void tc_steering_done(struct tc_steering *rules)
+{
+    tc_strv_done(&rules->add);
+    tc_strv_done(&rules->remove);
+}
+
+bool tc_steering_copy(struct tc_steering *to, const struct tc_steering *from)
+{
+    to->listed = from->listed;
+    return tc_strv_copy(&to->add, &from->add) && tc_strv_copy(&to->remove, &from->remove);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The master table of every key of a policy file. It drives the parser (which setter, into which
+ * field, within which range), "did you mean", the manual page and docs. One spelling for each key.
+ */
+#ifndef TC_POLICY_PARSE_KEYS_H
+#define TC_POLICY_PARSE_KEYS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "document/document.h"
+#include "policy/parse/limit_rows.h"
+#include "policy/parse/values.h"
+#include "policy/plain_rows.h"
+
+#define TC_KEY_OF_ROW_(F, key, ...) TC_KEY_##key,
+#define TC_KEY_OF_PART_(...)
+/* Keys whose saying is remembered (tc_spec.said): those of a tool. */
+enum tc_key_id {
+    TC_KEY_NONE = -1,
+    TC_KEY_DESCRIPTION,
+    TC_KEY_TITLE,
+    TC_KEY_COMMAND,
+    TC_KEY_ARGUMENTS,
+    TC_KEY_INPUT_SCHEMA,
+    TC_KEY_STDIN,
+    TC_KEY_FILESYSTEM,
+    TC_KEY_NETWORK,
+    /* clang-format off */
+    TC_LIMITS_MAP(TC_KEY_OF_ROW_, TC_KEY_OF_PART_, )
+    TC_PLAIN_MAP(TC_KEY_OF_ROW_, )
+    /* clang-format on */
+    TC_KEY_ENV,
+    TC_KEY_TIER,
+    TC_KEY_RISK,
+    TC_KEY_BACKEND,
+    TC_KEY_MODULE,
+    TC_KEY_WORKSPACE,
+    TC_KEY_REVIEW,
+    TC_KEY_WITHOUT,
+    TC_KEY_UNIX_SOCKETS,
+    TC_KEY_FALLBACK,
+    TC_KEY_LAYERS,
+    TC_KEY_SECRETS,
+    TC_KEY_SYSCALLS,
+    TC_KEY_SETUP,
+    TC_KEY_COUNT,
+};
+#undef TC_KEY_OF_ROW_
+#undef TC_KEY_OF_PART_
+
+/* The tables of a policy file: where a key may stand. */
+enum tc_scope {
+    TC_SCOPE_FILE,
+    TC_SCOPE_TOOL,
+    TC_SCOPE_DEFAULTS,
+    TC_SCOPE_SERVER,
+    TC_SCOPE_SERVER_TOOL,
+    TC_SCOPE_ARGUMENT,
+    TC_SCOPE_ITEMS,
+    TC_SCOPE_FILESYSTEM,
+    TC_SCOPE_FS_ENTRY,
+    TC_SCOPE_NET_ENTRY,
+    TC_SCOPE_SECRET,
+    TC_SCOPE_SYSCALLS,
+    TC_SCOPE_STEERING,
+    TC_SCOPE_SETUP,
+    TC_SCOPE_MEMORY,
+    TC_SCOPE_OUTPUT,
+    TC_SCOPE_ENV,
+    TC_SCOPE_WORKSPACE,
+    TC_SCOPE_REVIEW,
+    TC_SCOPE_CLASS,
+    TC_SCOPE_BACKENDS,
+    TC_SCOPE_OCI,
+    TC_SCOPE_GVISOR,
+    TC_SCOPE_PODMAN,
+    TC_SCOPE_DOCKER,
+    TC_SCOPE_CONTAINERD,
+    TC_SCOPE_QEMU,
+    TC_SCOPE_FIRECRACKER,
+    TC_SCOPE_KATA,
+    TC_SCOPE_WASM,
+    TC_SCOPE_EGRESS,
+    TC_SCOPE_TEST,
+    TC_SCOPE_TEST_FILE,
+    TC_SCOPE_COUNT,
+};
+/* A set of them. */
+typedef uint64_t tc_scopes;
+_Static_assert(TC_SCOPE_COUNT <= 64, "each scope has a bit");
+#define TC_SCOPE_BIT(scope) ((tc_scopes)1 << (scope))
+#define TC_IN(scope) TC_SCOPE_BIT(TC_SCOPE_##scope)
+
+struct tc_parse;
+struct tc_key;
+/* Checks the node, brings it to its canonical form and puts what it means into the scope's struct.
+ */
+typedef void tc_key_set(struct tc_parse *parse, const struct tc_key *key, struct tc_node *node,
+                        void *into);
+
+struct tc_key {
+    tc_scopes scopes;
+    const char *name;
+    tc_key_set *set; /* NULL: known, but not provided by this version */
+    size_t offset;   /* of the field, for the plain setters */
+    enum tc_key_id id;
+    enum tc_unit unit;
+    int64_t min, max;
+    const char *const *choices; /* NULL-terminated */
+    const char *type, *fallback, *text, *example;
+};
+
+/* Ends with a row whose name is NULL. */
+extern const struct tc_key tc_keys[];
+/* How messages and the manual call a scope: "[tool.NAME]", … */
+const char *tc_scope_title(enum tc_scope scope);
+
+/* The row of the table (tc_keys, or what was handed on of it) for that key of the scope, or NULL.
+ */
+const struct tc_key *tc_key_find(const struct tc_key *keys, enum tc_scope scope, const char *name);
+/* The nearest key of the scope, or NULL when none is near. */
+const struct tc_key *tc_key_nearest(const struct tc_key *keys, enum tc_scope scope,
+                                    const char *name);
+/* "1ms to 168h", "calls, paths or off", … ; "" when the key has no range. */
+void tc_key_range(const struct tc_key *key, char *out, size_t size);
+
+/* NULL-terminated lists of words (key_words.c). */
+extern const char *const tc_words_profile[];
+extern const char *const tc_words_tier[],
+    *const tc_words_risk[],
+        *const tc_words_backend[],
+            *const tc_words_denials[],
+                *const tc_words_mode[],
+                    *const tc_words_commit[],
+                        *const tc_words_over[],
+                            *const tc_words_by[],
+                                *const tc_words_type[],
+                                    *const tc_words_without[],
+                                        *const tc_words_runtime[],
+                                            *const tc_words_kata[],
+                                                *const tc_words_kata_engine[],
+                                                    *const tc_words_platform[],
+                                                        *const tc_words_names[],
+                                                            *const tc_words_verdict[];
+
+#endif

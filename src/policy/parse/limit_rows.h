@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The closed list of limits: what a limit is in the struct, which key says it, what it is where
+ * nobody does, and whether a call may lower it. LIMIT(F, key, member, word, unit, flags, unsaid,
+ * call): one that a key of this word says. PART(F, type, member, key, word, unit, unsaid): what
+ * goes with one; it has a word if it is compared for itself. `F` is passed on. */
+#ifndef TC_POLICY_PARSE_LIMIT_ROWS_H
+#define TC_POLICY_PARSE_LIMIT_ROWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* clang-format off */
+#define TC_LIMITS_MAP(LIMIT, PART, F)                                                        \
+    LIMIT(F, TIMEOUT, timeout_ms, "timeout", DURATION, TC_FIELD_UNSET, 30000, LOWERS)        \
+    LIMIT(F, GRACE, grace_ms, "grace", DURATION, 0, 2000, STAYS)                             \
+    LIMIT(F, MEMORY, memory, "memory", SIZE, 0, (int64_t)512 << 20, LOWERS)                  \
+    /* by any mechanism: RLIMIT_DATA a process where there is no control group */            \
+    PART(F, bool, memory_any, MEMORY, NULL, COUNT, true)                                     \
+    LIMIT(F, CPU_TIME, cpu_time_ms, "cpu_time", DURATION, TC_FIELD_UNSET, 0, LOWERS)         \
+    /* thousandths of a processor */                                                         \
+    LIMIT(F, CPUS, cpus_milli, "cpus", CPUS, TC_FIELD_UNSET, 0, LOWERS)                      \
+    LIMIT(F, PIDS, pids, "pids", COUNT, 0, 128, LOWERS)                                      \
+    /* of private storage; `set`: said by the operator, not the default */                   \
+    LIMIT(F, DISK, disk, "disk", SIZE, 0, 64 << 20, LOWERS)                                  \
+    PART(F, int64_t, inodes, DISK, "inodes", COUNT, 16384)                                   \
+    PART(F, bool, disk_set, DISK, NULL, COUNT, false)                                        \
+    LIMIT(F, OPEN_FILES, open_files, "open_files", COUNT, 0, 1024, LOWERS)                   \
+    /* of the network: at one time; bytes both ways; the same, a second */                   \
+    LIMIT(F, CONNECTIONS, connections, "connections", COUNT, 0, 1024, LOWERS)                \
+    LIMIT(F, TRANSFER, transfer, "transfer", SIZE, TC_FIELD_UNSET, 0, LOWERS)                \
+    LIMIT(F, BANDWIDTH, bandwidth, "bandwidth", SIZE, TC_FIELD_UNSET, 0, LOWERS)             \
+    /* bytes kept of each stream */                                                          \
+    LIMIT(F, OUTPUT, output, "output", SIZE, 0, 1 << 20, LOWERS)                             \
+    PART(F, bool, output_kill, OUTPUT, NULL, COUNT, false)
+/* clang-format on */
+
+#define TC_LIMIT_MEMBER_(F, key, member, ...) int64_t member;
+#define TC_PART_MEMBER_(F, type, member, ...) type member;
+struct tc_limits {
+    TC_LIMITS_MAP(TC_LIMIT_MEMBER_, TC_PART_MEMBER_, )
+};
+#undef TC_LIMIT_MEMBER_
+#undef TC_PART_MEMBER_
+
+#endif

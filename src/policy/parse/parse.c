@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The walk over tables, and the setters of plain values. */
+#include "policy/parse/parse.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/strv.h"
+
+static void add(struct tc_parse *p, struct tc_place at, const char *key, const char *hint,
+                const char *fmt, va_list ap) TC_PRINTF(5, 0);
+static void add(struct tc_parse *p, struct tc_place at, const char *key, const char *hint,
+                const char *fmt, va_list ap)
+{
+    _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+    size_t mark = key ? tc_parse_enter(p, key) : p->path_len;
+    if (p->placeless && p->path_len > p->placeless)
+        tc_buf_addf(&buf, "%s: ", p->path + p->placeless);
+    tc_buf_vaddf(&buf, fmt, ap);
+    if (buf.failed)
+        p->diag.memory = true;
+    else
+        tc_diag_add(&p->diag, at, p->path, hint ? hint : "toolcage-policy(5) describes this key",
+                    "%s", buf.data ? buf.data : "");
+    tc_parse_leave(p, mark);
+}
+
+void tc_parse_bad(struct tc_parse *p, const struct tc_node *node, const char *hint, const char *fmt,
+                  ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add(p, node->at, node->key, hint, fmt, ap);
+    va_end(ap);
+}
+
+void tc_parse_bad_in(struct tc_parse *p, const struct tc_node *array, const struct tc_node *node,
+                     const char *hint, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add(p, node->at, array->key, hint, fmt, ap);
+    va_end(ap);
+}
+
+void tc_parse_bad_key(struct tc_parse *p, const struct tc_node *node, const char *hint,
+                      const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add(p, node->key ? node->key_at : node->at, node->key, hint, fmt, ap);
+    va_end(ap);
+}
+
+void tc_parse_complaint(struct tc_parse *p, const struct tc_node *node,
+                        const struct tc_complaint *c)
+{
+    tc_parse_bad(p, node, c->hint, "%s", c->what);
+}
+
+bool tc_parse_is(struct tc_parse *p, const struct tc_node *node, enum tc_node_kind kind)
+{
+    if (node->kind == kind)
+        return true;
+    char hint[256];
+    bool better = tc_parse_habit_value(node, kind, hint, sizeof(hint));
+    tc_parse_bad(p, node, better ? hint : NULL, "%s must be %s, not %s",
+                 node->key ? node->key : "the element", tc_node_kind_word(kind),
+                 tc_node_kind_word(node->kind));
+    return false;
+}
+
+size_t tc_parse_enter(struct tc_parse *p, const char *name)
+{
+    size_t mark = p->path_len;
+    size_t room = sizeof(p->path) - mark;
+    int n = snprintf(p->path + mark, room, "%s%s", mark ? "." : "", name);
+    p->path_len = (size_t)n < room ? mark + (size_t)n : sizeof(p->path) - 1;
+    return mark;
+}
+
+void tc_parse_leave(struct tc_parse *p, size_t mark)
+{
+    p->path_len = mark;
+    p->path[mark] = '\0';
+}
+
+char *tc_parse_copy(struct tc_parse *p, const char *text)
+{
+    char *copy = strdup(text);
+    p->diag.memory |= !copy;
+    return copy;
+}
+
+/* The other tables that know the name: "timeout belongs in [tool.NAME]". */
+static const struct tc_key *find_elsewhere(const struct tc_parse *p, const char *name,
+                                           enum tc_scope *ret_scope)
+{
+    static const enum tc_scope places[] = {TC_SCOPE_TOOL,     TC_SCOPE_FILESYSTEM, TC_SCOPE_FILE,
+                                           TC_SCOPE_ARGUMENT, TC_SCOPE_SERVER,     TC_SCOPE_ENV,
+                                           TC_SCOPE_OUTPUT};
+    for (size_t i = 0; i < TC_COUNT(places); i++) {
+        *ret_scope = places[i];
+        const struct tc_key *key = tc_key_find(p->keys, places[i], name);
+        if (key)
+            return key;
+    }
+    return NULL;
+}
+
+static void unknown_key(struct tc_parse *p, enum tc_scope scope, const struct tc_node *node)
+{
+    char hint[256];
+    enum tc_scope other = TC_SCOPE_FILE;
+    const struct tc_key *near = tc_key_nearest(p->keys, scope, node->key);
+    bool any = scope == TC_SCOPE_ENV; /* each name may be meant as a variable's */
+    bool habit = (!any || !near) && tc_parse_habit_key(scope, node->key, hint, sizeof(hint));
+    if (!habit && near)
+        (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", near->name);
+    else if (!habit && find_elsewhere(p, node->key, &other))
+        (void)snprintf(hint, sizeof(hint), "%s belongs in %s", node->key, tc_scope_title(other));
+    else if (!habit)
+        (void)snprintf(hint, sizeof(hint), "toolcage-policy(5) lists the keys of %s",
+                       tc_scope_title(scope));
+    if (scope == TC_SCOPE_ARGUMENT || scope == TC_SCOPE_ITEMS)
+        tc_parse_bad_key(p, node, hint, "unknown argument keyword \"%s\"", node->key);
+    else
+        tc_parse_bad_key(p, node, hint, "unknown key \"%s\" in %s", node->key,
+                         tc_scope_title(scope));
+}
+
+void tc_parse_table(struct tc_parse *p, enum tc_scope scope, struct tc_node *table, void *into)
+{
+    /* without memory the model has gaps: nothing may look at it any more */
+    for (size_t i = 0; i < table->count && !p->diag.memory; i++) {
+        struct tc_node *node = &table->items[i];
+        const struct tc_key *key = tc_key_find(p->keys, scope, node->key);
+        if (!key) {
+            unknown_key(p, scope, node);
+            continue;
+        }
+        if (!key->set) {
+            tc_parse_bad_key(p, node, "remove the key; this version would not enforce it",
+                             "%s is not provided by this version yet", node->key);
+            continue;
+        }
+        if (key->id != TC_KEY_NONE)
+            p->spec->said[key->id] = node->key_at.line;
+        key->set(p, key, node, into);
+    }
+}
+
+#define FIELD(type) ((type *)(void *)((char *)into + key->offset))
+
+void tc_set_string(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_STRING))
+        return;
+    if (!node->len) {
+        tc_parse_bad(p, node, NULL, "%s is empty", node->key);
+        return;
+    }
+    free(*FIELD(char *));
+    *FIELD(char *) = tc_parse_copy(p, node->text);
+}
+
+static void set_array(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                      void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_ARRAY))
+        return;
+    size_t mark = tc_parse_enter(p, node->key);
+    for (size_t i = 0; i < node->count; i++)
+        if (tc_parse_is(p, &node->items[i], TC_NODE_STRING) &&
+            !tc_strv_add(FIELD(struct tc_strv), node->items[i].text))
+            p->diag.memory = true;
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_strings(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    node->unordered = true;
+    set_array(p, key, node, into);
+    for (size_t i = 0; node->kind == TC_NODE_ARRAY && i < node->count; i++)
+        if (node->items[i].kind == TC_NODE_STRING && !node->items[i].len)
+            tc_parse_bad_in(p, node, &node->items[i], NULL, "an element of %s is empty", node->key);
+}
+
+void tc_set_ordered(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    set_array(p, key, node, into);
+}
+
+/* Words that are right elsewhere: what to write instead; NULL: none of them. */
+static const char *elsewhere(const struct tc_key *key, const char *word)
+{
+    if (tc_streq(key->name, "format") && (strstr(word, "path") || strstr(word, "file")))
+        return "for a path: read = [\"/workspace\"] or write = [\"/workspace\"]";
+    if (key->choices != tc_words_runtime)
+        return NULL;
+    if (strstr(word, "runsc") || strcasecmp(word, "gvisor") == 0)
+        return "runsc is a backend of its own, without an engine: backend = \"gvisor\"";
+    if (strncasecmp(word, "kata", strlen("kata")) == 0)
+        return "Kata is a backend of its own: backend = \"kata\"";
+    return NULL;
+}
+
+/* Or NULL. The same word in other letters is nearer than any other. */
+static const char *nearest_choice(const struct tc_key *key, const struct tc_node *node)
+{
+    const char *best = NULL;
+    struct tc_near nearest = {.name = node->text, .most = node->len < 4 ? 1 : 2};
+    for (int i = 0; key->choices[i]; i++) {
+        if (strcasecmp(key->choices[i], node->text) == 0)
+            return key->choices[i];
+        if (tc_near_is(&nearest, key->choices[i]))
+            best = key->choices[i];
+    }
+    return best;
+}
+
+/* The index of the node's word among the choices, or -1 after a finding. */
+static int read_choice(struct tc_parse *p, const struct tc_key *key, const struct tc_node *node)
+{
+    char range[256], hint[300];
+    if (!tc_parse_is(p, node, TC_NODE_STRING))
+        return -1;
+    const char *near = nearest_choice(key, node), *other = elsewhere(key, node->text);
+    for (int i = 0; key->choices[i]; i++)
+        if (tc_streq(key->choices[i], node->text))
+            return i;
+    tc_key_range(key, range, sizeof(range));
+    if (other)
+        (void)snprintf(hint, sizeof(hint), "%s", other);
+    else if (near)
+        (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", near);
+    else
+        (void)snprintf(hint, sizeof(hint), "the values are %s", range);
+    tc_parse_bad(p, node, hint, "%s cannot be \"%.60s\"", node->key, node->text);
+    return -1;
+}
+
+void tc_set_choice(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (read_choice(p, key, node) < 0)
+        return;
+    free(*FIELD(char *));
+    *FIELD(char *) = tc_parse_copy(p, node->text);
+}
+
+void tc_set_index(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    int index = read_choice(p, key, node);
+    if (index >= 0)
+        *FIELD(int) = index;
+}
+
+void tc_set_word(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    (void)read_choice(p, key, node);
+}
+
+/* A socket of the host, named as it is: absolute, and short enough for the kernel. */
+void tc_set_socket(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    enum { PATH_OF_SOCKET_MAX = 107 };
+    if (!tc_parse_is(p, node, TC_NODE_STRING))
+        return;
+    _autofree_ char *clean = node->text[0] == '/' ? tc_path_absolute("/", node->text) : NULL;
+    if (!tc_streq(clean, node->text))
+        tc_parse_bad(p, node, "write it as it is, without . and ..", "%s is an absolute path",
+                     node->key);
+    else if (node->len > PATH_OF_SOCKET_MAX)
+        tc_parse_bad(p, node, "link to it from a shorter path",
+                     "%s is longer than a socket's path can be", node->key);
+}
+
+void tc_set_bool(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (tc_parse_is(p, node, TC_NODE_BOOL))
+        *FIELD(bool) = node->integer != 0;
+}
+
+/* Numbers where a unit is wanted: the finding shows both right spellings. */
+static void refuse_bare(struct tc_parse *p, const struct tc_key *key, const struct tc_node *node)
+{
+    struct tc_complaint c;
+    char text[32] = "";
+    if (node->kind == TC_NODE_INTEGER && node->integer >= 0)
+        (void)snprintf(text, sizeof(text), "%lld", (long long)node->integer);
+    tc_value_bare(key->unit, text, &c);
+    tc_parse_bad(p, node, c.hint, "%s needs a unit, in quotes", node->key);
+}
+
+static bool read_number(struct tc_parse *p, const struct tc_key *key, const struct tc_node *node,
+                        int64_t *ret, struct tc_complaint *c)
+{
+    if (node->kind == TC_NODE_STRING || node->kind == TC_NODE_BOOL || node->kind == TC_NODE_TABLE ||
+        node->kind == TC_NODE_ARRAY || node->kind == TC_NODE_DATETIME) {
+        tc_parse_bad(p, node, node->kind == TC_NODE_STRING ? "write it without quotes" : NULL,
+                     "%s must be %s, not %s", node->key,
+                     key->unit == TC_UNIT_CPUS ? "a number" : "an integer",
+                     tc_node_kind_word(node->kind));
+        return false;
+    }
+    if (key->unit == TC_UNIT_COUNT) {
+        if (!tc_parse_is(p, node, TC_NODE_INTEGER))
+            return false;
+        *ret = node->integer;
+        return tc_value_check(key->unit, *ret, key->min, key->max, c)
+                   ? true
+                   : (tc_parse_complaint(p, node, c), false);
+    }
+    double value = node->kind == TC_NODE_INTEGER ? (double)node->integer : node->number;
+    if (!(value >= (double)key->min / 1000 && value <= (double)key->max / 1000)) {
+        char range[128], hint[160];
+        tc_key_range(key, range, sizeof(range));
+        (void)snprintf(hint, sizeof(hint), "the range is %s", range);
+        tc_parse_bad(p, node, hint, "%s is out of range", node->key);
+        return false;
+    }
+    *ret = (int64_t)(value * 1000 + 0.5); /* not llround(): the library loads no libm */
+    return true;
+}
+
+void tc_set_value(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_complaint c;
+    int64_t value = 0;
+    bool with_unit = key->unit == TC_UNIT_SIZE || key->unit == TC_UNIT_DURATION;
+    if (!with_unit) {
+        if (!read_number(p, key, node, &value, &c))
+            return;
+    } else if (node->kind == TC_NODE_INTEGER || node->kind == TC_NODE_FLOAT) {
+        refuse_bare(p, key, node);
+        return;
+    } else if (!tc_parse_is(p, node, TC_NODE_STRING)) {
+        return;
+    } else if (!tc_value_read(key->unit, node->text, key->min, key->max, &value, &c)) {
+        tc_parse_complaint(p, node, &c);
+        return;
+    }
+    *FIELD(int64_t) = value;
+    tc_node_become_integer(node, value);
+}

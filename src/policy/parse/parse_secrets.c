@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The key `secrets`. Nothing here ever holds a value: only where it comes from, to whom it may go,
+ * and in which header. */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "policy/endpoint.h"
+#include "policy/parse/parse.h"
+
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+#define DIGITS "0123456789"
+#define TOKEN LETTERS DIGITS "!#$%&'*+-.^_`|~"
+
+enum { SECRETS_MAX = 64, NAME_MAX_BYTES = 64 };
+
+static bool name_fine(const char *name)
+{
+    size_t n = strlen(name);
+    return n && n <= NAME_MAX_BYTES && !strchr(DIGITS, name[0]) &&
+           strspn(name, LETTERS DIGITS "_") == n;
+}
+
+/* No shell reads it, so what a shell would read in another way is no part of it. */
+static const char *command_wrong(const char *words)
+{
+    static const char special[] = "\"'`$\\|&;<>(){}[]*?~#!\t\n\r";
+    if (!words[0] || words[0] == ' ' || words[strlen(words) - 1] == ' ' || strstr(words, "  "))
+        return "is not a program and arguments with single spaces between them";
+    if (words[strcspn(words, special)])
+        return "holds shell syntax, and no shell reads it: put it into a script";
+    size_t first = strcspn(words, " ");
+    return words[0] != '/' && memchr(words, '/', first) ? "has a relative path" : NULL;
+}
+
+void tc_set_secret_from(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                        void *into)
+{
+    struct tc_secret *secret = into;
+    if (!tc_parse_is(p, node, TC_NODE_STRING))
+        return;
+    if (tc_startswith(node->text, "env:") && name_fine(node->text + 4)) {
+        secret->from = tc_parse_copy(p, node->text);
+    } else if (tc_startswith(node->text, "file:") && node->text[5]) {
+        struct tc_node path = *node;
+        path.text = node->text + 5;
+        path.len = node->len - 5;
+        _autofree_ char *file = tc_parse_path(p, &path);
+        secret->from = file ? tc_format("file:%s", file) : NULL;
+        p->diag.memory |= file && !secret->from;
+        if (file)
+            tc_parse_path_settle(p, node, "file:");
+    } else if (tc_startswith(node->text, "command:")) {
+        const char *wrong = command_wrong(node->text + strlen("command:"));
+        if (wrong)
+            tc_parse_bad(p, node, "write it as in \"command:pass show example\"", "the command %s",
+                         wrong);
+        else
+            secret->from = tc_parse_copy(p, node->text);
+    } else {
+        /* what stands here may be the secret itself: it is not repeated */
+        tc_parse_bad(p, node, "write from = \"env:NAME\", \"file:PATH\" or \"command:WORDS\"",
+                     "from does not say where the secret comes from");
+    }
+}
+
+/* "http://" is said on purpose, and so is its port; the default is that of TLS. */
+static bool plain_port_said(const char *endpoint)
+{
+    const char *colon = strrchr(endpoint, ':');
+    return colon && colon[1] && strspn(colon + 1, DIGITS) == strlen(colon + 1);
+}
+
+/* In its one form; NULL after a complaint. */
+static char *read_host(struct tc_parse *p, struct tc_node *array, struct tc_node *item)
+{
+    struct tc_complaint c;
+    bool plain;
+    const char *endpoint = tc_secret_endpoint(item->text, &plain);
+    _auto_(tc_net_entry_done) struct tc_net_entry entry = {0};
+    int rc = tc_endpoint_read_one(endpoint, &entry, &c);
+    if (rc == TOOLCAGE_EPOLICY) {
+        tc_parse_complaint(p, item, &c);
+    } else if (!rc && tc_host_is_pattern(entry.host)) {
+        tc_parse_bad_in(p, array, item, "name each host that may have it",
+                        "a secret goes to named hosts, and \"%s\" is a pattern", entry.host);
+    } else if (plain && !plain_port_said(endpoint)) {
+        tc_parse_bad_in(p, array, item, "write it as in \"http://127.0.0.1:8080\"",
+                        "a host without TLS needs its port");
+    } else if (!rc) {
+        _autofree_ char *text = tc_endpoint_write(entry.host, entry.port);
+        char *whole = text ? tc_format("%s%s", plain ? "http://" : "", text) : NULL;
+        p->diag.memory |= !whole;
+        return whole;
+    }
+    p->diag.memory |= rc == TOOLCAGE_EMEMORY;
+    return NULL;
+}
+
+void tc_set_secret_hosts(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                         void *into)
+{
+    struct tc_secret *secret = into;
+    if (!tc_parse_is(p, node, TC_NODE_ARRAY))
+        return;
+    node->unordered = true;
+    for (size_t i = 0; i < node->count; i++) {
+        struct tc_node *item = &node->items[i];
+        if (!tc_parse_is(p, item, TC_NODE_STRING))
+            continue;
+        _autofree_ char *text = read_host(p, node, item);
+        if (text)
+            p->diag.memory |=
+                !tc_strv_add(&secret->hosts, text) || !tc_node_become_string(item, text);
+    }
+}
+
+/* Headers that say where a request goes or where it ends. */
+static bool frames(const char *header, size_t len)
+{
+    static const char *const names[] = {"Host",    "Content-Length", "Transfer-Encoding",
+                                        "Upgrade", "Connection",     "Trailer",
+                                        "TE",      "Expect",         "Proxy-Connection"};
+    for (size_t i = 0; i < TC_COUNT(names); i++)
+        if (strlen(names[i]) == len && strncasecmp(names[i], header, len) == 0)
+            return true;
+    return false;
+}
+
+static const char *header_wrong(const char *header)
+{
+    size_t name = strspn(header, TOKEN);
+    const char *place = strstr(header, TC_SECRET_PLACE);
+    for (const char *c = header; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            return "holds a line break or another control character";
+    if (!name || header[name] != ':')
+        return "is not NAME: VALUE";
+    if (frames(header, name))
+        return "is one that controls the request itself";
+    if (!place || place < header + name)
+        return "has no " TC_SECRET_PLACE " in its value";
+    return strstr(place + 1, TC_SECRET_PLACE) ? "has " TC_SECRET_PLACE " twice" : NULL;
+}
+
+void tc_set_secret_header(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                          void *into)
+{
+    struct tc_secret *secret = into;
+    if (!tc_parse_is(p, node, TC_NODE_STRING))
+        return;
+    const char *wrong = header_wrong(node->text);
+    if (wrong)
+        tc_parse_bad(p, node, "write it as in \"Authorization: Bearer " TC_SECRET_PLACE "\"",
+                     "the header %s", wrong);
+    else
+        secret->header = tc_parse_copy(p, node->text);
+}
+
+/* No policy holds a secret itself. */
+static bool is_table(struct tc_parse *p, const struct tc_node *node)
+{
+    char hint[256];
+    if (node->kind != TC_NODE_STRING)
+        return tc_parse_is(p, node, TC_NODE_TABLE);
+    (void)snprintf(hint, sizeof(hint),
+                   "write { from = \"env:%.64s\", hosts = [\"api.example.com\"], header = "
+                   "\"Authorization: Bearer " TC_SECRET_PLACE "\" }; its value stays in %.64s",
+                   node->key, node->key);
+    tc_parse_bad(p, node, hint, "%s must be a table, not a string", node->key);
+    return false;
+}
+
+static void read_secret(struct tc_parse *p, struct tc_node *node, struct tc_spec *spec)
+{
+    static const char *const wanted[] = {"from", "hosts", "header"};
+    if (!name_fine(node->key)) {
+        tc_parse_bad_key(p, node, "names are letters, digits and _, at most 64",
+                         "\"%.80s\" is not the name of a secret", node->key);
+        return;
+    }
+    if (!is_table(p, node))
+        return;
+    struct tc_secret *secret = TC_PUSH(spec->secrets, spec->secret_count);
+    if (!secret) {
+        p->diag.memory = true;
+        return;
+    }
+    secret->name = tc_parse_copy(p, node->key);
+    secret->line = node->key_at.line;
+    size_t before = p->diag.count + p->diag.more;
+    size_t mark = tc_parse_enter(p, node->key);
+    tc_parse_table(p, TC_SCOPE_SECRET, node, secret);
+    tc_parse_leave(p, mark);
+    bool whole = p->diag.count + p->diag.more == before;
+    for (size_t i = 0; whole && i < TC_COUNT(wanted); i++) {
+        const struct tc_node *said = tc_node_get(node, wanted[i]);
+        if (!said || (said->kind == TC_NODE_ARRAY && !said->count))
+            tc_parse_bad_key(p, node, "a secret has from, hosts and header", "the secret has no %s",
+                             wanted[i]);
+    }
+}
+
+void tc_set_secrets(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    if (node->count > SECRETS_MAX) {
+        tc_parse_bad_key(p, node, "name those that the tool needs", "more than %d secrets",
+                         SECRETS_MAX);
+        return;
+    }
+    size_t mark = tc_parse_enter(p, "secrets");
+    for (size_t i = 0; i < node->count; i++)
+        read_secret(p, &node->items[i], into);
+    tc_parse_leave(p, mark);
+}
+
+static void add_to(struct tc_parse *p, const struct tc_spec *said, const struct tc_secret *secret,
+                   const char *hint, const char *text)
+{
+    _autofree_ char *subject = tc_format("%s.secrets.%s", said->prefix, secret->name);
+    if (subject && text)
+        tc_diag_add(&p->diag, (struct tc_place){secret->line, 1, 1}, subject, hint, "%s", text);
+    else
+        p->diag.memory = true;
+}
+
+static void check_hosts(struct tc_parse *p, const struct tc_spec *tool, const struct tc_spec *said,
+                        const struct tc_secret *secret)
+{
+    const struct tc_spec *net = tc_policy_said(p->policy, tool, TC_KEY_NETWORK);
+    for (size_t i = 0; i < secret->hosts.count; i++) {
+        const char *host = secret->hosts.items[i];
+        if (tc_secret_reaches(net ? net->net : NULL, net ? net->net_count : 0, host))
+            continue;
+        _autofree_ char *text =
+            tc_format("the network of %s does not name %s, to which the secret would be sent",
+                      tool->prefix, host);
+        add_to(p, said, secret, "add the host to network, or remove it from hosts", text);
+    }
+}
+
+/* The variable would be in the cage after all. */
+static void check_passed(struct tc_parse *p, const struct tc_spec *tool, const struct tc_spec *said,
+                         const struct tc_secret *secret)
+{
+    const struct tc_spec *env = tc_policy_said(p->policy, tool, TC_KEY_ENV);
+    if (!env || !tc_startswith(secret->from, "env:") ||
+        !tc_strv_has(&env->env_pass, secret->from + 4))
+        return;
+    _autofree_ char *text =
+        tc_format("env.pass of %s gives the tool %s itself", tool->prefix, secret->from + 4);
+    add_to(p, said, secret, "remove it from env.pass: the proxy puts it into the requests", text);
+}
+
+static bool same_header(const struct tc_secret *a, const struct tc_secret *b)
+{
+    size_t len = strcspn(a->header, ":");
+    return strcspn(b->header, ":") == len && strncasecmp(a->header, b->header, len) == 0;
+}
+
+static bool share_host(const struct tc_secret *a, const struct tc_secret *b)
+{
+    bool plain;
+    for (size_t i = 0; i < a->hosts.count; i++)
+        for (size_t j = 0; j < b->hosts.count; j++)
+            if (tc_streq(tc_secret_endpoint(a->hosts.items[i], &plain),
+                         tc_secret_endpoint(b->hosts.items[j], &plain)))
+                return true;
+    return false;
+}
+
+/* A header has one value. */
+static void check_alone(struct tc_parse *p, const struct tc_spec *said, size_t at)
+{
+    const struct tc_secret *secret = &said->secrets[at];
+    for (size_t i = 0; i < at; i++) {
+        const struct tc_secret *other = &said->secrets[i];
+        if (!same_header(secret, other) || !share_host(secret, other))
+            continue;
+        _autofree_ char *text =
+            tc_format("%s is sent in the same header to the same host", other->name);
+        add_to(p, said, secret, "one tool for each of them, or another header", text);
+    }
+}
+
+/* The defaults are whole only at the end of the file. */
+static void check_spec(struct tc_parse *p, const struct tc_spec *tool)
+{
+    const struct tc_spec *said = tc_policy_said(p->policy, tool, TC_KEY_SECRETS);
+    for (size_t i = 0; said && i < said->secret_count; i++) {
+        check_hosts(p, tool, said, &said->secrets[i]);
+        check_passed(p, tool, said, &said->secrets[i]);
+        check_alone(p, said, i);
+    }
+}
+
+void tc_parse_secrets_check(struct tc_parse *p)
+{
+    if (p->diag.count)
+        return;
+    for (size_t i = 0; !p->diag.memory && i < p->policy->tool_count; i++)
+        check_spec(p, &p->policy->tools[i]);
+    for (size_t i = 0; !p->diag.memory && i < p->policy->server_count; i++)
+        check_spec(p, &p->policy->servers[i].spec);
+}

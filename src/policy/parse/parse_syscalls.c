@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The key `syscalls`. What may be added to the profile is a closed list: calls that act on the
+ * cage's own processes and memory alone. What is taken away must be a call that the profile knows:
+ * a name that is misspelt would take nothing away, and nobody would hear of it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "policy/names/syscall_names.h"
+#include "policy/parse/parse.h"
+
+enum { NAMES_MAX = 256, NAME_MAX_BYTES = 40 };
+
+static const char *const may_add[] = {
+    "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise",
+    "kcmp",   "move_pages",       "migrate_pages",     "name_to_handle_at"};
+
+/* Why not, for those that people ask for. */
+static const struct {
+    const char *name, *why;
+} never[] = {
+    {"mount", "it changes what the tool sees"},
+    {"umount2", "it uncovers what is denied"},
+    {"move_mount", "it changes what the tool sees"},
+    {"open_tree", "it changes what the tool sees"},
+    {"pivot_root", "it changes what the tool sees"},
+    {"chroot", "it changes what the tool sees"},
+    {"setns", "it enters other namespaces"},
+    {"unshare", "new namespaces give capabilities in them"},
+    {"clone3", "its flags cannot be seen by a filter, and new namespaces give capabilities"},
+    {"openat2", "its mode cannot be seen by a filter, and may be a set-id one"},
+    {"open_by_handle_at", "it opens files past every path"},
+    {"bpf", "it loads programs into the kernel"},
+    {"perf_event_open", "it observes the kernel and other processes"},
+    {"userfaultfd", "it blocks the kernel in the middle of its own work"},
+    {"io_uring_setup", "its work bypasses the filter"},
+    {"io_uring_enter", "its work bypasses the filter"},
+    {"io_uring_register", "its work bypasses the filter"},
+    {"keyctl", "keyrings are the host's"},
+    {"add_key", "keyrings are the host's"},
+    {"request_key", "keyrings are the host's"},
+    {"pidfd_getfd", "it takes descriptors out of other processes"},
+    {"init_module", "it loads code into the kernel"},
+    {"finit_module", "it loads code into the kernel"},
+    {"delete_module", "it changes the kernel"},
+    {"kexec_load", "it replaces the kernel"},
+    {"kexec_file_load", "it replaces the kernel"},
+    {"reboot", "it is the whole machine's"},
+    {"iopl", "it reaches the hardware"},
+    {"ioperm", "it reaches the hardware"},
+};
+
+/* PID 1 of the cage stands under the same filter: by these it starts the tool, hears of its end,
+ * ends what is left and reports. And without some no tool starts, ends or answers. */
+static const char *const needed[] = {
+    "execve", "execveat", "exit", "exit_group",     "rt_sigreturn",    "restart_syscall", "read",
+    "write",  "close",    "mmap", "rt_sigprocmask", "rt_sigtimedwait", "clone",           "vfork",
+    "setsid", "ioctl",    "stat", "newfstatat",     "sendmsg",         "recvfrom",        "poll",
+    "ppoll",  "wait4",    "kill", "futex",          "getrusage",       "clock_gettime"};
+
+static bool is_among(const char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (tc_streq(names[i], name))
+            return true;
+    return false;
+}
+
+/* An array of names, each passed by `judge`, which adds a finding for a bad one. */
+static void
+read_names(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, struct tc_strv *into,
+           bool (*judge)(struct tc_parse *, const struct tc_node *, const struct tc_node *))
+{
+    if (!tc_parse_is(p, node, TC_NODE_ARRAY))
+        return;
+    node->unordered = true;
+    if (node->count > NAMES_MAX)
+        tc_parse_bad(p, node, NULL, "%s has more than %d names", key->name, NAMES_MAX);
+    for (size_t i = 0; i < node->count && i < NAMES_MAX; i++) {
+        const struct tc_node *item = &node->items[i];
+        const char *name = item->kind == TC_NODE_STRING ? item->text : "";
+        bool plain = name[0] && strlen(name) <= NAME_MAX_BYTES &&
+                     strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
+        if (!plain)
+            tc_parse_bad_in(p, node, item, "write it as in \"ptrace\"",
+                            "this is not the name of a system call");
+        else if (judge(p, node, item) && !tc_strv_has(into, name) && !tc_strv_add(into, name))
+            p->diag.memory = true;
+    }
+}
+
+static bool judge_allow(struct tc_parse *p, const struct tc_node *node, const struct tc_node *item)
+{
+    static const char hint[] = "these can be allowed: ptrace, process_vm_readv, process_vm_writev, "
+                               "process_madvise, kcmp, move_pages, migrate_pages and "
+                               "name_to_handle_at";
+    if (is_among(may_add, TC_COUNT(may_add), item->text))
+        return true;
+    for (size_t i = 0; i < TC_COUNT(never); i++) {
+        if (!tc_streq(never[i].name, item->text))
+            continue;
+        tc_parse_bad_in(p, node, item, hint, "%s is never allowed: %s", item->text, never[i].why);
+        return false;
+    }
+    tc_parse_bad_in(p, node, item, hint, "%s is not among the calls that a policy may allow",
+                    item->text);
+    return false;
+}
+
+static bool judge_deny(struct tc_parse *p, const struct tc_node *node, const struct tc_node *item)
+{
+    const char *near = tc_syscall_nearest(item->text);
+    char hint[96] = "the profile already refuses what it does not have; remove it";
+    if (is_among(needed, TC_COUNT(needed), item->text)) {
+        tc_parse_bad_in(p, node, item,
+                        "remove it; `pids` bounds processes, and `network` and `filesystem` "
+                        "what they reach",
+                        "the cage itself needs %s to run a tool", item->text);
+        return false;
+    }
+    if (tc_syscall_known(item->text))
+        return true;
+    if (near)
+        (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", near);
+    tc_parse_bad_in(p, node, item, hint, "the default profile has no system call %s", item->text);
+    return false;
+}
+
+void tc_set_syscalls_allow(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                           void *into)
+{
+    read_names(p, key, node, &((struct tc_spec *)into)->syscalls_allow, judge_allow);
+}
+
+void tc_set_syscalls_deny(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                          void *into)
+{
+    read_names(p, key, node, &((struct tc_spec *)into)->syscalls_deny, judge_deny);
+}
+
+void tc_set_syscalls(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    const struct tc_spec *spec = into;
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    size_t mark = tc_parse_enter(p, "syscalls");
+    tc_parse_table(p, TC_SCOPE_SYSCALLS, node, into);
+    tc_parse_leave(p, mark);
+    for (size_t i = 0; i < spec->syscalls_allow.count; i++)
+        if (tc_strv_has(&spec->syscalls_deny, spec->syscalls_allow.items[i]))
+            tc_parse_bad_key(p, node, "keep it in one of the two", "%s is allowed and denied",
+                             spec->syscalls_allow.items[i]);
+}

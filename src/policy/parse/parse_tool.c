@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Tools, servers, defaults and tiers, and the keys that are small tables of their own. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "policy/backends.h"
+#include "policy/image_ref.h"
+#include "policy/parse/catalog.h"
+#include "policy/parse/parse.h"
+#include "policy/parse/template.h"
+
+enum { TOOLS_MAX = 4096, NAME_MAX_BYTES = 64, ARGV_BYTES_MAX = 128 << 10 };
+
+bool tc_policy_tool_name(const char *name)
+{
+    size_t n = strlen(name);
+    return n && n <= NAME_MAX_BYTES &&
+           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == n;
+}
+
+static bool check_name(struct tc_parse *p, const struct tc_node *node, const char *what)
+{
+    if (tc_policy_tool_name(node->key))
+        return true;
+    tc_parse_bad_key(p, node, "models accept letters, digits, _ and -, at most 64",
+                     "\"%.80s\" is not a %s name", node->key, what);
+    return false;
+}
+
+void tc_parse_spec_start(struct tc_parse *p, struct tc_spec *spec, const char *name)
+{
+    free(spec->prefix);
+    spec->prefix = tc_parse_copy(p, p->path);
+    spec->name = name ? tc_parse_copy(p, name) : NULL;
+    spec->limits = tc_limits_default;
+    p->spec = spec;
+}
+
+static void read_tool(struct tc_parse *p, struct tc_node *node)
+{
+    if (!check_name(p, node, "tool") || !tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    struct tc_spec *spec = TC_PUSH(p->policy->tools, p->policy->tool_count);
+    if (!spec) {
+        p->diag.memory = true;
+        return;
+    }
+    size_t mark = tc_parse_enter(p, node->key);
+    tc_parse_spec_start(p, spec, node->key);
+    spec->line = node->key_at.line;
+    tc_catalog_fill(p, node);
+    tc_parse_table(p, TC_SCOPE_TOOL, node, spec);
+    tc_parse_tool_finish(p, spec, node);
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_tools(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    if (node->count > TOOLS_MAX) {
+        tc_parse_bad_key(p, node, "split the policy", "%zu tools are too many (at most %d)",
+                         node->count, TOOLS_MAX);
+        return;
+    }
+    size_t mark = tc_parse_enter(p, "tool");
+    for (size_t i = 0; i < node->count; i++)
+        read_tool(p, &node->items[i]);
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_defaults(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    size_t mark = tc_parse_enter(p, "defaults");
+    tc_parse_spec_start(p, &p->policy->defaults, NULL);
+    tc_parse_table(p, TC_SCOPE_DEFAULTS, node, &p->policy->defaults);
+    tc_parse_tool_finish(p, &p->policy->defaults, node);
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_server_tools(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                         void *into)
+{
+    /* the spec is the first member of the server */
+    struct tc_server *server = into;
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    size_t mark = tc_parse_enter(p, "tool");
+    for (size_t i = 0; i < node->count; i++) {
+        struct tc_node *one = &node->items[i];
+        if (!check_name(p, one, "tool") || !tc_parse_is(p, one, TC_NODE_TABLE))
+            continue;
+        struct tc_spec *spec = TC_PUSH(server->tools, server->tool_count);
+        if (!spec) {
+            p->diag.memory = true;
+            break;
+        }
+        size_t inner = tc_parse_enter(p, one->key);
+        tc_parse_spec_start(p, spec, one->key);
+        tc_parse_table(p, TC_SCOPE_SERVER_TOOL, one, spec);
+        tc_parse_leave(p, inner);
+    }
+    p->spec = &server->spec;
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_servers(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    size_t mark = tc_parse_enter(p, "server");
+    for (size_t i = 0; i < node->count; i++) {
+        struct tc_node *one = &node->items[i];
+        if (!check_name(p, one, "server") || !tc_parse_is(p, one, TC_NODE_TABLE))
+            continue;
+        struct tc_server *server = TC_PUSH(p->policy->servers, p->policy->server_count);
+        if (!server) {
+            p->diag.memory = true;
+            break;
+        }
+        size_t inner = tc_parse_enter(p, one->key);
+        tc_parse_spec_start(p, &server->spec, one->key);
+        tc_parse_table(p, TC_SCOPE_SERVER, one, server);
+        tc_parse_tool_finish(p, &server->spec, one);
+        tc_parse_leave(p, inner);
+    }
+    tc_parse_leave(p, mark);
+}
+
+static void read_classes(struct tc_parse *p, struct tc_node *node, const char *const *words,
+                         struct tc_class **classes, size_t *count)
+{
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    size_t mark = tc_parse_enter(p, node->key);
+    for (size_t i = 0; i < node->count; i++) {
+        struct tc_node *one = &node->items[i];
+        size_t w = 0;
+        while (words[w] && !tc_streq(words[w], one->key))
+            w++;
+        if (!words[w]) {
+            char hint[200];
+            (void)snprintf(hint, sizeof(hint), "the names are %s, %s, %s and %s", words[0],
+                           words[1], words[2], words[3]);
+            tc_parse_bad_key(p, one, hint, "there is no %s \"%.60s\"", node->key, one->key);
+            continue;
+        }
+        if (!tc_parse_is(p, one, TC_NODE_TABLE))
+            continue;
+        struct tc_class *row = TC_PUSH(*classes, *count);
+        if (!row) {
+            p->diag.memory = true;
+            break;
+        }
+        row->name = tc_parse_copy(p, one->key);
+        row->line = one->key_at.line;
+        size_t inner = tc_parse_enter(p, one->key);
+        tc_parse_table(p, TC_SCOPE_CLASS, one, row);
+        tc_parse_leave(p, inner);
+    }
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_tiers(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    read_classes(p, node, tc_words_tier, &p->policy->tiers, &p->policy->tier_count);
+}
+
+void tc_set_risks(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    read_classes(p, node, tc_words_risk, &p->policy->risks, &p->policy->risk_count);
+}
+
+/* A table of settings; false: it is none. */
+static bool read_settings(struct tc_parse *p, enum tc_scope scope, struct tc_node *node)
+{
+    int64_t unused; /* where a plain setter leaves what it read */
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return false;
+    size_t mark = tc_parse_enter(p, node->key);
+    tc_parse_table(p, scope, node, &unused);
+    tc_parse_leave(p, mark);
+    return true;
+}
+
+void tc_set_backends(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    (void)read_settings(p, TC_SCOPE_BACKENDS, node);
+}
+
+/* Of one backend. What its rows of the table have checked is in its canonical form now. */
+void tc_set_settings(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (!read_settings(p, tc_backend_find(key->name)->scope, node))
+        return;
+    for (size_t i = 0; i < node->count; i++) {
+        const struct tc_node *one = &node->items[i];
+        char *text = one->text ? tc_format("%s.%s=%s", key->name, one->key, one->text)
+                               : tc_format("%s.%s=%" PRId64, key->name, one->key, one->integer);
+        p->diag.memory |= !tc_strv_take(&p->policy->settings, text);
+    }
+}
+
+void tc_set_command(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (node->kind == TC_NODE_STRING) {
+        _autofree_ char *hint =
+            tc_format("write %s = [\"program\", \"argument\"]; no shell reads it", node->key);
+        tc_parse_bad(p, node, hint, "%s must be an array of strings", node->key);
+        return;
+    }
+    tc_set_ordered(p, key, node, into);
+    if (node->kind == TC_NODE_ARRAY && !node->count)
+        tc_parse_bad(p, node, "name a program, or leave the key out", "%s is empty", node->key);
+    for (size_t i = 0; node->kind == TC_NODE_ARRAY && i < node->count; i++)
+        if (node->items[i].len >= ARGV_BYTES_MAX)
+            tc_parse_bad_in(p, node, &node->items[i], "pass it by stdin",
+                            "the element is longer than 128 KiB");
+    struct tc_hole hole;
+    if (node->kind == TC_NODE_ARRAY && node->count && node->items[0].kind == TC_NODE_STRING &&
+        (!node->items[0].len || tc_hole_find(node->items[0].text, &hole)))
+        tc_parse_bad_in(p, node, &node->items[0], "write the program itself",
+                        "no argument may choose the program");
+}
+
+void tc_set_stdin(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_spec *spec = into;
+    if (!tc_parse_is(p, node, TC_NODE_STRING))
+        return;
+    free(spec->stdin_text);
+    spec->stdin_text = tc_parse_copy(p, node->text);
+}
+
+/* Adds a member to a table that a short form has been turned into. */
+static struct tc_node *add_member(struct tc_parse *p, struct tc_node *table, const char *key)
+{
+    struct tc_node *node = TC_PUSH(table->items, table->count);
+    if (node)
+        node->key = tc_parse_copy(p, key);
+    p->diag.memory |= !node;
+    return node;
+}
+
+/* A table of its own, or the value of one of its keys alone: "512MiB" means { max = "512MiB" }.
+ * False: it was that. */
+static bool read_limit(struct tc_parse *p, enum tc_scope scope, const char *key,
+                       struct tc_node *node, void *into)
+{
+    bool text = node->kind == TC_NODE_STRING;
+    if (node->kind == TC_NODE_TABLE) {
+        size_t mark = tc_parse_enter(p, node->key);
+        tc_parse_table(p, scope, node, into);
+        tc_parse_leave(p, mark);
+        return true;
+    }
+    tc_set_value(p, tc_key_find(p->keys, scope, key), node, into);
+    if (!text || node->kind != TC_NODE_INTEGER)
+        return false;
+    int64_t value = node->integer;
+    tc_node_become_empty(node, TC_NODE_TABLE);
+    struct tc_node *member = add_member(p, node, key);
+    if (member)
+        tc_node_become_integer(member, value);
+    return false;
+}
+
+static bool has_word(const struct tc_node *table, const char *key, const char *word)
+{
+    const struct tc_node *node = tc_node_get(table, key);
+    return node && node->kind == TC_NODE_STRING && tc_streq(node->text, word);
+}
+
+void tc_set_memory(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_spec *spec = into;
+    bool table = read_limit(p, TC_SCOPE_MEMORY, "max", node, spec);
+    if (table && !tc_node_get(node, "max"))
+        tc_parse_bad(p, node, "add max = \"512MiB\"", "memory has no max");
+    spec->limits.memory_any = table && has_word(node, "by", "any");
+}
+
+void tc_set_output(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_spec *spec = into;
+    if (read_limit(p, TC_SCOPE_OUTPUT, "limit", node, spec))
+        spec->limits.output_kill = has_word(node, "over", "kill");
+}
+
+void tc_set_disk(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_spec *spec = into;
+    tc_set_value(p, key, node, into);
+    spec->limits.disk_set = true;
+    spec->limits.inodes = TC_INODES_PER_DISK(spec->limits.disk);
+}
+
+static bool env_name_fine(const char *name)
+{
+    return name[0] && !strchr("0123456789", name[0]) &&
+           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") ==
+               strlen(name);
+}
+
+void tc_set_env_pass(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    tc_set_strings(p, key, node, into);
+    for (size_t i = 0; node->kind == TC_NODE_ARRAY && i < node->count; i++) {
+        const struct tc_node *item = &node->items[i];
+        if (item->kind != TC_NODE_STRING || !item->len)
+            continue;
+        if (!env_name_fine(item->text))
+            tc_parse_bad_in(p, node, item, "names are letters, digits and _; name each one",
+                            "\"%.60s\" is not the name of a variable", item->text);
+        else if (tc_startswith(item->text, "LD_") || tc_streq(item->text, "GCONV_PATH") ||
+                 tc_streq(item->text, "GLIBC_TUNABLES"))
+            tc_parse_bad_in(p, node, item, "if it is necessary, write its value with env.set",
+                            "%.60s controls the program loader and is not passed on", item->text);
+    }
+}
+
+void tc_set_env_set(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_spec *spec = into;
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    size_t mark = tc_parse_enter(p, "set");
+    for (size_t i = 0; i < node->count; i++) {
+        const struct tc_node *item = &node->items[i];
+        if (!env_name_fine(item->key))
+            tc_parse_bad_key(p, item, "names are letters, digits and _",
+                             "\"%.60s\" is not the name of a variable", item->key);
+        else if (tc_parse_is(p, item, TC_NODE_STRING) &&
+                 !tc_strv_take(&spec->env_set, tc_format("%s=%s", item->key, item->text)))
+            p->diag.memory = true;
+    }
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_env(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    size_t mark = tc_parse_enter(p, "env");
+    tc_parse_table(p, TC_SCOPE_ENV, node, into);
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_workspace(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                      void *into)
+{
+    struct tc_spec *spec = into;
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+        return;
+    size_t mark = tc_parse_enter(p, "workspace");
+    tc_parse_table(p, TC_SCOPE_WORKSPACE, node, spec);
+    const struct tc_node *commit = tc_node_get(node, "commit");
+    bool holds = spec->commit == TC_COMMIT_ASK || spec->commit == TC_COMMIT_NEVER;
+    if (commit && holds && spec->workspace == TC_WORKSPACE_BIND)
+        tc_parse_bad(p, commit, "add mode = \"overlay\"",
+                     "commit = \"%s\" needs changes that can be staged",
+                     tc_words_commit[spec->commit]);
+    tc_parse_leave(p, mark);
+}
+
+void tc_set_cwd(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_spec *spec = into;
+    if (!tc_parse_is(p, node, TC_NODE_STRING))
+        return;
+    if (node->text[0] != '/') {
+        tc_parse_bad(p, node, "write it as the tool sees it, as in \"/workspace\"",
+                     "cwd must be an absolute path");
+        return;
+    }
+    free(spec->cwd);
+    spec->cwd = tc_parse_path(p, node);
+    if (spec->cwd && !tc_node_become_string(node, spec->cwd))
+        p->diag.memory = true;
+}
+
+static bool is_path(const char *text)
+{
+    static const char *const starts[] = {"/", "./", "../", "~/"};
+    for (size_t i = 0; i < TC_COUNT(starts); i++)
+        if (tc_startswith(text, starts[i]))
+            return true;
+    return false;
+}
+
+void tc_set_image(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_spec *spec = into;
+    struct tc_image_ref ref;
+    if (node->kind != TC_NODE_STRING || !is_path(node->text)) {
+        const char *complaint =
+            node->kind == TC_NODE_STRING && !tc_streq(node->text, TC_IMAGE_SYSTEM)
+                ? tc_image_ref_parse(node->text, &ref)
+                : NULL;
+        if (complaint)
+            tc_parse_bad(p, node, complaint, "\"%.80s\" is not the name of an image", node->text);
+        tc_set_string(p, key, node, into);
+        return;
+    }
+    free(spec->image);
+    spec->image = tc_parse_path(p, node);
+    if (!spec->image)
+        return;
+    tc_parse_path_settle(p, node, "");
+    _autofree_ char *text = is_path(node->text) ? NULL : tc_format("./%s", node->text);
+    if (!is_path(node->text) && (!text || !tc_node_become_string(node, text)))
+        p->diag.memory = true;
+}
+
+enum { PIN_DIGITS = 64 };
+
+static bool is_pin(const char *pin)
+{
+    const char *digits = pin + strlen("@sha256:");
+    return strlen(digits) == PIN_DIGITS && strspn(digits, "0123456789abcdef") == PIN_DIGITS;
+}
+
+static void take_catalog(struct tc_parse *p, const struct tc_node *node, struct tc_spec *spec)
+{
+    if (!tc_catalog_find(node->text)) {
+        tc_parse_bad(p, node, "toolcage wasm list names them", "\"%.80s\" is not in the catalog",
+                     node->text + strlen(TC_CATALOG));
+        return;
+    }
+    free(spec->module);
+    spec->module = tc_parse_copy(p, node->text);
+}
+
+/* The pin stays behind the path through all of it. */
+void tc_set_module(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_spec *spec = into;
+    const char *pin = node->kind == TC_NODE_STRING ? tc_module_pin(node->text) : NULL;
+    if (pin && !is_pin(pin)) {
+        tc_parse_bad(p, node, "write @sha256: and the 64 lower-case digits that sha256sum prints",
+                     "\"%.80s\" is not the digest of a module", pin + 1);
+        return;
+    }
+    if (node->kind == TC_NODE_STRING && tc_startswith(node->text, TC_CATALOG)) {
+        take_catalog(p, node, spec);
+        return;
+    }
+    free(spec->module);
+    spec->module = tc_parse_path(p, node);
+    if (spec->module)
+        tc_parse_path_settle(p, node, "");
+}
+
+void tc_set_programs(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    tc_set_strings(p, key, node, into);
+    for (size_t i = 0; node->kind == TC_NODE_ARRAY && i < node->count; i++)
+        if (node->items[i].kind == TC_NODE_STRING && strpbrk(node->items[i].text, "/*?[ "))
+            tc_parse_bad_in(p, node, &node->items[i],
+                            "write the name alone, as in \"python3\"; grant directories with "
+                            "filesystem.readable",
+                            "\"%.60s\" is not the name of a program", node->items[i].text);
+}
+
+/* The clauses by name; which may be given up is a closed list. */
+void tc_set_without(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    struct tc_spec *spec = into;
+    char range[200], hint[240];
+    if (!tc_parse_is(p, node, TC_NODE_ARRAY))
+        return;
+    node->unordered = true;
+    spec->without = 0;
+    tc_key_range(key, range, sizeof(range));
+    (void)snprintf(hint, sizeof(hint), "these can be given up: %s", range);
+    for (size_t i = 0; i < node->count; i++) {
+        const struct tc_node *item = &node->items[i];
+        tc_clauses named = 0;
+        for (int c = 0; item->kind == TC_NODE_STRING && c < TC_CLAUSE_COUNT; c++)
+            if (tc_streq(tc_clause_name((enum tc_clause)c), item->text))
+                named = TC_CLAUSE_BIT(c) & tc_clauses_yielding();
+        if (!named)
+            tc_parse_bad_in(p, node, item, hint, "\"%.60s\" is not a clause that can be given up",
+                            item->kind == TC_NODE_STRING ? item->text : "?");
+        spec->without |= named;
+    }
+}

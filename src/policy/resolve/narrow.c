@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "policy/resolve/narrow.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "policy/endpoint.h"
+#include "policy/pathrule.h"
+
+const char *tc_request_last(const struct tc_request *request, const char *key)
+{
+    for (size_t i = request->narrow_count; i > 0; i--)
+        if (tc_streq(request->narrow[i - 1].key, key))
+            return request->narrow[i - 1].value;
+    return NULL;
+}
+
+/* A flag has the name of the key that it narrows; but for commit, that is one of a tool. */
+static const struct tc_key *key_of(const struct tc_flag *flag)
+{
+    const struct tc_key *key = tc_key_find(tc_keys, TC_SCOPE_TOOL, flag->name);
+    return key ? key : tc_key_find(tc_keys, TC_SCOPE_WORKSPACE, flag->name);
+}
+
+/* The flag would give more than the policy does. */
+static int refuse_widening(struct tc_resolve *r, const struct tc_flag *flag, const char *value,
+                           const char *has)
+{
+    char hint[300];
+    struct tc_origin origin = {0};
+    const struct tc_key *said = key_of(flag);
+    bool inner = (said->scopes & TC_IN(WORKSPACE)) != 0;
+    if (!tc_resolve_origin(r, inner ? TC_KEY_WORKSPACE : said->id,
+                           inner ? "workspace.commit" : flag->name, &origin))
+        return tc_resolve_memory(r);
+    _autofree_ char *key = origin.key;
+    (void)snprintf(hint, sizeof(hint), "leave the option out, or let the operator change %s", key);
+    if (origin.line)
+        return tc_resolve_refuse(
+            r, TOOLCAGE_EDENIED, key, origin.line, hint,
+            "%s %.80s is more than the policy grants: %s is %s (line " TC_LINE_FORM ")", flag->name,
+            value, key, has, TC_LINE_SHOWN(r->policy, origin.line));
+    return tc_resolve_refuse(r, TOOLCAGE_EDENIED, key, 0, hint,
+                             "%s %.80s is more than the policy grants: %s is not set, so it is %s",
+                             flag->name, value, key, has);
+}
+
+/* ---- limits ---- */
+
+static bool check_limit(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
+{
+    const struct tc_key *key = key_of(flag);
+    int64_t number;
+    return tc_value_read(key->unit, value, key->min, key->max, &number, c);
+}
+
+static int apply_limit(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    const struct tc_key *key = key_of(flag);
+    const struct tc_field *row = tc_limits_fields.rows;
+    while (!tc_streq(row->word, flag->name))
+        row++;
+    struct tc_complaint c;
+    char has[TC_VALUE_TEXT_SIZE];
+    int64_t wanted = 0, said = tc_field_number(row, &r->said_limits);
+    if (!tc_value_read(key->unit, value, key->min, key->max, &wanted, &c))
+        return tc_resolve_refuse(r, TOOLCAGE_EPOLICY, flag->name, 0, c.hint, "%s: %s", flag->name,
+                                 c.what);
+    tc_value_write(key->unit, said, has);
+    if (!r->operators && said && wanted > said)
+        return refuse_widening(r, flag, value, has);
+    (void)tc_field_set(row, &r->grant->limits, wanted);
+    if (key->id == TC_KEY_DISK) {
+        r->grant->limits.disk_set = true;
+        r->grant->limits.inodes = TC_INODES_PER_DISK(wanted);
+    }
+    return 0;
+}
+
+/* ---- words ---- */
+
+static int find_word(const char *const *words, const char *value)
+{
+    for (int i = 0; words[i]; i++)
+        if (tc_streq(words[i], value))
+            return i;
+    return -1;
+}
+
+static bool check_word(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
+{
+    const struct tc_key *key = key_of(flag);
+    char range[200];
+    if (find_word(key->choices, value) >= 0)
+        return true;
+    tc_key_range(key, range, sizeof(range));
+    tc_complain(c, NULL, "\"%.60s\" is not a value of %s", value, flag->name);
+    (void)snprintf(c->hint, sizeof(c->hint), "the values are %s", range);
+    return false;
+}
+
+/* Observing less would hide what the policy wants seen. */
+static int apply_denials(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    enum tc_denials wanted = (enum tc_denials)find_word(tc_words_denials, value);
+    if (!r->operators && tc_denials_rank(wanted) < tc_denials_rank(r->grant->denials))
+        return refuse_widening(r, flag, value, tc_words_denials[r->grant->denials]);
+    r->grant->denials = wanted;
+    return 0;
+}
+
+static int apply_commit(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    struct tc_grant *grant = r->grant;
+    bool bind = grant->workspace == TC_WORKSPACE_BIND;
+    enum tc_commit wanted = (enum tc_commit)find_word(tc_words_commit, value);
+    for (size_t i = 0; i < r->request->narrow_count; i++) { /* a dry run stays one */
+        const struct tc_narrowing *n = &r->request->narrow[i];
+        int other = tc_streq(n->key, flag->name) ? find_word(tc_words_commit, n->value) : -1;
+        if (other >= 0 && tc_commit_rank((enum tc_commit)other) > tc_commit_rank(wanted))
+            wanted = (enum tc_commit)other;
+    }
+    enum tc_commit now = bind ? TC_COMMIT_ALWAYS : grant->commit;
+    if (!r->operators && tc_commit_rank(wanted) < tc_commit_rank(now))
+        return refuse_widening(r, flag, value, tc_words_commit[now]);
+    if (bind && wanted == TC_COMMIT_ALWAYS)
+        return 0;
+    if (bind) { /* what is bound cannot be held back */
+        grant->workspace = TC_WORKSPACE_OVERLAY;
+        grant->overlay_or_copy = true;
+    }
+    grant->commit = wanted;
+    return 0;
+}
+
+static int apply_backend(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    if (tc_streq(r->grant->backend, value))
+        return 0;
+    if (!r->operators)
+        return refuse_widening(r, flag, value, r->grant->backend);
+    char *copy = strdup(value);
+    if (!copy)
+        return tc_resolve_memory(r);
+    free(r->grant->backend);
+    r->grant->backend = copy;
+    return 0;
+}
+
+static bool check_text(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
+{
+    if (value[0])
+        return true;
+    tc_complain(c, "write a pattern, as in *.csv", "the value of %s is empty", flag->name);
+    return false;
+}
+
+static int apply_collect(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    if (tc_strv_has(&r->grant->collect, value))
+        return 0;
+    if (!r->operators)
+        return refuse_widening(r, flag, value,
+                               r->grant->collect.count ? "without this pattern" : "empty");
+    return tc_strv_add(&r->grant->collect, value) ? 0 : tc_resolve_memory(r);
+}
+
+/* ---- environment ---- */
+
+static bool check_env(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
+{
+    size_t n = strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+    if (n && !strchr("0123456789", value[0]) && (!value[n] || value[n] == '='))
+        return true;
+    tc_complain(c, "write NAME=value, or NAME to pass the caller's",
+                "\"%.60s\" does not name "
+                "a variable",
+                value);
+    return false;
+}
+
+static int apply_env(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_ENV);
+    const char *equals = strchr(value, '=');
+    _autofree_ char *name = strndup(value, equals ? (size_t)(equals - value) : strlen(value));
+    if (!name)
+        return tc_resolve_memory(r);
+    bool passed = said && tc_strv_has(&said->env_pass, name);
+    if (!r->operators && !passed)
+        return refuse_widening(r, flag, name, said ? "without this name in pass" : "empty");
+    for (const char *const *pair = r->facts->environ; !equals && pair && *pair; pair++)
+        if (tc_startswith(*pair, name) && (*pair)[strlen(name)] == '=')
+            equals = *pair + strlen(name);
+    return !equals || tc_env_put(&r->grant->env, name, equals + 1) ? 0 : tc_resolve_memory(r);
+}
+
+/* ---- network ---- */
+
+static bool check_network(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
+{
+    _auto_(tc_net_entry_done) struct tc_net_entry entry = {0};
+    if (tc_streq(value, "none"))
+        return true;
+    int rc = tc_endpoint_read(value, &entry, c);
+    if (rc == TOOLCAGE_EMEMORY)
+        tc_complain(c, NULL, "out of memory");
+    return !rc;
+}
+
+static void drop_network(struct tc_grant *grant)
+{
+    for (size_t i = 0; i < grant->net_count; i++)
+        tc_net_entry_done(&grant->net[i]);
+    free(TAKE(grant->net));
+    grant->net_count = 0;
+}
+
+/* The policy's entry reduced to this endpoint, or the operator's own. */
+static int keep_endpoint(struct tc_resolve *r, const struct tc_flag *flag, const char *value,
+                         struct tc_net_entry **kept, size_t *count)
+{
+    _auto_(tc_net_entry_done) struct tc_net_entry wanted = {0};
+    struct tc_complaint c;
+    int rc = tc_endpoint_read(value, &wanted, &c);
+    if (rc == TOOLCAGE_EMEMORY)
+        return tc_resolve_memory(r);
+    if (rc)
+        return tc_resolve_refuse(r, TOOLCAGE_EPOLICY, flag->name, 0, c.hint, "%s", c.what);
+    const struct tc_net_entry *from = &wanted;
+    if (!r->operators)
+        from = tc_endpoint_find(r->grant->net, r->grant->net_count, wanted.host, wanted.port);
+    if (!from)
+        return refuse_widening(r, flag, value,
+                               r->grant->net_count ? "without this endpoint" : "none");
+    struct tc_net_entry *to = TC_PUSH(*kept, *count);
+    if (!to || !tc_net_entry_copy(to, from))
+        return tc_resolve_memory(r);
+    if (!to->origin.key && !(to->origin.key = strdup("the call's option")))
+        return tc_resolve_memory(r);
+    char *host = strdup(wanted.host);
+    if (!host)
+        return tc_resolve_memory(r);
+    free(to->host);
+    to->host = host;
+    to->port = wanted.port;
+    return 0;
+}
+
+/* All network flags together: what they name is what stays. */
+static int apply_network(struct tc_resolve *r, const struct tc_flag *flag, const char *last)
+{
+    struct tc_net_entry *kept = NULL;
+    size_t count = 0;
+    int rc = 0;
+    for (size_t i = 0; !rc && i < r->request->narrow_count; i++) {
+        const struct tc_narrowing *n = &r->request->narrow[i];
+        if (tc_streq(n->key, flag->name) && !tc_streq(n->value, "none"))
+            rc = keep_endpoint(r, flag, n->value, &kept, &count);
+    }
+    for (size_t i = 0; !rc && count && i < r->request->narrow_count; i++) {
+        const struct tc_narrowing *n = &r->request->narrow[i];
+        if (tc_streq(n->key, flag->name) && tc_streq(n->value, "none"))
+            rc = tc_resolve_refuse(r, TOOLCAGE_EUSAGE, flag->name, 0,
+                                   "give either none or endpoints",
+                                   "network none cannot be combined with endpoints");
+    }
+    drop_network(r->grant);
+    r->grant->net = kept;
+    r->grant->net_count = count;
+    return rc;
+}
+
+/* ---- directories ---- */
+
+static bool check_path(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
+{
+    return tc_path_text_fine(value, c);
+}
+
+static int apply_cwd(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    struct tc_complaint c;
+    char *path = NULL;
+    int rc = tc_path_expand(value, r->facts->cwd ? r->facts->cwd : "/", r->facts->home, &path, &c);
+    if (rc == TOOLCAGE_EMEMORY)
+        return tc_resolve_memory(r);
+    if (rc)
+        return tc_resolve_refuse(r, TOOLCAGE_EPOLICY, flag->name, 0, c.hint, "%s", c.what);
+    free(r->grant->cwd);
+    r->grant->cwd = path;
+    return 0;
+}
+
+/* Has been applied before anything was granted. */
+static int apply_workspace(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    return 0;
+}
+
+static int apply_files(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    return tc_narrow_files(r);
+}
+
+/* Whether a call may lower a limit. */
+#define LOWERS check_limit
+#define STAYS NULL
+#define LIMIT(F, key, member, word, unit, flags, unsaid, call) {word, call, apply_limit},
+#define PART(...)
+
+/* Each name is applied once, with its last value; those that gather read all of theirs. One that is
+ * not checked is no flag. */
+static const struct tc_flag flags[] = {
+    TC_LIMITS_MAP(LIMIT, PART, ){"network", check_network, apply_network},
+    {"unix_sockets", check_path, tc_flag_unix_apply},
+    {"env", check_env, apply_env},
+    {"cwd", check_path, apply_cwd},
+    {"workspace", check_path, apply_workspace},
+    {"denials", check_word, apply_denials},
+    {"commit", check_word, apply_commit},
+    {"backend", check_word, apply_backend},
+    {"collect", check_text, apply_collect},
+    {"read", tc_flag_file_check, apply_files},
+    {"write", tc_flag_file_check, NULL},
+};
+
+static const struct tc_flag *find_flag(const char *name)
+{
+    for (size_t i = 0; i < TC_COUNT(flags); i++)
+        if (flags[i].check && tc_streq(flags[i].name, name))
+            return &flags[i];
+    return NULL;
+}
+
+static const char *nearest(const char *key)
+{
+    const char *near = NULL;
+    struct tc_near by = {.name = key, .most = 2};
+    for (size_t i = 0; i < TC_COUNT(flags); i++)
+        if (flags[i].check && tc_near_is(&by, flags[i].name))
+            near = flags[i].name;
+    return near;
+}
+
+/* Owned. */
+static char *all_names(void)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    for (size_t i = 0; i < TC_COUNT(flags); i++)
+        if (flags[i].check)
+            tc_buf_addf(&out, "%s%s", i ? ", " : "the keys are ", flags[i].name);
+    return tc_buf_steal(&out);
+}
+
+static int refuse_unknown(const char *key, struct toolcage_error **err)
+{
+    const char *near = nearest(key);
+    _autofree_ char *hint = near ? tc_format("did you mean \"%s\"?", near) : all_names();
+    return hint ? tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "narrow", key, hint),
+                          "a call cannot be narrowed by \"%.60s\"", key)
+                : tc_fail_memory(err);
+}
+
+int tc_policy_check_narrowing(const char *key, const char *value, struct toolcage_error **err)
+{
+    struct tc_complaint c = {0};
+    const struct tc_flag *flag = find_flag(key);
+    if (!flag)
+        return refuse_unknown(key, err);
+    if (flag->check(flag, value, &c))
+        return 0;
+    return tc_fail(err, TC_WHY(TOOLCAGE_EPOLICY, "narrow", key, c.hint), "%s: %s", key, c.what);
+}
+
+static int apply_all(struct tc_resolve *r, const struct tc_flag *flag)
+{
+    /* environment and patterns gather one by one */
+    bool each = flag->apply == apply_env || flag->apply == apply_collect;
+    int rc = 0;
+    for (size_t i = 0; each && !rc && i < r->request->narrow_count; i++)
+        if (tc_streq(r->request->narrow[i].key, flag->name))
+            rc = flag->apply(r, flag, r->request->narrow[i].value);
+    const char *last = each ? NULL : tc_request_last(r->request, flag->name);
+    return last && flag->apply ? flag->apply(r, flag, last) : rc;
+}
+
+int tc_resolve_narrow(struct tc_resolve *r)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < r->request->narrow_count; i++)
+        rc = tc_policy_check_narrowing(r->request->narrow[i].key, r->request->narrow[i].value,
+                                       r->err);
+    r->said_limits = r->grant->limits;
+    for (size_t i = 0; !rc && i < TC_COUNT(flags); i++)
+        rc = apply_all(r, &flags[i]);
+    /* read and write are one set, applied with the first of them that is there */
+    if (!rc && !tc_request_last(r->request, "read") && tc_request_last(r->request, "write"))
+        rc = tc_narrow_files(r);
+    return rc;
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The files of a grant: the operator's entries, what holds without a policy, and toolcage's own
+ * masks. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "policy/names/credentials.h"
+#include "policy/pathrule.h"
+#include "policy/resolve/resolve.h"
+
+char *tc_resolve_host_path(const struct tc_resolve *r, const char *path)
+{
+    const struct tc_fs_entry *entry = tc_grant_find(r->grant, path);
+    if (entry && entry->from)
+        return tc_path_move(entry->path, entry->from, path);
+    if (tc_path_within(TC_WORKSPACE, path))
+        return tc_path_move(TC_WORKSPACE, r->workspace, path);
+    return strdup(path);
+}
+
+/* A working directory that would hand over a whole home or more is never taken by default. */
+static bool too_wide(const struct tc_resolve *r)
+{
+    const char *homes[] = {r->facts->home, r->facts->real.home};
+    bool wide = tc_streq(r->workspace, "/");
+    for (size_t i = 0; i < TC_COUNT(homes); i++)
+        wide = wide || (homes[i] && homes[i][0] == '/' && tc_path_within(r->workspace, homes[i]));
+    return wide;
+}
+
+static int refuse_wide(struct tc_resolve *r, const char *key, uint32_t line)
+{
+    char hint[256];
+    (void)snprintf(hint, sizeof(hint),
+                   "change to a project directory, or name one with --workspace DIR%s",
+                   r->operators ? " or --read DIR" : "");
+    return tc_resolve_refuse(r, TOOLCAGE_EDENIED, key, line, hint,
+                             "the working directory %s is the root or the home directory or above "
+                             "it and is not granted by default",
+                             r->workspace);
+}
+
+static int add_rule(struct tc_resolve *r, const struct tc_spec *spec, const struct tc_fs_rule *rule)
+{
+    static const char *const lists[] = {[TC_ACCESS_READ] = "filesystem.readable",
+                                        [TC_ACCESS_WRITE] = "filesystem.writable",
+                                        [TC_ACCESS_DENY] = "filesystem.denied"};
+    _autofree_ char *key = tc_spec_key(spec, lists[rule->access]);
+    _autofree_ char *from = NULL;
+    bool denies = rule->access == TC_ACCESS_DENY;
+    /* the defaults' word for tools: an install writes where it installs */
+    bool reads = rule->access == TC_ACCESS_WRITE && tc_spec_is_setup(r->tool);
+    if (!denies && !rule->from && !r->workspace_given && too_wide(r))
+        return refuse_wide(r, key, rule->line);
+    if (!denies)
+        from =
+            rule->from ? strdup(rule->from) : tc_path_move(TC_WORKSPACE, r->workspace, rule->path);
+    if (!key || (!denies && !from))
+        return tc_resolve_memory(r);
+    const struct tc_fs_entry entry = {.path = rule->path,
+                                      .from = from,
+                                      .access = reads ? TC_ACCESS_READ : rule->access,
+                                      .optional = rule->optional,
+                                      .origin = {.key = key, .line = rule->line}};
+    return tc_grant_add(r->grant, &entry) ? 0 : tc_resolve_memory(r);
+}
+
+static int add_rules(struct tc_resolve *r, const struct tc_spec *spec, bool denied_only)
+{
+    int rc = 0;
+    for (size_t i = 0; spec && !rc && i < spec->fs_count; i++)
+        if (!denied_only || spec->fs[i].access == TC_ACCESS_DENY)
+            rc = add_rule(r, spec, &spec->fs[i]);
+    return rc;
+}
+
+/* No policy at all: the working directory, read-only, or the workspace that was named instead.
+ * Named paths make up for a working directory that cannot be granted. */
+static int add_default(struct tc_resolve *r)
+{
+    struct tc_complaint c;
+    const char *path = r->workspace_given ? TC_WORKSPACE : r->workspace;
+    bool named = tc_request_last(r->request, "read") || tc_request_last(r->request, "write");
+    if (tc_streq(path, "/tmp"))
+        return 0;
+    bool wide = !r->workspace_given && too_wide(r);
+    if (wide || !tc_path_grantable(path, r->workspace, TC_ACCESS_READ, &c)) {
+        if (named)
+            return 0;
+        return wide ? refuse_wide(r, "filesystem", 0)
+                    : tc_resolve_refuse(
+                          r, TOOLCAGE_EDENIED, "filesystem", 0,
+                          "change to a project directory, or name one with --workspace DIR", "%s",
+                          c.what);
+    }
+    const struct tc_fs_entry entry = {.path = (char *)path,
+                                      .from = r->workspace,
+                                      .access = TC_ACCESS_READ,
+                                      .built_in = true,
+                                      .origin = {.key = (char *)"default"}};
+    return tc_grant_add(r->grant, &entry) ? 0 : tc_resolve_memory(r);
+}
+
+int tc_resolve_fs(struct tc_resolve *r)
+{
+    const struct tc_spec *spec = tc_policy_said(r->policy, r->tool, TC_KEY_FILESYSTEM);
+    bool grants = r->operators || (spec && spec->fs_count) || r->policy->defaults.fs_count;
+    if (grants && !tc_facts_look(r->facts))
+        return tc_resolve_memory(r);
+    if (r->operators)
+        return add_default(r);
+    int rc = add_rules(r, spec, false);
+    if (!rc && spec != &r->policy->defaults)
+        rc = add_rules(r, &r->policy->defaults, true);
+    return rc;
+}
+
+static const char credential[] = "credentials", closed[] = "a closed directory of a home";
+
+static int add_mask(struct tc_resolve *r, const char *path, const char *why)
+{
+    const struct tc_fs_entry entry = {.path = (char *)path,
+                                      .access = TC_ACCESS_DENY,
+                                      .built_in = true,
+                                      .own = why != credential && why != closed,
+                                      .found = why == closed,
+                                      .origin = {.key = (char *)why}};
+    return tc_grant_add(r->grant, &entry) ? 0 : tc_resolve_memory(r);
+}
+
+int tc_resolve_hide(struct tc_resolve *r, const char *secret, const char *why)
+{
+    size_t count = r->grant->fs_count;
+    for (size_t i = 0; i < count; i++) {
+        const struct tc_fs_entry *entry = &r->grant->fs[i];
+        if (!entry->from || tc_streq(entry->from, secret) || !tc_path_within(entry->from, secret))
+            continue;
+        _autofree_ char *path = tc_path_move(entry->from, entry->path, secret);
+        if (!path)
+            return tc_resolve_memory(r);
+        int rc = add_mask(r, path, why);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+static bool named_exactly(const struct tc_grant *grant, const char *secret)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (!grant->fs[i].argument && tc_streq(grant->fs[i].from, secret))
+            return true;
+    return false;
+}
+
+/* A value that a model chose reaches credentials only where the operator's bound lies within them.
+ */
+static int check_values(struct tc_resolve *r, const char *secret)
+{
+    for (size_t i = 0; i < r->grant->fs_count; i++) {
+        const struct tc_fs_entry *entry = &r->grant->fs[i];
+        if (entry->argument && tc_path_within(secret, entry->from) &&
+            !tc_path_within(secret, entry->bound))
+            return tc_resolve_refuse(
+                r, TOOLCAGE_EARGUMENTS, entry->origin.key, entry->origin.line,
+                "name another path; only a policy that names exactly this path grants "
+                "credentials",
+                "\"%s\" holds credentials", entry->path);
+    }
+    return 0;
+}
+
+/* Does the grant reach into the home, or to what holds it? Where not, nothing in it need be looked
+ * for, and there may be many homes. */
+static bool meets(const struct tc_grant *grant, const char *home)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (grant->fs[i].from &&
+            (tc_path_within(grant->fs[i].from, home) || tc_path_within(home, grant->fs[i].from)))
+            return true;
+    return false;
+}
+
+static int mask_credentials(struct tc_resolve *r, const char *home)
+{
+    int rc = 0;
+    if (!home || home[0] != '/' || !meets(r->grant, home))
+        return 0;
+    for (size_t i = 0; !rc && tc_credential_places[i]; i++) {
+        _autofree_ char *secret = tc_path_join(home, tc_credential_places[i]);
+        if (!secret)
+            return tc_resolve_memory(r);
+        rc = check_values(r, secret);
+        if (!rc && !named_exactly(r->grant, secret))
+            rc = tc_resolve_hide(r, secret, credential);
+    }
+    return rc;
+}
+
+static bool is_granted(const struct tc_grant *grant, const char *path)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (grant->fs[i].from && tc_path_within(grant->fs[i].from, path))
+            return true;
+    return false;
+}
+
+/* No list of credentials is complete: where a whole home is granted, its directories with a dot are
+ * not, unless they are named. */
+static int mask_closed(struct tc_resolve *r, const char *home)
+{
+    _autostrv_ struct tc_strv places = {0};
+    int rc = 0;
+    if (!r->facts->closed || !is_granted(r->grant, home))
+        return 0;
+    if (!r->facts->closed(home, &places))
+        return tc_resolve_refuse(r, TOOLCAGE_EDENIED, "filesystem", 0,
+                                 "grant the directories in it that the tool works on",
+                                 "the home directory %s is granted and cannot be listed", home);
+    for (size_t i = 0; i < places.count && !rc; i++)
+        if (!named_exactly(r->grant, places.items[i]))
+            rc = tc_resolve_hide(r, places.items[i], closed);
+    return rc;
+}
+
+/* Every home of which it is known. */
+static int mask_homes(struct tc_resolve *r)
+{
+    const struct tc_strv *homes = r->facts->homes;
+    int rc = 0;
+    if (r->facts->homeless && r->grant->fs_count)
+        return tc_resolve_refuse(r, TOOLCAGE_EDENIED, "filesystem", 0,
+                                 "set HOME to the caller's home directory",
+                                 "no home directory is known for this caller, so its "
+                                 "credentials cannot be told apart from other files");
+    for (size_t i = 0; homes && i < homes->count && !rc; i++) {
+        rc = mask_credentials(r, homes->items[i]);
+        if (!rc)
+            rc = mask_closed(r, homes->items[i]);
+    }
+    if (!homes)
+        rc = mask_credentials(r, r->facts->home);
+    if (!homes && !rc)
+        rc = mask_credentials(r, r->facts->real.home);
+    return rc;
+}
+
+/* What a tool could write here would be the grant of the next call. */
+static int mask_own(struct tc_resolve *r, const char *own, const char *why)
+{
+    for (size_t i = 0; own && i < r->grant->fs_count; i++) {
+        const struct tc_fs_entry *entry = &r->grant->fs[i];
+        if (entry->from && !entry->setup && tc_path_within(own, entry->from))
+            return tc_resolve_refuse(r, TOOLCAGE_EDENIED, entry->origin.key, entry->origin.line,
+                                     "grant another directory", "%s is %s and is never granted",
+                                     entry->from, why);
+    }
+    return own ? tc_resolve_hide(r, own, why) : 0;
+}
+
+int tc_resolve_masks(struct tc_resolve *r)
+{
+    if (!r->grant->fs_count) /* nothing to be masked */
+        return 0;
+    if (!tc_facts_look(r->facts))
+        return tc_resolve_memory(r);
+    static const char state[] = "toolcage's own state", config[] = "toolcage's own configuration",
+                      images[] = "toolcage's store of images";
+    const struct {
+        const char *path, *why;
+    } own[] = {
+        {r->facts->state, state},
+        {r->facts->real.state, state},
+        {r->facts->config, config},
+        {r->facts->real.config, config},
+        {r->facts->images, images},
+        {r->facts->real.images, images},
+        {"/run/toolcage", state},
+        {"/var/run/toolcage", state}, /* a link to the same in most systems */
+        {"/var/lib/toolcage", state}, /* what root's install phases leave, and its images */
+    };
+    int rc = 0;
+    for (size_t i = 0; i < TC_COUNT(own) && !rc; i++)
+        rc = mask_own(r, own[i].path, own[i].why);
+    return rc ? rc : mask_homes(r);
+}
+
+int tc_resolve_tool_writable(struct tc_resolve *r)
+{
+    const struct tc_strv *in_workspace = &r->policy->workspace_writable;
+    struct tc_strv *list = &r->grant->tool_writable;
+    bool fine = true;
+    r->grant->policy = tc_policy_ref((struct toolcage_policy *)r->policy);
+    for (size_t i = 0; fine && i < in_workspace->count; i++)
+        fine = tc_strv_take(list, tc_path_move(TC_WORKSPACE, r->workspace, in_workspace->items[i]));
+    /* this call's own, which flags may have made */
+    for (size_t i = 0; fine && i < r->grant->fs_count; i++)
+        if (r->grant->fs[i].access == TC_ACCESS_WRITE)
+            fine =
+                tc_strv_add(&r->grant->tool_writable,
+                            r->grant->fs[i].bound ? r->grant->fs[i].bound : r->grant->fs[i].from);
+    return fine ? 0 : tc_resolve_memory(r);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * How a resolution refuses: with the place in the policy that decides. */
+#include <string.h>
+
+#include "policy/resolve/resolve.h"
+
+/* Messages hold what a model wrote, and end on terminals. */
+static void make_harmless(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+}
+
+int tc_resolve_refuse(struct tc_resolve *r, int code, const char *subject, uint32_t line,
+                      const char *hint, const char *fmt, ...)
+{
+    _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    tc_buf_vaddf(&buf, fmt, ap);
+    va_end(ap);
+    _autofree_ char *about = strdup(subject ? subject : "");
+    if (buf.failed || !buf.data || !about)
+        return tc_resolve_memory(r);
+    make_harmless(buf.data);
+    make_harmless(about);
+    return tc_fail(r->err,
+                   &(struct tc_why){.code = code,
+                                    .stage = "policy",
+                                    .subject = about,
+                                    .hint = hint,
+                                    .file = line ? tc_policy_file(r->policy, line) : NULL,
+                                    .line = TC_LINE_NUMBER(line),
+                                    .column = line ? 1 : 0},
+                   "%s", buf.data);
+}
+
+int tc_resolve_memory(struct tc_resolve *r)
+{
+    return tc_fail_memory(r->err);
+}
+
+bool tc_resolve_origin(const struct tc_resolve *r, enum tc_key_id id, const char *key,
+                       struct tc_origin *ret)
+{
+    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, id);
+    const struct tc_spec *owner = said ? said : r->tool ? r->tool : &r->policy->defaults;
+    ret->key = tc_spec_key(owner, key);
+    ret->line = said ? said->said[id] : 0;
+    return ret->key != NULL;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What the call layer asks after the resolution: to seal a grant that got more entries, what is
+ * masked in every grant, and where in the file something was said. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/policy.h"
+#include "policy/resolve/resolve.h"
+
+int tc_grant_seal(const struct toolcage_policy *policy, const struct tc_facts *facts,
+                  struct tc_grant *grant, struct toolcage_error **err)
+{
+    static const struct tc_request none = {0};
+    struct tc_resolve r = {
+        .policy = policy, .request = &none, .facts = facts, .grant = grant, .err = err};
+    int rc = tc_resolve_masks(&r);
+    if (rc)
+        return rc;
+    grant->clauses = tc_grant_clauses(grant);
+    tc_grant_sort(grant);
+    return tc_grant_digest(grant, err);
+}
+
+int tc_grant_put(struct tc_grant *grant, const struct tc_fs_entry *entry,
+                 struct toolcage_error **err)
+{
+    return tc_grant_add(grant, entry) ? 0 : tc_fail_memory(err);
+}
+
+int tc_grant_choose(struct tc_grant *grant, const char *backend, struct toolcage_error **err)
+{
+    char *copy = strdup(backend);
+    if (!copy)
+        return tc_fail_memory(err);
+    free(grant->backend);
+    grant->backend = copy;
+    return tc_grant_digest(grant, err);
+}
+
+int tc_grant_root(struct tc_grant *grant, const char *image, struct toolcage_error **err)
+{
+    char *copy = image ? strdup(image) : NULL;
+    if (image && !copy)
+        return tc_fail_memory(err);
+    free(grant->image);
+    grant->image = copy;
+    return tc_grant_digest(grant, err);
+}
+
+int tc_policy_masks(const struct toolcage_policy *policy, const struct tc_facts *facts,
+                    const char *path, bool *ret, struct toolcage_error **err)
+{
+    static const struct tc_request none = {0};
+    struct tc_grant all = {0};
+    struct tc_resolve r = {
+        .policy = policy, .request = &none, .facts = facts, .grant = &all, .err = err};
+    /* What is masked where everything of the caller's is granted. */
+    const struct tc_fs_entry home = {.path = (char *)facts->home,
+                                     .from = (char *)facts->home,
+                                     .access = TC_ACCESS_READ,
+                                     .origin = {.key = (char *)"home"}};
+    int rc = facts->home && !tc_grant_add(&all, &home) ? tc_fail_memory(err) : 0;
+    if (!rc)
+        rc = tc_resolve_masks(&r);
+    const struct tc_fs_entry *said = rc ? NULL : tc_grant_find(&all, path);
+    if (!rc)
+        *ret = said && said->access == TC_ACCESS_DENY;
+    tc_grant_done(&all);
+    return rc;
+}
+
+uint32_t tc_policy_line(const struct toolcage_policy *policy, const char *tool, const char *key,
+                        const char **ret_prefix)
+{
+    const struct tc_key *known = tc_key_find(tc_keys, TC_SCOPE_TOOL, key);
+    const struct tc_spec *spec = tool ? tc_policy_tool(policy, tool) : NULL;
+    const struct tc_spec *said = known ? tc_policy_said(policy, spec, known->id) : NULL;
+    *ret_prefix = said ? said->prefix : "";
+    return said ? said->said[known->id] : 0;
+}

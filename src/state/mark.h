@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Which file it was that was looked at, and in which state: whoever writes to it moves the time of
+ * its last change, which nobody can set. */
+#ifndef TC_STATE_MARK_H
+#define TC_STATE_MARK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+
+enum { TC_MARK_SIZE = 128 };
+
+/* In hexadecimal, with points between them. */
+static inline void tc_mark(const struct stat *st, char out[TC_MARK_SIZE])
+{
+    const uint64_t numbers[] = {st->st_dev, st->st_ino, (uint64_t)st->st_size,
+                                (uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec};
+    for (size_t i = 0; i < TC_COUNT(numbers); i++) {
+        int top = numbers[i] ? (63 - __builtin_clzll(numbers[i])) / 4 : 0;
+        for (; top >= 0; top--)
+            *out++ = "0123456789abcdef"[numbers[i] >> 4 * top & 15];
+        *out++ = '.';
+    }
+    out[-1] = '\0';
+}
+
+/* The same of what a path leads to; false: nothing. */
+static inline bool tc_mark_path(const char *path, char out[TC_MARK_SIZE])
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return false;
+    tc_mark(&st, out);
+    return true;
+}
+
+/* Has a second gone since its last change? Before that a write could leave the same time; and a
+ * file system that counts whole seconds tells nothing. */
+static inline bool tc_mark_settled(const struct stat *st)
+{
+    struct timespec now;
+    return st->st_ctim.tv_nsec && clock_gettime(CLOCK_REALTIME, &now) == 0 &&
+           now.tv_sec > st->st_ctim.tv_sec + 1;
+}
+
+#endif

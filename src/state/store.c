@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "state/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "state/remove.h"
+
+enum { TRIES = 20, PAUSE_NS = 10000000 };
+
+bool tc_store_own(int fd, mode_t type)
+{
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return false;
+    errno = EPERM;
+    return (st.st_mode & S_IFMT) == type && st.st_uid == geteuid() &&
+           !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+int tc_store_enter(int dirfd, const char *name)
+{
+    _autofd_ int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return tc_store_own(fd, S_IFDIR) ? TAKE_FD(fd) : -1;
+}
+
+static DIR *list(int store)
+{
+    return store < 0 ? NULL : tc_take_dir(openat(store, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+int tc_store_count(int store)
+{
+    _autodir_ DIR *dir = list(store);
+    struct dirent *e;
+    int count = 0;
+    while (dir && tc_next_entry(dir, &e) > 0)
+        count++;
+    return dir ? count : -1;
+}
+
+int tc_store_lock(int own, bool patient)
+{
+    for (int i = 0; flock(own, LOCK_EX | LOCK_NB) < 0; i++) {
+        if (errno != EWOULDBLOCK || !patient || i == TRIES)
+            return -1;
+        (void)nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
+    return 0;
+}
+
+static int make(int store, const char *name, int most)
+{
+    int count = tc_store_count(store);
+    if (count >= most)
+        errno = EDQUOT;
+    return count < 0 || count >= most ? -1 : mkdirat(store, name, 0700);
+}
+
+int tc_store_claim(int store, const char *name, int most)
+{
+    for (int i = 0; i < TRIES; i++) {
+        struct stat st;
+        _autofd_ int fd = tc_store_enter(store, name);
+        if (fd < 0 && errno == ENOENT) {
+            if (make(store, name, most) < 0 && errno != EEXIST)
+                return -1;
+            continue;
+        }
+        if (fd < 0 || tc_store_lock(fd, true) < 0 || fstat(fd, &st) < 0)
+            return -1;
+        if (st.st_nlink > 0)
+            return TAKE_FD(fd);
+    }
+    errno = EAGAIN;
+    return -1;
+}
+
+unsigned tc_store_sweep(int store, bool (*left)(int own, const char *name))
+{
+    unsigned gone = 0;
+    _autodir_ DIR *dir = list(store);
+    struct dirent *e;
+    while (dir && tc_next_entry(dir, &e) > 0) {
+        _autofd_ int own = tc_store_enter(store, e->d_name);
+        gone += own >= 0 && left(own, e->d_name) && tc_store_lock(own, false) == 0 &&
+                left(own, e->d_name) && tc_remove_tree(store, e->d_name) == 0;
+    }
+    return gone;
+}
