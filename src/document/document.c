@@ -9,7 +9,6 @@
 
 #include "base/jsontext.h"
 #include "base/strv.h"
-#include "policy/parse/values.h"
 
 struct tc_node *tc_node_add(struct tc_document *document, struct tc_node *parent)
 {

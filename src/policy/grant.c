@@ -260,6 +260,12 @@ bool tc_grant_add(struct tc_grant *grant, const struct tc_fs_entry *entry)
            copy_text(&to->bound, entry->bound) && copy_text(&to->origin.key, entry->origin.key);
 }
 
+int tc_grant_put(struct tc_grant *grant, const struct tc_fs_entry *entry,
+                 struct toolcage_error **err)
+{
+    return tc_grant_add(grant, entry) ? 0 : tc_fail_memory(err);
+}
+
 const struct tc_fs_entry *tc_grant_socket(const struct tc_grant *grant, const char *path)
 {
     for (size_t i = 0; i < grant->socket_count; i++)

@@ -20,13 +20,14 @@ def run(place, tree=root):
     return done.returncode, done.stdout + done.stderr
 
 
-def make(place, needs):
-    """Files of a folder src/ring, each with one function that calls those of others; built as Meson would say it."""
+def make(place, needs, folders=()):
+    """Files of a folder src/ring, or of those named, each with one function that calls those of others; built as Meson
+    would say it."""
     units = []
-    (place / "src/ring").mkdir(parents=True)
     for name, others in needs.items():
         calls = "".join(f"{other}();" for other in others)
-        source = place / f"src/ring/{name}.c"
+        source = place / "src" / dict(folders).get(name, "ring") / f"{name}.c"
+        source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text("".join(f"void {other}(void);" for other in others) + f"void {name}(void);void {name}(void){{{calls}}}\n")
         subprocess.run([*COMPILER, "-c", source, "-o", place / f"{name}.o"], check=True)
         units.append({"directory": str(place), "file": str(source), "output": f"{name}.o"})
@@ -34,7 +35,7 @@ def make(place, needs):
 
 
 code, out = run(build)
-tap.check(code == 0 and " 0 of more than" in out, "this tree has no circle that is too large", out)
+tap.check(code == 0 and " 0 of more than" in out and " 0 of folders" in out, "this tree has no circle that is too large", out)
 
 RING = {"a": ["b"], "b": ["c"], "c": ["d"], "d": ["e"], "e": ["a"]}
 CASES = [
@@ -46,6 +47,14 @@ CASES = [
 for name, needs, wanted, said in CASES:
     with tempfile.TemporaryDirectory() as made:
         make(pathlib.Path(made), needs)
+        code, out = run(made, made)
+        tap.check(code == wanted and said in out, name, out)
+
+for name, needs, wanted, said in [
+        ("two folders that need each other", {"a": ["b"], "b": [], "c": ["a"]}, 1, "low -> high: a"),
+        ("and one above the other", {"a": ["b"], "b": [], "c": []}, 0, "0 of folders")]:
+    with tempfile.TemporaryDirectory() as made:
+        make(pathlib.Path(made), needs, {"a": "high", "b": "low", "c": "low"})
         code, out = run(made, made)
         tap.check(code == wanted and said in out, name, out)
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <toolcage/error.h>
 
+#include "backend/registry.h"
 #include "base/path.h"
 #include "cage/lower.h"
 #include "cage/system.h"
@@ -154,11 +155,22 @@ static bool move_all_in(struct tc_plan *plan)
     return true;
 }
 
+/* What a guest runs a call in. */
+static const struct tc_front *find_inner(const char *backend)
+{
+    static const struct tc_front *const inner[] = {&tc_process_front, &tc_oci_front,
+                                                   &tc_wasm_front};
+    for (size_t i = 0; i < TC_COUNT(inner); i++)
+        if (strcmp(inner[i]->name, backend) == 0)
+            return inner[i];
+    return NULL;
+}
+
 /* A container has the image as its root; a process cage is in a guest whose system that is. */
 static int lower_by(const char *backend, struct tc_grant *inner, struct tc_plan *ret,
                     struct toolcage_error **err)
 {
-    const struct tc_front *front = tc_front_find(backend);
+    const struct tc_front *front = find_inner(backend);
     bool contained = strcmp(backend, "oci") == 0;
     if (!front)
         return refuse("layers", "layers = [\"qemu\", \"process\"]",

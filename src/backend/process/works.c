@@ -13,7 +13,7 @@ static int make(struct tc_cage *cage)
 {
     if (!cage->plan->without || !tc_place_forbids())
         return tc_process_lease(cage);
-    cage->works = tc_works_find("landlock");
+    cage->works = &tc_landlock_works;
     return cage->works->make(cage);
 }
 

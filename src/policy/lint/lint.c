@@ -10,7 +10,7 @@
 
 #include "base/jsontext.h"
 #include "base/shown.h"
-#include "document/diag.h"
+#include "policy/diag.h"
 #include "policy/lint/lint_rules.h"
 
 static const char *const severities[] = {"note", "warning", "error"};

@@ -7,7 +7,7 @@
 
 #include "base/jsontext.h"
 #include "base/path.h"
-#include "document/diag.h"
+#include "policy/diag.h"
 #include "policy/model.h"
 #include "policy/parse/profiles.h"
 #include "policy/pathrule.h"

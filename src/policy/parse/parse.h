@@ -5,7 +5,7 @@
 #ifndef TC_POLICY_PARSE_PARSE_H
 #define TC_POLICY_PARSE_PARSE_H
 
-#include "document/diag.h"
+#include "policy/diag.h"
 #include "policy/model.h"
 
 /* What the keys of one [[test]] are read into. */

@@ -6,7 +6,7 @@
 #ifndef TC_POLICY_PARSE_WITHIN_H
 #define TC_POLICY_PARSE_WITHIN_H
 
-#include "document/diag.h"
+#include "policy/diag.h"
 #include "policy/resolve/resolve.h"
 
 enum { TC_WITHIN_DEPTH_MAX = 8 };

@@ -23,12 +23,6 @@ int tc_grant_seal(const struct toolcage_policy *policy, const struct tc_facts *f
     return tc_grant_digest(grant, err);
 }
 
-int tc_grant_put(struct tc_grant *grant, const struct tc_fs_entry *entry,
-                 struct toolcage_error **err)
-{
-    return tc_grant_add(grant, entry) ? 0 : tc_fail_memory(err);
-}
-
 int tc_grant_choose(struct tc_grant *grant, const char *backend, struct toolcage_error **err)
 {
     char *copy = strdup(backend);

@@ -8,8 +8,8 @@
  *          | ^~~~~~~
  *     hint: did you mean "timeout"?
  */
-#ifndef TC_DOCUMENT_DIAG_H
-#define TC_DOCUMENT_DIAG_H
+#ifndef TC_POLICY_DIAG_H
+#define TC_POLICY_DIAG_H
 
 #include "base/error.h"
 #include "document/document.h"

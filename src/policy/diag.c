@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "document/diag.h"
+#include "policy/diag.h"
 
 #include <string.h>
 
