@@ -21,7 +21,6 @@
     BACKEND(qemu)                    \
     BACKEND(firecracker)             \
     BACKEND(kata)                    \
-    BACKEND(fake)                    \
     BACKEND(unconfined)
 
 #define TC_DECLARE_FRONT_(id) extern const struct tc_front tc_##id##_front;

@@ -47,7 +47,7 @@ tc_features tc_front_lacks(const struct tc_front *front, const struct tc_grant *
 const struct tc_front *tc_front_find(const char *name);
 /* The index-th, or NULL past the end. */
 const struct tc_front *tc_front_at(size_t index);
-/* "process, fake, …" of all fronts; owned. */
+/* "process, oci, …" of all fronts; owned. */
 char *tc_front_names(void);
 
 /* What a backend without walls passes over in silence, as it does with clauses; the others would

@@ -32,8 +32,7 @@ enum { UNKNOWN = TC_STRENGTH_UNKNOWN };
     B("wasmtime", MODULE, UNKNOWN, 0, 0, NONE, FILE)                        \
     B("wasmedge", MODULE, UNKNOWN, 0, 0, NONE, FILE)                        \
     B("kata", MACHINE, 3, 0, 0, NONE, KATA)                                 \
-    B("kubernetes", CLUSTER, UNKNOWN, 0, 0, NONE, FILE)                     \
-    B("fake", NOTHING, UNKNOWN, 0, 0, NONE, FILE)
+    B("kubernetes", CLUSTER, UNKNOWN, 0, 0, NONE, FILE)
 
 #define ROW(name, kind, strength, tiers, risks, key, scope) \
     {name, TC_BACKEND_##kind, strength, tiers, risks, TC_KEY_##key, TC_SCOPE_##scope},

@@ -26,7 +26,7 @@ memory = { max = "512MiB", by = "any" }
 timeout = "2s"
 
 [tool.elsewhere]
-backend = "fake"
+backend = "not-a-security-boundary"
 """
 PROMPT = "ready> "
 # A session of its own, whose controlling terminal is the one that is given.

@@ -23,7 +23,7 @@ static void each_backend_is_whole(void **state)
     assert_string_equal(
         all.data,
         " process (tried) landlock oci (tried) podman (tried) docker (tried) containerd (tried) "
-        "gvisor (tried) wasm wasmedge qemu firecracker kata fake not-a-security-boundary");
+        "gvisor (tried) wasm wasmedge qemu firecracker kata not-a-security-boundary");
     assert_null(tc_works_find("none"));
 }
 

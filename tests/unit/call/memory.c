@@ -50,7 +50,7 @@ static const char text[] =
     "arguments.word = { type = \"string\" }\n"
     "filesystem = { readable = [\"/usr/share\"], denied = [\"/usr/share/doc\"] }\n"
     "env = { set = { A = \"b\" } }\n"
-    "backend = \"fake\"\n";
+    "backend = \"not-a-security-boundary\"\n";
 
 /* The whole way; the code of the first failure, or 0 with *ret_ok saying whether the tool "ran". */
 static int whole_call(struct toolcage_engine *engine, bool *ret_ok, struct toolcage_error **err)

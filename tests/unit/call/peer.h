@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A helper in a thread: speaks the protocol, runs nothing, answers by the words of the fake
- * backend, and can be told to misbehave. */
+ * A helper in a thread: speaks the protocol, runs nothing, answers what the command line says (ok,
+ * failed, timeout, limit or hang, then exit=N stdout=TEXT stderr=TEXT limit=NAME), and can be told
+ * to misbehave. */
 #ifndef TC_TESTS_UNIT_CALL_PEER_H
 #define TC_TESTS_UNIT_CALL_PEER_H
 

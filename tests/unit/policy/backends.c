@@ -49,7 +49,6 @@ static void so_each_is_known(void **state)
         {"wasmedge", TC_BACKEND_MODULE, TC_STRENGTH_UNKNOWN, 0, 0, TC_KEY_NONE},
         {"kata", TC_BACKEND_MACHINE, 3, 0, 0, TC_KEY_NONE},
         {"kubernetes", TC_BACKEND_CLUSTER, TC_STRENGTH_UNKNOWN, 0, 0, TC_KEY_NONE},
-        {"fake", TC_BACKEND_NOTHING, TC_STRENGTH_UNKNOWN, 0, 0, TC_KEY_NONE},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         const struct tc_backend *b = &tc_backends[i];

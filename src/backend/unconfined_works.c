@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The two backends that are no boundary, for tests: "fake" plays the script in the command line,
- * "not-a-security-boundary" runs the command as the caller itself would, which is how the attack
- * tests prove that an attack works where there is no cage. */
+ * No boundary: runs the command as the caller itself would, which is how the attack tests prove
+ * that an attack works where there is no cage. */
 #include "backend/registry.h"
 
 #include <errno.h>
@@ -14,7 +13,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "base/fd.h"
 #include "base/sys.h"
@@ -61,10 +59,18 @@ static int open_streams(struct tc_cage *cage)
     return fcntl(cage->err_fd, F_SETFL, O_NONBLOCK);
 }
 
-/* The child of either backend; never returns. */
-typedef void (*play_fn)(const struct tc_plan *plan);
+/* In the child; never returns. */
+static void run(const struct tc_plan *plan)
+{
+    for (size_t i = 0; i < plan->cwd.count; i++)
+        if (chdir(plan->cwd.items[i]) == 0)
+            break;
+    environ = plan->env.items;
+    (void)execvp(plan->argv.items[0], plan->argv.items);
+    _exit(errno == ENOENT ? 127 : 126);
+}
 
-static int start_with(struct tc_cage *cage, play_fn play)
+static int start(struct tc_cage *cage)
 {
     struct plain *p = PLAIN(cage);
     if (open_streams(cage) < 0)
@@ -79,8 +85,7 @@ static int start_with(struct tc_cage *cage, play_fn play)
         (void)setsid();
         if (dup2(p->in, 0) < 0 || dup2(p->out, 1) < 0 || dup2(p->err, 2) < 0)
             _exit(126);
-        play(cage->plan);
-        _exit(127);
+        run(cage->plan);
     }
     if (p->pid < 0)
         return tc_cage_fail(cage, &(struct tc_why){.code = TOOLCAGE_ESYSTEM, .errnum = errno}, -1,
@@ -91,56 +96,6 @@ static int start_with(struct tc_cage *cage, play_fn play)
     cage->exit_fd = p->pidfd;
     cage->running = true;
     return 0;
-}
-
-static const char *setting(const struct tc_plan *plan, const char *name)
-{
-    size_t n = strlen(name);
-    for (size_t i = 1; i < plan->argv.count; i++)
-        if (strncmp(plan->argv.items[i], name, n) == 0)
-            return plan->argv.items[i] + n;
-    return NULL;
-}
-
-static bool is_word(const struct tc_plan *plan, const char *word)
-{
-    return strcmp(plan->argv.items[0], word) == 0;
-}
-
-static void play_script(const struct tc_plan *plan)
-{
-    const char *out = setting(plan, "stdout="), *err = setting(plan, "stderr=");
-    const char *sleep_ms = setting(plan, "sleep_ms="), *code = setting(plan, "exit=");
-    long ms = sleep_ms ? strtol(sleep_ms, NULL, 10) : 0;
-    struct timespec pause_for = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    if (out)
-        (void)tc_write_all(1, out, strlen(out));
-    if (err)
-        (void)tc_write_all(2, err, strlen(err));
-    (void)nanosleep(&pause_for, NULL);
-    while (is_word(plan, "hang") || is_word(plan, "timeout"))
-        (void)pause();
-    _exit(code ? (int)strtol(code, NULL, 10) : is_word(plan, "ok") ? 0 : 1);
-}
-
-static void play_command(const struct tc_plan *plan)
-{
-    for (size_t i = 0; i < plan->cwd.count; i++)
-        if (chdir(plan->cwd.items[i]) == 0)
-            break;
-    environ = plan->env.items;
-    (void)execvp(plan->argv.items[0], plan->argv.items);
-    _exit(errno == ENOENT ? 127 : 126);
-}
-
-static int start_fake(struct tc_cage *cage)
-{
-    return start_with(cage, play_script);
-}
-
-static int start_unconfined(struct tc_cage *cage)
-{
-    return start_with(cage, play_command);
 }
 
 static void end(struct tc_cage *cage, bool at_once)
@@ -167,19 +122,12 @@ static void reap(struct tc_cage *cage)
     cage->outcome->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-static const char *usage_plain(struct tc_cage *cage)
+static const char *usage(struct tc_cage *cage)
 {
     cage->outcome->cpu_us = PLAIN(cage)->cpu_us;
     cage->outcome->memory_peak = PLAIN(cage)->max_rss;
     cage->outcome->pids_peak = -1;
     return NULL;
-}
-
-static const char *usage_fake(struct tc_cage *cage)
-{
-    (void)usage_plain(cage);
-    const char *limit = setting(cage->plan, "limit=");
-    return is_word(cage->plan, "limit") ? (limit ? limit : "memory") : NULL;
 }
 
 static bool destroy(struct tc_cage *cage, enum tc_pace pace)
@@ -198,11 +146,12 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
     return true;
 }
 
-#define PLAIN_SLOTS .make = make, .signal = end, .reap = reap, .destroy = destroy
-
-const struct tc_works tc_fake_works = {
-    .name = "fake", .start = start_fake, .usage = usage_fake, PLAIN_SLOTS};
-const struct tc_works tc_unconfined_works = {.name = "not-a-security-boundary",
-                                             .start = start_unconfined,
-                                             .usage = usage_plain,
-                                             PLAIN_SLOTS};
+const struct tc_works tc_unconfined_works = {
+    .name = "not-a-security-boundary",
+    .make = make,
+    .start = start,
+    .signal = end,
+    .reap = reap,
+    .usage = usage,
+    .destroy = destroy,
+};
