@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <toolcage/tools.h>
+
 #include "footprint.h"
 #include "loop.h"
 #include "turns.h"
@@ -143,7 +145,7 @@ static bool compile(const char *path)
     char *json = NULL;
     struct toolcage_error *err = NULL;
     double start = clock_us();
-    bool compiled = toolcage_wasm_json("compile", path, &json, &err) == 0;
+    bool compiled = toolcage_wasm_compile_json(path, 0, &json, &err) == 0;
     if (compiled)
         printf("%-62s %10.0f\n", path, clock_us() - start);
     else
@@ -175,7 +177,7 @@ static void open_loop(void)
     char *json = NULL, *at = NULL;
     struct toolcage_error *err = NULL;
     static const char key[] = "\"library\":\"";
-    if (toolcage_wasm_json("status", NULL, &json, &err) || !(at = strstr(json, key)))
+    if (toolcage_wasm_status_json(&json, &err) || !(at = strstr(json, key)))
         die("where the engine is cannot be found");
     at += strlen(key);
     at[strcspn(at, "\"")] = '\0';

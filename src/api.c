@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <toolcage/toolcage.h>
+#include <toolcage/tools.h>
 
 #include "call/call.h"
 #include "call/host/facts.h"
@@ -169,12 +170,28 @@ EXPORT int toolcage_policy_tools_json(const struct toolcage_policy *policy, cons
 }
 
 EXPORT int toolcage_policy_setups_json(const struct toolcage_policy *policy, const char *tool,
-                                       const char *action, char **ret_json,
-                                       struct toolcage_error **err)
+                                       char **ret_json, struct toolcage_error **err)
 {
     NEED(policy);
     NEED(ret_json);
-    return closed(tc_policy_installs(policy, tool, action, ret_json, err), err);
+    return closed(tc_policy_installs(policy, tool, "list", ret_json, err), err);
+}
+
+EXPORT int toolcage_policy_remove_setups_json(const struct toolcage_policy *policy,
+                                              const char *tool, char **ret_json,
+                                              struct toolcage_error **err)
+{
+    NEED(policy);
+    NEED(ret_json);
+    return closed(tc_policy_installs(policy, tool, "remove", ret_json, err), err);
+}
+
+EXPORT int toolcage_policy_clear_setups_json(const struct toolcage_policy *policy, char **ret_json,
+                                             struct toolcage_error **err)
+{
+    NEED(policy);
+    NEED(ret_json);
+    return closed(tc_policy_installs(policy, NULL, "clear", ret_json, err), err);
 }
 
 EXPORT int toolcage_policy_lint_json(const struct toolcage_policy *policy, const char *text,
@@ -287,41 +304,83 @@ EXPORT int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **re
     return closed(tc_engine_doctor(engine, ret_json, err), err);
 }
 
-EXPORT int toolcage_wasm_json(const char *action, const char *path, char **ret_json,
-                              struct toolcage_error **err)
+EXPORT int toolcage_wasm_status_json(char **ret_json, struct toolcage_error **err)
 {
-    NEED(action);
     NEED(ret_json);
-    return closed(tc_modules_json(action, path, ret_json, err), err);
+    return closed(tc_modules_json("status", NULL, ret_json, err), err);
 }
 
-EXPORT int toolcage_engine_sessions_json(struct toolcage_engine *engine, const char *name,
-                                         const char *action, char **ret_json,
+EXPORT int toolcage_wasm_list_json(char **ret_json, struct toolcage_error **err)
+{
+    NEED(ret_json);
+    return closed(tc_modules_json("list", NULL, ret_json, err), err);
+}
+
+EXPORT int toolcage_wasm_install_json(const char *path, char **ret_json,
+                                      struct toolcage_error **err)
+{
+    NEED(path);
+    NEED(ret_json);
+    return closed(tc_modules_json("install", path, ret_json, err), err);
+}
+
+EXPORT int toolcage_wasm_compile_json(const char *path, int deterministic, char **ret_json,
+                                      struct toolcage_error **err)
+{
+    NEED(path);
+    NEED(ret_json);
+    return closed(
+        tc_modules_json(deterministic ? "compile-deterministic" : "compile", path, ret_json, err),
+        err);
+}
+
+EXPORT int toolcage_wasm_inspect_json(const char *path, char **ret_json,
+                                      struct toolcage_error **err)
+{
+    NEED(path);
+    NEED(ret_json);
+    return closed(tc_modules_json("inspect", path, ret_json, err), err);
+}
+
+EXPORT int toolcage_engine_sessions_json(struct toolcage_engine *engine, char **ret_json,
                                          struct toolcage_error **err)
 {
     NEED(engine);
     NEED(ret_json);
-    return closed(tc_engine_sessions(engine, name, action, ret_json, err), err);
+    return closed(tc_engine_sessions(engine, NULL, "list", ret_json, err), err);
+}
+
+EXPORT int toolcage_engine_end_sessions_json(struct toolcage_engine *engine, const char *name,
+                                             char **ret_json, struct toolcage_error **err)
+{
+    NEED(engine);
+    NEED(ret_json);
+    return closed(tc_engine_sessions(engine, name, "end", ret_json, err), err);
 }
 
 EXPORT int toolcage_engine_changes_json(struct toolcage_engine *engine, const char *call,
-                                        const char *action, char **ret_json,
-                                        struct toolcage_error **err)
+                                        size_t path_count, const char *const paths[],
+                                        char **ret_json, struct toolcage_error **err)
 {
     NEED(engine);
     NEED(ret_json);
-    return closed(tc_engine_changes(engine, call, action, 0, NULL, ret_json, err), err);
+    return closed(tc_engine_changes(engine, call, "show", path_count, paths, ret_json, err), err);
 }
 
 EXPORT int toolcage_engine_settle_json(struct toolcage_engine *engine, const char *call,
-                                       const char *action, size_t path_count,
-                                       const char *const paths[], char **ret_json,
-                                       struct toolcage_error **err)
+                                       int32_t settle, size_t path_count, const char *const paths[],
+                                       char **ret_json, struct toolcage_error **err)
 {
+    static const char *const actions[] = {[TOOLCAGE_SETTLE_COMMIT] = "commit",
+                                          [TOOLCAGE_SETTLE_OVERWRITE] = "overwrite",
+                                          [TOOLCAGE_SETTLE_DISCARD] = "discard"};
     NEED(engine);
     NEED(call);
     NEED(ret_json);
-    return closed(tc_engine_changes(engine, call, action, path_count, paths, ret_json, err), err);
+    if (settle < 0 || (size_t)settle >= TC_COUNT(actions))
+        return usage(err, __func__, "settle must be one of TOOLCAGE_SETTLE_...");
+    return closed(
+        tc_engine_changes(engine, call, actions[settle], path_count, paths, ret_json, err), err);
 }
 
 EXPORT int toolcage_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,

@@ -40,16 +40,6 @@ struct toolcage_call;
 int toolcage_call_new(struct toolcage_engine *engine, struct toolcage_policy *policy,
                       const char *tool, struct toolcage_call **ret, struct toolcage_error **err);
 
-/* A call of the install phase of `tool` ("x", or "server.y"): what `setup` in the policy says. It
- * is the operator's act, never a model's: toolcage_call_new() knows no name for it. When it ends
- * well, what it left is kept for the calls of the tool, in place of what was kept before; else
- * nothing of it is. It takes no command, arguments, narrowing, session, input or terminal: then
- * start is TOOLCAGE_EUSAGE. TOOLCAGE_ENOT_FOUND: the tool has no install phase. Refs engine and
- * policy. */
-int toolcage_call_new_setup(struct toolcage_engine *engine, struct toolcage_policy *policy,
-                            const char *tool, struct toolcage_call **ret,
-                            struct toolcage_error **err);
-
 /* Ends the call (a running one is cancelled, its cage killed) and frees it. Returns NULL; NULL is
  * fine. */
 struct toolcage_call *toolcage_call_unref(struct toolcage_call *call);
@@ -144,16 +134,6 @@ int toolcage_call_cancel(struct toolcage_call *call);
 
 /* The result, or NULL while there is none. Borrowed: lives as long as the call. */
 const struct toolcage_result *toolcage_call_result(const struct toolcage_call *call);
-
-/* The least policy, as TOML, with one tool that may do what this call did: for a call that ended
- * and ran with "denials" set to "accesses". Several files of a directory become a grant of it;
- * each clause that is dangerous, and what was refused, has a comment. It is a draft for an
- * operator and has no effect by itself. `name` is the tool's, NULL: made from the command.
- * *ret_policy is the caller's (toolcage_free). Looks at the file system. Errors: TOOLCAGE_EUSAGE
- * for a call that has not ended or did not list accesses, and for what cannot be a tool's name;
- * TOOLCAGE_EMEMORY. */
-int toolcage_call_learned_policy(const struct toolcage_call *call, const char *name,
-                                 char **ret_policy, struct toolcage_error **err);
 
 /* The resolved grant as text or JSON, without running anything: what `explain` prints is what the
  * cage executes. `access` is NULL, or "read P", "write P", "exec P", "connect H:P" to ask about one

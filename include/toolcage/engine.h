@@ -47,72 +47,56 @@ int toolcage_engine_fd(const struct toolcage_engine *engine);
 int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **ret_json,
                                 struct toolcage_error **err);
 
-/* The engine that backend "wasm" loads into its cages. `action` is "status" (with `path` NULL) or
- * "install": copies the shared library at `path` into the user's state directory, if it is exactly
- * the file that this version of toolcage was made for. "compile": compiles the module at `path` in
- * a cage of its own, and keeps that for its calls; "compile-deterministic" for those of tools with
- * deterministic = true. *ret_json is the caller's (toolcage_free):
- * {"engine", "version", "installed", "library", "reason"}. "inspect": what the module at `path`
- * asks for, {"module", "digest", "imports": [{"name", "provided"}]}. A path may be "catalog:NAME".
- * "list" (with `path` NULL): the catalog, {"modules": [{"module", "description", "manifest",
- * "installed"}]}; one that has to be fetched has "fetched": {"requirement", "file"}, too, and
- * "install" takes its file as it takes the engine's.
- * Reads and writes files before it returns, and waits for the cage. Thread-safe. Errors:
- * TOOLCAGE_EUSAGE, TOOLCAGE_EPATH, TOOLCAGE_EBACKEND (no engine; no module), TOOLCAGE_EHELPER,
- * TOOLCAGE_ESYSTEM, TOOLCAGE_EMEMORY.
- */
-int toolcage_wasm_json(const char *action, const char *path, char **ret_json,
-                       struct toolcage_error **err);
-
 /* Staged changes of earlier calls, for a person to decide about: those of a call with
  * `commit = "ask"`, and conflicts with newer changes of the host; those of a bind never are.
  *
  * With `call` NULL: which calls have any, {"held": [{"call", "tool", "at", "changes",
  * "caches"}]}, `at` in seconds of real time. Else that call's, by its id, {"call", "changes":
- * [...], "files": [...]} as in a result. `action` says what to do with them:
- *
- * - "show" or NULL: nothing; each change has its place on the host in `host`, and the new content
- * of small files is in `files`
- * - "commit": applies them to the host, each file atomically, unless it changed since the call
- *   began; a row with `held` stays staged. Rows with `cache` (`review.ignore` of the policy) are
- *   left out, as toolcage_engine_settle_json() says
- * - "overwrite": the same, also over newer changes of the host
- * - "discard": deletes them
+ * [...], "files": [...]} as in a result: each change has its place on the host in `host`, and the
+ * new content of small files is in `files`. With `paths` only those, as
+ * toolcage_engine_settle_json() takes them.
  *
  * Waits for the helper. *ret_json is the caller's, who frees it with toolcage_free(). Errors:
- * TOOLCAGE_EUSAGE (no such call or action), TOOLCAGE_EPATH, TOOLCAGE_EBACKEND and those above. */
+ * TOOLCAGE_EUSAGE (no such call; nothing is held at a path), TOOLCAGE_EPATH, TOOLCAGE_EBACKEND and
+ * those above. */
 int toolcage_engine_changes_json(struct toolcage_engine *engine, const char *call,
-                                 const char *action, char **ret_json, struct toolcage_error **err);
+                                 size_t path_count, const char *const paths[], char **ret_json,
+                                 struct toolcage_error **err);
 
-/* The same for some changes of one call: `paths` are theirs, as the tool saw them. A path means
- * what lies below it as well ("/": all of them), and, of what is brought to the host, the
- * directories on the way that the tool made. A row with `cache` is brought by its own name, that of
- * the cache it lies in, or "/". The others stay held, and stand in the answer with the reason. A
- * path at which nothing is held is TOOLCAGE_EUSAGE, and then nothing has happened. `path_count` 0:
- * all of them, but no cache is brought to the host, and where only caches are left, they are
- * deleted (`held` is "discarded").
- */
-int toolcage_engine_settle_json(struct toolcage_engine *engine, const char *call,
-                                const char *action, size_t path_count, const char *const paths[],
-                                char **ret_json, struct toolcage_error **err);
+/* What becomes of staged changes. */
+enum {
+    /* applied to the host, each file atomically, unless it changed since the call began */
+    TOOLCAGE_SETTLE_COMMIT = 0,
+    /* the same, also over newer changes of the host */
+    TOOLCAGE_SETTLE_OVERWRITE = 1,
+    /* deleted */
+    TOOLCAGE_SETTLE_DISCARD = 2
+};
 
-/* Sessions of this user's calls (toolcage_call_set_session()). `action` NULL or "list", `name`
- * NULL: all of them, {"sessions": [{"name", "tool", "bounds", "calls", "bytes", "made", "used"}]};
- * times are seconds of real time, `bounds` is the digest of what its calls may do. "end": deletes
- * what is kept of that session, with `name` NULL of every one that no call is using; the
- * answer lists those that have ended.
- *
- * Waits for the helper. *ret_json is the caller's, who frees it with toolcage_free(). Errors:
- * TOOLCAGE_EUSAGE (no such session or action), TOOLCAGE_EBACKEND (a call is using it) and those
- * above. */
-int toolcage_engine_sessions_json(struct toolcage_engine *engine, const char *name,
-                                  const char *action, char **ret_json, struct toolcage_error **err);
+/* Decides about changes of one call; the answer is as above. `paths` are theirs, as the tool saw
+ * them. A path means what lies below it as well ("/": all of them), and, of what is brought to the
+ * host, the directories on the way that the tool made. A row with `cache` (`review.ignore` of the
+ * policy) is brought by its own name, that of the cache it lies in, or "/". The others stay held,
+ * and stand in the answer with the reason. A path at which nothing is held is TOOLCAGE_EUSAGE, and
+ * then nothing has happened. `path_count` 0: all of them, but no cache is brought to the host, and
+ * where only caches are left, they are deleted (`held` is "discarded"). A row with `held` stays
+ * staged. */
+int toolcage_engine_settle_json(struct toolcage_engine *engine, const char *call, int32_t settle,
+                                size_t path_count, const char *const paths[], char **ret_json,
+                                struct toolcage_error **err);
 
-/* Removes what killed engines may have left: empty control groups, id leases, and unfinished
- * installs. What is kept stays, and so does what a live process holds. *ret_removed (may be NULL)
- * counts them. Errors as above. */
-int toolcage_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,
-                          struct toolcage_error **err);
+/* Sessions of this user's calls (toolcage_call_set_session()), {"sessions": [{"name", "tool",
+ * "bounds", "calls", "bytes", "made", "used"}]}; times are seconds of real time, `bounds` is the
+ * digest of what its calls may do. Waits for the helper. *ret_json is the caller's
+ * (toolcage_free). Errors as above. */
+int toolcage_engine_sessions_json(struct toolcage_engine *engine, char **ret_json,
+                                  struct toolcage_error **err);
+
+/* Deletes what is kept of the session `name`, with NULL of every one that no call is using; the
+ * answer lists those that have ended. Errors: TOOLCAGE_EUSAGE (no such session), TOOLCAGE_EBACKEND
+ * (a call is using it) and those above. */
+int toolcage_engine_end_sessions_json(struct toolcage_engine *engine, const char *name,
+                                      char **ret_json, struct toolcage_error **err);
 
 #ifdef __cplusplus
 }

@@ -39,10 +39,6 @@ toolcage_result_limit(const struct toolcage_result *result); /* "" or the limit'
  * shows, applies or discards it. */
 #define TOOLCAGE_HELD_APPROVAL "pending approval"
 
-/* "" or one line for a person: why the network did not take a tool that failed where it may, or
- * what an earlier call, cut by a kill, left. Borrows. */
-const char *toolcage_result_notice(const struct toolcage_result *result);
-
 /* What a shell would be told, 0 to 255: the tool's own exit code; 124 timeout; 125 toolcage's own
  * failure; 126 denied or not executable; 127 not found inside the cage; 128+N signal (137 for a
  * limit). */
@@ -61,10 +57,6 @@ const struct toolcage_error *toolcage_result_error(const struct toolcage_result 
 
 /* The whole result as one line of JSON (no newline at the end). Borrows. */
 const char *toolcage_result_json(const struct toolcage_result *result);
-
-/* Time spent in each step of the call in microseconds, as a JSON array of {"step", "us"}. Borrows.
- */
-const char *toolcage_result_timings_json(const struct toolcage_result *result);
 
 #ifdef __cplusplus
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <toolcage/toolcage.h>
+#include <toolcage/tools.h>
 
 enum {
     TC_AGENT_BODY_MAX = 8 << 20,      /* of one answer of the server */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <toolcage/toolcage.h>
+#include <toolcage/tools.h>
 #include <unistd.h>
 
 static inline void tc_cli_free(void *p)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <toolcage/toolcage.h>
+#include <toolcage/tools.h>
 #include <unistd.h>
 
 static int points, bad;
@@ -35,12 +36,20 @@ static void no_arguments(void)
     EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_new(NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_doctor_json(NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_clean(NULL, NULL, &err));
-    EXPECT(TOOLCAGE_EUSAGE, toolcage_wasm_json(NULL, NULL, NULL, &err));
-    EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_changes_json(NULL, NULL, NULL, NULL, &err));
-    EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_sessions_json(NULL, NULL, NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_wasm_status_json(NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_wasm_list_json(NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_wasm_install_json(NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_wasm_compile_json(NULL, 0, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_wasm_inspect_json(NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_changes_json(NULL, NULL, 0, NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_settle_json(NULL, NULL, 0, 0, NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_sessions_json(NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_engine_end_sessions_json(NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_set_session(NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_new_setup(NULL, NULL, NULL, NULL, &err));
-    EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_setups_json(NULL, NULL, NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_setups_json(NULL, NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_remove_setups_json(NULL, NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_clear_setups_json(NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_load_file(NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_allow_text(NULL, 1, NULL, NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_load_buffer(NULL, 1, NULL, NULL, &err));
@@ -179,12 +188,13 @@ static int in_the_child(struct toolcage_engine *engine, struct toolcage_policy *
 {
     struct toolcage_call *call = NULL;
     char *json = NULL;
-    int wrong = toolcage_call_new(engine, policy, NULL, &call, NULL) != TOOLCAGE_EFORKED ||
-                toolcage_engine_fd(engine) != TOOLCAGE_EFORKED ||
-                toolcage_engine_doctor_json(engine, &json, NULL) != TOOLCAGE_EFORKED ||
-                toolcage_engine_clean(engine, NULL, NULL) != TOOLCAGE_EFORKED ||
-                toolcage_engine_changes_json(engine, NULL, NULL, &json, NULL) != TOOLCAGE_EFORKED ||
-                toolcage_engine_sessions_json(engine, NULL, NULL, &json, NULL) != TOOLCAGE_EFORKED;
+    int wrong =
+        toolcage_call_new(engine, policy, NULL, &call, NULL) != TOOLCAGE_EFORKED ||
+        toolcage_engine_fd(engine) != TOOLCAGE_EFORKED ||
+        toolcage_engine_doctor_json(engine, &json, NULL) != TOOLCAGE_EFORKED ||
+        toolcage_engine_clean(engine, NULL, NULL) != TOOLCAGE_EFORKED ||
+        toolcage_engine_changes_json(engine, NULL, 0, NULL, &json, NULL) != TOOLCAGE_EFORKED ||
+        toolcage_engine_sessions_json(engine, &json, NULL) != TOOLCAGE_EFORKED;
     toolcage_policy_unref(policy);
     toolcage_engine_unref(engine);
     return wrong;

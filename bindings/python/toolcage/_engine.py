@@ -14,6 +14,9 @@ from ._error import UsageError
 from ._native import ask, ask_json, encode, lib, make
 from ._result import Result
 
+#: By number, as engine.h has them.
+SETTLE = ("commit", "overwrite", "discard")
+
 
 class Engine:
     """Makes cages for this process, by a helper that ends with it. Threads may share one; make it once, not for each call.
@@ -62,11 +65,18 @@ class Engine:
 
     def changes(self, call: str | None = None, action: str | None = None) -> dict[str, Any]:
         """Changes that were held for a person: of which calls, or of one; "show", "commit", "overwrite" or "discard" them."""
-        return self._ask(lib.toolcage_engine_changes_json, call, action)
+        if action in (None, "show"):
+            return self._ask(lib.toolcage_engine_changes_json, _name(call), 0, None)
+        if action not in SETTLE:
+            raise UsageError("usage", f"changes have no action {action!r}", hint="the actions are show, commit, overwrite and discard")
+        return self._ask(lib.toolcage_engine_settle_json, _name(call), SETTLE.index(action), 0, None)
 
     def sessions(self, name: str | None = None, action: str | None = None) -> dict[str, Any]:
         """Sessions that calls have left: the list, or with "end" what is thrown away."""
-        return self._ask(lib.toolcage_engine_sessions_json, name, action)
+        if action not in (None, "list", "end"):
+            raise UsageError("usage", f"sessions have no action {action!r}", hint="the actions are list and end")
+        return (self._ask(lib.toolcage_engine_end_sessions_json, _name(name)) if action == "end"
+                else self._ask(lib.toolcage_engine_sessions_json))
 
     def close(self) -> None:
         """Ends every call of this engine, and its helper."""
@@ -95,10 +105,13 @@ class Engine:
         with self._lock:  # of what it refers to, the call has a share of its own
             return make(lib.toolcage_call_new, self._open(), call.policy._handle, tool)
 
-    def _ask(self, function: Any, name: str | None, action: str | None) -> dict[str, Any]:
-        words = [None if word is None else encode(word, "a name") for word in (name, action)]
+    def _ask(self, function: Any, *arguments: Any) -> dict[str, Any]:
         with self._lock:
-            return _object(ask_json(function, self._open(), *words))
+            return _object(ask_json(function, self._open(), *arguments))
+
+
+def _name(word: str | None) -> bytes | None:
+    return None if word is None else encode(word, "a name")
 
 
 def _object(said: bytes) -> dict[str, Any]:

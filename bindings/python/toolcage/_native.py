@@ -34,8 +34,10 @@ void toolcage_error_free(struct toolcage_error *err);
 int toolcage_engine_new(struct toolcage_engine **ret, struct toolcage_error **err);
 struct toolcage_engine *toolcage_engine_unref(struct toolcage_engine *engine);
 int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **json, struct toolcage_error **err);
-int toolcage_engine_changes_json(struct toolcage_engine *engine, const char *call, const char *action, char **json, struct toolcage_error **err);
-int toolcage_engine_sessions_json(struct toolcage_engine *engine, const char *name, const char *action, char **json, struct toolcage_error **err);
+int toolcage_engine_changes_json(struct toolcage_engine *engine, const char *call, size_t path_count, const char *const paths[], char **json, struct toolcage_error **err);
+int toolcage_engine_settle_json(struct toolcage_engine *engine, const char *call, int32_t settle, size_t path_count, const char *const paths[], char **json, struct toolcage_error **err);
+int toolcage_engine_sessions_json(struct toolcage_engine *engine, char **json, struct toolcage_error **err);
+int toolcage_engine_end_sessions_json(struct toolcage_engine *engine, const char *name, char **json, struct toolcage_error **err);
 
 int toolcage_policy_load_file(const char *path, struct toolcage_policy **ret, struct toolcage_error **err);
 int toolcage_policy_load_buffer(const char *text, size_t length, const char *name, struct toolcage_policy **ret, struct toolcage_error **err);

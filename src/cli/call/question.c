@@ -129,8 +129,8 @@ static int settle_some(const struct question *q, const char *action, size_t coun
 {
     _autoerror_ struct toolcage_error *err = NULL;
     char *answered = NULL;
-    if (toolcage_engine_settle_json(q->engine, q->call, action, count, (const char *const *)paths,
-                                    &answered, &err)) {
+    if (toolcage_engine_settle_json(q->engine, q->call, tc_settle_of(action), count,
+                                    (const char *const *)paths, &answered, &err)) {
         tc_cli_error(err);
         return tc_cli_error_exit(err);
     }
@@ -273,7 +273,7 @@ static int settle(struct question *q)
 {
     _autoerror_ struct toolcage_error *err = NULL;
     int rc = 0;
-    if (toolcage_engine_changes_json(q->engine, q->call, "show", &q->json, &err)) {
+    if (toolcage_engine_changes_json(q->engine, q->call, 0, NULL, &q->json, &err)) {
         tc_cli_error(err);
         return tc_cli_error_exit(err);
     }

@@ -134,7 +134,7 @@ static int print(const struct tc_args *args, struct toolcage_engine *engine, con
 static int find_last(struct toolcage_engine *engine, char **ret, struct tc_failure *failure)
 {
     char *json = NULL;
-    if (toolcage_engine_changes_json(engine, NULL, NULL, &json, tc_failure_error(failure)))
+    if (toolcage_engine_changes_json(engine, NULL, 0, NULL, &json, tc_failure_error(failure)))
         return -1;
     struct tc_scan_each each = tc_scan_walk(tc_json_get(tc_json_of(json), "held"));
     while (tc_scan_next(&each)) {
@@ -208,7 +208,7 @@ static int find_paths(const struct tc_args *args, struct toolcage_engine *engine
         return mean_all(ret) ? 0 : tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
     if (args->word_count < 3)
         return 0;
-    if (toolcage_engine_changes_json(engine, call, NULL, &json, tc_failure_error(failure)))
+    if (toolcage_engine_changes_json(engine, call, 0, NULL, &json, tc_failure_error(failure)))
         return -1;
     bool fine = tc_review_make(&review, tc_json_of(json)) == 0;
     ret->items = calloc(args->word_count, sizeof(*ret->items));
@@ -230,6 +230,17 @@ static int resolve_last(struct toolcage_engine *engine, const char *action, char
     return strcmp(action, "show") == 0 ? 0 : tc_viewed_check("changes", *ret, failure);
 }
 
+static int ask(struct toolcage_engine *engine, const char *call, const char *action,
+               const struct paths *paths, char **ret, struct tc_failure *failure)
+{
+    const char *const *items = (const char *const *)paths->items;
+    struct toolcage_error **err = tc_failure_error(failure);
+    return strcmp(action, "show") == 0
+               ? toolcage_engine_changes_json(engine, call, paths->count, items, ret, err)
+               : toolcage_engine_settle_json(engine, call, tc_settle_of(action), paths->count,
+                                             items, ret, err);
+}
+
 static int settle(const struct tc_args *args, struct toolcage_engine *engine,
                   struct tc_failure *failure)
 {
@@ -245,15 +256,12 @@ static int settle(const struct tc_args *args, struct toolcage_engine *engine,
             return tc_failure_tell(failure, args, NULL);
         call = last;
     }
-    if (call ? find_paths(args, engine, call, &paths, failure) ||
-                   toolcage_engine_settle_json(engine, call, action, paths.count,
-                                               (const char *const *)paths.items, &json,
-                                               tc_failure_error(failure))
-             : toolcage_engine_changes_json(engine, NULL, NULL, &json, tc_failure_error(failure)))
+    if ((call && find_paths(args, engine, call, &paths, failure)) ||
+        ask(engine, call, action, &paths, &json, failure))
         return tc_failure_tell(failure, args, NULL);
     int rc = print(args, engine, call, json, action);
     bool all = tc_args_has(args, "all");
-    bool left = action[0] != 's' && has_held(tc_json_of(json), all, NULL);
+    bool left = strcmp(action, "show") != 0 && has_held(tc_json_of(json), all, NULL);
     if (!rc && left && (!paths.count || all) && !tc_args_has(args, "json") &&
         has_held(tc_json_of(json), all, "conflict"))
         tc_cli_hint("toolcage changes %s commit --overwrite takes them over newer work here", call);

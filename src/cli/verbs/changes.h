@@ -11,4 +11,12 @@
  * became of them, or how to decide later. 0, or the exit code of a failure. */
 int tc_changes_ask(struct toolcage_engine *engine, const struct toolcage_result *result);
 
+/* TOOLCAGE_SETTLE_… for "commit", "overwrite" or "discard". */
+static inline int32_t tc_settle_of(const char *action)
+{
+    return action[0] == 'c'   ? TOOLCAGE_SETTLE_COMMIT
+           : action[0] == 'o' ? TOOLCAGE_SETTLE_OVERWRITE
+                              : TOOLCAGE_SETTLE_DISCARD;
+}
+
 #endif

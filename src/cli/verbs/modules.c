@@ -42,11 +42,14 @@ static const char inspect_text[] =
     "example:\n"
     "  toolcage wasm inspect ./tool.wasm\n";
 
-static int ask(const struct tc_args *args, const char *action, char **ret)
+static int ask(const struct tc_args *args, bool compiles, char **ret)
 {
     _autofailure_ struct tc_failure failure = {0};
-    if (args->word_count == 1 &&
-        toolcage_wasm_json(action, args->words[0], ret, tc_failure_error(&failure)) == 0)
+    struct toolcage_error **err = tc_failure_error(&failure);
+    const char *path = args->word_count == 1 ? args->words[0] : NULL;
+    int deterministic = tc_args_has(args, "deterministic");
+    if (path && (compiles ? toolcage_wasm_compile_json(path, deterministic, ret, err)
+                          : toolcage_wasm_inspect_json(path, ret, err)) == 0)
         return 0;
     if (args->word_count != 1)
         (void)tc_failure_set(&failure, TOOLCAGE_EUSAGE, "toolcage wasm compile ./tool.wasm",
@@ -65,8 +68,7 @@ static int print_json(char *json)
 static int compile(const struct tc_args *args)
 {
     char *json = NULL;
-    int rc =
-        ask(args, tc_args_has(args, "deterministic") ? "compile-deterministic" : "compile", &json);
+    int rc = ask(args, true, &json);
     if (rc)
         return rc;
     if (tc_args_has(args, "json"))
@@ -109,7 +111,7 @@ static int print_imports(const char *json)
 static int inspect(const struct tc_args *args)
 {
     char *json = NULL;
-    int rc = ask(args, "inspect", &json);
+    int rc = ask(args, false, &json);
     if (rc)
         return rc;
     bool lacking = count_lacking(json) > 0;
@@ -169,7 +171,7 @@ static int list(const struct tc_args *args)
     _autofailure_ struct tc_failure failure = {0};
     const char *name = args->word_count ? args->words[0] : NULL;
     char *json = NULL;
-    if (toolcage_wasm_json("list", NULL, &json, tc_failure_error(&failure)))
+    if (toolcage_wasm_list_json(&json, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, NULL);
     _autofree_ char *text = describe(json, name);
     if (text && text[0] && tc_args_has(args, "json"))

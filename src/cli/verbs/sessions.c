@@ -130,10 +130,11 @@ static int run(const struct tc_args *args)
     const char *name = args->word_count > 1 ? args->words[1] : NULL;
     if (!action || toolcage_engine_new(&engine, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, NULL);
-    int rc =
-        toolcage_engine_sessions_json(engine, name, action, &json, tc_failure_error(&failure)) < 0
-            ? tc_failure_tell(&failure, args, NULL)
-            : print(args, json, action[0] == 'e');
+    struct toolcage_error **err = tc_failure_error(&failure);
+    bool ends = action[0] == 'e';
+    int asked = ends ? toolcage_engine_end_sessions_json(engine, name, &json, err)
+                     : toolcage_engine_sessions_json(engine, &json, err);
+    int rc = asked < 0 ? tc_failure_tell(&failure, args, NULL) : print(args, json, ends);
     toolcage_free(json);
     (void)toolcage_engine_unref(engine);
     return rc;

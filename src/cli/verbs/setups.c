@@ -40,9 +40,12 @@ static const char text[] =
 static int ask(const struct tc_found *found, const struct tc_args *args, const char *action,
                char **ret, struct tc_failure *failure)
 {
-    bool all = tc_args_has(args, "all");
-    return toolcage_policy_setups_json(found->policy, tc_args_value(args, "tool"),
-                                       all ? "clear" : action, ret, tc_failure_error(failure));
+    const char *tool = tc_args_value(args, "tool");
+    struct toolcage_error **err = tc_failure_error(failure);
+    if (tc_args_has(args, "all"))
+        return toolcage_policy_clear_setups_json(found->policy, ret, err);
+    return action[0] == 'r' ? toolcage_policy_remove_setups_json(found->policy, tool, ret, err)
+                            : toolcage_policy_setups_json(found->policy, tool, ret, err);
 }
 
 static void put_row(FILE *out, struct tc_slice row)

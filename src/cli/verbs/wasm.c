@@ -88,7 +88,7 @@ static int take(const char *dir, const char *file, struct tc_failure *failure)
     char *json = NULL;
     if (asprintf(&path, "%s/%s", dir, file) < 0)
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
-    int rc = toolcage_wasm_json("install", path, &json, tc_failure_error(failure));
+    int rc = toolcage_wasm_install_json(path, &json, tc_failure_error(failure));
     toolcage_free(json);
     return rc;
 }
@@ -123,7 +123,7 @@ static void tell_uncompiled(const char *module, struct toolcage_error *error)
 static int compile(const char *module, struct toolcage_error **error)
 {
     char *json = NULL;
-    int rc = toolcage_wasm_json("compile", module, &json, error);
+    int rc = toolcage_wasm_compile_json(module, 0, &json, error);
     toolcage_free(json);
     return rc;
 }
@@ -177,7 +177,7 @@ static int install_engine(const struct work *w)
 static bool has_engine(void)
 {
     char *json = NULL;
-    bool has = toolcage_wasm_json("status", NULL, &json, NULL) == 0 &&
+    bool has = toolcage_wasm_status_json(&json, NULL) == 0 &&
                tc_json_true(tc_json_get(tc_json_of(json), "installed"));
     toolcage_free(json);
     return has;
@@ -245,7 +245,7 @@ static int install_file(const struct work *w, const char *file)
     char *json = NULL;
     if (is_wheel(file))
         return install_wheel(w, file);
-    if (toolcage_wasm_json("install", file, &json, tc_failure_error(w->failure)))
+    if (toolcage_wasm_install_json(file, &json, tc_failure_error(w->failure)))
         return -1;
     toolcage_free(json);
     compile_catalog(w->modules);
@@ -256,7 +256,7 @@ static int print(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     char *json = NULL;
-    if (toolcage_wasm_json("status", NULL, &json, tc_failure_error(&failure)))
+    if (toolcage_wasm_status_json(&json, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, NULL);
     _autofree_ char *library = tc_json_text(tc_json_get(tc_json_of(json), "library"));
     _autofree_ char *line = NULL;
@@ -279,7 +279,7 @@ static int install(const struct tc_args *args)
     if (!dir)
         (void)tc_failure_set(&failure, TOOLCAGE_EPATH, "set TMPDIR",
                              "no directory can be made to work in: %s", strerror(errno));
-    if (!dir || toolcage_wasm_json("list", NULL, &list, tc_failure_error(&failure)))
+    if (!dir || toolcage_wasm_list_json(&list, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, NULL);
     struct work work = {
         .place = dir, .modules = tc_json_get(tc_json_of(list), "modules"), .failure = &failure};
