@@ -3,7 +3,7 @@
 #ifndef TC_CAGE_TRUST_H
 #define TC_CAGE_TRUST_H
 
-#include "egress/door/bundle.h"
+#include "egress/egress.h"
 #include "plan/backend.h"
 
 /* Waits for the proxy's authority, in a worker; nothing where it has none. 0, or -1. */

@@ -14,7 +14,7 @@
 #include "policy/settings.h"
 #include "state/mark.h"
 #include "state/places.h"
-#include "state/sealed.h"
+#include "state/seal.h"
 
 /* Memory for what is carried in, and for what may be written there. */
 static void add_grants(const struct tc_grant *grant, struct tc_buf *out)

@@ -142,4 +142,12 @@ struct tc_egress_said {
     struct tc_egress_destination destinations[TC_EGRESS_DESTINATIONS_MAX];
 };
 
+/* Where systems keep the certificates that they trust, all in one file. */
+
+/* The first that is there is taken; ends with NULL. */
+extern const char *const tc_bundle_places[];
+
+/* Where a cage shows them with its proxy's own beside them, whatever its system looks like. */
+#define TC_BUNDLE_OWN "/etc/toolcage-ca.pem"
+
 #endif

@@ -20,7 +20,7 @@
 #include "image/run.h"
 #include "image/say.h"
 #include "linux/mounts.h"
-#include "state/remove.h"
+#include "state/store.h"
 
 static const char *const always[] = {"python3", "python3-pip",     "nodejs",
                                      "npm",     "node-typescript", "ca-certificates"};

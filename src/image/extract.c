@@ -20,7 +20,7 @@
 #include "base/sys.h"
 #include "image/entry.h"
 #include "image/unpack.h"
-#include "state/remove.h"
+#include "state/store.h"
 
 enum { BLOCK = 1 << 16, TICK_US = 100000 };
 

@@ -18,7 +18,7 @@
 #include "image/form.h"
 #include "image/run.h"
 #include "image/say.h"
-#include "state/remove.h"
+#include "state/store.h"
 
 #define KERNEL "vmlinuz-"
 #define VERSION "version"

@@ -18,7 +18,7 @@
 #include "image/form.h"
 #include "image/say.h"
 #include "image/tree.h"
-#include "state/remove.h"
+#include "state/store.h"
 
 /* ---- reading what was brought ---- */
 

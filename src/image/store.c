@@ -17,7 +17,7 @@
 #include "base/strv.h"
 #include "image/form.h"
 #include "image/say.h"
-#include "state/remove.h"
+#include "state/store.h"
 
 enum { BLOCK = 1 << 17, TRIES = 20 };
 

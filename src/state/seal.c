@@ -2,17 +2,21 @@
  * Copyright The toolcage authors */
 #include "state/seal.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/strv.h"
+#include "state/mark.h"
 #include "state/store.h"
 
 enum { KEY = 32, BLOCK = 64 };
@@ -85,4 +89,147 @@ bool tc_seal_holds(const char *dir, const char *text, const char *seal)
         return false;
     authenticate(key, text, found);
     return strncmp(found, seal, TC_DIGEST_SIZE - 1) == 0;
+}
+
+#define RECORD ".record"
+
+enum { TICK_MS = 50 };
+
+static char *record_of(const char *path)
+{
+    return tc_format("%s" RECORD, path);
+}
+
+static char *words_of(const char *path, const struct stat *st)
+{
+    char mark[TC_MARK_SIZE];
+    tc_mark(st, mark);
+    return tc_format("toolcage-sealed 2\n%s\n%s\n", path, mark);
+}
+
+bool tc_sealed_holds(const char *path)
+{
+    struct stat st;
+    _autobuf_ struct tc_buf seal = TC_BUF_INIT;
+    _autofree_ char *record = record_of(path), *dir = tc_path_parent(path);
+    _autofd_ int fd = tc_open_own(path, O_RDONLY),
+                 from = record ? tc_open_own(record, O_RDONLY) : -1;
+    if (!dir || fd < 0 || from < 0 || fstat(fd, &st) < 0 || tc_read_all(from, &seal) < 0 ||
+        seal.len != TC_DIGEST_SIZE - 1)
+        return false;
+    _autofree_ char *words = words_of(path, &st);
+    return words && tc_seal_holds(dir, words, seal.data);
+}
+
+int tc_sealed_open(const char *path)
+{
+    _autofree_ char *dir = tc_path_parent(path);
+    errno = ENOMEM;
+    if (!dir || tc_make_directories(dir) < 0)
+        return -1;
+    return open(dir, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+}
+
+/* The file of the directory that was written longest ago; owned. */
+static char *oldest(const char *dir, unsigned *ret_count)
+{
+    struct timespec first = {0};
+    struct stat st;
+    struct dirent *e;
+    char *found = NULL;
+    _autodir_ DIR *all = opendir(dir);
+    *ret_count = 0;
+    while (all && (e = readdir(all))) {
+        size_t len = strlen(e->d_name) - strlen(RECORD);
+        _autofree_ char *path =
+            tc_endswith(e->d_name, RECORD) ? tc_format("%s/%.*s", dir, (int)len, e->d_name) : NULL;
+        if (!path || lstat(path, &st) < 0)
+            continue;
+        ++*ret_count;
+        bool before = st.st_mtim.tv_sec < first.tv_sec ||
+                      (st.st_mtim.tv_sec == first.tv_sec && st.st_mtim.tv_nsec < first.tv_nsec);
+        if (found && !before)
+            continue;
+        free(found);
+        found = TAKE(path);
+        first = st.st_mtim;
+    }
+    return found;
+}
+
+static void make_room(const char *dir, unsigned most)
+{
+    unsigned count = most;
+    while (count >= most) {
+        _autofree_ char *path = oldest(dir, &count);
+        if (!path || count < most)
+            return;
+        tc_sealed_drop(path);
+        count--;
+    }
+}
+
+/* Under a name that nobody looks for first: its change time is known once it has its own. Cages
+ * have other ids; that nobody else reads it is the directory's to see to. */
+static bool name(int fd, const char *path)
+{
+    char self[64];
+    _autofree_ char *fresh = tc_format("%s.%d", path, (int)getpid());
+    (void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+    if (!fresh || linkat(AT_FDCWD, self, AT_FDCWD, fresh, AT_SYMLINK_FOLLOW) < 0)
+        return false;
+    bool fine = fchmod(fd, 0444) == 0 && rename(fresh, path) == 0;
+    if (!fine)
+        (void)unlink(fresh);
+    return fine;
+}
+
+/* Times of files count by the kernel's ticks: from the next one on a write shows. Where they count
+ * by the second it would not, and nothing is kept. */
+static bool pass_tick(const struct stat *st)
+{
+    const struct timespec changed = st->st_ctim, pause = {.tv_nsec = 1000000};
+    struct timespec now;
+    for (int i = 0; changed.tv_nsec && i < TICK_MS; i++) {
+        if (clock_gettime(CLOCK_REALTIME_COARSE, &now) < 0)
+            return false;
+        if (now.tv_sec > changed.tv_sec ||
+            (now.tv_sec == changed.tv_sec && now.tv_nsec > changed.tv_nsec))
+            return true;
+        (void)nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+static bool record(int fd, const char *dir, const char *path)
+{
+    struct stat st;
+    char seal[TC_DIGEST_SIZE];
+    _autofree_ char *to = record_of(path),
+                    *words = fstat(fd, &st) == 0 && pass_tick(&st) ? words_of(path, &st) : NULL;
+    if (!to || !words || !tc_seal(dir, words, seal))
+        return false;
+    _autofd_ int out = tc_open_own(to, O_WRONLY | O_CREAT | O_TRUNC);
+    return out >= 0 && tc_write_all(out, seal, strlen(seal)) == 0;
+}
+
+bool tc_sealed_put(int fd, const char *path, unsigned most)
+{
+    _autofree_ char *dir = tc_path_parent(path);
+    if (!dir)
+        return false;
+    tc_sealed_drop(path);
+    make_room(dir, most);
+    if (name(fd, path) && record(fd, dir, path))
+        return true;
+    tc_sealed_drop(path);
+    return false;
+}
+
+void tc_sealed_drop(const char *path)
+{
+    _autofree_ char *record = record_of(path);
+    (void)unlink(path);
+    if (record)
+        (void)unlink(record);
 }

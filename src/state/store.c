@@ -2,6 +2,7 @@
  * Copyright The toolcage authors */
 #include "state/store.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -9,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/fd.h"
-#include "state/remove.h"
 
 enum { TRIES = 20, PAUSE_NS = 10000000 };
 
@@ -93,4 +94,28 @@ unsigned tc_store_sweep(int store, bool (*left)(int own, const char *name))
                 left(own, e->d_name) && tc_remove_tree(store, e->d_name) == 0;
     }
     return gone;
+}
+
+enum { DEEPEST = 550 }; /* what is walked is not as deep */
+
+static int remove_below(int dirfd, const char *name, int depth)
+{
+    if (unlinkat(dirfd, name, 0) == 0)
+        return 0;
+    if ((errno != EISDIR && errno != EPERM) || depth == DEEPEST)
+        return -1;
+    int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    _autodir_ DIR *dir = tc_take_dir(fd);
+    if (!dir)
+        return -1;
+    struct dirent *e;
+    int rc = 0, more = 0;
+    while (rc == 0 && (more = tc_next_entry(dir, &e)) > 0)
+        rc = remove_below(fd, e->d_name, depth + 1);
+    return rc < 0 || more < 0 ? -1 : unlinkat(dirfd, name, AT_REMOVEDIR);
+}
+
+int tc_remove_tree(int dirfd, const char *name)
+{
+    return remove_below(dirfd, name, 0);
 }

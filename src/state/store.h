@@ -26,4 +26,10 @@ int tc_store_claim(int store, const char *name, int most);
 /* Removes what `left` says is not whole, and nobody works on. How much that was; -1 is empty. */
 unsigned tc_store_sweep(int store, bool (*left)(int own, const char *name));
 
+/* A tree that goes: what a tool left in it is not trusted. */
+
+/* Removes a name with all below it, never through a link. 0, or -1 with errno: something is left.
+ */
+int tc_remove_tree(int dirfd, const char *name);
+
 #endif

@@ -14,7 +14,6 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/sys.h"
-#include "state/remove.h"
 #include "state/store.h"
 #include "workspace/choice.h"
 #include "workspace/journal.h"

@@ -12,7 +12,6 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/sys.h"
-#include "state/remove.h"
 #include "state/store.h"
 #include "workspace/copy.h"
 #include "workspace/held.h"

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
-#include "state/remove.h"
 #include "state/store.h"
 #include "workspace/state.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/path.h"
 #include "linux/walk.h"
-#include "state/remove.h"
+#include "state/store.h"
 #include "workspace/copy.h"
 #include "workspace/session.h"
 

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "egress/read/hello.h"
 #include "egress/read/sniff.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

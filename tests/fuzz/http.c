@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "egress/read/body.h"
+#include "egress/read/http.h"
 #include "policy/http_path.h"
 
 static bool same(struct tc_http_text a, struct tc_http_text b)

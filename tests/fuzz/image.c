@@ -17,7 +17,7 @@
 #include "image/form.h"
 #include "image/index.h"
 #include "image/unpack.h"
-#include "state/remove.h"
+#include "state/store.h"
 
 static void read_documents(const char *json, size_t size)
 {

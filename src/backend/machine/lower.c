@@ -16,7 +16,7 @@
 #include "base/path.h"
 #include "cage/lower.h"
 #include "cage/system.h"
-#include "egress/door/bundle.h"
+#include "egress/egress.h"
 #include "guest/guest.h"
 #include "mux/mux.h"
 #include "policy/backends.h"

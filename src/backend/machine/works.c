@@ -23,7 +23,7 @@
 #include "cage/slots.h"
 #include "helper/protocol.h"
 #include "policy/settings.h"
-#include "state/sealed.h"
+#include "state/seal.h"
 
 enum { SAID_MAX = 1 << 20, KEPT_MOST = 8, DENIALS_MAX = 200 };
 

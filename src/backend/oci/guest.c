@@ -30,7 +30,7 @@
 #include "linux/seccomp_changes.h"
 #include "policy/clauses.h"
 #include "policy/names/system_paths.h"
-#include "state/remove.h"
+#include "state/store.h"
 
 enum { NOBODY = 65534 };
 

@@ -18,7 +18,6 @@
 #include "base/path.h"
 #include "base/size.h"
 #include "call/host/install.h"
-#include "state/remove.h"
 #include "state/store.h"
 
 static int fail(struct toolcage_error **err, const char *where, const char *what)

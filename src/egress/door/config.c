@@ -4,6 +4,7 @@
  * What the proxy is told of its call, over the wire. */
 #include "egress/egress.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,3 +70,12 @@ void tc_egress_config_done(struct tc_egress_config *config)
     free(config->tool);
     memset(config, 0, sizeof(*config));
 }
+
+/* Debian, Arch, Alpine; Fedora; openSUSE; older ones. */
+const char *const tc_bundle_places[] = {"/etc/ssl/certs/ca-certificates.crt",
+                                        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+                                        "/etc/ssl/ca-bundle.pem",
+                                        "/etc/pki/tls/certs/ca-bundle.crt",
+                                        "/etc/pki/tls/cert.pem",
+                                        "/etc/ssl/cert.pem",
+                                        NULL};

@@ -9,9 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "egress/door/bundle.h"
-#include "egress/door/redirect.h"
 #include "egress/door/synthetic.h"
+#include "egress/egress.h"
 #include "policy/endpoint.h"
 
 enum { LOOPBACK = 1, DNS = 53, V4_BITS = 15, V6_BITS = 48, FIRST_PORT = 3128 };

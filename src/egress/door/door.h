@@ -9,6 +9,7 @@
 
 #include <netinet/in.h>
 
+#include "base/buf.h"
 #include "base/strv.h"
 #include "egress/egress.h"
 
@@ -48,4 +49,13 @@ bool tc_door_leads(const struct tc_net_entry *net, size_t count, const struct so
 bool tc_door_environment(const struct tc_net_entry *net, size_t count, struct tc_strv *env);
 /* The same for those by which programs find whom to trust, where TLS is looked into. */
 bool tc_door_trust(const struct tc_net_entry *net, size_t count, struct tc_strv *env);
+
+/* Where a host is granted with any port no socket can listen on all of them: a packet filter of the
+ * cage's own namespace brings each connection to one. Written as nf_tables reads it, because a
+ * program for it would cost more than the rest of the cage. */
+
+/* Adds the batch that brings connections of AF_INET or AF_INET6 that leave the cage's own loopback
+ * and its proxy aside to this port of the loopback. Its last request alone is acknowledged. */
+void tc_redirect_make(struct tc_buf *out, int family, unsigned port);
+
 #endif

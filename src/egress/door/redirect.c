@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "egress/door/redirect.h"
+ * Copyright The toolcage authors
+ *
+ * Where a host is granted with any port no socket can listen on all of them: a packet filter of the
+ * cage's own namespace brings each connection to one. Written as nf_tables reads it, because a
+ * program for it would cost more than the rest of the cage. */
+#include "egress/door/door.h"
 
 #include <arpa/inet.h>
 #include <linux/netfilter.h>

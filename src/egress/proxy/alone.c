@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "egress/proxy/alone.h"
+ * Copyright The toolcage authors
+ *
+ * The proxy without a supervisor: it ends when it is told to by a signal, and says itself what it
+ * refuses. */
 
 #include <errno.h>
 #include <grp.h>
@@ -13,7 +15,7 @@
 
 #include "base/jsontext.h"
 #include "egress/egress.h"
-#include "egress/proxy/listen.h"
+#include "egress/proxy/loop.h"
 #include "egress/read/said.h"
 
 enum { NOBODY = 65534, FAILURE = 125 };

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "egress/door/bundle.h"
+#include "egress/egress.h"
 #include "egress/read/rules.h"
 #include "policy/endpoint.h"
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "egress/proxy/datagrams.h"
+ * Copyright The toolcage authors
+ *
+ * UDP that the grant names. Nothing in a datagram says for which host it is, so what holds is the
+ * address: each pair of who sent it and where it was meant to go has a socket of its own outside,
+ * connected to an address that was judged, and hears nobody else by it. */
+#include "egress/proxy/loop.h"
 
 #include <errno.h>
 #include <string.h>

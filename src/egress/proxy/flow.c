@@ -5,7 +5,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "egress/read/refusal.h"
 #include "egress/read/said.h"
 #include "egress/read/socks.h"
 

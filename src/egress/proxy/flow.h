@@ -9,7 +9,7 @@
 #include "egress/proxy/resolve.h"
 #include "egress/proxy/tls.h"
 #include "egress/proxy/upstream.h"
-#include "egress/read/body.h"
+#include "egress/read/http.h"
 
 enum tc_egress_stage {
     TC_FLOW_GREET,    /* what does the client want? */

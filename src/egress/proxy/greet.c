@@ -6,8 +6,8 @@
 #include <sys/socket.h>
 
 #include "egress/proxy/flow.h"
-#include "egress/read/refusal.h"
 #include "egress/read/rules.h"
+#include "egress/read/said.h"
 #include "egress/read/socks.h"
 #include "policy/endpoint.h"
 

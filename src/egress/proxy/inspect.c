@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "egress/proxy/flow.h"
-#include "egress/read/hello.h"
-#include "egress/read/refusal.h"
 #include "egress/read/rules.h"
+#include "egress/read/said.h"
 #include "egress/read/secrets.h"
 #include "egress/read/sniff.h"
 

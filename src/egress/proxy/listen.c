@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "egress/proxy/listen.h"
+ * Copyright The toolcage authors
+ *
+ * The listening sockets inside the cage, and what arrives there. */
+#include "egress/proxy/loop.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "egress/proxy/datagrams.h"
 #include "egress/proxy/flow.h"
-#include "egress/read/refusal.h"
+#include "egress/read/said.h"
 #include "linux/meant.h"
 
 struct tc_egress_listener {

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "egress/read/dns.h"
 #include "egress/read/names.h"
 
 struct tc_egress_proxy;
@@ -64,5 +65,43 @@ void tc_egress_watch_close(struct tc_egress_proxy *p, struct tc_egress_watch *wa
 
 /* loop.c: until the control socket is closed, or what the tool sent before its end is delivered. */
 void tc_egress_run(struct tc_egress_proxy *p);
+
+/* The listening sockets inside the cage, and what arrives there. */
+
+/* Takes the descriptor. False: it is not what the role wants, or cannot be watched. */
+/* Takes what has come already, and closes them. */
+void tc_egress_listeners_end(struct tc_egress_proxy *p);
+bool tc_egress_listen(struct tc_egress_proxy *p, int fd, enum tc_egress_role role);
+/* Those that rested listen again. */
+void tc_egress_listeners_tick(struct tc_egress_proxy *p);
+
+/* question.c: the answer to one question; 0: none is due. */
+size_t tc_egress_answer(struct tc_egress_proxy *p, const unsigned char *bytes, size_t len,
+                        unsigned char out[TC_DNS_MESSAGE_MAX]);
+
+/* The proxy without a supervisor: it ends when it is told to by a signal, and says itself what it
+ * refuses. */
+enum tc_egress_form { TC_EGRESS_TEXT = 1, TC_EGRESS_JSON };
+
+/* TERM and INT end it, before the walls are up. False: no descriptor for them. */
+bool tc_egress_alone_begin(struct tc_egress_proxy *p);
+/* Whoever starts it as root does not want it to be. False: it cannot become nobody. */
+bool tc_egress_alone_become(void);
+/* Says what was refused since the last time, and forgets it. */
+void tc_egress_alone_tell(struct tc_egress_proxy *p);
+/* Says why it cannot start, and returns its exit code. */
+int tc_egress_alone_fail(const char *what, const char *hint);
+
+/* UDP that the grant names. Nothing in a datagram says for which host it is, so what holds is the
+ * address: each pair of who sent it and where it was meant to go has a socket of its own outside,
+ * connected to an address that was judged, and hears nobody else by it. */
+
+/* A listener has some. */
+void tc_egress_datagrams_ready(struct tc_egress_proxy *p, struct tc_egress_watch *listener,
+                               uint32_t events);
+/* Ends pairs that have been silent; when it wants to be called again: p->datagrams_at. */
+void tc_egress_datagrams_tick(struct tc_egress_proxy *p);
+/* The tool has ended, and its listeners are closed: is everything it sent on its way? */
+bool tc_egress_datagrams_sent(const struct tc_egress_proxy *p);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "egress/proxy/flow.h"
-#include "egress/proxy/listen.h"
+#include "egress/proxy/loop.h"
 #include "egress/read/dns.h"
 #include "egress/read/said.h"
 

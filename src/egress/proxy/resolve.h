@@ -7,7 +7,7 @@
 #define TC_EGRESS_PROXY_RESOLVE_H
 
 #include "egress/proxy/loop.h"
-#include "egress/read/address.h"
+#include "egress/read/names.h"
 
 enum { TC_EGRESS_ADDRESSES_MAX = 16 };
 

@@ -10,7 +10,6 @@
 
 #include "egress/proxy/flow.h"
 #include "egress/proxy/meter.h"
-#include "egress/read/refusal.h"
 #include "egress/read/rules.h"
 #include "egress/read/said.h"
 #include "egress/read/secrets.h"

@@ -7,7 +7,6 @@
 #include <netinet/tcp.h>
 
 #include "egress/proxy/flow.h"
-#include "egress/read/refusal.h"
 #include "egress/read/said.h"
 
 /* Who reads the result learns why such a program fails. */

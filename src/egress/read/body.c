@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "egress/read/body.h"
+ * Copyright The toolcage authors
+ *
+ * Where the body of a request ends, so that nothing behind it goes on. Pure. */
+#include "egress/read/http.h"
 
 #include <string.h>
 

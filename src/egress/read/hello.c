@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "egress/read/hello.h"
+ * Copyright The toolcage authors
+ *
+ * The host that a TLS client asks for in its first message. Pure.
+ *
+ * Encrypted client hellos (extension 0xfe0d) are not looked at: browsers send one filled with noise
+ * to every server, and the outer name, which this reads, is the one that a server without the keys
+ * obeys. The keys come by DNS records of types that the cage's resolver never gives. */
+#include "egress/read/sniff.h"
 
 #include <string.h>
 

@@ -60,4 +60,18 @@ void tc_http_forward(const struct tc_http_head *head, const struct tc_http_line 
 
 bool tc_http_is(struct tc_http_text text, const char *word); /* letters of either case */
 
+/* Where the body of a request ends, so that nothing behind it goes on. Pure. */
+struct tc_http_rest {
+    enum tc_http_body body;
+    uint64_t left; /* of the body, or of the chunk */
+    int state;     /* within a chunked body */
+    unsigned digits;
+    bool done;
+};
+
+void tc_http_rest_start(struct tc_http_rest *rest, const struct tc_http_head *head);
+/* How many of these bytes belong to the body; once `done` is set, none. -1: it could be read in two
+ * ways. */
+ssize_t tc_http_rest_take(struct tc_http_rest *rest, const char *bytes, size_t len);
+
 #endif

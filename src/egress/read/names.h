@@ -8,6 +8,8 @@
 
 #include "egress/door/synthetic.h"
 #include "egress/egress.h"
+#include "egress/read/host.h"
+#include "linux/meant.h"
 
 struct tc_egress_names {
     char **names; /* number TC_SYNTHETIC_FIRST and on */
@@ -26,5 +28,16 @@ void tc_egress_names_done(struct tc_egress_names *names);
 uint32_t tc_egress_names_number(struct tc_egress_names *names, const char *name);
 /* The name of a number, or NULL; borrows. */
 const char *tc_egress_names_name(const struct tc_egress_names *names, uint32_t number);
+
+/* Addresses as the kernel has them, to and from the form that the grant has. */
+
+/* False: the text is no address. */
+bool tc_egress_address_read(const char *text, uint32_t port, union tc_inet *ret);
+/* Where the cage meant to go: the name that the address stands for, or the address itself; IPv4 in
+ * the form of IPv6 is IPv4. False: there is no port, or it is no host. */
+bool tc_egress_address_meant(const struct tc_egress_names *names, const union tc_inet *address,
+                             struct tc_egress_host *ret);
+/* The same of a host that a client spoke of. */
+void tc_egress_name_meant(const struct tc_egress_names *names, struct tc_egress_host *host);
 
 #endif

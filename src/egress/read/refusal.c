@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "egress/read/refusal.h"
+ * Copyright The toolcage authors
+ *
+ * What a client is told that speaks HTTP: an answer that a model can act on. Pure. */
 
 #include <string.h>
 

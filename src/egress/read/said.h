@@ -24,4 +24,10 @@ void tc_egress_received(struct tc_egress_said *said, struct tc_egress_destinatio
 /* Why, in a few words. */
 const char *tc_egress_reason_text(int reason);
 
+/* What a client is told that speaks HTTP: an answer that a model can act on. Pure. */
+
+/* A whole response. `what`: a reason or failure; host may be NULL, why may be NULL. */
+void tc_egress_refusal(struct tc_buf *to, const struct tc_egress_config *config, int what,
+                       const char *host, unsigned port, const char *why);
+
 #endif

@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+#include "egress/read/host.h"
+
 enum tc_sniff {
     TC_SNIFF_MORE,
     TC_SNIFF_TLS,     /* a record of it, in whatever order or version */
@@ -22,5 +24,17 @@ enum { TC_SNIFF_LINE_MAX = 65536 };
  * word that is no word of HTTP (it ends with another byte than a space) is OTHER at once, so that a
  * binary protocol need not wait for the end of a line; a NUL ends a line, too. */
 enum tc_sniff tc_sniff(const char *bytes, size_t len);
+
+/* The host that a TLS client asks for in its first message. Pure.
+ *
+ * Encrypted client hellos (extension 0xfe0d) are not looked at: browsers send one filled with noise
+ * to every server, and the outer name, which this reads, is the one that a server without the keys
+ * obeys. The keys come by DNS records of types that the cage's resolver never gives. */
+enum tc_hello { TC_HELLO_UNCLEAR = -1, TC_HELLO_MORE, TC_HELLO_DONE };
+
+enum { TC_HELLO_MAX = 16384 };
+
+/* ret->name "": it asks for none. */
+enum tc_hello tc_hello_read(const unsigned char *bytes, size_t len, struct tc_egress_host *ret);
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "linux/mounts.h"
-#include "state/remove.h"
+#include "state/store.h"
 #include "test.h"
 #include "workspace/state.h"
 

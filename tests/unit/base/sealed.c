@@ -12,8 +12,8 @@
 
 #include "base/fd.h"
 #include "base/strv.h"
-#include "state/remove.h"
-#include "state/sealed.h"
+#include "state/seal.h"
+#include "state/store.h"
 
 static char dir[] = "/tmp/toolcage-sealed-XXXXXX";
 

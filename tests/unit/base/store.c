@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "state/remove.h"
 #include "test.h"
 
 static char place[] = "/tmp/test-store-XXXXXX";

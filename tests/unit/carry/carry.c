@@ -14,7 +14,7 @@
 
 #include "base/fd.h"
 #include "helper/protocol.h"
-#include "state/remove.h"
+#include "state/store.h"
 #include "test.h"
 
 enum { MIB = 1 << 20, NAMES = 1000 };

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "egress/read/body.h"
+#include "egress/read/http.h"
 
 /* The bytes of the body among these, taken in steps; -1: it is refused. */
 static ssize_t take(enum tc_http_body body, uint64_t length, const char *text, size_t step,

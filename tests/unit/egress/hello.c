@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "egress/read/hello.h"
+#include "egress/read/sniff.h"
 
 static void add16(struct tc_buf *to, size_t value)
 {

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "egress/read/refusal.h"
 #include "egress/read/said.h"
 
 static void denials_are_counted_once(void **state)

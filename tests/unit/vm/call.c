@@ -22,7 +22,7 @@
 #include "base/frame.h"
 #include "guest/guest.h"
 #include "helper/protocol.h"
-#include "state/remove.h"
+#include "state/store.h"
 #include "test.h"
 #include "version.h"
 

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "state/remove.h"
+#include "state/store.h"
 #include "workspace/state.h"
 
 enum { ORDINARY = 65534 }; /* root's state has a place of its own */
