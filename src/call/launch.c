@@ -13,35 +13,24 @@
  * same steps but the last. */
 #include "call/launch.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/links.h"
-#include "base/path.h"
-#include "base/root.h"
-#include "base/self.h"
 #include "base/spread.h"
-#include "base/strv.h"
-#include "call/host/facts.h"
 #include "helper/protocol.h"
+#include "spawn/own.h"
 #include "spawn/spawn.h"
 #include "state/places.h"
-#include "version.h"
 
 enum { STACK = 64 << 10, KERNEL_SIGSET = 8, ABOVE = 10, AWAKE_US = 2000 };
 
@@ -244,173 +233,20 @@ static int launch(struct launch *l, const char *path, struct toolcage_error **er
     return tc_fail(err, &why, "cannot start the helper %s (step %s)", path, l->failed);
 }
 
-/* A descriptor of a safe program, -1 when there is none, or a negative code. */
-static int open_program(const char *path, int *ret, struct toolcage_error **err)
-{
-    struct tc_why why = {.code = TOOLCAGE_EHELPER, .stage = "helper", .subject = path};
-    _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        why.errnum = errno;
-        why.hint = "reinstall toolcage, or give its files their modes back";
-        return tc_fail(err, &why, "cannot open the helper %s", path);
-    }
-    const char *reason = tc_program_unsafe(&st);
-    if (reason) {
-        why.hint = "make it a file of root (or of yours) with mode 0755";
-        return tc_fail(err, &why, "the helper %s %s", path, reason);
-    }
-    *ret = TAKE_FD(fd);
-    return 0;
-}
-
 int tc_launch_program(const char *path, int sock, int host, struct toolcage_error **err)
 {
     _autofd_ int program = -1;
-    int r = open_program(path, &program, err);
+    int r = tc_own_open(path, &program, err);
     struct launch l = {.program = program, .sock = sock, .host = host};
     return r < 0 ? r : launch(&l, path, err);
 }
 
-/* The file that holds this code, by the kernel's own word: the loader's may be relative to a
- * working directory that has changed since. */
-static char *library_from_maps(void)
-{
-    unsigned long here = (unsigned long)(uintptr_t)&tc_launch_helper, from, to;
-    FILE *maps = fopen("/proc/self/maps", "re");
-    char line[PATH_MAX + 128], *found = NULL;
-    while (maps && !found && fgets(line, sizeof(line), maps)) {
-        char *path = strchr(line, '/');
-        if (sscanf(line, "%lx-%lx", &from, &to) != 2 || here < from || here >= to || !path)
-            continue;
-        path[strcspn(path, "\n")] = '\0';
-        found = strdup(path);
-    }
-    if (maps)
-        (void)fclose(maps);
-    return found;
-}
-
-/* Is this code the program itself (linked statically)? Of that the loader knows only the name by
- * which it was called. */
-static bool is_program(const Dl_info *info)
-{
-    enum { HEADERS = 4096 };
-    return getauxval(AT_PHDR) - (uintptr_t)info->dli_fbase < HEADERS;
-}
-
-/* By the kernel's word; where /proc is not mounted, what it was told to execute. */
-static char *program_path(void)
-{
-    char *path = tc_self_now();
-    const char *executed = (const char *)getauxval(AT_EXECFN);
-    if (path || errno == ENOMEM)
-        return path;
-    return executed && executed[0] == '/' ? realpath(executed, NULL) : NULL;
-}
-
-static char *library_path(void)
-{
-    Dl_info info = {0};
-    bool known = dladdr((void *)(uintptr_t)&tc_launch_helper, &info) != 0 && info.dli_fname;
-    if (!known || is_program(&info)) /* of a static one libc may know nothing */
-        return program_path();
-    return info.dli_fname[0] == '/' ? tc_path_real(info.dli_fname) : library_from_maps();
-}
-
-/* Where our programs are, from the library on. */
-static const char *const places[] = {"", "../libexec/toolcage/", TC_PROGRAMS};
-
-/* Those in one directory. False: out of memory. */
-static bool add_programs(const char *dir, struct tc_strv *ret)
-{
-    _autodir_ DIR *entries = opendir(dir);
-    bool fine = entries || errno != ENOMEM;
-    for (struct dirent *e; fine && entries && (e = readdir(entries));) {
-        if (!tc_startswith(e->d_name, "toolcage"))
-            continue;
-        char *path = tc_path_join(dir, e->d_name);
-        fine = tc_strv_take(ret, path);
-    }
-    return fine;
-}
-
-bool tc_launch_own(const struct tc_strv *within, struct tc_strv *ret)
-{
-    if (within->count == 0)
-        return true;
-    errno = 0;
-    _autofree_ char *own = library_path();
-    _autofree_ char *dir = own ? tc_path_parent(own) : NULL;
-    bool fine = dir || errno != ENOMEM; /* where nobody can tell, none is known by its place */
-    for (size_t i = 0; dir && fine && i < TC_COUNT(places); i++) {
-        _autofree_ char *place = tc_path_absolute(dir, places[i]);
-        bool inside = false;
-        for (size_t w = 0; place && w < within->count; w++)
-            inside = inside || tc_path_within(within->items[w], place);
-        fine = place && (!inside || add_programs(place, ret));
-        if (inside && i == 0 && fine)
-            fine = tc_strv_has(ret, own) || tc_strv_add(ret, own);
-    }
-    return fine;
-}
-
-/* Beside the library, or where an installed one has its programs. *ret stays NULL where it is not.
- */
-static int find_beside(const char *name, char **ret_dir, char **ret, struct toolcage_error **err)
-{
-    _autofree_ char *own = library_path();
-    _autofree_ char *dir = own ? tc_path_parent(own) : NULL;
-    if (!dir)
-        return tc_fail(err,
-                       TC_WHY(TOOLCAGE_EHELPER, "helper", name,
-                              "load libtoolcage by an absolute path, or mount /proc"),
-                       "cannot tell where libtoolcage was loaded from, so %s cannot be found",
-                       name);
-    for (size_t i = 0; i < TC_COUNT(places); i++) {
-        _autofree_ char *place = tc_format("%s%s", places[i], name);
-        _autofree_ char *path = place ? tc_path_absolute(dir, place) : NULL;
-        if (!path)
-            return tc_fail_memory(err);
-        if (access(path, F_OK) < 0)
-            continue;
-        *ret = TAKE(path);
-        break;
-    }
-    *ret_dir = TAKE(dir);
-    return 0;
-}
-
-static int fail_beside(const char *name, const char *dir, struct toolcage_error **err)
-{
-    return tc_fail(err,
-                   TC_WHY(TOOLCAGE_EHELPER, "helper", name,
-                          "install toolcage whole: its programs are looked for nowhere else"),
-                   "there is no %s in %s or in %s beside it", name, dir, TC_PROGRAMS);
-}
-
-int tc_launch_beside(const char *name, char **ret, struct toolcage_error **err)
-{
-    _autofree_ char *dir = NULL, *path = NULL;
-    _autofd_ int fd = -1;
-    int r = find_beside(name, &dir, &path, err);
-    if (r == 0)
-        r = path ? open_program(path, &fd, err) : fail_beside(name, dir, err);
-    if (r == 0)
-        *ret = TAKE(path);
-    return r;
-}
-
 int tc_launch_helper(int sock, int host, struct toolcage_error **err)
 {
-    struct launch within = {
-        .program = -1, .sock = sock, .host = host, .within = TAKE(tc_launch_within)};
-    if (within.within)
-        return launch(&within, "toolcage-helper", err);
-    _autofree_ char *dir = NULL, *path = NULL;
-    int r = find_beside("toolcage-helper", &dir, &path, err);
-    if (r < 0)
-        return r;
-    return path ? tc_launch_program(path, sock, host, err)
-                : fail_beside("toolcage-helper", dir, err);
+    struct launch l = {.program = -1, .sock = sock, .host = host, .within = TAKE(tc_launch_within)};
+    if (l.within)
+        return launch(&l, "toolcage-helper", err);
+    _autofree_ char *path = NULL;
+    int r = tc_own_program("toolcage-helper", &path, err);
+    return r < 0 ? r : tc_launch_program(path, sock, host, err);
 }

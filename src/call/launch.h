@@ -6,7 +6,6 @@
 #define TC_CALL_LAUNCH_H
 
 #include "base/error.h"
-#include "base/strv.h"
 
 /* The helper's code, in a program that holds it: the first helper is then a fork of that program.
  * Set by a process of one thread, before it reads anything that a cage must not have. Gets the
@@ -16,14 +15,6 @@ extern void (*tc_launch_within)(const char *state);
 /* Finds the helper beside the loaded library, checks it and starts it with `sock` and `host` (a
  * pidfd of this process) as its descriptors. Both stay the caller's. */
 int tc_launch_helper(int sock, int host, struct toolcage_error **err);
-
-/* A program of ours by its name, where the helper would be, when it is safe to run. *ret is owned.
- */
-int tc_launch_beside(const char *name, char **ret, struct toolcage_error **err);
-
-/* Adds our own file and programs, as far as they lie within one of these host paths: what a tool
- * can write there it must not change. False: out of memory. */
-bool tc_launch_own(const struct tc_strv *within, struct tc_strv *ret);
 
 /* The same with a program given by name: the half of it that has no rule about places. */
 int tc_launch_program(const char *path, int sock, int host, struct toolcage_error **err);

@@ -12,11 +12,11 @@
 #include "base/path.h"
 #include "base/root.h"
 #include "call/kvm.h"
-#include "call/launch.h"
 #include "call/modules.h"
 #include "image/index.h"
 #include "policy/backends.h"
 #include "policy/settings.h"
+#include "spawn/own.h"
 #include "state/mark.h"
 #include "version.h"
 
@@ -256,7 +256,7 @@ static int find_all(const struct monitor *m, struct tc_grant *grant,
     _autofree_ char *worker = NULL, *vmm = NULL;
     int r = find_monitor(m, &vmm, err);
     if (r == 0)
-        r = tc_launch_beside(WORKER, &worker, err);
+        r = tc_own_program(WORKER, &worker, err);
     if (r == 0 && (!add(grant, "vmm", vmm) || !add(grant, "worker", worker)))
         r = tc_fail_memory(err);
     if (r == 0)
@@ -290,7 +290,7 @@ static int check_root(const struct tc_grant *grant, struct toolcage_error **err)
 static int find_worker(struct tc_grant *grant, struct toolcage_error **err)
 {
     _autofree_ char *worker = NULL;
-    int r = tc_launch_beside(WORKER, &worker, err);
+    int r = tc_own_program(WORKER, &worker, err);
     return r < 0 || add(grant, "worker", worker) ? r : tc_fail_memory(err);
 }
 

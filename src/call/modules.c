@@ -10,9 +10,9 @@
 #include "base/path.h"
 #include "base/root.h"
 #include "call/host/facts.h"
-#include "call/launch.h"
 #include "policy/backends.h"
 #include "policy/parse/catalog.h"
+#include "spawn/own.h"
 #include "state/places.h"
 #include "wasm/version.h"
 
@@ -72,7 +72,7 @@ int tc_modules_engine(const char *backend, char **ret, struct toolcage_error **e
 {
     _autofree_ char *worker = NULL;
     _autofd_ int lock = -1;
-    int r = tc_launch_beside(WORKER, &worker, err);
+    int r = tc_own_program(WORKER, &worker, err);
     if (r < 0)
         return r;
     return is_edge(backend) ? tc_modules_edge(ret, &lock, err) : find_engine(worker, ret, err);
@@ -92,7 +92,7 @@ static int find_built(const struct tc_profile *row, char **ret, struct toolcage_
 {
     struct stat st;
     _autofree_ char *worker = NULL;
-    int r = tc_launch_beside(WORKER, &worker, err);
+    int r = tc_own_program(WORKER, &worker, err);
     if (r < 0)
         return r;
     _autofree_ char *dir = tc_path_parent(worker);
@@ -204,7 +204,7 @@ static int look(struct tc_grant *grant, const char *backend, const char *state, 
     const struct tc_fetched *fetched = tc_fetched_find(grant->module);
     int r = settle(grant, fetched, err);
     if (r == 0)
-        r = tc_launch_beside(WORKER, &grant->module_worker, err);
+        r = tc_own_program(WORKER, &grant->module_worker, err);
     if (r < 0)
         return r;
     if (is_edge(backend))

@@ -14,13 +14,13 @@
 #include "call/choose.h"
 #include "call/host/images.h"
 #include "call/host/programs.h"
-#include "call/launch.h"
 #include "call/machines.h"
 #include "call/modules.h"
 #include "call/plan_cache.h"
 #include "call/route.h"
 #include "call/secrets.h"
 #include "provenance/provenance.h"
+#include "spawn/own.h"
 
 static int fail_system(struct toolcage_error **err, const char *what)
 {
@@ -111,7 +111,7 @@ static bool note_places(const struct tc_grant *grant, struct tc_plan *plan)
             return false;
     }
     const char *policy = has_policy_in(grant, &places) ? tc_grant_policy_path(grant, 0) : NULL;
-    return tc_launch_own(&places, &plan->extended) && tc_provenance_states(&plan->records) &&
+    return tc_own_within(&places, &plan->extended) && tc_provenance_states(&plan->records) &&
            tc_provenance_note(&places, policy, policy ? tc_policy_digest(grant->policy) : NULL);
 }
 
