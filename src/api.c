@@ -9,12 +9,13 @@
 #include <toolcage/toolcage.h>
 #include <toolcage/tools.h>
 
+#include "backend/wasm/modules.h"
 #include "call/call.h"
+#include "call/errand.h"
 #include "call/host/facts.h"
 #include "call/host/written.h"
 #include "call/judge.h"
 #include "call/learn.h"
-#include "call/modules.h"
 #include "call/sidecar.h"
 #include "policy/compare/compare.h"
 #include "policy/parse/key_schema.h"
@@ -307,13 +308,13 @@ EXPORT int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **re
 EXPORT int toolcage_wasm_status_json(char **ret_json, struct toolcage_error **err)
 {
     NEED(ret_json);
-    return closed(tc_modules_json("status", NULL, ret_json, err), err);
+    return closed(tc_modules_json("status", NULL, tc_errand_run, ret_json, err), err);
 }
 
 EXPORT int toolcage_wasm_list_json(char **ret_json, struct toolcage_error **err)
 {
     NEED(ret_json);
-    return closed(tc_modules_json("list", NULL, ret_json, err), err);
+    return closed(tc_modules_json("list", NULL, tc_errand_run, ret_json, err), err);
 }
 
 EXPORT int toolcage_wasm_install_json(const char *path, char **ret_json,
@@ -321,7 +322,7 @@ EXPORT int toolcage_wasm_install_json(const char *path, char **ret_json,
 {
     NEED(path);
     NEED(ret_json);
-    return closed(tc_modules_json("install", path, ret_json, err), err);
+    return closed(tc_modules_json("install", path, tc_errand_run, ret_json, err), err);
 }
 
 EXPORT int toolcage_wasm_compile_json(const char *path, int deterministic, char **ret_json,
@@ -329,9 +330,9 @@ EXPORT int toolcage_wasm_compile_json(const char *path, int deterministic, char 
 {
     NEED(path);
     NEED(ret_json);
-    return closed(
-        tc_modules_json(deterministic ? "compile-deterministic" : "compile", path, ret_json, err),
-        err);
+    return closed(tc_modules_json(deterministic ? "compile-deterministic" : "compile", path,
+                                  tc_errand_run, ret_json, err),
+                  err);
 }
 
 EXPORT int toolcage_wasm_inspect_json(const char *path, char **ret_json,
@@ -339,7 +340,7 @@ EXPORT int toolcage_wasm_inspect_json(const char *path, char **ret_json,
 {
     NEED(path);
     NEED(ret_json);
-    return closed(tc_modules_json("inspect", path, ret_json, err), err);
+    return closed(tc_modules_json("inspect", path, tc_errand_run, ret_json, err), err);
 }
 
 EXPORT int toolcage_engine_sessions_json(struct toolcage_engine *engine, char **ret_json,

@@ -8,7 +8,7 @@
 
 #define FRONT(id) &tc_##id##_front,
 #define NONE(id)
-static const struct tc_front *const fronts[] = {TC_REGISTRY(FRONT, NONE)};
+static const struct tc_front *const fronts[] = {TC_REGISTRY(FRONT, FRONT, NONE)};
 
 const struct tc_front *tc_front_at(size_t index)
 {

@@ -1,35 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The only list of backends by what they are made of: BACKEND(id) has tc_ID_front and tc_ID_works.
- * SECOND(id) has works alone: no policy names it, another backend's works hand calls to it. */
+ * The only list of backends by what they are made of: BACKEND(id) has tc_ID_front and tc_ID_works,
+ * LOCATED(id) has tc_ID_locator, too. SECOND(id) has works alone: no policy names it, another
+ * backend's works hand calls to it. */
 #ifndef TC_BACKEND_REGISTRY_H
 #define TC_BACKEND_REGISTRY_H
 
 #include "plan/backend.h"
 
-#define TC_REGISTRY(BACKEND, SECOND) \
-    BACKEND(process)                 \
-    SECOND(landlock)                 \
-    BACKEND(oci)                     \
-    BACKEND(podman)                  \
-    BACKEND(docker)                  \
-    BACKEND(containerd)              \
-    BACKEND(gvisor)                  \
-    BACKEND(wasm)                    \
-    BACKEND(wasmedge)                \
-    BACKEND(qemu)                    \
-    BACKEND(firecracker)             \
-    BACKEND(kata)                    \
+#define TC_REGISTRY(BACKEND, LOCATED, SECOND) \
+    BACKEND(process)                          \
+    SECOND(landlock)                          \
+    BACKEND(oci)                              \
+    LOCATED(podman)                           \
+    LOCATED(docker)                           \
+    LOCATED(containerd)                       \
+    BACKEND(gvisor)                           \
+    LOCATED(wasm)                             \
+    LOCATED(wasmedge)                         \
+    LOCATED(qemu)                             \
+    LOCATED(firecracker)                      \
+    LOCATED(kata)                             \
     BACKEND(unconfined)
 
 #define TC_DECLARE_FRONT_(id) extern const struct tc_front tc_##id##_front;
 #define TC_DECLARE_WORKS_(id) extern const struct tc_works tc_##id##_works;
+#define TC_DECLARE_LOCATOR_(id) extern const struct tc_locator tc_##id##_locator;
 #define TC_NOTHING_(id)
-TC_REGISTRY(TC_DECLARE_FRONT_, TC_NOTHING_)
-TC_REGISTRY(TC_DECLARE_WORKS_, TC_DECLARE_WORKS_)
+TC_REGISTRY(TC_DECLARE_FRONT_, TC_DECLARE_FRONT_, TC_NOTHING_)
+TC_REGISTRY(TC_NOTHING_, TC_DECLARE_LOCATOR_, TC_NOTHING_)
+TC_REGISTRY(TC_DECLARE_WORKS_, TC_DECLARE_WORKS_, TC_DECLARE_WORKS_)
 #undef TC_DECLARE_FRONT_
 #undef TC_DECLARE_WORKS_
+#undef TC_DECLARE_LOCATOR_
 #undef TC_NOTHING_
 
 #endif

@@ -8,7 +8,7 @@
 #include "cage/slots.h"
 
 #define WORKS(id) &tc_##id##_works,
-static const struct tc_works *const all[] = {TC_REGISTRY(WORKS, WORKS)};
+static const struct tc_works *const all[] = {TC_REGISTRY(WORKS, WORKS, WORKS)};
 
 const struct tc_machine *const tc_machine = &tc_local_machine;
 

@@ -9,8 +9,6 @@
 #include <string.h>
 
 #include "base/jsontext.h"
-#include "call/machines.h"
-#include "call/modules.h"
 #include "plan/backend.h"
 #include "policy/backends.h"
 
@@ -81,21 +79,14 @@ static int front_lacks(const struct tc_front *front, const struct tc_grant *gran
     return *ret ? 0 : tc_fail_memory(err);
 }
 
-static bool has_engine(const char *name)
+/* Why what the backend needs of this host is not here, or *ret stays NULL; owned. */
+static int host_lacks(struct toolcage_engine *engine, const struct tc_locator *locator,
+                      const struct tc_grant *grant, char **ret, struct toolcage_error **err)
 {
-    return tc_modules_run(name) || tc_machines_run(name);
-}
-
-/* The same of what runs modules or machines, which is looked for and not tried. */
-static int engine_lacks(struct toolcage_engine *engine, const struct tc_grant *grant,
-                        const char *name, char **ret, struct toolcage_error **err)
-{
-    _autofree_ char *path = NULL;
-    struct toolcage_error *why = NULL;
-    int r = tc_modules_run(name) ? tc_modules_engine(name, &path, &why)
-                                 : tc_machines_look(engine, name, grant, &why);
+    struct tc_search search = tc_engine_search(engine);
+    _autoerror_ struct toolcage_error *why = NULL;
+    int r = locator->look ? locator->look(locator, &search, grant, &why) : 0;
     *ret = r < 0 ? strdup(tc_error_message(why)) : NULL;
-    tc_error_free(why);
     return r < 0 && !*ret ? tc_fail_memory(err) : 0;
 }
 
@@ -112,11 +103,12 @@ static int judge(struct toolcage_engine *engine, const struct tc_grant *grant, c
     int r = front_lacks(front, grant, ret_reason, err);
     if (r < 0 || *ret_reason)
         return r;
-    if (has_engine(name))
-        return engine_lacks(engine, grant, name, ret_reason, err);
-    *ret_reason = front->absent ? front->absent(front, grant) : NULL;
-    if (*ret_reason)
-        return 0;
+    const struct tc_locator *locator = tc_locator_find(name);
+    if (locator) {
+        r = host_lacks(engine, locator, grant, ret_reason, err);
+        if (r < 0 || *ret_reason || !locator->tried)
+            return r;
+    }
     const struct tc_outcome *probes = NULL; /* wanted only by what is fine but for the machine */
     r = tc_engine_probes(engine, &probes, err);
     return r < 0 ? r : machine_lacks(probes, grant, name, ret_reason, err);
@@ -213,8 +205,9 @@ static int holds(struct toolcage_engine *engine, const struct tc_grant *grant, c
         *ret = clauses_lacking(TC_CLAUSE_BIT(clause));
         return *ret ? 0 : tc_fail_memory(err);
     }
-    return has_engine(name) ? engine_lacks(engine, grant, name, ret, err)
-                            : machine_holds(engine, name, clause, ret, err);
+    const struct tc_locator *locator = tc_locator_find(name);
+    return locator && !locator->tried ? host_lacks(engine, locator, grant, ret, err)
+                                      : machine_holds(engine, name, clause, ret, err);
 }
 
 int tc_choose_held(struct toolcage_engine *engine, const struct tc_grant *grant,

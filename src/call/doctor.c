@@ -10,9 +10,6 @@
 #include "call/engine.h"
 #include "call/host/facts.h"
 #include "call/host/install.h"
-#include "call/kata.h"
-#include "call/machines.h"
-#include "call/modules.h"
 #include "version.h"
 
 static void add_text(struct tc_buf *buf, const char *key, const char *text)
@@ -63,27 +60,6 @@ static void add_cuts(struct tc_buf *buf, const char *lines)
     tc_buf_addc(buf, ']');
 }
 
-/* What runs modules is looked for, not tried: its cage is the process backend's. */
-static void add_engine(struct tc_buf *buf, const char *comma, const char *backend, const char *how,
-                       const struct toolcage_error *why)
-{
-    struct tc_probe row = {.backend = (char *)(uintptr_t)backend, .whole = true, .works = !why};
-    row.mechanism = (char *)(uintptr_t)how;
-    row.reason = (char *)(uintptr_t)(why ? tc_error_message(why) : "");
-    row.fix = (char *)(uintptr_t)(why ? tc_error_hint(why) : "");
-    tc_buf_adds(buf, comma);
-    add_probe(buf, &row);
-}
-
-static void add_modules(struct tc_buf *buf, const char *comma, const char *backend)
-{
-    _autofree_ char *how = NULL;
-    struct toolcage_error *why = NULL;
-    (void)tc_modules_engine(backend, &how, &why);
-    add_engine(buf, comma, backend, how, why);
-    tc_error_free(why);
-}
-
 static void add_probes(struct tc_buf *buf, const char *key, const struct tc_outcome *outcome,
                        bool whole)
 {
@@ -97,60 +73,41 @@ static void add_probes(struct tc_buf *buf, const char *key, const struct tc_outc
         add_probe(buf, &outcome->probes[i]);
         comma = ",";
     }
-    if (whole) {
-        add_modules(buf, comma, "wasm");
-        add_modules(buf, ",", "wasmedge");
-    }
 }
 
-static void add_kata(struct tc_buf *buf, const struct tc_kvm *kvm)
+/* One that locates what it runs by, and is not tried by the helper. */
+static void add_located(struct tc_buf *buf, const struct tc_locator *locator,
+                        struct tc_search *search)
 {
-    _autofree_ char *how = NULL, *reason = NULL;
-    struct tc_probe row = {.backend = (char *)(uintptr_t) "kata", .whole = true};
-    const char *fix;
-    if (!tc_kata_tell(kvm, &how, &reason, &fix))
-        buf->failed = true;
-    if (!how && !reason)
+    _autofree_ char *how = NULL;
+    _autoerror_ struct toolcage_error *why = NULL;
+    int r = locator->tell(locator, search, &how, &why);
+    struct tc_probe row = {.backend = (char *)(uintptr_t)locator->name,
+                           .whole = true,
+                           .works = r == 0,
+                           .mechanism = how,
+                           .reason = (char *)(uintptr_t)(why ? tc_error_message(why) : ""),
+                           .fix = (char *)(uintptr_t)(why ? tc_error_hint(why) : "")};
+    if (r == 0 && !how)
         return;
-    row.works = how != NULL;
-    row.mechanism = how;
-    row.reason = reason;
-    row.fix = (char *)(uintptr_t)fix;
-    tc_buf_addc(buf, ',');
+    tc_buf_adds(buf, buf->data[buf->len - 1] == '[' ? "" : ",");
     add_probe(buf, &row);
 }
 
-/* Its row, and what it knows of the processor's help; true where it runs guests here. */
-static bool add_monitor(struct toolcage_engine *engine, const char *backend, struct tc_buf *buf,
-                        struct tc_kvm *ret_kvm)
+static void add_all_located(struct toolcage_engine *engine, struct tc_buf *buf)
 {
-    _autofree_ char *how = NULL;
-    struct toolcage_error *why = NULL;
-    (void)tc_machines_tell(engine, backend, &how, ret_kvm, &why);
-    add_engine(buf, ",", backend, how, why);
-    tc_error_free(why);
-    return how != NULL;
-}
-
-/* Machines are tried, too: once in a life of this one, and again while the answer is no. */
-static void add_machines(struct toolcage_engine *engine, struct tc_buf *buf)
-{
-    struct tc_kvm kvm = {.boots = false}, other = {.boots = false};
-    bool works = add_monitor(engine, "qemu", buf, &kvm);
-    if (add_monitor(engine, "firecracker", buf, &other) && !works) {
-        tc_kvm_done(&kvm);
-        kvm = other;
-        other = (struct tc_kvm){.boots = false};
-    }
-    add_kata(buf, &kvm);
+    struct tc_search search = tc_engine_search(engine);
+    const struct tc_locator *locator;
+    for (size_t i = 0; !buf->failed && (locator = tc_locator_at(i)); i++)
+        if (locator->tell)
+            add_located(buf, locator, &search);
     tc_buf_adds(buf, "]");
     tc_json_key(buf, "kvm");
-    tc_buf_adds(buf, kvm.boots ? "{\"works\":true" : "{\"works\":false");
-    add_text(buf, "reason", kvm.reason);
-    add_text(buf, "fix", kvm.fix);
+    tc_buf_adds(buf, search.kvm.boots ? "{\"works\":true" : "{\"works\":false");
+    add_text(buf, "reason", search.kvm.reason);
+    add_text(buf, "fix", search.kvm.fix);
     tc_buf_addc(buf, '}');
-    tc_kvm_done(&kvm);
-    tc_kvm_done(&other);
+    tc_kvm_done(&search.kvm);
 }
 
 static char *write_report(struct toolcage_engine *engine, const struct tc_outcome *outcome)
@@ -161,7 +118,7 @@ static char *write_report(struct toolcage_engine *engine, const struct tc_outcom
     add_probes(&buf, "clauses", outcome, false);
     tc_buf_addc(&buf, ']');
     add_probes(&buf, "backends", outcome, true);
-    add_machines(engine, &buf);
+    add_all_located(engine, &buf);
     add_cuts(&buf, outcome->notice ? outcome->notice : "");
     tc_buf_addc(&buf, '}');
     return tc_buf_steal(&buf);

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/wasm/known.h"
 #include "call/call.h"
-#include "call/modules_known.h"
 
 /* Whoever has it out has it alone. */
 struct tc_kept_plan {

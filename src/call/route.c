@@ -5,7 +5,6 @@
  * around a missing clause: a weaker cage is never chosen in its place. */
 #include "call/route.h"
 
-#include "call/modules.h"
 #include "policy/backends.h"
 
 static const char *tool_words(const struct tc_grant *grant)
@@ -57,6 +56,12 @@ static const struct tc_origin *origin_of(const struct tc_grant *grant, tc_clause
     return NULL;
 }
 
+static bool runs_modules(const char *backend)
+{
+    const struct tc_backend *row = tc_backend_find(backend);
+    return row && row->kind == TC_BACKEND_MODULE;
+}
+
 /* Which backends of this version hold the whole grant, as a hint; owned. Those that run modules run
  * nothing else, and no other runs one. */
 static char *others_for(const struct tc_grant *grant)
@@ -65,7 +70,7 @@ static char *others_for(const struct tc_grant *grant)
     const struct tc_front *front;
     for (size_t i = 0; (front = tc_front_at(i)); i++)
         if (!(front->flags & TC_BACKEND_NO_BOUNDARY) && front->provides &&
-            tc_modules_run(front->name) == tc_modules_run(grant->backend) &&
+            runs_modules(front->name) == runs_modules(grant->backend) &&
             !tc_front_missing(front, grant) && !tc_front_lacks(front, grant, 0))
             tc_buf_addf(&names, "%sbackend = \"%s\"", names.len ? ", or " : "", front->name);
     tc_buf_adds(&names, names.len ? ", or take the grant that needs it out of the policy"

@@ -14,8 +14,6 @@
 #include "call/choose.h"
 #include "call/host/images.h"
 #include "call/host/programs.h"
-#include "call/machines.h"
-#include "call/modules.h"
 #include "call/plan_cache.h"
 #include "call/route.h"
 #include "call/secrets.h"
@@ -234,17 +232,15 @@ static tc_features wanted(const struct toolcage_call *call)
            (call->installs ? TC_FEATURE_BIT(INSTALL) : 0);
 }
 
-static int find_module(struct toolcage_call *call, const char *backend, struct toolcage_error **err)
+/* What this host has for the backend. */
+static int locate(struct toolcage_call *call, const char *backend, struct toolcage_error **err)
 {
-    struct tc_grant *grant = &call->grant;
-    if (call->module) {
-        free(grant->module);
-        grant->module = tc_path_absolute(grant->caller_cwd, call->module);
-    }
-    if ((call->module && !grant->module) || !fill(&grant->module_work, call->work))
-        return tc_fail_memory(err);
-    return tc_modules_find(tc_engine_modules(call->engine), &call->grant, backend, &call->image,
-                           err);
+    const struct tc_locator *locator = tc_locator_find(backend);
+    struct tc_search search = tc_engine_search(call->engine);
+    search.work = call->work;
+    search.module = call->module;
+    search.lock = &call->image;
+    return locator && locator->find ? locator->find(locator, &search, &call->grant, err) : 0;
 }
 
 static int route(struct toolcage_call *call, const struct tc_front **ret,
@@ -296,11 +292,8 @@ static int go(struct toolcage_call *call, struct toolcage_error **err)
     r = route(call, &front, err);
     if (r == 0)
         r = tc_image_extend(call->policy, false, &call->grant, &call->image, err);
-    if (r == 0 && tc_modules_run(front->name))
-        r = find_module(call, front->name, err);
-    if (r == 0 && tc_machines_run(front->name))
-        r = call->work ? tc_machines_find_try(front->name, call->work, &call->grant, err)
-                       : tc_machines_find(call->engine, front->name, &call->grant, err);
+    if (r == 0)
+        r = locate(call, front->name, err);
     return r < 0 ? r : lower_and_submit(call, front, err);
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a backend is, in two halves. The front lives in the library and only decides: which clauses
- * the backend can enforce at all, and the plan for a grant. The works live in the helper and only
- * do. Both are named by the same word; src/backend/registry.h is the only list of
- * them. What all cages of a machine share is no backend's: tc_machine. */
+ * What a backend is, in three parts. The front lives in the library and only decides: which clauses
+ * the backend can enforce at all, and the plan for a grant. The locator lives there, too, and looks
+ * for what this host has for the backend. The works live in the helper and only do. All are named
+ * by the same word; src/backend/registry.h is the only list of them. What all cages of a machine
+ * share is no backend's: tc_machine. */
 #ifndef TC_PLAN_BACKEND_H
 #define TC_PLAN_BACKEND_H
 
@@ -29,10 +30,6 @@ struct tc_front {
      * failure. Called by tc_front_lower(). */
     int (*lower)(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
                  struct toolcage_error **err);
-    /* What the backend needs beside the machine and the grant's settings name, and that is not
-     * there: in words, owned; NULL: it is there, or nobody can say. Quick. NULL: it needs nothing.
-     */
-    char *(*absent)(const struct tc_front *front, const struct tc_grant *grant);
 };
 
 /* grant -> plan, with what no backend needs to do by itself; pure. *ret as above. */
@@ -54,6 +51,64 @@ char *tc_front_names(void);
  * make a promise of its own. */
 #define TC_FEATURES_IGNORED \
     (~(TC_FEATURE_BIT(TERMINAL) | TC_FEATURE_BIT(SESSION) | TC_FEATURE_BIT(INSTALL)))
+
+/* ---- the locator (library) ---- */
+
+struct toolcage_engine;
+
+/* A call of the library's own, which runs no tool. */
+struct tc_errand {
+    const char *policy, *tool; /* the text of its policy, and the one tool in that */
+    const char *work, *module; /* what is done in the cage, and with which file; NULL: with none */
+    bool prints;               /* what it prints is wanted */
+};
+/* Its end. The buffers say how much they take; all is the caller's, also on failure. */
+struct tc_errand_end {
+    int64_t status, exit_code;
+    char *error; /* why it did not end by itself; NULL: it did */
+    struct tc_buf out, complaints;
+};
+typedef int tc_errand_fn(struct toolcage_engine *engine, const struct tc_errand *errand,
+                         struct tc_errand_end *ret, struct toolcage_error **err);
+
+/* Whether the processor's virtualisation boots a guest here. */
+struct tc_kvm {
+    bool boots;
+    char *reason, *fix; /* why not, or not tried, and what to do; owned */
+};
+void tc_kvm_done(struct tc_kvm *kvm);
+
+/* Who looks, and by what. Borrows. */
+struct tc_search {
+    struct toolcage_engine *engine;
+    struct tc_modules_known *known; /* what was found for earlier calls; NULL: nothing is kept */
+    tc_errand_fn *run;
+    const char *work, *module; /* find(): of a call that is an errand */
+    int *lock;   /* out of find(): keeps what was found from being removed while the call lives */
+    bool guests; /* out of tell(): some backend told so far runs guests here */
+    struct tc_kvm kvm; /* out of tell(): by that one, or the first; the caller's */
+};
+
+/* What a backend needs of this host beside what every cage needs; one without has no locator. A
+ * slot that is NULL has nothing to do. Each fails with what is not here, and how to get it. */
+struct tc_locator {
+    const char *name;
+    bool tried; /* the helper tries the backend, too (tc_trial), when look() has found all */
+    /* For a call that is about to be lowered: into grant->located. */
+    int (*find)(const struct tc_locator *locator, struct tc_search *search, struct tc_grant *grant,
+                struct toolcage_error **err);
+    /* Is there all that the grant needs, as far as a quick look can say? */
+    int (*look)(const struct tc_locator *locator, struct tc_search *search,
+                const struct tc_grant *grant, struct toolcage_error **err);
+    /* What any call would run by, for the doctor; owned. *ret_how stays NULL: there is nothing to
+     * say of the backend here. */
+    int (*tell)(const struct tc_locator *locator, struct tc_search *search, char **ret_how,
+                struct toolcage_error **err);
+};
+
+/* By name, or NULL; the index-th, or NULL past the end. */
+const struct tc_locator *tc_locator_find(const char *name);
+const struct tc_locator *tc_locator_at(size_t index);
 
 /* ---- the works (helper) ---- */
 

@@ -23,13 +23,7 @@
     TC_PLAIN_MAP(PLAIN, F)                                                 \
     F(ONE, module)                                                         \
     F(ONE, module_digest)                                                  \
-    F(ONE, module_worker, .flags = TC_FIELD_UNDIGESTED)                    \
-    F(ONE, module_engine, .flags = TC_FIELD_UNDIGESTED)                    \
-    F(ONE, module_work, .flags = TC_FIELD_UNDIGESTED)                      \
-    F(ONE, module_code, .flags = TC_FIELD_UNDIGESTED)                      \
-    F(ONE, module_code_digest, .flags = TC_FIELD_UNDIGESTED)               \
-    F(ONE, module_code_mark, .flags = TC_FIELD_UNDIGESTED)                 \
-    F(LIST, machine, .flags = TC_FIELD_UNDIGESTED)                         \
+    F(LIST, located, .flags = TC_FIELD_UNDIGESTED)                         \
     F(LIST, settings)                                                      \
     F(ONE, tier)                                                           \
     F(ONE, approval)                                                       \

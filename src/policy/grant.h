@@ -95,13 +95,9 @@ struct tc_grant {
     TC_PLAIN_MAP(TC_PLAIN_MEMBER_, )
     char *module;        /* a WebAssembly module on the host; NULL: the command's first word */
     char *module_digest; /* "sha256:…" that it must have; NULL: any */
-    /* known when a backend runs it: what runs it, its engine; what it was compiled to, the digest
-     * of that and the state in which that was read, NULL: it is compiled at each call */
-    char *module_worker, *module_engine, *module_code, *module_code_digest, *module_code_mark;
-    char *module_work; /* what is done with it; NULL: it is run */
-    /* known when a virtual machine runs it: "worker=…", "vmm=…", "kernel=…", "initrd=…", "disk=…",
-     * paths on the host */
-    struct tc_strv machine;
+    /* What this host has for the backend that runs it, as that backend's locator found it:
+     * "worker=/path", and the like. Empty until then. */
+    struct tc_strv located;
     struct tc_strv settings; /* of the backends that may run it, "backend.key=value" */
     char *tier;              /* "Auto", … or NULL */
     bool approval;           /* a person must say yes */

@@ -18,3 +18,8 @@ const char *tc_setting(const struct tc_strv *settings, const char *name)
             return settings->items[i] + n + 1;
     return NULL;
 }
+
+bool tc_setting_add(struct tc_strv *settings, const char *name, const char *value)
+{
+    return tc_strv_take(settings, tc_format("%s=%s", name, value));
+}

@@ -14,4 +14,7 @@ const char *tc_setting(const struct tc_strv *settings, const char *name);
 /* Is this a setting of the backend? Then what follows its name and the dot, else NULL. */
 const char *tc_setting_of(const char *setting, const char *backend);
 
+/* Adds "name=value". False: out of memory. */
+bool tc_setting_add(struct tc_strv *settings, const char *name, const char *value);
+
 #endif

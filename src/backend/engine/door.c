@@ -131,7 +131,8 @@ bool tc_engine_door_open(const char *engine, uid_t uid, struct tc_engine_door *d
     return true;
 }
 
-char *tc_engine_door_lacks(const struct tc_grant *grant, const char *backend, const char *engine)
+int tc_engine_door_look(const struct tc_grant *grant, const char *backend, const char *engine,
+                        struct toolcage_error **err)
 {
     _autostrv_ struct tc_strv own = {0};
     struct tc_engine_door door;
@@ -139,13 +140,16 @@ char *tc_engine_door_lacks(const struct tc_grant *grant, const char *backend, co
     for (size_t i = 0; i < grant->settings.count; i++) {
         const char *one = tc_setting_of(grant->settings.items[i], backend);
         if (one && !tc_strv_add(&own, one))
-            return NULL;
+            return tc_fail_memory(err);
     }
     const char *said = tc_setting(&own, "engine");
     engine = said ? said : engine;
     if (!tc_engine_door_path(engine, &own, geteuid(), &door) ||
         !tc_engine_door_open(engine, geteuid(), &door, &lack))
-        return strdup(lack.text);
+        return tc_fail(
+            err,
+            TC_WHY(TOOLCAGE_EBACKEND, "engine", lack.subject ? lack.subject : "socket", lack.hint),
+            "%s", lack.text);
     (void)close(door.fd);
-    return NULL;
+    return 0;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "policy/grant.h"
 
 enum { TC_ENGINE_SOCKET_SIZE = 108 };
@@ -33,8 +34,9 @@ bool tc_engine_door_path(const char *engine, const struct tc_strv *settings, uid
  * caller. False with *ret_lack. */
 bool tc_engine_door_open(const char *engine, uid_t uid, struct tc_engine_door *door,
                          struct tc_engine_lack *ret_lack);
-/* Why a call of this backend would not get in there, as its settings are: in words, owned; NULL: it
- * would. `engine`: where they name none. */
-char *tc_engine_door_lacks(const struct tc_grant *grant, const char *backend, const char *engine);
+/* Would a call of this backend get in there, as its settings are? `engine`: where they name none.
+ */
+int tc_engine_door_look(const struct tc_grant *grant, const char *backend, const char *engine,
+                        struct toolcage_error **err);
 
 #endif

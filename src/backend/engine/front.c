@@ -4,7 +4,6 @@
  * The fronts of the container engines. What holds the tool is held in a container of theirs by the
  * same walls as in a process cage. */
 
-#include "backend/engine/door.h"
 #include "cage/lower.h"
 
 static int lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
@@ -12,12 +11,6 @@ static int lower(const struct tc_front *front, const struct tc_grant *grant, str
 {
     int r = tc_image_denies(grant, err);
     return r < 0 ? r : tc_local_lower(grant, front->name, ret, err);
-}
-
-/* The engine listens where the policy's settings say, or in its usual place. */
-static char *absent(const struct tc_front *front, const struct tc_grant *grant)
-{
-    return tc_engine_door_lacks(grant, front->name, front->name);
 }
 
 /* Not PATHS: a rootless engine's container stands in a user namespace in which the helper has no
@@ -30,7 +23,7 @@ static char *absent(const struct tc_front *front, const struct tc_grant *grant)
     {                                                                                    \
         .name = (engine),                                                                \
         .summary = "a container of " engine "'s, and in it the walls of a process cage", \
-        .provides = ~(tc_clauses)0, .has = HAS, .lower = lower, .absent = absent,        \
+        .provides = ~(tc_clauses)0, .has = HAS, .lower = lower,                          \
     }
 
 const struct tc_front tc_podman_front = FRONT("podman");

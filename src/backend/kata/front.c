@@ -6,8 +6,6 @@
 #include <string.h>
 #include <toolcage/error.h>
 
-#include "backend/engine/door.h"
-#include "backend/kata/create.h"
 #include "backend/machine/lower.h"
 #include "backend/registry.h"
 
@@ -33,12 +31,6 @@ static int lower(const struct tc_front *front, const struct tc_grant *grant, str
     return r == 0 && !add_settings(grant, ret) ? tc_fail_memory(err) : r;
 }
 
-/* The engine that is to make it. */
-static char *absent(const struct tc_front *front, const struct tc_grant *grant)
-{
-    return tc_engine_door_lacks(grant, front->name, TC_KATA_ENGINE);
-}
-
 const struct tc_front tc_kata_front = {
     .name = "kata",
     .summary =
@@ -48,5 +40,4 @@ const struct tc_front tc_kata_front = {
     .has = TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SYSCALLS) | TC_FEATURE_BIT(BYTES) |
            TC_FEATURE_BIT(COPY) | TC_FEATURE_BIT(OVERLAY) | TC_FEATURE_BIT(HOST),
     .lower = lower,
-    .absent = absent,
 };

@@ -43,12 +43,12 @@ static int refuse(const char *subject, const char *hint, const char *message,
 /* A machine that only has to boot, to see whether it does. */
 static bool is_try(const struct tc_grant *grant)
 {
-    return tc_setting(&grant->machine, "try") != NULL;
+    return tc_setting(&grant->located, "try") != NULL;
 }
 
 static bool by_processor(const struct tc_grant *grant)
 {
-    const char *accel = tc_setting(&grant->machine, "accel");
+    const char *accel = tc_setting(&grant->located, "accel");
     return accel && strcmp(accel, "kvm") == 0;
 }
 
@@ -187,10 +187,9 @@ static int lower_by(const char *backend, struct tc_grant *inner, struct tc_plan 
  * on the host is for that one's processor. */
 static void bring_engine(struct tc_grant *inner)
 {
-    static char worker[] = TC_GUEST_WORKER, engine[] = TC_GUEST_ENGINE;
-    inner->module_worker = worker;
-    inner->module_engine = engine;
-    inner->module_code = inner->module_code_digest = inner->module_code_mark = NULL;
+    static char worker[] = "worker=" TC_GUEST_WORKER, engine[] = "engine=" TC_GUEST_ENGINE;
+    static char *items[] = {worker, engine, NULL};
+    inner->located = (struct tc_strv){.items = items, .count = TC_COUNT(items) - 1};
 }
 
 /* Of a module's plan what is its own: the module, and who runs it, which a container has already:
@@ -274,7 +273,7 @@ static int lower_inner(const struct tc_grant *grant, struct tc_plan *ret,
 /* Is there a command that runs before the machine is kept? */
 static bool is_warmed(const struct tc_grant *grant)
 {
-    return grant->warm.count && tc_setting(&grant->machine, "keep");
+    return grant->warm.count && tc_setting(&grant->located, "keep");
 }
 
 /* In the same walls, and with nothing of this call: what it leaves, every later one finds; and it
@@ -361,7 +360,7 @@ static bool add_files(const struct tc_monitor *monitor, const struct tc_grant *g
 {
     /* what programs are made of; of /usr nothing else */
     static const char *const system[] = {"/lib", "/lib64", "/usr/lib", "/usr/lib64"};
-    const char *vmm = tc_setting(&grant->machine, "vmm");
+    const char *vmm = tc_setting(&grant->located, "vmm");
     bool fine = (!vmm || tc_plan_mount(plan, TC_MOUNT_SYSTEM, vmm, vmm)) &&
                 (!by_processor(grant) || tc_plan_mount(plan, TC_MOUNT_DEVICE, KVM, KVM)) &&
                 tc_plan_mount(plan, TC_MOUNT_COPY, "/etc/ld.so.cache", "/etc/ld.so.cache");
@@ -370,7 +369,7 @@ static bool add_files(const struct tc_monitor *monitor, const struct tc_grant *g
     for (size_t i = 0; i < TC_COUNT(monitor->reads) && monitor->reads[i]; i++)
         fine = fine && tc_plan_mount(plan, TC_MOUNT_SYSTEM, monitor->reads[i], monitor->reads[i]);
     for (size_t i = 0; i < TC_COUNT(files); i++) {
-        const char *from = tc_setting(&grant->machine, files[i].name);
+        const char *from = tc_setting(&grant->located, files[i].name);
         struct tc_mount *m =
             fine && from ? tc_plan_mount(plan, TC_MOUNT_SYSTEM, files[i].path, from) : NULL;
         fine = fine && (!from || (m && (m->key = strdup("backend"))));
@@ -410,14 +409,14 @@ static bool add_grants(const struct tc_grant *grant, struct tc_strv *v)
 /* A machine that is kept is of one size, whatever it is to carry. */
 static bool is_kept(const struct tc_grant *grant)
 {
-    return tc_setting(&grant->machine, "from") || tc_setting(&grant->machine, "keep");
+    return tc_setting(&grant->located, "from") || tc_setting(&grant->located, "keep");
 }
 
 /* From a file, or into one: where nothing is kept, neither. */
 static bool add_kept(const struct tc_grant *grant, struct tc_plan *plan)
 {
-    const char *from = tc_setting(&grant->machine, "from");
-    const char *keep = tc_setting(&grant->machine, "keep");
+    const char *from = tc_setting(&grant->located, "from");
+    const char *keep = tc_setting(&grant->located, "keep");
     const char *path = from ? from : keep;
     if (!path)
         return true;
@@ -439,8 +438,8 @@ static bool add_net(const struct tc_grant *grant, struct tc_strv *v)
 static bool add_machine(const struct tc_monitor *monitor, const struct tc_grant *grant,
                         struct tc_strv *v)
 {
-    bool runtime = tc_setting(&grant->machine, "runtime") != NULL;
-    const char *vmm = tc_setting(&grant->machine, "vmm");
+    bool runtime = tc_setting(&grant->located, "runtime") != NULL;
+    const char *vmm = tc_setting(&grant->located, "vmm");
     if (monitor->contained)
         return word(v, "--driver", monitor->name);
     return word(v, "--driver", monitor->name) && word(v, "--vmm", vmm ? vmm : "") &&
@@ -457,7 +456,7 @@ static bool can_wait(const struct tc_monitor *monitor, const struct tc_grant *gr
     const char *said = tc_setting(&grant->settings, "qemu.ready");
     bool wanted = !said || strcmp(said, "0") != 0;
     return wanted && !monitor->contained && !monitor->connects && !has_module(grant) &&
-           tc_setting(&grant->machine, "from");
+           tc_setting(&grant->located, "from");
 }
 
 /* What has run once in a machine has been translated: each copy begins without. A processor has

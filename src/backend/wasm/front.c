@@ -67,8 +67,8 @@ static bool add_environment(struct tc_strv *v, const struct tc_strv *env)
 
 static bool start_wasmtime(struct tc_strv *v, const struct tc_grant *grant)
 {
-    return tc_strv_add(v, WORKER) &&
-           word(v, grant->module_work ? grant->module_work : "run", "--engine") &&
+    const char *work = tc_setting(&grant->located, "work");
+    return tc_strv_add(v, WORKER) && word(v, work ? work : "run", "--engine") &&
            tc_strv_add(v, ENGINE);
 }
 
@@ -93,9 +93,9 @@ static int64_t calls_of(const struct tc_grant *grant)
  * loaded it serves whichever call of the tool comes next. */
 static int64_t words_ahead(const struct tc_grant *grant, const struct tc_strv *words)
 {
-    return grant->module_code && !grant->module_work && !grant->deterministic
-               ? (int64_t)words->count
-               : 0;
+    bool can = tc_setting(&grant->located, "code") && !tc_setting(&grant->located, "work") &&
+               !grant->deterministic;
+    return can ? (int64_t)words->count : 0;
 }
 
 /* A million units stand for a millisecond of processor time; without a bound there is as much as a
@@ -122,11 +122,11 @@ static bool add_watch(struct tc_strv *v, const struct tc_grant *grant)
 /* Which module it is, and in what form. */
 static bool add_module(struct tc_strv *v, const struct tc_grant *grant)
 {
-    const char *const words[][2] = {
-        {"--digest", grant->module_digest},
-        {"--code", grant->module_code ? CODE : NULL},
-        {"--code-digest", grant->module_code ? grant->module_code_digest : NULL},
-        {"--code-mark", grant->module_code ? grant->module_code_mark : NULL}};
+    const struct tc_strv *located = &grant->located;
+    const char *const words[][2] = {{"--digest", grant->module_digest},
+                                    {"--code", tc_setting(located, "code") ? CODE : NULL},
+                                    {"--code-digest", tc_setting(located, "code-digest")},
+                                    {"--code-mark", tc_setting(located, "code-mark")}};
     for (size_t i = 0; i < TC_COUNT(words); i++)
         if (words[i][1] && words[i][1][0] && !word(v, words[i][0], words[i][1]))
             return false;
@@ -167,6 +167,7 @@ static bool add_file(struct tc_plan *plan, enum tc_mount_kind kind, const char *
 static int lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
                  struct toolcage_error **err)
 {
+    const struct tc_strv *located = &grant->located;
     bool edge = strcmp(front->name, "wasmedge") == 0;
     int r = check(grant, err);
     if (r == 0)
@@ -180,11 +181,12 @@ static int lower(const struct tc_front *front, const struct tc_grant *grant, str
                               "name), or name one in the call"),
                        "there is no command for the module");
     return replace_words(grant, edge ? start_wasmedge : start_wasmtime, ret) &&
-                   add_file(ret, TC_MOUNT_SYSTEM, WORKER, grant->module_worker, "backend") &&
-                   add_file(ret, TC_MOUNT_SYSTEM, edge ? EDGE : ENGINE, grant->module_engine,
+                   add_file(ret, TC_MOUNT_SYSTEM, WORKER, tc_setting(located, "worker"),
                             "backend") &&
+                   add_file(ret, TC_MOUNT_SYSTEM, edge ? EDGE : ENGINE,
+                            tc_setting(located, "engine"), "backend") &&
                    add_file(ret, TC_MOUNT_READ, MODULE, grant->module, "module") &&
-                   add_file(ret, TC_MOUNT_READ, CODE, grant->module_code, "module")
+                   add_file(ret, TC_MOUNT_READ, CODE, tc_setting(located, "code"), "module")
                ? 0
                : tc_fail_memory(err);
 }

@@ -265,8 +265,7 @@ static void every_field_is_lowered(void **state)
         "backend", "fallback", "layers", "warm", "tier", "approval", "stdin_bytes", "programs",
         "setup", "setup_ready",
         /* those of another backend: settings_go_with_their_backend() */
-        "settings", "module", "module_digest", "deterministic", "module_worker", "module_work",
-        "module_engine", "module_code", "module_code_digest", "module_code_mark", "machine",
+        "settings", "module", "module_digest", "deterministic", "located",
         /* where others are as they are here: of an argument, of a denied name, without a cwd */
         "fs.bound", "fs.own", "caller_cwd",
         /* what is decided by now, or means nothing of a socket */

@@ -22,13 +22,7 @@ static const char *const undigested[] = {"fs.origin.key",
                                          "sockets.origin.line",
                                          "setup",
                                          "setup_ready",
-                                         "module_worker",
-                                         "module_engine",
-                                         "module_code",
-                                         "module_code_digest",
-                                         "module_code_mark",
-                                         "module_work",
-                                         "machine",
+                                         "located",
                                          NULL};
 /* The command's words, which are not of what it may do. */
 static const char *const words[] = {"argv", "stdin_bytes", NULL};
@@ -71,42 +65,15 @@ static const char *const uncompared[] = {"tool",
                                          "clauses",
                                          "setup",
                                          "setup_ready",
-                                         "module_worker",
-                                         "module_work",
-                                         "module_engine",
-                                         "module_code",
-                                         "module_code_digest",
-                                         "module_code_mark",
-                                         "machine",
+                                         "located",
                                          NULL};
 /* What the host has no use for: how paths are looked up, input that is the model's, and what
  * follows from the rest. */
-static const char *const untold[] = {"net.secret",
-                                     "fs.bound",
-                                     "fs.own",
-                                     "fs.found",
-                                     "fs.setup",
-                                     "sockets.access",
-                                     "sockets.argument",
-                                     "sockets.bound",
-                                     "sockets.built_in",
-                                     "sockets.own",
-                                     "sockets.found",
-                                     "sockets.setup",
-                                     "stdin_bytes",
-                                     "steering.listed",
-                                     "caller_cwd",
-                                     "overlay_or_copy",
-                                     "tool_writable",
-                                     "limits.disk_set",
-                                     "module_worker",
-                                     "module_work",
-                                     "module_engine",
-                                     "module_code",
-                                     "module_code_digest",
-                                     "module_code_mark",
-                                     "machine",
-                                     NULL};
+static const char *const untold[] = {
+    "net.secret",      "fs.bound",         "fs.own",          "fs.found",         "fs.setup",
+    "sockets.access",  "sockets.argument", "sockets.bound",   "sockets.built_in", "sockets.own",
+    "sockets.found",   "sockets.setup",    "stdin_bytes",     "steering.listed",  "caller_cwd",
+    "overlay_or_copy", "tool_writable",    "limits.disk_set", "located",          NULL};
 
 static bool among(const char *const *names, const char *name)
 {

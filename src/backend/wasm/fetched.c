@@ -6,11 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "backend/wasm/modules.h"
 #include "base/path.h"
 #include "base/root.h"
-#include "call/host/facts.h"
-#include "call/launch.h"
-#include "call/modules.h"
 #include "policy/parse/catalog.h"
 #include "state/places.h"
 

@@ -6,17 +6,17 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "backend/registry.h"
+#include "backend/wasm/modules.h"
 #include "base/digest.h"
 #include "base/fd.h"
 #include "base/jsontext.h"
 #include "base/path.h"
-#include "call/host/facts.h"
-#include "call/modules.h"
 #include "policy/parse/catalog.h"
 #include "state/places.h"
 #include "wasm/version.h"
 
-enum { ENGINE_MAX = 128 << 20 };
+enum { ENGINE_MAX = 128 << 20, CODE_MAX = 256 << 20 };
 
 static int fail(const char *path, const char *hint, const char *what, struct toolcage_error **err)
 {
@@ -54,7 +54,8 @@ static int read_known(const char *path, struct tc_buf *ret, const struct tc_fetc
                 err);
 }
 
-int tc_modules_directory(char **ret, struct toolcage_error **err)
+/* The directory of it all in the user's state, made where it is missing; owned. */
+static int make_directory(char **ret, struct toolcage_error **err)
 {
     _autofree_ char *state = NULL;
     if (!tc_state_directory(&state))
@@ -79,7 +80,7 @@ static int install(const char *from, struct toolcage_error **err)
     const struct tc_fetched *module = NULL;
     int r = read_known(from, &bytes, &module, err);
     if (r == 0)
-        r = tc_modules_directory(&dir, err);
+        r = make_directory(&dir, err);
     if (r < 0)
         return r;
     _autofree_ char *path =
@@ -96,7 +97,7 @@ static int status(char **ret, struct toolcage_error **err)
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     _autofree_ char *path = NULL;
     struct toolcage_error *why = NULL;
-    int r = tc_modules_engine("wasm", &path, &why);
+    int r = tc_wasm_locator.tell(&tc_wasm_locator, NULL, &path, &why);
     tc_buf_addc(&out, '{');
     tc_json_member(&out, "engine", "wasmtime");
     tc_json_member(&out, "version", TC_WASM_VERSION);
@@ -109,17 +110,77 @@ static int status(char **ret, struct toolcage_error **err)
     return *ret ? 0 : tc_fail_memory(err);
 }
 
+/* ---- work in a cage of its own, which has the module and the engine and nothing else ---- */
+
+#define POLICY                 \
+    "[tool.module]\n"          \
+    "backend = \"wasm\"\n"     \
+    "command = [\"module\"]\n" \
+    "filesystem = \"none\"\n"  \
+    "network = \"none\"\n"     \
+    "timeout = \"10m\"\n"      \
+    "memory = { max = \"2GiB\", by = \"any\" }\n"
+
+static int fail_work(const char *path, const char *words, size_t length,
+                     struct toolcage_error **err)
+{
+    while (length && (words[length - 1] == '\n'))
+        length--;
+    return tc_fail(
+        err,
+        TC_WHY(TOOLCAGE_EBACKEND, "wasm", path,
+               "give a program of WASI preview 1, as clang --target=wasm32-wasi makes them"),
+        "%.*s", (int)length, words);
+}
+
+/* A module that lacks something is no failure of looking at it. */
+static int check_end(const struct tc_errand *errand, const struct tc_errand_end *end,
+                     struct toolcage_error **err)
+{
+    static const char limits[] = "it took too long, or too much memory";
+    const struct tc_buf *said = &end->complaints;
+    if (end->out.failed)
+        return tc_fail_memory(err);
+    if (end->error)
+        return fail_work(errand->module, end->error, strlen(end->error), err);
+    if (end->exit_code == 0 || (end->exit_code == 1 && strcmp(errand->work, "inspect") == 0))
+        return 0;
+    return said->data && said->len ? fail_work(errand->module, said->data, said->len, err)
+                                   : fail_work(errand->module, limits, strlen(limits), err);
+}
+
+/* Does "compile" or "inspect" with the module, and gives what that printed. */
+static int work(tc_errand_fn *run, const char *what, const char *path, bool deterministic,
+                struct tc_buf *ret, struct toolcage_error **err)
+{
+    const struct tc_errand errand = {.policy =
+                                         deterministic ? POLICY "deterministic = true\n" : POLICY,
+                                     .tool = "module",
+                                     .work = what,
+                                     .module = path,
+                                     .prints = true};
+    struct tc_errand_end end = {.out = {.max = CODE_MAX}, .complaints = TC_BUF_INIT};
+    int r = run(NULL, &errand, &end, err);
+    if (r == 0)
+        r = check_end(&errand, &end, err);
+    *ret = end.out;
+    tc_buf_done(&end.complaints);
+    free(end.error);
+    return r;
+}
+
 /* Compiled in a cage of its own, and kept with a record of what it is. */
-static int compile(const char *from, bool deterministic, struct toolcage_error **err)
+static int compile(tc_errand_fn *run, const char *from, bool deterministic,
+                   struct toolcage_error **err)
 {
     char digest[TC_DIGEST_SIZE];
     _autobuf_ struct tc_buf code = TC_BUF_INIT;
     _autofree_ char *dir = NULL;
     if (!tc_module_digest(from, digest))
         return fail(from, "name a module's file", "it cannot be read", err);
-    int r = tc_modules_work("compile", from, deterministic, &code, err);
+    int r = work(run, "compile", from, deterministic, &code, err);
     if (r == 0)
-        r = tc_modules_directory(&dir, err);
+        r = make_directory(&dir, err);
     if (r < 0)
         return r;
     return tc_code_keep(dir, digest, deterministic, &code)
@@ -145,13 +206,13 @@ static void add_imports(struct tc_buf *out, const char *lines)
     tc_buf_addc(out, ']');
 }
 
-static int inspect(const char *from, char **ret, struct toolcage_error **err)
+static int inspect(tc_errand_fn *run, const char *from, char **ret, struct toolcage_error **err)
 {
     char digest[TC_DIGEST_SIZE];
     _autobuf_ struct tc_buf lines = TC_BUF_INIT, out = TC_BUF_INIT;
     if (!tc_module_digest(from, digest))
         return fail(from, "name a module's file", "it cannot be read", err);
-    int r = tc_modules_work("inspect", from, false, &lines, err);
+    int r = work(run, "inspect", from, false, &lines, err);
     if (r < 0)
         return r;
     tc_buf_addc(&out, '{');
@@ -215,7 +276,8 @@ static int refuse_action(const char *action, struct toolcage_error **err)
                    "WebAssembly has no such action");
 }
 
-int tc_modules_json(const char *action, const char *path, char **ret, struct toolcage_error **err)
+int tc_modules_json(const char *action, const char *path, tc_errand_fn *run, char **ret,
+                    struct toolcage_error **err)
 {
     _autofree_ char *file = path ? strdup(path) : NULL;
     if (path && !file)
@@ -226,13 +288,13 @@ int tc_modules_json(const char *action, const char *path, char **ret, struct too
     if (r < 0)
         return r;
     if (path && tc_streq(action, "inspect"))
-        return inspect(file, ret, err);
+        return inspect(run, file, ret, err);
     if (path && tc_streq(action, "install"))
         r = install(file, err);
     else if (path && tc_streq(action, "compile"))
-        r = compile(file, false, err);
+        r = compile(run, file, false, err);
     else if (path && tc_streq(action, "compile-deterministic"))
-        r = compile(file, true, err);
+        r = compile(run, file, true, err);
     else if (path || !tc_streq(action, "status"))
         r = refuse_action(action, err);
     return r < 0 ? r : status(ret, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "call/kvm.h"
+#include "backend/machine/kvm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,14 +9,13 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <toolcage/result.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "call/call.h"
-#include "call/host/facts.h"
 #include "state/mark.h"
 #include "state/places.h"
 #include "state/seal.h"
@@ -156,57 +155,41 @@ static void write_record(int fd, const char *key, const struct tc_kvm *kvm)
 
 /* ---- a boot ---- */
 
-/* A call like any other, which the helper ends in time whatever its processes are stuck in. */
-static int boot(struct toolcage_engine *engine, const char *backend, const char *accel,
-                int64_t limit_ms, struct toolcage_call **ret, struct toolcage_error **err)
-{
-    static const char words[] = "command = [\"machine\"]\n"
-                                "filesystem = \"none\"\n"
-                                "network = \"none\"\n"
-                                "image = \"system\"\n" /* nor has it an image */
-                                "memory = { max = \"64MiB\", by = \"any\" }\n"
-                                "grace = \"0s\"\n";
-    _autofree_ char *text =
-        tc_format("[tool.machine]\nbackend = \"%s\"\ntimeout = \"%" PRId64 "ms\"\n%s", backend,
-                  limit_ms, words);
-    struct toolcage_policy *policy = NULL;
-    int r = text ? tc_policy_load_buffer(text, strlen(text), "machine", &policy, err)
-                 : tc_fail_memory(err);
-    if (r == 0)
-        r = tc_call_new(engine, policy, "machine", ret, err);
-    tc_policy_unref(policy);
-    if (r < 0)
-        return r;
-    (*ret)->work = accel;
-    r = tc_call_start(*ret, err);
-    if (r == 0 && (*ret)->state != TC_CALL_DONE)
-        r = tc_call_wait(*ret, -1, err);
-    return r < 0 ? r : 0;
-}
+#define POLICY                                       \
+    "[tool.machine]\nbackend = \"%s\"\n"             \
+    "timeout = \"%" PRId64 "ms\"\n"                  \
+    "command = [\"machine\"]\n"                      \
+    "filesystem = \"none\"\n"                        \
+    "network = \"none\"\n"                           \
+    "image = \"system\"\n" /* nor has it an image */ \
+    "memory = { max = \"64MiB\", by = \"any\" }\n"   \
+    "grace = \"0s\"\n"
 
-static char *reason_of(const struct toolcage_result *result, const char *by, int64_t limit_ms)
+static char *reason_of(const struct tc_errand_end *end, const char *by, int64_t limit_ms)
 {
-    if (result->outcome.status == TOOLCAGE_STATUS_TIMEOUT)
+    if (end->status == TOOLCAGE_STATUS_TIMEOUT)
         return tc_format("a guest did not boot by %s within %" PRId64 ".%" PRId64 " s", by,
                          limit_ms / 1000, limit_ms / 100 % 10);
     return tc_format("a guest does not boot by %s: %s", by,
-                     result->error ? tc_error_message(result->error) : "its cage ended");
+                     end->error ? end->error : "its cage ended");
 }
 
 /* NULL in *ret_reason: it booted, in *ret_ms; else why not. */
-static int time_boot(struct toolcage_engine *engine, const char *backend, const char *accel,
+static int time_boot(const struct tc_search *search, const char *backend, const char *accel,
                      int64_t limit_ms, int64_t *ret_ms, char **ret_reason,
                      struct toolcage_error **err)
 {
-    const char *by = strcmp(accel, "kvm") == 0 ? "it" : "emulation";
-    struct toolcage_call *call = NULL;
+    struct tc_errand_end end = {.status = TOOLCAGE_STATUS_OK};
+    _autofree_ char *policy = tc_format(POLICY, backend, limit_ms);
+    const struct tc_errand errand = {.policy = policy, .tool = "machine", .work = accel};
     int64_t began = tc_now_us();
-    int r = boot(engine, backend, accel, limit_ms, &call, err);
+    int r = policy ? search->run(search->engine, &errand, &end, err) : tc_fail_memory(err);
     *ret_ms = (tc_now_us() - began) / 1000;
-    if (r == 0 && call->result->outcome.status != TOOLCAGE_STATUS_OK &&
-        !(*ret_reason = reason_of(call->result, by, limit_ms)))
+    const char *by = strcmp(accel, "kvm") == 0 ? "it" : "emulation";
+    if (r == 0 && end.status != TOOLCAGE_STATUS_OK &&
+        !(*ret_reason = reason_of(&end, by, limit_ms)))
         r = tc_fail_memory(err);
-    tc_call_unref(call);
+    free(end.error);
     return r;
 }
 
@@ -218,16 +201,16 @@ static void to_one_line(char *text)
 
 /* How long it takes by emulation here and now says how long it may take; where it does not boot so
  * either, that is the most that a call waits. */
-static int try_boot(struct toolcage_engine *engine, const char *backend, struct tc_kvm *ret,
+static int try_boot(const struct tc_search *search, const char *backend, struct tc_kvm *ret,
                     struct toolcage_error **err)
 {
     _autofree_ char *slow = NULL, *fast = NULL;
     int64_t took_ms, limit_ms = BOOT_MS;
-    int r = time_boot(engine, EMULATES, "tcg", BOOT_MS, &took_ms, &slow, err);
+    int r = time_boot(search, EMULATES, "tcg", BOOT_MS, &took_ms, &slow, err);
     if (!slow)
         limit_ms = took_ms * TIMES < LEAST_MS ? LEAST_MS : took_ms * TIMES;
     if (r == 0)
-        r = time_boot(engine, backend, "kvm", limit_ms, &took_ms, &fast, err);
+        r = time_boot(search, backend, "kvm", limit_ms, &took_ms, &fast, err);
     if (r < 0)
         return r;
     ret->boots = !fast;
@@ -242,7 +225,7 @@ static int try_boot(struct toolcage_engine *engine, const char *backend, struct 
     return ret->boots || ret->reason ? 0 : tc_fail_memory(err);
 }
 
-int tc_kvm_look(struct toolcage_engine *engine, const char *backend, const char *machine,
+int tc_kvm_look(const struct tc_search *search, const char *backend, const char *machine,
                 bool again, struct tc_kvm *ret, struct toolcage_error **err)
 {
     char key[TC_DIGEST_SIZE];
@@ -253,7 +236,7 @@ int tc_kvm_look(struct toolcage_engine *engine, const char *backend, const char 
     int r = 0;
     if (!kept || (again && !ret->boots)) {
         tc_kvm_done(ret);
-        r = try_boot(engine, backend, ret, err);
+        r = try_boot(search, backend, ret, err);
         if (r == 0)
             write_record(record, key, ret);
     }

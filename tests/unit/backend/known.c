@@ -3,7 +3,7 @@
  *
  * What an engine remembers of a module holds while all its files are what they were, and no longer.
  */
-#include "call/modules_known.h"
+#include "backend/wasm/known.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +14,7 @@
 
 #include "base/digest.h"
 #include "base/path.h"
+#include "policy/settings.h"
 #include "state/mark.h"
 #include "test.h"
 
@@ -35,6 +36,15 @@ static struct tc_module_question question(void)
     return (struct tc_module_question){.module = paths[0], .state = "/state"};
 }
 
+static void locate(struct tc_strv *located, const char *worker, const char *mark)
+{
+    assert_true(tc_setting_add(located, "worker", worker) &&
+                tc_setting_add(located, "engine", paths[2]) &&
+                tc_setting_add(located, "code", paths[3]) &&
+                tc_setting_add(located, "code-digest", "sha256:code") &&
+                tc_setting_add(located, "code-mark", mark));
+}
+
 /* As it is found. */
 static void find(struct tc_grant *grant)
 {
@@ -43,13 +53,8 @@ static void find(struct tc_grant *grant)
     assert_int_equal(stat(paths[3], &st), 0);
     tc_mark(&st, mark);
     tc_digest("module", strlen("module"), digest);
-    *grant = (struct tc_grant){.module = strdup(paths[0]),
-                               .module_digest = strdup(digest),
-                               .module_worker = strdup(paths[1]),
-                               .module_engine = strdup(paths[2]),
-                               .module_code = strdup(paths[3]),
-                               .module_code_digest = strdup("sha256:code"),
-                               .module_code_mark = strdup(mark)};
+    *grant = (struct tc_grant){.module = strdup(paths[0]), .module_digest = strdup(digest)};
+    locate(&grant->located, paths[1], mark);
 }
 
 static void remember(void)
@@ -65,8 +70,9 @@ static bool recalls(const struct tc_module_question *asked)
 {
     struct tc_grant grant = {.module = strdup(paths[0])};
     bool found = tc_modules_recall(&known, asked, &grant);
-    assert_true(!found || strcmp(grant.module_worker, paths[1]) == 0);
-    assert_true(found || !grant.module_worker);
+    const char *worker = tc_setting(&grant.located, "worker");
+    assert_true(!found || strcmp(worker, paths[1]) == 0);
+    assert_true(found || !worker);
     tc_grant_done(&grant);
     return found;
 }
@@ -144,8 +150,9 @@ static const struct tc_known_module *known_as(const char *worker)
 {
     struct tc_grant grant;
     find(&grant);
-    free(grant.module_worker);
-    grant.module_worker = strdup(worker);
+    _autofree_ char *mark = strdup(tc_setting(&grant.located, "code-mark"));
+    tc_strv_done(&grant.located);
+    locate(&grant.located, worker, mark);
     const struct tc_known_module *k = tc_modules_known_as(&known, &grant);
     tc_grant_done(&grant);
     return k;

@@ -13,9 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/wasm/modules.h"
 #include "base/digest.h"
 #include "base/fd.h"
-#include "call/modules.h"
+#include "policy/settings.h"
 #include "state/mark.h"
 #include "state/seal.h"
 #include "wasm/version.h"
@@ -147,20 +148,19 @@ static bool check_code(const char *dir, const char *code, int fd, char mark[TC_M
     return true;
 }
 
-bool tc_code_find(const char *dir, const char *module, bool deterministic, struct tc_code *ret)
+int tc_code_find(const char *dir, const char *module, bool deterministic, struct tc_strv *to,
+                 struct toolcage_error **err)
 {
     char code[TC_DIGEST_SIZE], mark[TC_MARK_SIZE];
     if (!read_record(dir, module, deterministic, code))
-        return false;
-    _autofree_ char *path = code_path(dir, code), *digest = strdup(code);
+        return 0;
+    _autofree_ char *path = code_path(dir, code);
     _autofd_ int fd = path ? tc_open_own(path, O_RDONLY) : -1;
-    if (!digest || !check_code(dir, code, fd, mark))
-        return false;
-    _autofree_ char *state = strdup(mark);
-    if (!state)
-        return false;
-    *ret = (struct tc_code){.path = TAKE(path), .digest = TAKE(digest), .mark = TAKE(state)};
-    return true;
+    if (!check_code(dir, code, fd, mark))
+        return 0;
+    bool fine = tc_setting_add(to, "code", path) && tc_setting_add(to, "code-digest", code) &&
+                tc_setting_add(to, "code-mark", mark);
+    return fine ? 1 : tc_fail_memory(err);
 }
 
 bool tc_code_keep(const char *dir, const char *module, bool deterministic,

@@ -5,29 +5,23 @@
  * where it does not work, a machine may hang in it forever. So a guest is booted, in a cage as a
  * call's, for a time that is counted in boots by emulation; the answer is kept until what it
  * depends on changes. */
-#ifndef TC_CALL_KVM_H
-#define TC_CALL_KVM_H
+#ifndef TC_BACKEND_MACHINE_KVM_H
+#define TC_BACKEND_MACHINE_KVM_H
 
-#include <stdbool.h>
-
-#include "base/error.h"
-
-struct toolcage_engine;
-
-struct tc_kvm {
-    bool boots;
-    char *reason, *fix; /* why not, or not tried, and what to do; owned */
-};
-
-void tc_kvm_done(struct tc_kvm *kvm);
+#include "plan/backend.h"
 
 /* What is seen without a boot: nothing (true), or a reason. False: it cannot. Out of memory when
  * false and no reason. */
 bool tc_kvm_present(struct tc_kvm *ret);
-/* By the monitor of that backend; `machine` is what the answer holds for, as machines.h identifies
+/* By the monitor of that backend; `machine` is what the answer holds for, as the locator identifies
  * it; empty: for this time alone. `again`: a no that is kept does not count. Fills *ret (zeroed),
  * the caller's also on failure; fails where nothing could be tried. */
-int tc_kvm_look(struct toolcage_engine *engine, const char *backend, const char *machine,
+int tc_kvm_look(const struct tc_search *search, const char *backend, const char *machine,
                 bool again, struct tc_kvm *ret, struct toolcage_error **err);
+
+/* kept.c: where the policy asks for it, names the file that the machine goes on from, or is kept in
+ * before its call. `machine` identifies what is the same for every machine. */
+int tc_machine_keep(const char *backend, const char *machine, struct tc_grant *grant,
+                    struct toolcage_error **err);
 
 #endif

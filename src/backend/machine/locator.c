@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "call/machines.h"
+ * Copyright The toolcage authors
+ *
+ * Virtual machines on this host: what runs them, and what runs in them. */
+#include "backend/machine/kvm.h"
 
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/registry.h"
+#include "backend/wasm/modules.h"
 #include "base/digest.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/root.h"
-#include "call/kvm.h"
-#include "call/modules.h"
 #include "image/index.h"
 #include "policy/backends.h"
 #include "policy/settings.h"
@@ -22,12 +24,6 @@
 
 #define WORKER "toolcage-vm"
 
-bool tc_machines_run(const char *backend)
-{
-    const struct tc_backend *row = tc_backend_find(backend);
-    return row && row->kind == TC_BACKEND_MACHINE;
-}
-
 static int fail(int code, const char *subject, const char *hint, const char *message,
                 struct toolcage_error **err)
 {
@@ -36,7 +32,7 @@ static int fail(int code, const char *subject, const char *hint, const char *mes
 
 static bool add(struct tc_grant *grant, const char *name, const char *path)
 {
-    return tc_strv_take(&grant->machine, tc_format("%s=%s", name, path));
+    return tc_setting_add(&grant->located, name, path);
 }
 
 /* ---- the monitor ---- */
@@ -203,12 +199,12 @@ static int fail_slow(const struct monitor *m, const struct tc_kvm *kvm, struct t
 }
 
 /* By the processor where that boots, else by emulation where the policy allows it. */
-static int choose_speed(struct toolcage_engine *engine, const struct monitor *m,
+static int choose_speed(const struct tc_search *search, const struct monitor *m,
                         const struct tc_grant *grant, const char *machine, const char **ret,
                         struct toolcage_error **err)
 {
     struct tc_kvm kvm = {.boots = false};
-    int r = tc_kvm_look(engine, m->backend, machine, false, &kvm, err);
+    int r = tc_kvm_look(search, m->backend, machine, false, &kvm, err);
     if (r == 0 && !kvm.boots && !may_emulate(m, grant))
         r = fail_slow(m, &kvm, err);
     *ret = kvm.boots ? "kvm" : "tcg";
@@ -261,75 +257,48 @@ static int find_all(const struct monitor *m, struct tc_grant *grant,
         r = tc_fail_memory(err);
     if (r == 0)
         r = find_guests(grant, err);
-    identify(&grant->machine, ret_machine);
+    identify(&grant->located, ret_machine);
     return r;
-}
-
-/* ---- of a container engine's runtime ---- */
-
-/* The machine is the runtime's; of ours there is only who speaks to it. */
-static bool is_contained(const char *backend)
-{
-    return strcmp(backend, "kata") == 0;
-}
-
-/* An engine comes to the root of an image by its path: only the store's, where no tool writes. */
-static int check_root(const struct tc_grant *grant, struct toolcage_error **err)
-{
-    _autofree_ char *store = NULL;
-    int r = grant->image ? find_store(&store, err) : 0;
-    if (r == 0 && store && !tc_path_within(store, grant->image))
-        r = fail(TOOLCAGE_EUNENFORCEABLE, "image",
-                 "toolcage image import DIRECTORY NAME, then image = \"NAME\"",
-                 "a container with a kernel of its own is shown its image by a path, and this "
-                 "directory is not in the store of images",
-                 err);
-    return r;
-}
-
-static int find_worker(struct tc_grant *grant, struct toolcage_error **err)
-{
-    _autofree_ char *worker = NULL;
-    int r = tc_own_program(WORKER, &worker, err);
-    return r < 0 || add(grant, "worker", worker) ? r : tc_fail_memory(err);
-}
-
-static int find_contained(struct tc_grant *grant, struct toolcage_error **err)
-{
-    int r = check_root(grant, err);
-    return r < 0 ? r : find_worker(grant, err);
 }
 
 /* ---- for calls ---- */
 
-int tc_machines_look(struct toolcage_engine *engine, const char *backend,
-                     const struct tc_grant *grant, struct toolcage_error **err)
+static int look(const struct tc_locator *locator, struct tc_search *search,
+                const struct tc_grant *grant, struct toolcage_error **err)
 {
-    const struct monitor *m = monitor_of(backend);
+    const struct monitor *m = monitor_of(locator->name);
     struct tc_grant found = {.settings = grant->settings};
     char machine[TC_DIGEST_SIZE];
     const char *accel;
-    if (is_contained(backend))
-        return 0; /* its front looks for the engine */
     int r = check_speed(m, grant, err);
     if (r == 0)
         r = find_all(m, &found, machine, err);
     if (r == 0)
         r = find_runtime(&grant->layers, NULL, err);
     if (r == 0)
-        r = choose_speed(engine, m, grant, machine, &accel, err);
-    tc_strv_done(&found.machine);
+        r = choose_speed(search, m, grant, machine, &accel, err);
+    tc_strv_done(&found.located);
     return r;
 }
 
-int tc_machines_find(struct toolcage_engine *engine, const char *backend, struct tc_grant *grant,
-                     struct toolcage_error **err)
+/* A machine that only has to boot, by what the errand says. */
+static int find_try(const struct monitor *m, const char *accel, struct tc_grant *grant,
+                    struct toolcage_error **err)
 {
-    const struct monitor *m = monitor_of(backend);
+    char machine[TC_DIGEST_SIZE];
+    int r = find_all(m, grant, machine, err);
+    return r < 0 || (add(grant, "accel", accel) && add(grant, "try", "1")) ? r
+                                                                           : tc_fail_memory(err);
+}
+
+static int find(const struct tc_locator *locator, struct tc_search *search, struct tc_grant *grant,
+                struct toolcage_error **err)
+{
+    const struct monitor *m = monitor_of(locator->name);
     char machine[TC_DIGEST_SIZE];
     const char *accel;
-    if (is_contained(backend))
-        return find_contained(grant, err);
+    if (search->work)
+        return find_try(m, search->work, grant, err);
     int r = check_speed(m, grant, err);
     if (r == 0)
         r = find_all(m, grant, machine, err);
@@ -340,20 +309,13 @@ int tc_machines_find(struct toolcage_engine *engine, const char *backend, struct
     if (r == 0 && tc_backend_runs_module(&grant->layers))
         r = tc_modules_name(grant, err);
     if (r == 0)
-        r = choose_speed(engine, m, grant, machine, &accel, err);
+        r = choose_speed(search, m, grant, machine, &accel, err);
     if (r == 0 && !add(grant, "accel", accel))
         r = tc_fail_memory(err);
-    return r < 0 ? r : tc_machines_keep(backend, machine, grant, err);
+    return r < 0 ? r : tc_machine_keep(m->backend, machine, grant, err);
 }
 
-int tc_machines_find_try(const char *backend, const char *accel, struct tc_grant *grant,
-                         struct toolcage_error **err)
-{
-    char machine[TC_DIGEST_SIZE];
-    int r = find_all(monitor_of(backend), grant, machine, err);
-    return r < 0 || (add(grant, "accel", accel) && add(grant, "try", "1")) ? r
-                                                                           : tc_fail_memory(err);
-}
+/* ---- for the doctor ---- */
 
 /* Where there is no guest to try it with. */
 static int tell_untried(const struct toolcage_error *why, struct tc_kvm *ret)
@@ -373,26 +335,44 @@ static char *how(const char *vmm, bool boots)
                              "true)");
 }
 
-int tc_machines_tell(struct toolcage_engine *engine, const char *backend, char **ret_how,
-                     struct tc_kvm *ret_kvm, struct toolcage_error **err)
+/* It is tried: once in a life of this host, and again while the answer is no. */
+static int tell_here(const struct monitor *m, const struct tc_search *search, char **ret_how,
+                     struct tc_kvm *kvm, struct toolcage_error **err)
 {
-    const struct monitor *m = monitor_of(backend);
     struct tc_grant found = {.without = 0};
     struct toolcage_error *why = NULL;
     char machine[TC_DIGEST_SIZE];
     int r = find_all(m, &found, machine, &why);
-    if (r < 0 && tell_untried(why, ret_kvm) < 0)
+    if (r < 0 && tell_untried(why, kvm) < 0)
         r = TOOLCAGE_EMEMORY;
     if (r == 0)
-        r = tc_kvm_look(engine, backend, machine, true, ret_kvm, &why);
-    if (r == 0 && !ret_kvm->boots && !m->emulates)
-        r = fail(TOOLCAGE_EBACKEND, "/dev/kvm", ret_kvm->fix, ret_kvm->reason, &why);
-    if (r == 0 && !(*ret_how = how(tc_setting(&found.machine, "vmm"), ret_kvm->boots)))
+        r = tc_kvm_look(search, m->backend, machine, true, kvm, &why);
+    if (r == 0 && !kvm->boots && !m->emulates)
+        r = fail(TOOLCAGE_EBACKEND, "/dev/kvm", kvm->fix, kvm->reason, &why);
+    if (r == 0 && !(*ret_how = how(tc_setting(&found.located, "vmm"), kvm->boots)))
         r = tc_fail_memory(&why);
-    tc_strv_done(&found.machine);
-    if (err)
-        *err = why;
-    else
-        tc_error_free(why);
+    tc_strv_done(&found.located);
+    *err = why;
     return r;
 }
+
+static int tell(const struct tc_locator *locator, struct tc_search *search, char **ret_how,
+                struct toolcage_error **err)
+{
+    struct tc_kvm kvm = {.boots = false};
+    bool first = !search->kvm.boots && !search->kvm.reason;
+    int r = tell_here(monitor_of(locator->name), search, ret_how, &kvm, err);
+    if (first || (r == 0 && !search->guests)) {
+        tc_kvm_done(&search->kvm);
+        search->kvm = kvm;
+        kvm = (struct tc_kvm){.boots = false};
+    }
+    search->guests = search->guests || r == 0;
+    tc_kvm_done(&kvm);
+    return r;
+}
+
+const struct tc_locator tc_qemu_locator = {
+    .name = "qemu", .find = find, .look = look, .tell = tell};
+const struct tc_locator tc_firecracker_locator = {
+    .name = "firecracker", .find = find, .look = look, .tell = tell};

@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "call/modules.h"
+ * Copyright The toolcage authors
+ *
+ * WebAssembly on this host: which module a call runs, the program that runs it, and its engine. */
+#include "backend/wasm/modules.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/registry.h"
+#include "backend/wasm/known.h"
+#include "base/fd.h"
 #include "base/path.h"
 #include "base/root.h"
-#include "call/host/facts.h"
-#include "policy/backends.h"
+#include "image/index.h"
 #include "policy/parse/catalog.h"
+#include "policy/settings.h"
 #include "spawn/own.h"
 #include "state/places.h"
 #include "wasm/version.h"
 
 #define WORKER "toolcage-wasm"
 
-bool tc_modules_run(const char *backend)
+static bool is_edge(const struct tc_locator *locator)
 {
-    const struct tc_backend *row = tc_backend_find(backend);
-    return row && row->kind == TC_BACKEND_MODULE;
+    return locator == &tc_wasmedge_locator;
 }
 
-static bool is_edge(const char *backend)
-{
-    return tc_streq(backend, "wasmedge");
-}
+/* ---- the engine ---- */
 
 static int fail_engine(const char *path, const char *reason, struct toolcage_error **err)
 {
@@ -68,15 +69,70 @@ static int find_engine(const char *worker, char **ret, struct toolcage_error **e
     return r < 0 || *ret ? r : fail_engine(TC_WASM_LIBRARY, "is not installed", err);
 }
 
-int tc_modules_engine(const char *backend, char **ret, struct toolcage_error **err)
+/* WasmEdge comes as Debian's newer suites have it, with a C library that is newer than most
+ * machines': an image of the store holds both, and the module's cage gets their directory. */
+static int fail_edge(const char *subject, const char *reason, struct toolcage_error **err)
 {
-    _autofree_ char *worker = NULL;
-    _autofd_ int lock = -1;
-    int r = tc_own_program(WORKER, &worker, err);
+    return tc_fail(err, TC_WHY(TOOLCAGE_EBACKEND, "engine", subject, TC_WASM_EDGE_BUILD),
+                   "the WebAssembly engine WasmEdge " TC_WASM_EDGE_VERSION " %s", reason);
+}
+
+/* The worker checks the version, once it has loaded it. */
+static int find_library(const char *root, char **ret, struct toolcage_error **err)
+{
+    _autofree_ char *library = tc_format("%s/" TC_WASM_EDGE_PLACE "/" TC_WASM_EDGE_LIBRARY, root);
+    if (!library)
+        return tc_fail_memory(err);
+    if (access(library, R_OK) < 0)
+        return fail_edge(library, "is not in the image " TC_WASM_EDGE_IMAGE, err);
+    *ret = tc_path_join(root, TC_WASM_EDGE_PLACE);
+    return *ret ? 0 : tc_fail_memory(err);
+}
+
+/* *ret_lock is the caller's also on failure. */
+static int find_edge(char **ret, int *ret_lock, struct toolcage_error **err)
+{
+    _autoerror_ struct toolcage_error *why = NULL;
+    _autofree_ char *root = NULL;
+    struct tc_image_ref ref;
+    if (tc_image_ref_parse(TC_WASM_EDGE_IMAGE, &ref))
+        return fail_edge(TC_WASM_EDGE_IMAGE, "has no image", err);
+    int r = tc_image_use(&ref, &root, ret_lock, &why);
+    if (r == TOOLCAGE_ENOT_FOUND)
+        return fail_edge(TC_WASM_EDGE_LIBRARY, "is not installed", err);
+    return r < 0 ? fail_edge(TC_WASM_EDGE_IMAGE, tc_error_message(why), err)
+                 : find_library(root, ret, err);
+}
+
+/* Both are owned; *lock, where there is one, is the caller's also on failure. */
+static int find_program(const struct tc_locator *locator, int *lock, char **ret_worker,
+                        char **ret_engine, struct toolcage_error **err)
+{
+    int r = tc_own_program(WORKER, ret_worker, err);
     if (r < 0)
         return r;
-    return is_edge(backend) ? tc_modules_edge(ret, &lock, err) : find_engine(worker, ret, err);
+    return is_edge(locator) ? find_edge(ret_engine, lock, err)
+                            : find_engine(*ret_worker, ret_engine, err);
 }
+
+static int tell(const struct tc_locator *locator, struct tc_search *search, char **ret_how,
+                struct toolcage_error **err)
+{
+    _autofd_ int lock = -1;
+    _autofree_ char *worker = NULL;
+    (void)search;
+    return find_program(locator, &lock, &worker, ret_how, err);
+}
+
+static int look(const struct tc_locator *locator, struct tc_search *search,
+                const struct tc_grant *grant, struct toolcage_error **err)
+{
+    _autofree_ char *how = NULL;
+    (void)grant;
+    return tell(locator, search, &how, err);
+}
+
+/* ---- the module ---- */
 
 static int fail_catalog(const char *path, const char *reason, struct toolcage_error **err)
 {
@@ -141,39 +197,29 @@ static int name_module(struct tc_grant *grant, struct toolcage_error **err)
     return grant->module ? 0 : tc_fail_memory(err);
 }
 
-/* Takes what was found over into the grant. */
-static bool use_code(struct tc_grant *grant, const char *dir, const char *module)
-{
-    struct tc_code code = {0};
-    if (!tc_code_find(dir, module, grant->deterministic, &code))
-        return false;
-    grant->module_code = code.path;
-    grant->module_code_digest = code.digest;
-    grant->module_code_mark = code.mark;
-    return true;
-}
-
 /* What it was compiled to before, if that can be relied on; then it is that module or none, also
  * where the file changes meanwhile. */
 static int find_code_of_file(struct tc_grant *grant, const char *dir, struct toolcage_error **err)
 {
     char digest[TC_DIGEST_SIZE];
-    if (grant->module_work || !dir || !tc_module_digest(grant->module, digest) ||
-        (grant->module_digest && strcmp(grant->module_digest, digest) != 0) ||
-        !use_code(grant, dir, digest))
+    if (tc_setting(&grant->located, "work") || !dir || !tc_module_digest(grant->module, digest) ||
+        (grant->module_digest && strcmp(grant->module_digest, digest) != 0))
         return 0;
-    if (!grant->module_digest)
-        grant->module_digest = strdup(digest);
-    return grant->module_digest ? 0 : tc_fail_memory(err);
+    int r = tc_code_find(dir, digest, grant->deterministic, &grant->located, err);
+    if (r > 0 && !grant->module_digest && !(grant->module_digest = strdup(digest)))
+        return tc_fail_memory(err);
+    return r < 0 ? r : 0;
 }
 
 /* The digest is known, so nobody reads the module. */
 static int find_code_of_fetched(struct tc_grant *grant, const char *dir,
                                 const struct tc_fetched *fetched, struct toolcage_error **err)
 {
-    return dir && use_code(grant, dir, fetched->digest)
-               ? 0
-               : tc_fetched_uncompiled(fetched, grant->deterministic, err);
+    int r =
+        dir ? tc_code_find(dir, fetched->digest, grant->deterministic, &grant->located, err) : 0;
+    if (r == 0)
+        return tc_fetched_uncompiled(fetched, grant->deterministic, err);
+    return r < 0 ? r : 0;
 }
 
 static int find_code(struct tc_grant *grant, const struct tc_fetched *fetched, const char *state,
@@ -191,46 +237,62 @@ static int settle(struct tc_grant *grant, const struct tc_fetched *fetched,
     return r == 0 && fetched ? tc_fetched_pin(fetched, &grant->module_digest, err) : r;
 }
 
-int tc_modules_name(struct tc_grant *grant, struct toolcage_error **err)
-{
-    int r = name_module(grant, err);
-    return r < 0 ? r : settle(grant, tc_fetched_find(grant->module), err);
-}
-
 /* By looking at the files themselves. */
-static int look(struct tc_grant *grant, const char *backend, const char *state, int *ret_lock,
-                struct toolcage_error **err)
+static int find_files(const struct tc_locator *locator, struct tc_grant *grant, const char *state,
+                      int *lock, struct toolcage_error **err)
 {
     const struct tc_fetched *fetched = tc_fetched_find(grant->module);
+    _autofree_ char *worker = NULL, *engine = NULL;
     int r = settle(grant, fetched, err);
     if (r == 0)
-        r = tc_own_program(WORKER, &grant->module_worker, err);
-    if (r < 0)
-        return r;
-    if (is_edge(backend))
-        return tc_modules_edge(&grant->module_engine, ret_lock, err);
-    r = find_engine(grant->module_worker, &grant->module_engine, err);
-    return r < 0 ? r : find_code(grant, fetched, state, err);
+        r = find_program(locator, lock, &worker, &engine, err);
+    if (r == 0 && (!tc_setting_add(&grant->located, "worker", worker) ||
+                   !tc_setting_add(&grant->located, "engine", engine)))
+        r = tc_fail_memory(err);
+    return r < 0 || is_edge(locator) ? r : find_code(grant, fetched, state, err);
 }
 
-int tc_modules_find(struct tc_modules_known *known, struct tc_grant *grant, const char *backend,
-                    int *ret_lock, struct toolcage_error **err)
+/* The same, where an earlier call of this engine did not. */
+static int find_all(const struct tc_locator *locator, struct tc_search *search,
+                    struct tc_grant *grant, struct toolcage_error **err)
 {
     _autofree_ char *state = NULL, *module = NULL, *pin = NULL;
-    int r = name_module(grant, err);
-    if (r < 0)
-        return r;
     bool memory = tc_state_directory(&state) && (module = strdup(grant->module)) &&
                   (!grant->module_digest || (pin = strdup(grant->module_digest)));
     if (!memory)
         return tc_fail_memory(err);
     const struct tc_module_question asked = {
         .module = module, .pin = pin, .state = state, .deterministic = grant->deterministic};
-    bool kept = state && !grant->module_work && !is_edge(backend);
-    if (kept && tc_modules_recall(known, &asked, grant))
+    bool kept = state && !search->work && !is_edge(locator);
+    if (kept && tc_modules_recall(search->known, &asked, grant))
         return 0;
-    r = look(grant, backend, state, ret_lock, err);
-    if (r == 0 && kept && grant->module_code)
-        tc_modules_remember(known, &asked, grant);
+    int r = find_files(locator, grant, state, search->lock, err);
+    if (r == 0 && kept && tc_setting(&grant->located, "code"))
+        tc_modules_remember(search->known, &asked, grant);
     return r;
 }
+
+int tc_modules_name(struct tc_grant *grant, struct toolcage_error **err)
+{
+    int r = name_module(grant, err);
+    return r < 0 ? r : settle(grant, tc_fetched_find(grant->module), err);
+}
+
+static int find(const struct tc_locator *locator, struct tc_search *search, struct tc_grant *grant,
+                struct toolcage_error **err)
+{
+    if (search->module) {
+        free(grant->module);
+        grant->module = tc_path_absolute(grant->caller_cwd, search->module);
+    }
+    if ((search->module && !grant->module) ||
+        (search->work && !tc_setting_add(&grant->located, "work", search->work)))
+        return tc_fail_memory(err);
+    int r = name_module(grant, err);
+    return r < 0 ? r : find_all(locator, search, grant, err);
+}
+
+const struct tc_locator tc_wasm_locator = {
+    .name = "wasm", .find = find, .look = look, .tell = tell};
+const struct tc_locator tc_wasmedge_locator = {
+    .name = "wasmedge", .find = find, .look = look, .tell = tell};

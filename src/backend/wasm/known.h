@@ -3,8 +3,8 @@
  *
  * What an engine has found out about modules, so that their next calls need not read and digest the
  * same files again: it holds as long as each of these files is in the state that was looked at. */
-#ifndef TC_CALL_MODULES_KNOWN_H
-#define TC_CALL_MODULES_KNOWN_H
+#ifndef TC_BACKEND_WASM_KNOWN_H
+#define TC_BACKEND_WASM_KNOWN_H
 
 #include <stdatomic.h>
 

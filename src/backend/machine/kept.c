@@ -7,10 +7,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "backend/machine/kvm.h"
 #include "base/digest.h"
 #include "base/path.h"
-#include "call/host/facts.h"
-#include "call/machines.h"
 #include "policy/settings.h"
 #include "state/mark.h"
 #include "state/places.h"
@@ -30,9 +29,9 @@ static void add_grants(const struct tc_grant *grant, struct tc_buf *out)
 static bool identify(const struct tc_grant *grant, const char *machine, char ret[TC_DIGEST_SIZE])
 {
     const struct tc_limits *l = &grant->limits;
-    const char *accel = tc_setting(&grant->machine, "accel");
-    const char *disk = tc_setting(&grant->machine, "disk");       /* of a module's there is none */
-    const char *runtime = tc_setting(&grant->machine, "runtime"); /* most machines have none */
+    const char *accel = tc_setting(&grant->located, "accel");
+    const char *disk = tc_setting(&grant->located, "disk");       /* of a module's there is none */
+    const char *runtime = tc_setting(&grant->located, "runtime"); /* most machines have none */
     char mark[TC_MARK_SIZE] = "", also[TC_MARK_SIZE] = "";
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     if (!*machine || !accel || (!disk && !runtime) || (disk && !tc_mark_path(disk, mark)) ||
@@ -50,8 +49,8 @@ static bool identify(const struct tc_grant *grant, const char *machine, char ret
     return true;
 }
 
-int tc_machines_keep(const char *backend, const char *machine, struct tc_grant *grant,
-                     struct toolcage_error **err)
+int tc_machine_keep(const char *backend, const char *machine, struct tc_grant *grant,
+                    struct toolcage_error **err)
 {
     char name[TC_DIGEST_SIZE];
     _autofree_ char *state = NULL;
@@ -66,6 +65,6 @@ int tc_machines_keep(const char *backend, const char *machine, struct tc_grant *
         return 0; /* it boots, as it does without */
     _autofree_ char *path = tc_format("%s/machines/%s", state, name + strlen("sha256:"));
     const char *word = path && tc_sealed_holds(path) ? "from" : "keep";
-    bool fine = path && tc_strv_take(&grant->machine, tc_format("%s=%s", word, path));
+    bool fine = path && tc_setting_add(&grant->located, word, path);
     return fine ? 0 : tc_fail_memory(err);
 }

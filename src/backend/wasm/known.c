@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "backend/wasm/known.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/wasm/modules.h"
+#include "base/root.h"
+#include "base/strv.h"
+#include "policy/settings.h"
+#include "state/mark.h"
+
+enum { KNOWN_MAX = 64 };
+enum { MODULE, WORKER, ENGINE, CODE, FILES };
+
+struct tc_known_module {
+    struct tc_known_module *next;
+    size_t number; /* of those behind it */
+    bool deterministic;
+    char *asked, *pin, *state; /* what it was looked for by */
+    char *module, *digest;     /* and what was found, as in the grant */
+    struct tc_strv located;
+    char marks[FILES][TC_MARK_SIZE];
+};
+
+static void let_go(struct tc_known_module *k)
+{
+    char *const texts[] = {k->asked, k->pin, k->state, k->module, k->digest};
+    for (size_t i = 0; i < TC_COUNT(texts); i++)
+        free(texts[i]);
+    tc_strv_done(&k->located);
+    free(k);
+}
+
+static void discard(struct tc_known_module **k)
+{
+    if (*k)
+        let_go(*k);
+}
+
+/* NULL: it has none. */
+static const char *path_of(const struct tc_known_module *k, size_t file)
+{
+    static const char *const names[] = {[WORKER] = "worker", [ENGINE] = "engine", [CODE] = "code"};
+    return file == MODULE ? k->module : tc_setting(&k->located, names[file]);
+}
+
+static bool is_asked(const struct tc_known_module *k, const struct tc_module_question *asked)
+{
+    return k->deterministic == asked->deterministic && tc_streq(k->asked, asked->module) &&
+           tc_streq(k->pin, asked->pin) && tc_streq(k->state, asked->state);
+}
+
+static bool holds(const struct tc_known_module *k)
+{
+    char now[TC_MARK_SIZE];
+    for (size_t i = 0; i < FILES; i++)
+        if (!tc_mark_path(path_of(k, i), now) || strcmp(now, k->marks[i]) != 0)
+            return false;
+    return true;
+}
+
+static const struct tc_known_module *find(const struct tc_modules_known *known,
+                                          const struct tc_module_question *asked)
+{
+    const struct tc_known_module *k = atomic_load(&known->first);
+    while (k && !(is_asked(k, asked) && holds(k)))
+        k = k->next;
+    return k;
+}
+
+bool tc_modules_hold(const struct tc_modules_known *known, const struct tc_known_module *module)
+{
+    const struct tc_module_question asked = {.module = module->asked,
+                                             .pin = module->pin,
+                                             .state = module->state,
+                                             .deterministic = module->deterministic};
+    return find(known, &asked) == module;
+}
+
+static bool says(const struct tc_known_module *k, const struct tc_grant *grant)
+{
+    return k->deterministic == grant->deterministic && tc_streq(k->module, grant->module) &&
+           tc_streq(k->digest, grant->module_digest) && tc_strv_same(&k->located, &grant->located);
+}
+
+const struct tc_known_module *tc_modules_known_as(const struct tc_modules_known *known,
+                                                  const struct tc_grant *grant)
+{
+    const struct tc_known_module *k = atomic_load(&known->first);
+    while (k && !says(k, grant))
+        k = k->next;
+    return k;
+}
+
+bool tc_modules_recall(const struct tc_modules_known *known, const struct tc_module_question *asked,
+                       struct tc_grant *grant)
+{
+    const struct tc_known_module *k = find(known, asked);
+    _autofree_ char *module = k ? strdup(k->module) : NULL, *digest = k ? strdup(k->digest) : NULL;
+    _autostrv_ struct tc_strv located = {0};
+    if (!module || !digest || !tc_strv_copy(&located, &k->located))
+        return false; /* the long way finds the same, or says that there is no memory */
+    free(grant->module);
+    free(grant->module_digest);
+    grant->module = TAKE(module);
+    grant->module_digest = TAKE(digest);
+    grant->located = located;
+    located = (struct tc_strv){0};
+    return true;
+}
+
+/* Could a write to it now leave the same mark? */
+static bool mark(const char *path, char out[TC_MARK_SIZE])
+{
+    struct stat st;
+    if (!path || stat(path, &st) < 0 || !tc_mark_settled(&st))
+        return false;
+    tc_mark(&st, out);
+    return true;
+}
+
+static bool fill(struct tc_known_module *k, const struct tc_module_question *asked,
+                 const struct tc_grant *grant)
+{
+    const char *code_mark = tc_setting(&grant->located, "code-mark");
+    k->deterministic = asked->deterministic;
+    bool fine = (k->asked = strdup(asked->module)) && (k->state = strdup(asked->state)) &&
+                (!asked->pin || (k->pin = strdup(asked->pin))) &&
+                (k->module = strdup(grant->module)) && grant->module_digest &&
+                (k->digest = strdup(grant->module_digest)) &&
+                tc_strv_copy(&k->located, &grant->located);
+    for (size_t i = 0; fine && i < FILES; i++)
+        fine = mark(path_of(k, i), k->marks[i]);
+    return fine && code_mark && code_mark[0];
+}
+
+/* Whoever may write to what runs as our own does is looked at as when it was found. */
+static bool is_safe(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !tc_program_unsafe(&st);
+}
+
+/* Are the marks those of the files that were found, and not of what took their places meanwhile?
+ * Nobody reads a fetched module: its digest is ours. */
+static bool is_found(const struct tc_known_module *k)
+{
+    char digest[TC_DIGEST_SIZE];
+    bool read = !tc_fetched_find(k->asked);
+    return strcmp(k->marks[CODE], tc_setting(&k->located, "code-mark")) == 0 &&
+           is_safe(path_of(k, WORKER)) && is_safe(path_of(k, ENGINE)) &&
+           (!read || (tc_module_digest(k->module, digest) && strcmp(digest, k->digest) == 0)) &&
+           holds(k);
+}
+
+void tc_modules_remember(struct tc_modules_known *known, const struct tc_module_question *asked,
+                         const struct tc_grant *grant)
+{
+    _auto_(discard) struct tc_known_module *k = calloc(1, sizeof(*k));
+    if (!k || !fill(k, asked, grant) || !is_found(k))
+        return;
+    k->next = atomic_load(&known->first);
+    do {
+        k->number = k->next ? k->next->number + 1 : 0;
+        if (k->number >= KNOWN_MAX)
+            return;
+    } while (!atomic_compare_exchange_weak(&known->first, &k->next, k));
+    k = NULL;
+}
+
+void tc_modules_forget(struct tc_modules_known *known)
+{
+    struct tc_known_module *k = atomic_exchange(&known->first, NULL);
+    while (k) {
+        struct tc_known_module *next = k->next;
+        let_go(k);
+        k = next;
+    }
+}
