@@ -142,7 +142,7 @@ int tc_choose(struct toolcage_engine *engine, const struct toolcage_policy *poli
         _autofree_ char *reason = NULL;
         r = judge(engine, grant, name, &reason, err);
         if (r == 0 && !reason)
-            return i ? tc_grant_choose(grant, name, err) : 0;
+            return i ? tc_grant_set(&grant->backend, name, err) : 0;
         tc_buf_addf(&reasons, "%s%s (%s)", i ? "; " : "", name, reason ? reason : "");
     }
     if (r == 0 && reasons.failed)

@@ -42,6 +42,8 @@ int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_j
     if (r == 0) /* as at a call: what a backend takes where none is named keeps no other from it */
         r = tc_image_extend(call->policy, true, &grant, &image, err);
     if (r == 0)
+        r = tc_grant_digest(&grant, err);
+    if (r == 0)
         r = tc_policy_explain(call->policy, &grant, access, here.data, ret_json, err);
     tc_grant_done(&grant);
     return r;

@@ -49,7 +49,8 @@ int tc_call_resolve(struct toolcage_call *call, bool explain, struct tc_grant *r
                                  .narrow = call->narrow,
                                  .narrow_count = call->narrow_count,
                                  .explain = explain,
-                                 .terminal = call->rows > 0};
+                                 .terminal = call->rows > 0,
+                                 .open = true};
     r = tc_policy_resolve(call->policy, &request, &here.facts, ret, err);
     if (r == 0)
         r = tc_programs_extend(call->policy, &here.facts, ret, err);
@@ -113,20 +114,28 @@ static bool note_places(const struct tc_grant *grant, struct tc_plan *plan)
            tc_provenance_note(&places, policy, policy ? tc_policy_digest(grant->policy) : NULL);
 }
 
-static int lower(struct toolcage_call *call, const struct tc_front *front, struct tc_plan *ret,
-                 struct toolcage_error **err)
+/* A call on its way to the helper. */
+struct start {
+    struct toolcage_call *call;
+    const struct tc_front *front;
+    struct tc_plan plan;
+};
+
+static int lower(struct start *s, struct toolcage_error **err)
 {
-    int r = tc_front_lower(front, &call->grant, ret, err);
+    struct toolcage_call *call = s->call;
+    struct tc_plan *plan = &s->plan;
+    int r = tc_front_lower(s->front, &call->grant, plan, err);
     if (r < 0)
         return r;
-    bool filled = note_places(&call->grant, ret) && fill(&ret->call, call->id) &&
-                  fill(&ret->tool, call->grant.tool) && fill(&ret->backend, front->name) &&
-                  fill(&ret->grant, call->grant.digest) && fill(&ret->session, call->session) &&
-                  fill(&ret->bounds, call->grant.bounds);
-    ret->stream = call->output ? stream_mode(call) : TC_STREAM_NONE;
-    ret->terminal = call->rows > 0;
-    ret->rows = call->rows;
-    ret->columns = call->columns;
+    bool filled = note_places(&call->grant, plan) && fill(&plan->call, call->id) &&
+                  fill(&plan->tool, call->grant.tool) && fill(&plan->backend, s->front->name) &&
+                  fill(&plan->grant, call->grant.digest) && fill(&plan->session, call->session) &&
+                  fill(&plan->bounds, call->grant.bounds);
+    plan->stream = call->output ? stream_mode(call) : TC_STREAM_NONE;
+    plan->terminal = call->rows > 0;
+    plan->rows = call->rows;
+    plan->columns = call->columns;
     return filled ? 0 : tc_fail_memory(err);
 }
 
@@ -185,13 +194,13 @@ static int make_input(struct toolcage_call *call, int *ret_fd, enum tc_stdin_kin
     return *ret_fd < 0 ? fail_system(err, "memfd_create") : 0;
 }
 
-static int submit(struct toolcage_call *call, struct tc_plan *plan, struct toolcage_error **err)
+static int submit(struct start *s, struct toolcage_error **err)
 {
+    struct toolcage_call *call = s->call;
     _autofd_ int input = -1, secrets = -1;
     _autobuf_ struct tc_buf packet = TC_BUF_INIT;
     enum tc_stdin_kind kind = TC_STDIN_NONE;
-    int64_t now = tc_now_us();
-    int r = write_plan(plan, &packet, err);
+    int r = write_plan(&s->plan, &packet, err);
     if (r == 0)
         r = make_input(call, &input, &kind, err);
     if (r == 0)
@@ -206,11 +215,7 @@ static int submit(struct toolcage_call *call, struct tc_plan *plan, struct toolc
         fds[count++] = input;
     if (secrets >= 0)
         fds[count++] = secrets;
-    r = send_plan(call, &job, &packet, fds, count, err);
-    if (r < 0)
-        return r;
-    note(call, "submit", now);
-    return 0;
+    return send_plan(call, &job, &packet, fds, count, err);
 }
 
 /* An install does what the policy says, and nothing that is said at the call. */
@@ -232,10 +237,34 @@ static tc_features wanted(const struct toolcage_call *call)
            (call->installs ? TC_FEATURE_BIT(INSTALL) : 0);
 }
 
-/* What this host has for the backend. */
-static int locate(struct toolcage_call *call, const char *backend, struct toolcage_error **err)
+static int resolve(struct start *s, struct toolcage_error **err)
 {
-    const struct tc_locator *locator = tc_locator_find(backend);
+    return tc_call_resolve(s->call, false, &s->call->grant, err);
+}
+
+static int route(struct start *s, struct toolcage_error **err)
+{
+    struct toolcage_call *call = s->call;
+    int r = tc_route_admit(call->policy, &call->grant, err);
+    if (r == 0 && call->grant.fallback.count)
+        r = tc_choose(call->engine, call->policy, &call->grant, err);
+    return r < 0 ? r
+                 : tc_route(call->policy, &call->grant, chose_backend(call), wanted(call),
+                            &s->front, err);
+}
+
+static int seal(struct start *s, struct toolcage_error **err)
+{
+    struct toolcage_call *call = s->call;
+    int r = tc_image_extend(call->policy, false, &call->grant, &call->image, err);
+    return r < 0 ? r : tc_grant_digest(&call->grant, err);
+}
+
+/* What this host has for the backend. */
+static int locate(struct start *s, struct toolcage_error **err)
+{
+    struct toolcage_call *call = s->call;
+    const struct tc_locator *locator = tc_locator_find(s->front->name);
     struct tc_search search = tc_engine_search(call->engine);
     search.work = call->work;
     search.module = call->module;
@@ -243,58 +272,38 @@ static int locate(struct toolcage_call *call, const char *backend, struct toolca
     return locator && locator->find ? locator->find(locator, &search, &call->grant, err) : 0;
 }
 
-static int route(struct toolcage_call *call, const struct tc_front **ret,
-                 struct toolcage_error **err)
-{
-    int r = tc_route_admit(call->policy, &call->grant, err);
-    if (r == 0 && call->grant.fallback.count)
-        r = tc_choose(call->engine, call->policy, &call->grant, err);
-    return r < 0
-               ? r
-               : tc_route(call->policy, &call->grant, chose_backend(call), wanted(call), ret, err);
-}
-
-static int lower_and_submit(struct toolcage_call *call, const struct tc_front *front,
-                            struct toolcage_error **err)
-{
-    struct tc_plan plan = {0};
-    int64_t now = tc_now_us();
-    int r = lower(call, front, &plan, err);
-    if (r == 0) {
-        note(call, "lower", now);
-        r = submit(call, &plan, err);
-    }
-    if (r == 0)
-        tc_plan_cache_keep(tc_engine_plans(call->engine), call, &plan);
-    tc_plan_done(&plan);
-    return r;
-}
+/* In this order; those with a name are among the call's timings. */
+static const struct {
+    const char *name;
+    int (*run)(struct start *s, struct toolcage_error **err);
+} steps[] = {{"resolve", resolve}, {NULL, route},    {NULL, seal},
+             {NULL, locate},       {"lower", lower}, {"submit", submit}};
 
 static int go(struct toolcage_call *call, struct toolcage_error **err)
 {
-    const struct tc_front *front;
+    struct tc_plan_cache *plans = tc_engine_plans(call->engine);
+    struct start s = {.call = call};
     struct tc_plan *known = NULL;
     int64_t now = tc_now_us();
     int r = check_setup(call, err);
     if (r == 0)
-        r = tc_plan_cache_find(tc_engine_plans(call->engine), call, &known, err);
-    if (r < 0)
-        return r;
-    if (known) {
+        r = tc_plan_cache_find(plans, call, &known, err);
+    if (r == 0 && known) {
         note(call, "again", now);
-        return submit(call, known, err);
+        s.plan = *known;
     }
-    now = tc_now_us();
-    r = tc_call_resolve(call, false, &call->grant, err);
-    if (r < 0)
+    for (size_t i = known ? TC_COUNT(steps) - 1 : 0; r == 0 && i < TC_COUNT(steps); i++) {
+        now = tc_now_us();
+        r = steps[i].run(&s, err);
+        if (r == 0 && steps[i].name)
+            note(call, steps[i].name, now);
+    }
+    if (known)
         return r;
-    note(call, "resolve", now);
-    r = route(call, &front, err);
     if (r == 0)
-        r = tc_image_extend(call->policy, false, &call->grant, &call->image, err);
-    if (r == 0)
-        r = locate(call, front->name, err);
-    return r < 0 ? r : lower_and_submit(call, front, err);
+        tc_plan_cache_keep(plans, call, &s.plan);
+    tc_plan_done(&s.plan);
+    return r;
 }
 
 static bool is_misuse(int code)
@@ -335,6 +344,8 @@ static int refuse(struct toolcage_call *call, struct toolcage_error *why, int co
     struct tc_outcome none = {
         .status = status_of(code), .exit_code = -1, .memory_peak = -1, .pids_peak = -1};
     none.failure.clause = -1;
+    if (call->grant.policy && !call->grant.digest[0])
+        (void)tc_grant_digest(&call->grant, NULL); /* what was refused is named by it, too */
     /* Nobody will write to our end: closing the other one makes it readable for ever. */
     close_sent(call);
     return tc_call_finish(call, &none, why, err);

@@ -60,6 +60,8 @@ struct tc_request {
     /* For a person at a terminal: the command, which must be given, stands in place of the tool's
      * own, and arguments may be left out; then nothing is granted for them. */
     bool terminal;
+    /* The caller goes on with the grant, and digests it then (tc_grant_digest). */
+    bool open;
 };
 
 /* Parses and compiles. `name` is the file's name for messages, `dir` (clean, absolute) where
@@ -110,15 +112,14 @@ int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_requ
                       const struct tc_facts *facts, struct tc_grant *ret,
                       struct toolcage_error **err);
 
-/* For the call layer, which adds the install prefixes of `programs` after the resolution: masks,
- * clauses, order and digest of the grant once more. */
-int tc_grant_seal(const struct toolcage_policy *policy, const struct tc_facts *facts,
-                  struct tc_grant *grant, struct toolcage_error **err);
-
-/* For the router: this backend, one of the grant's, runs it. */
-int tc_grant_choose(struct tc_grant *grant, const char *backend, struct toolcage_error **err);
-/* The root is this one from now on; NULL: the host's system directories. */
-int tc_grant_root(struct tc_grant *grant, const char *image, struct toolcage_error **err);
+/* For the call layer, which adds entries after the resolution: masks, clauses and order of the
+ * grant once more. */
+int tc_grant_complete(const struct toolcage_policy *policy, const struct tc_facts *facts,
+                      struct tc_grant *grant, struct toolcage_error **err);
+/* Seals it: nothing of what is digested changes from here on but the place of a module. */
+int tc_grant_digest(struct tc_grant *grant, struct toolcage_error **err);
+/* Puts a copy of the text in the place of a member; NULL: none. */
+int tc_grant_set(char **member, const char *text, struct toolcage_error **err);
 
 /* Is the host's path among those that every grant masks (credentials, toolcage's state), or below
  * one? */
@@ -178,7 +179,7 @@ bool tc_policy_next_setup(const struct toolcage_policy *policy, size_t *place,
 /* Is it the name of an install phase? No call of a model's can have it. */
 bool tc_policy_names_setup(const struct toolcage_policy *policy, const char *name);
 
-/* For the call layer: one more entry of a grant, which tc_grant_seal() must follow. */
+/* For the call layer: one more entry of a grant, which tc_grant_complete() must follow. */
 int tc_grant_put(struct tc_grant *grant, const struct tc_fs_entry *entry,
                  struct toolcage_error **err);
 

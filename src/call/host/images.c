@@ -42,9 +42,9 @@ static int use(const struct toolcage_policy *policy, const char *name, bool expl
                                 "\"%s\" is not the name of an image: %s", name, complaint)
                       : tc_image_use(&ref, &path, ret_lock, &why);
     if (r == 0)
-        return tc_grant_root(grant, path, err);
+        return tc_grant_set(&grant->image, path, err);
     if (explain && r == TOOLCAGE_ENOT_FOUND)
-        return tc_grant_root(grant, name, err);
+        return tc_grant_set(&grant->image, name, err);
     return r == TOOLCAGE_EMEMORY ? tc_fail_memory(err) : fail_there(policy, grant, r, why, err);
 }
 
@@ -77,7 +77,7 @@ int tc_image_extend(const struct toolcage_policy *policy, bool explain, struct t
     if (said[0] == '/')
         return check_writers(policy, grant, said, err);
     if (tc_streq(said, TC_IMAGE_SYSTEM))
-        return tc_grant_root(grant, NULL, err);
+        return tc_grant_set(&grant->image, NULL, err);
     _autofree_ char *name = strdup(said);
     return name ? use(policy, name, explain, grant, ret_lock, err) : tc_fail_memory(err);
 }

@@ -165,7 +165,7 @@ int tc_install_extend(const struct toolcage_policy *policy, const struct tc_fact
                                : fail_missing(&install, policy, err);
     grant->setup_ready = true;
     r = put_tree(&install, from, TC_ACCESS_READ, grant, err);
-    return r < 0 ? r : tc_grant_seal(policy, facts, grant, err);
+    return r < 0 ? r : tc_grant_complete(policy, facts, grant, err);
 }
 
 /* ---- an install ---- */
@@ -261,7 +261,7 @@ int tc_install_begin(const struct toolcage_policy *policy, const struct tc_facts
         r = tc_stage_begin(facts, key, ret, err);
     if (r == 0)
         r = put_tree(&install, (*ret)->tree, TC_ACCESS_WRITE, grant, err);
-    return r < 0 ? r : tc_grant_seal(policy, facts, grant, err);
+    return r < 0 ? r : tc_grant_complete(policy, facts, grant, err);
 }
 
 int tc_install_suppose(const struct toolcage_policy *policy, const struct tc_facts *facts,
@@ -285,7 +285,7 @@ int tc_install_suppose(const struct toolcage_policy *policy, const struct tc_fac
         return tc_fail_memory(err);
     _autofree_ char *tree = r == 0 ? tc_install_find(facts, key) : NULL;
     grant->setup_ready = tree;
-    return tc_grant_seal(policy, facts, grant, err);
+    return tc_grant_complete(policy, facts, grant, err);
 }
 
 int tc_install_keep(const struct toolcage_policy *policy, const char *name,

@@ -401,7 +401,7 @@ static int extend(struct extension *x, const char *path, struct toolcage_error *
     if (r == 0 && x->bins.count)
         r = put_path(x, err);
     if (r == 0 && (x->changed || x->bins.count))
-        r = tc_grant_seal(x->policy, x->facts, grant, err);
+        r = tc_grant_complete(x->policy, x->facts, grant, err);
     return r;
 }
 

