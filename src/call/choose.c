@@ -85,7 +85,7 @@ static int host_lacks(struct toolcage_engine *engine, const struct tc_locator *l
 {
     struct tc_search search = tc_engine_search(engine);
     _autoerror_ struct toolcage_error *why = NULL;
-    int r = locator->look ? locator->look(locator, &search, grant, &why) : 0;
+    int r = locator->look(locator, &search, grant, &why);
     *ret = r < 0 ? strdup(tc_error_message(why)) : NULL;
     return r < 0 && !*ret ? tc_fail_memory(err) : 0;
 }

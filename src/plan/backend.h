@@ -94,14 +94,15 @@ struct tc_search {
 struct tc_locator {
     const char *name;
     bool tried; /* the helper tries the backend, too (tc_trial), when look() has found all */
-    /* For a call that is about to be lowered: into grant->located. */
+    /* For a call that is about to be lowered: into grant->located. NULL: nothing is needed there.
+     */
     int (*find)(const struct tc_locator *locator, struct tc_search *search, struct tc_grant *grant,
                 struct toolcage_error **err);
     /* Is there all that the grant needs, as far as a quick look can say? */
     int (*look)(const struct tc_locator *locator, struct tc_search *search,
                 const struct tc_grant *grant, struct toolcage_error **err);
     /* What any call would run by, for the doctor; owned. *ret_how stays NULL: there is nothing to
-     * say of the backend here. */
+     * say of the backend here. NULL: its trial says it. */
     int (*tell)(const struct tc_locator *locator, struct tc_search *search, char **ret_how,
                 struct toolcage_error **err);
 };

@@ -6,6 +6,8 @@
  * Kata is looked for, and not tried: an engine may have it elsewhere. */
 #include <unistd.h>
 
+#include "backend/engine/door.h"
+#include "backend/kata/create.h"
 #include "backend/registry.h"
 #include "base/path.h"
 #include "image/index.h"
@@ -62,6 +64,14 @@ static int tell(const struct tc_locator *locator, struct tc_search *search, char
     return *ret_how ? 0 : tc_fail_memory(err);
 }
 
+/* The engine that is to make it. */
+static int look(const struct tc_locator *locator, struct tc_search *search,
+                const struct tc_grant *grant, struct toolcage_error **err)
+{
+    (void)search;
+    return tc_engine_door_look(grant, locator->name, TC_KATA_ENGINE, err);
+}
+
 /* An engine comes to the root of an image by its path: only the store's, where no tool writes. */
 static int check_root(const struct tc_grant *grant, struct toolcage_error **err)
 {
@@ -94,4 +104,5 @@ static int find(const struct tc_locator *locator, struct tc_search *search, stru
     return r < 0 || tc_setting_add(&grant->located, "worker", worker) ? r : tc_fail_memory(err);
 }
 
-const struct tc_locator tc_kata_locator = {.name = "kata", .find = find, .tell = tell};
+const struct tc_locator tc_kata_locator = {
+    .name = "kata", .find = find, .look = look, .tell = tell};
