@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "backend/engine/guest.h"
+#include "backend/gvisor/runsc.h"
 #include "backend/oci/config.h"
 #include "backend/oci/inner.h"
-#include "backend/oci/platform.h"
 #include "base/cleanup.h"
 #include "call/launch.h"
 #include "engine/engine.h"
@@ -52,7 +52,7 @@ void tc_companion_offer(int argc, char **argv)
     if (argc > 0 && strcmp(argv[0], TC_ENGINE_INIT) == 0)
         tc_engine_guest_main();
     if (argc > 0 && strcmp(argv[0], TC_OCI_KEEPER) == 0)
-        tc_oci_keep_main(argv);
+        tc_gvisor_keep_main(argv);
     if (argc < 2)
         return;
     words_begin = words_end = argv[0];

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "backend/engine/guest.h"
+#include "backend/gvisor/runsc.h"
 #include "backend/oci/config.h"
 #include "backend/oci/inner.h"
-#include "backend/oci/platform.h"
 #include "engine/engine.h"
 #include "helper/serve.h"
 
@@ -18,6 +18,6 @@ int main(int argc, char **argv)
     if (argc > 0 && strcmp(argv[0], TC_ENGINE_INIT) == 0)
         tc_engine_guest_main();
     if (argc > 0 && strcmp(argv[0], TC_OCI_KEEPER) == 0)
-        tc_oci_keep_main(argv);
+        tc_gvisor_keep_main(argv);
     tc_helper_serve(argc > 1 ? argv[1] : NULL);
 }

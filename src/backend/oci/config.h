@@ -28,6 +28,8 @@ enum { TC_OCI_BROKEN = 'b', TC_OCI_SILENT = 's' };
 #define TC_OCI_OURS "/.toolcage"
 #define TC_OCI_INIT TC_OCI_OURS "/init"
 #define TC_OCI_TALK TC_OCI_OURS "/talk"
+/* The process around runsc: the file of our PID 1 by its other name. */
+#define TC_OCI_KEEPER TC_OCI_ROOT TC_OCI_INIT
 
 enum tc_oci_kind {
     TC_OCI_KERNEL, /* crun, runc: namespaces of this kernel */

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "backend/oci/config.h"
-#include "backend/oci/platform.h"
 #include "backend/oci/stages.h"
 #include "base/sys.h"
 #include "cage/stages.h"

@@ -6,20 +6,15 @@
 #define TC_BACKEND_OCI_OWN_H
 
 #include "backend/oci/blank.h"
-#include "backend/oci/talk.h"
 #include "backend/oci/version.h"
 
 struct tc_oci {
     struct tc_local_form form;
-    struct tc_oci_blank blank;    /* its container, before the call is in it */
-    const char *const *platforms; /* of runsc: in the order of trying; NULL: not its kind */
-    char *note;                   /* what is remembered of runsc, for the process around it */
-    struct tc_oci_talk talk;
-    uid_t uid; /* what the tool sees; the runtime is root of its own */
+    struct tc_oci_blank blank; /* its container, before the call is in it */
+    uid_t uid;                 /* what the tool sees; the runtime is root of its own */
     gid_t gid;
     rlim_t pids;               /* the policy's, and PID 1 */
     struct tc_oci_asked asked; /* of a trial: its version */
-    bool listed;               /* what its kernel lacks */
     size_t ready;              /* how many are kept ready for calls like it */
     int64_t waited_us; /* how long the one that it has taken had waited; 0: it was made for it */
     struct tc_spare *next; /* one of them, to be made when the call is over */
@@ -36,5 +31,24 @@ void tc_oci_ready_ask(struct tc_oci *o, const struct tc_plan *plan);
 void tc_oci_ready_next(struct tc_process_cage *p, const struct tc_plan *plan);
 /* The call is over. */
 void tc_oci_ready_over(struct tc_oci *o);
+
+/* ---- works.c: what gVisor's works share with those of crun and runc ---- */
+
+/* With a runtime of this kind; takes the record, whose form says the rest. */
+int tc_oci_make(struct tc_cage *cage, struct tc_oci *o, enum tc_oci_kind kind);
+int tc_oci_start(struct tc_cage *cage);
+/* The call is over: what the runtime has left ends. */
+void tc_oci_clear(struct tc_cage *cage);
+/* Did the runtime end before PID 1 had spoken? Then it is failed with the runtime's last words. */
+bool tc_oci_unheard(struct tc_cage *cage);
+void tc_oci_fail_runtime(struct tc_cage *cage, const char *words);
+bool tc_oci_destroy(struct tc_cage *cage, enum tc_pace pace);
+bool tc_oci_plan_trial(const struct tc_works *works, enum tc_oci_kind kind, struct tc_plan *ret);
+void tc_oci_drop(struct tc_oci *o);
+/* The failure of a part of the bundle, with errno; -1. */
+int tc_oci_fail_bundle(struct tc_cage *cage, const char *what, const char *hint);
+/* Does the control group count the tool's processes, and of the runtime's just one? */
+bool tc_oci_counts_exactly(const struct tc_process_cage *p);
+const char *tc_oci_mechanism(const struct tc_cage *cage, enum tc_clause clause);
 
 #endif

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backend/oci/platform.h"
 #include "base/path.h"
 #include "base/strv.h"
 
@@ -81,23 +80,9 @@ const struct tc_oci_runtime *tc_oci_find(enum tc_oci_kind kind, const char *wish
     return NULL;
 }
 
-/* A kernel of its own has a network of its own, in which nothing leads out; or uses that of the
- * namespace around it, which is the cage's. */
-void tc_oci_command(const struct tc_oci_runtime *runtime, const char *path,
-                    const char *const *platforms, const char *note, bool network, const char **ret)
+void tc_oci_command(const struct tc_oci_runtime *runtime, const char *path, const char **ret)
 {
-    *ret++ = platforms ? TC_OCI_KEEPER : path;
-    for (const char *const *one = platforms; one && *one; one++)
-        *ret++ = *one;
-    if (platforms) {
-        *ret++ = "--";
-        *ret++ = note;
-        *ret++ = path;
-    }
-    if (runtime->kind == TC_OCI_SENTRY)
-        *ret++ = network ? "--network=host" : "--network=none";
-    if (platforms)
-        *ret++ = "-";
+    *ret++ = path;
     for (const char *const *word = runtime->words; *word; word++)
         *ret++ = *word;
     *ret++ = "cage";

@@ -21,12 +21,9 @@ struct tc_oci_runtime {
 /* The first that is there, in the order of our preference, or the one of this name or path (NULL:
  * any); its path goes to *ret_path (owned). NULL with errno: ENOENT, or ENOMEM. */
 const struct tc_oci_runtime *tc_oci_find(enum tc_oci_kind kind, const char *wish, char **ret_path);
-/* Its whole command, NULL-terminated, on the first of these platforms that answers (NULL: it has
- * none), with what is remembered of it (options.h; NULL: without platforms); with a `network` it is
- * to use that around it. */
+/* Its whole command, NULL-terminated. */
 enum { TC_OCI_WORDS = 24 };
-void tc_oci_command(const struct tc_oci_runtime *runtime, const char *path,
-                    const char *const *platforms, const char *note, bool network, const char **ret);
+void tc_oci_command(const struct tc_oci_runtime *runtime, const char *path, const char **ret);
 /* "crun, runc" */
 const char *tc_oci_names(enum tc_oci_kind kind);
 

@@ -18,7 +18,8 @@ int tc_modules_catalog(char **path, struct toolcage_error **err);
 
 /* ---- store.c ---- */
 
-/* As toolcage_wasm_json(); `run` does what needs a cage. *ret is owned. */
+/* What the functions toolcage_wasm_ACTION_json() give; `run` does what needs a cage. *ret is owned.
+ */
 int tc_modules_json(const char *action, const char *path, tc_errand_fn *run, char **ret,
                     struct toolcage_error **err);
 

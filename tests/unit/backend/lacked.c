@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * What runsc says that its kernel lacks, and what somebody writes who has taken it over. */
-#include "backend/oci/lacked.h"
+#include "backend/gvisor/runsc.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void read_it(const char *text, size_t len, struct tc_outcome *ret)
     _autofd_ int dir = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     _autofd_ int file = openat(dir, TC_OCI_LACKED, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(write(file, text, len), len);
-    tc_oci_list_lacked(&cage, dir);
+    tc_gvisor_list_lacked(&cage, dir);
     assert_int_equal(unlinkat(dir, TC_OCI_LACKED, 0), 0);
     assert_int_equal(rmdir(place), 0);
 }

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * What is remembered of a runtime's program, and of which file. */
-#include "backend/oci/notes.h"
+#include "backend/gvisor/runsc.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backend/oci/options.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "linux/mounts.h"
@@ -25,44 +24,44 @@ static char state_place[] = "/tmp/toolcage-notes-XXXXXX";
 
 static void expect(const char *name, const char *mark, const char *word)
 {
-    char note[TC_OCI_NOTE_SIZE];
-    bool any = tc_oci_note_read(name, mark, 0, note);
+    char note[TC_GVISOR_NOTE_SIZE];
+    bool any = tc_gvisor_note_read(name, mark, 0, note);
     assert_int_equal(any, word != NULL);
     if (word)
-        assert_string_equal(tc_oci_note_word(note, mark), word);
+        assert_string_equal(tc_gvisor_note_word(note, mark), word);
 }
 
 static void a_note_is_about_one_state_of_a_file(void **state)
 {
     (void)state;
     expect("a", OLD, NULL);
-    tc_oci_note_write("a", OLD, "word");
+    tc_gvisor_note_write("a", OLD, "word");
     expect("a", OLD, "word");
     expect("b", OLD, NULL);
     expect("a", "fe00.1234.10.5.70", NULL); /* written to since */
     expect("a", "fe00.1234.10.5", NULL);
     expect("a", "", NULL);
-    tc_oci_note_write("a", "fe00.1235.10.5.7", "other"); /* another file's is beside it */
+    tc_gvisor_note_write("a", "fe00.1235.10.5.7", "other"); /* another file's is beside it */
     expect("a", OLD, "word");
-    tc_oci_note_write("a", "fe00.9934.10.5.7", "third"); /* or takes its place */
+    tc_gvisor_note_write("a", "fe00.9934.10.5.7", "third"); /* or takes its place */
     expect("a", OLD, NULL);
-    tc_oci_note_drop("a", "fe00.9934.10.5.7");
+    tc_gvisor_note_drop("a", "fe00.9934.10.5.7");
     expect("a", "fe00.9934.10.5.7", NULL);
     expect("a", "fe00.1235.10.5.7", "other");
 }
 
 static void an_old_note_is_none(void **state)
 {
-    char note[TC_OCI_NOTE_SIZE];
+    char note[TC_GVISOR_NOTE_SIZE];
     const struct timespec hour_ago[2] = {{.tv_sec = time(NULL) - 3600},
                                          {.tv_sec = time(NULL) - 3600}};
     (void)state;
-    tc_oci_note_write("c", OLD, "word");
+    tc_gvisor_note_write("c", OLD, "word");
     _autofd_ int dir = tc_state_look("gvisor");
     assert_int_equal(utimensat(dir, "c-34", hour_ago, AT_SYMLINK_NOFOLLOW), 0);
-    assert_true(tc_oci_note_read("c", OLD, 0, note));
-    assert_true(tc_oci_note_read("c", OLD, 7200, note));
-    assert_false(tc_oci_note_read("c", OLD, 3600, note));
+    assert_true(tc_gvisor_note_read("c", OLD, 0, note));
+    assert_true(tc_gvisor_note_read("c", OLD, 7200, note));
+    assert_false(tc_gvisor_note_read("c", OLD, 3600, note));
 }
 
 /* A mark that is equal before and after does not say that nobody has written: not this soon. */
@@ -72,38 +71,38 @@ static void of_a_file_just_written_nothing_is_known(void **state)
     (void)state;
     (void)snprintf(path, sizeof(path), "%s/runtime", state_place);
     assert_int_equal(tc_put_file(AT_FDCWD, path, "x", 1, 0700), 0);
-    assert_false(tc_oci_mark(path, mark));
-    assert_false(tc_oci_mark("/nonexistent/runsc", mark));
-    assert_true(tc_oci_mark("/proc/self/exe", mark));
+    assert_false(tc_gvisor_mark(path, mark));
+    assert_false(tc_gvisor_mark("/nonexistent/runsc", mark));
+    assert_true(tc_gvisor_mark("/proc/self/exe", mark));
 }
 
 /* From the bundle comes no other word, and none about another file. */
 static void only_counts_are_learnt(void **state)
 {
     static const char *const bad[] = {"3", "-1", "02", "x", "", "2 ", NULL};
-    char mark[TC_MARK_SIZE], text[TC_OCI_NOTE_SIZE + 8];
+    char mark[TC_MARK_SIZE], text[TC_GVISOR_NOTE_SIZE + 8];
     (void)state;
     _autofd_ int bundle = open(state_place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_true(bundle >= 0 && tc_oci_mark("/proc/self/exe", mark));
+    assert_true(bundle >= 0 && tc_gvisor_mark("/proc/self/exe", mark));
     for (const char *const *word = bad; *word; word++) {
         (void)snprintf(text, sizeof(text), "%s %s", mark, *word);
         assert_int_equal(tc_put_file(bundle, "heard", text, strlen(text), 0600), 0);
-        tc_oci_options_learn("/proc/self/exe", bundle);
+        tc_gvisor_options_learn("/proc/self/exe", bundle);
         expect("options", mark, NULL);
         assert_int_equal(unlinkat(bundle, "heard", 0), 0);
     }
     assert_int_equal(tc_put_file(bundle, "heard", OLD " 0", strlen(OLD " 0"), 0600), 0);
-    tc_oci_options_learn("/proc/self/exe", bundle);
+    tc_gvisor_options_learn("/proc/self/exe", bundle);
     expect("options", OLD, NULL);
     assert_int_equal(unlinkat(bundle, "heard", 0), 0);
     (void)snprintf(text, sizeof(text), "%s 2", mark);
     assert_int_equal(tc_put_file(bundle, "heard", text, strlen(text), 0600), 0);
-    tc_oci_options_learn("/proc/self/exe", bundle);
+    tc_gvisor_options_learn("/proc/self/exe", bundle);
     expect("options", mark, "2");
-    _autofree_ char *note = tc_oci_options_note("/proc/self/exe");
+    _autofree_ char *note = tc_gvisor_options_note("/proc/self/exe");
     assert_string_equal(note, text);
-    _autofree_ char *none = tc_oci_options_note(NULL); /* the doctor's */
-    assert_null(tc_oci_note_word(none, mark));
+    _autofree_ char *none = tc_gvisor_options_note(NULL); /* the doctor's */
+    assert_null(tc_gvisor_note_word(none, mark));
 }
 
 int main(void)

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * Which platforms of runsc a call gets, in which order, and how runsc is started for them. */
-#include "backend/oci/platform.h"
+#include "backend/gvisor/runsc.h"
 
 #include <string.h>
 
@@ -15,7 +15,7 @@
 
 static void expect(const char *wish, const char *first, const char *second)
 {
-    const char *const *list = tc_oci_platforms(wish, RUNTIME);
+    const char *const *list = tc_gvisor_platforms(wish, RUNTIME);
     assert_non_null(list);
     assert_string_equal(list[0], first);
     if (second) {
@@ -30,20 +30,20 @@ static void a_named_one_is_alone(void **state)
     expect("ptrace", "ptrace", NULL);
     expect("systrap", "systrap", NULL);
     expect("kvm", "kvm", NULL);
-    assert_null(tc_oci_platforms("", RUNTIME));
-    assert_null(tc_oci_platforms("Systrap", RUNTIME));
-    assert_null(tc_oci_platforms("--", RUNTIME));
+    assert_null(tc_gvisor_platforms("", RUNTIME));
+    assert_null(tc_gvisor_platforms("Systrap", RUNTIME));
+    assert_null(tc_gvisor_platforms("--", RUNTIME));
 }
 
 static void without_a_name_there_is_an_order(void **state)
 {
     expect(NULL, "systrap", "ptrace");
-    tc_oci_first_failed(RUNTIME, true);
+    tc_gvisor_first_failed(RUNTIME, true);
     expect(NULL, "ptrace", NULL);
-    assert_string_equal(tc_oci_platforms(NULL, NULL)[0], "systrap"); /* who asks again */
-    tc_oci_first_works(RUNTIME);
+    assert_string_equal(tc_gvisor_platforms(NULL, NULL)[0], "systrap"); /* who asks again */
+    tc_gvisor_first_works(RUNTIME);
     expect(NULL, "systrap", "ptrace");
-    tc_oci_first_failed(RUNTIME, false);
+    tc_gvisor_first_failed(RUNTIME, false);
     expect(NULL, "ptrace", NULL);
     expect("systrap", "systrap", NULL);
 }
@@ -57,7 +57,7 @@ static void the_keeper_is_told_all(void **state)
                                          .words = (const char *const[]){"--log=x", "run", NULL}};
     const char *words[TC_OCI_WORDS];
     (void)state;
-    tc_oci_command(&runsc, "/bin/x", platforms, "m knows", false, words);
+    tc_gvisor_command(&runsc, "/bin/x", platforms, "m knows", false, words);
     for (size_t i = 0; i < TC_COUNT(wanted); i++)
         assert_string_equal(words[i], wanted[i]);
     assert_string_equal(words[TC_COUNT(wanted)], "--log=x");

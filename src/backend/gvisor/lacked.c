@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "backend/oci/lacked.h"
+ * Copyright The toolcage authors
+ *
+ * The system calls that a container's own kernel does not have, as runsc tells of each once. What
+ * it writes is believed no further than to be shown: names of the profile, a bounded number of
+ * them. */
+#include "backend/gvisor/runsc.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -64,7 +68,7 @@ static void list(struct tc_cage *cage, const char *at)
                        1);
 }
 
-void tc_oci_list_lacked(struct tc_cage *cage, int bundle)
+void tc_gvisor_list_lacked(struct tc_cage *cage, int bundle)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     text.max = LOG_MAX;

@@ -13,8 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backend/oci/options.h"
-#include "backend/oci/platform.h"
+#include "backend/gvisor/runsc.h"
 #include "backend/oci/runtime.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -25,7 +24,7 @@
 enum {
     STUCK_MS = 2000, /* that the kernel may take to end what was killed */
     LOOK_MS = 200,
-    LONGEST_MS = 4 * TC_OCI_ANSWER_MS, /* however busy the machine is */
+    LONGEST_MS = 4 * TC_GVISOR_ANSWER_MS, /* however busy the machine is */
 };
 
 /* What of the runtime's time has been looked at. */
@@ -53,7 +52,7 @@ static int64_t held_up_us(struct look *last)
 static bool ends(int pidfd, bool limited)
 {
     struct pollfd both[] = {{.fd = pidfd, .events = POLLIN}, {.fd = TC_BOX_REPORT}};
-    int64_t begun = tc_now_us(), limit = begun + TC_OCI_ANSWER_MS * 1000LL;
+    int64_t begun = tc_now_us(), limit = begun + TC_GVISOR_ANSWER_MS * 1000LL;
     struct look last = {.at_us = begun};
     while (!(both[0].revents & POLLIN)) {
         if (poll(both, TC_COUNT(both), limited ? LOOK_MS : -1) > 0 && both[1].revents) {
@@ -83,7 +82,7 @@ static void say_silent(const char *platform)
     _autofd_ int log = open(log_of(platform), O_WRONLY | O_APPEND | O_CLOEXEC);
     int n = snprintf(line, sizeof(line),
                      "it did not answer within %d s, without its waits for a processor\n",
-                     TC_OCI_ANSWER_MS / 1000);
+                     TC_GVISOR_ANSWER_MS / 1000);
     if (log >= 0 && write(log, line, (size_t)n) < 0)
         return; /* then it is told without */
 }
@@ -120,7 +119,7 @@ static int try(char **command, const char *platform)
     _autofd_ int pidfd = pid < 0 ? -1 : tc_pidfd_open(pid);
     if (pidfd < 0)
         _exit(127);
-    bool limited = strcmp(platform, TC_OCI_PTRACE) != 0;
+    bool limited = strcmp(platform, TC_GVISOR_PTRACE) != 0;
     bool ended = ends(pidfd, limited);
     if (ended && answered()) {
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -168,14 +167,14 @@ static bool begin_anew(int code)
 /* The first word is what is remembered of the runtime, which is the second. */
 static char **choose_words(char **said)
 {
-    static char *words[TC_OCI_WORDS + TC_OCI_OPTIONS];
+    static char *words[TC_OCI_WORDS + TC_GVISOR_OPTIONS];
     size_t count = 0;
     if (!said[0] || !said[1])
         _exit(127);
     words[count++] = said[1];
-    size_t known = tc_oci_options_known(words[0], said[0]);
+    size_t known = tc_gvisor_options_known(words[0], said[0]);
     for (size_t i = 0; i < known; i++)
-        words[count++] = (char *)(uintptr_t)tc_oci_options[i];
+        words[count++] = (char *)(uintptr_t)tc_gvisor_options[i];
     for (char **word = said + 2; *word; word++) {
         if (count == TC_COUNT(words) - 1)
             _exit(127);
@@ -184,7 +183,7 @@ static char **choose_words(char **said)
     return words;
 }
 
-void tc_oci_keep_main(char **argv)
+void tc_gvisor_keep_main(char **argv)
 {
     char **platform = argv + 1, **command = platform;
     while (*command && strcmp(*command, "--") != 0)

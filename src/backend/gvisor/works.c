@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The works of gVisor: a container of runsc, whose kernel of its own passes no descriptor on. So
+ * our PID 1 in it connects to a socket that runsc shows in one directory; it is listened on for one
+ * connection, which comes before anything of the tool's runs. */
+#include "backend/registry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "backend/gvisor/runsc.h"
+#include "backend/oci/bundle.h"
+#include "backend/oci/inner.h"
+#include "backend/oci/own.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/strv.h"
+#include "cage/image.h"
+#include "cage/slots.h"
+#include "linux/mounts.h"
+#include "policy/settings.h"
+
+struct gvisor {
+    struct tc_oci oci;            /* first: it is what the cage knows of */
+    const char *const *platforms; /* in the order of trying */
+    char *note;                   /* what is remembered of runsc, for the process around it */
+    int talk;                     /* listens for PID 1; -1: not yet, or not any more */
+    bool listed;                  /* what its kernel lacks */
+};
+
+static struct gvisor *own(const struct tc_cage *cage)
+{
+    return TC_PRIV(cage)->own;
+}
+
+/* gVisor mounts its own /sys, and what an image has of this name may be a link. */
+static const struct tc_root_point points[] = {
+    {TC_OCI_INIT, false}, {TC_OCI_TALK, true}, {"/sys", true}};
+
+/* ---- what holds what ---- */
+
+static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
+{
+    bool grouped = TC_PRIV(cage)->group != NULL;
+    switch ((int)clause) {
+    case TC_CLAUSE_DEV_MINIMAL:
+        return "devices of gVisor's kernel, all but five taken away";
+    case TC_CLAUSE_IPC_NONE:
+        return "gVisor's own kernel";
+    case TC_CLAUSE_SYSCALLS:
+        return "gVisor's own kernel, and in it our filter; only calls that it lacks are listed";
+    case TC_CLAUSE_NET_NONE:
+        return "gVisor's own network, with loopback alone";
+    case TC_CLAUSE_NET_ALLOW:
+        return "gVisor uses the sockets of a network namespace without interfaces; an egress proxy "
+               "outside is the only way out";
+    case TC_CLAUSE_NET_UNIX:
+        return "our filter in gVisor's kernel";
+    case TC_CLAUSE_LIMIT_MEMORY:
+        return grouped ? tc_oci_mechanism(cage, clause) : "RLIMIT_AS, each process by itself";
+    default:
+        return tc_oci_mechanism(cage, clause);
+    }
+}
+
+/* ---- before the start ---- */
+
+static int put_init(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    int self = tc_process_keep(&p->trees, tc_oci_self());
+    if (self < 0)
+        return tc_oci_fail_bundle(cage, "PID 1",
+                                  "the helper's program was replaced: make a new engine");
+    return tc_process_mount(&p->trees, self, TC_OCI_INIT, TC_LANDLOCK_READ_FILE)
+               ? 0
+               : tc_cage_fail_memory(cage, "bundle");
+}
+
+/* The directory has no path that we could name, but a descriptor. The socket is for this id
+ * ((uid_t)-1: our own); -1 with errno. */
+static int listen_in(int bundle, uid_t id)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    _autofd_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    (void)snprintf(name.sun_path, sizeof(name.sun_path), "/proc/self/fd/%d/talk/report", bundle);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&name, sizeof(name)) < 0 || listen(fd, 1) < 0)
+        return -1;
+    if (id != (uid_t)-1 && (fchownat(bundle, "talk", id, (gid_t)id, 0) < 0 ||
+                            fchownat(bundle, "talk/report", id, (gid_t)id, 0) < 0))
+        return -1;
+    return TAKE_FD(fd);
+}
+
+/* All is there before the runtime starts. */
+static int make_bundle(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    struct gvisor *g = own(cage);
+    struct tc_oci_blank *b = &g->oci.blank;
+    if (put_init(cage) < 0)
+        return -1;
+    b->bundle = tc_oci_bundle(p->trees.id, b->config);
+    if (b->bundle < 0)
+        return tc_oci_fail_bundle(cage, "bundle",
+                                  "`toolcage doctor` shows what this machine lacks");
+    if ((g->talk = listen_in(b->bundle, p->trees.id)) < 0)
+        return tc_oci_fail_bundle(cage, "report socket", "try again");
+    p->box.bundle = b->bundle;
+    tc_gvisor_command(b->runtime, b->path, g->platforms, g->note, cage->plan->net_count > 0,
+                      b->argv);
+    p->box.runtime = b->argv;
+    return 0;
+}
+
+/* PID 1 sets limits itself, within what the runtime got. */
+static bool fill_inner(const struct tc_cage *cage, struct tc_inner *inner)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    bool counted = tc_oci_counts_exactly(p);
+    for (size_t i = 0; i < p->box.limit_count; i++) {
+        int resource = p->box.limits[i].resource;
+        if (resource == RLIMIT_MSGQUEUE) /* a kernel of its own has queues of its own */
+            continue;
+        struct tc_inner_limit *l = TC_PUSH(inner->limits, inner->limit_count);
+        if (!l)
+            return false;
+        if (resource == RLIMIT_DATA) /* gVisor counts the program break alone */
+            resource = RLIMIT_AS;
+        *l = (struct tc_inner_limit){resource, (int64_t)p->box.limits[i].value.rlim_max};
+        counted = counted || l->resource == RLIMIT_NPROC;
+    }
+    struct tc_inner_limit *pids = counted ? NULL : TC_PUSH(inner->limits, inner->limit_count);
+    if (pids)
+        *pids = (struct tc_inner_limit){RLIMIT_NPROC, cage->plan->limits.pids + 1};
+    return (counted || pids) && tc_strv_copy(&inner->directories, &cage->plan->cwd) &&
+           tc_strv_copy(&inner->deny, &cage->plan->syscalls_deny);
+}
+
+static int tell_inner(struct tc_cage *cage)
+{
+    const struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_inner inner = {.uid = own(cage)->oci.uid,
+                             .gid = own(cage)->oci.gid,
+                             .segments = p->box.segments,
+                             .left_us = p->box.last_us ? p->box.last_us - tc_now_us() : 0};
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    bool good = fill_inner(cage, &inner);
+    if (good)
+        tc_inner_visit(&w, &inner);
+    int rc = good && !w.failed && !w.out.failed && w.out.len < TC_INNER_MAX
+                 ? tc_send(p->child.report, w.out.data, w.out.len, NULL, 0)
+                 : -1;
+    tc_buf_done(&w.out);
+    tc_inner_done(&inner);
+    return rc < 0 ? tc_oci_fail_bundle(cage, "PID 1's orders", "try again") : 0;
+}
+
+static void let_go(struct gvisor *g)
+{
+    if (g->talk >= 0)
+        (void)close(TAKE_FD(g->talk));
+    free(TAKE(g->note));
+}
+
+static int make(struct tc_cage *cage)
+{
+    struct gvisor *g = calloc(1, sizeof(*g));
+    if (g) {
+        g->talk = -1;
+        g->oci.form = (struct tc_local_form){.sentry = true,
+                                             .points = points,
+                                             .point_count = TC_COUNT(points),
+                                             .mechanism = mechanism};
+    }
+    return tc_oci_make(cage, &g->oci, TC_OCI_SENTRY);
+}
+
+static int refuse_platform(struct tc_cage *cage, const char *why)
+{
+    const char *platform = tc_setting(&cage->plan->settings, "platform");
+    return tc_cage_fail(
+        cage,
+        TC_WHY(
+            TOOLCAGE_EUNENFORCEABLE, "platform", platform,
+            "remove [backend.gvisor] platform: then systrap is used if it works, otherwise ptrace"),
+        -1, "gVisor's platform %s does not work on this machine: %s", platform, why);
+}
+
+/* What earlier calls have learnt of this runsc; the doctor asks again. */
+static int recall(struct tc_cage *cage)
+{
+    struct gvisor *g = own(cage);
+    const char *known = cage->plan->grant ? g->oci.blank.path : NULL;
+    g->platforms = tc_gvisor_platforms(tc_setting(&cage->plan->settings, "platform"), known);
+    if (!g->platforms)
+        return refuse_platform(cage, "there is none of this name");
+    g->note = tc_gvisor_options_note(known);
+    return g->note ? 0 : tc_cage_fail_memory(cage, "platform");
+}
+
+static int prepare(struct tc_cage *cage)
+{
+    if (recall(cage) < 0 || tc_process_prepare(cage) < 0)
+        return -1;
+    return cage->plan->image ? tc_image_open(cage, &TC_PRIV(cage)->box.image) : 0;
+}
+
+static int start(struct tc_cage *cage)
+{
+    if (make_bundle(cage) < 0 || tc_oci_start(cage) < 0)
+        return -1;
+    if (tc_events_add(cage, own(cage)->talk, EPOLLIN) < 0)
+        return tc_oci_fail_bundle(cage, "report socket", "try again");
+    cage->err_held = true; /* runsc's own words are in its log, too */
+    return 0;
+}
+
+/* ---- while it runs, and after ---- */
+
+/* The platform that the container runs on. */
+static const char *platform_of(const struct gvisor *g, bool *ret_other)
+{
+    struct stat st;
+    *ret_other =
+        fstatat(g->oci.blank.bundle, "failed", &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size > 0;
+    return g->platforms[g->platforms[1] && *ret_other ? 1 : 0];
+}
+
+/* The first platform had said nothing when its time was over. */
+static bool was_silent(const struct tc_oci_blank *b)
+{
+    char how = 0;
+    _autofd_ int file = openat(b->bundle, "failed", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    return file >= 0 && read(file, &how, 1) == 1 && how == TC_OCI_SILENT;
+}
+
+/* For other calls, and for the result: which platform it is, is known with the answer. No tool has
+ * run in this container yet. */
+static int learn(struct tc_cage *cage)
+{
+    const struct tc_oci_blank *b = &own(cage)->oci.blank;
+    struct tc_outcome *outcome = cage->outcome;
+    bool other = false;
+    const char *platform = platform_of(own(cage), &other);
+    if (other)
+        tc_gvisor_first_failed(b->path, was_silent(b));
+    else if (!cage->plan->grant)
+        tc_gvisor_first_works(b->path);
+    tc_gvisor_options_learn(b->path, b->bundle);
+    for (size_t i = 0; i < outcome->enforced_count; i++) {
+        if (outcome->enforced[i].clause != TC_CLAUSE_SYSCALLS)
+            continue;
+        free(outcome->enforced[i].mechanism);
+        outcome->enforced[i].mechanism =
+            tc_format("gVisor's own kernel on %s, and in it our filter; only calls that it lacks "
+                      "are listed",
+                      platform);
+        if (!outcome->enforced[i].mechanism)
+            return tc_cage_fail_memory(cage, "enforce");
+    }
+    return 0;
+}
+
+/* In the report socket's place comes PID 1's, once. */
+static bool comes_first(struct tc_cage *cage)
+{
+    struct gvisor *g = own(cage);
+    _autofd_ int fd = g->talk < 0 ? -1 : accept4(g->talk, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0)
+        return false;
+    (void)close(TAKE_FD(g->talk));
+    /* at once, and whoever has a copy of it: the keeper is to hear of this */
+    (void)shutdown(TC_PRIV(cage)->child.report, SHUT_RDWR);
+    return tc_events_report(cage, fd) == 0;
+}
+
+static int event(struct tc_cage *cage)
+{
+    /* what the runtime's process said before, on the socket that PID 1's takes the place of */
+    int rc = tc_process_event(cage);
+    if (rc == 0 && comes_first(cage)) {
+        cage->err_held = false;
+        rc = learn(cage) < 0 || tell_inner(cage) < 0 ? -1 : tc_process_event(cage);
+    }
+    tc_oci_clear(cage);
+    return rc;
+}
+
+/* On a signal runsc would end at once, so PID 1 is told. */
+static void ask_to_end(struct tc_cage *cage, bool at_once)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    if (at_once)
+        tc_local_signal(cage, at_once);
+    else if (p->child.ready)
+        (void)tc_send(p->child.report, "", 1, NULL, 0);
+}
+
+static void fail_runtime(struct tc_cage *cage)
+{
+    bool other = false;
+    const char *platform = platform_of(own(cage), &other);
+    _autofree_ char *words = tc_oci_last_words(own(cage)->oci.blank.bundle, platform);
+    if (tc_setting(&cage->plan->settings, "platform") && !tc_streq(platform, TC_GVISOR_PTRACE))
+        (void)refuse_platform(cage, words ? words : "");
+    else
+        tc_oci_fail_runtime(cage, words);
+}
+
+static void reap(struct tc_cage *cage)
+{
+    if (tc_oci_unheard(cage))
+        fail_runtime(cage);
+    tc_process_reap(cage);
+}
+
+static const char *usage(struct tc_cage *cage)
+{
+    struct gvisor *g = own(cage);
+    if (!g->listed)
+        tc_gvisor_list_lacked(cage, g->oci.blank.bundle);
+    g->listed = true;
+    return tc_local_usage(cage);
+}
+
+static bool destroy(struct tc_cage *cage, enum tc_pace pace)
+{
+    if (cage->priv)
+        let_go(own(cage));
+    return tc_oci_destroy(cage, pace);
+}
+
+/* ---- the doctor's trial ---- */
+
+static bool plan_trial(const struct tc_works *works, struct tc_plan *ret)
+{
+    bool fine = tc_oci_plan_trial(works, TC_OCI_SENTRY, ret);
+    ret->limits.timeout_ms += TC_GVISOR_ANSWER_MS; /* of the first platform */
+    return fine;
+}
+
+/* The program, what it says of its version, and on what platform it ran. */
+static char *describe(struct gvisor *g)
+{
+    const struct tc_oci_blank *b = &g->oci.blank;
+    bool other = false;
+    const char *platform = platform_of(g, &other);
+    _autofree_ char *version = tc_oci_version(&g->oci.asked, b->runtime->name);
+    _autofree_ char *why = other ? tc_oci_last_words(b->bundle, g->platforms[0]) : NULL;
+    return tc_format("%s, %s, --platform=%s%s%s%s%s", b->path,
+                     version ? version : "of an unknown version", platform, why ? "; " : "",
+                     why ? g->platforms[0] : "", why ? ": " : "", why ? why : "");
+}
+
+static void tell_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
+{
+    struct tc_probe *row = tc_cage_tried(tried, outcome);
+    if (row && row->works)
+        row->mechanism = describe(own(tried));
+}
+
+static const struct tc_trial trial = {plan_trial, tell_tried};
+
+const struct tc_works tc_gvisor_works = {
+    .name = "gvisor",
+    .make = make,
+    .prepare = prepare,
+    .start = start,
+    .event = event,
+    .signal = ask_to_end,
+    .reap = reap,
+    .usage = usage,
+    .destroy = destroy,
+    .trial = &trial,
+};
