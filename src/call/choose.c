@@ -5,6 +5,7 @@
  * begun. What is decided here only orders the backends: each refuses by itself what it cannot
  * hold. */
 #include "call/choose.h"
+#include "call/errand.h"
 
 #include <string.h>
 
@@ -83,7 +84,7 @@ static int front_lacks(const struct tc_front *front, const struct tc_grant *gran
 static int host_lacks(struct toolcage_engine *engine, const struct tc_locator *locator,
                       const struct tc_grant *grant, char **ret, struct toolcage_error **err)
 {
-    struct tc_search search = tc_engine_search(engine);
+    struct tc_search search = tc_errand_search(engine);
     _autoerror_ struct toolcage_error *why = NULL;
     int r = locator->look(locator, &search, grant, &why);
     *ret = r < 0 ? strdup(tc_error_message(why)) : NULL;

@@ -8,6 +8,7 @@
 
 #include "base/jsontext.h"
 #include "call/engine.h"
+#include "call/errand.h"
 #include "call/host/facts.h"
 #include "call/host/install.h"
 #include "version.h"
@@ -96,7 +97,7 @@ static void add_located(struct tc_buf *buf, const struct tc_locator *locator,
 
 static void add_all_located(struct toolcage_engine *engine, struct tc_buf *buf)
 {
-    struct tc_search search = tc_engine_search(engine);
+    struct tc_search search = tc_errand_search(engine);
     const struct tc_locator *locator;
     for (size_t i = 0; !buf->failed && (locator = tc_locator_at(i)); i++)
         if (locator->tell)

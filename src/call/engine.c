@@ -19,7 +19,6 @@
 #include "backend/wasm/known.h"
 #include "base/fd.h"
 #include "base/sys.h"
-#include "call/errand.h"
 #include "call/launch.h"
 #include "call/plan_cache.h"
 #include "version.h"
@@ -65,9 +64,9 @@ int tc_engine_adopt(int sock, struct toolcage_engine **ret, struct toolcage_erro
     return 0;
 }
 
-struct tc_search tc_engine_search(struct toolcage_engine *engine)
+struct tc_modules_known *tc_engine_modules(struct toolcage_engine *engine)
 {
-    return (struct tc_search){.engine = engine, .known = &engine->modules, .run = tc_errand_run};
+    return &engine->modules;
 }
 
 struct tc_plan_cache *tc_engine_plans(struct toolcage_engine *engine)

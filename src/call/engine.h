@@ -19,8 +19,8 @@ int tc_engine_adopt(int sock, struct toolcage_engine **ret, struct toolcage_erro
 struct toolcage_engine *tc_engine_ref(struct toolcage_engine *engine);
 struct toolcage_engine *tc_engine_unref(struct toolcage_engine *engine);
 int tc_engine_fd(const struct toolcage_engine *engine);
-/* What locators look by; its kvm is the caller's. Borrows. */
-struct tc_search tc_engine_search(struct toolcage_engine *engine);
+/* What was found of modules for earlier calls. Borrows. */
+struct tc_modules_known *tc_engine_modules(struct toolcage_engine *engine);
 struct tc_plan_cache *tc_engine_plans(struct toolcage_engine *engine);
 
 /* Is this a child of the process that made the engine? */

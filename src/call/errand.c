@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "call/call.h"
+#include "call/engine.h"
 #include "call/host/facts.h"
 
 static void collect(void *userdata, int stream, const void *bytes, size_t length)
@@ -53,4 +54,10 @@ int tc_errand_run(struct toolcage_engine *engine, const struct tc_errand *errand
     tc_engine_unref(own);
     tc_policy_unref(policy);
     return r;
+}
+
+struct tc_search tc_errand_search(struct toolcage_engine *engine)
+{
+    return (struct tc_search){
+        .engine = engine, .known = tc_engine_modules(engine), .run = tc_errand_run};
 }

@@ -11,4 +11,7 @@
 int tc_errand_run(struct toolcage_engine *engine, const struct tc_errand *errand,
                   struct tc_errand_end *ret, struct toolcage_error **err);
 
+/* What locators look by; its kvm is the caller's. Borrows. */
+struct tc_search tc_errand_search(struct toolcage_engine *engine);
+
 #endif

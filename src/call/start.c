@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "call/call.h"
 #include "call/choose.h"
+#include "call/errand.h"
 #include "call/host/images.h"
 #include "call/host/programs.h"
 #include "call/plan_cache.h"
@@ -265,7 +266,7 @@ static int locate(struct start *s, struct toolcage_error **err)
 {
     struct toolcage_call *call = s->call;
     const struct tc_locator *locator = tc_locator_find(s->front->name);
-    struct tc_search search = tc_engine_search(call->engine);
+    struct tc_search search = tc_errand_search(call->engine);
     search.work = call->work;
     search.module = call->module;
     search.lock = &call->image;
