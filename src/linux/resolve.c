@@ -354,6 +354,13 @@ int tc_resolve_beneath(int dirfd, const char *relative)
     return tc_openat2(dirfd, relative[0] ? relative : ".", &how);
 }
 
+int tc_resolve_parent(int dirfd, const char *relative)
+{
+    const char *slash = strrchr(relative, '/');
+    _autofree_ char *parent = strndup(relative, slash ? (size_t)(slash - relative) : 0);
+    return parent ? tc_resolve_beneath(dirfd, parent) : -1;
+}
+
 int tc_resolve_object(int dirfd, const char *relative)
 {
     struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,

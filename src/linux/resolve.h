@@ -81,7 +81,10 @@ static inline bool tc_resolve_gone(int errnum)
 /* A descriptor beneath an open directory, never through any link: for values that a model chose. */
 int tc_resolve_beneath(int dirfd, const char *relative);
 
-/* The same of the very object, which may be a link. */
+/* The same of the directory that holds `relative`. */
+int tc_resolve_parent(int dirfd, const char *relative);
+
+/* As tc_resolve_beneath(), of the very object, which may be a link. */
 int tc_resolve_object(int dirfd, const char *relative);
 
 /* The text of a link, owned. NULL with errno; it may lead anywhere, and need not be text. */

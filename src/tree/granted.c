@@ -68,9 +68,8 @@ static int find_beneath(struct tc_trees *t, const struct tc_mount *m, struct fou
     _autofd_ int bound = tc_resolve(&t->provenance.resolver, m->bound, ret->name);
     if (bound < 0)
         return -1;
-    _autofree_ char *parent = tc_path_parent(rest);
     tc_strcopy(ret->name, sizeof(ret->name), rest);
-    ret->dir = parent ? tc_resolve_beneath(bound, parent[0] == '/' ? "." : parent) : -1;
+    ret->dir = tc_resolve_parent(bound, rest);
     if (ret->dir < 0)
         return -1;
     tc_strcopy(ret->name, sizeof(ret->name), tc_path_base(rest));

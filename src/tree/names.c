@@ -129,13 +129,11 @@ static int await(struct tc_cage *cage, const struct base *in, const struct tc_de
 /* The object stays open, so that no later one can have its number. */
 static int remember(struct tc_trees *t, const struct tc_masked *what, int fd)
 {
-    _autofree_ char *parent = tc_path_parent(what->name);
-    struct tc_masked *m =
-        tc_process_keep(t, fd) < 0 || !parent ? NULL : TC_PUSH(t->masked, t->masked_count);
+    struct tc_masked *m = tc_process_keep(t, fd) < 0 ? NULL : TC_PUSH(t->masked, t->masked_count);
     if (!m)
         return -1;
     *m = *what;
-    m->parent = tc_process_keep(t, tc_resolve_beneath(what->tree, parent[0] == '/' ? "." : parent));
+    m->parent = tc_process_keep(t, tc_resolve_parent(what->tree, what->name));
     return m->parent < 0 ? -1 : 0;
 }
 

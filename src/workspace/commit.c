@@ -66,13 +66,6 @@ const char *tc_commit_kind(const struct tc_workspace *w, const struct tc_item *i
     return tc_version_same(&entry->copy, &now) ? NULL : "modified";
 }
 
-/* The directory below `root` that holds `relative`, never through a link. */
-static int parent_of(int root, const char *relative)
-{
-    _autofree_ char *parent = tc_path_parent(relative);
-    return parent ? tc_resolve_beneath(root, parent[0] == '/' ? "." : parent) : -1;
-}
-
 /* The directory on the host is not what it was, or could not be looked at. */
 static const char *elsewhere(void)
 {
@@ -244,7 +237,7 @@ int tc_commit_mode(const struct tc_cage *cage, const struct tc_item *item,
     unsigned mode = e->st->stx_mode & 0777, made = was ? base->host.mode & 0777 : mode | 0700;
     struct stat st;
     char path[64];
-    _autofd_ int dir = parent_of(item->fd, e->relative);
+    _autofd_ int dir = tc_resolve_parent(item->fd, e->relative);
     _autofd_ int fd = dir < 0 ? -1
                               : openat(dir, tc_path_base(e->relative),
                                        O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -362,7 +355,7 @@ const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
     if (tc_commit_guarded(item, e->relative, mode) ||
         (!named(t, item, e->relative) && steers(item, e->relative, mode)))
         return tc_commit_steering;
-    _autofd_ int dir = parent_of(item->fd, e->relative);
+    _autofd_ int dir = tc_resolve_parent(item->fd, e->relative);
     if (dir < 0)
         return elsewhere();
     if (tc_journal_write(w->journal, item, e->relative) < 0)
@@ -386,7 +379,7 @@ enum tc_commit_fate tc_commit_fate(const struct tc_copied *entry)
     struct stat st;
     if (entry->item->name)
         return file_fate(entry->item);
-    _autofd_ int dir = parent_of(entry->item->copy, entry->relative);
+    _autofd_ int dir = tc_resolve_parent(entry->item->copy, entry->relative);
     if (dir < 0 || fstatat(dir, tc_path_base(entry->relative), &st, AT_SYMLINK_NOFOLLOW) < 0)
         return tc_resolve_gone(errno) ? TC_COMMIT_GONE : TC_COMMIT_UNSEEN;
     if (S_ISCHR(st.st_mode)) /* a whiteout */
@@ -407,7 +400,7 @@ const char *tc_commit_removal(const struct tc_cage *cage, const struct tc_copied
         (!named(t, entry->item, entry->relative) &&
          steers(entry->item, entry->relative, entry->host.mode)))
         return tc_commit_steering;
-    _autofd_ int dir = parent_of(entry->item->fd, entry->relative);
+    _autofd_ int dir = tc_resolve_parent(entry->item->fd, entry->relative);
     if (dir < 0)
         return elsewhere();
     if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)

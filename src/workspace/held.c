@@ -113,13 +113,12 @@ static bool add_content(int own, const struct tc_held_list *list, const struct t
     struct statx st;
     _autofree_ char *place =
         tc_format("%lld/%s", (long long)row->tree, tree->name ? tree->name : row->relative);
-    _autofree_ char *parent = place ? tc_path_parent(place) : NULL;
-    if (!parent)
+    if (!place)
         return false;
     /* where a directory was, the tool may have left a link: what went is not looked for behind it
      */
     const char *name = tc_path_base(place);
-    _autofd_ int dir = tc_resolve_beneath(own, parent);
+    _autofd_ int dir = tc_resolve_parent(own, place);
     if (dir < 0 || statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
         return tc_resolve_gone(errno); /* a removal */
     c->bytes = (int64_t)st.stx_size;

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/path.h"
 #include "base/sys.h"
 #include "linux/mounts.h"
 #include "workspace/copy.h"
@@ -183,9 +182,9 @@ static void remove_temporary(const struct entry *e)
     struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
                            .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     char name[sizeof(prefix) + ID_LENGTH];
-    _autofree_ char *parent = e->last && e->root[0] == '/' ? tc_path_parent(e->last) : NULL;
-    _autofd_ int root = parent ? tc_openat2(AT_FDCWD, e->root, &how) : -1;
-    _autofd_ int dir = root < 0 ? -1 : tc_resolve_beneath(root, parent[0] == '/' ? "." : parent);
+    bool written = e->last && e->root[0] == '/';
+    _autofd_ int root = written ? tc_openat2(AT_FDCWD, e->root, &how) : -1;
+    _autofd_ int dir = root < 0 ? -1 : tc_resolve_parent(root, e->last);
     (void)snprintf(name, sizeof(name), "%s%.16s", prefix, e->id);
     if (dir >= 0 && strspn(e->id, digits) >= ID_LENGTH)
         (void)unlinkat(dir, name, 0);

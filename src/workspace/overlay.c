@@ -382,13 +382,11 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
 {
     struct comparison *c = userdata;
     struct statx host;
-    _autofree_ char *parent = tc_path_parent(e->relative);
     if (c->covered[0] && tc_path_within(c->covered, e->relative))
         return 0;
     if (tc_workspace_denied(c->cage, c->item, e->relative))
         return 1;
-    _autofd_ int dir =
-        parent ? tc_resolve_beneath(c->item->fd, parent[0] == '/' ? "." : parent) : -1;
+    _autofd_ int dir = tc_resolve_parent(c->item->fd, e->relative);
     if (dir < 0 && tc_resolve_gone(errno))
         return note_gone(c, e);
     if (dir < 0)

@@ -179,8 +179,7 @@ static int put_back(void *userdata, const struct tc_walk_entry *e)
         return 0;
     if (put->item && tc_workspace_denied(put->cage, put->item, e->relative))
         return 1;
-    _autofree_ char *parent = tc_path_parent(e->relative);
-    _autofd_ int dir = parent ? tc_resolve_beneath(put->to, parent[0] == '/' ? "." : parent) : -1;
+    _autofd_ int dir = tc_resolve_parent(put->to, e->relative);
     if (dir < 0)
         return -1;
     return directory ? put_directory(put, e, dir) : put_entry(put, e, dir);
@@ -190,8 +189,7 @@ static int put_back(void *userdata, const struct tc_walk_entry *e)
 static int set_times(void *userdata, const struct tc_walk_entry *e)
 {
     const struct putting *put = userdata;
-    _autofree_ char *parent = S_ISDIR(e->st->stx_mode) ? tc_path_parent(e->relative) : NULL;
-    _autofd_ int dir = parent ? tc_resolve_beneath(put->to, parent[0] == '/' ? "." : parent) : -1;
+    _autofd_ int dir = S_ISDIR(e->st->stx_mode) ? tc_resolve_parent(put->to, e->relative) : -1;
     if (dir >= 0)
         (void)tc_workspace_copy_times(dir, tc_path_base(e->relative), e->st);
     return 0;
@@ -227,8 +225,7 @@ int tc_session_restore_tmp(struct tc_cage *cage)
 static int step_to(const struct putting *put, const char *relative)
 {
     struct stat st;
-    _autofree_ char *parent = tc_path_parent(relative);
-    _autofd_ int dir = parent ? tc_resolve_beneath(put->to, parent[0] == '/' ? "." : parent) : -1;
+    _autofd_ int dir = tc_resolve_parent(put->to, relative);
     if (dir < 0)
         return -1;
     if (fstatat(dir, tc_path_base(relative), &st, AT_SYMLINK_NOFOLLOW) == 0)
@@ -249,18 +246,15 @@ static int way_to(const struct putting *put, char *relative)
         if (rc != 0)
             return -1;
     }
-    _autofree_ char *parent = tc_path_parent(relative);
-    return parent ? tc_resolve_beneath(put->to, parent[0] == '/' ? "." : parent) : -1;
+    return tc_resolve_parent(put->to, relative);
 }
 
 static int put_removal(const struct putting *put, const struct tc_held_row *row)
 {
     struct stat st;
     _autofree_ char *relative = strdup(row->relative);
-    _autofree_ char *parent = tc_path_parent(row->relative);
-    _autofd_ int host =
-        parent ? tc_resolve_beneath(put->item->fd, parent[0] == '/' ? "." : parent) : -1;
-    if (!relative || !parent)
+    _autofd_ int host = tc_resolve_parent(put->item->fd, row->relative);
+    if (!relative)
         return errno = ENOMEM, -1;
     if (host < 0 || fstatat(host, tc_path_base(row->relative), &st, AT_SYMLINK_NOFOLLOW) < 0)
         return tc_resolve_gone(errno) ? 0 : -1; /* it went */
