@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -61,112 +61,106 @@ static bool is_named(const char *const *names, size_t count, const char *type, s
     return false;
 }
 
-static bool is_kernel_type(const char *type, size_t len)
+/* A line of mountinfo. */
+struct line {
+    char *point; /* without escapes, owned; NULL: it has none */
+    const char *type;
+    size_t length; /* of the type; 0: it has none */
+};
+
+static void line_done(struct line *l)
 {
-    return is_named(types, TC_COUNT(types), type, len);
+    free(l->point);
+    *l = (struct line){0};
+}
+
+/* Reads the line at *at, which is then at the next. 1, 0 at the end, or -1 with errno. */
+static int next_line(const char **at, struct line *l)
+{
+    const char *line = *at, *point = line;
+    line_done(l);
+    if (!line || !*line)
+        return 0;
+    const char *end = strchrnul(line, '\n');
+    const char *dash = memmem(line, (size_t)(end - line), " - ", 3);
+    for (int field = 1; point && field < 5; field++) {
+        point = memchr(point, ' ', (size_t)(end - point));
+        point = point ? point + 1 : NULL;
+    }
+    l->type = dash ? dash + 3 : end;
+    l->length = strcspn(l->type, " \n");
+    *at = end + (*end == '\n');
+    if (!point)
+        return 1;
+    l->point = strndup(point, strcspn(point, " \n"));
+    if (!l->point)
+        return -1;
+    tc_mounts_unescape(l->point);
+    return 1;
+}
+
+static bool is_kernel_type(const struct line *l)
+{
+    return is_named(types, TC_COUNT(types), l->type, l->length);
 }
 
 /* Of the same file systems as in tc_process_remote_fs(), by name. */
-static bool is_local_type(const char *type, size_t len)
+static bool is_local_type(const struct line *l)
 {
     static const char *const local[] = {"ext2",  "ext3",  "ext4",   "xfs",       "btrfs",  "f2fs",
                                         "tmpfs", "ramfs", "rootfs", "hugetlbfs", "overlay"};
-    return is_named(local, TC_COUNT(local), type, len) || is_kernel_type(type, len);
-}
-
-/* The fifth field of a line of mountinfo, not cut off. NULL: it has none. */
-static const char *mount_point(const char *line)
-{
-    for (int field = 1; line && field < 5; field++) {
-        line = strchr(line, ' ');
-        line = line ? line + 1 : NULL;
-    }
-    return line;
+    return is_named(local, TC_COUNT(local), l->type, l->length) || is_kernel_type(l);
 }
 
 /* Below these no path is granted, and systemd lays automounts there. */
-static bool is_kernel_place(const char *line)
+static bool is_kernel_place(const struct line *l)
 {
-    const char *point = mount_point(line);
-    return point && (tc_startswith(point, "/proc/") || tc_startswith(point, "/sys/") ||
-                     tc_startswith(point, "/dev/"));
+    return l->point && (tc_startswith(l->point, "/proc/") || tc_startswith(l->point, "/sys/") ||
+                        tc_startswith(l->point, "/dev/"));
 }
 
 bool tc_process_mounts_local(const char *mountinfo)
 {
-    for (const char *line = mountinfo, *end; *line; line = end + (*end == '\n')) {
-        end = strchrnul(line, '\n');
-        const char *type = strstr(line, " - ");
-        if (!type || type > end)
-            return false;
-        type += 3;
-        if (!is_local_type(type, strcspn(type, " \n")) && !is_kernel_place(line))
-            return false;
-    }
-    return *mountinfo != '\0';
+    _auto_(line_done) struct line l = {0};
+    int more = *mountinfo ? next_line(&mountinfo, &l) : -1;
+    while (more > 0 && l.length && (is_local_type(&l) || is_kernel_place(&l)))
+        more = next_line(&mountinfo, &l);
+    return more == 0;
 }
 
-/* The mount point of a line when its file system is one of the kernel's; cuts the line. */
-static char *kernel_mount(char *line)
-{
-    const char *dash = strstr(line, " - "), *at = mount_point(line);
-    if (!dash || !at || !is_kernel_type(dash + 3, strcspn(dash + 3, " ")))
-        return NULL;
-    char *point = line + (at - line);
-    point[strcspn(point, " ")] = '\0';
-    tc_mounts_unescape(point);
-    return point;
-}
-
-/* What a mount point within a root is called there. */
-static const char *below(const char *root, const char *point)
+/* What is mounted strictly below that root is called there; borrowed. NULL: it is elsewhere. */
+static const char *below(const char *root, const struct line *l)
 {
     size_t n = strlen(root);
-    return point + n + (root[n - 1] != '/');
-}
-
-/* The mount point of a line into `point` (PATH_MAX bytes). Is it one strictly below that root? */
-static bool is_below(const char *root, const char *line, char *point)
-{
-    const char *at = mount_point(line);
-    size_t length = at ? strcspn(at, " \n") : 0;
-    if (!at || length >= PATH_MAX)
-        return false;
-    memcpy(point, at, length);
-    point[length] = '\0';
-    tc_mounts_unescape(point);
-    return strcmp(point, root) != 0 && tc_path_within(root, point);
+    bool within = l->point && strcmp(l->point, root) != 0 && tc_path_within(root, l->point);
+    return within ? l->point + n + (root[n - 1] != '/') : NULL;
 }
 
 int tc_process_mount_below(const struct tc_item *item, const char *mounts, char **ret)
 {
-    char root[PATH_MAX], point[PATH_MAX];
+    _auto_(line_done) struct line l = {0};
+    char root[PATH_MAX];
+    int more;
     *ret = NULL;
     if (tc_resolve_name(item->fd, root) < 0)
         return -1;
-    for (const char *line = mounts, *end; line && *line && !*ret; line = end + (*end == '\n')) {
-        end = strchrnul(line, '\n');
-        const char *type = strstr(line, " - ");
-        if (!type || type > end || is_kernel_type(type + 3, strcspn(type + 3, " \n")))
-            continue;
-        if (is_below(root, line, point) && !(*ret = strdup(below(root, point))))
-            return -1;
+    while ((more = next_line(&mounts, &l)) > 0) {
+        const char *name = l.length && !is_kernel_type(&l) ? below(root, &l) : NULL;
+        if (name)
+            return (*ret = strdup(name)) ? 0 : -1;
     }
-    return 0;
+    return more;
 }
 
 int tc_trees_mounted_below(struct tc_trees *t, int fd)
 {
-    char root[PATH_MAX], point[PATH_MAX];
-    const char *line = tc_trees_mounts(t);
-    if (!line || tc_resolve_name(fd, root) < 0)
-        return -1;
-    for (const char *end; *line; line = end + (*end == '\n')) {
-        end = strchrnul(line, '\n');
-        if (is_below(root, line, point))
-            return 1;
-    }
-    return 0;
+    _auto_(line_done) struct line l = {0};
+    char root[PATH_MAX];
+    const char *at = tc_trees_mounts(t);
+    int more = !at || tc_resolve_name(fd, root) < 0 ? -1 : next_line(&at, &l);
+    while (more > 0 && !below(root, &l))
+        more = next_line(&at, &l);
+    return more;
 }
 
 /* An empty object over one of them. */
@@ -180,13 +174,9 @@ static int cover(struct tc_cage *cage, const struct tc_item *item, const char *r
     if (fd < 0 || fstat(fd, &st) < 0)
         return -1;
     char *path = tc_arena_format(&t->arena, "%s/%s", item->path, relative);
-    int over = S_ISDIR(st.st_mode) ? t->host->mask_dir : t->host->mask_file;
-    int tree = tc_process_keep(t, tc_tree_open(over, &(struct tc_tree){.userns = -1}, NULL));
-    struct tc_box_mount *m =
-        tree < 0 || !path ? NULL : tc_process_mount(t, tree, path, TC_LANDLOCK_READ_TREE);
+    struct tc_box_mount *m = path ? tc_process_mask(t, S_ISDIR(st.st_mode), path) : NULL;
     if (!m)
         return -1;
-    m->no_rule = true;
     if (item->writable) { /* below what is read-only an overlay may have hidden it already */
         m->dev = st.st_dev;
         m->ino = st.st_ino;
@@ -196,18 +186,13 @@ static int cover(struct tc_cage *cage, const struct tc_item *item, const char *r
 
 int tc_process_cover_kernel(struct tc_cage *cage, const struct tc_item *item, const char *mounts)
 {
+    _auto_(line_done) struct line l = {0};
     char root[PATH_MAX];
-    _autofree_ char *text = strdup(mounts);
-    if (!text || tc_resolve_name(item->fd, root) < 0)
-        return -1;
-    for (char *line = text, *next; line; line = next) {
-        next = strchr(line, '\n');
-        if (next)
-            *next++ = '\0';
-        const char *point = kernel_mount(line);
-        if (point && strcmp(point, root) != 0 && tc_path_within(root, point) &&
-            cover(cage, item, below(root, point)) < 0)
+    int more = tc_resolve_name(item->fd, root) < 0 ? -1 : next_line(&mounts, &l);
+    for (; more > 0; more = next_line(&mounts, &l)) {
+        const char *relative = is_kernel_type(&l) ? below(root, &l) : NULL;
+        if (relative && cover(cage, item, relative) < 0)
             return -1;
     }
-    return 0;
+    return more;
 }

@@ -232,15 +232,11 @@ static int mask_below(struct tc_cage *cage, const struct base *in, const struct 
     if (fd < 0 || fstat(fd, &st) < 0)
         return refuse(cage, d, "cannot examine the denied name");
     t->beside = t->beside || !in->writable;
-    int over = S_ISDIR(st.st_mode) ? t->host->mask_dir : t->host->mask_file;
-    int tree = tc_process_keep(t, tc_tree_open(over, &(struct tc_tree){.userns = -1}, NULL));
-    struct tc_box_mount *m =
-        tree < 0 ? NULL : tc_process_mount(t, tree, d->path, TC_LANDLOCK_READ_TREE);
+    struct tc_box_mount *m = tc_process_mask(t, S_ISDIR(st.st_mode), d->path);
     struct tc_masked masked = {
         .deny = d, .tree = in->fd, .name = name, .id = {st.st_dev, st.st_ino}};
     if (!m || remember(t, &masked, TAKE_FD(fd)) < 0)
         return refuse(cage, d, "cannot mask the denied name");
-    m->no_rule = true;
     m->dev = st.st_dev;
     m->ino = st.st_ino;
     return 0;
@@ -395,14 +391,8 @@ static int mask_in_drawer(struct tc_cage *cage, const struct tc_item *item, cons
 {
     struct tc_trees *t = cage->trees;
     const char *name = d->path + strlen(item->path) + 1;
-    int tree =
-        tc_process_keep(t, tc_tree_open(t->host->mask_file, &(struct tc_tree){.userns = -1}, NULL));
-    if (tree < 0 || tc_drawer_point(t, item, name, false) < 0)
+    if (tc_drawer_point(t, item, name, false) < 0 || !tc_process_mask(t, false, d->path))
         return refuse(cage, d, "cannot hide the denied name");
-    struct tc_box_mount *m = tc_process_mount(t, tree, d->path, TC_LANDLOCK_READ_TREE);
-    if (!m)
-        return refuse(cage, d, "out of memory while hiding");
-    m->no_rule = true;
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "base/fd.h"
+#include "linux/mounts.h"
 #include "tree/tree.h"
 
 void tc_trees_open(struct tc_trees *t, const struct tc_plan *plan)
@@ -33,6 +34,17 @@ struct tc_box_mount *tc_process_mount(struct tc_trees *t, int fd, const char *pa
     struct tc_box_mount *m = TC_PUSH(t->mounts, t->mount_count);
     if (m)
         *m = (struct tc_box_mount){.fd = fd, .path = path[1] ? path + 1 : ".", .rights = rights};
+    return m;
+}
+
+struct tc_box_mount *tc_process_mask(struct tc_trees *t, bool directory, const char *path)
+{
+    int over = directory ? t->host->mask_dir : t->host->mask_file;
+    int tree = tc_process_keep(t, tc_tree_open(over, &(struct tc_tree){.userns = -1}, NULL));
+    struct tc_box_mount *m =
+        tree < 0 ? NULL : tc_process_mount(t, tree, path, TC_LANDLOCK_READ_TREE);
+    if (m)
+        m->no_rule = true;
     return m;
 }
 

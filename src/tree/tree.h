@@ -127,6 +127,9 @@ int tc_process_keep(struct tc_trees *t, int fd);
 struct tc_box_mount *tc_process_mount(struct tc_trees *t, int fd, const char *path,
                                       enum tc_landlock_kind rights);
 
+/* One more that lets nobody see what is at the path. NULL with errno. */
+struct tc_box_mount *tc_process_mask(struct tc_trees *t, bool directory, const char *path);
+
 /* The helper's /proc/self/mountinfo as it was when first asked for; NULL with errno. */
 const char *tc_trees_mounts(struct tc_trees *t);
 
