@@ -98,19 +98,19 @@ static int mark_new(struct tc_cage *cage, const char *path, int dir, const char 
     return 0;
 }
 
-/* A writable file can only be the file itself: then where it lies is of no interest. */
-static bool writes_directory(const struct tc_trees *t)
+static bool writes(const struct tc_trees *t, bool directory)
 {
     for (size_t i = 0; i < t->item_count; i++)
-        if (t->items[i].writable && t->items[i].directory)
+        if (t->items[i].writable && (t->items[i].directory || !directory))
             return true;
     return false;
 }
 
-/* The directory of which the rest is to be walked: the last one, if that is enough. */
+/* The directory of which the rest is to be walked: the last one, if that is enough. A writable file
+ * can only be the file itself: then where it lies is of no interest. */
 static int begin_walk(const struct tc_trees *t, const char *real, const char **ret_rest)
 {
-    _autofree_ char *parent = writes_directory(t) ? NULL : tc_path_parent(real);
+    _autofree_ char *parent = writes(t, true) ? NULL : tc_path_parent(real);
     int dir = parent ? tc_resolve_plain(parent) : -1;
     *ret_rest = dir < 0 ? real + 1 : strrchr(real, '/') + 1;
     return dir < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : dir;
@@ -169,19 +169,11 @@ static int guard(struct tc_cage *cage, const char *path, bool must)
     return walk(cage, path, real, found, must);
 }
 
-static bool writes(const struct tc_trees *t)
-{
-    for (size_t i = 0; i < t->item_count; i++)
-        if (t->items[i].writable)
-            return true;
-    return false;
-}
-
 int tc_process_guard(struct tc_cage *cage)
 {
     const struct tc_plan *plan = cage->plan;
     int rc = 0;
-    if (!writes(cage->trees))
+    if (!writes(cage->trees, false))
         return 0;
     /* without namespaces it is the policy's own word that gives this up for itself */
     if (plan->policy_file && !cage->trees->unmounted)

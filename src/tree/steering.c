@@ -22,8 +22,9 @@ enum { DIRECTORIES_MAX = 100000, MOUNTS_MAX = 1000 };
 /* What lies deeper, or has a longer name, is read-only as a whole. */
 enum { DEEPEST = 200, LONGEST = PATH_MAX / 2 };
 
-/* What a search answers beside 0 and -1: the directory may not be listed or searched. */
-enum { CLOSED = 1 };
+/* What a search answers beside 0 and -1: the directory may not be listed or searched, or is covered
+ * as a whole. */
+enum { CLOSED = 1, COVERED };
 
 /* A file that was granted by itself is known by the directory that holds it. */
 enum tc_steers tc_item_steers(const struct tc_item *item, const char *relative)
@@ -54,7 +55,6 @@ struct scan {
     struct tc_strv bound;  /* directories mounted on themselves already */
     struct tc_strv frozen; /* what is read-only over itself, with all below */
     int directories, depth;
-    dev_t device; /* of the item; elsewhere may be views of the kernel, which are covered */
 };
 
 static void scan_done(struct scan *s)
@@ -183,16 +183,6 @@ static char *below(const char *prefix, const char *name)
     return prefix[0] ? tc_path_join(prefix, name) : strdup(name);
 }
 
-static int protect_below(struct scan *s, const char *prefix, const char *const *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        _autofree_ char *relative = below(prefix, list[i]);
-        if (!relative || protect(s, relative, TC_STEERS_HOST, false) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* A directory that shall not be moved: what lies in it, or beside it, counts by its name. */
 static int pin(struct scan *s, const char *prefix, const char *name)
 {
@@ -205,6 +195,30 @@ bool tc_steers_there(int dirfd, const char *name)
     struct stat st;
     return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
            (errno != ENOENT && errno != ENOTDIR);
+}
+
+const struct tc_bare tc_bare[] = {
+    {"config", TC_BARE_STOOD | TC_BARE_NEW | TC_BARE_BACK},
+    {"config.worktree", TC_BARE_STOOD | TC_BARE_NEW | TC_BARE_BACK},
+    {"hooks", TC_BARE_STOOD | TC_BARE_NEW | TC_BARE_BACK},
+    {"commondir", TC_BARE_STOOD | TC_BARE_NEW | TC_BARE_BACK},
+    {"worktrees", TC_BARE_STOOD | TC_BARE_NEW | TC_BARE_BACK},
+    {"info/attributes", TC_BARE_STOOD},
+    {"branches", TC_BARE_STOOD | TC_BARE_NEW | TC_BARE_BACK},
+    {"remotes", TC_BARE_STOOD | TC_BARE_NEW | TC_BARE_BACK},
+    {"index", TC_BARE_NEW | TC_BARE_BACK}, /* git writes it in normal work */
+    {"HEAD", TC_BARE_NEW | TC_BARE_MAKES},
+    {"objects", TC_BARE_MAKES},
+    {"refs", TC_BARE_MAKES},
+    {NULL, 0},
+};
+
+unsigned tc_bare_when(const char *name)
+{
+    const struct tc_bare *b = tc_bare;
+    while (b->name && strcmp(b->name, name) != 0)
+        b++;
+    return b->when;
 }
 
 bool tc_steers_bare(int dirfd)
@@ -229,17 +243,13 @@ static bool in_bare(int dirfd, const char *path)
 
 bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path, unsigned mode)
 {
-    static const char *const pieces[] = {"HEAD",      "config",  "config.worktree",
-                                         "commondir", "hooks",   "worktrees",
-                                         "branches",  "remotes", "index"};
     enum tc_steers steers = tc_item_steers(item, path);
     if (steers == TC_STEERS_RECORD ? is_link(mode) : steers != TC_STEERS_NOT)
         return true;
     if (is_link(mode) && in_bare(dirfd, path))
         return true;
-    for (size_t i = 0; i < TC_COUNT(pieces); i++)
-        if (strcmp(pieces[i], tc_path_base(path)) == 0 && tc_steers_bare(dirfd))
-            return true;
+    if (tc_bare_when(tc_path_base(path)) & TC_BARE_NEW && tc_steers_bare(dirfd))
+        return true;
     if (!path[0] || (strchr(path, '/') && !strstr(path, "hooks/")))
         return false;
     _autofree_ char *parent = tc_path_parent(path);
@@ -288,14 +298,16 @@ static int search(struct scan *s, int fd, const char *prefix);
 /* A repository without a work tree keeps config and hooks beside HEAD, and git finds it unasked. */
 static int inspect_bare(struct scan *s, int dirfd, const char *name, const char *prefix)
 {
-    static const char *const bare[] = {"config",    "config.worktree", "hooks",    "commondir",
-                                       "worktrees", "info/attributes", "branches", "remotes"};
     if (strcmp(name, "refs") != 0 || strcmp(tc_path_base(prefix), ".git") == 0 ||
         !tc_steers_bare(dirfd))
         return 0;
-    return pin(s, prefix, "objects/.") < 0 || pin(s, prefix, "refs/.") < 0
-               ? -1
-               : protect_below(s, prefix, bare, TC_COUNT(bare));
+    int rc = pin(s, prefix, "objects/.") < 0 || pin(s, prefix, "refs/.") < 0 ? -1 : 0;
+    for (const struct tc_bare *b = tc_bare; rc == 0 && b->name; b++) {
+        _autofree_ char *relative = b->when & TC_BARE_STOOD ? below(prefix, b->name) : NULL;
+        if (b->when & TC_BARE_STOOD)
+            rc = relative ? protect(s, relative, TC_STEERS_HOST, false) : -1;
+    }
+    return rc;
 }
 
 /* What else the repository in this directory makes git obey; some of it was passed by already. */
@@ -334,34 +346,24 @@ static int search_below(struct scan *s, int dirfd, const struct dirent *e, const
     int fd = openat(dirfd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && e->d_type == DT_UNKNOWN && (errno == ENOTDIR || errno == ELOOP))
         return 0;
-    if (fd < 0 && errno == EACCES)
-        return CLOSED;
-    if (fd < 0) { /* it was a directory a moment ago: somebody moves things about */
+    int rc = fd >= 0 ? search(s, fd, relative) : errno == EACCES ? CLOSED : -1;
+    if (fd < 0 && rc < 0) /* it was a directory a moment ago: somebody moves things about */
         errno = errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : ESTALE;
-        return -1;
-    }
-    int kernel = tc_process_kernel_fs(fd);
-    if (kernel == 0)
-        return search(s, fd, relative);
-    (void)close(fd);
-    return kernel < 0 ? -1 : 0; /* covered as a whole, and never still */
+    return rc == CLOSED ? close_off(s, relative) : rc;
 }
 
 /* Most files are none of this search's business, and need not even be named. */
-static bool is_plain(const struct scan *s, int dirfd, const struct dirent *e, const char *prefix)
+static bool is_plain(const struct scan *s, int dirfd, const struct dirent *e)
 {
     const struct tc_item *item = s->item;
     bool words = item->obeyed || !item->steering || item->steering->add.count;
     return e->d_type != DT_DIR && e->d_type != DT_UNKNOWN && !words &&
-           strcmp(e->d_name, "refs") != 0 && !tc_steers_may(e->d_name) && !tc_steers_may(prefix) &&
-           !tc_steers_may(item->context) &&
+           strcmp(e->d_name, "refs") != 0 && !tc_steers_may(e->d_name) &&
            !tc_process_guards_id(s->cage->trees, dirfd, e->d_name, e->d_ino);
 }
 
 static int search_entry(struct scan *s, int dirfd, const struct dirent *e, const char *prefix)
 {
-    if (is_plain(s, dirfd, e, prefix))
-        return 0;
     _autofree_ char *relative = below(prefix, e->d_name);
     if (!relative || inspect(s, dirfd, e, relative) < 0 ||
         inspect_bare(s, dirfd, e->d_name, prefix) < 0 ||
@@ -371,8 +373,25 @@ static int search_entry(struct scan *s, int dirfd, const struct dirent *e, const
         return 0;
     if (e->d_type == DT_DIR && (s->depth >= DEEPEST || strlen(relative) > LONGEST))
         return protect(s, relative, TC_STEERS_HOST, true);
-    int rc = search_below(s, dirfd, e, relative);
-    return rc == CLOSED ? close_off(s, relative) : rc;
+    return search_below(s, dirfd, e, relative);
+}
+
+/* Is a directory to be searched? 0 and what it is now, CLOSED, COVERED, or -1. A file system is of
+ * one type; only elsewhere than the item are views of the kernel, which never hold still. */
+static int enter(struct scan *s, int fd, struct stat *ret)
+{
+    bool closed = fstatat(fd, ".", ret, 0) < 0;
+    if (closed && errno != EACCES)
+        return -1;
+    bool same = !closed && ret->st_dev == s->item->id.dev;
+    int kernel = same ? 0 : tc_process_kernel_fs(fd);
+    if (kernel != 0)
+        return kernel < 0 ? -1 : COVERED;
+    if (++s->directories > DIRECTORIES_MAX || s->cage->unwanted) {
+        errno = E2BIG;
+        return -1;
+    }
+    return closed ? CLOSED : 0;
 }
 
 /* Owns fd. */
@@ -380,40 +399,27 @@ static int search(struct scan *s, int fd, const char *prefix)
 {
     _autodir_ DIR *dir = tc_take_dir(fd);
     struct dirent *e;
-    if (!dir)
-        return -1;
-    if (++s->directories > DIRECTORIES_MAX || s->cage->unwanted) {
-        errno = E2BIG;
-        return -1;
-    }
     struct stat before, after;
-    if (fstatat(dirfd(dir), ".", &before, 0) < 0)
-        return errno == EACCES ? CLOSED : -1;
-    int covered = before.st_dev != s->device ? tc_process_kernel_fs(dirfd(dir)) : 0;
-    int rc = covered < 0 ? -1 : 0, more = 0;
+    int rc = dir ? enter(s, dirfd(dir), &before) : -1, more = 0;
+    if (rc != 0)
+        return rc == COVERED ? 0 : rc;
+    const bool may = tc_steers_may(prefix) || tc_steers_may(s->item->context);
     s->depth++;
-    while (rc == 0 && !covered && (more = tc_next_entry(dir, &e)) > 0)
-        rc = search_entry(s, dirfd(dir), e, prefix);
+    while (rc == 0 && (more = tc_next_entry(dir, &e)) > 0)
+        rc = may || !is_plain(s, dirfd(dir), e) ? search_entry(s, dirfd(dir), e, prefix) : 0;
     s->depth--;
-    if (more < 0)
+    if (rc < 0 || more < 0 || fstat(dirfd(dir), &after) < 0)
         return -1;
-    if (rc == 0)
-        rc = fstat(dirfd(dir), &after);
-    if (rc == 0 && memcmp(&before.st_mtim, &after.st_mtim, sizeof(before.st_mtim)) != 0) {
-        errno = ESTALE;
-        rc = -1;
-    }
-    return rc;
+    if (memcmp(&before.st_mtim, &after.st_mtim, sizeof(before.st_mtim)) == 0)
+        return 0;
+    errno = ESTALE;
+    return -1;
 }
 
 static int search_item(struct scan *s)
 {
     int fd = openat(s->item->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct stat st;
-    if (fd < 0)
-        return errno == EACCES ? close_off(s, "") : -1;
-    s->device = fstat(fd, &st) == 0 ? st.st_dev : 0;
-    int rc = search(s, fd, "");
+    int rc = fd >= 0 ? search(s, fd, "") : errno == EACCES ? CLOSED : -1;
     return rc == CLOSED ? close_off(s, "") : rc;
 }
 

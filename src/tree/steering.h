@@ -20,6 +20,21 @@ bool tc_steers_as(enum tc_steers steers, unsigned mode);
 /* Is there such an entry? What cannot be looked at may be there. */
 bool tc_steers_there(int dirfd, const char *name);
 
+/* What counts in a repository without a work tree, which git finds unasked, and when. Ends with
+ * NULL. */
+enum {
+    TC_BARE_STOOD = 1, /* before the call: it is read-only */
+    TC_BARE_NEW = 2,   /* in a bound tree, after the call: it steers the host */
+    TC_BARE_BACK = 4,  /* on its way back from a private workspace: the same */
+    TC_BARE_MAKES = 8, /* on that way: it makes a repository of a directory */
+};
+extern const struct tc_bare {
+    const char *name;
+    unsigned when;
+} tc_bare[];
+/* 0: never. */
+unsigned tc_bare_when(const char *name);
+
 /* Is this directory laid out as a repository without a work tree? */
 bool tc_steers_bare(int dirfd);
 

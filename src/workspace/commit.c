@@ -95,15 +95,9 @@ static bool is_bare(const struct both *b)
  * there, in what comes back, or half here and half there. */
 static bool steers_in(const struct tc_item *item, const char *place, const char *name, bool link)
 {
-    static const char *const steer[] = {"config",    "config.worktree", "hooks",   "commondir",
-                                        "worktrees", "branches",        "remotes", "index"};
-    static const char *const make[] = {"HEAD", "objects", "refs"};
-    bool steering = link, making = false, steered = false;
-    for (size_t i = 0; i < TC_COUNT(steer); i++)
-        steering = steering || strcmp(name, steer[i]) == 0;
-    for (size_t i = 0; i < TC_COUNT(make); i++)
-        making = making || strcmp(name, make[i]) == 0;
-    if ((!steering && !making) || strcmp(tc_path_base(place), ".git") == 0)
+    const unsigned when = tc_bare_when(name);
+    bool steering = link || when & TC_BARE_BACK, steered = false;
+    if ((!steering && !(when & TC_BARE_MAKES)) || strcmp(tc_path_base(place), ".git") == 0)
         return false; /* what steers in .git does so by its name */
     _autofd_ int hosts = tc_resolve_beneath(item->fd, place);
     bool seen = hosts >= 0 || tc_resolve_gone(errno);
@@ -111,8 +105,8 @@ static bool steers_in(const struct tc_item *item, const char *place, const char 
     if (!seen || (ours < 0 && !tc_resolve_gone(errno)))
         return true;
     const struct both b = {hosts, ours}, alone = {hosts, -1};
-    for (size_t i = 0; i < TC_COUNT(steer); i++)
-        steered = steered || has(&alone, steer[i]);
+    for (const struct tc_bare *piece = tc_bare; piece->name; piece++)
+        steered = steered || (piece->when & TC_BARE_BACK && has(&alone, piece->name));
     return is_bare(&b) && (steering || (steered && !is_bare(&alone)));
 }
 
