@@ -31,6 +31,11 @@ enum tc_seccomp_watch {
 /* The program: static, read-only. */
 const struct sock_fprog *tc_seccomp_program(enum tc_seccomp_watch watch, bool unix_sockets);
 
+/* A second filter, for tools that share the machine's namespaces: it refuses what mounts and
+ * namespaces stop elsewhere and Landlock does not know. Of two filters the stricter answer counts.
+ * As above, for tc_seccomp_install() without notifications. */
+const struct sock_fprog *tc_seccomp_shared(void);
+
 /* Puts the calling thread under the program; no_new_privs must be set. The result is the
  * notification descriptor (close-on-exec) of one that listens, else 0; -1 with errno.
  * Async-signal-safe. */

@@ -9,7 +9,7 @@
  * - limits, processors, priorities: of the caller only (pid 0), else those of other processes of
  *   the same user could be changed. Signals are Landlock's, which the form asks for.
  * - sockets: none but unix ones, which the first filter refuses and lists. */
-#include "linux/seccomp_shared.h"
+#include "linux/seccomp_filter.h"
 
 #include <errno.h>
 #include <linux/filter.h>

@@ -53,7 +53,7 @@ struct tc_observer {
 /* What a new one is. */
 #define TC_OBSERVER_NEW ((struct tc_observer){.listener = -1})
 
-/* observe.c */
+/* watcher.c */
 /* Takes the listener, which came out of the cage; -1: it has none. Is it to be waited for here? */
 bool tc_observe_take(struct tc_cage *cage, int listener);
 /* The tool's first words follow: from here on what is notified is its own. Starts the process that
@@ -76,7 +76,6 @@ void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t 
  * listener is to be closed, so that whoever waits gets ENOSYS and nobody hangs. */
 bool tc_notify_share(struct tc_cage *cage);
 
-/* watcher.c */
 /* Everything of the tool has ended: what was listed goes into the outcome. */
 void tc_watcher_finish(struct tc_cage *cage);
 /* Ends it; fine when there is none. */

@@ -2,12 +2,16 @@
  * Copyright The toolcage authors
  *
  * What is seen of a tool: a list in the outcome; or, in a process of its own that observes one
- * cage, in memory that it shares with the helper. */
+ * cage, in memory that it shares with the helper. A name may be looked for in one place after the
+ * other: a program on a PATH, a library, a file of settings. What was refused on the way to the
+ * place where it is says nothing of what the tool needs. That it is there is seen in the cage;
+ * nothing is looked up outside. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/path.h"
 #include "observe/observe.h"
 #include "observe/watch.h"
 
@@ -61,11 +65,11 @@ void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t 
         d->key = tool ? tc_format("tool.%s.%s", tool, row->key) : strdup(row->key);
 }
 
-static uint32_t hash_of(const struct tc_listed *what)
+static uint64_t hash_of(const char *text)
 {
-    uint32_t h = (2166136261u ^ (uint32_t)what->kind) * 16777619u;
-    for (const char *c = what->target; *c; c++)
-        h = (h ^ (unsigned char)*c) * 16777619u;
+    uint64_t h = 14695981039346656037u;
+    for (const char *c = text; *c; c++)
+        h = (h ^ (unsigned char)*c) * 1099511628211u;
     return h;
 }
 
@@ -78,7 +82,8 @@ static bool is_same(const struct tc_seen *w, const struct row *s, const struct t
 void tc_seen_list(struct tc_seen *w, const struct tc_listed *what)
 {
     size_t size = strlen(what->target) + 1;
-    uint32_t at = hash_of(what) % SLOTS, count = atomic_load(&w->count);
+    uint32_t at = (uint32_t)((hash_of(what->target) + what->kind) % SLOTS),
+             count = atomic_load(&w->count);
     for (; w->slots[at]; at = (at + 1) % SLOTS) {
         struct row *s = &w->seen[w->slots[at] - 1];
         if (is_same(w, s, what)) {
@@ -117,19 +122,6 @@ void tc_notify_note(struct tc_cage *cage, const struct tc_listed *what)
         tc_seen_list(cage->observer->seen, what);
     else
         tc_notify_list(cage, what, 1);
-}
-
-void tc_notify_probe(struct tc_cage *cage, const struct tc_missed *missed)
-{
-    struct tc_seen *w = cage->observer->seen;
-    for (uint32_t i = 0; w && i < atomic_load(&w->count); i++)
-        if (!w->seen[i].allowed && tc_search_is(missed, w->seen[i].kind, w->text + w->seen[i].text))
-            w->seen[i].probe = true;
-    for (size_t i = 0; !w && i < cage->outcome->denial_count; i++) {
-        struct tc_denial *d = &cage->outcome->denials[i];
-        if (d->target && tc_search_is(missed, (enum tc_denial_kind)d->kind, d->target))
-            d->probe = true;
-    }
 }
 
 void tc_notify_lost(struct tc_cage *cage, int errnum, const char *what)
@@ -183,4 +175,46 @@ void tc_seen_tell(struct tc_cage *cage, const struct tc_seen *w)
     }
     cage->outcome->omitted_denials += atomic_load(&w->refused_more);
     cage->outcome->omitted_accesses += atomic_load(&w->allowed_more);
+}
+
+/* ---- names that are looked for ---- */
+
+void tc_search_missed(struct tc_cage *cage, enum tc_denial_kind kind, const char *path,
+                      const char *said, pid_t pid)
+{
+    struct tc_observer *o = cage->observer;
+    o->missed[o->missed_next++ % TC_MISSED_MAX] = (struct tc_missed){
+        .kind = kind, .pid = pid, .path = hash_of(path), .name = hash_of(tc_path_base(said))};
+}
+
+static bool is_missed(const struct tc_missed *missed, enum tc_denial_kind kind, const char *path)
+{
+    return missed->kind == kind && missed->path == hash_of(path);
+}
+
+/* What is listed of this is a probe. */
+static void set_probe(struct tc_cage *cage, const struct tc_missed *missed)
+{
+    struct tc_seen *w = cage->observer->seen;
+    for (uint32_t i = 0; w && i < atomic_load(&w->count); i++)
+        if (!w->seen[i].allowed && is_missed(missed, w->seen[i].kind, w->text + w->seen[i].text))
+            w->seen[i].probe = true;
+    for (size_t i = 0; !w && i < cage->outcome->denial_count; i++) {
+        struct tc_denial *d = &cage->outcome->denials[i];
+        if (d->target && is_missed(missed, (enum tc_denial_kind)d->kind, d->target))
+            d->probe = true;
+    }
+}
+
+void tc_search_found(struct tc_cage *cage, enum tc_denial_kind kind, const char *said, pid_t pid)
+{
+    struct tc_observer *o = cage->observer;
+    uint64_t name = hash_of(tc_path_base(said));
+    for (size_t i = 0; i < TC_MISSED_MAX; i++) {
+        struct tc_missed *m = &o->missed[i];
+        if (m->pid != pid || m->kind != kind || m->name != name)
+            continue;
+        set_probe(cage, m);
+        m->pid = 0;
+    }
 }

@@ -42,16 +42,11 @@ void tc_notify_note(struct tc_cage *cage, const struct tc_listed *what);
  * is not the tool's own. The call is an error, which says `what`. */
 void tc_notify_lost(struct tc_cage *cage, int errnum, const char *what);
 
-/* What is listed of this is a probe. */
-void tc_notify_probe(struct tc_cage *cage, const struct tc_missed *missed);
-
-/* search.c */
 /* A process was refused this path, which it had said so. */
 void tc_search_missed(struct tc_cage *cage, enum tc_denial_kind kind, const char *path,
                       const char *said, pid_t pid);
 /* It has found that name elsewhere: what it was refused of it before is a probe. */
 void tc_search_found(struct tc_cage *cage, enum tc_denial_kind kind, const char *said, pid_t pid);
-bool tc_search_is(const struct tc_missed *missed, enum tc_denial_kind kind, const char *path);
 
 /* reach.c */
 /* Lists where a connect went, as the tool says it now, when the grant has no network. */
@@ -66,9 +61,5 @@ void tc_watch_exec(struct tc_cage *cage, const struct seccomp_notif *n);
 /* notify.c */
 /* Takes one notification and answers it. False: the listener serves no more. */
 bool tc_notify_serve(struct tc_cage *cage, int listener);
-/* watcher.c: a process of its own for each cage whose paths are observed, or whose connects are
- * done in its place; a slow look-up holds up that cage and nobody else. */
-/* Takes the cage's listener over. 0, or -1 with errno. */
-int tc_watcher_start(struct tc_cage *cage);
 
 #endif

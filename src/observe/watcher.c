@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The process that serves the notifications of one cage: it is started, and ended. */
+ * The state of this room for one cage, from its listener to its end; and the process that serves
+ * the notifications of one cage: it is started, and ended. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/sys.h"
@@ -62,7 +64,9 @@ static _Noreturn void observe(struct tc_cage *cage, pid_t helper)
     _exit(0);
 }
 
-int tc_watcher_start(struct tc_cage *cage)
+/* Of its own for each cage whose paths are observed, or whose connects are done in its place; a
+ * slow look-up holds up that cage and nobody else. Takes the listener over. 0, or -1 with errno. */
+static int start(struct tc_cage *cage)
 {
     struct tc_observer *o = cage->observer;
     pid_t helper = getpid();
@@ -135,4 +139,36 @@ void tc_watcher_end(struct tc_cage *cage)
     if (waitpid(o->watcher_pid, NULL, left_count < LEFT_MAX ? WNOHANG : 0) == 0)
         left[left_count++] = o->watcher_pid;
     o->watcher_pid = 0;
+}
+
+/* ---- from the listener to the end ---- */
+
+/* Has it a process of its own that serves its notifications? */
+static bool is_apart(const struct tc_observer *o)
+{
+    return o->of.watch >= TC_WATCH_PATHS || o->of.unix_sockets;
+}
+
+bool tc_observe_take(struct tc_cage *cage, int listener)
+{
+    struct tc_observer *o = cage->observer;
+    o->listener = listener;
+    tc_seccomp_wake_here(listener);
+    o->here = listener >= 0 && !is_apart(o);
+    return o->here;
+}
+
+int tc_observe_begin(struct tc_cage *cage)
+{
+    struct tc_observer *o = cage->observer;
+    o->running = true;
+    return is_apart(o) ? start(cage) : 0;
+}
+
+void tc_observe_release(struct tc_observer *o)
+{
+    if (o->listener >= 0)
+        (void)close(o->listener);
+    o->listener = -1;
+    o->here = false;
 }

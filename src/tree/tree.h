@@ -133,6 +133,15 @@ struct tc_box_mount *tc_process_mask(struct tc_trees *t, bool directory, const c
 /* The helper's /proc/self/mountinfo as it was when first asked for; NULL with errno. */
 const char *tc_trees_mounts(struct tc_trees *t);
 
+/* The private /tmp, made if there is none yet. */
+int tc_process_storage(struct tc_cage *cage);
+/* An empty one of these limits; -1 with errno. */
+int tc_process_tmp(const struct tc_limits *limits);
+/* Makes it the tool's. 0, or -1 with errno. */
+int tc_process_own(const struct tc_trees *t, int dirfd, const char *name);
+/* A directory in private storage that is the tool's, kept by the cage; -1 with errno. */
+int tc_process_own_directory(struct tc_trees *t, int storage, const char *at);
+
 /* items.c */
 /* Parents first, as they are mounted. */
 void tc_process_sort(struct tc_trees *t);
@@ -156,14 +165,6 @@ int tc_process_drawers(struct tc_cage *cage);
 /* A failure of such a file. Returns -1. */
 int tc_drawer_fail(struct tc_cage *cage, const struct tc_item *item, int errnum, const char *before,
                    const char *after);
-/* storage.c: the private /tmp, made if there is none yet. */
-int tc_process_storage(struct tc_cage *cage);
-/* An empty one of these limits; -1 with errno. */
-int tc_process_tmp(const struct tc_limits *limits);
-/* Makes it the tool's. 0, or -1 with errno. */
-int tc_process_own(const struct tc_trees *t, int dirfd, const char *name);
-/* A directory in private storage that is the tool's, kept by the cage; -1 with errno. */
-int tc_process_own_directory(struct tc_trees *t, int storage, const char *at);
 /* Makes a mount point in one of their directories. 0, or -1. */
 int tc_drawer_point(const struct tc_trees *t, const struct tc_item *drawer, const char *relative,
                     bool directory);

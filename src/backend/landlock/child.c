@@ -16,7 +16,6 @@
 #include "linux/landlock_rules.h"
 #include "linux/privileges.h"
 #include "linux/seccomp_filter.h"
-#include "linux/seccomp_shared.h"
 #include "policy/clauses.h"
 
 /* Without namespaces of its own the caller is an ordinary user with no capabilities, or the helper
