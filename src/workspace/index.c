@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "workspace/index.h"
+ * Copyright The toolcage authors
+ *
+ * An index of git, as it is: does it hide something from `git status` and `git diff`? */
+#include "workspace/git.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,17 +39,6 @@ struct index {
     int64_t *left;
 };
 
-static uint32_t number(const unsigned char *at)
-{
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
-static bool spend(struct index *x, size_t bytes)
-{
-    *x->left -= (int64_t)bytes;
-    return *x->left >= 0;
-}
-
 /* ---- entries ---- */
 
 static int compare(const char *a, size_t a_length, const char *b, size_t b_length)
@@ -69,14 +60,14 @@ static size_t read_entry(const struct index *x, size_t at, struct entry *ret)
     if (!length || length == room || size > x->end - at ||
         said != (length < LENGTH ? length : LENGTH))
         return 0;
-    *ret = (struct entry){name, entry + STAT, length, number(entry + MODE)};
+    *ret = (struct entry){name, entry + STAT, length, tc_bytes_number(entry + MODE)};
     return at + size;
 }
 
 /* Where the extensions begin; 0: it is none of these. */
 static size_t read_entries(struct index *x)
 {
-    uint32_t version = number(x->bytes.at + 4), count = number(x->bytes.at + 8);
+    uint32_t version = tc_bytes_number(x->bytes.at + 4), count = tc_bytes_number(x->bytes.at + 8);
     size_t at = HEADER;
     if (memcmp(x->bytes.at, "DIRC", 4) != 0 || (version != 2 && version != 3) ||
         count > x->end / (STAT + x->hash))
@@ -155,7 +146,7 @@ static bool is_true(struct index *x, const struct tree *t, size_t prefix, const 
         tc_buf_add(&content, slash ? below[next].id : e->id, x->hash);
         i = slash ? below[next++].to : i + 1;
     }
-    return next == count && !content.failed && spend(x, content.len) &&
+    return next == count && !content.failed && tc_bytes_spend(x->left, content.len) &&
            tc_object_is("tree", (struct tc_bytes){(unsigned char *)content.data, content.len},
                         t->id, x->hash);
 }
@@ -194,7 +185,7 @@ static bool read_tree(struct index *x, const char *path, size_t prefix, int dept
         x->tree = (struct tc_bytes){x->tree.at + x->hash, x->tree.size - x->hash};
     }
     _autofree_ struct tree *below = calloc((size_t)trees + 1, sizeof(*below));
-    bool fine = below && spend(x, (size_t)trees * sizeof(*below));
+    bool fine = below && tc_bytes_spend(x->left, (size_t)trees * sizeof(*below));
     for (size_t i = 0; fine && i < (size_t)trees; i++)
         fine = read_below(x, path, prefix, depth, &below[i]);
     if (fine && trees)
@@ -210,7 +201,7 @@ static bool read_extensions(struct index *x, size_t at)
     bool fine = true;
     while (fine && at < x->end) {
         const unsigned char *extension = x->bytes.at + at;
-        size_t room = x->end - at, size = room < EXTENSION ? 0 : number(extension + 4);
+        size_t room = x->end - at, size = room < EXTENSION ? 0 : tc_bytes_number(extension + 4);
         struct tree root = {.from = 0, .to = x->count};
         if (room < EXTENSION || size > room - EXTENSION)
             return false;
@@ -230,7 +221,7 @@ bool tc_index_sound(struct tc_bytes index, int64_t *left)
     bool sound = false;
     for (size_t i = 0; i < TC_COUNT(hashes) && !sound; i++) {
         struct index x = {.bytes = index, .hash = hashes[i], .left = left};
-        if (index.size < HEADER + x.hash || !spend(&x, index.size))
+        if (index.size < HEADER + x.hash || !tc_bytes_spend(left, index.size))
             continue;
         x.end = index.size - x.hash;
         size_t at = tc_object_sum((struct tc_bytes){index.at, x.end}, index.at + x.end, x.hash)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "workspace/object.h"
+ * Copyright The toolcage authors
+ *
+ * Loose objects of git, and the sums over files of git. */
+#include "workspace/git.h"
 
 #include <errno.h>
 #include <stdio.h>

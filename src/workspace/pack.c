@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "workspace/pack.h"
+ * Copyright The toolcage authors
+ *
+ * Git's packs of objects. git reads them before loose objects, so an index that gives an id to
+ * other content replaces what a repository has. A pack is sound when each object of its index
+ * hashes to its id. */
+#include "workspace/git.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,17 +52,6 @@ struct pack {
     size_t kept, held; /* bytes in the slots, and of differences that wait for their base */
 };
 
-static uint32_t number(const unsigned char *at)
-{
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
-static bool spend(struct pack *p, size_t bytes)
-{
-    *p->left -= (int64_t)bytes;
-    return *p->left >= 0;
-}
-
 /* ---- content at hand ---- */
 
 static struct content *slot_of(struct pack *p, uint64_t offset)
@@ -104,7 +97,7 @@ static bool read_index(struct pack *p, struct tc_bytes index)
     static const unsigned char magic[] = {0xff, 't', 'O', 'c', 0, 0, 0, 2};
     if (index.size < INDEX_HEADER || memcmp(index.at, magic, sizeof(magic)) != 0)
         return false;
-    p->count = number(index.at + INDEX_HEADER - 4);
+    p->count = tc_bytes_number(index.at + INDEX_HEADER - 4);
     size_t fixed = INDEX_HEADER + 2 * p->hash, rows = (size_t)p->count * (p->hash + 8);
     if (index.size < fixed + rows || (index.size - fixed - rows) % 8)
         return false;
@@ -122,12 +115,12 @@ static bool read_index(struct pack *p, struct tc_bytes index)
 /* 0: the index names no such place. */
 static uint64_t offset_of(const struct pack *p, uint32_t row)
 {
-    uint32_t small = number(p->offsets + (size_t)row * 4), top = 0x80000000U;
+    uint32_t small = tc_bytes_number(p->offsets + (size_t)row * 4), top = 0x80000000U;
     if (!(small & top))
         return small;
     size_t i = small & ~top;
     const unsigned char *at = p->large + i * 8;
-    return i < p->large_count ? (uint64_t)number(at) << 32 | number(at + 4) : 0;
+    return i < p->large_count ? (uint64_t)tc_bytes_number(at) << 32 | tc_bytes_number(at + 4) : 0;
 }
 
 static int by_offset(const void *a, const void *b)
@@ -209,8 +202,9 @@ static unsigned char *inflate_object(struct pack *p, uint64_t offset, uint64_t n
 {
     size_t stored = next - offset - h->length;
     z_stream z = {.next_in = p->bytes.at + offset + h->length, .avail_in = (unsigned)stored};
-    unsigned char *data =
-        stored <= UINT32_MAX && spend(p, stored + h->size) ? malloc(h->size + 1) : NULL;
+    unsigned char *data = stored <= UINT32_MAX && tc_bytes_spend(p->left, stored + h->size)
+                              ? malloc(h->size + 1)
+                              : NULL;
     if (!data || inflateInit(&z) != Z_OK) {
         free(data);
         return NULL;
@@ -289,7 +283,7 @@ static bool build(struct pack *p, uint64_t from, int depth, struct content *c)
     size_t before, size, held = c->size;
     p->held += held;
     bool got = p->held <= HELD_MAX && read_size(&d, &before) && read_size(&d, &size) &&
-               spend(p, size) && get(p, from, depth + 1, &base);
+               tc_bytes_spend(p->left, size) && get(p, from, depth + 1, &base);
     p->held -= held;
     if (!got)
         return false;
@@ -333,7 +327,7 @@ static bool check(struct pack *p, const struct place *place)
     struct content c;
     uint64_t stored = place[1].offset - place->offset;
     unsigned long sum = crc32_z(0, p->bytes.at + place->offset, stored);
-    if (sum != number(p->sums + (size_t)place->row * 4) || !get(p, place->offset, 0, &c))
+    if (sum != tc_bytes_number(p->sums + (size_t)place->row * 4) || !get(p, place->offset, 0, &c))
         return false;
     bool fine = tc_object_is(types[c.kind], (struct tc_bytes){c.data, c.size},
                              p->ids + place->row * p->hash, p->hash);
@@ -349,7 +343,7 @@ static bool check_reverse(const struct pack *p, const struct tc_bytes *reverse)
         memcmp(reverse->at, magic, sizeof(magic)) != 0)
         return false;
     for (uint32_t i = 0; i < p->count; i++)
-        if (number(reverse->at + REVERSE_HEADER + (size_t)i * 4) != p->places[i].row)
+        if (tc_bytes_number(reverse->at + REVERSE_HEADER + (size_t)i * 4) != p->places[i].row)
             return false;
     return true;
 }
@@ -369,8 +363,8 @@ static bool check_all(struct pack *p, struct tc_bytes index, const struct tc_byt
     if (p->bytes.size < PACK_HEADER + p->hash || memcmp(p->bytes.at, magic, sizeof(magic)) != 0)
         return false;
     p->end = p->bytes.size - p->hash;
-    if (!spend(p, p->bytes.size + index.size) || !read_index(p, index) ||
-        p->count != number(p->bytes.at + 8) || !p->count || !read_places(p) ||
+    if (!tc_bytes_spend(p->left, p->bytes.size + index.size) || !read_index(p, index) ||
+        p->count != tc_bytes_number(p->bytes.at + 8) || !p->count || !read_places(p) ||
         !check_sum(p, index) || (reverse && !check_reverse(p, reverse)))
         return false;
     for (uint32_t i = 0; i < p->count; i++)

@@ -12,8 +12,7 @@
 #include "base/path.h"
 #include "base/strv.h"
 #include "policy/names/steering.h"
-#include "workspace/index.h"
-#include "workspace/pack.h"
+#include "workspace/git.h"
 #include "workspace/reading.h"
 
 static const char *const ends[] = {".pack", ".idx", ".rev"};

@@ -15,7 +15,7 @@
 #include <zlib.h>
 
 #include "base/cleanup.h"
-#include "workspace/pack.h"
+#include "workspace/git.h"
 
 enum { OBJECTS_MAX = 32, HASH = 20, BY_ID = 7, ROOM = 65536 };
 

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * Indexes that git itself wrote are sound; changed ones, and those that hide something, are not. */
-#include "workspace/index.h"
+#include "workspace/git.h"
 
 #include <sha1.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * Objects of git hash to their ids, alone and in packs; all else is unverified. */
-#include "workspace/object.h"
+#include "workspace/git.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,6 @@
 #include <zlib.h>
 
 #include "base/cleanup.h"
-#include "workspace/pack.h"
 
 enum { ROOM = 1 << 20, PLENTY = 1 << 30 };
 
