@@ -9,11 +9,7 @@
 
 static int by_place(const void *a, const void *b)
 {
-    const struct tc_held_row *x = *(const struct tc_held_row *const *)a,
-                             *y = *(const struct tc_held_row *const *)b;
-    if (x->tree != y->tree)
-        return x->tree < y->tree ? -1 : 1;
-    return strcmp(x->relative, y->relative);
+    return tc_held_order(*(const void *const *)a, *(const void *const *)b);
 }
 
 static const struct tc_held_row *find(const struct tc_choice *c, int64_t tree, const char *relative)

@@ -43,6 +43,8 @@ struct tc_held_list {
 
 void tc_held_visit(struct tc_wire *w, struct tc_held_list *list);
 void tc_held_list_done(struct tc_held_list *list);
+/* Two rows, by tree and name: for qsort() and bsearch(). */
+int tc_held_order(const void *a, const void *b);
 /* As the tool saw it; owned. */
 char *tc_held_path(const struct tc_held_tree *tree, const struct tc_held_row *row);
 

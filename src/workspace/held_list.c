@@ -103,6 +103,14 @@ void tc_held_list_done(struct tc_held_list *list)
     *list = (struct tc_held_list){0};
 }
 
+int tc_held_order(const void *a, const void *b)
+{
+    const struct tc_held_row *x = a, *y = b;
+    if (x->tree != y->tree)
+        return x->tree < y->tree ? -1 : 1;
+    return strcmp(x->relative, y->relative);
+}
+
 char *tc_held_path(const struct tc_held_tree *tree, const struct tc_held_row *row)
 {
     return tree->name ? strdup(tree->path) : tc_path_join(tree->path, row->relative);

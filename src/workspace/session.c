@@ -45,14 +45,6 @@ static bool has_record(int own)
 
 /* ---- for a call ---- */
 
-static int by_place(const void *a, const void *b)
-{
-    const struct tc_held_row *x = a, *y = b;
-    if (x->tree != y->tree)
-        return x->tree < y->tree ? -1 : 1;
-    return strcmp(x->relative, y->relative);
-}
-
 /* What a call that was cut left of its own. */
 static void remove_others(int own, const char *tree)
 {
@@ -79,7 +71,7 @@ static int load(struct tc_cage *cage, struct tc_session *s)
     tc_session_tree(s->record.generation, tree);
     remove_others(s->own, tree);
     if (list->rows)
-        qsort(list->rows, list->row_count, sizeof(*list->rows), by_place);
+        qsort(list->rows, list->row_count, sizeof(*list->rows), tc_held_order);
     s->tree = tc_store_enter(s->own, tree);
     return s->tree >= 0 ? 0
                         : fail(cage, TOOLCAGE_EBACKEND, name, "`toolcage session end` deletes it",
@@ -185,7 +177,7 @@ void tc_session_free(struct tc_workspace *w)
 
 /* ---- between calls ---- */
 
-static int add_row(struct tc_outcome *o, const char *name, const struct tc_session_record *r)
+int tc_session_add_row(struct tc_outcome *o, const char *name, const struct tc_session_record *r)
 {
     struct tc_session_row *row = TC_PUSH(o->sessions, o->session_count);
     if (!row)
@@ -220,7 +212,7 @@ int tc_session_list(struct tc_outcome *outcome)
         struct tc_session_record r = {0};
         if ((own < 0 || tc_session_read(own, &r) < 0) && errno == ENOENT)
             continue; /* it has just been ended */
-        rc = add_row(outcome, e->d_name, &r);
+        rc = tc_session_add_row(outcome, e->d_name, &r);
         tc_session_record_done(&r);
     }
     if (rc == 0 && more < 0)
@@ -241,7 +233,7 @@ static int end_one(int dir, const char *name, struct tc_outcome *outcome)
         return 1;
     bool kept = has_record(own);
     (void)tc_session_read(own, &r);
-    int rc = kept ? add_row(outcome, name, &r) : 0;
+    int rc = kept ? tc_session_add_row(outcome, name, &r) : 0;
     tc_session_record_done(&r);
     if (rc < 0 || (kept && unlinkat(own, "record", 0) < 0))
         return -1;

@@ -45,6 +45,8 @@ void tc_session_free(struct tc_workspace *w);
 
 /* All of them into outcome->sessions. */
 int tc_session_list(struct tc_outcome *outcome);
+/* One of them. 0, or -1 with the failure written. */
+int tc_session_add_row(struct tc_outcome *o, const char *name, const struct tc_session_record *r);
 /* Throws one away; "": all that are not in use. Those that went into outcome->sessions. */
 int tc_session_end(const char *name, struct tc_outcome *outcome);
 /* Removes what never came to hold anything; how many. */

@@ -41,29 +41,15 @@ static int64_t tree_of(const struct tc_session *s, const struct tc_item *item)
     return -1;
 }
 
-struct key {
-    int64_t tree;
-    const char *relative;
-};
-
-static int against(const void *key, const void *row)
-{
-    const struct key *k = key;
-    const struct tc_held_row *r = row;
-    if (k->tree != r->tree)
-        return k->tree < r->tree ? -1 : 1;
-    return strcmp(k->relative, r->relative);
-}
-
 const struct tc_held_row *tc_session_row(const struct tc_workspace *w, const struct tc_item *item,
                                          const char *relative)
 {
     const struct tc_session *s = w->session;
     const struct tc_held_list *list = s ? &s->record.list : NULL;
-    struct key key = {.relative = relative};
+    struct tc_held_row key = {.relative = (char *)relative};
     if (!list || !list->rows || item->layers < 0 || (key.tree = tree_of(s, item)) < 0)
         return NULL;
-    return bsearch(&key, list->rows, list->row_count, sizeof(*list->rows), against);
+    return bsearch(&key, list->rows, list->row_count, sizeof(*list->rows), tc_held_order);
 }
 
 /* Did it remove this name, or put something that is no directory there? */

@@ -210,24 +210,6 @@ static int put_record(struct tc_session_keeping *s, const struct tc_cage *cage,
     return -1;
 }
 
-static int tell(const struct tc_session_record *record, const struct tc_session_keeping *s,
-                struct tc_outcome *found)
-{
-    struct tc_session_row *row = TC_PUSH(found->sessions, found->session_count);
-    if (row)
-        *row = (struct tc_session_row){.name = copy(record->name),
-                                       .tool = copy(record->tool),
-                                       .bounds = copy(record->bounds),
-                                       .calls = record->calls,
-                                       .bytes = record->bytes,
-                                       .made = record->made,
-                                       .used = record->used};
-    if (s->dropped && !found->note)
-        found->note = tc_format("session %s does not keep %zu sockets, pipes or devices",
-                                record->name, s->dropped);
-    return row && row->name && row->bounds ? 0 : -1;
-}
-
 static void fail(const struct tc_session_keeping *s, const struct tc_cage *cage,
                  struct tc_outcome *found)
 {
@@ -261,8 +243,11 @@ void tc_session_keep_end(struct tc_session_keeping *s, struct tc_cage *cage,
         give_up(s, errno, NULL);
     tc_session_tree(session->record.generation, old);
     (void)tc_remove_tree(session->own, s->failed ? s->tree : old);
-    if (s->failed || tell(&record, s, found) < 0)
+    if (s->failed)
         fail(s, cage, found);
+    else if (tc_session_add_row(found, record.name, &record) == 0 && s->dropped && !found->note)
+        found->note = tc_format("session %s does not keep %zu sockets, pipes or devices",
+                                record.name, s->dropped);
     tc_session_record_done(&record);
     tc_held_list_done(&s->k.list);
     if (s->k.own >= 0)
