@@ -19,7 +19,6 @@
 #include "linux/walk.h"
 #include "tree/steering.h"
 #include "workspace/brief.h"
-#include "workspace/cache.h"
 #include "workspace/choice.h"
 #include "workspace/copy.h"
 #include "workspace/held.h"
@@ -28,7 +27,6 @@
 #include "workspace/reading.h"
 #include "workspace/session.h"
 #include "workspace/trusted.h"
-#include "workspace/ungathered.h"
 #include "workspace/workspace.h"
 
 /* What lies deeper stays behind, so that the next call can look at what came. */

@@ -38,4 +38,23 @@ const struct tc_held_row *tc_choice_row(const struct tc_choice *choice, const st
 enum tc_choice_fate tc_choice_fate(const struct tc_choice *choice, const struct tc_item *item,
                                    const char *relative);
 
+/* ---- what a review sums up, and a plain yes leaves out ---- */
+
+/* The tool chose the names, so a name is not enough: what would do something once it is on the host
+ * is looked at by a person. */
+struct tc_cache_change {
+    const char *relative, *kind;
+    unsigned mode, was_mode; /* type and rights now, and before; 0: nothing was there */
+};
+
+/* How much of its name makes it a cache; 0: it is none. Whether it steers the host or meets newer
+ * work there is not known here. */
+size_t tc_cache_of(const struct tc_strv *patterns, const struct tc_cache_change *change);
+
+/* Of an entry of a private workspace, of which only `kind` and `was_mode` are given, and why it
+ * stays away. What was judged when the call ended is not judged again. */
+size_t tc_cache_entry(const struct tc_cage *cage, const struct tc_item *item,
+                      const struct tc_walk_entry *e, const struct tc_cache_change *change,
+                      const char *held);
+
 #endif

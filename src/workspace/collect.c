@@ -15,7 +15,6 @@
 #include "base/sys.h"
 #include "workspace/journal.h"
 #include "workspace/session.h"
-#include "workspace/ungathered.h"
 #include "workspace/workspace.h"
 
 /* Half a commit would be worse than a late one, and so would a commit without what the session was

@@ -185,9 +185,7 @@ static int make_version(const struct tc_cage *cage, const struct tc_item *item,
                         const struct tc_walk_entry *e, int dir)
 {
     const char *name = cage->workspace->journal->temporary;
-    int rc = S_ISLNK(e->st->stx_mode)
-                 ? tc_workspace_copy_link(e->dirfd, e->name, dir, name)
-                 : tc_workspace_copy_file(e->dirfd, e->name, dir, name, e->st->stx_mode);
+    int rc = tc_workspace_copy_entry(e, dir, name);
     if (rc == 0)
         rc = tc_workspace_copy_times(dir, name, e->st);
     return rc == 0 && cage->trees->host->privileged

@@ -124,7 +124,7 @@ int tc_workspace_copy_file(int from_dir, const char *from_name, int to_dir, cons
     return fchmod(to, mode & 0777);
 }
 
-int tc_workspace_copy_link(int from_dir, const char *from_name, int to_dir, const char *to_name)
+static int copy_link(int from_dir, const char *from_name, int to_dir, const char *to_name)
 {
     char target[PATH_MAX];
     ssize_t n = readlinkat(from_dir, from_name, target, sizeof(target) - 1);
@@ -132,6 +132,13 @@ int tc_workspace_copy_link(int from_dir, const char *from_name, int to_dir, cons
         return -1;
     target[n] = '\0';
     return symlinkat(target, to_dir, to_name);
+}
+
+int tc_workspace_copy_entry(const struct tc_walk_entry *e, int to_dir, const char *to_name)
+{
+    return S_ISREG(e->st->stx_mode)
+               ? tc_workspace_copy_file(e->dirfd, e->name, to_dir, to_name, e->st->stx_mode)
+               : copy_link(e->dirfd, e->name, to_dir, to_name);
 }
 
 int tc_workspace_copy_times(int dir, const char *name, const struct statx *st)
@@ -194,10 +201,8 @@ static int copy_in(void *userdata, const struct tc_walk_entry *e)
     int rc = 0;
     if (S_ISDIR(e->st->stx_mode)) /* writable, whatever it is on the host: it must be filled */
         rc = mkdirat(c->to, e->relative, (e->st->stx_mode & 0777) | 0700);
-    else if (S_ISREG(e->st->stx_mode))
-        rc = tc_workspace_copy_file(e->dirfd, e->name, c->to, e->relative, e->st->stx_mode);
-    else if (S_ISLNK(e->st->stx_mode))
-        rc = tc_workspace_copy_link(e->dirfd, e->name, c->to, e->relative);
+    else if (S_ISREG(e->st->stx_mode) || S_ISLNK(e->st->stx_mode))
+        rc = tc_workspace_copy_entry(e, c->to, e->relative);
     else
         return 0;
     if (rc == 0 && c->uid != (uid_t)-1)

@@ -10,7 +10,7 @@
 #include "linux/walk.h"
 #include "workspace/workspace.h"
 
-/* workspace.c: copies the item's tree; a detached, writable mount of the copy (kept by the cage),
+/* copy.c: copies the item's tree; a detached, writable mount of the copy (kept by the cage),
  * also in item->copy. -1 with the failure written. Links are copied as links; sockets, pipes and
  * devices are left out, and so are denied names. */
 int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item);
@@ -28,9 +28,10 @@ bool tc_version_same(const struct tc_version *a, const struct tc_version *b);
 /* New files, made from old ones; never through a link. 0, or -1. */
 int tc_workspace_copy_file(int from_dir, const char *from_name, int to_dir, const char *to_name,
                            mode_t mode);
+/* The same of an entry, a file with its rights or a link. */
+int tc_workspace_copy_entry(const struct tc_walk_entry *e, int to_dir, const char *to_name);
 /* When it was read and written last, for a new file or link. */
 int tc_workspace_copy_times(int dir, const char *name, const struct statx *st);
-int tc_workspace_copy_link(int from_dir, const char *from_name, int to_dir, const char *to_name);
 
 /* commit.c: brings changes back one by one, each file atomically. What the host changed in the
  * meantime is not touched, and what steers the host is held back. */

@@ -146,12 +146,11 @@ static bool make_way(struct tc_keeping *k, int64_t tree, char *place)
 
 static bool copy_entry(struct tc_keeping *k, const struct tc_walk_entry *e, const char *place)
 {
-    if (S_ISREG(e->st->stx_mode))
-        return tc_workspace_copy_file(e->dirfd, e->name, k->own, place, e->st->stx_mode) == 0 &&
-               tc_workspace_copy_times(k->own, place, e->st) == 0;
-    if (S_ISLNK(e->st->stx_mode))
-        return tc_workspace_copy_link(e->dirfd, e->name, k->own, place) == 0;
-    return S_ISDIR(e->st->stx_mode) && mkdirat(k->own, place, (e->st->stx_mode & 0777) | 0700) == 0;
+    if (S_ISDIR(e->st->stx_mode))
+        return mkdirat(k->own, place, (e->st->stx_mode & 0777) | 0700) == 0;
+    bool file = S_ISREG(e->st->stx_mode);
+    return (file || S_ISLNK(e->st->stx_mode)) && tc_workspace_copy_entry(e, k->own, place) == 0 &&
+           (!file || tc_workspace_copy_times(k->own, place, e->st) == 0);
 }
 
 void tc_keep_entry(struct tc_keeping *k, const struct tc_cage *cage, const struct tc_item *item,

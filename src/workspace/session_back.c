@@ -144,10 +144,7 @@ static int put_directory(const struct putting *put, const struct tc_walk_entry *
 static int put_entry(const struct putting *put, const struct tc_walk_entry *e, int dir)
 {
     const char *name = tc_path_base(e->relative);
-    int rc = S_ISREG(e->st->stx_mode)
-                 ? tc_workspace_copy_file(e->dirfd, e->name, dir, name, e->st->stx_mode)
-                 : tc_workspace_copy_link(e->dirfd, e->name, dir, name);
-    if (rc < 0)
+    if (tc_workspace_copy_entry(e, dir, name) < 0)
         return errno == EEXIST ? 0 : -1; /* the grant's own */
     return own(put, dir, name, true) < 0 ? -1 : tc_workspace_copy_times(dir, name, e->st);
 }

@@ -128,10 +128,9 @@ static int copy_entry(const struct tmp *t, const struct tc_walk_entry *e)
 {
     if (S_ISDIR(e->st->stx_mode))
         return mkdirat(t->to, e->relative, (e->st->stx_mode & 0777) | 0700);
-    int rc = S_ISREG(e->st->stx_mode)
-                 ? tc_workspace_copy_file(e->dirfd, e->name, t->to, e->relative, e->st->stx_mode)
-                 : tc_workspace_copy_link(e->dirfd, e->name, t->to, e->relative);
-    return rc < 0 ? -1 : tc_workspace_copy_times(t->to, e->relative, e->st);
+    return tc_workspace_copy_entry(e, t->to, e->relative) < 0
+               ? -1
+               : tc_workspace_copy_times(t->to, e->relative, e->st);
 }
 
 static int visit_tmp(void *userdata, const struct tc_walk_entry *e)

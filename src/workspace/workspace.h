@@ -70,6 +70,14 @@ bool tc_workspace_full(const struct tc_trees *t);
 bool tc_workspace_large(const struct tc_trees *t);
 /* Frees all but descriptors, which are the cage's. */
 void tc_workspace_done(struct tc_workspace *w);
+/* Remembers the first place of which a bound kept the gathering out. */
+void tc_process_left(struct tc_cage *cage, const struct tc_item *item, const char *relative);
+/* What was not gathered, brought back or kept, into *found; each returns -1. errno says why, where
+ * no place is known that was left out. */
+int tc_not_gathered(const struct tc_workspace *w, struct tc_outcome *found);
+/* `place` is the first of so many, or NULL. */
+int tc_not_brought_back(struct tc_outcome *found, const char *place, int errnum, size_t count);
+int tc_not_kept(struct tc_outcome *found);
 
 /* place.c: what stands at each granted path. */
 int tc_process_trees(struct tc_cage *cage);
@@ -97,7 +105,5 @@ void tc_workspace_merge(struct tc_outcome *to, struct tc_outcome *from);
 bool tc_process_commits(const struct tc_cage *cage, bool commit);
 /* What was changed in the writable paths, into *found; brings back what was copied. */
 void tc_process_gather(struct tc_cage *cage, bool commit, struct tc_outcome *found);
-/* Remembers the first place of which a bound kept the gathering out. */
-void tc_process_left(struct tc_cage *cage, const struct tc_item *item, const char *relative);
 
 #endif

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "policy/names/caches.h"
 #include "policy/names/steering.h"
-#include "workspace/cache.h"
+#include "workspace/choice.h"
 
 static void shipped(struct tc_strv *ret)
 {
