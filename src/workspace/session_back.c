@@ -168,26 +168,23 @@ static int put_back(void *userdata, const struct tc_walk_entry *e)
     return directory ? put_directory(put, e, dir) : put_entry(put, e, dir);
 }
 
-/* When everything is in them. */
-static int set_times(void *userdata, const struct tc_walk_entry *e)
+/* When everything is in it. */
+static void set_times(void *userdata, const struct tc_walk_entry *directory)
 {
     const struct putting *put = userdata;
-    _autofd_ int dir = S_ISDIR(e->st->stx_mode) ? tc_resolve_parent(put->to, e->relative) : -1;
+    _autofd_ int dir = tc_resolve_parent(put->to, directory->relative);
     if (dir >= 0)
-        (void)tc_workspace_copy_times(dir, tc_path_base(e->relative), e->st);
-    return 0;
+        (void)tc_workspace_copy_times(dir, tc_path_base(directory->relative), directory->st);
 }
 
 static int put_tree(struct putting *put, int from)
 {
-    struct tc_walk walk = {.visit = put_back, .userdata = put, .entries_max = ENTRIES_MAX};
+    struct tc_walk walk = {
+        .visit = put_back, .leave = set_times, .userdata = put, .entries_max = ENTRIES_MAX};
     if (tc_walk(&walk, from) < 0)
         return -1;
     errno = E2BIG;
-    if (walk.skipped)
-        return -1;
-    walk.visit = set_times;
-    return tc_walk(&walk, from);
+    return walk.skipped ? -1 : 0;
 }
 
 static const char why_not[] = "`toolcage session end` deletes the session; `disk` must be "

@@ -150,13 +150,11 @@ static int visit_tmp(void *userdata, const struct tc_walk_entry *e)
     return -1;
 }
 
-/* When everything is in them. */
-static int set_times(void *userdata, const struct tc_walk_entry *e)
+/* When everything is in it. */
+static void set_times(void *userdata, const struct tc_walk_entry *directory)
 {
     const struct tmp *t = userdata;
-    if (S_ISDIR(e->st->stx_mode) && !is_granted(t->cage, e->relative))
-        (void)tc_workspace_copy_times(t->to, e->relative, e->st);
-    return 0;
+    (void)tc_workspace_copy_times(t->to, directory->relative, directory->st);
 }
 
 static void keep_tmp(struct tc_session_keeping *s, const struct tc_cage *cage)
@@ -171,13 +169,11 @@ static void keep_tmp(struct tc_session_keeping *s, const struct tc_cage *cage)
         return;
     }
     struct tmp t = {.s = s, .cage = cage, .to = to};
-    struct tc_walk walk = {.visit = visit_tmp, .userdata = &t, .entries_max = ENTRIES_MAX};
+    struct tc_walk walk = {
+        .visit = visit_tmp, .leave = set_times, .userdata = &t, .entries_max = ENTRIES_MAX};
     if (tc_walk(&walk, cage->trees->storage) < 0)
         give_up(s, errno, NULL);
     tc_session_keep_skipped(s, walk.skipped);
-    walk.visit = set_times;
-    if (!s->failed)
-        (void)tc_walk(&walk, cage->trees->storage);
 }
 
 /* ---- the change from the old to the new ---- */
