@@ -35,34 +35,28 @@ bool tc_carry_path(const char *path, size_t len)
     return false;
 }
 
-static int step(int dir, const char *name, size_t len)
-{
-    char text[NAME_MAX + 1];
-    if (!is_name(name, len)) {
-        errno = EINVAL;
-        return -1;
-    }
-    memcpy(text, name, len);
-    text[len] = '\0';
-    return openat(dir, text, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-/* Owned; the directory at the first `len` bytes of the path. */
-static int walk(int root, const char *path, size_t len)
+/* Owned; the directory at the path, which is as it was afterwards. */
+static int walk(int root, char *path)
 {
     int at = -1;
-    for (const char *end = path + len; path < end;) {
-        const char *slash = memchr(path, '/', (size_t)(end - path));
-        const char *last = slash ? slash : end;
-        int next = step(at < 0 ? root : at, path, (size_t)(last - path));
+    for (char *name = path, *slash; name; name = slash ? slash + 1 : NULL) {
+        slash = strchr(name, '/');
+        if (slash)
+            *slash = '\0';
+        errno = EINVAL;
+        int next =
+            is_name(name, strlen(name))
+                ? openat(at < 0 ? root : at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                : -1;
         int saved = errno;
+        if (slash)
+            *slash = '/';
         if (at >= 0)
             (void)close(at);
         errno = saved;
-        if (next < 0)
-            return -1;
         at = next;
-        path = slash ? slash + 1 : end;
+        if (at < 0)
+            break;
     }
     return at;
 }
@@ -80,7 +74,7 @@ int tc_way_to(struct tc_way *w, const char *path, const char **ret_name)
     tc_way_done(w);
     *w = TC_WAY(root);
     w->at = strndup(path, len);
-    w->dir = w->at ? walk(root, path, len) : -1;
+    w->dir = w->at ? walk(root, w->at) : -1;
     return w->dir;
 }
 
