@@ -11,12 +11,9 @@
 
 #include "backend/wasm/modules.h"
 #include "call/call.h"
-#include "call/errand.h"
+#include "call/engine.h"
 #include "call/host/facts.h"
-#include "call/host/written.h"
 #include "call/judge.h"
-#include "call/learn.h"
-#include "call/sidecar.h"
 #include "policy/compare/compare.h"
 #include "policy/parse/key_schema.h"
 #include "version.h"

@@ -4,8 +4,7 @@
  * Everything is decided before a plan is sent, so that nothing is tried again once a tool may have
  * begun. What is decided here only orders the backends: each refuses by itself what it cannot
  * hold. */
-#include "call/choose.h"
-#include "call/errand.h"
+#include "call/route.h"
 
 #include <string.h>
 

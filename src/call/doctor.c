@@ -8,7 +8,6 @@
 
 #include "base/jsontext.h"
 #include "call/engine.h"
-#include "call/errand.h"
 #include "call/host/facts.h"
 #include "call/host/install.h"
 #include "version.h"

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backend/wasm/known.h"
+#include "backend/wasm/modules.h"
 #include "base/fd.h"
 #include "base/sys.h"
 #include "call/launch.h"

@@ -68,4 +68,11 @@ int tc_engine_doctor(struct toolcage_engine *engine, char **ret_json, struct too
 int tc_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,
                     struct toolcage_error **err);
 
+/* errand.c */
+/* What locators look by; its kvm is the caller's. Borrows. */
+struct tc_search tc_errand_search(struct toolcage_engine *engine);
+/* As tc_errand_fn; without an engine (NULL) it makes one of its own. */
+int tc_errand_run(struct toolcage_engine *engine, const struct tc_errand *errand,
+                  struct tc_errand_end *ret, struct toolcage_error **err);
+
 #endif

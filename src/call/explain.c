@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "call/call.h"
-#include "call/choose.h"
-#include "call/host/images.h"
+#include "call/host/programs.h"
+#include "call/route.h"
 
 /* What of the answer is known to the machine alone: which backend would be chosen; of an access
  * that the policy allows, whether a call here can hold it. */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Judging a policy without a call: what the policy layer cannot know by itself is brought to it. */
+ * What the public functions ask of a policy beside calls: what the policy layer cannot know by
+ * itself is brought to it. */
 #ifndef TC_CALL_JUDGE_H
 #define TC_CALL_JUDGE_H
 
 #include "base/error.h"
+#include "call/call.h"
 #include "policy/explain/test.h"
+#include "policy/policy.h"
 
 /* As toolcage_policy_lint_json. */
 int tc_policy_lint_here(const struct toolcage_policy *policy, const char *text, size_t length,
@@ -15,5 +18,13 @@ int tc_policy_lint_here(const struct toolcage_policy *policy, const char *text, 
 /* As toolcage_policy_test_json. */
 int tc_policy_test_here(const struct toolcage_policy *policy, const struct tc_test_texts *tests,
                         char **ret, struct toolcage_error **err);
+
+/* A policy from what a call touched: as toolcage_call_learned_policy. */
+int tc_call_learned_policy(const struct toolcage_call *call, const char *name, char **ret_policy,
+                           struct toolcage_error **err);
+
+/* The egress proxy alone, without a cage: as toolcage_policy_egress. */
+int tc_sidecar(const struct toolcage_policy *policy, const char *tool, const int *listeners,
+               size_t count, int *ret, struct toolcage_error **err);
 
 #endif

@@ -1,17 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "call/kept.h"
-
+ * Copyright The toolcage authors
+ *
+ * Asking the helper about what it keeps on disk between calls: changes that wait for a person, and
+ * sessions. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/jsontext.h"
+#include "call/engine.h"
 #include "call/result/result.h"
 #include "plan/plan.h"
 
+struct ask {
+    enum tc_job_kind kind;
+    const char *stage; /* of errors: "changes", "session" */
+    const char *name;  /* the call's or the session's; NULL: all */
+    const char *action;
+    size_t path_count; /* which of the call's changes; none: all */
+    const char *const *paths;
+    /* The helper's answer as JSON text: owned, NULL when out of memory. */
+    char *(*write)(const char *name, const struct tc_outcome *outcome);
+};
+
 /* The message of the job: a plan with two words in it. */
-static int make_plan(const struct tc_kept_ask *ask, int *ret_fd, struct toolcage_error **err)
+static int make_plan(const struct ask *ask, int *ret_fd, struct toolcage_error **err)
 {
     struct tc_plan plan = {.payload = strdup(ask->action)};
     char **name = ask->kind == TC_JOB_CHANGES ? &plan.call : &plan.session;
@@ -35,8 +49,7 @@ static int make_plan(const struct tc_kept_ask *ask, int *ret_fd, struct toolcage
                          "cannot make a memory file");
 }
 
-static int read_answer(const struct tc_kept_ask *ask, int fd, char **ret_json,
-                       struct toolcage_error **err)
+static int read_answer(const struct ask *ask, int fd, char **ret_json, struct toolcage_error **err)
 {
     struct tc_outcome outcome = {0};
     int r = tc_outcome_read(fd, &outcome, err);
@@ -54,8 +67,8 @@ static int read_answer(const struct tc_kept_ask *ask, int fd, char **ret_json,
     return r;
 }
 
-int tc_engine_ask_kept(struct toolcage_engine *engine, const struct tc_kept_ask *ask,
-                       char **ret_json, struct toolcage_error **err)
+static int ask_kept(struct toolcage_engine *engine, const struct ask *ask, char **ret_json,
+                    struct toolcage_error **err)
 {
     struct tc_message message;
     _autofd_ int plan = -1, fd = -1;
@@ -63,4 +76,137 @@ int tc_engine_ask_kept(struct toolcage_engine *engine, const struct tc_kept_ask 
     if (r == 0)
         r = tc_engine_ask(engine, ask->kind, plan, &message, &fd, err);
     return r < 0 ? r : read_answer(ask, fd, ret_json, err);
+}
+
+/* ---- changes ---- */
+
+static int check_action(const char *action, struct toolcage_error **err)
+{
+    static const char *const words[] = {"show", "commit", "overwrite", "discard"};
+    for (size_t i = 0; i < TC_COUNT(words); i++)
+        if (strcmp(action, words[i]) == 0)
+            return 0;
+    return tc_fail(err,
+                   TC_WHY(TOOLCAGE_EUSAGE, "changes", action,
+                          "the actions are show, commit, overwrite and discard"),
+                   "changes have no action \"%.60s\"", action);
+}
+
+static void add_waiting(struct tc_buf *buf, const struct tc_outcome *outcome)
+{
+    tc_json_key(buf, "held");
+    tc_buf_addc(buf, '[');
+    for (size_t i = 0; i < outcome->waiting_count; i++) {
+        const struct tc_waiting *w = &outcome->waiting[i];
+        tc_buf_adds(buf, i ? ",{" : "{");
+        tc_json_member(buf, "call", w->call ? w->call : "");
+        tc_json_optional(buf, "tool", w->tool);
+        tc_json_number(buf, "at", w->at);
+        tc_json_number(buf, "changes", w->changes);
+        tc_json_number(buf, "caches", w->caches);
+        tc_buf_addc(buf, '}');
+    }
+    tc_buf_addc(buf, ']');
+}
+
+static char *write_changes(const char *call, const struct tc_outcome *outcome)
+{
+    _autobuf_ struct tc_buf buf = {.max = (size_t)1 << 32};
+    tc_buf_addc(&buf, '{');
+    if (call) {
+        tc_json_member(&buf, "call", call);
+        tc_result_write_changes(&buf, outcome);
+        tc_result_write_files(&buf, outcome);
+    } else {
+        add_waiting(&buf, outcome);
+    }
+    tc_buf_addc(&buf, '}');
+    return tc_buf_steal(&buf);
+}
+
+static int check_paths(size_t count, const char *const paths[], struct toolcage_error **err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!paths || !paths[i] || paths[i][0] != '/')
+            return tc_fail(err,
+                           TC_WHY(TOOLCAGE_EUSAGE, "changes",
+                                  paths && paths[i] ? paths[i] : "paths",
+                                  "write it as the changes have it"),
+                           "the path of a change begins with /");
+    return 0;
+}
+
+int tc_engine_changes(struct toolcage_engine *engine, const char *call, const char *action,
+                      size_t path_count, const char *const paths[], char **ret_json,
+                      struct toolcage_error **err)
+{
+    const struct ask ask = {.kind = TC_JOB_CHANGES,
+                            .stage = "changes",
+                            .name = call,
+                            .action = action ? action : "show",
+                            .path_count = path_count,
+                            .paths = paths,
+                            .write = write_changes};
+    int r = tc_engine_check(engine, err);
+    if (r == 0)
+        r = check_action(ask.action, err);
+    if (r == 0)
+        r = check_paths(path_count, paths, err);
+    return r < 0 ? r : ask_kept(engine, &ask, ret_json, err);
+}
+
+/* ---- sessions ---- */
+
+static int check_session(const char *name, const char *action, struct toolcage_error **err)
+{
+    bool known = strcmp(action, "list") == 0 || strcmp(action, "end") == 0;
+    if (known && (!name || tc_session_name(name)))
+        return 0;
+    return tc_fail(
+        err,
+        TC_WHY(TOOLCAGE_EUSAGE, "session", known ? "name" : action,
+               known ? "`toolcage session list` has the names" : "the actions are list and end"),
+        known ? "a session cannot have this name" : "sessions have no such action");
+}
+
+static void add_session(struct tc_buf *buf, const struct tc_session_row *s)
+{
+    tc_buf_addc(buf, '{');
+    tc_json_member(buf, "name", s->name ? s->name : "");
+    tc_json_optional(buf, "tool", s->tool);
+    tc_json_member(buf, "bounds", s->bounds ? s->bounds : "");
+    tc_json_number(buf, "calls", s->calls);
+    tc_json_number(buf, "bytes", s->bytes);
+    tc_json_number(buf, "made", s->made);
+    tc_json_number(buf, "used", s->used);
+    tc_buf_addc(buf, '}');
+}
+
+static char *write_sessions(const char *name, const struct tc_outcome *outcome)
+{
+    _autobuf_ struct tc_buf buf = TC_BUF_INIT;
+    (void)name;
+    tc_buf_addc(&buf, '{');
+    tc_json_key(&buf, "sessions");
+    tc_buf_addc(&buf, '[');
+    for (size_t i = 0; i < outcome->session_count; i++) {
+        tc_buf_adds(&buf, i ? "," : "");
+        add_session(&buf, &outcome->sessions[i]);
+    }
+    tc_buf_adds(&buf, "]}");
+    return tc_buf_steal(&buf);
+}
+
+int tc_engine_sessions(struct toolcage_engine *engine, const char *name, const char *action,
+                       char **ret_json, struct toolcage_error **err)
+{
+    const struct ask ask = {.kind = TC_JOB_SESSIONS,
+                            .stage = "session",
+                            .name = name,
+                            .action = action ? action : "list",
+                            .write = write_sessions};
+    int r = tc_engine_check(engine, err);
+    if (r == 0)
+        r = check_session(name, ask.action, err);
+    return r < 0 ? r : ask_kept(engine, &ask, ret_json, err);
 }

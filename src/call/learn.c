@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "call/learn.h"
+ * Copyright The toolcage authors
+ *
+ * A policy from what a call touched. */
+#include "call/judge.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/wasm/known.h"
+#include "backend/wasm/modules.h"
 #include "call/call.h"
 
 /* Whoever has it out has it alone. */

@@ -5,6 +5,7 @@
 #ifndef TC_CALL_ROUTE_H
 #define TC_CALL_ROUTE_H
 
+#include "call/engine.h"
 #include "plan/backend.h"
 #include "policy/policy.h"
 
@@ -13,9 +14,23 @@ int tc_route_admit(const struct toolcage_policy *policy, const struct tc_grant *
                    struct toolcage_error **err);
 
 /* The front that the grant names, when it can enforce every clause; where the policy has a
- * fallback, choose.h says before which that is. `by_call` says that the call, not the policy, chose
- * the backend; `wanted` is what the call wants beside its grant. */
+ * fallback, tc_choose() says before which that is. `by_call` says that the call, not the policy,
+ * chose the backend; `wanted` is what the call wants beside its grant. */
 int tc_route(const struct toolcage_policy *policy, const struct tc_grant *grant, bool by_call,
              tc_features wanted, const struct tc_front **ret, struct toolcage_error **err);
+
+/* The first backend in the policy's order that can enforce the whole grant on this machine becomes
+ * the grant's. For the machine's part the helper tries each backend once in an engine's life.
+ * TOOLCAGE_EUNENFORCEABLE with every reason when there is none. */
+int tc_choose(struct toolcage_engine *engine, const struct toolcage_policy *policy,
+              struct tc_grant *grant, struct toolcage_error **err);
+
+/* The same for the eye: [{"backend":"…","usable":true,"reason":null},…] into out. */
+int tc_choose_explain(struct toolcage_engine *engine, struct tc_grant *grant, struct tc_buf *out,
+                      struct toolcage_error **err);
+/* Can a call here hold what grants one access? The first backend in the policy's order that
+ * enforces the clause on this machine does: {"held":true,"backend":"…","reason":""} into out. */
+int tc_choose_held(struct toolcage_engine *engine, const struct tc_grant *grant,
+                   enum tc_clause clause, struct tc_buf *out, struct toolcage_error **err);
 
 #endif

@@ -25,4 +25,7 @@ struct tc_engine_container {
 /* JSON, owned; NULL when out of memory. */
 char *tc_engine_create(const struct tc_plan *plan, const struct tc_engine_container *c);
 
+/* JSON, owned; NULL when out of memory. */
+char *tc_engine_spec(const struct tc_engine_container *c);
+
 #endif

@@ -6,10 +6,18 @@
 #ifndef TC_BACKEND_ENGINE_ORDER_H
 #define TC_BACKEND_ENGINE_ORDER_H
 
+#include <limits.h>
+
 #include "backend/engine/door.h"
-#include "backend/engine/root.h"
+#include "cage/box.h"
 #include "engine/engine.h"
 #include "plan/backend.h"
+
+/* Of containerd's containers, by paths, because that is what it takes: the root, which is a few
+ * empty directories, and the file of our program. */
+struct tc_engine_root {
+    char directory[PATH_MAX], program[PATH_MAX];
+};
 
 /* How long an engine may take for one answer. */
 enum { TC_ENGINE_PATIENCE_MS = 20000 };
@@ -39,5 +47,13 @@ char *tc_engine_order(const struct tc_cage *cage, const struct tc_engine_order *
  * where it is attached to. */
 int tc_engine_send(struct tc_cage *cage, int control, const struct tc_engine_order *order,
                    struct tc_engine_config *config, const int lines[2]);
+
+/* `program`: a link of /proc to our file. 0, or -1 with errno; ESTALE: that file is no longer where
+ * it was opened. */
+int tc_engine_root_find(const char *program, struct tc_engine_root *ret);
+
+/* Of the process that becomes toolcage-engine; behind them those of the first program in the
+ * container. The box has that program's descriptor as its `bundle`. */
+extern const struct tc_stages tc_engine_stages;
 
 #endif

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "backend/engine/root.h"
+ * Copyright The toolcage authors
+ *
+ * Of containerd's containers: the root, which is a few empty directories, and the file of our
+ * program, both by paths, because that is what it takes. */
+#include "backend/engine/order.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "backend/engine/spec.h"
+ * Copyright The toolcage authors
+ *
+ * What containerd is asked for: the same container as of every engine (create.h), in the words of
+ * the OCI runtime specification, which containerd passes on as they are. Pure. */
+#include "backend/engine/create.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * which the engine's socket asks for, and no other right of the caller's. It does not die with the
  * helper, because it is who has the container removed then. As in every child of the helper: no
  * allocation, and nothing of libc that waits for a lock. */
-#include "backend/engine/stages.h"
+#include "backend/engine/order.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -20,8 +20,6 @@
 
 #include "backend/engine/create.h"
 #include "backend/engine/order.h"
-#include "backend/engine/spec.h"
-#include "backend/engine/stages.h"
 #include "backend/engine/talk.h"
 #include "base/clock.h"
 #include "base/fd.h"

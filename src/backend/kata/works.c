@@ -18,7 +18,6 @@
 #include <toolcage/error.h>
 
 #include "backend/engine/order.h"
-#include "backend/engine/stages.h"
 #include "backend/kata/create.h"
 #include "backend/machine/parts.h"
 #include "base/clock.h"

@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "backend/landlock/orphans.h"
 #include "base/sys.h"
 #include "cage/stages.h"
 #include "linux/landlock_rules.h"

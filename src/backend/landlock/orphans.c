@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * Ends what a tool started, where no PID namespace does. */
-#include "backend/landlock/orphans.h"
+#include "backend/landlock/child.h"
 
 #include <fcntl.h>
 #include <signal.h>

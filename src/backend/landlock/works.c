@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "backend/landlock/child.h"
-#include "backend/landlock/orphans.h"
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/sys.h"

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "backend/oci/bundle.h"
-#include "backend/oci/stages.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/strv.h"

@@ -6,6 +6,7 @@
 #ifndef TC_OCI_BUNDLE_H
 #define TC_OCI_BUNDLE_H
 
+#include "cage/box.h"
 #include "cage/cage.h"
 
 /* A detached tmpfs for a runtime that runs as this id ((uid_t)-1: our own); -1 with errno. */
@@ -16,5 +17,8 @@ int tc_oci_self(void);
 void tc_oci_root_ids(const struct tc_process_host *host, uid_t id, struct tc_box *box);
 /* The last line of a log in the bundle, by its path there; owned, NULL when out of memory. */
 char *tc_oci_last_words(int bundle, const char *log);
+
+/* Of the process in which the runtime runs; and, on the same report socket, of our PID 1. */
+extern const struct tc_stages tc_oci_stages, tc_oci_inner_stages;
 
 #endif

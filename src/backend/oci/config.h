@@ -9,6 +9,8 @@
 #ifndef TC_OCI_CONFIG_H
 #define TC_OCI_CONFIG_H
 
+#include "base/strv.h"
+#include "linux/bpf.h"
 #include "plan/plan.h"
 
 /* Where the bundle stands for the runtime, in a mount namespace of its own; and what is in it. */
@@ -47,5 +49,13 @@ void tc_oci_seccomp(struct tc_buf *out, const struct tc_strv *allowed);
 struct tc_seccomp_row;
 /* What a row comes to there: 0 lets the call through. */
 int tc_oci_seccomp_answer(const struct tc_seccomp_row *row, const struct tc_strv *allowed);
+
+/* ---- filter.c ---- */
+
+/* The answers of tc_oci_seccomp(), by number; of a call that has none here, the list's own. */
+void tc_oci_filter(struct tc_bpf *ret, const struct tc_strv *allowed);
+/* The configuration with that program in it, in the annotation that crun takes one from; the list
+ * stays there for versions that do not know it. Owned; NULL: out of memory. */
+char *tc_oci_with_filter(const char *config, const struct tc_strv *allowed);
 
 #endif

@@ -18,9 +18,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "backend/oci/bundle.h"
 #include "backend/oci/config.h"
 #include "backend/oci/inner.h"
-#include "backend/oci/stages.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"

@@ -13,8 +13,8 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include "backend/oci/bundle.h"
 #include "backend/oci/config.h"
-#include "backend/oci/stages.h"
 #include "base/sys.h"
 #include "cage/stages.h"
 #include "linux/mounts.h"

@@ -17,9 +17,8 @@
 #include <unistd.h>
 
 #include "backend/oci/bundle.h"
-#include "backend/oci/filter.h"
+#include "backend/oci/config.h"
 #include "backend/oci/own.h"
-#include "backend/oci/stages.h"
 #include "base/fd.h"
 #include "base/strv.h"
 #include "cage/cage.h"

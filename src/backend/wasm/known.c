@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "backend/wasm/known.h"
+ * Copyright The toolcage authors
+ *
+ * What an engine has found out about modules, so that their next calls need not read and digest the
+ * same files again: it holds as long as each of these files is in the state that was looked at. */
+#include "backend/wasm/modules.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/wasm/modules.h"
 #include "base/root.h"
 #include "base/strv.h"
 #include "policy/settings.h"

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "backend/registry.h"
-#include "backend/wasm/known.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/root.h"

@@ -9,7 +9,6 @@
 
 #include "base/links.h"
 #include "base/path.h"
-#include "call/host/homes.h"
 #include "state/places.h"
 
 static int working_directory(char **ret, struct toolcage_error **err)

@@ -7,6 +7,7 @@
 #define TC_CALL_HOST_FACTS_H
 
 #include "base/error.h"
+#include "base/strv.h"
 #include "policy/policy.h"
 
 struct tc_surroundings {
@@ -38,5 +39,22 @@ tc_document_reader *tc_reader_of(const char *name);
 /* As toolcage_policy_allow_text. */
 int tc_policy_allow(const char *text, size_t length, const char *name, const char *tool,
                     const char *access, char **ret, struct toolcage_error **err);
+
+/* ---- homes.c ---- */
+
+/* $HOME (NULL: unset), and by /etc/passwd those of the caller, of whom it is for by sudo, and of
+ * all who log in; each also without the links on its way. Other sources of users are not asked: who
+ * is in none of these has no home that is known. `ret_own`: is one of them the caller's? False: out
+ * of memory, which must not look like nobody's home. */
+bool tc_homes(const char *home, struct tc_strv *ret, bool *ret_own);
+
+/* The places in a home that are closed where it is granted as a whole: directories with a dot but
+ * for those of compilers and interpreters, and what links at the places of credentials lead to.
+ * Absolute; none where there is no such home. False: it cannot be listed, or no memory. */
+bool tc_home_closed(const char *home, struct tc_strv *ret);
+
+/* As toolcage_policy_written. */
+int tc_policy_written(const struct toolcage_policy *policy, const char *path, const char *workspace,
+                      struct toolcage_error **err);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "call/host/homes.h"
+ * Copyright The toolcage authors
+ *
+ * Home directories of this machine: where people keep what opens other doors. */
+#include "call/host/facts.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "call/host/images.h"
+ * Copyright The toolcage authors
+ *
+ * Grants and images: a name becomes the root that has it now. */
+#include "call/host/programs.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Programs that live outside the system directories: where they are, and what a cage must see of
- * them. */
+ * What a grant names and this host has: programs that live outside the system directories, and what
+ * a cage must see of them; images. */
 #ifndef TC_CALL_HOST_PROGRAMS_H
 #define TC_CALL_HOST_PROGRAMS_H
 
@@ -21,5 +21,11 @@ char *tc_program_find(const char *path, const char *name);
 /* What to grant for the sake of a program: its install prefix (the parent of its bin), or the file
  * where that would be too much. Text only; `home` may be NULL. Owned; NULL when out of memory. */
 char *tc_program_prefix(const char *home, const char *file);
+
+/* The name of an image becomes the root that has it now, when the backend is chosen. *ret_lock
+ * keeps the root from being removed while the call lives; -1 where there is none. `explain`: an
+ * image that is missing keeps its name. */
+int tc_image_extend(const struct toolcage_policy *policy, bool explain, struct tc_grant *grant,
+                    int *ret_lock, struct toolcage_error **err);
 
 #endif

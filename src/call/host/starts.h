@@ -5,6 +5,7 @@
 #ifndef TC_CALL_HOST_STARTS_H
 #define TC_CALL_HOST_STARTS_H
 
+#include "call/result/result.h"
 #include "policy/grant.h"
 #include "policy/lint/starts.h"
 
@@ -18,5 +19,11 @@ bool tc_starts_on_path(const struct tc_grant *grant, const char *home, const cha
                        struct tc_starts *ret);
 /* Something is there, and needs what is not. */
 bool tc_starts_lacks(const struct tc_starts *starts);
+
+/* The interpreter, or what a link leads to, that a command needs and the cage does not have, as an
+ * error in the place of the helper's; NULL: that is not why, or there is no memory. Of the host it
+ * tells nothing that the grant does not show. */
+struct toolcage_error *tc_unstarted_error(const struct tc_result_frame *frame,
+                                          const struct tc_outcome_failure *failure);
 
 #endif

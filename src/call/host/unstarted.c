@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "call/host/unstarted.h"
+ * Copyright The toolcage authors
+ *
+ * "Command not found" of a file that is there. */
+#include "call/host/starts.h"
 
 #include <string.h>
 
 #include "base/path.h"
 #include "call/host/facts.h"
-#include "call/host/starts.h"
 #include "provenance/provenance.h"
 
 static bool look(const struct tc_grant *grant, const char *home, struct tc_starts *ret)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "call/host/written.h"
+ * Copyright The toolcage authors
+ *
+ * May a tool have written a file that a program outside of the library is about to obey? */
+#include "call/host/facts.h"
 
 #include "base/path.h"
-#include "call/host/facts.h"
 #include "policy/model.h"
 #include "policy/pathrule.h"
 #include "provenance/provenance.h"

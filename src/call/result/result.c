@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "call/host/unstarted.h"
+#include "call/host/starts.h"
 
 enum {
     SHELL_TIMEOUT = 124,

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "backend/engine/create.h"
-#include "backend/engine/spec.h"
 #include "cage/orders.h"
 #include "test.h"
 

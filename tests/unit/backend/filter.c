@@ -2,13 +2,12 @@
  * Copyright The toolcage authors
  *
  * The program that crun is given says of every call what the list of names says. */
-#include "backend/oci/filter.h"
+#include "backend/oci/config.h"
 
 #include <errno.h>
 #include <linux/audit.h>
 #include <string.h>
 
-#include "backend/oci/config.h"
 #include "linux/seccomp_filter.h"
 #include "linux/seccomp_profile.h"
 #include "test.h"

@@ -3,7 +3,7 @@
  *
  * What an engine remembers of a module holds while all its files are what they were, and no longer.
  */
-#include "backend/wasm/known.h"
+#include "backend/wasm/modules.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -17,9 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backend/engine/stages.h"
+#include "backend/engine/order.h"
 #include "backend/landlock/child.h"
-#include "backend/oci/stages.h"
+#include "backend/oci/bundle.h"
 #include "cage/fix.h"
 #include "policy/clauses.h"
 #include "test.h"

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * Whose homes are known, and what is closed in one. */
-#include "call/host/homes.h"
+#include "call/host/facts.h"
 
 #include <fcntl.h>
 #include <pwd.h>
