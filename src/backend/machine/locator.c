@@ -84,63 +84,35 @@ static int find_monitor(const struct monitor *m, char **ret, struct toolcage_err
 
 /* ---- what runs in it ---- */
 
-static int find_guest(const char *store, const char *name, struct tc_grant *grant,
-                      struct toolcage_error **err)
+#define BUILD "toolcage image build guest"
+/* What `toolcage image build guest` makes. */
+static const struct part {
+    const char *name, *subject, *hint, *message;
+} kernel = {"kernel", "guest", BUILD, "there is no kernel for virtual machines yet"},
+  initrd = {"initrd", "guest", BUILD, "there is no kernel for virtual machines yet"},
+  crun = {"runtime", "crun", "apt-get install crun; " BUILD,
+          "the guest of virtual machines was built without a container runtime, which layers asks "
+          "for"},
+  modules = {"modules", "engine", "toolcage wasm install; " BUILD,
+             "the guest of virtual machines was built without a WebAssembly engine, which layers "
+             "asks for"};
+
+/* NULL in `as`: it only has to be there. */
+static int find_part(const struct part *part, const char *as, struct tc_grant *grant,
+                     struct toolcage_error **err)
 {
-    _autofree_ char *path = tc_format("%s/guest/%s", store, name);
+    _autofree_ char *store = NULL;
+    if (!tc_image_store_path(&store))
+        return tc_fail_memory(err);
+    if (!store)
+        return fail(TOOLCAGE_EBACKEND, "guest", "set HOME",
+                    "nothing says where this user's images are", err);
+    _autofree_ char *path = tc_format("%s/guest/%s", store, part->name);
     if (!path)
         return tc_fail_memory(err);
     if (access(path, R_OK) < 0)
-        return fail(TOOLCAGE_EBACKEND, "guest", "toolcage image build guest",
-                    "there is no kernel for virtual machines yet", err);
-    return !grant || add(grant, name, path) ? 0 : tc_fail_memory(err);
-}
-
-static int find_store(char **ret, struct toolcage_error **err)
-{
-    if (!tc_image_store_path(ret))
-        return tc_fail_memory(err);
-    return *ret ? 0
-                : fail(TOOLCAGE_EBACKEND, "guest", "set HOME",
-                       "nothing says where this user's images are", err);
-}
-
-static int find_guests(struct tc_grant *grant, struct toolcage_error **err)
-{
-    _autofree_ char *store = NULL;
-    int r = find_store(&store, err);
-    if (r == 0)
-        r = find_guest(store, "kernel", grant, err);
-    return r < 0 ? r : find_guest(store, "initrd", grant, err);
-}
-
-static int find_root(const char *name, const char *subject, const char *hint, const char *message,
-                     char **ret, struct toolcage_error **err)
-{
-    _autofree_ char *store = NULL;
-    int r = find_store(&store, err);
-    if (r < 0)
-        return r;
-    *ret = tc_format("%s/guest/%s", store, name);
-    if (!*ret)
-        return tc_fail_memory(err);
-    return access(*ret, R_OK) == 0 ? 0 : fail(TOOLCAGE_EBACKEND, subject, hint, message, err);
-}
-
-static int find_crun(char **ret, struct toolcage_error **err)
-{
-    return find_root("runtime", "crun", "apt-get install crun; toolcage image build guest",
-                     "the guest of virtual machines was built without a container runtime, which "
-                     "layers asks for",
-                     ret, err);
-}
-
-static int find_engine(char **ret, struct toolcage_error **err)
-{
-    return find_root("modules", "engine", "toolcage wasm install; toolcage image build guest",
-                     "the guest of virtual machines was built without a WebAssembly engine, which "
-                     "layers asks for",
-                     ret, err);
+        return fail(TOOLCAGE_EBACKEND, part->subject, part->hint, part->message, err);
+    return !grant || !as || add(grant, as, path) ? 0 : tc_fail_memory(err);
 }
 
 /* Where calls are containers or modules inside: another first root, which has more; the one for
@@ -148,12 +120,10 @@ static int find_engine(char **ret, struct toolcage_error **err)
 static int find_runtime(const struct tc_strv *layers, struct tc_grant *grant,
                         struct toolcage_error **err)
 {
-    _autofree_ char *crun = NULL, *engine = NULL;
-    int r = tc_strv_has(layers, "oci") ? find_crun(&crun, err) : 0;
-    if (r == 0 && tc_backend_runs_module(layers))
-        r = find_engine(&engine, err);
-    const char *path = engine ? engine : crun;
-    return r < 0 || !grant || !path || add(grant, "runtime", path) ? r : tc_fail_memory(err);
+    bool module = tc_backend_runs_module(layers);
+    int r =
+        tc_strv_has(layers, "oci") ? find_part(&crun, module ? NULL : "runtime", grant, err) : 0;
+    return r == 0 && module ? find_part(&modules, "runtime", grant, err) : r;
 }
 
 /* Beside the root of an image of the store. */
@@ -256,7 +226,9 @@ static int find_all(const struct monitor *m, struct tc_grant *grant,
     if (r == 0 && (!add(grant, "vmm", vmm) || !add(grant, "worker", worker)))
         r = tc_fail_memory(err);
     if (r == 0)
-        r = find_guests(grant, err);
+        r = find_part(&kernel, "kernel", grant, err);
+    if (r == 0)
+        r = find_part(&initrd, "initrd", grant, err);
     identify(&grant->located, ret_machine);
     return r;
 }
