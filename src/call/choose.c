@@ -17,28 +17,37 @@ static const char *at(const struct tc_grant *grant, size_t index)
     return index ? grant->fallback.items[index - 1] : grant->backend;
 }
 
-/* A limit for each process does where the policy says so. */
-static bool needs(const struct tc_grant *grant, int64_t clause)
+/* What the grant needs of this host. A limit for each process does where the policy says so; a
+ * policy that gives clauses up (`without`) is judged by the cage itself: the trial holds all of
+ * them. */
+static tc_clauses needed(const struct tc_grant *grant)
 {
     tc_clauses any = grant->limits.memory_any ? TC_CLAUSE_BIT(TC_CLAUSE_LIMIT_MEMORY) : 0;
-    return clause >= 0 && clause < TC_CLAUSE_COUNT && !grant->without &&
-           grant->clauses & ~any & TC_CLAUSE_BIT(clause);
+    return grant->without ? 0 : grant->clauses & ~any;
 }
 
-/* Why this machine cannot, or *ret stays NULL; owned. A policy that gives clauses up (`without`) is
- * judged by the cage itself: the trial holds all of them. */
-static int machine_lacks(const struct tc_outcome *probes, const struct tc_grant *grant,
-                         const char *name, char **ret, struct toolcage_error **err)
+static bool is_among(tc_clauses set, int64_t clause)
 {
-    for (size_t i = 0; i < probes->probe_count; i++) {
+    return clause >= 0 && clause < TC_CLAUSE_COUNT && set & TC_CLAUSE_BIT(clause);
+}
+
+/* Why the trial of the backend did not hold one of these clauses (`named`: which, too), or *ret
+ * stays NULL; owned. */
+static int trial_lacks(struct toolcage_engine *engine, const char *name, tc_clauses set, bool named,
+                       char **ret, struct toolcage_error **err)
+{
+    const struct tc_outcome *probes = NULL;
+    int r = tc_engine_probes(engine, &probes, err);
+    for (size_t i = 0; r == 0 && !*ret && i < probes->probe_count; i++) {
         const struct tc_probe *p = &probes->probes[i];
-        if (!tc_streq(p->backend, name) || p->works || !(p->whole || needs(grant, p->clause)))
+        const char *reason = p->reason && p->reason[0] ? p->reason : "it does not work here";
+        if (!tc_streq(p->backend, name) || p->works || !(p->whole || is_among(set, p->clause)))
             continue;
-        *ret = tc_format("%s: %s", tc_clause_name((enum tc_clause)p->clause),
-                         p->reason ? p->reason : "it does not work here");
-        return *ret ? 0 : tc_fail_memory(err);
+        *ret = named ? tc_format("%s: %s", tc_clause_name((enum tc_clause)p->clause), reason)
+                     : strdup(reason);
+        r = *ret ? 0 : tc_fail_memory(err);
     }
-    return 0;
+    return r;
 }
 
 static char *clauses_lacking(tc_clauses missing)
@@ -109,9 +118,7 @@ static int judge(struct toolcage_engine *engine, const struct tc_grant *grant, c
         if (r < 0 || *ret_reason || !locator->tried)
             return r;
     }
-    const struct tc_outcome *probes = NULL; /* wanted only by what is fine but for the machine */
-    r = tc_engine_probes(engine, &probes, err);
-    return r < 0 ? r : machine_lacks(probes, grant, name, ret_reason, err);
+    return trial_lacks(engine, name, needed(grant), true, ret_reason, err);
 }
 
 static int fail_all(const struct toolcage_policy *policy, const struct tc_grant *grant,
@@ -174,21 +181,6 @@ int tc_choose_explain(struct toolcage_engine *engine, struct tc_grant *grant, st
 
 /* ---- one clause ---- */
 
-static int machine_holds(struct toolcage_engine *engine, const char *name, enum tc_clause clause,
-                         char **ret, struct toolcage_error **err)
-{
-    const struct tc_outcome *probes = NULL;
-    int r = tc_engine_probes(engine, &probes, err);
-    for (size_t i = 0; r == 0 && !*ret && i < probes->probe_count; i++) {
-        const struct tc_probe *p = &probes->probes[i];
-        if (!tc_streq(p->backend, name) || p->works || !(p->whole || p->clause == (int64_t)clause))
-            continue;
-        *ret = strdup(p->reason && p->reason[0] ? p->reason : "it does not work here");
-        r = *ret ? 0 : tc_fail_memory(err);
-    }
-    return r;
-}
-
 /* 0 with *ret NULL: it holds the clause. */
 static int holds(struct toolcage_engine *engine, const struct tc_grant *grant, const char *name,
                  enum tc_clause clause, char **ret, struct toolcage_error **err)
@@ -206,8 +198,9 @@ static int holds(struct toolcage_engine *engine, const struct tc_grant *grant, c
         return *ret ? 0 : tc_fail_memory(err);
     }
     const struct tc_locator *locator = tc_locator_find(name);
-    return locator && !locator->tried ? host_lacks(engine, locator, grant, ret, err)
-                                      : machine_holds(engine, name, clause, ret, err);
+    return locator && !locator->tried
+               ? host_lacks(engine, locator, grant, ret, err)
+               : trial_lacks(engine, name, TC_CLAUSE_BIT(clause), false, ret, err);
 }
 
 int tc_choose_held(struct toolcage_engine *engine, const struct tc_grant *grant,
