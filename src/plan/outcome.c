@@ -208,3 +208,13 @@ void tc_outcome_note(struct tc_outcome *o, char *text)
     if (!o->notice && text)
         o->notice = strdup(text);
 }
+
+const struct tc_denial_row *tc_denial_row(int64_t kind)
+{
+    static const struct tc_denial_row rows[TC_DENIAL_COUNT + 1] = {
+#define ROW(id, word, key, verb, hint) {word, key, verb, hint},
+        TC_DENIAL_MAP(ROW)
+#undef ROW
+            {.word = "?"}};
+    return &rows[kind >= 0 && kind < TC_DENIAL_COUNT ? kind : TC_DENIAL_COUNT];
+}

@@ -3,6 +3,8 @@
 #include "backend/engine/order.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <toolcage/error.h>
@@ -11,6 +13,7 @@
 #include "base/fd.h"
 #include "cage/beside.h"
 #include "state/mark.h"
+#include "workspace/state.h"
 
 /* How old a container that does not run must be to be nobody's. */
 enum { STALE_S = 600 };
@@ -51,6 +54,54 @@ int tc_engine_find(struct tc_cage *cage, const char *name, int *ret)
         -1, "%s %s", name, lack ? lack : "cannot be opened");
 }
 
+/* ---- of containerd's containers ---- */
+
+static const char root_part[] = "engine-root";
+
+/* All calls have the same one, read-only: every path in it is a mount point. */
+static int make_root(int root)
+{
+    static const char *const directories[] = {"dev", "proc", &TC_ENGINE_OURS[1],
+                                              &TC_ENGINE_TALK[1]};
+    for (size_t i = 0; i < TC_COUNT(directories); i++)
+        if ((mkdirat(root, directories[i], 0755) < 0 && errno != EEXIST) ||
+            fchmodat(root, directories[i], 0755, 0) < 0)
+            return -1;
+    _autofd_ int file =
+        openat(root, &TC_ENGINE_INIT[1], O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    return file < 0 ? -1 : 0;
+}
+
+/* An engine resolves a path, so it has to be the file's still. */
+static int find_program(const char *link, char path[PATH_MAX])
+{
+    struct stat mine, found;
+    ssize_t n = readlink(link, path, PATH_MAX - 1);
+    if (n < 0)
+        return -1;
+    path[n] = '\0';
+    if (stat(link, &mine) < 0)
+        return -1;
+    if (lstat(path, &found) < 0 || mine.st_dev != found.st_dev || mine.st_ino != found.st_ino) {
+        errno = ESTALE;
+        return -1;
+    }
+    return 0;
+}
+
+/* `program`: a link of /proc to our file. 0, or -1 with errno; ESTALE: that file is no longer where
+ * it was opened. */
+static int find_root(const char *program, struct tc_engine_root *ret)
+{
+    const char *where = "";
+    _autofd_ int root = tc_state_open_mode(root_part, 0755, &where);
+    if (root < 0 || make_root(root) < 0)
+        return -1;
+    int n = snprintf(ret->directory, sizeof(ret->directory), "%s/%s", where, root_part);
+    errno = ENAMETOOLONG;
+    return n < 0 || (size_t)n >= sizeof(ret->directory) ? -1 : find_program(program, ret->program);
+}
+
 int tc_engine_take_root(struct tc_cage *cage, const struct tc_engine_door *door,
                         const char *program, struct tc_engine_root **ret)
 {
@@ -59,7 +110,7 @@ int tc_engine_take_root(struct tc_cage *cage, const struct tc_engine_door *door,
     *ret = malloc(sizeof(**ret));
     if (!*ret)
         return tc_cage_fail_memory(cage, "start");
-    if (tc_engine_root_find(program, *ret) == 0)
+    if (find_root(program, *ret) == 0)
         return 0;
     if (errno != ESTALE)
         return tc_engine_fail_start(cage, "root");

@@ -48,10 +48,6 @@ char *tc_engine_order(const struct tc_cage *cage, const struct tc_engine_order *
 int tc_engine_send(struct tc_cage *cage, int control, const struct tc_engine_order *order,
                    struct tc_engine_config *config, const int lines[2]);
 
-/* `program`: a link of /proc to our file. 0, or -1 with errno; ESTALE: that file is no longer where
- * it was opened. */
-int tc_engine_root_find(const char *program, struct tc_engine_root *ret);
-
 /* Of the process that becomes toolcage-engine; behind them those of the first program in the
  * container. The box has that program's descriptor as its `bundle`. */
 extern const struct tc_stages tc_engine_stages;
