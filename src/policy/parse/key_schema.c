@@ -2,10 +2,9 @@
  * Copyright The toolcage authors
  *
  * Each scope of the table is a definition, each row of it a property. The form of a value comes
- * from the row's setter where that reads a table, else from its type. A type that is not known here
+ * from the row where it names the scope within, else from its type. A type that is not known here
  * is any value: the schema may never refuse what the compiler takes. */
 #include "policy/parse/key_schema.h"
-#include "policy/backends.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -19,53 +18,6 @@
 #define PATH "{\"type\":\"string\",\"minLength\":1,\"pattern\":\"^[^*?\\\\[]*$\"}"
 
 /* ---- tables ---- */
-
-/* How the table that a setter reads lies around its scope. */
-enum form {
-    FORM_TABLE,
-    FORM_NAMED,
-    FORM_MEMBERS,
-    FORM_ARGUMENTS,
-    FORM_LIST,
-    FORM_OR_NONE,
-    FORM_OR_SIZE,
-    FORM_OR_FALSE
-};
-
-static const struct table {
-    tc_key_set *set;
-    enum tc_scope scope;
-    enum form form;
-} tables[] = {
-    {tc_set_tools, TC_SCOPE_TOOL, FORM_NAMED},
-    {tc_set_servers, TC_SCOPE_SERVER, FORM_NAMED},
-    {tc_set_server_tools, TC_SCOPE_SERVER_TOOL, FORM_NAMED},
-    {tc_set_defaults, TC_SCOPE_DEFAULTS, FORM_TABLE},
-    {tc_set_tiers, TC_SCOPE_CLASS, FORM_NAMED},
-    {tc_set_risks, TC_SCOPE_CLASS, FORM_NAMED},
-    {tc_set_tests, TC_SCOPE_TEST, FORM_LIST},
-    {tc_set_backends, TC_SCOPE_BACKENDS, FORM_TABLE},
-    {tc_set_settings, TC_SCOPE_COUNT, FORM_TABLE}, /* the backend of its name has it */
-    {tc_set_egress, TC_SCOPE_EGRESS, FORM_TABLE},
-    {tc_set_arguments, TC_SCOPE_ARGUMENT, FORM_ARGUMENTS},
-    {tc_set_others, TC_SCOPE_ITEMS, FORM_OR_FALSE},
-    {tc_set_additional, TC_SCOPE_ITEMS, FORM_OR_FALSE},
-    {tc_set_named_like, TC_SCOPE_ITEMS, FORM_MEMBERS},
-    {tc_set_dependent, TC_SCOPE_ITEMS, FORM_MEMBERS},
-    {tc_set_parts, TC_SCOPE_ITEMS, FORM_LIST},
-    {tc_set_all_of, TC_SCOPE_ITEMS, FORM_LIST},
-    {tc_set_prefix, TC_SCOPE_ITEMS, FORM_LIST},
-    {tc_set_part, TC_SCOPE_ITEMS, FORM_TABLE},
-    {tc_set_properties, TC_SCOPE_ITEMS, FORM_MEMBERS},
-    {tc_set_filesystem, TC_SCOPE_FILESYSTEM, FORM_OR_NONE},
-    {tc_set_steering, TC_SCOPE_STEERING, FORM_TABLE},
-    {tc_set_env, TC_SCOPE_ENV, FORM_TABLE},
-    {tc_set_workspace, TC_SCOPE_WORKSPACE, FORM_TABLE},
-    {tc_set_review, TC_SCOPE_REVIEW, FORM_TABLE},
-    {tc_set_setup, TC_SCOPE_SETUP, FORM_TABLE},
-    {tc_set_memory, TC_SCOPE_MEMORY, FORM_OR_SIZE},
-    {tc_set_output, TC_SCOPE_OUTPUT, FORM_OR_SIZE},
-};
 
 /* What a table must say. */
 static const struct {
@@ -120,64 +72,64 @@ static void add_quantity(struct tc_buf *out, const struct tc_key *key)
                 key->unit == TC_UNIT_SIZE ? "[KMGT]i?B|B" : "ms|s|m|h");
 }
 
-static void add_named(struct tc_buf *out, const struct tc_key *key, const struct table *table)
+static void add_named(struct tc_buf *out, const struct tc_key *key)
 {
-    const char *const *words = table->set == tc_set_tiers   ? tc_words_tier
-                               : table->set == tc_set_risks ? tc_words_risk
-                                                            : NULL;
+    const char *const *words = key->set == tc_set_tiers   ? tc_words_tier
+                               : key->set == tc_set_risks ? tc_words_risk
+                                                          : NULL;
     tc_buf_adds(out, "\"type\":\"object\",");
-    if (table->form == FORM_MEMBERS) {
+    if (key->form == TC_FORM_MEMBERS) {
         tc_buf_adds(out, "\"additionalProperties\":");
-        add_ref(out, table->scope);
+        add_ref(out, key->inner);
         return;
     }
     if (!words) {
         tc_buf_addf(out, "\"propertyNames\":{\"pattern\":\"%s\"},\"additionalProperties\":",
-                    table->form == FORM_ARGUMENTS ? ARGUMENT_PATTERN : NAME_PATTERN);
-        add_ref(out, table->scope);
+                    key->form == TC_FORM_ARGUMENTS ? ARGUMENT_PATTERN : NAME_PATTERN);
+        add_ref(out, key->inner);
         return;
     }
     tc_buf_adds(out, "\"additionalProperties\":false,\"properties\":{");
     for (size_t i = 0; words[i]; i++) {
         tc_json_key(out, words[i]);
-        add_ref(out, table->scope);
+        add_ref(out, key->inner);
     }
     tc_buf_addc(out, '}');
 }
 
-static void add_table(struct tc_buf *out, const struct tc_key *key, const struct table *table)
+static void add_table(struct tc_buf *out, const struct tc_key *key)
 {
-    switch (table->form) {
-    case FORM_TABLE:
-        add_reference(
-            out, table->scope == TC_SCOPE_COUNT ? tc_backend_find(key->name)->scope : table->scope,
-            "\"$ref\":\"#/$defs/");
+    switch (key->form) {
+    case TC_FORM_NONE:
+        break;
+    case TC_FORM_TABLE:
+        add_reference(out, key->inner, "\"$ref\":\"#/$defs/");
         tc_buf_addc(out, '"');
         break;
-    case FORM_NAMED:
-    case FORM_MEMBERS:
-    case FORM_ARGUMENTS:
-        add_named(out, key, table);
+    case TC_FORM_NAMED:
+    case TC_FORM_MEMBERS:
+    case TC_FORM_ARGUMENTS:
+        add_named(out, key);
         break;
-    case FORM_LIST:
+    case TC_FORM_LIST:
         tc_buf_adds(out, "\"type\":\"array\",\"items\":");
-        add_ref(out, table->scope);
+        add_ref(out, key->inner);
         break;
-    case FORM_OR_NONE:
+    case TC_FORM_OR_NONE:
         tc_buf_adds(out, "\"anyOf\":[{\"const\":\"none\"},");
-        add_ref(out, table->scope);
+        add_ref(out, key->inner);
         tc_buf_addc(out, ']');
         break;
-    case FORM_OR_FALSE:
+    case TC_FORM_OR_FALSE:
         tc_buf_adds(out, "\"anyOf\":[{\"const\":false},");
-        add_ref(out, table->scope);
+        add_ref(out, key->inner);
         tc_buf_addc(out, ']');
         break;
-    case FORM_OR_SIZE:
+    case TC_FORM_OR_SIZE:
         tc_buf_adds(out, "\"anyOf\":[{");
         add_quantity(out, key);
         tc_buf_adds(out, "},");
-        add_ref(out, table->scope);
+        add_ref(out, key->inner);
         tc_buf_addc(out, ']');
         break;
     }
@@ -315,12 +267,9 @@ static void add_plain(struct tc_buf *out, const struct tc_key *key)
 
 static void add_form(struct tc_buf *out, const struct tc_key *key)
 {
-    for (size_t i = 0; i < TC_COUNT(tables); i++)
-        if (tables[i].set == key->set) {
-            add_table(out, key, &tables[i]);
-            return;
-        }
-    if (!add_by_setter(out, key))
+    if (key->form)
+        add_table(out, key);
+    else if (!add_by_setter(out, key))
         add_plain(out, key);
 }
 

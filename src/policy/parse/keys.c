@@ -22,30 +22,32 @@ static const char *const words_reuse[] = {"never", "same-grant", NULL};
 #define LIMIT(field) .offset = offsetof(struct tc_spec, limits.field)
 #define RANGE(u, low, high) .unit = TC_UNIT_##u, .min = (low), .max = (high)
 #define NONE .id = TC_KEY_NONE
+#define READS(f, s) .form = TC_FORM_##f, .inner = TC_SCOPE_##s
 #define PLAIN(F, key, kind, type_, member, scopes, setter, change, ...) \
     {scopes, #member, setter, SPEC(member), .id = TC_KEY_##key, __VA_ARGS__},
 
 const struct tc_key tc_keys[] = {
     /* the file */
-    {TC_IN(FILE), "tool", tc_set_tools, NONE, .type = "tables",
+    {TC_IN(FILE), "tool", tc_set_tools, READS(NAMED, TOOL), NONE, .type = "tables",
      .text = "The tools, one table each; the name is what a model calls.",
      .example = "[tool.python]"},
-    {TC_IN(FILE), "server", tc_set_servers, NONE, .type = "tables",
+    {TC_IN(FILE), "server", tc_set_servers, READS(NAMED, SERVER), NONE, .type = "tables",
      .text = "MCP servers, one table each: toolcage wrap runs one in a cage, for as long as "
              "its client is connected. It takes the capability keys of a tool; it has no "
              "timeout unless one is set here.",
      .example = "[server.files]"},
-    {TC_IN(FILE), "defaults", tc_set_defaults, NONE, .type = "table",
+    {TC_IN(FILE), "defaults", tc_set_defaults, READS(TABLE, DEFAULTS), NONE, .type = "table",
      .text = "The keys that a tool does not set, and those of a command without a tool. A key "
              "in a tool replaces the inherited one as a whole; only filesystem.denied "
              "accumulates.",
      .example = "[defaults]\ntimeout = \"10s\""},
-    {TC_IN(FILE), "tier", tc_set_tiers, NONE, .type = "tables",
+    {TC_IN(FILE), "tier", tc_set_tiers, READS(NAMED, CLASS), NONE, .type = "tables",
      .text = "Changes the backend of a tier.", .example = "[tier.Assisted]\nbackend = \"process\""},
-    {TC_IN(FILE), "risk", tc_set_risks, NONE, .type = "tables",
+    {TC_IN(FILE), "risk", tc_set_risks, READS(NAMED, CLASS), NONE, .type = "tables",
      .text = "Changes the backend of a risk.",
      .example = "[risk.build_test]\nbackend = \"process\""},
-    {TC_IN(FILE) | TC_IN(TEST_FILE), "test", tc_set_tests, NONE, .type = "array of tables",
+    {TC_IN(FILE) | TC_IN(TEST_FILE), "test", tc_set_tests, READS(LIST, TEST), NONE,
+     .type = "array of tables",
      .text = "Accesses and calls that the policy must allow or deny: toolcage policy test. They "
              "may also be in a file of their own.",
      .example = "[[test]]\ntool = \"python\"\ndenied = [\"connect example.com:443\"]"},
@@ -59,7 +61,7 @@ const struct tc_key tc_keys[] = {
              "exceeds what that policy grants its tool of the same name, or else [defaults], or "
              "cannot be compared with it.",
      .example = "within = \"profile:multi-tenant\""},
-    {TC_IN(FILE), "egress", tc_set_egress, NONE, .type = "table",
+    {TC_IN(FILE), "egress", tc_set_egress, READS(TABLE, EGRESS), NONE, .type = "table",
      .text = "How the egress proxy connects to the outside, for every tool with a network.",
      .example = "[egress]\nupstream = \"http://proxy.example.com:3128\""},
     {TC_IN(EGRESS), "upstream", tc_set_upstream, NONE, .type = "URL",
@@ -100,8 +102,8 @@ const struct tc_key tc_keys[] = {
     {TC_IN(TOOL), "stdin", tc_set_stdin, SPEC(stdin_text), .id = TC_KEY_STDIN, .type = "string",
      .text = "What the tool reads from its standard input, with placeholders as in command.",
      .example = "stdin = \"{code}\""},
-    {TC_IN(TOOL) | TC_IN(SERVER_TOOL), "arguments", tc_set_arguments, .id = TC_KEY_ARGUMENTS,
-     .type = "tables",
+    {TC_IN(TOOL) | TC_IN(SERVER_TOOL), "arguments", tc_set_arguments, READS(ARGUMENTS, ARGUMENT),
+     .id = TC_KEY_ARGUMENTS, .type = "tables",
      .text = "The arguments that a model may give, each a table. The schema is closed: others are "
              "refused.",
      .example = "arguments.path = { type = \"string\", read = [\"/data\"] }"},
@@ -114,8 +116,8 @@ const struct tc_key tc_keys[] = {
                 "[\"n\"], properties.n = { type = \"integer\" } }"},
 
     /* capabilities */
-    {EACH_AND_SETUP, "filesystem", tc_set_filesystem, .id = TC_KEY_FILESYSTEM,
-     .type = "table or \"none\"", .fallback = "none",
+    {EACH_AND_SETUP, "filesystem", tc_set_filesystem, READS(OR_NONE, FILESYSTEM),
+     .id = TC_KEY_FILESYSTEM, .type = "table or \"none\"", .fallback = "none",
      .text = "Which files of the host the tool sees. System directories stay readable and /tmp is "
              "private either way.",
      .example = "filesystem = { readable = [\"/data\"], writable = [\"/workspace\"] }"},
@@ -133,7 +135,7 @@ const struct tc_key tc_keys[] = {
              "create in private storage, and abstract ones. An array: also these of the host, "
              "each a socket, not a directory. Stream and seqpacket only.",
      .example = "unix_sockets = [\"/run/postgresql/.s.PGSQL.5432\"]"},
-    {EACH_AND_SETUP, "env", tc_set_env, .id = TC_KEY_ENV, .type = "table",
+    {EACH_AND_SETUP, "env", tc_set_table, READS(TABLE, ENV), .id = TC_KEY_ENV, .type = "table",
      .text = "The environment, besides PATH, HOME, LANG and TMPDIR.",
      .example = "env = { pass = [\"TZ\"], set = { MODE = \"fast\" } }"},
     {EACH, "secrets", tc_set_secrets, .id = TC_KEY_SECRETS, .type = "tables",
@@ -145,7 +147,8 @@ const struct tc_key tc_keys[] = {
      .fallback = "{ profile = \"default\" }",
      .text = "Changes to the system call profile, enforced by the cage's own filter.",
      .example = "syscalls = { deny = [\"mlock\"] }"},
-    {TC_IN(TOOL) | TC_IN(SERVER), "setup", tc_set_setup, .id = TC_KEY_SETUP, .type = "table",
+    {TC_IN(TOOL) | TC_IN(SERVER), "setup", tc_set_setup, READS(TABLE, SETUP), .id = TC_KEY_SETUP,
+     .type = "table",
      .text = "An install phase with a network, files and limits of its own, which the operator "
              "runs: toolcage setup. What it leaves in `into` is kept, and every call of the "
              "tool sees it there, read-only. Nothing from a model reaches it.",
@@ -161,8 +164,9 @@ const struct tc_key tc_keys[] = {
      RANGE(DURATION, 0, 600000), .type = "duration", .fallback = "2s",
      .text = "The time between SIGTERM and the end of the whole cage.",
      .example = "grace = \"500ms\""},
-    {EACH_AND_SETUP, "memory", tc_set_memory, .id = TC_KEY_MEMORY, RANGE(SIZE, 1 << 20, MAX_BYTES),
-     .type = "size or table", .fallback = "{ max = \"512MiB\", by = \"any\" }",
+    {EACH_AND_SETUP, "memory", tc_set_memory, READS(OR_SIZE, MEMORY), .id = TC_KEY_MEMORY,
+     RANGE(SIZE, 1 << 20, MAX_BYTES), .type = "size or table",
+     .fallback = "{ max = \"512MiB\", by = \"any\" }",
      .text = "Memory of the whole cage, private storage included. A plain size needs a control "
              "group; by = \"any\" accepts a limit for the private memory of each process where "
              "there is none.",
@@ -193,8 +197,8 @@ const struct tc_key tc_keys[] = {
     {EACH_AND_SETUP, "bandwidth", tc_set_value, LIMIT(bandwidth), .id = TC_KEY_BANDWIDTH,
      RANGE(SIZE, 1024, TC_BANDWIDTH_MAX), .type = "size", .fallback = "unset",
      .text = "How much of that per second.", .example = "bandwidth = \"5MiB\""},
-    {EACH_AND_SETUP | TC_IN(SERVER_TOOL), "output", tc_set_output, .id = TC_KEY_OUTPUT,
-     RANGE(SIZE, 1024, 16 << 20), .type = "size or table",
+    {EACH_AND_SETUP | TC_IN(SERVER_TOOL), "output", tc_set_output, READS(OR_SIZE, OUTPUT),
+     .id = TC_KEY_OUTPUT, RANGE(SIZE, 1024, 16 << 20), .type = "size or table",
      .fallback = "{ limit = \"1MiB\", over = \"truncate\" }",
      .text =
          "How much of standard output and of standard error is kept. Truncation keeps both ends.",
@@ -217,9 +221,9 @@ const struct tc_key tc_keys[] = {
     {TC_IN(CLASS), "backend", tc_set_choice, .offset = offsetof(struct tc_class, backend), NONE,
      .choices = tc_words_backend + 1, .type = "word",
      .text = "The kind of cage for this tier or risk.", .example = "backend = \"process\""},
-    {TC_IN(FILE), "backend", tc_set_backends, NONE, .type = "tables",
+    {TC_IN(FILE), "backend", tc_set_table, READS(TABLE, BACKENDS), NONE, .type = "tables",
      .text = "Settings of backends.", .example = "[backend.oci]\nruntime = \"runc\""},
-    {TC_IN(BACKENDS), "oci", tc_set_settings, NONE, .type = "table",
+    {TC_IN(BACKENDS), "oci", tc_set_settings, READS(TABLE, OCI), NONE, .type = "table",
      .text = "Settings of the backend oci.", .example = "[backend.oci]"},
     {TC_IN(OCI), "runtime", tc_set_word, NONE, .choices = tc_words_runtime, .type = "word",
      .fallback = "the first that is installed, in this order",
@@ -231,7 +235,7 @@ const struct tc_key tc_keys[] = {
      .text = "How many containers wait for the next calls of a tool, in an engine that lives on "
              "after a call. A call leaves one for a later one; each serves one call, or goes after "
              "a minute. 0: none waits. Calls with a network are not served by them."},
-    {TC_IN(BACKENDS), "gvisor", tc_set_settings, NONE, .type = "table",
+    {TC_IN(BACKENDS), "gvisor", tc_set_settings, READS(TABLE, GVISOR), NONE, .type = "table",
      .text = "Settings of the backend gvisor.", .example = "[backend.gvisor]"},
     {TC_IN(GVISOR), "platform", tc_set_word, NONE, .choices = tc_words_platform, .type = "word",
      .fallback = "systrap if this runsc has it and it works here, otherwise ptrace",
@@ -239,9 +243,9 @@ const struct tc_key tc_keys[] = {
              "does not answer, the call is refused. kvm is used only if it is named, and needs "
              "a /dev/kvm that the cage's id may open.",
      .example = "platform = \"ptrace\""},
-    {TC_IN(BACKENDS), "podman", tc_set_settings, NONE, .type = "table",
+    {TC_IN(BACKENDS), "podman", tc_set_settings, READS(TABLE, PODMAN), NONE, .type = "table",
      .text = "Settings of the backend podman.", .example = "[backend.podman]"},
-    {TC_IN(BACKENDS), "docker", tc_set_settings, NONE, .type = "table",
+    {TC_IN(BACKENDS), "docker", tc_set_settings, READS(TABLE, DOCKER), NONE, .type = "table",
      .text = "Settings of the backend docker.", .example = "[backend.docker]"},
     {TC_IN(PODMAN), "socket", tc_set_socket, NONE, .type = "path",
      .fallback = "/run/podman/podman.sock for root, otherwise /run/user/UID/podman/podman.sock",
@@ -262,14 +266,15 @@ const struct tc_key tc_keys[] = {
          "runtime is chosen when its "
          "service is started: podman --runtime runc system service.",
      .example = "runtime = \"runc\""},
-    {TC_IN(BACKENDS), "containerd", tc_set_settings, NONE, .type = "table",
-     .text = "Settings of the backend containerd.", .example = "[backend.containerd]"},
+    {TC_IN(BACKENDS), "containerd", tc_set_settings, READS(TABLE, CONTAINERD), NONE,
+     .type = "table", .text = "Settings of the backend containerd.",
+     .example = "[backend.containerd]"},
     {TC_IN(CONTAINERD), "socket", tc_set_socket, NONE, .type = "path",
      .fallback = "/run/containerd/containerd.sock",
      .text = "Where containerd listens. Who may use its socket is root. Environment variables are "
              "ignored.",
      .example = "socket = \"/run/k3s/containerd/containerd.sock\""},
-    {TC_IN(BACKENDS), "kata", tc_set_settings, NONE, .type = "table",
+    {TC_IN(BACKENDS), "kata", tc_set_settings, READS(TABLE, KATA), NONE, .type = "table",
      .text = "Of the backend kata.", .example = "[backend.kata]"},
     {TC_IN(KATA), "engine", tc_set_word, NONE, .choices = tc_words_kata_engine, .type = "word",
      .fallback = "docker",
@@ -287,7 +292,7 @@ const struct tc_key tc_keys[] = {
      .text = "Where that engine listens. Who may use its socket is root. Environment variables are "
              "ignored.",
      .example = "socket = \"/run/docker.sock\""},
-    {TC_IN(BACKENDS), "qemu", tc_set_settings, NONE, .type = "table",
+    {TC_IN(BACKENDS), "qemu", tc_set_settings, READS(TABLE, QEMU), NONE, .type = "table",
      .text = "Of the backend qemu.", .example = "[backend.qemu]"},
     {TC_IN(QEMU), "emulation", tc_set_bool, NONE, .type = "boolean", .fallback = "false",
      .text = "Whether a virtual machine may run by emulation where the processor's virtualisation "
@@ -300,8 +305,8 @@ const struct tc_key tc_keys[] = {
              "memory of their guests and of their monitors. A call for which too little of it is "
              "free is refused; one machine alone always runs.",
      .example = "at_once = \"8GiB\""},
-    {TC_IN(BACKENDS), "firecracker", tc_set_settings, NONE, .type = "table",
-     .text = "Of the backend firecracker.", .example = "[backend.firecracker]"},
+    {TC_IN(BACKENDS), "firecracker", tc_set_settings, READS(TABLE, FIRECRACKER), NONE,
+     .type = "table", .text = "Of the backend firecracker.", .example = "[backend.firecracker]"},
     {TC_IN(QEMU) | TC_IN(FIRECRACKER), "snapshot", tc_set_bool, NONE, .type = "boolean",
      .fallback = "false",
      .text =
@@ -316,7 +321,7 @@ const struct tc_key tc_keys[] = {
              "serves one call, or goes after a minute; together they take no more than half of "
              "at_once. 0: none waits. Calls with a network, a copy or a module are not served by "
              "them."},
-    {TC_IN(BACKENDS), "wasm", tc_set_settings, NONE, .type = "table",
+    {TC_IN(BACKENDS), "wasm", tc_set_settings, READS(TABLE, WASM), NONE, .type = "table",
      .text = "Of the backend wasm.", .example = "[backend.wasm]"},
     {TC_IN(WASM), "reuse", tc_set_word, NONE, .choices = words_reuse, .type = "word",
      .fallback = "never",
@@ -347,8 +352,8 @@ const struct tc_key tc_keys[] = {
              "then the module's argv[0]. \"catalog:NAME\" is one that comes with toolcage "
              "(toolcage wasm list), and brings its description, command and arguments with it.",
      .example = "module = \"./tool.wasm\"\ncommand = [\"tool\"]"},
-    {EACH, "workspace", tc_set_workspace, .id = TC_KEY_WORKSPACE, .type = "table",
-     .fallback = "{ mode = \"bind\" }",
+    {EACH, "workspace", tc_set_workspace, READS(TABLE, WORKSPACE), .id = TC_KEY_WORKSPACE,
+     .type = "table", .fallback = "{ mode = \"bind\" }",
      .text = "How the tool gets writable paths: the host's own (bind), a copy that is written "
              "back after success (copy), or the host's own below a layer that receives the "
              "changes (overlay).",
@@ -360,10 +365,10 @@ const struct tc_key tc_keys[] = {
              "has no effect where namespaces can be made.",
      .example = "# toolcage: allow(gives-up-clauses) the container around it ends them all\n"
                 "without = [\"proc.own\", \"proc.survivors\"]"},
-    {EACH, "review", tc_set_review, .id = TC_KEY_REVIEW, .type = "table",
+    {EACH, "review", tc_set_table, READS(TABLE, REVIEW), .id = TC_KEY_REVIEW, .type = "table",
      .text = "Staged changes that a person need not look at.",
      .example = "review = { ignore = [\"__pycache__\", \"*.pyc\", \"target/debug\"] }"},
-    {TC_IN(SERVER), "tool", tc_set_server_tools, NONE, .type = "tables",
+    {TC_IN(SERVER), "tool", tc_set_server_tools, READS(NAMED, SERVER_TOOL), NONE, .type = "tables",
      .text = "The server's tools that are shown and may be called. Without arguments any are "
              "passed on; with them the schema is closed, and paths must be absolute. A timeout or "
              "output applies to each call.",
@@ -385,16 +390,17 @@ const struct tc_key tc_keys[] = {
     {TC_IN(FILESYSTEM), "denied", tc_set_denied, NONE, .type = "array of paths",
      .text = "Names that do not exist for the tool, whatever else grants them.",
      .example = "filesystem.denied = [\"/workspace/.env\"]"},
-    {TC_IN(FILESYSTEM), "steering", tc_set_steering, NONE, .type = "table",
+    {TC_IN(FILESYSTEM), "steering", tc_set_steering, READS(TABLE, STEERING), NONE, .type = "table",
      .text = "Which names in writable directories steer the host, that is, which its programs "
              "run or obey unasked. Names that begin with a dot do, except a short list of "
              "names that nothing obeys, and so does a list of others.",
      .example = "filesystem.steering = { add = [\"deploy.sh\"], remove = [\".github\"] }"},
-    {TC_IN(STEERING), "add", tc_set_steering_add, NONE, .type = "array of patterns",
+    {TC_IN(STEERING), "add", tc_set_patterns, SPEC(steering.add), NONE, .type = "array of patterns",
      .text = "More of them: one name or several with slashes, in any directory; each may "
              "contain one *.",
      .example = "filesystem.steering.add = [\"deploy.sh\", \"ci/*.yml\"]"},
-    {TC_IN(STEERING), "remove", tc_set_steering_remove, NONE, .type = "array of patterns",
+    {TC_IN(STEERING), "remove", tc_set_steering_remove, SPEC(steering.remove), NONE,
+     .type = "array of patterns",
      .text = "Names that the tool may write, with everything below them, because a person "
              "reviews them before a program obeys them.",
      .example = "filesystem.steering.remove = [\".github\", \".eslintrc.json\"]"},
@@ -497,7 +503,7 @@ const struct tc_key tc_keys[] = {
      .text = "When the changes of a copy or an overlay reach the host: on success, always, "
              "when a person approves them, or never.",
      .example = "workspace.commit = \"never\""},
-    {TC_IN(REVIEW), "ignore", tc_set_ignore, NONE, .type = "array of patterns",
+    {TC_IN(REVIEW), "ignore", tc_set_patterns, SPEC(caches), NONE, .type = "array of patterns",
      .fallback = "__pycache__, *.pyc, *.pyo, .pytest_cache, .mypy_cache, .ruff_cache, .hypothesis, "
                  ".ipynb_checkpoints, node_modules/.cache, .eslintcache, .stylelintcache, "
                  ".parcel-cache, .turbo",
@@ -537,7 +543,8 @@ const struct tc_key tc_keys[] = {
      .text = "The least length of a string, in characters.", .example = "minLength = 1"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "maxLength", tc_set_length, NONE, .type = "integer",
      .text = "The greatest length of a string, in characters.", .example = "maxLength = 200"},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "items", tc_set_others, NONE, .type = "table, or false",
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "items", tc_set_others, READS(OR_FALSE, ITEMS), NONE,
+     .type = "table, or false",
      .text = "What each element of an array must be; false: there are none.",
      .example = "items = { type = \"string\" }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "minItems", tc_set_length, NONE, .type = "integer",
@@ -554,24 +561,26 @@ const struct tc_key tc_keys[] = {
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "format", tc_set_schema_word, NONE, .choices = tc_words_format,
      .type = "word", .text = "The format of the string; it is checked.",
      .example = "format = \"date\""},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "prefixItems", tc_set_prefix, NONE, .type = "array of tables",
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "prefixItems", tc_set_prefix, READS(LIST, ITEMS), NONE,
+     .type = "array of tables",
      .text = "What the first elements must be, by position; items is for the rest, and if it "
              "is absent there are none.",
      .example = "prefixItems = [{ type = \"integer\" }, { type = \"string\" }]"},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "properties", tc_set_properties, NONE, .type = "tables",
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "properties", tc_set_properties, READS(MEMBERS, ITEMS), NONE,
+     .type = "tables",
      .text = "The members of an object, each written like items. Others are refused.",
      .example = "properties.x = { type = \"integer\" }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "required", tc_set_required, NONE, .type = "array of strings",
      .text = "The members that an object must have.", .example = "required = [\"x\"]"},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "additionalProperties", tc_set_additional, NONE,
-     .type = "table, or false", .fallback = "false",
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "additionalProperties", tc_set_additional,
+     READS(OR_FALSE, ITEMS), NONE, .type = "table, or false", .fallback = "false",
      .text = "What each member must be that is not declared elsewhere; false: there are none.",
      .example = "additionalProperties = { type = \"integer\" }"},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "patternProperties", tc_set_named_like, NONE, .type = "tables",
-     .text = "What members must be whose names match a pattern.",
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "patternProperties", tc_set_named_like, READS(MEMBERS, ITEMS),
+     NONE, .type = "tables", .text = "What members must be whose names match a pattern.",
      .example = "patternProperties.\"^x-\" = { maxLength = 80 }"},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "propertyNames", tc_set_part, NONE, .type = "table",
-     .text = "What the name of each member must be.",
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "propertyNames", tc_set_part, READS(TABLE, ITEMS), NONE,
+     .type = "table", .text = "What the name of each member must be.",
      .example = "propertyNames = { pattern = \"^[a-z]+$\" }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "minProperties", tc_set_length, NONE, .type = "integer",
      .text = "The least number of members.", .example = "minProperties = 1"},
@@ -580,38 +589,40 @@ const struct tc_key tc_keys[] = {
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "dependentRequired", tc_set_dependent_required, NONE,
      .type = "table of arrays", .text = "The members that an object must have when it has another.",
      .example = "dependentRequired = { x = [\"y\"] }"},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "dependentSchemas", tc_set_dependent, NONE, .type = "tables",
-     .text = "Schemas that must match an object when it has a member.",
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "dependentSchemas", tc_set_dependent, READS(MEMBERS, ITEMS),
+     NONE, .type = "tables", .text = "Schemas that must match an object when it has a member.",
      .example = "dependentSchemas.x = { minProperties = 2 }"},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "contains", tc_set_part, NONE, .type = "table",
-     .text = "A schema that must match at least one element of an array.",
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "contains", tc_set_part, READS(TABLE, ITEMS), NONE,
+     .type = "table", .text = "A schema that must match at least one element of an array.",
      .example = "contains = { const = \"a\" }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "minContains", tc_set_length, NONE, .type = "integer",
      .text = "How many elements contains must match at least; 1 when absent.",
      .example = "minContains = 2"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "maxContains", tc_set_length, NONE, .type = "integer",
      .text = "How many elements contains may match at most.", .example = "maxContains = 2"},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "if", tc_set_part, NONE, .type = "table",
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "if", tc_set_part, READS(TABLE, ITEMS), NONE, .type = "table",
      .text = "A schema that decides which of then and else must match.",
      .example = "if = { const = \"a\" }"},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "then", tc_set_part, NONE, .type = "table",
-     .text = "A schema that must match where if does.", .example = "then = { minLength = 1 }"},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "else", tc_set_part, NONE, .type = "table",
-     .text = "A schema that must match where if does not.", .example = "else = { minLength = 2 }"},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "then", tc_set_part, READS(TABLE, ITEMS), NONE,
+     .type = "table", .text = "A schema that must match where if does.",
+     .example = "then = { minLength = 1 }"},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "else", tc_set_part, READS(TABLE, ITEMS), NONE,
+     .type = "table", .text = "A schema that must match where if does not.",
+     .example = "else = { minLength = 2 }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "examples", tc_set_examples, NONE, .type = "array of values",
      .text = "Example values, for the model.", .example = "examples = [\"a\"]"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "deprecated", tc_set_unique, NONE, .type = "boolean",
      .fallback = "false", .text = "The model should not use it.", .example = "deprecated = true"},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "anyOf", tc_set_parts, NONE, .type = "array of tables",
-     .text = "Schemas of which at least one must match.",
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "anyOf", tc_set_parts, READS(LIST, ITEMS), NONE,
+     .type = "array of tables", .text = "Schemas of which at least one must match.",
      .example = "anyOf = [{ type = \"integer\" }, { enum = [\"all\"] }]"},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "oneOf", tc_set_parts, NONE, .type = "array of tables",
-     .text = "Schemas of which exactly one must match.",
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "oneOf", tc_set_parts, READS(LIST, ITEMS), NONE,
+     .type = "array of tables", .text = "Schemas of which exactly one must match.",
      .example = "oneOf = [{ pattern = \"^a\" }, { pattern = \"z$\" }]"},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "allOf", tc_set_all_of, NONE, .type = "array of tables",
-     .text = "Schemas that must all match.",
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "allOf", tc_set_all_of, READS(LIST, ITEMS), NONE,
+     .type = "array of tables", .text = "Schemas that must all match.",
      .example = "allOf = [{ pattern = \"^[a-z]\" }, { pattern = \"[a-z]$\" }]"},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "not", tc_set_part, NONE, .type = "table",
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "not", tc_set_part, READS(TABLE, ITEMS), NONE, .type = "table",
      .text = "A schema that must not match.", .example = "not = { pattern = \"[.][.]\" }"},
     {TC_IN(ARGUMENT), "optional", tc_set_bool, .offset = offsetof(struct tc_argument, optional),
      NONE, .type = "boolean", .fallback = "false",

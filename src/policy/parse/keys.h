@@ -88,7 +88,19 @@ enum tc_scope {
     TC_SCOPE_TEST_FILE,
     TC_SCOPE_COUNT,
 };
-/* A set of them. */
+/* How the keys of a scope lie within the value that a key reads. */
+enum tc_form {
+    TC_FORM_NONE,      /* they do not */
+    TC_FORM_TABLE,     /* a table */
+    TC_FORM_NAMED,     /* a table of tables, each with a name */
+    TC_FORM_MEMBERS,   /* the same, of any name */
+    TC_FORM_ARGUMENTS, /* the same, of the names that arguments may have */
+    TC_FORM_LIST,      /* an array of tables */
+    TC_FORM_OR_NONE,   /* a table, or "none" */
+    TC_FORM_OR_SIZE,
+    TC_FORM_OR_FALSE,
+};
+/* A set of scopes. */
 typedef uint64_t tc_scopes;
 _Static_assert(TC_SCOPE_COUNT <= 64, "each scope has a bit");
 #define TC_SCOPE_BIT(scope) ((tc_scopes)1 << (scope))
@@ -110,6 +122,8 @@ struct tc_key {
     enum tc_unit unit;
     int64_t min, max;
     const char *const *choices; /* NULL-terminated */
+    enum tc_form form;
+    enum tc_scope inner; /* of the keys within, if there are any */
     const char *type, *fallback, *text, *example;
 };
 

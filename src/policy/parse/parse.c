@@ -153,7 +153,47 @@ void tc_parse_table(struct tc_parse *p, enum tc_scope scope, struct tc_node *tab
     }
 }
 
+bool tc_parse_inner(struct tc_parse *p, enum tc_scope scope, struct tc_node *table, void *into)
+{
+    if (!tc_parse_is(p, table, TC_NODE_TABLE))
+        return false;
+    size_t mark = tc_parse_enter(p, table->key);
+    tc_parse_table(p, scope, table, into);
+    tc_parse_leave(p, mark);
+    return true;
+}
+
+void tc_parse_names(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, size_t most,
+                    tc_parse_judge *judge, struct tc_strv *into)
+{
+    if (!tc_parse_is(p, node, TC_NODE_ARRAY))
+        return;
+    node->unordered = true;
+    if (node->count > most)
+        tc_parse_bad(p, node, NULL, "%s has more than %zu names", key->name, most);
+    for (size_t i = 0; i < node->count && i < most; i++) {
+        const struct tc_node *item = &node->items[i];
+        if (judge(p, node, item) && !tc_strv_has(into, item->text) &&
+            !tc_strv_add(into, item->text))
+            p->diag.memory = true;
+    }
+}
+
+void tc_parse_apart(struct tc_parse *p, const struct tc_node *node, const struct tc_strv *one,
+                    const struct tc_strv *other, const char *words)
+{
+    for (size_t i = 0; i < one->count; i++)
+        if (tc_strv_has(other, one->items[i]))
+            tc_parse_bad_key(p, node, "keep it in one of the two", "%s is %s", one->items[i],
+                             words);
+}
+
 #define FIELD(type) ((type *)(void *)((char *)into + key->offset))
+
+void tc_set_table(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    (void)tc_parse_inner(p, key->inner, node, into);
+}
 
 void tc_set_string(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
@@ -192,6 +232,22 @@ void tc_set_strings(struct tc_parse *p, const struct tc_key *key, struct tc_node
 void tc_set_ordered(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     set_array(p, key, node, into);
+}
+
+static bool judge_pattern(struct tc_parse *p, const struct tc_node *array,
+                          const struct tc_node *item)
+{
+    if (item->kind == TC_NODE_STRING && tc_steering_row(item->text))
+        return true;
+    tc_parse_bad_in(p, array, item, "write it as in \".github\" or \"ci/*.yml\"",
+                    "this is neither a name nor names joined by slashes");
+    return false;
+}
+
+void tc_set_patterns(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    enum { PATTERNS_MAX = 100 };
+    tc_parse_names(p, key, node, PATTERNS_MAX, judge_pattern, FIELD(struct tc_strv));
 }
 
 /* Words that are right elsewhere: what to write instead; NULL: none of them. */

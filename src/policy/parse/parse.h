@@ -53,6 +53,24 @@ void tc_parse_leave(struct tc_parse *p, size_t mark);
 
 /* Every member of the table by the rows of the scope; unknown ones are findings. */
 void tc_parse_table(struct tc_parse *p, enum tc_scope scope, struct tc_node *table, void *into);
+/* The same of a table within, below its own name. False after a finding: it is none. */
+bool tc_parse_inner(struct tc_parse *p, enum tc_scope scope, struct tc_node *table, void *into);
+/* A new element of an array, zeroed; NULL: no memory, which is noted. */
+#define TC_PARSE_PUSH(p, items, count)                     \
+    ({                                                     \
+        __typeof__(items) tc_one_ = TC_PUSH(items, count); \
+        (p)->diag.memory |= !tc_one_;                      \
+        tc_one_;                                           \
+    })
+/* May this element of the array be in the list? False after a finding. */
+typedef bool tc_parse_judge(struct tc_parse *p, const struct tc_node *array,
+                            const struct tc_node *item);
+/* An array of at most so many names into a list, each once. */
+void tc_parse_names(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, size_t most,
+                    tc_parse_judge *judge, struct tc_strv *into);
+/* A finding for each name that is in both lists, which contradict each other. */
+void tc_parse_apart(struct tc_parse *p, const struct tc_node *node, const struct tc_strv *one,
+                    const struct tc_strv *other, const char *words);
 /* parse_habits.c: a better hint for what is often written, into `hint`; false: there is none. */
 bool tc_parse_habit_key(enum tc_scope scope, const char *key, char *hint, size_t size);
 bool tc_parse_habit_value(const struct tc_node *node, enum tc_node_kind wanted, char *hint,
@@ -61,15 +79,17 @@ bool tc_parse_habit_value(const struct tc_node *node, enum tc_node_kind wanted, 
 char *tc_parse_copy(struct tc_parse *p, const char *text);
 
 /* Plain setters: the field is at key->offset. */
-tc_key_set tc_set_string;  /* char * */
-tc_key_set tc_set_strings; /* struct tc_strv; a set */
-tc_key_set tc_set_ordered; /* struct tc_strv; order kept */
-tc_key_set tc_set_choice;  /* char * */
-tc_key_set tc_set_index;   /* int: index of the choice */
-tc_key_set tc_set_socket;  /* the same */
-tc_key_set tc_set_word;    /* no field: the table around it reads the word */
-tc_key_set tc_set_value;   /* int64_t, by key->unit */
-tc_key_set tc_set_bool;    /* bool */
+tc_key_set tc_set_table;    /* the keys of its inner scope, into the same */
+tc_key_set tc_set_string;   /* char * */
+tc_key_set tc_set_strings;  /* struct tc_strv; a set */
+tc_key_set tc_set_ordered;  /* struct tc_strv; order kept */
+tc_key_set tc_set_patterns; /* struct tc_strv; a set of names, which may hold slashes and a * */
+tc_key_set tc_set_choice;   /* char * */
+tc_key_set tc_set_index;    /* int: index of the choice */
+tc_key_set tc_set_socket;   /* the same */
+tc_key_set tc_set_word;     /* no field: the table around it reads the word */
+tc_key_set tc_set_value;    /* int64_t, by key->unit */
+tc_key_set tc_set_bool;     /* bool */
 
 /* Of one object in a schema; and no search through one for each name of the other takes long. */
 enum { TC_MEMBERS_MAX = 1024 };
@@ -78,12 +98,14 @@ bool tc_parse_members_fit(struct tc_parse *p, const struct tc_node *node);
 
 /* Of tools (parse_tool.c) */
 tc_key_set tc_set_tools, tc_set_defaults, tc_set_servers, tc_set_server_tools, tc_set_tiers,
-    tc_set_risks, tc_set_backends, tc_set_settings;
-tc_key_set tc_set_command, tc_set_stdin, tc_set_memory, tc_set_output, tc_set_env, tc_set_env_pass,
+    tc_set_risks, tc_set_settings;
+tc_key_set tc_set_command, tc_set_stdin, tc_set_memory, tc_set_output, tc_set_env_pass,
     tc_set_env_set, tc_set_workspace, tc_set_cwd, tc_set_image, tc_set_module, tc_set_disk,
     tc_set_programs, tc_set_without;
-/* Begins the table of a tool or the like, whose keys are read from here on. */
-void tc_parse_spec_start(struct tc_parse *p, struct tc_spec *spec, const char *name);
+/* The table of a tool or the like, by the scope of the key, into a tc_spec or what begins with one;
+ * `name` NULL: it has none. */
+void tc_parse_spec(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                   const char *name, void *into);
 void tc_parse_tool_finish(struct tc_parse *p, struct tc_spec *spec, const struct tc_node *node);
 
 /* Of within (within.c), which is read before */
@@ -99,18 +121,14 @@ tc_key_set tc_set_fallback, tc_set_layers;
 void tc_parse_route_finish(struct tc_parse *p, const struct tc_spec *spec,
                            const struct tc_node *table);
 
-/* Of filesystem (parse_fs.c) */
-tc_key_set tc_set_filesystem, tc_set_readable, tc_set_writable, tc_set_denied;
-/* An entry of a list of paths, with this access. */
-void tc_parse_path_entry(struct tc_parse *p, struct tc_node *node, enum tc_access access);
+/* Of filesystem and unix_sockets (parse_fs.c) */
+tc_key_set tc_set_filesystem, tc_set_readable, tc_set_writable, tc_set_denied, tc_set_steering,
+    tc_set_steering_remove, tc_set_unix_sockets;
 /* A path of the policy, absolute and clean ("~/" and relative ones resolved), or NULL after a
  * finding. */
 char *tc_parse_path(struct tc_parse *p, const struct tc_node *node);
 /* Its canonical form, after what is no path (`prefix`). */
 void tc_parse_path_settle(struct tc_parse *p, struct tc_node *node, const char *prefix);
-
-/* Of unix_sockets (parse_unix.c) */
-tc_key_set tc_set_unix_sockets;
 
 /* Of network (parse_net.c) */
 tc_key_set tc_set_network, tc_set_port, tc_set_ports;
@@ -125,13 +143,6 @@ void tc_parse_upstream_check(struct tc_parse *p);
 
 /* Of system calls (parse_syscalls.c) */
 tc_key_set tc_set_syscalls, tc_set_syscalls_allow, tc_set_syscalls_deny;
-tc_key_set tc_set_steering, tc_set_steering_add, tc_set_steering_remove;
-/* An array of such patterns into a list. */
-void tc_parse_rows(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
-                   struct tc_strv *into);
-
-/* Of review (parse_review.c) */
-tc_key_set tc_set_review, tc_set_ignore;
 
 /* Of install phases (parse_setup.c); and, once the whole file is read, their cache keys. False: out
  * of memory. */

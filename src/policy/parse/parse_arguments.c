@@ -14,10 +14,8 @@
 static struct tc_bound *add_bound(struct tc_parse *p, struct tc_argument *argument,
                                   const struct tc_node *node)
 {
-    struct tc_bound *bound = TC_PUSH(argument->bounds, argument->bound_count);
-    if (!bound)
-        p->diag.memory = true;
-    else
+    struct tc_bound *bound = TC_PARSE_PUSH(p, argument->bounds, argument->bound_count);
+    if (bound)
         bound->line = node->at.line;
     return bound;
 }
@@ -129,11 +127,9 @@ void tc_parse_argument(struct tc_parse *p, struct tc_node *node, struct tc_spec 
     }
     if (!tc_parse_is(p, node, TC_NODE_TABLE))
         return;
-    struct tc_argument *argument = TC_PUSH(spec->arguments, spec->argument_count);
-    if (!argument) {
-        p->diag.memory = true;
+    struct tc_argument *argument = TC_PARSE_PUSH(p, spec->arguments, spec->argument_count);
+    if (!argument)
         return;
-    }
     argument->name = tc_parse_copy(p, node->key);
     argument->line = node->key_at.line;
     argument->schema = json_object();

@@ -79,12 +79,9 @@ void tc_set_credentials(struct tc_parse *p, const struct tc_key *key, struct tc_
 void tc_set_egress(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     struct toolcage_policy *policy = p->policy;
-    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+    if (!tc_parse_inner(p, key->inner, node, policy))
         return;
-    size_t mark = tc_parse_enter(p, "egress");
-    tc_parse_table(p, TC_SCOPE_EGRESS, node, policy);
     policy->upstream.names = policy->upstream_names == 1;
-    tc_parse_leave(p, mark);
     if (!tc_node_get(node, "upstream") && node->count)
         tc_parse_bad_key(p, node, "add upstream = \"http://proxy.example.com:3128\"",
                          "[egress] names no upstream");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The key `filesystem`. */
+ * The keys `filesystem` and `unix_sockets`: lists of paths. */
 #include <stdio.h>
 #include <string.h>
 
@@ -142,7 +142,7 @@ static void read_entry_table(struct tc_parse *p, struct tc_node *node, struct tc
     free(rule->from);
 }
 
-void tc_parse_path_entry(struct tc_parse *p, struct tc_node *node, enum tc_access access)
+static void read_path_entry(struct tc_parse *p, struct tc_node *node, enum tc_access access)
 {
     struct tc_fs_rule rule = {.access = access, .line = node->at.line};
     if (node->kind == TC_NODE_TABLE && access != TC_ACCESS_DENY) {
@@ -163,7 +163,7 @@ static void read_list(struct tc_parse *p, struct tc_node *node, enum tc_access a
         return;
     size_t mark = tc_parse_enter(p, node->key);
     for (size_t i = 0; i < node->count; i++)
-        tc_parse_path_entry(p, &node->items[i], access);
+        read_path_entry(p, &node->items[i], access);
     tc_parse_leave(p, mark);
     node->unordered = true;
 }
@@ -190,13 +190,69 @@ void tc_set_filesystem(struct tc_parse *p, const struct tc_key *key, struct tc_n
         tc_node_become_empty(node, TC_NODE_TABLE);
         return;
     }
-    if (node->kind != TC_NODE_TABLE) {
+    if (node->kind != TC_NODE_TABLE)
         tc_parse_bad(p, node,
                      "write filesystem = \"none\" or filesystem = { readable = [\"/data\"] }",
                      "filesystem must be a table or \"none\"");
+    else
+        (void)tc_parse_inner(p, key->inner, node, into);
+}
+
+/* ---- names that steer the host ---- */
+
+void tc_set_steering_remove(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                            void *into)
+{
+    const struct tc_steering *said = &((struct tc_spec *)into)->steering;
+    tc_set_patterns(p, key, node, into);
+    for (size_t i = 0; i < said->remove.count; i++)
+        if (tc_steers(said, "", said->remove.items[i]) != TC_STEERS_NOT)
+            tc_parse_bad(p, node,
+                         "remove it; if a tool must write this file, grant exactly "
+                         "that file",
+                         "%s controls later calls", said->remove.items[i]);
+}
+
+void tc_set_steering(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
+{
+    const struct tc_steering *said = &((struct tc_spec *)into)->steering;
+    if (tc_parse_inner(p, key->inner, node, into))
+        tc_parse_apart(p, node, &said->add, &said->remove, "added and removed");
+}
+
+/* ---- unix sockets ---- */
+
+static const char forms[] = "write unix_sockets = \"none\", \"own\" or an array of paths, as in "
+                            "[\"/run/postgresql/.s.PGSQL.5432\"]";
+
+static void read_socket(struct tc_parse *p, struct tc_node *node)
+{
+    bool word = node->kind == TC_NODE_STRING &&
+                (tc_streq(node->text, "none") || tc_streq(node->text, "own"));
+    if (word)
+        tc_parse_bad(p, node,
+                     tc_streq(node->text, "own") ? "remove it: an array includes them" : forms,
+                     "\"%s\" is not the path of a socket", node->text);
+    else
+        read_path_entry(p, node, TC_ACCESS_CONNECT);
+}
+
+void tc_set_unix_sockets(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                         void *into)
+{
+    bool own = node->kind == TC_NODE_STRING && tc_streq(node->text, "own");
+    if (node->kind == TC_NODE_STRING && tc_streq(node->text, "none"))
+        return;
+    if (!own && (node->kind != TC_NODE_ARRAY || !node->count)) {
+        tc_parse_bad(p, node, forms, "unix_sockets must be \"none\", \"own\" or an array of paths");
         return;
     }
-    size_t mark = tc_parse_enter(p, "filesystem");
-    tc_parse_table(p, TC_SCOPE_FILESYSTEM, node, into);
+    p->spec->unix_sockets = true;
+    if (own)
+        return;
+    size_t mark = tc_parse_enter(p, "unix_sockets");
+    for (size_t i = 0; i < node->count; i++)
+        read_socket(p, &node->items[i]);
     tc_parse_leave(p, mark);
+    node->unordered = true;
 }

@@ -183,17 +183,13 @@ static void read_secret(struct tc_parse *p, struct tc_node *node, struct tc_spec
     }
     if (!is_table(p, node))
         return;
-    struct tc_secret *secret = TC_PUSH(spec->secrets, spec->secret_count);
-    if (!secret) {
-        p->diag.memory = true;
+    struct tc_secret *secret = TC_PARSE_PUSH(p, spec->secrets, spec->secret_count);
+    if (!secret)
         return;
-    }
     secret->name = tc_parse_copy(p, node->key);
     secret->line = node->key_at.line;
     size_t before = p->diag.count + p->diag.more;
-    size_t mark = tc_parse_enter(p, node->key);
-    tc_parse_table(p, TC_SCOPE_SECRET, node, secret);
-    tc_parse_leave(p, mark);
+    (void)tc_parse_inner(p, TC_SCOPE_SECRET, node, secret);
     bool whole = p->diag.count + p->diag.more == before;
     for (size_t i = 0; whole && i < TC_COUNT(wanted); i++) {
         const struct tc_node *said = tc_node_get(node, wanted[i]);

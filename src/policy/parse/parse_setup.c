@@ -127,16 +127,11 @@ void tc_set_setup(struct tc_parse *p, const struct tc_key *key, struct tc_node *
         p->diag.memory = true;
         return;
     }
-    size_t mark = tc_parse_enter(p, "setup");
-    tc_parse_spec_start(p, outer->setup, name);
-    tc_parse_table(p, TC_SCOPE_SETUP, node, outer->setup);
-    tc_parse_tool_finish(p, outer->setup, node);
-    tc_parse_leave(p, mark);
+    tc_parse_spec(p, key, node, name, outer->setup);
     if (!p->diag.memory) {
         check(p, outer->setup, node);
         p->diag.memory |= !keep_canonical(outer->setup, node);
     }
-    p->spec = outer;
 }
 
 /* What is installed depends on the clause and on all that it may take over. */

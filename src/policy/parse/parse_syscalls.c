@@ -67,27 +67,16 @@ static bool is_among(const char *const *names, size_t count, const char *name)
     return false;
 }
 
-/* An array of names, each passed by `judge`, which adds a finding for a bad one. */
-static void
-read_names(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, struct tc_strv *into,
-           bool (*judge)(struct tc_parse *, const struct tc_node *, const struct tc_node *))
+/* Is it a name at all? */
+static bool is_name(struct tc_parse *p, const struct tc_node *array, const struct tc_node *item)
 {
-    if (!tc_parse_is(p, node, TC_NODE_ARRAY))
-        return;
-    node->unordered = true;
-    if (node->count > NAMES_MAX)
-        tc_parse_bad(p, node, NULL, "%s has more than %d names", key->name, NAMES_MAX);
-    for (size_t i = 0; i < node->count && i < NAMES_MAX; i++) {
-        const struct tc_node *item = &node->items[i];
-        const char *name = item->kind == TC_NODE_STRING ? item->text : "";
-        bool plain = name[0] && strlen(name) <= NAME_MAX_BYTES &&
-                     strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
-        if (!plain)
-            tc_parse_bad_in(p, node, item, "write it as in \"ptrace\"",
-                            "this is not the name of a system call");
-        else if (judge(p, node, item) && !tc_strv_has(into, name) && !tc_strv_add(into, name))
-            p->diag.memory = true;
-    }
+    const char *name = item->kind == TC_NODE_STRING ? item->text : "";
+    if (name[0] && strlen(name) <= NAME_MAX_BYTES &&
+        strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name))
+        return true;
+    tc_parse_bad_in(p, array, item, "write it as in \"ptrace\"",
+                    "this is not the name of a system call");
+    return false;
 }
 
 static bool judge_allow(struct tc_parse *p, const struct tc_node *node, const struct tc_node *item)
@@ -95,6 +84,8 @@ static bool judge_allow(struct tc_parse *p, const struct tc_node *node, const st
     static const char hint[] = "these can be allowed: ptrace, process_vm_readv, process_vm_writev, "
                                "process_madvise, kcmp, move_pages, migrate_pages and "
                                "name_to_handle_at";
+    if (!is_name(p, node, item))
+        return false;
     if (is_among(may_add, TC_COUNT(may_add), item->text))
         return true;
     for (size_t i = 0; i < TC_COUNT(never); i++) {
@@ -110,8 +101,9 @@ static bool judge_allow(struct tc_parse *p, const struct tc_node *node, const st
 
 static bool judge_deny(struct tc_parse *p, const struct tc_node *node, const struct tc_node *item)
 {
-    const char *near = tc_syscall_nearest(item->text);
     char hint[96] = "the profile already refuses what it does not have; remove it";
+    if (!is_name(p, node, item))
+        return false;
     if (is_among(needed, TC_COUNT(needed), item->text)) {
         tc_parse_bad_in(p, node, item,
                         "remove it; `pids` bounds processes, and `network` and `filesystem` "
@@ -121,6 +113,7 @@ static bool judge_deny(struct tc_parse *p, const struct tc_node *node, const str
     }
     if (tc_syscall_known(item->text))
         return true;
+    const char *near = tc_syscall_nearest(item->text);
     if (near)
         (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", near);
     tc_parse_bad_in(p, node, item, hint, "the default profile has no system call %s", item->text);
@@ -130,25 +123,18 @@ static bool judge_deny(struct tc_parse *p, const struct tc_node *node, const str
 void tc_set_syscalls_allow(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                            void *into)
 {
-    read_names(p, key, node, &((struct tc_spec *)into)->syscalls_allow, judge_allow);
+    tc_parse_names(p, key, node, NAMES_MAX, judge_allow, &((struct tc_spec *)into)->syscalls_allow);
 }
 
 void tc_set_syscalls_deny(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                           void *into)
 {
-    read_names(p, key, node, &((struct tc_spec *)into)->syscalls_deny, judge_deny);
+    tc_parse_names(p, key, node, NAMES_MAX, judge_deny, &((struct tc_spec *)into)->syscalls_deny);
 }
 
 void tc_set_syscalls(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     const struct tc_spec *spec = into;
-    if (!tc_parse_is(p, node, TC_NODE_TABLE))
-        return;
-    size_t mark = tc_parse_enter(p, "syscalls");
-    tc_parse_table(p, TC_SCOPE_SYSCALLS, node, into);
-    tc_parse_leave(p, mark);
-    for (size_t i = 0; i < spec->syscalls_allow.count; i++)
-        if (tc_strv_has(&spec->syscalls_deny, spec->syscalls_allow.items[i]))
-            tc_parse_bad_key(p, node, "keep it in one of the two", "%s is allowed and denied",
-                             spec->syscalls_allow.items[i]);
+    if (tc_parse_inner(p, TC_SCOPE_SYSCALLS, node, into))
+        tc_parse_apart(p, node, &spec->syscalls_allow, &spec->syscalls_deny, "allowed and denied");
 }

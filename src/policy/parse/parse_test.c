@@ -83,8 +83,7 @@ static void take_accesses(struct tc_parse *p, const struct tc_node *list, bool a
                          "an access is read, write, exec or connect, and what");
             continue;
         }
-        struct tc_test_access *access = TC_PUSH(to->accesses, to->access_count);
-        p->diag.memory |= !access;
+        struct tc_test_access *access = TC_PARSE_PUSH(p, to->accesses, to->access_count);
         if (access)
             *access = (struct tc_test_access){tc_parse_copy(p, node->text), allowed, node->at.line};
     }
@@ -115,11 +114,9 @@ static void read_test(struct tc_parse *p, struct tc_node *node)
     if (!tc_parse_is(p, node, TC_NODE_TABLE))
         return;
     tc_parse_table(p, TC_SCOPE_TEST, node, &said);
-    struct tc_test *test = TC_PUSH(p->policy->tests, p->policy->test_count);
-    if (!test) {
-        p->diag.memory = true;
+    struct tc_test *test = TC_PARSE_PUSH(p, p->policy->tests, p->policy->test_count);
+    if (!test)
         return;
-    }
     const struct tc_node *tool = tc_node_get(node, "tool"), *call = tc_node_get(node, "call");
     test->line = tool ? tool->key_at.line : node->at.line;
     test->call_line = call ? call->key_at.line : test->line;

@@ -30,106 +30,89 @@ static bool check_name(struct tc_parse *p, const struct tc_node *node, const cha
     return false;
 }
 
-void tc_parse_spec_start(struct tc_parse *p, struct tc_spec *spec, const char *name)
+void tc_parse_spec(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                   const char *name, void *into)
 {
+    struct tc_spec *outer = p->spec, *spec = into;
+    size_t mark = tc_parse_enter(p, node->key);
     free(spec->prefix);
     spec->prefix = tc_parse_copy(p, p->path);
     spec->name = name ? tc_parse_copy(p, name) : NULL;
     spec->limits = tc_limits_default;
     p->spec = spec;
+    tc_parse_table(p, key->inner, node, into);
+    if (key->inner != TC_SCOPE_SERVER_TOOL)
+        tc_parse_tool_finish(p, spec, node);
+    p->spec = outer;
+    tc_parse_leave(p, mark);
 }
 
-static void read_tool(struct tc_parse *p, struct tc_node *node)
+/* Tables by the names of what they are of; `read` takes each. */
+static void read_named(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                       const char *what, tc_key_set *read, void *into)
 {
-    if (!check_name(p, node, "tool") || !tc_parse_is(p, node, TC_NODE_TABLE))
+    if (!tc_parse_is(p, node, TC_NODE_TABLE))
         return;
-    struct tc_spec *spec = TC_PUSH(p->policy->tools, p->policy->tool_count);
-    if (!spec) {
-        p->diag.memory = true;
-        return;
-    }
     size_t mark = tc_parse_enter(p, node->key);
-    tc_parse_spec_start(p, spec, node->key);
+    for (size_t i = 0; i < node->count; i++)
+        if (check_name(p, &node->items[i], what) && tc_parse_is(p, &node->items[i], TC_NODE_TABLE))
+            read(p, key, &node->items[i], into);
+    tc_parse_leave(p, mark);
+}
+
+static void read_tool(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                      void *into)
+{
+    struct tc_spec *spec = TC_PARSE_PUSH(p, p->policy->tools, p->policy->tool_count);
+    if (!spec)
+        return;
     spec->line = node->key_at.line;
     tc_catalog_fill(p, node);
-    tc_parse_table(p, TC_SCOPE_TOOL, node, spec);
-    tc_parse_tool_finish(p, spec, node);
-    tc_parse_leave(p, mark);
+    tc_parse_spec(p, key, node, node->key, spec);
 }
 
 void tc_set_tools(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
-    if (!tc_parse_is(p, node, TC_NODE_TABLE))
-        return;
-    if (node->count > TOOLS_MAX) {
+    if (node->kind == TC_NODE_TABLE && node->count > TOOLS_MAX)
         tc_parse_bad_key(p, node, "split the policy", "%zu tools are too many (at most %d)",
                          node->count, TOOLS_MAX);
-        return;
-    }
-    size_t mark = tc_parse_enter(p, "tool");
-    for (size_t i = 0; i < node->count; i++)
-        read_tool(p, &node->items[i]);
-    tc_parse_leave(p, mark);
+    else
+        read_named(p, key, node, "tool", read_tool, into);
 }
 
 void tc_set_defaults(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
-    if (!tc_parse_is(p, node, TC_NODE_TABLE))
-        return;
-    size_t mark = tc_parse_enter(p, "defaults");
-    tc_parse_spec_start(p, &p->policy->defaults, NULL);
-    tc_parse_table(p, TC_SCOPE_DEFAULTS, node, &p->policy->defaults);
-    tc_parse_tool_finish(p, &p->policy->defaults, node);
-    tc_parse_leave(p, mark);
+    if (tc_parse_is(p, node, TC_NODE_TABLE))
+        tc_parse_spec(p, key, node, NULL, &p->policy->defaults);
 }
 
+static void read_server_tool(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                             void *into)
+{
+    struct tc_server *server = into;
+    struct tc_spec *spec = TC_PARSE_PUSH(p, server->tools, server->tool_count);
+    if (spec)
+        tc_parse_spec(p, key, node, node->key, spec);
+}
+
+/* The spec is the first member of the server. */
 void tc_set_server_tools(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                          void *into)
 {
-    /* the spec is the first member of the server */
-    struct tc_server *server = into;
-    if (!tc_parse_is(p, node, TC_NODE_TABLE))
-        return;
-    size_t mark = tc_parse_enter(p, "tool");
-    for (size_t i = 0; i < node->count; i++) {
-        struct tc_node *one = &node->items[i];
-        if (!check_name(p, one, "tool") || !tc_parse_is(p, one, TC_NODE_TABLE))
-            continue;
-        struct tc_spec *spec = TC_PUSH(server->tools, server->tool_count);
-        if (!spec) {
-            p->diag.memory = true;
-            break;
-        }
-        size_t inner = tc_parse_enter(p, one->key);
-        tc_parse_spec_start(p, spec, one->key);
-        tc_parse_table(p, TC_SCOPE_SERVER_TOOL, one, spec);
-        tc_parse_leave(p, inner);
-    }
-    p->spec = &server->spec;
-    tc_parse_leave(p, mark);
+    read_named(p, key, node, "tool", read_server_tool, into);
+}
+
+static void read_server(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
+                        void *into)
+{
+    struct tc_server *server = TC_PARSE_PUSH(p, p->policy->servers, p->policy->server_count);
+    if (server)
+        tc_parse_spec(p, key, node, node->key, server);
 }
 
 void tc_set_servers(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
-    if (!tc_parse_is(p, node, TC_NODE_TABLE))
-        return;
-    size_t mark = tc_parse_enter(p, "server");
-    for (size_t i = 0; i < node->count; i++) {
-        struct tc_node *one = &node->items[i];
-        if (!check_name(p, one, "server") || !tc_parse_is(p, one, TC_NODE_TABLE))
-            continue;
-        struct tc_server *server = TC_PUSH(p->policy->servers, p->policy->server_count);
-        if (!server) {
-            p->diag.memory = true;
-            break;
-        }
-        size_t inner = tc_parse_enter(p, one->key);
-        tc_parse_spec_start(p, &server->spec, one->key);
-        tc_parse_table(p, TC_SCOPE_SERVER, one, server);
-        tc_parse_tool_finish(p, &server->spec, one);
-        tc_parse_leave(p, inner);
-    }
-    tc_parse_leave(p, mark);
+    read_named(p, key, node, "server", read_server, into);
 }
 
 static void read_classes(struct tc_parse *p, struct tc_node *node, const char *const *words,
@@ -152,16 +135,12 @@ static void read_classes(struct tc_parse *p, struct tc_node *node, const char *c
         }
         if (!tc_parse_is(p, one, TC_NODE_TABLE))
             continue;
-        struct tc_class *row = TC_PUSH(*classes, *count);
-        if (!row) {
-            p->diag.memory = true;
+        struct tc_class *row = TC_PARSE_PUSH(p, *classes, *count);
+        if (!row)
             break;
-        }
         row->name = tc_parse_copy(p, one->key);
         row->line = one->key_at.line;
-        size_t inner = tc_parse_enter(p, one->key);
-        tc_parse_table(p, TC_SCOPE_CLASS, one, row);
-        tc_parse_leave(p, inner);
+        (void)tc_parse_inner(p, TC_SCOPE_CLASS, one, row);
     }
     tc_parse_leave(p, mark);
 }
@@ -176,27 +155,11 @@ void tc_set_risks(struct tc_parse *p, const struct tc_key *key, struct tc_node *
     read_classes(p, node, tc_words_risk, &p->policy->risks, &p->policy->risk_count);
 }
 
-/* A table of settings; false: it is none. */
-static bool read_settings(struct tc_parse *p, enum tc_scope scope, struct tc_node *node)
-{
-    int64_t unused; /* where a plain setter leaves what it read */
-    if (!tc_parse_is(p, node, TC_NODE_TABLE))
-        return false;
-    size_t mark = tc_parse_enter(p, node->key);
-    tc_parse_table(p, scope, node, &unused);
-    tc_parse_leave(p, mark);
-    return true;
-}
-
-void tc_set_backends(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
-{
-    (void)read_settings(p, TC_SCOPE_BACKENDS, node);
-}
-
 /* Of one backend. What its rows of the table have checked is in its canonical form now. */
 void tc_set_settings(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
-    if (!read_settings(p, tc_backend_find(key->name)->scope, node))
+    int64_t unused; /* where a plain setter leaves what it read */
+    if (!tc_parse_inner(p, key->inner, node, &unused))
         return;
     for (size_t i = 0; i < node->count; i++) {
         const struct tc_node *one = &node->items[i];
@@ -240,10 +203,9 @@ void tc_set_stdin(struct tc_parse *p, const struct tc_key *key, struct tc_node *
 /* Adds a member to a table that a short form has been turned into. */
 static struct tc_node *add_member(struct tc_parse *p, struct tc_node *table, const char *key)
 {
-    struct tc_node *node = TC_PUSH(table->items, table->count);
+    struct tc_node *node = TC_PARSE_PUSH(p, table->items, table->count);
     if (node)
         node->key = tc_parse_copy(p, key);
-    p->diag.memory |= !node;
     return node;
 }
 
@@ -253,12 +215,8 @@ static bool read_limit(struct tc_parse *p, enum tc_scope scope, const char *key,
                        struct tc_node *node, void *into)
 {
     bool text = node->kind == TC_NODE_STRING;
-    if (node->kind == TC_NODE_TABLE) {
-        size_t mark = tc_parse_enter(p, node->key);
-        tc_parse_table(p, scope, node, into);
-        tc_parse_leave(p, mark);
-        return true;
-    }
+    if (node->kind == TC_NODE_TABLE)
+        return tc_parse_inner(p, scope, node, into);
     tc_set_value(p, tc_key_find(p->keys, scope, key), node, into);
     if (!text || node->kind != TC_NODE_INTEGER)
         return false;
@@ -342,23 +300,14 @@ void tc_set_env_set(struct tc_parse *p, const struct tc_key *key, struct tc_node
     tc_parse_leave(p, mark);
 }
 
-void tc_set_env(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
-{
-    if (!tc_parse_is(p, node, TC_NODE_TABLE))
-        return;
-    size_t mark = tc_parse_enter(p, "env");
-    tc_parse_table(p, TC_SCOPE_ENV, node, into);
-    tc_parse_leave(p, mark);
-}
-
 void tc_set_workspace(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                       void *into)
 {
     struct tc_spec *spec = into;
     if (!tc_parse_is(p, node, TC_NODE_TABLE))
         return;
-    size_t mark = tc_parse_enter(p, "workspace");
-    tc_parse_table(p, TC_SCOPE_WORKSPACE, node, spec);
+    size_t mark = tc_parse_enter(p, node->key);
+    tc_parse_table(p, key->inner, node, spec);
     const struct tc_node *commit = tc_node_get(node, "commit");
     bool holds = spec->commit == TC_COMMIT_ASK || spec->commit == TC_COMMIT_NEVER;
     if (commit && holds && spec->workspace == TC_WORKSPACE_BIND)
