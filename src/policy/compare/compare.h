@@ -41,6 +41,12 @@ void tc_differences_add(struct tc_differences *changes, enum tc_difference_kind 
 /* The same with `was`, which the text ends in. */
 void tc_differences_changed(struct tc_differences *changes, enum tc_difference_kind kind,
                             const char *was, const char *fmt, ...) TC_PRINTF(4, 5);
+/* `more` is said of what the second list has alone, which is `gained`; `less`, and the opposite, of
+ * what the first has. NEITHER: both count as more. The element stands at the text's %, or else
+ * after the text and a blank. */
+void tc_differences_lists(struct tc_differences *changes, const struct tc_strv *from,
+                          const struct tc_strv *to, enum tc_difference_kind gained,
+                          const char *more, const char *less);
 /* ["a", "b"], as TOML writes it; owned. NULL: no memory, which is noted. */
 char *tc_differences_list(struct tc_differences *changes, const struct tc_strv *list);
 /* Of a choice that cannot be compared with another. */

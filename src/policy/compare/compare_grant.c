@@ -37,24 +37,29 @@ static bool ask_path(const struct tc_grant *grant, const char *path, struct answ
     return ret->level == NOTHING || ret->host;
 }
 
+static bool writes(const struct tc_grant *grant, const char *path)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (grant->fs[i].access == TC_ACCESS_WRITE && tc_streq(grant->fs[i].path, path))
+            return true;
+    return false;
+}
+
 /* Names that git and others read unasked stay read-only unless they are named; so do credentials
  * stay hidden. Whoever names what begins so may have named one of them. */
 static bool may_lift(const struct tc_grant *from, const struct tc_grant *to, const char *path)
 {
     static const char *const bare[] = {"/HEAD", "/config", "/hooks", "/commondir", "/worktrees"};
-    bool named = false, before = false, special = strstr(path, "/.") != NULL;
-    for (size_t i = 0; i < to->fs_count; i++)
-        named |= to->fs[i].access == TC_ACCESS_WRITE && tc_streq(to->fs[i].path, path);
-    for (size_t i = 0; i < from->fs_count; i++)
-        before |= from->fs[i].access == TC_ACCESS_WRITE && tc_streq(from->fs[i].path, path);
+    bool special = strstr(path, "/.") != NULL;
     for (size_t i = 0; i < TC_COUNT(bare); i++)
         special |= strstr(path, bare[i]) != NULL;
-    return named && !before && special;
+    return special && writes(to, path) && !writes(from, path);
 }
 
-static bool names(const struct tc_grant *grant, const char *path)
+/* Do the first `count` entries name it? */
+static bool names(const struct tc_grant *grant, size_t count, const char *path)
 {
-    for (size_t i = 0; i < grant->fs_count; i++)
+    for (size_t i = 0; i < count; i++)
         if (tc_streq(grant->fs[i].path, path))
             return true;
     return false;
@@ -95,18 +100,10 @@ static void compare_path(struct tc_differences *changes, const struct tc_grant *
                            path);
     else if (may_lift(to, from, path))
         tc_differences_add(changes, TC_DIFFERENCE_LESS, "%s is no longer writable by name", path);
-    else if (names(from, path) != names(to, path))
+    else if (names(from, from->fs_count, path) != names(to, to->fs_count, path))
         tc_differences_add(changes, TC_DIFFERENCE_NEITHER,
                            "%s is %s by itself, with the same effect", path,
-                           names(to, path) ? "named" : "no longer named");
-}
-
-static bool is_entry(const struct tc_grant *grant, size_t count, const char *path)
-{
-    for (size_t i = 0; i < count; i++)
-        if (tc_streq(grant->fs[i].path, path))
-            return true;
-    return false;
+                           names(to, to->fs_count, path) ? "named" : "no longer named");
 }
 
 static bool is_name(const struct tc_grant *grant, const char *path)
@@ -121,10 +118,10 @@ static void compare_files(struct tc_differences *changes, const struct tc_grant 
                           const struct tc_grant *to)
 {
     for (size_t i = 0; i < from->fs_count; i++)
-        if (!is_entry(from, i, from->fs[i].path))
+        if (!names(from, i, from->fs[i].path))
             compare_path(changes, from, to, from->fs[i].path);
     for (size_t i = 0; i < to->fs_count; i++)
-        if (!is_entry(to, i, to->fs[i].path) && !is_entry(from, from->fs_count, to->fs[i].path))
+        if (!names(to, i, to->fs[i].path) && !names(from, from->fs_count, to->fs[i].path))
             compare_path(changes, from, to, to->fs[i].path);
     for (size_t i = 0; i < to->fs_count; i++)
         if (to->fs[i].optional && is_name(from, to->fs[i].path))
@@ -294,20 +291,6 @@ static int held(const struct tc_grant *grant)
     return tc_commit_rank(grant->workspace == TC_WORKSPACE_BIND ? TC_COMMIT_ALWAYS : grant->commit);
 }
 
-static void compare_settings(struct tc_differences *changes, const struct tc_strv *from,
-                             const struct tc_strv *to)
-{
-    for (size_t i = 0; i < to->count; i++)
-        if (!tc_strv_has(from, to->items[i]))
-            tc_differences_add(changes, TC_DIFFERENCE_MORE,
-                               "has the setting backend.%s; that cannot be compared", to->items[i]);
-    for (size_t i = 0; i < from->count; i++)
-        if (!tc_strv_has(to, from->items[i]))
-            tc_differences_add(changes, TC_DIFFERENCE_MORE,
-                               "no longer has the setting backend.%s; that cannot be compared",
-                               from->items[i]);
-}
-
 static void compare_backends(struct tc_differences *changes, const struct tc_grant *from,
                              const struct tc_grant *to)
 {
@@ -320,7 +303,9 @@ static void compare_backends(struct tc_differences *changes, const struct tc_gra
     tc_differences_choice(changes, "the module", from->module, to->module);
     tc_differences_choice(changes, "the module's digest", from->module_digest, to->module_digest);
     changes->key = TC_KEY_BACKEND;
-    compare_settings(changes, &from->settings, &to->settings);
+    tc_differences_lists(changes, &from->settings, &to->settings, TC_DIFFERENCE_NEITHER,
+                         "has the setting backend.%; that cannot be compared",
+                         "no longer has the setting backend.%; that cannot be compared");
 }
 
 /* Another way there is another's eyes on it; and where names lead is looked at, or not. */

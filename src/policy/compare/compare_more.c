@@ -7,21 +7,6 @@
 #include "policy/compare/compare.h"
 #include "policy/plain.h"
 
-/* `more` is said of what the second list has alone, `less` of what the first has. */
-static void compare_lists(struct tc_differences *changes, const struct tc_strv *from,
-                          const struct tc_strv *to, enum tc_difference_kind gained,
-                          const char *more, const char *less)
-{
-    for (size_t i = 0; i < to->count; i++)
-        if (!tc_strv_has(from, to->items[i]))
-            tc_differences_add(changes, gained, "%s %s", more, to->items[i]);
-    for (size_t i = 0; i < from->count; i++)
-        if (!tc_strv_has(to, from->items[i]))
-            tc_differences_add(
-                changes, gained == TC_DIFFERENCE_MORE ? TC_DIFFERENCE_LESS : TC_DIFFERENCE_MORE,
-                "%s %s", less, from->items[i]);
-}
-
 static const struct tc_secret *find_secret(const struct tc_grant *grant,
                                            const struct tc_secret *one)
 {
@@ -60,8 +45,8 @@ static void compare_caches(struct tc_differences *changes, const struct tc_grant
 {
     changes->key = TC_KEY_REVIEW;
     if (from->workspace != TC_WORKSPACE_BIND && to->workspace != TC_WORKSPACE_BIND)
-        compare_lists(changes, &from->caches, &to->caches, TC_DIFFERENCE_MORE,
-                      "sums up in a review what is named", "no longer sums up in a review");
+        tc_differences_lists(changes, &from->caches, &to->caches, TC_DIFFERENCE_MORE,
+                             "sums up in a review what is named", "no longer sums up in a review");
 }
 
 static void compare_number(struct tc_differences *changes, const struct tc_plain_change *change,
@@ -90,9 +75,9 @@ static void compare_plain(struct tc_differences *changes, const struct tc_plain 
     else if (f->kind != TC_FIELD_LIST)
         compare_number(changes, change, tc_field_number(f, from), tc_field_number(f, to));
     else if (change->kind != TC_PLAIN_OTHER)
-        compare_lists(changes, a, b,
-                      change->kind == TC_PLAIN_MORE ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
-                      change->gained, change->lost);
+        tc_differences_lists(
+            changes, a, b, change->kind == TC_PLAIN_MORE ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
+            change->gained, change->lost);
     else
         compare_number(changes, change, 1, tc_strv_same(a, b));
 }
@@ -105,8 +90,8 @@ void tc_compare_more(struct tc_differences *changes, const struct tc_grant *from
     compare_caches(changes, from, to);
     size_t before = changes->count;
     changes->key = TC_KEY_FALLBACK;
-    compare_lists(changes, &from->fallback, &to->fallback, TC_DIFFERENCE_MORE,
-                  "may also run on backend", "no longer falls back to backend");
+    tc_differences_lists(changes, &from->fallback, &to->fallback, TC_DIFFERENCE_MORE,
+                         "may also run on backend", "no longer falls back to backend");
     if (changes->count == before && !tc_strv_same(&from->fallback, &to->fallback))
         tc_differences_add(changes, TC_DIFFERENCE_MORE,
                            "tries backends in another order, which cannot be compared");
@@ -114,15 +99,16 @@ void tc_compare_more(struct tc_differences *changes, const struct tc_grant *from
     if (!tc_strv_same(&from->layers, &to->layers))
         tc_differences_add(changes, TC_DIFFERENCE_MORE, "other layers, which cannot be compared");
     changes->key = TC_KEY_SYSCALLS;
-    compare_lists(changes, &from->syscalls_allow, &to->syscalls_allow, TC_DIFFERENCE_MORE,
-                  "may make the system call", "may no longer make the system call");
-    compare_lists(changes, &from->syscalls_deny, &to->syscalls_deny, TC_DIFFERENCE_LESS,
-                  "is denied the system call", "is no longer denied the system call");
+    tc_differences_lists(changes, &from->syscalls_allow, &to->syscalls_allow, TC_DIFFERENCE_MORE,
+                         "may make the system call", "may no longer make the system call");
+    tc_differences_lists(changes, &from->syscalls_deny, &to->syscalls_deny, TC_DIFFERENCE_LESS,
+                         "is denied the system call", "is no longer denied the system call");
     changes->key = TC_KEY_FILESYSTEM;
-    compare_lists(changes, &from->steering.remove, &to->steering.remove, TC_DIFFERENCE_MORE,
-                  "may write, though it may steer the host,", "no longer frees from steering");
-    compare_lists(changes, &from->steering.add, &to->steering.add, TC_DIFFERENCE_LESS,
-                  "is kept from", "is no longer kept from");
+    tc_differences_lists(changes, &from->steering.remove, &to->steering.remove, TC_DIFFERENCE_MORE,
+                         "may write, though it may steer the host,",
+                         "no longer frees from steering");
+    tc_differences_lists(changes, &from->steering.add, &to->steering.add, TC_DIFFERENCE_LESS,
+                         "is kept from", "is no longer kept from");
     changes->key = TC_KEY_SECRETS;
     compare_secrets(changes, from, to);
 }
@@ -136,15 +122,9 @@ void tc_compare_env(struct tc_differences *changes, const struct toolcage_policy
                          *b = tc_policy_said(to, y, TC_KEY_ENV);
     a = a ? a : &none;
     b = b ? b : &none;
-    for (size_t i = 0; i < b->env_pass.count; i++)
-        if (!tc_strv_has(&a->env_pass, b->env_pass.items[i]))
-            tc_differences_add(changes, TC_DIFFERENCE_MORE, "passes the caller's variable %s on",
-                               b->env_pass.items[i]);
-    for (size_t i = 0; i < a->env_pass.count; i++)
-        if (!tc_strv_has(&b->env_pass, a->env_pass.items[i]))
-            tc_differences_add(changes, TC_DIFFERENCE_LESS,
-                               "no longer passes the caller's variable %s on",
-                               a->env_pass.items[i]);
+    tc_differences_lists(changes, &a->env_pass, &b->env_pass, TC_DIFFERENCE_MORE,
+                         "passes the caller's variable % on",
+                         "no longer passes the caller's variable % on");
     for (size_t i = 0; i < b->env_set.count; i++)
         if (!tc_strv_has(&a->env_set, b->env_set.items[i]))
             tc_differences_add(changes, TC_DIFFERENCE_MORE, "sets the variable %s",

@@ -51,6 +51,26 @@ void tc_differences_changed(struct tc_differences *changes, enum tc_difference_k
     va_end(ap);
 }
 
+static void add_missing(struct tc_differences *changes, const struct tc_strv *from,
+                        const struct tc_strv *to, enum tc_difference_kind kind, const char *text)
+{
+    size_t n = strcspn(text, "%");
+    for (size_t i = 0; i < to->count; i++)
+        if (!tc_strv_has(from, to->items[i]))
+            tc_differences_add(changes, kind, "%.*s%s%s%s", (int)n, text, text[n] ? "" : " ",
+                               to->items[i], text[n] ? text + n + 1 : "");
+}
+
+void tc_differences_lists(struct tc_differences *changes, const struct tc_strv *from,
+                          const struct tc_strv *to, enum tc_difference_kind gained,
+                          const char *more, const char *less)
+{
+    add_missing(changes, from, to, gained == TC_DIFFERENCE_LESS ? gained : TC_DIFFERENCE_MORE,
+                more);
+    add_missing(changes, to, from,
+                gained == TC_DIFFERENCE_MORE ? TC_DIFFERENCE_LESS : TC_DIFFERENCE_MORE, less);
+}
+
 char *tc_differences_list(struct tc_differences *changes, const struct tc_strv *list)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;

@@ -86,14 +86,8 @@ static void compare_installs(struct tc_differences *changes, const struct tc_spe
 {
     if (!tc_streq(x->into, y->into))
         tc_differences_changed(changes, TC_DIFFERENCE_MORE, x->into, "installs into %s", y->into);
-    for (size_t i = 0; i < y->inputs.count; i++)
-        if (!tc_strv_has(&x->inputs, y->inputs.items[i]))
-            tc_differences_add(changes, TC_DIFFERENCE_MORE, "reads the input %s",
-                               y->inputs.items[i]);
-    for (size_t i = 0; i < x->inputs.count; i++)
-        if (!tc_strv_has(&y->inputs, x->inputs.items[i]))
-            tc_differences_add(changes, TC_DIFFERENCE_LESS, "no longer reads the input %s",
-                               x->inputs.items[i]);
+    tc_differences_lists(changes, &x->inputs, &y->inputs, TC_DIFFERENCE_MORE, "reads the input",
+                         "no longer reads the input");
 }
 
 static int compare_sides(struct tc_differences *changes, const struct toolcage_policy *a,
@@ -179,34 +173,30 @@ static void added(struct tc_differences *changes, const struct tc_spec *spec)
     tc_differences_add(changes, TC_DIFFERENCE_MORE, "is new");
 }
 
-/* And all that it grants. */
-static int added_grant(struct tc_differences *changes, const struct toolcage_policy *policy,
-                       const struct tc_spec *spec, const struct tc_facts *facts)
-{
-    const struct toolcage_policy *nothing = changes->nothing;
-    added(changes, spec);
-    changes->is_new = true;
-    int rc = compare_sides(changes, nothing, &nothing->defaults, policy, spec, facts);
-    changes->is_new = false;
-    return rc;
-}
-
 static void removed(struct tc_differences *changes, const struct tc_spec *spec)
 {
     changes->place = spec->prefix;
     tc_differences_add(changes, TC_DIFFERENCE_LESS, "is removed");
 }
 
-/* An install phase, which is its tool's but has a grant of its own. */
-static int compare_setups(struct tc_differences *changes, const struct toolcage_policy *a,
-                          const struct tc_spec *x, const struct toolcage_policy *b,
-                          const struct tc_spec *y, const struct tc_facts *facts)
+/* What has a grant of its own, of each policy or of one (NULL: not of that one): what is new comes
+ * with all that it grants. */
+static int compare_pair(struct tc_differences *changes, const struct toolcage_policy *a,
+                        const struct tc_spec *x, const struct toolcage_policy *b,
+                        const struct tc_spec *y, const struct tc_facts *facts)
 {
-    if (!x && y)
-        return added_grant(changes, b, y, facts);
-    if (x && !y)
+    const struct toolcage_policy *nothing = changes->nothing;
+    if (x && y)
+        return compare_sides(changes, a, x, b, y, facts);
+    if (x)
         removed(changes, x);
-    return x && y ? compare_sides(changes, a, x, b, y, facts) : 0;
+    if (!y)
+        return 0;
+    added(changes, y);
+    changes->is_new = true;
+    int rc = compare_sides(changes, nothing, &nothing->defaults, b, y, facts);
+    changes->is_new = false;
+    return rc;
 }
 
 static int compare_tools(struct tc_differences *changes, const struct toolcage_policy *a,
@@ -214,20 +204,17 @@ static int compare_tools(struct tc_differences *changes, const struct toolcage_p
 {
     int rc = 0;
     for (size_t i = 0; !rc && i < a->tool_count; i++) {
-        const struct tc_spec *other = find(b->tools, b->tool_count, a->tools[i].name);
-        if (other)
-            rc = compare_sides(changes, a, &a->tools[i], b, other, facts);
-        else
-            removed(changes, &a->tools[i]);
+        const struct tc_spec *one = &a->tools[i], *other = find(b->tools, b->tool_count, one->name);
+        rc = compare_pair(changes, a, one, b, other, facts);
         if (other && !rc)
-            rc = compare_setups(changes, a, a->tools[i].setup, b, other->setup, facts);
+            rc = compare_pair(changes, a, one->setup, b, other->setup, facts);
     }
     for (size_t i = 0; !rc && i < b->tool_count; i++) {
         if (find(a->tools, a->tool_count, b->tools[i].name))
             continue;
-        rc = added_grant(changes, b, &b->tools[i], facts);
+        rc = compare_pair(changes, a, NULL, b, &b->tools[i], facts);
         if (!rc)
-            rc = compare_setups(changes, a, NULL, b, b->tools[i].setup, facts);
+            rc = compare_pair(changes, a, NULL, b, b->tools[i].setup, facts);
     }
     return rc;
 }
@@ -252,22 +239,19 @@ static int compare_servers(struct tc_differences *changes, const struct toolcage
 {
     int rc = 0;
     for (size_t i = 0; !rc && i < a->server_count; i++) {
-        const struct tc_server *other = find_server(b, a->servers[i].spec.name);
-        if (!other) {
-            removed(changes, &a->servers[i].spec);
-            continue;
-        }
-        rc = compare_sides(changes, a, &a->servers[i].spec, b, &other->spec, facts);
-        compare_server_tools(changes, &a->servers[i], other);
-        if (!rc)
-            rc = compare_setups(changes, a, a->servers[i].spec.setup, b, other->spec.setup, facts);
+        const struct tc_server *one = &a->servers[i], *other = find_server(b, one->spec.name);
+        rc = compare_pair(changes, a, &one->spec, b, other ? &other->spec : NULL, facts);
+        if (other)
+            compare_server_tools(changes, one, other);
+        if (other && !rc)
+            rc = compare_pair(changes, a, one->spec.setup, b, other->spec.setup, facts);
     }
     for (size_t i = 0; !rc && i < b->server_count; i++) {
         if (find_server(a, b->servers[i].spec.name))
             continue;
-        rc = added_grant(changes, b, &b->servers[i].spec, facts);
+        rc = compare_pair(changes, a, NULL, b, &b->servers[i].spec, facts);
         if (!rc)
-            rc = compare_setups(changes, a, NULL, b, b->servers[i].spec.setup, facts);
+            rc = compare_pair(changes, a, NULL, b, b->servers[i].spec.setup, facts);
     }
     return rc;
 }
