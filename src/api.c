@@ -15,7 +15,6 @@
 #include "call/host/facts.h"
 #include "call/judge.h"
 #include "policy/compare/compare.h"
-#include "policy/parse/key_schema.h"
 #include "version.h"
 
 #define EXPORT __attribute__((visibility("default")))

@@ -89,6 +89,17 @@ void tc_node_become_empty(struct tc_node *node, enum tc_node_kind kind);
  * comes as a string, and so does a date. */
 void tc_node_canonical(const struct tc_node *node, struct tc_buf *out);
 
+/* ---- JSON as a tree of the policy's ---- */
+
+/* Adds what the text says to the root of an empty document, all at one place. False when it cannot:
+ * document->error says why, in words that hold nothing of the text, or memory ran out. */
+bool tc_node_read_json(struct tc_document *document, const char *text, size_t len,
+                       struct tc_place at);
+
+/* A copy of a node as a new child. NULL: no memory, or the document is full. */
+struct tc_node *tc_node_copy(struct tc_document *document, struct tc_node *parent,
+                             const struct tc_node *from);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "document/json_node.h"
+ * Copyright The toolcage authors
+ *
+ * JSON as a tree of the policy's. */
+#include "document/document.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -188,4 +188,9 @@ bool tc_policy_is_default(
     const struct toolcage_policy *policy); /* made by toolcage_policy_new_default */
 const char *tc_policy_name(const struct toolcage_policy *policy); /* the file's name for messages */
 
+/* The policy file as a JSON Schema, for editors (parse/key_schema.c): 2020-12, of words that mean
+ * the same in draft-07. What the compiler accepts is valid by it; the other way round it is weaker.
+ * *ret is owned. Pure. */
+int tc_policy_schema_json(char **ret, struct toolcage_error **err);
+
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "schema/format.h"
+ * Copyright The toolcage authors
+ *
+ * The words of `format`. Where a standard leaves room the narrow reading is taken. */
+#include "schema/schema.h"
 
 #include <arpa/inet.h>
 #include <string.h>

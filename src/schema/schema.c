@@ -8,7 +8,6 @@
 
 #include "base/jsontext.h"
 #include "base/strv.h"
-#include "schema/format.h"
 #include "schema/parts.h"
 #include "schema/schema.h"
 

@@ -58,4 +58,12 @@ int tc_json_compare_numbers(const json_t *a, const json_t *b);
 /* Canonical JSON of any value. */
 void tc_json_canonical(const json_t *value, struct tc_buf *out);
 
+/* The words of `format`, each of which is checked in full; ended by NULL. */
+extern const char *const tc_words_format[];
+
+/* False, too, where the format is none of the words. */
+bool tc_format_fits(const char *format, const char *text);
+/* One that fits, for messages; NULL: none of the words. */
+const char *tc_format_example(const char *format);
+
 #endif

@@ -7,7 +7,6 @@
 #define TC_POLICY_PARSE_CATALOG_H
 
 #include "policy/parse/parse.h"
-#include "policy/parse/profiles.h"
 
 #define TC_CATALOG "catalog:"
 

@@ -6,7 +6,6 @@
 
 #include "policy/explain/test.h"
 #include "policy/parse/parse.h"
-#include "policy/parse/within.h"
 #include "policy/policy.h"
 
 static void unref(struct toolcage_policy **policy)

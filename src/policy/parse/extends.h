@@ -2,14 +2,15 @@
  * Copyright The toolcage authors
  *
  * The key `extends`: the texts that a policy file builds on, merged into one tree before anything
- * is checked. A line of the merged tree says its file, too. */
+ * is checked. A line of the merged tree says its file, too. And `within`: another policy whose
+ * grants are a ceiling, which is no part of that tree. */
 #ifndef TC_POLICY_PARSE_EXTENDS_H
 #define TC_POLICY_PARSE_EXTENDS_H
 
 #include "document/document.h"
 #include "policy/policy.h"
 
-enum { TC_FILES_MAX = 32, TC_EXTENDS_DEPTH_MAX = 8, TC_LINE_BITS = 24 };
+enum { TC_FILES_MAX = 32, TC_EXTENDS_DEPTH_MAX = 8, TC_WITHIN_DEPTH_MAX = 8, TC_LINE_BITS = 24 };
 #define TC_LINE_NUMBER(line) ((uint32_t)(line) & ((1u << TC_LINE_BITS) - 1))
 #define TC_LINE_FILE(line) ((size_t)((uint32_t)(line) >> TC_LINE_BITS))
 
@@ -49,11 +50,23 @@ int tc_extends_read(struct toolcage_policy *policy, struct tc_diag *diag,
                     const struct tc_policy_source *source, const char *text, uint32_t by,
                     struct tc_policy_file *ret, struct toolcage_error **err);
 
+/* Compiles the ceiling that the merged tree names, and puts its digest in place of the name. 0 or
+ * the error. */
+int tc_within_compile(struct toolcage_policy *policy, struct tc_document *document,
+                      struct tc_diag *diag, const struct tc_policy_source *source,
+                      struct toolcage_error **err);
+
 /* A member "line" (or `key`) of an object, and the same with "file" where the line is of another
  * file than the first. */
 void tc_line_json(struct tc_buf *out, const struct toolcage_policy *policy, const char *key,
                   uint32_t line);
 
+/* A text that is shipped in the library. */
+struct tc_profile {
+    const char *name, *text;
+};
+/* Those of profiles/. Ends with a row whose name is NULL. */
+extern const struct tc_profile tc_profiles[];
 /* A profile's text, or NULL. Static. */
 const char *tc_profile_text(const char *name);
 

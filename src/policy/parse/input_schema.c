@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "document/json_node.h"
 #include "policy/parse/parse.h"
 
 #define DIALECT "https://json-schema.org/draft/2020-12/schema"

@@ -4,7 +4,6 @@
  * Each scope of the table is a definition, each row of it a property. The form of a value comes
  * from the row where it names the scope within, else from its type. A type that is not known here
  * is any value: the schema may never refuse what the compiler takes. */
-#include "policy/parse/key_schema.h"
 
 #include <ctype.h>
 #include <string.h>

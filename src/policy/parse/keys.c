@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "policy/parse/parse.h"
-#include "schema/format.h"
+#include "schema/schema.h"
 
 static const char *const words_reuse[] = {"never", "same-grant", NULL};
 

@@ -141,7 +141,7 @@ const struct tc_key *tc_key_nearest(const struct tc_key *keys, enum tc_scope sco
 /* "1ms to 168h", "calls, paths or off", … ; "" when the key has no range. */
 void tc_key_range(const struct tc_key *key, char *out, size_t size);
 
-/* NULL-terminated lists of words (key_words.c). */
+/* NULL-terminated lists of words (key_find.c). */
 extern const char *const tc_words_profile[];
 extern const char *const tc_words_tier[],
     *const tc_words_risk[],

@@ -108,7 +108,7 @@ void tc_parse_spec(struct tc_parse *p, const struct tc_key *key, struct tc_node 
                    const char *name, void *into);
 void tc_parse_tool_finish(struct tc_parse *p, struct tc_spec *spec, const struct tc_node *node);
 
-/* Of within (within.c), which is read before */
+/* Of within (extends.c), which is read before */
 tc_key_set tc_set_within;
 
 /* Of tests (parse_test.c) */

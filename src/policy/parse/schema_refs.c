@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "document/json_node.h"
 #include "policy/parse/parse.h"
 
 enum { PARTS_MAX = 1 << 16, DEPTH_MAX = 2 * TC_DOCUMENT_DEPTH_MAX, BYTES_A_PART = 64 };

@@ -7,7 +7,6 @@
 #include "policy/backends.h"
 #include "policy/endpoint.h"
 #include "policy/names/caches.h"
-#include "policy/parse/within.h"
 
 #include <stdio.h>
 #include <string.h>

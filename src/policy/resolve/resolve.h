@@ -68,4 +68,8 @@ const char *tc_request_last(const struct tc_request *request, const char *key);
 void tc_grant_sort(struct tc_grant *grant);
 tc_clauses tc_grant_clauses(const struct tc_grant *grant);
 
+/* resolve_within.c: the finished grant: no more than the ceiling's for the same call? What cannot
+ * be compared is refused. */
+int tc_resolve_within(struct tc_resolve *r);
+
 #endif

@@ -6,7 +6,7 @@
 
 #include "policy/compare/compare.h"
 #include "policy/parse/extends.h"
-#include "policy/parse/within.h"
+#include "policy/resolve/resolve.h"
 
 static const char *key_name(enum tc_key_id id)
 {

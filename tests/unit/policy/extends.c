@@ -5,7 +5,7 @@
 #include "test.h"
 
 #include "policy/model.h"
-#include "policy/parse/profiles.h"
+#include "policy/parse/extends.h"
 
 #include "../source.h"
 

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * The words of `format`: what fits and what nearly does. */
-#include "schema/format.h"
+#include "schema/schema.h"
 #include "test.h"
 
 static const struct {
