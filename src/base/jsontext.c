@@ -167,3 +167,24 @@ void tc_number_write(double value, char out[TC_NUMBER_TEXT_SIZE])
     if (comma)
         *comma = '.';
 }
+
+void tc_json_list(struct tc_buf *buf, const char *key, const struct tc_strv *list)
+{
+    tc_json_key(buf, key);
+    tc_buf_addc(buf, '[');
+    for (size_t i = 0; i < list->count; i++) {
+        tc_buf_adds(buf, i ? "," : "");
+        tc_json_string(buf, list->items[i], strlen(list->items[i]));
+    }
+    tc_buf_addc(buf, ']');
+}
+
+void tc_toml_list(struct tc_buf *buf, const struct tc_strv *list)
+{
+    tc_buf_addc(buf, '[');
+    for (size_t i = 0; i < list->count; i++) {
+        tc_buf_adds(buf, i ? ", " : "");
+        tc_toml_string(buf, list->items[i]);
+    }
+    tc_buf_addc(buf, ']');
+}

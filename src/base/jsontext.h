@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/strv.h"
 
 enum { TC_NUMBER_TEXT_SIZE = 32 };
 
@@ -25,6 +26,9 @@ void tc_json_member(struct tc_buf *buf, const char *key, const char *text);
 void tc_json_optional(struct tc_buf *buf, const char *key, const char *text);
 void tc_json_number(struct tc_buf *buf, const char *key, int64_t value);
 void tc_json_bool(struct tc_buf *buf, const char *key, bool value);
+/* An array of strings, as a member; of TOML, its value alone. */
+void tc_json_list(struct tc_buf *buf, const char *key, const struct tc_strv *list);
+void tc_toml_list(struct tc_buf *buf, const struct tc_strv *list);
 /* A number as the shortest text that reads back as the same one, whatever the locale. */
 void tc_number_write(double value, char out[TC_NUMBER_TEXT_SIZE]);
 /* ,"key": and nothing more. */

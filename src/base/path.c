@@ -57,6 +57,14 @@ bool tc_path_within(const char *dir, const char *path)
     return strncmp(dir, path, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
 
+bool tc_path_within_any(const struct tc_strv *dirs, const char *path)
+{
+    for (size_t i = 0; i < dirs->count; i++)
+        if (tc_path_within(dirs->items[i], path))
+            return true;
+    return false;
+}
+
 char *tc_path_parent(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/strv.h"
+
 /* Is it absolute and of names alone, without "." and "..", doubled slashes and one at the end? "/"
  * is not. */
 bool tc_path_is_clean(const char *path);
@@ -16,6 +18,8 @@ bool tc_path_is_clean(const char *path);
 char *tc_path_absolute(const char *base, const char *path);
 /* Is `path` the directory `dir` or below it? Both clean and absolute. */
 bool tc_path_within(const char *dir, const char *path);
+/* Within one of these? */
+bool tc_path_within_any(const struct tc_strv *dirs, const char *path);
 /* The directory part of a clean absolute path ("/" for "/a"). Owned by the caller. */
 char *tc_path_parent(const char *path);
 /* Is this relative path that name, or below it? */

@@ -82,6 +82,14 @@ bool tc_streq(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+bool tc_among(const char *const *words, size_t count, const char *word)
+{
+    for (size_t i = 0; i < count; i++)
+        if (tc_streq(words[i], word))
+            return true;
+    return false;
+}
+
 bool tc_startswith(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;

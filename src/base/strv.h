@@ -41,6 +41,9 @@ void *tc_array_grow(void *items, size_t count, size_t size);
     })
 
 bool tc_streq(const char *a, const char *b); /* NULL equals only NULL */
+/* Is it one of these words? */
+bool tc_among(const char *const *words, size_t count, const char *word);
+#define TC_AMONG(words, word) tc_among(words, TC_COUNT(words), word)
 bool tc_startswith(const char *text, const char *prefix);
 bool tc_endswith(const char *text, const char *suffix);
 /* Copies at most size-1 bytes and always terminates. */

@@ -148,9 +148,8 @@ bool tc_grant_tool_writes(const struct tc_grant *grant, const char *path)
     const struct tc_strv *lists[] = {&grant->tool_writable,
                                      grant->policy ? &grant->policy->writable : NULL};
     for (size_t l = 0; l < TC_COUNT(lists); l++)
-        for (size_t i = 0; lists[l] && i < lists[l]->count; i++)
-            if (tc_path_within(lists[l]->items[i], path))
-                return true;
+        if (lists[l] && tc_path_within_any(lists[l], path))
+            return true;
     return false;
 }
 

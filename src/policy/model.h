@@ -169,6 +169,17 @@ const struct tc_spec *tc_policy_said(const struct toolcage_policy *policy,
                                      const struct tc_spec *tool, enum tc_key_id id);
 /* Explicit backend over tier, tier over risk; then what image or module need. Borrows. */
 const char *tc_policy_backend(const struct toolcage_policy *policy, const struct tc_spec *tool);
+/* A key that can choose the backend, with the offset of its word in a tc_spec; 0: of none. */
+struct tc_backend_key {
+    enum tc_key_id id;
+    const char *key;
+    size_t word;
+};
+/* Who said the first of those keys, as tc_policy_backend() goes through them, with or without
+ * layers; NULL: nobody. *ret is the row, static. */
+const struct tc_spec *tc_policy_chooser(const struct toolcage_policy *policy,
+                                        const struct tc_spec *tool, bool layers,
+                                        const struct tc_backend_key **ret);
 /* Who said its layers; NULL: it has none. */
 const struct tc_spec *tc_policy_layers(const struct toolcage_policy *policy,
                                        const struct tc_spec *tool);
@@ -178,6 +189,11 @@ const char *tc_module_pin(const char *said);
 /* The built-in values of absent keys. */
 extern const struct tc_limits tc_limits_default;
 #define TC_INODES_PER_DISK(bytes) ((bytes) / 4096 > 64 ? (bytes) / 4096 : 64)
+
+/* The first rule that grants to write; `files` NULL, or NULL: there is none. Borrows. */
+const struct tc_fs_rule *tc_spec_writable(const struct tc_spec *files);
+/* Borrows; NULL: it has no argument of that name. */
+const struct tc_argument *tc_spec_argument(const struct tc_spec *spec, const char *name);
 
 void tc_spec_done(struct tc_spec *spec);
 void tc_fs_entry_done(struct tc_fs_entry *entry);

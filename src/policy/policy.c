@@ -179,6 +179,22 @@ const struct tc_spec *tc_policy_asked(const struct toolcage_policy *policy, cons
     return find_server(policy, name, &asked) ? asked : tool;
 }
 
+const struct tc_fs_rule *tc_spec_writable(const struct tc_spec *files)
+{
+    for (size_t i = 0; files && i < files->fs_count; i++)
+        if (files->fs[i].access == TC_ACCESS_WRITE)
+            return &files->fs[i];
+    return NULL;
+}
+
+const struct tc_argument *tc_spec_argument(const struct tc_spec *spec, const char *name)
+{
+    for (size_t i = 0; spec && i < spec->argument_count; i++)
+        if (tc_streq(spec->arguments[i].name, name))
+            return &spec->arguments[i];
+    return NULL;
+}
+
 bool tc_spec_is_server(const struct tc_spec *spec)
 {
     return spec && !spec->into && tc_startswith(spec->prefix, "server.");

@@ -11,14 +11,6 @@
 #include "policy/endpoint.h"
 #include "schema/schema.h"
 
-static const struct tc_argument *find(const struct tc_spec *spec, const char *name)
-{
-    for (size_t i = 0; i < spec->argument_count; i++)
-        if (tc_streq(spec->arguments[i].name, name))
-            return &spec->arguments[i];
-    return NULL;
-}
-
 /* Any order, in which two that are one value are equal. */
 static int compare_scalars(const void *a, const void *b)
 {
@@ -125,10 +117,8 @@ static bool schema_within(const json_t *from, const json_t *to)
     for (void *it = json_object_iter((json_t *)(uintptr_t)from); within && it;
          it = json_object_iter_next((json_t *)(uintptr_t)from, it)) {
         const char *key = json_object_iter_key(it);
-        bool handled = false;
-        for (size_t i = 0; i < TC_COUNT(known); i++)
-            handled |= tc_streq(known[i], key);
-        within = handled || json_equal(json_object_iter_value(it), json_object_get(to, key));
+        within = TC_AMONG(known, key) ||
+                 json_equal(json_object_iter_value(it), json_object_get(to, key));
     }
     return within;
 }
@@ -213,7 +203,7 @@ void tc_compare_arguments(struct tc_differences *changes, const struct tc_spec *
                           const struct tc_spec *to)
 {
     for (size_t i = 0; i < to->argument_count; i++) {
-        const struct tc_argument *was = find(from, to->arguments[i].name);
+        const struct tc_argument *was = tc_spec_argument(from, to->arguments[i].name);
         if (was)
             compare_argument(changes, was, &to->arguments[i]);
         else
@@ -221,7 +211,7 @@ void tc_compare_arguments(struct tc_differences *changes, const struct tc_spec *
     }
     compare_together(changes, from->together, to->together);
     for (size_t i = 0; i < from->argument_count; i++)
-        if (!find(to, from->arguments[i].name))
+        if (!tc_spec_argument(to, from->arguments[i].name))
             tc_differences_add(changes, TC_DIFFERENCE_LESS, "no longer takes the argument %s",
                                from->arguments[i].name);
 }

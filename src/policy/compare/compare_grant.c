@@ -145,12 +145,8 @@ static bool words_within(const struct tc_strv *outer, const struct tc_strv *inne
 static bool paths_within(const struct tc_strv *outer, const struct tc_strv *inner)
 {
     bool all = !outer->count || inner->count;
-    for (size_t i = 0; all && outer->count && i < inner->count; i++) {
-        bool found = false;
-        for (size_t o = 0; o < outer->count; o++)
-            found |= tc_path_within(outer->items[o], inner->items[i]);
-        all = found;
-    }
+    for (size_t i = 0; all && outer->count && i < inner->count; i++)
+        all = tc_path_within_any(outer, inner->items[i]);
     return all;
 }
 

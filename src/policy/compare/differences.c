@@ -74,12 +74,7 @@ void tc_differences_lists(struct tc_differences *changes, const struct tc_strv *
 char *tc_differences_list(struct tc_differences *changes, const struct tc_strv *list)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    tc_buf_addc(&text, '[');
-    for (size_t i = 0; i < list->count; i++) {
-        tc_buf_adds(&text, i ? ", " : "");
-        tc_toml_string(&text, list->items[i]);
-    }
-    tc_buf_addc(&text, ']');
+    tc_toml_list(&text, list);
     char *ret = tc_buf_steal(&text);
     changes->memory |= !ret;
     return ret;

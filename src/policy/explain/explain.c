@@ -13,17 +13,6 @@
 #include "policy/names/system_paths.h"
 #include "policy/plain.h"
 
-static void add_list(struct tc_buf *out, const char *key, const struct tc_strv *v)
-{
-    tc_json_key(out, key);
-    tc_buf_addc(out, '[');
-    for (size_t i = 0; i < v->count; i++) {
-        tc_buf_adds(out, i ? "," : "");
-        tc_json_string(out, v->items[i], strlen(v->items[i]));
-    }
-    tc_buf_addc(out, ']');
-}
-
 static void add_origin(struct tc_buf *out, const struct toolcage_policy *policy,
                        const struct tc_origin *origin)
 {
@@ -75,8 +64,8 @@ static void add_network(struct tc_buf *out, const struct toolcage_policy *policy
         else
             tc_buf_addf(out, "%u", entry->port & TC_PORT_NUMBER);
         tc_json_member(out, "transport", entry->port & TC_PORT_UDP ? "udp" : "tcp");
-        add_list(out, "methods", &entry->methods);
-        add_list(out, "paths", &entry->paths);
+        tc_json_list(out, "methods", &entry->methods);
+        tc_json_list(out, "paths", &entry->paths);
         tc_json_bool(out, "inspected", entry->methods.count || entry->paths.count);
         add_origin(out, policy, &entry->origin);
         tc_buf_addc(out, '}');
@@ -88,8 +77,8 @@ static void add_syscalls(struct tc_buf *out, const struct tc_grant *grant)
 {
     tc_json_key(out, "syscalls");
     tc_buf_adds(out, "{\"profile\":\"default\"");
-    add_list(out, "allow", &grant->syscalls_allow);
-    add_list(out, "deny", &grant->syscalls_deny);
+    tc_json_list(out, "allow", &grant->syscalls_allow);
+    tc_json_list(out, "deny", &grant->syscalls_deny);
     tc_json_member(out, "mechanism", "one seccomp filter: the profile, and the changes before it");
     tc_buf_addc(out, '}');
 }
@@ -98,8 +87,8 @@ static void add_steering(struct tc_buf *out, const struct tc_grant *grant)
 {
     tc_json_key(out, "steering");
     tc_buf_addc(out, '{');
-    add_list(out, "add", &grant->steering.add);
-    add_list(out, "remove", &grant->steering.remove);
+    tc_json_list(out, "add", &grant->steering.add);
+    tc_json_list(out, "remove", &grant->steering.remove);
     tc_buf_addc(out, '}');
 }
 
@@ -110,7 +99,7 @@ static void add_review(struct tc_buf *out, const struct tc_grant *grant)
         return;
     tc_json_key(out, "review");
     tc_buf_addc(out, '{');
-    add_list(out, "ignore", &grant->caches);
+    tc_json_list(out, "ignore", &grant->caches);
     tc_buf_addc(out, '}');
 }
 
@@ -125,7 +114,7 @@ static void add_secrets(struct tc_buf *out, const struct toolcage_policy *policy
         tc_buf_adds(out, i ? ",{" : "{");
         tc_json_member(out, "name", secret->name);
         tc_json_member(out, "from", secret->from);
-        add_list(out, "hosts", &secret->hosts);
+        tc_json_list(out, "hosts", &secret->hosts);
         tc_json_member(out, "header", secret->header);
         tc_line_json(out, policy, "line", secret->line);
         tc_buf_addc(out, '}');
@@ -265,34 +254,8 @@ static void add_verdict(struct tc_buf *out, const struct toolcage_policy *policy
     tc_buf_addc(out, '}');
 }
 
-struct choice {
-    enum tc_key_id id;
-    const char *key;
-    size_t word;
-};
-
-/* The first key that says which backend it is, as tc_policy_backend() goes through them. */
-static const struct tc_spec *find_choice(const struct toolcage_policy *policy,
-                                         const struct tc_spec *tool, const struct choice **ret)
-{
-    static const struct choice rows[] = {
-        {TC_KEY_LAYERS, "layers", 0},
-        {TC_KEY_BACKEND, "backend", 0},
-        {TC_KEY_TIER, "tier", offsetof(struct tc_spec, tier)},
-        {TC_KEY_RISK, "risk", offsetof(struct tc_spec, risk)},
-        {TC_KEY_IMAGE, "image", offsetof(struct tc_spec, image)},
-        {TC_KEY_MODULE, "module", offsetof(struct tc_spec, module)}};
-    const struct tc_spec *said = NULL;
-    for (size_t i = 0; !said && i < TC_COUNT(rows); i++) {
-        *ret = &rows[i];
-        said = rows[i].id == TC_KEY_LAYERS ? tc_policy_layers(policy, tool)
-                                           : tc_policy_said(policy, tool, rows[i].id);
-    }
-    return said;
-}
-
 /* Owned. */
-static char *why(const struct tc_spec *said, const struct choice *choice)
+static char *why(const struct tc_spec *said, const struct tc_backend_key *choice)
 {
     if (!said)
         return strdup("nothing selects another");
@@ -309,9 +272,9 @@ static void add_choice(struct tc_buf *out, const struct toolcage_policy *policy,
                        const struct tc_grant *grant)
 {
     const struct tc_spec *tool = grant->tool ? tc_policy_tool(policy, grant->tool) : NULL;
-    const struct choice *choice = NULL;
+    const struct tc_backend_key *choice = NULL;
     bool narrowed = !tc_streq(grant->backend, tc_policy_backend(policy, tool));
-    const struct tc_spec *said = narrowed ? NULL : find_choice(policy, tool, &choice);
+    const struct tc_spec *said = narrowed ? NULL : tc_policy_chooser(policy, tool, true, &choice);
     _autofree_ char *key = said ? tc_spec_key(said, choice->key) : strdup("");
     _autofree_ char *text = narrowed ? strdup("chosen for this call") : why(said, choice);
     out->failed |= !key || !text;
@@ -335,7 +298,7 @@ static void add_plain(struct tc_buf *out, const struct tc_field *f, const struct
     const void *at = (const char *)grant + f->offset;
     const char *word = f->kind == TC_FIELD_NUMBER ? word_of(f, grant) : NULL;
     if (f->kind == TC_FIELD_LIST)
-        add_list(out, f->name, at);
+        tc_json_list(out, f->name, at);
     else if (f->kind == TC_FIELD_TEXT)
         tc_json_optional(out, f->name, *(char *const *)at);
     else if (f->kind == TC_FIELD_BOOL)
@@ -355,14 +318,14 @@ static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
     tc_json_optional(out, "within", policy->ceiling ? policy->ceiling->name : NULL);
     tc_json_member(out, "grant", grant->digest);
     tc_json_optional(out, "backend", grant->backend);
-    add_list(out, "fallback", &grant->fallback);
-    add_list(out, "layers", &grant->layers);
+    tc_json_list(out, "fallback", &grant->fallback);
+    tc_json_list(out, "layers", &grant->layers);
     tc_json_optional(out, "module", grant->module);
     tc_json_optional(out, "module_digest", grant->module_digest);
-    add_list(out, "settings", &grant->settings);
+    tc_json_list(out, "settings", &grant->settings);
     tc_json_optional(out, "tier", grant->tier);
     tc_json_bool(out, "approval", grant->approval);
-    add_list(out, "command", &grant->argv);
+    tc_json_list(out, "command", &grant->argv);
     tc_json_member(out, "workspace", tc_words_mode[grant->workspace]);
     tc_json_member(out, "commit",
                    grant->workspace == TC_WORKSPACE_BIND ? "always"

@@ -71,32 +71,16 @@ static void add_openai(const struct toolcage_policy *policy, const struct tc_spe
     tc_buf_adds(out, all_strict(tool) ? ",\"strict\":true}}" : "}}");
 }
 
-static bool bound_writes(const struct tc_spec *tool)
+/* Has an argument a bound for paths that it writes, or for hosts? */
+static bool has_bound(const struct tc_spec *tool, bool host)
 {
     for (size_t i = 0; i < tool->argument_count; i++)
-        for (size_t b = 0; b < tool->arguments[i].bound_count; b++)
-            if (tool->arguments[i].bounds[b].path &&
-                tool->arguments[i].bounds[b].access == TC_ACCESS_WRITE)
+        for (size_t b = 0; b < tool->arguments[i].bound_count; b++) {
+            const struct tc_bound *bound = &tool->arguments[i].bounds[b];
+            if (host ? !bound->path : bound->path && bound->access == TC_ACCESS_WRITE)
                 return true;
+        }
     return false;
-}
-
-static bool bound_hosts(const struct tc_spec *tool)
-{
-    for (size_t i = 0; i < tool->argument_count; i++)
-        for (size_t b = 0; b < tool->arguments[i].bound_count; b++)
-            if (!tool->arguments[i].bounds[b].path)
-                return true;
-    return false;
-}
-
-static bool may_write(const struct toolcage_policy *policy, const struct tc_spec *tool)
-{
-    const struct tc_spec *fs = tc_policy_said(policy, tool, TC_KEY_FILESYSTEM);
-    for (size_t i = 0; fs && i < fs->fs_count; i++)
-        if (fs->fs[i].access == TC_ACCESS_WRITE)
-            return true;
-    return bound_writes(tool);
 }
 
 /* What the grant makes true, whatever the tool is: a client may show it, and need not believe it.
@@ -106,8 +90,10 @@ static void add_annotations(const struct toolcage_policy *policy, const struct t
 {
     const struct tc_spec *net = tc_policy_said(policy, tool, TC_KEY_NETWORK);
     const struct tc_spec *sockets = tc_policy_said(policy, tool, TC_KEY_UNIX_SOCKETS);
-    bool open = (net && net->net_count) || (sockets && sockets->unix_sockets) || bound_hosts(tool);
-    bool writes = may_write(policy, tool) || open; /* what it reaches it may change */
+    bool open =
+        (net && net->net_count) || (sockets && sockets->unix_sockets) || has_bound(tool, true);
+    bool writes = tc_spec_writable(tc_policy_said(policy, tool, TC_KEY_FILESYSTEM)) ||
+                  has_bound(tool, false) || open; /* what it reaches it may change */
     tc_json_key(out, "annotations");
     tc_buf_addf(out, "{\"readOnlyHint\":%s,\"destructiveHint\":%s,\"openWorldHint\":%s}",
                 writes ? "false" : "true", writes ? "true" : "false", open ? "true" : "false");
@@ -127,16 +113,6 @@ static void add_mcp(const struct toolcage_policy *policy, const struct tc_spec *
     tc_buf_addc(out, '}');
 }
 
-static void add_command(const struct tc_spec *tool, struct tc_buf *out)
-{
-    tc_buf_addc(out, '[');
-    for (size_t i = 0; i < tool->command.count; i++) {
-        tc_buf_adds(out, i ? "," : "");
-        tc_json_string(out, tool->command.items[i], strlen(tool->command.items[i]));
-    }
-    tc_buf_addc(out, ']');
-}
-
 static void add_toolcage(const struct toolcage_policy *policy, const struct tc_spec *tool,
                          struct tc_buf *out)
 {
@@ -146,8 +122,7 @@ static void add_toolcage(const struct toolcage_policy *policy, const struct tc_s
     tc_json_member(out, "description", tool->description ? tool->description : "");
     tc_json_optional(out, "tier", tier ? tier->tier : NULL);
     tc_json_member(out, "backend", tc_policy_backend(policy, tool));
-    tc_json_key(out, "command");
-    add_command(tool, out);
+    tc_json_list(out, "command", &tool->command);
     tc_json_key(out, "input_schema");
     add_schema(out, tool, true);
     tc_buf_addc(out, '}');
@@ -185,8 +160,7 @@ static void add_server(const struct toolcage_policy *policy, const struct tc_ser
     tc_json_bool(out, "network", net && net->net_count);
     if (server->spec.said[TC_KEY_OUTPUT])
         tc_json_number(out, "output", server->spec.limits.output);
-    tc_json_key(out, "command");
-    add_command(&server->spec, out);
+    tc_json_list(out, "command", &server->spec.command);
     tc_json_key(out, "tools");
     tc_buf_addc(out, '[');
     for (size_t i = 0; i < server->tool_count; i++) {

@@ -15,12 +15,9 @@ enum { REFUSED_SHOWN = 20 };
 
 static void add_array(struct tc_buf *out, const char *key, const struct tc_strv *list)
 {
-    tc_buf_addf(out, "%s = [", key);
-    for (size_t i = 0; i < list->count; i++) {
-        tc_buf_adds(out, i ? ", " : "");
-        tc_toml_string(out, list->items[i]);
-    }
-    tc_buf_adds(out, "]\n");
+    tc_buf_addf(out, "%s = ", key);
+    tc_toml_list(out, list);
+    tc_buf_addc(out, '\n');
 }
 
 /* Paths one a line, where they are many. */
@@ -152,14 +149,6 @@ static void add_refused(struct tc_buf *out, const struct tc_lesson *l)
         tc_buf_addf(out, "#   and %zu more\n", more);
 }
 
-static bool holds(const struct tc_strv *set, const char *path)
-{
-    for (size_t i = 0; i < set->count; i++)
-        if (tc_path_within(set->items[i], path))
-            return true;
-    return false;
-}
-
 static void add_links(struct tc_buf *out, const struct tc_lesson *l, const struct tc_strv *readable,
                       const struct tc_strv *writable)
 {
@@ -167,8 +156,8 @@ static void add_links(struct tc_buf *out, const struct tc_lesson *l, const struc
     size_t shown = 0;
     for (size_t i = 0; i < l->count && shown < REFUSED_SHOWN; i++) {
         const struct tc_touched *t = &l->touched[i];
-        if (!t->link || t->refused || holds(readable, t->path) || holds(writable, t->path) ||
-            strcmp(last, t->path) == 0)
+        if (!t->link || t->refused || tc_path_within_any(readable, t->path) ||
+            tc_path_within_any(writable, t->path) || strcmp(last, t->path) == 0)
             continue;
         if (!shown++)
             add_line(out,

@@ -21,10 +21,7 @@ bool tc_learn_wide(const struct tc_lesson *l, const char *dir)
 {
     static const char *const wide[] = {"/etc", "/home", "/root",  "/var", "/opt",
                                        "/srv", "/mnt",  "/media", "/run", "/var/lib"};
-    for (size_t i = 0; i < TC_COUNT(wide); i++)
-        if (strcmp(dir, wide[i]) == 0)
-            return true;
-    return tc_path_depth(dir) < 1 || same_parent(dir, "/home/x") ||
+    return TC_AMONG(wide, dir) || tc_path_depth(dir) < 1 || same_parent(dir, "/home/x") ||
            (l->home && tc_path_within(dir, l->home));
 }
 
@@ -42,19 +39,11 @@ static bool needs_nothing(const struct tc_lesson *l, const struct tc_touched *t)
            is_private(l, t->path) || (t->how != TC_TOUCH_WRITE && tc_system_path_find(t->path));
 }
 
-static bool covered(const struct tc_strv *set, const char *path)
-{
-    for (size_t i = 0; i < set->count; i++)
-        if (tc_path_within(set->items[i], path))
-            return true;
-    return false;
-}
-
 /* Adds a path, and takes those below it out. */
 static bool add(struct tc_strv *set, const char *path)
 {
     size_t kept = 0;
-    if (covered(set, path))
+    if (tc_path_within_any(set, path))
         return true;
     for (size_t i = 0; i < set->count; i++) {
         if (tc_path_within(path, set->items[i]))
@@ -112,7 +101,7 @@ static bool add_read(const struct tc_touched *t, const struct tc_strv *writable,
                      struct tc_strv *set)
 {
     bool listed = t->directory && t->how == TC_TOUCH_READ && strcmp(t->path, "/") != 0;
-    if (t->link || covered(writable, t->path) || (t->directory && !listed))
+    if (t->link || tc_path_within_any(writable, t->path) || (t->directory && !listed))
         return true;
     _autofree_ char *packages = packages_of(t->path);
     return add(set, packages ? packages : t->path);

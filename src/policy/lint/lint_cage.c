@@ -21,28 +21,6 @@ enum { BYTES_PER_TOKEN = 4 };
 
 /* ---- backends ---- */
 
-/* The key that chose the backend, and who said it; NULL: nobody. */
-static const struct tc_spec *chooser(const struct tc_lint *l, const struct tc_spec *spec,
-                                     enum tc_key_id *ret_id, const char **ret_key)
-{
-    static const struct {
-        enum tc_key_id id;
-        const char *key;
-    } rows[] = {{TC_KEY_BACKEND, "backend"},
-                {TC_KEY_TIER, "tier"},
-                {TC_KEY_RISK, "risk"},
-                {TC_KEY_IMAGE, "image"},
-                {TC_KEY_MODULE, "module"}};
-    for (size_t i = 0; i < TC_COUNT(rows); i++) {
-        const struct tc_spec *said = tc_lint_said(l, spec, rows[i].id);
-        *ret_id = rows[i].id;
-        *ret_key = rows[i].key;
-        if (said)
-            return said;
-    }
-    return NULL;
-}
-
 static const struct tc_lint_backend *find_backend(const struct tc_lint *l, const char *name)
 {
     for (size_t i = 0; i < l->facts->backend_count; i++)
@@ -53,22 +31,14 @@ static const struct tc_lint_backend *find_backend(const struct tc_lint *l, const
 
 void tc_lint_no_backend(struct tc_lint *l, const struct tc_spec *spec)
 {
-    enum tc_key_id id;
-    const char *key, *name = tc_policy_backend(l->policy, spec);
-    const struct tc_spec *said = chooser(l, spec, &id, &key);
+    const struct tc_backend_key *by;
+    const char *name = tc_policy_backend(l->policy, spec);
+    const struct tc_spec *said = tc_policy_chooser(l->policy, spec, false, &by);
     if (said && l->facts->backend_count && !find_backend(l, name))
-        tc_lint_add(l, said, key, said->said[id], name,
+        tc_lint_add(l, said, by->key, said->said[by->id], name,
                     "use backend = \"process\", \"oci\" or \"gvisor\"; until then each call is "
                     "refused",
                     "this version has no backend %s", name);
-}
-
-static bool writes(const struct tc_spec *files)
-{
-    for (size_t i = 0; files && i < files->fs_count; i++)
-        if (files->fs[i].access == TC_ACCESS_WRITE)
-            return true;
-    return false;
 }
 
 /* What a grant of it needs, as far as the text tells. */
@@ -84,7 +54,7 @@ static struct tc_grant grant_of(const struct tc_lint *l, const struct tc_spec *s
     const struct tc_spec *layers = tc_lint_said(l, spec, TC_KEY_LAYERS);
     static char somewhere[] = "/";
     static struct tc_fs_entry written = {.access = TC_ACCESS_WRITE, .path = somewhere};
-    bool written_to = writes(tc_lint_said(l, spec, TC_KEY_FILESYSTEM));
+    bool written_to = tc_spec_writable(tc_lint_said(l, spec, TC_KEY_FILESYSTEM));
     struct tc_grant grant = {
         .fs = written_to ? &written : NULL,
         .fs_count = written_to,
@@ -218,29 +188,29 @@ void tc_lint_fallback(struct tc_lint *l, const struct tc_spec *spec)
 /* A tier or a risk chooses before the module does, also those of [defaults]. */
 void tc_lint_module(struct tc_lint *l, const struct tc_spec *spec)
 {
-    enum tc_key_id id;
-    const char *key, *name = tc_policy_backend(l->policy, spec);
+    const struct tc_backend_key *by;
+    const char *name = tc_policy_backend(l->policy, spec);
     const struct tc_spec *module = tc_lint_said(l, spec, TC_KEY_MODULE);
-    const struct tc_spec *said = chooser(l, spec, &id, &key);
+    const struct tc_spec *said = tc_policy_chooser(l->policy, spec, false, &by);
     const struct tc_backend *backend = tc_backend_find(name);
     const struct tc_spec *layers = tc_policy_layers(l->policy, spec);
     if (!module || !said || !backend || backend->kind == TC_BACKEND_MODULE ||
         (layers && tc_backend_runs_module(&layers->layers)))
         return;
     _autofree_ char *hint =
-        layers || id == TC_KEY_BACKEND
+        layers || by->id == TC_KEY_BACKEND
             ? strdup("backend = \"wasm\", or remove module")
             : tc_format("backend = \"wasm\" beside module, which comes before %s; or remove module",
-                        key);
+                        by->key);
     if (!hint)
         l->memory = true;
     else if (layers)
         tc_lint_add(l, module, "module", module->said[TC_KEY_MODULE], "module", hint,
                     "the module does not run: layers begin with %s", name);
     else
-        tc_lint_add(l, said, key, said->said[id], key, hint,
+        tc_lint_add(l, said, by->key, said->said[by->id], by->key, hint,
                     "%s chooses backend %s, so the module (line " TC_LINE_FORM ") does not run",
-                    key, name, TC_LINE_SHOWN(l->policy, module->said[TC_KEY_MODULE]));
+                    by->key, name, TC_LINE_SHOWN(l->policy, module->said[TC_KEY_MODULE]));
 }
 
 /* Each of the closed list looks into or changes other processes, be they of the same cage. */
@@ -324,10 +294,7 @@ void tc_lint_output(struct tc_lint *l, const struct tc_spec *spec)
 static bool is_shell(const char *program)
 {
     static const char *const names[] = {"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox"};
-    for (size_t i = 0; i < TC_COUNT(names); i++)
-        if (tc_streq(tc_path_base(program), names[i]) || tc_streq(program, names[i]))
-            return true;
-    return false;
+    return TC_AMONG(names, tc_path_base(program));
 }
 
 /* A text of one's own with an argument inside; an element that is all argument is meant as a

@@ -84,13 +84,6 @@ static bool below(const struct entries *e, const char *path)
     return start && i < e->count && tc_startswith(e->items[i]->path, start);
 }
 
-static const char *list_of(const struct tc_fs_rule *rule)
-{
-    return rule->access == TC_ACCESS_DENY    ? "filesystem.denied"
-           : rule->access == TC_ACCESS_WRITE ? "filesystem.writable"
-                                             : "filesystem.readable";
-}
-
 /* Does the outer entry show the same of the host at the inner one's path? */
 static bool same_tree(const struct tc_fs_rule *outer, const struct tc_fs_rule *inner)
 {
@@ -114,7 +107,7 @@ static void check_shadowed(struct tc_lint *l, const struct tc_spec *spec, bool d
             continue;
         if (twin && inner->access > outer->access)
             inner = outer, outer = e.items[i];
-        tc_lint_add(l, spec, list_of(inner), inner->line, inner->path,
+        tc_lint_add(l, spec, tc_lint_list(inner), inner->line, inner->path,
                     "remove it, or set it to another value",
                     "%s has no effect: %s (line " TC_LINE_FORM ") already sets it", inner->path,
                     outer->path, TC_LINE_SHOWN(l->policy, outer->line));
@@ -216,7 +209,7 @@ void tc_lint_denied_all(struct tc_lint *l, const struct tc_spec *spec)
             const struct tc_fs_rule *by =
                 rule->access == TC_ACCESS_DENY ? NULL : above(l, &denied, rule->path, true);
             if (by)
-                tc_lint_add(l, spec, list_of(rule), rule->line, rule->path,
+                tc_lint_add(l, spec, tc_lint_list(rule), rule->line, rule->path,
                             "remove one of the two; denied wins over all",
                             "%s is granted and completely denied (%s, %s line " TC_LINE_FORM ")",
                             rule->path, by->path, specs[d]->prefix,
@@ -350,26 +343,22 @@ void tc_lint_argument(struct tc_lint *l, const struct tc_spec *spec)
 
 /* ---- tiers and risks ---- */
 
-static bool uses(const struct tc_spec *spec, bool tier, const char *name)
+static bool uses(const struct tc_spec *specs, size_t count, bool tier, const char *name)
 {
-    return tc_streq(tier ? spec->tier : spec->risk, name);
+    for (size_t i = 0; i < count; i++)
+        if (tc_streq(tier ? specs[i].tier : specs[i].risk, name))
+            return true;
+    return false;
 }
 
 static bool used(const struct toolcage_policy *policy, bool tier, const char *name)
 {
-    if (uses(&policy->defaults, tier, name))
-        return true;
-    for (size_t i = 0; i < policy->tool_count; i++)
-        if (uses(&policy->tools[i], tier, name))
-            return true;
-    for (size_t i = 0; i < policy->server_count; i++) {
-        if (uses(&policy->servers[i].spec, tier, name))
-            return true;
-        for (size_t t = 0; t < policy->servers[i].tool_count; t++)
-            if (uses(&policy->servers[i].tools[t], tier, name))
-                return true;
-    }
-    return false;
+    bool found = uses(&policy->defaults, 1, tier, name) ||
+                 uses(policy->tools, policy->tool_count, tier, name);
+    for (size_t i = 0; !found && i < policy->server_count; i++)
+        found = uses(&policy->servers[i].spec, 1, tier, name) ||
+                uses(policy->servers[i].tools, policy->servers[i].tool_count, tier, name);
+    return found;
 }
 
 /* There are four names of each, so this is a few walks over the tools. */

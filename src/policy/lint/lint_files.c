@@ -17,11 +17,6 @@ static const char *host_of(const struct tc_fs_rule *rule)
     return rule->from ? rule->from : rule->path;
 }
 
-static const char *list_of(const struct tc_fs_rule *rule)
-{
-    return rule->access == TC_ACCESS_WRITE ? "filesystem.writable" : "filesystem.readable";
-}
-
 /* ---- secrets ---- */
 
 static void tell_secret(struct tc_lint *l, const struct tc_spec *says, const char *key,
@@ -53,7 +48,7 @@ static void tell_secret(struct tc_lint *l, const struct tc_spec *says, const cha
                     what, where);
 }
 
-static void look_for_secrets(struct tc_lint *l, const struct tc_spec *spec)
+void tc_lint_secrets(struct tc_lint *l, const struct tc_spec *spec)
 {
     const struct tc_spec *fs = tc_lint_said(l, spec, TC_KEY_FILESYSTEM);
     const struct tc_spec *env = tc_lint_said(l, spec, TC_KEY_ENV);
@@ -61,7 +56,7 @@ static void look_for_secrets(struct tc_lint *l, const struct tc_spec *spec)
     for (size_t i = 0; fs && i < fs->fs_count; i++) {
         const struct tc_fs_rule *rule = &fs->fs[i];
         if (rule->access != TC_ACCESS_DENY && tc_credential_path(host_of(rule)))
-            tell_secret(l, fs, list_of(rule), rule->line, host_of(rule), net);
+            tell_secret(l, fs, tc_lint_list(rule), rule->line, host_of(rule), net);
     }
     for (size_t i = 0; i < spec->argument_count; i++)
         for (size_t b = 0; b < spec->arguments[i].bound_count; b++) {
@@ -74,16 +69,6 @@ static void look_for_secrets(struct tc_lint *l, const struct tc_spec *spec)
             tell_secret(l, env, "env.pass", env->said[TC_KEY_ENV], env->env_pass.items[i], net);
 }
 
-void tc_lint_secret_network(struct tc_lint *l, const struct tc_spec *spec)
-{
-    look_for_secrets(l, spec);
-}
-
-void tc_lint_secret_readable(struct tc_lint *l, const struct tc_spec *spec)
-{
-    look_for_secrets(l, spec);
-}
-
 void tc_lint_home(struct tc_lint *l, const struct tc_spec *spec)
 {
     const struct tc_spec *fs = tc_lint_said(l, spec, TC_KEY_FILESYSTEM);
@@ -91,7 +76,7 @@ void tc_lint_home(struct tc_lint *l, const struct tc_spec *spec)
     for (size_t i = 0; home && fs && i < fs->fs_count; i++) {
         const struct tc_fs_rule *rule = &fs->fs[i];
         if (rule->from && rule->access == TC_ACCESS_READ && tc_path_within(rule->from, home))
-            tc_lint_add(l, fs, list_of(rule), rule->line, rule->path,
+            tc_lint_add(l, fs, tc_lint_list(rule), rule->line, rule->path,
                         "grant the directories that the tool works on",
                         "%s is all of your home directory: mail, histories, other projects",
                         rule->from);
@@ -204,10 +189,7 @@ static bool reads_scripts(const char *program)
     static const char *const names[] = {"sh",     "bash",    "dash", "zsh",    "fish",
                                         "python", "python3", "node", "perl",   "ruby",
                                         "deno",   "bun",     "php",  "Rscript"};
-    for (size_t i = 0; i < TC_COUNT(names); i++)
-        if (tc_streq(tc_path_base(program), names[i]) || tc_streq(program, names[i]))
-            return true;
-    return false;
+    return TC_AMONG(names, tc_path_base(program));
 }
 
 /* What the tool's command executes that is a file by a path: the program, or the script that an
@@ -358,9 +340,7 @@ static struct writes writes_of(const struct tc_lint *l, const struct tc_spec *sp
                        .workspace = tc_lint_said(l, spec, TC_KEY_WORKSPACE),
                        .disk = tc_lint_said(l, spec, TC_KEY_DISK)};
     /* what [defaults] grants to write an install reads */
-    for (size_t i = 0; w.fs && !w.rule && !tc_spec_is_setup(spec) && i < w.fs->fs_count; i++)
-        if (w.fs->fs[i].access == TC_ACCESS_WRITE)
-            w.rule = &w.fs->fs[i];
+    w.rule = tc_spec_is_setup(spec) ? NULL : tc_spec_writable(w.fs);
     w.mode = w.workspace ? (enum tc_workspace_mode)w.workspace->workspace : TC_WORKSPACE_BIND;
     w.commit = w.workspace ? (enum tc_commit)w.workspace->commit : TC_COMMIT_SUCCESS;
     return w;

@@ -26,36 +26,26 @@ static const char *const publishers[] = {
     "registry-1.docker.io", "ghcr.io",
     /* messages and collectors of requests */
     "api.telegram.org", "discord.com", "hooks.slack.com", "slack.com", "webhook.site",
-    "requestbin.com", "api.pushover.net", "ntfy.sh", "httpbin.org", NULL};
+    "requestbin.com", "api.pushover.net", "ntfy.sh", "httpbin.org"};
 
-typedef void check_entry(struct tc_lint *l, const struct tc_spec *says, const char *key,
-                         const struct tc_net_entry *entry, uint32_t line);
-
-static void each_entry(struct tc_lint *l, const struct tc_spec *spec, check_entry *check)
+void tc_lint_entries(struct tc_lint *l, const struct tc_spec *spec)
 {
+    tc_lint_entry *look = l->rule->entry;
     const struct tc_spec *net = tc_lint_said(l, spec, TC_KEY_NETWORK);
     for (size_t i = 0; net && i < net->net_count; i++)
-        check(l, net, "network", &net->net[i], net->net[i].origin.line);
+        look(l, net, "network", &net->net[i], net->net[i].origin.line);
     for (size_t i = 0; i < spec->argument_count; i++)
         for (size_t b = 0; b < spec->arguments[i].bound_count; b++) {
             const struct tc_bound *bound = &spec->arguments[i].bounds[b];
             if (!bound->path)
-                check(l, spec, "arguments", &bound->host, bound->line);
+                look(l, spec, "arguments", &bound->host, bound->line);
         }
 }
 
-static bool is_one_of(const char *host, const char *const list[])
+void tc_lint_publisher(struct tc_lint *l, const struct tc_spec *says, const char *key,
+                       const struct tc_net_entry *entry, uint32_t line)
 {
-    for (size_t i = 0; list[i]; i++)
-        if (tc_streq(list[i], host))
-            return true;
-    return false;
-}
-
-static void check_publisher(struct tc_lint *l, const struct tc_spec *says, const char *key,
-                            const struct tc_net_entry *entry, uint32_t line)
-{
-    if (!entry->paths.count && is_one_of(entry->host, publishers))
+    if (!entry->paths.count && TC_AMONG(publishers, entry->host))
         tc_lint_add(l, says, key, line, entry->host,
                     "restrict it to your own part with { host, paths = [\"/…\"] }, and with "
                     "methods",
@@ -64,13 +54,8 @@ static void check_publisher(struct tc_lint *l, const struct tc_spec *says, const
                     entry->host);
 }
 
-void tc_lint_publishers(struct tc_lint *l, const struct tc_spec *spec)
-{
-    each_entry(l, spec, check_publisher);
-}
-
-static void check_suffix(struct tc_lint *l, const struct tc_spec *says, const char *key,
-                         const struct tc_net_entry *entry, uint32_t line)
+void tc_lint_suffix(struct tc_lint *l, const struct tc_spec *says, const char *key,
+                    const struct tc_net_entry *entry, uint32_t line)
 {
     const char *host = tc_startswith(entry->host, "*.") ? entry->host + 2 : entry->host;
     if (tc_streq(host, "*") || tc_host_is_address(host))
@@ -85,21 +70,16 @@ static void check_suffix(struct tc_lint *l, const struct tc_spec *says, const ch
                     host == entry->host ? ", and this grants none of them" : "");
 }
 
-void tc_lint_suffix(struct tc_lint *l, const struct tc_spec *spec)
-{
-    each_entry(l, spec, check_suffix);
-}
-
 /* ---- addresses ---- */
 
 enum kind { KIND_NAME, KIND_PUBLIC, KIND_PRIVATE, KIND_METADATA };
 
 static enum kind kind_of(const char *host)
 {
-    static const char *const metadata[] = {"metadata.google.internal", "metadata.goog", NULL};
+    static const char *const metadata[] = {"metadata.google.internal", "metadata.goog"};
     enum tc_address_class class;
     _autofree_ char *address = strndup(host, strcspn(host, "/")); /* of a range, its first */
-    if (is_one_of(host, metadata))
+    if (TC_AMONG(metadata, host))
         return KIND_METADATA;
     if (!address || !tc_address_class_of(address, &class))
         return tc_streq(host, "localhost") || tc_endswith(host, ".localhost") ? KIND_PRIVATE
@@ -111,48 +91,27 @@ static enum kind kind_of(const char *host)
                                                                            : KIND_PRIVATE;
 }
 
-static void check_metadata(struct tc_lint *l, const struct tc_spec *says, const char *key,
-                           const struct tc_net_entry *entry, uint32_t line)
+void tc_lint_address(struct tc_lint *l, const struct tc_spec *says, const char *key,
+                     const struct tc_net_entry *entry, uint32_t line)
 {
-    if (kind_of(entry->host) == KIND_METADATA)
-        tc_lint_add(l, says, key, line, entry->host,
-                    "remove it; give the tool a credential of its own if it needs one",
-                    "%s gives this machine's credentials to every client", entry->host);
-}
-
-static void check_private(struct tc_lint *l, const struct tc_spec *says, const char *key,
-                          const struct tc_net_entry *entry, uint32_t line)
-{
-    if (kind_of(entry->host) == KIND_PRIVATE)
-        tc_lint_add(l, says, key, line, entry->host,
-                    "give the tool that one service by a unix socket, or write the reason: # "
-                    "toolcage: allow(private-address) …",
-                    "%s is inside your own network or machine, where services often trust "
-                    "every client",
-                    entry->host);
-}
-
-static void check_literal(struct tc_lint *l, const struct tc_spec *says, const char *key,
-                          const struct tc_net_entry *entry, uint32_t line)
-{
-    if (kind_of(entry->host) == KIND_PUBLIC)
-        tc_lint_add(l, says, key, line, entry->host, "name the host",
-                    "%s does not say who uses it, and addresses change owners", entry->host);
-}
-
-void tc_lint_metadata(struct tc_lint *l, const struct tc_spec *spec)
-{
-    each_entry(l, spec, check_metadata);
-}
-
-void tc_lint_private(struct tc_lint *l, const struct tc_spec *spec)
-{
-    each_entry(l, spec, check_private);
-}
-
-void tc_lint_literal(struct tc_lint *l, const struct tc_spec *spec)
-{
-    each_entry(l, spec, check_literal);
+    static const struct {
+        const char *rule, *hint, *what;
+    } rows[] = {
+        [KIND_METADATA] = {"metadata-address",
+                           "remove it; give the tool a credential of its own if it needs one",
+                           "gives this machine's credentials to every client"},
+        [KIND_PRIVATE] = {"private-address",
+                          "give the tool that one service by a unix socket, or write the reason: # "
+                          "toolcage: allow(private-address) …",
+                          "is inside your own network or machine, where services often trust "
+                          "every client"},
+        [KIND_PUBLIC] = {"address-literal", "name the host",
+                         "does not say who uses it, and addresses change owners"},
+    };
+    enum kind kind = kind_of(entry->host);
+    if (tc_streq(rows[kind].rule, l->rule->id))
+        tc_lint_add(l, says, key, line, entry->host, rows[kind].hint, "%s %s", entry->host,
+                    rows[kind].what);
 }
 
 /* Something of the host that it reads; NULL: nothing. */

@@ -18,6 +18,9 @@ enum tc_severity { TC_SEVERITY_NOTE, TC_SEVERITY_WARNING, TC_SEVERITY_ERROR };
 struct tc_lint;
 /* Looks at one tool, server, install phase or [defaults] and what it inherits. */
 typedef void tc_lint_each(struct tc_lint *l, const struct tc_spec *spec);
+/* Looks at one endpoint that the key of `says` names on that line. */
+typedef void tc_lint_entry(struct tc_lint *l, const struct tc_spec *says, const char *key,
+                           const struct tc_net_entry *entry, uint32_t line);
 /* Looks at the policy as a whole. */
 typedef void tc_lint_whole(struct tc_lint *l);
 
@@ -29,6 +32,7 @@ struct tc_lint_rule {
     uint64_t keys;
     tc_lint_each *each;
     tc_lint_whole *whole;
+    tc_lint_entry *entry;
 };
 #define TC_LINT_KEY(id) ((uint64_t)1 << TC_KEY_##id)
 
@@ -81,6 +85,8 @@ const struct tc_lint_line *tc_lint_line(const struct tc_lint *l, uint32_t line);
 /* Who says the key for it, or NULL. */
 const struct tc_spec *tc_lint_said(const struct tc_lint *l, const struct tc_spec *spec,
                                    enum tc_key_id id);
+/* The key whose list the rule is in: "filesystem.denied", ... */
+const char *tc_lint_list(const struct tc_fs_rule *rule);
 /* "api.example.com:443 and 2 more"; owned, NULL: out of memory (noted). */
 char *tc_lint_endpoints(struct tc_lint *l, const struct tc_spec *net);
 
@@ -89,13 +95,13 @@ void tc_lint_silence(struct tc_lint *l);
 
 /* ---- lint_files.c ---- */
 bool tc_lint_index(struct tc_lint *l);
-tc_lint_each tc_lint_secret_network, tc_lint_secret_readable, tc_lint_home, tc_lint_run_by_tool,
-    tc_lint_run_by_host, tc_lint_root_socket, tc_lint_unbounded_writes, tc_lint_disk_bind,
-    tc_lint_auto_writes;
+tc_lint_each tc_lint_secrets, tc_lint_home, tc_lint_run_by_tool, tc_lint_run_by_host,
+    tc_lint_root_socket, tc_lint_unbounded_writes, tc_lint_disk_bind, tc_lint_auto_writes;
 
 /* ---- lint_network.c ---- */
-tc_lint_each tc_lint_suffix, tc_lint_publishers, tc_lint_metadata, tc_lint_private, tc_lint_literal,
-    tc_lint_any_host;
+/* Has the rule's `entry` look at each. */
+tc_lint_each tc_lint_entries, tc_lint_any_host;
+tc_lint_entry tc_lint_suffix, tc_lint_publisher, tc_lint_address;
 
 /* ---- lint_cage.c ---- */
 tc_lint_each tc_lint_no_backend, tc_lint_unenforceable, tc_lint_gives_up, tc_lint_no_boundary,

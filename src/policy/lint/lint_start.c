@@ -112,12 +112,8 @@ static char *hint_of(const struct tc_spec *spec, const struct tc_starts *starts)
         tc_buf_adds(&out, "]");
         return tc_buf_steal(&out);
     }
-    tc_buf_adds(&out, "grant it: filesystem.readable = [");
-    for (size_t i = 0; i < starts->grant.count; i++) {
-        tc_buf_adds(&out, i ? ", " : "");
-        tc_toml_string(&out, starts->grant.items[i]);
-    }
-    tc_buf_adds(&out, "]");
+    tc_buf_adds(&out, "grant it: filesystem.readable = ");
+    tc_toml_list(&out, &starts->grant);
     return tc_buf_steal(&out);
 }
 

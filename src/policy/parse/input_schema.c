@@ -221,10 +221,7 @@ static bool binds_together(const char *keyword)
                                         "propertyNames",
                                         "dependentRequired",
                                         "dependentSchemas"};
-    for (size_t i = 0; i < TC_COUNT(words); i++)
-        if (tc_streq(words[i], keyword))
-            return true;
-    return false;
+    return TC_AMONG(words, keyword);
 }
 
 static void read_together(struct tc_parse *p, const struct tc_node *schema, struct tc_spec *spec)

@@ -59,14 +59,6 @@ static const char *const needed[] = {
     "setsid", "ioctl",    "stat", "newfstatat",     "sendmsg",         "recvfrom",        "poll",
     "ppoll",  "wait4",    "kill", "futex",          "getrusage",       "clock_gettime"};
 
-static bool is_among(const char *const *names, size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (tc_streq(names[i], name))
-            return true;
-    return false;
-}
-
 /* Is it a name at all? */
 static bool is_name(struct tc_parse *p, const struct tc_node *array, const struct tc_node *item)
 {
@@ -86,7 +78,7 @@ static bool judge_allow(struct tc_parse *p, const struct tc_node *node, const st
                                "name_to_handle_at";
     if (!is_name(p, node, item))
         return false;
-    if (is_among(may_add, TC_COUNT(may_add), item->text))
+    if (TC_AMONG(may_add, item->text))
         return true;
     for (size_t i = 0; i < TC_COUNT(never); i++) {
         if (!tc_streq(never[i].name, item->text))
@@ -104,7 +96,7 @@ static bool judge_deny(struct tc_parse *p, const struct tc_node *node, const str
     char hint[96] = "the profile already refuses what it does not have; remove it";
     if (!is_name(p, node, item))
         return false;
-    if (is_among(needed, TC_COUNT(needed), item->text)) {
+    if (TC_AMONG(needed, item->text)) {
         tc_parse_bad_in(p, node, item,
                         "remove it; `pids` bounds processes, and `network` and `filesystem` "
                         "what they reach",

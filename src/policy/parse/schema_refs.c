@@ -29,10 +29,7 @@ struct writer {
 static bool is_note(const char *key)
 {
     static const char *const words[] = {"title", "description", "default"};
-    for (size_t i = 0; i < TC_COUNT(words); i++)
-        if (tc_streq(words[i], key))
-            return true;
-    return false;
+    return TC_AMONG(words, key);
 }
 
 static const struct tc_node *find_reference(const struct tc_node *node)

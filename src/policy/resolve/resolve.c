@@ -124,6 +124,26 @@ const char *tc_policy_backend(const struct toolcage_policy *policy, const struct
                   : backend_of_keys(policy, tool);
 }
 
+const struct tc_spec *tc_policy_chooser(const struct toolcage_policy *policy,
+                                        const struct tc_spec *tool, bool layers,
+                                        const struct tc_backend_key **ret)
+{
+    static const struct tc_backend_key rows[] = {
+        {TC_KEY_LAYERS, "layers", 0},
+        {TC_KEY_BACKEND, "backend", 0},
+        {TC_KEY_TIER, "tier", offsetof(struct tc_spec, tier)},
+        {TC_KEY_RISK, "risk", offsetof(struct tc_spec, risk)},
+        {TC_KEY_IMAGE, "image", offsetof(struct tc_spec, image)},
+        {TC_KEY_MODULE, "module", offsetof(struct tc_spec, module)}};
+    const struct tc_spec *said = NULL;
+    for (size_t i = layers ? 0 : 1; !said && i < TC_COUNT(rows); i++) {
+        *ret = &rows[i];
+        said = rows[i].id == TC_KEY_LAYERS ? tc_policy_layers(policy, tool)
+                                           : tc_policy_said(policy, tool, rows[i].id);
+    }
+    return said;
+}
+
 static const struct tc_spec *said_tier(const struct tc_resolve *r)
 {
     if (r->asked && r->asked->said[TC_KEY_TIER])

@@ -14,14 +14,6 @@
 /* Each path becomes a mount of the call, and is looked up among the others. */
 enum { ARGUMENTS_BYTES_MAX = 4 << 20, NAMED_MAX = 4096 };
 
-static const struct tc_argument *find_argument(const struct tc_spec *tool, const char *name)
-{
-    for (size_t i = 0; tool && i < tool->argument_count; i++)
-        if (tc_streq(tool->arguments[i].name, name))
-            return &tool->arguments[i];
-    return NULL;
-}
-
 /* A refusal that names "arguments.NAME" and the line of the policy that declares it. */
 static int refuse(struct tc_resolve *r, const struct tc_argument *argument, uint32_t line,
                   const char *hint, const char *what)
@@ -304,7 +296,7 @@ static int check_all(struct tc_resolve *r)
     json_object_foreach(r->arguments, name, value)
     {
         struct tc_complaint c;
-        const struct tc_argument *argument = find_argument(r->asked, name);
+        const struct tc_argument *argument = tc_spec_argument(r->asked, name);
         if (!argument)
             return refuse_unknown(r, name);
         run.patterns = argument->patterns;
