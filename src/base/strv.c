@@ -69,6 +69,15 @@ bool tc_strv_has(const struct tc_strv *v, const char *text)
     return false;
 }
 
+const char *tc_strv_value(const struct tc_strv *v, const char *name)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; i < v->count; i++)
+        if (strncmp(v->items[i], name, n) == 0 && v->items[i][n] == '=')
+            return v->items[i] + n + 1;
+    return NULL;
+}
+
 void tc_strv_done(struct tc_strv *v)
 {
     for (size_t i = 0; i < v->count; i++)

@@ -23,6 +23,8 @@ bool tc_strv_copy(struct tc_strv *to, const struct tc_strv *from);
 /* The same texts in the same order? */
 bool tc_strv_same(const struct tc_strv *a, const struct tc_strv *b);
 bool tc_strv_has(const struct tc_strv *v, const char *text);
+/* What the first "NAME=value" has behind the sign; NULL: none has the name. Borrows. */
+const char *tc_strv_value(const struct tc_strv *v, const char *name);
 void tc_strv_done(struct tc_strv *v);
 
 #define _autostrv_ _auto_(tc_strv_done)

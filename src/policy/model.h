@@ -192,8 +192,11 @@ extern const struct tc_limits tc_limits_default;
 
 /* The first rule that grants to write; `files` NULL, or NULL: there is none. Borrows. */
 const struct tc_fs_rule *tc_spec_writable(const struct tc_spec *files);
-/* Borrows; NULL: it has no argument of that name. */
-const struct tc_argument *tc_spec_argument(const struct tc_spec *spec, const char *name);
+/* Borrows; NULL: it has no argument of that name, which has so many bytes. */
+const struct tc_argument *tc_spec_argument(const struct tc_spec *spec, const char *name,
+                                           size_t len);
+/* The key of the list whose entries have this access: "filesystem.readable", ... */
+const char *tc_access_list(enum tc_access access);
 
 void tc_spec_done(struct tc_spec *spec);
 void tc_fs_entry_done(struct tc_fs_entry *entry);

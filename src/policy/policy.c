@@ -28,6 +28,15 @@ static void argument_done(struct tc_argument *argument)
     free(argument->patterns);
 }
 
+static void rules_done(struct tc_fs_rule *rules, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(rules[i].path);
+        free(rules[i].from);
+    }
+    free(rules);
+}
+
 void tc_spec_done(struct tc_spec *spec)
 {
     char *texts[] = {spec->prefix,     spec->name, spec->description, spec->title,
@@ -41,16 +50,8 @@ void tc_spec_done(struct tc_spec *spec)
     if (spec->together)
         argument_done(spec->together);
     free(spec->together);
-    for (size_t i = 0; i < spec->fs_count; i++) {
-        free(spec->fs[i].path);
-        free(spec->fs[i].from);
-    }
-    free(spec->fs);
-    for (size_t i = 0; i < spec->socket_count; i++) {
-        free(spec->sockets[i].path);
-        free(spec->sockets[i].from);
-    }
-    free(spec->sockets);
+    rules_done(spec->fs, spec->fs_count);
+    rules_done(spec->sockets, spec->socket_count);
     for (size_t i = 0; i < spec->net_count; i++)
         tc_net_entry_done(&spec->net[i]);
     free(spec->net);
@@ -187,12 +188,19 @@ const struct tc_fs_rule *tc_spec_writable(const struct tc_spec *files)
     return NULL;
 }
 
-const struct tc_argument *tc_spec_argument(const struct tc_spec *spec, const char *name)
+const struct tc_argument *tc_spec_argument(const struct tc_spec *spec, const char *name, size_t len)
 {
     for (size_t i = 0; spec && i < spec->argument_count; i++)
-        if (tc_streq(spec->arguments[i].name, name))
+        if (strncmp(spec->arguments[i].name, name, len) == 0 && !spec->arguments[i].name[len])
             return &spec->arguments[i];
     return NULL;
+}
+
+const char *tc_access_list(enum tc_access access)
+{
+    return access == TC_ACCESS_DENY    ? "filesystem.denied"
+           : access == TC_ACCESS_WRITE ? "filesystem.writable"
+                                       : "filesystem.readable";
 }
 
 bool tc_spec_is_server(const struct tc_spec *spec)

@@ -12,11 +12,7 @@ const char *tc_setting_of(const char *setting, const char *backend)
 
 const char *tc_setting(const struct tc_strv *settings, const char *name)
 {
-    size_t n = strlen(name);
-    for (size_t i = 0; i < settings->count; i++)
-        if (strncmp(settings->items[i], name, n) == 0 && settings->items[i][n] == '=')
-            return settings->items[i] + n + 1;
-    return NULL;
+    return tc_strv_value(settings, name);
 }
 
 bool tc_setting_add(struct tc_strv *settings, const char *name, const char *value)

@@ -203,7 +203,8 @@ void tc_compare_arguments(struct tc_differences *changes, const struct tc_spec *
                           const struct tc_spec *to)
 {
     for (size_t i = 0; i < to->argument_count; i++) {
-        const struct tc_argument *was = tc_spec_argument(from, to->arguments[i].name);
+        const struct tc_argument *was =
+            tc_spec_argument(from, to->arguments[i].name, strlen(to->arguments[i].name));
         if (was)
             compare_argument(changes, was, &to->arguments[i]);
         else
@@ -211,7 +212,7 @@ void tc_compare_arguments(struct tc_differences *changes, const struct tc_spec *
     }
     compare_together(changes, from->together, to->together);
     for (size_t i = 0; i < from->argument_count; i++)
-        if (!tc_spec_argument(to, from->arguments[i].name))
+        if (!tc_spec_argument(to, from->arguments[i].name, strlen(from->arguments[i].name)))
             tc_differences_add(changes, TC_DIFFERENCE_LESS, "no longer takes the argument %s",
                                from->arguments[i].name);
 }

@@ -45,6 +45,16 @@ static int read_access(const char *access, struct wanted *w, struct toolcage_err
     return refuse(w, "as in \"read /data/x.csv\"", "one more path does not allow this", err);
 }
 
+static const struct tc_spec *spec_of(const struct wanted *w, const struct toolcage_policy *policy)
+{
+    return w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
+}
+
+static const char *list_of(const struct wanted *w)
+{
+    return w->access == TC_ACCESS_WRITE ? "writable" : "readable";
+}
+
 /* The rule that holds the path most closely. */
 static const struct tc_fs_rule *holder(const struct tc_spec *spec, const char *path)
 {
@@ -97,7 +107,7 @@ static int refuse_elsewhere(const struct wanted *w, const struct toolcage_policy
 static int check(const struct wanted *w, const struct toolcage_policy *policy,
                  struct toolcage_error **err)
 {
-    const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
+    const struct tc_spec *spec = spec_of(w, policy);
     const struct tc_spec *said = tc_policy_said(policy, w->tool ? spec : NULL, TC_KEY_FILESYSTEM);
     if (!spec)
         return refuse(w, "`toolcage tools` lists them", "the policy has no such tool", err);
@@ -122,7 +132,7 @@ static int check(const struct wanted *w, const struct toolcage_policy *policy,
 
 static bool holds(const struct toolcage_policy *policy, const struct wanted *w)
 {
-    const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
+    const struct tc_spec *spec = spec_of(w, policy);
     const struct tc_fs_rule *rule = holder(spec, w->path);
     return rule && rule->access == w->access;
 }
@@ -131,8 +141,8 @@ static bool holds(const struct toolcage_policy *policy, const struct wanted *w)
 static int name_clause(const struct wanted *w, const struct toolcage_policy *policy,
                        struct toolcage_error **err)
 {
-    const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
-    const char *list = w->access == TC_ACCESS_WRITE ? "writable" : "readable";
+    const struct tc_spec *spec = spec_of(w, policy);
+    const char *list = list_of(w);
     uint32_t line = spec->said[TC_KEY_FILESYSTEM];
     _autobuf_ struct tc_buf hint = TC_BUF_INIT;
     if (line) /* a second key of that name would be an error */
@@ -163,14 +173,12 @@ static bool says(const struct tc_policy_source *source, const char *text, const 
 static int edit_yaml(const struct tc_policy_source *source, const struct wanted *w,
                      const struct toolcage_policy *policy, char **ret, struct toolcage_error **err)
 {
-    const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
+    const struct tc_spec *spec = spec_of(w, policy);
     _autobuf_ struct tc_buf element = TC_BUF_INIT;
     write_element(&element, holder(spec, w->path), w, ":");
-    _autofree_ char *next =
-        element.failed
-            ? NULL
-            : tc_yaml_add(source->reader, source->text, spec->prefix,
-                          w->access == TC_ACCESS_WRITE ? "writable" : "readable", element.data);
+    _autofree_ char *next = element.failed ? NULL
+                                           : tc_yaml_add(source->reader, source->text, spec->prefix,
+                                                         list_of(w), element.data);
     if (!next || !says(source, next, w, policy))
         return name_clause(w, policy, err);
     *ret = TAKE(next);
@@ -180,20 +188,17 @@ static int edit_yaml(const struct tc_policy_source *source, const struct wanted 
 static int edit(const struct tc_policy_source *source, const struct wanted *w,
                 const struct toolcage_policy *policy, char **ret, struct toolcage_error **err)
 {
-    const struct tc_spec *spec = w->tool ? tc_policy_tool(policy, w->tool) : &policy->defaults;
+    const struct tc_spec *spec = spec_of(w, policy);
     _autobuf_ struct tc_buf element = TC_BUF_INIT;
     const char *why = NULL;
     write_element(&element, holder(spec, w->path), w, " =");
     _autofree_ char *next =
         element.failed ? NULL
-                       : tc_toml_add(source->text, spec->prefix,
-                                     w->access == TC_ACCESS_WRITE ? "writable" : "readable",
-                                     element.data, &why);
+                       : tc_toml_add(source->text, spec->prefix, list_of(w), element.data, &why);
     if (!next && !why)
         return tc_fail_memory(err);
     _autofree_ char *hint =
-        tc_format("add it by hand: filesystem.%s = [%s]",
-                  w->access == TC_ACCESS_WRITE ? "writable" : "readable", element.data);
+        tc_format("add it by hand: filesystem.%s = [%s]", list_of(w), element.data);
     if (!next)
         return refuse(w, hint ? hint : "", why, err);
     /* it is read again: an edit that does not say what it should is none */

@@ -38,13 +38,10 @@ static bool add_bounds(struct tc_coverage *c, const struct tc_spec *spec)
 
 static bool add_spec(struct tc_coverage *c, const struct tc_spec *spec)
 {
-    static const char *const lists[] = {[TC_ACCESS_READ] = "filesystem.readable",
-                                        [TC_ACCESS_WRITE] = "filesystem.writable",
-                                        [TC_ACCESS_DENY] = "filesystem.denied"};
     bool fine = true;
     for (size_t i = 0; fine && i < spec->fs_count; i++)
-        fine = add(c, tc_spec_key(spec, lists[spec->fs[i].access]), strdup(spec->fs[i].path),
-                   spec->fs[i].line);
+        fine = add(c, tc_spec_key(spec, tc_access_list(spec->fs[i].access)),
+                   strdup(spec->fs[i].path), spec->fs[i].line);
     for (size_t i = 0; fine && i < spec->socket_count; i++)
         fine = add(c, tc_spec_key(spec, "unix_sockets"), strdup(spec->sockets[i].path),
                    spec->sockets[i].line);

@@ -245,16 +245,12 @@ static int judge_connect(const struct toolcage_policy *policy, const struct tc_g
  * read. */
 static char *program_path(const struct tc_grant *grant, const char *name)
 {
-    for (size_t i = 0; i < grant->env.count; i++) {
-        const char *dirs =
-            tc_startswith(grant->env.items[i], "PATH=") ? grant->env.items[i] + 5 : NULL;
-        for (; dirs && *dirs; dirs += strcspn(dirs, ":") + (dirs[strcspn(dirs, ":")] == ':')) {
-            _autofree_ char *path = tc_format("%.*s/%s", (int)strcspn(dirs, ":"), dirs, name);
-            const struct tc_fs_entry *entry = path ? tc_grant_find(grant, path) : NULL;
-            if (path &&
-                (entry ? entry->access != TC_ACCESS_DENY : tc_system_path_find(path) != NULL))
-                return TAKE(path);
-        }
+    const char *dirs = tc_strv_value(&grant->env, "PATH");
+    for (; dirs && *dirs; dirs += strcspn(dirs, ":") + (dirs[strcspn(dirs, ":")] == ':')) {
+        _autofree_ char *path = tc_format("%.*s/%s", (int)strcspn(dirs, ":"), dirs, name);
+        const struct tc_fs_entry *entry = path ? tc_grant_find(grant, path) : NULL;
+        if (path && (entry ? entry->access != TC_ACCESS_DENY : tc_system_path_find(path) != NULL))
+            return TAKE(path);
     }
     return tc_format("/usr/bin/%s", name);
 }

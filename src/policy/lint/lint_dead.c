@@ -107,7 +107,7 @@ static void check_shadowed(struct tc_lint *l, const struct tc_spec *spec, bool d
             continue;
         if (twin && inner->access > outer->access)
             inner = outer, outer = e.items[i];
-        tc_lint_add(l, spec, tc_lint_list(inner), inner->line, inner->path,
+        tc_lint_add(l, spec, tc_access_list(inner->access), inner->line, inner->path,
                     "remove it, or set it to another value",
                     "%s has no effect: %s (line " TC_LINE_FORM ") already sets it", inner->path,
                     outer->path, TC_LINE_SHOWN(l->policy, outer->line));
@@ -209,7 +209,7 @@ void tc_lint_denied_all(struct tc_lint *l, const struct tc_spec *spec)
             const struct tc_fs_rule *by =
                 rule->access == TC_ACCESS_DENY ? NULL : above(l, &denied, rule->path, true);
             if (by)
-                tc_lint_add(l, spec, tc_lint_list(rule), rule->line, rule->path,
+                tc_lint_add(l, spec, tc_access_list(rule->access), rule->line, rule->path,
                             "remove one of the two; denied wins over all",
                             "%s is granted and completely denied (%s, %s line " TC_LINE_FORM ")",
                             rule->path, by->path, specs[d]->prefix,

@@ -56,7 +56,7 @@ void tc_lint_secrets(struct tc_lint *l, const struct tc_spec *spec)
     for (size_t i = 0; fs && i < fs->fs_count; i++) {
         const struct tc_fs_rule *rule = &fs->fs[i];
         if (rule->access != TC_ACCESS_DENY && tc_credential_path(host_of(rule)))
-            tell_secret(l, fs, tc_lint_list(rule), rule->line, host_of(rule), net);
+            tell_secret(l, fs, tc_access_list(rule->access), rule->line, host_of(rule), net);
     }
     for (size_t i = 0; i < spec->argument_count; i++)
         for (size_t b = 0; b < spec->arguments[i].bound_count; b++) {
@@ -76,7 +76,7 @@ void tc_lint_home(struct tc_lint *l, const struct tc_spec *spec)
     for (size_t i = 0; home && fs && i < fs->fs_count; i++) {
         const struct tc_fs_rule *rule = &fs->fs[i];
         if (rule->from && rule->access == TC_ACCESS_READ && tc_path_within(rule->from, home))
-            tc_lint_add(l, fs, tc_lint_list(rule), rule->line, rule->path,
+            tc_lint_add(l, fs, tc_access_list(rule->access), rule->line, rule->path,
                         "grant the directories that the tool works on",
                         "%s is all of your home directory: mail, histories, other projects",
                         rule->from);

@@ -90,13 +90,6 @@ const struct tc_spec *tc_lint_said(const struct tc_lint *l, const struct tc_spec
     return tc_policy_said(l->policy, spec, id);
 }
 
-const char *tc_lint_list(const struct tc_fs_rule *rule)
-{
-    return rule->access == TC_ACCESS_DENY    ? "filesystem.denied"
-           : rule->access == TC_ACCESS_WRITE ? "filesystem.writable"
-                                             : "filesystem.readable";
-}
-
 char *tc_lint_endpoints(struct tc_lint *l, const struct tc_spec *net)
 {
     const struct tc_net_entry *first = &net->net[0];

@@ -85,8 +85,6 @@ const struct tc_lint_line *tc_lint_line(const struct tc_lint *l, uint32_t line);
 /* Who says the key for it, or NULL. */
 const struct tc_spec *tc_lint_said(const struct tc_lint *l, const struct tc_spec *spec,
                                    enum tc_key_id id);
-/* The key whose list the rule is in: "filesystem.denied", ... */
-const char *tc_lint_list(const struct tc_fs_rule *rule);
 /* "api.example.com:443 and 2 more"; owned, NULL: out of memory (noted). */
 char *tc_lint_endpoints(struct tc_lint *l, const struct tc_spec *net);
 

@@ -29,10 +29,7 @@ static bool is_always_there(const char *path)
 static bool sets_path(const struct tc_lint *l, const struct tc_spec *spec)
 {
     const struct tc_spec *env = tc_lint_said(l, spec, TC_KEY_ENV);
-    for (size_t i = 0; env && i < env->env_set.count; i++)
-        if (tc_startswith(env->env_set.items[i], "PATH="))
-            return true;
-    return false;
+    return env && tc_strv_value(&env->env_set, "PATH");
 }
 
 /* The command as the tool names it, absolute; NULL: that cannot be told here. Owned. */

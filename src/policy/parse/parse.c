@@ -55,6 +55,21 @@ void tc_parse_bad_key(struct tc_parse *p, const struct tc_node *node, const char
     va_end(ap);
 }
 
+void tc_parse_bad_line(struct tc_parse *p, uint32_t line, char *subject, const char *hint,
+                       const char *fmt, ...)
+{
+    _autofree_ char *owned = subject;
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    tc_buf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    if (owned && !text.failed)
+        tc_diag_add(&p->diag, (struct tc_place){line, 1, 1}, owned, hint, "%s", text.data);
+    else
+        p->diag.memory = true;
+}
+
 void tc_parse_complaint(struct tc_parse *p, const struct tc_node *node,
                         const struct tc_complaint *c)
 {

@@ -42,6 +42,9 @@ void tc_parse_bad_in(struct tc_parse *p, const struct tc_node *array, const stru
                      const char *hint, const char *fmt, ...) TC_PRINTF(5, 6);
 void tc_parse_bad_key(struct tc_parse *p, const struct tc_node *node, const char *hint,
                       const char *fmt, ...) TC_PRINTF(4, 5);
+/* At the beginning of a line, about this subject, which is taken; NULL: there is no memory. */
+void tc_parse_bad_line(struct tc_parse *p, uint32_t line, char *subject, const char *hint,
+                       const char *fmt, ...) TC_PRINTF(5, 6);
 void tc_parse_complaint(struct tc_parse *p, const struct tc_node *node,
                         const struct tc_complaint *c);
 /* Is it of this kind? Else a finding. */

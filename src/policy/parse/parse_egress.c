@@ -92,12 +92,9 @@ void tc_set_egress(struct tc_parse *p, const struct tc_key *key, struct tc_node 
 static void refuse(struct tc_parse *p, const struct tc_spec *spec, const struct tc_net_entry *entry,
                    uint32_t line, const char *hint, const char *why)
 {
-    _autofree_ char *subject = tc_spec_key(spec, "network");
     _autofree_ char *text = tc_endpoint_write(entry->host, entry->port);
-    if (subject && text)
-        tc_diag_add(&p->diag, (struct tc_place){line, 1, 1}, subject, hint, "%s %s", text, why);
-    else
-        p->diag.memory = true;
+    tc_parse_bad_line(p, line, text ? tc_spec_key(spec, "network") : NULL, hint, "%s %s",
+                      text ? text : "", why);
 }
 
 /* Where the upstream looks names up nobody here sees what a name of a pattern leads to; and who
@@ -128,13 +125,10 @@ static void check_passed(struct tc_parse *p, const struct tc_spec *spec)
     const char *from = p->policy->upstream_from;
     if (!from || !tc_startswith(from, "env:") || !tc_strv_has(&spec->env_pass, from + 4))
         return;
-    _autofree_ char *subject = tc_spec_key(spec, "env");
-    if (subject)
-        tc_diag_add(&p->diag, (struct tc_place){spec->said[TC_KEY_ENV], 1, 1}, subject,
-                    "remove it from env.pass: only the proxy needs it",
-                    "env.pass passes on %s, which holds the credentials of the upstream", from + 4);
-    else
-        p->diag.memory = true;
+    tc_parse_bad_line(p, spec->said[TC_KEY_ENV], tc_spec_key(spec, "env"),
+                      "remove it from env.pass: only the proxy needs it",
+                      "env.pass passes on %s, which holds the credentials of the upstream",
+                      from + 4);
 }
 
 static void check_spec(struct tc_parse *p, const struct tc_spec *spec)

@@ -9,16 +9,6 @@
 #include "policy/parse/template.h"
 #include "schema/schema.h"
 
-static const struct tc_argument *find_argument(const struct tc_spec *spec,
-                                               const struct tc_hole *hole)
-{
-    for (size_t i = 0; i < spec->argument_count; i++)
-        if (strlen(spec->arguments[i].name) == hole->name_len &&
-            strncmp(spec->arguments[i].name, hole->name, hole->name_len) == 0)
-            return &spec->arguments[i];
-    return NULL;
-}
-
 /* The node's place moved to the hole, where the text stands in the file as it is. */
 static struct tc_node at_hole(const struct tc_node *node, const struct tc_hole *hole)
 {
@@ -44,7 +34,7 @@ static void check_hole(struct tc_parse *p, const struct tc_spec *spec, const str
 {
     char hint[300];
     struct tc_node place = at_hole(node, hole);
-    const struct tc_argument *argument = find_argument(spec, hole);
+    const struct tc_argument *argument = tc_spec_argument(spec, hole->name, hole->name_len);
     int len = (int)(hole->name_len > 64 ? 64 : hole->name_len);
     if (!argument) {
         (void)snprintf(

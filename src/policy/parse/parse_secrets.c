@@ -214,14 +214,10 @@ void tc_set_secrets(struct tc_parse *p, const struct tc_key *key, struct tc_node
     tc_parse_leave(p, mark);
 }
 
-static void add_to(struct tc_parse *p, const struct tc_spec *said, const struct tc_secret *secret,
-                   const char *hint, const char *text)
+/* Owned. */
+static char *key_of(const struct tc_spec *said, const struct tc_secret *secret)
 {
-    _autofree_ char *subject = tc_format("%s.secrets.%s", said->prefix, secret->name);
-    if (subject && text)
-        tc_diag_add(&p->diag, (struct tc_place){secret->line, 1, 1}, subject, hint, "%s", text);
-    else
-        p->diag.memory = true;
+    return tc_format("%s.secrets.%s", said->prefix, secret->name);
 }
 
 static void check_hosts(struct tc_parse *p, const struct tc_spec *tool, const struct tc_spec *said,
@@ -232,10 +228,10 @@ static void check_hosts(struct tc_parse *p, const struct tc_spec *tool, const st
         const char *host = secret->hosts.items[i];
         if (tc_secret_reaches(net ? net->net : NULL, net ? net->net_count : 0, host))
             continue;
-        _autofree_ char *text =
-            tc_format("the network of %s does not name %s, to which the secret would be sent",
-                      tool->prefix, host);
-        add_to(p, said, secret, "add the host to network, or remove it from hosts", text);
+        tc_parse_bad_line(p, secret->line, key_of(said, secret),
+                          "add the host to network, or remove it from hosts",
+                          "the network of %s does not name %s, to which the secret would be sent",
+                          tool->prefix, host);
     }
 }
 
@@ -247,9 +243,9 @@ static void check_passed(struct tc_parse *p, const struct tc_spec *tool, const s
     if (!env || !tc_startswith(secret->from, "env:") ||
         !tc_strv_has(&env->env_pass, secret->from + 4))
         return;
-    _autofree_ char *text =
-        tc_format("env.pass of %s gives the tool %s itself", tool->prefix, secret->from + 4);
-    add_to(p, said, secret, "remove it from env.pass: the proxy puts it into the requests", text);
+    tc_parse_bad_line(p, secret->line, key_of(said, secret),
+                      "remove it from env.pass: the proxy puts it into the requests",
+                      "env.pass of %s gives the tool %s itself", tool->prefix, secret->from + 4);
 }
 
 static bool same_header(const struct tc_secret *a, const struct tc_secret *b)
@@ -275,11 +271,10 @@ static void check_alone(struct tc_parse *p, const struct tc_spec *said, size_t a
     const struct tc_secret *secret = &said->secrets[at];
     for (size_t i = 0; i < at; i++) {
         const struct tc_secret *other = &said->secrets[i];
-        if (!same_header(secret, other) || !share_host(secret, other))
-            continue;
-        _autofree_ char *text =
-            tc_format("%s is sent in the same header to the same host", other->name);
-        add_to(p, said, secret, "one tool for each of them, or another header", text);
+        if (same_header(secret, other) && share_host(secret, other))
+            tc_parse_bad_line(p, secret->line, key_of(said, secret),
+                              "one tool for each of them, or another header",
+                              "%s is sent in the same header to the same host", other->name);
     }
 }
 

@@ -296,7 +296,7 @@ static int check_all(struct tc_resolve *r)
     json_object_foreach(r->arguments, name, value)
     {
         struct tc_complaint c;
-        const struct tc_argument *argument = tc_spec_argument(r->asked, name);
+        const struct tc_argument *argument = tc_spec_argument(r->asked, name, strlen(name));
         if (!argument)
             return refuse_unknown(r, name);
         run.patterns = argument->patterns;

@@ -22,15 +22,10 @@ struct filled {
 static const json_t *value_of(const struct tc_resolve *r, const struct tc_hole *hole,
                               const struct tc_argument **ret)
 {
-    for (size_t i = 0; r->tool && i < r->tool->argument_count; i++) {
-        const struct tc_argument *argument = &r->tool->arguments[i];
-        if (strlen(argument->name) != hole->name_len ||
-            strncmp(argument->name, hole->name, hole->name_len) != 0)
-            continue;
+    const struct tc_argument *argument = tc_spec_argument(r->tool, hole->name, hole->name_len);
+    if (argument)
         *ret = argument;
-        return json_object_get(r->arguments, argument->name);
-    }
-    return NULL;
+    return argument ? json_object_get(r->arguments, argument->name) : NULL;
 }
 
 static void add_value(struct filled *f, const json_t *value, const struct tc_argument *argument)
@@ -239,9 +234,8 @@ static int name_terminal(struct tc_resolve *r, const struct tc_spec *said)
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-";
     const char *name = caller_has(r->facts, "TERM");
-    for (size_t i = 0; said && i < said->env_set.count; i++)
-        if (tc_startswith(said->env_set.items[i], "TERM="))
-            return 0; /* the operator's word */
+    if (said && tc_strv_value(&said->env_set, "TERM"))
+        return 0; /* the operator's word */
     if (!r->request->terminal || !name || !name[0] || strlen(name) > TERM_BYTES_MAX ||
         name[strspn(name, letters)])
         return 0;

@@ -45,10 +45,7 @@ static int refuse_wide(struct tc_resolve *r, const char *key, uint32_t line)
 
 static int add_rule(struct tc_resolve *r, const struct tc_spec *spec, const struct tc_fs_rule *rule)
 {
-    static const char *const lists[] = {[TC_ACCESS_READ] = "filesystem.readable",
-                                        [TC_ACCESS_WRITE] = "filesystem.writable",
-                                        [TC_ACCESS_DENY] = "filesystem.denied"};
-    _autofree_ char *key = tc_spec_key(spec, lists[rule->access]);
+    _autofree_ char *key = tc_spec_key(spec, tc_access_list(rule->access));
     _autofree_ char *from = NULL;
     bool denies = rule->access == TC_ACCESS_DENY;
     /* the defaults' word for tools: an install writes where it installs */

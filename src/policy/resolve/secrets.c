@@ -47,20 +47,12 @@ static void mark_entries(struct tc_grant *grant, const struct tc_secret *secret)
             grant->net[n].secret |= tc_secret_goes_to(secret->hosts.items[i], &grant->net[n]);
 }
 
-static bool has(const struct tc_grant *grant, const char *name)
-{
-    size_t n = strlen(name);
-    for (size_t i = 0; i < grant->env.count; i++)
-        if (strncmp(grant->env.items[i], name, n) == 0 && grant->env.items[i][n] == '=')
-            return true;
-    return false;
-}
-
 /* Programs that do nothing without their variable get one: what it holds is worth nothing, and the
  * proxy puts the value in its place whatever they send. */
 static bool stand_in(struct tc_grant *grant, const struct tc_secret *secret)
 {
-    return has(grant, secret->name) || tc_env_put(&grant->env, secret->name, STAND_IN);
+    return tc_strv_value(&grant->env, secret->name) ||
+           tc_env_put(&grant->env, secret->name, STAND_IN);
 }
 
 /* What the tool could read anyway is no secret; a file in a directory that it may read is hidden.
