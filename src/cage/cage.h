@@ -100,7 +100,7 @@ struct tc_local_form {
     int (*outer)(struct tc_cage *cage, struct tc_box *box);
     int (*tell)(struct tc_process_cage *p, int report);
     const struct tc_spare_kind *ready; /* how such a one is kept ready for a call; NULL: none is */
-    /* Its program may have been started ahead of the call (cage/ready.h), and takes this of what
+    /* Its program may have been started ahead of the call (cage/worker.h), and takes this of what
      * all share while it waits: a descriptor; -1: too little is left. NULL: it is never. */
     int (*hold)(const struct tc_cage *cage);
 };
@@ -138,8 +138,8 @@ struct tc_process_cage {
     struct tc_observer observer;
     struct tc_spare
         *spare; /* the process that becomes this cage; NULL: it is cloned at the start */
-    struct tc_ready *ready; /* whose process it took over, running its program; NULL: nobody's */
-    struct tc_ready *next;  /* to be made when this call is over; NULL: none is */
+    struct tc_worker *worker; /* whose process it took over, running its program; NULL: nobody's */
+    struct tc_pool_entry *next; /* wanted once this call is over; NULL: none is */
     struct tc_cgroup *group;
     struct tc_cgroup_limits group_limits; /* those of the group that was asked for */
     uint64_t root;

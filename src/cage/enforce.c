@@ -193,7 +193,7 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
     const struct tc_process_cage *p = TC_PRIV(cage);
     if (p->form)
         return p->form->mechanism(cage, clause);
-    if (p->ready && cage->plan->calls &&
+    if (p->worker && cage->plan->calls &&
         (clause == TC_CLAUSE_FS_READ || clause == TC_CLAUSE_FS_WRITE))
         return "mount namespace without paths; a root made for the call, by descriptor";
     return tc_process_mechanism(p->host, clause, p->group != NULL);

@@ -13,14 +13,13 @@
 #include "base/sys.h"
 #include "cage/cage.h"
 #include "cage/handed.h"
-#include "cage/idle.h"
 #include "cage/limiter.h"
 #include "cage/proxy.h"
-#include "cage/ready.h"
 #include "cage/slots.h"
 #include "cage/spare.h"
 #include "cage/system.h"
 #include "cage/trust.h"
+#include "cage/worker.h"
 #include "linux/mounts.h"
 #include "observe/observe.h"
 #include "workspace/copy.h"
@@ -255,7 +254,7 @@ static int take_leases(struct tc_cage *cage)
                  : waits         ? p->form->ready && tc_spare_claim(p, cage->plan->tool)
                  : is_ahead(cage->plan)
                      ? tc_spare_new(p)
-                     : tc_ready_claim(cage) || tc_spare_claim(p, cage->plan->tool);
+                     : tc_worker_claim(cage) || tc_spare_claim(p, cage->plan->tool);
     if (!spare && (take_id(cage) < 0 || take_group(cage) < 0))
         return -1;
     tc_process_set_ids(p->host, p->trees.id, &p->box);
@@ -299,11 +298,7 @@ int64_t tc_process_tick(int64_t now)
     if (root_is_due)
         build_root();
     tc_watcher_reap();
-    const int64_t times[] = {tc_proxy_tick(now), tc_ready_tick(now), tc_spare_tick(now)};
-    int64_t next = 0;
-    for (size_t i = 0; i < TC_COUNT(times); i++)
-        next = tc_sooner(next, times[i]);
-    return next;
+    return tc_sooner(tc_proxy_tick(now), tc_pool_tick(now));
 }
 
 /* What may be written is searched, and perhaps copied. */

@@ -3,9 +3,9 @@
  *
  * From a prepared cage to one in which the program runs. */
 #include "cage/cage.h"
-#include "cage/ready.h"
 #include "cage/slots.h"
 #include "cage/spare.h"
+#include "cage/worker.h"
 
 /* Will the tool's next call want the same root? Not where an argument says what is mounted. */
 static bool comes_again(const struct tc_cage *cage)
@@ -22,7 +22,7 @@ int tc_process_run(struct tc_cage *cage)
     if (tc_process_complete(cage) < 0 || tc_process_enforced(cage) < 0 ||
         tc_process_start(cage) < 0)
         return -1;
-    if (!tc_ready_next(cage) && comes_again(cage))
+    if (!tc_worker_next(cage) && comes_again(cage))
         tc_spare_next(TC_PRIV(cage), cage->plan->tool);
     return 0;
 }

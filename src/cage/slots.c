@@ -13,9 +13,9 @@
 #include "cage/cage.h"
 #include "cage/limiter.h"
 #include "cage/proxy.h"
-#include "cage/ready.h"
 #include "cage/slots.h"
 #include "cage/spare.h"
+#include "cage/worker.h"
 #include "observe/observe.h"
 #include "workspace/held.h"
 #include "workspace/journal.h"
@@ -28,7 +28,7 @@ void tc_local_signal(struct tc_cage *cage, bool at_once)
     struct tc_process_cage *p = TC_PRIV(cage);
     if (p->child.pid <= 0 || p->child.reaped)
         return;
-    tc_ready_ends(p);
+    tc_worker_ends(p);
     if (at_once) {
         tc_limits_end(cage);
         tc_proxy_kill(cage);
@@ -110,7 +110,7 @@ static void drop(struct tc_cage *cage)
     tc_proxy_end(cage);
     tc_buf_done(&p->trusted);
     release(p, tc_trees_release);
-    tc_ready_leave(p);
+    tc_worker_leave(p);
     tc_spare_leave(p);
     if (p->host)
         tc_process_reap_carriers(p->trees.host);
@@ -120,11 +120,10 @@ static void drop(struct tc_cage *cage)
         tc_ids_give(&p->host->ids, p->trees.id);
     tc_workspace_done(&p->workspace);
     tc_trees_done(&p->trees);
+    tc_pool_want(TAKE(p->next), false);
     free(p);
-    if (cage->begun_us) { /* a call's, which has its answer */
-        tc_ready_answered();
-        tc_spare_answered();
-    }
+    if (cage->begun_us) /* a call's, which has its answer */
+        tc_pool_answered();
     cage->priv = NULL;
     cage->trees = NULL;
     cage->workspace = NULL;
@@ -136,7 +135,7 @@ bool tc_local_destroy(struct tc_cage *cage, enum tc_pace pace)
     struct tc_process_cage *p = TC_PRIV(cage);
     bool large = p && !p->released && (p->trees.remote || tc_workspace_large(&p->trees));
     if (large && pace == TC_PACE_LONG) {
-        tc_ready_forget_root(p);
+        tc_worker_forget_root(p);
         release(p, tc_trees_put_away);
     }
     if (large)
@@ -150,8 +149,7 @@ bool tc_local_destroy(struct tc_cage *cage, enum tc_pace pace)
 static void close_machine(void)
 {
     struct tc_process_host *host = tc_process_host_opened();
-    tc_ready_close();
-    tc_spare_close();
+    tc_pool_close();
     tc_proxy_close();
     tc_journal_close();
     if (host)

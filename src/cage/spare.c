@@ -11,53 +11,44 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/spread.h"
 #include "base/sys.h"
-#include "cage/idle.h"
 
-/* The shared memory has room for common boxes; pages are there once they are written to. */
-enum { SPARES_MAX = 4, ROOM = 256 << 10 };
-enum { IDLE_US = 10000000 };
+/* An agent thinks longer between two calls than a program does; but a container costs some
+ * megabytes. */
+enum { IDLE_US = 10000000, CONTAINER_IDLE_US = 60000000 };
 
 struct tc_spare {
-    struct tc_idle idle;
+    struct tc_pool_entry entry;
     const struct tc_spare_kind *kind; /* NULL: of a process cage */
     void *own;                        /* of that kind */
-    size_t wanted;                    /* how many like it there may be */
     struct tc_process_host *host;
-    char *tool;    /* whose call it waits for; NULL: anybody's */
     uint64_t root; /* 0: it has none yet */
     struct tc_cgroup_limits limits;
-    struct tc_cgroup *group;
-    uid_t id;
+    struct tc_cgroup *group; /* its own, even while a cage uses it */
+    uid_t id;                /* the same */
     pid_t pid;
     int pidfd, report;
     /* shared with it, at one address, and with nobody else; MAP_FAILED: it gets its call otherwise
      */
     struct tc_box *box;
-    bool lent; /* id and group are a cage's that goes on without it */
 };
 
-static struct tc_idle_books books;
-/* The one of before the first call, listed or claimed, until it has a root. */
+/* The one of before the first call, idle or claimed, until it has a root. */
 static struct tc_spare *rootless;
 
-static struct tc_spare *of(struct tc_idle *idle)
+static struct tc_spare *of(const struct tc_pool_entry *entry)
 {
-    return (struct tc_spare *)idle;
+    return (struct tc_spare *)entry;
 }
 
-static void drop(struct tc_spare *s)
-{
-    tc_idle_drop(&books, s ? &s->idle : NULL);
-}
+/* ---- its process ---- */
 
-/* What it has goes back only now that it is gone. */
-static void let_go(struct tc_idle *idle)
+/* Its leases go back only now that it is gone. */
+static void done(struct tc_pool_entry *entry)
 {
-    struct tc_spare *s = of(idle);
+    struct tc_spare *s = of(entry);
     int fds[] = {s->pidfd, s->report};
     for (size_t i = 0; i < TC_COUNT(fds); i++)
         if (fds[i] >= 0)
@@ -67,58 +58,39 @@ static void let_go(struct tc_idle *idle)
     if (s->id != (uid_t)-1)
         tc_ids_give(&s->host->ids, s->id);
     if (s->box != MAP_FAILED)
-        (void)munmap(s->box, ROOM);
+        (void)munmap(s->box, TC_SPARE_ROOM);
     if (s->kind)
         s->kind->done(s->own);
-    free(s->tool);
     free(s);
 }
 
-static enum tc_idle_end look(struct tc_idle *idle, bool patiently)
+static bool ended(struct tc_pool_entry *entry, bool patiently)
 {
-    struct tc_spare *s = of(idle);
+    struct tc_spare *s = of(entry);
     pid_t pid = 0;
     while (s->pid > 0 && (pid = waitpid(s->pid, NULL, patiently ? 0 : WNOHANG)) < 0 &&
            errno == EINTR)
         ;
     if (pid != 0)
         s->pid = -1;
-    if (s->pid > 0)
-        return TC_IDLE_LIVES;
-    return s->lent ? TC_IDLE_LENT : TC_IDLE_GONE;
+    return s->pid <= 0;
 }
 
-static void kill_it(struct tc_idle *idle)
+static void kill_it(struct tc_pool_entry *entry)
 {
-    struct tc_spare *s = of(idle);
+    struct tc_spare *s = of(entry);
     if (s == rootless)
         rootless = NULL;
     if (s->pid > 0)
         (void)kill(s->pid, SIGKILL); /* our child, not yet reaped */
 }
 
-/* ---- making one ---- */
-
-static struct tc_spare *describe(struct tc_process_host *host, const char *tool, uint64_t root,
-                                 const struct tc_cgroup_limits *limits)
+/* Until its call comes it says nothing unless a stage failed, and its socket is open while it
+ * lives. */
+static bool waits(const struct tc_pool_entry *entry)
 {
-    struct tc_spare *s = calloc(1, sizeof(*s));
-    if (!s)
-        return NULL;
-    *s = (struct tc_spare){.host = host,
-                           .root = root,
-                           .limits = *limits,
-                           .wanted = 1,
-                           .id = (uid_t)-1,
-                           .pid = -1,
-                           .pidfd = -1,
-                           .report = -1,
-                           .box = MAP_FAILED};
-    s->tool = tool ? strdup(tool) : NULL;
-    if (!tool || s->tool)
-        return s;
-    drop(s);
-    return NULL;
+    struct tc_report r;
+    return recv(of(entry)->report, &r, sizeof(r), MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN;
 }
 
 static bool take_leases(struct tc_spare *s)
@@ -140,7 +112,7 @@ static bool give_birth(struct tc_spare *s, int child_report)
     tc_process_set_ids(s->host, s->id, s->box);
     s->pid = tc_process_clone(s->group, s->box, &s->pidfd);
     /* no later child may see, or write, what this one will run with */
-    return s->pid > 0 && madvise(s->box, ROOM, MADV_DONTFORK) == 0 &&
+    return s->pid > 0 && madvise(s->box, TC_SPARE_ROOM, MADV_DONTFORK) == 0 &&
            tc_process_map_ids(s->pid, s->box, s->report) == 0;
 }
 
@@ -160,8 +132,8 @@ static bool give_birth_of_kind(struct tc_spare *s, int child_report)
 
 static bool share_box(struct tc_spare *s)
 {
-    s->box =
-        mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    s->box = mmap(NULL, TC_SPARE_ROOM, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return s->box != MAP_FAILED;
 }
 
@@ -177,27 +149,6 @@ static bool bring_up(struct tc_spare *s)
     return born;
 }
 
-/* All of this kind but the newest. */
-static void drop_oldest(const struct tc_spare_kind *kind, size_t keep)
-{
-    for (struct tc_idle **at = &books.waiting; *at;) {
-        bool same = of(*at)->kind == kind;
-        if (same && !keep) {
-            tc_idle_drop(&books, tc_idle_take(at));
-            continue;
-        }
-        keep -= same;
-        at = &(*at)->next;
-    }
-}
-
-static bool alike(const struct tc_spare *a, const struct tc_spare *b)
-{
-    return a->kind == b->kind && a->root == b->root && tc_streq(a->tool, b->tool) &&
-           memcmp(&a->limits, &b->limits, sizeof(a->limits)) == 0 &&
-           (!a->kind || a->kind->alike(a->own, b->own));
-}
-
 static int send_root(struct tc_spare *s, uint64_t root)
 {
     _autofd_ int copy = tc_root_copy(root);
@@ -209,35 +160,80 @@ static int send_root(struct tc_spare *s, uint64_t root)
     return 0;
 }
 
-static void list(struct tc_spare *s)
+/* ---- in the pool ---- */
+
+static bool make(struct tc_pool_entry *entry)
 {
-    tc_idle_list(&books, &s->idle, s->kind ? s->kind->idle_us : IDLE_US);
+    struct tc_spare *s = of(entry);
+    return bring_up(s) && (s->kind || send_root(s, s->root) == 0);
 }
 
-static void make(struct tc_idle *idle)
+static bool alike(const struct tc_pool_entry *a, const struct tc_pool_entry *b)
 {
-    struct tc_spare *like = of(idle);
-    size_t there = 0;
-    for (struct tc_idle *i = books.waiting; i; i = i->next)
-        there += alike(of(i), like);
-    if (there >= like->wanted) {
-        drop(like);
-        return;
-    }
-    drop_oldest(like->kind, (like->kind ? like->kind->most : SPARES_MAX) - 1);
-    if (bring_up(like) && (like->kind || send_root(like, like->root) == 0))
-        list(like);
-    else /* then the next call says what is wrong */
-        drop(like);
+    const struct tc_spare_kind *kind = of(a)->kind;
+    return of(a)->root == of(b)->root && (!kind || kind->alike(of(a)->own, of(b)->own));
+}
+
+#define OPS \
+    .alike = alike, .make = make, .waits = waits, .kill = kill_it, .ended = ended, .done = done
+static const struct tc_pool_ops cages = {.most = 4, OPS};
+static const struct tc_pool_ops containers = {.most = 8, .oldest_first = true, OPS};
+
+/* Whose calls it serves; of no tool: anybody's. */
+static bool write_key(const struct tc_spare_kind *kind, const struct tc_process_cage *p,
+                      const char *tool, const struct tc_cgroup_limits *limits, struct tc_buf *ret)
+{
+    tc_buf_add(ret, limits, sizeof(*limits));
+    tc_buf_addc(ret, tool ? '+' : '-');
+    if (tool)
+        tc_buf_add(ret, tool, strlen(tool) + 1);
+    if (kind)
+        kind->write_key(p, ret);
+    return !ret->failed;
+}
+
+static struct tc_spare *describe(struct tc_process_host *host, uint64_t root,
+                                 const struct tc_cgroup_limits *limits)
+{
+    struct tc_spare *s = calloc(1, sizeof(*s));
+    if (s)
+        *s = (struct tc_spare){
+            .entry = {.ops = &cages, .key = TC_BUF_INIT, .wanted = 1, .idle_us = IDLE_US},
+            .host = host,
+            .root = root,
+            .limits = *limits,
+            .id = (uid_t)-1,
+            .pid = -1,
+            .pidfd = -1,
+            .report = -1,
+            .box = MAP_FAILED};
+    return s;
+}
+
+static void drop(struct tc_spare *s)
+{
+    tc_pool_drop(s ? &s->entry : NULL);
+}
+
+static struct tc_spare *describe_like(const struct tc_process_cage *p,
+                                      const struct tc_spare_kind *kind, const char *tool)
+{
+    struct tc_cgroup_limits limits = p->group ? p->group_limits : (struct tc_cgroup_limits){0};
+    struct tc_spare *like = describe(p->host, p->root, &limits);
+    if (like && write_key(kind, p, tool, &limits, &like->entry.key))
+        return like;
+    drop(like);
+    return NULL;
 }
 
 void tc_spare_first(struct tc_process_host *host)
 {
-    struct tc_spare *s = describe(host, NULL, 0, &(struct tc_cgroup_limits){0});
-    if (s && bring_up(s)) {
+    const struct tc_cgroup_limits none = {0};
+    struct tc_spare *s = describe(host, 0, &none);
+    if (s && write_key(NULL, NULL, NULL, &none, &s->entry.key) && bring_up(s)) {
         tc_spread(s->pid); /* its first call waits for both of us */
         rootless = s;
-        list(s);
+        tc_pool_give_back(&s->entry, TC_POOL_IDLE);
         return;
     }
     drop(s);
@@ -251,232 +247,85 @@ void tc_spare_root(uint64_t root)
 
 void tc_spare_no_first(void)
 {
-    for (struct tc_idle **at = &books.waiting; *at; at = &(*at)->next)
-        if (of(*at) == rootless) {
-            tc_idle_drop(&books, tc_idle_take(at));
-            return;
-        }
+    if (rootless && rootless->entry.state == TC_POOL_IDLE)
+        drop(rootless);
 }
 
 void tc_spare_next(const struct tc_process_cage *p, const char *tool)
 {
-    struct tc_cgroup_limits limits = p->group ? p->group_limits : (struct tc_cgroup_limits){0};
-    struct tc_spare *like = describe(p->host, tool, p->root, &limits);
-    tc_idle_next(&books, like ? &like->idle : NULL);
+    struct tc_spare *like = describe_like(p, NULL, tool);
+    tc_pool_want(like ? &like->entry : NULL, true);
 }
 
-void tc_spare_answered(void)
+struct tc_pool_entry *tc_spare_like(const struct tc_process_cage *p, const char *tool, void *own,
+                                    size_t wanted)
 {
-    tc_idle_answered(&books);
-}
-
-struct tc_spare *tc_spare_like(const struct tc_process_cage *p, const char *tool, void *own,
-                               size_t wanted)
-{
-    struct tc_cgroup_limits limits = p->group ? p->group_limits : (struct tc_cgroup_limits){0};
-    struct tc_spare *like = describe(p->host, tool, p->root, &limits);
+    const struct tc_spare_kind *kind = p->form->ready;
+    struct tc_spare *like = describe_like(p, kind, tool);
     if (!like) {
-        p->form->ready->done(own);
+        kind->done(own);
         return NULL;
     }
-    like->kind = p->form->ready;
+    like->kind = kind;
     like->own = own;
-    like->wanted = wanted;
-    return like;
-}
-
-void tc_spare_soon(struct tc_spare *like)
-{
-    tc_idle_soon(&books, like ? &like->idle : NULL);
+    like->entry.ops = &containers;
+    like->entry.wanted = wanted;
+    like->entry.idle_us = CONTAINER_IDLE_US;
+    return &like->entry;
 }
 
 /* ---- using one ---- */
 
-/* Until its call comes it says nothing unless a stage failed, and its socket is open while it
- * lives. */
-static bool waits(const struct tc_spare *s)
-{
-    struct tc_report r;
-    return recv(s->report, &r, sizeof(r), MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN;
-}
-
-static bool suits(const struct tc_spare *s, const struct tc_process_cage *p, const char *tool)
-{
-    return s->kind == (p->form ? p->form->ready : NULL) && (!s->tool || tc_streq(s->tool, tool)) &&
-           memcmp(&s->limits, &p->group_limits, sizeof(s->limits)) == 0 &&
-           (!s->kind || s->kind->suits(s->own, p));
-}
-
-/* The newest; of a kind that takes its time the oldest, which has come furthest. */
-static struct tc_idle **find(const struct tc_process_cage *p, const char *tool)
-{
-    struct tc_idle **found = NULL;
-    for (struct tc_idle **at = &books.waiting; *at; at = &(*at)->next) {
-        if (!suits(of(*at), p, tool))
-            continue;
-        found = at;
-        if (!of(*at)->kind)
-            break;
-    }
-    return found;
-}
-
-static void lend(struct tc_spare *s, struct tc_process_cage *p)
+static bool lease(struct tc_spare *s, struct tc_process_cage *p)
 {
     p->spare = s;
     p->trees.id = s->id;
     p->group = s->group;
-    s->id = (uid_t)-1;
-    s->group = NULL;
+    return true;
 }
 
 bool tc_spare_new(struct tc_process_cage *p)
 {
-    struct tc_spare *s = describe(p->host, NULL, 0, &p->group_limits);
-    if (s && bring_up(s)) {
-        lend(s, p);
-        return true;
-    }
+    struct tc_spare *s = describe(p->host, 0, &p->group_limits);
+    if (s && bring_up(s))
+        return lease(s, p);
     drop(s);
     return false;
 }
 
+static struct tc_pool_entry *claim(const struct tc_process_cage *p, const char *tool)
+{
+    const struct tc_spare_kind *kind = p->form ? p->form->ready : NULL;
+    _autobuf_ struct tc_buf key = TC_BUF_INIT;
+    return write_key(kind, p, tool, &p->group_limits, &key)
+               ? tc_pool_claim(kind ? &containers : &cages, &key)
+               : NULL;
+}
+
 bool tc_spare_claim(struct tc_process_cage *p, const char *tool)
 {
-    for (struct tc_idle **at; (at = find(p, tool));) {
-        struct tc_spare *s = of(tc_idle_take(at));
-        if (waits(s)) {
-            lend(s, p);
-            return true;
-        }
-        drop(s);
-    }
-    return false;
-}
-
-/* Memory that the spare sees too. Once full it gives nothing more. */
-struct room {
-    char *at, *end;
-    bool full;
-};
-
-static void *place(struct room *r, const void *from, size_t size)
-{
-    size_t whole = (size + 15) & ~(size_t)15;
-    r->full = r->full || whole < size || (size_t)(r->end - r->at) < whole;
-    if (r->full)
-        return NULL;
-    void *to = r->at;
-    r->at += whole;
-    memcpy(to, from, size);
-    return to;
-}
-
-static char **place_list(struct room *r, const char *const *list)
-{
-    size_t count = 0;
-    while (list[count])
-        count++;
-    char **to = place(r, list, (count + 1) * sizeof(*to));
-    for (size_t i = 0; to && i < count; i++)
-        to[i] = place(r, list[i], strlen(list[i]) + 1);
-    return to;
-}
-
-struct handed {
-    int fds[TC_FDS_MAX];
-    size_t count;
-};
-
-/* The number that it will have there. */
-static int hand(struct handed *h, int fd)
-{
-    if (h->count < TC_FDS_MAX)
-        h->fds[h->count] = fd;
-    return TC_BOX_HANDED + (int)h->count++;
-}
-
-static struct tc_box_mount *place_mounts(struct room *r, const struct tc_box *box, struct handed *h)
-{
-    struct tc_box_mount *mounts =
-        place(r, box->mounts, box->mount_count * sizeof(struct tc_box_mount));
-    for (size_t i = 0; mounts && i < box->mount_count; i++) {
-        struct tc_box_mount *m = &mounts[i];
-        m->fd = m->fd < 0 ? -1 : hand(h, m->fd);
-        m->layers = m->layered ? hand(h, m->layers) : -1;
-        m->path = place(r, m->path, strlen(m->path) + 1);
-        m->hide = m->hide ? (const char *const *)place_list(r, m->hide) : NULL;
-    }
-    return mounts;
-}
-
-static const struct sock_fprog *place_filter(struct room *r, const struct sock_fprog *changed)
-{
-    struct sock_fprog program = {
-        .len = changed->len,
-        .filter = place(r, changed->filter, changed->len * sizeof(*changed->filter))};
-    return place(r, &program, sizeof(program));
-}
-
-static const struct tc_box_network *place_network(struct room *r, const struct tc_box_network *from)
-{
-    struct tc_box_network network = *from;
-    for (size_t i = 0; i < TC_DOOR_REQUESTS; i++)
-        network.requests[i].at = place(r, from->requests[i].at, from->requests[i].len);
-    network.listeners = place(r, from->listeners, from->listener_count * sizeof(*from->listeners));
-    return place(r, &network, sizeof(network));
-}
-
-/* What is static in the program (the filter, where the policy changes nothing in it) is at the same
- * place in the spare. */
-static bool fill(struct tc_spare *s, const struct tc_box *box, struct handed *h)
-{
-    struct room r = {.at = (char *)(s->box + 1), .end = (char *)s->box + ROOM};
-    struct tc_box b = *box;
-    r.at += -(uintptr_t)r.at & 15;
-    /* it may still be on its way to the place where it waits: what it reads until then stays */
-    b.report = s->box->report;
-    b.helper = s->box->helper;
-    b.parks = true;
-    if (!b.terminal) {
-        b.in = hand(h, b.in);
-        b.out = hand(h, b.out);
-        b.err = hand(h, b.err);
-    }
-    b.talk = b.talks ? hand(h, b.talk) : -1;
-    b.mounts = place_mounts(&r, box, h);
-    b.limits = place(&r, b.limits, b.limit_count * sizeof(*b.limits));
-    b.directories = (const char *const *)place_list(&r, b.directories);
-    b.programs = (const char *const *)place_list(&r, b.programs);
-    b.argv = place_list(&r, (const char *const *)b.argv);
-    b.envp = place_list(&r, (const char *const *)b.envp);
-    b.network = b.network ? place_network(&r, b.network) : NULL;
-    if (b.changed)
-        b.filter = b.changed = place_filter(&r, b.changed);
-    b.handed = h->count;
-    *s->box = b;
-    return !r.full && h->count <= TC_FDS_MAX;
+    struct tc_pool_entry *found = claim(p, tool);
+    if (!found && tool && !p->form)
+        found = claim(p, NULL);
+    return found && lease(of(found), p);
 }
 
 static bool serve(struct tc_spare *s, struct tc_process_cage *p)
 {
-    struct handed h = {.count = 0};
     if (s->kind)
-        return s->root == p->root && waits(s) && s->kind->serves(s->own, p, s->report);
+        return s->root == p->root && waits(&s->entry) && s->kind->serves(s->own, p, s->report);
     if (!s->root)
         (void)send_root(s, p->root);
-    return s->root == p->root && fill(s, &p->box, &h) &&
-           tc_send(s->report, "", 1, h.fds, h.count) == 0;
+    return s->root == p->root && tc_spare_send_box(s->box, &p->box, s->report);
 }
 
 bool tc_spare_go(struct tc_process_cage *p)
 {
     struct tc_spare *s = p->spare;
-    if (!s || s->pid <= 0 || s->lent)
+    if (!s || s->pid <= 0 || s->entry.state != TC_POOL_CLAIMED)
         return false;
     if (!serve(s, p)) {
-        s->lent = true;
-        tc_idle_end(&books, &s->idle);
+        tc_pool_end(&s->entry);
         return false;
     }
     p->child.pid = s->pid;
@@ -491,8 +340,6 @@ void tc_spare_until(const struct tc_process_cage *p, int64_t last_us)
     p->spare->box->last_us = last_us;
 }
 
-/* ---- giving them up ---- */
-
 void tc_spare_replace(struct tc_process_cage *p)
 {
     struct tc_spare *s = p->spare;
@@ -500,8 +347,7 @@ void tc_spare_replace(struct tc_process_cage *p)
     s->pidfd = TAKE_FD(p->child.pidfd);
     s->report = TAKE_FD(p->child.report);
     p->child.pid = 0;
-    s->lent = true;
-    tc_idle_end(&books, &s->idle);
+    tc_pool_end(&s->entry);
 }
 
 void tc_spare_leave(struct tc_process_cage *p)
@@ -509,25 +355,7 @@ void tc_spare_leave(struct tc_process_cage *p)
     struct tc_spare *s = TAKE(p->spare);
     if (!s)
         return;
-    s->id = p->trees.id;
-    s->group = TAKE(p->group);
     p->trees.id = (uid_t)-1;
-    if (!s->lent)
-        tc_idle_end(&books, &s->idle);
-    s->lent = false;
-    (void)tc_idle_clear(&books, tc_now_us());
-}
-
-static const struct tc_idle_ways ways = {
-    .make = make, .kill = kill_it, .look = look, .let_go = let_go};
-static struct tc_idle_books books = {.ways = &ways};
-
-int64_t tc_spare_tick(int64_t now)
-{
-    return tc_idle_tick(&books, now);
-}
-
-void tc_spare_close(void)
-{
-    tc_idle_close(&books);
+    p->group = NULL;
+    drop(s);
 }

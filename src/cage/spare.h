@@ -10,15 +10,21 @@
 #define TC_CAGE_SPARE_H
 
 #include "cage/cage.h"
+#include "cage/pool.h"
+
+/* The memory that a spare shares with the helper: room for common boxes; a page is there once it is
+ * written to. */
+enum { TC_SPARE_ROOM = 256 << 10 };
 
 /* What is cloned ahead where PID 1 of the cage is another program, which gets its call by orders: a
  * container, whose runtime is the process that we clone. `own` is the backend's record of one, and
  * holds nothing of any call. */
 struct tc_spare_kind {
-    /* Of two that nobody has claimed: do they serve the same calls? */
+    /* What such a call must have in common with one, as far as it is known before the call is
+     * prepared: appended. */
+    void (*write_key)(const struct tc_process_cage *p, struct tc_buf *key);
+    /* Of two with one key: do they serve the same calls? */
     bool (*alike)(const void *own, const void *other);
-    /* At the claim, before the call is prepared: is it such a call? */
-    bool (*suits)(const void *own, const struct tc_process_cage *p);
     /* The call is prepared: is it still what the call would get? Then the orders go to this socket.
      */
     bool (*serves)(void *own, struct tc_process_cage *p, int report);
@@ -27,8 +33,6 @@ struct tc_spare_kind {
     bool (*fill)(void *own, const struct tc_process_host *host, uid_t id, struct tc_box *box);
     void (*born)(void *own);
     void (*done)(void *own);
-    int64_t idle_us; /* how long one is kept that nobody needs */
-    size_t most;     /* of the kind, in a helper */
 };
 
 /* Before the first call: for a call of any tool that needs no control group. It makes its
@@ -38,8 +42,8 @@ void tc_spare_first(struct tc_process_host *host);
 void tc_spare_root(uint64_t root);
 /* Nearly every call will have a control group here: drops it, if no call has claimed it. */
 void tc_spare_no_first(void);
-/* Gives the cage a spare for a call of this tool with its p->group_limits, and with that its id and
- * its control group; false when there is none. */
+/* Gives the cage a spare for a call of this tool with its p->group_limits, and lends it that one's
+ * id and control group; false when there is none. */
 bool tc_spare_claim(struct tc_process_cage *p, const char *tool);
 /* The same, made now for this cage alone, and of no call before it. */
 bool tc_spare_new(struct tc_process_cage *p);
@@ -48,8 +52,6 @@ bool tc_spare_new(struct tc_process_cage *p);
 bool tc_spare_go(struct tc_process_cage *p);
 /* After the start of a call: one like it is made for the next, soon. */
 void tc_spare_next(const struct tc_process_cage *p, const char *tool);
-/* A call has its answer: what was to be made is due. */
-void tc_spare_answered(void);
 /* A cage that went ahead of its call has it now: until when it may run. */
 void tc_spare_until(const struct tc_process_cage *p, int64_t last_us);
 /* Its process is of no use after all: ends it. Another one takes its place, with its id and its
@@ -57,17 +59,14 @@ void tc_spare_until(const struct tc_process_cage *p, int64_t last_us);
 void tc_spare_replace(struct tc_process_cage *p);
 /* One of the form's kind, for calls like the cage's, and up to `wanted` of them; not made yet.
  * Takes `own`. NULL: no memory. */
-struct tc_spare *tc_spare_like(const struct tc_process_cage *p, const char *tool, void *own,
-                               size_t wanted);
-/* It is made a little later, unless the helper ends before. NULL is fine. */
-void tc_spare_soon(struct tc_spare *like);
+struct tc_pool_entry *tc_spare_like(const struct tc_process_cage *p, const char *tool, void *own,
+                                    size_t wanted);
 /* The cage goes, whatever became of the spare that it claimed, if any. It has no id and no group
  * from here on: they are given back when the spare has ended, too. */
 void tc_spare_leave(struct tc_process_cage *p);
-/* Ends those that nobody needed, lets go of those that have ended, makes what is due. When to come
- * again; 0: no matter. */
-int64_t tc_spare_tick(int64_t now_us);
-/* The helper ends. */
-void tc_spare_close(void);
+
+/* spare_box.c: copies the box into the memory that a spare shares, and sends its descriptors over
+ * the report socket. False: it has no room for them, or could not be sent. */
+bool tc_spare_send_box(struct tc_box *shared, const struct tc_box *box, int report);
 
 #endif

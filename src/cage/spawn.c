@@ -18,8 +18,8 @@
 #include "cage/fix.h"
 #include "cage/limiter.h"
 #include "cage/proxy.h"
-#include "cage/ready.h"
 #include "cage/spare.h"
+#include "cage/worker.h"
 #include "linux/seccomp_filter.h"
 #include "observe/observe.h"
 
@@ -183,7 +183,7 @@ static void tell_observer(struct tc_process_cage *p)
 /* By a process that waits for it, if there is one. */
 static int start_inside(struct tc_cage *cage)
 {
-    int rc = tc_ready_go(cage);
+    int rc = tc_worker_go(cage);
     if (rc != 0)
         return rc > 0 ? 0 : -1;
     return tc_spare_go(TC_PRIV(cage)) ? 0 : start_cold(cage);
@@ -210,7 +210,7 @@ int tc_process_start(struct tc_cage *cage)
         (void)close(TAKE_FD(p->child.theirs));
     if (tc_events_open(cage) < 0 || tc_events_add(cage, p->child.report, EPOLLIN) < 0 ||
         tc_events_add(cage, tc_proxy_fd(cage), EPOLLIN) < 0 ||
-        tc_events_add(cage, tc_ready_fd(p), EPOLLIN) < 0 || tc_limits_begin(cage) < 0)
+        tc_events_add(cage, tc_worker_fd(p), EPOLLIN) < 0 || tc_limits_begin(cage) < 0)
         return fail_system(cage, "event descriptor");
     return 0;
 }
@@ -421,7 +421,7 @@ int tc_process_event(struct tc_cage *cage)
         ;
     if (rc < 0 || tc_proxy_event(cage) < 0)
         return -1;
-    tc_ready_event(cage);
+    tc_worker_event(cage);
     serve_listener(cage);
     if (!cage->over)
         tc_limits_look(cage);

@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/strv.h"
-#include "cage/ready.h"
+#include "cage/worker.h"
 #include "policy/settings.h"
 #include "state/shares.h"
 #include "workspace/state.h"
@@ -70,7 +70,7 @@ int tc_machine_room_take(struct tc_cage *cage, int *ret)
     int64_t most = wanted < all ? wanted : all;
     do {
         *ret = take(all, most, &free);
-    } while (*ret < 0 && errno == EAGAIN && tc_ready_yield());
+    } while (*ret < 0 && errno == EAGAIN && tc_worker_yield());
     if (*ret >= 0)
         return 0;
     if (errno == EAGAIN)

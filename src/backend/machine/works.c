@@ -19,8 +19,8 @@
 #include "base/frame.h"
 #include "base/path.h"
 #include "cage/cage.h"
-#include "cage/ready.h"
 #include "cage/slots.h"
+#include "cage/worker.h"
 #include "helper/protocol.h"
 #include "policy/settings.h"
 #include "state/seal.h"
@@ -184,7 +184,7 @@ const char *tc_machine_mechanism(const struct tc_cage *cage, enum tc_clause clau
 /* That of a machine that waited for the call, or a share. */
 static int take_room(struct tc_cage *cage, int *ret)
 {
-    *ret = tc_ready_held(TC_PRIV(cage));
+    *ret = tc_worker_held(TC_PRIV(cage));
     return *ret >= 0 ? 0 : tc_machine_room_take(cage, ret);
 }
 
@@ -343,7 +343,7 @@ const char *tc_machine_usage(struct tc_cage *cage)
     bool heard = own(cage)->talk >= 0 && listen_to(cage, own(cage)->talk);
     /* before anybody hears of the end: who calls again has the room */
     tc_machine_room_give(TAKE_FD(own(cage)->room));
-    tc_ready_over(TC_PRIV(cage));
+    tc_pool_want(TAKE(TC_PRIV(cage)->next), false);
     settle_file(cage);
     if (heard)
         return own(cage)->limit ? own(cage)->limit : limit;

@@ -115,8 +115,10 @@ struct tc_oci_blank *tc_oci_blank_copy(const struct tc_oci_blank *b)
     return NULL;
 }
 
-bool tc_oci_blank_alike(const struct tc_oci_blank *a, const struct tc_oci_blank *b)
+void tc_oci_blank_key(const struct tc_oci_blank *b, struct tc_buf *key)
 {
-    return a->runtime == b->runtime && tc_streq(a->path, b->path) &&
-           tc_oci_identical(&a->program, &b->program) && tc_streq(a->config, b->config);
+    tc_buf_add(key, &b->runtime, sizeof(b->runtime));
+    tc_buf_add(key, &b->program, sizeof(b->program));
+    tc_buf_add(key, b->path, strlen(b->path) + 1);
+    tc_buf_add(key, b->config, strlen(b->config) + 1);
 }

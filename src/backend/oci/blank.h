@@ -41,8 +41,9 @@ int tc_oci_blank_fill(struct tc_oci_blank *blank, const struct tc_process_host *
 void tc_oci_blank_born(struct tc_oci_blank *blank);
 /* What was looked up for a call, for the next one; allocated. NULL with errno. */
 struct tc_oci_blank *tc_oci_blank_copy(const struct tc_oci_blank *blank);
-/* The same container for two calls, but for the image's root, which is looked up later? */
-bool tc_oci_blank_alike(const struct tc_oci_blank *a, const struct tc_oci_blank *b);
+/* What two calls must have in common to get the same container, but for the image's root, which is
+ * looked up later: appended. */
+void tc_oci_blank_key(const struct tc_oci_blank *blank, struct tc_buf *key);
 /* 0, or -1 with errno. */
 int tc_oci_identify(int dirfd, const char *path, struct tc_oci_identity *ret);
 bool tc_oci_identical(const struct tc_oci_identity *a, const struct tc_oci_identity *b);

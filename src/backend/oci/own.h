@@ -17,7 +17,6 @@ struct tc_oci {
     struct tc_oci_asked asked; /* of a trial: its version */
     size_t ready;              /* how many are kept ready for calls like it */
     int64_t waited_us; /* how long the one that it has taken had waited; 0: it was made for it */
-    struct tc_spare *next; /* one of them, to be made when the call is over */
 };
 
 static inline struct tc_oci *tc_oci_own(const struct tc_process_cage *p)
@@ -29,8 +28,6 @@ static inline struct tc_oci *tc_oci_own(const struct tc_process_cage *p)
 void tc_oci_ready_ask(struct tc_oci *o, const struct tc_plan *plan);
 /* The tool runs: a container for the next call will be made. */
 void tc_oci_ready_next(struct tc_process_cage *p, const struct tc_plan *plan);
-/* The call is over. */
-void tc_oci_ready_over(struct tc_oci *o);
 
 /* ---- works.c: what gVisor's works share with those of crun and runc ---- */
 

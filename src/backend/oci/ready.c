@@ -11,18 +11,18 @@
 #include "base/clock.h"
 #include "policy/settings.h"
 
-/* An agent thinks longer between two calls than a program does; and one costs some megabytes. */
-enum { IDLE_US = 60000000, MOST = 8, USUALLY = 1 };
+enum { USUALLY = 1 };
 
+static void write_key(const struct tc_process_cage *p, struct tc_buf *key)
+{
+    tc_oci_blank_key(&tc_oci_own(p)->blank, key);
+}
+
+/* In the same image, if in any. */
 static bool alike(const void *own, const void *other)
 {
     const struct tc_oci_blank *a = own, *b = other;
-    return tc_oci_blank_alike(a, b) && tc_oci_identical(&a->root, &b->root);
-}
-
-static bool suits(const void *own, const struct tc_process_cage *p)
-{
-    return tc_oci_blank_alike(own, &tc_oci_own(p)->blank);
+    return tc_oci_identical(&a->root, &b->root);
 }
 
 /* The image was looked up for this call by now: it is the directory that was, or it is another
@@ -54,14 +54,12 @@ static void done(void *own)
     free(own);
 }
 
-static const struct tc_spare_kind kind = {.alike = alike,
-                                          .suits = suits,
+static const struct tc_spare_kind kind = {.write_key = write_key,
+                                          .alike = alike,
                                           .serves = serves,
                                           .fill = fill,
                                           .born = born,
-                                          .done = done,
-                                          .idle_us = IDLE_US,
-                                          .most = MOST};
+                                          .done = done};
 
 /* With a network its way out is made before the runtime starts, and gVisor passes no descriptors
  * on. The doctor's trial is no call. */
@@ -82,13 +80,8 @@ void tc_oci_ready_next(struct tc_process_cage *p, const struct tc_plan *plan)
     struct tc_oci_blank *blank = p->form->ready ? tc_oci_blank_copy(&o->blank) : NULL;
     if (!blank)
         return;
-    o->next = tc_spare_like(p, plan->tool, blank, o->ready);
+    p->next = tc_spare_like(p, plan->tool, blank, o->ready);
     if (again)
-        tc_spare_soon(TAKE(o->next));
+        tc_pool_want(TAKE(p->next), false);
     again = true;
-}
-
-void tc_oci_ready_over(struct tc_oci *o)
-{
-    tc_spare_soon(TAKE(o->next));
 }

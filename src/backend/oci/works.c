@@ -282,8 +282,6 @@ static void reap(struct tc_cage *cage)
 bool tc_oci_destroy(struct tc_cage *cage, enum tc_pace pace)
 {
     struct tc_oci *o = cage->priv ? own(cage) : NULL;
-    if (o)
-        tc_oci_ready_over(o);
     if (!tc_local_destroy(cage, pace))
         return false;
     if (o)

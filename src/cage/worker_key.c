@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Which calls a worker serves. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "cage/handed.h"
+#include "cage/worker.h"
+
+/* What a call may bring that a process cannot be given once it runs; and files whose names are
+ * watched are named as its own cage would see them. */
+static bool can_wait(const struct tc_plan *plan)
+{
+    bool watched = plan->denials != TC_DENIALS_OFF && plan->denials != TC_DENIALS_CALLS;
+    return plan->ahead > 0 && !plan->uid && (size_t)plan->ahead < plan->argv.count && !watched &&
+           !plan->net_count && !plan->asks_network && !plan->unix_sockets && !plan->terminal &&
+           !plan->session && !plan->image && !plan->secret_count && !plan->syscalls_allow.count &&
+           !plan->syscalls_deny.count && plan->workspace == TC_WORKSPACE_BIND;
+}
+
+bool tc_worker_mount(const struct tc_mount *m)
+{
+    bool path = m->kind == TC_MOUNT_READ || m->kind == TC_MOUNT_WRITE || m->kind == TC_MOUNT_SOCKET;
+    return path ? tc_path_within(TC_PLACE_OWN, m->path) : !tc_streq(m->path, TC_PLACE_CALL);
+}
+
+static size_t own_mounts(const struct tc_plan *of, struct tc_mount *to)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < of->mount_count; i++)
+        if (tc_worker_mount(&of->mounts[i]))
+            to[count++] = of->mounts[i];
+    return count;
+}
+
+/* The plan without the call: its bounds in time are the helper's to watch. */
+bool tc_worker_key(const struct tc_plan *of, struct tc_buf *ret)
+{
+    static char *root[] = {(char *)"/"};
+    if (!can_wait(of))
+        return false;
+    size_t words = (size_t)of->ahead;
+    _autofree_ char **argv = calloc(words + 1, sizeof(char *));
+    _autofree_ struct tc_mount *mounts = calloc(of->mount_count + 1, sizeof(*mounts));
+    if (!argv || !mounts)
+        return false;
+    memcpy(argv, of->argv.items, words * sizeof(*argv));
+    argv[words] = (char *)TC_WORD_AHEAD;
+    struct tc_plan plan = {.tool = of->tool,
+                           .backend = of->backend,
+                           .clauses = of->clauses,
+                           .argv = {.items = argv, .count = words + 1},
+                           .ahead = of->ahead + 1,
+                           .cwd = {.items = root, .count = 1},
+                           .mounts = mounts,
+                           .mount_count = own_mounts(of, mounts),
+                           .limits = of->limits,
+                           .settings = of->settings,
+                           .calls = of->calls,
+                           .bounds = of->calls ? of->bounds : NULL,
+                           /* nobody listens for all calls of one: what is refused is not listed */
+                           .denials = of->calls ? (int64_t)TC_DENIALS_OFF : of->denials};
+    plan.limits.timeout_ms = plan.limits.cpu_time_ms = 0;
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    tc_plan_visit(&w, &plan);
+    *ret = w.out;
+    return !w.failed && !w.out.failed;
+}
