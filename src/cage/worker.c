@@ -451,6 +451,8 @@ void tc_worker_leave(struct tc_process_cage *p)
     struct tc_worker *w = TAKE(p->worker);
     if (!w)
         return;
+    if (p->child.pid > 0 && !p->child.reaped) /* its call was never started */
+        tc_spare_replace(p);
     if (w->answered) {
         struct tc_process_cage *own = TC_PRIV(&w->cage);
         move_id(own, p);

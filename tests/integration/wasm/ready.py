@@ -11,6 +11,7 @@ import time
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "process")]
 
 import scene  # first: it says where the next one is
+from processes import parent
 from scene import below, check, end, run, start_time, until
 from waiting import Call, Engine, each_end, first, granted, last, read, text, was_ready
 
@@ -116,6 +117,22 @@ def has_the_last_word(s):
     check(engine.close(), "the helper ends with its engine")
 
 
+def never_started(s):
+    """A call that fails while its cage is prepared has claimed a worker by then."""
+    os.mkdir(s.path("data/sub"))
+    engine = Engine(s, files=f'{{ readable = [{{ path = "/data", from = "{s.data}" }}, {{ path = "/data/sub", from = "{s.ws}" }}] }}')
+    first_process = parent(engine.one_worker())
+    os.rmdir(s.path("data/sub"))
+    answer = engine.call("a", "echo")
+    error = answer["error"] or {}
+    check((error.get("stage"), error.get("subject")) == ("trees", "/data/sub"), "a mount point that is gone fails the call", answer)
+    check(until(lambda: first_process not in below(engine.helper)), "its worker has ended, and is reaped", read(f"/proc/{first_process}/stat"))
+    os.mkdir(s.path("data/sub"))
+    answer = engine.call("a", "echo", "x")
+    check(text(answer) == "x\n", "the next call is served", answer)
+    check(engine.close(), "the helper ends with its engine")
+
+
 def late(s):
     engine = Engine(s, more='timeout = "1s"')
     engine.one_worker()
@@ -162,4 +179,4 @@ def raced(s):
     check(engine.close(), "the helper ends with its engine")
 
 
-run(first, served_once, holds_nothing, files, cannot_wait, ends, has_the_last_word, late, killed, raced, last)
+run(first, served_once, holds_nothing, files, cannot_wait, ends, has_the_last_word, never_started, late, killed, raced, last)
