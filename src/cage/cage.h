@@ -46,6 +46,12 @@ bool tc_process_host_local(struct tc_process_host *host);
 struct tc_process_host *tc_process_host_opened(void);
 /* The same whether it was entered or not: ids and Landlock are known. */
 struct tc_process_host *tc_process_host_known(void);
+/* Is it sure that no cage with namespaces can be built here, ever? */
+bool tc_place_forbids(void);
+/* A descriptor of the program of ours of this name beside this one, or where an installed one has
+ * it; nowhere else, whatever PATH says. -1, and what is wrong, as the end of a sentence. */
+int tc_beside(const char *name, const char **ret_lack);
+
 /* ---- root.c: prepared roots ---- */
 
 /* What a root must contain beside the system directories: mount points and made files. */
@@ -177,10 +183,10 @@ enum tc_pace tc_local_pace(const struct tc_cage *cage);
 int tc_process_prepare(struct tc_cage *cage);
 /* What is left of it when the files are there. */
 int tc_process_complete(struct tc_cage *cage);
-/* filter.c: the system call filter that the plan asks for. */
-int tc_process_filter(struct tc_cage *cage);
 /* argv.c */
 int tc_process_argv(struct tc_cage *cage);
+/* The system call filter that the plan asks for. */
+int tc_process_filter(struct tc_cage *cage);
 int tc_process_limits(struct tc_cage *cage);
 /* birth.c */
 /* The id that the tool sees for one of the caller's. */
@@ -201,10 +207,10 @@ int tc_events_add(struct tc_cage *cage, int fd, uint32_t events);
 void tc_events_drop(struct tc_cage *cage, int fd);
 /* A copy of this connection is the report socket from here on. 0, or -1 with errno. */
 int tc_events_report(struct tc_cage *cage, int fd);
-/* run.c */
-int tc_process_run(struct tc_cage *cage);
 /* spawn.c */
 int tc_process_start(struct tc_cage *cage);
+/* From a prepared cage to one in which the program runs, and what the next call will need. */
+int tc_process_run(struct tc_cage *cage);
 /* For tc_local_form.begin: a copy of the helper, in the helper's namespaces; and one that brings
  * the first process and has the prepared root for it. */
 int tc_process_fork(struct tc_cage *cage);
@@ -217,9 +223,10 @@ void tc_process_reap(struct tc_cage *cage);
 /* probe.c */
 bool tc_process_trial(const struct tc_works *works, struct tc_plan *ret);
 void tc_process_tried(const struct tc_cage *trial, struct tc_outcome *outcome);
-/* place.c: is it sure that no cage with namespaces can be built here, ever? */
-bool tc_place_forbids(void);
 /* enforce.c */
 int tc_process_enforced(struct tc_cage *cage);
+/* The words for how a clause is held; NULL when nothing holds it. Static text. */
+const char *tc_process_mechanism(const struct tc_process_host *host, enum tc_clause clause,
+                                 bool grouped);
 
 #endif

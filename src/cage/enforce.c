@@ -2,11 +2,10 @@
  * Copyright The toolcage authors
  *
  * Which mechanism holds each clause, said for a call that is about to run and for the doctor. */
-#include "cage/enforce.h"
-
 #include <stdio.h>
 #include <string.h>
 
+#include "cage/cage.h"
 #include "policy/endpoint.h"
 
 static const char *group_word(const struct tc_process_host *h, enum tc_cgroup_controller controller,

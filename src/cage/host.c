@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/fd.h"
 #include "base/root.h"
@@ -261,4 +262,89 @@ struct tc_process_host *tc_process_host_opened(void)
 struct tc_process_host *tc_process_host_known(void)
 {
     return &the_host;
+}
+
+/* ---- does the place let anybody make a cage with namespaces? ---- */
+
+/* Does this say that the place forbids namespaces for good? What passes by, like a lack of memory
+ * or of free namespaces, must not lead to less cage. */
+static bool forbids(int64_t errnum)
+{
+    return errnum == EPERM || errnum == EACCES || errnum == ENOSYS || errnum == EINVAL;
+}
+
+/* In the place of a cage's child: the two steps that places forbid although they allow the
+ * namespaces. Nothing of it is left when the process ends. */
+static int try_steps(void)
+{
+    int fs = tc_fsopen("proc");
+    if (fs < 0 || tc_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0 || tc_fsmount(fs, 0) < 0)
+        return forbids(errno) ? 1 : 2;
+    if (tc_pivot_root(".", ".") < 0 && forbids(errno) && errno != EINVAL)
+        return 1;
+    return 0;
+}
+
+static int try_child(void)
+{
+    struct clone_args args = {.flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET |
+                                       CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
+                                       CLONE_CLEAR_SIGHAND,
+                              .exit_signal = SIGCHLD};
+    int status = 0;
+    pid_t pid = tc_clone3(&args);
+    if (pid == 0)
+        _exit(try_steps());
+    if (pid < 0)
+        return forbids(errno) ? 1 : 2;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
+}
+
+/* A full cage, unless it is sure that there can be none. */
+static bool whole(struct tc_process_host *h)
+{
+    if (h->whole)
+        return h->whole > 0;
+    int answer = try_child();
+    if (answer < 2)
+        h->whole = answer ? -1 : 1;
+    return answer != 1;
+}
+
+bool tc_place_forbids(void)
+{
+    struct tc_outcome found = {0};
+    struct tc_process_host *host;
+    int rc = tc_process_host_get(&found, &host);
+    bool never = rc < 0 ? forbids(found.failure.errnum) : !whole(host);
+    tc_outcome_done(&found);
+    return never;
+}
+
+/* ---- our other programs ---- */
+
+static char *find_beside(const char *name)
+{
+    static const char *const places[] = {"", "../libexec/toolcage/"};
+    const char *self = tc_self_path(), *slash = self ? strrchr(self, '/') : NULL;
+    for (size_t i = 0; slash && i < TC_COUNT(places); i++) {
+        _autofree_ char *path = tc_format("%.*s/%s%s", (int)(slash - self), self, places[i], name);
+        if (path && access(path, F_OK) == 0)
+            return TAKE(path);
+    }
+    return NULL;
+}
+
+int tc_beside(const char *name, const char **ret_lack)
+{
+    struct stat st;
+    _autofree_ char *path = find_beside(name);
+    _autofd_ int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
+    bool seen = fd >= 0 && fstat(fd, &st) == 0;
+    *ret_lack = !path   ? "is not installed beside toolcage"
+                : !seen ? "cannot be opened"
+                        : tc_program_unsafe(&st);
+    return *ret_lack ? -1 : TAKE_FD(fd);
 }

@@ -7,7 +7,6 @@
 
 #include "base/sys.h"
 #include "cage/cage.h"
-#include "cage/enforce.h"
 #include "cage/proxy.h"
 #include "observe/observe.h"
 

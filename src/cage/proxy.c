@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
-#include "cage/beside.h"
 #include "cage/cage.h"
 #include "egress/egress.h"
 #include "policy/endpoint.h"

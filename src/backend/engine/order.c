@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "cage/beside.h"
+#include "cage/cage.h"
 #include "state/mark.h"
 #include "workspace/state.h"
 

@@ -25,7 +25,6 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "cage/cage.h"
-#include "cage/enforce.h"
 #include "cage/image.h"
 #include "cage/limiter.h"
 #include "cage/orders.h"

@@ -22,7 +22,6 @@
 #include "base/fd.h"
 #include "base/strv.h"
 #include "cage/cage.h"
-#include "cage/enforce.h"
 #include "cage/image.h"
 #include "cage/orders.h"
 #include "cage/slots.h"
