@@ -65,32 +65,39 @@ static bool watch_all(struct tc_running *j)
            tc_job_watch(j, TC_ROLE_ERR, c->err_held ? -1 : c->err_fd, EPOLLIN) &&
            tc_job_watch(j, TC_ROLE_EVENT, c->event_fd, EPOLLIN) &&
            tc_job_watch(j, TC_ROLE_EXIT, c->exit_fd, EPOLLIN) &&
-           tc_job_watch(j, TC_ROLE_FEED, j->feed_to, EPOLLOUT);
+           tc_job_watch(j, TC_ROLE_FEED, j->feed.to, EPOLLOUT);
 }
 
 static void start(struct tc_running *j)
 {
     const struct tc_limits *l = &j->plan.limits;
-    j->started_us = tc_now_us();
+    j->step_us = tc_now_us();
     if (j->cage.works->start(&j->cage) < 0) {
-        tc_job_give_up(j);
+        tc_job_step(j, TC_ON_OUTCOME);
         return;
     }
-    tc_job_mark(j, "start", j->started_us);
-    j->output[0].limit = j->output[1].limit = (size_t)l->output;
-    j->output[0].all = j->output[1].all = j->plan.stream == TC_STREAM_ALL;
-    if (watch_all(j))
-        return;
-    (void)tc_job_not_watched(j);
-    tc_job_give_up(j);
+    tc_job_mark(j, "start", j->step_us);
+    for (int stream = 0; stream < 2; stream++) {
+        j->flows[stream].read.limit = (size_t)l->output;
+        j->flows[stream].read.all = j->plan.stream == TC_STREAM_ALL;
+    }
+    bool watched = watch_all(j);
+    if (!watched)
+        (void)tc_job_not_watched(j);
+    if (j->sources[TC_ROLE_EXIT].fd >= 0)
+        tc_job_step(j, TC_ON_STARTED);
+    if (!watched)
+        tc_job_step(j, TC_ON_OUTCOME);
+    else if (j->cage.running)
+        tc_job_step(j, TC_ON_UP);
 }
 
 static void go_on(struct tc_running *j)
 {
     bool sweep = j->cage.sweep;
-    tc_job_mark(j, "prepare", j->leased_us);
+    tc_job_mark(j, "prepare", j->step_us);
     if (j->prepared < 0)
-        tc_job_give_up(j);
+        tc_job_step(j, TC_ON_OUTCOME);
     else
         start(j);
     if (sweep)
@@ -103,26 +110,26 @@ static void work_prepare(struct tc_task *task)
     j->prepared = tc_cage_prepare(&j->cage);
 }
 
-/* The cage is the loop's again. */
-static void take_over(struct tc_running *j)
+void tc_job_take_over(struct tc_running *j)
 {
-    j->hold = TC_HOLD_NONE;
-    j->refuse_at_us = 0;
-    if (j->ended)
-        return;
+    j->due_us = 0;
     j->cage.outcome = &j->outcome;
     j->outcome.failure = j->aside.failure;
     j->outcome.status = j->aside.status;
     j->aside = (struct tc_outcome){.failure.clause = -1};
 }
 
+/* A worker is done: is its job waited for? */
+static bool is_back(struct tc_running *j)
+{
+    tc_job_step(j, TC_ON_DONE);
+    return j->state == TC_IS_FREE;
+}
+
 static void on_prepared(struct tc_task *task)
 {
     struct tc_running *j = task->owner;
-    take_over(j);
-    if (j->ended)
-        tc_job_clear(j);
-    else
+    if (is_back(j))
         go_on(j);
 }
 
@@ -131,13 +138,14 @@ static int hand_over(struct tc_running *j, void (*work)(struct tc_task *),
                      void (*done)(struct tc_task *))
 {
     j->task = (struct tc_task){.work = work, .done = done, .owner = j};
-    j->hold = TC_HOLD_PREPARING;
     j->aside.failure.clause = -1;
     j->cage.outcome = &j->aside;
-    j->refuse_at_us = tc_now_us() + BUSY_US;
-    if (tc_workers_give(j->workers, &j->task) == 0)
+    j->due_us = tc_now_us() + BUSY_US;
+    if (tc_workers_give(j->workers, &j->task) == 0) {
+        tc_job_step(j, TC_ON_GIVEN);
         return 0;
-    take_over(j);
+    }
+    tc_job_take_over(j);
     return tc_cage_fail(
         &j->cage,
         TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "prepare", "thread", errno,
@@ -148,15 +156,16 @@ static int hand_over(struct tc_running *j, void (*work)(struct tc_task *),
 static bool is_alone(const struct tc_running *j)
 {
     for (j = j->next; j; j = j->next)
-        if (!j->ended)
+        if (!tc_job_answered(j))
             return false;
     return true;
 }
 
-void tc_job_prepare(struct tc_running *j)
+/* Prepares, or has prepared; then the cage starts. */
+static void prepare(struct tc_running *j)
 {
     int64_t timeout_ms = j->plan.limits.timeout_ms;
-    j->leased_us = tc_now_us();
+    j->step_us = tc_now_us();
     j->cage.begun_us = j->begun_us;
     j->end_at_us = timeout_ms ? j->begun_us + tc_us_of_ms(timeout_ms) : 0;
     j->prepared = j->cage.works->make(&j->cage);
@@ -164,7 +173,7 @@ void tc_job_prepare(struct tc_running *j)
     /* a hand-over costs two wake-ups: not for a moment in which nobody else's deadline waits */
     if (j->prepared == 0 && j->cage.pace > (is_alone(j) ? TC_PACE_LOCAL : TC_PACE_QUICK)) {
         if (hand_over(j, work_prepare, on_prepared) < 0)
-            tc_job_give_up(j);
+            tc_job_step(j, TC_ON_OUTCOME);
         return;
     }
     if (j->prepared == 0)
@@ -174,28 +183,33 @@ void tc_job_prepare(struct tc_running *j)
 
 void tc_job_abandon(struct tc_running *j)
 {
-    j->cage.unwanted = true;
     if (tc_workers_take_back(j->workers, &j->task))
-        take_over(j);
+        tc_job_step(j, TC_ON_DONE);
     j->outcome.wall_us = tc_now_us() - j->begun_us;
     j->outcome.note = strdup("the cage was still being prepared: a file system is slow, or what is "
                              "granted is large");
     tc_job_judge(j, NULL);
+    tc_job_step(j, TC_ON_OUTCOME);
+}
+
+void tc_job_leave(struct tc_running *j)
+{
+    j->cage.unwanted = true;
     tc_job_answer(j);
+    tc_cage_close_streams(&j->cage); /* they are not the worker's */
 }
 
 void tc_job_refuse(struct tc_running *j)
 {
-    j->refuse_at_us = 0;
     if (!tc_workers_take_back(j->workers, &j->task))
         return; /* it is being worked on */
-    take_over(j);
+    tc_job_step(j, TC_ON_DONE);
     (void)tc_cage_fail(
         &j->cage,
         TC_WHY(TOOLCAGE_ESYSTEM, "prepare", "file systems",
                "find the granted path whose file system does not answer; then try again"),
         -1, "%d other calls wait for their granted paths for seconds already", TC_WORKERS_MAX);
-    tc_job_give_up(j);
+    tc_job_step(j, TC_ON_OUTCOME);
 }
 
 /* ---- calls ---- */
@@ -209,10 +223,10 @@ static int open_input(struct tc_running *j, int kind, int fd)
     if (kind != TC_STDIN_BYTES)
         return 0;
     int pair[2];
-    j->feed_from = fd;
+    j->feed.from = fd;
     if (pipe2(pair, O_CLOEXEC) < 0)
         return -1;
-    j->feed_to = pair[1];
+    j->feed.to = pair[1];
     j->cage.stdin_fd = pair[0];
     return fcntl(pair[1], F_SETFL, O_NONBLOCK);
 }
@@ -260,14 +274,14 @@ static void begin_call(struct tc_running *j, const struct tc_job *job, const cha
         (void)tc_cage_fail(&j->cage, TC_WHY(TOOLCAGE_EBACKEND, "backend", j->plan.backend, NULL),
                            -1, "the helper has no backend \"%s\"", j->plan.backend);
     if (j->outcome.failure.code) {
-        tc_job_give_up(j);
+        tc_job_step(j, TC_ON_OUTCOME);
         return;
     }
     j->cage.works = works;
     if (j->plan.terminal) /* what comes there is typed */
-        j->feed_from = TAKE_FD(j->cage.stdin_fd);
+        j->feed.from = TAKE_FD(j->cage.stdin_fd);
     tc_job_mark(j, "receive", j->begun_us);
-    tc_job_prepare(j);
+    prepare(j);
 }
 
 /* ---- the jobs that run no tool ---- */
@@ -276,7 +290,7 @@ static void begin_call(struct tc_running *j, const struct tc_job *job, const cha
 static bool begin_trial(struct tc_running *j)
 {
     const struct tc_works *w;
-    while (!j->host_gone && (w = tc_works_at(j->trials))) {
+    while (j->reason < TC_FOR_HOST && (w = tc_works_at(j->trials))) {
         j->trials++;
         tc_plan_done(&j->plan);
         if (!w->trial || !w->trial->plan(w, &j->plan))
@@ -284,10 +298,10 @@ static bool begin_trial(struct tc_running *j)
         j->cage = tc_cage_empty(&j->plan, &j->outcome);
         j->cage.works = w;
         j->begun_us = tc_now_us();
-        j->running_us = j->kill_at_us = j->stuck_at_us = 0;
-        j->timed_out = j->given_up = false;
+        j->reason = j->reason < TC_FOR_CANCEL ? TC_FOR_NOTHING : j->reason;
         j->limit = NULL;
-        tc_job_prepare(j);
+        tc_job_step(j, TC_ON_TRIAL);
+        prepare(j);
         return true;
     }
     return false;
@@ -305,9 +319,9 @@ bool tc_job_next_trial(struct tc_running *j)
     tc_outcome_done(&j->outcome);
     j->outcome = rows;
     /* while it is held the record has no room for another cage */
-    if (j->hold == TC_HOLD_NONE)
+    if (j->state == TC_IS_ENDED)
         tc_job_clear(j);
-    if (j->hold == TC_HOLD_NONE && begin_trial(j))
+    if (j->state == TC_IS_GONE && begin_trial(j))
         return true;
     (void)tc_journal_sweep();
     j->outcome.notice = tc_journal_cuts();
@@ -323,9 +337,8 @@ static void work_clean(struct tc_task *task)
 static void on_clean(struct tc_task *task)
 {
     struct tc_running *j = task->owner;
-    take_over(j);
-    if (!j->ended)
-        tc_job_answer(j);
+    if (is_back(j))
+        tc_job_step(j, TC_ON_OUTCOME);
 }
 
 static void work_changes(struct tc_task *task)
@@ -358,14 +371,13 @@ static void on_kept(struct tc_task *task)
     struct tc_running *j = task->owner;
     struct tc_outcome found = j->aside;
     j->aside = (struct tc_outcome){.failure.clause = -1};
-    take_over(j);
-    if (j->ended) {
+    if (!is_back(j)) {
         tc_outcome_done(&found);
         return;
     }
     tc_outcome_done(&j->outcome);
     j->outcome = found;
-    tc_job_answer(j);
+    tc_job_step(j, TC_ON_OUTCOME);
 }
 
 /* What is kept on disk: its plan names a thing, and says what to do with it. */
@@ -378,14 +390,14 @@ static void begin_kept(struct tc_running *j, int plan_fd, bool changes)
                            changes ? "changes" : "sessions");
     else if (hand_over(j, changes ? work_changes : work_sessions, on_kept) == 0)
         return;
-    tc_job_answer(j);
+    tc_job_step(j, TC_ON_OUTCOME);
 }
 
 static void begin_other(struct tc_running *j, int kind)
 {
     bool begun = kind == TC_JOB_PROBE ? begin_trial(j) : hand_over(j, work_clean, on_clean) == 0;
     if (!begun)
-        tc_job_answer(j);
+        tc_job_step(j, TC_ON_OUTCOME);
 }
 
 struct tc_running *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
@@ -402,8 +414,7 @@ struct tc_running *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
                              .next = others,
                              .inside = job->inside,
                              .socket = TAKE_FD(socket),
-                             .feed_from = -1,
-                             .feed_to = -1};
+                             .feed = {.from = -1, .to = -1}};
     j->begun_us = tc_now_us();
     j->cage = tc_cage_empty(&j->plan, &j->outcome);
     j->cage.secrets_fd = TAKE_FD(secrets);
@@ -413,7 +424,7 @@ struct tc_running *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
     if (fcntl(j->socket, F_SETFL, O_NONBLOCK) < 0 ||
         !tc_job_watch(j, TC_ROLE_SOCKET, j->socket, EPOLLIN)) {
         (void)tc_job_not_watched(j);
-        tc_job_give_up(j);
+        tc_job_step(j, TC_ON_OUTCOME);
         return j;
     }
     if (job->kind == TC_JOB_CALL)

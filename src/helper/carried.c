@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "helper/carried.h"
-
+ * Copyright The toolcage authors
+ *
+ * The granted trees of a call whose host is at the other end of a stream. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "base/sys.h"
 #include "guest/guest.h"
-#include "helper/protocol.h"
+#include "helper/inline.h"
 #include "linux/mounts.h"
 
 /* As much as each of them is said to be allowed, and no more than a machine can be asked for. */

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "helper/deliver.h"
-
+ * Copyright The toolcage authors
+ *
+ * Bringing a job's news to the library: output as it comes where the host wants it, then the
+ * outcome. */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "helper/job.h"
 
 static void want(struct tc_running *j, bool more)
 {
-    if (!j->host_gone)
+    if (j->reason < TC_FOR_HOST)
         (void)tc_loop_watch(j->loop, &j->sources[TC_ROLE_SOCKET], j->socket,
                             EPOLLIN | (more ? (uint32_t)EPOLLOUT : 0));
 }
@@ -19,7 +21,7 @@ static void want(struct tc_running *j, bool more)
 /* 1: sent, 0: the socket is full, -1: the host has gone. */
 static int say(struct tc_running *j, const void *m, size_t len, int fd)
 {
-    if (j->host_gone)
+    if (j->reason == TC_FOR_HOST)
         return -1;
     if (tc_send(j->socket, m, len, &fd, fd >= 0 ? 1 : 0) == 0)
         return 1;
@@ -33,15 +35,15 @@ static int say_text(struct tc_running *j, int stream, const char *text, size_t l
         struct tc_message m;
         char room[sizeof(struct tc_message) + TC_MESSAGE_BYTES_MAX];
     } u;
-    while (j->sent[stream] < len) {
-        size_t n = len - j->sent[stream];
+    while (j->flows[stream].sent < len) {
+        size_t n = len - j->flows[stream].sent;
         n = n > TC_MESSAGE_BYTES_MAX ? TC_MESSAGE_BYTES_MAX : n;
         u.m = (struct tc_message){.kind = TC_MESSAGE_OUTPUT, .stream = stream + 1};
-        memcpy(u.room + sizeof(u.m), text + j->sent[stream], n);
+        memcpy(u.room + sizeof(u.m), text + j->flows[stream].sent, n);
         int rc = say(j, &u.m, sizeof(u.m) + n, -1);
         if (rc <= 0)
             return rc;
-        j->sent[stream] += n;
+        j->flows[stream].sent += n;
     }
     return 1;
 }
@@ -50,10 +52,10 @@ void tc_deliver_stream(struct tc_running *j)
 {
     int rc = 1;
     for (int i = 0; i < 2 && rc > 0; i++)
-        rc = say_text(j, i, j->output[i].head, j->output[i].head_len);
+        rc = say_text(j, i, j->flows[i].read.head, j->flows[i].read.head_len);
     for (int i = 0; i < 2 && j->plan.stream == TC_STREAM_ALL; i++) {
-        tc_output_drop(&j->output[i], j->sent[i]);
-        j->sent[i] = 0;
+        tc_output_drop(&j->flows[i].read, j->flows[i].sent);
+        j->flows[i].sent = 0;
     }
     want(j, rc == 0);
 }
@@ -81,7 +83,7 @@ static int say_done(struct tc_running *j)
     if (j->inside && length <= TC_MESSAGE_BYTES_MAX)
         return say(j, packet.data, packet.len, -1);
     _autofd_ int memory = tc_memfd("outcome", bytes, length);
-    if (memory < 0 && j->hold == TC_HOLD_NONE) { /* what the cage held may do */
+    if (memory < 0 && j->state == TC_IS_ENDED) { /* what the cage held may do */
         j->cage.outcome = &j->aside;
         tc_job_clear(j);
         memory = tc_memfd("outcome", bytes, length);
@@ -99,13 +101,15 @@ void tc_deliver(struct tc_running *j)
         forget_stream(streams[i]);
     if (rc > 0)
         rc = say_done(j);
-    want(j, rc == 0);
-    j->finished = rc != 0;
+    if (rc == 0)
+        want(j, true);
+    else
+        tc_job_hang_up(j);
 }
 
 void tc_deliver_more(struct tc_running *j)
 {
-    if (j->ended)
+    if (tc_job_answered(j))
         tc_deliver(j);
     else
         tc_deliver_stream(j);

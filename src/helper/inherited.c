@@ -8,8 +8,6 @@
  *
  * Only towards less for the cage, or towards what any fresh process has: a hard limit is somebody's
  * decision and stays, and so does what makes a host modest (nice, batch, idle, its processors). */
-#include "helper/inherited.h"
-
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -22,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "helper/serve.h"
 
 enum {
     STACK = 8 << 20, /* unlimited would change how memory is laid out */

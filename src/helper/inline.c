@@ -135,7 +135,7 @@ static void say_done(struct tc_inline *s, int fd)
         flush(s);
 }
 
-static void on_job(struct tc_source *source, uint32_t events)
+static void on_job(struct tc_source *source)
 {
     struct tc_inline *s = source->owner;
     union {
@@ -144,7 +144,6 @@ static void on_job(struct tc_source *source, uint32_t events)
     } in;
     int fds[1] = {-1};
     size_t count = 0;
-    (void)events;
     ssize_t n = tc_recv(s->job_fd, &in, sizeof(in), fds, 1, &count, NULL, NULL, false);
     if (n < 0 && errno == EAGAIN)
         return;
@@ -160,11 +159,10 @@ static void on_job(struct tc_source *source, uint32_t events)
 /* ---- what the tool reads ---- */
 
 /* Of input that nobody reads any more the rest is taken, too: who sends it waits for that. */
-static void on_input(struct tc_source *source, uint32_t events)
+static void on_input(struct tc_source *source)
 {
     struct tc_inline *s = source->owner;
     size_t left = s->pending.len - s->fed;
-    (void)events;
     ssize_t n = s->input_fd >= 0 && left ? write(s->input_fd, s->pending.data + s->fed, left) : 0;
     if (n < 0 && errno != EAGAIN && errno != EINTR)
         drop(s->loop, &s->input, &s->input_fd);
@@ -205,7 +203,7 @@ static void take_input(struct tc_inline *s, const struct tc_frame *f)
     if (s->pending.failed)
         give_up(s);
     else
-        on_input(&s->input, 0);
+        on_input(&s->input);
 }
 
 /* ---- from the library ---- */
@@ -255,7 +253,7 @@ static bool begin(struct tc_inline *s)
     for (size_t i = 0; i < TC_COUNT(given); i++)
         if (*given[i] >= 0)
             fds[count++] = TAKE_FD(*given[i]);
-    s->begin(&job, fds, count);
+    s->begin(&job, NULL, fds, count);
     return true;
 }
 
@@ -343,12 +341,11 @@ static void call_again(struct tc_inline *s)
         watch(s, &s->from, s->from_fd, EPOLLIN);
 }
 
-static void on_from(struct tc_source *source, uint32_t events)
+static void on_from(struct tc_source *source)
 {
     struct tc_inline *s = source->owner;
     struct tc_frame f;
     int more = 0;
-    (void)events;
     ssize_t n = tc_frames_read(&s->frames, source->fd);
     if (n < 0 && errno == EAGAIN)
         return;
@@ -366,14 +363,13 @@ static void on_from(struct tc_source *source, uint32_t events)
         give_up(s);
 }
 
-static void on_to(struct tc_source *source, uint32_t events)
+static void on_to(struct tc_source *source)
 {
-    (void)events;
     flush(source->owner);
 }
 
 int tc_inline_open(struct tc_inline *s, struct tc_loop *loop, int from, int to,
-                   void (*begin_job)(const struct tc_job *, const int *, size_t))
+                   tc_inline_begin begin_job)
 {
     *s = (struct tc_inline){.loop = loop,
                             .outcome = -1,

@@ -10,14 +10,26 @@
 #include <stdbool.h>
 
 #include "base/frame.h"
-#include "helper/carried.h"
+#include "carry/carry.h"
 #include "helper/loop.h"
 #include "helper/protocol.h"
 
+/* The granted trees of a call: they come before it, and what was changed of them goes back when it
+ * has ended. */
+struct tc_carried {
+    const char *place; /* borrowed; NULL: none are taken */
+    struct tc_unpack in;
+    struct tc_pack out;
+    bool some; /* have come, all of them */
+};
+
+/* Begins a job; takes the descriptors. Its plan is among them, or `inside`, borrowed. */
+typedef void (*tc_inline_begin)(const struct tc_job *job, const char *inside, const int *fds,
+                                size_t count);
+
 struct tc_inline {
     struct tc_loop *loop;
-    /* Begins a job; takes the descriptors. */
-    void (*begin)(const struct tc_job *job, const int *fds, size_t count);
+    tc_inline_begin begin;
     bool (*renew)(const struct tc_renewal *renewal); /* NULL: nobody asks for that here */
     int (*again)(void);        /* another stream; NULL: the one is all there is */
     struct tc_source from, to; /* the stream */
@@ -42,8 +54,18 @@ struct tc_inline {
 
 /* Takes the descriptors, which may be one twice. 0, or -1 with errno. */
 int tc_inline_open(struct tc_inline *stream, struct tc_loop *loop, int from, int to,
-                   void (*begin)(const struct tc_job *, const int *, size_t));
+                   tc_inline_begin begin);
 /* Closes everything: a job that runs is then without a host. */
 void tc_inline_close(struct tc_inline *stream);
+
+/* carried.c */
+void tc_carried_open(struct tc_carried *carried, const char *place, uid_t owner);
+/* A frame of theirs. False: it may not come, or cannot be taken. */
+bool tc_carried_take(struct tc_carried *carried, const struct tc_frame *frame);
+/* The call has ended. False: what became of them cannot be told. */
+bool tc_carried_compare(struct tc_carried *carried);
+/* Appends some frames of what has changed: 1, 0 after the last, or -1 with errno. */
+int tc_carried_next(struct tc_carried *carried, struct tc_buf *out);
+void tc_carried_close(struct tc_carried *carried);
 
 #endif

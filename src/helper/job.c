@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/reserve.h"
-#include "helper/deliver.h"
 #include "workspace/brief.h"
 #include "workspace/workspace.h"
 
@@ -24,20 +23,6 @@ enum {
     CLEAR_US = 1000000,      /* for what ends by itself, or was told to, until it is told again */
     STUCK_US = 2000000,      /* that the kernel may take to end what was killed */
     GATHERING_US = 120000000 /* over what the gathering bounds itself to */
-};
-
-static void on_socket(struct tc_source *s, uint32_t events);
-static void on_output(struct tc_source *s, uint32_t events);
-static void on_event(struct tc_source *s, uint32_t events);
-static void on_exit_ready(struct tc_source *s, uint32_t events);
-static void on_feed(struct tc_source *s, uint32_t events);
-static void on_collected(struct tc_source *s, uint32_t events);
-
-static void (*const handlers[TC_ROLES])(struct tc_source *, uint32_t) = {
-    [TC_ROLE_SOCKET] = on_socket,     [TC_ROLE_OUT] = on_output,
-    [TC_ROLE_ERR] = on_output,        [TC_ROLE_EVENT] = on_event,
-    [TC_ROLE_EXIT] = on_exit_ready,   [TC_ROLE_FEED] = on_feed,
-    [TC_ROLE_COLLECT] = on_collected, [TC_ROLE_TYPED] = tc_terminal_typed,
 };
 
 void tc_job_mark(struct tc_running *j, const char *step, int64_t since_us)
@@ -61,9 +46,9 @@ void tc_job_judge(struct tc_running *j, const char *counter)
      */
     bool killed = counter && strcmp(counter, "memory") == 0;
     const char *limit = j->limit ? j->limit : failed || killed ? counter : NULL;
-    if (j->cancelled)
+    if (j->reason >= TC_FOR_CANCEL)
         o->status = TOOLCAGE_STATUS_CANCELLED;
-    else if (j->timed_out)
+    else if (j->reason == TC_FOR_TIME)
         o->status = TOOLCAGE_STATUS_TIMEOUT;
     else if (limit) {
         o->status = TOOLCAGE_STATUS_LIMIT;
@@ -85,11 +70,19 @@ static void work_release(struct tc_task *task)
     (void)tc_cage_destroy(&j->cage, TC_PACE_LONG);
 }
 
-static void on_released(struct tc_task *task)
+static void on_done(struct tc_task *task)
 {
-    struct tc_running *j = task->owner;
-    j->hold = TC_HOLD_NONE;
+    tc_job_step(task->owner, TC_ON_DONE);
+}
+
+static void finish_clearing(struct tc_running *j)
+{
     (void)tc_cage_destroy(&j->cage, TC_PACE_QUICK);
+}
+
+static void kill_again(struct tc_running *j)
+{
+    j->cage.works->signal(&j->cage, true);
 }
 
 /* What is left of the cage ends; how soon is the kernel's matter, or that of who ends the rest, and
@@ -97,8 +90,7 @@ static void on_released(struct tc_task *task)
 static void await_end(struct tc_running *j)
 {
     bool watched = tc_job_watch(j, TC_ROLE_EXIT, j->cage.exit_fd, EPOLLIN);
-    j->hold = TC_HOLD_DYING;
-    j->kill_at_us = tc_now_us() + (watched ? CLEAR_US : LOOK_US);
+    j->due_us = tc_now_us() + (watched ? CLEAR_US : LOOK_US);
 }
 
 void tc_job_clear(struct tc_running *j)
@@ -106,41 +98,38 @@ void tc_job_clear(struct tc_running *j)
     unwatch_cage(j, TC_ROLE_EXIT);
     if (j->cage.exit_fd >= 0) {
         if (!j->cage.over)
-            j->cage.works->signal(&j->cage, true);
-        await_end(j);
+            kill_again(j);
+        tc_job_step(j, TC_ON_ALIVE);
         return;
     }
-    if (tc_cage_destroy(&j->cage, TC_PACE_QUICK))
+    bool gone = tc_cage_destroy(&j->cage, TC_PACE_QUICK);
+    j->task = (struct tc_task){.work = work_release, .done = on_done, .owner = j};
+    if (!gone && tc_workers_give(j->workers, &j->task) == 0) {
+        tc_job_step(j, TC_ON_LARGE);
         return;
-    j->hold = TC_HOLD_CLEARING;
-    j->task = (struct tc_task){.work = work_release, .done = on_released, .owner = j};
-    if (tc_workers_give(j->workers, &j->task) == 0)
-        return;
-    j->hold = TC_HOLD_NONE; /* at the cost of waiting here */
-    while (!tc_cage_destroy(&j->cage, TC_PACE_LONG))
-        ;
+    }
+    while (!gone) /* at the cost of waiting here */
+        gone = tc_cage_destroy(&j->cage, TC_PACE_LONG);
+    tc_job_step(j, TC_ON_CLEARED);
 }
 
 /* Clearing away is not what the host waits for. */
 void tc_job_answer(struct tc_running *j)
 {
     struct tc_stream *streams[] = {&j->outcome.out, &j->outcome.err};
+    j->end_at_us = j->due_us = 0;
     if (j->trials && tc_job_next_trial(j))
         return;
     for (size_t i = 0; i < TC_COUNT(streams); i++) {
-        tc_output_finish(&j->output[i], 0, streams[i]);
-        tc_output_done(&j->output[i]);
+        tc_output_finish(&j->flows[i].read, 0, streams[i]);
+        tc_output_done(&j->flows[i].read);
     }
-    j->end_at_us = j->kill_at_us = j->stuck_at_us = j->refuse_at_us = 0;
-    j->ended = true;
     tc_reserve_open();
     tc_deliver(j);
     (void)tc_reserve_close();
     j->cage.outcome = &j->aside; /* nobody waits for what it has to say from here on */
-    if (j->hold == TC_HOLD_NONE)
+    if (j->state == TC_IS_ENDED)
         tc_job_clear(j);
-    else if (j->hold == TC_HOLD_DYING)
-        await_end(j);
 }
 
 /* A cage that cannot be watched is not run: nobody would see its end. */
@@ -163,10 +152,10 @@ static void read_output(struct tc_running *j, int stream, int share)
         if (n < 0 && errno != EIO) /* a terminal's end */
             return;
         if (n <= 0) {
-            (void)tc_job_watch(j, stream == 0 ? TC_ROLE_OUT : TC_ROLE_ERR, -1, 0);
+            (void)tc_job_watch(j, TC_ROLE_OUT + stream, -1, 0);
             return;
         }
-        tc_output_add(&j->output[stream], bytes, (size_t)n);
+        tc_output_add(&j->flows[stream].read, bytes, (size_t)n);
         share -= (int)n;
     }
 }
@@ -176,52 +165,49 @@ static void end_gathering(struct tc_running *j)
 {
     if (!tc_workspace_cancel(&j->cage))
         return;
-    if (j->cancelled && !j->outcome.failure.code)
+    if (j->reason >= TC_FOR_CANCEL && !j->outcome.failure.code)
         j->outcome.status = TOOLCAGE_STATUS_CANCELLED;
     j->outcome.omitted_changes++;
-    tc_job_answer(j);
+    tc_job_step(j, TC_ON_OUTCOME);
 }
 
-/* Before the walls stand there is no tool that could end by itself. */
-static void begin_end(struct tc_running *j, bool at_once)
+static void gather_no_longer(struct tc_running *j)
 {
-    if (j->ended) { /* then what is left of it is */
-        j->kill_at_us = 0;
-        if (j->hold == TC_HOLD_DYING) {
-            j->cage.works->signal(&j->cage, true);
-            await_end(j);
-        }
-        return;
-    }
-    if (j->hold == TC_HOLD_PREPARING) {
-        tc_job_abandon(j);
-        return;
-    }
-    if (j->hold == TC_HOLD_COLLECTING) {
-        end_gathering(j);
-        return;
-    }
-    at_once = at_once || !j->cage.running;
-    if (!j->kill_at_us && !at_once) {
-        j->cage.works->signal(&j->cage, false);
-        j->kill_at_us = tc_now_us() + tc_us_of_ms(j->plan.limits.grace_ms);
-    }
-    if (at_once) {
-        j->cage.works->signal(&j->cage, true);
-        j->kill_at_us = INT64_MAX;
-        j->stuck_at_us = j->stuck_at_us ? j->stuck_at_us : tc_now_us() + STUCK_US;
-    }
+    (void)tc_cage_fail(
+        &j->cage,
+        TC_WHY(TOOLCAGE_EBACKEND, "collect", "changes", "look at the writable directories by hand"),
+        -1, "the changes of this call could not be gathered in time");
+    end_gathering(j);
 }
 
-void tc_job_give_up(struct tc_running *j)
+static void ask(struct tc_running *j)
 {
-    if (j->sources[TC_ROLE_EXIT].fd < 0) {
-        tc_job_answer(j);
-        return;
-    }
+    j->cage.works->signal(&j->cage, false);
+    j->due_us = tc_now_us() + tc_us_of_ms(j->plan.limits.grace_ms);
+}
+
+static void kill_it(struct tc_running *j)
+{
+    kill_again(j);
+    j->due_us = tc_now_us() + STUCK_US;
+}
+
+static void give_up(struct tc_running *j)
+{
     unwatch_cage(j, TC_ROLE_EXIT);
-    j->given_up = true;
-    begin_end(j, true);
+    kill_it(j);
+}
+
+static void give_up_killed(struct tc_running *j)
+{
+    unwatch_cage(j, TC_ROLE_EXIT);
+    kill_again(j);
+}
+
+static void kill_rest(struct tc_running *j)
+{
+    kill_again(j);
+    await_end(j);
 }
 
 /* The kernel cannot end what waits in it for a file system that does not answer. The call's time is
@@ -234,29 +220,31 @@ static void leave_to_the_kernel(struct tc_running *j)
         read_output(j, stream, LAST_WORDS);
     o->exit_code = -1;
     o->signal = SIGKILL;
-    o->wall_us = tc_now_us() - (j->running_us ? j->running_us : j->started_us);
+    o->wall_us = tc_now_us() - j->step_us;
     o->note = strdup("it was killed but has not ended yet: it waits in the kernel, for a file "
                      "system or a device that does not answer");
     o->omitted_changes++;
     tc_job_judge(j, j->cage.works->usage(&j->cage));
     unwatch_cage(j, TC_ROLE_EXIT);
-    j->hold = TC_HOLD_DYING;
     tc_job_answer(j);
+    await_end(j);
+}
+
+static void end_for(struct tc_running *j, enum tc_reason reason)
+{
+    j->reason = reason > j->reason ? reason : j->reason;
+}
+
+static void limit_to(struct tc_running *j, const char *limit)
+{
+    j->limit = j->limit ? j->limit : limit;
+    end_for(j, TC_FOR_LIMIT);
 }
 
 static void stop_for(struct tc_running *j, const char *limit)
 {
-    if (!j->limit)
-        j->limit = limit;
-    begin_end(j, true);
-}
-
-/* We ended the cage before its walls stood: that is no failure of the cage. */
-static void excuse(struct tc_running *j)
-{
-    tc_failure_clear(&j->outcome.failure);
-    j->outcome.exit_code = -1;
-    j->outcome.signal = SIGKILL;
+    limit_to(j, limit);
+    tc_job_step(j, TC_ON_KILL);
 }
 
 static void gather(struct tc_running *j);
@@ -267,17 +255,25 @@ static void work_gather(struct tc_task *task)
     tc_brief_work(&j->cage);
 }
 
-static void on_gathered(struct tc_task *task)
+/* Who gathered has come to an end, whatever it found. */
+static void on_gathered(struct tc_running *j, bool whole)
+{
+    tc_job_step(j, TC_ON_DONE);
+    if (j->state == TC_IS_FREE && whole)
+        tc_job_step(j, TC_ON_OUTCOME);
+    else if (j->state == TC_IS_FREE)
+        gather(j);
+}
+
+static void on_gathered_briefly(struct tc_task *task)
 {
     struct tc_running *j = task->owner;
-    bool whole = tc_brief_end(&j->cage);
-    j->hold = TC_HOLD_NONE;
-    if (j->ended)
-        tc_job_clear(j);
-    else if (whole)
-        tc_job_answer(j);
-    else
-        gather(j);
+    on_gathered(j, tc_brief_end(&j->cage));
+}
+
+static void await_changes(struct tc_running *j)
+{
+    j->due_us = tc_now_us() + GATHERING_US;
 }
 
 /* By a worker that is free: to be started, it costs more than the little that it is for. */
@@ -285,10 +281,9 @@ static bool gather_briefly(struct tc_running *j)
 {
     if (!tc_workers_free(j->workers) || !tc_brief_begin(&j->cage))
         return false;
-    j->task = (struct tc_task){.work = work_gather, .done = on_gathered, .owner = j};
-    j->hold = TC_HOLD_COLLECTING;
-    j->end_at_us = tc_now_us() + GATHERING_US;
+    j->task = (struct tc_task){.work = work_gather, .done = on_gathered_briefly, .owner = j};
     (void)tc_workers_give(j->workers, &j->task); /* there is one */
+    tc_job_step(j, TC_ON_GATHER);
     return true;
 }
 
@@ -296,70 +291,182 @@ static void gather(struct tc_running *j)
 {
     bool commit = j->plan.commit == TC_COMMIT_ALWAYS ||
                   (j->plan.commit == TC_COMMIT_SUCCESS && j->outcome.status == TOOLCAGE_STATUS_OK);
-    bool wanted = j->cage.running && !j->given_up && !j->host_gone;
+    bool wanted = j->cage.running && j->reason < TC_FOR_HOST;
     if (wanted && gather_briefly(j))
         return;
     int wait = wanted ? tc_workspace_collect(&j->cage, commit) : -1;
     if (wait >= 0 && tc_job_watch(j, TC_ROLE_COLLECT, wait, EPOLLIN)) {
-        j->hold = TC_HOLD_COLLECTING;
-        j->end_at_us = tc_now_us() + GATHERING_US;
+        tc_job_step(j, TC_ON_GATHER);
         return;
     }
     if (wait >= 0) /* then at the cost of waiting here */
         (void)tc_workspace_collect(&j->cage, commit);
-    tc_job_answer(j);
+    tc_job_step(j, TC_ON_OUTCOME);
 }
 
 /* Nothing of the tool runs any more: the outcome is what it is. */
-static void conclude(struct tc_running *j)
+static void sum_up(struct tc_running *j)
 {
     int64_t now = tc_now_us();
-    j->outcome.wall_us = now - (j->running_us ? j->running_us : j->started_us);
+    j->outcome.wall_us = now - j->step_us;
     /* a cage that outlived its deadline because we were held up ends itself */
-    if (j->end_at_us && now >= j->end_at_us && j->outcome.signal && !j->cancelled && !j->limit)
-        j->timed_out = true;
+    if (j->end_at_us && now >= j->end_at_us && j->outcome.signal && j->reason == TC_FOR_NOTHING)
+        j->reason = TC_FOR_TIME;
     for (int stream = 0; stream < 2; stream++) /* every writer is gone: what is there is all */
         read_output(j, stream, INT32_MAX);
     unwatch_cage(j, TC_ROLES);
-    j->end_at_us = j->kill_at_us = j->stuck_at_us = 0;
+    j->end_at_us = j->due_us = 0;
     if (j->plan.limits.output_kill &&
-        (tc_output_over(&j->output[0]) || tc_output_over(&j->output[1])) && !j->limit)
-        j->limit = "output";
+        (tc_output_over(&j->flows[0].read) || tc_output_over(&j->flows[1].read)))
+        limit_to(j, "output");
     tc_reserve_open();
     tc_job_judge(j, j->cage.works->usage(&j->cage));
+}
+
+static void conclude(struct tc_running *j)
+{
+    sum_up(j);
     gather(j);
     (void)tc_reserve_close();
 }
 
-static void on_exit_ready(struct tc_source *s, uint32_t events)
+static void reap(struct tc_running *j)
 {
-    struct tc_running *j = s->owner;
-    (void)events;
-    (void)tc_job_watch(j, TC_ROLE_EXIT, -1, 0);
-    bool ours = !j->cage.running && !j->outcome.failure.code && j->kill_at_us == INT64_MAX;
     j->cage.works->reap(&j->cage);
-    if (j->ended) { /* at last */
-        j->kill_at_us = 0;
-        j->hold = TC_HOLD_NONE;
-        tc_job_clear(j);
-        return;
-    }
-    if (ours)
-        excuse(j);
     conclude(j);
 }
 
-static void on_collected(struct tc_source *s, uint32_t events)
+/* That we ended the cage before its walls stood is no failure of the cage. */
+static void reap_killed(struct tc_running *j)
+{
+    bool ours = !j->cage.running && !j->outcome.failure.code;
+    j->cage.works->reap(&j->cage);
+    if (ours) {
+        tc_failure_clear(&j->outcome.failure);
+        j->outcome.exit_code = -1;
+        j->outcome.signal = SIGKILL;
+    }
+    conclude(j);
+}
+
+static void reap_given_up(struct tc_running *j)
+{
+    j->cage.works->reap(&j->cage);
+    sum_up(j);
+    tc_job_step(j, TC_ON_OUTCOME);
+    (void)tc_reserve_close();
+}
+
+static void reap_rest(struct tc_running *j)
+{
+    j->cage.works->reap(&j->cage);
+    tc_job_clear(j);
+}
+
+static void stand(struct tc_running *j)
+{
+    tc_job_mark(j, "walls", j->step_us);
+    j->step_us = tc_now_us();
+}
+
+/* ---- what comes next ---- */
+
+static void nothing(struct tc_running *j)
+{
+    (void)j;
+}
+
+/* It happened all the same: the job ends, and leaves nothing. */
+static void never(struct tc_running *j)
+{
+    struct tc_cage said = {.outcome = &j->outcome}; /* a worker may have the cage's */
+    if (!tc_job_answered(j))
+        (void)tc_cage_fail(&said, &(struct tc_why){.code = TOOLCAGE_EHELPER, .stage = "supervise"},
+                           -1, "the helper lost track of the call");
+    tc_job_step(j, TC_ON_OUTCOME);
+}
+
+/* clang-format off */
+#define NEVER {never, TC_IS_SAME}
+#define STAY(act) {act, TC_IS_SAME}
+#define FROM(first, last) [TC_IS_##first ... TC_IS_##last]
+#define OF_FREE(act, next) {{act, next}, FROM(PREPARING, GONE) = NEVER}
+#define OF_ENDED(act, next) {FROM(FREE, GATHERING) = NEVER, {act, next}, FROM(ABANDONED, GONE) = NEVER}
+
+const struct tc_job_row tc_job_rows[TC_ON_EVENTS][TC_IS_STATES] = {
+    [TC_ON_GIVEN] = OF_FREE(nothing, TC_IS_PREPARING),
+    [TC_ON_STARTED] = OF_FREE(nothing, TC_IS_STARTING),
+    [TC_ON_UP] = {
+        FROM(FREE, PREPARING) = NEVER, [TC_IS_STARTING] = {stand, TC_IS_RUNNING},
+        FROM(RUNNING, ENDING) = NEVER, [TC_IS_KILLED] = STAY(stand), FROM(GIVEN_UP, GONE) = NEVER},
+    [TC_ON_CANCEL] = {
+        NEVER, [TC_IS_PREPARING] = STAY(tc_job_abandon), [TC_IS_STARTING] = {kill_it, TC_IS_KILLED},
+        [TC_IS_RUNNING] = {ask, TC_IS_ENDING}, [TC_IS_ENDING] = STAY(nothing),
+        FROM(KILLED, GIVEN_UP) = STAY(kill_again), [TC_IS_GATHERING] = STAY(end_gathering),
+        FROM(ENDED, GONE) = STAY(nothing)},
+    [TC_ON_HOST] = {
+        NEVER, [TC_IS_PREPARING] = STAY(tc_job_abandon),
+        FROM(STARTING, ENDING) = {kill_it, TC_IS_KILLED},
+        FROM(KILLED, GIVEN_UP) = STAY(kill_again), [TC_IS_GATHERING] = STAY(end_gathering),
+        FROM(ENDED, GONE) = STAY(tc_job_hang_up)},
+    [TC_ON_DUE] = {
+        NEVER, [TC_IS_PREPARING] = STAY(tc_job_refuse), FROM(STARTING, RUNNING) = NEVER,
+        [TC_IS_ENDING] = {kill_it, TC_IS_KILLED},
+        FROM(KILLED, GIVEN_UP) = {leave_to_the_kernel, TC_IS_DYING},
+        [TC_IS_GATHERING] = STAY(gather_no_longer), FROM(ENDED, ABANDONED) = NEVER,
+        [TC_IS_DYING] = STAY(kill_rest), FROM(CLEARING, GONE) = NEVER},
+    [TC_ON_KILL] = {
+        FROM(FREE, PREPARING) = NEVER, FROM(STARTING, ENDING) = {kill_it, TC_IS_KILLED},
+        [TC_IS_KILLED] = STAY(kill_again), FROM(GIVEN_UP, GONE) = NEVER},
+    [TC_ON_EXIT] = {
+        FROM(FREE, PREPARING) = NEVER, FROM(STARTING, ENDING) = {reap, TC_IS_FREE},
+        [TC_IS_KILLED] = {reap_killed, TC_IS_FREE}, [TC_IS_GIVEN_UP] = {reap_given_up, TC_IS_FREE},
+        FROM(GATHERING, ABANDONED) = NEVER, [TC_IS_DYING] = {reap_rest, TC_IS_ENDED},
+        FROM(CLEARING, GONE) = NEVER},
+    [TC_ON_OVER] = {
+        FROM(FREE, PREPARING) = NEVER, FROM(STARTING, KILLED) = {conclude, TC_IS_FREE},
+        FROM(GIVEN_UP, GONE) = NEVER},
+    [TC_ON_GATHER] = OF_FREE(await_changes, TC_IS_GATHERING),
+    [TC_ON_OUTCOME] = {
+        {tc_job_answer, TC_IS_ENDED}, [TC_IS_PREPARING] = {tc_job_leave, TC_IS_ABANDONED},
+        FROM(STARTING, ENDING) = {give_up, TC_IS_GIVEN_UP},
+        FROM(KILLED, GIVEN_UP) = {give_up_killed, TC_IS_GIVEN_UP},
+        [TC_IS_GATHERING] = {tc_job_answer, TC_IS_ABANDONED}, FROM(ENDED, GONE) = STAY(nothing)},
+    [TC_ON_DONE] = {
+        NEVER, [TC_IS_PREPARING] = {tc_job_take_over, TC_IS_FREE}, FROM(STARTING, GIVEN_UP) = NEVER,
+        [TC_IS_GATHERING] = {nothing, TC_IS_FREE}, [TC_IS_ENDED] = NEVER,
+        [TC_IS_ABANDONED] = {tc_job_clear, TC_IS_ENDED}, [TC_IS_DYING] = NEVER,
+        [TC_IS_CLEARING] = {finish_clearing, TC_IS_GONE}, [TC_IS_GONE] = NEVER},
+    [TC_ON_ALIVE] = OF_ENDED(await_end, TC_IS_DYING),
+    [TC_ON_LARGE] = OF_ENDED(nothing, TC_IS_CLEARING),
+    [TC_ON_CLEARED] = OF_ENDED(nothing, TC_IS_GONE),
+    [TC_ON_TRIAL] = {
+        STAY(nothing), FROM(PREPARING, CLEARING) = NEVER, [TC_IS_GONE] = {nothing, TC_IS_FREE}},
+};
+/* clang-format on */
+
+void tc_job_step(struct tc_running *j, enum tc_job_event event)
+{
+    static const struct tc_job_row unknown = NEVER;
+    const struct tc_job_row *row = &tc_job_rows[event][j->state];
+    row = row->act ? row : &unknown;
+    if (row->next != TC_IS_SAME)
+        j->state = row->next;
+    row->act(j);
+}
+
+static void on_exit_ready(struct tc_source *s)
+{
+    (void)tc_job_watch(s->owner, TC_ROLE_EXIT, -1, 0);
+    tc_job_step(s->owner, TC_ON_EXIT);
+}
+
+static void on_collected(struct tc_source *s)
 {
     struct tc_running *j = s->owner;
-    (void)events;
     (void)tc_job_watch(j, TC_ROLE_COLLECT, -1, 0);
     (void)tc_workspace_collect(&j->cage, false);
-    j->hold = TC_HOLD_NONE;
-    if (j->ended)
-        tc_job_clear(j);
-    else
-        tc_job_answer(j);
+    on_gathered(j, true);
 }
 
 /* ---- while it runs ---- */
@@ -367,16 +474,16 @@ static void on_collected(struct tc_source *s, uint32_t events)
 /* Of a stream that is delivered whole no more is read than the host takes. */
 static void hold_back(struct tc_running *j)
 {
-    for (int stream = 0; stream < 2 && j->output[stream].all; stream++) {
+    for (int stream = 0; stream < 2 && j->flows[stream].read.all; stream++) {
         int fd = stream == 0 ? j->cage.out_fd : j->cage.err_fd;
-        bool wait = j->output[stream].head_len > 0;
-        if (wait == j->held_back[stream])
+        bool wait = j->flows[stream].read.head_len > 0;
+        if (wait == j->flows[stream].held_back)
             continue;
-        j->held_back[stream] = wait;
-        if (tc_job_watch(j, stream == 0 ? TC_ROLE_OUT : TC_ROLE_ERR, wait ? -1 : fd, EPOLLIN))
+        j->flows[stream].held_back = wait;
+        if (tc_job_watch(j, TC_ROLE_OUT + stream, wait ? -1 : fd, EPOLLIN))
             continue;
         (void)tc_job_not_watched(j);
-        begin_end(j, true);
+        tc_job_step(j, TC_ON_KILL);
     }
 }
 
@@ -385,45 +492,36 @@ static void give_up_output(struct tc_running *j)
 {
     (void)tc_cage_fail(&j->cage, TC_WHY(TOOLCAGE_EMEMORY, "supervise", "output", "free memory"), -1,
                        "the helper has no memory for the output");
-    begin_end(j, true);
+    tc_job_step(j, TC_ON_KILL);
 }
 
-static void on_output(struct tc_source *s, uint32_t events)
+static void on_output(struct tc_source *s)
 {
     struct tc_running *j = s->owner;
-    int stream = s == &j->sources[TC_ROLE_OUT] ? 0 : 1;
-    (void)events;
+    int stream = (int)(s - &j->sources[TC_ROLE_OUT]);
     read_output(j, stream, 1);
-    if (j->plan.limits.output_kill && tc_output_over(&j->output[stream]))
+    if (j->plan.limits.output_kill && tc_output_over(&j->flows[stream].read))
         stop_for(j, "output");
     if (j->plan.stream)
         tc_deliver_stream(j);
-    if (j->output[stream].all && j->output[stream].failed)
+    if (j->flows[stream].read.all && j->flows[stream].read.failed)
         give_up_output(j);
     else
         hold_back(j);
-}
-
-/* After a trial comes another, which needs the whole record. */
-static bool tells_all(const struct tc_running *j)
-{
-    return j->cage.over && !j->trials;
 }
 
 static void hear(struct tc_running *j)
 {
     bool was = j->cage.running, held = j->cage.err_held;
     int rc = tc_cage_event(&j->cage);
-    if (j->cage.running && !was) {
-        tc_job_mark(j, "walls", j->started_us);
-        j->running_us = tc_now_us();
-    }
+    if (j->cage.running && !was)
+        tc_job_step(j, TC_ON_UP);
     if (rc < 0) {
-        tc_job_give_up(j);
+        tc_job_step(j, TC_ON_OUTCOME);
         return;
     }
-    if (tells_all(j)) {
-        conclude(j);
+    if (j->cage.over && !j->trials) { /* after a trial comes another, which needs it whole */
+        tc_job_step(j, TC_ON_OVER);
         return;
     }
     bool heard = !held || j->cage.err_held || tc_job_watch(j, TC_ROLE_ERR, j->cage.err_fd, EPOLLIN);
@@ -431,22 +529,20 @@ static void hear(struct tc_running *j)
     if (!heard)
         (void)tc_job_not_watched(j);
     if (j->outcome.failure.code)
-        begin_end(j, true);
+        tc_job_step(j, TC_ON_KILL);
     else if (j->cage.limit && !j->limit)
         stop_for(j, j->cage.limit);
 }
 
-static void on_event(struct tc_source *s, uint32_t events)
+static void on_event(struct tc_source *s)
 {
-    (void)events;
     hear(s->owner);
 }
 
 static void close_feed(struct tc_running *j)
 {
     (void)tc_job_watch(j, TC_ROLE_FEED, -1, 0);
-    (void)close(j->feed_to);
-    j->feed_to = -1;
+    (void)close(TAKE_FD(j->feed.to));
 }
 
 /* The tool would take its end for the end of the input. */
@@ -456,61 +552,64 @@ static void fail_feed(struct tc_running *j)
                        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "supervise", "standard input", errno,
                                     "free memory on this machine"),
                        -1, "the helper cannot read the call's input");
-    begin_end(j, true);
+    tc_job_step(j, TC_ON_KILL);
 }
 
 /* Standard input from a memory file: as much as the pipe takes. */
-static void on_feed(struct tc_source *s, uint32_t events)
+static void on_feed(struct tc_source *s)
 {
     struct tc_running *j = s->owner;
     char bytes[FEED_SHARE];
-    (void)events;
     if (j->plan.terminal) {
         tc_terminal_feed(j);
         return;
     }
-    ssize_t n = pread(j->feed_from, bytes, sizeof(bytes), j->fed);
+    ssize_t n = pread(j->feed.from, bytes, sizeof(bytes), j->feed.fed);
     if (n < 0 && errno != EINTR) {
         fail_feed(j);
         close_feed(j);
         return;
     }
-    ssize_t wrote = n > 0 ? write(j->feed_to, bytes, (size_t)n) : 0;
+    ssize_t wrote = n > 0 ? write(j->feed.to, bytes, (size_t)n) : 0;
     if (wrote > 0)
-        j->fed += wrote;
+        j->feed.fed += wrote;
     else if (n == 0 || (wrote < 0 && errno != EAGAIN && errno != EINTR))
         close_feed(j); /* all written, or nobody reads */
 }
 
-static void on_socket(struct tc_source *s, uint32_t events)
+static void on_socket(struct tc_source *s)
 {
     struct tc_running *j = s->owner;
     struct tc_message m = {0};
     size_t count;
-    if (events & EPOLLOUT) {
+    if (s->ready_for & EPOLLOUT) {
         tc_deliver_more(j);
-        if (!j->ended)
+        if (j->state < TC_IS_GIVEN_UP)
             hold_back(j);
     }
-    if (j->finished || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+    if (j->socket < 0 || !(s->ready_for & (EPOLLIN | EPOLLHUP | EPOLLERR)))
         return;
     ssize_t n = tc_recv(j->socket, &m, sizeof(m), NULL, 0, &count, NULL, NULL, false);
     if (n < 0 && (errno == EAGAIN || errno == EMSGSIZE))
         return;
-    bool gone = n <= 0;
-    if (gone) {
+    if (n <= 0) {
         (void)tc_job_watch(j, TC_ROLE_SOCKET, -1, 0);
-        j->host_gone = true;
-    }
-    if (j->ended) {
-        j->finished = j->finished || gone;
-    } else if (!gone && m.kind == TC_MESSAGE_RESIZE) {
+        end_for(j, TC_FOR_HOST);
+        tc_job_step(j, TC_ON_HOST);
+    } else if (m.kind == TC_MESSAGE_CANCEL) {
+        end_for(j, TC_FOR_CANCEL);
+        tc_job_step(j, TC_ON_CANCEL);
+    } else if (m.kind == TC_MESSAGE_RESIZE && !tc_job_answered(j)) {
         tc_terminal_resize(j, m.rows, m.columns);
-    } else if (gone || m.kind == TC_MESSAGE_CANCEL) {
-        j->cancelled = true;
-        begin_end(j, gone);
     }
 }
+
+static void (*const handlers[TC_ROLES])(struct tc_source *) = {
+    [TC_ROLE_SOCKET] = on_socket,     [TC_ROLE_OUT] = on_output,
+    [TC_ROLE_ERR] = on_output,        [TC_ROLE_EVENT] = on_event,
+    [TC_ROLE_EXIT] = on_exit_ready,   [TC_ROLE_FEED] = on_feed,
+    [TC_ROLE_COLLECT] = on_collected, [TC_ROLE_TYPED] = tc_terminal_typed,
+};
 
 void tc_job_attach(struct tc_running *j)
 {
@@ -520,8 +619,7 @@ void tc_job_attach(struct tc_running *j)
 
 int64_t tc_job_next(const struct tc_running *j)
 {
-    const int64_t times[] = {j->end_at_us, j->kill_at_us == INT64_MAX ? 0 : j->kill_at_us,
-                             j->stuck_at_us, j->refuse_at_us, j->cage.look_at_us};
+    const int64_t times[] = {j->end_at_us, j->due_us, j->cage.look_at_us};
     int64_t next = 0;
     for (size_t i = 0; i < TC_COUNT(times); i++)
         if (times[i] && (!next || times[i] < next))
@@ -529,53 +627,38 @@ int64_t tc_job_next(const struct tc_running *j)
     return next;
 }
 
-static void on_deadline(struct tc_running *j)
-{
-    j->end_at_us = 0;
-    if (j->hold == TC_HOLD_COLLECTING)
-        (void)tc_cage_fail(&j->cage,
-                           TC_WHY(TOOLCAGE_EBACKEND, "collect", "changes",
-                                  "look at the writable directories by hand"),
-                           -1, "the changes of this call could not be gathered in time");
-    else
-        j->timed_out = !j->cancelled;
-    begin_end(j, false);
-}
-
 void tc_job_tick(struct tc_running *j, int64_t now)
 {
-    if (j->end_at_us && now >= j->end_at_us)
-        on_deadline(j);
-    if (j->refuse_at_us && now >= j->refuse_at_us)
-        tc_job_refuse(j);
-    if (j->kill_at_us && j->kill_at_us != INT64_MAX && now >= j->kill_at_us)
-        begin_end(j, true);
-    if (j->stuck_at_us && now >= j->stuck_at_us)
-        leave_to_the_kernel(j);
+    if (j->end_at_us && now >= j->end_at_us) {
+        j->end_at_us = 0;
+        end_for(j, TC_FOR_TIME);
+        tc_job_step(j, TC_ON_CANCEL);
+    }
+    if (j->due_us && now >= j->due_us) {
+        j->due_us = 0;
+        tc_job_step(j, TC_ON_DUE);
+    }
     if (j->cage.look_at_us && now >= j->cage.look_at_us)
         hear(j);
 }
 
 void tc_job_end(struct tc_running *j)
 {
-    j->host_gone = j->cancelled = true;
-    j->finished = j->finished || j->ended;
-    begin_end(j, true);
+    end_for(j, TC_FOR_HOST);
+    tc_job_step(j, TC_ON_HOST);
+    if (j->state == TC_IS_DYING)
+        tc_job_step(j, TC_ON_DUE);
 }
 
 void tc_job_hang_up(struct tc_running *j)
 {
-    int *fds[] = {&j->socket, &j->feed_from, &j->feed_to};
+    int *fds[] = {&j->socket, &j->feed.from, &j->feed.to};
     (void)tc_job_watch(j, TC_ROLE_SOCKET, -1, 0);
     (void)tc_job_watch(j, TC_ROLE_FEED, -1, 0);
     (void)tc_job_watch(j, TC_ROLE_TYPED, -1, 0);
-    for (size_t i = 0; i < TC_COUNT(fds); i++) {
+    for (size_t i = 0; i < TC_COUNT(fds); i++)
         if (*fds[i] >= 0)
-            (void)close(*fds[i]);
-        *fds[i] = -1;
-    }
-    if (j->hold == TC_HOLD_PREPARING) /* the streams are not the worker's */
-        tc_cage_close_streams(&j->cage);
+            (void)close(TAKE_FD(*fds[i]));
 }
 
 void tc_job_free(struct tc_running *j)
@@ -583,8 +666,8 @@ void tc_job_free(struct tc_running *j)
     unwatch_cage(j, TC_ROLES);
     tc_job_hang_up(j);
     (void)tc_cage_destroy(&j->cage, TC_PACE_QUICK);
-    for (size_t i = 0; i < TC_COUNT(j->output); i++)
-        tc_output_done(&j->output[i]);
+    for (size_t i = 0; i < TC_COUNT(j->flows); i++)
+        tc_output_done(&j->flows[i].read);
     tc_plan_done(&j->plan);
     tc_outcome_done(&j->outcome);
     tc_outcome_done(&j->aside);

@@ -48,8 +48,9 @@ int tc_loop_turn(struct tc_loop *loop, int64_t until_us)
         return errno == EINTR ? 0 : -1;
     for (int i = 0; i < n; i++) {
         struct tc_source *s = events[i].data.ptr;
+        s->ready_for = events[i].events;
         if (s->fd >= 0) /* not unwatched by an earlier one of this turn */
-            s->ready(s, events[i].events);
+            s->ready(s);
     }
     return 0;
 }

@@ -12,10 +12,10 @@ struct tc_loop {
 };
 
 struct tc_source {
-    void (*ready)(struct tc_source *source, uint32_t events);
+    void (*ready)(struct tc_source *source);
     void *owner;
-    int fd; /* -1: not watched */
-    uint32_t events;
+    int fd;                     /* -1: not watched */
+    uint32_t events, ready_for; /* epoll's: waited for, and come */
 };
 
 int tc_loop_open(struct tc_loop *loop);

@@ -17,7 +17,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "helper/inherited.h"
 #include "helper/inline.h"
 #include "helper/job.h"
 #include "version.h"
@@ -44,14 +43,8 @@ static void end_soon(struct tc_source *s)
     (void)tc_loop_watch(&helper.loop, s, -1, 0);
 }
 
-static void on_host(struct tc_source *s, uint32_t events)
-{
-    (void)events;
-    end_soon(s);
-}
-
 /* `inside` is the plan, where it came with the job. */
-static void take_packet(const struct tc_job *job, const char *inside, const int *fds, size_t count)
+static void take_job(const struct tc_job *job, const char *inside, const int *fds, size_t count)
 {
     struct tc_job expected = {.build = TC_BUILD_ID};
     bool plan =
@@ -75,11 +68,6 @@ static void take_packet(const struct tc_job *job, const char *inside, const int 
         helper.jobs = j;
 }
 
-static void take_job(const struct tc_job *job, const int *fds, size_t count)
-{
-    take_packet(job, NULL, fds, count);
-}
-
 /* Does the packet hold what its job says, and no more? */
 static bool is_whole(const struct tc_job *job, size_t length)
 {
@@ -91,7 +79,7 @@ static bool is_whole(const struct tc_job *job, size_t length)
 
 /* Only the process that made the engine may ask; anybody else who got hold of the socket ends it.
  */
-static void on_engine(struct tc_source *s, uint32_t events)
+static void on_engine(struct tc_source *s)
 {
     static union {
         struct tc_job job;
@@ -101,7 +89,6 @@ static void on_engine(struct tc_source *s, uint32_t events)
     size_t count = 0;
     pid_t pid = -1;
     uid_t uid = (uid_t)-1;
-    (void)events;
     ssize_t n = tc_recv(s->fd, &in, sizeof(in), fds, TC_COUNT(fds), &count, &pid, &uid, false);
     if (n < 0 && (errno == EAGAIN || errno == EMSGSIZE))
         return;
@@ -115,16 +102,14 @@ static void on_engine(struct tc_source *s, uint32_t events)
         tc_close_all(fds, count);
         return;
     }
-    take_packet(&in.job, in.job.plan_bytes ? in.bytes + sizeof(in.job) : NULL, fds, count);
+    take_job(&in.job, in.job.plan_bytes ? in.bytes + sizeof(in.job) : NULL, fds, count);
 }
 
 static void forget_finished(void)
 {
     for (struct tc_running **at = &helper.jobs; *at;) {
         struct tc_running *j = *at;
-        if (j->finished)
-            tc_job_hang_up(j);
-        if (!j->finished || j->hold != TC_HOLD_NONE) {
+        if (!tc_job_over(j)) {
             at = &j->next;
             continue;
         }
@@ -199,7 +184,7 @@ static bool open_all(const char *state)
 _Noreturn void tc_helper_serve(const char *state)
 {
     static struct tc_source engine = {.ready = on_engine, .fd = -1},
-                            host = {.ready = on_host, .fd = -1};
+                            host = {.ready = end_soon, .fd = -1};
     socklen_t len = sizeof(helper.host);
     if (getsockopt(TC_HELPER_SOCKET, SOL_SOCKET, SO_PEERCRED, &helper.host, &len) < 0 ||
         fcntl(TC_HELPER_HOST, F_GETFD) < 0) {

@@ -26,4 +26,7 @@ struct tc_serve_place {
  */
 _Noreturn void tc_helper_serve_stream(int from, int to, const struct tc_serve_place *place);
 
+/* Puts away what the helper has from its host and would hand on to every cage. */
+void tc_inherited_reset(void);
+
 #endif

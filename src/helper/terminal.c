@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "helper/terminal.h"
-
+ * Copyright The toolcage authors
+ *
+ * A call's terminal, seen from the helper: what the host's pipe brings is typed there, as much as
+ * it takes, and no more is read before that. What it shows is an output stream like any other. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -20,8 +21,8 @@ static bool set_size(const struct tc_running *j)
 static bool watch(struct tc_running *j)
 {
     bool left = j->terminal.from < j->terminal.to;
-    return tc_job_watch(j, TC_ROLE_TYPED, left ? -1 : j->feed_from, EPOLLIN) &&
-           tc_job_watch(j, TC_ROLE_FEED, left ? j->feed_to : -1, EPOLLOUT);
+    return tc_job_watch(j, TC_ROLE_TYPED, left ? -1 : j->feed.from, EPOLLIN) &&
+           tc_job_watch(j, TC_ROLE_FEED, left ? j->feed.to : -1, EPOLLOUT);
 }
 
 /* Nothing more is typed; what there is to see still comes. */
@@ -30,8 +31,8 @@ static void stop_typing(struct tc_running *j)
     j->terminal.from = j->terminal.to = 0;
     (void)tc_job_watch(j, TC_ROLE_TYPED, -1, 0);
     (void)tc_job_watch(j, TC_ROLE_FEED, -1, 0);
-    if (j->feed_from >= 0)
-        (void)close(TAKE_FD(j->feed_from));
+    if (j->feed.from >= 0)
+        (void)close(TAKE_FD(j->feed.from));
 }
 
 bool tc_terminal_attach(struct tc_running *j)
@@ -41,30 +42,29 @@ bool tc_terminal_attach(struct tc_running *j)
         return true;
     t->attached = true;
     /* a descriptor of its own: one of them is watched for each direction */
-    j->feed_to = fcntl(j->cage.out_fd, F_DUPFD_CLOEXEC, 0);
-    if (j->feed_to < 0 || !set_size(j) || !tc_job_watch(j, TC_ROLE_OUT, j->cage.out_fd, EPOLLIN))
+    j->feed.to = fcntl(j->cage.out_fd, F_DUPFD_CLOEXEC, 0);
+    if (j->feed.to < 0 || !set_size(j) || !tc_job_watch(j, TC_ROLE_OUT, j->cage.out_fd, EPOLLIN))
         return false;
-    if (j->feed_from < 0)
+    if (j->feed.from < 0)
         return true;
-    return fcntl(j->feed_from, F_SETFL, O_NONBLOCK) == 0 && watch(j);
+    return fcntl(j->feed.from, F_SETFL, O_NONBLOCK) == 0 && watch(j);
 }
 
 void tc_terminal_feed(struct tc_running *j)
 {
     struct tc_terminal *t = &j->terminal;
-    ssize_t n = write(j->feed_to, t->typed + t->from, t->to - t->from);
+    ssize_t n = write(j->feed.to, t->typed + t->from, t->to - t->from);
     if (n > 0)
         t->from += (size_t)n;
     if ((n < 0 && errno != EAGAIN && errno != EINTR) || !watch(j))
         stop_typing(j);
 }
 
-void tc_terminal_typed(struct tc_source *source, uint32_t events)
+void tc_terminal_typed(struct tc_source *source)
 {
     struct tc_running *j = source->owner;
     struct tc_terminal *t = &j->terminal;
-    (void)events;
-    ssize_t n = read(j->feed_from, t->typed, sizeof(t->typed));
+    ssize_t n = read(j->feed.from, t->typed, sizeof(t->typed));
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {

@@ -87,11 +87,10 @@ static int add_thread(struct tc_workers *w)
     return rc == 0 ? 0 : -1;
 }
 
-static void on_finished(struct tc_source *s, uint32_t events)
+static void on_finished(struct tc_source *s)
 {
     struct tc_workers *w = s->owner;
     uint64_t count;
-    (void)events;
     (void)pthread_mutex_lock(&w->lock);
     bool any = read(s->fd, &count, sizeof(count)) > 0;
     struct tc_task *task = any ? w->finished.first : NULL;

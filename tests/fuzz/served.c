@@ -99,8 +99,9 @@ static struct tc_loop loop = {.epoll = -1};
 static struct tc_workers workers;
 static struct tc_running *jobs;
 
-static void begin(const struct tc_job *job, const int *fds, size_t count)
+static void begin(const struct tc_job *job, const char *inside, const int *fds, size_t count)
 {
+    (void)inside;
     bool call = job->kind == TC_JOB_CALL;
     bool input = call && job->stdin_kind != TC_STDIN_NONE, secrets = call && job->secrets;
     INVARIANT(count == 1 + (size_t)call + (size_t)input + (size_t)secrets);
@@ -126,7 +127,7 @@ static void end_jobs(void)
         for (struct tc_running *j = jobs; j; j = j->next)
             tc_job_end(j);
         turn();
-        while (jobs && jobs->hold == TC_HOLD_NONE && jobs->finished) {
+        while (jobs && tc_job_over(jobs)) {
             struct tc_running *j = jobs;
             jobs = j->next;
             tc_job_free(j);
@@ -213,7 +214,7 @@ static void serve_packets(const uint8_t *data, size_t size)
     plan = plan < size ? plan : size;
     int fds[] = {pair[1], tc_memfd("plan", data, plan)};
     INVARIANT(fds[1] >= 0);
-    begin(&(struct tc_job){.kind = TC_JOB_CALL}, fds, TC_COUNT(fds));
+    begin(&(struct tc_job){.kind = TC_JOB_CALL}, NULL, fds, TC_COUNT(fds));
     for (data += plan, size -= plan; size > 1;) {
         size_t len = data[0] < size - 1 ? data[0] : size - 1;
         (void)send(ours, data + 1, len, MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -200,7 +200,7 @@ static void ends_when_it_ends(struct tc_running *j, int host)
     turn(j, 500000);
     assert_int_equal(seen.reaps, 1);
     assert_int_equal(seen.destroys, 1);
-    assert_int_equal(j->hold, TC_HOLD_NONE);
+    assert_int_equal(j->state, TC_IS_GONE);
     tc_job_free(j);
     (void)close(host);
 }
@@ -370,7 +370,7 @@ static void what_takes_long_to_let_go_of_holds_up_nobody(void **state)
     assert_true(answered(host));
     assert_int_equal(seen.releases, 1);
     assert_int_equal(seen.destroys, 1);
-    assert_int_equal(j->hold, TC_HOLD_NONE);
+    assert_int_equal(j->state, TC_IS_GONE);
     tc_job_free(j);
     (void)close(host);
 }
