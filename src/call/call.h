@@ -17,7 +17,8 @@
 #include "plan/backend.h"
 #include "policy/policy.h"
 
-enum tc_call_state { TC_CALL_NEW, TC_CALL_RUNNING, TC_CALL_DONE };
+/* UNTOLD: it has ended, and there was no memory for its result. */
+enum tc_call_state { TC_CALL_NEW, TC_CALL_RUNNING, TC_CALL_UNTOLD, TC_CALL_DONE };
 
 struct tc_call_input {
     char *bytes;
@@ -40,7 +41,6 @@ struct toolcage_call {
     void *userdata;
 
     enum tc_call_state state;
-    bool untold;               /* it has ended, and there was no memory for its result */
     int sock;                  /* ours; what the host polls */
     int peer;                  /* the helper's end, until it was sent or the call refused */
     atomic_bool cancelled;     /* the one thing another thread touches, beside writing to `sock` */

@@ -37,9 +37,10 @@ int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,
                                     .step_count = call->step_count,
                                     .total_us = tc_now_us() - call->started_us};
     int r = tc_result_make(&frame, outcome, why, &call->result, err);
-    call->untold = r < 0;
     if (r == 0)
         call->state = TC_CALL_DONE;
+    else if (call->state == TC_CALL_RUNNING)
+        call->state = TC_CALL_UNTOLD;
     return r;
 }
 
@@ -157,7 +158,7 @@ int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err)
         return tc_fail(
             err, TC_WHY(TOOLCAGE_EUSAGE, "dispatch", call->id, "call toolcage_call_start() first"),
             "the call was not started");
-    if (call->untold)
+    if (call->state == TC_CALL_UNTOLD)
         return tell_late(call, err);
     r = hear(call, err);
     return r < 0 ? r : call->state == TC_CALL_DONE;

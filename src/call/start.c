@@ -360,7 +360,6 @@ int tc_call_start(struct toolcage_call *call, struct toolcage_error **err)
             "the call was started already");
     struct toolcage_error *why = NULL;
     call->started_us = tc_now_us();
-    call->untold = false;
     if (atomic_load(&call->cancelled))
         r = tc_fail(&why, &(struct tc_why){.code = TOOLCAGE_ECANCELLED, .stage = "start"},
                     "the call was cancelled before it started");
