@@ -58,6 +58,7 @@ static void kill_it(struct tc_pool_entry *one)
 
 static bool ended(struct tc_pool_entry *one, bool patiently)
 {
+    assert_true(of(one)->killed); /* nothing waits for a process that was left alive */
     of(one)->patient += patiently;
     return patiently || !of(one)->stays;
 }
@@ -157,6 +158,20 @@ static void no_answer_is_waited_for(void **state)
     assert_ptr_equal(claim("a"), &like);
     tc_pool_drop(&like.entry);
     assert_int_equal(like.freed, 1);
+}
+
+static void one_not_made_yet_is_not_claimed(void **state)
+{
+    struct fake like = fake("a");
+    size_t count = 9;
+    tc_pool_want(&like.entry, false);
+    assert_null(claim("a"));
+    assert_null(tc_pool_find(&ops, &like.entry.key, &count));
+    assert_int_equal(count, 0);
+    now_us += SOON_US;
+    (void)tc_pool_tick(now_us);
+    assert_ptr_equal(claim("a"), &like);
+    tc_pool_drop(&like.entry);
 }
 
 static void no_more_are_made_than_wanted(void **state)
@@ -409,6 +424,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(first_is_made_later_next_after_answer),
         TEST(no_answer_is_waited_for),
+        TEST(one_not_made_yet_is_not_claimed),
         TEST(no_more_are_made_than_wanted),
         TEST(one_that_cannot_be_made_is_dropped),
         TEST(failed_kind_is_barred_for_a_while),
