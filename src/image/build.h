@@ -17,6 +17,12 @@ struct tc_build {
     struct tc_strv options;  /* of apt, NAME=VALUE */
 };
 
+/* Texts that the build puts in here: build.sh, and the files of images/. Ends with a NULL name. */
+struct tc_image_file {
+    const char *name, *text;
+};
+extern const struct tc_image_file tc_image_files[];
+
 int tc_build(const struct tc_import *how, const struct tc_build *build, struct tc_imported *ret,
              struct toolcage_error **err);
 

@@ -5,17 +5,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/self.h"
 #include "base/size.h"
 #include "base/strv.h"
-#include "image/form.h"
 #include "image/run.h"
 #include "image/say.h"
 #include "state/store.h"
@@ -23,7 +20,7 @@
 #define KERNEL "vmlinuz-"
 #define VERSION "version"
 
-enum { FILE_MAX = 1 << 16, DISK_SECONDS = 1800, STEPS = 3 };
+enum { FILE_MAX = 1 << 16, DISK_SECONDS = 1800 };
 
 static int fail_system(const char *what, struct toolcage_error **err)
 {
@@ -66,74 +63,21 @@ static int find_kernel(const char *from, char **ret_version, struct toolcage_err
 
 static int open_modules(const char *from, const char *version)
 {
-    static const char *const places[] = {"lib/modules", "usr/lib/modules"};
-    int fd = -1;
-    for (size_t i = 0; i < TC_COUNT(places) && fd < 0; i++) {
-        _autofree_ char *path = tc_format("%s/%s/%s", from, places[i], version);
-        fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    }
-    return fd;
+    _autofree_ char *path = tc_format("%s/lib/modules/%s", from, version),
+                    *other = tc_format("%s/usr/lib/modules/%s", from, version);
+    int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    return fd < 0 && other ? open(other, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : fd;
 }
 
-/* ---- its parts ---- */
-
-/* Beside this program. */
-static int read_first_program(struct tc_buf *ret, struct toolcage_error **err)
-{
-    _autofree_ char *path = tc_self_beside("toolcage-guest");
-    if (path && tc_read_file(AT_FDCWD, path, ret) == 0)
-        return 0;
-    return tc_fail(
-        err,
-        TC_WHY_ERRNO(TOOLCAGE_EHELPER, "guest", "toolcage-guest", errno, "install toolcage whole"),
-        "the guest's first program is not beside this one");
-}
-
-static int make_initrd(int modules, struct tc_buf *ret, struct toolcage_error **err)
-{
-    _autobuf_ struct tc_buf program = TC_BUF_INIT;
-    int r = read_first_program(&program, err);
-    ret->max = TC_GUEST_INITRD_MAX;
-    if (r == 0)
-        r = tc_guest_modules(modules, ret, err);
-    if (r < 0)
-        return r;
-    tc_cpio_add(ret, "init", 0100755, program.data, program.len);
-    return ret->failed ? tc_fail_memory(err) : 0;
-}
+/* ---- its files ---- */
 
 /* What a root caller's cages read has no owner of theirs. */
-static int put(int dir, const char *name, const struct tc_buf *bytes, struct toolcage_error **err)
+static int put(int dir, const char *name, const void *bytes, size_t size,
+               struct toolcage_error **err)
 {
     _autofd_ int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    return fd < 0 || tc_write_all(fd, bytes->data, bytes->len) < 0 || fsync(fd) < 0
-               ? fail_system(name, err)
-               : 0;
-}
-
-/* The first root once more, with a container runtime, and with what runs modules beside that; 0:
- * what is asked for is not installed here. */
-static int make_more(const struct tc_buf *initrd, bool engine, struct tc_buf *ret,
-                     struct toolcage_error **err)
-{
-    struct tc_guest_parts parts = {.archive = ret};
-    ret->max = TC_GUEST_INITRD_MAX;
-    tc_buf_add(ret, initrd->data, initrd->len);
-    int r = tc_guest_runtime(&parts, err);
-    if (r >= 0 && engine)
-        r = tc_guest_engine(&parts, err);
-    tc_strv_done(&parts.made);
-    tc_cpio_end(ret);
-    return r < 0 ? r : ret->failed ? tc_fail_memory(err) : r;
-}
-
-static int put_more(int dir, const char *name, const struct tc_buf *initrd, bool engine,
-                    struct toolcage_error **err)
-{
-    _autobuf_ struct tc_buf more = TC_BUF_INIT;
-    int there = make_more(initrd, engine, &more, err);
-    int r = there > 0 ? put(dir, name, &more, err) : there;
-    return r < 0 ? r : there;
+    return fd < 0 || tc_write_all(fd, bytes, size) < 0 || fsync(fd) < 0 ? fail_system(name, err)
+                                                                        : 0;
 }
 
 /* Both at once: a kernel never meets the modules of another. */
@@ -145,42 +89,53 @@ static int replace(struct tc_store *store, struct toolcage_error **err)
     return done ? 0 : fail_system("place", err);
 }
 
-static void tell(const char *version, size_t size, bool runs, bool has_engine)
+/* The first root, the same with a container runtime, and that with what runs modules: each is the
+ * one before with an archive more. */
+static int put_roots(int dir, struct tc_initrd *initrd, bool there[TC_INITRD_PARTS],
+                     size_t *ret_size, struct toolcage_error **err)
 {
-    tc_image_say("the guest is there: kernel %s, %zu KiB for its first program and modules%s%s",
-                 version, size >> 10,
-                 runs ? "; crun, for containers in it" : "; without crun, so no containers in it",
-                 has_engine ? "; Wasmtime, for WebAssembly modules in it"
-                            : "; without Wasmtime, so no WebAssembly modules in it");
+    static const char *const names[] = {"initrd", "runtime", "modules"};
+    int r = 1;
+    for (unsigned i = 0; i < TC_INITRD_PARTS && r >= 0; i++) {
+        r = tc_initrd_grow(initrd, i, err);
+        there[i] = r > 0;
+        *ret_size = i ? *ret_size : initrd->bytes.len;
+        if (there[i])
+            r = put(dir, names[i], initrd->bytes.data, initrd->bytes.len, err);
+    }
+    return r < 0 ? r : 0;
 }
 
 static int write_guest(struct tc_store *store, int dir, const char *version,
-                       const struct tc_buf *kernel, struct tc_buf *initrd,
-                       struct toolcage_error **err)
+                       const struct tc_buf *kernel, int modules, struct toolcage_error **err)
 {
-    _autobuf_ struct tc_buf name = TC_BUF_INIT;
-    int r = put(dir, "kernel", kernel, err), runs = 0, has_engine = 0;
-    tc_buf_adds(&name, version);
+    struct tc_initrd initrd = {.bytes.max = TC_GUEST_INITRD_MAX, .modules = modules};
+    bool there[TC_INITRD_PARTS];
+    size_t size = 0;
+    int r = put(dir, "kernel", kernel->data, kernel->len, err);
     if (r == 0)
-        r = name.failed ? tc_fail_memory(err) : put(dir, VERSION, &name, err);
+        r = put(dir, VERSION, version, strlen(version), err);
     if (r == 0)
-        r = runs = put_more(dir, "runtime", initrd, false, err);
-    if (r >= 0)
-        r = has_engine = put_more(dir, "modules", initrd, true, err);
-    tc_cpio_end(initrd);
-    if (r >= 0)
-        r = initrd->failed ? tc_fail_memory(err) : put(dir, "initrd", initrd, err);
+        r = put_roots(dir, &initrd, there, &size, err);
+    tc_strv_done(&initrd.made);
+    tc_buf_done(&initrd.bytes);
     tc_image_bar_end();
     if (r == 0)
         r = replace(store, err);
     if (r == 0)
-        tell(version, initrd->len, runs > 0, has_engine > 0);
+        tc_image_say("the guest is there: kernel %s, %zu KiB for its first program and modules%s%s",
+                     version, size >> 10,
+                     there[TC_INITRD_RUNTIME] ? "; crun, for containers in it"
+                                              : "; without crun, so no containers in it",
+                     there[TC_INITRD_ENGINE]
+                         ? "; Wasmtime, for WebAssembly modules in it"
+                         : "; without Wasmtime, so no WebAssembly modules in it");
     return r;
 }
 
 int tc_guest_build(struct tc_store *store, const char *from, struct toolcage_error **err)
 {
-    _autobuf_ struct tc_buf kernel = TC_BUF_INIT, initrd = TC_BUF_INIT;
+    _autobuf_ struct tc_buf kernel = {.max = (size_t)1 << 30};
     _autofree_ char *version = NULL;
     int r = find_kernel(from, &version, err);
     if (r < 0)
@@ -189,20 +144,15 @@ int tc_guest_build(struct tc_store *store, const char *from, struct toolcage_err
     _autofd_ int modules = open_modules(from, version);
     if (!path || modules < 0)
         return fail_system("modules", err);
-    tc_image_bar("kernel", 0, STEPS);
-    kernel.max = (size_t)1 << 30;
-    r = tc_guest_kernel(AT_FDCWD, path, &kernel, err);
-    tc_image_bar("first program", 1, STEPS);
-    if (r == 0)
-        r = make_initrd(modules, &initrd, err);
-    if (r < 0)
+    tc_image_bar("kernel", 0, 2);
+    if ((r = tc_guest_kernel(path, &kernel, err)) < 0)
         return r;
-    tc_image_bar("writing", 2, STEPS);
-    if (mkdirat(store->own, "guest", 0755) < 0)
-        return fail_system("directory", err);
-    _autofd_ int dir = openat(store->own, "guest", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    tc_image_bar("writing", 1, 2);
+    _autofd_ int dir = mkdirat(store->own, "guest", 0755) < 0
+                           ? -1
+                           : openat(store->own, "guest", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return dir < 0 ? fail_system("directory", err)
-                   : write_guest(store, dir, version, &kernel, &initrd, err);
+                   : write_guest(store, dir, version, &kernel, modules, err);
 }
 
 /* ---- what is there ---- */

@@ -28,46 +28,35 @@ void tc_guest_look(const struct tc_store *store, char version[TC_GUEST_VERSION_M
 /* Was there one? -1 with errno when it cannot be removed. Machines that run keep their files. */
 int tc_guest_remove(struct tc_store *store);
 
-/* ---- vmlinux.c ---- */
+/* ---- kernel.c ---- */
 
 /* Unpacks a file, whatever packed it; *ret is appended to. */
 int tc_guest_unpack(const void *bytes, size_t size, const char *name, struct tc_buf *ret,
                     struct toolcage_error **err);
 /* The kernel in Debian's form of it, as a program that a monitor can start. */
-int tc_guest_kernel(int dir, const char *path, struct tc_buf *ret, struct toolcage_error **err);
+int tc_guest_kernel(const char *path, struct tc_buf *ret, struct toolcage_error **err);
 
-/* ---- modules.c ---- */
-
-/* Those modules of a directory of a kernel's that a guest needs, as files of an archive, in the
- * order of loading. What is not there, the kernel has built in. */
-int tc_guest_modules(int dir, struct tc_buf *archive, struct toolcage_error **err);
-
-/* ---- linked.c ---- */
+/* ---- initrd.c, modules.c ---- */
 
 enum { TC_GUEST_INITRD_MAX = 192 << 20 };
 
-/* An archive that gets parts of this machine's system. */
-struct tc_guest_parts {
-    struct tc_buf *archive;
-    struct tc_strv made;     /* the paths that it has got */
-    const char *what, *hint; /* of the next one, for messages */
+/* Archives as the kernel takes them for its first root, one after the other. Not in `bytes` what a
+ * part could not be given: that has failed then. */
+struct archive;
+struct tc_initrd {
+    struct tc_buf bytes;
+    int modules;             /* the kernel's directory of them; borrowed */
+    struct archive *archive; /* that is written now */
+    struct tc_strv made;     /* the paths of programs, libraries and their directories in it */
 };
-/* The file `path`, under the name `as`, and what it is linked with. */
-int tc_guest_linked(struct tc_guest_parts *parts, const char *path, const char *as,
-                    struct toolcage_error **err);
 
-/* ---- runtime.c ---- */
-
-/* A container runtime; 0: none is installed here. */
-int tc_guest_runtime(struct tc_guest_parts *parts, struct toolcage_error **err);
-/* What runs WebAssembly modules; the same. */
-int tc_guest_engine(struct tc_guest_parts *parts, struct toolcage_error **err);
-
-/* ---- cpio.c ---- */
-
-/* One more file or directory of an archive as the kernel reads it; the end comes last. */
-void tc_cpio_add(struct tc_buf *archive, const char *name, unsigned mode, const void *bytes,
-                 size_t size);
-void tc_cpio_end(struct tc_buf *archive);
+/* Adds an archive with a part. 1; 0: what it is made of is not installed here; -1. */
+enum tc_initrd_part { TC_INITRD_FIRST, TC_INITRD_RUNTIME, TC_INITRD_ENGINE, TC_INITRD_PARTS };
+int tc_initrd_grow(struct tc_initrd *initrd, enum tc_initrd_part part, struct toolcage_error **err);
+/* For the parts: one more file; a directory has no bytes. */
+void tc_initrd_add(struct tc_initrd *initrd, const char *name, unsigned mode,
+                   const struct tc_buf *bytes);
+/* Those modules of a directory of a kernel's that a guest needs, in the order of loading. */
+int tc_guest_modules(int dir, struct tc_initrd *initrd, struct toolcage_error **err);
 
 #endif

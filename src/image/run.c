@@ -2,6 +2,7 @@
  * Copyright The toolcage authors */
 #include "image/run.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -79,8 +80,10 @@ static bool take_output(int from, struct tc_buf *out, int slice_ms)
         return n == 0 || errno == EINTR;
     char *room = tc_buf_room(out, 1 << 16);
     ssize_t got = room ? read(from, room, 1 << 16) : 0;
-    if (got > 0)
+    if (got > 0) {
         out->len += (size_t)got;
+        room[got] = '\0';
+    }
     return got > 0;
 }
 
@@ -131,11 +134,11 @@ static int fail(const char *name, const char *hint, struct toolcage_error **err,
                    number);
 }
 
-static int fail_missing(const struct tc_run *run, struct toolcage_error **err)
+/* errno says why it is not to be had. */
+static int fail_missing(const char *name, const char *hint, struct toolcage_error **err)
 {
-    const char *name = run->argv[0];
     if (errno != EPERM)
-        return tc_fail(err, TC_WHY(TOOLCAGE_EBACKEND, "run", name, run->hint),
+        return tc_fail(err, TC_WHY(TOOLCAGE_EBACKEND, "run", name, hint),
                        "the program %s is not installed here", name);
     return tc_fail(err,
                    TC_WHY(TOOLCAGE_EDENIED, "run", name,
@@ -145,16 +148,35 @@ static int fail_missing(const struct tc_run *run, struct toolcage_error **err)
                    name);
 }
 
+/* The path of the program, and of those that it starts, each in its variable. NULL, or the name of
+ * one that is not to be had, with errno. */
+static const char *find_programs(const struct tc_run *run, struct tc_strv *env, char **ret_path)
+{
+    _autoprovenance_ struct tc_provenance writers;
+    bool known = tc_provenance_here(&writers, NULL, NULL);
+    *ret_path = known ? tc_spawn_find(&writers, run->argv[0]) : NULL;
+    if (!*ret_path)
+        return run->argv[0];
+    for (const char *const *name = run->programs; name && *name; name++) {
+        _autofree_ char *path = tc_spawn_find(&writers, *name);
+        char *pair = path ? tc_format("%s=%s", *name, path) : NULL;
+        for (char *at = pair; at && *at != '='; at++)
+            *at = *at == '-' ? '_' : (char)toupper((unsigned char)*at);
+        if (!tc_strv_take(env, pair))
+            return *name;
+    }
+    return NULL;
+}
+
 int tc_run(const struct tc_run *run, struct toolcage_error **err)
 {
-    const char *name = run->argv[0];
+    const char *name = run->programs ? run->programs[0] : run->argv[0];
     _autostrv_ struct tc_strv env = {0};
-    _autoprovenance_ struct tc_provenance writers;
-    _autofree_ char *path =
-        tc_provenance_here(&writers, NULL, NULL) ? tc_spawn_find(&writers, name) : NULL;
+    _autofree_ char *path = NULL;
     int pair[2] = {-1, -1}, pidfd = -1, status = 0;
-    if (!path)
-        return fail_missing(run, err);
+    const char *missing = find_programs(run, &env, &path);
+    if (missing)
+        return fail_missing(missing, run->hint, err);
     if (!make_environment(run, &env))
         return tc_fail_memory(err);
     if (run->output && pipe2(pair, O_CLOEXEC) < 0)

@@ -11,7 +11,10 @@
 
 struct tc_run {
     const char *const *argv; /* the name first; it is looked for */
-    const char *const *env;  /* NAME=VALUE beside what is always there; NULL: none */
+    /* Of those that argv[0] starts, a shell, the one that it is about first; looked for as well,
+     * and each in a variable: APT_GET for apt-get. NULL: argv[0] starts what it likes. */
+    const char *const *programs;
+    const char *const *env; /* NAME=VALUE beside what is always there; NULL: none */
     int seconds;
     const char *hint;      /* where it is not installed */
     const char *failed;    /* where it ended with an error; NULL: that what it said is above */

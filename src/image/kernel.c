@@ -5,6 +5,7 @@
  * each call. Where the packed part lies, the kernel's boot protocol says (x86, 2.08 and newer). */
 #include <archive.h>
 #include <archive_entry.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "image/guest.h"
 
 enum { SETUP_SECTORS = 0x1f1, MAGIC = 0x202, VERSION = 0x206, OFFSET = 0x248, LENGTH = 0x24c };
-enum { SECTOR = 512, OLDEST = 0x208, HEAD = 0x250, TRAILER = 4 };
+enum { SECTOR = 512, OLDEST = 0x208, HEAD = 0x250, TRAILER = 4, STEP = 1 << 16 };
 
 static int fail(const char *name, const char *what, struct toolcage_error **err)
 {
@@ -27,7 +28,6 @@ static int fail(const char *name, const char *what, struct toolcage_error **err)
 int tc_guest_unpack(const void *bytes, size_t size, const char *name, struct tc_buf *ret,
                     struct toolcage_error **err)
 {
-    enum { STEP = 1 << 16 };
     struct archive *a = archive_read_new();
     struct archive_entry *entry;
     bool fine = a && archive_read_support_filter_all(a) == ARCHIVE_OK &&
@@ -38,19 +38,19 @@ int tc_guest_unpack(const void *bytes, size_t size, const char *name, struct tc_
         char *to = tc_buf_room(ret, STEP);
         n = to ? archive_read_data(a, to, STEP) : -1;
         fine = n >= 0;
+        if (fine)
+            to[n] = '\0';
         ret->len += fine ? (size_t)n : 0;
     }
-    if (a)
-        (void)archive_read_free(a);
+    (void)archive_read_free(a);
     return fine ? 0 : fail(name, "cannot be unpacked: it is packed in no way that is known", err);
 }
 
-static uint32_t number(const char *at, int bytes)
+static uint32_t number(const struct tc_buf *image, size_t at)
 {
-    uint32_t value = 0;
-    for (int i = 0; i < bytes; i++)
-        value |= (uint32_t)(unsigned char)at[i] << (8 * i);
-    return value;
+    uint32_t value;
+    memcpy(&value, image->data + at, sizeof(value));
+    return le32toh(value);
 }
 
 /* Where it lies; NULL: this is none of them. Who packs in another way than gzip has the length of
@@ -58,23 +58,21 @@ static uint32_t number(const char *at, int bytes)
 static const char *find_packed(const struct tc_buf *image, size_t *ret_size)
 {
     if (image->len < HEAD || memcmp(image->data + MAGIC, "HdrS", 4) != 0 ||
-        number(image->data + VERSION, 2) < OLDEST)
+        (number(image, VERSION) & 0xffff) < OLDEST)
         return NULL;
-    size_t sectors = (unsigned char)image->data[SETUP_SECTORS];
-    size_t at = ((sectors ? sectors : 4) + 1) * SECTOR + number(image->data + OFFSET, 4);
-    size_t size = number(image->data + LENGTH, 4);
+    size_t sectors = (unsigned char)image->data[SETUP_SECTORS], size = number(image, LENGTH);
+    size_t at = ((sectors ? sectors : 4) + 1) * SECTOR + number(image, OFFSET);
     if (at > image->len || size > image->len - at || size <= TRAILER)
         return NULL;
-    const char *packed = image->data + at;
-    *ret_size = memcmp(packed, "\x1f\x8b", 2) == 0 ? size : size - TRAILER;
-    return packed;
+    *ret_size = memcmp(image->data + at, "\x1f\x8b", 2) == 0 ? size : size - TRAILER;
+    return image->data + at;
 }
 
-int tc_guest_kernel(int dir, const char *path, struct tc_buf *ret, struct toolcage_error **err)
+int tc_guest_kernel(const char *path, struct tc_buf *ret, struct toolcage_error **err)
 {
     _autobuf_ struct tc_buf image = TC_BUF_INIT;
     size_t size = 0;
-    if (tc_read_file(dir, path, &image) < 0)
+    if (tc_read_file(AT_FDCWD, path, &image) < 0)
         return fail(path, strerror(errno), err);
     const char *packed = find_packed(&image, &size);
     if (!packed)

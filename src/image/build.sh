@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+#
+# usage: build.sh ask|bootstrap [NAME=VALUE of apt...]
+#
+# Builds the root of an image for toolcage-image, which sets and has checked all variables: the paths of the programs
+# (APT_GET...), a directory (OWN), apt's user (APT_USER), and what is asked for (SUITE, MIRROR, KEYRING, PACKAGES, MINIMAL).
+# ask prints lines to show (say ...) and the variables for bootstrap, without those for which it found nothing.
+set -eu
+
+# apt with directories of ours in place of this machine's.
+apt() {
+    program=$1 && shift
+    "$program" -oDir::State="$OWN/apt/state" -oDir::State::status="$OWN/apt/state/status" -oDir::Cache="$OWN/apt/cache" \
+        -oDir::Etc::SourceList="$OWN/apt/sources.list" -oDir::Etc::SourceParts=/dev/null -oAcquire::Languages=none \
+        -oAcquire::IndexTargets::deb::DEP-11::DefaultEnabled=false \
+        -oAcquire::IndexTargets::deb::Contents-deb::DefaultEnabled=false -oAPT::Sandbox::User="$APT_USER" "$@"
+}
+
+# This machine's mirror of Debian. REPO_URI is the archive's own address, without what apt adds to it.
+find_mirror() {
+    # shellcheck disable=SC2016  # apt replaces these
+    sites=$("$APT_GET" indextargets --format '$(REPO_URI)|$(COMPONENT)|$(SIGNED_BY)' 'Created-By: Packages')
+    while [ -z "$MIRROR" ] && IFS='|' read -r address component signed_by; do
+        case $component:$address in
+        *[[:space:]\"\'\[\]]* | *security*) ;;
+        main:http://*debian* | main:https://*debian* | main:file:///*debian*) MIRROR=$address ;;
+        esac
+    done <<END
+$sites
+END
+    case $signed_by in
+    *[\ ,]*) ;;
+    /*) KEYRING=${KEYRING:-$signed_by} ;;
+    esac
+}
+
+# "nodejs | 20.19.2 | ADDRESS SUITE/main amd64 Packages" is a line of the offers.
+version_of() {
+    # shellcheck disable=SC2016  # awk has these
+    printf '%s\n' "$offers" | "$AWK" -v name="$1" -v place="$suite/main" '$1 == name && $6 == place { v = $3 } END { print v }'
+}
+
+# Chooses the first suite that will do, the most settled one comes first. Our hook needs module.registerHooks(), which
+# Node.js has since 22.15 and 23.5.
+choose() {
+    chosen=''
+    for suite in ${SUITE:-stable testing unstable}; do
+        python=$(version_of python3) node=$(version_of nodejs)
+        echo "say suite $suite: python3 ${python:-none}, nodejs ${node:-none}"
+        [ -z "$chosen" ] && [ -n "$python" ] || continue
+        case $node in
+        22.1[5-9]* | 22.[2-9][0-9]* | 23.[5-9]* | 23.[1-9][0-9]* | 2[4-9].[0-9]* | [3-9][0-9].[0-9]*) typescript=yes ;;
+        *) typescript='' ;;
+        esac
+        [ -z "$SUITE$MINIMAL$typescript" ] || chosen=$suite
+    done
+}
+
+ask() {
+    for option; do
+        shift
+        set -- "$@" "-o$option"
+    done
+    [ -n "$MIRROR" ] || find_mirror
+    usual=/usr/share/keyrings/debian-archive-keyring.gpg
+    [ -n "$KEYRING" ] || [ ! -r "$usual" ] || KEYRING=$usual
+    [ -n "$MIRROR" ] && [ -n "$KEYRING" ] || return 0
+    printf 'MIRROR=%s\nKEYRING=%s\n' "$MIRROR" "$KEYRING"
+    "$MKDIR" -p "$OWN/apt/state/lists/partial" "$OWN/apt/cache"
+    : >"$OWN/apt/state/status"
+    for suite in ${SUITE:-stable testing unstable}; do
+        echo "deb [signed-by=$KEYRING] $MIRROR $suite main"
+    done >"$OWN/apt/sources.list"
+    apt "$APT_GET" "$@" -qq update >&2 || echo "say not every suite can be used (apt-get failed with exit code $?)"
+    offers=$(apt "$APT_CACHE" "$@" madison python3 nodejs)
+    choose
+    [ -n "$chosen" ] || return 0
+    [ -z "$typescript" ] && runs='does not run' || runs=runs
+    echo "say building from $chosen; Node.js there $runs TypeScript as it is"
+    printf 'SUITE=%s\nTYPESCRIPT=%s\nEPOCH=' "$chosen" "$typescript"
+    # when the suite changed last
+    "$SED" -n '/^Date: /{s///p;q}' "$OWN/apt/state/lists/"*"_dists_${chosen}_InRelease" | "$DATE" -u -f - +%s || :
+}
+
+# Nobody reads manuals in a cage, nor compiles there without adding more; npm's packages bring what links Node.js and
+# OpenSSL into programs, and types for editors.
+bootstrap() {
+    for option; do
+        shift
+        set -- "$@" "--aptopt=${option%%=*} \"${option#*=}\""
+    done
+    [ -n "$MINIMAL" ] || PACKAGES=python3,python3-pip,nodejs,npm,node-typescript,ca-certificates${PACKAGES:+,$PACKAGES}
+    set -- ${PACKAGES:+"--include=$PACKAGES"} "$@" "$SUITE" "$OWN/root.tar" "$MIRROR"
+    for path in 'lib/*/libuv.a' 'lib/*/libssl.a' 'lib/*/libcrypto.a' \
+        'share/nodejs/typescript/lib/*/diagnosticMessages.generated.json' 'share/nodejs/@types/*' 'share/bash-completion/*' \
+        'share/lintian/*' 'share/locale/*' 'share/info/*' 'share/doc/*' 'share/man/*' 'include/*'; do
+        set -- "--dpkgopt=path-exclude=/usr/$path" "$@" # their order stays in the image
+    done
+    set -- "$MMDEBSTRAP" --variant=essential --format=tar '--aptopt=APT::Install-Recommends "false"' --keyring="$KEYRING" "$@"
+    unset MMDEBSTRAP APT_USER OWN SUITE MIRROR KEYRING PACKAGES MINIMAL TYPESCRIPT EPOCH # which packages' scripts would get
+    exec "$@"
+}
+
+"$@"
