@@ -52,7 +52,7 @@ void tc_fields_visit(struct tc_wire *w, const struct tc_fields *fields, void *it
         case TC_FIELD_BOOL:
             number = tc_field_number(f, it);
             tc_wire_i64(w, &number);
-            w->failed |= !tc_field_set(f, it, number);
+            w->failed |= w->mode == TC_WIRE_GET && !tc_field_set(f, it, number);
             break;
         case TC_FIELD_TEXT:
             tc_wire_str(w, at);
@@ -69,10 +69,33 @@ void tc_fields_visit(struct tc_wire *w, const struct tc_fields *fields, void *it
         case TC_FIELD_ARRAY:
             visit_array(w, f, at, count, mask, wanted);
             break;
+        case TC_FIELD_FD:
+            tc_wire_fd(w, at);
+            break;
         case TC_FIELD_OTHER:
             break;
         }
     }
+}
+
+char *tc_fields_put(const struct tc_fields *fields, const void *it, unsigned mask, unsigned wanted,
+                    size_t *ret_len)
+{
+    struct tc_wire w = TC_WIRE_PUT_INIT;
+    tc_fields_visit(&w, fields, (void *)(uintptr_t)it, mask, wanted);
+    *ret_len = w.out.len;
+    if (!w.failed)
+        return tc_buf_steal(&w.out);
+    tc_buf_done(&w.out);
+    return NULL;
+}
+
+bool tc_fields_get(const struct tc_fields *fields, void *it, unsigned mask, unsigned wanted,
+                   const char *bytes, size_t len)
+{
+    struct tc_wire w = TC_WIRE_GET_INIT(bytes, len);
+    tc_fields_visit(&w, fields, it, mask, wanted);
+    return !w.failed && !w.left;
 }
 
 void tc_fields_done(const struct tc_fields *fields, void *it)

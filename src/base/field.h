@@ -17,6 +17,7 @@ enum tc_field_kind {
     TC_FIELD_LIST,   /* struct tc_strv */
     TC_FIELD_STRUCT, /* a struct with a table of its own */
     TC_FIELD_ARRAY,  /* of these, owned, with its length */
+    TC_FIELD_FD,     /* int, a descriptor or -1; whoever has the struct closes it */
     TC_FIELD_OTHER,  /* by hand: nothing here touches it */
 };
 
@@ -47,6 +48,12 @@ bool tc_field_set(const struct tc_field *field, void *it, int64_t value);
 /* The rows of which (flags & mask) == wanted, through the wire. */
 void tc_fields_visit(struct tc_wire *w, const struct tc_fields *fields, void *it, unsigned mask,
                      unsigned wanted);
+/* These as bytes, which are the caller's to free, NULL when out of memory; and back into a zeroed
+ * struct. False: they are not all of it and nothing else; what is there tc_fields_done() frees. */
+char *tc_fields_put(const struct tc_fields *fields, const void *it, unsigned mask, unsigned wanted,
+                    size_t *ret_len);
+bool tc_fields_get(const struct tc_fields *fields, void *it, unsigned mask, unsigned wanted,
+                   const char *bytes, size_t len);
 /* Frees what the struct owns, and zeroes all of it. */
 void tc_fields_done(const struct tc_fields *fields, void *it);
 
@@ -57,6 +64,7 @@ void tc_fields_done(const struct tc_fields *fields, void *it);
  *     F(BYTES, member, TC_COUNTED(member_len))
  *     F(STRUCT, member, TC_OF(its_fields))
  *     F(ARRAY, member, TC_COUNTED(member_count), TC_OF(its_fields))
+ *     F(FD, member)
  *     F(POINTER, member), F(CHARS, member)  by hand
  * and then of any other initializers of its row. */
 #define TC_COUNTED(member) .count = offsetof(TC_STRUCT, member)
@@ -91,6 +99,7 @@ void tc_fields_done(const struct tc_fields *fields, void *it);
 #define TC_FIELD_KIND_LIST(value) _Generic((value), struct tc_strv : TC_FIELD_LIST)
 #define TC_FIELD_KIND_STRUCT(value) TC_FIELD_STRUCT
 #define TC_FIELD_KIND_ARRAY(value) TC_FIELD_ARRAY
+#define TC_FIELD_KIND_FD(value) _Generic((value), int : TC_FIELD_FD)
 #define TC_FIELD_KIND_POINTER(value) TC_FIELD_OTHER
 #define TC_FIELD_KIND_CHARS(value) TC_FIELD_OTHER
 
@@ -101,6 +110,7 @@ void tc_fields_done(const struct tc_fields *fields, void *it);
 #define TC_FIELD_SOME_LIST(value) {.count = 1},
 #define TC_FIELD_SOME_STRUCT(value) {0},
 #define TC_FIELD_SOME_ARRAY(value) 0, 1,
+#define TC_FIELD_SOME_FD(value) 0,
 #define TC_FIELD_SOME_POINTER(value) 0,
 #define TC_FIELD_SOME_CHARS(value) "-",
 

@@ -102,6 +102,18 @@ void tc_wire_array(struct tc_wire *w, void **items, size_t *count, size_t size, 
         fail_memory(w);
 }
 
+void tc_wire_fd(struct tc_wire *w, int *fd)
+{
+    int64_t there = w->mode == TC_WIRE_PUT && *fd >= 0;
+    tc_wire_i64(w, &there);
+    if (there < 0 || there > 1 || (there && w->fd_count == w->fd_max))
+        w->failed = true;
+    if (!w->failed && there && w->mode == TC_WIRE_PUT)
+        w->fds[w->fd_count++] = *fd;
+    else if (w->mode == TC_WIRE_GET)
+        *fd = !w->failed && there ? w->fds[w->fd_count++] : -1;
+}
+
 void tc_wire_format(struct tc_wire *w, const char *format)
 {
     _autofree_ char *text = w->mode == TC_WIRE_PUT ? strdup(format) : NULL;

@@ -21,6 +21,8 @@ struct tc_wire {
     struct tc_buf out; /* PUT */
     const char *in;    /* GET: borrowed */
     size_t left;
+    int *fds; /* those that go along: PUT fills it, GET takes them in their order */
+    size_t fd_count, fd_max;
 };
 
 #define TC_WIRE_PUT_INIT ((struct tc_wire){.mode = TC_WIRE_PUT, .out = TC_BUF_INIT})
@@ -32,6 +34,11 @@ void tc_wire_i64(struct tc_wire *w, int64_t *value);
 void tc_wire_str(struct tc_wire *w, char **text);
 void tc_wire_bytes(struct tc_wire *w, char **bytes, size_t *len);
 void tc_wire_strv(struct tc_wire *w, struct tc_strv *v);
+
+/* A descriptor, which travels beside the bytes; -1: none. The number that GET gives is one of
+ * w->fds.
+ */
+void tc_wire_fd(struct tc_wire *w, int *fd);
 
 /* A word that names the format of what follows: GET fails on any other. */
 void tc_wire_format(struct tc_wire *w, const char *format);

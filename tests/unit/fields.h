@@ -2,7 +2,8 @@
  * Copyright The toolcage authors
  *
  * Structs filled by their tables: each field says something, and one of them, if asked for, says
- * something else. A place is a field that holds a value, in an array that of its first element. */
+ * something else. A place is a field that holds a value, in an array that of its first element.
+ * Descriptors are the same where both are there. */
 #ifndef TC_TEST_FIELDS_H
 #define TC_TEST_FIELDS_H
 
@@ -59,6 +60,8 @@ static inline void fill(const struct tc_fields *fields, void *it, struct filling
             fill_array(row, it, other, f, name, flags | row->flags);
         else if (row->kind == TC_FIELD_STRUCT)
             fill(row->of, at, f, name, flags | row->flags);
+        else if (row->kind == TC_FIELD_FD)
+            *(int *)at = other ? (int)f->value : -1;
         else if (row->kind != TC_FIELD_OTHER)
             assert_non_null(*(char **)at = strdup(text));
         if (row->kind == TC_FIELD_BYTES)
@@ -81,6 +84,8 @@ static inline bool same_place(const struct tc_field *row, const void *a, const v
     const struct tc_strv *v = (const void *)x, *w = (const void *)y;
     if (row->kind == TC_FIELD_NUMBER || row->kind == TC_FIELD_BOOL)
         return tc_field_number(row, a) == tc_field_number(row, b);
+    if (row->kind == TC_FIELD_FD)
+        return (*(const int *)(const void *)x < 0) == (*(const int *)(const void *)y < 0);
     if (row->kind == TC_FIELD_TEXT || row->kind == TC_FIELD_BYTES)
         return tc_streq(*(char *const *)(const void *)x, *(char *const *)(const void *)y);
     return v->count == w->count && (!v->count || tc_streq(v->items[0], w->items[0]));
