@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 
+#include "base/task.h"
 #include "cage/box.h"
 #include "linux/cgroup.h"
 #include "linux/ids.h"
@@ -144,6 +145,9 @@ struct tc_process_cage {
     struct tc_observer observer;
     struct tc_spare
         *spare; /* the process that becomes this cage; NULL: it is cloned at the start */
+    struct tc_task_message
+        task; /* what the backend adds for a program of ours; its numbers stay that one's */
+    int talk; /* our end of that program's socket; -1: none was made for this cage */
     struct tc_worker *worker; /* whose process it took over, running its program; NULL: nobody's */
     struct tc_pool_entry *next; /* wanted once this call is over; NULL: none is */
     struct tc_cgroup *group;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a program that waits is handed of a call. */
+ * What a program of ours in a cage is told. */
 #include "cage/hand.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <toolcage/error.h>
 
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/sys.h"
-#include "cage/handed.h"
 
 bool tc_hand_can(const struct tc_process_cage *p)
 {
@@ -66,7 +68,7 @@ static int wall(const struct tc_process_cage *p, int root)
     return TAKE_FD(ruleset);
 }
 
-static const char *find_cwd(const struct tc_plan *plan, int root)
+static char *find_cwd(const struct tc_plan *plan, int root)
 {
     const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
                                  .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
@@ -78,33 +80,45 @@ static const char *find_cwd(const struct tc_plan *plan, int root)
     return NULL;
 }
 
-/* Its directory, and its words, each with the NUL at its end. */
-static bool write_words(const struct tc_plan *plan, const char *cwd, struct tc_buf *ret)
-{
-    ret->max = TC_HANDED_WORDS;
-    tc_buf_add(ret, cwd, strlen(cwd) + 1);
-    for (size_t i = (size_t)plan->ahead; i < plan->argv.count; i++)
-        tc_buf_add(ret, plan->argv.items[i], strlen(plan->argv.items[i]) + 1);
-    return !ret->failed;
-}
-
 bool tc_hand_call(const struct tc_cage *cage, int talk, int root)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
-    _autobuf_ struct tc_buf words = TC_BUF_INIT;
-    bool walled = p->host->landlock_abi && !cage->plan->calls;
+    const struct tc_plan *plan = cage->plan;
+    bool walled = p->host->landlock_abi && !plan->calls;
     _autofd_ int ruleset = walled ? wall(p, root) : -1;
-    const char *cwd = find_cwd(cage->plan, root);
-    size_t count = TC_HANDED_ROOT + 1;
-    int fds[TC_HANDED_MOST] = {[TC_HANDED_IN] = p->box.in,
-                               [TC_HANDED_OUT] = p->box.out,
-                               [TC_HANDED_ERR] = p->box.err,
-                               [TC_HANDED_ROOT] = root};
-    if (p->box.talks)
-        fds[count++] = p->box.talk;
-    if (walled)
-        fds[count++] = ruleset;
-    if (!cwd || (walled && ruleset < 0) || !write_words(cage->plan, cwd, &words))
-        return false;
-    return tc_send(talk, words.data, words.len, fds, count) == 0;
+    struct tc_task_message task = TC_TASK_NONE;
+    task.call = plan->program_call;
+    task.call_len = plan->program_call_len;
+    task.cwd = find_cwd(plan, root);
+    task.in = p->box.in;
+    task.out = p->box.out;
+    task.err = p->box.err;
+    task.root = root;
+    task.wall = ruleset;
+    return task.cwd && (!walled || ruleset >= 0) && tc_task_send(talk, &tc_task_fields, &task) == 0;
+}
+
+int tc_hand_program(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_plan *plan = cage->plan;
+    struct tc_task_message task = p->task;
+    int pair[2];
+    if (!plan->program)
+        return 0;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0) {
+        p->talk = pair[0];
+        p->box.talk = pair[1];
+        p->box.talks = true;
+        task.program = plan->program;
+        task.program_len = plan->program_len;
+        task.call = plan->program_call;
+        task.call_len = plan->program_call_len;
+        if (tc_task_send(p->talk, &tc_task_fields, &task) == 0)
+            return 0;
+    }
+    return tc_cage_fail(cage,
+                        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", "socket", errno,
+                                     "raise this process's limits (ulimit -n)"),
+                        -1, "cannot tell the cage's program what to do");
 }

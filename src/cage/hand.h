@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a program that waits in a cage is handed of a call, as cage/handed.h says it: the root that
- * the cage of that call would have, its streams and its words. */
+ * What a program of ours in a cage is told (base/task.h): at its start all of it, or, where it
+ * waits for its call, that call later, with its streams and the root that its cage would have. */
 #ifndef TC_CAGE_HAND_H
 #define TC_CAGE_HAND_H
 
@@ -20,5 +20,8 @@ size_t tc_hand_put_together(const struct tc_process_cage *p, int root);
 bool tc_hand_take_back(struct tc_cage *cage, size_t count);
 /* Says it to who waits there. False: it is not said. */
 bool tc_hand_call(const struct tc_cage *cage, int talk, int root);
+/* Before a process is cloned: the socket of the plan's program, if it has one, with its task in it.
+ * 0, or -1 with the failure written. */
+int tc_hand_program(struct tc_cage *cage);
 
 #endif

@@ -45,8 +45,8 @@ static bool read_orders(int sock, struct tc_orders *ret)
     struct tc_wire w = TC_WIRE_GET_INIT(bytes, (size_t)st.st_size);
     tc_orders_visit(&w, ret);
     bool good = !w.failed && !w.left && ret->descriptors <= TC_ORDERS_DESCRIPTORS_MAX &&
-                ret->descriptors >= STREAMS + ret->root + ret->image && ret->directories.count &&
-                ret->argv.count && ret->filter_len &&
+                ret->descriptors >= STREAMS + ret->root + ret->image + ret->talks &&
+                ret->directories.count && ret->argv.count && ret->filter_len &&
                 ret->filter_len % sizeof(struct sock_filter) == 0;
     while (good && got < (size_t)ret->descriptors)
         good = take_some(sock, (size_t)ret->descriptors - got) > 0;
@@ -138,6 +138,8 @@ bool tc_orders_receive(int sock, struct tc_orders *o, struct tc_box *ret)
     ret->err = next();
     ret->root = o->root ? next() : -1;
     ret->image = o->image ? next() : -1;
+    ret->talks = o->talks;
+    ret->talk = o->talks ? next() : -1;
     ret->mounts = list_mounts(o);
     ret->mount_count = o->mount_count;
     return ret->mounts && ret->limits;

@@ -33,9 +33,10 @@ void tc_orders_visit(struct tc_wire *w, struct tc_orders *o)
     int64_t *numbers[] = {&o->descriptors, &o->uid,          &o->gid,  &o->left_us,
                           &o->segments,    &o->landlock_abi, &o->watch};
     struct tc_strv *lists[] = {&o->directories, &o->programs, &o->argv, &o->env};
-    tc_wire_format(w, "orders-2");
+    tc_wire_format(w, "orders-3");
     TC_WIRE_INT(w, o->root);
     TC_WIRE_INT(w, o->image);
+    TC_WIRE_INT(w, o->talks);
     for (size_t i = 0; i < TC_COUNT(numbers); i++)
         tc_wire_i64(w, numbers[i]);
     for (size_t i = 0; i < TC_COUNT(lists); i++)
@@ -125,9 +126,11 @@ static void fill_network(struct tc_orders *o, const struct tc_box_network *n)
 
 bool tc_orders_fill(struct tc_orders *o, const struct tc_box *box, int64_t now_us)
 {
-    *o = (struct tc_orders){.descriptors = STREAMS + (box->root >= 0) + (box->image >= 0),
+    *o = (struct tc_orders){.descriptors =
+                                STREAMS + (box->root >= 0) + (box->image >= 0) + box->talks,
                             .root = box->root >= 0,
                             .image = box->image >= 0,
+                            .talks = box->talks,
                             .uid = box->uid,
                             .gid = box->gid,
                             .left_us = box->last_us ? box->last_us - now_us : 0,
@@ -179,6 +182,8 @@ static bool send_descriptors(int sock, const struct tc_box *box)
         add(&s, box->root);
     if (box->image >= 0)
         add(&s, box->image);
+    if (box->talks)
+        add(&s, box->talk);
     for (size_t i = 0; i < box->mount_count; i++) {
         if (box->mounts[i].fd >= 0)
             add(&s, box->mounts[i].fd);

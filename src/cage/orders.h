@@ -24,10 +24,10 @@ struct tc_orders_limit {
 };
 
 struct tc_orders {
-    int64_t descriptors; /* how many follow */
-    bool root, image;    /* after those of the streams */
-    int64_t uid, gid;    /* what the tool sees as its own */
-    int64_t left_us;     /* until it ends itself; 0: never */
+    int64_t descriptors;     /* how many follow */
+    bool root, image, talks; /* after those of the streams */
+    int64_t uid, gid;        /* what the tool sees as its own */
+    int64_t left_us;         /* until it ends itself; 0: never */
     int64_t segments, landlock_abi, watch;
     struct tc_strv directories, programs, argv, env;
     struct tc_orders_mount *mounts;

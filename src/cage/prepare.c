@@ -12,7 +12,6 @@
 #include "base/path.h"
 #include "base/sys.h"
 #include "cage/cage.h"
-#include "cage/handed.h"
 #include "cage/limiter.h"
 #include "cage/proxy.h"
 #include "cage/slots.h"
@@ -240,8 +239,7 @@ static int open_root(struct tc_cage *cage)
 /* Does its program wait for a call? */
 static bool is_ahead(const struct tc_plan *plan)
 {
-    return plan->argv.count && strcmp(plan->argv.items[plan->argv.count - 1], TC_WORD_AHEAD) == 0 &&
-           plan->ahead == (int64_t)plan->argv.count;
+    return plan->ahead && !plan->program_call;
 }
 
 /* A process that waits for such a call brings its id and its group. */
@@ -351,7 +349,8 @@ int tc_local_new(struct tc_cage *cage, const struct tc_local_form *form)
     p->form = form;
     p->own = form ? form->own : NULL;
     p->child.report = p->child.theirs = p->child.pidfd = p->child.first_pidfd = p->box.root = -1;
-    p->box.out = p->box.err = p->box.image = p->looks.oom_fd = -1;
+    p->box.out = p->box.err = p->box.image = p->looks.oom_fd = p->box.talk = p->talk = -1;
+    p->task = TC_TASK_NONE;
     return 0;
 }
 

@@ -92,7 +92,8 @@ const char *tc_local_usage(struct tc_cage *cage)
 static void release(struct tc_process_cage *p, void (*trees)(struct tc_trees *))
 {
     tc_session_let_go(&p->workspace);
-    int *own[] = {&p->child.report, &p->child.theirs, &p->child.pidfd, &p->box.out, &p->box.err};
+    int *own[] = {&p->child.report, &p->child.theirs, &p->child.pidfd, &p->talk,
+                  &p->box.talk,     &p->box.out,      &p->box.err};
     for (size_t i = 0; i < TC_COUNT(own); i++) {
         if (*own[i] >= 0)
             (void)close(*own[i]);

@@ -16,6 +16,7 @@
 #include "base/sys.h"
 #include "cage/cage.h"
 #include "cage/fix.h"
+#include "cage/hand.h"
 #include "cage/limiter.h"
 #include "cage/proxy.h"
 #include "cage/spare.h"
@@ -79,7 +80,7 @@ static int give_streams(struct tc_cage *cage)
 void tc_process_close_ends(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    int *ends[] = {&cage->stdin_fd, &p->box.out, &p->box.err, &p->child.theirs};
+    int *ends[] = {&cage->stdin_fd, &p->box.out, &p->box.err, &p->box.talk, &p->child.theirs};
     for (size_t i = 0; i < TC_COUNT(ends); i++) {
         if (*ends[i] >= 0)
             (void)close(*ends[i]);
@@ -186,6 +187,8 @@ static int start_inside(struct tc_cage *cage)
     int rc = tc_worker_go(cage);
     if (rc != 0)
         return rc > 0 ? 0 : -1;
+    if (tc_hand_program(cage) < 0)
+        return -1;
     return tc_spare_go(TC_PRIV(cage)) ? 0 : start_cold(cage);
 }
 

@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -18,7 +17,6 @@
 #include "base/path.h"
 #include "base/sys.h"
 #include "cage/hand.h"
-#include "cage/handed.h"
 #include "cage/limiter.h"
 #include "cage/slots.h"
 #include "cage/spare.h"
@@ -143,19 +141,17 @@ static bool waits(const struct tc_pool_entry *entry)
  * one with the call. Until then it runs nothing but our own code. */
 static bool bring_up(struct tc_worker *w)
 {
-    int pair[2];
     w->made_us = tc_now_us();
     if (w->form && w->form->hold && (w->held = w->form->hold(&w->cage)) < 0)
         return false;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return false;
-    w->talk = pair[0];
-    w->cage.stdin_fd = pair[1];
     if (tc_local_lease(&w->cage, w->form) < 0 || tc_process_prepare(&w->cage) < 0 ||
         tc_process_complete(&w->cage) < 0)
         return false;
-    TC_PRIV(&w->cage)->box.landlock_abi = 0;
-    return TC_PRIV(&w->cage)->spare && tc_process_start(&w->cage) == 0;
+    struct tc_process_cage *p = TC_PRIV(&w->cage);
+    p->box.landlock_abi = 0;
+    bool started = p->spare && tc_process_start(&w->cage) == 0;
+    w->talk = TAKE_FD(p->talk);
+    return started;
 }
 
 static struct tc_pool_entry *describe(const struct tc_works *works,
@@ -383,13 +379,19 @@ int tc_worker_go(struct tc_cage *cage)
 
 /* ---- its answer ---- */
 
+int tc_worker_talk(const struct tc_process_cage *p)
+{
+    return p->worker ? p->worker->talk : -1;
+}
+
 int tc_worker_fd(const struct tc_process_cage *p)
 {
-    return p->worker && (p->worker->plan.calls || p->worker->harmless) ? p->worker->talk : -1;
+    bool says = p->worker && !p->worker->form && (p->worker->plan.calls || p->worker->harmless);
+    return says ? p->worker->talk : -1;
 }
 
 /* It waits for the next call, and is its own again. */
-static void take_back_worker(struct tc_cage *cage, const struct tc_handed_end *end)
+static void take_back_worker(struct tc_cage *cage, const struct tc_task_end *end)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct tc_worker *w = p->worker;
@@ -405,11 +407,11 @@ static void take_back_worker(struct tc_cage *cage, const struct tc_handed_end *e
 void tc_worker_event(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    struct tc_handed_end end;
+    struct tc_task_end end;
     int fd = cage->over ? -1 : tc_worker_fd(p);
     if (fd < 0 || !p->child.ready || recv(fd, &end, sizeof(end), MSG_DONTWAIT) != sizeof(end))
         return;
-    tc_handed_bound(&end);
+    tc_task_bound(&end);
     cage->over = true;
     cage->outcome->exit_code = end.code;
     if (p->worker->plan.calls)

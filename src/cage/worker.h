@@ -33,6 +33,8 @@ bool tc_worker_next(struct tc_cage *cage);
 int tc_worker_held(struct tc_process_cage *p);
 /* A call lacks what they hold: those that wait give it back. False: none did. */
 bool tc_worker_yield(void);
+/* The socket of the program that the cage claimed; -1: there was none. */
+int tc_worker_talk(const struct tc_process_cage *p);
 /* Where it says that the call has ended; -1: its own end says so, because there is something of the
  * host's that it could write until then. */
 int tc_worker_fd(const struct tc_process_cage *p);

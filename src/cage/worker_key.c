@@ -3,10 +3,8 @@
  *
  * Which calls a worker serves. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/path.h"
-#include "cage/handed.h"
 #include "cage/worker.h"
 
 /* What a call may bring that a process cannot be given once it runs; and files whose names are
@@ -14,7 +12,7 @@
 static bool can_wait(const struct tc_plan *plan)
 {
     bool watched = plan->denials != TC_DENIALS_OFF && plan->denials != TC_DENIALS_CALLS;
-    return plan->ahead > 0 && !plan->uid && (size_t)plan->ahead < plan->argv.count && !watched &&
+    return plan->ahead && plan->program_call && !plan->uid && !watched &&
            !plan->net_count && !plan->asks_network && !plan->unix_sockets && !plan->terminal &&
            !plan->session && !plan->image && !plan->secret_count && !plan->syscalls_allow.count &&
            !plan->syscalls_deny.count && plan->workspace == TC_WORKSPACE_BIND;
@@ -23,7 +21,7 @@ static bool can_wait(const struct tc_plan *plan)
 bool tc_worker_mount(const struct tc_mount *m)
 {
     bool path = m->kind == TC_MOUNT_READ || m->kind == TC_MOUNT_WRITE || m->kind == TC_MOUNT_SOCKET;
-    return path ? tc_path_within(TC_PLACE_OWN, m->path) : !tc_streq(m->path, TC_PLACE_CALL);
+    return !path || tc_path_within(TC_PLACE_OWN, m->path);
 }
 
 static size_t own_mounts(const struct tc_plan *of, struct tc_mount *to)
@@ -41,18 +39,16 @@ bool tc_worker_key(const struct tc_plan *of, struct tc_buf *ret)
     static char *root[] = {(char *)"/"};
     if (!can_wait(of))
         return false;
-    size_t words = (size_t)of->ahead;
-    _autofree_ char **argv = calloc(words + 1, sizeof(char *));
     _autofree_ struct tc_mount *mounts = calloc(of->mount_count + 1, sizeof(*mounts));
-    if (!argv || !mounts)
+    if (!mounts)
         return false;
-    memcpy(argv, of->argv.items, words * sizeof(*argv));
-    argv[words] = (char *)TC_WORD_AHEAD;
     struct tc_plan plan = {.tool = of->tool,
                            .backend = of->backend,
                            .clauses = of->clauses,
-                           .argv = {.items = argv, .count = words + 1},
-                           .ahead = of->ahead + 1,
+                           .argv = of->argv,
+                           .program = of->program,
+                           .program_len = of->program_len,
+                           .ahead = true,
                            .cwd = {.items = root, .count = 1},
                            .mounts = mounts,
                            .mount_count = own_mounts(of, mounts),

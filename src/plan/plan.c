@@ -39,6 +39,8 @@ static TC_FIELDS(deny_fields, DENY);
     F(ONE, without)                                                                           \
     F(LIST, argv)                                                                             \
     F(LIST, env)                                                                              \
+    F(BYTES, program, TC_COUNTED(program_len))                                                \
+    F(BYTES, program_call, TC_COUNTED(program_call_len))                                      \
     F(ONE, ahead)                                                                             \
     F(ONE, calls)                                                                             \
     F(ONE, fuel)                                                                              \
@@ -94,4 +96,12 @@ void tc_plan_visit(struct tc_wire *w, struct tc_plan *plan)
 void tc_plan_done(struct tc_plan *plan)
 {
     tc_fields_done(&tc_plan_fields, plan);
+}
+
+bool tc_plan_tell(struct tc_plan *plan, const struct tc_fields *fields, const void *it,
+                  unsigned of_call)
+{
+    plan->program = tc_fields_put(fields, it, of_call, 0, &plan->program_len);
+    plan->program_call = tc_fields_put(fields, it, of_call, of_call, &plan->program_call_len);
+    return plan->program && plan->program_call;
 }

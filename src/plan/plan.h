@@ -36,8 +36,6 @@ struct tc_mount {
 
 /* Where a cage keeps what is no part of its grant. */
 #define TC_PLACE_OWN "/etc/toolcage"
-/* A file there that says what the call is, to a program of ours. */
-#define TC_PLACE_CALL TC_PLACE_OWN "/plan"
 
 struct tc_deny {
     char *path; /* as the tool sees it */
@@ -51,9 +49,13 @@ struct tc_plan {
     tc_clauses clauses;
     tc_clauses without; /* of these, what may be missing where there are no namespaces */
     struct tc_strv argv, env;
-    /* Of a program of ours that can be started before its call comes: how many of its words are the
-     * same for all calls; the rest it is told then. 0: it is started for its call. */
-    int64_t ahead;
+    /* Where the command is a program of ours, what it is told (base/task.h): what is the same for
+     * all its calls, and what this call is. */
+    char *program;
+    size_t program_len;
+    char *program_call;
+    size_t program_call_len;
+    bool ahead;         /* it can be started before its call comes */
     int64_t calls;      /* that one such program serves at most, of the same bounds; 0: one */
     int64_t fuel;       /* what a deterministic program of ours may use up; 0: it is none */
     struct tc_strv cwd; /* the first that exists inside; a single one must */
@@ -105,5 +107,9 @@ bool tc_session_name(const char *name);
 extern const struct tc_fields tc_plan_fields;
 void tc_plan_visit(struct tc_wire *w, struct tc_plan *plan);
 void tc_plan_done(struct tc_plan *plan);
+/* What the plan's program is told: the fields of `it` with the flag as its call, and those without.
+ * False: out of memory. */
+bool tc_plan_tell(struct tc_plan *plan, const struct tc_fields *fields, const void *it,
+                  unsigned of_call);
 
 #endif

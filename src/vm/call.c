@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/wait.h>
@@ -134,20 +133,6 @@ static void put(struct talk *t, enum tc_frame_kind kind, const void *bytes, size
     tc_frame_put(&t->out, kind, bytes, len);
 }
 
-/* A made file of a cage is text. */
-static bool read_plan(const char *path, int opened, struct tc_buf *ret)
-{
-    _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    int got = opened > 0 ? tc_read_all(opened, &text) : tc_read_file(AT_FDCWD, path, &text);
-    bool fine = got == 0 && text.len % 2 == 0;
-    for (size_t i = 0; fine && i < text.len; i += 2) {
-        unsigned byte;
-        fine = sscanf(text.data + i, "%2x", &byte) == 1;
-        tc_buf_addc(ret, (char)byte);
-    }
-    return fine && !ret->failed && ret->len;
-}
-
 /* Granted trees go ahead of the call, as fast as the guest takes them. */
 static void begin_call(struct talk *t);
 
@@ -214,22 +199,17 @@ static bool keep(struct talk *t)
     return true;
 }
 
-static bool send_job(struct talk *t, const char *path, int opened, unsigned stdin_kind)
+static void send_job(struct talk *t, const char *plan, size_t len, unsigned stdin_kind)
 {
     struct tc_job job = {.build = TC_BUILD_ID, .kind = TC_JOB_CALL, .stdin_kind = stdin_kind};
-    _autobuf_ struct tc_buf plan = TC_BUF_INIT;
-    if (!read_plan(path, opened, &plan)) {
-        fail(t, TOOLCAGE_EHELPER, "boot", "plan", "", "the plan cannot be read");
-        return false;
-    }
     put(t, TC_FRAME_JOB, &job, sizeof(job));
-    put(t, TC_FRAME_PLAN, plan.data, plan.len);
-    return true;
+    put(t, TC_FRAME_PLAN, plan, len);
 }
 
 static void begin_call(struct talk *t)
 {
-    t->begun = send_job(t, t->options->plan, t->options->plan_fd, TC_STDIN_PIPE);
+    send_job(t, t->options->plan, t->options->plan_len, TC_STDIN_PIPE);
+    t->begun = true;
 }
 
 /* When it has greeted, or answered, the guest's engine makes a cage ahead: each later call has that
@@ -299,10 +279,12 @@ static void take_hello(struct talk *t, const struct tc_frame *f)
         t->hello = true;
     if (!t->hello || t->done || t->begun)
         return;
+    const struct tc_vm_options *o = t->options;
+    t->warming = t->rehearses || (o->warm && o->keep > 0 && !t->tried);
     if (t->rehearses)
-        t->warming = send_job(t, t->options->rehearsal, 0, TC_STDIN_NONE);
-    else if (t->options->warm && t->options->keep > 0 && !t->tried)
-        t->warming = send_job(t, t->options->warm, 0, TC_STDIN_NONE);
+        send_job(t, o->rehearsal, o->rehearsal_len, TC_STDIN_NONE);
+    else if (t->warming)
+        send_job(t, o->warm, o->warm_len, TC_STDIN_NONE);
     else
         get_ready(t);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * toolcage-vm: started in a process cage, with one descriptor beside the three, on which it says
- * at the end what came of the call. */
+ * toolcage-vm: started in a process cage, with one descriptor beside the three, on which it is told
+ * its work and says at the end what came of the call. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/frame.h"
+#include "base/task.h"
 #include "helper/protocol.h"
 #include "vm/vm.h"
 
@@ -21,7 +22,7 @@
 #define SOCKET "/tmp/machine"
 #define API "/tmp/monitor"
 
-enum { CANNOT = 125, ROWS = 200, STALL_MS = 20000 };
+enum { CANNOT = 125, ROWS = 200, STALL_MS = 20000, PIECE = 32768 };
 
 /* What fits into a socket that nobody reads before we have ended; rows that do not are counted. */
 static void shorten(struct tc_outcome *o)
@@ -35,6 +36,16 @@ static void shorten(struct tc_outcome *o)
     }
 }
 
+static int tell_all(const struct tc_buf *out)
+{
+    int rc = 0;
+    for (size_t at = 0, n; rc == 0 && at < out->len; at += n) {
+        n = out->len - at < PIECE ? out->len - at : PIECE;
+        rc = tc_send(TC_TASK_SOCKET, out->data + at, n, NULL, 0);
+    }
+    return rc;
+}
+
 static int tell(struct tc_outcome *outcome, bool kept)
 {
     struct tc_wire w = TC_WIRE_PUT_INIT;
@@ -46,7 +57,7 @@ static int tell(struct tc_outcome *outcome, bool kept)
     if (!w.failed)
         tc_frame_put(&out, TC_FRAME_DONE, w.out.data, w.out.len);
     tc_buf_done(&w.out);
-    return w.failed || out.failed ? -1 : tc_write_all(TC_VM_TALK, out.data, out.len);
+    return w.failed || out.failed ? -1 : tell_all(&out);
 }
 
 /* As a shell says it; the helper knows it exactly. */
@@ -110,7 +121,7 @@ static void run_ahead(struct tc_vm_options *options, struct tc_vm_files *files,
 {
     struct tc_vm vm;
     bool kept = false;
-    if (!tc_vm_expect() || tc_vm_start(options, &vm) < 0)
+    if (tc_vm_start(options, &vm) < 0)
         _exit(CANNOT);
     /* a call that comes meanwhile finds that the machine has ended, and starts its own */
     if (options->rehearsal && !tc_vm_rehearse(options, &vm))
@@ -147,7 +158,7 @@ static void run(struct tc_vm_options *options, struct tc_vm_files *files,
                                                .errnum = errno});
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     static struct tc_vm_options options = {.socket = SOCKET,
                                            .api = API,
@@ -158,7 +169,7 @@ int main(int argc, char **argv)
     struct tc_vm_files files;
     struct tc_outcome outcome = {0};
     bool kept = false;
-    if (!tc_vm_take_words(&options, argv + 1, (size_t)argc - 1) || !tc_vm_is_whole(&options)) {
+    if (!tc_vm_begin(&options)) {
         (void)fprintf(stderr, "toolcage-vm: started by toolcage only, not by hand\n");
         return CANNOT;
     }

@@ -117,8 +117,8 @@ const struct tc_vm_driver tc_vm_kata = {
 
 static int take_lines(const struct tc_vm_options *o, struct tc_vm *ret)
 {
-    *ret = (struct tc_vm){.port = o->given[0],
-                          .console = o->given[1],
+    *ret = (struct tc_vm){.port = o->port,
+                          .console = o->console,
                           .control = -1,
                           .net = -1,
                           .again = -1,

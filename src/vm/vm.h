@@ -9,47 +9,10 @@
 
 #include <sys/types.h>
 
-#include "base/strv.h"
 #include "carry/carry.h"
 #include "mux/strands.h"
 #include "plan/outcome.h"
-
-struct tc_vm_driver;
-
-/* Beside our streams: on it we say at the end what came of the call. */
-enum { TC_VM_TALK = 4 };
-
-struct tc_vm_options {
-    const struct tc_vm_driver *driver;
-    const char *vmm, *kernel, *initrd; /* paths in the cage */
-    const char *disk;                  /* the same; NULL: it has none */
-    const char *plan;                  /* the same; NULL: no call, only a look whether it boots */
-    bool ahead;                        /* its call comes when the machine stands ready */
-    int plan_fd;                       /* of such a call: its plan, opened; 0: it is at that path */
-    bool kvm;                          /* by the processor; else by emulation */
-    bool unfiltered;       /* the monitor has no filter of system calls of its own to raise */
-    const char *socket;    /* where the guest's calls come in, for monitors that connect them */
-    const char *api;       /* where a monitor is asked that is asked by a socket */
-    const char *warm;      /* a plan of what runs before the machine is kept; NULL: nothing */
-    const char *rehearsal; /* a plan of what runs in one that waits for its call; NULL: nothing */
-    const char *from;      /* a machine that stands ready, in a file; NULL: it boots */
-    int keep;              /* where to write one once it does; 0: nowhere */
-    bool fixed; /* its memory has room for any files, so that it is the same for all calls */
-    long memory_mib, cpus;
-    /* what the call is granted, in the order of the guest's numbers; paths in the cage */
-    struct tc_vm_grant {
-        const char *path;
-        bool writable;
-    } grants[TC_CARRY_GRANTS_MAX];
-    size_t grant_count;
-    long room, names;       /* what its tool may write in each of them, bytes and files */
-    bool beside;            /* that is beside what is there, and not all that may be */
-    bool net;               /* its tool has a network: the cage around us leads to the proxy */
-    const char *authority;  /* a bundle that ends with the proxy's own; NULL: there is none */
-    long boot_ms, stall_ms; /* for the first word, and from half a frame to the other half */
-    int in, out, err;       /* the call's streams */
-    int given[2];           /* port and console of a machine that others start */
-};
+#include "vm/options.h"
 
 /* What the monitor inherits: its end of the guest's serial port and of its own control, a machine
  * to go on from, what it is told in a file, and its end of the port for the tool's connections; -1:
@@ -110,14 +73,10 @@ int tc_vm_start(const struct tc_vm_options *options, struct tc_vm *ret);
 /* Has the monitor ended? Then it has hung up its console. */
 bool tc_vm_has_ended(const struct tc_vm *vm, int patience_ms);
 
-/* words.c: what we are told. False: it makes no sense. */
-bool tc_vm_take_words(struct tc_vm_options *options, char *const *words, size_t count);
-bool tc_vm_is_whole(const struct tc_vm_options *options);
-
-/* ahead.c: keeps the descriptors free that the call will have. False: none can come. */
-bool tc_vm_expect(void);
-/* Waits, with a machine that waits as well, until the call is handed over as cage/handed.h says it:
- * its words and streams, and a root in which its paths begin with a dot. False: nobody needs us. */
+/* told.c: what we are told (base/task.h). False: it makes no sense. */
+bool tc_vm_begin(struct tc_vm_options *options);
+/* Waits, with a machine that waits as well, until its call comes: with its streams, and a root in
+ * which its paths begin with a dot. False: nobody needs us. */
 bool tc_vm_await(struct tc_vm_options *options, struct tc_vm *vm);
 
 /* A pair of ends, of which ours is not inherited; -1 with errno. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A worker that was started before its call: it has the engine and the module, stands in its cage,
- * and waits. What comes and what goes back stands in cage/handed.h. */
+ * What a worker is told (base/task.h). One that is started before its call has the engine and the
+ * module, stands in its cage, and waits; it says how each call ended. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,13 +12,12 @@
 
 #include "base/fd.h"
 #include "base/sys.h"
-#include "cage/handed.h"
+#include "base/task.h"
 #include "wasm/worker.h"
 
 enum { BYTES_MAX = 96 << 20, THOUSAND = 1000, MILLION = 1000000 };
 
 static struct tc_wasm_order *expected;
-static int talk = STDIN_FILENO;  /* to the helper */
 static int nothing = -1;         /* /dev/null, in place of streams between calls */
 static int lowest;               /* descriptor that is free between calls */
 static int64_t served, begun_us; /* calls; processor time */
@@ -42,37 +41,19 @@ static int64_t spent_us(const struct rusage *u)
            u->ru_stime.tv_usec;
 }
 
-/* Streams come where the socket was. */
-static void settle(void)
+/* More calls than one come only to a worker that waits for them. */
+bool tc_wasm_begin(struct tc_wasm_order *ret)
 {
-    if (nothing >= 0)
-        return;
-    talk = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (talk < 0 || nothing < 0)
-        leave();
-}
-
-/* The length of the words, and the descriptors. */
-static size_t receive(char *words, int fds[TC_HANDED_MORE + 1], size_t *ret_count)
-{
-    ssize_t n =
-        tc_recv(talk, words, TC_HANDED_WORDS, fds, TC_HANDED_MORE + 1, ret_count, NULL, NULL, true);
-    if (n <= 0 || words[n - 1] || *ret_count < TC_HANDED_MORE || !tc_handed_place(fds, *ret_count))
-        leave();
-    return (size_t)n;
-}
-
-static void take(char *words, size_t length)
-{
-    static char *list[TC_HANDED_WORDS + 1]; /* a word may be empty */
-    struct tc_strv *lists[] = {&expected->read, &expected->write, &expected->env, &expected->args};
-    (void)tc_handed_list(words, length, list);
-    for (size_t i = 0; i < TC_COUNT(lists); i++)
-        tc_strv_done(lists[i]);
-    expected->here = list[0];
-    if (!tc_wasm_read_words(expected, list + 1))
-        leave();
+    struct tc_task_message task = {0};
+    *ret = (struct tc_wasm_order){.root = AT_FDCWD};
+    bool fine = tc_task_take(&task, &tc_wasm_order_fields, ret, TC_WASM_OF_CALL) && task.program;
+    ret->ahead = !task.call;
+    if (!ret->ahead && !ret->fuel) /* nothing more is said there */
+        (void)close(TC_TASK_SOCKET);
+    ret->calls = ret->ahead ? ret->calls : 0;
+    tc_fields_done(&tc_task_fields, &task);
+    return fine && ret->engine && ret->module && (!ret->code || ret->code_digest) &&
+           ret->memory >= 0 && ret->fuel >= 0 && ret->cpu_time >= 0 && ret->calls >= 0;
 }
 
 void tc_wasm_expect(struct tc_wasm_order *order)
@@ -82,23 +63,27 @@ void tc_wasm_expect(struct tc_wasm_order *order)
 
 void tc_wasm_await(struct tc_wasm_order *order)
 {
-    static char words[TC_HANDED_WORDS];
-    int fds[TC_HANDED_MORE + 1];
-    size_t count = 0;
+    struct tc_task_message task = {0};
     if (!order->ahead)
         return;
-    settle();
-    size_t length = receive(words, fds, &count);
+    if (nothing < 0 && (nothing = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0)
+        leave();
+    struct tc_strv *lists[] = {&order->read, &order->write, &order->env, &order->args};
+    for (size_t i = 0; i < TC_COUNT(lists); i++)
+        tc_strv_done(lists[i]);
+    if (!tc_task_take(&task, &tc_wasm_order_fields, order, TC_WASM_OF_CALL) || task.program ||
+        !task.call || task.root < 0 || !tc_task_place_streams(&task))
+        leave();
     const struct rusage before = usage();
     begun_us = spent_us(&before);
-    order->root = fds[TC_HANDED_ROOT];
-    expected = order;
-    take(words, length);
     expected = NULL;
-    if (count > TC_HANDED_MORE &&
-        (tc_sys(SYS_landlock_restrict_self, fds[TC_HANDED_MORE], 0, 0, 0, 0, 0) < 0 ||
-         close(fds[TC_HANDED_MORE]) < 0))
+    order->root = task.root;
+    free(order->here);
+    order->here = TAKE(task.cwd);
+    if (task.wall >= 0 &&
+        (tc_sys(SYS_landlock_restrict_self, task.wall, 0, 0, 0, 0, 0) < 0 || close(task.wall) < 0))
         tc_wasm_fail("Landlock", "%s", "the call's paths cannot be enforced");
+    tc_fields_done(&tc_task_fields, &task);
 }
 
 void tc_wasm_face(void)
@@ -110,7 +95,7 @@ void tc_wasm_face(void)
 /* The guest's own are closed already. */
 static void close_streams(void)
 {
-    for (int i = TC_HANDED_IN; i <= TC_HANDED_ERR; i++)
+    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
         if (dup2(nothing, i) < 0)
             leave();
 }
@@ -133,13 +118,13 @@ bool tc_wasm_answer(struct tc_wasm_order *order, int code)
     (void)fflush(stderr);
     served++;
     const struct rusage u = usage();
-    const struct tc_handed_end end = {.code = code,
-                                      .last = order->only || is_left_over() ||
-                                              served >= order->calls ||
-                                              u.ru_maxrss > BYTES_MAX / 1024,
-                                      .cpu_us = spent_us(&u) - begun_us,
-                                      .bytes = (int64_t)u.ru_maxrss * 1024};
-    if (tc_send(talk, &end, sizeof(end), NULL, 0) < 0)
+    const struct tc_task_end end = {.code = code,
+                                    .last = order->only || is_left_over() ||
+                                            served >= order->calls ||
+                                            u.ru_maxrss > BYTES_MAX / 1024,
+                                    .cpu_us = spent_us(&u) - begun_us,
+                                    .bytes = (int64_t)u.ru_maxrss * 1024};
+    if (tc_send(TC_TASK_SOCKET, &end, sizeof(end), NULL, 0) < 0)
         leave();
     if (order->calls <= 1)
         return false;

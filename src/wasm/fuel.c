@@ -6,12 +6,10 @@
 #include <sys/socket.h>
 
 #include "base/fd.h"
-#include "cage/handed.h"
+#include "base/task.h"
 #include "wasm/wasi/wasi.h"
 #include "wasm/worker.h"
 
-/* Beside the streams. */
-enum { TALK = 4 };
 /* A call of the guest's takes about a microsecond of the machine's time. */
 enum { CALL_COST = 1000 };
 
@@ -68,7 +66,7 @@ void tc_wasm_tell_fuel(struct wasmtime_context *context, const struct wasm_trap 
         return;
     bool spent =
         empty || (why && api->wasmtime_trap_code(why, &code) && code == TC_WASM_OUT_OF_FUEL);
-    const struct tc_told_fuel told = {.used = (int64_t)(spent ? tank : tank - left(context)),
+    const struct tc_task_fuel told = {.used = (int64_t)(spent ? tank : tank - left(context)),
                                       .spent = spent};
-    (void)tc_send(TALK, &told, sizeof(told), NULL, 0);
+    (void)tc_send(TC_TASK_SOCKET, &told, sizeof(told), NULL, 0);
 }

@@ -1,40 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What toolcage-wasm was asked to do. It runs in a cage: what it may reach is decided outside, and
- * it is told what of that the module may have. */
+ * The parts of toolcage-wasm. */
 #ifndef TC_WASM_WORKER_H
 #define TC_WASM_WORKER_H
 
-#include "base/strv.h"
 #include "wasm/engine.h"
+#include "wasm/order.h"
 
 /* Beside a module's own codes. */
 enum { TC_WASM_REFUSED = 126, TC_WASM_TRAPPED = 134 };
 
-struct tc_wasm_order {
-    bool ahead;    /* the call itself comes later, by the standard input */
-    bool only;     /* and none after it, whatever number of calls was said */
-    int64_t calls; /* that are served then, one after another; 0: one */
-    int root;      /* of all paths; AT_FDCWD: the process's own */
-    char *here;    /* where relative paths begin; NULL: in the process's directory */
-    const char *engine, *module, *digest;
-    const char *code, *code_digest; /* what it was compiled to */
-    const char *code_mark;          /* the state in which it had that digest; NULL: read it */
-    int64_t memory;                 /* bytes of a module's memory; 0: as many as there are */
-    int64_t watched;                /* 1: the paths that it is refused are to be listed */
-    int64_t fuel;                   /* of a deterministic call; 0: it is none */
-    int64_t cpu_time;               /* milliseconds of the whole process; 0: no matter */
-    struct tc_strv read, write;     /* what it may see and change, as it is named here */
-    struct tc_strv env, args;
-};
-
 /* Says what is wrong with the subject, and that is the program's end. */
 _Noreturn void tc_wasm_fail(const char *subject, const char *fmt, ...) TC_PRINTF(2, 3);
-/* words.c: more words of the order. False: they are none. */
-bool tc_wasm_read_words(struct tc_wasm_order *order, char **words);
-/* ahead.c: waits for the call: its words, streams and root, and a wall around them. Everything
- * before it was done without knowing of any. */
+/* ahead.c: what the worker is told. False: it makes no sense. */
+bool tc_wasm_begin(struct tc_wasm_order *ret);
+/* Waits for the call, if it comes later: its streams, its root, its part of the order, and a wall
+ * around them. Everything before it was done without knowing of any. */
 void tc_wasm_await(struct tc_wasm_order *order);
 /* The call has ended, and nothing of it is left but its streams and its root: the code is told, if
  * somebody waits for it, and they go. False: there is no call after it. */

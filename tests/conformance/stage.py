@@ -171,22 +171,23 @@ class Stage:
 
     def watch(self, over):
         """Collects the ids of every process that runs this stage's probe, as the host numbers them. In gVisor a process
-        of its own stands for the tool: one below the helper that this stage's call has."""
+        of its own stands for the tool, and a module has its worker: one below the helper that this stage's call has."""
         before = set(everybody())  # of a crowded machine
         while not over.wait(0.05):
-            ours = [pid for helper in helpers_of(self.program) for pid in below(helper)] if self.backend == "gvisor" else []
+            stands = self.backend == "gvisor" or self.backend in modules.BACKENDS
+            ours = [pid for helper in helpers_of(self.program) for pid in below(helper)] if stands else []
             for pid in set(everybody()) - before:
                 with contextlib.suppress(OSError), open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
                     lines = [line.split() for line in file]
-                    if self.runs_probe(pid, lines) or pid in ours and is_sentry(lines):
+                    if pid in ours and self.is_worker(lines) or not stands and self.runs_probe(pid, lines):
                         self.ids |= {number for line in lines if line[0] in ("Uid:", "Gid:") for number in line[1:]}
+
+    def is_worker(self, lines):
+        return is_sentry(lines) if self.backend == "gvisor" else lines[0][1:] == [modules.STARTED_AS[self.backend]]
 
     def runs_probe(self, pid, lines):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
-            words = file.read()
-            if self.backend in modules.BACKENDS:  # what runs the module knows it by its words
-                return lines[0][1:] == [modules.STARTED_AS[self.backend]] and f"\0{self.places['bin']}/probe\0" in words
-            return lines[0][1:] == ["probe"] and words.startswith(self.places["bin"])
+            return lines[0][1:] == ["probe"] and file.read().startswith(self.places["bin"])
         return False
 
     def call(self, grant, *args, watched=False):

@@ -88,17 +88,15 @@ static size_t shown(int fd)
 
 static void call(const uint8_t *said, size_t size, size_t console_size, size_t piece, bool greeted)
 {
-    static const char plan[] = "00";
-    char path[64];
+    static char plan[] = "p";
     int pair[2], tube[2], buffer = BUFFER;
     struct tc_outcome outcome = {0};
     INVARIANT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
     INVARIANT(pipe2(tube, O_CLOEXEC | O_NONBLOCK) == 0);
     _autofd_ int ours = pair[0], port = pair[1], console = tube[0], print = tube[1];
     _autofd_ int in = open("/dev/null", O_RDONLY | O_CLOEXEC), out = tc_memfd("out", "", 0);
-    _autofd_ int err = tc_memfd("err", "", 0), file = tc_memfd("plan", plan, strlen(plan));
-    INVARIANT(in >= 0 && out >= 0 && err >= 0 && file >= 0);
-    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+    _autofd_ int err = tc_memfd("err", "", 0);
+    INVARIANT(in >= 0 && out >= 0 && err >= 0);
     (void)setsockopt(port, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
     INVARIANT(!console_size || write(print, said, console_size) == (ssize_t)console_size);
     (void)close(TAKE_FD(print));
@@ -106,7 +104,8 @@ static void call(const uint8_t *said, size_t size, size_t console_size, size_t p
         greet(port);
     speak(port, said + console_size, size - console_size, piece);
     bool kept = false;
-    const struct tc_vm_options options = {.plan = path,
+    const struct tc_vm_options options = {.plan = plan,
+                                          .plan_len = strlen(plan),
                                           .driver = &tc_vm_qemu,
                                           .boot_ms = PATIENCE_MS,
                                           .stall_ms = PATIENCE_MS,

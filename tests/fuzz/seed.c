@@ -4,16 +4,18 @@
  * Writes one rich message of each wire struct: the seeds that a fuzzer could not guess. They are
  * made by the build, so they follow the format.
  *
- * usage: make-seed plan|outcome|result|served|machine FILE */
+ * usage: make-seed plan|outcome|result|served|machine|task FILE */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/fd.h"
 #include "base/frame.h"
+#include "base/task.h"
 #include "helper/protocol.h"
 #include "plan/outcome.h"
 #include "plan/plan.h"
+#include "wasm/order.h"
 
 /* The visitors only read in PUT mode, so literals may stand in the structs. */
 #define TEXT(literal) ((char *)(uintptr_t)(literal))
@@ -140,13 +142,43 @@ static void put_machine(struct tc_wire *w)
     tc_buf_done(&wire.out);
 }
 
+/* A module's call with one descriptor, as tests/fuzz/task.c reads it. */
+static void put_task(struct tc_wire *w)
+{
+    char *words[] = {TEXT("module"), TEXT("word"), NULL};
+    const struct tc_wasm_order order = {.work = TEXT("run"),
+                                        .engine = TEXT("/engine"),
+                                        .module = TEXT("/module"),
+                                        .memory = 1 << 20,
+                                        .watched = true,
+                                        .read = {words, 2},
+                                        .args = {words, 2}};
+    struct tc_task_message task = TC_TASK_NONE;
+    const unsigned call = TC_WASM_OF_CALL;
+    struct tc_wire wire = TC_WIRE_PUT_INIT;
+    int fd = 0;
+    task.program = tc_fields_put(&tc_wasm_order_fields, &order, call, 0, &task.program_len);
+    task.call = tc_fields_put(&tc_wasm_order_fields, &order, call, call, &task.call_len);
+    task.root = 0;
+    wire.fds = &fd;
+    wire.fd_max = 1;
+    tc_fields_visit(&wire, &tc_task_fields, &task, 0, 0);
+    const uint32_t size = (uint32_t)wire.out.len;
+    w->failed = wire.failed || !task.program || !task.call;
+    tc_buf_add(&w->out, "\1", 1);
+    tc_buf_add(&w->out, &size, sizeof(size));
+    tc_buf_add(&w->out, wire.out.data, wire.out.len);
+    tc_fields_done(&tc_task_fields, &task);
+    tc_buf_done(&wire.out);
+}
+
 /* A seed that does not decode would be worth nothing, and nobody would see it. */
 static bool decodes(const char *kind, const struct tc_buf *bytes)
 {
     struct tc_wire get = TC_WIRE_GET_INIT(bytes->data, bytes->len);
     struct tc_plan plan = {0};
     struct tc_outcome outcome = {0};
-    if (strcmp(kind, "served") == 0 || strcmp(kind, "machine") == 0)
+    if (strcmp(kind, "served") == 0 || strcmp(kind, "machine") == 0 || strcmp(kind, "task") == 0)
         return true;
     if (strcmp(kind, "plan") == 0)
         tc_plan_visit(&get, &plan);
@@ -168,6 +200,8 @@ int main(int argc, char **argv)
         put_served(&put);
     else if (strcmp(argv[1], "machine") == 0)
         put_machine(&put);
+    else if (strcmp(argv[1], "task") == 0)
+        put_task(&put);
     else
         put_outcome(&put);
     _autofd_ int fd = open(argv[2], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);

@@ -250,6 +250,8 @@ static int open_lines(struct tc_cage *cage)
         return tc_engine_fail_start(cage, "streams");
     k->ours[1] = errors[0];
     k->theirs[1] = errors[1];
+    TC_PRIV(cage)->task.port = k->ours[0];
+    TC_PRIV(cage)->task.console = k->ours[1];
     return 0;
 }
 
@@ -267,8 +269,8 @@ static int start(struct tc_cage *cage)
     _autofd_ int engine = -1, guest = -1;
     if (tc_engine_find(cage, "toolcage-engine", &engine) < 0 ||
         tc_engine_find(cage, "toolcage-guest", &guest) < 0 || find_root(cage, guest) < 0 ||
-        open_lines(cage) < 0 || tc_machine_start(cage, k->ours, TC_COUNT(k->ours)) < 0 ||
-        give_birth(cage, engine) < 0 || send_order(cage, guest) < 0)
+        open_lines(cage) < 0 || tc_machine_start(cage) < 0 || give_birth(cage, engine) < 0 ||
+        send_order(cage, guest) < 0)
         return -1;
     let_go(k);
     return tc_events_add(cage, k->control, EPOLLIN) < 0

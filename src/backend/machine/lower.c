@@ -3,12 +3,12 @@
  *
  * Two plans of a machine: that of the tool, a process cage in it, which shows the image as its
  * system; and that of its supervisor, a process cage on the host, which shows the monitor, the
- * guest's files, the first plan, and what the call is granted. That is carried into the machine;
+ * guest's files, and what the call is granted. toolcage-vm is told the first plan, and carries what
+ * is granted into the machine;
  * what can be written there is a copy or a layer, to which what was changed comes back, and of
  * which the workspace's own code makes what it makes of any call's. */
 #include "backend/machine/lower.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <toolcage/error.h>
 
@@ -22,6 +22,7 @@
 #include "policy/backends.h"
 #include "policy/endpoint.h"
 #include "policy/settings.h"
+#include "vm/options.h"
 
 #define PLACE "/etc/toolcage"
 #define KVM "/dev/kvm"
@@ -215,7 +216,17 @@ static void swap(struct tc_strv *a, struct tc_strv *b)
     *b = held;
 }
 
-/* The module's plan, with the words and files of who runs it, in the other's walls. */
+static void move_program(struct tc_plan *from, struct tc_plan *into)
+{
+    swap(&into->argv, &from->argv);
+    swap(&into->env, &from->env);
+    into->program = TAKE(from->program);
+    into->program_len = from->program_len;
+    into->program_call = TAKE(from->program_call);
+    into->program_call_len = from->program_call_len;
+}
+
+/* The module's plan, with the command and files of who runs it, in the other's walls. */
 static int put_module(struct tc_grant *inner, const char *backend, struct tc_plan *walls,
                       struct toolcage_error **err)
 {
@@ -223,8 +234,7 @@ static int put_module(struct tc_grant *inner, const char *backend, struct tc_pla
     int r = lower_by(backend, inner, &module, err);
     if (r == 0 && !move_own(&module, walls))
         r = tc_fail_memory(err);
-    swap(&walls->argv, &module.argv);
-    swap(&walls->env, &module.env);
+    move_program(&module, walls);
     tc_plan_done(&module);
     return r;
 }
@@ -317,25 +327,6 @@ static int lower_rehearsal(const struct tc_grant *grant, struct tc_plan *ret,
     return lower_nothing(&any, &words, ret, err);
 }
 
-/* Bytes as text: a made file of a cage has no zeros in it. */
-static char *spell(const struct tc_buf *bytes)
-{
-    _autobuf_ struct tc_buf out = TC_BUF_INIT;
-    for (size_t i = 0; i < bytes->len; i++)
-        tc_buf_addf(&out, "%02x", (unsigned char)bytes->data[i]);
-    return tc_buf_steal(&out);
-}
-
-static bool add_inner(const char *path, struct tc_plan *inner, struct tc_plan *plan)
-{
-    struct tc_wire w = TC_WIRE_PUT_INIT;
-    tc_plan_visit(&w, inner);
-    struct tc_mount *m = tc_plan_mount(plan, TC_MOUNT_FILE, path, NULL);
-    bool fine = m && !w.failed && (m->content = spell(&w.out));
-    tc_buf_done(&w.out);
-    return fine;
-}
-
 /* ---- outside ---- */
 
 static const struct {
@@ -377,33 +368,25 @@ static bool add_files(const struct tc_monitor *monitor, const struct tc_grant *g
     return fine;
 }
 
-static bool word(struct tc_strv *v, const char *option, const char *value)
-{
-    return tc_strv_add(v, option) && tc_strv_add(v, value);
-}
-
-static bool number(struct tc_strv *v, const char *option, int64_t value)
-{
-    return tc_strv_add(v, option) && tc_strv_take(v, tc_format("%" PRId64, value));
-}
-
 /* What it carries in, in the order of its numbers there, and how much may come back. */
-static bool add_grants(const struct tc_grant *grant, struct tc_strv *v)
+static bool add_grants(const struct tc_grant *grant, struct tc_vm_options *o)
 {
+    static char module[] = MODULE;
     bool writes = false;
-    for (size_t i = 0; i < grant->fs_count; i++) {
+    o->grants = calloc(grant->fs_count + 1, sizeof(*o->grants));
+    for (size_t i = 0; o->grants && i < grant->fs_count; i++) {
         const struct tc_fs_entry *e = &grant->fs[i];
         bool writable = e->access == TC_ACCESS_WRITE;
-        if (is_shown(grant, e) && !word(v, writable ? "--writable" : "--readable", e->path))
-            return false;
+        if (is_shown(grant, e))
+            o->grants[o->grant_count++] = (struct tc_vm_grant){e->path, writable};
         writes = writes || (writable && is_shown(grant, e));
     }
-    if (has_module(grant) && !word(v, "--readable", MODULE))
-        return false;
-    if (!writes)
-        return true;
-    return number(v, "--room", grant->limits.disk) && number(v, "--names", grant->limits.inodes) &&
-           (grant->workspace != TC_WORKSPACE_OVERLAY || word(v, "--counts", "changes"));
+    if (o->grants && has_module(grant))
+        o->grants[o->grant_count++] = (struct tc_vm_grant){module, false};
+    o->room = writes ? grant->limits.disk : 0;
+    o->names = writes ? grant->limits.inodes : 0;
+    o->beside = writes && grant->workspace == TC_WORKSPACE_OVERLAY;
+    return o->grants;
 }
 
 /* A machine that is kept is of one size, whatever it is to carry. */
@@ -418,35 +401,29 @@ static bool add_kept(const struct tc_grant *grant, struct tc_plan *plan)
     const char *from = tc_setting(&grant->located, "from");
     const char *keep = tc_setting(&grant->located, "keep");
     const char *path = from ? from : keep;
-    if (!path)
-        return true;
-    return (from ? word(&plan->argv, "--from", PLACE "/machine")
-                 : word(&plan->argv, "--keep", "socket")) &&
-           tc_strv_take(&plan->settings, tc_format("%s=%s", from ? "from" : "keep", path));
+    return !path || tc_strv_take(&plan->settings, tc_format("%s=%s", from ? "from" : "keep", path));
 }
 
 /* Where the tool has a network, the cage around the monitor has it, and what it has to trust. */
-static bool add_net(const struct tc_grant *grant, struct tc_strv *v)
+static char *authority_of(const struct tc_grant *grant)
 {
-    bool inspects = false;
+    static char bundle[] = TC_BUNDLE_OWN;
     for (size_t i = 0; i < grant->net_count; i++)
-        inspects |= tc_net_entry_inspected(&grant->net[i]);
-    return (!grant->net_count || word(v, "--net", "proxy")) &&
-           (!inspects || word(v, "--authority", TC_BUNDLE_OWN));
+        if (tc_net_entry_inspected(&grant->net[i]))
+            return bundle;
+    return NULL;
 }
 
-static bool add_machine(const struct tc_monitor *monitor, const struct tc_grant *grant,
-                        struct tc_strv *v)
+static void set_machine(const struct tc_grant *grant, struct tc_vm_options *o)
 {
-    bool runtime = tc_setting(&grant->located, "runtime") != NULL;
-    const char *vmm = tc_setting(&grant->located, "vmm");
-    if (monitor->contained)
-        return word(v, "--driver", monitor->name);
-    return word(v, "--driver", monitor->name) && word(v, "--vmm", vmm ? vmm : "") &&
-           word(v, "--kernel", PLACE "/kernel") &&
-           word(v, "--initrd", runtime ? PLACE "/runtime" : PLACE "/initrd") &&
-           word(v, "--accel", by_processor(grant) ? "kvm" : "tcg") &&
-           (is_try(grant) || has_module(grant) || word(v, "--disk", PLACE "/disk"));
+    static char none[] = "", kernel[] = PLACE "/kernel", initrd[] = PLACE "/initrd",
+                runtime[] = PLACE "/runtime", disk[] = PLACE "/disk";
+    char *vmm = (char *)(uintptr_t)tc_setting(&grant->located, "vmm");
+    o->vmm = vmm ? vmm : none;
+    o->kernel = kernel;
+    o->initrd = tc_setting(&grant->located, "runtime") ? runtime : initrd;
+    o->kvm = by_processor(grant);
+    o->disk = is_try(grant) || has_module(grant) ? NULL : disk;
 }
 
 /* A machine that goes on from a file can do that before its call comes. One that calls us needs
@@ -467,29 +444,28 @@ static bool rehearses(const struct tc_monitor *monitor, const struct tc_grant *g
 }
 
 /* What the machine is, and no call. */
-static bool add_words_ahead(const struct tc_monitor *monitor, const struct tc_grant *grant,
-                            struct tc_plan *plan)
+static struct tc_vm_options describe(const struct tc_monitor *monitor, const struct tc_grant *grant)
 {
-    struct tc_strv *v = &plan->argv;
-    bool fine =
-        tc_strv_add(v, PLACE "/toolcage-vm") && add_machine(monitor, grant, v) &&
-        number(v, "--memory", tc_machine_mib(grant) + (is_kept(grant) ? files_mib(grant) : 0)) &&
-        number(v, "--cpus", processors(&grant->limits)) && number(v, "--boot", BOOT_MS) &&
-        add_kept(grant, plan) &&
-        (!rehearses(monitor, grant) || word(v, "--rehearsal", PLACE "/rehearsal"));
-    plan->ahead = can_wait(monitor, grant) ? (int64_t)v->count : 0;
-    return fine;
+    static char machine[] = PLACE "/machine";
+    struct tc_vm_options o = {.monitor = (char *)(uintptr_t)monitor->name,
+                              .memory_mib =
+                                  tc_machine_mib(grant) + (is_kept(grant) ? files_mib(grant) : 0),
+                              .cpus = processors(&grant->limits),
+                              .boot_ms = BOOT_MS,
+                              .from = tc_setting(&grant->located, "from") ? machine : NULL,
+                              .fixed = is_kept(grant)};
+    if (!monitor->contained)
+        set_machine(grant, &o);
+    return o;
 }
 
-static bool add_words(const struct tc_monitor *monitor, const struct tc_grant *grant,
-                      struct tc_plan *plan)
+/* The command, and what the works have to know of it. */
+static bool add_command(const struct tc_grant *grant, struct tc_plan *plan)
 {
-    struct tc_strv *v = &plan->argv;
-    const char *within = tc_backend_within(&grant->layers);
-    return add_words_ahead(monitor, grant, plan) &&
-           (is_try(grant) || word(v, "--plan", TC_PLACE_CALL)) && add_grants(grant, v) &&
-           add_net(grant, v) && (!is_warmed(grant) || word(v, "--warm", PLACE "/warm")) &&
-           tc_strv_take(&plan->settings, tc_format("within=%s", within)) &&
+    return tc_strv_add(&plan->argv, PLACE "/toolcage-vm") && add_kept(grant, plan) &&
+           tc_strv_take(&plan->settings,
+                        tc_format("within=%s", tc_backend_within(&grant->layers))) &&
+           (!by_processor(grant) || tc_strv_add(&plan->settings, "accel=kvm")) &&
            (!has_module(grant) || tc_strv_add(&plan->settings, "module=1")) &&
            tc_strv_add(&plan->cwd, "/") && tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
 }
@@ -508,33 +484,35 @@ static void set_limits(const struct tc_grant *grant, struct tc_limits *l)
 }
 
 static int lower_outer(const struct tc_monitor *monitor, const struct tc_grant *grant,
-                       struct tc_plan *inner, struct tc_plan *ret, struct toolcage_error **err)
+                       struct tc_vm_options *o, struct tc_plan *ret, struct toolcage_error **err)
 {
     ret->clauses = grant->clauses;
     set_limits(grant, &ret->limits);
     ret->denials = TC_DENIALS_OFF;
     ret->unix_sockets = monitor->connects;
+    ret->ahead = can_wait(monitor, grant);
     ret->tool = grant->tool ? strdup(grant->tool) : NULL;
     ret->backend = strdup(monitor->name);
     ret->grant = strdup(grant->digest);
+    o->net = grant->net_count > 0;
+    o->authority = authority_of(grant);
     bool fine = (ret->tool || !grant->tool) && ret->backend && ret->grant &&
                 add_files(monitor, grant, ret) && tc_local_files(grant, ret) &&
-                add_module(grant, ret) && tc_local_network(grant, ret) &&
-                add_words(monitor, grant, ret) &&
-                (is_try(grant) || add_inner(TC_PLACE_CALL, inner, ret));
+                add_module(grant, ret) && tc_local_network(grant, ret) && add_command(grant, ret) &&
+                add_grants(grant, o) && tc_plan_tell(ret, &tc_vm_option_fields, o, TC_VM_OF_CALL);
     return fine ? 0 : tc_fail_memory(err);
 }
 
 typedef int lower_fn(const struct tc_grant *grant, struct tc_plan *ret,
                      struct toolcage_error **err);
 
-/* One more plan for the guest to read, which goes in at path. */
-static int lower_beside(lower_fn *lower, const char *path, const struct tc_grant *grant,
-                        struct tc_plan *plan, struct toolcage_error **err)
+/* One of the plans that the guest reads. */
+static int lower_inside(lower_fn *lower, const struct tc_grant *grant, char **ret, size_t *ret_len,
+                        struct toolcage_error **err)
 {
     struct tc_plan inner = {0};
     int r = lower(grant, &inner, err);
-    if (r == 0 && !add_inner(path, &inner, plan))
+    if (r == 0 && !(*ret = tc_fields_put(&tc_plan_fields, &inner, 0, 0, ret_len)))
         r = tc_fail_memory(err);
     tc_plan_done(&inner);
     return r;
@@ -543,16 +521,21 @@ static int lower_beside(lower_fn *lower, const char *path, const struct tc_grant
 int tc_machine_lower(const struct tc_monitor *monitor, const struct tc_grant *grant,
                      struct tc_plan *ret, struct toolcage_error **err)
 {
-    struct tc_plan inner = {0};
+    struct tc_vm_options o = describe(monitor, grant);
     int r = check(grant, err);
     if (r == 0)
-        r = lower_inner(grant, &inner, err);
-    if (r == 0)
-        r = lower_outer(monitor, grant, &inner, ret, err);
+        r = lower_inside(lower_inner, grant, &o.plan, &o.plan_len, err);
+    if (is_try(grant)) /* there is no call */
+        free(TAKE(o.plan));
     if (r == 0 && is_warmed(grant))
-        r = lower_beside(lower_warm, PLACE "/warm", grant, ret, err);
+        r = lower_inside(lower_warm, grant, &o.warm, &o.warm_len, err);
     if (r == 0 && rehearses(monitor, grant))
-        r = lower_beside(lower_rehearsal, PLACE "/rehearsal", grant, ret, err);
-    tc_plan_done(&inner);
+        r = lower_inside(lower_rehearsal, grant, &o.rehearsal, &o.rehearsal_len, err);
+    if (r == 0)
+        r = lower_outer(monitor, grant, &o, ret, err);
+    free(o.plan);
+    free(o.warm);
+    free(o.rehearsal);
+    free(o.grants);
     return r;
 }

@@ -10,8 +10,7 @@
 #include "plan/backend.h"
 
 int tc_machine_make(struct tc_cage *cage, const struct tc_local_form *form);
-/* With descriptors that toolcage-vm takes before it does anything; they stay the caller's. */
-int tc_machine_start(struct tc_cage *cage, const int *lines, size_t count);
+int tc_machine_start(struct tc_cage *cage);
 void tc_machine_signal(struct tc_cage *cage, bool kill);
 const char *tc_machine_usage(struct tc_cage *cage);
 bool tc_machine_destroy(struct tc_cage *cage, enum tc_pace pace);

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <toolcage/error.h>
 #include <toolcage/result.h>
 #include <unistd.h>
@@ -28,7 +27,6 @@
 enum { SAID_MAX = 1 << 20, KEPT_MOST = 8, DENIALS_MAX = 200 };
 
 struct machine {
-    int talk; /* our end; -1: none yet */
     int room; /* its share of the memory of all; -1: none yet */
     int keep; /* a file without a name for the machine, before its call; -1: none */
     bool kept;
@@ -54,14 +52,9 @@ bool tc_machine_killed(const struct tc_cage *cage)
 
 /* ---- what holds what ---- */
 
-/* The plan's words to toolcage-vm. */
 static bool by_processor(const struct tc_cage *cage)
 {
-    const struct tc_strv *words = &cage->plan->argv;
-    for (size_t i = 0; i + 1 < words->count; i++)
-        if (strcmp(words->items[i], "--accel") == 0)
-            return strcmp(words->items[i + 1], "kvm") == 0;
-    return false;
+    return tc_setting(&cage->plan->settings, "accel") != NULL;
 }
 
 /* What the guest makes of the call. */
@@ -193,7 +186,7 @@ int tc_machine_make(struct tc_cage *cage, const struct tc_local_form *form)
     struct machine *m = calloc(1, sizeof(*m));
     if (!m)
         return tc_cage_fail_memory(cage, "machine");
-    m->talk = m->keep = m->room = -1;
+    m->keep = m->room = -1;
     int rc = tc_local_lease(cage, form);
     if (!cage->priv) {
         free(m);
@@ -211,38 +204,12 @@ static int make(struct tc_cage *cage)
 }
 
 /* Where no file can be made, the machine is not kept; that is no fault of the call's. */
-static void hand_file(struct tc_cage *cage)
+int tc_machine_start(struct tc_cage *cage)
 {
-    struct machine *m = own(cage);
     const char *path = tc_setting(&cage->plan->settings, "keep");
-    if (!path)
-        return;
-    m->keep = tc_sealed_open(path);
-    (void)tc_send(m->talk, "", 1, &m->keep, m->keep >= 0 ? 1 : 0);
-}
-
-int tc_machine_start(struct tc_cage *cage, const int *lines, size_t count)
-{
-    struct tc_process_cage *p = TC_PRIV(cage);
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-        return tc_cage_fail(cage,
-                            TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", "socket", errno,
-                                         "raise this process's limits (ulimit -n)"),
-                            -1, "cannot make the machine's socket");
-    _autofd_ int theirs = pair[1];
-    own(cage)->talk = pair[0];
-    if (count)
-        (void)tc_send(pair[0], "", 1, lines, count);
-    hand_file(cage);
-    p->box.talks = true;
-    p->box.talk = theirs;
+    if (path)
+        TC_PRIV(cage)->task.file = own(cage)->keep = tc_sealed_open(path);
     return tc_process_run(cage);
-}
-
-static int start(struct tc_cage *cage)
-{
-    return tc_machine_start(cage, NULL, 0);
 }
 
 /* ---- what the guest said ---- */
@@ -340,7 +307,8 @@ const char *tc_machine_usage(struct tc_cage *cage)
     struct tc_outcome *o = cage->outcome;
     const char *limit = tc_local_usage(cage);
     cage->torn = true;
-    bool heard = own(cage)->talk >= 0 && listen_to(cage, own(cage)->talk);
+    int talk = TC_PRIV(cage)->worker ? tc_worker_talk(TC_PRIV(cage)) : TC_PRIV(cage)->talk;
+    bool heard = talk >= 0 && listen_to(cage, talk);
     /* before anybody hears of the end: who calls again has the room */
     tc_machine_room_give(TAKE_FD(own(cage)->room));
     tc_pool_want(TAKE(TC_PRIV(cage)->next), false);
@@ -370,8 +338,6 @@ bool tc_machine_destroy(struct tc_cage *cage, enum tc_pace pace)
     if (!m)
         return true;
     tc_machine_room_give(m->room);
-    if (m->talk >= 0)
-        (void)close(m->talk);
     if (m->keep >= 0)
         (void)close(m->keep);
     free(m->limit);
@@ -380,11 +346,11 @@ bool tc_machine_destroy(struct tc_cage *cage, enum tc_pace pace)
 }
 
 /* Monitors differ in toolcage-vm alone. */
-#define WORKS(backend)                                                                   \
-    {                                                                                    \
-        .name = (backend), .make = make, .prepare = tc_process_prepare, .start = start,  \
-        .event = tc_process_event, .signal = tc_machine_signal, .reap = tc_process_reap, \
-        .usage = tc_machine_usage, .destroy = tc_machine_destroy,                        \
+#define WORKS(backend)                                                                             \
+    {                                                                                              \
+        .name = (backend), .make = make, .prepare = tc_process_prepare, .start = tc_machine_start, \
+        .event = tc_process_event, .signal = tc_machine_signal, .reap = tc_process_reap,           \
+        .usage = tc_machine_usage, .destroy = tc_machine_destroy,                                  \
     }
 
 const struct tc_works tc_qemu_works = WORKS("qemu");

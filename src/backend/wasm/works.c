@@ -5,14 +5,11 @@
  * is the process backend's to try; what runs a module is looked for by the library. */
 #include "backend/registry.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "base/fd.h"
+#include "base/task.h"
 #include "cage/cage.h"
-#include "cage/handed.h"
 #include "cage/slots.h"
 
 /* What holds a module before the cage has to: it calls our interface, and no kernel. */
@@ -31,11 +28,10 @@ static const char *inner(enum tc_clause clause)
     }
 }
 
-/* Of a deterministic call: where its worker says what it used. */
+/* Of a deterministic call: what its worker says that it used. */
 struct teller {
-    int fd;
     bool killed, heard;
-    struct tc_told_fuel told;
+    struct tc_task_fuel told;
 };
 
 static struct teller *teller_of(const struct tc_cage *cage)
@@ -49,8 +45,6 @@ static int make(struct tc_cage *cage)
     if (cage->plan->fuel && !teller)
         return tc_cage_fail_memory(cage, "worker");
     int rc = tc_process_lease(cage);
-    if (teller)
-        teller->fd = -1;
     if (cage->priv) {
         TC_PRIV(cage)->inner = inner;
         TC_PRIV(cage)->own = teller;
@@ -58,26 +52,6 @@ static int make(struct tc_cage *cage)
         free(teller);
     }
     return rc;
-}
-
-/* With a deterministic call its worker has one socket more. */
-static int run(struct tc_cage *cage)
-{
-    struct tc_process_cage *p = TC_PRIV(cage);
-    struct teller *teller = teller_of(cage);
-    int pair[2];
-    if (!teller)
-        return tc_process_run(cage);
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return tc_cage_fail(cage,
-                            TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", "socket", errno,
-                                         "raise this process's limits (ulimit -n)"),
-                            -1, "cannot make the worker's socket");
-    _autofd_ int theirs = pair[1];
-    teller->fd = pair[0];
-    p->box.talks = true;
-    p->box.talk = theirs;
-    return tc_process_run(cage);
 }
 
 /* What the worker says is believed as far as its streams are. Who was ended from outside may have
@@ -88,8 +62,9 @@ static const char *usage(struct tc_cage *cage)
     const char *limit = tc_local_usage(cage);
     if (!t)
         return limit;
-    if (t->fd >= 0 && !t->heard)
-        t->heard = recv(t->fd, &t->told, sizeof(t->told), MSG_DONTWAIT) == sizeof(t->told);
+    int talk = TC_PRIV(cage)->talk;
+    if (talk >= 0 && !t->heard)
+        t->heard = recv(talk, &t->told, sizeof(t->told), MSG_DONTWAIT) == sizeof(t->told);
     bool whole = t->heard && !t->killed && !limit && t->told.used > 0;
     cage->outcome->fuel = whole ? t->told.used : -1;
     return whole && t->told.spent ? "cpu_time" : limit;
@@ -108,15 +83,13 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
     struct teller *teller = teller_of(cage);
     if (!tc_local_destroy(cage, pace))
         return false;
-    if (teller && teller->fd >= 0)
-        (void)close(teller->fd);
     free(teller);
     return true;
 }
 
-#define WORKS(backend)                                                                 \
-    .name = (backend), .make = make, .prepare = tc_process_prepare, .start = run,      \
-    .event = tc_process_event, .signal = end, .reap = tc_process_reap, .usage = usage, \
+#define WORKS(backend)                                                                       \
+    .name = (backend), .make = make, .prepare = tc_process_prepare, .start = tc_process_run, \
+    .event = tc_process_event, .signal = end, .reap = tc_process_reap, .usage = usage,       \
     .destroy = destroy
 
 const struct tc_works tc_wasm_works = {WORKS("wasm")};

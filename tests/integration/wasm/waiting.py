@@ -82,8 +82,8 @@ class Engine(ahead.Engine):
         return Call(self, tool, *command).wait()
 
     def workers(self):
-        """Those that wait, by what they were started as."""
-        return [pid for pid in below(self.helper) if read(f"/proc/{pid}/cmdline").endswith("--ahead\0") and "toolcage-wasm" in read(f"/proc/{pid}/cmdline")]
+        """Those that were started ahead of their call: they keep the socket by which it comes."""
+        return [pid for pid in below(self.helper) if "toolcage-wasm" in read(f"/proc/{pid}/cmdline") and os.path.lexists(f"/proc/{pid}/fd/4")]
 
     def one_worker(self, tool="a", again=False):
         """The one that a call leaves; it has loaded what it waits with. The one that served the call may be there for a moment; `again`: it

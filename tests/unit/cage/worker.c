@@ -39,10 +39,12 @@ static const char *const of_the_call[] = {"call",
                                           "stream",
                                           "rows",
                                           "columns",
-                                          "payload"};
+                                          "payload",
+                                          "program_call"};
 static const char *const refused[] = {"net",           "secrets", "asks_network", "syscalls_allow",
                                       "syscalls_deny", "denials", "workspace",    "terminal",
-                                      "uid",           "session", "image",        "unix_sockets"};
+                                      "uid",           "session", "image",        "unix_sockets",
+                                      "ahead"};
 
 /* A list that the table leaves empty in one plan, as it is in the plan of each worker. */
 static const char *const empty[] = {"net", "secrets"};
@@ -91,8 +93,7 @@ static void settle(struct tc_plan *p, const char *other)
     for (size_t i = 0; i < p->mount_count; i++)
         if (strcmp(other, "mounts.kind") != 0)
             p->mounts[i].kind = TC_MOUNT_FILE;
-    assert_true(tc_strv_add(&p->argv, "of the call"));
-    assert_true(tc_strv_add(&p->argv, "the same"));
+    p->ahead = strcmp(other, "ahead") != 0;
 }
 
 /* False: it has no worker. */
@@ -130,18 +131,12 @@ static void each_field_is_in_the_key_or_the_calls_own(void **state)
     }
 }
 
-static char **words(size_t count)
-{
-    static char word[] = "module", *list[8];
-    for (size_t i = 0; i < TC_COUNT(list); i++)
-        list[i] = i < count ? word : NULL;
-    return list;
-}
-
 static struct tc_plan plan_with(struct tc_mount *mounts, size_t count)
 {
-    return (struct tc_plan){.argv = {.items = words(3), .count = 3},
-                            .ahead = 2,
+    static char told[] = "call";
+    return (struct tc_plan){.program_call = told,
+                            .program_call_len = strlen(told),
+                            .ahead = true,
                             .mounts = mounts,
                             .mount_count = count};
 }
@@ -149,10 +144,10 @@ static struct tc_plan plan_with(struct tc_mount *mounts, size_t count)
 /* The call's paths come in its root. */
 static void mounts_of_the_worker_are_in_the_key(void **state)
 {
-    static char granted[] = "/data", own[] = TC_PLACE_OWN "/module", call[] = TC_PLACE_CALL;
+    static char granted[] = "/data", own[] = TC_PLACE_OWN "/module";
     struct tc_mount rows[] = {
         {.kind = TC_MOUNT_READ, .path = granted},   {.kind = TC_MOUNT_WRITE, .path = granted},
-        {.kind = TC_MOUNT_SOCKET, .path = granted}, {.kind = TC_MOUNT_FILE, .path = call},
+        {.kind = TC_MOUNT_SOCKET, .path = granted}, {.kind = TC_MOUNT_FILE, .path = granted},
         {.kind = TC_MOUNT_READ, .path = own},       {.kind = TC_MOUNT_SYSTEM, .path = granted},
         {.kind = TC_MOUNT_DEVICE, .path = granted}};
     _autobuf_ struct tc_buf bare = TC_BUF_INIT;
@@ -162,22 +157,19 @@ static void mounts_of_the_worker_are_in_the_key(void **state)
         _autobuf_ struct tc_buf key = TC_BUF_INIT;
         plan = plan_with(&rows[i], 1);
         assert_true(tc_worker_key(&plan, &key));
-        assert_int_equal(same(&bare, &key), i < 4);
-        assert_int_equal(tc_worker_mount(&rows[i]), i >= 4);
+        assert_int_equal(same(&bare, &key), i < 3);
+        assert_int_equal(tc_worker_mount(&rows[i]), i >= 3);
     }
 }
 
-static void words_after_those_ahead_are_the_calls(void **state)
+static void a_program_that_waits_is_told_its_call_later(void **state)
 {
-    _autobuf_ struct tc_buf key = TC_BUF_INIT, longer = TC_BUF_INIT, none = TC_BUF_INIT;
+    _autobuf_ struct tc_buf none = TC_BUF_INIT;
     struct tc_plan plan = plan_with(NULL, 0);
-    assert_true(tc_worker_key(&plan, &key));
-    plan.argv = (struct tc_strv){.items = words(5), .count = 5};
-    assert_true(tc_worker_key(&plan, &longer));
-    assert_true(same(&key, &longer));
-    plan.ahead = 5;
-    assert_false(tc_worker_key(&plan, &none));
-    plan.ahead = 0;
+    plan.program_call = NULL;
+    assert_false(tc_worker_key(&plan, &none)); /* it is a worker's own plan */
+    plan = plan_with(NULL, 0);
+    plan.ahead = false;
     assert_false(tc_worker_key(&plan, &none));
 }
 
@@ -186,7 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_field_is_in_the_key_or_the_calls_own),
         cmocka_unit_test(mounts_of_the_worker_are_in_the_key),
-        cmocka_unit_test(words_after_those_ahead_are_the_calls),
+        cmocka_unit_test(a_program_that_waits_is_told_its_call_later),
     };
     return cmocka_run_group_tests_name("worker", tests, NULL, NULL);
 }

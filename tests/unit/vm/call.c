@@ -28,7 +28,7 @@
 
 enum { FLOOD = 256 };
 
-static char plan_path[] = "/tmp/toolcage-vm-plan-XXXXXX";
+static char socket_path[] = "/tmp/toolcage-vm-socket-XXXXXX";
 static char tree_path[] = "/tmp/toolcage-vm-tree-XXXXXX";
 
 /* ---- guests ---- */
@@ -40,7 +40,7 @@ static enum { HAS_PORT, HAS_CALLED, CALLS } how;
 
 static char *host_socket(void)
 {
-    return tc_format("%s_%d", plan_path, TC_GUEST_CALLS);
+    return tc_format("%s_%d", socket_path, TC_GUEST_CALLS);
 }
 
 /* -1: nobody is there to be called. */
@@ -452,11 +452,13 @@ static void end_guest(struct tc_vm *vm)
 
 static void call(void (*guest)(void), size_t grants, struct tc_outcome *ret)
 {
+    struct tc_vm_grant tree = {tree_path, true};
     const struct tc_vm_options options = {.driver = keeps ? &keeper : &tc_vm_qemu,
                                           .keep = keeps ? dup(STDERR_FILENO) : 0,
-                                          .plan = plan_path,
-                                          .socket = plan_path,
-                                          .grants = {{tree_path, true}},
+                                          .plan = TEXT("p"),
+                                          .plan_len = 1,
+                                          .socket = socket_path,
+                                          .grants = &tree,
                                           .grant_count = grants,
                                           .room = 1 << 20,
                                           .names = 10,
@@ -486,8 +488,11 @@ static void call(void (*guest)(void), size_t grants, struct tc_outcome *ret)
 
 static bool rehearse(void (*guest)(void))
 {
-    const struct tc_vm_options options = {
-        .driver = &tc_vm_qemu, .rehearsal = plan_path, .socket = plan_path, .boot_ms = 1000};
+    const struct tc_vm_options options = {.driver = &tc_vm_qemu,
+                                          .rehearsal = TEXT("p"),
+                                          .rehearsal_len = 1,
+                                          .socket = socket_path,
+                                          .boot_ms = 1000};
     struct tc_vm vm;
     begin_guest(&options, guest, &vm);
     bool fine = tc_vm_rehearse(&options, &vm);
@@ -667,20 +672,19 @@ static void a_guest_that_waits_has_run_a_call(void **state)
         assert_false(rehearse(none[i]));
 }
 
-static int write_plan(void **state)
+static int make_paths(void **state)
 {
     (void)state;
-    int fd = mkstemp(plan_path);
-    bool fine = fd >= 0 && tc_write_all(fd, "00", 2) == 0;
+    int fd = mkstemp(socket_path);
     (void)close(fd);
     (void)signal(SIGPIPE, SIG_IGN);
-    return fine && mkdtemp(tree_path) ? 0 : -1;
+    return fd >= 0 && mkdtemp(tree_path) ? 0 : -1;
 }
 
-static int remove_plan(void **state)
+static int remove_paths(void **state)
 {
     (void)state;
-    return unlink(plan_path) == 0 ? tc_remove_tree(AT_FDCWD, tree_path) : -1;
+    return unlink(socket_path) == 0 ? tc_remove_tree(AT_FDCWD, tree_path) : -1;
 }
 
 int main(void)
@@ -694,5 +698,5 @@ int main(void)
         cmocka_unit_test(a_machine_that_is_kept_parts_from_its_copies),
         cmocka_unit_test(a_guest_that_waits_has_run_a_call),
     };
-    return cmocka_run_group_tests(tests, write_plan, remove_plan);
+    return cmocka_run_group_tests(tests, make_paths, remove_paths);
 }

@@ -113,8 +113,12 @@ static void one_that_cannot_be_written_goes_on(void **state)
 /* Else they would begin as it stands in the file: still. */
 static void its_copies_run(void **state)
 {
-    const struct tc_vm_options options = {
-        .vmm = "qemu", .kernel = "k", .initrd = "i", .memory_mib = 1, .cpus = 1, .keep = 9};
+    const struct tc_vm_options options = {.vmm = TEXT("qemu"),
+                                          .kernel = TEXT("k"),
+                                          .initrd = TEXT("i"),
+                                          .memory_mib = 1,
+                                          .cpus = 1,
+                                          .keep = 9};
     const struct tc_vm_lines lines = {.port = 3, .control = 4, .from = -1, .config = -1, .net = -1};
     _autostrv_ struct tc_strv argv = {0};
     (void)state;

@@ -47,7 +47,7 @@ static void came(struct tc_strands *l, uint32_t id)
         tc_strands_close(l, id, false);
 }
 
-static void open_ends(struct ends *e, const char *authority)
+static void open_ends(struct ends *e, char *authority)
 {
     const struct tc_vm_options options = {.net = true, .authority = authority};
     *e = (struct ends){.guest = calloc(1, sizeof(*e->guest))};
@@ -467,7 +467,7 @@ static void each_broken_rule_ends_the_call(void **state)
             _exit(0);
         }
         (void)close(net[1]);
-        const struct tc_vm_options options = {.plan = "/dev/null",
+        const struct tc_vm_options options = {.plan = TEXT("/dev/null"),
                                               .net = true,
                                               .driver = &tc_vm_qemu,
                                               .boot_ms = PATIENCE_US / 1000,

@@ -12,4 +12,6 @@
 
 #include <cmocka.h>
 
+#define TEXT(literal) ((char[]){literal}) /* what is told is not const */
+
 #endif

@@ -98,11 +98,11 @@ static const char *value_of(const struct tc_strv *words, const char *option)
 
 static void the_command_names_one_accelerator(void **state)
 {
-    struct tc_vm_options options = {.vmm = "/vmm",
-                                    .kernel = "/k",
-                                    .initrd = "/i",
-                                    .disk = "/d",
-                                    .plan = "/p",
+    struct tc_vm_options options = {.vmm = TEXT("/vmm"),
+                                    .kernel = TEXT("/k"),
+                                    .initrd = TEXT("/i"),
+                                    .disk = TEXT("/d"),
+                                    .plan = TEXT("/p"),
                                     .memory_mib = 1,
                                     .cpus = 1};
     (void)state;
@@ -122,8 +122,11 @@ static void the_command_names_one_accelerator(void **state)
 
 static void what_only_boots_has_no_disk(void **state)
 {
-    const struct tc_vm_options options = {
-        .vmm = "/vmm", .kernel = "/k", .initrd = "/i", .memory_mib = 1, .cpus = 1};
+    const struct tc_vm_options options = {.vmm = TEXT("/vmm"),
+                                          .kernel = TEXT("/k"),
+                                          .initrd = TEXT("/i"),
+                                          .memory_mib = 1,
+                                          .cpus = 1};
     _autostrv_ struct tc_strv words = {0};
     (void)state;
     assert_true(tc_vm_qemu.command(&options, &(struct tc_vm_lines){3, -1, -1, -1, -1}, &words));
@@ -145,10 +148,10 @@ static void read_config(const struct tc_vm_options *options, struct tc_buf *ret)
 static void its_file_has_what_a_call_takes(void **state)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    const struct tc_vm_options options = {.kernel = "/k",
-                                          .initrd = "/i",
-                                          .disk = "/d\"",
-                                          .plan = "/p",
+    const struct tc_vm_options options = {.kernel = TEXT("/k"),
+                                          .initrd = TEXT("/i"),
+                                          .disk = TEXT("/d\""),
+                                          .plan = TEXT("/p"),
                                           .socket = "/s",
                                           .memory_mib = 200,
                                           .cpus = 2};
@@ -169,7 +172,7 @@ static void what_only_boots_has_no_device(void **state)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     const struct tc_vm_options options = {
-        .kernel = "/k", .initrd = "/i", .socket = "/s", .memory_mib = 1, .cpus = 1};
+        .kernel = TEXT("/k"), .initrd = TEXT("/i"), .socket = "/s", .memory_mib = 1, .cpus = 1};
     (void)state;
     read_config(&options, &text);
     assert_non_null(strstr(text.data, " -- " TC_GUEST_TRY "\"},\"drives\":[],"));
@@ -178,7 +181,7 @@ static void what_only_boots_has_no_device(void **state)
 
 static void it_is_started_without_its_interface(void **state)
 {
-    const struct tc_vm_options options = {.vmm = "/vmm"};
+    const struct tc_vm_options options = {.vmm = TEXT("/vmm")};
     _autostrv_ struct tc_strv words = {0};
     (void)state;
     assert_true(tc_vm_firecracker.command(&options, &(struct tc_vm_lines){-1, -1, -1, 7}, &words));
@@ -192,8 +195,8 @@ static void it_is_started_without_its_interface(void **state)
 
 static void what_is_kept_is_asked_by_a_socket(void **state)
 {
-    const struct tc_vm_options keeps = {.vmm = "/vmm", .api = "/a", .keep = 3},
-                               goes_on = {.vmm = "/vmm", .api = "/a", .from = "/f"};
+    const struct tc_vm_options keeps = {.vmm = TEXT("/vmm"), .api = "/a", .keep = 3},
+                               goes_on = {.vmm = TEXT("/vmm"), .api = "/a", .from = TEXT("/f")};
     _autostrv_ struct tc_strv first = {0}, later = {0};
     const struct tc_vm_lines lines = {-1, -1, -1, 7, -1};
     (void)state;
