@@ -63,6 +63,9 @@ void tc_fields_visit(struct tc_wire *w, const struct tc_fields *fields, void *it
         case TC_FIELD_LIST:
             tc_wire_strv(w, at);
             break;
+        case TC_FIELD_TEXTS:
+            tc_wire_texts(w, at);
+            break;
         case TC_FIELD_STRUCT:
             tc_fields_visit(w, f->of, at, mask, wanted);
             break;
@@ -98,6 +101,13 @@ bool tc_fields_get(const struct tc_fields *fields, void *it, unsigned mask, unsi
     return !w.failed && !w.left;
 }
 
+static void free_texts(char **list)
+{
+    for (char **word = list; word && *word; word++)
+        free(*word);
+    free(list);
+}
+
 void tc_fields_done(const struct tc_fields *fields, void *it)
 {
     for (const struct tc_field *f = fields->rows; f < fields->rows + fields->count; f++) {
@@ -109,6 +119,8 @@ void tc_fields_done(const struct tc_fields *fields, void *it)
             free(*(void **)at);
         else if (f->kind == TC_FIELD_LIST)
             tc_strv_done(at);
+        else if (f->kind == TC_FIELD_TEXTS)
+            free_texts(*(char ***)at);
         else if (f->kind == TC_FIELD_STRUCT)
             tc_fields_done(f->of, at);
     }

@@ -10,11 +10,12 @@
 #include "base/wire.h"
 
 enum tc_field_kind {
-    TC_FIELD_NUMBER, /* int64_t, or unsigned, enums too */
+    TC_FIELD_NUMBER, /* int64_t, int, or unsigned, enums too */
     TC_FIELD_BOOL,
     TC_FIELD_TEXT,   /* char *, owned; NULL and "" differ */
     TC_FIELD_BYTES,  /* the same with its length */
     TC_FIELD_LIST,   /* struct tc_strv */
+    TC_FIELD_TEXTS,  /* char **, which ends with NULL, owned; NULL and an empty one differ */
     TC_FIELD_STRUCT, /* a struct with a table of its own */
     TC_FIELD_ARRAY,  /* of these, owned, with its length */
     TC_FIELD_FD,     /* int, a descriptor or -1; whoever has the struct closes it */
@@ -61,6 +62,7 @@ void tc_fields_done(const struct tc_fields *fields, void *it);
  * TC_STRUCT names the struct:
  *     F(ONE, member)                        a number, a bool or a text: the type says which
  *     F(LIST, member)
+ *     F(TEXTS, member)
  *     F(BYTES, member, TC_COUNTED(member_len))
  *     F(STRUCT, member, TC_OF(its_fields))
  *     F(ARRAY, member, TC_COUNTED(member_count), TC_OF(its_fields))
@@ -91,12 +93,16 @@ void tc_fields_done(const struct tc_fields *fields, void *it);
     _Generic((value),                            \
         bool: TC_FIELD_BOOL,                     \
         char *: TC_FIELD_TEXT,                   \
+        const char *: TC_FIELD_TEXT,             \
+        int: TC_FIELD_NUMBER,                    \
         uint16_t: TC_FIELD_NUMBER,               \
         uint32_t: TC_FIELD_NUMBER,               \
         int64_t: TC_FIELD_NUMBER,                \
         uint64_t: TC_FIELD_NUMBER)
 #define TC_FIELD_KIND_BYTES(value) TC_FIELD_BYTES
 #define TC_FIELD_KIND_LIST(value) _Generic((value), struct tc_strv : TC_FIELD_LIST)
+#define TC_FIELD_KIND_TEXTS(value) \
+    _Generic((value), char *const * : TC_FIELD_TEXTS, const char *const * : TC_FIELD_TEXTS)
 #define TC_FIELD_KIND_STRUCT(value) TC_FIELD_STRUCT
 #define TC_FIELD_KIND_ARRAY(value) TC_FIELD_ARRAY
 #define TC_FIELD_KIND_FD(value) _Generic((value), int : TC_FIELD_FD)
@@ -105,8 +111,10 @@ void tc_fields_done(const struct tc_fields *fields, void *it);
 
 /* Something for each member; a lone 0 would stand for all of them. */
 #define TC_FIELD_SOME_(kind, member, ...) TC_FIELD_SOME_##kind(((TC_STRUCT *)0)->member)
-#define TC_FIELD_SOME_ONE(value) _Generic((value), char * : (char *)"", default : 1),
-#define TC_FIELD_SOME_BYTES(value) (char *)"", 1,
+#define TC_FIELD_SOME_ONE(value) \
+    _Generic((value), char * : (char *)"", const char * : "", default : 1),
+#define TC_FIELD_SOME_BYTES(value) (void *)"", 1,
+#define TC_FIELD_SOME_TEXTS(value) 0,
 #define TC_FIELD_SOME_LIST(value) {.count = 1},
 #define TC_FIELD_SOME_STRUCT(value) {0},
 #define TC_FIELD_SOME_ARRAY(value) 0, 1,

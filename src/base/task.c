@@ -25,42 +25,51 @@
 TC_FIELDS(tc_task_fields, TASK);
 #undef TC_STRUCT
 
-/* A packet begins with how many bytes the fields have. They follow, or are the first descriptor. */
+/* The first packet says how many bytes the fields have, which follow or are the first descriptor,
+ * and how many descriptors there are in all: those that it has no room for come in more packets. */
 struct packet {
-    uint32_t size;
+    uint32_t size, fds;
     char bytes[TC_TASK_INSIDE_MAX];
 };
 
 enum { HEAD = offsetof(struct packet, bytes) };
 
-static int send_packet(int sock, const struct tc_wire *w)
+static size_t in_one(size_t count)
 {
-    const char *bytes = w->out.data + HEAD;
-    uint32_t size = (uint32_t)(w->out.len - HEAD);
+    return count < TC_FDS_MAX ? count : TC_FDS_MAX;
+}
+
+static int send_packets(int sock, const struct tc_wire *w)
+{
+    const uint32_t size = (uint32_t)(w->out.len - HEAD);
     bool inside = size <= TC_TASK_INSIDE_MAX;
-    _autofd_ int file = inside ? -1 : tc_memfd("task", bytes, size);
+    _autofd_ int file = inside ? -1 : tc_memfd("task", w->out.data + HEAD, size);
+    const uint32_t count = (uint32_t)w->fd_count - inside;
+    const int *fds = w->fds + inside;
     if (!inside && file < 0)
         return -1;
-    memcpy(w->out.data, &size, HEAD);
     w->fds[0] = file;
-    return tc_send(sock, w->out.data, HEAD + (inside ? size : 0), w->fds + inside,
-                   w->fd_count - inside);
+    memcpy(w->out.data, &size, sizeof(size));
+    memcpy(w->out.data + sizeof(size), &count, sizeof(count));
+    int rc = tc_send(sock, w->out.data, HEAD + (inside ? size : 0), fds, in_one(count));
+    for (size_t at = TC_FDS_MAX; rc == 0 && at < count; at += TC_FDS_MAX)
+        rc = tc_send(sock, "", 1, fds + at, in_one(count - at));
+    return rc;
 }
 
 int tc_task_send(int sock, const struct tc_fields *fields, const void *it)
 {
-    int fds[TC_FDS_MAX]; /* the first is the file's place */
     struct tc_wire w = TC_WIRE_PUT_INIT;
-    w.fds = fds;
-    w.fd_count = 1;
-    w.fd_max = TC_COUNT(fds);
+    int file = 0; /* its place */
     w.out.max = HEAD + TC_TASK_BYTES_MAX;
-    tc_buf_add(&w.out, "size", HEAD);
+    tc_buf_add(&w.out, "two sizes", HEAD);
+    tc_wire_fd(&w, &file);
+    w.out.len = HEAD;
     tc_fields_visit(&w, fields, (void *)(uintptr_t)it, 0, 0);
-    int rc = w.failed ? -1 : send_packet(sock, &w);
-    if (w.failed)
-        errno = EMSGSIZE;
+    errno = EMSGSIZE;
+    int rc = w.failed || w.fd_count > TC_TASK_FDS_MAX ? -1 : send_packets(sock, &w);
     tc_buf_done(&w.out);
+    free(w.fds);
     return rc;
 }
 
@@ -77,11 +86,26 @@ static char *read_file(int fd, size_t size)
     return NULL;
 }
 
+/* Those of the packets after the first. */
+static bool receive_more(int sock, int *fds, size_t *count, size_t all)
+{
+    char byte;
+    while (*count < all) {
+        size_t some = 0;
+        if (tc_recv(sock, &byte, 1, fds + *count, in_one(all - *count), &some, NULL, NULL, true) !=
+                1 ||
+            !some)
+            return false;
+        *count += some;
+    }
+    return true;
+}
+
 static bool take(const struct packet *p, size_t len, int *fds, size_t count,
                  const struct tc_fields *fields, void *ret)
 {
     bool outside = len == HEAD && p->size;
-    if (len < HEAD || (outside ? !count : len - HEAD != p->size))
+    if (outside ? !count : len - HEAD != p->size)
         return false;
     _autofree_ char *read = outside ? read_file(fds[0], p->size) : NULL;
     if (outside && !read)
@@ -96,14 +120,23 @@ static bool take(const struct packet *p, size_t len, int *fds, size_t count,
 
 bool tc_task_receive(int sock, const struct tc_fields *fields, void *ret)
 {
-    struct packet p;
-    int fds[TC_FDS_MAX];
+    struct packet p = {.size = 0};
+    int first[TC_FDS_MAX];
     size_t count = 0;
-    ssize_t n = tc_recv(sock, &p, sizeof(p), fds, TC_FDS_MAX, &count, NULL, NULL, true);
-    if (n >= 0 && take(&p, (size_t)n, fds, count, fields, ret))
+    ssize_t n = tc_recv(sock, &p, sizeof(p), first, TC_FDS_MAX, &count, NULL, NULL, true);
+    if (n < 0)
+        return false;
+    bool fine = n >= HEAD && p.fds >= count && p.fds <= TC_TASK_FDS_MAX;
+    _autofree_ int *fds = calloc((fine ? p.fds : count) + 1, sizeof(*fds));
+    if (!fds) {
+        tc_close_all(first, count);
+        return false;
+    }
+    memcpy(fds, first, count * sizeof(*fds));
+    if (fine && receive_more(sock, fds, &count, p.fds) &&
+        take(&p, (size_t)n, fds, count, fields, ret))
         return true;
-    if (n >= 0) /* an empty packet can have some, too */
-        tc_close_all(fds, count);
+    tc_close_all(fds, count);
     return false;
 }
 

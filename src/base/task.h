@@ -9,7 +9,7 @@
 
 #include "base/field.h"
 
-enum { TC_TASK_INSIDE_MAX = 32 << 10, TC_TASK_BYTES_MAX = 64 << 20 };
+enum { TC_TASK_INSIDE_MAX = 32 << 10, TC_TASK_BYTES_MAX = 64 << 20, TC_TASK_FDS_MAX = 16384 };
 
 /* All fields of the table. 0, or -1 with errno; the descriptors stay the caller's. */
 int tc_task_send(int sock, const struct tc_fields *fields, const void *it);

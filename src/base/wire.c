@@ -10,6 +10,23 @@ static void fail_memory(struct tc_wire *w)
     w->failed = w->memory = true;
 }
 
+/* Zeroed. */
+static void *allocate(struct tc_wire *w, size_t count, size_t size)
+{
+    enum { ALIGN = 16 };
+    size_t bytes = count * size, whole = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    void *to = NULL;
+    if (!w->room) {
+        to = calloc(count, size);
+    } else if (whole <= (size_t)(w->room_end - w->room)) {
+        to = memset(w->room, 0, bytes);
+        w->room += whole;
+    }
+    if (!to)
+        fail_memory(w);
+    return to;
+}
+
 static void raw(struct tc_wire *w, void *bytes, size_t len)
 {
     if (w->failed)
@@ -47,13 +64,10 @@ void tc_wire_bytes(struct tc_wire *w, char **bytes, size_t *len)
         w->failed = true;
         return;
     }
-    char *copy = malloc((size_t)n + 1);
-    if (!copy) {
-        fail_memory(w);
+    char *copy = allocate(w, (size_t)n + 1, 1);
+    if (!copy)
         return;
-    }
     raw(w, copy, (size_t)n);
-    copy[n] = '\0';
     *bytes = copy;
     *len = (size_t)n;
 }
@@ -70,7 +84,7 @@ void tc_wire_strv(struct tc_wire *w, struct tc_strv *v)
 {
     int64_t n = (int64_t)v->count;
     tc_wire_i64(w, &n);
-    if (n < 0)
+    if (n < 0 || w->room) /* what grows is the heap's */
         w->failed = true;
     for (int64_t i = 0; i < n && !w->failed; i++) {
         char *text = w->mode == TC_WIRE_PUT ? v->items[i] : NULL;
@@ -96,22 +110,43 @@ void tc_wire_array(struct tc_wire *w, void **items, size_t *count, size_t size, 
         w->failed = true;
         return;
     }
-    *items = n ? calloc((size_t)n, size) : NULL;
+    *items = n ? allocate(w, (size_t)n, size) : NULL;
     *count = *items ? (size_t)n : 0;
-    if (n && !*items)
-        fail_memory(w);
+}
+
+void tc_wire_texts(struct tc_wire *w, char ***list)
+{
+    int64_t n = -1;
+    if (w->mode == TC_WIRE_PUT && *list)
+        for (n = 0; (*list)[n]; n++)
+            ;
+    tc_wire_i64(w, &n);
+    if (w->failed || n == -1)
+        return;
+    if (w->mode == TC_WIRE_GET) { /* each has its length */
+        w->failed = n < 0 || (size_t)n > w->left / sizeof(int64_t);
+        *list = w->failed ? NULL : allocate(w, (size_t)n + 1, sizeof(**list));
+    }
+    for (int64_t i = 0; i < n && !w->failed; i++) {
+        tc_wire_str(w, &(*list)[i]);
+        w->failed |= !(*list)[i]; /* a list has no holes */
+    }
 }
 
 void tc_wire_fd(struct tc_wire *w, int *fd)
 {
     int64_t there = w->mode == TC_WIRE_PUT && *fd >= 0;
     tc_wire_i64(w, &there);
-    if (there < 0 || there > 1 || (there && w->fd_count == w->fd_max))
-        w->failed = true;
-    if (!w->failed && there && w->mode == TC_WIRE_PUT)
-        w->fds[w->fd_count++] = *fd;
-    else if (w->mode == TC_WIRE_GET)
-        *fd = !w->failed && there ? w->fds[w->fd_count++] : -1;
+    if (w->mode == TC_WIRE_PUT) {
+        int *to = there && !w->failed ? TC_PUSH(w->fds, w->fd_count) : NULL;
+        if (to)
+            *to = *fd;
+        else if (there)
+            fail_memory(w);
+        return;
+    }
+    w->failed |= there < 0 || there > 1 || (there && w->fd_count == w->fd_max);
+    *fd = !w->failed && there ? w->fds[w->fd_count++] : -1;
 }
 
 void tc_wire_format(struct tc_wire *w, const char *format)

@@ -21,8 +21,12 @@ struct tc_wire {
     struct tc_buf out; /* PUT */
     const char *in;    /* GET: borrowed */
     size_t left;
-    int *fds; /* those that go along: PUT fills it, GET takes them in their order */
+    /* Descriptors that go along: PUT adds to the list, whose memory is the caller's to free; GET
+     * takes fd_max of them in their order. */
+    int *fds;
     size_t fd_count, fd_max;
+    char *room,
+        *room_end; /* GET: memory to fill in place of the heap's, of which nothing is freed */
 };
 
 #define TC_WIRE_PUT_INIT ((struct tc_wire){.mode = TC_WIRE_PUT, .out = TC_BUF_INIT})
@@ -35,6 +39,8 @@ void tc_wire_str(struct tc_wire *w, char **text);
 void tc_wire_bytes(struct tc_wire *w, char **bytes, size_t *len);
 void tc_wire_strv(struct tc_wire *w, struct tc_strv *v);
 
+/* A list of texts that ends with NULL; NULL and an empty one stay different. */
+void tc_wire_texts(struct tc_wire *w, char ***list);
 /* A descriptor, which travels beside the bytes; -1: none. The number that GET gives is one of
  * w->fds.
  */

@@ -143,19 +143,19 @@ static int change(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     const char *bad = "syscalls";
+    const struct sock_fprog *base = tc_seccomp_program(p->box.watch, p->box.unix_sockets);
     struct tc_seccomp_changes *changes = tc_arena_alloc(&p->trees.arena, sizeof(*changes));
-    struct sock_fprog *program = tc_arena_alloc(&p->trees.arena, sizeof(*program));
     struct sock_filter *code = tc_arena_alloc(&p->trees.arena, TC_SECCOMP_CODE_MAX * sizeof(*code));
-    if (!changes || !program || !code)
+    if (!changes || !code)
         return tc_cage_fail_memory(cage, "seccomp");
     if (!tc_seccomp_changes(changes, &cage->plan->syscalls_deny, &cage->plan->syscalls_allow, &bad))
         return refuse(cage, bad, "remove it from `syscalls`",
                       "the profile cannot be changed by this call");
-    size_t len = tc_seccomp_change(p->box.filter, changes, p->box.watch, code);
+    size_t len = tc_seccomp_change(base, changes, p->box.watch, code);
     if (!len)
         return refuse(cage, bad, "name fewer calls", "the changed filter is too long");
-    *program = (struct sock_fprog){.len = (unsigned short)len, .filter = code};
-    p->box.filter = p->box.changed = program;
+    p->box.code = (char *)code;
+    p->box.code_len = len * sizeof(*code);
     p->changes = changes;
     return 0;
 }
@@ -164,7 +164,6 @@ int tc_process_filter(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     p->box.watch = watch(cage->plan);
-    p->box.filter = tc_seccomp_program(p->box.watch, p->box.unix_sockets);
     if (!cage->plan->syscalls_allow.count && !cage->plan->syscalls_deny.count)
         return 0;
     return change(cage);

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "base/field.h"
 #include "cage/fix.h"
 #include "egress/door/door.h"
 #include "linux/seccomp_filter.h"
@@ -27,7 +28,7 @@ struct tc_box_network {
         size_t len;
     } requests[TC_DOOR_REQUESTS];
     const struct tc_door_listener *listeners;
-    size_t listener_count;
+    size_t listeners_size; /* bytes */
 };
 
 struct tc_box_limit {
@@ -89,14 +90,15 @@ struct tc_box {
     int in, out, err; /* the tool's ends */
     bool talks; /* the tool is a program of ours: it has `talk`, a socket, as TC_BOX_TALK beside */
     int talk;
-    const struct tc_box_network *network; /* NULL: no way out */
+    const struct tc_box_network *network; /* one, or NULL: no way out */
+    size_t network_count;
     /* In place of them, a terminal in a devpts of the cage's own; its other end is sent out. */
     bool terminal;
     uint16_t rows, columns;
     int ruleset;      /* of Landlock, for the tool alone: tc_stage_ruleset(); else unused */
     int landlock_abi; /* 0: the kernel has none */
-    const struct sock_fprog *filter;
-    const struct sock_fprog *changed; /* the same where the policy changes it; NULL: static */
+    char *code;       /* of the filter, where the policy changes it; NULL: that for `watch` */
+    size_t code_len;
     enum tc_seccomp_watch watch;
     bool told;         /* no signal comes from outside: a word by the report socket says SIGTERM */
     bool unix_sockets; /* granted: the supervisor connects in the tool's place */
@@ -110,6 +112,21 @@ struct tc_box {
      * them. */
     int64_t segments;
 };
+
+/* What a process that is no copy of the helper has to be told; its rows are in box.c. */
+extern const struct tc_fields tc_box_fields;
+/* The helper's side. 0, or -1 with errno. */
+int tc_box_send(int sock, const struct tc_box *box);
+/* The other side's, in a program of its own, which may allocate: fills a zeroed box, which has no
+ * ids' maps and no stages yet. False: nobody will send one, or it makes no sense. */
+bool tc_box_receive(int sock, struct tc_box *ret);
+/* To a child that was cloned ahead, with `to` at the head of `size` bytes of memory that it shares,
+ * and the descriptors by its report socket. What it has read before stays. 0, or -1: it has no room
+ * for all, or cannot be reached. */
+int tc_box_hand(struct tc_box *to, size_t size, const struct tc_box *box, int report);
+/* The filter of system calls; *own has it where it is not static. NULL: it is none. Allocates
+ * nothing. */
+const struct sock_fprog *tc_box_filter(const struct tc_box *box, struct sock_fprog *own);
 
 enum {
     TC_BOX_REPORT = 3,

@@ -445,7 +445,9 @@ static int open_network(const struct tc_box *box)
 int tc_stage_filter(const struct tc_box *box)
 {
     bool listens = box->watch || box->unix_sockets;
-    int listener = tc_seccomp_install(box->filter, listens);
+    struct sock_fprog own;
+    const struct sock_fprog *filter = tc_box_filter(box, &own);
+    int listener = filter ? tc_seccomp_install(filter, listens) : -1;
     if (listener < 0)
         return -1;
     if (!listens)

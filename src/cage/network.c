@@ -103,11 +103,11 @@ static int open_listener(const struct tc_door_listener *l)
 }
 
 /* As many as a message takes, from the number on; how many, or -1. */
-static int send_some(const struct tc_box_network *n, size_t from, int report)
+static int send_some(const struct tc_box_network *n, size_t from, size_t all, int report)
 {
     int fds[TC_EGRESS_LISTENERS_MAX], count = 0, rc = 0;
     struct tc_report said = {.kind = TC_REPORT_NETWORK, .status = (int32_t)from, .us = tc_now_us()};
-    for (; rc == 0 && count < TC_EGRESS_LISTENERS_MAX && from < n->listener_count; from++) {
+    for (; rc == 0 && count < TC_EGRESS_LISTENERS_MAX && from < all; from++) {
         fds[count] = open_listener(&n->listeners[from]);
         rc = fds[count] < 0 ? -1 : 0;
         count += rc == 0;
@@ -131,8 +131,9 @@ int tc_stage_network(const struct tc_box *box, int report)
         return -1;
     if (n->requests[TC_DOOR_FILTER_V6].len)
         (void)ask_filter(&n->requests[TC_DOOR_FILTER_V6]);
-    for (size_t i = 0; i < n->listener_count;) {
-        int sent = send_some(n, i, report);
+    const size_t all = n->listeners_size / sizeof(*n->listeners);
+    for (size_t i = 0; i < all;) {
+        int sent = send_some(n, i, all, report);
         if (sent < 0)
             return -1;
         i += (size_t)sent;

@@ -349,7 +349,8 @@ int tc_local_new(struct tc_cage *cage, const struct tc_local_form *form)
     p->form = form;
     p->own = form ? form->own : NULL;
     p->child.report = p->child.theirs = p->child.pidfd = p->child.first_pidfd = p->box.root = -1;
-    p->box.out = p->box.err = p->box.image = p->looks.oom_fd = p->box.talk = p->talk = -1;
+    p->box.in = p->box.out = p->box.err = p->box.image = p->looks.oom_fd = p->box.talk = p->talk =
+        -1;
     p->task = TC_TASK_NONE;
     return 0;
 }

@@ -219,11 +219,13 @@ int tc_proxy_start(struct tc_cage *cage)
     if (tc_door_make(plan->net, plan->net_count, ipv6, &x->door) < 0)
         return tc_cage_fail_memory(cage, "network");
     x->network = (struct tc_box_network){.listeners = x->door.listeners,
-                                         .listener_count = x->door.listener_count};
+                                         .listeners_size =
+                                             x->door.listener_count * sizeof(*x->door.listeners)};
     for (size_t i = 0; i < TC_DOOR_REQUESTS; i++)
         x->network.requests[i] =
             (struct tc_door_requests){x->door.requests[i].data, x->door.requests[i].len};
     p->box.network = &x->network;
+    p->box.network_count = 1;
     return start_process(cage, x, program) < 0 ? -1 : send_config(cage, x, ipv6);
 }
 
@@ -398,6 +400,7 @@ void tc_proxy_end(struct tc_cage *cage)
     if (!x)
         return;
     p->box.network = NULL;
+    p->box.network_count = 0;
     if (x->pid > 0)
         let_go(x, &p->host->ids);
     else

@@ -316,7 +316,7 @@ static bool serve(struct tc_spare *s, struct tc_process_cage *p)
         return s->root == p->root && waits(&s->entry) && s->kind->serves(s->own, p, s->report);
     if (!s->root)
         (void)send_root(s, p->root);
-    return s->root == p->root && tc_spare_send_box(s->box, &p->box, s->report);
+    return s->root == p->root && tc_box_hand(s->box, TC_SPARE_ROOM, &p->box, s->report) == 0;
 }
 
 bool tc_spare_go(struct tc_process_cage *p)

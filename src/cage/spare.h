@@ -65,8 +65,4 @@ struct tc_pool_entry *tc_spare_like(const struct tc_process_cage *p, const char 
  * from here on: they are given back when the spare has ended, too. */
 void tc_spare_leave(struct tc_process_cage *p);
 
-/* spare_box.c: copies the box into the memory that a spare shares, and sends its descriptors over
- * the report socket. False: it has no room for them, or could not be sent. */
-bool tc_spare_send_box(struct tc_box *shared, const struct tc_box *box, int report);
-
 #endif

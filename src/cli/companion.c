@@ -14,7 +14,6 @@
 #include "backend/engine/guest.h"
 #include "backend/gvisor/runsc.h"
 #include "backend/oci/config.h"
-#include "backend/oci/inner.h"
 #include "base/cleanup.h"
 #include "call/launch.h"
 #include "engine/engine.h"

@@ -23,7 +23,6 @@
 #include <unistd.h>
 
 #include "backend/oci/config.h"
-#include "backend/oci/inner.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "guest/contained.h"

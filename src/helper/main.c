@@ -7,7 +7,6 @@
 #include "backend/engine/guest.h"
 #include "backend/gvisor/runsc.h"
 #include "backend/oci/config.h"
-#include "backend/oci/inner.h"
 #include "engine/engine.h"
 #include "helper/serve.h"
 

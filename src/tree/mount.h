@@ -26,7 +26,7 @@ struct tc_box_mount {
     const char *const *hide;
     /* an overlay goes over the tree, and what is written stays in this tmpfs ("u", work in "w") */
     bool layered;
-    int layers;
+    int layers; /* -1: none */
 };
 
 /* Puts it into its place below `root` (AT_FDCWD: the working directory is it). A place inside a

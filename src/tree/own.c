@@ -35,7 +35,8 @@ struct tc_box_mount *tc_process_mount(struct tc_trees *t, int fd, const char *pa
 {
     struct tc_box_mount *m = TC_PUSH(t->mounts, t->mount_count);
     if (m)
-        *m = (struct tc_box_mount){.fd = fd, .path = path[1] ? path + 1 : ".", .rights = rights};
+        *m = (struct tc_box_mount){
+            .fd = fd, .path = path[1] ? path + 1 : ".", .rights = rights, .layers = -1};
     return m;
 }
 

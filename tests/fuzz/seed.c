@@ -156,20 +156,18 @@ static void put_task(struct tc_wire *w)
     struct tc_task_message task = TC_TASK_NONE;
     const unsigned call = TC_WASM_OF_CALL;
     struct tc_wire wire = TC_WIRE_PUT_INIT;
-    int fd = 0;
     task.program = tc_fields_put(&tc_wasm_order_fields, &order, call, 0, &task.program_len);
     task.call = tc_fields_put(&tc_wasm_order_fields, &order, call, call, &task.call_len);
     task.root = 0;
-    wire.fds = &fd;
-    wire.fd_max = 1;
     tc_fields_visit(&wire, &tc_task_fields, &task, 0, 0);
-    const uint32_t size = (uint32_t)wire.out.len;
+    const uint32_t sizes[] = {(uint32_t)wire.out.len, (uint32_t)wire.fd_count};
     w->failed = wire.failed || !task.program || !task.call;
     tc_buf_add(&w->out, "\1", 1);
-    tc_buf_add(&w->out, &size, sizeof(size));
+    tc_buf_add(&w->out, sizes, sizeof(sizes));
     tc_buf_add(&w->out, wire.out.data, wire.out.len);
     tc_fields_done(&tc_task_fields, &task);
     tc_buf_done(&wire.out);
+    free(wire.fds);
 }
 
 /* A seed that does not decode would be worth nothing, and nobody would see it. */

@@ -55,14 +55,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 1; i < MOST; i++)
         null[i] = null[0];
     INVARIANT(null[0] >= 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
-    INVARIANT(tc_send(pair[0], data + 1, n, null, count) == 0);
+    INVARIANT(tc_send(pair[0], data + 1, n, null, count) == 0 && close(pair[0]) == 0);
     if (tc_task_receive(pair[1], &tc_task_fields, &task)) {
         close_all(&task);
         read_as(&tc_vm_option_fields, &options, TC_VM_OF_CALL, &task);
         read_as(&tc_wasm_order_fields, &order, TC_WASM_OF_CALL, &task);
     }
     tc_fields_done(&tc_task_fields, &task);
-    (void)close(pair[0]);
     (void)close(pair[1]);
     (void)close(null[0]);
     INVARIANT(lowest_free() == before);

@@ -34,6 +34,13 @@ static inline void fill_array(const struct tc_field *row, void *it, bool empty, 
         fill(row->of, element, f, name, flags);
 }
 
+static inline void fill_texts(char ***at, const char *text)
+{
+    *at = calloc(2, sizeof(**at));
+    assert_non_null(*at);
+    assert_non_null((*at)[0] = strdup(text));
+}
+
 static inline void fill(const struct tc_fields *fields, void *it, struct filling *f,
                         const char *prefix, unsigned flags)
 {
@@ -60,6 +67,8 @@ static inline void fill(const struct tc_fields *fields, void *it, struct filling
             fill_array(row, it, other, f, name, flags | row->flags);
         else if (row->kind == TC_FIELD_STRUCT)
             fill(row->of, at, f, name, flags | row->flags);
+        else if (row->kind == TC_FIELD_TEXTS)
+            fill_texts(at, text);
         else if (row->kind == TC_FIELD_FD)
             *(int *)at = other ? (int)f->value : -1;
         else if (row->kind != TC_FIELD_OTHER)
@@ -84,6 +93,8 @@ static inline bool same_place(const struct tc_field *row, const void *a, const v
     const struct tc_strv *v = (const void *)x, *w = (const void *)y;
     if (row->kind == TC_FIELD_NUMBER || row->kind == TC_FIELD_BOOL)
         return tc_field_number(row, a) == tc_field_number(row, b);
+    if (row->kind == TC_FIELD_TEXTS)
+        return tc_streq(**(char **const *)(const void *)x, **(char **const *)(const void *)y);
     if (row->kind == TC_FIELD_FD)
         return (*(const int *)(const void *)x < 0) == (*(const int *)(const void *)y < 0);
     if (row->kind == TC_FIELD_TEXT || row->kind == TC_FIELD_BYTES)

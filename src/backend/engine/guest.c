@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "backend/engine/guest.h"
-#include "cage/orders.h"
+#include "cage/box.h"
 #include "cage/stages.h"
 #include "engine/engine.h"
 
@@ -29,11 +29,9 @@ static bool connect_report(void)
 
 void tc_engine_guest_main(void)
 {
-    struct tc_orders o = {0};
-    struct tc_box box;
-    if (!connect_report() || !tc_orders_receive(TC_BOX_REPORT, &o, &box))
+    struct tc_box box = {.stages = &tc_contained_stages};
+    if (!connect_report() || !tc_box_receive(TC_BOX_REPORT, &box))
         _exit(1);
-    box.stages = &tc_contained_stages;
     /* one id, the container's, is the tool's */
     tc_id_map(box.uid_map, box.uid, geteuid());
     tc_id_map(box.gid_map, box.gid, getegid());

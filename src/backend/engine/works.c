@@ -27,7 +27,6 @@
 #include "cage/cage.h"
 #include "cage/image.h"
 #include "cage/limiter.h"
-#include "cage/orders.h"
 #include "cage/proxy.h"
 #include "cage/slots.h"
 #include "engine/engine.h"
@@ -230,7 +229,7 @@ static int take_first(struct tc_cage *cage)
         return tc_engine_fail_start(cage, "report socket");
     if (join_group(cage) < 0)
         return -1;
-    if (tc_orders_send(p->child.report, &p->box) < 0)
+    if (tc_box_send(p->child.report, &p->box) < 0)
         return tc_engine_fail_start(cage, "PID 1's orders");
     tc_process_close_ends(cage);
     return 1;

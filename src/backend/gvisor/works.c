@@ -19,7 +19,6 @@
 
 #include "backend/gvisor/runsc.h"
 #include "backend/oci/bundle.h"
-#include "backend/oci/inner.h"
 #include "backend/oci/own.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -27,6 +26,7 @@
 #include "cage/image.h"
 #include "cage/slots.h"
 #include "linux/mounts.h"
+#include "linux/seccomp_changes.h"
 #include "policy/settings.h"
 
 struct gvisor {
@@ -36,6 +36,8 @@ struct gvisor {
     int talk;                     /* listens for PID 1; -1: not yet, or not any more */
     bool listed;                  /* what its kernel lacks */
 };
+
+enum { LIMITS_MAX = 16 };
 
 static struct gvisor *own(const struct tc_cage *cage)
 {
@@ -122,47 +124,64 @@ static int make_bundle(struct tc_cage *cage)
     return 0;
 }
 
-/* PID 1 sets limits itself, within what the runtime got. */
-static bool fill_inner(const struct tc_cage *cage, struct tc_inner *inner)
+/* PID 1 sets them, within what the runtime got. False: they are too many. */
+static bool tell_limits(const struct tc_cage *cage, struct tc_box *box,
+                        struct tc_box_limit limits[LIMITS_MAX])
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
+    const rlim_t pids = (rlim_t)cage->plan->limits.pids + 1;
     bool counted = tc_oci_counts_exactly(p);
-    for (size_t i = 0; i < p->box.limit_count; i++) {
-        int resource = p->box.limits[i].resource;
-        if (resource == RLIMIT_MSGQUEUE) /* a kernel of its own has queues of its own */
+    box->limits = limits;
+    for (size_t i = 0; i < p->box.limit_count && i < LIMITS_MAX - 1; i++) {
+        struct tc_box_limit limit = p->box.limits[i];
+        if (limit.resource == RLIMIT_MSGQUEUE) /* a kernel of its own has queues of its own */
             continue;
-        struct tc_inner_limit *l = TC_PUSH(inner->limits, inner->limit_count);
-        if (!l)
-            return false;
-        if (resource == RLIMIT_DATA) /* gVisor counts the program break alone */
-            resource = RLIMIT_AS;
-        *l = (struct tc_inner_limit){resource, (int64_t)p->box.limits[i].value.rlim_max};
-        counted = counted || l->resource == RLIMIT_NPROC;
+        if (limit.resource == RLIMIT_DATA) /* gVisor counts the program break alone */
+            limit.resource = RLIMIT_AS;
+        limits[box->limit_count++] = limit;
+        counted = counted || limit.resource == RLIMIT_NPROC;
     }
-    struct tc_inner_limit *pids = counted ? NULL : TC_PUSH(inner->limits, inner->limit_count);
-    if (pids)
-        *pids = (struct tc_inner_limit){RLIMIT_NPROC, cage->plan->limits.pids + 1};
-    return (counted || pids) && tc_strv_copy(&inner->directories, &cage->plan->cwd) &&
-           tc_strv_copy(&inner->deny, &cage->plan->syscalls_deny);
+    if (!counted)
+        limits[box->limit_count++] = (struct tc_box_limit){RLIMIT_NPROC, {pids, pids}};
+    return p->box.limit_count < LIMITS_MAX;
+}
+
+/* The profile, without what the policy denies. */
+static bool change_filter(const struct tc_plan *plan, struct tc_box *box,
+                          struct sock_filter code[TC_SECCOMP_CODE_MAX])
+{
+    static struct tc_seccomp_changes changes;
+    const struct sock_fprog *base = tc_seccomp_program(TC_WATCH_NOTHING, false);
+    const struct tc_strv nothing = {0};
+    const char *bad;
+    if (!plan->syscalls_deny.count)
+        return true;
+    if (!tc_seccomp_changes(&changes, &plan->syscalls_deny, &nothing, &bad))
+        return false;
+    box->code = (char *)code;
+    box->code_len = tc_seccomp_change(base, &changes, TC_WATCH_NOTHING, code) * sizeof(*code);
+    return box->code_len > 0;
 }
 
 static int tell_inner(struct tc_cage *cage)
 {
+    static struct sock_filter code[TC_SECCOMP_CODE_MAX];
     const struct tc_process_cage *p = TC_PRIV(cage);
-    struct tc_inner inner = {.uid = own(cage)->oci.uid,
-                             .gid = own(cage)->oci.gid,
-                             .segments = p->box.segments,
-                             .left_us = p->box.last_us ? p->box.last_us - tc_now_us() : 0};
-    struct tc_wire w = TC_WIRE_PUT_INIT;
-    bool good = fill_inner(cage, &inner);
-    if (good)
-        tc_inner_visit(&w, &inner);
-    int rc = good && !w.failed && !w.out.failed && w.out.len < TC_INNER_MAX
-                 ? tc_send(p->child.report, w.out.data, w.out.len, NULL, 0)
-                 : -1;
-    tc_buf_done(&w.out);
-    tc_inner_done(&inner);
-    return rc < 0 ? tc_oci_fail_bundle(cage, "PID 1's orders", "try again") : 0;
+    struct tc_box_limit limits[LIMITS_MAX];
+    struct tc_box box = {.uid = own(cage)->oci.uid,
+                         .gid = own(cage)->oci.gid,
+                         .root = -1,
+                         .image = -1,
+                         .in = -1,
+                         .out = -1,
+                         .err = -1,
+                         .talk = -1,
+                         .directories = p->box.directories,
+                         .last_us = p->box.last_us,
+                         .segments = p->box.segments};
+    bool told = tell_limits(cage, &box, limits) && change_filter(cage->plan, &box, code) &&
+                tc_box_send(p->child.report, &box) == 0;
+    return told ? 0 : tc_oci_fail_bundle(cage, "PID 1's orders", "try again");
 }
 
 static void let_go(struct gvisor *g)

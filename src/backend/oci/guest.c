@@ -20,11 +20,9 @@
 
 #include "backend/oci/bundle.h"
 #include "backend/oci/config.h"
-#include "backend/oci/inner.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
-#include "cage/orders.h"
 #include "cage/stages.h"
 #include "linux/privileges.h"
 #include "linux/seccomp_changes.h"
@@ -131,11 +129,10 @@ static struct tc_box ours;
 /* Nothing of any call is here until they are, and that may be a while. */
 static int await_orders(const struct tc_box *box)
 {
-    static struct tc_orders orders;
-    const struct tc_stages *stages = box->stages;
-    if (!tc_orders_receive(TC_BOX_REPORT, &orders, &ours))
+    struct tc_box told = {.stages = box->stages};
+    if (!tc_box_receive(TC_BOX_REPORT, &told))
         _exit(1); /* the helper has gone */
-    ours.stages = stages;
+    ours = told;
     return 0;
 }
 
@@ -194,19 +191,6 @@ static bool connect_report(void)
     return fd == TC_BOX_REPORT || dup3(fd, TC_BOX_REPORT, O_CLOEXEC) >= 0;
 }
 
-static bool hear(struct tc_inner *ret)
-{
-    char *bytes = malloc(TC_INNER_MAX);
-    size_t count = 0;
-    ssize_t n =
-        bytes ? tc_recv(TC_BOX_REPORT, bytes, TC_INNER_MAX, NULL, 0, &count, NULL, NULL, true) : -1;
-    if (n <= 0)
-        return false;
-    struct tc_wire w = TC_WIRE_GET_INIT(bytes, (size_t)n);
-    tc_inner_visit(&w, ret);
-    return !w.failed && ret->directories.count;
-}
-
 /* Every place where the command may be, in the order of PATH. */
 static const char **list_programs(const char *command)
 {
@@ -223,37 +207,6 @@ static const char **list_programs(const char *command)
         path += len;
     }
     return (const char **)list.items;
-}
-
-static struct tc_box_limit *list_limits(const struct tc_inner *said)
-{
-    struct tc_box_limit *list = calloc(said->limit_count + 1, sizeof(*list));
-    for (size_t i = 0; list && i < said->limit_count; i++) {
-        rlim_t most = (rlim_t)said->limits[i].value;
-        struct rlimit now;
-        int resource = (int)said->limits[i].resource;
-        if (getrlimit((__rlimit_resource_t)resource, &now) == 0 && now.rlim_max < most)
-            most = now.rlim_max;
-        list[i] = (struct tc_box_limit){resource, {most, most}};
-    }
-    return list;
-}
-
-/* The profile, without what the policy denies; NULL when it cannot be made so. */
-static const struct sock_fprog *choose_filter(const struct tc_inner *said)
-{
-    const struct sock_fprog *base = tc_seccomp_program(TC_WATCH_NOTHING, false);
-    static struct tc_seccomp_changes changes;
-    static struct sock_filter code[TC_SECCOMP_CODE_MAX];
-    static struct sock_fprog changed = {.filter = code};
-    const struct tc_strv nothing = {0};
-    const char *bad;
-    if (!said->deny.count)
-        return base;
-    if (!tc_seccomp_changes(&changes, &said->deny, &nothing, &bad))
-        return NULL;
-    changed.len = (unsigned short)tc_seccomp_change(base, &changes, TC_WATCH_NOTHING, code);
-    return changed.len ? &changed : NULL;
 }
 
 static _Noreturn void go(struct tc_box *box)
@@ -280,27 +233,15 @@ static _Noreturn void run_by_orders(void)
 static _Noreturn void run_in_sentry(char **argv)
 {
     static const char *nothing[] = {NULL};
-    struct tc_inner said = {0};
-    if (!connect_report() || !hear(&said))
+    struct tc_box box = {.stages = &sentry_stages};
+    if (!connect_report() || !tc_box_receive(TC_BOX_REPORT, &box))
         _exit(1);
-    struct tc_box box = {.stages = &sentry_stages,
-                         .report = TC_BOX_REPORT,
-                         .uid = (uid_t)said.uid,
-                         .gid = (gid_t)said.gid,
-                         .limits = list_limits(&said),
-                         .limit_count = said.limit_count,
-                         .filter = choose_filter(&said),
-                         .directories = (const char *const *)said.directories.items,
-                         .programs = list_programs(argv[0]),
-                         .argv = argv,
-                         .envp = environ,
-                         .told = true, /* signals of the host do not reach us in gVisor */
-                         .last_us = said.left_us ? tc_now_us() + said.left_us : 0,
-                         .segments = said.segments};
+    box.programs = list_programs(argv[0]);
+    box.argv = argv;
+    box.envp = environ;
+    box.told = true; /* signals of the host do not reach us in gVisor */
     if (!box.programs)
         box.programs = nothing;
-    if (!box.limits || !box.filter)
-        _exit(1);
     go(&box);
 }
 

@@ -23,7 +23,6 @@
 #include "base/strv.h"
 #include "cage/cage.h"
 #include "cage/image.h"
-#include "cage/orders.h"
 #include "cage/slots.h"
 #include "plan/escapes.h"
 #include "policy/settings.h"
@@ -105,6 +104,7 @@ static int outer(struct tc_cage *cage, struct tc_box *box)
     if (tc_oci_blank_fill(&own(cage)->blank, p->host, p->trees.id, box, &what) < 0)
         return fail_blank(cage, what);
     box->network = p->box.network;
+    box->network_count = p->box.network_count;
     return 0;
 }
 
@@ -131,7 +131,8 @@ static int tell(struct tc_process_cage *p, int report)
     box.gid = o->gid;
     box.root = box.image = -1;
     box.network = NULL;
-    return tc_orders_send(report, &box);
+    box.network_count = 0;
+    return tc_box_send(report, &box);
 }
 
 void tc_oci_drop(struct tc_oci *o)

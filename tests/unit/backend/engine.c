@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "backend/engine/create.h"
-#include "cage/orders.h"
 #include "test.h"
 
 static json_t *create(uid_t uid, const char *runtime, const char *tool)
@@ -121,70 +120,12 @@ static void a_described_one_has_nothing(void **state)
     }
 }
 
-static const char *const words[] = {"/bin/tool", "\xff\xfe", "", NULL};
-static const char *const hidden[] = {"a/b", "c", NULL};
-
-static void orders_say_what_the_box_says(void **state)
-{
-    (void)state;
-    struct tc_box_mount mounts[] = {
-        {.fd = 7, .path = "data", .dev = 3, .ino = 1ULL << 40, .hide = hidden, .layers = -1},
-        {.fd = -1, .path = "tmp", .no_rule = true, .layered = true, .layers = 9}};
-    struct tc_box_limit limits[] = {{RLIMIT_CORE, {1, 1}}};
-    struct sock_filter code[2] = {{.code = 6, .k = 1}, {.code = 6, .k = 2}};
-    struct sock_fprog filter = {.len = 2, .filter = code};
-    struct tc_box box = {.image = 5,
-                         .uid = 1000,
-                         .gid = 1001,
-                         .mounts = mounts,
-                         .mount_count = 2,
-                         .limits = limits,
-                         .limit_count = 1,
-                         .filter = &filter,
-                         .directories = words,
-                         .programs = words,
-                         .argv = (char *const *)(uintptr_t)words,
-                         .envp = (char *const *)(uintptr_t)words,
-                         .last_us = 500};
-    struct tc_orders put = {0}, got = {0};
-    assert_true(tc_orders_fill(&put, &box, 1000));
-    struct tc_wire w = TC_WIRE_PUT_INIT;
-    tc_orders_visit(&w, &put);
-    assert_false(w.failed);
-    struct tc_wire r = TC_WIRE_GET_INIT(w.out.data, w.out.len);
-    tc_orders_visit(&r, &got);
-    assert_false(r.failed);
-    assert_int_equal(r.left, 0);
-    assert_int_equal(got.descriptors, 4 + 1 + 2); /* the four, the image, a mount, layers */
-    assert_int_equal(got.left_us, 1);             /* over already: at once, not never */
-    assert_true(got.image);
-    assert_int_equal(got.argv.count, 3);
-    assert_string_equal(got.argv.items[1], "\xff\xfe");
-    assert_int_equal(got.mounts[0].ino, 1LL << 40);
-    assert_int_equal(got.mounts[0].hide.count, 2);
-    assert_true(got.mounts[0].attached);
-    assert_false(got.mounts[1].attached);
-    assert_true(got.mounts[1].layered);
-    assert_int_equal(got.filter_len, sizeof(code));
-    for (size_t cut = 0; cut < w.out.len; cut++) { /* half of it is nothing */
-        struct tc_orders half = {0};
-        struct tc_wire h = TC_WIRE_GET_INIT(w.out.data, cut);
-        tc_orders_visit(&h, &half);
-        assert_true(h.failed);
-        tc_orders_done(&half);
-    }
-    tc_orders_drop(&put);
-    tc_orders_done(&got);
-    tc_buf_done(&w.out);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_container_has_nothing),
         cmocka_unit_test(a_rootless_one_has_one_right),
         cmocka_unit_test(a_described_one_has_nothing),
-        cmocka_unit_test(orders_say_what_the_box_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

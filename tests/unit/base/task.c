@@ -172,15 +172,17 @@ static void a_file_of_another_size_is_none(void **state)
 {
     char bytes[4096];
     int fds[TC_FDS_MAX];
-    size_t len = packed(bytes, sizeof(bytes), fds), head = sizeof(uint32_t);
+    size_t len = packed(bytes, sizeof(bytes), fds), head = 2 * sizeof(uint32_t);
     _autofd_ int file = tc_memfd("task", bytes + head, len - head);
     const int right[] = {file, fds[0]}, wrong[] = {fds[0], file};
     assert_true(file >= 0);
+    const uint32_t two = 2;
+    memcpy(bytes + sizeof(two), &two, sizeof(two)); /* descriptors */
     assert_true(takes(bytes, head, right, 2));
     assert_false(takes(bytes, head, wrong, 2));
     for (int change = -1; change <= 1; change += 2) {
         uint32_t size = (uint32_t)((int)(len - head) + change);
-        memcpy(bytes, &size, head);
+        memcpy(bytes, &size, sizeof(size));
         assert_false(takes(bytes, head, right, 2));
     }
     (void)close(fds[0]);

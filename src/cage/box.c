@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The box on its way to a first process that is no copy of the helper: all but what that process
+ * knows by itself. No path of the host is ever resolved there, because its mounts come as
+ * descriptors. */
+#include "cage/box.h"
+
+#include <limits.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/task.h"
+
+enum { MOUNTS_MAX = 8192, LIMITS_MAX = 16 };
+
+#define TC_STRUCT struct tc_box_network
+#define REQUESTS(F, n) F(BYTES, requests[n].at, TC_COUNTED(requests[n].len))
+#define NETWORK(F)                 \
+    REQUESTS(F, TC_DOOR_V4)        \
+    REQUESTS(F, TC_DOOR_V6)        \
+    REQUESTS(F, TC_DOOR_FILTER_V4) \
+    REQUESTS(F, TC_DOOR_FILTER_V6) \
+    F(BYTES, listeners, TC_COUNTED(listeners_size))
+static TC_FIELDS(network_fields, NETWORK);
+#undef TC_STRUCT
+
+#define TC_STRUCT struct tc_box_limit
+#define LIMIT(F)           \
+    F(ONE, resource)       \
+    F(ONE, value.rlim_cur) \
+    F(ONE, value.rlim_max)
+static TC_FIELDS(limit_fields, LIMIT);
+#undef TC_STRUCT
+
+#define TC_STRUCT struct tc_box_mount
+#define MOUNT(F)    \
+    F(FD, fd)       \
+    F(ONE, path)    \
+    F(ONE, dev)     \
+    F(ONE, ino)     \
+    F(ONE, rights)  \
+    F(ONE, no_rule) \
+    F(ONE, frozen)  \
+    F(TEXTS, hide)  \
+    F(ONE, layered) \
+    F(FD, layers)
+static TC_FIELDS(mount_fields, MOUNT);
+#undef TC_STRUCT
+
+#define TC_STRUCT struct tc_box
+#define BOX(F)                                                                         \
+    F(POINTER, stages)                                                                 \
+    F(POINTER, rest)                                                                   \
+    F(POINTER, report)                                                                 \
+    F(POINTER, helper)                                                                 \
+    F(POINTER, parks)                                                                  \
+    F(POINTER, handed)                                                                 \
+    F(POINTER, wait_for_maps)                                                          \
+    F(CHARS, uid_map)                                                                  \
+    F(CHARS, gid_map)                                                                  \
+    F(ONE, uid)                                                                        \
+    F(ONE, gid)                                                                        \
+    F(FD, root)                                                                        \
+    F(POINTER, bundle)                                                                 \
+    F(FD, image)                                                                       \
+    F(POINTER, runtime)                                                                \
+    F(POINTER, hides_groups)                                                           \
+    F(ARRAY, mounts, TC_COUNTED(mount_count), TC_OF(mount_fields), .most = MOUNTS_MAX) \
+    F(ARRAY, limits, TC_COUNTED(limit_count), TC_OF(limit_fields), .most = LIMITS_MAX) \
+    F(FD, in)                                                                          \
+    F(FD, out)                                                                         \
+    F(FD, err)                                                                         \
+    F(ONE, talks)                                                                      \
+    F(FD, talk)                                                                        \
+    F(ARRAY, network, TC_COUNTED(network_count), TC_OF(network_fields), .most = 1)     \
+    F(ONE, terminal)                                                                   \
+    F(ONE, rows)                                                                       \
+    F(ONE, columns)                                                                    \
+    F(POINTER, ruleset)                                                                \
+    F(ONE, landlock_abi)                                                               \
+    F(BYTES, code, TC_COUNTED(code_len))                                               \
+    F(ONE, watch)                                                                      \
+    F(POINTER, told)                                                                   \
+    F(ONE, unix_sockets)                                                               \
+    F(TEXTS, directories)                                                              \
+    F(TEXTS, programs)                                                                 \
+    F(TEXTS, argv)                                                                     \
+    F(TEXTS, envp)                                                                     \
+    F(ONE, last_us)                                                                    \
+    F(ONE, segments)
+TC_FIELDS(tc_box_fields, BOX);
+#undef TC_STRUCT
+
+/* The other side may have another clock: it is told how long. */
+int tc_box_send(int sock, const struct tc_box *box)
+{
+    struct tc_box told = *box;
+    int64_t left = box->last_us - tc_now_us();
+    if (box->last_us)
+        told.last_us = left > 0 ? left : 1;
+    return tc_task_send(sock, &tc_box_fields, &told);
+}
+
+/* No limit above what there is already, which may be the container's own. */
+static void lower_limits(struct tc_box_limit *limits, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct rlimit now;
+        rlim_t *most = &limits[i].value.rlim_max;
+        if (getrlimit((__rlimit_resource_t)limits[i].resource, &now) == 0 && now.rlim_max < *most)
+            limits[i].value.rlim_cur = *most = now.rlim_max;
+    }
+}
+
+bool tc_box_receive(int sock, struct tc_box *ret)
+{
+    if (!tc_task_receive(sock, &tc_box_fields, ret) || ret->watch > TC_WATCH_ACCESSES ||
+        !ret->directories || !*ret->directories || ret->last_us < 0)
+        return false;
+    for (size_t i = 0; i < ret->mount_count; i++)
+        if (!ret->mounts[i].path)
+            return false;
+    lower_limits((struct tc_box_limit *)(uintptr_t)ret->limits, ret->limit_count);
+    ret->last_us += ret->last_us ? tc_now_us() : 0;
+    ret->report = sock;
+    return true;
+}
+
+/* What is static in the program, the stages and the filter, is at the same place in the child. */
+int tc_box_hand(struct tc_box *to, size_t size, const struct tc_box *box, int report)
+{
+    enum { USUAL = 16384 };
+    struct tc_wire put = TC_WIRE_PUT_INIT;
+    (void)tc_buf_room(&put.out, USUAL);
+    tc_fields_visit(&put, &tc_box_fields, (void *)(uintptr_t)box, 0, 0);
+    bool fits = !put.failed && put.fd_count <= TC_FDS_MAX;
+    int there[TC_FDS_MAX];
+    for (size_t i = 0; i < TC_FDS_MAX; i++)
+        there[i] = TC_BOX_HANDED + (int)i;
+    struct tc_wire get = TC_WIRE_GET_INIT(put.out.data, put.out.len);
+    get.fds = there;
+    get.fd_max = fits ? put.fd_count : 0;
+    get.room = (char *)to + (sizeof(*to) + 15) / 16 * 16;
+    get.room_end = (char *)to + size;
+    if (fits)
+        tc_fields_visit(&get, &tc_box_fields, to, 0, 0);
+    to->handed = put.fd_count;
+    int rc = fits && !get.failed ? tc_send(report, "", 1, put.fds, put.fd_count) : -1;
+    tc_buf_done(&put.out);
+    free(put.fds);
+    return rc;
+}
+
+const struct sock_fprog *tc_box_filter(const struct tc_box *box, struct sock_fprog *own)
+{
+    size_t count = box->code_len / sizeof(*own->filter);
+    if (!box->code)
+        return tc_seccomp_program(box->watch, box->unix_sockets);
+    *own = (struct sock_fprog){.len = (unsigned short)count,
+                               .filter = (struct sock_filter *)(void *)box->code};
+    return count && count <= USHRT_MAX && box->code_len % sizeof(*own->filter) == 0 ? own : NULL;
+}
