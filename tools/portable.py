@@ -14,8 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOADS = {"toolcage-wasm", "toolcage-engine", "toolcage-http", "toolcage-agent"}
 CLI_ONLY = {"toolcage-attacks"}  # no library starts it
 SYSTEM = re.compile(r"^(libc\.so\.6|libm\.so\.6|ld-linux-.*)$")  # what every machine with a C library has
-STATIC = ["libacl1", "libarchive13", "libbz2-1.0", "libc-ares2", "libfyaml0", "libjansson4", "liblz4-1", "liblzma5", "libmd0", "libnettle8", "libpcre2-8-0",
-          "libseccomp2", "libssl3", "libstdc++6", "libzstd1", "zlib1g", "libc6"]  # whose code may be linked in: their licences go along
+STATIC = ["libacl1", "libarchive13", "libbz2-1.0", "libc-ares2", "libjansson4", "liblz4-1", "liblzma5", "libmd0", "libnettle8", "libpcre2-8-0",
+          "libseccomp2", "libssl3", "libstdc++6", "libyaml-0-2", "libzstd1", "zlib1g", "libc6"]  # whose code may be linked in: their licences go along
 
 
 def output(*command):

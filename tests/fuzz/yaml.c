@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Reaches src/yaml, and libfyaml behind it. Input: a text. What is read is read alike twice; its
- * canonical form, which is JSON and so YAML, means the same; and a finding has a place in the text.
+ * Reaches src/document/yaml, and libyaml behind it. Input: a text. What is read is read alike
+ * twice; its canonical form, which is JSON and so YAML, means the same; and a finding has a place
+ * in the text.
  */
 #include "fuzz.h"
 

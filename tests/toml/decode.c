@@ -12,9 +12,7 @@
 #include "base/jsontext.h"
 #include "base/strv.h"
 #include "document/document.h"
-#if HAVE_YAML
 #include "document/yaml/yaml.h"
-#endif
 
 static void write_node(struct tc_buf *out, const struct tc_node *node);
 
@@ -87,12 +85,10 @@ static void write_node(struct tc_buf *out, const struct tc_node *node)
 
 int main(int argc, char **argv)
 {
-    tc_document_reader *reader =
-        argc == 2 && tc_streq(argv[1], "toml") ? tc_document_read_toml : NULL;
-#if HAVE_YAML
-    if (argc == 2 && tc_streq(argv[1], "yaml"))
-        reader = tc_yaml_read;
-#endif
+    tc_document_reader *reader = argc != 2                   ? NULL
+                                 : tc_streq(argv[1], "toml") ? tc_document_read_toml
+                                 : tc_streq(argv[1], "yaml") ? tc_yaml_read
+                                                             : NULL;
     _auto_(tc_document_done) struct tc_document document = {0};
     _autobuf_ struct tc_buf text = TC_BUF_INIT, out = TC_BUF_INIT;
     if (!reader || tc_read_all(STDIN_FILENO, &text) < 0)

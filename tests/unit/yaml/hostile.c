@@ -133,32 +133,6 @@ static void long_texts(void **state)
     try_text("many keys", keys, len);
 }
 
-static void walls(void **state)
-{
-    static const struct {
-        const char *start, *piece, *end;
-        int most; /* of the pieces that pass */
-        const char *message;
-    } rows[] = {
-        {"a: |\n  x\n", "\n", "  x\n", 64, "too much empty space"},
-        {"a: |\n  x\n", "\r\n", "  x\n", 63, "too much empty space"},
-        {"a: 1", " ", "\n", 4095, "too much empty space"},
-        {"a: '", "[", "'\n", 1000, "too many brackets"},
-        {"a: '", "[]", "'\n", 1 << 18, "too many brackets"},
-    };
-    for (size_t i = 0; i < TC_COUNT(rows); i++)
-        for (int more = 0; more < 2; more++) {
-            _autobuf_ struct tc_buf text = TC_BUF_INIT;
-            tc_buf_adds(&text, rows[i].start);
-            for (int n = 0; n < rows[i].most + 100 * more; n++)
-                tc_buf_adds(&text, rows[i].piece);
-            tc_buf_adds(&text, rows[i].end);
-            _autofree_ char *got = canonical(tc_yaml_read, text.data, text.len);
-            if ((strstr(got, rows[i].message) != NULL) != (more == 1))
-                fail_msg("row %zu with %d: %.100s", i, more, got);
-        }
-}
-
 static void depth(void **state)
 {
     for (int n = 24; n < 26; n++) {
@@ -175,7 +149,6 @@ static void depth(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(long_texts), cmocka_unit_test(walls),
-                                       cmocka_unit_test(depth)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(long_texts), cmocka_unit_test(depth)};
     return cmocka_run_group_tests_name("yaml hostile", tests, NULL, NULL);
 }
