@@ -54,6 +54,7 @@ void tc_wire_bytes(struct tc_wire *w, char **bytes, size_t *len)
 {
     int64_t n = w->mode == TC_WIRE_PUT && *bytes ? (int64_t)*len : -1;
     tc_wire_i64(w, &n);
+    w->failed |= n < -1;
     if (w->failed || n < 0)
         return;
     if (w->mode == TC_WIRE_PUT) {

@@ -159,6 +159,7 @@ static void hostile_texts_fail(void **state)
     static const struct hostile rows[] = {
         {"longer than the message", {5}, 1, "abcd", 4},
         {"largest length", {INT64_MAX}, 1, "abcd", 4},
+        {"negative length of no text", {-2}, 1, NULL, 0},
         {"length that wraps with its NUL", {-1 & INT64_MAX}, 1, NULL, 0},
         {"a NUL inside", {3}, 1, "a\0b", 3},
         {"half a length", {0}, 0, "\x01\x00\x00", 3},
