@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
 #include "cli/show/clean.h"
+#include "text/utf8.h"
 
 /* More blanks than these in a row are counted, and not printed. */
 enum { BLANKS_MOST = 24, TAB = 8, WIDTH_LEAST = 20 };

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/strv.h"
-#include "base/unshown.h"
-#include "base/utf8.h"
+#include "text/unshown.h"
+#include "text/utf8.h"
 
 static bool harmful(uint32_t point)
 {

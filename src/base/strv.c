@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/utf8.h"
+#include "text/utf8.h"
 
 void *tc_array_grow(void *items, size_t count, size_t size)
 {

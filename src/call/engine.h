@@ -9,9 +9,9 @@
 #include <toolcage/engine.h>
 
 #include "base/error.h"
-#include "helper/protocol.h"
 #include "plan/backend.h"
 #include "plan/outcome.h"
+#include "plan/protocol.h"
 
 int tc_engine_new(struct toolcage_engine **ret, struct toolcage_error **err);
 /* An engine over a socket (takes it, also on failure) whose other end somebody else serves. */

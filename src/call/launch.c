@@ -27,7 +27,7 @@
 
 #include "base/clock.h"
 #include "base/spread.h"
-#include "helper/protocol.h"
+#include "plan/protocol.h"
 #include "spawn/own.h"
 #include "spawn/spawn.h"
 #include "state/places.h"

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * Granted trees on their way into a machine, and what was changed of them on its way back: frames
- * of a stream (helper/protocol.h), never a file system of the other side's. What is read is taken
+ * of a stream (plan/protocol.h), never a file system of the other side's. What is read is taken
  * for hostile: no name leads out of its tree, each comes once and in order, and names and bytes are
  * counted against what the grant allows. */
 #ifndef TC_CARRY_CARRY_H

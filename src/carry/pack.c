@@ -11,7 +11,7 @@
 
 #include "base/path.h"
 #include "carry/carry.h"
-#include "helper/protocol.h"
+#include "plan/protocol.h"
 
 enum phase { ANNOUNCE, REMOVALS, ENTRIES, END, OVER };
 enum { BLOCK = 512, PIECE = TC_MESSAGE_BYTES_MAX - (int)sizeof(uint64_t) };

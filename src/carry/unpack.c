@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "carry/carry.h"
-#include "helper/protocol.h"
+#include "plan/protocol.h"
 
 enum { STRANGER = 65534, MODES = 0777, SECOND_NS = 1000000000 };
 

@@ -21,8 +21,8 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
-#include "guest/guest.h"
 #include "helper/serve.h"
+#include "plan/guest.h"
 
 /* The root is built here, in memory, over a directory of the container's that has served. */
 #define ROOT "/.toolcage/talk"

@@ -26,11 +26,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "guest/contained.h"
-#include "guest/guest.h"
 #include "guest/host.h"
 #include "guest/relay.h"
-#include "helper/protocol.h"
 #include "helper/serve.h"
+#include "plan/guest.h"
+#include "plan/protocol.h"
 
 enum { WAIT_MS = 10000 };
 

@@ -15,10 +15,10 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "egress/egress.h"
-#include "guest/guest.h"
 #include "guest/host.h"
 #include "linux/meant.h"
 #include "mux/strands.h"
+#include "plan/guest.h"
 
 enum {
     BURST = 32,           /* connections, or datagrams, of one socket a round */

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/sys.h"
-#include "guest/guest.h"
 #include "helper/inline.h"
 #include "linux/mounts.h"
+#include "plan/guest.h"
 
 /* As much as each of them is said to be allowed, and no more than a machine can be asked for. */
 static int store(int parent, const char *name, uint64_t bytes, uint64_t names)

@@ -12,7 +12,7 @@
 #include "base/frame.h"
 #include "carry/carry.h"
 #include "helper/loop.h"
-#include "helper/protocol.h"
+#include "plan/protocol.h"
 
 /* The granted trees of a call: they come before it, and what was changed of them goes back when it
  * has ended. */

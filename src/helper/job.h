@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 #include "helper/loop.h"
-#include "helper/protocol.h"
 #include "helper/worker.h"
 #include "plan/backend.h"
+#include "plan/protocol.h"
 #include "plan/stream.h"
 
 enum tc_role {

@@ -17,9 +17,9 @@
 #include "base/path.h"
 #include "base/root.h"
 #include "base/self.h"
-#include "guest/guest.h"
 #include "image/guest.h"
 #include "image/run.h"
+#include "plan/guest.h"
 #include "state/places.h"
 #include "wasm/version.h"
 

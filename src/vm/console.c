@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "guest/guest.h"
+#include "plan/guest.h"
 
 void tc_console_read(struct tc_console *c, int fd)
 {

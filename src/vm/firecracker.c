@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/jsontext.h"
-#include "guest/guest.h"
+#include "plan/guest.h"
 #include "vm/vm.h"
 
 enum { GUEST_CID = 3 };

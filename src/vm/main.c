@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "base/frame.h"
 #include "base/task.h"
-#include "helper/protocol.h"
+#include "plan/protocol.h"
 #include "vm/vm.h"
 
 /* In the cage's own storage; nobody else is there. */

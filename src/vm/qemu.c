@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "guest/guest.h"
+#include "plan/guest.h"
 #include "vm/vm.h"
 
 /* Of this machine's counter, which the guest has: what it would measure on a busy host is wrong, or

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/waited.h"
-#include "guest/guest.h"
+#include "plan/guest.h"
 #include "vm/console.h"
 #include "vm/vm.h"
 

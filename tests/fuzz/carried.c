@@ -17,8 +17,8 @@
 
 #include "base/fd.h"
 #include "carry/carry.h"
-#include "helper/protocol.h"
 #include "linux/walk.h"
+#include "plan/protocol.h"
 #include "state/store.h"
 
 enum { NAMES = 64, BYTES = 4096, HEAD = 7, FAR = 255, OPEN = 0700, SPECIAL = 07000 };

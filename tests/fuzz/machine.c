@@ -18,7 +18,7 @@
 
 #include "base/fd.h"
 #include "base/frame.h"
-#include "helper/protocol.h"
+#include "plan/protocol.h"
 #include "version.h"
 #include "vm/vm.h"
 

@@ -12,9 +12,9 @@
 #include "base/fd.h"
 #include "base/frame.h"
 #include "base/task.h"
-#include "helper/protocol.h"
 #include "plan/outcome.h"
 #include "plan/plan.h"
+#include "plan/protocol.h"
 #include "wasm/order.h"
 
 /* The visitors only read in PUT mode, so literals may stand in the structs. */

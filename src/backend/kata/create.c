@@ -7,7 +7,7 @@
 
 #include "base/jsontext.h"
 #include "engine/engine.h"
-#include "guest/guest.h"
+#include "plan/guest.h"
 
 /* The process cage inside has the tool's filter; what the engine's would forbid is what that cage
  * is made of. Nothing of /proc is hidden: it is the guest's. */

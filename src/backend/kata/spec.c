@@ -9,7 +9,7 @@
 #include "backend/kata/create.h"
 #include "base/jsontext.h"
 #include "engine/engine.h"
-#include "guest/guest.h"
+#include "plan/guest.h"
 
 static void add_text(struct tc_buf *out, const char *text)
 {

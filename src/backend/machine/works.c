@@ -20,7 +20,7 @@
 #include "cage/cage.h"
 #include "cage/slots.h"
 #include "cage/worker.h"
-#include "helper/protocol.h"
+#include "plan/protocol.h"
 #include "policy/settings.h"
 #include "state/seal.h"
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/unshown.h"
-#include "base/utf8.h"
 #include "cli/cli.h"
+#include "text/unshown.h"
+#include "text/utf8.h"
 
 enum { LONGEST_ESCAPE = 12 }; /* of one character: \ud800\udc00 in JSON */
 

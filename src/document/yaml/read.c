@@ -10,9 +10,9 @@
 #include <yaml.h>
 
 #include "base/strv.h"
-#include "base/utf8.h"
 #include "document/yaml/plain.h"
 #include "document/yaml/yaml.h"
+#include "text/utf8.h"
 
 /* The library counts no character for it. */
 static const char BYTE_ORDER_MARK[] = "\xef\xbb\xbf";

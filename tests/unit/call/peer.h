@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <toolcage/engine.h>
 
-#include "helper/protocol.h"
 #include "plan/outcome.h"
+#include "plan/protocol.h"
 
 enum peer_manner {
     PEER_HONEST,

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "helper/protocol.h"
+#include "plan/protocol.h"
 #include "state/store.h"
 #include "test.h"
 

@@ -4,8 +4,8 @@
  * Whole calls in real cages over a plain pair of pipes, as they go into a machine: nothing but
  * bytes crosses. And peers that break the rules of the stream. */
 #include "base/frame.h"
-#include "helper/protocol.h"
 #include "helper/serve.h"
+#include "plan/protocol.h"
 
 #include <errno.h>
 #include <fcntl.h>

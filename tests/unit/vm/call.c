@@ -20,8 +20,8 @@
 
 #include "base/fd.h"
 #include "base/frame.h"
-#include "guest/guest.h"
-#include "helper/protocol.h"
+#include "plan/guest.h"
+#include "plan/protocol.h"
 #include "state/store.h"
 #include "test.h"
 #include "version.h"

@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "helper/protocol.h"
+#include "plan/protocol.h"
 #include "test.h"
 #include "version.h"
 #include "vm/vm.h"

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "guest/guest.h"
+#include "plan/guest.h"
 #include "test.h"
 
 enum { BOOT_MS = 400, PATIENCE_MS = 20000 };

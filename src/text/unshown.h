@@ -3,8 +3,8 @@
  *
  * Characters that a terminal obeys or does not show: the one table of them, rows of {first, last}
  * for whoever escapes text. Unicode's Default_Ignorable_Code_Point and its general category Cf. */
-#ifndef TC_BASE_UNSHOWN_H
-#define TC_BASE_UNSHOWN_H
+#ifndef TC_TEXT_UNSHOWN_H
+#define TC_TEXT_UNSHOWN_H
 
 /* clang-format off */
 /* Control characters, and those that reorder, break or hide text. */

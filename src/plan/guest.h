@@ -2,8 +2,8 @@
  * Copyright The toolcage authors
  *
  * What the host's side and the first program of a virtual machine have agreed on. */
-#ifndef TC_GUEST_GUEST_H
-#define TC_GUEST_GUEST_H
+#ifndef TC_PLAN_GUEST_H
+#define TC_PLAN_GUEST_H
 
 /* In the initrd: the program is /init, the modules stand in MODULES, named so that their order is
  * that of loading. */

@@ -2,8 +2,8 @@
  * Copyright The toolcage authors
  *
  * One character of UTF-8 (RFC 3629), for whoever reads text that anybody may have written. */
-#ifndef TC_BASE_UTF8_H
-#define TC_BASE_UTF8_H
+#ifndef TC_TEXT_UTF8_H
+#define TC_TEXT_UTF8_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -50,8 +50,8 @@
  *
  * A peer that breaks these rules is not answered: its stream and its calls end. So do they when the
  * stream ends. */
-#ifndef TC_HELPER_PROTOCOL_H
-#define TC_HELPER_PROTOCOL_H
+#ifndef TC_PLAN_PROTOCOL_H
+#define TC_PLAN_PROTOCOL_H
 
 #include <stddef.h>
 #include <stdint.h>
