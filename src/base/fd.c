@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/sys.h"
 
 int tc_write_all(int fd, const void *bytes, size_t len)
@@ -282,4 +284,27 @@ int tc_memfd(const char *name, const void *bytes, size_t len)
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
         return -1;
     return TAKE_FD(fd);
+}
+
+/* One at a time for counters; then for changes and who gathers them, while the outcome is sent. */
+static int kept[] = {-1, -1, -1, -1};
+
+void tc_reserve_open(void)
+{
+    for (size_t i = 0; i < TC_COUNT(kept); i++) {
+        if (kept[i] >= 0)
+            (void)close(kept[i]);
+        kept[i] = -1;
+    }
+}
+
+bool tc_reserve_close(void)
+{
+    for (size_t i = 0; i < TC_COUNT(kept); i++) {
+        if (kept[i] < 0)
+            kept[i] = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+        if (kept[i] < 0)
+            return false;
+    }
+    return true;
 }

@@ -56,4 +56,13 @@ ssize_t tc_recv(int sock, void *bytes, size_t size, int *fds, size_t max, size_t
 /* A sealed, read-only memory file holding the bytes; -1 with errno. */
 int tc_memfd(const char *name, const void *bytes, size_t len);
 
+/* Descriptors that are kept back. To say how a call ended takes some: its counters, its changes,
+ * its outcome. A helper that has no more than these begins no call. Its one thread's alone. */
+
+/* Gives them free for what comes next. */
+void tc_reserve_open(void);
+
+/* Takes them back; false with errno: not all. */
+bool tc_reserve_close(void);
+
 #endif

@@ -34,4 +34,14 @@ bool tc_path_holds(const char *path, const char *components);
 /* How many components: 0 for "/". */
 size_t tc_path_depth(const char *path);
 
+/* Paths without the links on their way. Most have none, which the kernel says in one step where
+ * realpath(3) asks for each component. */
+
+/* Of a path that tc_path_is_clean(): 1: it leads through no link; 0: as far as it is there it leads
+ * through none; -1: another answer, for which its components are to be asked. */
+int tc_path_straight(const char *path);
+
+/* realpath(3): owned; NULL with errno. */
+char *tc_path_real(const char *path);
+
 #endif

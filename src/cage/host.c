@@ -18,8 +18,7 @@
 #include <sys/wait.h>
 
 #include "base/fd.h"
-#include "base/root.h"
-#include "base/self.h"
+#include "base/process.h"
 #include "base/sys.h"
 #include "cage/cage.h"
 #include "cage/fix.h"

@@ -6,7 +6,7 @@
 #include <poll.h>
 
 #include "base/clock.h"
-#include "base/reserve.h"
+#include "base/fd.h"
 #include "cage/cage.h"
 #include "cage/sample.h"
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 
 #include "base/fd.h"
-#include "base/spread.h"
+#include "base/process.h"
 #include "base/sys.h"
 
 /* An agent thinks longer between two calls than a program does; but a container costs some

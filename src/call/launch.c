@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/spread.h"
+#include "base/process.h"
 #include "plan/protocol.h"
 #include "spawn/own.h"
 #include "spawn/spawn.h"

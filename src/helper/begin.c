@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/reserve.h"
 #include "helper/job.h"
 #include "workspace/held.h"
 #include "workspace/journal.h"

@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/reserve.h"
 #include "workspace/brief.h"
 #include "workspace/workspace.h"
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/size.h"
 #include "base/strv.h"
 #include "image/run.h"
 #include "image/say.h"

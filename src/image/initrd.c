@@ -15,8 +15,7 @@
 
 #include "base/fd.h"
 #include "base/path.h"
-#include "base/root.h"
-#include "base/self.h"
+#include "base/process.h"
 #include "image/guest.h"
 #include "image/run.h"
 #include "plan/guest.h"

@@ -15,13 +15,13 @@
 
 #include "base/fd.h"
 #include "base/jsontext.h"
-#include "base/size.h"
 #include "image/build.h"
 #include "image/form.h"
 #include "image/guest.h"
 #include "image/import.h"
 #include "image/say.h"
 #include "image/store.h"
+#include "state/store.h"
 
 enum { EXIT_OURS = 125, MIB = 1 << 20 };
 

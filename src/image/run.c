@@ -16,12 +16,12 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/size.h"
 #include "base/strv.h"
 #include "base/sys.h"
 #include "image/keeper.h"
 #include "image/say.h"
 #include "spawn/spawn.h"
+#include "state/store.h"
 
 /* The keeper's own grace is 10 s, and it needs a moment more. */
 enum { SECOND_US = 1000000, GRACE_MS = 30000, SLICE_MS = 1000, WATCH_MS = 100 };

@@ -14,10 +14,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/links.h"
 #include "base/path.h"
-#include "base/root.h"
-#include "base/self.h"
+#include "base/process.h"
 #include "version.h"
 
 int tc_own_open(const char *path, int *ret, struct toolcage_error **err)

@@ -7,6 +7,7 @@
 #define TC_STATE_STORE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Is it of this type (S_IFREG, S_IFDIR), and the caller's alone? Who could write there could make
@@ -31,5 +32,11 @@ unsigned tc_store_sweep(int store, bool (*left)(int own, const char *name));
 /* Removes a name with all below it, never through a link. 0, or -1 with errno: something is left.
  */
 int tc_remove_tree(int dirfd, const char *name);
+
+/* How large a tree is on its disk: what a tool left in it is not trusted. */
+
+/* What a name and all below it take of their disk, in bytes; never through a link. -1 with errno:
+ * not all of it could be looked at. */
+int64_t tc_tree_bytes(int dirfd, const char *name);
 
 #endif

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/waited.h"
+#include "base/process.h"
 #include "vm/vm.h"
 
 enum { ANSWER_MAX = 16 << 10, WAIT_S = 60, LOOK_MS = 1, ACCEPTED = 204 };

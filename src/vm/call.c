@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/frame.h"
-#include "base/waited.h"
+#include "base/process.h"
 #include "plan/guest.h"
 #include "plan/protocol.h"
 #include "version.h"

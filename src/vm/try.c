@@ -9,7 +9,7 @@
 #include <toolcage/result.h>
 
 #include "base/clock.h"
-#include "base/waited.h"
+#include "base/process.h"
 #include "plan/guest.h"
 #include "vm/console.h"
 #include "vm/vm.h"

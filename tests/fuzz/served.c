@@ -19,7 +19,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/reserve.h"
 #include "helper/inline.h"
 #include "helper/job.h"
 #include "version.h"

@@ -17,8 +17,8 @@
 #include "backend/oci/runtime.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/process.h"
 #include "base/sys.h"
-#include "base/waited.h"
 #include "cage/box.h"
 
 enum {

@@ -14,7 +14,7 @@
 #include "base/digest.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "base/root.h"
+#include "base/process.h"
 #include "image/index.h"
 #include "policy/backends.h"
 #include "policy/settings.h"

@@ -10,7 +10,7 @@
 #include "backend/oci/config.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
-#include "base/self.h"
+#include "base/process.h"
 #include "base/strv.h"
 #include "linux/mounts.h"
 

@@ -8,7 +8,7 @@
 
 #include "backend/wasm/modules.h"
 #include "base/path.h"
-#include "base/root.h"
+#include "base/process.h"
 #include "policy/parse/catalog.h"
 #include "state/places.h"
 

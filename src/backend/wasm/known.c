@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/root.h"
+#include "base/process.h"
 #include "base/strv.h"
 #include "policy/settings.h"
 #include "state/mark.h"

@@ -12,7 +12,7 @@
 #include "backend/registry.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "base/root.h"
+#include "base/process.h"
 #include "image/index.h"
 #include "policy/parse/catalog.h"
 #include "policy/settings.h"

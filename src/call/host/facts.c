@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/links.h"
 #include "base/path.h"
 #include "state/places.h"
 

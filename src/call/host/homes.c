@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/links.h"
 #include "base/path.h"
 #include "policy/names/credentials.h"
 

@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "base/size.h"
 #include "call/host/install.h"
 #include "state/store.h"
 

@@ -18,7 +18,6 @@
 
 #include "base/digest.h"
 #include "base/fd.h"
-#include "base/links.h"
 #include "base/path.h"
 #include "base/shown.h"
 #include "provenance/provenance.h"

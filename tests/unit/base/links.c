@@ -2,7 +2,6 @@
  * Copyright The toolcage authors
  *
  * The short way says what realpath(3) says, of every path. */
-#include "base/links.h"
 
 #include <errno.h>
 #include <fcntl.h>

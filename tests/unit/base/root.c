@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "base/fd.h"
-#include "base/root.h"
+#include "base/process.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors */
 #include "test.h"
 
-#include "base/spread.h"
+#include "base/process.h"
 
 #include <fcntl.h>
 #include <sched.h>

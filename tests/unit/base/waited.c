@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/waited.h"
+#include "base/process.h"
 #include "test.h"
 
 enum { CHILDREN = 3, LONG_MS = 300, PATIENCE_MS = 20000 };
