@@ -642,6 +642,10 @@ static void every_state_knows_every_event(void **state)
                 seen.task->work(seen.task);
                 seen.task = NULL;
             }
+            if (e == TC_ON_TRIAL) { /* which begins with nothing told */
+                free(TAKE(j->outcome.out.head));
+                free(TAKE(j->outcome.err.head));
+            }
             tc_job_step(j, (enum tc_job_event)e);
             if (names[j->state] != after[e][s])
                 fail_msg("event %d leads from %c to %c, not to %c", e, names[s], names[j->state],
