@@ -5,7 +5,7 @@
  * HTTP any more. What we write there is the container's standard input; what comes are pieces of
  * its output and its errors, each behind eight bytes that say which it is and how long. Of what is
  * in the pieces nothing is looked at here. */
-#include "engine/attach.h"
+#include "engine/life.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,6 @@
  * starts it, waits for its end and removes it, and goes on with that when this process is killed;
  * others see to it that nothing is left. What ctr prints is words for people, and names of
  * containers of which ours are asked for again; what a tool may do does not depend on it. */
-#include "engine/client.h"
 
 #include <errno.h>
 #include <fcntl.h>

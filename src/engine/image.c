@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "engine/image.h"
+ * Copyright The toolcage authors
+ *
+ * The image of our containers as a tar: one program, and places for what engines mount. */
+#include "engine/life.h"
 
 #include <errno.h>
 #include <stdio.h>

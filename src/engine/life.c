@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/strv.h"
-#include "engine/image.h"
 
 /* The oldest interface that has all that we ask for, so that engines of many years answer. */
 #define API "/v1.40"

@@ -5,9 +5,17 @@
 #ifndef TC_ENGINE_LIFE_H
 #define TC_ENGINE_LIFE_H
 
-#include "engine/attach.h"
+#include <stdbool.h>
+
 #include "engine/engine.h"
 #include "engine/http.h"
+
+/* The streams of a container whose first program is spoken to by them. */
+struct tc_engine_lines {
+    int engine;  /* its socket (O_PATH) */
+    int port;    /* the container's standard input and output; -1: it is not attached to */
+    int console; /* its standard error, a pipe; -1: the same */
+};
 
 /* Takes nothing. What comes of it is said on TC_ENGINE_CONTROL; nothing else of it matters. */
 void tc_engine_live(struct tc_http *http, const struct tc_engine_config *config, int program,
@@ -18,5 +26,26 @@ void tc_engine_words(char to[TC_ENGINE_TEXT_MAX], const char *from);
 void tc_engine_say(int kind, const char *text);
 /* Who wrote this answer to /version; owned, NULL when out of memory. */
 char *tc_engine_about(const char *version);
+
+/* A connection that is nothing but the container's streams; -1 and *ret_why. The name goes into a
+ * path as it is. */
+int tc_engine_attach(const struct tc_engine_lines *lines, const char *name, int patience_ms,
+                     const char **ret_why);
+/* Passes on what either side says until one of them has ended, or the helper asks for the end. */
+void tc_engine_relay(int streams, const struct tc_engine_lines *lines);
+
+/* The life of one container of containerd's, by its own client. */
+
+/* As tc_engine_live() does it over HTTP. The lines stay the caller's. False when there was not even
+ * memory for it. */
+bool tc_engine_live_by_client(const struct tc_engine_lines *lines,
+                              const struct tc_engine_config *config);
+
+/* The image of our containers as a tar: one program, and places for what engines mount. */
+
+/* Of the program behind this descriptor, which stays open as long as the source is used. False with
+ * errno. */
+bool tc_engine_image(int program, struct tc_http_source *ret);
+void tc_engine_image_done(struct tc_http_source *source);
 
 #endif

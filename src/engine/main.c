@@ -12,8 +12,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "engine/attach.h"
-#include "engine/client.h"
 #include "engine/life.h"
 
 /* What comes with the first message; the last two where the container is attached to. */

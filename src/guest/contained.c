@@ -6,7 +6,7 @@
  * kernel: so nothing is served where it is the host's. The image's parts stand in one directory;
  * of them a root is made in memory. The call comes by the standard input and goes by the standard
  * output; standard error is the machine's console. */
-#include "guest/contained.h"
+#include "guest/relay.h"
 
 #include <dirent.h>
 #include <errno.h>

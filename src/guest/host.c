@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "guest/host.h"
+ * Copyright The toolcage authors
+ *
+ * A machine's calls to its host, where it has sockets for that and no serial port. */
+#include "guest/relay.h"
 
 #include <sys/socket.h>
 /* after that, which it needs */

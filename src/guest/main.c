@@ -25,8 +25,6 @@
 #include "backend/oci/config.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "guest/contained.h"
-#include "guest/host.h"
 #include "guest/relay.h"
 #include "helper/serve.h"
 #include "plan/guest.h"

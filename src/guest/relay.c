@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "egress/egress.h"
-#include "guest/host.h"
 #include "linux/meant.h"
 #include "mux/strands.h"
 #include "plan/guest.h"

@@ -12,4 +12,13 @@
 /* Until its supervisor ends it. */
 _Noreturn void tc_guest_relay(void);
 
+/* A machine's calls to its host, where it has sockets for that and no serial port. */
+
+/* A stream to that port of the host's; -1 with errno. */
+int tc_guest_call(unsigned number);
+
+/* The whole life of the guest's first program where a container engine's runtime has made the
+ * machine: argv[1] is what the host's kernel calls its boot. */
+_Noreturn void tc_guest_contained(int argc, char **argv);
+
 #endif

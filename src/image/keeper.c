@@ -4,7 +4,7 @@
  * A bootstrap has children that chroot, mount and ignore signals for a while; whose parent ends
  * becomes a child of the keeper, so that none is out of its reach. It holds what its parent had
  * open, too: a directory of the store stays locked for as long as somebody writes to it. */
-#include "image/keeper.h"
+#include "image/run.h"
 
 #include <errno.h>
 #include <signal.h>

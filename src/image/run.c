@@ -18,7 +18,6 @@
 #include "base/fd.h"
 #include "base/strv.h"
 #include "base/sys.h"
-#include "image/keeper.h"
 #include "image/say.h"
 #include "spawn/spawn.h"
 #include "state/store.h"

@@ -6,6 +6,8 @@
 #ifndef TC_IMAGE_RUN_H
 #define TC_IMAGE_RUN_H
 
+#include <sys/types.h>
+
 #include "base/buf.h"
 #include "base/error.h"
 
@@ -29,5 +31,13 @@ struct tc_run {
 
 /* 0 when it ended with 0. What it says on standard error is shown. */
 int tc_run(const struct tc_run *run, struct toolcage_error **err);
+
+/* A process of its own around a program of others: it outlives who started it for as long as it
+ * takes to end that program, with all that the program started. */
+
+/* In a new process, the child of `parent`: starts the program by become(), which does not return,
+ * and ends as the program does. SIGTERM, SIGINT and SIGHUP, and the end of `parent`, end the
+ * program: by SIGTERM, so that it can clean up; 10 s later all that is left, by SIGKILL. */
+_Noreturn void tc_keeper_run(pid_t parent, void (*become)(const void *ud), const void *ud);
 
 #endif

@@ -20,4 +20,14 @@ void **tc_machine_more(const struct tc_cage *cage);
 /* Was it ended from outside? */
 bool tc_machine_killed(const struct tc_cage *cage);
 
+/* What all machines of one user may use of the host's memory at once, in all processes together. */
+
+/* Takes what the cage's machine may grow to; *ret holds it. 0, or -1 and the cage has failed. */
+int tc_machine_room_take(struct tc_cage *cage, int *ret);
+/* The same for a machine that waits for a call; those together leave half of it to others. What
+ * holds it, or -1. */
+int tc_machine_room_hold(const struct tc_cage *cage);
+/* Gives it back; -1: there was none. */
+void tc_machine_room_give(int room);
+
 #endif

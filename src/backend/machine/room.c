@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "backend/machine/room.h"
+ * Copyright The toolcage authors
+ *
+ * What all machines of one user may use of the host's memory at once, in all processes together. */
+#include "backend/machine/parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "backend/machine/parts.h"
-#include "backend/machine/room.h"
 #include "base/fd.h"
 #include "base/frame.h"
 #include "base/path.h"

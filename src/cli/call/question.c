@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/call/viewed.h"
+#include "cli/call/last.h"
 #include "cli/show/diff.h"
 #include "cli/show/say.h"
 #include "cli/verbs/changes.h"

@@ -8,7 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/show/lines.h"
 #include "cli/show/say.h"
 
 enum { SECONDS = 10 };

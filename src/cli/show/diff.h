@@ -5,6 +5,7 @@
 #ifndef TC_CLI_SHOW_DIFF_H
 #define TC_CLI_SHOW_DIFF_H
 
+#include "cli/cli.h"
 #include "cli/show/review.h"
 
 /* Prints to `fd` (standard output or standard error) what held changes of `call` would do to the
@@ -18,5 +19,11 @@ int tc_diff_print(int fd, struct toolcage_engine *engine, const char *call,
 /* One row of it, not yet made harmless for a terminal. */
 void tc_diff_put_row(FILE *out, struct toolcage_engine *engine, const struct tc_review *review,
                      const struct tc_review_row *row);
+
+/* A unified diff of two texts that differ in one place. */
+
+/* One hunk from the first line that differs to the last, written as diff -u writes it, with the
+ * names before and after; owned, "" when nothing differs. NULL: no memory. */
+char *tc_lines_diff(const char *const names[2], const char *before, const char *after);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "cli/show/lines.h"
+ * Copyright The toolcage authors
+ *
+ * A unified diff of two texts that differ in one place. */
+#include "cli/show/diff.h"
 
 #include <stdio.h>
 #include <stdlib.h>

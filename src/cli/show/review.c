@@ -7,7 +7,6 @@
 
 #include "cli/show/clean.h"
 #include "cli/show/say.h"
-#include "cli/show/sums.h"
 
 static const char workspace[] = "/workspace";
 

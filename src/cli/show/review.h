@@ -64,4 +64,11 @@ static inline void tc_review_cleanup(struct tc_review *review)
 }
 #define _autoreview_ __attribute__((cleanup(tc_review_cleanup)))
 
+/* What a review tells in a line: caches, which the library knows, and the objects that a commit
+ * makes. The tool chose their names, so an object is new, has the whole name of one, and content
+ * that the library verified against that name. */
+
+/* `row` has all but this. */
+enum tc_review_sort tc_review_sort_of(const struct tc_review_row *row);
+
 #endif

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "cli/show/sums.h"
+ * Copyright The toolcage authors
+ *
+ * What a review tells in a line: caches, which the library knows, and the objects that a commit
+ * makes. The tool chose their names, so an object is new, has the whole name of one, and content
+ * that the library verified against that name. */
+#include "cli/show/review.h"
 
 #include <string.h>
 

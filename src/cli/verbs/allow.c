@@ -10,9 +10,8 @@
 #include "cli/call/dangers.h"
 #include "cli/call/last.h"
 #include "cli/call/trust.h"
-#include "cli/call/viewed.h"
+#include "cli/show/diff.h"
 #include "cli/show/json.h"
-#include "cli/show/lines.h"
 #include "cli/show/readfile.h"
 #include "cli/show/say.h"
 

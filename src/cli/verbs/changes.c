@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/call/viewed.h"
+#include "cli/call/last.h"
 #include "cli/show/diff.h"
 #include "cli/show/failure.h"
 #include "cli/show/json.h"
