@@ -361,6 +361,8 @@ EXPORT int toolcage_engine_changes_json(struct toolcage_engine *engine, const ch
 {
     NEED(engine);
     NEED(ret_json);
+    if (path_count)
+        NEED(call);
     return closed(tc_engine_changes(engine, call, "show", path_count, paths, ret_json, err), err);
 }
 

@@ -53,8 +53,8 @@ int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **ret_json,
  * With `call` NULL: which calls have any, {"held": [{"call", "tool", "at", "changes",
  * "caches"}]}, `at` in seconds of real time. Else that call's, by its id, {"call", "changes":
  * [...], "files": [...]} as in a result: each change has its place on the host in `host`, and the
- * new content of small files is in `files`. With `paths` only those, as
- * toolcage_engine_settle_json() takes them.
+ * new content of small files is in `files`. With `paths` (and a
+ * call) only those, as toolcage_engine_settle_json() takes them.
  *
  * Waits for the helper. *ret_json is the caller's, who frees it with toolcage_free(). Errors:
  * TOOLCAGE_EUSAGE (no such call; nothing is held at a path), TOOLCAGE_EPATH, TOOLCAGE_EBACKEND and

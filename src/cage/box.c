@@ -107,9 +107,13 @@ static void lower_limits(struct tc_box_limit *limits, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct rlimit now;
-        rlim_t *most = &limits[i].value.rlim_max;
-        if (getrlimit((__rlimit_resource_t)limits[i].resource, &now) == 0 && now.rlim_max < *most)
-            limits[i].value.rlim_cur = *most = now.rlim_max;
+        struct rlimit *meant = &limits[i].value;
+        if (getrlimit((__rlimit_resource_t)limits[i].resource, &now) < 0)
+            continue;
+        if (now.rlim_max < meant->rlim_max)
+            meant->rlim_max = now.rlim_max;
+        if (meant->rlim_max < meant->rlim_cur)
+            meant->rlim_cur = meant->rlim_max;
     }
 }
 

@@ -305,7 +305,7 @@ static struct tc_pool_entry *claim(const struct tc_process_cage *p, const char *
 bool tc_spare_claim(struct tc_process_cage *p, const char *tool)
 {
     struct tc_pool_entry *found = claim(p, tool);
-    if (!found && tool && !p->form)
+    if (!found && tool && !(p->form && p->form->ready))
         found = claim(p, NULL);
     return found && lease(of(found), p);
 }
@@ -333,6 +333,11 @@ bool tc_spare_go(struct tc_process_cage *p)
     p->child.report = TAKE_FD(s->report);
     s->pid = -1;
     return true;
+}
+
+bool tc_spare_serves(const struct tc_process_cage *p)
+{
+    return p->spare && p->spare->entry.state == TC_POOL_CLAIMED;
 }
 
 void tc_spare_until(const struct tc_process_cage *p, int64_t last_us)

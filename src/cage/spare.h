@@ -50,6 +50,8 @@ bool tc_spare_new(struct tc_process_cage *p);
 /* Hands the box over: the spare becomes the cage's PID 1. False: there is none, it does not fit
  * after all, or has been killed; id and group are still the cage's. */
 bool tc_spare_go(struct tc_process_cage *p);
+/* Is its PID 1 the spare, and not one that was started in its place? */
+bool tc_spare_serves(const struct tc_process_cage *p);
 /* After the start of a call: one like it is made for the next, soon. */
 void tc_spare_next(const struct tc_process_cage *p, const char *tool);
 /* A cage that went ahead of its call has it now: until when it may run. */

@@ -134,7 +134,7 @@ static void kill_it(struct tc_pool_entry *entry)
 static bool waits(const struct tc_pool_entry *entry)
 {
     struct pollfd p = {.fd = of(entry)->talk};
-    return poll(&p, 1, 0) == 0;
+    return p.fd >= 0 && poll(&p, 1, 0) == 0;
 }
 
 /* Its second wall would keep it from files of the call, which come by a descriptor: it is put under
@@ -149,7 +149,7 @@ static bool bring_up(struct tc_worker *w)
         return false;
     struct tc_process_cage *p = TC_PRIV(&w->cage);
     p->box.landlock_abi = 0;
-    bool started = p->spare && tc_process_start(&w->cage) == 0;
+    bool started = p->spare && tc_process_start(&w->cage) == 0 && tc_spare_serves(p);
     w->talk = TAKE_FD(p->talk);
     return started;
 }

@@ -3,8 +3,6 @@
  *
  * Calls that run no tool: work on a module, a machine that only has to boot. Each is in a cage as
  * any other call's, which the helper ends in time whatever its processes are stuck in. */
-#include "call/engine.h"
-
 #include <string.h>
 
 #include "call/call.h"

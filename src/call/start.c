@@ -342,7 +342,8 @@ static int refuse(struct toolcage_call *call, struct toolcage_error *why, int co
     struct tc_outcome none = {
         .status = status_of(code), .exit_code = -1, .memory_peak = -1, .pids_peak = -1};
     none.failure.clause = -1;
-    if (call->grant.policy && !call->grant.digest[0])
+    /* one that could not be made whole has no digest */
+    if (call->step_count && call->grant.policy && !call->grant.digest[0])
         (void)tc_grant_digest(&call->grant, NULL); /* what was refused is named by it, too */
     /* Nobody will write to our end: closing the other one makes it readable for ever. */
     close_sent(call);

@@ -229,7 +229,7 @@ def check_questions(engine):
     verdict = engine.explain(Call(checked, "greet", {"name": "x"}), "read /etc/shadow")["verdict"]
     tap.check(verdict["allowed"] is False and verdict["reason"], "explain", verdict)
     tap.check(engine.doctor() and "sessions" in engine.sessions() and "held" in engine.changes(), "doctor, sessions, changes")
-    for ask, words in ((engine.changes, ("none", "eat")), (engine.sessions, (None, "eat")), (engine.changes, ("none", "discard"))):
+    for ask, words in ((engine.changes, ("none", "eat")), (engine.sessions, (None, "eat")), (engine.sessions, ("x",)), (engine.changes, (None, "discard")), (engine.changes, ("none", "discard"))):
         error = raised(toolcage.UsageError, ask, *words)
         tap.check(getattr(error, "hint", ""), f"{ask.__name__}{words} is refused with a hint", error)
     tap.check(engine.sessions(action="end")["sessions"] == [], "sessions can be ended")

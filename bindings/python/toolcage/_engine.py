@@ -67,6 +67,8 @@ class Engine:
         """Changes that were held for a person: of which calls, or of one; "show", "commit", "overwrite" or "discard" them."""
         if action in (None, "show"):
             return self._ask(lib.toolcage_engine_changes_json, _name(call), 0, None)
+        if call is None:
+            raise UsageError("usage", f"{action} needs the call whose changes are meant", hint="changes() lists the calls")
         if action not in SETTLE:
             raise UsageError("usage", f"changes have no action {action!r}", hint="the actions are show, commit, overwrite and discard")
         return self._ask(lib.toolcage_engine_settle_json, _name(call), SETTLE.index(action), 0, None)
@@ -75,6 +77,8 @@ class Engine:
         """Sessions that calls have left: the list, or with "end" what is thrown away."""
         if action not in (None, "list", "end"):
             raise UsageError("usage", f"sessions have no action {action!r}", hint="the actions are list and end")
+        if name is not None and action != "end":
+            raise UsageError("usage", "the list is of all sessions", hint='leave out the name, or write action="end"')
         return (self._ask(lib.toolcage_engine_end_sessions_json, _name(name)) if action == "end"
                 else self._ask(lib.toolcage_engine_sessions_json))
 

@@ -201,7 +201,7 @@ static int make(struct tc_cage *cage)
                                              .point_count = TC_COUNT(points),
                                              .mechanism = mechanism};
     }
-    return tc_oci_make(cage, &g->oci, TC_OCI_SENTRY);
+    return tc_oci_make(cage, g ? &g->oci : NULL, TC_OCI_SENTRY);
 }
 
 static int refuse_platform(struct tc_cage *cage, const char *why)

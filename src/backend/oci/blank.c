@@ -57,7 +57,7 @@ int tc_oci_blank_fill(struct tc_oci_blank *b, const struct tc_process_host *host
     if (b->image >= 0 &&
         (b->tree = tc_tree_open(b->image, &(struct tc_tree){.userns = -1}, NULL)) < 0)
         return fail("image", ret_what);
-    b->mount = (struct tc_box_mount){.fd = b->init, .path = &TC_OCI_INIT[1]};
+    b->mount = (struct tc_box_mount){.fd = b->init, .layers = -1, .path = &TC_OCI_INIT[1]};
     tc_oci_command(b->runtime, b->path, b->argv);
     tc_oci_root_ids(host, id, box);
     box->stages = &tc_oci_stages;

@@ -133,8 +133,10 @@ static void each_field_is_in_the_key_or_the_calls_own(void **state)
 
 static struct tc_plan plan_with(struct tc_mount *mounts, size_t count)
 {
-    static char told[] = "call";
-    return (struct tc_plan){.program_call = told,
+    static char program[] = "program", told[] = "call";
+    return (struct tc_plan){.program = program,
+                            .program_len = strlen(program),
+                            .program_call = told,
                             .program_call_len = strlen(told),
                             .ahead = true,
                             .mounts = mounts,
@@ -168,6 +170,9 @@ static void a_program_that_waits_is_told_its_call_later(void **state)
     struct tc_plan plan = plan_with(NULL, 0);
     plan.program_call = NULL;
     assert_false(tc_worker_key(&plan, &none)); /* it is a worker's own plan */
+    plan = plan_with(NULL, 0);
+    plan.program = NULL;
+    assert_false(tc_worker_key(&plan, &none));
     plan = plan_with(NULL, 0);
     plan.ahead = false;
     assert_false(tc_worker_key(&plan, &none));
