@@ -18,7 +18,6 @@
 #include "base/sys.h"
 #include "cage/hand.h"
 #include "cage/limiter.h"
-#include "cage/slots.h"
 #include "cage/spare.h"
 #include "linux/mounts.h"
 #include "policy/settings.h"
@@ -102,7 +101,7 @@ static void done(struct tc_pool_entry *entry)
     if (w->held >= 0)
         (void)close(w->held);
     drop_root(&w->root);
-    while (!tc_local_destroy(&w->cage, TC_PACE_LONG))
+    while (!w->cage.works->destroy(&w->cage, TC_PACE_LONG))
         ;
     tc_plan_done(&w->plan);
     tc_outcome_done(&w->outcome);
