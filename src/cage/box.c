@@ -62,10 +62,8 @@ static TC_FIELDS(mount_fields, MOUNT);
     F(ONE, uid)                                                                        \
     F(ONE, gid)                                                                        \
     F(FD, root)                                                                        \
-    F(POINTER, bundle)                                                                 \
     F(FD, image)                                                                       \
-    F(POINTER, runtime)                                                                \
-    F(POINTER, hides_groups)                                                           \
+    F(POINTER, own)                                                                    \
     F(ARRAY, mounts, TC_COUNTED(mount_count), TC_OF(mount_fields), .most = MOUNTS_MAX) \
     F(ARRAY, limits, TC_COUNTED(limit_count), TC_OF(limit_fields), .most = LIMITS_MAX) \
     F(FD, in)                                                                          \

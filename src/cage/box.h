@@ -78,11 +78,9 @@ struct tc_box {
     char uid_map[TC_ID_MAP_SIZE], gid_map[TC_ID_MAP_SIZE];
     uid_t uid;
     gid_t gid;
-    int root;                   /* the prepared root, detached; one that parks is sent it instead */
-    int bundle;                 /* a container runtime's private directory, detached; else unused */
-    int image;                  /* the tree under the root there, detached; -1: none */
-    const char *const *runtime; /* its command, NULL-terminated */
-    bool hides_groups;          /* it is to see no control groups */
+    int root;        /* the prepared root, detached; one that parks is sent it instead */
+    int image;       /* the tree under the root there, detached; -1: none */
+    const void *own; /* what the stages of a backend read; each of those says what that is */
     const struct tc_box_mount *mounts;
     size_t mount_count;
     const struct tc_box_limit *limits;

@@ -49,7 +49,7 @@ int tc_engine_send(struct tc_cage *cage, int control, const struct tc_engine_ord
                    struct tc_engine_config *config, const int lines[2]);
 
 /* Of the process that becomes toolcage-engine; behind them those of the first program in the
- * container. The box has that program's descriptor as its `bundle`. */
+ * container. The box has the former's descriptor, an int, as its `own`. */
 extern const struct tc_stages tc_engine_stages;
 
 #endif

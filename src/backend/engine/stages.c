@@ -33,11 +33,12 @@ static int leave_session(const struct tc_box *box)
 /* The helper always has 0 to 4 open, so that no number is overwritten here before it is read. */
 static int keep_descriptors(const struct tc_box *box)
 {
+    const int *program = box->own;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int i = 0; i < TC_ENGINE_CONTROL; i++)
         if (null < 0 || dup2(null, i) < 0)
             return -1;
-    if (dup2(box->report, TC_ENGINE_CONTROL) < 0 || dup3(box->bundle, PROGRAM, O_CLOEXEC) < 0)
+    if (dup2(box->report, TC_ENGINE_CONTROL) < 0 || dup3(*program, PROGRAM, O_CLOEXEC) < 0)
         return -1;
     return tc_close_range(PROGRAM + 1, ~0U, 0);
 }

@@ -40,7 +40,7 @@ struct engine {
     struct tc_engine_door door;
     struct tc_engine_talk talk;
     struct tc_engine_root *root; /* of containerd's containers, else NULL */
-    int control;                 /* the socket to toolcage-engine */
+    int program, control;        /* toolcage-engine, which is the trees', and the socket to it */
     int first;                   /* pidfd of PID 1; -1: it has not come yet */
     bool begun;                  /* there may be a container */
     bool failed;
@@ -102,11 +102,12 @@ static int prepare(struct tc_cage *cage)
 static int find_program(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    int program;
-    if (tc_engine_find(cage, "toolcage-engine", &program) < 0)
+    struct engine *e = own(cage);
+    if (tc_engine_find(cage, "toolcage-engine", &e->program) < 0)
         return -1;
-    p->box.bundle = tc_process_keep(&p->trees, program);
-    return p->box.bundle < 0 ? tc_cage_fail_memory(cage, "start") : 0;
+    e->program = tc_process_keep(&p->trees, e->program);
+    p->box.own = &e->program;
+    return e->program < 0 ? tc_cage_fail_memory(cage, "start") : 0;
 }
 
 /* A rootless engine knows the caller as its root. */

@@ -117,10 +117,9 @@ static int make_bundle(struct tc_cage *cage)
                                   "`toolcage doctor` shows what this machine lacks");
     if ((g->talk = listen_in(b->bundle, p->trees.id)) < 0)
         return tc_oci_fail_bundle(cage, "report socket", "try again");
-    p->box.bundle = b->bundle;
+    p->box.own = b;
     tc_gvisor_command(b->runtime, b->path, g->platforms, g->note, cage->plan->net_count > 0,
                       b->argv);
-    p->box.runtime = b->argv;
     return 0;
 }
 

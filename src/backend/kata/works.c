@@ -128,7 +128,7 @@ static int give_birth(struct tc_cage *cage, int program)
     own(cage)->control = pair[0];
     _autofd_ int theirs = pair[1];
     const struct tc_box box = {
-        .stages = &tc_engine_stages, .report = theirs, .helper = pair[0], .bundle = program};
+        .stages = &tc_engine_stages, .report = theirs, .helper = pair[0], .own = &program};
     pid_t pid = _Fork();
     if (pid == 0) {
         pid = _Fork();

@@ -61,10 +61,8 @@ int tc_oci_blank_fill(struct tc_oci_blank *b, const struct tc_process_host *host
     tc_oci_command(b->runtime, b->path, b->argv);
     tc_oci_root_ids(host, id, box);
     box->stages = &tc_oci_stages;
-    box->bundle = b->bundle;
+    box->own = b;
     box->image = b->tree;
-    box->runtime = b->argv;
-    box->hides_groups = b->runtime->hides_groups;
     box->mounts = &b->mount;
     box->mount_count = 1;
     box->in = box->out = box->err = b->null;

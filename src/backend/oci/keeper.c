@@ -13,6 +13,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include "backend/oci/blank.h"
 #include "backend/oci/bundle.h"
 #include "backend/oci/config.h"
 #include "base/sys.h"
@@ -50,8 +51,9 @@ static int lay_over_image(const struct tc_box *box)
 /* Everything later is relative to the root of the container. */
 static int attach_bundle(const struct tc_box *box)
 {
+    const struct tc_oci_blank *b = box->own;
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-        tc_move_mount(box->bundle, AT_FDCWD, TC_OCI_BUNDLE) < 0)
+        tc_move_mount(b->bundle, AT_FDCWD, TC_OCI_BUNDLE) < 0)
         return -1;
     if (box->image >= 0)
         return lay_over_image(box);
@@ -69,7 +71,8 @@ static int mount_proc(const struct tc_box *box)
  * where both versions are mounted; runc wants to see what it may not write. */
 static int show_groups(const struct tc_box *box)
 {
-    if (!box->hides_groups || access("/sys/fs/cgroup", F_OK) < 0)
+    const struct tc_oci_blank *b = box->own;
+    if (!b->runtime->hides_groups || access("/sys/fs/cgroup", F_OK) < 0)
         return 0;
     return mount("tmpfs", "/sys/fs/cgroup", "tmpfs", MS_RDONLY, "size=4k");
 }
@@ -78,7 +81,8 @@ static int show_groups(const struct tc_box *box)
  * of files of its own. */
 static int show_talk(const struct tc_box *box)
 {
-    if (strcmp(box->runtime[0], TC_OCI_KEEPER) != 0)
+    const struct tc_oci_blank *b = box->own;
+    if (strcmp(b->argv[0], TC_OCI_KEEPER) != 0)
         return 0;
     struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
                                           MOUNT_ATTR_NOEXEC};
@@ -105,7 +109,8 @@ static int pass_report(const struct tc_box *box)
 static void become_runtime(const struct tc_box *box)
 {
     static const char *const envp[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", NULL};
-    (void)execve(box->runtime[0], (char *const *)box->runtime, (char *const *)envp);
+    const struct tc_oci_blank *b = box->own;
+    (void)execve(b->argv[0], (char *const *)b->argv, (char *const *)envp);
     _exit(127);
 }
 
