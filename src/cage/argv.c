@@ -109,8 +109,8 @@ int tc_process_limits(struct tc_cage *cage)
     bool grouped = p->group != NULL;
     if (!grouped || !tc_cgroups_has(p->host->cgroups, TC_CGROUP_MEMORY))
         add_limit(p, list, RLIMIT_DATA, l->memory);
-    bool countable = !p->form || !p->form->host_users;
-    if (countable && (!grouped || !tc_cgroups_has(p->host->cgroups, TC_CGROUP_PIDS)))
+    /* without namespaces it would count what the user has outside of the cage, too */
+    if (!p->trees.unmounted && (!grouped || !tc_cgroups_has(p->host->cgroups, TC_CGROUP_PIDS)))
         add_limit(p, list, RLIMIT_NPROC, l->pids + 1);
     p->box.limits = list;
     return 0;

@@ -94,18 +94,10 @@ struct tc_local_form {
     size_t point_count;
     /* The words for how it holds a clause; "" or NULL: not at all. */
     const char *(*mechanism)(const struct tc_cage *cage, enum tc_clause clause);
-    bool around; /* a program of ours around the tool: its sockets are not the tool's */
-    void *own;   /* what the backend keeps for this cage: tc_process_cage.own */
-    /* How its first process comes to be, 0, or -1 with the failure written; NULL: it waits already,
-     * or is cloned into namespaces of its own. */
-    int (*begin)(struct tc_cage *cage);
-    bool init_exits; /* it is tc_box_init(), whose exit code says whether it was mute */
-    bool host_users; /* a limit by user would count what the user has outside of the cage, too */
-    /* Where PID 1 is a program of its own: all of the box of the process that is cloned for it, but
-     * for the root and the report socket. 0, or -1 with the failure written. Then the orders go by
-     * the socket: 0, or -1 with errno. NULL: what is cloned has the cage's own box. */
-    int (*outer)(struct tc_cage *cage, struct tc_box *box);
-    int (*tell)(struct tc_process_cage *p, int report);
+    /* Where PID 1 is a program of its own: clones the process that brings it, by
+     * tc_process_clone_outer(). 0, or -1 with the failure written. NULL: what is cloned has the
+     * cage's own box. */
+    int (*outer)(struct tc_cage *cage);
     const struct tc_spare_kind *ready; /* how such a one is kept ready for a call; NULL: none is */
     /* Its program may have been started ahead of the call (cage/worker.h), and takes this of what
      * all share while it waits: a descriptor; -1: too little is left. NULL: it is never. */
@@ -179,10 +171,10 @@ static inline pid_t tc_process_first(const struct tc_process_cage *p)
 /* Before the first call: what it will need whatever it is. */
 void tc_process_ahead(void);
 int64_t tc_process_tick(int64_t now_us);
-int tc_process_lease(struct tc_cage *cage);
-int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form);
+/* Form and `own` are those of tc_process_cage, borrowed until the backend's destroy(). */
+int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form, void *own);
 /* The record alone, and how long its preparation may take: for who leases nothing. */
-int tc_local_new(struct tc_cage *cage, const struct tc_local_form *form);
+int tc_local_new(struct tc_cage *cage, const struct tc_local_form *form, void *own);
 enum tc_pace tc_local_pace(const struct tc_cage *cage);
 int tc_process_prepare(struct tc_cage *cage);
 /* What is left of it when the files are there. */
@@ -215,10 +207,10 @@ int tc_events_report(struct tc_cage *cage, int fd);
 int tc_process_start(struct tc_cage *cage);
 /* From a prepared cage to one in which the program runs, and what the next call will need. */
 int tc_process_run(struct tc_cage *cage);
-/* For tc_local_form.begin: a copy of the helper, in the helper's namespaces; and one that brings
- * the first process and has the prepared root for it. */
-int tc_process_fork(struct tc_cage *cage);
-int tc_process_fork_apart(struct tc_cage *cage);
+/* For tc_local_form.outer: with this box in place of the cage's own, whose root and report socket
+ * it has. Then tell() sends PID 1's orders by the socket: 0, or -1 with errno. */
+int tc_process_clone_outer(struct tc_cage *cage, const struct tc_box *box,
+                           int (*tell)(struct tc_process_cage *p, int report));
 /* Of what is the tool's our copies go, once its first process has its own; a cage that is apart
  * keeps them until it says so. */
 void tc_process_close_ends(struct tc_cage *cage);

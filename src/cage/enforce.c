@@ -154,7 +154,6 @@ static char *how_reached(const struct tc_upstream *up, const char *how)
 
 static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const char *how)
 {
-    const struct tc_local_form *form = TC_PRIV(cage)->form;
     if (cage->plan->terminal && at_terminal(clause))
         return strdup(at_terminal(clause));
     if (clause == TC_CLAUSE_FS_WRITE)
@@ -165,7 +164,8 @@ static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const c
         return how_reached(&cage->plan->upstream, how);
     if (clause == TC_CLAUSE_LIMIT_CPU_TIME && cage->plan->fuel)
         return strdup("fuel, counted by the engine");
-    if (clause == TC_CLAUSE_NET_UNIX && cage->plan->unix_sockets && !(form && form->around))
+    /* a form's are those of a program of ours around the tool: no other form grants any */
+    if (clause == TC_CLAUSE_NET_UNIX && cage->plan->unix_sockets && !TC_PRIV(cage)->form)
         return how_connected(cage, how);
     if (clause == TC_CLAUSE_FS_DENIED && TC_PRIV(cage)->trees.beside)
         return tc_format("%s; the same masks in a directory below which something is mounted", how);

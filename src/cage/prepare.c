@@ -317,11 +317,6 @@ enum tc_pace tc_local_pace(const struct tc_cage *cage)
     return most;
 }
 
-int tc_process_lease(struct tc_cage *cage)
-{
-    return tc_local_lease(cage, NULL);
-}
-
 static int check_broker(struct tc_cage *cage)
 {
     const char *fix = "set unix_sockets = \"none\", or run it where namespaces can be made";
@@ -334,7 +329,7 @@ static int check_broker(struct tc_cage *cage)
         TC_CLAUSE_NET_UNIX, "%s", lack);
 }
 
-int tc_local_new(struct tc_cage *cage, const struct tc_local_form *form)
+int tc_local_new(struct tc_cage *cage, const struct tc_local_form *form, void *own)
 {
     struct tc_process_cage *p = calloc(1, sizeof(*p));
     if (!p)
@@ -347,7 +342,7 @@ int tc_local_new(struct tc_cage *cage, const struct tc_local_form *form)
     cage->observer = &p->observer;
     p->observer = TC_OBSERVER_NEW;
     p->form = form;
-    p->own = form ? form->own : NULL;
+    p->own = own;
     p->child.report = p->child.theirs = p->child.pidfd = p->child.first_pidfd = p->box.root = -1;
     p->box.in = p->box.out = p->box.err = p->box.image = p->looks.oom_fd = p->box.talk = p->talk =
         -1;
@@ -355,9 +350,9 @@ int tc_local_new(struct tc_cage *cage, const struct tc_local_form *form)
     return 0;
 }
 
-int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form)
+int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form, void *own)
 {
-    if (tc_local_new(cage, form) < 0 ||
+    if (tc_local_new(cage, form, own) < 0 ||
         tc_process_host_get(cage->outcome, &TC_PRIV(cage)->host) < 0)
         return -1;
     cage->pace = tc_local_pace(cage);

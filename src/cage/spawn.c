@@ -117,7 +117,8 @@ static int open_report(struct tc_cage *cage)
     return 0;
 }
 
-int tc_process_fork(struct tc_cage *cage)
+/* A copy of the helper, in the helper's namespaces. */
+static int fork_here(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     if (open_report(cage) < 0)
@@ -128,11 +129,12 @@ int tc_process_fork(struct tc_cage *cage)
     return p->child.pid < 0 ? fail_system(cage, "process") : 0;
 }
 
-int tc_process_fork_apart(struct tc_cage *cage)
+/* One that brings the first process, and has the prepared root for it. */
+static int fork_apart(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     p->box.root = tc_process_keep(&p->trees, tc_root_copy(p->root));
-    return p->box.root < 0 ? fail_root(cage) : tc_process_fork(cage);
+    return p->box.root < 0 ? fail_root(cage) : fork_here(cage);
 }
 
 static int clone_cold(struct tc_cage *cage, const struct tc_box *box)
@@ -145,14 +147,13 @@ static int clone_cold(struct tc_cage *cage, const struct tc_box *box)
                                                                       : 0;
 }
 
-/* PID 1 will be another program: what is cloned becomes the one that brings it. */
-static int start_outer(struct tc_cage *cage)
+int tc_process_clone_outer(struct tc_cage *cage, const struct tc_box *box,
+                           int (*tell)(struct tc_process_cage *p, int report))
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    struct tc_box box = {.report = p->box.report, .helper = p->box.helper, .root = p->box.root};
-    if (p->form->outer(cage, &box) < 0 || clone_cold(cage, &box) < 0)
+    if (clone_cold(cage, box) < 0)
         return -1;
-    if (tc_process_announce(p->host, p->child.report) < 0 || p->form->tell(p, p->child.report) < 0)
+    if (tc_process_announce(p->host, p->child.report) < 0 || tell(p, p->child.report) < 0)
         return fail_system(cage, "orders");
     return 0;
 }
@@ -166,7 +167,7 @@ static int start_cold(struct tc_cage *cage)
     p->box.root = tc_process_keep(&p->trees, tc_root_copy(p->root));
     if (p->box.root < 0)
         return fail_root(cage);
-    return p->form && p->form->outer ? start_outer(cage) : clone_cold(cage, &p->box);
+    return p->form && p->form->outer ? p->form->outer(cage) : clone_cold(cage, &p->box);
 }
 
 static void tell_observer(struct tc_process_cage *p)
@@ -203,7 +204,7 @@ int tc_process_start(struct tc_cage *cage)
     if (l->timeout_ms)
         p->box.last_us = cage->begun_us + (l->timeout_ms + l->grace_ms + LATE_MS) * 1000;
     bool apart = p->form && p->form->apart;
-    int rc = p->form && p->form->begin ? p->form->begin(cage) : start_inside(cage);
+    int rc = apart ? fork_apart(cage) : p->trees.unmounted ? fork_here(cage) : start_inside(cage);
     cage->exit_fd = p->child.pid > 0 ? p->child.pidfd : -1;
     if (rc < 0)
         return -1;
@@ -455,7 +456,7 @@ int tc_process_event(struct tc_cage *cage)
  * memory. */
 static bool lost_word(const struct tc_process_cage *p, int status)
 {
-    if (!p->form || p->form->init_exits)
+    if (!p->form || p->trees.unmounted)
         return WEXITSTATUS(status) == TC_BOX_MUTE;
     bool killed = p->asked_us || (p->group && tc_cgroup_oomed(p->group));
     return p->child.ready && !killed;

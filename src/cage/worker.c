@@ -143,7 +143,7 @@ static bool bring_up(struct tc_worker *w)
     w->made_us = tc_now_us();
     if (w->form && w->form->hold && (w->held = w->form->hold(&w->cage)) < 0)
         return false;
-    if (tc_local_lease(&w->cage, w->form) < 0 || tc_process_prepare(&w->cage) < 0 ||
+    if (tc_local_lease(&w->cage, w->form, NULL) < 0 || tc_process_prepare(&w->cage) < 0 ||
         tc_process_complete(&w->cage) < 0)
         return false;
     struct tc_process_cage *p = TC_PRIV(&w->cage);

@@ -36,7 +36,6 @@
 enum { FILES_MAX = 16384, PROCESSES_MAX = 32768 };
 
 struct engine {
-    struct tc_local_form form;
     struct tc_engine_door door;
     struct tc_engine_talk talk;
     struct tc_engine_root *root; /* of containerd's containers, else NULL */
@@ -71,22 +70,19 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
 
 static int make(struct tc_cage *cage)
 {
+    static const struct tc_local_form form = {.apart = true, .mechanism = mechanism};
     struct engine *e = calloc(1, sizeof(*e));
     if (!e)
         return tc_cage_fail_memory(cage, "runtime");
     e->control = e->first = -1;
     e->talk = TC_ENGINE_NO_TALK;
-    e->form = (struct tc_local_form){
-        .apart = true, .begin = tc_process_fork_apart, .mechanism = mechanism};
     if (tc_engine_enter(cage, cage->works->name, &e->door) < 0) {
         free(e);
         return -1;
     }
-    int rc = tc_local_lease(cage, &e->form);
-    if (cage->priv) {
-        TC_PRIV(cage)->own = e;
+    int rc = tc_local_lease(cage, &form, e);
+    if (cage->priv)
         return rc;
-    }
     (void)close(e->door.fd);
     free(e);
     return rc;

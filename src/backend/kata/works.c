@@ -99,7 +99,7 @@ static void close_all(struct kata *k)
 
 static int make(struct tc_cage *cage)
 {
-    static const struct tc_local_form form = {.mechanism = mechanism, .around = true};
+    static const struct tc_local_form form = {.mechanism = mechanism};
     struct kata *k = calloc(1, sizeof(*k));
     if (!k)
         return tc_cage_fail_memory(cage, "runtime");

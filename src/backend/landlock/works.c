@@ -223,9 +223,8 @@ static int fill(struct tc_cage *cage)
 
 static int make(struct tc_cage *cage)
 {
-    static const struct tc_local_form form = {
-        .mechanism = mechanism, .begin = tc_process_fork, .init_exits = true, .host_users = true};
-    if (tc_local_new(cage, &form) < 0)
+    static const struct tc_local_form form = {.mechanism = mechanism};
+    if (tc_local_new(cage, &form, NULL) < 0)
         return -1;
     struct tc_process_cage *p = TC_PRIV(cage);
     p->host = tc_process_host_known();

@@ -186,19 +186,18 @@ int tc_machine_make(struct tc_cage *cage, const struct tc_local_form *form)
     if (!m)
         return tc_cage_fail_memory(cage, "machine");
     m->keep = m->room = -1;
-    int rc = tc_local_lease(cage, form);
+    int rc = tc_local_lease(cage, form, m);
     if (!cage->priv) {
         free(m);
         return rc;
     }
-    TC_PRIV(cage)->own = m;
     return rc < 0 ? rc : take_room(cage, &m->room);
 }
 
 static int make(struct tc_cage *cage)
 {
-    static const struct tc_local_form form = {
-        .mechanism = tc_machine_mechanism, .around = true, .hold = tc_machine_room_hold};
+    static const struct tc_local_form form = {.mechanism = tc_machine_mechanism,
+                                              .hold = tc_machine_room_hold};
     return tc_machine_make(cage, &form);
 }
 

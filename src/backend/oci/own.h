@@ -31,6 +31,8 @@ void tc_oci_ready_next(struct tc_process_cage *p, const struct tc_plan *plan);
 
 /* ---- works.c: what gVisor's works share with those of crun and runc ---- */
 
+/* Sends PID 1 its orders: 0, or -1 with errno. */
+int tc_oci_tell(struct tc_process_cage *p, int report);
 /* With a runtime of this kind; takes the record, whose form says the rest. */
 int tc_oci_make(struct tc_cage *cage, struct tc_oci *o, enum tc_oci_kind kind);
 int tc_oci_start(struct tc_cage *cage);

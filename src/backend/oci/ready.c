@@ -30,7 +30,7 @@ static bool alike(const void *own, const void *other)
 static bool serves(void *own, struct tc_process_cage *p, int report)
 {
     struct tc_oci_blank *theirs = own, *ours = &tc_oci_own(p)->blank;
-    if (!tc_oci_identical(&theirs->root, &ours->root) || p->form->tell(p, report) < 0)
+    if (!tc_oci_identical(&theirs->root, &ours->root) || tc_oci_tell(p, report) < 0)
         return false;
     ours->bundle = TAKE_FD(theirs->bundle);
     tc_oci_own(p)->waited_us = tc_now_us() - theirs->made_us;
@@ -61,13 +61,12 @@ static const struct tc_spare_kind kind = {.write_key = write_key,
                                           .born = born,
                                           .done = done};
 
-/* With a network its way out is made before the runtime starts, and gVisor passes no descriptors
- * on. The doctor's trial is no call. */
+/* With a network its way out is made before the runtime starts. The doctor's trial is no call. */
 void tc_oci_ready_ask(struct tc_oci *o, const struct tc_plan *plan)
 {
     const char *said = tc_setting(&plan->settings, "ready");
     o->ready = said ? strtoul(said, NULL, 10) : USUALLY;
-    bool can = !o->form.sentry && plan->grant && !plan->net_count && !plan->asks_network;
+    bool can = plan->grant && !plan->net_count && !plan->asks_network;
     o->form.ready = can && o->ready ? &kind : NULL;
 }
 

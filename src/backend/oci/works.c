@@ -97,20 +97,23 @@ static int fail_blank(struct tc_cage *cage, const char *what)
 }
 
 /* Nobody waits for this call: its container is made now. */
-static int outer(struct tc_cage *cage, struct tc_box *box)
+static int outer(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
+    struct tc_box box = {.report = p->box.report,
+                         .helper = p->box.helper,
+                         .root = p->box.root,
+                         .network = p->box.network,
+                         .network_count = p->box.network_count};
     const char *what = NULL;
-    if (tc_oci_blank_fill(&own(cage)->blank, p->host, p->trees.id, box, &what) < 0)
+    if (tc_oci_blank_fill(&own(cage)->blank, p->host, p->trees.id, &box, &what) < 0)
         return fail_blank(cage, what);
-    box->network = p->box.network;
-    box->network_count = p->box.network_count;
-    return 0;
+    return tc_process_clone_outer(cage, &box, tc_oci_tell);
 }
 
 /* What stands in the cage's box but the root and what is made of ids, which are the container's
  * already. Limits that the runtime might not live with come this late, too. */
-static int tell(struct tc_process_cage *p, int report)
+int tc_oci_tell(struct tc_process_cage *p, int report)
 {
     const struct tc_oci *o = tc_oci_own(p);
     struct tc_box box = p->box;
@@ -161,7 +164,6 @@ int tc_oci_make(struct tc_cage *cage, struct tc_oci *o, enum tc_oci_kind kind)
         return tc_cage_fail_memory(cage, "runtime");
     o->blank = TC_OCI_NO_BLANK;
     o->asked = TC_OCI_NOT_ASKED;
-    o->form.own = o;
     if (find_runtime(cage, o, kind) < 0) {
         tc_oci_drop(o);
         return -1;
@@ -170,7 +172,7 @@ int tc_oci_make(struct tc_cage *cage, struct tc_oci *o, enum tc_oci_kind kind)
     o->form.pids = o->blank.runtime->pids;
     if (kind == TC_OCI_KERNEL)
         tc_oci_ready_ask(o, cage->plan);
-    int rc = tc_local_lease(cage, &o->form);
+    int rc = tc_local_lease(cage, &o->form, o);
     if (!cage->priv)
         tc_oci_drop(o);
     return rc;
@@ -183,8 +185,7 @@ static int make(struct tc_cage *cage)
         o->form = (struct tc_local_form){.points = points,
                                          .point_count = TC_COUNT(points),
                                          .mechanism = tc_oci_mechanism,
-                                         .outer = outer,
-                                         .tell = tell};
+                                         .outer = outer};
     return tc_oci_make(cage, o, TC_OCI_KERNEL);
 }
 

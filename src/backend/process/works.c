@@ -12,7 +12,7 @@
 static int make(struct tc_cage *cage)
 {
     if (!cage->plan->without || !tc_place_forbids())
-        return tc_process_lease(cage);
+        return tc_local_lease(cage, NULL, NULL);
     cage->works = &tc_landlock_works;
     return cage->works->make(cage);
 }

@@ -44,7 +44,7 @@ static int make(struct tc_cage *cage)
     struct teller *teller = cage->plan->fuel ? calloc(1, sizeof(*teller)) : NULL;
     if (cage->plan->fuel && !teller)
         return tc_cage_fail_memory(cage, "worker");
-    int rc = tc_process_lease(cage);
+    int rc = tc_local_lease(cage, NULL, NULL);
     if (cage->priv) {
         TC_PRIV(cage)->inner = inner;
         TC_PRIV(cage)->own = teller;
