@@ -337,7 +337,8 @@ int tc_held_settle(const char *call, enum tc_held_action action, const struct tc
                     "have any",
                     "there are no staged changes of a call");
     }
-    if (tc_store_lock(own, false) < 0)
+    /* a process that was cloned while an earlier answer was given may have the lock yet */
+    if (tc_store_lock(own, true) < 0)
         return fail(outcome, call, TOOLCAGE_EBACKEND, "try again when it has ended",
                     "another program settles the changes of call");
     if (action == TC_HELD_DISCARD && !paths->count)
