@@ -43,6 +43,11 @@ int tc_resolve_fs(struct tc_resolve *r);
 char *tc_resolve_host_path(const struct tc_resolve *r, const char *path);
 /* Hides the host's `secret` wherever the grant would show it. */
 int tc_resolve_hide(struct tc_resolve *r, const char *secret, const char *why);
+/* The places of toolcage's own, in turn; false: no more. A path may be NULL: it has none there. */
+struct tc_own_place {
+    const char *path, *why;
+};
+bool tc_resolve_own(const struct tc_resolve *r, size_t i, struct tc_own_place *ret);
 /* toolcage's own denials; refuses grants of its state. After narrowing. */
 int tc_resolve_masks(struct tc_resolve *r);
 int tc_resolve_tool_writable(struct tc_resolve *r);

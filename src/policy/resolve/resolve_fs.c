@@ -258,17 +258,11 @@ static int mask_own(struct tc_resolve *r, const char *own, const char *why)
     return own ? tc_resolve_hide(r, own, why) : 0;
 }
 
-int tc_resolve_masks(struct tc_resolve *r)
+bool tc_resolve_own(const struct tc_resolve *r, size_t i, struct tc_own_place *ret)
 {
-    if (!r->grant->fs_count) /* nothing to be masked */
-        return 0;
-    if (!tc_facts_look(r->facts))
-        return tc_resolve_memory(r);
     static const char state[] = "toolcage's own state", config[] = "toolcage's own configuration",
                       images[] = "toolcage's store of images";
-    const struct {
-        const char *path, *why;
-    } own[] = {
+    const struct tc_own_place own[] = {
         {r->facts->state, state},
         {r->facts->real.state, state},
         {r->facts->config, config},
@@ -279,9 +273,22 @@ int tc_resolve_masks(struct tc_resolve *r)
         {"/var/run/toolcage", state}, /* a link to the same in most systems */
         {"/var/lib/toolcage", state}, /* what root's install phases leave, and its images */
     };
+    if (i >= TC_COUNT(own))
+        return false;
+    *ret = own[i];
+    return true;
+}
+
+int tc_resolve_masks(struct tc_resolve *r)
+{
+    if (!r->grant->fs_count) /* nothing to be masked */
+        return 0;
+    if (!tc_facts_look(r->facts))
+        return tc_resolve_memory(r);
     int rc = 0;
-    for (size_t i = 0; i < TC_COUNT(own) && !rc; i++)
-        rc = mask_own(r, own[i].path, own[i].why);
+    struct tc_own_place own;
+    for (size_t i = 0; !rc && tc_resolve_own(r, i, &own); i++)
+        rc = mask_own(r, own.path, own.why);
     return rc ? rc : mask_homes(r);
 }
 

@@ -135,11 +135,9 @@ static int refuse_entry(struct tc_resolve *r, const struct tc_fs_entry *e, const
 
 static int check_entry(struct tc_resolve *r, const struct tc_fs_entry *e)
 {
-    const char *own[] = {r->facts->state,       r->facts->config,   r->facts->real.state,
-                         r->facts->real.config, r->facts->images,   r->facts->real.images,
-                         "/run/toolcage",       "/var/run/toolcage"};
-    for (size_t i = 0; i < TC_COUNT(own); i++)
-        if (own[i] && tc_path_within(own[i], e->from))
+    struct tc_own_place own;
+    for (size_t i = 0; tc_resolve_own(r, i, &own); i++)
+        if (own.path && tc_path_within(own.path, e->from))
             return refuse_entry(r, e, "name another socket",
                                 "is toolcage's own and is never granted");
     for (size_t i = 0; i < r->grant->fs_count; i++)

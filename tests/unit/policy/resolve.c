@@ -442,6 +442,7 @@ static const char socket_policy[] =
     "[tool.x]\nunix_sockets = [\"/run/a.sock\", { path = \"/run/b\", from = \"/srv/b.sock\" }]\n"
     "[tool.own]\nunix_sockets = \"own\"\n[tool.none]\nunix_sockets = \"none\"\n[tool.unsaid]\n"
     "[tool.mine]\nunix_sockets = [\"/run/toolcage/x\"]\n"
+    "[tool.roots]\nunix_sockets = [\"/var/lib/toolcage/x\"]\n"
     "[tool.writable]\nfilesystem.writable = [\"/data\"]\nunix_sockets = [\"/data/x\"]\n"
     "[tool.twice]\nunix_sockets = [{ path = \"/data2\", from "
     "= \"/srv/b.sock\" }]\n";
@@ -474,6 +475,7 @@ static void unix_sockets(void **state)
               {"unsaid", "own", "tool.unsaid.unix_sockets", "is none"},
               {"x", "/srv/b.sock", "tool.x.unix_sockets", "without it"},
               {"mine", NULL, "tool.mine.unix_sockets", "toolcage's own"},
+              {"roots", NULL, "tool.roots.unix_sockets", "toolcage's own"},
               {"writable", NULL, "tool.writable.unix_sockets", "a tool can write"},
               {"twice", NULL, "tool.twice.unix_sockets", "where a file is granted"}};
     for (size_t i = 0; i < TC_COUNT(no); i++) {
