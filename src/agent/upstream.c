@@ -9,7 +9,7 @@
 
 #include "agent/agent.h"
 
-enum { HEADS_MAX = 256 << 10, CONNECT_MS = 10000 };
+enum { HEADS_MAX = 256 << 10, CONNECT_MS = 10000, SLACK_MS = 20 };
 
 struct answer {
     char *text;
@@ -116,7 +116,8 @@ static void set_up(const struct tc_agent *agent, CURL *curl, struct curl_slist *
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, heads);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(left > 0 ? left : 1));
+    /* a little more than is left: an end by it is then one by the limit, by our clock too */
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(left > 0 ? left : 0) + SLACK_MS);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, a);
     curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_head);

@@ -612,6 +612,8 @@ static void do_print(char **a)
 static void do_daemon(char **a)
 {
     if (fork() > 0) {
+        for (int i = 0; i < 500 && access(a[0], F_OK) < 0; i++) /* until it has begun */
+            (void)usleep(20000);
         (void)usleep(200000);
         say(1, "daemon");
         return;
