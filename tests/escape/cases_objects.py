@@ -146,18 +146,20 @@ def planted_unsaid(s):
     """In a bind: what stands in for objects is told as what steers the host, also when it comes with a directory of an earlier call."""
     committed(s)
     good = blob(b"good\n")
+    # where no object of the commit lies, whose name depends on the time
+    first, second = [name for name in map("{:02x}".format, range(256)) if name != good[0][:2] and not os.path.exists(s.path("ws/.git/objects", name))][:2]
     s.write("data/good", zlib.compress(good[1]))
     large = [".git/lfs/objects/ab/cd/" + name for name in ("abcd" + "0" * 60, hashlib.sha256(EVIL).hexdigest())]
     s.write("data/large", EVIL)
     s.call(SHELL, "-c", f"cd {s.path('ws')}; mkdir -p prepared; cp ../data/good prepared/{'0' * 38}")
-    s.call(SHELL, "-c", f"""cd {s.path('ws')}/.git; mv ../prepared objects/ab; mkdir -p objects/{good[0][:2]} objects/pack objects/info/commit-graphs refs/replace
-cp ../../data/good objects/ab/{good[0][2:]}; cp ../../data/good objects/{good[0][:2]}/{good[0][2:]}
+    s.call(SHELL, "-c", f"""cd {s.path('ws')}/.git; mv ../prepared objects/{first}; mkdir -p objects/{good[0][:2]} objects/pack objects/info/commit-graphs refs/replace
+cp ../../data/good objects/{first}/{good[0][2:]}; cp ../../data/good objects/{good[0][:2]}/{good[0][2:]}
 for name in objects/pack/x.idx objects/pack/multi-pack-index objects/info/alternates objects/info/commit-graph objects/info/commit-graphs/x refs/replace/{'1' * 40}
-do echo x > $name; done; echo {'1' * 40} refs/replace/{'2' * 40} > packed-refs; ln -s ../../../data objects/cd; ln -sfn config COMMIT_EDITMSG; ln -sfn config FETCH_HEAD; rm -rf logs; ln -s . logs; cp index i; echo x >> i; mv i index
+do echo x > $name; done; echo {'1' * 40} refs/replace/{'2' * 40} > packed-refs; ln -s ../../../data objects/{second}; ln -sfn config COMMIT_EDITMSG; ln -sfn config FETCH_HEAD; rm -rf logs; ln -s . logs; cp index i; echo x >> i; mv i index
 mkdir -p lfs/objects/ab/cd; cd ..; cp ../data/large {large[0]}; cp ../data/large {large[1]}""")
     rows = {os.path.relpath(change["path"], s.path("ws/.git")): change.get("steers_host", False) for change in s.answer["changes"]}
-    planted = ["objects/ab/" + "0" * 38, "objects/ab/" + good[0][2:], "objects/pack/x.idx", "objects/pack/multi-pack-index", "objects/info/alternates",
-               "objects/info/commit-graph", "objects/info/commit-graphs/x", "refs/replace/" + "1" * 40, "packed-refs", "objects/cd", "COMMIT_EDITMSG", "FETCH_HEAD", "logs", "index", large[0][5:]]
+    planted = [f"objects/{first}/" + "0" * 38, f"objects/{first}/" + good[0][2:], "objects/pack/x.idx", "objects/pack/multi-pack-index", "objects/info/alternates",
+               "objects/info/commit-graph", "objects/info/commit-graphs/x", "refs/replace/" + "1" * 40, "packed-refs", f"objects/{second}", "COMMIT_EDITMSG", "FETCH_HEAD", "logs", "index", large[0][5:]]
     s.note = [name for name in planted if not rows.get(name)]
     assert s.how != CAGED or rows[f"objects/{good[0][:2]}/{good[0][2:]}"] is False and rows[large[1][5:]] is False, rows
     return bool(s.note) and all(os.path.lexists(s.path("ws/.git", name)) for name in planted)
