@@ -51,7 +51,7 @@ conformance: all
 # Every attack on one backend; "make check" leaves out those on containers that the cage itself has no part in.
 escape: all
 	@tests/escape/run.py --backend $(BACKEND) $(if $(RUNTIME),--runtime $(RUNTIME)) --toolcage $(BUILD)/toolcage \
-		$(BUILD)/src/attacks/toolcage-attacks
+		$(BUILD)/attacks/toolcage-attacks
 
 # The long form of a test: explain against cages, over thousands of policies made by chance. The seed is printed.
 COUNT ?= 4000

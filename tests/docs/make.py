@@ -29,7 +29,7 @@ for words in ((), ("try",)):
 programs = steps("programs")
 check(programs and not [step for step in programs if "tests/unit" in step or "tests/fuzz" in step], "that is no test", [step for step in programs if "tests/" in step][:3])
 made = " ".join(programs)
-catalog = list(build.glob("src/catalog/*.wasm"))  # built by now, where it can be
+catalog = list(build.glob("catalog/*.wasm"))  # built by now, where it can be
 missing = [module.name for module in catalog if module.name not in made] + [name for name in ("toolcage-helper", "toolcage-egress", "toolcage-attacks", "libtoolcage.so") if name not in made]
 check(not missing, "and all that a call needs", missing)
 with tempfile.TemporaryDirectory() as empty:

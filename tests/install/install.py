@@ -43,7 +43,7 @@ def check_files(tree):
     for name in ("toolcage", "toolcage-helper", "toolcage-egress", "toolcage-engine", "toolcage-image", "toolcage-agent", "toolcage-attacks", "libtoolcage.so.0", "libtoolcage.so", "libtoolcage.pc", "toolcage.h", "call.h",
                  *(["toolcage-http"] if (build / "src/toolcage-http").exists() else [])):
         tap.check(len(find(tree, name)) == 1, f"installs one {name}", find(tree, name))
-    built, installed = [sorted(path.name for path in find(place, "*.wasm")) for place in (build / "src/catalog", tree)]
+    built, installed = [sorted(path.name for path in find(place, "*.wasm")) for place in (build / "catalog", tree)]
     tap.check(built == installed, "installs the catalog, where it was built", f"{built} {installed}")
     helper = find(tree, "toolcage-helper")
     mode = stat.S_IMODE(helper[0].stat().st_mode) if helper else 0

@@ -78,7 +78,7 @@ static bool is_safe(const char *path)
 static int find_program(struct proof *proof, struct tc_failure *failure)
 {
     static const char *const places[] = {"../libexec/toolcage/toolcage-attacks",
-                                         "attacks/toolcage-attacks"};
+                                         "../attacks/toolcage-attacks"};
     for (size_t i = 0; i < TC_COUNT(places); i++) {
         _autofree_ char *path = tc_sibling_place(places[i]);
         if (path && realpath(path, proof->program) && is_safe(proof->program))

@@ -18,7 +18,7 @@
 #include <sys/un.h>
 #include <time.h>
 
-#include "attacks/attack.h"
+#include "attack.h"
 
 static struct sockaddr_un unix_address(const char *path, socklen_t *ret_len)
 {

@@ -9,7 +9,7 @@
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
-#include "attacks/attack.h"
+#include "attack.h"
 
 static int make(const char *base, const char *suffix, int mode)
 {

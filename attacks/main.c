@@ -5,7 +5,7 @@
  *
  * Runs one attack by its name. It knows nothing of cages: whoever starts it decides where, and
  * looks from outside at what came of it. */
-#include "attacks/attack.h"
+#include "attack.h"
 
 static const struct attack *const tables[] = {tc_attacks_files, tc_attacks_kernel,
                                               tc_attacks_machinery, tc_attacks_processes,

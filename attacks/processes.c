@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "attacks/attack.h"
+#include "attack.h"
 
 enum { PEEK = 64, SURVIVE_S = 15 };
 

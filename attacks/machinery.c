@@ -19,7 +19,7 @@
 #include <termios.h>
 #include <time.h>
 
-#include "attacks/attack.h"
+#include "attack.h"
 
 enum { FDS = 24, IO_REALTIME = 1 << 13 };
 

@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "attacks/attack.h"
+#include "attack.h"
 
 #ifdef __x86_64__
 static void int80(char **args)
