@@ -242,21 +242,31 @@ static int put_inputs(const struct toolcage_policy *policy, const struct tc_inst
     return r;
 }
 
+/* The same for an install that runs and for one that is explained. 1: it may run, and the grant has
+ * what it reads; 0: there is none. */
+static int put_install(const struct toolcage_policy *policy, struct tc_grant *grant,
+                       struct tc_install *ret, struct toolcage_error **err)
+{
+    if (!tc_policy_setup(policy, grant->tool, ret))
+        return 0;
+    int r = check_place(ret, grant, err);
+    if (r == 0)
+        r = check_reads(ret, grant, err);
+    if (r == 0)
+        r = put_inputs(policy, ret, grant, err);
+    return r < 0 ? r : 1;
+}
+
 int tc_install_begin(const struct toolcage_policy *policy, const struct tc_facts *facts,
                      struct tc_grant *grant, struct tc_install_stage **ret,
                      struct toolcage_error **err)
 {
     struct tc_install install;
     char key[TC_DIGEST_SIZE];
-    if (!tc_policy_setup(policy, grant->tool, &install))
-        return 0;
-    int r = check_place(&install, grant, err);
-    if (r == 0)
-        r = check_reads(&install, grant, err);
-    if (r == 0)
-        r = tc_install_key(policy, &install, key, err);
-    if (r == 0)
-        r = put_inputs(policy, &install, grant, err);
+    int r = put_install(policy, grant, &install, err);
+    if (r <= 0)
+        return r;
+    r = tc_install_key(policy, &install, key, err);
     if (r == 0)
         r = tc_stage_begin(facts, key, ret, err);
     if (r == 0)
@@ -269,16 +279,8 @@ int tc_install_suppose(const struct toolcage_policy *policy, const struct tc_fac
 {
     struct tc_install install;
     char key[TC_DIGEST_SIZE];
-    if (!tc_policy_setup(policy, grant->tool, &install))
-        return 0;
-    int r = check_place(&install, grant, err);
-    if (r == 0)
-        r = check_reads(&install, grant, err);
-    if (r == 0)
-        r = put_inputs(policy, &install, grant, err);
-    if (r == 0)
-        r = tc_setup_suppose(policy, grant, err);
-    if (r < 0)
+    int r = put_install(policy, grant, &install, err);
+    if (r <= 0 || (r = tc_setup_suppose(policy, grant, err)) < 0)
         return r;
     r = tc_install_key(policy, &install, key, NULL);
     if (r == TOOLCAGE_EMEMORY || (r == 0 && !(grant->setup = strdup(key))))
