@@ -80,7 +80,7 @@ static int put(int dir, const char *name, const void *bytes, size_t size,
 }
 
 /* Both at once: a kernel never meets the modules of another. */
-static int replace(struct tc_store *store, struct toolcage_error **err)
+static int replace(struct tc_images *store, struct toolcage_error **err)
 {
     bool done = renameat2(store->own, "guest", store->dir, "guest", RENAME_NOREPLACE) == 0 ||
                 (errno == EEXIST &&
@@ -105,7 +105,7 @@ static int put_roots(int dir, struct tc_initrd *initrd, bool there[TC_INITRD_PAR
     return r < 0 ? r : 0;
 }
 
-static int write_guest(struct tc_store *store, int dir, const char *version,
+static int write_guest(struct tc_images *store, int dir, const char *version,
                        const struct tc_buf *kernel, int modules, struct toolcage_error **err)
 {
     struct tc_initrd initrd = {.bytes.max = TC_GUEST_INITRD_MAX, .modules = modules};
@@ -132,7 +132,7 @@ static int write_guest(struct tc_store *store, int dir, const char *version,
     return r;
 }
 
-int tc_guest_build(struct tc_store *store, const char *from, struct toolcage_error **err)
+int tc_guest_build(struct tc_images *store, const char *from, struct toolcage_error **err)
 {
     _autobuf_ struct tc_buf kernel = {.max = (size_t)1 << 30};
     _autofree_ char *version = NULL;
@@ -165,7 +165,7 @@ static bool is_version(const struct tc_buf *text)
     return text->len && text->len < TC_GUEST_VERSION_MAX;
 }
 
-void tc_guest_look(const struct tc_store *store, char version[TC_GUEST_VERSION_MAX],
+void tc_guest_look(const struct tc_images *store, char version[TC_GUEST_VERSION_MAX],
                    int64_t *ret_bytes)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
@@ -178,7 +178,7 @@ void tc_guest_look(const struct tc_store *store, char version[TC_GUEST_VERSION_M
 }
 
 /* Out of sight by one rename first; what cannot be removed then, the next one to come sweeps. */
-int tc_guest_remove(struct tc_store *store)
+int tc_guest_remove(struct tc_images *store)
 {
     static const char aside[] = "new-" TC_IMAGE_GUEST;
     if (renameat(store->dir, TC_IMAGE_GUEST, store->dir, aside) < 0)
@@ -189,7 +189,7 @@ int tc_guest_remove(struct tc_store *store)
 
 /* ---- disks ---- */
 
-int tc_guest_disk(struct tc_store *store, const char *digest, struct toolcage_error **err)
+int tc_guest_disk(struct tc_images *store, const char *digest, struct toolcage_error **err)
 {
     const char *hex = strchr(digest, ':') + 1;
     _autofree_ char *root = tc_format("%s/roots/%s/rootfs", store->path, hex);

@@ -16,17 +16,17 @@
 
 /* From the kernel packages below a directory ("/": those that are installed; one into which a
  * package was unpacked). */
-int tc_guest_build(struct tc_store *store, const char *from, struct toolcage_error **err);
+int tc_guest_build(struct tc_images *store, const char *from, struct toolcage_error **err);
 /* The disk of the image with this digest. */
-int tc_guest_disk(struct tc_store *store, const char *digest, struct toolcage_error **err);
+int tc_guest_disk(struct tc_images *store, const char *digest, struct toolcage_error **err);
 
 /* Which kernel it has, and how many bytes it takes; *ret_bytes is -1 when there is no guest. The
  * version is "" in a guest of an older toolcage. */
 enum { TC_GUEST_VERSION_MAX = 128 };
-void tc_guest_look(const struct tc_store *store, char version[TC_GUEST_VERSION_MAX],
+void tc_guest_look(const struct tc_images *store, char version[TC_GUEST_VERSION_MAX],
                    int64_t *ret_bytes);
 /* Was there one? -1 with errno when it cannot be removed. Machines that run keep their files. */
-int tc_guest_remove(struct tc_store *store);
+int tc_guest_remove(struct tc_images *store);
 
 /* ---- kernel.c ---- */
 

@@ -64,18 +64,18 @@ static int take_blob(const struct tc_import *how, int dir, const char *from,
     if (!name)
         return tc_fail_memory(err);
     _autofd_ int fd = open_below(dir, name);
-    return fd < 0 ? fail_part(from, name, err) : tc_store_put(how->store, fd, name, blob, err);
+    return fd < 0 ? fail_part(from, name, err) : tc_images_put(how->store, fd, name, blob, err);
 }
 
 static int read_blob(const struct tc_import *how, const char *digest, struct tc_buf *ret,
                      struct toolcage_error **err)
 {
     ret->max = TC_IMAGE_JSON_MAX;
-    int fd = tc_store_blob(how->store, digest, err);
+    int fd = tc_images_blob(how->store, digest, err);
     if (fd < 0)
         return fd;
     _autofd_ int own = fd;
-    return tc_read_all(own, ret) < 0 ? tc_store_fail(how->store, "a document is too large", err)
+    return tc_read_all(own, ret) < 0 ? tc_images_fail(how->store, "a document is too large", err)
                                      : 0;
 }
 
@@ -98,7 +98,7 @@ static int unpack_layer(const struct tc_import *how, int rootfs, size_t i,
 {
     struct tc_unpack_report report;
     struct progress progress = {.before = ret->bytes};
-    int fd = tc_store_blob(how->store, m->layers[i].digest, err);
+    int fd = tc_images_blob(how->store, m->layers[i].digest, err);
     if (fd < 0)
         return fd;
     _autofd_ int archive = fd;
@@ -133,14 +133,14 @@ static int make_root(const struct tc_import *how, const struct tc_image_manifest
                      const struct tc_image_config *config, struct tc_imported *ret,
                      struct toolcage_error **err)
 {
-    struct tc_store *store = how->store;
+    struct tc_images *store = how->store;
     if (mkdirat(store->own, "root", 0700) < 0 || mkdirat(store->own, "root/rootfs", 0755) < 0 ||
         fchmodat(store->own, "root/rootfs", 0755, 0) < 0)
-        return tc_store_fail(store, "an image cannot be unpacked", err);
+        return tc_images_fail(store, "an image cannot be unpacked", err);
     _autofd_ int rootfs =
         openat(store->own, "root/rootfs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (rootfs < 0)
-        return tc_store_fail(store, "an image cannot be unpacked", err);
+        return tc_images_fail(store, "an image cannot be unpacked", err);
     for (size_t i = 0; i < m->count; i++) {
         int r = unpack_layer(how, rootfs, i, m, config, ret, err);
         if (r < 0)
@@ -183,10 +183,10 @@ static int finish(const struct tc_import *how, const struct tc_image_blob *manif
     if (complaint)
         return fail_form(from, complaint, err);
     if ((r = make_root(how, &m, &config, ret, err)) < 0 ||
-        (r = tc_store_keep_root(how->store, manifest->digest, err)) < 0)
+        (r = tc_images_keep_root(how->store, manifest->digest, err)) < 0)
         return r;
     tc_strcopy(ret->digest, sizeof(ret->digest), manifest->digest);
-    return tc_store_name(how->store, ret->name, manifest, err);
+    return tc_images_name(how->store, ret->name, manifest, err);
 }
 
 /* ---- an OCI layout ---- */
@@ -248,7 +248,7 @@ static int take_part(const struct tc_import *how, int dir, const char *part, con
 {
     *ret = (struct tc_image_blob){.size = 0};
     _autofd_ int fd = open_below(dir, part);
-    return fd < 0 ? fail_part(from, part, err) : tc_store_put(how->store, fd, part, ret, err);
+    return fd < 0 ? fail_part(from, part, err) : tc_images_put(how->store, fd, part, ret, err);
 }
 
 static void add_blob(struct tc_buf *out, const char *type, const struct tc_image_blob *blob)
@@ -262,7 +262,7 @@ static void add_blob(struct tc_buf *out, const char *type, const struct tc_image
 static const char *layer_type(const struct tc_import *how, const struct tc_image_blob *layer)
 {
     unsigned char magic[4] = {0};
-    _autofd_ int fd = tc_store_blob(how->store, layer->digest, NULL);
+    _autofd_ int fd = tc_images_blob(how->store, layer->digest, NULL);
     if (fd >= 0 && pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic)) {
         if (magic[0] == 0x1f && magic[1] == 0x8b)
             return "layer.v1.tar+gzip";
@@ -286,7 +286,7 @@ static int put_manifest(const struct tc_import *how, const struct tc_image_blob 
         add_blob(&out, layer_type(how, &layers[i]), &layers[i]);
     }
     tc_buf_adds(&out, "]}");
-    return out.failed ? tc_fail_memory(err) : tc_store_put_text(how->store, out.data, ret, err);
+    return out.failed ? tc_fail_memory(err) : tc_images_put_text(how->store, out.data, ret, err);
 }
 
 static int take_docker(const struct tc_import *how, int dir, const char *from,
@@ -335,7 +335,7 @@ static int put_config(const struct tc_import *how, const char *diff, struct tc_i
     _autofree_ char *text = tc_format("{%s\"architecture\":\"%s\",\"os\":\"linux\",\"config\":{},"
                                       "\"rootfs\":{\"type\":\"layers\",\"diff_ids\":[\"%s\"]}}",
                                       created, architecture ? architecture : "unknown", diff);
-    return text ? tc_store_put_text(how->store, text, ret, err) : tc_fail_memory(err);
+    return text ? tc_images_put_text(how->store, text, ret, err) : tc_fail_memory(err);
 }
 
 int tc_import_root(const struct tc_import *how, int dir, const char *from, struct tc_imported *ret,
@@ -347,14 +347,14 @@ int tc_import_root(const struct tc_import *how, int dir, const char *from, struc
     _autofd_ int file =
         openat(how->store->own, "layer", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0)
-        return tc_store_fail(how->store, "a layer cannot be kept", err);
+        return tc_images_fail(how->store, "a layer cannot be kept", err);
     int r = choose_name(how, NULL, from, ret, err);
     if (r == 0)
         r = tc_tree_layer(dir, from, how->epoch, file, diff, &report, err);
     if (r == 0 && lseek(file, 0, SEEK_SET) < 0)
-        r = tc_store_fail(how->store, "a layer cannot be kept", err);
+        r = tc_images_fail(how->store, "a layer cannot be kept", err);
     if (r == 0)
-        r = tc_store_put(how->store, file, "the layer", &layer, err);
+        r = tc_images_put(how->store, file, "the layer", &layer, err);
     if (r == 0)
         r = put_config(how, diff, &config, err);
     if (r == 0)
@@ -396,7 +396,7 @@ static int import_archive(const struct tc_import *how, int file, enum form form,
     struct tc_unpack_report report;
     struct progress progress = {.what = "opening"};
     if (mkdirat(how->store->own, "archive", 0700) < 0)
-        return tc_store_fail(how->store, "an archive cannot be opened", err);
+        return tc_images_fail(how->store, "an archive cannot be opened", err);
     _autofd_ int dir =
         openat(how->store->own, "archive", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     const struct tc_unpack_job job = {.archive = file,
@@ -405,7 +405,7 @@ static int import_archive(const struct tc_import *how, int file, enum form form,
                                       .limits = how->limits,
                                       .tick = tick,
                                       .ud = &progress};
-    int r = dir < 0 ? tc_store_fail(how->store, "an archive cannot be opened", err)
+    int r = dir < 0 ? tc_images_fail(how->store, "an archive cannot be opened", err)
                     : tc_unpack(&job, &report, err);
     tc_image_bar_end();
     if (r == 0)

@@ -9,7 +9,7 @@
 #include "image/unpack.h"
 
 struct tc_import {
-    struct tc_store *store;
+    struct tc_images *store;
     const char *name; /* NULL: the one that it brings along */
     struct tc_unpack_limits limits;
     int64_t epoch; /* of a directory's times; < 0: as they are */

@@ -47,12 +47,12 @@ static int usage(struct toolcage_error **err, const char *subject, const char *h
 /* ---- what is there ---- */
 
 /* Of the root, on disk; -1: it is gone. */
-static int64_t root_bytes(const struct tc_store *store, const char *digest)
+static int64_t root_bytes(const struct tc_images *store, const char *digest)
 {
     return store->roots < 0 ? -1 : tc_tree_bytes(store->roots, strchr(digest, ':') + 1);
 }
 
-static void add_row(struct tc_buf *out, const struct tc_store *store,
+static void add_row(struct tc_buf *out, const struct tc_images *store,
                     const struct tc_image_entry *e, bool json)
 {
     int64_t bytes = root_bytes(store, e->digest);
@@ -90,11 +90,11 @@ static void add_guest(struct tc_buf *out, const char *version, int64_t bytes, bo
 
 static int list(const struct command *c, struct tc_buf *out, struct toolcage_error **err)
 {
-    _autostore_ struct tc_store store = TC_STORE_INIT;
+    _autoimages_ struct tc_images store = TC_IMAGES_INIT;
     _autoindex_ struct tc_image_index index = {0};
     char version[TC_GUEST_VERSION_MAX];
     int64_t guest;
-    int r = tc_store_open(TC_STORE_READS, &store, err);
+    int r = tc_images_open(TC_IMAGES_READS, &store, err);
     if (r == 0 && store.dir >= 0)
         r = tc_image_index_read(store.dir, store.path, &index, err);
     if (r < 0)
@@ -116,7 +116,7 @@ static int list(const struct command *c, struct tc_buf *out, struct toolcage_err
     return 0;
 }
 
-static int find(const struct tc_store *store, const char *name, struct tc_image_index *index,
+static int find(const struct tc_images *store, const char *name, struct tc_image_index *index,
                 const struct tc_image_entry **ret, struct toolcage_error **err)
 {
     struct tc_image_ref ref;
@@ -145,7 +145,7 @@ static void add_layers(struct tc_buf *out, const struct tc_image_manifest *m, bo
                     json && i ? "," : "", m->layers[i].digest, m->layers[i].size);
 }
 
-static void add_image(struct tc_buf *out, const struct tc_store *store,
+static void add_image(struct tc_buf *out, const struct tc_images *store,
                       const struct tc_image_entry *e, const struct tc_image_manifest *m, bool json)
 {
     _autofree_ char *root =
@@ -171,18 +171,18 @@ static void add_image(struct tc_buf *out, const struct tc_store *store,
 
 static int inspect(const struct command *c, struct tc_buf *out, struct toolcage_error **err)
 {
-    _autostore_ struct tc_store store = TC_STORE_INIT;
+    _autoimages_ struct tc_images store = TC_IMAGES_INIT;
     _autoindex_ struct tc_image_index index = {0};
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     struct tc_image_manifest m;
     const struct tc_image_entry *e;
-    int r = tc_store_open(TC_STORE_READS, &store, err);
+    int r = tc_images_open(TC_IMAGES_READS, &store, err);
     if (r == 0)
         r = find(&store, c->words[0], &index, &e, err);
     if (r < 0)
         return r;
     text.max = TC_IMAGE_JSON_MAX;
-    int fd = tc_store_blob(&store, e->digest, err);
+    int fd = tc_images_blob(&store, e->digest, err);
     if (fd < 0)
         return fd;
     _autofd_ int own = fd;
@@ -239,12 +239,12 @@ static const char *check_name(const char *name)
 
 static int import(const struct command *c, struct tc_buf *out, struct toolcage_error **err)
 {
-    _autostore_ struct tc_store store = TC_STORE_INIT;
+    _autoimages_ struct tc_images store = TC_IMAGES_INIT;
     struct tc_imported made;
     const char *complaint = c->count > 1 ? check_name(c->words[1]) : NULL;
     if (complaint)
         return usage(err, c->words[1], "toolcage image import SOURCE NAME", complaint);
-    int r = tc_store_open(TC_STORE_ADDS, &store, err);
+    int r = tc_images_open(TC_IMAGES_ADDS, &store, err);
     const struct tc_import how = {
         .store = &store, .name = c->words[1], .limits = c->limits, .epoch = wanted_epoch()};
     if (r == 0)
@@ -254,10 +254,10 @@ static int import(const struct command *c, struct tc_buf *out, struct toolcage_e
 
 static int build_guest(const struct command *c, struct tc_buf *out, struct toolcage_error **err)
 {
-    _autostore_ struct tc_store store = TC_STORE_INIT;
+    _autoimages_ struct tc_images store = TC_IMAGES_INIT;
     _autoindex_ struct tc_image_index index = {0};
     const struct tc_image_entry *e = NULL;
-    int r = tc_store_open(TC_STORE_ADDS, &store, err);
+    int r = tc_images_open(TC_IMAGES_ADDS, &store, err);
     if (r == 0 && c->count > 1)
         r = find(&store, c->words[1], &index, &e, err);
     if (r == 0)
@@ -275,12 +275,12 @@ static int build(const struct command *c, struct tc_buf *out, struct toolcage_er
         return build_guest(c, out, err);
     if (c->count > 1)
         return usage(err, c->words[1], "toolcage image build NAME", "one word too many");
-    _autostore_ struct tc_store store = TC_STORE_INIT;
+    _autoimages_ struct tc_images store = TC_IMAGES_INIT;
     struct tc_imported made;
     const char *complaint = check_name(c->words[0]);
     if (complaint)
         return usage(err, c->words[0], "toolcage image build default", complaint);
-    int r = tc_store_open(TC_STORE_ADDS, &store, err);
+    int r = tc_images_open(TC_IMAGES_ADDS, &store, err);
     const struct tc_import how = {
         .store = &store, .name = c->words[0], .limits = c->limits, .epoch = wanted_epoch()};
     if (r == 0)
@@ -290,18 +290,18 @@ static int build(const struct command *c, struct tc_buf *out, struct toolcage_er
 
 static int drop(const struct command *c, struct tc_buf *out, struct toolcage_error **err)
 {
-    _autostore_ struct tc_store store = TC_STORE_INIT;
+    _autoimages_ struct tc_images store = TC_IMAGES_INIT;
     struct tc_image_ref ref;
     unsigned count = 0;
     const char *complaint = tc_image_ref_parse(c->words[0], &ref);
     if (complaint)
         return usage(err, c->words[0], "toolcage image list", complaint);
-    int r = tc_store_open(TC_STORE_REMOVES, &store, err);
+    int r = tc_images_open(TC_IMAGES_REMOVES, &store, err);
     if (r == 0)
-        r = tc_store_remove(&store, &ref, &count, err);
+        r = tc_images_remove(&store, &ref, &count, err);
     int guests = r == 0 && strcmp(c->words[0], TC_IMAGE_GUEST) == 0 ? tc_guest_remove(&store) : 0;
     if (guests < 0)
-        return tc_store_fail(&store, "the guest cannot be removed", err);
+        return tc_images_fail(&store, "the guest cannot be removed", err);
     count += (unsigned)guests;
     if (r < 0)
         return r;

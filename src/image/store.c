@@ -21,7 +21,7 @@
 
 enum { BLOCK = 1 << 17, TRIES = 20 };
 
-int tc_store_fail(const struct tc_store *store, const char *what, struct toolcage_error **err)
+int tc_images_fail(const struct tc_images *store, const char *what, struct toolcage_error **err)
 {
     return tc_fail(
         err,
@@ -55,7 +55,7 @@ static bool is_begun(const char *name)
 }
 
 /* What those who were killed left: nobody has it locked. */
-static void sweep(const struct tc_store *store)
+static void sweep(const struct tc_images *store)
 {
     int copy = openat(store->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     _autodir_ DIR *dir = tc_take_dir(copy);
@@ -73,7 +73,7 @@ static void sweep(const struct tc_store *store)
 }
 
 /* A sweep may come between the two. */
-static int make_own(struct tc_store *store)
+static int make_own(struct tc_images *store)
 {
     for (int i = 0; i < TRIES; i++) {
         char id[TC_ULID_SIZE];
@@ -101,9 +101,9 @@ static int put_layout_file(int dir)
     return tc_write_all(fd, text, strlen(text));
 }
 
-static int take_lock(struct tc_store *store, enum tc_store_use use)
+static int take_lock(struct tc_images *store, enum tc_images_use use)
 {
-    int how = use == TC_STORE_REMOVES ? LOCK_EX : LOCK_SH;
+    int how = use == TC_IMAGES_REMOVES ? LOCK_EX : LOCK_SH;
     store->lock = openat(store->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (store->lock < 0)
         return -1;
@@ -118,7 +118,7 @@ static int take_lock(struct tc_store *store, enum tc_store_use use)
     return 0;
 }
 
-static int open_parts(struct tc_store *store)
+static int open_parts(struct tc_images *store)
 {
     _autofd_ int blobs = enter_or_make(store->dir, "blobs");
     store->blobs = blobs < 0 ? -1 : enter_or_make(blobs, "sha256");
@@ -126,9 +126,9 @@ static int open_parts(struct tc_store *store)
     return store->blobs < 0 || store->roots < 0 ? -1 : put_layout_file(store->dir);
 }
 
-int tc_store_open(enum tc_store_use use, struct tc_store *ret, struct toolcage_error **err)
+int tc_images_open(enum tc_images_use use, struct tc_images *ret, struct toolcage_error **err)
 {
-    *ret = TC_STORE_INIT;
+    *ret = TC_IMAGES_INIT;
     if (!tc_image_store_path(&ret->path))
         return tc_fail_memory(err);
     if (!ret->path)
@@ -138,20 +138,20 @@ int tc_store_open(enum tc_store_use use, struct tc_store *ret, struct toolcage_e
                                         .hint = "set HOME to your home directory"},
                        "there is no directory for images: neither HOME nor XDG_DATA_HOME is "
                        "set");
-    if (use != TC_STORE_READS && tc_make_directories(ret->path) < 0)
-        return tc_store_fail(ret, "nothing can be kept", err);
+    if (use != TC_IMAGES_READS && tc_make_directories(ret->path) < 0)
+        return tc_images_fail(ret, "nothing can be kept", err);
     ret->dir = tc_image_enter(AT_FDCWD, ret->path);
-    if (ret->dir < 0 && errno == ENOENT && use == TC_STORE_READS)
+    if (ret->dir < 0 && errno == ENOENT && use == TC_IMAGES_READS)
         return 0;
     if (ret->dir < 0 || open_parts(ret) < 0 || take_lock(ret, use) < 0)
-        return tc_store_fail(ret, "nothing can be done", err);
+        return tc_images_fail(ret, "nothing can be done", err);
     sweep(ret);
-    if (use == TC_STORE_ADDS && make_own(ret) < 0)
-        return tc_store_fail(ret, "nothing can be kept", err);
+    if (use == TC_IMAGES_ADDS && make_own(ret) < 0)
+        return tc_images_fail(ret, "nothing can be kept", err);
     return 0;
 }
 
-void tc_store_close(struct tc_store *store)
+void tc_images_close(struct tc_images *store)
 {
     if (store->own >= 0)
         (void)tc_remove_tree(store->dir, store->own_name);
@@ -185,14 +185,14 @@ static int copy(int from, int to, char digest[TC_DIGEST_SIZE], int64_t *ret_size
     return block && n == 0 ? 0 : -1;
 }
 
-static int place_blob(const struct tc_store *store, const char *digest)
+static int place_blob(const struct tc_images *store, const char *digest)
 {
     const char *hex = strchr(digest, ':') + 1;
     return renameat(store->own, "blob", store->blobs, hex);
 }
 
-int tc_store_put(struct tc_store *store, int from, const char *name, struct tc_image_blob *blob,
-                 struct toolcage_error **err)
+int tc_images_put(struct tc_images *store, int from, const char *name, struct tc_image_blob *blob,
+                  struct toolcage_error **err)
 {
     char digest[TC_DIGEST_SIZE];
     int64_t size;
@@ -200,51 +200,51 @@ int tc_store_put(struct tc_store *store, int from, const char *name, struct tc_i
         openat(store->own, "blob", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (to < 0 || lseek(from, 0, SEEK_SET) < 0 || copy(from, to, digest, &size) < 0 ||
         fsync(to) < 0)
-        return tc_store_fail(store, "a blob cannot be kept", err);
+        return tc_images_fail(store, "a blob cannot be kept", err);
     if (blob->digest[0] && strcmp(digest, blob->digest) != 0)
         return fail_damaged(name, digest, blob->digest, err);
     if (place_blob(store, digest) < 0)
-        return tc_store_fail(store, "a blob cannot be kept", err);
+        return tc_images_fail(store, "a blob cannot be kept", err);
     tc_strcopy(blob->digest, sizeof(blob->digest), digest);
     blob->size = size;
     return 0;
 }
 
-int tc_store_put_text(struct tc_store *store, const char *text, struct tc_image_blob *ret,
-                      struct toolcage_error **err)
+int tc_images_put_text(struct tc_images *store, const char *text, struct tc_image_blob *ret,
+                       struct toolcage_error **err)
 {
     _autofd_ int fd = tc_memfd("blob", text, strlen(text));
     *ret = (struct tc_image_blob){.size = 0};
-    return fd < 0 ? tc_store_fail(store, "a blob cannot be kept", err)
-                  : tc_store_put(store, fd, "a document", ret, err);
+    return fd < 0 ? tc_images_fail(store, "a blob cannot be kept", err)
+                  : tc_images_put(store, fd, "a document", ret, err);
 }
 
-int tc_store_blob(const struct tc_store *store, const char *digest, struct toolcage_error **err)
+int tc_images_blob(const struct tc_images *store, const char *digest, struct toolcage_error **err)
 {
     int fd = openat(store->blobs, strchr(digest, ':') + 1, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? tc_store_fail(store, "a blob is lost", err) : fd;
+    return fd < 0 ? tc_images_fail(store, "a blob is lost", err) : fd;
 }
 
 /* ---- roots and names ---- */
 
-bool tc_store_has_root(const struct tc_store *store, const char *digest)
+bool tc_images_has_root(const struct tc_images *store, const char *digest)
 {
     return faccessat(store->roots, strchr(digest, ':') + 1, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* Of two that were made together the first one stays: a call may use it already. */
-int tc_store_keep_root(struct tc_store *store, const char *digest, struct toolcage_error **err)
+int tc_images_keep_root(struct tc_images *store, const char *digest, struct toolcage_error **err)
 {
     if (syncfs(store->own) < 0)
-        return tc_store_fail(store, "an image cannot be kept", err);
+        return tc_images_fail(store, "an image cannot be kept", err);
     if (renameat2(store->own, "root", store->roots, strchr(digest, ':') + 1, RENAME_NOREPLACE) <
             0 &&
         errno != EEXIST)
-        return tc_store_fail(store, "an image cannot be kept", err);
+        return tc_images_fail(store, "an image cannot be kept", err);
     return 0;
 }
 
-static int write_index(struct tc_store *store, int where, const struct tc_image_index *index)
+static int write_index(struct tc_images *store, int where, const struct tc_image_index *index)
 {
     _autofree_ char *text = tc_image_index_text(index);
     errno = ENOMEM;
@@ -257,21 +257,21 @@ static int write_index(struct tc_store *store, int where, const struct tc_image_
 }
 
 /* One at a time: who adds shares the other lock. */
-int tc_store_name(struct tc_store *store, const char *name, const struct tc_image_blob *manifest,
-                  struct toolcage_error **err)
+int tc_images_name(struct tc_images *store, const char *name, const struct tc_image_blob *manifest,
+                   struct toolcage_error **err)
 {
     _autoindex_ struct tc_image_index index = {0};
     _autofd_ int lock =
         openat(store->dir, "index.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (lock < 0 || flock(lock, LOCK_EX) < 0)
-        return tc_store_fail(store, "the index cannot be changed", err);
+        return tc_images_fail(store, "the index cannot be changed", err);
     int r = tc_image_index_read(store->dir, store->path, &index, err);
     if (r < 0)
         return r;
     if (!tc_image_index_put(&index, name, manifest->digest, manifest->size))
         return tc_fail_memory(err);
     return write_index(store, store->own, &index) < 0
-               ? tc_store_fail(store, "the index cannot be changed", err)
+               ? tc_images_fail(store, "the index cannot be changed", err)
                : 0;
 }
 
@@ -290,7 +290,7 @@ struct locks {
 
 /* The digests of all that an entry needs, without "sha256:". False: it cannot be told, and then
  * nothing is thrown away. */
-static bool add_needed(const struct tc_store *store, const char *digest, struct tc_strv *needed)
+static bool add_needed(const struct tc_images *store, const char *digest, struct tc_strv *needed)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     struct tc_image_manifest manifest;
@@ -325,7 +325,7 @@ static bool is_left(const struct tc_image_index *left, const char *hex)
 
 /* Out of sight by one rename first, so that nobody finds half of it. What cannot be removed stays
  * aside, for the next one to try. */
-static void remove_root(struct tc_store *store, const char *hex)
+static void remove_root(struct tc_images *store, const char *hex)
 {
     _autofree_ char *aside = tc_format("new-%s", hex);
     if (aside && renameat(store->roots, hex, store->dir, aside) == 0)
@@ -340,7 +340,7 @@ static void close_all(struct locks *locks)
 }
 
 /* Who uses one of them keeps all; who comes later waits for nobody, and finds none. */
-static int lock_roots(struct tc_store *store, const struct tc_image_index *left,
+static int lock_roots(struct tc_images *store, const struct tc_image_index *left,
                       const struct tc_strv *gone, struct locks *locks, struct toolcage_error **err)
 {
     for (size_t i = 0; i < gone->count; i++) {
@@ -360,7 +360,7 @@ static int lock_roots(struct tc_store *store, const struct tc_image_index *left,
     return 0;
 }
 
-static int collect(struct tc_store *store, const struct tc_image_index *left)
+static int collect(struct tc_images *store, const struct tc_image_index *left)
 {
     _autostrv_ struct tc_strv needed = {0};
     for (size_t i = 0; i < left->count; i++)
@@ -391,8 +391,8 @@ static bool split(const struct tc_image_index *all, const struct tc_image_ref *r
     return true;
 }
 
-int tc_store_remove(struct tc_store *store, const struct tc_image_ref *ref, unsigned *ret_count,
-                    struct toolcage_error **err)
+int tc_images_remove(struct tc_images *store, const struct tc_image_ref *ref, unsigned *ret_count,
+                     struct toolcage_error **err)
 {
     _autoindex_ struct tc_image_index all = {0}, left = {0};
     _autostrv_ struct tc_strv gone = {0};
@@ -403,7 +403,7 @@ int tc_store_remove(struct tc_store *store, const struct tc_image_ref *ref, unsi
     if (r == 0)
         r = lock_roots(store, &left, &gone, &locks, err);
     if (r == 0 && gone.count && write_index(store, store->dir, &left) < 0)
-        r = tc_store_fail(store, "the index cannot be changed", err);
+        r = tc_images_fail(store, "the index cannot be changed", err);
     for (size_t i = 0; r == 0 && i < gone.count; i++)
         if (!is_left(&left, gone.items[i]))
             remove_root(store, gone.items[i]);

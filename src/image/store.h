@@ -11,7 +11,7 @@
 
 #include "image/index.h"
 
-struct tc_store {
+struct tc_images {
     char *path;
     int dir, blobs, roots;
     int lock;       /* shared by who adds; alone by who removes */
@@ -19,34 +19,34 @@ struct tc_store {
     int own;
 };
 
-#define TC_STORE_INIT \
-    ((struct tc_store){.dir = -1, .blobs = -1, .roots = -1, .lock = -1, .own = -1})
+#define TC_IMAGES_INIT \
+    ((struct tc_images){.dir = -1, .blobs = -1, .roots = -1, .lock = -1, .own = -1})
 
-enum tc_store_use { TC_STORE_READS, TC_STORE_ADDS, TC_STORE_REMOVES };
+enum tc_images_use { TC_IMAGES_READS, TC_IMAGES_ADDS, TC_IMAGES_REMOVES };
 
 /* Reading makes nothing: where there is no store, ret->dir is -1. */
-int tc_store_open(enum tc_store_use use, struct tc_store *ret, struct toolcage_error **err);
-void tc_store_close(struct tc_store *store);
-#define _autostore_ _auto_(tc_store_close)
+int tc_images_open(enum tc_images_use use, struct tc_images *ret, struct toolcage_error **err);
+void tc_images_close(struct tc_images *store);
+#define _autoimages_ _auto_(tc_images_close)
 
 /* A blob from a file or from memory. With `digest` it must be that one (and `size`, unless < 0),
  * else *ret says which it is. */
 struct tc_image_blob;
-int tc_store_put(struct tc_store *store, int from, const char *name, struct tc_image_blob *blob,
-                 struct toolcage_error **err);
-int tc_store_put_text(struct tc_store *store, const char *text, struct tc_image_blob *ret,
-                      struct toolcage_error **err);
-int tc_store_blob(const struct tc_store *store, const char *digest, struct toolcage_error **err);
-
-bool tc_store_has_root(const struct tc_store *store, const char *digest);
-/* The directory "root" of our own becomes the root of that manifest. */
-int tc_store_keep_root(struct tc_store *store, const char *digest, struct toolcage_error **err);
-int tc_store_name(struct tc_store *store, const char *name, const struct tc_image_blob *manifest,
+int tc_images_put(struct tc_images *store, int from, const char *name, struct tc_image_blob *blob,
                   struct toolcage_error **err);
-/* *ret counts entries, and bytes that came free. */
-int tc_store_remove(struct tc_store *store, const struct tc_image_ref *ref, unsigned *ret_count,
-                    struct toolcage_error **err);
+int tc_images_put_text(struct tc_images *store, const char *text, struct tc_image_blob *ret,
+                       struct toolcage_error **err);
+int tc_images_blob(const struct tc_images *store, const char *digest, struct toolcage_error **err);
 
-int tc_store_fail(const struct tc_store *store, const char *what, struct toolcage_error **err);
+bool tc_images_has_root(const struct tc_images *store, const char *digest);
+/* The directory "root" of our own becomes the root of that manifest. */
+int tc_images_keep_root(struct tc_images *store, const char *digest, struct toolcage_error **err);
+int tc_images_name(struct tc_images *store, const char *name, const struct tc_image_blob *manifest,
+                   struct toolcage_error **err);
+/* *ret counts entries, and bytes that came free. */
+int tc_images_remove(struct tc_images *store, const struct tc_image_ref *ref, unsigned *ret_count,
+                     struct toolcage_error **err);
+
+int tc_images_fail(const struct tc_images *store, const char *what, struct toolcage_error **err);
 
 #endif
