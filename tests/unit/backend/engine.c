@@ -58,7 +58,7 @@ static void a_container_has_nothing(void **state)
 }
 
 /* Where the caller is the container's root, and only there, the kernel wants one right of it. */
-static void a_rootless_one_has_one_right(void **state)
+static void rootless_container_has_one_capability(void **state)
 {
     (void)state;
     json_t *c = create(0, "runtime=runc", NULL);
@@ -85,7 +85,7 @@ static json_t *spec(uid_t uid)
 }
 
 /* The same of containerd's, which fills in nothing by itself: what is not here is not there. */
-static void a_described_one_has_nothing(void **state)
+static void containerd_spec_grants_nothing(void **state)
 {
     static const char *const sets[] = {"bounding", "effective", "permitted", "inheritable",
                                        "ambient"};
@@ -124,8 +124,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_container_has_nothing),
-        cmocka_unit_test(a_rootless_one_has_one_right),
-        cmocka_unit_test(a_described_one_has_nothing),
+        cmocka_unit_test(rootless_container_has_one_capability),
+        cmocka_unit_test(containerd_spec_grants_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

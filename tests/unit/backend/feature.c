@@ -52,7 +52,7 @@ static void the_document_says_the_same(void **state)
         the_row_is_true(text.data, names[f], (tc_features)1 << f);
 }
 
-static void nothing_is_wanted_unasked(void **state)
+static void empty_grant_wants_no_feature(void **state)
 {
     struct tc_grant grant = {.overlay_or_copy = true, .workspace = TC_WORKSPACE_OVERLAY};
     assert_int_equal(tc_grant_features(&grant), TC_FEATURE_BIT(HOST));
@@ -65,7 +65,7 @@ static void nothing_is_wanted_unasked(void **state)
         {.image = TEXT(TC_IMAGE_SYSTEM), __VA_ARGS__}, TC_FEATURE_BIT(id) \
     }
 
-static void each_wish_is_found(void **state)
+static void every_wanted_feature_is_derived_from_the_grant(void **state)
 {
     char *one[] = {TEXT("ptrace"), NULL}, *bytes[] = {TEXT("\xff"), NULL};
     char *contained[] = {TEXT("qemu"), TEXT("oci"), NULL};
@@ -103,7 +103,7 @@ static void each_wish_is_found(void **state)
 }
 
 /* The key that asks for it is what a refusal is about. */
-static void each_row_is_told_where_it_is_asked_for(void **state)
+static void refused_features_name_their_policy_key(void **state)
 {
     for (int f = 0; f < TC_FEATURE_COUNT; f++) {
         const struct tc_feature_row *row = &tc_feature_rows[f];
@@ -126,7 +126,7 @@ static void each_row_is_told_where_it_is_asked_for(void **state)
 }
 
 /* All that has walls has each of them, or no network at all. */
-static void each_backend_has_its_walls(void **state)
+static void isolating_backends_provide_every_clause(void **state)
 {
     static const char *const backends[] = {
         "process", "oci",      "podman", "docker",      "containerd", "gvisor",
@@ -150,7 +150,7 @@ static void each_backend_has_its_walls(void **state)
 }
 
 /* A backend that has nothing lacks whatever is wanted, by the grant or by the call. */
-static void what_is_not_there_is_lacking(void **state)
+static void bare_backend_lacks_every_wanted_feature(void **state)
 {
     static const struct tc_front bare = {.name = "bare"};
     struct tc_grant grant = {.image = TEXT("/image"), .clauses = 5};
@@ -167,11 +167,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_document_says_the_same),
-        cmocka_unit_test(nothing_is_wanted_unasked),
-        cmocka_unit_test(each_wish_is_found),
-        cmocka_unit_test(each_row_is_told_where_it_is_asked_for),
-        cmocka_unit_test(each_backend_has_its_walls),
-        cmocka_unit_test(what_is_not_there_is_lacking),
+        cmocka_unit_test(empty_grant_wants_no_feature),
+        cmocka_unit_test(every_wanted_feature_is_derived_from_the_grant),
+        cmocka_unit_test(refused_features_name_their_policy_key),
+        cmocka_unit_test(isolating_backends_provide_every_clause),
+        cmocka_unit_test(bare_backend_lacks_every_wanted_feature),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,14 +54,14 @@ static void same_answers(const struct tc_strv *allowed)
     }
 }
 
-static void says_what_the_list_says(void **state)
+static void filter_agrees_with_the_json_profile(void **state)
 {
     char ptrace[] = "ptrace", *names[] = {ptrace};
     same_answers(&(struct tc_strv){NULL, 0});
     same_answers(&(struct tc_strv){names, 1});
 }
 
-static void what_nobody_named_is_refused(void **state)
+static void unnamed_syscalls_are_refused(void **state)
 {
     struct tc_bpf program;
     tc_oci_filter(&program, &(struct tc_strv){NULL, 0});
@@ -71,7 +71,7 @@ static void what_nobody_named_is_refused(void **state)
     assert_int_equal(run(&program, ELSEWHERE, 0), SECCOMP_RET_KILL_PROCESS);
 }
 
-static void stands_beside_the_list(void **state)
+static void filter_is_added_as_an_annotation(void **state)
 {
     char *text = tc_oci_with_filter("{\"linux\":{}}", &(struct tc_strv){NULL, 0});
     assert_non_null(text);
@@ -84,9 +84,9 @@ static void stands_beside_the_list(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(says_what_the_list_says),
-        cmocka_unit_test(what_nobody_named_is_refused),
-        cmocka_unit_test(stands_beside_the_list),
+        cmocka_unit_test(filter_agrees_with_the_json_profile),
+        cmocka_unit_test(unnamed_syscalls_are_refused),
+        cmocka_unit_test(filter_is_added_as_an_annotation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

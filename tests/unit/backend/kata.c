@@ -123,7 +123,7 @@ static void containerd_is_asked_for_this(void **state)
     assert_is(load(tc_kata_spec(&c)), in_containerd);
 }
 
-static void what_is_not_bounded_is_not_said(void **state)
+static void absent_limits_are_omitted(void **state)
 {
     struct tc_kata_container c = some_container();
     (void)state;
@@ -158,7 +158,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(docker_is_asked_for_this),
         cmocka_unit_test(containerd_is_asked_for_this),
-        cmocka_unit_test(what_is_not_bounded_is_not_said),
+        cmocka_unit_test(absent_limits_are_omitted),
         cmocka_unit_test(an_image_is_the_only_directory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

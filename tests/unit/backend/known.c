@@ -99,14 +99,14 @@ static int remove_files(void **state)
 }
 
 /* A write within the clock's step would leave the same mark. */
-static void not_what_is_new(void **state)
+static void just_written_module_is_not_remembered(void **state)
 {
     struct tc_module_question asked = question();
     remember();
     assert_false(recalls(&asked));
 }
 
-static void what_rests(void **state)
+static void settled_module_is_remembered_for_the_same_question(void **state)
 {
     struct tc_module_question asked = question(), other = question();
     (void)sleep(SETTLED_S);
@@ -123,7 +123,7 @@ static void what_rests(void **state)
 }
 
 /* What was found is not what stands there by now. */
-static void not_what_came_between(void **state)
+static void module_replaced_during_the_lookup_is_not_remembered(void **state)
 {
     struct tc_module_question asked = question();
     struct tc_grant grant;
@@ -135,7 +135,7 @@ static void not_what_came_between(void **state)
     tc_grant_done(&grant);
 }
 
-static void not_what_others_write(void **state)
+static void module_writable_by_others_is_not_remembered(void **state)
 {
     struct tc_module_question asked = question();
     assert_int_equal(chmod(paths[1], 0777), 0);
@@ -159,7 +159,7 @@ static const struct tc_known_module *known_as(const char *worker)
 }
 
 /* Any of the four, written to or replaced by another of the same size and times. */
-static void until_a_file_changes(void **state)
+static void changed_file_forgets_its_module(void **state)
 {
     struct tc_module_question asked = question();
     for (size_t i = 0; i < FILES; i++) {
@@ -189,9 +189,11 @@ static void until_a_file_changes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(not_what_is_new),       cmocka_unit_test(what_rests),
-        cmocka_unit_test(not_what_came_between), cmocka_unit_test(not_what_others_write),
-        cmocka_unit_test(until_a_file_changes),
+        cmocka_unit_test(just_written_module_is_not_remembered),
+        cmocka_unit_test(settled_module_is_remembered_for_the_same_question),
+        cmocka_unit_test(module_replaced_during_the_lookup_is_not_remembered),
+        cmocka_unit_test(module_writable_by_others_is_not_remembered),
+        cmocka_unit_test(changed_file_forgets_its_module),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);
 }

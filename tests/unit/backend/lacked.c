@@ -30,7 +30,7 @@ static void read_it(const char *text, size_t len, struct tc_outcome *ret)
     assert_int_equal(rmdir(place), 0);
 }
 
-static void each_call_is_listed(void **state)
+static void unsupported_syscalls_are_listed(void **state)
 {
     static const char said[] =
         SAID("rseq") SAID("sched_getattr") SAID("copy_file_range") SAID("sys_315") SAID("ioctl");
@@ -48,7 +48,7 @@ static void each_call_is_listed(void **state)
     tc_outcome_done(&o);
 }
 
-static void nothing_else_is(void **state)
+static void malformed_messages_list_nothing(void **state)
 {
     static const char said[] =
         SAID("no_such_call") SAID("sys_99999") SAID("sys_-1") SAID("sys_") SAID("sys_1x") SAID("")
@@ -64,7 +64,7 @@ static void nothing_else_is(void **state)
 }
 
 /* More than runsc has to say. */
-static void a_flood_is_none(void **state)
+static void oversized_log_lists_nothing(void **state)
 {
     enum { FLOOD = 1 << 20 };
     struct tc_outcome o = {0};
@@ -82,9 +82,9 @@ static void a_flood_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_call_is_listed),
-        cmocka_unit_test(nothing_else_is),
-        cmocka_unit_test(a_flood_is_none),
+        cmocka_unit_test(unsupported_syscalls_are_listed),
+        cmocka_unit_test(malformed_messages_list_nothing),
+        cmocka_unit_test(oversized_log_lists_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

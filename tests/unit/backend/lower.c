@@ -143,7 +143,7 @@ static const struct start_case starts[] = {
      {"/workspace", "/workspace/in", "/"}},
 };
 
-static void starting_places(void **state)
+static void working_directory_candidates_follow_the_grant(void **state)
 {
     for (size_t i = 0; i < TC_COUNT(starts); i++) {
         const struct start_case *c = &starts[i];
@@ -211,7 +211,7 @@ static const struct refusal_case refusals[] = {
     {"no bound said", NULL, TC_WORKSPACE_BIND, false, TC_ACCESS_WRITE},
 };
 
-static void what_cannot_be_held_is_refused(void **state)
+static void unenforceable_grants_are_refused(void **state)
 {
     for (size_t i = 0; i < TC_COUNT(refusals); i++) {
         const struct refusal_case *c = &refusals[i];
@@ -367,9 +367,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_granted_is_the_system_only),
         cmocka_unit_test(entries_keep_their_meaning),
-        cmocka_unit_test(starting_places),
+        cmocka_unit_test(working_directory_candidates_follow_the_grant),
         cmocka_unit_test(limits_and_lists_are_copied),
-        cmocka_unit_test(what_cannot_be_held_is_refused),
+        cmocka_unit_test(unenforceable_grants_are_refused),
         cmocka_unit_test(every_clause_is_promised),
         cmocka_unit_test(every_field_is_lowered),
         cmocka_unit_test(accesses_are_asked_for_where_there_is_no_network),

@@ -50,7 +50,7 @@ static void a_note_is_about_one_state_of_a_file(void **state)
     expect("a", "fe00.1235.10.5.7", "other");
 }
 
-static void an_old_note_is_none(void **state)
+static void expired_note_is_not_read(void **state)
 {
     char note[TC_GVISOR_NOTE_SIZE];
     const struct timespec hour_ago[2] = {{.tv_sec = time(NULL) - 3600},
@@ -65,7 +65,7 @@ static void an_old_note_is_none(void **state)
 }
 
 /* A mark that is equal before and after does not say that nobody has written: not this soon. */
-static void of_a_file_just_written_nothing_is_known(void **state)
+static void just_written_file_has_no_mark(void **state)
 {
     char mark[TC_MARK_SIZE], path[64];
     (void)state;
@@ -109,8 +109,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_note_is_about_one_state_of_a_file),
-        cmocka_unit_test(an_old_note_is_none),
-        cmocka_unit_test(of_a_file_just_written_nothing_is_known),
+        cmocka_unit_test(expired_note_is_not_read),
+        cmocka_unit_test(just_written_file_has_no_mark),
         cmocka_unit_test(only_counts_are_learnt),
     };
     if (geteuid() == 0 && setresuid(65533, 65533, 65533) < 0) /* root's state has one place */

@@ -25,7 +25,7 @@ static void expect(const char *wish, const char *first, const char *second)
     assert_null(list[1]);
 }
 
-static void a_named_one_is_alone(void **state)
+static void named_platform_has_no_alternative(void **state)
 {
     expect("ptrace", "ptrace", NULL);
     expect("systrap", "systrap", NULL);
@@ -35,7 +35,7 @@ static void a_named_one_is_alone(void **state)
     assert_null(tc_gvisor_platforms("--", RUNTIME));
 }
 
-static void without_a_name_there_is_an_order(void **state)
+static void unnamed_platform_is_tried_in_order(void **state)
 {
     expect(NULL, "systrap", "ptrace");
     tc_gvisor_first_failed(RUNTIME, true);
@@ -48,7 +48,7 @@ static void without_a_name_there_is_an_order(void **state)
     expect("systrap", "systrap", NULL);
 }
 
-static void the_keeper_is_told_all(void **state)
+static void keeper_command_holds_every_argument(void **state)
 {
     static const char *const platforms[] = {"systrap", "ptrace", NULL};
     static const char *const wanted[] = {TC_OCI_KEEPER, "systrap", "ptrace",         "--",
@@ -68,9 +68,9 @@ static void the_keeper_is_told_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_named_one_is_alone),
-        cmocka_unit_test(without_a_name_there_is_an_order),
-        cmocka_unit_test(the_keeper_is_told_all),
+        cmocka_unit_test(named_platform_has_no_alternative),
+        cmocka_unit_test(unnamed_platform_is_tried_in_order),
+        cmocka_unit_test(keeper_command_holds_every_argument),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,7 +107,7 @@ static void means_the_same(const struct tc_stage *stage)
     is_whole(stage);
 }
 
-static void each_cage_has_its_walls(void **state)
+static void stages_of_each_cage_are_in_order(void **state)
 {
     for (size_t i = 0; i < TC_COUNT(cages); i++) {
         const struct tc_box box = {.stages = cages[i].stages};
@@ -129,7 +129,7 @@ static void says_it(enum tc_process_lack lack, int errnum, const char *words)
         fail_msg("lack %d, errno %d: %s", (int)lack, errnum, fix);
 }
 
-static void each_lack_has_its_words(void **state)
+static void every_lack_has_its_hint(void **state)
 {
     says_it(TC_LACK_PRIVILEGE, EPERM, "--cap-add SYS_ADMIN");
     says_it(TC_LACK_PROC, EPERM, "unmount what covers");
@@ -183,7 +183,7 @@ static const struct {
      "apparmor-toolcage"},
 };
 
-static void the_place_is_asked(void **state)
+static void hints_depend_on_the_environment(void **state)
 {
     for (size_t i = 0; i < TC_COUNT(places); i++) {
         int status = 0;
@@ -210,9 +210,9 @@ static void the_place_is_asked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_cage_has_its_walls),
-        cmocka_unit_test(each_lack_has_its_words),
-        cmocka_unit_test(the_place_is_asked),
+        cmocka_unit_test(stages_of_each_cage_are_in_order),
+        cmocka_unit_test(every_lack_has_its_hint),
+        cmocka_unit_test(hints_depend_on_the_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static void compare(size_t limit, size_t total, size_t chunk)
     tc_output_done(&o);
 }
 
-static void every_small_boundary(void **state)
+static void small_outputs_are_cut_at_every_boundary(void **state)
 {
     for (size_t limit = 0; limit < 10; limit++)
         for (size_t total = 0; total < 4 * limit + 4; total++)
@@ -71,7 +71,7 @@ static void every_small_boundary(void **state)
                 compare(limit, total, chunk);
 }
 
-static void around_large_limits(void **state)
+static void large_outputs_are_cut_at_their_limits(void **state)
 {
     static const size_t limits[] = {4095, 4096, 4097, 8192, 65536, 65537, 1000003};
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
@@ -87,7 +87,7 @@ static void one_add_larger_than_everything(void **state)
     compare(1024, 5 << 20, 5 << 20);
 }
 
-static void what_was_delivered_is_left_out(void **state)
+static void delivered_bytes_are_cut_from_the_result(void **state)
 {
     struct tc_output o = {.limit = 10};
     struct tc_stream got = {0};
@@ -117,7 +117,7 @@ static void binary_bytes_pass(void **state)
 }
 
 /* Where all is wanted nothing is cut, and what was delivered is gone. */
-static void a_queue_keeps_what_was_not_delivered(void **state)
+static void queue_drops_delivered_bytes_only(void **state)
 {
     struct tc_output o = {.limit = 10, .all = true};
     struct tc_stream got = {0};
@@ -143,12 +143,12 @@ static void a_queue_keeps_what_was_not_delivered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_small_boundary),
-        cmocka_unit_test(around_large_limits),
+        cmocka_unit_test(small_outputs_are_cut_at_every_boundary),
+        cmocka_unit_test(large_outputs_are_cut_at_their_limits),
         cmocka_unit_test(one_add_larger_than_everything),
-        cmocka_unit_test(what_was_delivered_is_left_out),
+        cmocka_unit_test(delivered_bytes_are_cut_from_the_result),
         cmocka_unit_test(binary_bytes_pass),
-        cmocka_unit_test(a_queue_keeps_what_was_not_delivered),
+        cmocka_unit_test(queue_drops_delivered_bytes_only),
     };
     return cmocka_run_group_tests_name("stream", tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include "plan/backend.h"
 #include "test.h"
 
-static void each_backend_is_whole(void **state)
+static void every_backend_has_its_operations(void **state)
 {
     const struct tc_works *w;
     _autobuf_ struct tc_buf all = TC_BUF_INIT;
@@ -27,7 +27,7 @@ static void each_backend_is_whole(void **state)
     assert_null(tc_works_find("none"));
 }
 
-static void the_machine_is_whole(void **state)
+static void machine_has_its_operations(void **state)
 {
     assert_non_null(tc_machine->open);
     assert_non_null(tc_machine->tick);
@@ -35,7 +35,7 @@ static void the_machine_is_whole(void **state)
     assert_non_null(tc_machine->close);
 }
 
-static void nothing_is_done_by_what_is_left_out(void **state)
+static void absent_operations_succeed(void **state)
 {
     static const struct tc_works bare = {.name = "bare"};
     struct tc_outcome outcome = {0};
@@ -64,9 +64,9 @@ static void a_cage_without_a_backend_closes_its_input(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_backend_is_whole),
-        cmocka_unit_test(the_machine_is_whole),
-        cmocka_unit_test(nothing_is_done_by_what_is_left_out),
+        cmocka_unit_test(every_backend_has_its_operations),
+        cmocka_unit_test(machine_has_its_operations),
+        cmocka_unit_test(absent_operations_succeed),
         cmocka_unit_test(a_cage_without_a_backend_closes_its_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
