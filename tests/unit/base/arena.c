@@ -44,7 +44,7 @@ static void impossible_sizes_fail(void **state)
     assert_non_null(tc_arena_alloc(&arena, 0));
 }
 
-static void formats(void **state)
+static void formatted_strings_are_kept(void **state)
 {
     _autoarena_ struct tc_arena arena = {0};
     char *first = tc_arena_format(&arena, "%s-%d", "a", 7);
@@ -68,7 +68,7 @@ int main(void)
         cmocka_unit_test(pieces_are_zeroed_apart_and_aligned),
         cmocka_unit_test(large_pieces_have_room),
         cmocka_unit_test(impossible_sizes_fail),
-        cmocka_unit_test(formats),
+        cmocka_unit_test(formatted_strings_are_kept),
         cmocka_unit_test(done_twice_is_fine),
     };
     return cmocka_run_group_tests_name("base/arena", tests, NULL, NULL);

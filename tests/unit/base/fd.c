@@ -263,7 +263,7 @@ static void a_small_file_fits_a_small_buffer(void **state)
     }
 }
 
-static void names_what_is_missing(void **state)
+static void file_errors_keep_errno(void **state)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
     errno = 0;
@@ -305,7 +305,7 @@ int main(void)
         cmocka_unit_test(memory_files_are_sealed),
         cmocka_unit_test(reads_whole_files),
         cmocka_unit_test(a_small_file_fits_a_small_buffer),
-        cmocka_unit_test(names_what_is_missing),
+        cmocka_unit_test(file_errors_keep_errno),
         cmocka_unit_test(half_a_directory_is_an_error),
     };
     return cmocka_run_group_tests_name("base/fd", tests, NULL, NULL);

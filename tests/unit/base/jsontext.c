@@ -8,7 +8,7 @@
 
 #define TEXT(literal) (literal), sizeof(literal) - 1
 
-static void strings(void **state)
+static void json_strings_are_escaped(void **state)
 {
     static const struct {
         const char *in;
@@ -56,7 +56,7 @@ static void strings_of_every_byte_at_every_place(void **state)
     }
 }
 
-static void toml_shows_what_it_says(void **state)
+static void toml_strings_are_escaped(void **state)
 {
     static const char *const rows[][2] = {
         {"/a b", "\"/a b\""},
@@ -125,9 +125,9 @@ static void bytes_choose_their_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strings),
+        cmocka_unit_test(json_strings_are_escaped),
         cmocka_unit_test(strings_of_every_byte_at_every_place),
-        cmocka_unit_test(toml_shows_what_it_says),
+        cmocka_unit_test(toml_strings_are_escaped),
         cmocka_unit_test(members_take_commas),
         cmocka_unit_test(values_of_each_kind),
         cmocka_unit_test(bytes_choose_their_key),

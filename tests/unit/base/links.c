@@ -42,7 +42,7 @@ static int tear_down(void **state)
            rmdir(root) < 0;
 }
 
-static void as_realpath(void **state)
+static void links_resolve_like_realpath(void **state)
 {
     static const char *const names[] = {"",
                                         "dir",
@@ -80,7 +80,7 @@ static void as_realpath(void **state)
     }
 }
 
-static void what_is_straight(void **state)
+static void straight_paths_have_no_link(void **state)
 {
     static const struct {
         const char *name;
@@ -97,7 +97,7 @@ static void what_is_straight(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(as_realpath),
-                                       cmocka_unit_test(what_is_straight)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(links_resolve_like_realpath),
+                                       cmocka_unit_test(straight_paths_have_no_link)};
     return cmocka_run_group_tests_name("links", tests, build, tear_down);
 }

@@ -16,7 +16,7 @@ static void five_numbers_in_hexadecimal(void **state)
 }
 
 /* A time before 1970 is a number below zero. */
-static void the_greatest_fit(void **state)
+static void greatest_numbers_fit_a_mark(void **state)
 {
     char mark[TC_MARK_SIZE];
     struct stat st = {.st_dev = UINT64_MAX, .st_ino = UINT64_MAX, .st_size = INT64_MAX};
@@ -37,7 +37,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(five_numbers_in_hexadecimal),
-        cmocka_unit_test(the_greatest_fit),
+        cmocka_unit_test(greatest_numbers_fit_a_mark),
         cmocka_unit_test(a_path_that_leads_nowhere_has_none),
     };
     return cmocka_run_group_tests_name("base/mark", tests, NULL, NULL);

@@ -35,7 +35,7 @@ static void absolute_and_clean(void **state)
 }
 
 /* /data must not hold /database: the border is a whole component. */
-static void within(void **state)
+static void paths_lie_within_whole_components(void **state)
 {
     static const struct {
         const char *dir, *path;
@@ -50,7 +50,7 @@ static void within(void **state)
         assert_int_equal(tc_path_within(rows[i].dir, rows[i].path), rows[i].yes);
 }
 
-static void parts(void **state)
+static void paths_split_into_parent_and_base(void **state)
 {
     static const struct {
         const char *path, *parent, *base;
@@ -69,7 +69,7 @@ static void parts(void **state)
     }
 }
 
-static void joins(void **state)
+static void joined_paths_have_one_slash(void **state)
 {
     _autofree_ char *root = tc_path_join("/", "a");
     _autofree_ char *deep = tc_path_join("/a/b", "c");
@@ -81,9 +81,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(absolute_and_clean),
-        cmocka_unit_test(within),
-        cmocka_unit_test(parts),
-        cmocka_unit_test(joins),
+        cmocka_unit_test(paths_lie_within_whole_components),
+        cmocka_unit_test(paths_split_into_parent_and_base),
+        cmocka_unit_test(joined_paths_have_one_slash),
     };
     return cmocka_run_group_tests_name("base/path", tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static void is_the_owner_of_the_kernels_settings(void **state)
 }
 
 /* In a namespace with no map at all every id is the overflow id, the machine's root too. */
-static void is_nobody_where_it_has_no_number(void **state)
+static void unmapped_root_is_the_overflow_id(void **state)
 {
     int status = 0;
     pid_t pid = fork();
@@ -49,7 +49,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_the_owner_of_the_kernels_settings),
-        cmocka_unit_test(is_nobody_where_it_has_no_number),
+        cmocka_unit_test(unmapped_root_is_the_overflow_id),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static void holds_while_nobody_writes(void **state)
     assert_true(tc_sealed_holds(path));
 }
 
-static void a_byte_that_is_another_shows(void **state)
+static void changed_byte_breaks_the_seal(void **state)
 {
     _autofree_ char *path = path_of("a");
     struct stat st;
@@ -57,7 +57,7 @@ static void a_byte_that_is_another_shows(void **state)
     assert_false(tc_sealed_holds(path));
 }
 
-static void another_file_shows(void **state)
+static void replaced_file_breaks_the_seal(void **state)
 {
     _autofree_ char *path = path_of("a"), *other = path_of("b"), *record = path_of("b.record");
     (void)state;
@@ -71,7 +71,7 @@ static void another_file_shows(void **state)
 }
 
 /* Neither is a record that somebody wrote who does not know the key. */
-static void another_key_shows(void **state)
+static void changed_key_breaks_the_seal(void **state)
 {
     _autofree_ char *path = path_of("a"), *key = path_of("key");
     (void)state;
@@ -84,7 +84,7 @@ static void another_key_shows(void **state)
     assert_false(tc_sealed_holds(path));
 }
 
-static void the_oldest_go(void **state)
+static void oldest_sealed_files_are_removed(void **state)
 {
     _autofree_ char *a = path_of("a"), *b = path_of("b"), *c = path_of("c");
     (void)state;
@@ -122,10 +122,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(holds_while_nobody_writes, clear),
-        cmocka_unit_test_teardown(a_byte_that_is_another_shows, clear),
-        cmocka_unit_test_teardown(another_file_shows, clear),
-        cmocka_unit_test_teardown(another_key_shows, clear),
-        cmocka_unit_test_teardown(the_oldest_go, clear),
+        cmocka_unit_test_teardown(changed_byte_breaks_the_seal, clear),
+        cmocka_unit_test_teardown(replaced_file_breaks_the_seal, clear),
+        cmocka_unit_test_teardown(changed_key_breaks_the_seal, clear),
+        cmocka_unit_test_teardown(oldest_sealed_files_are_removed, clear),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

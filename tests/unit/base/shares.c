@@ -52,7 +52,7 @@ static int drop(void **state)
     return unlink(path);
 }
 
-static void there_are_no_more_than_there_are(void **state)
+static void shares_never_exceed_the_budget(void **state)
 {
     int a = another(), b = another(), c = another();
     (void)state;
@@ -68,7 +68,7 @@ static void there_are_no_more_than_there_are(void **state)
 }
 
 /* What was given back between others is used again, in as many pieces as it has. */
-static void gaps_are_used(void **state)
+static void released_gaps_are_reused(void **state)
 {
     int fds[5];
     (void)state;
@@ -87,7 +87,7 @@ static void gaps_are_used(void **state)
         (void)close(open_still[i]);
 }
 
-static void who_is_killed_gives_back(void **state)
+static void killed_holder_releases_its_share(void **state)
 {
     int pair[2], mine = another();
     char byte;
@@ -114,9 +114,9 @@ static void who_is_killed_gives_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_are_no_more_than_there_are),
-        cmocka_unit_test(gaps_are_used),
-        cmocka_unit_test(who_is_killed_gives_back),
+        cmocka_unit_test(shares_never_exceed_the_budget),
+        cmocka_unit_test(released_gaps_are_reused),
+        cmocka_unit_test(killed_holder_releases_its_share),
     };
     return cmocka_run_group_tests(tests, make, drop);
 }

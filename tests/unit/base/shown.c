@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static void one_line_that_shows_all_it_has(void **state)
+static void unprintable_characters_are_escaped(void **state)
 {
     static const struct {
         const char *in, *out;
@@ -34,7 +34,7 @@ static void one_line_that_shows_all_it_has(void **state)
     }
 }
 
-static void one_word_for_a_shell(void **state)
+static void shell_word_is_quoted(void **state)
 {
     static const char *const rows[][2] = {
         {"/a/b-c_d.x", "/a/b-c_d.x"},       {"", "''"},
@@ -50,7 +50,7 @@ static void one_word_for_a_shell(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_line_that_shows_all_it_has),
-                                       cmocka_unit_test(one_word_for_a_shell)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(unprintable_characters_are_escaped),
+                                       cmocka_unit_test(shell_word_is_quoted)};
     return cmocka_run_group_tests_name("base shown", tests, NULL, NULL);
 }

@@ -129,7 +129,7 @@ static void one_processor_is_enough(void **state)
     assert_true(CPU_EQUAL(&one, &its));
 }
 
-static void nobody_is_nothing(void **state)
+static void absent_process_changes_no_affinity(void **state)
 {
     cpu_set_t before = allowed(0);
     tc_spread(-1);
@@ -143,7 +143,7 @@ int main(void)
         cmocka_unit_test(a_child_behind_us_goes_elsewhere),
         cmocka_unit_test(afterwards_it_may_run_where_we_may),
         cmocka_unit_test(one_processor_is_enough),
-        cmocka_unit_test(nobody_is_nothing),
+        cmocka_unit_test(absent_process_changes_no_affinity),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

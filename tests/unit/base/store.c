@@ -33,7 +33,7 @@ static int tear_down(void **state)
     return close(store) + tc_remove_tree(AT_FDCWD, place);
 }
 
-static void what_others_could_write_is_not_entered(void **state)
+static void directory_writable_by_others_is_not_entered(void **state)
 {
     (void)state;
     assert_int_equal(mkdirat(store, "mine", 0700), 0);
@@ -53,7 +53,7 @@ static void what_others_could_write_is_not_entered(void **state)
     assert_false(tc_store_own(-1, S_IFDIR));
 }
 
-static void who_claims_one_has_it_alone(void **state)
+static void claimed_directory_is_exclusive(void **state)
 {
     (void)state;
     int own = tc_store_claim(store, "one", 2);
@@ -123,7 +123,7 @@ static bool is_new(int own, const char *name)
     return strncmp(name, "new", 3) == 0;
 }
 
-static void only_what_is_left_and_not_in_use_is_swept(void **state)
+static void sweep_removes_unused_own_leftovers(void **state)
 {
     (void)state;
     (void)close(tc_store_claim(store, "whole", 9));
@@ -146,12 +146,12 @@ static void only_what_is_left_and_not_in_use_is_swept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(what_others_could_write_is_not_entered),
-        CASE(who_claims_one_has_it_alone),
+        CASE(directory_writable_by_others_is_not_entered),
+        CASE(claimed_directory_is_exclusive),
         CASE(there_is_room_for_so_many),
         CASE(one_that_is_not_ours_is_not_claimed),
         CASE(one_that_is_swept_meanwhile_is_made_again),
-        CASE(only_what_is_left_and_not_in_use_is_swept),
+        CASE(sweep_removes_unused_own_leftovers),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }

@@ -88,7 +88,7 @@ static void copy_terminates(void **state)
     assert_string_equal(to, "");
 }
 
-static void distances(void **state)
+static void edit_distance_is_bounded(void **state)
 {
     static const struct {
         const char *a, *b;
@@ -112,7 +112,7 @@ static void distances(void **state)
     assert_int_equal(tc_distance(longer, longer, 2), 3);
 }
 
-static void utf8(void **state)
+static void utf8_is_validated(void **state)
 {
     static const char *const good[] = {"",
                                        "plain",
@@ -153,15 +153,11 @@ static void utf8(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grows_and_terminates),
-        cmocka_unit_test(no_text_is_a_failure),
-        cmocka_unit_test(copies_are_their_own),
-        cmocka_unit_test(pushes_zeroed_elements),
-        cmocka_unit_test(growth_does_not_overflow),
-        cmocka_unit_test(equality_knows_null),
-        cmocka_unit_test(copy_terminates),
-        cmocka_unit_test(distances),
-        cmocka_unit_test(utf8),
+        cmocka_unit_test(grows_and_terminates),     cmocka_unit_test(no_text_is_a_failure),
+        cmocka_unit_test(copies_are_their_own),     cmocka_unit_test(pushes_zeroed_elements),
+        cmocka_unit_test(growth_does_not_overflow), cmocka_unit_test(equality_knows_null),
+        cmocka_unit_test(copy_terminates),          cmocka_unit_test(edit_distance_is_bounded),
+        cmocka_unit_test(utf8_is_validated),
     };
     return cmocka_run_group_tests_name("base/strv", tests, NULL, NULL);
 }

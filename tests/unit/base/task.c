@@ -140,7 +140,7 @@ static bool takes(const char *bytes, size_t len, const int *fds, size_t count)
     return fine;
 }
 
-static void what_is_cut_or_longer_is_none(void **state)
+static void message_of_wrong_length_is_refused(void **state)
 {
     char bytes[4096];
     int fds[TC_FDS_MAX];
@@ -188,7 +188,7 @@ static void a_file_of_another_size_is_none(void **state)
     (void)close(fds[0]);
 }
 
-static void nobody_sends_one(void **state)
+static void closed_peer_sends_no_message(void **state)
 {
     int pair[2];
     struct tc_task_message got = {0};
@@ -199,7 +199,7 @@ static void nobody_sends_one(void **state)
 }
 
 /* Numbers that a kernel could not have measured are none. */
-static void an_end_is_bounded(void **state)
+static void reported_end_is_bounded(void **state)
 {
     struct tc_task_end end = {.code = 0x1234, .cpu_us = -1, .bytes = INT64_MAX};
     tc_task_bound(&end);
@@ -213,11 +213,11 @@ int main(void)
         cmocka_unit_test(every_field_arrives),
         cmocka_unit_test(descriptors_keep_their_places),
         cmocka_unit_test(any_length_arrives),
-        cmocka_unit_test(what_is_cut_or_longer_is_none),
+        cmocka_unit_test(message_of_wrong_length_is_refused),
         cmocka_unit_test(descriptors_are_as_many_as_the_fields_say),
         cmocka_unit_test(a_file_of_another_size_is_none),
-        cmocka_unit_test(nobody_sends_one),
-        cmocka_unit_test(an_end_is_bounded),
+        cmocka_unit_test(closed_peer_sends_no_message),
+        cmocka_unit_test(reported_end_is_bounded),
     };
     return cmocka_run_group_tests_name("task", tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static int file_at_rest(struct tc_untouched *u)
     return fd;
 }
 
-static void what_nobody_touched_is_untouched(void **state)
+static void untouched_file_stays_untouched(void **state)
 {
     struct tc_untouched u;
     int fd = file_at_rest(&u);
@@ -39,7 +39,7 @@ static void what_nobody_touched_is_untouched(void **state)
     assert_int_equal(tc_untouched_take(&u, -1), -1);
 }
 
-static void each_trace_tells(void **state)
+static void every_change_is_noticed(void **state)
 {
     enum { GROWN, WRITTEN, MODE, BACK, TRACES };
     for (int i = 0; i < TRACES; i++) {
@@ -79,7 +79,7 @@ static void a_name_that_came_and_went_tells(void **state)
 }
 
 /* A time of this very tick says nothing: what comes after could leave the same. */
-static void what_has_not_rested_does_not_count(void **state)
+static void recent_stamp_is_never_untouched(void **state)
 {
     struct tc_untouched u;
     int fd = file_at_rest(&u);
@@ -95,10 +95,10 @@ static void what_has_not_rested_does_not_count(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_nobody_touched_is_untouched),
-        cmocka_unit_test(each_trace_tells),
+        cmocka_unit_test(untouched_file_stays_untouched),
+        cmocka_unit_test(every_change_is_noticed),
         cmocka_unit_test(a_name_that_came_and_went_tells),
-        cmocka_unit_test(what_has_not_rested_does_not_count),
+        cmocka_unit_test(recent_stamp_is_never_untouched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

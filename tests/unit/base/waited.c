@@ -46,7 +46,7 @@ static void sleep_on(void)
     (void)pause();
 }
 
-static void who_shares_a_processor_waits(void **state)
+static void cpu_contention_counts_as_waiting(void **state)
 {
     const struct timespec moment = {.tv_nsec = 20000000};
     cpu_set_t all, one;
@@ -71,7 +71,7 @@ static void who_shares_a_processor_waits(void **state)
     assert_true(slept < waited);
 }
 
-static void of_nobody_nothing_is_known(void **state)
+static void ended_process_has_no_waiting_time(void **state)
 {
     pid_t pid = begin(sleep_on);
     (void)state;
@@ -82,8 +82,8 @@ static void of_nobody_nothing_is_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_shares_a_processor_waits),
-        cmocka_unit_test(of_nobody_nothing_is_known),
+        cmocka_unit_test(cpu_contention_counts_as_waiting),
+        cmocka_unit_test(ended_process_has_no_waiting_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
