@@ -113,7 +113,7 @@ static void close_all(struct tc_box *box)
     tc_fields_done(&tc_box_fields, box);
 }
 
-static void a_deadline_is_told_as_what_is_left(void **state)
+static void deadline_is_sent_as_remaining_time(void **state)
 {
     struct tc_box_mount mount;
     struct tc_box_limit limit;
@@ -150,7 +150,7 @@ static void more_descriptors_than_a_packet_takes(void **state)
     assert_int_equal(lowest_free(), before);
 }
 
-static void what_makes_no_sense_is_none(void **state)
+static void invalid_message_is_refused(void **state)
 {
     static const char *const nowhere[] = {NULL};
     struct tc_box_mount mount;
@@ -224,7 +224,7 @@ static void a_child_finds_all_of_it_in_shared_memory(void **state)
     (void)munmap(to, SIZE);
 }
 
-static void what_has_no_room_is_not_handed(void **state)
+static void message_without_room_is_refused(void **state)
 {
     struct tc_box_mount mount;
     struct tc_box_limit limit;
@@ -250,12 +250,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_field_crosses),
-        cmocka_unit_test(a_deadline_is_told_as_what_is_left),
+        cmocka_unit_test(deadline_is_sent_as_remaining_time),
         cmocka_unit_test(more_descriptors_than_a_packet_takes),
-        cmocka_unit_test(what_makes_no_sense_is_none),
+        cmocka_unit_test(invalid_message_is_refused),
         cmocka_unit_test(a_changed_filter_is_whole_instructions),
         cmocka_unit_test(a_child_finds_all_of_it_in_shared_memory),
-        cmocka_unit_test(what_has_no_room_is_not_handed),
+        cmocka_unit_test(message_without_room_is_refused),
     };
     return cmocka_run_group_tests_name("box", tests, NULL, NULL);
 }

@@ -182,7 +182,7 @@ static void shared_memory_is_sampled(void **state)
     assert_string_equal(cage->limit, "memory");
 }
 
-static void what_was_killed_is_not_looked_at(void **state)
+static void killed_cage_is_not_sampled(void **state)
 {
     (void)state;
     struct tc_cage *cage = begin(50, true, true);
@@ -229,7 +229,7 @@ int main(void)
         CASE(processor_time_is_sampled),
         CASE(a_limit_that_nobody_can_read_is_a_failure),
         CASE(shared_memory_is_sampled),
-        CASE(what_was_killed_is_not_looked_at),
+        CASE(killed_cage_is_not_sampled),
         CASE(a_kill_is_seen_that_comes_after_its_announcement),
         CASE(memory_that_turned_up_ends_nothing),
     };

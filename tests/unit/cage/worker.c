@@ -112,7 +112,7 @@ static bool same(const struct tc_buf *a, const struct tc_buf *b)
     return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
 }
 
-static void each_field_is_in_the_key_or_the_calls_own(void **state)
+static void every_field_is_in_the_key_or_sent_with_the_call(void **state)
 {
     _autobuf_ struct tc_buf key = TC_BUF_INIT;
     struct filling f;
@@ -181,7 +181,7 @@ static void a_program_that_waits_is_told_its_call_later(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_field_is_in_the_key_or_the_calls_own),
+        cmocka_unit_test(every_field_is_in_the_key_or_sent_with_the_call),
         cmocka_unit_test(mounts_of_the_worker_are_in_the_key),
         cmocka_unit_test(a_program_that_waits_is_told_its_call_later),
     };
