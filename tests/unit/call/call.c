@@ -212,7 +212,7 @@ static void success_has_every_field(void **state)
     strike(&s);
 }
 
-static void each_ending_has_its_codes(void **state)
+static void endings_map_to_status_and_code(void **state)
 {
     static const struct {
         const char *tool, *status, *limit, *words;
@@ -569,7 +569,7 @@ static void cancel_before_start(void **state)
     strike(&s);
 }
 
-static void misuse_is_said(void **state)
+static void misuse_is_an_error(void **state)
 {
     struct stage s;
     set_stage(&s, PEER_HONEST, "fine");
@@ -713,7 +713,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(success_has_every_field),
-        cmocka_unit_test(each_ending_has_its_codes),
+        cmocka_unit_test(endings_map_to_status_and_code),
         cmocka_unit_test(refusals_are_finished_calls),
         cmocka_unit_test(missing_secret_names_its_place),
         cmocka_unit_test(call_cannot_choose_no_cage),
@@ -729,7 +729,7 @@ int main(void)
         cmocka_unit_test(input_of_the_policy_is_alone),
         cmocka_unit_test(cancel_from_another_thread),
         cmocka_unit_test(cancel_before_start),
-        cmocka_unit_test(misuse_is_said),
+        cmocka_unit_test(misuse_is_an_error),
         cmocka_unit_test(fork_is_noticed),
         cmocka_unit_test(forks_keep_nothing_alive),
         cmocka_unit_test(falls_back_in_order),

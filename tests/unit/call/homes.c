@@ -15,7 +15,7 @@
 #include "base/path.h"
 #include "test.h"
 
-static void whose_homes(void **state)
+static void homes_include_the_sudo_users_home(void **state)
 {
     _autostrv_ struct tc_strv homes = {0}, sudo = {0}, none = {0};
     const struct passwd *own = getpwuid(getuid());
@@ -59,7 +59,7 @@ static bool closed(const struct tc_strv *places, const char *home, const char *n
     return tc_strv_has(places, path);
 }
 
-static void what_is_closed(void **state)
+static void directories_of_a_home_closed_to_others_are_found(void **state)
 {
     static const char *const directories[] = {".of-no-list",  ".cargo", ".local", ".local/bin",
                                               ".local/share", "work",   "keys"};
@@ -86,7 +86,8 @@ static void what_is_closed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(whose_homes),
-                                       cmocka_unit_test(what_is_closed)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(homes_include_the_sudo_users_home),
+        cmocka_unit_test(directories_of_a_home_closed_to_others_are_found)};
     return cmocka_run_group_tests_name("homes", tests, NULL, NULL);
 }

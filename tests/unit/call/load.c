@@ -40,7 +40,7 @@ static int remove_files(void **state)
     return chdir("/") < 0 ? -1 : rmdir(dir);
 }
 
-static void files_that_are_no_policy(void **state)
+static void unreadable_policies_are_errors(void **state)
 {
     static const struct {
         const char *path, *words;
@@ -138,7 +138,7 @@ static void vanished_directory_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_that_are_no_policy),
+        cmocka_unit_test(unreadable_policies_are_errors),
         cmocka_unit_test(findings_name_the_file),
         cmocka_unit_test(surroundings_are_absolute),
         cmocka_unit_test(homes_are_those_of_the_moment),

@@ -89,7 +89,7 @@ static void expect(struct tc_starts *s, const char *missing, const char *by, boo
     assert_int_equal(s->interpreter, interpreter);
 }
 
-static void what_is_there_is_found(void **state)
+static void present_programs_add_no_grant(void **state)
 {
     static const char *const commands[] = {"lone/system", "lone/relative", "lone/fifo", "lone/loop",
                                            "lone"};
@@ -139,7 +139,7 @@ static void links_are_those_of_the_cage(void **state)
 }
 
 /* Of what the cage does not show nothing is told, unless that was asked for. */
-static void what_is_not_granted_is_not_looked_at(void **state)
+static void ungranted_paths_are_not_resolved(void **state)
 {
     _auto_(tc_starts_done) struct tc_starts there, not_there, beyond;
     look(&there, "lone", "venv/bin/test", 0);
@@ -158,11 +158,11 @@ static void what_is_not_granted_is_not_looked_at(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_there_is_found),
+        cmocka_unit_test(present_programs_add_no_grant),
         cmocka_unit_test(links_and_interpreters_are_hops),
         cmocka_unit_test(a_missing_interpreter_is_named),
         cmocka_unit_test(links_are_those_of_the_cage),
-        cmocka_unit_test(what_is_not_granted_is_not_looked_at),
+        cmocka_unit_test(ungranted_paths_are_not_resolved),
     };
     return cmocka_run_group_tests(tests, make_home, remove_home);
 }
