@@ -63,7 +63,7 @@ static void harmful_characters_are_shown(void **state)
     assert_string_equal(shown, "1\xef\xb8\x8f\\u{fe01} a\\u{fe02}");
 }
 
-static void each_kind_keeps_what_it_may(void **state)
+static void kinds_keep_their_allowed_characters(void **state)
 {
     static const char text[] = "a\n\t\r\x1b\xe2\x80\xae\xf3\xa0\x81\x81\xff";
     static const char *const clean[] = {
@@ -103,7 +103,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(harmful_characters_are_shown),
-        cmocka_unit_test(each_kind_keeps_what_it_may),
+        cmocka_unit_test(kinds_keep_their_allowed_characters),
         cmocka_unit_test(pieces_make_the_whole),
     };
     return cmocka_run_group_tests_name("cli clean", tests, NULL, NULL);

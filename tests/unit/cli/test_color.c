@@ -30,7 +30,7 @@ static int automatic(void **state)
     return tc_color_set("auto") ? 0 : -1;
 }
 
-static void words(void **state)
+static void color_options_are_validated(void **state)
 {
     assert_false(tc_color_set("yes"));
     assert_false(tc_color_set(""));
@@ -43,7 +43,7 @@ static void words(void **state)
     assert_int_equal(unsetenv("NO_COLOR"), 0);
 }
 
-static void states(void **state)
+static void states_are_painted_at_line_starts(void **state)
 {
     check(TC_PAINT_STATES, "ok   a\nno   b\nnot ok 1 - c\nokay\n  ok\nnone\n",
           "\x1b[32mok\x1b[0m   a\n\x1b[31mno\x1b[0m   b\n\x1b[31mnot ok\x1b[0m 1 - c\nokay\n  ok\n"
@@ -53,7 +53,7 @@ static void states(void **state)
     check(TC_PAINT_STATES, "", "");
 }
 
-static void findings(void **state)
+static void severities_of_findings_are_painted(void **state)
 {
     check(TC_PAINT_FINDINGS,
           "p.toml:3:1: error: x\n    3 | a:1: error: b\n      | ^~~\nhint: see a: error: b\n",
@@ -66,7 +66,7 @@ static void findings(void **state)
     check(TC_PAINT_FINDINGS, ": error: x\np: ok\n", ": error: x\np: ok\n");
 }
 
-static void diffs(void **state)
+static void diff_lines_are_painted(void **state)
 {
     check(TC_PAINT_DIFF,
           "added     a\n--- a\n+++ a\n@@ -1,2 +1,2 @@\n b\n-c\n+d\n\\ No newline at end of file\n"
@@ -79,7 +79,7 @@ static void diffs(void **state)
 }
 
 /* A tool's lines that look like names of files or the head of a hunk are what they are: content. */
-static void content_is_content(void **state)
+static void file_content_is_not_painted(void **state)
 {
     check(TC_PAINT_DIFF, "@@ -1 +1,3 @@\n--- a\n+++ a\n+@@ -1 +1 @@\n+x\n",
           "\x1b[36m@@ -1 +1,3 @@\x1b[0m\n\x1b[31m--- a\x1b[0m\n\x1b[32m+++ a\x1b[0m\n"
@@ -89,11 +89,11 @@ static void content_is_content(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(words, always, automatic),
-        cmocka_unit_test_setup_teardown(states, always, automatic),
-        cmocka_unit_test_setup_teardown(findings, always, automatic),
-        cmocka_unit_test_setup_teardown(diffs, always, automatic),
-        cmocka_unit_test_setup_teardown(content_is_content, always, automatic),
+        cmocka_unit_test_setup_teardown(color_options_are_validated, always, automatic),
+        cmocka_unit_test_setup_teardown(states_are_painted_at_line_starts, always, automatic),
+        cmocka_unit_test_setup_teardown(severities_of_findings_are_painted, always, automatic),
+        cmocka_unit_test_setup_teardown(diff_lines_are_painted, always, automatic),
+        cmocka_unit_test_setup_teardown(file_content_is_not_painted, always, automatic),
     };
     return cmocka_run_group_tests_name("cli color", tests, NULL, NULL);
 }

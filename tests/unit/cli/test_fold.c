@@ -22,7 +22,7 @@ static void check(char *folded, const char *wanted)
     assert_string_equal(text, wanted);
 }
 
-static void rows(void **state)
+static void rows_are_folded_with_indent(void **state)
 {
     check(tc_fold_rows("ok   a short row\n", 40), "ok   a short row\n");
     check(tc_fold_rows("access   /some/path/somewhere  from policy, line 3\nnext\n", 40),
@@ -39,7 +39,7 @@ static void rows(void **state)
     check(tc_fold_rows("", 40), "");
 }
 
-static void findings(void **state)
+static void findings_are_folded_with_indent(void **state)
 {
     check(tc_fold_findings("p:1:2: error: a message that is longer than forty\n"
                            "    1 | x = 1\n      |   ^\nhint: a\n",
@@ -51,7 +51,7 @@ static void findings(void **state)
 }
 
 /* 32 columns are beside the gutter. */
-static void marks(void **state)
+static void marks_follow_their_folded_line(void **state)
 {
     static const char line[] = "    1 | aaaa bbbb cccc dddd eeee ffff gggg hhhh iiii\n";
     char text[256];
@@ -74,7 +74,7 @@ static void marks(void **state)
                                       "      |               ^\n");
 }
 
-static void odd_lines(void **state)
+static void tabs_and_blank_lines_are_folded(void **state)
 {
     check(tc_fold_findings("    1 | \tab = 1\n      | \t  ^\n", 40),
           "    1 |         ab = 1\n      |           ^\n");
@@ -91,10 +91,10 @@ static void odd_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows),
-        cmocka_unit_test(findings),
-        cmocka_unit_test(marks),
-        cmocka_unit_test(odd_lines),
+        cmocka_unit_test(rows_are_folded_with_indent),
+        cmocka_unit_test(findings_are_folded_with_indent),
+        cmocka_unit_test(marks_follow_their_folded_line),
+        cmocka_unit_test(tabs_and_blank_lines_are_folded),
     };
     return cmocka_run_group_tests_name("cli fold", tests, NULL, NULL);
 }

@@ -159,7 +159,7 @@ static void expect_option(const struct tc_verb *verb, const char *text)
     assert_non_null(o->name);
 }
 
-static void what_habits_are_answered_with_exists(void **state)
+static void suggested_options_exist(void **state)
 {
     const struct tc_verb *const verbs[] = {&tc_verb_exec, &tc_verb_call, &tc_verb_shell,
                                            &tc_verb_learn};
@@ -245,7 +245,7 @@ int main(void)
         cmocka_unit_test(the_last_value_counts_and_all_are_kept),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(habits_are_answered),
-        cmocka_unit_test(what_habits_are_answered_with_exists),
+        cmocka_unit_test(suggested_options_exist),
         cmocka_unit_test(shared_networks_are_refused),
         cmocka_unit_test(a_command_line_in_one_word_is_seen),
         cmocka_unit_test(every_verb_has_help_with_examples),

@@ -104,7 +104,7 @@ static void bytes_are_written(void **state)
     assert_string_equal(words.text, "");
 }
 
-static void what_is_not_written_is_told(void **state)
+static void skipped_files_are_reported(void **state)
 {
     static const struct {
         const char *row, *said;
@@ -141,7 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(names_stay_below, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bytes_are_written, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_not_written_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(skipped_files_are_reported, set_up, tear_down),
         cmocka_unit_test_setup_teardown(links_are_not_followed, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("cli outdir", tests, NULL, NULL);

@@ -57,7 +57,7 @@ static void filter(const char *in, size_t piece, char *out, size_t *length)
     }
 }
 
-static void passes_and_not(void **state)
+static void only_harmless_sequences_pass(void **state)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         const char *want = rows[i].out ? rows[i].out : rows[i].in;
@@ -104,7 +104,7 @@ static void takes_back_each_mode(void **state)
     }
 }
 
-static void knows_what_to_take_back(void **state)
+static void changed_modes_are_reset(void **state)
 {
     static const char in[] = "\033[?25;1049h", out[] = "\033[?1049l";
     struct tc_screen screen = {0};
@@ -122,7 +122,7 @@ static void knows_what_to_take_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(passes_and_not), cmocka_unit_test(keeps_within_its_room),
-        cmocka_unit_test(takes_back_each_mode), cmocka_unit_test(knows_what_to_take_back)};
+        cmocka_unit_test(only_harmless_sequences_pass), cmocka_unit_test(keeps_within_its_room),
+        cmocka_unit_test(takes_back_each_mode), cmocka_unit_test(changed_modes_are_reset)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

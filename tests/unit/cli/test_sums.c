@@ -47,7 +47,7 @@ static void check(const char *rows, const char *wanted)
     assert_string_equal(text, wanted);
 }
 
-static void objects(void **state)
+static void verified_objects_are_summarized(void **state)
 {
     check(FILE_ROW(".git/objects/" OBJECT), "git objects: 1 file in 1 directory\n");
     check(FILE_ROW("a/.git/objects/" OBJECT), "git objects: 1 file in 1 directory\n");
@@ -61,7 +61,7 @@ static void objects(void **state)
           "git objects: 1 file in 1 directory\n");
 }
 
-static void no_objects(void **state)
+static void other_names_are_not_objects(void **state)
 {
     static const char *const names[] = {".git/objects/ab/evil",
                                         ".git/objects/info/alternates",
@@ -86,7 +86,7 @@ static void no_objects(void **state)
 }
 
 /* The name of an object alone hides nothing. */
-static void other_ends(void **state)
+static void unverified_objects_are_listed(void **state)
 {
     static const char *const rows[] = {
         ROW(".git/objects/" OBJECT, "modified", "file", "\"0444\"", VERIFIED),
@@ -112,7 +112,7 @@ static void other_ends(void **state)
     }
 }
 
-static void caches(void **state)
+static void caches_are_summarized(void **state)
 {
     static const char rows[] = ROW("a.py", "added", "file", "\"0644\"", "") "," ROW(
         "__pycache__", "added", "directory", "\"0755\"",
@@ -145,10 +145,10 @@ static void caches(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(objects),
-        cmocka_unit_test(no_objects),
-        cmocka_unit_test(other_ends),
-        cmocka_unit_test(caches),
+        cmocka_unit_test(verified_objects_are_summarized),
+        cmocka_unit_test(other_names_are_not_objects),
+        cmocka_unit_test(unverified_objects_are_listed),
+        cmocka_unit_test(caches_are_summarized),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
