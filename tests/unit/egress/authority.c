@@ -88,7 +88,7 @@ static void every_host_is_every_host(void **state)
     assert_int_equal(good_for(a, "93.184.216.34"), X509_V_OK);
 }
 
-static void nobody_elses_is_good(void **state)
+static void leaf_of_another_authority_is_refused(void **state)
 {
     struct tc_net_entry net[] = {{HOST("api.example"), .port = 443, .methods = {get, 1}}};
     const struct tc_egress_authority *a = open_for(net, 1, &said), *b = open_for(net, 1, &said);
@@ -97,7 +97,7 @@ static void nobody_elses_is_good(void **state)
     X509_free(leaf);
 }
 
-static void what_is_written_down_is_the_certificate(void **state)
+static void printed_authority_is_its_certificate(void **state)
 {
     struct tc_net_entry net[] = {{HOST("api.example"), .port = 443, .methods = {get, 1}}};
     const struct tc_egress_authority *a = open_for(net, 1, &said);
@@ -116,8 +116,8 @@ int main(void)
         cmocka_unit_test(names_bound_an_authority),
         cmocka_unit_test(kinds_bound_an_authority),
         cmocka_unit_test(every_host_is_every_host),
-        cmocka_unit_test(nobody_elses_is_good),
-        cmocka_unit_test(what_is_written_down_is_the_certificate),
+        cmocka_unit_test(leaf_of_another_authority_is_refused),
+        cmocka_unit_test(printed_authority_is_its_certificate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static const struct {
     {TC_HTTP_CHUNKED, 0, "ffffffffffffffff1\r\n", -1, false},
 };
 
-static void each_body_has_its_end(void **state)
+static void bodies_end_where_their_framing_says(void **state)
 {
     for (size_t i = 0; i < TC_COUNT(rows); i++)
         for (size_t step = 1; step < 30; step++) {
@@ -67,6 +67,6 @@ static void each_body_has_its_end(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_body_has_its_end)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bodies_end_where_their_framing_says)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static void a_question_is_read(void **state)
     assert_string_equal(q.name, "");
 }
 
-static void what_is_malformed_is_told_so(void **state)
+static void malformed_queries_get_an_error(void **state)
 {
     struct tc_dns_query q;
     enum tc_dns_code code;
@@ -98,7 +98,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_question_is_read),
-        cmocka_unit_test(what_is_malformed_is_told_so),
+        cmocka_unit_test(malformed_queries_get_an_error),
         cmocka_unit_test(answers_have_their_form),
         cmocka_unit_test(names_of_addresses),
     };

@@ -74,7 +74,7 @@ static void the_name_is_found_whatever_the_records(void **state)
     }
 }
 
-static void none_is_none(void **state)
+static void hello_without_a_name_has_none(void **state)
 {
     _autobuf_ struct tc_buf extensions = TC_BUF_INIT, bytes = TC_BUF_INIT;
     struct tc_egress_host host;
@@ -93,7 +93,7 @@ static void refused(const struct tc_buf *extensions)
     assert_int_equal(read_buf(&bytes, &host), TC_HELLO_UNCLEAR);
 }
 
-static void what_is_not_clear_is_refused(void **state)
+static void ambiguous_names_are_refused(void **state)
 {
     static const char *const names[] = {"", "a b", "a.example.", "*", "a\xff", "..", "127.1", "-a"};
     for (size_t i = 0; i < TC_COUNT(names); i++) {
@@ -134,8 +134,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_name_is_found_whatever_the_records),
-        cmocka_unit_test(none_is_none),
-        cmocka_unit_test(what_is_not_clear_is_refused),
+        cmocka_unit_test(hello_without_a_name_has_none),
+        cmocka_unit_test(ambiguous_names_are_refused),
         cmocka_unit_test(other_records_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@ static enum tc_http_read read_text(const char *text, struct tc_http_head *head)
 #define ONE "GET http://a.example/ HTTP/1.1\r\n"
 #define HOST "Host: a.example\r\n"
 
-static void what_is_not_clear_is_refused(void **state)
+static void ambiguous_heads_are_refused(void **state)
 {
     static const char *const rows[] = {
         "GET http://a.example/ HTTP/1.1\nHost: a.example\r\n\r\n",
@@ -136,7 +136,7 @@ static void every_cut_waits_for_more(void **state)
     assert_int_equal(head.fields[2].value.len, 3);
 }
 
-static void forms(void **state)
+static void request_forms_are_parsed(void **state)
 {
     struct tc_http_head head;
     assert_int_equal(read_text("CONNECT [2606:4700::1]:443 HTTP/1.1\r\nHost: x\r\n\r\n", &head),
@@ -173,7 +173,7 @@ static void forwards(const char *from, const char *to)
     assert_int_equal(read_text(out.data, &again), TC_HTTP_DONE);
 }
 
-static void only_what_is_for_the_server_goes_on(void **state)
+static void hop_by_hop_headers_are_removed(void **state)
 {
     forwards("GET http://a.example/x?y HTTP/1.1\r\nHost: a.example\r\nProxy-Authorization: b\r\n"
              "Connection: keep-alive, X-Hop\r\nKeep-Alive: 5\r\nX-Hop: 1\r\nTE: trailers\r\n"
@@ -193,7 +193,7 @@ static void only_what_is_for_the_server_goes_on(void **state)
              "GET / HTTP/1.1\r\nHost: [2606:4700::1]\r\nConnection: close\r\n\r\n");
 }
 
-static void bounds_hold(void **state)
+static void oversized_heads_are_refused(void **state)
 {
     struct tc_http_head head;
     _autobuf_ struct tc_buf many = TC_BUF_INIT, large = TC_BUF_INIT;
@@ -216,11 +216,11 @@ static void bounds_hold(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_clear_is_refused),
+        cmocka_unit_test(ambiguous_heads_are_refused),
         cmocka_unit_test(every_cut_waits_for_more),
-        cmocka_unit_test(forms),
-        cmocka_unit_test(only_what_is_for_the_server_goes_on),
-        cmocka_unit_test(bounds_hold),
+        cmocka_unit_test(request_forms_are_parsed),
+        cmocka_unit_test(hop_by_hop_headers_are_removed),
+        cmocka_unit_test(oversized_heads_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

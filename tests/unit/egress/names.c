@@ -57,7 +57,7 @@ static void numbers_run_out(void **state)
     assert_int_equal(tc_egress_names_number(&names, "n0.example"), 4);
 }
 
-static void without_any_nothing_is_added(void **state)
+static void grant_without_numbers_adds_no_name(void **state)
 {
     const struct tc_egress_config one = {.net = net, .net_count = 1, .connections = 1};
     _auto_(tc_egress_names_done) struct tc_egress_names names;
@@ -116,8 +116,10 @@ static void a_configuration_travels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_follow_the_grant),     cmocka_unit_test(numbers_run_out),
-        cmocka_unit_test(without_any_nothing_is_added), cmocka_unit_test(addresses_have_numbers),
+        cmocka_unit_test(numbers_follow_the_grant),
+        cmocka_unit_test(numbers_run_out),
+        cmocka_unit_test(grant_without_numbers_adds_no_name),
+        cmocka_unit_test(addresses_have_numbers),
         cmocka_unit_test(a_configuration_travels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

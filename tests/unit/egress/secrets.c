@@ -69,7 +69,7 @@ static void assert_line(const struct tc_http_line *line, const char *name, const
     assert_memory_equal(line->whole.at, whole, strlen(whole));
 }
 
-static void each_goes_to_its_host_alone(void **state)
+static void secrets_go_to_their_host_only(void **state)
 {
     struct tc_http_line to[TC_EGRESS_SECRETS_MAX + 1];
     assert_int_equal(lines("api.example.com", 443, true, to), 2);
@@ -127,7 +127,7 @@ static void values_are_masked_however_they_come(void **state)
 }
 
 /* What waits for its end waits for the beginning of a value, and for nothing else. */
-static void nothing_else_waits(void **state)
+static void masking_delays_partial_values_only(void **state)
 {
     char *values[] = {first, second};
     const struct tc_strv all = {.items = values, .count = 2};
@@ -158,9 +158,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_its_values_are_taken),
-        cmocka_unit_test(each_goes_to_its_host_alone),
+        cmocka_unit_test(secrets_go_to_their_host_only),
         cmocka_unit_test(values_are_masked_however_they_come),
-        cmocka_unit_test(nothing_else_waits),
+        cmocka_unit_test(masking_delays_partial_values_only),
         cmocka_unit_test(a_client_cannot_say_the_header),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "egress/read/sniff.h"
 
-static void each_beginning_is_known(void **state)
+static void protocols_are_detected_by_prefix(void **state)
 {
     static const struct {
         const char *text;
@@ -67,7 +67,7 @@ static void a_line_that_does_not_end_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_beginning_is_known),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(protocols_are_detected_by_prefix),
                                        cmocka_unit_test(a_line_that_does_not_end_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

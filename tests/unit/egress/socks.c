@@ -30,7 +30,7 @@ static const struct {
     {"\5\1\0\3\1*\1\xbb", 8, NULL, 0, TC_SOCKS_DENIED},
 };
 
-static void requests(void **state)
+static void socks_requests_are_parsed(void **state)
 {
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         struct tc_egress_host host = {0};
@@ -55,7 +55,7 @@ static void requests(void **state)
     }
 }
 
-static void greetings(void **state)
+static void socks_greetings_are_parsed(void **state)
 {
     size_t used = 0;
     assert_int_equal(tc_socks_greeting((const unsigned char *)"\5\2\2\0x", 5, &used),
@@ -68,6 +68,7 @@ static void greetings(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(requests), cmocka_unit_test(greetings)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(socks_requests_are_parsed),
+                                       cmocka_unit_test(socks_greetings_are_parsed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,7 +167,7 @@ static int do_x32(void)
 }
 #endif
 
-static void its_work_is_possible(void **state)
+static void confined_proxy_can_work(void **state)
 {
     assert_int_equal(behind_walls(read_hosts), 0);
     assert_int_equal(behind_walls(read_random), 0);
@@ -177,7 +177,7 @@ static void its_work_is_possible(void **state)
     assert_true(dns == 0 || dns == ECONNREFUSED);
 }
 
-static void the_rest_is_refused(void **state)
+static void ungranted_access_is_refused(void **state)
 {
     int abi = tc_landlock_abi();
     assert_int_equal(behind_walls(read_shadow), EACCES);
@@ -196,7 +196,7 @@ static void the_rest_is_refused(void **state)
     print_message("# Landlock ABI %d\n", abi);
 }
 
-static void what_nobody_needs_kills(void **state)
+static void unneeded_syscalls_kill(void **state)
 {
     static attempt_fn *const attempts[] = {
         do_fork, do_exec, do_ptrace, do_prctl, do_kill, do_bind, make_code, become_code,
@@ -215,9 +215,9 @@ static void what_nobody_needs_kills(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(its_work_is_possible),
-        cmocka_unit_test(the_rest_is_refused),
-        cmocka_unit_test(what_nobody_needs_kills),
+        cmocka_unit_test(confined_proxy_can_work),
+        cmocka_unit_test(ungranted_access_is_refused),
+        cmocka_unit_test(unneeded_syscalls_kill),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
