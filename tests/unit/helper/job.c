@@ -205,7 +205,7 @@ static void ends_when_it_ends(struct tc_running *j, int host)
     (void)close(host);
 }
 
-static void who_cannot_be_watched_is_not_waited_for(void **state)
+static void unwatchable_cage_fails_at_once(void **state)
 {
     int host;
     (void)state;
@@ -217,7 +217,7 @@ static void who_cannot_be_watched_is_not_waited_for(void **state)
     ends_when_it_ends(j, host);
 }
 
-static void who_fails_to_start_is_not_waited_for(void **state)
+static void failed_start_ends_at_once(void **state)
 {
     int host;
     (void)state;
@@ -228,7 +228,7 @@ static void who_fails_to_start_is_not_waited_for(void **state)
 }
 
 /* Then the end itself cannot be watched for at first. */
-static void an_end_that_cannot_be_watched_is_looked_for(void **state)
+static void unwatchable_end_is_polled(void **state)
 {
     int host, whole = seen.exit_pipe[0];
     (void)state;
@@ -334,7 +334,7 @@ static void a_limit_that_is_seen_at_a_later_look_ends_it(void **state)
     ends_for(j, host, "memory");
 }
 
-static void a_look_that_finds_nothing_ends_nothing(void **state)
+static void look_below_the_limits_ends_nothing(void **state)
 {
     int host;
     (void)state;
@@ -359,7 +359,7 @@ static void a_good_end_does_not_hide_a_kill(void **state)
     assert_int_equal(seen.kills, 0);
 }
 
-static void what_takes_long_to_let_go_of_holds_up_nobody(void **state)
+static void slow_release_delays_no_answer(void **state)
 {
     int host;
     (void)state;
@@ -378,18 +378,16 @@ static void what_takes_long_to_let_go_of_holds_up_nobody(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(who_cannot_be_watched_is_not_waited_for, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_fails_to_start_is_not_waited_for, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_end_that_cannot_be_watched_is_looked_for, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(unwatchable_cage_fails_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(failed_start_ends_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(unwatchable_end_is_polled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(half_an_input_is_not_taken_for_the_whole, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_whole_input_comes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_limit_that_is_seen_at_a_later_look_ends_it, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(a_look_that_finds_nothing_ends_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_takes_long_to_let_go_of_holds_up_nobody, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(look_below_the_limits_ends_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(slow_release_delays_no_answer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_good_end_does_not_hide_a_kill, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("job", tests, NULL, NULL);

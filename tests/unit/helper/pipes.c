@@ -264,7 +264,7 @@ static void a_call_is_cancelled(void **state)
     tc_outcome_done(&outcome);
 }
 
-static void who_goes_takes_his_call_along(void **state)
+static void lost_host_ends_its_call(void **state)
 {
     struct tc_frame f;
     (void)state;
@@ -292,7 +292,7 @@ static void words_out_of_turn_end_it(void **state)
     ended();
 }
 
-static void what_the_helper_says_is_not_heard_from_others(void **state)
+static void helper_frames_from_a_host_are_refused(void **state)
 {
     (void)state;
     hear_hello();
@@ -446,10 +446,10 @@ int main(void)
         CASE(input_comes_whole),
         CASE(input_that_nobody_reads_holds_up_nothing),
         CASE(a_call_is_cancelled),
-        CASE(who_goes_takes_his_call_along),
+        CASE(lost_host_ends_its_call),
         CASE(a_length_that_is_a_lie_ends_it),
         CASE(words_out_of_turn_end_it),
-        CASE(what_the_helper_says_is_not_heard_from_others),
+        CASE(helper_frames_from_a_host_are_refused),
         CASE(more_input_than_the_window_ends_it),
         CASE(half_a_frame_begins_nothing),
         CASE(another_build_is_not_served),

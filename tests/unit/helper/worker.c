@@ -114,7 +114,7 @@ static void a_task_may_be_given_away_again(void **state)
     assert_true(turn_until(jobs, 3, 3 * 51));
 }
 
-static void those_that_hang_hold_up_only_themselves(void **state)
+static void hanging_tasks_block_only_themselves(void **state)
 {
     struct job stuck[TC_WORKERS_MAX - 1] = {0}, others[100] = {0};
     atomic_store(&held, true);
@@ -150,7 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_task_is_worked_once_and_ends_on_the_loop),
         cmocka_unit_test(a_task_may_be_given_away_again),
-        cmocka_unit_test(those_that_hang_hold_up_only_themselves),
+        cmocka_unit_test(hanging_tasks_block_only_themselves),
     };
     return cmocka_run_group_tests_name("worker", tests, set_up, NULL);
 }
