@@ -48,7 +48,7 @@ static void long_names(void **state)
     assert_false(tc_entry_clean(name, out));
 }
 
-static void kinds(void **state)
+static void entry_names_have_their_kind(void **state)
 {
     static const struct {
         const char *name;
@@ -85,7 +85,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clean_names),
         cmocka_unit_test(long_names),
-        cmocka_unit_test(kinds),
+        cmocka_unit_test(entry_names_have_their_kind),
     };
     return cmocka_run_group_tests_name("image/entry", tests, NULL, NULL);
 }

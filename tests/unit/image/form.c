@@ -14,7 +14,7 @@
     "{\"digest\":\"" ONE "\",\"size\":5,\"platform\":{\"os\":\"linux\",\"architecture\":\"" arch \
     "\"}}"
 
-static void choices(void **state)
+static void manifest_is_chosen_by_architecture(void **state)
 {
     static const struct {
         const char *json;
@@ -55,7 +55,7 @@ static void choices(void **state)
     }
 }
 
-static void manifests(void **state)
+static void manifests_are_validated(void **state)
 {
     static const char good[] = "{\"config\":" BLOB ",\"layers\":[" BLOB "," BLOB "]}";
     static const char *const bad[] = {"{}", "{\"config\":" BLOB "}", "{\"layers\":[]}",
@@ -83,7 +83,7 @@ static void many_layers(void **state)
     assert_non_null(tc_image_read_manifest(json, strlen(json), &m));
 }
 
-static void configurations(void **state)
+static void configurations_are_validated(void **state)
 {
     static const struct {
         const char *json;
@@ -136,8 +136,10 @@ static void docker_lists(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(choices),      cmocka_unit_test(manifests),
-        cmocka_unit_test(many_layers),  cmocka_unit_test(configurations),
+        cmocka_unit_test(manifest_is_chosen_by_architecture),
+        cmocka_unit_test(manifests_are_validated),
+        cmocka_unit_test(many_layers),
+        cmocka_unit_test(configurations_are_validated),
         cmocka_unit_test(docker_lists),
     };
     return cmocka_run_group_tests_name("image/form", tests, NULL, NULL);

@@ -9,7 +9,7 @@
 
 #define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
 
-static void good(void **state)
+static void valid_references_are_parsed(void **state)
 {
     static const struct {
         const char *text, *name, *digest;
@@ -30,7 +30,7 @@ static void good(void **state)
     }
 }
 
-static void bad(void **state)
+static void invalid_references_are_refused(void **state)
 {
     static const char *const rows[] = {
         "",
@@ -76,7 +76,7 @@ static void bad(void **state)
     }
 }
 
-static void lengths(void **state)
+static void overlong_reference_is_refused(void **state)
 {
     char name[TC_IMAGE_NAME_SIZE + 1];
     struct tc_image_ref ref;
@@ -91,9 +91,9 @@ static void lengths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good),
-        cmocka_unit_test(bad),
-        cmocka_unit_test(lengths),
+        cmocka_unit_test(valid_references_are_parsed),
+        cmocka_unit_test(invalid_references_are_refused),
+        cmocka_unit_test(overlong_reference_is_refused),
     };
     return cmocka_run_group_tests_name("policy/image_ref", tests, NULL, NULL);
 }
