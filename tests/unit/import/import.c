@@ -75,7 +75,7 @@ static const struct {
      "\"c\\\"\\U0000000A[tool.x]\"", ""},
 };
 
-static void comes_over(void **state)
+static void settings_are_imported(void **state)
 {
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         _autofree_ char *text = NULL, *left = NULL;
@@ -96,7 +96,7 @@ static void comes_over(void **state)
     }
 }
 
-static void is_refused(void **state)
+static void unusable_settings_are_refused(void **state)
 {
     static const char *const bad[] = {"",
                                       "[]",
@@ -133,7 +133,8 @@ static void formats_are_known(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(comes_over), cmocka_unit_test(is_refused),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(settings_are_imported),
+                                       cmocka_unit_test(unusable_settings_are_refused),
                                        cmocka_unit_test(formats_are_known)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
