@@ -91,7 +91,7 @@ static void leases_within_one_process(void **state)
     tc_ids_close(&ids);
 }
 
-static void all_taken_is_an_error(void **state)
+static void exhausted_ids_give_eagain(void **state)
 {
     need_root();
     struct tc_ids ids;
@@ -110,7 +110,7 @@ static int lease(void)
     return tc_ids_open(&ids) == -1 && (errno == EACCES || errno == EPERM || errno == EROFS) ? 0 : 1;
 }
 
-static void others_may_not_lease(void **state)
+static void ordinary_user_gets_no_lease(void **state)
 {
     assert_int_equal(as_ordinary_user(lease), 0);
 }
@@ -165,7 +165,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nobody_shares_a_lease),      cmocka_unit_test(leases_within_one_process),
-        cmocka_unit_test(all_taken_is_an_error),      cmocka_unit_test(others_may_not_lease),
+        cmocka_unit_test(exhausted_ids_give_eagain),  cmocka_unit_test(ordinary_user_gets_no_lease),
         cmocka_unit_test(a_map_is_one_line),          cmocka_unit_test(a_namespace_carries_a_map),
         cmocka_unit_test(maps_of_others_are_refused),
     };

@@ -114,7 +114,7 @@ static void check_case(struct tc_resolver *r, const struct resolve_case *c)
         fail_msg("%s: %s at \"%s\"", c->path, strerror(errnum), where);
 }
 
-static void the_table(void **state)
+static void paths_resolve_as_listed(void **state)
 {
     struct tc_resolver r;
     start(&r);
@@ -263,7 +263,7 @@ static void a_descriptor_outlives_its_name(void **state)
     tc_resolver_done(&r);
 }
 
-static void what_is_too_long_is_refused(void **state)
+static void overlong_paths_are_refused(void **state)
 {
     struct tc_resolver r;
     char where[PATH_MAX], name[NAME_MAX + 2], path[2 * PATH_MAX];
@@ -343,7 +343,7 @@ static void strangers_links_are_not_followed(void **state)
     tc_resolver_done(&r);
 }
 
-static void beneath(void **state)
+static void paths_beneath_a_directory_resolve(void **state)
 {
     static const struct {
         const char *path;
@@ -365,18 +365,18 @@ static void beneath(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table),
+        cmocka_unit_test(paths_resolve_as_listed),
         cmocka_unit_test(identity_freezes_a_directory),
         cmocka_unit_test(a_record_that_cannot_be_read_follows_no_link),
         cmocka_unit_test(writable_paths_are_told),
         cmocka_unit_test(places_are_looked_up_when_it_matters),
         cmocka_unit_test(links_are_written_out),
         cmocka_unit_test(a_descriptor_outlives_its_name),
-        cmocka_unit_test(what_is_too_long_is_refused),
+        cmocka_unit_test(overlong_paths_are_refused),
         cmocka_unit_test(a_link_grows_too_long),
         cmocka_unit_test(magic_links_have_no_magic),
         cmocka_unit_test(strangers_links_are_not_followed),
-        cmocka_unit_test(beneath),
+        cmocka_unit_test(paths_beneath_a_directory_resolve),
     };
     return cmocka_run_group_tests_name("resolve", tests, build, tree_end);
 }

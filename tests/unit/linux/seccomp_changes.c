@@ -127,7 +127,7 @@ static int arm_number(const char *name)
     return -1;
 }
 
-static void nor_does_it_on_another_processor(void **state)
+static void only_named_syscalls_change_on_aarch64(void **state)
 {
     struct tc_seccomp_changes changes = {.denied_count = 0};
     struct sock_fprog quiet = {TC_COUNT(plain_code), (struct sock_filter *)plain_code};
@@ -141,7 +141,7 @@ static void nor_does_it_on_another_processor(void **state)
 }
 
 /* The one who names them is not believed: this is the helper's side. */
-static void only_what_is_refused_by_number_is_let_through(void **state)
+static void only_syscalls_refused_by_number_can_be_allowed(void **state)
 {
     char *const never[] = {TEXT("openat2"), TEXT("clone"),  TEXT("io_uring_setup"),
                            TEXT("keyctl"),  TEXT("socket"), TEXT("nonsense")};
@@ -171,7 +171,7 @@ static void the_policy_knows_the_profile_s_names(void **state)
         assert_true(strcmp(names[i - 1], names[i]) < 0);
 }
 
-static void too_many_do_not_fit(void **state)
+static void too_many_changes_are_refused(void **state)
 {
     static struct sock_filter code[TC_SECCOMP_CODE_MAX];
     struct tc_seccomp_changes changes = {.denied_count = 0};
@@ -185,10 +185,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_but_the_named_calls_changes),
-        cmocka_unit_test(nor_does_it_on_another_processor),
-        cmocka_unit_test(only_what_is_refused_by_number_is_let_through),
+        cmocka_unit_test(only_named_syscalls_change_on_aarch64),
+        cmocka_unit_test(only_syscalls_refused_by_number_can_be_allowed),
         cmocka_unit_test(the_policy_knows_the_profile_s_names),
-        cmocka_unit_test(too_many_do_not_fit),
+        cmocka_unit_test(too_many_changes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,7 +132,7 @@ static int walk_shut(void)
     return tc_walk(&w, fd) == 0 && w.skipped == 1 && w.seen == 1 ? 0 : 1;
 }
 
-static void what_cannot_be_opened_is_counted(void **state)
+static void unopenable_directory_is_counted(void **state)
 {
     tree_directory("shut");
     tree_directory("shut/in");
@@ -159,7 +159,7 @@ int main(void)
         cmocka_unit_test(entries_are_bounded),
         cmocka_unit_test(time_is_bounded),
         cmocka_unit_test(the_visitor_steers),
-        cmocka_unit_test(what_cannot_be_opened_is_counted),
+        cmocka_unit_test(unopenable_directory_is_counted),
         cmocka_unit_test(a_start_that_is_no_directory),
     };
     return cmocka_run_group_tests_name("walk", tests, tree_new, tree_end);
