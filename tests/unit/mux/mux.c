@@ -208,7 +208,7 @@ static int say(struct tc_mux *host, const struct word *w)
         TC_MUX_OPEN, 1, NULL, sizeof(struct tc_mux_to) \
     }
 
-static void each_broken_rule_has_its_name(void **state)
+static void broken_rules_are_named(void **state)
 {
     enum { WORDS = 5, PIECE = TC_MUX_PIECE };
     static const struct {
@@ -260,7 +260,7 @@ static void each_broken_rule_has_its_name(void **state)
     }
 }
 
-static void the_guest_is_opened_nothing(void **state)
+static void opener_rejects_peer_open(void **state)
 {
     struct tc_mux guest;
     (void)state;
@@ -299,8 +299,8 @@ int main(void)
         cmocka_unit_test(windows_hold_and_open_again),
         cmocka_unit_test(numbers_are_used_again_when_both_have_closed),
         cmocka_unit_test(a_close_meets_bytes_on_their_way),
-        cmocka_unit_test(each_broken_rule_has_its_name),
-        cmocka_unit_test(the_guest_is_opened_nothing),
+        cmocka_unit_test(broken_rules_are_named),
+        cmocka_unit_test(opener_rejects_peer_open),
         cmocka_unit_test(a_flood_that_is_not_read_is_held_in_marks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
