@@ -79,7 +79,7 @@ static const struct {
     {"2606:4700::5efe:93.184.216.34", TC_ADDRESS_PUBLIC},
 };
 
-static void each_address_has_its_class(void **state)
+static void addresses_have_their_class(void **state)
 {
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         enum tc_address_class class = TC_ADDRESS_PUBLIC;
@@ -103,7 +103,7 @@ static void other_spellings_are_no_addresses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_address_has_its_class),
+        cmocka_unit_test(addresses_have_their_class),
         cmocka_unit_test(other_spellings_are_no_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

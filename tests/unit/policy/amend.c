@@ -87,7 +87,7 @@ static void the_defaults_have_a_table_too(void **state)
     free(after);
 }
 
-static void what_a_path_cannot_allow_is_refused_with_a_hint(void **state)
+static void unamendable_paths_are_refused_with_a_hint(void **state)
 {
     static const char *const rows[][2] = {
         {"[tool.x]\n", "connect h:443"},
@@ -112,7 +112,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_has_its_place),
         cmocka_unit_test(the_defaults_have_a_table_too),
-        cmocka_unit_test(what_a_path_cannot_allow_is_refused_with_a_hint),
+        cmocka_unit_test(unamendable_paths_are_refused_with_a_hint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static const char policy_text[] =
         .tool = "t", .arguments = (text) \
     }
 
-static void fill_the_places(void **state)
+static void placeholders_are_substituted(void **state)
 {
     static const char *const wanted[] = {"grep",
                                          "-n",
@@ -56,7 +56,7 @@ static void fill_the_places(void **state)
     assert_int_equal(less.stdin_len, 0);
 }
 
-static void objects_and_what_they_hold(void **state)
+static void object_arguments_are_validated_at_depth(void **state)
 {
     _autopolicy_ struct toolcage_policy *policy = compile(
         "[tool.t]\ncommand = [\"t\", \"--\", \"{*}\"]\nstdin = \"{o}\"\n"
@@ -132,7 +132,7 @@ static void numbers_and_sets(void **state)
     }
 }
 
-static void refuse_misfits(void **state)
+static void unfit_arguments_are_refused(void **state)
 {
     static const struct {
         const char *arguments, *subject;
@@ -338,7 +338,7 @@ static void hosts_grant_exactly_themselves(void **state)
 }
 
 /* What is said of a value that does not fit names what would. */
-static void hints_name_what_fits(void **state)
+static void hints_list_allowed_values(void **state)
 {
     static const struct {
         const char *arguments, *words, *hint;
@@ -377,7 +377,7 @@ static void hints_name_what_fits(void **state)
 }
 
 /* An element is the model's from its first character on, whatever comes behind that. */
-static void who_begins_an_element_answers_for_it(void **state)
+static void leading_dash_from_an_unchecked_argument_is_refused(void **state)
 {
     static const struct {
         const char *arguments, *element; /* NULL: refused */
@@ -415,7 +415,7 @@ static void who_begins_an_element_answers_for_it(void **state)
 }
 
 /* A name that begins like another is another. */
-static void each_place_has_its_argument(void **state)
+static void placeholders_match_whole_names(void **state)
 {
     _autopolicy_ struct toolcage_policy *policy = compile(
         "[tool.t]\ncommand = [\"x\", \"{a}\", \"{ab}\", \"{n}\", \"-o={o}\"]\n"
@@ -577,19 +577,19 @@ static void a_servers_tool_only_checks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fill_the_places),
-        cmocka_unit_test(objects_and_what_they_hold),
+        cmocka_unit_test(placeholders_are_substituted),
+        cmocka_unit_test(object_arguments_are_validated_at_depth),
         cmocka_unit_test(numbers_and_sets),
-        cmocka_unit_test(refuse_misfits),
+        cmocka_unit_test(unfit_arguments_are_refused),
         cmocka_unit_test(five_characters_fit),
         cmocka_unit_test(commands_are_the_operators),
         cmocka_unit_test(paths_grant_exactly_themselves),
         cmocka_unit_test(relative_paths_start_where_the_tool_does),
         cmocka_unit_test(hostile_paths_are_refused),
         cmocka_unit_test(hosts_grant_exactly_themselves),
-        cmocka_unit_test(hints_name_what_fits),
-        cmocka_unit_test(who_begins_an_element_answers_for_it),
-        cmocka_unit_test(each_place_has_its_argument),
+        cmocka_unit_test(hints_list_allowed_values),
+        cmocka_unit_test(leading_dash_from_an_unchecked_argument_is_refused),
+        cmocka_unit_test(placeholders_match_whole_names),
         cmocka_unit_test(the_wider_bound_counts),
         cmocka_unit_test(a_terminal_has_a_command_of_its_own),
         cmocka_unit_test(a_server_is_granted_like_a_tool),

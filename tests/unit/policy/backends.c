@@ -15,7 +15,7 @@ static unsigned all_of(const char *const *words)
 }
 
 /* A word that stood for two backends would stand for the first one in silence. */
-static void each_tier_and_risk_has_one_backend(void **state)
+static void every_tier_and_risk_selects_one_backend(void **state)
 {
     unsigned tiers = 0, risks = 0;
     for (const struct tc_backend *b = tc_backends; b->name; b++) {
@@ -30,7 +30,7 @@ static void each_tier_and_risk_has_one_backend(void **state)
 }
 
 /* What a policy means that names none, and what `policy diff` holds against what. */
-static void so_each_is_known(void **state)
+static void backend_properties_are_as_listed(void **state)
 {
     enum { AUTO = 1, ASSISTED = 2, HUMAN_APPROVE = 4, MANUAL_ONLY = 8 };
     enum { PURE_COMPUTE = 1, FILE_OPS = 2, BUILD_TEST = 4, UNTRUSTED = 8 };
@@ -72,7 +72,7 @@ static void note_layers(struct tc_buf *out, size_t a, size_t b, size_t c)
                     c ? names[2] : "", whose);
 }
 
-static void these_layers_are_run(void **state)
+static void supported_layers_select_their_backend(void **state)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     for (size_t a = 0; tc_backends[a].name; a++)
@@ -95,7 +95,7 @@ static void these_layers_are_run(void **state)
 }
 
 /* Nothing that it names is unknown to the language. */
-static void each_row_is_whole(void **state)
+static void backend_rows_are_complete(void **state)
 {
     for (size_t i = 0; tc_backends[i].name; i++) {
         const struct tc_backend *b = &tc_backends[i];
@@ -124,10 +124,10 @@ static void settings_are_found_by_their_whole_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_tier_and_risk_has_one_backend),
-        cmocka_unit_test(so_each_is_known),
-        cmocka_unit_test(these_layers_are_run),
-        cmocka_unit_test(each_row_is_whole),
+        cmocka_unit_test(every_tier_and_risk_selects_one_backend),
+        cmocka_unit_test(backend_properties_are_as_listed),
+        cmocka_unit_test(supported_layers_select_their_backend),
+        cmocka_unit_test(backend_rows_are_complete),
         cmocka_unit_test(settings_are_found_by_their_whole_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

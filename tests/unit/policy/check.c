@@ -574,7 +574,7 @@ static const struct row rows[] = {
     {"extends = \"x\"\n", 1, 1, "extends", "not a file cannot name", "profile:NAME"},
 };
 
-static void find_each(void **state)
+static void findings_have_place_and_message(void **state)
 {
     size_t wrong = 0;
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
@@ -798,7 +798,7 @@ static void these_stand(tc_scopes in, tc_scopes out, const char *names)
 }
 
 /* What one place takes and another does not is as much of the language as the keys. */
-static void each_key_has_its_tables(void **state)
+static void keys_are_accepted_in_their_tables_only(void **state)
 {
     these_stand(TC_IN(TOOL), TC_IN(DEFAULTS),
                 " description title command stdin arguments input_schema setup");
@@ -813,7 +813,7 @@ static void each_key_has_its_tables(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(find_each),
+        cmocka_unit_test(findings_have_place_and_message),
         cmocka_unit_test(quote_and_caret),
         cmocka_unit_test(columns_count_bytes),
         cmocka_unit_test(report_cannot_steer_a_terminal),
@@ -823,7 +823,7 @@ int main(void)
         cmocka_unit_test(second_example_compiles),
         cmocka_unit_test(examples_of_keys_compile),
         cmocka_unit_test(only_some_clauses_can_be_given_up),
-        cmocka_unit_test(each_key_has_its_tables),
+        cmocka_unit_test(keys_are_accepted_in_their_tables_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,7 +158,7 @@ static bool says(const struct tc_differences *all, const char *words)
     return false;
 }
 
-static void each_row(void **state)
+static void wider_policy_is_reported_as_wider(void **state)
 {
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         _auto_(tc_differences_done) struct tc_differences more = diff(rows[i].narrow, rows[i].wide),
@@ -327,7 +327,7 @@ static void random_pairs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_row),
+        cmocka_unit_test(wider_policy_is_reported_as_wider),
         cmocka_unit_test(meaning_not_text),
         cmocka_unit_test(not_comparable_is_more),
         cmocka_unit_test(random_pairs),

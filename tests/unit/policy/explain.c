@@ -45,7 +45,7 @@ static const char *text_at(const json_t *value, const char *a, const char *b)
     return json_string_value(b ? json_object_get(inner, b) : inner);
 }
 
-static void says_what_is_granted_and_why(void **state)
+static void explanation_lists_grants_with_origins(void **state)
 {
     _autopolicy_ struct toolcage_policy *policy = compile(text);
     _autojson_ json_t *all =
@@ -71,7 +71,7 @@ static void says_what_is_granted_and_why(void **state)
 }
 
 /* All that a grant may hold, and how it is told: a member that is left out breaks the text. */
-static void says_all_that_a_grant_holds(void **state)
+static void explanation_lists_every_grant_field(void **state)
 {
     _autopolicy_ struct toolcage_policy *policy = compile(
 
@@ -97,7 +97,7 @@ static void says_all_that_a_grant_holds(void **state)
     assert_string_equal(text_at(upstream, "upstream", "url"), "socks5://proxy.example:1080");
 }
 
-static void says_who_chose_the_backend(void **state)
+static void explanation_names_the_backends_origin(void **state)
 {
     static const struct {
         const char *said, *narrow, *why, *key;
@@ -139,7 +139,7 @@ static void says_who_chose_the_backend(void **state)
 }
 
 /* What another file says is told with the lines that brought that file in. */
-static void says_by_which_files(void **state)
+static void explanation_names_the_policy_files(void **state)
 {
     static const struct file files[] = {
         {"/srv/p/a.toml", "extends = \"b.toml\"\n"},
@@ -164,7 +164,7 @@ static void says_by_which_files(void **state)
     assert_null(json_object_get(json_object_get(own, "verdict"), "extended_by"));
 }
 
-static void says_what_is_installed(void **state)
+static void explanation_lists_the_install_phase(void **state)
 {
     _autopolicy_ struct toolcage_policy *policy =
         compile("[tool.x]\nsetup = { command = [\"i\"], into = \"/opt/x\" }\n");
@@ -173,7 +173,7 @@ static void says_what_is_installed(void **state)
     assert_string_equal(text_at(all, "setup", "into"), "/opt/x");
 }
 
-static void says_what_a_socket_gives_away(void **state)
+static void explanation_warns_of_powerful_sockets(void **state)
 {
     _autopolicy_ struct toolcage_policy *policy =
         compile("[tool.x]\nunix_sockets = [\"/run/a\", \"/run/docker.sock\"]\n");
@@ -311,12 +311,12 @@ static void hints_follow_the_grant(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(says_what_is_granted_and_why),
-        cmocka_unit_test(says_all_that_a_grant_holds),
-        cmocka_unit_test(says_who_chose_the_backend),
-        cmocka_unit_test(says_by_which_files),
-        cmocka_unit_test(says_what_is_installed),
-        cmocka_unit_test(says_what_a_socket_gives_away),
+        cmocka_unit_test(explanation_lists_grants_with_origins),
+        cmocka_unit_test(explanation_lists_every_grant_field),
+        cmocka_unit_test(explanation_names_the_backends_origin),
+        cmocka_unit_test(explanation_names_the_policy_files),
+        cmocka_unit_test(explanation_lists_the_install_phase),
+        cmocka_unit_test(explanation_warns_of_powerful_sockets),
         cmocka_unit_test(answers_about_one_access),
         cmocka_unit_test(refuses_other_questions),
         cmocka_unit_test(hints_follow_the_grant),

@@ -28,7 +28,7 @@ static void profiles_compile(void **state)
 }
 
 /* Whoever gets the report of a policy that nobody trusts learns nothing of files elsewhere. */
-static void only_what_lies_with_it_is_quoted(void **state)
+static void only_files_next_to_the_policy_are_quoted(void **state)
 {
     static const char secret[] = "[token]\nkey='s3cret'\nfrob = 's3cret' 's3cret'\n";
     static const struct file files[] = {{"/srv/p/sub/b.toml", secret},
@@ -263,7 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(profiles_compile),
         cmocka_unit_test(nearer_words_win),
-        cmocka_unit_test(only_what_lies_with_it_is_quoted),
+        cmocka_unit_test(only_files_next_to_the_policy_are_quoted),
         cmocka_unit_test(errors_name_the_file),
         cmocka_unit_test(keys_are_replaced_whole),
         cmocka_unit_test(egress_is_replaced_whole),

@@ -121,7 +121,7 @@ static void nothing_by_hand(const struct tc_fields *fields)
 }
 
 /* By hand, because their rows are of no kind. */
-static void so_is_what_has_no_value(void **state)
+static void fields_without_a_value_are_digested(void **state)
 {
     static const char *const by_hand[] = {"policy", "digest", "bounds", NULL};
     _autopolicy_ struct toolcage_policy *policy = compile("[tool.x]\n"),
@@ -230,7 +230,7 @@ static void the_order_of_backends_counts(void **state)
 }
 
 /* A setting that is new, and one that is gone: nobody here knows which of the two gives more. */
-static void each_setting_is_compared(void **state)
+static void unknown_settings_count_as_more(void **state)
 {
     _autogrant_ struct tc_grant one, other;
     fill_grant(&one, -1, 0);
@@ -282,7 +282,7 @@ static struct toolcage_policy *limited(const struct tc_field *row, int64_t numbe
 }
 
 /* The key gives the limit, and what stands beside it, and no other. */
-static void each_limit_comes_from_its_key(void **state)
+static void limits_are_set_by_their_key_only(void **state)
 {
     for (size_t i = 0; i < tc_limits_fields.count; i++) {
         const struct tc_field *row = &tc_limits_fields.rows[i];
@@ -408,14 +408,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_field_is_digested),
-        cmocka_unit_test(so_is_what_has_no_value),
+        cmocka_unit_test(fields_without_a_value_are_digested),
         cmocka_unit_test(names_are_digested),
         cmocka_unit_test(found_places_are_not_digested),
         cmocka_unit_test(every_field_is_compared),
         cmocka_unit_test(the_order_of_backends_counts),
-        cmocka_unit_test(each_setting_is_compared),
+        cmocka_unit_test(unknown_settings_count_as_more),
         cmocka_unit_test(every_field_is_explained),
-        cmocka_unit_test(each_limit_comes_from_its_key),
+        cmocka_unit_test(limits_are_set_by_their_key_only),
         cmocka_unit_test(unset_is_more_where_it_can_be),
         cmocka_unit_test(no_flag_raises_a_limit),
         cmocka_unit_test(no_flag_holds_back_less),

@@ -54,7 +54,7 @@ static const struct {
     {"phone", {NULL}, {"", "1"}},
 };
 
-static void fits_or_not(void **state)
+static void formats_accept_and_refuse_as_listed(void **state)
 {
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         for (size_t k = 0; k < TC_COUNT(rows[i].fits) && rows[i].fits[k]; k++) {
@@ -70,7 +70,7 @@ static void fits_or_not(void **state)
     }
 }
 
-static void each_word_has_an_example(void **state)
+static void every_format_has_an_example(void **state)
 {
     for (size_t i = 0; tc_words_format[i]; i++) {
         assert_non_null(tc_format_example(tc_words_format[i]));
@@ -95,8 +95,8 @@ static void tells_how_to_write_it(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(fits_or_not),
-                                       cmocka_unit_test(each_word_has_an_example),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(formats_accept_and_refuse_as_listed),
+                                       cmocka_unit_test(every_format_has_an_example),
                                        cmocka_unit_test(tells_how_to_write_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void clear_paths_have_one_form(void **state)
     }
 }
 
-static void what_can_be_read_in_two_ways_has_none(void **state)
+static void ambiguous_paths_are_refused(void **state)
 {
     static const char *const rows[][2] = {
         {"", "no path"},
@@ -111,7 +111,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clear_paths_have_one_form),
-        cmocka_unit_test(what_can_be_read_in_two_ways_has_none),
+        cmocka_unit_test(ambiguous_paths_are_refused),
         cmocka_unit_test(a_nul_ends_nothing),
         cmocka_unit_test(rules_go_by_whole_parts),
     };

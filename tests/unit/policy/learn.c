@@ -75,7 +75,7 @@ static void expect(const struct tc_strv *got, const char *want)
         expect(&writes, writable);                               \
     } while (0)
 
-static void what_every_cage_has_needs_nothing(void **state)
+static void paths_of_every_cage_need_no_grant(void **state)
 {
     PATHS("", "", READS("/usr/lib/x.so"), READS("/etc/passwd"), READS("/proc/self/maps"),
           WRITES("/tmp/x"), WRITES("/dev/null"), LISTS("/"), READS("/dev/shm/x"));
@@ -195,7 +195,7 @@ static void no_link_is_granted_by_itself(void **state)
     assert_non_null(strstr(text, "\n#   /d/to\n"));
 }
 
-static void what_is_wide_is_said(void **state)
+static void wide_grants_are_noted(void **state)
 {
     struct tc_touched touched[] = {
         LISTS("/var"),
@@ -226,7 +226,7 @@ static void what_is_wide_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_every_cage_has_needs_nothing),
+        cmocka_unit_test(paths_of_every_cage_need_no_grant),
         cmocka_unit_test(single_files_stay_files),
         cmocka_unit_test(many_stand_as_their_directory),
         cmocka_unit_test(nothing_wide_stands_for_a_few),
@@ -234,7 +234,7 @@ int main(void)
         cmocka_unit_test(the_text_is_a_policy),
         cmocka_unit_test(the_environment_is_kept),
         cmocka_unit_test(no_link_is_granted_by_itself),
-        cmocka_unit_test(what_is_wide_is_said),
+        cmocka_unit_test(wide_grants_are_noted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

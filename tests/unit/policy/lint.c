@@ -114,7 +114,7 @@ static void hints_name_backends_that_can(void **state)
     }
 }
 
-static void each_rule_is_in_the_docs(void **state)
+static void every_rule_is_documented(void **state)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     size_t sections = 0, rules = 0;
@@ -396,7 +396,7 @@ static void the_edges_of_rules(void **state)
     }
 }
 
-static void what_is_inherited_is_told_once(void **state)
+static void inherited_finding_is_reported_once(void **state)
 {
     json_t *all = lint("[defaults]\ntimeout = \"1h\"\n[tool.a]\npids = 4\n[tool.b]\npids = 5\n");
     assert_int_equal(json_array_size(json_object_get(all, "findings")), 1);
@@ -476,9 +476,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hints_name_backends_that_can),
-        cmocka_unit_test(each_rule_is_in_the_docs),
+        cmocka_unit_test(every_rule_is_documented),
         cmocka_unit_test(the_edges_of_rules),
-        cmocka_unit_test(what_is_inherited_is_told_once),
+        cmocka_unit_test(inherited_finding_is_reported_once),
         cmocka_unit_test(an_install_phase_has_its_place),
         cmocka_unit_test(places_and_sums),
         cmocka_unit_test(nothing_steers_the_terminal),

@@ -109,7 +109,7 @@ static void less_access_is_less(void **state)
 }
 
 /* One that is granted does not make up for one that is not, before or after it. */
-static void each_word_must_be_granted(void **state)
+static void every_narrowed_value_must_be_granted(void **state)
 {
     static const char *const rows[][4] = {
         {"read", "/r", "read", "/etc/x"},
@@ -140,7 +140,7 @@ static void a_socket_is_named_like_a_file(void **state)
     assert_string_equal(grant.sockets[0].origin.key, "tool.x.unix_sockets");
 }
 
-static void an_endpoint_keeps_who_granted_it(void **state)
+static void narrowed_endpoint_keeps_its_origin(void **state)
 {
     _autopolicy_ struct toolcage_policy *policy = compile(files), *none = NULL;
     _autogrant_ struct tc_grant grant = {0}, own = {0};
@@ -212,9 +212,9 @@ int main(void)
         cmocka_unit_test(changes_are_held_back),
         cmocka_unit_test(caches_are_named_where_changes_are_staged),
         cmocka_unit_test(less_access_is_less),
-        cmocka_unit_test(each_word_must_be_granted),
+        cmocka_unit_test(every_narrowed_value_must_be_granted),
         cmocka_unit_test(a_socket_is_named_like_a_file),
-        cmocka_unit_test(an_endpoint_keeps_who_granted_it),
+        cmocka_unit_test(narrowed_endpoint_keeps_its_origin),
         cmocka_unit_test(one_of_many_stays),
         cmocka_unit_test(hints_name_the_key),
     };

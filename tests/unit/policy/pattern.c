@@ -25,7 +25,7 @@ static enum tc_pattern_verdict verdict(const char *pattern, const char *text, si
     return found;
 }
 
-static void means_what_the_standard_says(void **state)
+static void patterns_match_as_ecmascript(void **state)
 {
     static const struct {
         const char *pattern, *text;
@@ -92,7 +92,7 @@ static void means_what_the_standard_says(void **state)
     }
 }
 
-static void names_what_it_does_not_read(void **state)
+static void unsupported_constructs_are_named(void **state)
 {
     static const char *const rows[][2] = {{"(*UTF)a", "(*"},
                                           {"a(*COMMIT)", "(*"},
@@ -279,8 +279,8 @@ static void refuses_by_the_policy(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(means_what_the_standard_says),
-                                       cmocka_unit_test(names_what_it_does_not_read),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(patterns_match_as_ecmascript),
+                                       cmocka_unit_test(unsupported_constructs_are_named),
                                        cmocka_unit_test(has_bounds), cmocka_unit_test(ends_soon),
                                        cmocka_unit_test(refuses_by_the_policy)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,7 +67,7 @@ static const struct {
     {"denied = [\"connect https://a.example/\"]\n", 0, 1, "is a URL"},
 };
 
-static void each_point_is_judged(void **state)
+static void test_points_pass_or_fail_with_a_reason(void **state)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         _autofree_ char *text = NULL;
@@ -176,7 +176,7 @@ static void answers_are_the_same_everywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_point_is_judged),
+        cmocka_unit_test(test_points_pass_or_fail_with_a_reason),
         cmocka_unit_test(a_failure_names_key_and_line),
         cmocka_unit_test(coverage_counts_entries_and_bounds),
         cmocka_unit_test(a_file_of_tests_holds_nothing_else),

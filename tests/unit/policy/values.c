@@ -83,7 +83,7 @@ static void read_durations_and_counts(void **state)
     assert_false(tc_value_read(TC_UNIT_CPUS, ".5", 1, MAX, &value, &c));
 }
 
-static void write_what_reads_back(void **state)
+static void written_sizes_read_back(void **state)
 {
     static const char *const texts[] = {"512MiB", "128MB", "1KB", "7B", "1GiB"};
     for (size_t i = 0; i < TC_COUNT(texts); i++) {
@@ -356,7 +356,7 @@ int main(void)
         cmocka_unit_test(read_sizes),
         cmocka_unit_test(refuse_sizes),
         cmocka_unit_test(read_durations_and_counts),
-        cmocka_unit_test(write_what_reads_back),
+        cmocka_unit_test(written_sizes_read_back),
         cmocka_unit_test(read_endpoints),
         cmocka_unit_test(refuse_endpoints),
         cmocka_unit_test(the_nearest_entry_counts),

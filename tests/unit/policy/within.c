@@ -96,7 +96,7 @@ static const struct row {
      "is writable", 3, "profile:read-only"},
 };
 
-static void each_is_held_against_it(void **state)
+static void grants_above_the_ceiling_are_denied(void **state)
 {
     size_t wrong = 0;
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
@@ -123,7 +123,7 @@ static void each_is_held_against_it(void **state)
     assert_int_equal(wrong, 0);
 }
 
-static void what_is_no_ceiling(void **state)
+static void invalid_ceilings_are_refused(void **state)
 {
     static const char *const wrong[][2] = {
         {"within=3\n", "within names one file or profile"},
@@ -160,8 +160,8 @@ static void its_meaning_enters_the_digest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_is_held_against_it),
-        cmocka_unit_test(what_is_no_ceiling),
+        cmocka_unit_test(grants_above_the_ceiling_are_denied),
+        cmocka_unit_test(invalid_ceilings_are_refused),
         cmocka_unit_test(its_meaning_enters_the_digest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
