@@ -117,7 +117,7 @@ static void await_end(struct call *c)
     tc_trees_done(&c->trees);
 }
 
-static void nobody_else_holds_it(void **state)
+static void unshared_tree_is_released_at_once(void **state)
 {
     struct call c;
     (void)state;
@@ -126,7 +126,7 @@ static void nobody_else_holds_it(void **state)
     await_end(&c);
 }
 
-static void who_was_cloned_before_lets_go_first(void **state)
+static void earlier_clone_is_waited_for(void **state)
 {
     struct call c;
     (void)state;
@@ -154,7 +154,7 @@ static void it_is_held_meanwhile(void **state)
     end_other(&o);
 }
 
-static void who_is_cloned_afterwards_is_not_waited_for(void **state)
+static void later_clone_is_not_waited_for(void **state)
 {
     struct call c;
     (void)state;
@@ -188,10 +188,10 @@ static void times_before_the_last_one_count(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_else_holds_it),
-        cmocka_unit_test(who_was_cloned_before_lets_go_first),
+        cmocka_unit_test(unshared_tree_is_released_at_once),
+        cmocka_unit_test(earlier_clone_is_waited_for),
         cmocka_unit_test(it_is_held_meanwhile),
-        cmocka_unit_test(who_is_cloned_afterwards_is_not_waited_for),
+        cmocka_unit_test(later_clone_is_not_waited_for),
         cmocka_unit_test(times_before_the_last_one_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ static char *joined(const struct tc_strv *values)
     return tc_buf_steal(&out);
 }
 
-static void the_values(void **state)
+static void hooks_and_includes_are_read(void **state)
 {
     for (size_t i = 0; i < TC_COUNT(cases); i++) {
         _autostrv_ struct tc_strv hooks = {0}, includes = {0};
@@ -54,7 +54,7 @@ static void the_values(void **state)
 }
 
 /* Cut anywhere, it is read to its end and no further. */
-static void cut_anywhere(void **state)
+static void truncated_config_is_read_within_bounds(void **state)
 {
     for (size_t i = 0; i < TC_COUNT(cases); i++)
         for (size_t n = strlen(cases[i].text); n > 0; n--) {
@@ -68,7 +68,7 @@ static void cut_anywhere(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_values),
-                                       cmocka_unit_test(cut_anywhere)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(hooks_and_includes_are_read),
+                                       cmocka_unit_test(truncated_config_is_read_within_bounds)};
     return cmocka_run_group_tests_name("git_config", tests, NULL, NULL);
 }

@@ -193,7 +193,7 @@ struct gone_case {
 };
 
 /* A file that the policy extends and that is not there any more: may the tool make it? */
-static void what_is_gone_is_refused_where_it_could_come_back(void **state)
+static void missing_policy_file_in_writable_dir_is_refused(void **state)
 {
     static const struct gone_case cases[] = {
         {"ws/gone.toml", true},   {"way/gone.toml", true},        {"ws/no/such/gone.toml", true},
@@ -220,7 +220,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(no_failure_leaves_one_out, build, tree_end),
         cmocka_unit_test_setup_teardown(an_entry_that_cannot_be_looked_at_is_one, build, tree_end),
-        cmocka_unit_test_setup_teardown(what_is_gone_is_refused_where_it_could_come_back, build,
+        cmocka_unit_test_setup_teardown(missing_policy_file_in_writable_dir_is_refused, build,
                                         tree_end)};
     return cmocka_run_group_tests_name("guard", tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static void own_disks_are_local(void **state)
     assert_true(tc_process_mounts_local("22 1 0:9 / / rw - overlay overlay rw,lowerdir=/a\n"));
 }
 
-static void others_are_not(void **state)
+static void other_file_systems_are_not_local(void **state)
 {
     static const char *const lines[] = {
         "30 22 0:40 / /mnt/share rw - nfs4 server:/export rw\n",
@@ -47,7 +47,7 @@ static void below_the_kernels_places_none_is_granted(void **state)
     assert_true(tc_process_mounts_local(ROOT "31 23 0:41 / /sys/fs/x rw - fuse.lxcfs lxcfs rw\n"));
 }
 
-static void what_cannot_be_read_is_not(void **state)
+static void unreadable_mount_table_is_not_local(void **state)
 {
     assert_false(tc_process_mounts_local(""));
     assert_false(tc_process_mounts_local("nonsense\n"));
@@ -60,9 +60,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(own_disks_are_local),
-        cmocka_unit_test(others_are_not),
+        cmocka_unit_test(other_file_systems_are_not_local),
         cmocka_unit_test(below_the_kernels_places_none_is_granted),
-        cmocka_unit_test(what_cannot_be_read_is_not),
+        cmocka_unit_test(unreadable_mount_table_is_not_local),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

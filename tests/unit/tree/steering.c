@@ -151,7 +151,7 @@ static const struct {
     {"/home/x/.worktrees/p", ".envrc", HOST},
 };
 
-static void the_table(void **state)
+static void paths_steer_as_listed(void **state)
 {
     for (size_t i = 0; i < TC_COUNT(cases); i++) {
         int said = (int)tc_steers(NULL, cases[i].context, cases[i].path);
@@ -176,7 +176,7 @@ static void a_record_steers_as_a_link_alone(void **state)
 }
 
 /* The quick look must not pass by what the whole one finds. */
-static void nothing_is_passed_by(void **state)
+static void quick_check_misses_no_steering_name(void **state)
 {
     for (size_t i = 0; tc_steering_names[i]; i++) {
         _autofree_ char *deep = tc_format("a/b/%s", tc_steering_names[i]);
@@ -218,7 +218,7 @@ static void an_objects_id_is_read_from_its_path(void **state)
 }
 
 /* The operator's words decide, but for what toolcage itself obeys. */
-static void the_operators_words(void **state)
+static void operators_rules_override_the_table(void **state)
 {
     _auto_(tc_steering_done) struct tc_steering rules = {0};
     assert_true(tc_strv_add(&rules.add, "deploy.sh") && tc_strv_add(&rules.add, "ci/*.yml") &&
@@ -242,7 +242,7 @@ static void the_operators_words(void **state)
             fail_msg("\"%s\" is not %d", said[i].path, said[i].steers);
 }
 
-static void which_rows_a_policy_may_write(void **state)
+static void steering_rows_of_a_policy_are_validated(void **state)
 {
     static const char *const good[] = {".github", "a/b", "*.yml", "x*", "ci/*.yml", ".*rc"};
     static const char *const bad[] = {"",   "/",      "/a", "a/",  "a//b", ".",
@@ -255,7 +255,7 @@ static void which_rows_a_policy_may_write(void **state)
             fail_msg("\"%s\" is taken", bad[i]);
 }
 
-static void what_cannot_be_looked_at_may_steer(void **state)
+static void unreadable_directory_counts_as_steering(void **state)
 {
     const struct tc_item item = {0};
     char name[] = "/tmp/toolcage-unit-XXXXXX";
@@ -275,12 +275,12 @@ static void what_cannot_be_looked_at_may_steer(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_table),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(paths_steer_as_listed),
                                        cmocka_unit_test(a_record_steers_as_a_link_alone),
-                                       cmocka_unit_test(nothing_is_passed_by),
+                                       cmocka_unit_test(quick_check_misses_no_steering_name),
                                        cmocka_unit_test(an_objects_id_is_read_from_its_path),
-                                       cmocka_unit_test(the_operators_words),
-                                       cmocka_unit_test(which_rows_a_policy_may_write),
-                                       cmocka_unit_test(what_cannot_be_looked_at_may_steer)};
+                                       cmocka_unit_test(operators_rules_override_the_table),
+                                       cmocka_unit_test(steering_rows_of_a_policy_are_validated),
+                                       cmocka_unit_test(unreadable_directory_counts_as_steering)};
     return cmocka_run_group_tests_name("steering", tests, NULL, NULL);
 }
