@@ -173,7 +173,7 @@ static void it_is_written_and_goes_on(void **state)
     check_image();
 }
 
-static void one_that_cannot_be_written_goes_on_too(void **state)
+static void failed_snapshot_resumes_the_vm(void **state)
 {
     static const char *const answers[] = {FINE, WRONG, FINE, NULL};
     struct tc_vm_options o = options();
@@ -204,7 +204,7 @@ static void it_goes_on_from_its_file(void **state)
     end(&vm);
 }
 
-static void why_it_cannot_is_told(void **state)
+static void failure_reason_is_reported(void **state)
 {
     static const char *const answers[] = {WRONG, NULL};
     const struct tc_vm_options o = options();
@@ -217,7 +217,7 @@ static void why_it_cannot_is_told(void **state)
     end(&vm);
 }
 
-static void what_is_no_answer_is_a_no(void **state)
+static void invalid_response_is_a_refusal(void **state)
 {
     static const char *const rows[][2] = {
         {"HTTP/1.1 200 \r\n\r\n"}, /* of another question */
@@ -239,7 +239,7 @@ static void what_is_no_answer_is_a_no(void **state)
     }
 }
 
-static void one_that_is_not_there_is_not_waited_for(void **state)
+static void absent_monitor_is_not_waited_for(void **state)
 {
     struct tc_vm_options o = options();
     struct tc_vm vm = begin(NULL);
@@ -322,11 +322,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_written_and_goes_on),
-        cmocka_unit_test(one_that_cannot_be_written_goes_on_too),
+        cmocka_unit_test(failed_snapshot_resumes_the_vm),
         cmocka_unit_test(it_goes_on_from_its_file),
-        cmocka_unit_test(why_it_cannot_is_told),
-        cmocka_unit_test(what_is_no_answer_is_a_no),
-        cmocka_unit_test(one_that_is_not_there_is_not_waited_for),
+        cmocka_unit_test(failure_reason_is_reported),
+        cmocka_unit_test(invalid_response_is_a_refusal),
+        cmocka_unit_test(absent_monitor_is_not_waited_for),
         cmocka_unit_test(other_files_are_no_machine),
         cmocka_unit_test(a_machine_of_another_size_is_not_written),
     };

@@ -529,7 +529,7 @@ static char *in_tree(const char *name)
     return path;
 }
 
-static void what_changed_comes_back(void **state)
+static void changed_files_are_written_back(void **state)
 {
     struct tc_outcome outcome;
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
@@ -691,7 +691,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_comes_back),
-        cmocka_unit_test(what_changed_comes_back),
+        cmocka_unit_test(changed_files_are_written_back),
         cmocka_unit_test(a_huge_file_is_an_error),
         cmocka_unit_test(hostile_guests_end_the_call),
         cmocka_unit_test(a_guest_calls_once_or_the_call_ends),

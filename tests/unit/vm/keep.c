@@ -102,7 +102,7 @@ static void it_stands_still_while_it_is_written(void **state)
 }
 
 /* The call goes on, and the next one boots. */
-static void one_that_cannot_be_written_goes_on(void **state)
+static void failed_snapshot_resumes_the_vm(void **state)
 {
     struct monitor m;
     (void)state;
@@ -130,7 +130,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_stands_still_while_it_is_written),
-        cmocka_unit_test(one_that_cannot_be_written_goes_on),
+        cmocka_unit_test(failed_snapshot_resumes_the_vm),
         cmocka_unit_test(its_copies_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

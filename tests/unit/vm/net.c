@@ -230,7 +230,7 @@ static void many_at_once_are_not_mixed(void **state)
 }
 
 /* Who does not read is waited for, and is no matter of the others'. */
-static void one_that_is_not_read_stops_itself_alone(void **state)
+static void unread_connection_blocks_only_itself(void **state)
 {
     struct ends e;
     struct tc_mux_to to;
@@ -260,7 +260,7 @@ static void one_that_is_not_read_stops_itself_alone(void **state)
     close_ends(&e);
 }
 
-static void what_leads_nowhere_breaks_off(void **state)
+static void connection_to_nowhere_is_closed(void **state)
 {
     struct ends e;
     struct tc_mux_to to;
@@ -432,7 +432,7 @@ static void floods_and_never_reads(void)
     }
 }
 
-static void each_broken_rule_ends_the_call(void **state)
+static void broken_rules_end_the_call(void **state)
 {
     static const struct {
         void (*play)(void);
@@ -499,12 +499,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(megabytes_go_both_ways_and_ends_are_ends),
         cmocka_unit_test(many_at_once_are_not_mixed),
-        cmocka_unit_test(one_that_is_not_read_stops_itself_alone),
-        cmocka_unit_test(what_leads_nowhere_breaks_off),
+        cmocka_unit_test(unread_connection_blocks_only_itself),
+        cmocka_unit_test(connection_to_nowhere_is_closed),
         cmocka_unit_test(a_reset_is_a_reset),
         cmocka_unit_test(datagrams_stay_datagrams),
         cmocka_unit_test(the_authority_is_the_bundles_last),
-        cmocka_unit_test(each_broken_rule_ends_the_call),
+        cmocka_unit_test(broken_rules_end_the_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

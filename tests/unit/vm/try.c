@@ -57,7 +57,7 @@ static void a_guest_that_says_so_runs(void **state)
     tc_outcome_done(&outcome);
 }
 
-static void everything_else_does_not(void **state)
+static void failed_boots_report_the_reason(void **state)
 {
     static const struct {
         const char *printed, *words;
@@ -120,7 +120,7 @@ static void the_command_names_one_accelerator(void **state)
     }
 }
 
-static void what_only_boots_has_no_disk(void **state)
+static void qemu_boot_probe_has_no_disk(void **state)
 {
     const struct tc_vm_options options = {.vmm = TEXT("/vmm"),
                                           .kernel = TEXT("/k"),
@@ -145,7 +145,7 @@ static void read_config(const struct tc_vm_options *options, struct tc_buf *ret)
     assert_int_equal(tc_read_all(fd, ret), 0);
 }
 
-static void its_file_has_what_a_call_takes(void **state)
+static void firecracker_config_describes_the_call(void **state)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     const struct tc_vm_options options = {.kernel = TEXT("/k"),
@@ -168,7 +168,7 @@ static void its_file_has_what_a_call_takes(void **state)
     assert_null(strstr(text.data, "network"));
 }
 
-static void what_only_boots_has_no_device(void **state)
+static void firecracker_boot_probe_has_no_device(void **state)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     const struct tc_vm_options options = {
@@ -179,7 +179,7 @@ static void what_only_boots_has_no_device(void **state)
     assert_null(strstr(text.data, "vsock"));
 }
 
-static void it_is_started_without_its_interface(void **state)
+static void firecracker_starts_without_an_api(void **state)
 {
     const struct tc_vm_options options = {.vmm = TEXT("/vmm")};
     _autostrv_ struct tc_strv words = {0};
@@ -193,7 +193,7 @@ static void it_is_started_without_its_interface(void **state)
     }
 }
 
-static void what_is_kept_is_asked_by_a_socket(void **state)
+static void snapshots_use_the_api_socket(void **state)
 {
     const struct tc_vm_options keeps = {.vmm = TEXT("/vmm"), .api = "/a", .keep = 3},
                                goes_on = {.vmm = TEXT("/vmm"), .api = "/a", .from = TEXT("/f")};
@@ -224,13 +224,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_guest_that_says_so_runs),
-        cmocka_unit_test(everything_else_does_not),
+        cmocka_unit_test(failed_boots_report_the_reason),
         cmocka_unit_test(the_command_names_one_accelerator),
-        cmocka_unit_test(what_only_boots_has_no_disk),
-        cmocka_unit_test(its_file_has_what_a_call_takes),
-        cmocka_unit_test(what_only_boots_has_no_device),
-        cmocka_unit_test(it_is_started_without_its_interface),
-        cmocka_unit_test(what_is_kept_is_asked_by_a_socket),
+        cmocka_unit_test(qemu_boot_probe_has_no_disk),
+        cmocka_unit_test(firecracker_config_describes_the_call),
+        cmocka_unit_test(firecracker_boot_probe_has_no_device),
+        cmocka_unit_test(firecracker_starts_without_an_api),
+        cmocka_unit_test(snapshots_use_the_api_socket),
         cmocka_unit_test(a_socket_has_a_path_that_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
