@@ -89,7 +89,7 @@ static void rights_are_given_up_and_not_gained(void **state)
     assert_int_equal(open_read("a"), -WASI_NOTCAPABLE);
 }
 
-static void who_may_change_no_size_truncates_nothing(void **state)
+static void truncation_needs_the_size_right(void **state)
 {
     uint64_t most = WASI_R_DIR & ~WASI_R_SIZE_PATH;
     assert_int_equal(CALL("fd_fdstat_set_rights", 3, most, WASI_R_FILE), WASI_OK);
@@ -187,7 +187,7 @@ int main(void)
         WRITES(no_address_leads_out_of_its_memory),
         WRITES(numbers_are_its_own),
         WRITES(rights_are_given_up_and_not_gained),
-        WRITES(who_may_change_no_size_truncates_nothing),
+        WRITES(truncation_needs_the_size_right),
         WRITES(descriptors_run_out),
         WRITES(a_directory_is_read_in_pieces),
         WRITES(a_sleep_ends),

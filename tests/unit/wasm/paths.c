@@ -78,7 +78,7 @@ static void no_link_is_made_that_leads_out(void **state)
 }
 
 /* Each of them would wait, or reach a driver. */
-static void what_is_no_file_is_not_opened(void **state)
+static void special_files_are_not_opened(void **state)
 {
     assert_int_equal(mkfifo(below("root/fifo"), 0644), 0);
     assert_int_equal(open_read("fifo"), -WASI_NOTSUP);
@@ -253,7 +253,7 @@ int main(void)
         WRITES(links_lead_nowhere_but_below),
         WRITES(a_link_is_not_followed_unasked),
         WRITES(no_link_is_made_that_leads_out),
-        WRITES(what_is_no_file_is_not_opened),
+        WRITES(special_files_are_not_opened),
         READS(a_read_only_root_is_one),
         WRITES(nothing_moves_between_roots_of_different_rights),
         WRITES(a_single_file_shows_alone),
