@@ -22,7 +22,7 @@ static void shipped(struct tc_strv *ret)
         assert_true(tc_strv_add(ret, tc_caches_shipped[i]));
 }
 
-static void names(void **state)
+static void cache_names_match_the_shipped_patterns(void **state)
 {
     static const struct {
         const char *name, *cache;
@@ -53,7 +53,7 @@ static void names(void **state)
     }
 }
 
-static void nothing_steers(void **state)
+static void shipped_patterns_never_steer(void **state)
 {
     for (size_t i = 0; tc_caches_shipped[i]; i++) {
         assert_true(tc_steering_row(tc_caches_shipped[i]));
@@ -61,7 +61,7 @@ static void nothing_steers(void **state)
     }
 }
 
-static void what_it_is(void **state)
+static void only_plain_files_count_as_cache(void **state)
 {
     static const struct {
         const char *kind;
@@ -104,7 +104,7 @@ static void what_it_is(void **state)
     }
 }
 
-static void no_patterns(void **state)
+static void empty_patterns_match_nothing(void **state)
 {
     const struct tc_strv none = {0};
     assert_int_equal(tc_cache_name(&none, "__pycache__/x.pyc"), 0);
@@ -113,10 +113,10 @@ static void no_patterns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names),
-        cmocka_unit_test(nothing_steers),
-        cmocka_unit_test(what_it_is),
-        cmocka_unit_test(no_patterns),
+        cmocka_unit_test(cache_names_match_the_shipped_patterns),
+        cmocka_unit_test(shipped_patterns_never_steer),
+        cmocka_unit_test(only_plain_files_count_as_cache),
+        cmocka_unit_test(empty_patterns_match_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static void begin(struct tc_journal *j, bool lasting)
     assert_int_equal(tc_journal_begin(j, dir, "tool", lasting), 0);
 }
 
-static void lasts(void **state)
+static void persistent_journal_is_reused_empty(void **state)
 {
     (void)state;
     const struct tc_item item = {.fd = dir};
@@ -66,7 +66,7 @@ static void lasts(void **state)
 }
 
 /* What nobody would find tells nobody. */
-static void is_gone(void **state)
+static void removed_journal_gets_a_new_name(void **state)
 {
     (void)state;
     struct tc_journal first, second;
@@ -85,7 +85,7 @@ static void is_gone(void **state)
     assert_int_equal(unlinkat(dir, first.name, 0), 0);
 }
 
-static void two_at_once(void **state)
+static void concurrent_journals_have_different_names(void **state)
 {
     (void)state;
     struct tc_journal first, second;
@@ -98,7 +98,7 @@ static void two_at_once(void **state)
     assert_int_equal(unlinkat(dir, first.name, 0), 0);
 }
 
-static void serves_one(void **state)
+static void single_use_journal_is_removed(void **state)
 {
     (void)state;
     struct tc_journal j;
@@ -111,10 +111,10 @@ static void serves_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lasts),
-        cmocka_unit_test(is_gone),
-        cmocka_unit_test(two_at_once),
-        cmocka_unit_test(serves_one),
+        cmocka_unit_test(persistent_journal_is_reused_empty),
+        cmocka_unit_test(removed_journal_gets_a_new_name),
+        cmocka_unit_test(concurrent_journals_have_different_names),
+        cmocka_unit_test(single_use_journal_is_removed),
     };
     return cmocka_run_group_tests(tests, make_place, remove_place);
 }

@@ -14,7 +14,7 @@
 
 #include "workspace/session.h"
 
-static void names(void **state)
+static void session_names_are_validated(void **state)
 {
     static const char *const good[] = {"a", "A.b_c-9", "_", "x.y..z"};
     static const char *const bad[] = {"",      ".",   "..",  ".a",  "-a",
@@ -63,7 +63,7 @@ static struct tc_wire written(struct tc_session_record *r)
     return w;
 }
 
-static void comes_back(void **state)
+static void record_survives_a_round_trip(void **state)
 {
     struct tc_session_record r = sample(), read = {0};
     struct tc_wire out = written(&r);
@@ -84,7 +84,7 @@ static void comes_back(void **state)
 }
 
 /* Cut anywhere, or with any byte another: refused, or read as what it then says; never worse. */
-static void damaged(void **state)
+static void damaged_record_is_refused_or_valid(void **state)
 {
     struct tc_session_record r = sample();
     struct tc_wire out = written(&r);
@@ -114,7 +114,7 @@ static void damaged(void **state)
     tc_buf_done(&out.out);
 }
 
-static void refused(void **state)
+static void invalid_record_is_not_written(void **state)
 {
     struct tc_session_record r = sample();
     (void)state;
@@ -137,10 +137,10 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names),
-        cmocka_unit_test(comes_back),
-        cmocka_unit_test(damaged),
-        cmocka_unit_test(refused),
+        cmocka_unit_test(session_names_are_validated),
+        cmocka_unit_test(record_survives_a_round_trip),
+        cmocka_unit_test(damaged_record_is_refused_or_valid),
+        cmocka_unit_test(invalid_record_is_not_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

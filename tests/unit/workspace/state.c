@@ -33,7 +33,7 @@ static mode_t mode_of(const char *part)
     return st.st_mode & 07777;
 }
 
-static void others_may_not_list_a_new_one(void **state)
+static void new_directory_is_private(void **state)
 {
     const char *where = NULL;
     (void)state;
@@ -46,7 +46,7 @@ static void others_may_not_list_a_new_one(void **state)
     assert_int_equal(mode_of("."), 0755);
 }
 
-static void one_of_an_older_version_is_narrowed(void **state)
+static void wider_directory_is_narrowed(void **state)
 {
     char path[128];
     (void)state;
@@ -64,7 +64,7 @@ static void one_of_an_older_version_is_narrowed(void **state)
     assert_int_equal(errno, EPERM);
 }
 
-static void some_are_entered_by_others(void **state)
+static void shared_directory_keeps_its_mode(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -97,9 +97,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(others_may_not_list_a_new_one),
-        cmocka_unit_test(one_of_an_older_version_is_narrowed),
-        cmocka_unit_test(some_are_entered_by_others),
+        cmocka_unit_test(new_directory_is_private),
+        cmocka_unit_test(wider_directory_is_narrowed),
+        cmocka_unit_test(shared_directory_keeps_its_mode),
     };
     return cmocka_run_group_tests_name("workspace state", tests, set_up, tear_down);
 }
