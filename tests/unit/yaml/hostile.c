@@ -120,7 +120,7 @@ static void try_text(const char *name, const char *text, size_t len)
         fail_msg("%.20s took %.1f s", name, job.seconds);
 }
 
-static void long_texts(void **state)
+static void hostile_texts_are_read_in_time(void **state)
 {
     size_t len = 0;
     for (size_t i = 0; i < TC_COUNT(texts); i++) {
@@ -133,7 +133,7 @@ static void long_texts(void **state)
     try_text("many keys", keys, len);
 }
 
-static void depth(void **state)
+static void nesting_depth_is_bounded(void **state)
 {
     for (int n = 24; n < 26; n++) {
         _autobuf_ struct tc_buf text = TC_BUF_INIT;
@@ -149,6 +149,7 @@ static void depth(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(long_texts), cmocka_unit_test(depth)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(hostile_texts_are_read_in_time),
+                                       cmocka_unit_test(nesting_depth_is_bounded)};
     return cmocka_run_group_tests_name("yaml hostile", tests, NULL, NULL);
 }

@@ -57,7 +57,7 @@ static const char *const pairs[][2] = {
     {"[tool.a]\r\npids = 3\r\n", "tool:\r\n  a:\r\n    pids: 3\r\n"},
 };
 
-static void same_digest(void **state)
+static void equal_policies_have_one_digest(void **state)
 {
     for (size_t i = 0; i < TC_COUNT(pairs); i++) {
         char one[TC_DIGEST_SIZE], other[TC_DIGEST_SIZE];
@@ -69,7 +69,7 @@ static void same_digest(void **state)
 }
 
 /* Members and tables in another order are the same policy. */
-static void order(void **state)
+static void key_order_changes_no_digest(void **state)
 {
     static const char *const members[] = {"timeout: 3s", "pids: 4", "network: none",
                                           "memory: 1MiB"};
@@ -92,7 +92,7 @@ static void order(void **state)
 }
 
 /* The policy's own findings have the places of the YAML text. */
-static void places(void **state)
+static void findings_have_yaml_places(void **state)
 {
     static const char text[] = "tool:\n  a:\n    tiemout: 3s\n    pids: many\n";
     _autoerror_ struct toolcage_error *err = NULL;
@@ -108,7 +108,8 @@ static void places(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_digest), cmocka_unit_test(order),
-                                       cmocka_unit_test(places)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(equal_policies_have_one_digest),
+                                       cmocka_unit_test(key_order_changes_no_digest),
+                                       cmocka_unit_test(findings_have_yaml_places)};
     return cmocka_run_group_tests_name("yaml pairs", tests, NULL, NULL);
 }

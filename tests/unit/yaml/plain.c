@@ -85,7 +85,7 @@ static const struct {
     {"nUll", "\"nUll\""},
 };
 
-static void the_table(void **state)
+static void plain_scalars_have_their_type(void **state)
 {
     for (size_t i = 0; i < TC_COUNT(words); i++) {
         _autofree_ char *text = tc_format("k: %s\n", words[i].word),
@@ -120,7 +120,7 @@ static void toml_agrees(void **state)
     assert_true(both >= 12);
 }
 
-static void infinite(void **state)
+static void infinite_numbers_equal_toml(void **state)
 {
     static const char *const pairs[][2] = {
         {"k = inf", "k: .inf"}, {"k = -inf", "k: -.INF"}, {"k = nan", "k: .NaN"}};
@@ -133,7 +133,8 @@ static void infinite(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_table), cmocka_unit_test(toml_agrees),
-                                       cmocka_unit_test(infinite)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(plain_scalars_have_their_type),
+                                       cmocka_unit_test(toml_agrees),
+                                       cmocka_unit_test(infinite_numbers_equal_toml)};
     return cmocka_run_group_tests_name("yaml plain", tests, NULL, NULL);
 }

@@ -82,7 +82,7 @@ static const struct {
     {"a: 2001-01-01\n", "1:4: a date or a time", 0},
 };
 
-static void the_table(void **state)
+static void refused_texts_name_the_reason(void **state)
 {
     for (size_t i = 0; i < TC_COUNT(cases); i++) {
         _autofree_ char *got = canonical(tc_yaml_read, cases[i].text,
@@ -93,7 +93,7 @@ static void the_table(void **state)
 }
 
 /* Strings of YAML whose meaning readers often miss. */
-static void strings(void **state)
+static void multiline_strings_are_read(void **state)
 {
     static const char *const rows[][2] = {
         {"a: 'b\n  ''''c'\n", "{\"a\":\"b ''c\"}"},
@@ -112,7 +112,7 @@ static void strings(void **state)
 }
 
 /* Quoted, the same words are texts. */
-static void quoted(void **state)
+static void quoted_scalars_are_strings(void **state)
 {
     static const char text[] =
         "{\"<<\": '*x', \"1\": '&x', 'true': \"!!str\", '~': '%TAG', \"null\": '2001-01-01'}";
@@ -123,7 +123,7 @@ static void quoted(void **state)
 }
 
 /* The library has a voice of its own; the host's descriptors are not its to use. */
-static void says_nothing(void **state)
+static void library_prints_nothing(void **state)
 {
     char name[] = "/tmp/toolcage-yaml-XXXXXX";
     int file = mkstemp(name), saved[2] = {dup(1), dup(2)};
@@ -146,7 +146,9 @@ static void says_nothing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_table), cmocka_unit_test(strings),
-                                       cmocka_unit_test(quoted), cmocka_unit_test(says_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(refused_texts_name_the_reason),
+                                       cmocka_unit_test(multiline_strings_are_read),
+                                       cmocka_unit_test(quoted_scalars_are_strings),
+                                       cmocka_unit_test(library_prints_nothing)};
     return cmocka_run_group_tests_name("yaml refused", tests, NULL, NULL);
 }
