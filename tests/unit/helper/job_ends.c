@@ -30,9 +30,6 @@
 #include "base/fd.h"
 #include "test.h"
 #include "workspace/brief.h"
-#include "workspace/held.h"
-#include "workspace/journal.h"
-#include "workspace/session.h"
 #include "workspace/workspace.h"
 
 enum { SECOND = 1000000, BEGUN = 100 * SECOND, TIMEOUT_MS = 10000, GRACE_MS = 200 };
@@ -99,50 +96,6 @@ static void be_done(void)
 }
 
 /* ---- a workspace ---- */
-
-int tc_held_calls(struct tc_outcome *outcome)
-{
-    (void)outcome;
-    return 0;
-}
-
-int tc_held_settle(const char *call, enum tc_held_action action, const struct tc_strv *paths,
-                   struct tc_outcome *outcome)
-{
-    (void)call, (void)action, (void)paths, (void)outcome;
-    return 0;
-}
-
-int tc_session_list(struct tc_outcome *outcome)
-{
-    (void)outcome;
-    return 0;
-}
-
-int tc_session_end(const char *name, struct tc_outcome *outcome)
-{
-    (void)name, (void)outcome;
-    return 0;
-}
-
-unsigned tc_journal_sweep(void)
-{
-    return 0;
-}
-
-void tc_journal_close(void)
-{
-}
-
-unsigned tc_journal_forget(void)
-{
-    return 0;
-}
-
-char *tc_journal_cuts(void)
-{
-    return NULL;
-}
 
 int tc_workspace_collect(struct tc_cage *cage, bool commit)
 {
