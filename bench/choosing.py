@@ -5,6 +5,7 @@
 `podman run`, `docker run` and `ctr run` of an image with the same program. Everything takes turns; what is absent is "not measured".
 
 usage: bench/choosing.py BUILDDIR [--rounds N] [--minutes M] [--write]      no round begins after M minutes; --write puts them into docs/choosing.md"""
+
 import argparse
 import contextlib
 import json
@@ -28,7 +29,15 @@ NOTHING, PYTHON = ["/bin/true"], ["/usr/bin/python3", "-c", "pass"]
 
 def once(command, env):
     begun = time.monotonic()
-    done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, timeout=120)
+    done = subprocess.run(
+        command,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=120,
+    )
     taken = (time.monotonic() - begun) * 1000
     return taken if done.returncode == 0 else None, done.stderr.decode(errors="replace").strip()[:160]
 
@@ -46,13 +55,33 @@ def engines_here(place, ends):
             print(f"{name}: {why}", file=sys.stderr)
             continue
         if name == "containerd":
-            yield name, path, ["ctr", "--address", path, "run", "--rm", "--null-io", "--rootfs", str(root), "nothing"], {"PATH": os.environ["PATH"]}
+            yield (
+                name,
+                path,
+                ["ctr", "--address", path, "run", "--rm", "--null-io", "--rootfs", str(root), "nothing"],
+                {"PATH": os.environ["PATH"]},
+            )
             continue
-        target = "/v4.0.0/libpod/images/import?reference=localhost/nothing:1" if name == "podman" else "/v1.40/images/create?fromSrc=-&repo=localhost/nothing&tag=1"
+        target = (
+            "/v4.0.0/libpod/images/import?reference=localhost/nothing:1"
+            if name == "podman"
+            else "/v1.40/images/create?fromSrc=-&repo=localhost/nothing&tag=1"
+        )
         engines.ask(path, "POST", target, image.read_bytes())
         client = shutil.which(name, path=os.environ["PATH"])
-        limits = ["--ulimit", "nofile=16384:16384", "--ulimit", "nproc=32768:32768"] if name == "podman" else []
-        words = [client, *(["--url", f"unix://{path}"] if name == "podman" else ["-H", f"unix://{path}"]), "run", "--rm", "--network", "none", *limits, "localhost/nothing:1"]
+        limits = (
+            ["--ulimit", "nofile=16384:16384", "--ulimit", "nproc=32768:32768"] if name == "podman" else []
+        )
+        words = [
+            client,
+            *(["--url", f"unix://{path}"] if name == "podman" else ["-H", f"unix://{path}"]),
+            "run",
+            "--rm",
+            "--network",
+            "none",
+            *limits,
+            "localhost/nothing:1",
+        ]
         yield name, path, words if client else None, {"PATH": os.environ["PATH"], "HOME": place}
 
 
@@ -61,7 +90,12 @@ def contenders(options, place, ends):
     toolcage = str(pathlib.Path(options.build).resolve() / "toolcage")
     environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": place}
     yield "the program alone", lambda command: command, environment, True
-    settings = {"process": "", "oci, crun": '[backend.oci]\nruntime = "crun"\n', "oci, runc": '[backend.oci]\nruntime = "runc"\n', "gvisor": ""}
+    settings = {
+        "process": "",
+        "oci, crun": '[backend.oci]\nruntime = "crun"\n',
+        "oci, runc": '[backend.oci]\nruntime = "runc"\n',
+        "gvisor": "",
+    }
     peers = []
     for name, path, words, env in engines_here(place, ends):
         settings[name] = f'[backend.{name}]\nsocket = "{path}"\n'
@@ -69,9 +103,26 @@ def contenders(options, place, ends):
             peers.append((f"{name} run", lambda command, words=words: words + command, env, False))
     for name, text in settings.items():
         policy = pathlib.Path(place, f"{name}.toml")
-        policy.write_text(f'{text}[tool.t]\nbackend = "{name.split(",")[0]}"\nmemory = {{ max = "512MiB", by = "any" }}\ntimeout = "60s"\n'
-                          + ("" if name == "process" else 'image = "system"\n'), encoding="utf-8")
-        yield f"toolcage, {name}", lambda command, policy=policy: [toolcage, "exec", "--policy", str(policy), "--tool", "t", "--", *command], environment, True
+        policy.write_text(
+            f'{text}[tool.t]\nbackend = "{name.split(",")[0]}"\nmemory = {{ max = "512MiB", by = "any" }}\ntimeout = "60s"\n'
+            + ("" if name == "process" else 'image = "system"\n'),
+            encoding="utf-8",
+        )
+        yield (
+            f"toolcage, {name}",
+            lambda command, policy=policy: [
+                toolcage,
+                "exec",
+                "--policy",
+                str(policy),
+                "--tool",
+                "t",
+                "--",
+                *command,
+            ],
+            environment,
+            True,
+        )
     yield from peers
 
 
@@ -80,8 +131,12 @@ def measure(options):
     with contextlib.ExitStack() as ends:
         place = tempfile.mkdtemp(prefix="toolcage-choosing-", dir="/var/tmp")
         ends.callback(shutil.rmtree, place, ignore_errors=True)
-        runs = [(name, kind, (make, command, env)) for name, make, env, python in contenders(options, place, ends)
-                for kind, command in (("nothing", NOTHING), ("python", PYTHON)) if python or kind == "nothing"]
+        runs = [
+            (name, kind, (make, command, env))
+            for name, make, env, python in contenders(options, place, ends)
+            for kind, command in (("nothing", NOTHING), ("python", PYTHON))
+            if python or kind == "nothing"
+        ]
         times = {(name, kind): [] for name, kind, _ in runs}
         for number in range(options.rounds + 1):  # the first is not counted
             if number > 1 and time.monotonic() > end:
@@ -102,16 +157,19 @@ def table(times):
     def cell(name, kind):
         values = times.get((name, kind))
         return f"{statistics.median(values):.1f} ms" if values else "not measured"
+
     lines = ["| what runs it | `true` | `python3 -c pass` |", "| --- | --- | --- |"]
     for name in dict.fromkeys(name for name, _ in times):
         lines.append(f"| {name} | {cell(name, 'nothing')} | {cell(name, 'python')} |")
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         count = len(re.findall(r"^processor", file.read(), re.M))
     rounds = max((len(values) for values in times.values() if values), default=0)
-    lines.append(f"\nMedians of {rounds} rounds, each a whole process from start to end, in turns, as root on Linux {platform.release().split('-')[0]} "
-                 f"with {count} processors, busy with other work: only the ratios of one run are to be quoted. "
-                 "`podman run`, `docker run` and containerd's `ctr run` ran a root of one static program, "
-                 "without what a policy holds.")
+    lines.append(
+        f"\nMedians of {rounds} rounds, each a whole process from start to end, in turns, as root on Linux {platform.release().split('-')[0]} "
+        f"with {count} processors, busy with other work: only the ratios of one run are to be quoted. "
+        "`podman run`, `docker run` and containerd's `ctr run` ran a root of one static program, "
+        "without what a policy holds."
+    )
     return "\n".join(lines)
 
 
@@ -134,8 +192,11 @@ def main():
     page = ROOT / "docs/choosing.md"
     old = page.read_text(encoding="utf-8")
     before, after = old.split("## Figures\n", 1)
-    page.write_text(f"{before}## Figures\n\nDrawn by `bench/choosing.py build --write`. What is not in it was not measured: Landlock alone, WebAssembly, virtual machines, "
-                    f"and the options that this version does not have.\n\n{text}\n\n## {after.split(chr(10) + '## ', 1)[1]}", encoding="utf-8")
+    page.write_text(
+        f"{before}## Figures\n\nDrawn by `bench/choosing.py build --write`. What is not in it was not measured: Landlock alone, WebAssembly, virtual machines, "
+        f"and the options that this version does not have.\n\n{text}\n\n## {after.split(chr(10) + '## ', 1)[1]}",
+        encoding="utf-8",
+    )
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """A control group for a bench and all that it starts: it counts what processors did for them, and on a busy machine it has a share of its own,
 which those within divide among them whatever groups they make."""
+
 import glob
 import os
 import pathlib
@@ -13,13 +14,24 @@ SETTLE = 0.3
 class Group:
     def __init__(self):
         self.groups, self.usage, self.below = [], None, None
-        here = pathlib.Path("/proc/self/cgroup").read_text(encoding="utf-8").partition("0::/")[2].partition("\n")[0]
+        here = (
+            pathlib.Path("/proc/self/cgroup")
+            .read_text(encoding="utf-8")
+            .partition("0::/")[2]
+            .partition("\n")[0]
+        )
         self.name = f"toolcage-bench-{os.getpid()}"
-        for homes in (("/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/cpu"), ("/sys/fs/cgroup/cpu,cpuacct",), (f"/sys/fs/cgroup/{here}",)):
+        for homes in (
+            ("/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/cpu"),
+            ("/sys/fs/cgroup/cpu,cpuacct",),
+            (f"/sys/fs/cgroup/{here}",),
+        ):
             try:
                 for home in homes:
                     self.enter(home)
-                self.usage = self.groups[0] / ("cpuacct.usage" if homes[0].endswith("cpuacct") else "cpu.stat")
+                self.usage = self.groups[0] / (
+                    "cpuacct.usage" if homes[0].endswith("cpuacct") else "cpu.stat"
+                )
                 self.read()
                 self.below = f"/{self.name}" if homes[0].endswith("cpuacct") else None
                 return
@@ -41,7 +53,11 @@ class Group:
     def read(self):
         """Milliseconds of processors so far."""
         said = self.usage.read_text(encoding="utf-8")
-        return int(said) / 1e6 if said[0].isdigit() else int(dict(line.split() for line in said.splitlines())["usage_usec"]) / 1e3
+        return (
+            int(said) / 1e6
+            if said[0].isdigit()
+            else int(dict(line.split() for line in said.splitlines())["usage_usec"]) / 1e3
+        )
 
     def work(self, way, count):
         """Of one call; what is made ready for the next one is in it, and so is clearing up. None: it is not counted here."""
@@ -61,7 +77,9 @@ class Group:
         self.groups, self.usage = [], None
         for group in left:
             (group.parent / "cgroup.procs").write_text(str(os.getpid()), encoding="utf-8")
-        left += [path for path in map(pathlib.Path, glob.glob(f"/sys/fs/cgroup/*/{self.name}")) if path not in left]
+        left += [
+            path for path in map(pathlib.Path, glob.glob(f"/sys/fs/cgroup/*/{self.name}")) if path not in left
+        ]
         left = [pathlib.Path(place) for group in left for place, _, _ in os.walk(group)]  # the deepest last
         while left:
             try:

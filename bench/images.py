@@ -7,6 +7,7 @@ groups of the runtimes and engines are, too; what is absent or fails is named.
 
 usage: bench/images.py BUILDDIR [--image NAME | DIRECTORY] [--rounds N] [--minutes M] [--programs nothing python node] [--json]
                                                     as root; the image "default" unless another is named; no round begins after M minutes"""
+
 import argparse
 import contextlib
 import json
@@ -26,7 +27,11 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bindings/python")]
 import engines
 from group import Group
 
-PROGRAMS = {"nothing": ["/bin/true"], "python": ["/usr/bin/python3", "-c", "pass"], "node": ["/usr/bin/node", "-e", "0"]}
+PROGRAMS = {
+    "nothing": ["/bin/true"],
+    "python": ["/usr/bin/python3", "-c", "pass"],
+    "node": ["/usr/bin/node", "-e", "0"],
+}
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SECONDS = 300
 
@@ -43,28 +48,47 @@ def timed(work):
 
 def process(words, env):
     def work():
-        done = subprocess.run(words, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, timeout=SECONDS)
+        done = subprocess.run(
+            words,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=SECONDS,
+        )
         if done.returncode:
             raise Failed(done.stderr.decode(errors="replace").strip()[-200:])
+
     return work
 
 
 def root_of(toolcage, image):
     if os.path.isdir(image):
         return os.path.abspath(image)
-    done = subprocess.run([toolcage, "image", "inspect", "--json", image], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [toolcage, "image", "inspect", "--json", image], capture_output=True, text=True, check=False
+    )
     if done.returncode:
-        sys.exit(f"bench: there is no image {image}; hint: toolcage image build default, or --image DIRECTORY")
+        sys.exit(
+            f"bench: there is no image {image}; hint: toolcage image build default, or --image DIRECTORY"
+        )
     return json.loads(done.stdout)["root"]
 
 
 def policies(image, place):
-    for name, text in {"crun": 'backend = "oci"\n[backend.oci]\nruntime = "crun"\n', "runc": 'backend = "oci"\n[backend.oci]\nruntime = "runc"\n',
-                       "runsc": 'backend = "gvisor"\n'}.items():
+    for name, text in {
+        "crun": 'backend = "oci"\n[backend.oci]\nruntime = "crun"\n',
+        "runc": 'backend = "oci"\n[backend.oci]\nruntime = "runc"\n',
+        "runsc": 'backend = "gvisor"\n',
+    }.items():
         if shutil.which(name, path=PATH):
             path = pathlib.Path(place, f"{name}.toml")
             # no control group may be there, and Node.js reserves many addresses
-            path.write_text(f'[tool.t]\nimage = "{image}"\nmemory = {{ max = "64GiB", by = "any" }}\ntimeout = "120s"\n{text}', encoding="utf-8")
+            path.write_text(
+                f'[tool.t]\nimage = "{image}"\nmemory = {{ max = "64GiB", by = "any" }}\ntimeout = "120s"\n{text}',
+                encoding="utf-8",
+            )
             yield name, path
 
 
@@ -72,13 +96,20 @@ def ours(toolcage, build, image, place, ends):
     """Each as a whole process, and as the call of an engine that has had one; the library is asked for by the package for Python."""
     os.environ["TOOLCAGE_LIBRARY"] = str(next(build.glob("**/libtoolcage.so")).resolve())
     import toolcage as package
+
     for name, path in policies(image, place):
-        yield f"toolcage, {name}", lambda command, path=path: process([toolcage, "exec", "--policy", str(path), "--tool", "t", "--", *command],
-                                                                      {"PATH": PATH, "HOME": place})
+        yield (
+            f"toolcage, {name}",
+            lambda command, path=path: process(
+                [toolcage, "exec", "--policy", str(path), "--tool", "t", "--", *command],
+                {"PATH": PATH, "HOME": place},
+            ),
+        )
         engine, policy = ends.enter_context(package.Engine()), package.Policy.from_file(str(path))
 
         def next_call(command, engine=engine, policy=policy):
             return lambda: engine.run(package.Call(policy, "t", command=command)).check()
+
         yield f"toolcage, {name}, running engine", next_call
 
 
@@ -107,8 +138,17 @@ def bare(root, place, group):
             kind = next(k for k, c in PROGRAMS.items() if c == command)
             words = [program, *options, "run", "--bundle", str(bundles[kind]), f"bench-{name}-{os.getpid()}"]
             if name == "crun" and os.path.isdir("/sys/fs/cgroup/unified"):  # which crun refuses
-                words = ["unshare", "-m", "sh", "-c", 'umount /sys/fs/cgroup/unified && exec "$@"', "sh", *words]
+                words = [
+                    "unshare",
+                    "-m",
+                    "sh",
+                    "-c",
+                    'umount /sys/fs/cgroup/unified && exec "$@"',
+                    "sh",
+                    *words,
+                ]
             return process(words, {"PATH": PATH})
+
         yield f"{name} run", runs
 
 
@@ -121,8 +161,20 @@ def others(root, place, group, ends):
             print(f"{name}: {why}", file=sys.stderr)
             continue
         if name == "containerd":
-            words = ["ctr", "--address", path, "run", "--rm", "--read-only", "--fifo-dir", f"{os.path.dirname(path)}/fifo",
-                     *(["--cgroup", f"{group.below}/ctr"] if group.below else []), "--rootfs", root, "bench"]
+            words = [
+                "ctr",
+                "--address",
+                path,
+                "run",
+                "--rm",
+                "--read-only",
+                "--fifo-dir",
+                f"{os.path.dirname(path)}/fifo",
+                *(["--cgroup", f"{group.below}/ctr"] if group.below else []),
+                "--rootfs",
+                root,
+                "bench",
+            ]
             yield "ctr run", lambda command, words=words: process(words + command, {"PATH": PATH})
             continue
         client = shutil.which(name, path=PATH)
@@ -132,10 +184,28 @@ def others(root, place, group, ends):
         if not archive.exists():
             subprocess.run(["tar", "-C", root, "-cf", str(archive), "."], check=True)
         words = [client, "--url" if name == "podman" else "-H", f"unix://{path}"]
-        subprocess.run([*words, "import", str(archive), "localhost/bench:1"], check=True, capture_output=True, env={"PATH": PATH, "HOME": place})
-        limits = ["--ulimit", "nofile=16384:16384", "--ulimit", "nproc=32768:32768"] if name == "podman" else []
-        words += ["run", "--rm", "--network", "none", *(["--cgroup-parent", group.below] if group.below else []), *limits, "localhost/bench:1"]
-        yield f"{name} run", lambda command, words=words: process(words + command, {"PATH": PATH, "HOME": place})
+        subprocess.run(
+            [*words, "import", str(archive), "localhost/bench:1"],
+            check=True,
+            capture_output=True,
+            env={"PATH": PATH, "HOME": place},
+        )
+        limits = (
+            ["--ulimit", "nofile=16384:16384", "--ulimit", "nproc=32768:32768"] if name == "podman" else []
+        )
+        words += [
+            "run",
+            "--rm",
+            "--network",
+            "none",
+            *(["--cgroup-parent", group.below] if group.below else []),
+            *limits,
+            "localhost/bench:1",
+        ]
+        yield (
+            f"{name} run",
+            lambda command, words=words: process(words + command, {"PATH": PATH, "HOME": place}),
+        )
 
 
 def measure(options, times, work):
@@ -150,9 +220,18 @@ def measure(options, times, work):
         group = Group()
         ends.callback(group.close)
         image = root if os.path.isdir(options.image) else options.image
-        contenders = [*ours(toolcage, build, image, place, ends), *bare(root, place, group), *([] if options.no_engines else others(root, place, group, ends))]
-        ways = {(name, kind): make(command) for name, make in contenders for kind, command in PROGRAMS.items()
-                if kind in options.programs and (os.path.exists(root + command[0]) or os.path.islink(root + command[0]))}
+        contenders = [
+            *ours(toolcage, build, image, place, ends),
+            *bare(root, place, group),
+            *([] if options.no_engines else others(root, place, group, ends)),
+        ]
+        ways = {
+            (name, kind): make(command)
+            for name, make in contenders
+            for kind, command in PROGRAMS.items()
+            if kind in options.programs
+            and (os.path.exists(root + command[0]) or os.path.islink(root + command[0]))
+        }
         times.update((key, []) for key in ways)
         for number in range(options.rounds + 1):  # the first is not counted
             if number > 1 and time.monotonic() > end:
@@ -175,17 +254,34 @@ def measure(options, times, work):
 def table(title, figures):
     print(title.ljust(36) + "".join(kind.rjust(12) for kind in PROGRAMS))
     for name in dict.fromkeys(name for name, _ in figures):
-        print(name.ljust(36) + "".join((f"{figures[name, kind]:.1f}" if figures.get((name, kind)) else "-").rjust(12) for kind in PROGRAMS))
+        print(
+            name.ljust(36)
+            + "".join(
+                (f"{figures[name, kind]:.1f}" if figures.get((name, kind)) else "-").rjust(12)
+                for kind in PROGRAMS
+            )
+        )
     for name in ("crun", "runc", "runsc"):
         for peer in (f"{name} run", "podman run", "docker run", "ctr run"):
             a, b = (f"toolcage, {name}", peer) if peer == f"{name} run" else (peer, f"toolcage, {name}")
-            ratios = [figures[a, kind] / figures[b, kind] if figures.get((a, kind)) and figures.get((b, kind)) else None for kind in PROGRAMS]
+            ratios = [
+                figures[a, kind] / figures[b, kind]
+                if figures.get((a, kind)) and figures.get((b, kind))
+                else None
+                for kind in PROGRAMS
+            ]
             if any(ratios):
-                print(f"{a} / {b}".ljust(36) + "".join((f"{ratio:.2f}" if ratio else "-").rjust(12) for ratio in ratios))
+                print(
+                    f"{a} / {b}".ljust(36)
+                    + "".join((f"{ratio:.2f}" if ratio else "-").rjust(12) for ratio in ratios)
+                )
 
 
 def say(times, work, rounds):
-    table(f"medians of {rounds} rounds, ms", {key: statistics.median(values) for key, values in times.items() if values})
+    table(
+        f"medians of {rounds} rounds, ms",
+        {key: statistics.median(values) for key, values in times.items() if values},
+    )
     print()
     table("work of processors, ms", work)
 
@@ -198,7 +294,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=list(PROGRAMS))
-    parser.add_argument("--no-engines", action="store_true", help="leave out podman run, docker run and ctr run")
+    parser.add_argument(
+        "--no-engines", action="store_true", help="leave out podman run, docker run and ctr run"
+    )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if os.geteuid():
@@ -208,7 +306,14 @@ def main():
         measure(options, times, work)
     finally:
         if options.json:
-            print(json.dumps({f"{name}: {kind}": {"ms": values, "work": work.get((name, kind))} for (name, kind), values in times.items()}))
+            print(
+                json.dumps(
+                    {
+                        f"{name}: {kind}": {"ms": values, "work": work.get((name, kind))}
+                        for (name, kind), values in times.items()
+                    }
+                )
+            )
         else:
             say(times, work, max((len(values) for values in times.values() if values), default=0))
 

@@ -8,6 +8,7 @@ four at once.
 usage: bench/machines.py BUILDDIR [--image NAME] [--rounds N] [--write] [--json]
 
 Without --image it makes a guest and an image of busybox in a store of its own. --write puts the table into docs/machines.md. Some five minutes."""
+
 import argparse
 import concurrent.futures
 import contextlib
@@ -44,9 +45,16 @@ filesystem = "none"
 memory = {{ max = "{memory}MiB", by = "any" }}
 timeout = "{seconds}s"
 """
-COLD, RESTORED, SERVING = "call with a boot", "call from a snapshot", "call from a snapshot, in a running engine"
+COLD, RESTORED, SERVING = (
+    "call with a boot",
+    "call from a snapshot",
+    "call from a snapshot, in a running engine",
+)
 WAITING = "call in a prestarted VM, in a running engine"
-BOOT, FLOOR = "plain QEMU, boot to the guest's first message", "plain QEMU, snapshot to the guest's first message"
+BOOT, FLOOR = (
+    "plain QEMU, boot to the guest's first message",
+    "plain QEMU, snapshot to the guest's first message",
+)
 
 
 def timed(work):
@@ -57,14 +65,18 @@ def timed(work):
 
 def process(words):
     def work():
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=SECONDS)
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=SECONDS
+        )
         if done.returncode:
             sys.exit(f"bench: {words[0]}: {done.stderr.decode(errors='replace').strip()[-300:]}")
         return done
+
     return work
 
 
 # ---- a store of our own ----
+
 
 def cover():
     """Root's store has one place: another one is mounted there, for us alone."""
@@ -73,7 +85,21 @@ def cover():
     os.environ[COVERED] = "1"
     there = "/var/lib/toolcage"
     mounts = f'mkdir -p {there} && mount -t tmpfs none {there} && exec "$@"'
-    os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", "sh", "-c", mounts, "sh", sys.executable, *sys.argv])
+    os.execvp(
+        "unshare",
+        [
+            "unshare",
+            "--mount",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            mounts,
+            "sh",
+            sys.executable,
+            *sys.argv,
+        ],
+    )
 
 
 def make_image(toolcage, place):
@@ -94,10 +120,13 @@ def make_image(toolcage, place):
 def store():
     if os.geteuid() == 0:
         return "/var/lib/toolcage/images"
-    return os.path.join(os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share"), "toolcage/images")
+    return os.path.join(
+        os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share"), "toolcage/images"
+    )
 
 
 # ---- plain QEMU ----
+
 
 def clock_khz():
     """A guest that measures its counter on a busy host may never end to."""
@@ -107,15 +136,37 @@ def clock_khz():
 
 def plain():
     """The machine of src/vm/qemu.c, without a disk, a port and a cage; it ends with its first word."""
-    words = ["qemu-system-x86_64", "-M", "microvm,acpi=on,rtc=on,pcie=off,usb=off,x-option-roms=off", "-cpu", "max", "-nodefaults", "-no-user-config",
-             "-no-reboot", "-display", "none", "-serial", "stdio", "-accel", "tcg,tb-size=64", "-m", str(MEMORY + 192), "-kernel", f"{store()}/guest/kernel",
-             "-initrd", f"{store()}/guest/initrd", "-append", "console=ttyS0 quiet panic=-1 reboot=t tsc=reliable nokaslr mitigations=off "
-             f"random.trust_cpu=on tsc_early_khz={clock_khz()} -- try"]
+    words = [
+        "qemu-system-x86_64",
+        "-M",
+        "microvm,acpi=on,rtc=on,pcie=off,usb=off,x-option-roms=off",
+        "-cpu",
+        "max",
+        "-nodefaults",
+        "-no-user-config",
+        "-no-reboot",
+        "-display",
+        "none",
+        "-serial",
+        "stdio",
+        "-accel",
+        "tcg,tb-size=64",
+        "-m",
+        str(MEMORY + 192),
+        "-kernel",
+        f"{store()}/guest/kernel",
+        "-initrd",
+        f"{store()}/guest/initrd",
+        "-append",
+        "console=ttyS0 quiet panic=-1 reboot=t tsc=reliable nokaslr mitigations=off "
+        f"random.trust_cpu=on tsc_early_khz={clock_khz()} -- try",
+    ]
 
     def work():
         done = process(words)()
         if b"it runs" not in done.stdout:
             sys.exit(f"bench: the guest does not boot: {done.stdout[-300:]}")
+
     return work
 
 
@@ -130,7 +181,9 @@ def monitors():
 def lives(start, count=1):
     """Monitors of calls whose tools sleep."""
     before = set(monitors())
-    running = [subprocess.Popen(start, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) for _ in range(count)]
+    running = [
+        subprocess.Popen(start, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) for _ in range(count)
+    ]
     for one in running:
         one.stdout.read(1)
     yield sorted(set(monitors()) - before)
@@ -145,7 +198,10 @@ def bare(start, kept):
         if not found:
             return None
         words = pathlib.Path(found[0], "cmdline").read_bytes().decode().split("\0")[:-1]
-        files = {path: os.open(f"{found[0]}/root{path}", os.O_RDONLY) for path in re.findall(r"/etc/toolcage/\w+", " ".join(words))}
+        files = {
+            path: os.open(f"{found[0]}/root{path}", os.O_RDONLY)
+            for path in re.findall(r"/etc/toolcage/\w+", " ".join(words))
+        }
     renewal = struct.pack("<IIq", RENEW, 8 + SECRET, time.time_ns() // 1000) + os.urandom(SECRET)
     port = next(re.search(r"id=port,fd=(\d+)", word)[1] for word in words if "id=port,fd=" in word)
 
@@ -156,7 +212,16 @@ def bare(start, kept):
         for path, fd in files.items():
             given = [word.replace(path, f"/proc/self/fd/{fd}") for word in given]
         given = [re.sub(r"^fd:\d+$", f"fd:{machine}", word) for word in given]
-        with ours, theirs, subprocess.Popen(given, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, pass_fds=(theirs.fileno(), machine, *files.values())) as qemu:
+        with (
+            ours,
+            theirs,
+            subprocess.Popen(
+                given,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                pass_fds=(theirs.fileno(), machine, *files.values()),
+            ) as qemu,
+        ):
             ours.settimeout(SECONDS)
             ours.sendall(renewal)
             said = ours.recv(SAID, socket.MSG_WAITALL)
@@ -164,17 +229,31 @@ def bare(start, kept):
         os.close(machine)
         if said[:8] != struct.pack("<II", HELLO, SAID - 8):
             sys.exit(f"bench: a plain QEMU does not go on from the file: {said[:16]}")
+
     return work
 
 
 def private_of(start):
     """MiB of a copy's monitor that it shares with nobody: of each of those that run at once, the most."""
     with lives(start, SERVED) as found:
-        rows = [dict(line.split(":", 1) for line in pathlib.Path(path, "smaps_rollup").read_text(encoding="ascii").splitlines()[1:]) for path in found]
-    return max((sum(int(row[name].split()[0]) for name in ("Private_Clean", "Private_Dirty")) // 1024 for row in rows), default=None)
+        rows = [
+            dict(
+                line.split(":", 1)
+                for line in pathlib.Path(path, "smaps_rollup").read_text(encoding="ascii").splitlines()[1:]
+            )
+            for path in found
+        ]
+    return max(
+        (
+            sum(int(row[name].split()[0]) for name in ("Private_Clean", "Private_Dirty")) // 1024
+            for row in rows
+        ),
+        default=None,
+    )
 
 
 # ---- figures ----
+
 
 def quantile(values, part):
     row = sorted(values)
@@ -183,22 +262,34 @@ def quantile(values, part):
 
 def measure(toolcage, image, place, rounds, ends):
     import toolcage as package
+
     for name, snapshot, ready in (("boots", "false", 0), ("goes on", "true", 0), ("waits", "true", 1)):
-        pathlib.Path(place, name).write_text(POLICY.format(snapshot=snapshot, ready=ready, image=image, memory=MEMORY, seconds=SECONDS), encoding="utf-8")
+        pathlib.Path(place, name).write_text(
+            POLICY.format(snapshot=snapshot, ready=ready, image=image, memory=MEMORY, seconds=SECONDS),
+            encoding="utf-8",
+        )
 
     def ours(name, *command):
         return [toolcage, "exec", "--policy", f"{place}/{name}", "--tool", "t", "--", *command]
+
     slow = ours("goes on", "/bin/sh", "-c", "echo x; sleep 4")
     engine = ends.enter_context(package.Engine())
 
     def serving(name):
         policy = package.Policy.from_file(f"{place}/{name}")
         return lambda: engine.run(package.Call(policy, "t", command=NOTHING)).check()
+
     restored = process(ours("goes on", *NOTHING))
     first = timed(restored)
     kept = glob.glob(f"{place}/state/toolcage/machines/*.record")[0].removesuffix(".record")
-    contenders = {BOOT: plain(), FLOOR: bare(slow, kept), COLD: process(ours("boots", *NOTHING)), RESTORED: restored,
-                  SERVING: serving("goes on"), WAITING: serving("waits")}
+    contenders = {
+        BOOT: plain(),
+        FLOOR: bare(slow, kept),
+        COLD: process(ours("boots", *NOTHING)),
+        RESTORED: restored,
+        SERVING: serving("goes on"),
+        WAITING: serving("waits"),
+    }
     contenders = {name: work for name, work in contenders.items() if work}
     times = {name: [] for name in contenders}
     for _ in range(2):  # the first of an engine leaves none behind
@@ -211,10 +302,19 @@ def measure(toolcage, image, place, rounds, ends):
     row = [timed(contenders[SERVING]) for _ in range(ROW)]
     with concurrent.futures.ThreadPoolExecutor(SERVED) as pool:
         together = timed(lambda: [one.result() for one in [pool.submit(restored) for _ in range(SERVED)]])
-    figures = {name: {"p50": statistics.median(values), "p99": quantile(values, 0.99), "least": min(values)} for name, values in times.items()}
-    return {"calls": figures, "first": first, "row": {"all": sum(row), "p50": statistics.median(row), "p99": quantile(row, 0.99)}, "together": together,
-            "file": os.stat(kept).st_blocks * 512, "private": private_of(slow),
-            "ratio": {name: figures[name]["p50"] / figures[COLD]["p50"] for name in (RESTORED, WAITING)}}
+    figures = {
+        name: {"p50": statistics.median(values), "p99": quantile(values, 0.99), "least": min(values)}
+        for name, values in times.items()
+    }
+    return {
+        "calls": figures,
+        "first": first,
+        "row": {"all": sum(row), "p50": statistics.median(row), "p99": quantile(row, 0.99)},
+        "together": together,
+        "file": os.stat(kept).st_blocks * 512,
+        "private": private_of(slow),
+        "ratio": {name: figures[name]["p50"] / figures[COLD]["p50"] for name in (RESTORED, WAITING)},
+    }
 
 
 def table(found, rounds):
@@ -225,12 +325,16 @@ def table(found, rounds):
     yield f"| {ROW} calls from a snapshot in a row, in a running engine: {found['row']['all'] / 1000:.1f} s | {found['row']['p50']:.0f} | {found['row']['p99']:.0f} | |"
     yield ""
     share = {name: f"{found['ratio'][name] * 100:.0f} %" for name in (RESTORED, WAITING)}
-    yield (f"- A call from a snapshot takes {share[RESTORED]} of the time of a call with a boot, a call in a prestarted VM {share[WAITING]}. The first call, which writes "
-           f"the snapshot, takes {found['first']:.0f} ms.")
+    yield (
+        f"- A call from a snapshot takes {share[RESTORED]} of the time of a call with a boot, a call in a prestarted VM {share[WAITING]}. The first call, which writes "
+        f"the snapshot, takes {found['first']:.0f} ms."
+    )
     yield f"- {SERVED} calls at once, each from a separate process: {found['together']:.0f} ms until the last one has ended."
     yield f"- The snapshot has {found['file'] / 1048576:.0f} MiB; {found['private'] or 0} MiB of a restored VMM's memory are private."
     with open("/proc/cpuinfo", encoding="utf-8") as file:
-        model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), platform.machine())
+        model = next(
+            (line.split(":")[1].strip() for line in file if line.startswith("model name")), platform.machine()
+        )
     yield f"- Under emulation, on {os.cpu_count()} CPUs ({model}), Linux {platform.release()}."
 
 
@@ -239,7 +343,10 @@ def write(lines):
     page, heading = ROOT / "docs/machines.md", "## What it costs\n"
     before, after = page.read_text(encoding="utf-8").split("## Not supported\n")
     before = before.split(heading)[0].rstrip("\n")
-    text = f"{heading}\nGenerated by `bench/machines.py build --write`: a VM of {MEMORY + 192} MiB and a shell that does nothing.\n\n" + "\n".join(lines)
+    text = (
+        f"{heading}\nGenerated by `bench/machines.py build --write`: a VM of {MEMORY + 192} MiB and a shell that does nothing.\n\n"
+        + "\n".join(lines)
+    )
     page.write_text(f"{before}\n\n{text}\n\n## Not supported\n{after}", encoding="utf-8")
 
 

@@ -4,6 +4,7 @@
 """What an allowlist costs: a call more, a connection more, and bytes by the second, beside no cage and another proxy.
 
 usage: bench/network.py TOOLCAGE [ROUNDS]     in a network namespace of its own, with addresses that look public"""
+
 import contextlib
 import os
 import shutil
@@ -56,7 +57,10 @@ for n in map(int, sys.stdin):
 if INSIDE not in os.environ:
     os.environ[INSIDE] = "1"
     own = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
-    os.execvp("unshare", ["unshare", *own, "--net", "--mount", "--propagation", "private", sys.executable, *sys.argv])
+    os.execvp(
+        "unshare",
+        ["unshare", *own, "--net", "--mount", "--propagation", "private", sys.executable, *sys.argv],
+    )
 
 
 class Echo(socketserver.BaseRequestHandler):
@@ -93,7 +97,13 @@ def serve(port, handler):
 
 
 def client(port, how, rounds, wrap=()):
-    done = subprocess.run([*wrap, "/usr/bin/python3", "-I", "-c", CLIENT, ADDRESS, str(port), how, str(rounds)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [*wrap, "/usr/bin/python3", "-I", "-c", CLIENT, ADDRESS, str(port), how, str(rounds)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return [float(word) for word in done.stdout.split()]
 
 
@@ -103,8 +113,12 @@ def other_proxy(where):
         return None
     conf = os.path.join(where, "tinyproxy.conf")
     with open(conf, "w", encoding="ascii") as file:
-        file.write(f"Port 3199\nListen 127.0.0.1\nMaxClients 200\nTimeout 60\nLogLevel Critical\nConnectPort {PORT}\nConnectPort {STREAM}\n")
-    process = subprocess.Popen(["tinyproxy", "-d", "-c", conf], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        file.write(
+            f"Port 3199\nListen 127.0.0.1\nMaxClients 200\nTimeout 60\nLogLevel Critical\nConnectPort {PORT}\nConnectPort {STREAM}\n"
+        )
+    process = subprocess.Popen(
+        ["tinyproxy", "-d", "-c", conf], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     time.sleep(0.5)
     return process
 
@@ -124,7 +138,9 @@ def proxy_memory():
     """Resident kB of the one proxy in this network."""
     for entry in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{entry}/cmdline", "rb") as file:
-            if file.read() == b"toolcage-egress\0" and os.readlink(f"/proc/{entry}/ns/net") == os.readlink("/proc/self/ns/net"):
+            if file.read() == b"toolcage-egress\0" and os.readlink(f"/proc/{entry}/ns/net") == os.readlink(
+                "/proc/self/ns/net"
+            ):
                 with open(f"/proc/{entry}/status", encoding="ascii") as status:
                     return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
     return 0
@@ -133,7 +149,12 @@ def proxy_memory():
 def memory(wrap):
     """Of one connection, in kB, and of the proxy with one."""
     few, many = 1, 401
-    with subprocess.Popen([*wrap, "/usr/bin/python3", "-I", "-c", HOLD, ADDRESS, str(KEPT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as held:
+    with subprocess.Popen(
+        [*wrap, "/usr/bin/python3", "-I", "-c", HOLD, ADDRESS, str(KEPT)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as held:
         sizes = []
         for count in (few, many):
             held.stdin.write(f"{count}\n")
@@ -154,20 +175,33 @@ def main():
     with tempfile.TemporaryDirectory() as where:
         os.chmod(where, 0o755)
         policy = os.path.join(where, "policy.toml")
-        entries = f'network = ["{ADDRESS}:{PORT}", "{ADDRESS}:{STREAM}", "{ADDRESS}:{KEPT}"]\ntimeout = "10m"\n'
+        entries = (
+            f'network = ["{ADDRESS}:{PORT}", "{ADDRESS}:{STREAM}", "{ADDRESS}:{KEPT}"]\ntimeout = "10m"\n'
+        )
         with open(policy, "w", encoding="ascii") as file:
-            file.write(f'[tool.none]\ncommand = ["/bin/true"]\n[tool.allowlist]\ncommand = ["/bin/true"]\n{entries}[tool.t]\n{entries}')
+            file.write(
+                f'[tool.none]\ncommand = ["/bin/true"]\n[tool.allowlist]\ncommand = ["/bin/true"]\n{entries}[tool.t]\n{entries}'
+            )
         none, some = starts(toolcage, policy, rounds)
-        print(f"a call: {none:.2f} ms without a network, {some:.2f} ms with an allowlist, {some - none:+.2f} ms")
+        print(
+            f"a call: {none:.2f} ms without a network, {some:.2f} ms with an allowlist, {some - none:+.2f} ms"
+        )
         wrap = [toolcage, "exec", "--policy", policy, "--tool", "t", "--"]
-        ways = {"no cage": ("direct", ()), "cage, past the proxy variables": ("direct", wrap), "cage, CONNECT": ("env", wrap)}
+        ways = {
+            "no cage": ("direct", ()),
+            "cage, past the proxy variables": ("direct", wrap),
+            "cage, CONNECT": ("env", wrap),
+        }
         other = other_proxy(where)
         if other:
             ways["no cage, tinyproxy"] = ("http://127.0.0.1:3199", ())
         print(f"{'':32} connection, µs   ratio     MB/s   ratio")
         first = None
         for name, (how, around) in ways.items():
-            latency, rate = client(PORT, how, rounds, around)[0] * 1e6, BYTES / client(STREAM, how, STREAMS, around)[0] / 1e6
+            latency, rate = (
+                client(PORT, how, rounds, around)[0] * 1e6,
+                BYTES / client(STREAM, how, STREAMS, around)[0] / 1e6,
+            )
             first = first or (latency, rate)
             print(f"{name:32} {latency:14.0f} {latency / first[0]:7.2f} {rate:8.0f} {rate / first[1]:7.2f}")
         each, least = memory(wrap)

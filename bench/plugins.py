@@ -4,6 +4,7 @@
 """Extism, which has Wasmtime inside: the start of one plugin's module, which is an instance each time, in one process, without a cage.
 
 usage: plugins.py MODULE ROUNDS"""
+
 import sys
 import time
 

@@ -3,6 +3,7 @@
 """usage: bench/python.py NOOP POLICY ROUNDS       PYTHONPATH has the package, TOOLCAGE_LIBRARY the library
 
 What a caged call costs a program in Python: in turns with subprocess.run of the same program, and sixteen at once."""
+
 import asyncio
 import statistics
 import subprocess
@@ -25,8 +26,10 @@ def timed(work):
 def line(name, taken, first):
     times = sorted(passed for passed, _ in taken)
     median, own = statistics.median(times), statistics.median(worked for _, worked in taken)
-    print(f"{name:32} median {median:7.3f} ms   p95 {times[int(len(times) * 0.95)]:7.3f} ms   over the first {median - first:+7.3f} ms   "
-          f"own work {own:6.3f} ms")
+    print(
+        f"{name:32} median {median:7.3f} ms   p95 {times[int(len(times) * 0.95)]:7.3f} ms   over the first {median - first:+7.3f} ms   "
+        f"own work {own:6.3f} ms"
+    )
     return median
 
 
@@ -61,7 +64,9 @@ async def at_once(engine):
         for result in await asyncio.gather(*(engine.run_async(call) for _ in range(AT_ONCE))):
             result.check()
         took.append(time.perf_counter() - began)
-    print(f"{AT_ONCE} calls of {SLEEP} s at once: median {statistics.median(took):.3f} s, least {min(took):.3f} s")
+    print(
+        f"{AT_ONCE} calls of {SLEEP} s at once: median {statistics.median(took):.3f} s, least {min(took):.3f} s"
+    )
     print(f"aim: under {AIM_S} s: {'met' if statistics.median(took) < AIM_S else 'missed'}")
 
 

@@ -5,6 +5,7 @@
 take turns, and what is absent is named with the reason. Prints the table of the README, as Markdown.
 
 usage: bench/starts.py BUILDDIR [--rounds N]      npm's sandbox-runtime is `srt` on PATH, or $SRT"""
+
 import argparse
 import contextlib
 import os
@@ -27,9 +28,30 @@ def contenders(build, place, ends):
     yield ALONE, ["/bin/true"], environment
     yield OURS, [str(build / "toolcage"), "exec", "--timeout", "30s", "--", "/bin/true"], environment
     srt = os.environ.get("SRT") or shutil.which("srt")
-    yield "`bwrap --unshare-all`", ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
-                                    "--tmpfs", "/tmp", "/bin/true"], environment
-    yield "`firejail --net=none`", ["firejail", "--quiet", "--noprofile", "--private", "--net=none", "/bin/true"], environment
+    yield (
+        "`bwrap --unshare-all`",
+        [
+            "bwrap",
+            "--unshare-all",
+            "--die-with-parent",
+            "--ro-bind",
+            "/",
+            "/",
+            "--proc",
+            "/proc",
+            "--dev",
+            "/dev",
+            "--tmpfs",
+            "/tmp",
+            "/bin/true",
+        ],
+        environment,
+    )
+    yield (
+        "`firejail --net=none`",
+        ["firejail", "--quiet", "--noprofile", "--private", "--net=none", "/bin/true"],
+        environment,
+    )
     yield "`srt`", [srt or "srt", "true"], {**environment, "PATH": os.environ["PATH"]}
     for name, _, words, env in engines_here(place, ends):
         if words:
@@ -69,8 +91,10 @@ def table(times, rounds):
         median = statistics.median(values)
         lines.append(f"| {name} | {median:.1f} ms | {median / ours:.2f} |")
     user = "root" if os.geteuid() == 0 else "an ordinary user"
-    lines.append(f"\n`bench/starts.py build`: medians of {rounds} rounds in turns on one machine, as {user}, Linux {platform.release().split('-')[0]}, "
-                 f"{os.cpu_count()} processors. Quote the ratios; the times are of that machine.")
+    lines.append(
+        f"\n`bench/starts.py build`: medians of {rounds} rounds in turns on one machine, as {user}, Linux {platform.release().split('-')[0]}, "
+        f"{os.cpu_count()} processors. Quote the ratios; the times are of that machine."
+    )
     return "\n".join(lines)
 
 

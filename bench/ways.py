@@ -5,6 +5,7 @@
 What one caged call costs by each way in, against the bare call of the same host, all in turns within one run: a program that does
 nothing, started by the host itself, or by toolcage under the policy's tool `noop`. A way whose host is not here is named. Root gets
 the work besides: the time that processors spent on a call in all processes together, host, helper and cage."""
+
 import http.client
 import json
 import os
@@ -21,13 +22,26 @@ import toolcage
 
 from group import Group
 
-build, noop, policy, rounds = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], os.path.abspath(sys.argv[3]), int(sys.argv[4])
+build, noop, policy, rounds = (
+    pathlib.Path(sys.argv[1]).resolve(),
+    sys.argv[2],
+    os.path.abspath(sys.argv[3]),
+    int(sys.argv[4]),
+)
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLI, ADDON = build / "toolcage", build / "bindings/node/toolcage.node"
 CLIENTS = ROOT / "build-clients"
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "noop", "arguments": {}}}
-HELLO = {"jsonrpc": "2.0", "id": 0, "method": "initialize",
-         "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}}
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "bench", "version": "1"},
+    },
+}
 READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 NODE = """
 const { spawn } = require("node:child_process");
@@ -70,7 +84,14 @@ class Lines:
     """A process that is asked and answers by lines of JSON."""
 
     def __init__(self, argv, **more):
-        self.process = subprocess.Popen([str(word) for word in argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, **more)
+        self.process = subprocess.Popen(
+            [str(word) for word in argv],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            **more,
+        )
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")
@@ -92,15 +113,21 @@ def add_python(ways, closing):
     engine = toolcage.Engine()
     call = toolcage.Call(toolcage.Policy.from_file(policy), "noop")
     closing.append(engine.close)
-    ways["subprocess.run"] = (None, lambda: timed(lambda: subprocess.run([noop], check=True, capture_output=True)))
+    ways["subprocess.run"] = (
+        None,
+        lambda: timed(lambda: subprocess.run([noop], check=True, capture_output=True)),
+    )
     ways["Python, Engine.run"] = ("subprocess.run", lambda: timed(lambda: engine.run(call).check()))
 
 
 def add_node(ways, closing, directory):
     if not shutil.which("node") or not ADDON.exists():
         return print("Node.js, OpenClaw: no node, or no addon in this build")
-    node = Lines(["node", "-e", NODE, ROOT, CLI, noop, policy], cwd=directory, env={"PATH": "/usr/bin:/bin:/usr/local/bin", "HOME": directory,
-                                                                                    "TOOLCAGE_ADDON": str(ADDON)})
+    node = Lines(
+        ["node", "-e", NODE, ROOT, CLI, noop, policy],
+        cwd=directory,
+        env={"PATH": "/usr/bin:/bin:/usr/local/bin", "HOME": directory, "TOOLCAGE_ADDON": str(ADDON)},
+    )
     closing.append(node.close)
 
     def way(name):
@@ -109,7 +136,9 @@ def add_node(ways, closing, directory):
             if isinstance(said, str):
                 raise RuntimeError(said)
             return said
+
         return work
+
     ways["Node.js, spawn"] = (None, way("bare"))
     ways["Node.js, Engine.run"] = ("Node.js, spawn", way("node"))
     ways["Node.js, spawn of sh -c"] = (None, way("bare-shell"))
@@ -131,9 +160,18 @@ def free_port():
 
 
 def post(connection, path, value, headers):
-    for again in (True, False): # a server closes what was silent for some seconds
+    for again in (True, False):  # a server closes what was silent for some seconds
         try:
-            connection.request("POST", path, json.dumps(value), {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **headers})
+            connection.request(
+                "POST",
+                path,
+                json.dumps(value),
+                {
+                    "Content-Type": "application/json",
+                    "Accept": "application/json, text/event-stream",
+                    **headers,
+                },
+            )
             answer = connection.getresponse()
             break
         except (ConnectionError, http.client.RemoteDisconnected):
@@ -166,14 +204,24 @@ def stop(process):
 
 def add_http(ways, closing, directory):
     port = free_port()
-    process = subprocess.Popen([CLI, "mcp", "--listen", f"127.0.0.1:{port}", "--no-token", "--policy", policy], cwd=directory,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [CLI, "mcp", "--listen", f"127.0.0.1:{port}", "--no-token", "--policy", policy],
+        cwd=directory,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     closing.append(lambda: stop(process))
     connection = connect(port)
     _, answer = post(connection, "/mcp", HELLO, {})
-    headers = {"MCP-Protocol-Version": "2025-06-18", "Mcp-Session-Id": answer.getheader("Mcp-Session-Id") or ""}
+    headers = {
+        "MCP-Protocol-Version": "2025-06-18",
+        "Mcp-Session-Id": answer.getheader("Mcp-Session-Id") or "",
+    }
     post(connection, "/mcp", READY, headers)
-    ways["MCP, HTTP"] = ("subprocess.run", lambda: timed(lambda: good(post(connection, "/mcp", CALL, headers)[0])))
+    ways["MCP, HTTP"] = (
+        "subprocess.run",
+        lambda: timed(lambda: good(post(connection, "/mcp", CALL, headers)[0])),
+    )
 
 
 def add_llama(ways, closing, directory):
@@ -182,15 +230,37 @@ def add_llama(ways, closing, directory):
         return print("llama-server: tools/clients installs it")
     sys.path.insert(0, str(ROOT / "tests/integration/agent"))
     import model
+
     gguf, port = os.path.join(directory, "m.gguf"), free_port()
     model.write(gguf)
     config = pathlib.Path(directory) / "mcp.json"
-    config.write_text(json.dumps({"mcpServers": {"caged": {"command": str(CLI), "args": ["mcp", "--policy", policy]}}}))
-    process = subprocess.Popen([servers[0], "-m", gguf, "--host", "127.0.0.1", "--port", str(port), "-np", "1", "-ngl", "0", "--jinja",
-                                "--mcp-servers-config", config], cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    config.write_text(
+        json.dumps({"mcpServers": {"caged": {"command": str(CLI), "args": ["mcp", "--policy", policy]}}})
+    )
+    process = subprocess.Popen(
+        [
+            servers[0],
+            "-m",
+            gguf,
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "-np",
+            "1",
+            "-ngl",
+            "0",
+            "--jinja",
+            "--mcp-servers-config",
+            config,
+        ],
+        cwd=directory,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     closing.append(lambda: stop(process))
     connection, end, ready = connect(port), time.monotonic() + 60, False
-    while not ready and time.monotonic() < end: # the model is loaded after the port is open
+    while not ready and time.monotonic() < end:  # the model is loaded after the port is open
         connection.request("GET", "/health")
         answer = connection.getresponse()
         answer.read()
@@ -201,6 +271,7 @@ def add_llama(ways, closing, directory):
         answer, _ = post(connection, "/tools", {"tool": "caged_noop", "params": {}}, {})
         if "error" in answer:
             raise RuntimeError(json.dumps(answer)[:300])
+
     ways["llama-server, POST /tools"] = ("subprocess.run", lambda: timed(work))
 
 
@@ -210,8 +281,11 @@ def show(name, taken, work, first):
     median = statistics.median(taken)
     over = f"   over {first[0]} {median - first[1]:+7.3f} ms" if first else ""
     over += f", work {work - first[2]:+7.3f} ms" if first and work is not None else ""
-    print(f"{name:30} median {median:7.3f} ms   p95 {taken[int(len(taken) * 0.95)]:7.3f} ms   least {taken[0]:7.3f} ms" +
-          (f"   work {work:7.3f} ms" if work is not None else "") + over)
+    print(
+        f"{name:30} median {median:7.3f} ms   p95 {taken[int(len(taken) * 0.95)]:7.3f} ms   least {taken[0]:7.3f} ms"
+        + (f"   work {work:7.3f} ms" if work is not None else "")
+        + over
+    )
     return name, median, work
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """A host in another language: the library under ctypes, for every script of the tests that embeds it."""
+
 import ctypes
 import json
 
@@ -16,7 +17,12 @@ def load(path):
     for name in ("toolcage_error_report", "toolcage_result_json"):
         getattr(lib, name).restype = ctypes.c_char_p
     lib.toolcage_call_result.restype = ctypes.c_void_p
-    for name in ("toolcage_error_report", "toolcage_error_free", "toolcage_result_json", "toolcage_call_result"):
+    for name in (
+        "toolcage_error_report",
+        "toolcage_error_free",
+        "toolcage_result_json",
+        "toolcage_call_result",
+    ):
         getattr(lib, name).argtypes = [ctypes.c_void_p]
     return lib
 
@@ -39,11 +45,18 @@ def make(function, *arguments):
 
 
 def policy_of(text):
-    return make(lib.toolcage_policy_load_buffer, text.encode(), ctypes.c_size_t(len(text.encode())), b"/test.toml")
+    return make(
+        lib.toolcage_policy_load_buffer, text.encode(), ctypes.c_size_t(len(text.encode())), b"/test.toml"
+    )
 
 
 def set_command(call, *words):
-    ask(lib.toolcage_call_set_command, call, ctypes.c_size_t(len(words)), (ctypes.c_char_p * len(words))(*[word.encode() for word in words]))
+    ask(
+        lib.toolcage_call_set_command,
+        call,
+        ctypes.c_size_t(len(words)),
+        (ctypes.c_char_p * len(words))(*[word.encode() for word in words]),
+    )
 
 
 def result(call):

@@ -3,6 +3,7 @@
 """A stand-in for Kata Containers as a runtime of dockerd's and of containerd's, for what can be seen without it: it records what it is asked for and then has runc do it,
 on the host's own kernel. Toolcage refuses a container that runs on that, so the stand-in covers the name of the kernel's boot, as no runtime of an
 engine does by itself: what follows is a guest that believes to be one."""
+
 import json
 import os
 import pathlib
@@ -60,7 +61,10 @@ class Standin:
         where.mkdir()
         (where / "runc").symlink_to(self.program)
         shim = where / "containerd-shim-kata-v2"
-        shim.write_text(f'#!/bin/sh\necho "[\\"$*\\"]" >> {self.place}/asked\nexec containerd-shim-runc-v2 "$@"\n', encoding="utf-8")
+        shim.write_text(
+            f'#!/bin/sh\necho "[\\"$*\\"]" >> {self.place}/asked\nexec containerd-shim-runc-v2 "$@"\n',
+            encoding="utf-8",
+        )
         shim.chmod(0o755)
         return f"{where}:"
 
@@ -71,7 +75,11 @@ class Standin:
 
     def asked(self):
         file = self.place / "asked"
-        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+        return (
+            [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+            if file.exists()
+            else []
+        )
 
     def config(self):
         return json.loads((self.place / "config").read_text(encoding="utf-8"))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """The mount table, for every script of the tests that looks for mounts left behind."""
+
 import ctypes
 import os
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """The machine's processes, for every script of the tests that looks at them."""
+
 import contextlib
 import os
 import subprocess
@@ -8,7 +9,10 @@ import subprocess
 
 def stat(pid):
     """What stands behind its name in /proc/PID/stat, from the state on; empty: gone."""
-    with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+    with (
+        contextlib.suppress(OSError, IndexError),
+        open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file,
+    ):
         return file.read().rsplit(")", 1)[1].split()
     return []
 

@@ -5,6 +5,7 @@
 line meets what waits for a call. All else it leaves to the program itself.
 
 usage: ready_host.py TOOLCAGE LOG WORDS…       LOG gets a line for each call: "taken", or "made" where none waited for it."""
+
 import ctypes
 import json
 import os
@@ -47,7 +48,7 @@ def read(words):
         elif word != "--json":
             return None
         at += 1 if word == "--json" else 2
-    said["command"] = words[at + 1:]
+    said["command"] = words[at + 1 :]
     return said if words[:1] == ["exec"] and "--json" in words[:at] and said["command"] else None
 
 
@@ -80,8 +81,15 @@ class Host:
         for helper in helpers_of(os.getpid()):
             for pid in below(helper):
                 try:
-                    with open(f"/proc/{pid}/cmdline", "rb") as file, open(f"/proc/{pid}/stat", encoding="utf-8") as state:
-                        if file.read() == INIT and state.read().rsplit(")", 1)[1].split()[0] == "S" and not below(pid):
+                    with (
+                        open(f"/proc/{pid}/cmdline", "rb") as file,
+                        open(f"/proc/{pid}/stat", encoding="utf-8") as state,
+                    ):
+                        if (
+                            file.read() == INIT
+                            and state.read().rsplit(")", 1)[1].split()[0] == "S"
+                            and not below(pid)
+                        ):
                             return True
                 except OSError:
                     continue

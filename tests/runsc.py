@@ -2,12 +2,20 @@
 # Copyright The toolcage authors
 """Another runsc in the place of the installed one. Policies name no path of a runtime, so whoever wants another has to put it where
 toolcage looks; a mount namespace does that for one script and what it starts."""
+
 import os
 import sys
 
 from tap import skip_all
 
-PLACES = ("/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/bin", "/sbin")  # in toolcage's order
+PLACES = (
+    "/usr/bin",
+    "/usr/sbin",
+    "/usr/local/bin",
+    "/usr/local/sbin",
+    "/bin",
+    "/sbin",
+)  # in toolcage's order
 
 
 def installed():
@@ -27,4 +35,20 @@ def put_in_place(path):
     if os.geteuid():
         skip_all("another runsc needs root to take the installed one's place")
     script = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
-    os.execv("/usr/bin/unshare", ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", script, "sh", path, where, sys.executable, *sys.argv])
+    os.execv(
+        "/usr/bin/unshare",
+        [
+            "unshare",
+            "--mount",
+            "--propagation",
+            "private",
+            "/bin/sh",
+            "-c",
+            script,
+            "sh",
+            path,
+            where,
+            sys.executable,
+            *sys.argv,
+        ],
+    )

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """What every script of the tests does: become() who was asked for, check() or skip() a point, finish() with the plan."""
+
 import os
 import sys
 
@@ -46,7 +47,7 @@ def seed(fixed):
 def part_of(items, part):
     """2/5: the second fifth of a list, each fifth from all over it."""
     which, parts = map(int, part.split("/"))
-    return items[which - 1::parts]
+    return items[which - 1 :: parts]
 
 
 def plan():

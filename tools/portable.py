@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """What packages for other systems take from a build with -Dportable=true: programs, libraries, licences. No program of its own."""
+
 import gzip
 import json
 import pathlib
@@ -14,8 +15,25 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOADS = {"toolcage-wasm", "toolcage-engine", "toolcage-http", "toolcage-agent"}
 CLI_ONLY = {"toolcage-attacks"}  # no library starts it
 SYSTEM = re.compile(r"^(libc\.so\.6|libm\.so\.6|ld-linux-.*)$")  # what every machine with a C library has
-STATIC = ["libacl1", "libarchive13", "libbz2-1.0", "libc-ares2", "libjansson4", "liblz4-1", "liblzma5", "libmd0", "libnettle8", "libpcre2-8-0",
-          "libseccomp2", "libssl3", "libstdc++6", "libyaml-0-2", "libzstd1", "zlib1g", "libc6"]  # whose code may be linked in: their licences go along
+STATIC = [
+    "libacl1",
+    "libarchive13",
+    "libbz2-1.0",
+    "libc-ares2",
+    "libjansson4",
+    "liblz4-1",
+    "liblzma5",
+    "libmd0",
+    "libnettle8",
+    "libpcre2-8-0",
+    "libseccomp2",
+    "libssl3",
+    "libstdc++6",
+    "libyaml-0-2",
+    "libzstd1",
+    "zlib1g",
+    "libc6",
+]  # whose code may be linked in: their licences go along
 
 
 def output(*command):
@@ -25,18 +43,38 @@ def output(*command):
 def build(where):
     """A portable build with all that is installed as a program or a library; {where it is installed: the file}."""
     if not (where / "build.ninja").exists():
-        subprocess.run(["meson", "setup", where, "-Dportable=true", "--prefix=/usr", "-Ddefault_library=shared"], cwd=ROOT, check=True, stdout=sys.stderr)
-    subprocess.run(["ninja", "-C", where, "--quiet", "build.ninja"], check=True, stdout=sys.stderr)  # or the manifest may be an old one
-    options = {row["name"]: row["value"] for row in json.loads(output("meson", "introspect", "--buildoptions", where))}
+        subprocess.run(
+            ["meson", "setup", where, "-Dportable=true", "--prefix=/usr", "-Ddefault_library=shared"],
+            cwd=ROOT,
+            check=True,
+            stdout=sys.stderr,
+        )
+    subprocess.run(
+        ["ninja", "-C", where, "--quiet", "build.ninja"], check=True, stdout=sys.stderr
+    )  # or the manifest may be an old one
+    options = {
+        row["name"]: row["value"]
+        for row in json.loads(output("meson", "introspect", "--buildoptions", where))
+    }
     if not options.get("portable"):
-        sys.exit(f"tools/portable: {where} is no portable build; hint: meson configure {where} -Dportable=true")
+        sys.exit(
+            f"tools/portable: {where} is no portable build; hint: meson configure {where} -Dportable=true"
+        )
     prefix = pathlib.Path(options["prefix"])
     manifest = {}
     for source, target in json.loads(output("meson", "introspect", "--installed", where)).items():
-        place = pathlib.Path(*[part for part in pathlib.Path(target).relative_to(prefix).parts if part != "."])
-        if place.parts[0] in (options["bindir"], options["libexecdir"]) or re.search(r"(libtoolcage\.so\.\d+\.|\.node$)", place.name):
+        place = pathlib.Path(
+            *[part for part in pathlib.Path(target).relative_to(prefix).parts if part != "."]
+        )
+        if place.parts[0] in (options["bindir"], options["libexecdir"]) or re.search(
+            r"(libtoolcage\.so\.\d+\.|\.node$)", place.name
+        ):
             manifest[place] = pathlib.Path(source)
-    subprocess.run(["ninja", "-C", where, "--quiet", *[str(path.relative_to(where)) for path in manifest.values()]], check=True, stdout=sys.stderr)
+    subprocess.run(
+        ["ninja", "-C", where, "--quiet", *[str(path.relative_to(where)) for path in manifest.values()]],
+        check=True,
+        stdout=sys.stderr,
+    )
     return manifest
 
 
@@ -85,12 +123,27 @@ def licences():
         plain = pathlib.Path("/usr/share/doc") / package / "copyright"
         packed = plain.with_suffix(".gz")
         if plain.exists() or packed.exists():
-            texts[f"{package}.txt"] = plain.read_bytes() if plain.exists() else gzip.decompress(packed.read_bytes())
+            texts[f"{package}.txt"] = (
+                plain.read_bytes() if plain.exists() else gzip.decompress(packed.read_bytes())
+            )
     return texts
 
 
 def installed(manifest, scratch):
     """The tree of what is installed: there the libraries look for each other beside themselves."""
-    where = next(source.parent.parent for place, source in manifest.items() if place.name.startswith("libtoolcage.so."))
-    output("meson", "install", "-C", where, "--no-rebuild", "--quiet", "--destdir", scratch / "tree", "--tags", "runtime,node")
+    where = next(
+        source.parent.parent for place, source in manifest.items() if place.name.startswith("libtoolcage.so.")
+    )
+    output(
+        "meson",
+        "install",
+        "-C",
+        where,
+        "--no-rebuild",
+        "--quiet",
+        "--destdir",
+        scratch / "tree",
+        "--tags",
+        "runtime,node",
+    )
     return scratch / "tree"

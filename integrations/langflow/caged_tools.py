@@ -5,6 +5,7 @@
 Whoever edits flows is not who grants: the policies are files in the directory that LangFlow's environment names as TOOLCAGE_POLICIES, and
 what `/workspace` stands for is TOOLCAGE_WORKSPACE. A flow chooses among the policies by name.
 """
+
 from __future__ import annotations
 
 import os
@@ -27,10 +28,20 @@ class CagedTools(Component):
     name = "CagedTools"
 
     inputs = [
-        MessageTextInput(name="policy", display_name="Policy", value="tools", required=True,
-                         info="The name of a policy in $TOOLCAGE_POLICIES, without .toml."),
+        MessageTextInput(
+            name="policy",
+            display_name="Policy",
+            value="tools",
+            required=True,
+            info="The name of a policy in $TOOLCAGE_POLICIES, without .toml.",
+        ),
         MessageTextInput(name="tool", display_name="Tool", info="For the output Result: the tool to call."),
-        MultilineInput(name="arguments", display_name="Arguments", value="{}", info="For the output Result: a JSON object."),
+        MultilineInput(
+            name="arguments",
+            display_name="Arguments",
+            value="{}",
+            info="For the output Result: a JSON object.",
+        ),
     ]
     outputs = [
         Output(name="tools", display_name="Toolset", method="build_tools", types=["Tool"]),
@@ -55,7 +66,9 @@ class CagedTools(Component):
 def place(variable: str) -> pathlib.Path:
     said = os.environ.get(variable, "")
     if not os.path.isabs(said):
-        raise ValueError(f"{variable} of LangFlow's environment is no absolute path: {said!r}. Set it where LangFlow is started.")
+        raise ValueError(
+            f"{variable} of LangFlow's environment is no absolute path: {said!r}. Set it where LangFlow is started."
+        )
     return pathlib.Path(said)
 
 
@@ -65,8 +78,12 @@ def load(name: str) -> toolcage.Policy:
     return toolcage.Policy.from_file(place("TOOLCAGE_POLICIES") / f"{name}.toml")
 
 
-async def call(policy: toolcage.Policy, name: str, arguments: dict[str, Any] | str, workspace: pathlib.Path) -> toolcage.Result:
-    with toolcage.Engine() as engine:  # a flow is copied, and runs in whatever loop there is: nothing outlives the call
+async def call(
+    policy: toolcage.Policy, name: str, arguments: dict[str, Any] | str, workspace: pathlib.Path
+) -> toolcage.Result:
+    with (
+        toolcage.Engine() as engine
+    ):  # a flow is copied, and runs in whatever loop there is: nothing outlives the call
         return await engine.run_async(toolcage.Call(policy, name, arguments, workspace=workspace))
 
 
@@ -85,5 +102,11 @@ def as_tool(policy: toolcage.Policy, row: dict[str, Any], workspace: pathlib.Pat
     async def run_async(**arguments: Any) -> str:
         return told(await call(policy, name, arguments, workspace))
 
-    return StructuredTool(name=name, description=row["description"] or name, args_schema=row["inputSchema"], func=run, coroutine=run_async,
-                          handle_tool_error=True)
+    return StructuredTool(
+        name=name,
+        description=row["description"] or name,
+        args_schema=row["inputSchema"],
+        func=run,
+        coroutine=run_async,
+        handle_tool_error=True,
+    )

@@ -7,6 +7,7 @@
 The policy's tool has no command of its own, and its `timeout` bounds the whole session. Needs the command line (`toolcage-bin`), since
 the middleware wants a process with pipes.
 """
+
 from __future__ import annotations
 
 import pathlib
@@ -27,14 +28,35 @@ class CagedExecutionPolicy(BaseExecutionPolicy):
     tool: str | None = None
     binary: str | None = None  #: the command line: beside this interpreter, else in PATH
 
-    def spawn(self, *, workspace: pathlib.Path, env: Mapping[str, str], command: Sequence[str]) -> subprocess.Popen[str]:
+    def spawn(
+        self, *, workspace: pathlib.Path, env: Mapping[str, str], command: Sequence[str]
+    ) -> subprocess.Popen[str]:
         cage = self._words(workspace, env)
-        refused = subprocess.run([*cage, "--", "true"], env=dict(env), cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                 check=False, timeout=self.startup_timeout)
+        refused = subprocess.run(
+            [*cage, "--", "true"],
+            env=dict(env),
+            cwd=workspace,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=self.startup_timeout,
+        )
         if refused.returncode:
             raise RuntimeError(f"no cage for the shell: {refused.stderr.strip() or refused.returncode}")
-        return subprocess.Popen([*cage, "--", *command], env=dict(env), cwd=workspace, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace", bufsize=1, start_new_session=True)
+        return subprocess.Popen(
+            [*cage, "--", *command],
+            env=dict(env),
+            cwd=workspace,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            bufsize=1,
+            start_new_session=True,
+        )
 
     def _words(self, workspace: pathlib.Path, env: Mapping[str, str]) -> list[str]:
         """Values of variables are handed over by name: a command line is anybody's to read."""
@@ -51,5 +73,7 @@ class CagedExecutionPolicy(BaseExecutionPolicy):
         beside = pathlib.Path(sys.executable).with_name("toolcage")
         found = self.binary or (str(beside) if beside.exists() else shutil.which("toolcage"))
         if not found:
-            raise RuntimeError("there is no toolcage beside this interpreter or in PATH: install toolcage-bin")
+            raise RuntimeError(
+                "there is no toolcage beside this interpreter or in PATH: install toolcage-bin"
+            )
         return found

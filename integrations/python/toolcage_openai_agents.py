@@ -6,6 +6,7 @@
 
 The policy's tool has no command of its own: the model's stands in its place, under the tool's grant.
 """
+
 from __future__ import annotations
 
 import asyncio
@@ -19,7 +20,9 @@ from toolcage import Status
 class CagedShell:
     """`more` narrows each call, as `toolcage.Call` has it: workspace, session, env…"""
 
-    def __init__(self, engine: toolcage.Engine, policy: toolcage.Policy, tool: str | None = None, **more: Any) -> None:
+    def __init__(
+        self, engine: toolcage.Engine, policy: toolcage.Policy, tool: str | None = None, **more: Any
+    ) -> None:
         self.engine, self.policy, self.tool, self.more = engine, policy, tool, more
 
     async def __call__(self, request: ShellCommandRequest) -> ShellResult:
@@ -34,13 +37,21 @@ class CagedShell:
         """The model's timeout can end a call sooner than the policy's, which holds whatever the model says."""
         call = toolcage.Call(self.policy, self.tool, command=["sh", "-c", line], **self.more)
         with self.engine.start(call) as running:
-            sooner = None if timeout_ms is None else asyncio.get_running_loop().call_later(timeout_ms / 1000, running.cancel)
+            sooner = (
+                None
+                if timeout_ms is None
+                else asyncio.get_running_loop().call_later(timeout_ms / 1000, running.cancel)
+            )
             result = await running
             if sooner:
                 sooner.cancel()
         ended = "timeout" if result.status in (Status.TIMEOUT, Status.CANCELLED) else "exit"
-        return ShellCommandOutput(result.stdout_text, _said(result), command=line,
-                                  outcome=ShellCallOutcome(ended, None if ended == "timeout" else result.shell_code))
+        return ShellCommandOutput(
+            result.stdout_text,
+            _said(result),
+            command=line,
+            outcome=ShellCallOutcome(ended, None if ended == "timeout" else result.shell_code),
+        )
 
 
 def _said(result: toolcage.Result) -> str:

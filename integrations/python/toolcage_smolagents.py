@@ -8,6 +8,7 @@ One interpreter keeps variables, functions and imports from step to step; the po
 `step_timeout` one step, after which it is a fresh one. Tools of the agent are sent there as source and do there what the policy lets them.
 What comes back is JSON: nothing that the cage says is unpickled or evaluated here.
 """
+
 from __future__ import annotations
 
 import json
@@ -58,11 +59,22 @@ for line in sys.stdin:
 class CagedPython(RemotePythonExecutor):
     """`more` narrows the call, as `toolcage.Call` has it: workspace, session, env…"""
 
-    def __init__(self, engine: toolcage.Engine, policy: toolcage.Policy, tool: str | None = None, *, python: str = "/usr/bin/python3",
-                 step_timeout: float = 30.0, answer_limit: int = 1 << 20, **more: Any) -> None:
+    def __init__(
+        self,
+        engine: toolcage.Engine,
+        policy: toolcage.Policy,
+        tool: str | None = None,
+        *,
+        python: str = "/usr/bin/python3",
+        step_timeout: float = 30.0,
+        answer_limit: int = 1 << 20,
+        **more: Any,
+    ) -> None:
         super().__init__([], AgentLogger(level=0))
         self.engine, self.step_timeout, self.answer_limit = engine, step_timeout, answer_limit
-        self.call = toolcage.Call(policy, tool, command=[python, "-u", "-c", INSIDE], stdin=toolcage.PIPE, **more)
+        self.call = toolcage.Call(
+            policy, tool, command=[python, "-u", "-c", INSIDE], stdin=toolcage.PIPE, **more
+        )
         self._running: toolcage.Running | None = None
         self._setup: list[str] = []  # tools and variables, for a fresh interpreter
         self._kept = b""
@@ -74,7 +86,9 @@ class CagedPython(RemotePythonExecutor):
 
     def send_tools(self, tools: dict[str, Any]) -> None:
         """All but final_answer, which is the interpreter's own: what it is given comes back as JSON, else as its repr()."""
-        self._remember(super().send_tools, {name: tool for name, tool in tools.items() if name != "final_answer"})
+        self._remember(
+            super().send_tools, {name: tool for name, tool in tools.items() if name != "final_answer"}
+        )
 
     def send_variables(self, variables: dict[str, Any]) -> None:
         self._remember(super().send_variables, variables)
@@ -131,8 +145,14 @@ class CagedPython(RemotePythonExecutor):
             left = until - time.monotonic()
             if left <= 0 or len(self._kept) > self.answer_limit:
                 self.cleanup()
-                why = f"took more than {self.step_timeout:g} seconds" if left <= 0 else f"said more than {self.answer_limit} bytes"
-                raise TimeoutError(f"the step {why} and was ended; its variables are gone. Hint: do less in one step")
+                why = (
+                    f"took more than {self.step_timeout:g} seconds"
+                    if left <= 0
+                    else f"said more than {self.answer_limit} bytes"
+                )
+                raise TimeoutError(
+                    f"the step {why} and was ended; its variables are gone. Hint: do less in one step"
+                )
             poll.poll(left * 1000)
         line, _, self._kept = self._kept.partition(b"\n")
         answer = json.loads(line)

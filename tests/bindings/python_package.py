@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """The Python package as a host meets it: calls, refusals, output as it comes, cancels, threads, asyncio, misuse; and that a tool
 in its cage has what the same words have without one, and no more."""
+
 import asyncio
 import gc
 import os
@@ -58,18 +59,51 @@ def descriptors():
 
 def check_results(engine):
     result = engine.run(Call(checked, "greet", {"name": "you"}))
-    tap.check(result.status is Status.OK and result.ok and result.exit_code == 0 and result.signal is None, "a call works", result)
-    tap.check(result.stdout == b"hello you\n" and result.stdout_text == "hello you\n" and result.check() is result, "output as bytes and text")
-    tap.check(engine.run(Call(checked, "greet", '{"name":"raw"}')).stdout == b"hello raw\n", "arguments as the model wrote them")
+    tap.check(
+        result.status is Status.OK and result.ok and result.exit_code == 0 and result.signal is None,
+        "a call works",
+        result,
+    )
+    tap.check(
+        result.stdout == b"hello you\n" and result.stdout_text == "hello you\n" and result.check() is result,
+        "output as bytes and text",
+    )
+    tap.check(
+        engine.run(Call(checked, "greet", '{"name":"raw"}')).stdout == b"hello raw\n",
+        "arguments as the model wrote them",
+    )
     result = engine.run(Call(checked, "make"))
-    tap.check(result.stdout == b"a\0b\xff" and "�" in result.stdout_text, "bytes that are no text are whole", result.stdout)
-    tap.check([(c.path, c.path_bytes, c.kind, c.size) for c in result.changes] == [("/workspace/made.txt", b"/workspace/made.txt", "added", 4)], "changes",
-              result.changes)
-    tap.check([(f.path, f.content, f.mime) for f in result.files] == [("/workspace/made.txt", b"one\n", "text/plain")], "files", result.files)
-    tap.check(result.usage.wall_ms >= 0 and result.enforcement["net.none"] and not result.truncated, "usage and enforcement", result.details)
+    tap.check(
+        result.stdout == b"a\0b\xff" and "�" in result.stdout_text,
+        "bytes that are no text are whole",
+        result.stdout,
+    )
+    tap.check(
+        [(c.path, c.path_bytes, c.kind, c.size) for c in result.changes]
+        == [("/workspace/made.txt", b"/workspace/made.txt", "added", 4)],
+        "changes",
+        result.changes,
+    )
+    tap.check(
+        [(f.path, f.content, f.mime) for f in result.files]
+        == [("/workspace/made.txt", b"one\n", "text/plain")],
+        "files",
+        result.files,
+    )
+    tap.check(
+        result.usage.wall_ms >= 0 and result.enforcement["net.none"] and not result.truncated,
+        "usage and enforcement",
+        result.details,
+    )
     result = engine.run(sh("exit 3"))
     error = raised(toolcage.CallError, result.check)
-    tap.check(result.status is Status.FAILED and result.exit_code == result.shell_code == 3 and "'failed'" in str(error), "a tool that fails", error)
+    tap.check(
+        result.status is Status.FAILED
+        and result.exit_code == result.shell_code == 3
+        and "'failed'" in str(error),
+        "a tool that fails",
+        error,
+    )
     result = engine.run(sh("cat; echo E >&2", stdin=b"fed\0"))
     tap.check(result.stdout == b"fed\0" and result.stderr == b"E\n", "standard input is bytes", result)
     result = engine.run(sh("echo $X; pwd", env={"X": "a=b"}, cwd="/tmp"))
@@ -81,7 +115,11 @@ def check_cage(engine):
     words = ["sh", "-c", "cat /etc/hostname && test -e /etc/shadow"]
     bare = subprocess.run(words, capture_output=True, check=False).returncode
     result = engine.run(Call(default, command=words, memory="256MiB"))
-    tap.check(bare == 0 and result.status is Status.FAILED and not result.stdout, "files of the host are absent", result)
+    tap.check(
+        bare == 0 and result.status is Status.FAILED and not result.stdout,
+        "files of the host are absent",
+        result,
+    )
     result = engine.run(sh("! test -e /etc/shadow && ! test -e /root/. && ! test -e /home/."))
     tap.check(result.ok, "/etc/shadow, /root and /home are absent", result)
     line = "import socket,sys\nsocket.create_connection(('127.0.0.1', int(sys.argv[1])), 2)"
@@ -89,35 +127,83 @@ def check_cage(engine):
         words = ["/usr/bin/python3", "-c", line, str(server.getsockname()[1])]
         bare = subprocess.run(words, capture_output=True, check=False).returncode
         result = engine.run(Call(default, command=words, memory="256MiB"))
-    tap.check(bare == 0 and result.status is Status.FAILED and b"Error" in result.stderr, "there is no network", result)
+    tap.check(
+        bare == 0 and result.status is Status.FAILED and b"Error" in result.stderr,
+        "there is no network",
+        result,
+    )
     began = time.monotonic()
     result = engine.run(Call(checked, "sleep"))
-    tap.check(result.status is Status.TIMEOUT and result.shell_code == 124 and time.monotonic() - began < 30, "killed at its timeout", result)
+    tap.check(
+        result.status is Status.TIMEOUT and result.shell_code == 124 and time.monotonic() - began < 30,
+        "killed at its timeout",
+        result,
+    )
     result = engine.run(Call(checked, "greet", {"name": "$(id)"}))
-    tap.check(result.status is Status.DENIED and result.error and result.error.code == "arguments" and "name" in result.message
-              and result.exit_code is None, "a refusal is a sentence that the model can act on", result)
+    tap.check(
+        result.status is Status.DENIED
+        and result.error
+        and result.error.code == "arguments"
+        and "name" in result.message
+        and result.exit_code is None,
+        "a refusal is a sentence that the model can act on",
+        result,
+    )
 
 
 def check_errors(engine):
     error = raised(toolcage.PolicyError, Policy.from_text, "[tool.x]\nnetwerk = 1\n", "there/tools.toml")
-    tap.check(error.code == "policy" and error.hint == 'did you mean "network"?' and (error.location.file, error.location.line) ==
-              ("there/tools.toml", 2) and "^~~" in error.report, "an invalid policy has place, hint and caret", vars(error))
+    tap.check(
+        error.code == "policy"
+        and error.hint == 'did you mean "network"?'
+        and (error.location.file, error.location.line) == ("there/tools.toml", 2)
+        and "^~~" in error.report,
+        "an invalid policy has place, hint and caret",
+        vars(error),
+    )
     again = pickle.loads(pickle.dumps(error))
-    tap.check(type(again) is type(error) and vars(again) == vars(error) and str(again) == str(error), "errors can be pickled", again)
-    tap.check(raised(toolcage.NotFoundError, Policy.from_file, "/no/such.toml").code == "not_found", "a file that is not there")
-    tap.check(raised(toolcage.NotFoundError, engine.run, Call(checked, "nothing")).code == "not_found", "a tool that is not there")
+    tap.check(
+        type(again) is type(error) and vars(again) == vars(error) and str(again) == str(error),
+        "errors can be pickled",
+        again,
+    )
+    tap.check(
+        raised(toolcage.NotFoundError, Policy.from_file, "/no/such.toml").code == "not_found",
+        "a file that is not there",
+    )
+    tap.check(
+        raised(toolcage.NotFoundError, engine.run, Call(checked, "nothing")).code == "not_found",
+        "a tool that is not there",
+    )
     result = engine.run(Call(checked, "greet", {"name": "x"}, timeout=3600))
-    tap.check(result.status is Status.DENIED and result.error.code == "denied" and "timeout" in result.error.message,
-              "no call may have more than its policy", result)
+    tap.check(
+        result.status is Status.DENIED
+        and result.error.code == "denied"
+        and "timeout" in result.error.message,
+        "no call may have more than its policy",
+        result,
+    )
     error = raised(toolcage.DeniedError, engine.run, Call(checked, "greet", {"name": "x"}, command=["id"]))
     tap.check(getattr(error, "code", getattr(error, "status", "")) == "denied", "nor another command", error)
-    for name, call in {"a word": sh("echo a\0; id"), "a path": sh("id", read=["/usr\0/x"]), "arguments": Call(checked, "greet", '{"name":"a"}\0'),
-                       "a tool's name": Call(checked, "greet\0x"), "a variable": sh("id", env={"A": "b\0c"})}.items():
+    for name, call in {
+        "a word": sh("echo a\0; id"),
+        "a path": sh("id", read=["/usr\0/x"]),
+        "arguments": Call(checked, "greet", '{"name":"a"}\0'),
+        "a tool's name": Call(checked, "greet\0x"),
+        "a variable": sh("id", env={"A": "b\0c"}),
+    }.items():
         error = raised(toolcage.UsageError, engine.run, call)
         tap.check("NUL byte" in str(error), f"{name} with a NUL byte is refused, not cut", error)
-    for name, call in {"one text as command": Call(default, command="id"), "text as input": sh("cat", stdin="text"),
-                       "a variable's name with =": sh("id", env={"A=B": "c"}), "an unknown key": sh("id", options=[("speed", "1")])}.items():
-        tap.check(getattr(raised(toolcage.UsageError, engine.run, call), "code", "") == "usage", f"{name} is refused")
+    for name, call in {
+        "one text as command": Call(default, command="id"),
+        "text as input": sh("cat", stdin="text"),
+        "a variable's name with =": sh("id", env={"A=B": "c"}),
+        "an unknown key": sh("id", options=[("speed", "1")]),
+    }.items():
+        tap.check(
+            getattr(raised(toolcage.UsageError, engine.run, call), "code", "") == "usage",
+            f"{name} is refused",
+        )
 
 
 def check_running(engine):
@@ -125,39 +211,65 @@ def check_running(engine):
         tap.check(running.result is None, "a call that runs has no result")
         seen = [(piece.stream, piece.text, time.monotonic()) for piece in running]
     out = "".join(text for stream, text, _ in seen if stream == 1)
-    tap.check(out == "1\n2\n3\n" and (2, "e\n") in [row[:2] for row in seen] and seen[-1][2] - seen[0][2] > 0.3, "output as it comes", seen)
-    tap.check(running.result.stdout == b"1\n2\n3\n" and running.wait() is running.result, "the result has it, too, and stays after the end")
+    tap.check(
+        out == "1\n2\n3\n" and (2, "e\n") in [row[:2] for row in seen] and seen[-1][2] - seen[0][2] > 0.3,
+        "output as it comes",
+        seen,
+    )
+    tap.check(
+        running.result.stdout == b"1\n2\n3\n" and running.wait() is running.result,
+        "the result has it, too, and stays after the end",
+    )
     with engine.start(sh("cat", stdin=toolcage.PIPE), stream=True) as running:
         running.stdin.write(b"ping\n")
         first = next(iter(running)).data
         running.stdin.close()
         tap.check(first == b"ping\n" and running.wait().ok, "standard input while it runs", first)
     with engine.start(sh("sleep 60")) as running:
-        tap.check(isinstance(raised(TimeoutError, running.wait, 0.05), TimeoutError), "waiting may have an end of its own")
+        tap.check(
+            isinstance(raised(TimeoutError, running.wait, 0.05), TimeoutError),
+            "waiting may have an end of its own",
+        )
         running.cancel()
         tap.check(running.wait().status is Status.CANCELLED, "cancel", running.result)
     running = engine.start(sh("sleep 60"))
     running.close()
-    tap.check(getattr(raised(toolcage.UsageError, running.wait), "code", "") == "usage", "a closed call has no result")
+    tap.check(
+        getattr(raised(toolcage.UsageError, running.wait), "code", "") == "usage",
+        "a closed call has no result",
+    )
     running = engine.start(sh("sleep 60"))
     threading.Timer(0.2, running.cancel).start()
     other = []
     waiting = threading.Thread(target=lambda: other.append(running.wait()))
     waiting.start()
     time.sleep(0.05)
-    tap.check(isinstance(raised(toolcage.UsageError, running.close), toolcage.UsageError), "a second thread is refused, not let in")
+    tap.check(
+        isinstance(raised(toolcage.UsageError, running.close), toolcage.UsageError),
+        "a second thread is refused, not let in",
+    )
     waiting.join()
     tap.check(other[0].status is Status.CANCELLED, "a cancel from another thread")
-    tap.check(isinstance(raised(toolcage.UsageError, next, iter(engine.start(sh("true")))), toolcage.UsageError), "no output without stream=True")
+    tap.check(
+        isinstance(raised(toolcage.UsageError, next, iter(engine.start(sh("true")))), toolcage.UsageError),
+        "no output without stream=True",
+    )
 
 
 def check_signal(engine):
     """^C ends a call that is waited for."""
-    before, began = signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt())), time.monotonic()
+    before, began = (
+        signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt())),
+        time.monotonic(),
+    )
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     error = raised(KeyboardInterrupt, engine.run, sh("sleep 60"))
     signal.signal(signal.SIGALRM, before)
-    tap.check(isinstance(error, KeyboardInterrupt) and time.monotonic() - began < 30, "a signal's exception ends the call", error)
+    tap.check(
+        isinstance(error, KeyboardInterrupt) and time.monotonic() - began < 30,
+        "a signal's exception ends the call",
+        error,
+    )
 
 
 def check_threads(engine):
@@ -168,12 +280,15 @@ def check_threads(engine):
             result = engine.run(sh(f"echo {number}.{step}"))
             with lock:
                 results.append((f"{number}.{step}\n".encode(), result.stdout))
+
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    tap.check(len(results) == 24 and all(asked == got for asked, got in results), "threads share an engine", results)
+    tap.check(
+        len(results) == 24 and all(asked == got for asked, got in results), "threads share an engine", results
+    )
 
 
 async def check_asyncio(engine):
@@ -184,10 +299,15 @@ async def check_asyncio(engine):
         while True:
             await asyncio.sleep(0.01)
             ticks += 1
+
     ticking = asyncio.create_task(tick())
     results = await asyncio.gather(*(engine.run_async(sh(f"sleep 0.2; echo {n}")) for n in range(8)))
-    tap.check([r.stdout for r in results] == [f"{n}\n".encode() for n in range(8)] and threading.active_count() == threads,
-              "eight at once, in one thread", results)
+    tap.check(
+        [r.stdout for r in results] == [f"{n}\n".encode() for n in range(8)]
+        and threading.active_count() == threads,
+        "eight at once, in one thread",
+        results,
+    )
     try:
         await asyncio.wait_for(engine.run_async(sh("sleep 60")), 0.2)
         tap.check(False, "a cancelled task ends its call")
@@ -207,13 +327,21 @@ async def check_asyncio(engine):
 def check_ends():
     with toolcage.Engine() as engine:
         running = engine.start(sh("sleep 60"))
-    tap.check(running.wait().status is Status.CANCELLED, "the end of an engine ends its calls", running.result)
-    tap.check("closed" in str(raised(toolcage.UsageError, engine.run, sh("true"))), "a closed engine is no engine")
+    tap.check(
+        running.wait().status is Status.CANCELLED, "the end of an engine ends its calls", running.result
+    )
+    tap.check(
+        "closed" in str(raised(toolcage.UsageError, engine.run, sh("true"))), "a closed engine is no engine"
+    )
     engine = toolcage.Engine()
     open_before = descriptors()
     for _ in range(3):
         engine.start(sh("sleep 60"))
-    tap.check(descriptors() == open_before, "calls that nobody holds are ended and freed", (open_before, descriptors()))
+    tap.check(
+        descriptors() == open_before,
+        "calls that nobody holds are ended and freed",
+        (open_before, descriptors()),
+    )
     pid = os.fork()
     if pid == 0:
         error = raised(toolcage.Error, engine.run, sh("true"))
@@ -224,12 +352,28 @@ def check_ends():
 
 def check_questions(engine):
     tools = checked.tools("openai")
-    tap.check(tools[0]["function"]["name"] == "greet" and len(tools) == 3, "the tools as a model is told of them", tools)
-    tap.check(checked.digest.startswith("sha256:") and checked.digest == Policy.from_text(POLICY).digest, "a policy's digest")
+    tap.check(
+        tools[0]["function"]["name"] == "greet" and len(tools) == 3,
+        "the tools as a model is told of them",
+        tools,
+    )
+    tap.check(
+        checked.digest.startswith("sha256:") and checked.digest == Policy.from_text(POLICY).digest,
+        "a policy's digest",
+    )
     verdict = engine.explain(Call(checked, "greet", {"name": "x"}), "read /etc/shadow")["verdict"]
     tap.check(verdict["allowed"] is False and verdict["reason"], "explain", verdict)
-    tap.check(engine.doctor() and "sessions" in engine.sessions() and "held" in engine.changes(), "doctor, sessions, changes")
-    for ask, words in ((engine.changes, ("none", "eat")), (engine.sessions, (None, "eat")), (engine.sessions, ("x",)), (engine.changes, (None, "discard")), (engine.changes, ("none", "discard"))):
+    tap.check(
+        engine.doctor() and "sessions" in engine.sessions() and "held" in engine.changes(),
+        "doctor, sessions, changes",
+    )
+    for ask, words in (
+        (engine.changes, ("none", "eat")),
+        (engine.sessions, (None, "eat")),
+        (engine.sessions, ("x",)),
+        (engine.changes, (None, "discard")),
+        (engine.changes, ("none", "discard")),
+    ):
         error = raised(toolcage.UsageError, ask, *words)
         tap.check(getattr(error, "hint", ""), f"{ask.__name__}{words} is refused with a hint", error)
     tap.check(engine.sessions(action="end")["sessions"] == [], "sessions can be ended")
@@ -238,11 +382,23 @@ def check_questions(engine):
 def check_library(package):
     """Which library is loaded is never left to a relative path."""
     env = {**os.environ, "PYTHONPATH": str(package), "TOOLCAGE_LIBRARY": "libtoolcage.so.0"}
-    done = subprocess.run(["/usr/bin/python3", "-c", "import toolcage"], env=env, capture_output=True, text=True, check=False)
-    tap.check(done.returncode == 1 and "absolute path" in done.stderr, "a relative path to the library is refused", done.stderr)
+    done = subprocess.run(
+        ["/usr/bin/python3", "-c", "import toolcage"], env=env, capture_output=True, text=True, check=False
+    )
+    tap.check(
+        done.returncode == 1 and "absolute path" in done.stderr,
+        "a relative path to the library is refused",
+        done.stderr,
+    )
     env["TOOLCAGE_LIBRARY"] = "/usr/lib/x86_64-linux-gnu/libc.so.6"
-    done = subprocess.run(["/usr/bin/python3", "-c", "import toolcage"], env=env, capture_output=True, text=True, check=False)
-    tap.check(done.returncode == 1 and "cannot be used" in done.stderr, "a library that is another one is refused", done.stderr)
+    done = subprocess.run(
+        ["/usr/bin/python3", "-c", "import toolcage"], env=env, capture_output=True, text=True, check=False
+    )
+    tap.check(
+        done.returncode == 1 and "cannot be used" in done.stderr,
+        "a library that is another one is refused",
+        done.stderr,
+    )
 
 
 def main():

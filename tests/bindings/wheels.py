@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """The wheels: built twice they are the same bytes, and what is installed from them makes cages: `toolcage exec` and the package stop
 the two attacks of `make try`, which work without a cage. An installation that a group may write is refused, with the fix."""
+
 import hashlib
 import os
 import pathlib
@@ -28,13 +29,26 @@ with toolcage.Engine() as engine:
 
 def run(*command, env=None, **more):
     clean = {"PATH": "/usr/bin:/bin", "HOME": os.environ.get("HOME", "/"), **(env or {})}
-    return subprocess.run([str(word) for word in command], env=clean, capture_output=True, text=True, check=False, timeout=1500, **more)
+    return subprocess.run(
+        [str(word) for word in command],
+        env=clean,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1500,
+        **more,
+    )
 
 
 def built(scratch, name):
     """The wheels of a build of its own."""
-    done = subprocess.run([sys.executable, root / "tools/python-wheel", "--build", builds / name, scratch / name], capture_output=True, text=True,
-                          check=False, timeout=1500)
+    done = subprocess.run(
+        [sys.executable, root / "tools/python-wheel", "--build", builds / name, scratch / name],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1500,
+    )
     tap.check(done.returncode == 0, f"the wheels are built ({name})", done.stdout + done.stderr)
     return sorted((scratch / name).glob("*.whl"))
 
@@ -43,14 +57,28 @@ def check_content(wheels):
     for wheel in wheels:
         archive = zipfile.ZipFile(wheel)
         names = archive.namelist()
-        tap.check(all(entry.external_attr >> 16 in (0o100755, 0o100644) for entry in archive.infolist()), f"{wheel.name}: modes", names)
-        tap.check(any(name.endswith("/licenses/LICENSE") for name in names) and any(name.endswith("libjansson4.txt") for name in names),
-                  f"{wheel.name}: licences of what is in it", names)
+        tap.check(
+            all(entry.external_attr >> 16 in (0o100755, 0o100644) for entry in archive.infolist()),
+            f"{wheel.name}: modes",
+            names,
+        )
+        tap.check(
+            any(name.endswith("/licenses/LICENSE") for name in names)
+            and any(name.endswith("libjansson4.txt") for name in names),
+            f"{wheel.name}: licences of what is in it",
+            names,
+        )
         programs = [name.rsplit("/", 1)[1] for name in names if re.search(r"/toolcage(-\w+)?$", name)]
-        tap.check({"toolcage-helper", "toolcage-egress"} <= set(programs), f"{wheel.name}: programs", programs)
+        tap.check(
+            {"toolcage-helper", "toolcage-egress"} <= set(programs), f"{wheel.name}: programs", programs
+        )
     package = next(wheel for wheel in wheels if wheel.name.startswith("toolcage-"))
     floor = re.search(r"manylinux_(\d+)_(\d+)_", package.name)
-    tap.check(floor and tuple(map(int, floor.groups())) <= (2, 36), "the library asks for no newer glibc than Debian 12 has", package.name)
+    tap.check(
+        floor and tuple(map(int, floor.groups())) <= (2, 36),
+        "the library asks for no newer glibc than Debian 12 has",
+        package.name,
+    )
     tap.check("toolcage/py.typed" in zipfile.ZipFile(package).namelist(), "the package has types")
 
 
@@ -88,23 +116,50 @@ def check_installed(bin_, scratch):
             return
         tap.check(done.stdout == "caged\n", "toolcage exec of the wheel", done.stdout + done.stderr)
         stolen, removed, there = attacks(home, port, [bin_ / "toolcage", "exec", "--"])
-        tap.check(received(server) == b"" and there and stolen.returncode == 1 and (home / ".ssh/id_rsa").exists(),
-                  "toolcage exec stops both", stolen.stderr + removed.stderr)
+        tap.check(
+            received(server) == b"" and there and stolen.returncode == 1 and (home / ".ssh/id_rsa").exists(),
+            "toolcage exec stops both",
+            stolen.stderr + removed.stderr,
+        )
         done = run(bin_ / "python", "-I", "-c", CAGED, home, port, STEAL)
-        tap.check(received(server) == b"" and (home / ".ssh/id_rsa").exists() and len(re.findall(r"^(ok|failed) ", done.stdout, re.M)) == 2,
-                  "the package stops both", done.stdout + done.stderr)
+        tap.check(
+            received(server) == b""
+            and (home / ".ssh/id_rsa").exists()
+            and len(re.findall(r"^(ok|failed) ", done.stdout, re.M)) == 2,
+            "the package stops both",
+            done.stdout + done.stderr,
+        )
     done = run(bin_ / "toolcage", "doctor", "--prove", "--json")
-    tap.check(done.returncode in (0, 1) and "toolcage-attacks is not" not in done.stdout + done.stderr, "doctor --prove finds its program", done.stderr)
+    tap.check(
+        done.returncode in (0, 1) and "toolcage-attacks is not" not in done.stdout + done.stderr,
+        "doctor --prove finds its program",
+        done.stderr,
+    )
 
 
 def check_loose(wheels, scratch):
     """pip gives programs the mode that the umask leaves."""
     venv = scratch / "loose"
     run(PYTHON, "-m", "venv", venv)
-    done = run("sh", "-c", 'umask 002; exec "$@"', "sh", venv / "bin/pip", "install", "--no-index", "--no-deps", "--no-cache-dir", *wheels)
+    done = run(
+        "sh",
+        "-c",
+        'umask 002; exec "$@"',
+        "sh",
+        venv / "bin/pip",
+        "install",
+        "--no-index",
+        "--no-deps",
+        "--no-cache-dir",
+        *wheels,
+    )
     tap.check(done.returncode == 0, "installed under umask 002", done.stderr)
     done = run(venv / "bin/python", "-I", "-c", "import toolcage; toolcage.Engine()")
-    tap.check("can be written by its group" in done.stderr and "mode 0755" in done.stderr, "is refused, with the fix", done.stderr)
+    tap.check(
+        "can be written by its group" in done.stderr and "mode 0755" in done.stderr,
+        "is refused, with the fix",
+        done.stderr,
+    )
     helper = next(venv.rglob("_native/toolcage-helper"))
     helper.chmod(0o755)
     done = run(venv / "bin/python", "-I", "-c", "import toolcage; toolcage.Engine()")
@@ -115,7 +170,10 @@ with tempfile.TemporaryDirectory(prefix="toolcage-wheels-") as directory:
     os.chmod(directory, 0o755)
     scratch = pathlib.Path(directory)
     first, second = built(scratch, "portable"), built(scratch, "portable-again")
-    sums = [[(wheel.name, hashlib.sha256(wheel.read_bytes()).hexdigest()) for wheel in wheels] for wheels in (first, second)]
+    sums = [
+        [(wheel.name, hashlib.sha256(wheel.read_bytes()).hexdigest()) for wheel in wheels]
+        for wheels in (first, second)
+    ]
     if tap.check(len(sums[0]) == 2 and sums[0] == sums[1], "built twice, the same bytes", sums):
         check_content(first)
         venv = scratch / "venv"

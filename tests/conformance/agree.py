@@ -11,6 +11,7 @@ there, and making new ones, below granted, moved, denied, system and private pat
 denied one that are not there yet in a writable directory, because a mask covers existing names only, and the result
 says so; writing beside a file that is granted writable by itself, because its directory is private storage; and
 files that the kernel itself keeps from their reader (/proc/1/mem): explain speaks of grants."""
+
 import argparse
 import ctypes
 import json
@@ -96,20 +97,48 @@ def policy_text(tree, dice):
 
     below = [path for path in tree.directories if path != tree.top]
     # trees of the host that the tool sees elsewhere
-    moved = {place: source for place, source in zip(("/data", "/opt/tool", "/srv/x/y"), dice.sample(tree.directories, 3)) if dice.random() < 0.3}
+    moved = {
+        place: source
+        for place, source in zip(("/data", "/opt/tool", "/srv/x/y"), dice.sample(tree.directories, 3))
+        if dice.random() < 0.3
+    }
     readable = some(3, tree.directories + tree.files[:6])
     writable = [path for path in some(2, below + tree.files[6:12]) if path not in readable]
-    denied = some(3, below + tree.files) + [place + tail for place in moved for tail in ("/f", "/a/g", "/later") if dice.random() < 0.25]
+    denied = some(3, below + tree.files) + [
+        place + tail for place in moved for tail in ("/f", "/a/g", "/later") if dice.random() < 0.25
+    ]
     entries = [json.dumps(path) for path in [tree.bin] + readable] + [
-        f"{{ path = {json.dumps(place)}, from = {json.dumps(source)} }}" for place, source in moved.items()]
+        f"{{ path = {json.dumps(place)}, from = {json.dumps(source)} }}" for place, source in moved.items()
+    ]
     text = f'[tool.t]\nbackend = "process"\nmemory = {{ max = "256MiB", by = "any" }}\nfilesystem.readable = [{", ".join(entries)}]\n'
-    return text + f"filesystem.writable = {json.dumps(writable)}\nfilesystem.denied = {json.dumps(denied)}\n", writable, denied, moved
+    return (
+        text + f"filesystem.writable = {json.dumps(writable)}\nfilesystem.denied = {json.dumps(denied)}\n",
+        writable,
+        denied,
+        moved,
+    )
 
 
 # What needs no grant, and what no grant of these policies gives.
-ALWAYS = ["read /usr/bin/env", "write /usr/bin/env", "exec /bin/true", "create /usr/new", "create /tmp/new", "create /dev/shm/new",
-          "read /etc/passwd", "write /etc/passwd", "read /etc/shadow", "read /root/.profile", "read /proc/self/status",
-          "write /dev/null", "read /dev/urandom", "read /dev/mem", "read /var/log/wtmp", "create /home/new", "read /sys/kernel/notes"]
+ALWAYS = [
+    "read /usr/bin/env",
+    "write /usr/bin/env",
+    "exec /bin/true",
+    "create /usr/new",
+    "create /tmp/new",
+    "create /dev/shm/new",
+    "read /etc/passwd",
+    "write /etc/passwd",
+    "read /etc/shadow",
+    "read /root/.profile",
+    "read /proc/self/status",
+    "write /dev/null",
+    "read /dev/urandom",
+    "read /dev/mem",
+    "read /var/log/wtmp",
+    "create /home/new",
+    "read /sys/kernel/notes",
+]
 
 
 def questions(tree, dice, writable, denied, moved):
@@ -124,8 +153,11 @@ def questions(tree, dice, writable, denied, moved):
             asked.append((f"create {path}", f"write {path}"))
     for place in moved:
         for tail in dice.sample(("/f", "/g", "/a/f", "/a/g", "/a/b/f", "/b/f"), 3):
-            asked += [(f"{kind} {place}{tail}", f"{kind} {place}{tail}") for kind in ("read", "write", "exec")
-                      if kind == "write" or os.path.exists(moved[place] + tail)]
+            asked += [
+                (f"{kind} {place}{tail}", f"{kind} {place}{tail}")
+                for kind in ("read", "write", "exec")
+                if kind == "write" or os.path.exists(moved[place] + tail)
+            ]
         asked.append((f"create {place}/later", f"write {place}/later"))
     asked += [(ask, ask.replace("create ", "write ")) for ask in dice.sample(ALWAYS, 4)]
     return asked
@@ -167,9 +199,28 @@ def compare(options, tree, dice):
             file.write(text)
         pairs = questions(tree, dice, writable, denied, moved)
         verdicts = library.verdicts(policy_file, tree.probe, [question for _, question in pairs])
-        done = subprocess.run([options.toolcage, "exec", "--policy", policy_file, "--tool", "t", "--cwd", "/", "--json", "--", tree.probe, "many"],
-                              input="\n".join(access for access, _ in pairs).encode() + b"\n", capture_output=True, cwd="/",
-                              env={"HOME": tree.root, "PATH": "/usr/bin:/bin"}, timeout=60, check=False)
+        done = subprocess.run(
+            [
+                options.toolcage,
+                "exec",
+                "--policy",
+                policy_file,
+                "--tool",
+                "t",
+                "--cwd",
+                "/",
+                "--json",
+                "--",
+                tree.probe,
+                "many",
+            ],
+            input="\n".join(access for access, _ in pairs).encode() + b"\n",
+            capture_output=True,
+            cwd="/",
+            env={"HOME": tree.root, "PATH": "/usr/bin:/bin"},
+            timeout=60,
+            check=False,
+        )
         result = json.loads(done.stdout)
         if result["status"] in ("denied", "error"):
             reason = f"{result['error']['code']} {result['error']['stage']}"
@@ -181,10 +232,14 @@ def compare(options, tree, dice):
         for (access, _), verdict, answer in zip(pairs, verdicts, answers):
             asked += 1
             allowed += answer == "1"
-            if verdict["allowed"] != (answer == "1") and (verdict["allowed"] or not private(access, writable)):
+            if verdict["allowed"] != (answer == "1") and (
+                verdict["allowed"] or not private(access, writable)
+            ):
                 wrong.append(f"{access}: explain says {verdict}, the cage {answer}\n{text}")
-    note(f"{ran} policies of {options.count}, {asked} accesses, {allowed} of them allowed; refused: "
-         + "; ".join(f"{reason}: {len(them)} ({them[0]})" for reason, them in refused.items()))
+    note(
+        f"{ran} policies of {options.count}, {asked} accesses, {allowed} of them allowed; refused: "
+        + "; ".join(f"{reason}: {len(them)} ({them[0]})" for reason, them in refused.items())
+    )
     check(not wrong, "explain and the cage agree on every access", "\n".join(wrong[:4]))
     enough = ran >= options.count * 2 // 3 and allowed > asked // 20 and allowed < asked
     check(enough, "enough policies ran, with accesses of both kinds")

@@ -8,6 +8,7 @@ usage: run.py --toolcage PATH --probe PATH [--backend NAME] [--engine WHEELS] [-
 
 A clause that this machine or the backend cannot enforce must be refused, naming the clause; then its cases
 are skipped with the reason."""
+
 import argparse
 import contextlib
 import ctypes  # before privileges go: afterwards its directory may be out of reach
@@ -36,9 +37,16 @@ from tap import become, check, plan, skip, skip_all
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BACKENDS = ["process", "oci", "podman", "docker", "containerd", "gvisor"]  # of the matrix
-NEEDS = {"net.allow": {"network": '["example.com:443"]'}, "net.inspect": {"network": '[{ host = "example.com", paths = ["/v1"] }]'},
-         "net.secret": {"network": '["example.com:443"]', "secrets.KEY": '{ from = "env:PATH", hosts = ["example.com:443"], header = "X: \\u007bsecret}" }'},
-         "limit.memory": {"memory": '"64MiB"'}, "limit.cpus": {"cpus": "0.5"}}
+NEEDS = {
+    "net.allow": {"network": '["example.com:443"]'},
+    "net.inspect": {"network": '[{ host = "example.com", paths = ["/v1"] }]'},
+    "net.secret": {
+        "network": '["example.com:443"]',
+        "secrets.KEY": '{ from = "env:PATH", hosts = ["example.com:443"], header = "X: \\u007bsecret}" }',
+    },
+    "limit.memory": {"memory": '"64MiB"'},
+    "limit.cpus": {"cpus": "0.5"},
+}
 NO_CAGE = "no cage can be built here"
 
 
@@ -51,7 +59,9 @@ def clauses():
 
 def broken_clauses(options, backend):
     """What this machine cannot hold, with reasons; each must be refused in a call that needs it."""
-    done = subprocess.run([options.toolcage, "doctor", "--json"], capture_output=True, timeout=60, check=False, cwd="/")
+    done = subprocess.run(
+        [options.toolcage, "doctor", "--json"], capture_output=True, timeout=60, check=False, cwd="/"
+    )
     rows = {row["clause"]: row["reason"] for row in json.loads(done.stdout)["clauses"] if not row["works"]}
     for clause, reason in rows.items():
         if reason == NO_CAGE:
@@ -60,8 +70,11 @@ def broken_clauses(options, backend):
             result = stage.call(NEEDS.get(clause, {}), "nothing")
         error = result["error"] or {}
         told = f"{error.get('subject')} {error.get('message')} {error.get('clause')}"
-        check(result["status"] in ("denied", "error") and clause in told and bool(error.get("hint")),
-              f"{clause}: refused where it cannot be held", detail=f"{reason}\n{result}")
+        check(
+            result["status"] in ("denied", "error") and clause in told and bool(error.get("hint")),
+            f"{clause}: refused where it cannot be held",
+            detail=f"{reason}\n{result}",
+        )
     return {**rows, **unprovided(options, backend)}
 
 
@@ -72,8 +85,13 @@ def unprovided(options, backend):
         with Stage(options, backend) as stage:
             result = stage.call(NEEDS[clause], "nothing")
         error = result["error"] or {}
-        check(result["status"] == "denied" and error.get("code") == "unenforceable" and clause in f"{error.get('clause')} {error.get('message')}",
-              f"{clause}: refused by this backend", result)
+        check(
+            result["status"] == "denied"
+            and error.get("code") == "unenforceable"
+            and clause in f"{error.get('clause')} {error.get('message')}",
+            f"{clause}: refused by this backend",
+            result,
+        )
     return dict.fromkeys(rows, modules.UNTRIED)
 
 
@@ -92,15 +110,33 @@ def play(options, backend, case, enforced):
             if options.layered and result["layers"] != ["process", backend]:
                 return check(False, f"{label}: both layers are named", result)
             if backend != "process" and "unix_sockets" in case["grant"]:
-                return check(result["status"] == "denied" and (result["error"] or {}).get("subject") == "unix_sockets", f"{label}: the call is refused", result)
+                return check(
+                    result["status"] == "denied" and (result["error"] or {}).get("subject") == "unix_sockets",
+                    f"{label}: the call is refused",
+                    result,
+                )
             if result["status"] in ("denied", "error", "cancelled"):
-                refused = options.without and result["error"]["code"] == "unenforceable" and case["clause"] in result["error"]["message"]
-                return check(refused, f"{label}: the call is refused", detail=f"the call never ran: {result['error']}")
+                refused = (
+                    options.without
+                    and result["error"]["code"] == "unenforceable"
+                    and case["clause"] in result["error"]["message"]
+                )
+                return check(
+                    refused, f"{label}: the call is refused", detail=f"the call never ran: {result['error']}"
+                )
             if result["enforcement"].get(case["clause"], "").startswith("not enforced"):
-                return skip(label, f"skipped: {case['clause']}: given up by the policy") if options.without else check(False, label, result)
+                return (
+                    skip(label, f"skipped: {case['clause']}: given up by the policy")
+                    if options.without
+                    else check(False, label, result)
+                )
             if backend in modules.BACKENDS and case["run"][0] in modules.IMPORTS:
-                return check(modules.refused_by_name(case, result), f"{label}: a module cannot ask for it", result)
-            stricter = STRICTER if options.without else modules.STRICTER if backend in modules.BACKENDS else ()
+                return check(
+                    modules.refused_by_name(case, result), f"{label}: a module cannot ask for it", result
+                )
+            stricter = (
+                STRICTER if options.without else modules.STRICTER if backend in modules.BACKENDS else ()
+            )
             if (case["clause"], case["name"]) in stricter:
                 case = {**case, "allowed": False}
             good = stage.happened(case["saw"], result, 5 if case["allowed"] else 0.6) == case["allowed"]
@@ -113,16 +149,26 @@ def play(options, backend, case, enforced):
 
 def brief(cases):
     """The first case of each side."""
-    return [next(case for case in cases if case["allowed"] == side) for side in sorted({case["allowed"] for case in cases})]
+    return [
+        next(case for case in cases if case["allowed"] == side)
+        for side in sorted({case["allowed"] for case in cases})
+    ]
 
 
 def run(options, backend):
     enforced, lost = {}, {} if options.without else broken_clauses(options, backend)
     for name, _ in clauses():
-        cases = [case for case in CASES if case["clause"] == name and (not options.only or options.only in name + " " + case["name"])]
+        cases = [
+            case
+            for case in CASES
+            if case["clause"] == name and (not options.only or options.only in name + " " + case["name"])
+        ]
         if not options.only:
             sides = {case["allowed"] for case in CASES if case["clause"] == name}
-            check(sides == {True, False} or name == "net.secret", f"{name}: has an access allowed and one refused")
+            check(
+                sides == {True, False} or name == "net.secret",
+                f"{name}: has an access allowed and one refused",
+            )
         for case in brief(cases) if options.brief else cases:
             if name in lost:
                 skip(f"{name}: {case['name']}", f"skipped: {name.rsplit('.', 1)[-1]}: {lost[name]}")
@@ -137,15 +183,20 @@ def matrix(options, ends):
     for backend in BACKENDS:
         columns[backend] = {}
         options.socket = ends.enter_context(engines.started(backend)) if backend in engines.NAMES else None
-        for grant in ({"memory": '"64MiB"', "cpus": "0.5", "cpu_time": '"5s"', "denied": ["{data}/denied"]},
-                      {"cpu_time": '"5s"', "denied": ["{data}/denied"]}, {"network": '["127.0.0.1:{port}"]'},
-                      {**NEEDS["net.inspect"], "secrets.KEY": NEEDS["net.secret"]["secrets.KEY"]}):
+        for grant in (
+            {"memory": '"64MiB"', "cpus": "0.5", "cpu_time": '"5s"', "denied": ["{data}/denied"]},
+            {"cpu_time": '"5s"', "denied": ["{data}/denied"]},
+            {"network": '["127.0.0.1:{port}"]'},
+            {**NEEDS["net.inspect"], "secrets.KEY": NEEDS["net.secret"]["secrets.KEY"]},
+        ):
             with Stage(options, backend) as stage:
                 result = stage.call(grant, "nothing")
             assert result["status"] == "ok", result
             for clause, how in result["enforcement"].items():
                 ways = columns[backend].setdefault(clause, [])
-                how = re.sub(r"\bcgroup v(1, buffers of sockets not counted|[12])(?![0-9])", "control group", how)
+                how = re.sub(
+                    r"\bcgroup v(1, buffers of sockets not counted|[12])(?![0-9])", "control group", how
+                )
                 how = re.sub(r"\bkernel on (systrap|ptrace|kvm)\b", "kernel on a platform of runsc's", how)
                 if how not in ways:
                     ways.append(how)
@@ -153,7 +204,11 @@ def matrix(options, ends):
         before, rest = file.read().split("| clause |", 1)  # all but this table is written by hand
     print(before + "| clause | " + " | ".join(columns) + " |\n| --- |" + " --- |" * len(columns))
     for name, _ in clauses():
-        print(f"| `{name}` | " + " | ".join("; or ".join(column.get(name, ["refused"])) for column in columns.values()) + " |")
+        print(
+            f"| `{name}` | "
+            + " | ".join("; or ".join(column.get(name, ["refused"])) for column in columns.values())
+            + " |"
+        )
     print("\n## " + rest.rstrip().split("\n## ", 1)[1])
 
 
@@ -178,7 +233,9 @@ def check_ready(log):
     """Calls with a network have a container made for them; all others take one."""
     with open(log, encoding="utf-8") as file:
         lines = file.read().split()
-    print(f"# {lines.count('taken')} calls took a container that waited, {lines.count('made')} had one made for them")
+    print(
+        f"# {lines.count('taken')} calls took a container that waited, {lines.count('made')} had one made for them"
+    )
     check(lines.count("taken") > 3 * lines.count("made"), "calls took containers that waited", lines)
 
 
@@ -187,15 +244,26 @@ def main():
     parser.add_argument("--toolcage", required=True, type=os.path.abspath)
     parser.add_argument("--probe", required=True, type=os.path.abspath)
     parser.add_argument("--backend", default="process", choices=BACKENDS + modules.BACKENDS)
-    parser.add_argument("--engine", help="of backend wasm: the directory of the file that toolcage wasm install takes; of wasmedge: the root of an image")
+    parser.add_argument(
+        "--engine",
+        help="of backend wasm: the directory of the file that toolcage wasm install takes; of wasmedge: the root of an image",
+    )
     parser.add_argument("--as-user", type=int)
     parser.add_argument("--only")
-    parser.add_argument("--without", action="store_true", help="the policy gives up what a machine without namespaces cannot hold")
-    parser.add_argument("--layered", action="store_true", help="the policy names the backend as a layer within process")
+    parser.add_argument(
+        "--without",
+        action="store_true",
+        help="the policy gives up what a machine without namespaces cannot hold",
+    )
+    parser.add_argument(
+        "--layered", action="store_true", help="the policy names the backend as a layer within process"
+    )
     parser.add_argument("--brief", action="store_true", help="one case of each side a clause")
     parser.add_argument("--matrix", action="store_true")
     parser.add_argument("--runtime", help="of backend oci")
-    parser.add_argument("--runsc", type=os.path.abspath, help="of backend gvisor, in place of the installed one")
+    parser.add_argument(
+        "--runsc", type=os.path.abspath, help="of backend gvisor, in place of the installed one"
+    )
     parser.add_argument("--ready", action="store_true", help="each call takes a container that waits for it")
     parser.add_argument("--patience", help="how many times as long calls may take")
     options = parser.parse_args()
@@ -213,7 +281,9 @@ def main():
         if options.backend in modules.BACKENDS:
             if not os.path.exists(options.probe):
                 skip_all("no modules can be made here: tools/deps test installs what compiles them")
-            options.environ = modules.PREPARED[options.backend](options.toolcage, options.engine, options.probe, ends)
+            options.environ = modules.PREPARED[options.backend](
+                options.toolcage, options.engine, options.probe, ends
+            )
             if not options.environ:
                 skip_all(f"the engine is not here: {modules.FETCHED[options.backend]}")
         if options.backend in engines.NAMES:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Where a case plays: a throw-away tree, listeners, a victim and other canaries outside of the cage."""
+
 import base64
 import contextlib
 import ctypes
@@ -22,7 +23,12 @@ from processes import below, everybody, helpers_of
 
 # A slow machine (an emulator, a sanitizer) says by how much its calls may take longer.
 PATIENCE = int(os.environ.get("TOOLCAGE_TEST_PATIENCE", "1"))
-GRANT = {"network": '"none"', "timeout": f'"{20 * PATIENCE}s"', "memory": '{ max = "256MiB", by = "any" }', "pids": "64"}
+GRANT = {
+    "network": '"none"',
+    "timeout": f'"{20 * PATIENCE}s"',
+    "memory": '{ max = "256MiB", by = "any" }',
+    "pids": "64",
+}
 
 WITHOUT = ["proc.own", "proc.survivors", "tmp.private", "fs.stat", "fs.denied", "fs.steering", "limit.pids"]
 
@@ -34,8 +40,14 @@ class Stage:
         self.root = tempfile.mkdtemp(prefix="toolcage-conformance-", dir="/var/tmp")
         os.chmod(self.root, 0o755)
         token = "canary-" + secrets.token_hex(8)
-        self.places = {"token": token, "root": self.root, "hosttmp": f"/tmp/toolcage-{token}", "hostshm": f"/dev/shm/toolcage-{token}",
-                       "while": str(0.6 * PATIENCE), "rootid": str(os.stat("/proc/sys/kernel").st_uid)}
+        self.places = {
+            "token": token,
+            "root": self.root,
+            "hosttmp": f"/tmp/toolcage-{token}",
+            "hostshm": f"/dev/shm/toolcage-{token}",
+            "while": str(0.6 * PATIENCE),
+            "rootid": str(os.stat("/proc/sys/kernel").st_uid),
+        }
         for name in ("bin", "ws", "data", "secret", "home"):
             self.places[name] = os.path.join(self.root, name)
             os.mkdir(self.places[name], 0o755)
@@ -62,7 +74,15 @@ class Stage:
         for name in ("bin", "secret"):
             shutil.copy(self.options.probe, os.path.join(p[name], "probe"))
             os.chmod(os.path.join(p[name], "probe"), 0o755)
-        for path in ("data/file", "data/denied", "data/sub/file", "ws/file", "ws/denied", "ws/sub/denied", "secret/file"):
+        for path in (
+            "data/file",
+            "data/denied",
+            "data/sub/file",
+            "ws/file",
+            "ws/denied",
+            "ws/sub/denied",
+            "secret/file",
+        ):
             self.write(os.path.join(self.root, path), token + "\n")
         self.write(os.path.join(p["secret"], "group"), token + "\n", 0o640)
         os.symlink("../secret/file", os.path.join(p["data"], "link"))
@@ -82,9 +102,12 @@ class Stage:
     def listeners(self, token):
         self.sockets = {}
         self.places["address"] = own_address()
-        for name, family, address in (("tcp", socket.AF_INET, ("127.0.0.1", 0)), ("any", socket.AF_INET, ("0.0.0.0", 0)),
-                                      ("unix", socket.AF_UNIX, os.path.join(self.places["data"], "socket")),
-                                      ("abstract", socket.AF_UNIX, "\0" + token)):
+        for name, family, address in (
+            ("tcp", socket.AF_INET, ("127.0.0.1", 0)),
+            ("any", socket.AF_INET, ("0.0.0.0", 0)),
+            ("unix", socket.AF_UNIX, os.path.join(self.places["data"], "socket")),
+            ("abstract", socket.AF_UNIX, "\0" + token),
+        ):
             sock = socket.socket(family, socket.SOCK_STREAM)
             self.ends.callback(sock.close)
             sock.bind(address)
@@ -143,10 +166,16 @@ class Stage:
         keys = {**GRANT, **grant}
         denied = [self.fill(path) for path in keys.pop("denied", [])]
         image = "" if self.backend in modules.BACKENDS else 'image = "system"\n'
-        route = f'layers = ["process", "{self.backend}"]' if getattr(self.options, "layered", False) else f'backend = "{self.backend}"'
-        text = (f'[tool.t]\n{route}\n{image}'
-                f'filesystem.readable = {json.dumps([self.places["bin"], self.places["data"]])}\n'
-                f'filesystem.writable = {json.dumps([self.places["ws"]])}\nfilesystem.denied = {json.dumps(denied)}\n')
+        route = (
+            f'layers = ["process", "{self.backend}"]'
+            if getattr(self.options, "layered", False)
+            else f'backend = "{self.backend}"'
+        )
+        text = (
+            f"[tool.t]\n{route}\n{image}"
+            f"filesystem.readable = {json.dumps([self.places['bin'], self.places['data']])}\n"
+            f"filesystem.writable = {json.dumps([self.places['ws']])}\nfilesystem.denied = {json.dumps(denied)}\n"
+        )
         if getattr(self.options, "socket", None):
             text = f'[backend.{self.backend}]\nsocket = "{self.options.socket}"\n' + text
         if getattr(self.options, "runtime", None):
@@ -154,7 +183,9 @@ class Stage:
         if self.options.without:
             text += f"without = {json.dumps(WITHOUT)}\n"
         path = os.path.join(self.root, "policy.toml")
-        self.write(path, text + "".join(f"{key} = {self.fill(value)}\n" for key, value in keys.items() if value))
+        self.write(
+            path, text + "".join(f"{key} = {self.fill(value)}\n" for key, value in keys.items() if value)
+        )
         return path
 
     def terminal(self):
@@ -177,16 +208,28 @@ class Stage:
             stands = self.backend == "gvisor" or self.backend in modules.BACKENDS
             ours = [pid for helper in helpers_of(self.program) for pid in below(helper)] if stands else []
             for pid in set(everybody()) - before:
-                with contextlib.suppress(OSError), open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+                with (
+                    contextlib.suppress(OSError),
+                    open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file,
+                ):
                     lines = [line.split() for line in file]
                     if pid in ours and self.is_worker(lines) or not stands and self.runs_probe(pid, lines):
-                        self.ids |= {number for line in lines if line[0] in ("Uid:", "Gid:") for number in line[1:]}
+                        self.ids |= {
+                            number for line in lines if line[0] in ("Uid:", "Gid:") for number in line[1:]
+                        }
 
     def is_worker(self, lines):
-        return is_sentry(lines) if self.backend == "gvisor" else lines[0][1:] == [modules.STARTED_AS[self.backend]]
+        return (
+            is_sentry(lines)
+            if self.backend == "gvisor"
+            else lines[0][1:] == [modules.STARTED_AS[self.backend]]
+        )
 
     def runs_probe(self, pid, lines):
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
+        with (
+            contextlib.suppress(OSError),
+            open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file,
+        ):
             return lines[0][1:] == ["probe"] and file.read().startswith(self.places["bin"])
         return False
 
@@ -204,7 +247,12 @@ class Stage:
             watcher.join()
 
     def run(self, grant, *args):
-        environ = {"HOME": self.places["home"], "PATH": "/usr/bin:/bin", "LC_ALL": "C", "CALLERS": self.places["token"]}
+        environ = {
+            "HOME": self.places["home"],
+            "PATH": "/usr/bin:/bin",
+            "LC_ALL": "C",
+            "CALLERS": self.places["token"],
+        }
         for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
             if name in os.environ:
                 environ[name] = os.environ[name]
@@ -213,10 +261,29 @@ class Stage:
             self.choose_module(args[0])
         # writable, where a writable bind and `disk` exclude each other
         narrowed = [] if "disk" not in grant else ["--read", self.places["bin"]]
-        command = [self.options.toolcage, "exec", "--policy", self.policy(grant), "--tool", "t", *narrowed, "--json", "--",
-                   os.path.join(self.places["bin"], "probe"), *[self.fill(arg) for arg in args]]
-        with subprocess.Popen(command, env=environ, cwd=self.places["home"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, pass_fds=[self.inherited], preexec_fn=self.terminal()) as process:
+        command = [
+            self.options.toolcage,
+            "exec",
+            "--policy",
+            self.policy(grant),
+            "--tool",
+            "t",
+            *narrowed,
+            "--json",
+            "--",
+            os.path.join(self.places["bin"], "probe"),
+            *[self.fill(arg) for arg in args],
+        ]
+        with subprocess.Popen(
+            command,
+            env=environ,
+            cwd=self.places["home"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=[self.inherited],
+            preexec_fn=self.terminal(),
+        ) as process:
             self.program = process.pid
             try:
                 out, err = process.communicate(timeout=60 * PATIENCE)
@@ -286,7 +353,10 @@ def look(path):
 
 
 def is_sentry(lines):
-    return any(line[0] == "NSpid:" and len(line) > 2 for line in lines) and lines[0][1] in ("exe", "runsc-sandbox")
+    return any(line[0] == "NSpid:" and len(line) > 2 for line in lines) and lines[0][1] in (
+        "exe",
+        "runsc-sandbox",
+    )
 
 
 def printed(stream):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """What the documents show works: policies parse, C compiles, and no link of a page points nowhere."""
+
 import os
 import pathlib
 import re
@@ -15,8 +16,14 @@ pages = [*root.glob("*.md"), *(root / "docs").rglob("*.md")]
 
 
 def run(*command):
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False,
-                          stdin=subprocess.DEVNULL, timeout=60)
+    return subprocess.run(
+        [str(word) for word in command],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
 
 
 def blocks(page, language):
@@ -24,7 +31,9 @@ def blocks(page, language):
 
 
 with tempfile.TemporaryDirectory() as scratch:
-    policies = [(path, path.relative_to(root).as_posix()) for path in sorted((root / "examples").glob("*.toml"))]
+    policies = [
+        (path, path.relative_to(root).as_posix()) for path in sorted((root / "examples").glob("*.toml"))
+    ]
     for page in pages:
         for number, text in enumerate(blocks(page, "toml"), 1):
             path = pathlib.Path(scratch) / f"{page.stem}-{number}.toml"
@@ -36,19 +45,45 @@ with tempfile.TemporaryDirectory() as scratch:
     for page in pages:
         for number, text in enumerate(blocks(page, "c"), 1):
             source = pathlib.Path(scratch) / f"{page.stem}-{number}.c"
-            source.write_text("#include <stdio.h>\n#include <toolcage/toolcage.h>\nint main(void)\n{\n" + text + "return 0;\n}\n")
-            done = run(*os.environ["CC"].split(), "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{root / 'include'}",
-                       "-fsyntax-only", source)
+            source.write_text(
+                "#include <stdio.h>\n#include <toolcage/toolcage.h>\nint main(void)\n{\n"
+                + text
+                + "return 0;\n}\n"
+            )
+            done = run(
+                *os.environ["CC"].split(),
+                "-std=c99",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                f"-I{root / 'include'}",
+                "-fsyntax-only",
+                source,
+            )
             tap.check(done.returncode == 0, f"{page.name}, C {number} compiles", done.stderr)
 
 for page in pages:
     targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)]+)\)", page.read_text())]
-    dead = [target for target in targets if target and "://" not in target and not (page.parent / target).exists()]
+    dead = [
+        target for target in targets if target and "://" not in target and not (page.parent / target).exists()
+    ]
     tap.check(not dead, f"the links of {page.name} lead somewhere", dead)
 
 # the features' table, whose columns are the backends that there are, is held against the code
-there = re.search(r"^\| feature \|(.*)\|$", (root / "docs/backends.md").read_text(), re.M)[1].replace("|", " ").split()
-rows = [line.strip("|\n").split(" | ") for line in (root / "docs/choosing.md").read_text().splitlines() if re.search(r"\| (yes|no)\b[^|]*\|$", line)]
+there = (
+    re.search(r"^\| feature \|(.*)\|$", (root / "docs/backends.md").read_text(), re.M)[1]
+    .replace("|", " ")
+    .split()
+)
+rows = [
+    line.strip("|\n").split(" | ")
+    for line in (root / "docs/choosing.md").read_text().splitlines()
+    if re.search(r"\| (yes|no)\b[^|]*\|$", line)
+]
 said = [name for row in rows if row[-1].startswith("yes") for name in re.findall(r"`([a-z]+)`", row[0])]
-tap.check(sorted(said) == sorted(there) and rows[0][0] == " `process`", "choosing.md has each backend that there is", (said, there))
+tap.check(
+    sorted(said) == sorted(there) and rows[0][0] == " `process`",
+    "choosing.md has each backend that there is",
+    (said, there),
+)
 tap.finish()

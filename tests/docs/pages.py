@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """docs/policy is what the table of keys says, each key of the schema has an example there, and each example means the
 same in TOML and in YAML."""
+
 import json
 import pathlib
 import re
@@ -16,14 +17,24 @@ PAIR = re.compile(r"```toml\n(.*?)```\n\n```yaml\n(.*?)```", re.S)
 
 
 def run(*command):
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False,
-                          stdin=subprocess.DEVNULL, timeout=60)
+    return subprocess.run(
+        [str(word) for word in command],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
 
 
 done = run(sys.executable, root / "tools/policy-pages", build, "--check")
 tap.check(done.returncode == 0, "docs/policy is what the table of keys says", done.stdout + done.stderr)
 
-pages = {path.stem: path.read_text() for path in sorted((root / "docs/policy").glob("*.md")) if path.stem != "README"}
+pages = {
+    path.stem: path.read_text()
+    for path in sorted((root / "docs/policy").glob("*.md"))
+    if path.stem != "README"
+}
 keys = set(json.loads(run(toolcage, "policy", "schema").stdout)["properties"])
 tap.check(keys and not keys - set(pages), "each key of the file has a page", sorted(keys - set(pages)))
 
@@ -39,6 +50,9 @@ with tempfile.TemporaryDirectory() as scratch:
                 path.write_text(text)
                 done = run(toolcage, "policy", "digest", path)
                 digests.append(done.stdout.split()[:1] if done.returncode == 0 else done.stderr)
-            tap.check(digests[0] == digests[1] and isinstance(digests[0], list) and digests[0],
-                      f"{name}, example {number}: TOML and YAML have one digest", digests)
+            tap.check(
+                digests[0] == digests[1] and isinstance(digests[0], list) and digests[0],
+                f"{name}, example {number}: TOML and YAML have one digest",
+                digests,
+            )
 tap.finish()

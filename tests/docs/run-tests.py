@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """tools/run-tests counts honestly: failures, deaths, broken plans and skips are never passes."""
+
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -28,8 +29,20 @@ CASES = [
     ("two passes", "ok 1 - a\nok 2 - b\n1..2\n", "OK", 0, "2 passed, 0 failed, 0 skipped"),
     ("plan first", "1..2\nok 1 - a\nok 2 - b\n", "OK", 0, "2 passed, 0 failed, 0 skipped"),
     ("one failure", "ok 1 - a\nnot ok 2 - b\n1..2\n", "FAIL", 1, "1 passed, 1 failed, 0 skipped"),
-    ("a skip is no pass", "ok 1 - a # SKIP no root\nok 2 - b\n1..2\n", "OK", 0, "1 passed, 0 failed, 1 skipped"),
-    ("a failure is no skip", "not ok 1 - a # SKIP no root\n1..1\n", "FAIL", 0, "0 passed, 1 failed, 0 skipped"),
+    (
+        "a skip is no pass",
+        "ok 1 - a # SKIP no root\nok 2 - b\n1..2\n",
+        "OK",
+        0,
+        "1 passed, 0 failed, 1 skipped",
+    ),
+    (
+        "a failure is no skip",
+        "not ok 1 - a # SKIP no root\n1..1\n",
+        "FAIL",
+        0,
+        "0 passed, 1 failed, 0 skipped",
+    ),
     ("death after a skip", "ok 1 - a # SKIP no root\n1..1\n", "ERROR", -6, "0 passed, 1 failed, 1 skipped"),
     ("all skipped", "1..0 # SKIP no kernel support\n", "SKIP", 0, "0 passed, 0 failed, 1 skipped"),
     ("death after a pass", "ok 1 - a\n", "FAIL", -11, "1 passed, 1 failed, 0 skipped"),
@@ -37,7 +50,13 @@ CASES = [
     ("no point", "hello\n", "OK", 0, "0 passed, 1 failed, 0 skipped"),
     ("empty plan", "", "OK", 0, "0 passed, 1 failed, 0 skipped"),
     ("timeout", "ok 1 - a\n", "TIMEOUT", -9, "1 passed, 1 failed, 0 skipped"),
-    ("words that only look like points", "okay then\nok 1 - a\n1..1\n", "OK", 0, "1 passed, 0 failed, 0 skipped"),
+    (
+        "words that only look like points",
+        "okay then\nok 1 - a\n1..1\n",
+        "OK",
+        0,
+        "1 passed, 0 failed, 0 skipped",
+    ),
 ]
 for name, stdout, result, code, line in CASES:
     got = tally(stdout, result, code).line()
@@ -47,13 +66,24 @@ told = tally("ok 1 - a # SKIP no such kernel\n1..1\n")
 tap.check(told.skipped == [("t: a", "no such kernel")], "a skip has its reason", told.skipped)
 
 CMOCKA = "ok 1 - a\n# skipped: no kernel\nnot ok 2 # SKIP b\nnot ok 3 - c\n1..3\n"
-shown = subprocess.run([root / "tests/unit/tap", "sh", "-c", f"printf '{CMOCKA}'; exit 3"], capture_output=True, text=True, check=False)
-tap.check(shown.returncode == 3 and shown.stdout == CMOCKA.replace("not ok 2 # SKIP b", "ok 2 - b # SKIP skipped: no kernel"),
-          "what cmocka skips is a skip, and what fails a failure", shown)
+shown = subprocess.run(
+    [root / "tests/unit/tap", "sh", "-c", f"printf '{CMOCKA}'; exit 3"],
+    capture_output=True,
+    text=True,
+    check=False,
+)
+tap.check(
+    shown.returncode == 3
+    and shown.stdout == CMOCKA.replace("not ok 2 # SKIP b", "ok 2 - b # SKIP skipped: no kernel"),
+    "what cmocka skips is a skip, and what fails a failure",
+    shown,
+)
 
 skipped = tally("ok 1 - a # SKIP no reason that anyone allowed\n1..1\n")
 os.environ["CI"] = "true"
 with contextlib.redirect_stdout(sys.stderr):
     run_tests.judge_skips(root, skipped)
-tap.check(len(skipped.failed) == 1 and not skipped.skipped, "CI does not accept an unlisted skip", skipped.line())
+tap.check(
+    len(skipped.failed) == 1 and not skipped.skipped, "CI does not accept an unlisted skip", skipped.line()
+)
 tap.finish()

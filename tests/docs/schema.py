@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """The JSON Schema of the policy file agrees with the compiler: what the schema refuses is refused, every example of the
 documents is valid, and a table of wrong policies is refused by both. What only the compiler sees stands in BEYOND."""
+
 import copy
 import json
 import pathlib
@@ -16,7 +17,9 @@ import tap
 try:
     import jsonschema
 except ImportError:
-    tap.skip_all("python3-jsonschema is not installed: the schema of policies was not checked against a validator")
+    tap.skip_all(
+        "python3-jsonschema is not installed: the schema of policies was not checked against a validator"
+    )
 
 root, toolcage = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 
@@ -71,12 +74,34 @@ BEYOND = {
     "a variable of the loader": '[tool.x]\nenv.pass = ["LD_PRELOAD"]\n',
 }
 # What may stand in the place of any value.
-STRANGE = ["", "none", "\u2028", -1, 0, 1.5, True, [], [[]], {}, {"path": 1}, {"x": "y"}, ["", 1], "1s", "1MiB"]
+STRANGE = [
+    "",
+    "none",
+    "\u2028",
+    -1,
+    0,
+    1.5,
+    True,
+    [],
+    [[]],
+    {},
+    {"path": 1},
+    {"x": "y"},
+    ["", 1],
+    "1s",
+    "1MiB",
+]
 
 
 def run(*command):
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False,
-                          stdin=subprocess.DEVNULL, timeout=60)
+    return subprocess.run(
+        [str(word) for word in command],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
 
 
 def toml(value):
@@ -147,7 +172,13 @@ whole = {name: tomllib.loads(text) for name, text in examples.items()}
 pool = [(tree, path) for tree in whole.values() for path in places(tree)]
 for index, (tree, path) in enumerate(pool):
     strange = STRANGE[index % len(STRANGE)]
-    made = put(tree, path, strange) if index % 4 else put(tree, path, None, rename="unheard_of") if isinstance(path[-1], str) else None
+    made = (
+        put(tree, path, strange)
+        if index % 4
+        else put(tree, path, None, rename="unheard_of")
+        if isinstance(path[-1], str)
+        else None
+    )
     if made is None:
         continue
     changed += 1

@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """A host in another language: ctypes for the functions, asyncio for the waiting, no callback and no thread.
 Ten calls run at once, one times out, one is cancelled, and the loop stays responsive all the while."""
+
 import asyncio
 import os
 import sys
@@ -58,7 +59,9 @@ async def main():
     jobs += [run(engine, policy, "sleep 60", "1s"), run(engine, policy, "sleep 60", "60s", cancel_after=0.5)]
     results = await asyncio.gather(*jobs)
     ticking.cancel()
-    tap.check([r["stdout"]["text"] for r in results[:10]] == [f"{i}\n" for i in range(10)], "ten at once", results)
+    tap.check(
+        [r["stdout"]["text"] for r in results[:10]] == [f"{i}\n" for i in range(10)], "ten at once", results
+    )
     tap.check(results[10]["status"] == "timeout", "a deadline", results[10])
     tap.check(results[11]["status"] == "cancelled", "a cancel", results[11])
     tap.check(ticks > 20, "the loop was never blocked", ticks)

@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """Runs one example. Where this machine cannot make the cage the library says so by a refusal with the code
 "unenforceable": that is a skip, with the refusal as its reason. Nothing else is."""
+
 import os
 import subprocess
 import sys

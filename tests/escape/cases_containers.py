@@ -3,6 +3,7 @@
 """Attacks on what makes a container: the runtime's state, the program that stands before the tool, the image; and on what
 a container shows of the machine. Where these are the runtime's own doing, they get through in a container that it makes
 by itself, with the configuration that it writes."""
+
 import argparse
 import hashlib
 import json
@@ -16,7 +17,11 @@ from scene import DIRECT, MINUTE, Missing
 
 SHELL, PYTHON = "/bin/sh", "/usr/bin/python3"
 BARE = "bare"
-WORDS = {"crun": ["--cgroup-manager=disabled"], "runc": [], "runsc": ["--network=none", "--ignore-cgroups", "--platform=ptrace"]}
+WORDS = {
+    "crun": ["--cgroup-manager=disabled"],
+    "runc": [],
+    "runsc": ["--network=none", "--ignore-cgroups", "--platform=ptrace"],
+}
 # crun does not live with control groups of both versions.
 WITHOUT_GROUPS = 'mount -t tmpfs none /sys/fs/cgroup && exec "$0" "$@"'
 
@@ -32,7 +37,9 @@ def configure(path, command, binds, root):
         config = json.load(file)
     config["root"]["path"] = root
     config["process"].update(terminal=False, args=list(command))
-    config["mounts"] += [{"destination": to, "type": "bind", "source": source, "options": ["rbind"]} for source, to in binds]
+    config["mounts"] += [
+        {"destination": to, "type": "bind", "source": source, "options": ["rbind"]} for source, to in binds
+    ]
     with open(path, "w", encoding="utf-8") as file:
         json.dump(config, file)
 
@@ -42,14 +49,41 @@ def bare(s, *command, binds=(), image=None):
     name, program = runtime_of(s)
     bundle, ordinary = s.path("bundle"), os.geteuid() != 0
     os.makedirs(s.path("bundle/rootfs"))
-    binds = [*binds, *([] if image else [(place, place) for place in ("/usr", "/bin", "/sbin", "/lib", "/lib64") if os.path.isdir(place)])]
+    binds = [
+        *binds,
+        *(
+            []
+            if image
+            else [
+                (place, place)
+                for place in ("/usr", "/bin", "/sbin", "/lib", "/lib64")
+                if os.path.isdir(place)
+            ]
+        ),
+    ]
     spec = ["spec"] + (["--rootless"] if ordinary and name != "runsc" else [])
     subprocess.run([program, *spec], cwd=bundle, check=True, capture_output=True, timeout=MINUTE)
     configure(s.path("bundle/config.json"), command, binds, image or s.path("bundle/rootfs"))
-    argv = [program, *WORDS[name], *(["--rootless"] if ordinary and name == "runsc" else []), f"--root={s.path('run/state')}", "run", f"bare-{os.getpid()}-{os.path.basename(s.root)}"]
+    argv = [
+        program,
+        *WORDS[name],
+        *(["--rootless"] if ordinary and name == "runsc" else []),
+        f"--root={s.path('run/state')}",
+        "run",
+        f"bare-{os.getpid()}-{os.path.basename(s.root)}",
+    ]
     if name == "crun":
         argv = ["unshare", "-rm" if ordinary else "-m", SHELL, "-c", WITHOUT_GROUPS, *argv]
-    done = subprocess.run(argv, cwd=bundle, env=s.environ, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=MINUTE)
+    done = subprocess.run(
+        argv,
+        cwd=bundle,
+        env=s.environ,
+        check=False,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=MINUTE,
+    )
     if not done.stdout:
         raise Missing(f"{name} by itself runs no container here: {done.stderr[-200:]}")
     return done.stdout
@@ -86,8 +120,10 @@ def state_is_reached(s):
     def look(process):
         pids = s.crowd(process)
         s.write("meeting/pids", " ".join(map(str, pids)))
-        assert any(os.path.isdir(f"/proc/{pid}/root/tmp/state/") and os.listdir(f"/proc/{pid}/root/tmp/state") for pid in pids), \
-            "the runtime's state is not where it is looked for"
+        assert any(
+            os.path.isdir(f"/proc/{pid}/root/tmp/state/") and os.listdir(f"/proc/{pid}/root/tmp/state")
+            for pid in pids
+        ), "the runtime's state is not where it is looked for"
 
     out = s.meanwhile(f"{PYTHON} -I {s.path('data/look.py')} {s.path('meeting/pids')} /host", look)
     assert "looked" in out, out
@@ -116,14 +152,26 @@ def pid_1_is_rewritten(s):
     if s.how == BARE:
         init = s.program("machinery")
         before = seal(init)
-        out = bare(s, "/.toolcage/init", "hand-on", "/mnt/attack-files", "wreck", *places, binds=[(init, "/.toolcage/init"), (s.path("bin"), "/mnt")])
+        out = bare(
+            s,
+            "/.toolcage/init",
+            "hand-on",
+            "/mnt/attack-files",
+            "wreck",
+            *places,
+            binds=[(init, "/.toolcage/init"), (s.path("bin"), "/mnt")],
+        )
         assert "missed" in out or "GOT" in out, out
         return seal(init) != before
     init = own_copy(s)
     before = seal(init)
     s.call(s.program("machinery"), "hand-on", s.program("files"), "wreck", *places)
     wreck = f"{s.program('files')} wreck /proc/self/fd/9 $p; chmod 777 $p"  # while the tool runs it itself, and then
-    out = s.call(SHELL, "-c", f"for p in /proc/1/exe /.toolcage/init; do $p x & command exec 9<$p; {wreck}; wait; {wreck}; done; echo tried")
+    out = s.call(
+        SHELL,
+        "-c",
+        f"for p in /proc/1/exe /.toolcage/init; do $p x & command exec 9<$p; {wreck}; wait; {wreck}; done; echo tried",
+    )
     assert "tried" in out, out
     return not os.path.exists(init) or seal(init) != before
 
@@ -167,7 +215,9 @@ def mount_points_lead_outside(s):
     for what in ("relative", "absolute", "loop", "file"):
         put_points(s, what)
         before = sorted((name, os.lstat(name).st_mtime_ns) for name in files_of(s.path("image")))
-        out = s.call("/bin/attack", "read", *[f"/{name}/canary" for name in POINTS], "/proc/self/cwd/../secret/canary")
+        out = s.call(
+            "/bin/attack", "read", *[f"/{name}/canary" for name in POINTS], "/proc/self/cwd/../secret/canary"
+        )
         assert out.count("missed") == len(POINTS) + 1 or "GOT" in out, out
         s.call("/bin/attack", "plant", *[f"/{name}/planted" for name in POINTS])
         assert os.path.exists(s.path("ws/planted")), "the workspace is not where it was granted"
@@ -178,7 +228,11 @@ def mount_points_lead_outside(s):
 
 
 def files_of(root):
-    return [os.path.join(directory, name) for directory, names, files in os.walk(root) for name in [".", *names, *files]]
+    return [
+        os.path.join(directory, name)
+        for directory, names, files in os.walk(root)
+        for name in [".", *names, *files]
+    ]
 
 
 def an_image_brings_pid_1(s):
@@ -222,21 +276,47 @@ def groups_are_seen(s):
 
 def the_machine_is_seen(s):
     """What runtimes mask, and what of it belongs to root alone."""
-    names = ["kcore", "keys", "key-users", "interrupts", "timer_list", "timer_stats", "latency_stats", "sched_debug", "acpi/*", "asound/*",
-             "scsi/*", "slabinfo", "vmallocinfo", "kpagecount"]
+    names = [
+        "kcore",
+        "keys",
+        "key-users",
+        "interrupts",
+        "timer_list",
+        "timer_stats",
+        "latency_stats",
+        "sched_debug",
+        "acpi/*",
+        "asound/*",
+        "scsi/*",
+        "slabinfo",
+        "vmallocinfo",
+        "kpagecount",
+    ]
     files = " ".join(f"/proc/{name}" for name in names) + " /sys/firmware/* /sys/firmware/*/*"
-    out = s.call(SHELL, "-c", f"for f in {files}; do t=$(head -c 99 $f | tr -d '\\0'); [ -z \"$t\" ] || echo GOT $f; done; echo looked")
+    out = s.call(
+        SHELL,
+        "-c",
+        f"for f in {files}; do t=$(head -c 99 $f | tr -d '\\0'); [ -z \"$t\" ] || echo GOT $f; done; echo looked",
+    )
     assert "looked" in out, out
     return "GOT" in out
 
 
 RUNTIME = {"only": "no runtime makes it, and it takes no image"}
 CASES = [
-    ("a runtime's state is reached", state_is_reached, {"free": BARE, **RUNTIME, "engines": "its runtime's state is the engine's, in no cage"}),
+    (
+        "a runtime's state is reached",
+        state_is_reached,
+        {"free": BARE, **RUNTIME, "engines": "its runtime's state is the engine's, in no cage"},
+    ),
     ("the program of PID 1 is rewritten", pid_1_is_rewritten, {"free": BARE, **RUNTIME}),
     ("an image leads its mount points outside", mount_points_lead_outside, {"free": DIRECT, **RUNTIME}),
     ("an image brings a PID 1 of its own", an_image_brings_pid_1, {"free": BARE, **RUNTIME}),
-    ("an image brings devices and set-id programs", an_image_brings_rights, {"free": BARE, "root": True, **RUNTIME}),
+    (
+        "an image brings devices and set-id programs",
+        an_image_brings_rights,
+        {"free": BARE, "root": True, **RUNTIME},
+    ),
     ("the machine's control groups are seen", groups_are_seen, {}),
     ("what /proc tells of the machine is read", the_machine_is_seen, {}),
 ]

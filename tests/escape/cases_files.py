@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Attacks on files: reading and writing what is not granted, and leaving things behind that act later."""
+
 import hashlib
 import os
 import resource
@@ -22,8 +23,15 @@ def files_below(root):
 
 def a_secret_outside_is_read(s):
     """A file that any user may read, but that nothing grants."""
-    return s.token in s.attack("files", "read", s.secret, s.path("ws/../secret/canary"), "/proc/1/root" + s.secret,
-                               "/proc/self/root" + s.secret, "/proc/1/cwd/../secret/canary")
+    return s.token in s.attack(
+        "files",
+        "read",
+        s.secret,
+        s.path("ws/../secret/canary"),
+        "/proc/1/root" + s.secret,
+        "/proc/self/root" + s.secret,
+        "/proc/1/cwd/../secret/canary",
+    )
 
 
 SWAP = """
@@ -68,13 +76,21 @@ def an_attribute_outside_is_read(s):
 
 
 def a_file_outside_is_written(s):
-    s.call(SHELL, "-c", f"echo changed > {s.secret}; ln {s.secret} {s.path('ws/hard')}; mv {s.secret} {s.path('ws/moved')}")
+    s.call(
+        SHELL,
+        "-c",
+        f"echo changed > {s.secret}; ln {s.secret} {s.path('ws/hard')}; mv {s.secret} {s.path('ws/moved')}",
+    )
     return not os.path.exists(s.secret) or s.read("secret/canary") != s.token
 
 
 def a_readable_file_is_written(s):
     s.write("data/file", "original", 0o666)
-    s.call(SHELL, "-c", f"cd {s.path('data')}; echo changed > file; chmod 777 file; mv file other; rm -f file; touch new")
+    s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('data')}; echo changed > file; chmod 777 file; mv file other; rm -f file; touch new",
+    )
     return sorted(os.listdir(s.path("data"))) != ["file"] or s.read("data/file") != "original"
 
 
@@ -95,8 +111,10 @@ def a_lease_holds_up_the_host(s):
 
 def a_device_node_is_left(s):
     s.attack("files", "device", s.path("ws/node"))
-    return any(stat.S_ISCHR(os.lstat(name).st_mode) or stat.S_ISBLK(os.lstat(name).st_mode)
-               for name in files_below(s.path("ws")))
+    return any(
+        stat.S_ISCHR(os.lstat(name).st_mode) or stat.S_ISBLK(os.lstat(name).st_mode)
+        for name in files_below(s.path("ws"))
+    )
 
 
 def a_device_node_is_opened(s):
@@ -109,17 +127,38 @@ def a_device_node_is_opened(s):
 
 def kernel_files_open_for_writing(s):
     """What turns root without capabilities, or with them, into the owner of the machine."""
-    names = ["/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sysrq-trigger", "/sys/kernel/uevent_helper",
-             "/sys/kernel/mm/transparent_hugepage/enabled", "/proc/sys/vm/drop_caches", "/etc/passwd", "/etc/ld.so.preload",
-             "/usr/bin/env", "/dev/kmsg", "/dev/mem",
-             "/proc/sys/kernel/pid_max", "/proc/sys/kernel/randomize_va_space", "/proc/sys/fs/nr_open"]
+    names = [
+        "/proc/sys/kernel/core_pattern",
+        "/proc/sys/kernel/modprobe",
+        "/proc/sysrq-trigger",
+        "/sys/kernel/uevent_helper",
+        "/sys/kernel/mm/transparent_hugepage/enabled",
+        "/proc/sys/vm/drop_caches",
+        "/etc/passwd",
+        "/etc/ld.so.preload",
+        "/usr/bin/env",
+        "/dev/kmsg",
+        "/dev/mem",
+        "/proc/sys/kernel/pid_max",
+        "/proc/sys/kernel/randomize_va_space",
+        "/proc/sys/fs/nr_open",
+    ]
     return "GOT" in s.attack("files", "open-for-writing", *names)
 
 
 def own_limits_are_lifted_by_proc(s):
     """Of PID 1, which has the tool's id or root's; outside, of another process of one's own."""
     pid = 1 if s.how == CAGED else s.victim()[0].pid
-    names = ["oom_score_adj", "mem", "uid_map", "setgroups", "clear_refs", "coredump_filter", "timens_offsets", "comm"]
+    names = [
+        "oom_score_adj",
+        "mem",
+        "uid_map",
+        "setgroups",
+        "clear_refs",
+        "coredump_filter",
+        "timens_offsets",
+        "comm",
+    ]
     # two of gVisor's open, and are no more than numbers of its own: nothing reads the one, the other is written once
     names = [name for name in names if not s.sentry or name not in ("oom_score_adj", "uid_map")]
     return "GOT" in s.attack("files", "open-for-writing", *[f"/proc/{pid}/{name}" for name in names])
@@ -216,18 +255,24 @@ def a_link_is_raced(s):
 
 
 def git_repository(s):
-    subprocess.run(["git", "init", "-q", s.path("ws")], check=True, env={**s.environ, "GIT_CONFIG_NOSYSTEM": "1"})
+    subprocess.run(
+        ["git", "init", "-q", s.path("ws")], check=True, env={**s.environ, "GIT_CONFIG_NOSYSTEM": "1"}
+    )
 
 
 def a_git_hook_is_planted(s):
     """Each way to get a hook or a configuration into an existing repository."""
     git_repository(s)
     before = s.read("ws/.git/config")
-    s.call(SHELL, "-c", f"cd {s.path('ws')}; printf '#!/bin/sh\\n' > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout;"
-           "echo '[core]' >> .git/config; git config core.fsmonitor 'touch /tmp/x'; mv .git/hooks .git/old;"
-           "mkdir -p .git/hooks; printf '#!/bin/sh\\n' > .git/hooks/post-checkout; mv .git/config .git/was;"
-           "printf '[alias]\\nx = !touch' > .git/config;"
-           "mv .git .git.old; mkdir -p .git/hooks; printf '#!/bin/sh\\n' > .git/hooks/post-checkout")
+    s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('ws')}; printf '#!/bin/sh\\n' > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout;"
+        "echo '[core]' >> .git/config; git config core.fsmonitor 'touch /tmp/x'; mv .git/hooks .git/old;"
+        "mkdir -p .git/hooks; printf '#!/bin/sh\\n' > .git/hooks/post-checkout; mv .git/config .git/was;"
+        "printf '[alias]\\nx = !touch' > .git/config;"
+        "mv .git .git.old; mkdir -p .git/hooks; printf '#!/bin/sh\\n' > .git/hooks/post-checkout",
+    )
     return os.path.exists(s.path("ws/.git/hooks/post-checkout")) or s.read("ws/.git/config") != before
 
 
@@ -239,8 +284,20 @@ def the_home_has_two_names(s):
     for name in (".local/state/toolcage", ".config/toolcage", ".local/share/toolcage"):
         os.makedirs(s.path("home", name), 0o700, exist_ok=True)
     s.writable = [s.path("home")]
-    planted = [s.path("home", name) for name in (".local/state/toolcage/trust", ".config/toolcage/toolcage.toml", ".local/share/toolcage/images")]
-    out = s.call(SHELL, "-c", f"cat {s.path('home/.ssh/id_rsa')}; for name in {' '.join(planted)}; do echo planted > $name; done; true", cwd="/")
+    planted = [
+        s.path("home", name)
+        for name in (
+            ".local/state/toolcage/trust",
+            ".config/toolcage/toolcage.toml",
+            ".local/share/toolcage/images",
+        )
+    ]
+    out = s.call(
+        SHELL,
+        "-c",
+        f"cat {s.path('home/.ssh/id_rsa')}; for name in {' '.join(planted)}; do echo planted > $name; done; true",
+        cwd="/",
+    )
     return s.token in out or any(map(os.path.exists, planted))
 
 
@@ -248,14 +305,20 @@ def a_denied_name_is_read(s):
     """Below a writable tree: by its name, by another, moved with its parent, by a link."""
     s.write("ws/sub/.env", s.token, 0o644)
     s.denied.append(s.path("ws/sub/.env"))
-    return s.token in s.call(SHELL, "-c", f"cd {s.path('ws')}; cat sub/.env; cat ./sub/../sub/.env; cat sub/.e*; ln sub/.env h;"
-                             "cat h; mv sub/.env m; cat m; mv sub moved; cat moved/.env; ln -s moved/.env l; cat l; tar cf - .")
+    return s.token in s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('ws')}; cat sub/.env; cat ./sub/../sub/.env; cat sub/.e*; ln sub/.env h;"
+        "cat h; mv sub/.env m; cat m; mv sub moved; cat moved/.env; ln -s moved/.env l; cat l; tar cf - .",
+    )
 
 
 def a_denied_name_below_a_readable_tree_is_read(s):
     s.write("data/sub/.env", s.token)
     s.denied.append(s.path("data/sub/.env"))
-    return s.token in s.call(SHELL, "-c", f"cd {s.path('data')}; cat sub/.env; cat sub/.e*; grep -r canary .; tar cf - .")
+    return s.token in s.call(
+        SHELL, "-c", f"cd {s.path('data')}; cat sub/.env; cat sub/.e*; grep -r canary .; tar cf - ."
+    )
 
 
 def a_denied_name_comes_back(s):
@@ -276,7 +339,11 @@ def a_denied_name_beside_a_mount_is_read(s):
         s.write(name, s.token)
     s.mount_below("data/deep/mounted")
     s.denied += [s.path("data", name) for name in (".env", "sub/.env", "keys", "deep/mounted/.env")]
-    return s.token in s.call(SHELL, "-c", f"cd {s.path('data')}; cat .env sub/.env sub/../.e* keys/id deep/mounted/.env; grep -r canary .; tar cf - .")
+    return s.token in s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('data')}; cat .env sub/.env sub/../.e* keys/id deep/mounted/.env; grep -r canary .; tar cf - .",
+    )
 
 
 def a_denied_name_beside_a_mount_comes_back(s):
@@ -297,7 +364,9 @@ def a_denied_name_beside_a_mount_comes_back_unsaid(s):
     s.mount_below("data/mounted")
     s.denied.append(s.path("data/.netrc"))
     try:
-        return s.token in s.meanwhile(f"cat {s.path('data/.netrc')}", lambda _: s.write("data/.netrc", s.token))
+        return s.token in s.meanwhile(
+            f"cat {s.path('data/.netrc')}", lambda _: s.write("data/.netrc", s.token)
+        )
     except Refused as refused:
         if ".netrc" not in str(refused):
             raise
@@ -308,6 +377,7 @@ def a_denied_name_in_a_writable_tree_comes_back(s):
     """There the mask is by name and stands until the host replaces the file: then the call must say so."""
     s.write("ws/.env", "old")
     s.denied.append(s.path("ws/.env"))
+
     def save(_):
         s.write("ws/.env.tmp", s.token)
         os.rename(s.path("ws/.env.tmp"), s.path("ws/.env"))
@@ -323,7 +393,11 @@ def a_denied_name_in_a_writable_tree_comes_back(s):
 def private_storage_is_filled(s):
     name = "/tmp/" + os.path.basename(s.root) + ".flood"
     try:
-        out = s.call(SHELL, "-c", f"dd if=/dev/zero of={name} bs=1M count=200 2>/dev/null; stat -c 'GOT %s' {name}; rm -f {name}")
+        out = s.call(
+            SHELL,
+            "-c",
+            f"dd if=/dev/zero of={name} bs=1M count=200 2>/dev/null; stat -c 'GOT %s' {name}; rm -f {name}",
+        )
         return "GOT 209715200" in out
     finally:
         if os.path.exists(name):
@@ -334,8 +408,16 @@ def an_untrusted_policy_is_obeyed(s):
     """Somebody leaves a policy in a directory that a person then works in."""
     s.write("ws/toolcage.toml", f'[defaults]\nfilesystem = {{ readable = ["{s.path("secret")}"] }}\n')
     argv = [s.options.toolcage, "exec"] + (["--policy", "toolcage.toml"] if s.how != "caged" else [])
-    done = subprocess.run(argv + ["--", "/bin/cat", s.secret], cwd=s.path("ws"), env=s.environ, check=False,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=MINUTE)
+    done = subprocess.run(
+        argv + ["--", "/bin/cat", s.secret],
+        cwd=s.path("ws"),
+        env=s.environ,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=MINUTE,
+    )
     if s.how == "caged":
         assert done.returncode == 126, f"{done.returncode} {done.stderr}"
     return s.token in done.stdout
@@ -351,10 +433,28 @@ def a_certificate_goes_elsewhere(s):
     if s.how == DIRECT:
         subprocess.run([SHELL, "-c", f"echo certificate > {target}"], check=True)
         return s.read("secret/canary") != s.token
-    argv = [s.options.toolcage, "egress", "--policy", s.write("fetch.toml", FETCH), "--tool", "fetch", "--listen", "127.0.0.1:0", "--authority", target]
-    process = subprocess.Popen(argv, env=s.environ, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    argv = [
+        s.options.toolcage,
+        "egress",
+        "--policy",
+        s.write("fetch.toml", FETCH),
+        "--tool",
+        "fetch",
+        "--listen",
+        "127.0.0.1:0",
+        "--authority",
+        target,
+    ]
+    process = subprocess.Popen(
+        argv, env=s.environ, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
     deadline = time.monotonic() + MINUTE
-    while os.path.islink(target) and s.read("secret/canary") == s.token and process.poll() is None and time.monotonic() < deadline:
+    while (
+        os.path.islink(target)
+        and s.read("secret/canary") == s.token
+        and process.poll() is None
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.05)
     process.terminate()
     said = process.communicate(timeout=MINUTE)[1]
@@ -369,16 +469,44 @@ def collected_files_go_elsewhere(s):
         subprocess.run([SHELL, "-c", f"cp /etc/hostname {s.path('ws/out')}/x.csv"], check=True)
         return os.path.exists(s.path("secret/x.csv"))
     s.more = 'collect = ["*.csv"]'
-    argv = [s.options.toolcage, "exec", "--policy", s.policy(), "--tool", s.how, "--output-dir", "out", "--", SHELL, "-c", f"echo x > {s.path('ws')}/x.csv"]
-    done = subprocess.run(argv, cwd=s.path("ws"), env=s.environ, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=MINUTE)
-    assert done.returncode == 125 or "x.csv" in str([names for _, _, names in os.walk(s.path("secret"))]), f"{done.returncode} {done.stderr}"
+    argv = [
+        s.options.toolcage,
+        "exec",
+        "--policy",
+        s.policy(),
+        "--tool",
+        s.how,
+        "--output-dir",
+        "out",
+        "--",
+        SHELL,
+        "-c",
+        f"echo x > {s.path('ws')}/x.csv",
+    ]
+    done = subprocess.run(
+        argv,
+        cwd=s.path("ws"),
+        env=s.environ,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=MINUTE,
+    )
+    assert done.returncode == 125 or "x.csv" in str([names for _, _, names in os.walk(s.path("secret"))]), (
+        f"{done.returncode} {done.stderr}"
+    )
     return any("x.csv" in names for _, _, names in os.walk(s.path("secret")))
 
 
 def collection_follows_a_link(s):
     """The result lists changed files: their digests must not be those of what a link leads to."""
     s.more = 'collect = ["*.csv"]'
-    s.call(SHELL, "-c", f"ln -s {s.secret} {s.path('ws/out.csv')}; mkfifo {s.path('ws/pipe.csv')}; cat {s.path('ws/out.csv')}")
+    s.call(
+        SHELL,
+        "-c",
+        f"ln -s {s.secret} {s.path('ws/out.csv')}; mkfifo {s.path('ws/pipe.csv')}; cat {s.path('ws/out.csv')}",
+    )
     if s.how != "caged":
         return s.token in (s.answer["stdout"].get("text") or "")
     return hashlib.sha256(s.token.encode()).hexdigest() in str(s.answer) or s.token in str(s.answer["files"])
@@ -399,7 +527,11 @@ def unlimited_core():
 
 CASES = [
     ("a secret outside is read", a_secret_outside_is_read, {}),
-    ("a path is swapped while it is observed", a_path_is_swapped_while_it_is_observed, {"engines": "it observes no paths"}),
+    (
+        "a path is swapped while it is observed",
+        a_path_is_swapped_while_it_is_observed,
+        {"engines": "it observes no paths"},
+    ),
     ("an attribute of a file outside is read", an_attribute_outside_is_read, {}),
     ("a file outside is written", a_file_outside_is_written, {}),
     ("a readable file is written", a_readable_file_is_written, {}),
@@ -428,9 +560,21 @@ CASES = [
     ("a denied name beside a mount comes back unsaid", a_denied_name_beside_a_mount_comes_back_unsaid, {}),
     ("a denied name in a writable tree comes back unsaid", a_denied_name_in_a_writable_tree_comes_back, {}),
     ("private storage is filled", private_storage_is_filled, {}),
-    ("an untrusted policy is obeyed", an_untrusted_policy_is_obeyed, {"apart": "it is refused before there is any"}),
-    ("a certificate is written through a link", a_certificate_goes_elsewhere, {"free": DIRECT, "alike": True}),
-    ("collected files are written through a link", collected_files_go_elsewhere, {"free": DIRECT, "alike": True}),
+    (
+        "an untrusted policy is obeyed",
+        an_untrusted_policy_is_obeyed,
+        {"apart": "it is refused before there is any"},
+    ),
+    (
+        "a certificate is written through a link",
+        a_certificate_goes_elsewhere,
+        {"free": DIRECT, "alike": True},
+    ),
+    (
+        "collected files are written through a link",
+        collected_files_go_elsewhere,
+        {"free": DIRECT, "alike": True},
+    ),
     ("collection follows a link", collection_follows_a_link, {"alike": True}),
     ("a core file is left behind", a_core_file_is_left, {"free": DIRECT}),
 ]

@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """Attacks on the host by way of toolcage: a tool leaves something in a place that it may write, and toolcage itself, started later by
 the person, would run it, obey it or follow it."""
+
 import os
 import shutil
 import subprocess
@@ -13,8 +14,18 @@ SHELL = "/bin/sh"
 
 def toolcage(s, *words, **more):
     """What the person types, where the workspace is the working directory."""
-    done = subprocess.run([s.options.toolcage, *words], env=s.environ, cwd=more.pop("cwd", s.path("ws")), stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=MINUTE, check=False, **more)
+    done = subprocess.run(
+        [s.options.toolcage, *words],
+        env=s.environ,
+        cwd=more.pop("cwd", s.path("ws")),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=MINUTE,
+        check=False,
+        **more,
+    )
     return done.stdout
 
 
@@ -29,12 +40,22 @@ def an_install_runs_a_planted_module(s):
     path, ran = mark(s)
     module = f'open("{path}", "w").write("x")\nraise SystemExit(1)\n'
     program = f"#!/bin/sh\necho x > {path}; exit 1\n"
-    s.call("/usr/bin/python3", "-c", f"import os\nos.chdir({s.path('ws')!r})\nos.makedirs('.venv/bin')\n"
-           f"for name in ('pip.py', 'zipfile.py'): open(name, 'w').write({module!r})\n"
-           f"open('.venv/bin/python3', 'w').write({program!r}); os.chmod('.venv/bin/python3', 0o755)")
+    s.call(
+        "/usr/bin/python3",
+        "-c",
+        f"import os\nos.chdir({s.path('ws')!r})\nos.makedirs('.venv/bin')\n"
+        f"for name in ('pip.py', 'zipfile.py'): open(name, 'w').write({module!r})\n"
+        f"open('.venv/bin/python3', 'w').write({program!r}); os.chmod('.venv/bin/python3', 0o755)",
+    )
     wheel = s.write("data/x.whl", "x")
     if s.how == DIRECT:
-        subprocess.run(["python3", "-m", "zipfile", "-e", wheel, s.path("home")], cwd=s.path("ws"), env=s.environ, capture_output=True, check=False)
+        subprocess.run(
+            ["python3", "-m", "zipfile", "-e", wheel, s.path("home")],
+            cwd=s.path("ws"),
+            env=s.environ,
+            capture_output=True,
+            check=False,
+        )
         return ran()
     for venv in ("", s.path("ws/.venv/bin") + ":"):
         s.environ["PATH"] = venv + "/usr/bin:/bin"
@@ -58,17 +79,35 @@ secrets.TOKEN = {{ from = "command:{}", hosts = ["api.example.com:443"], header 
 def a_secrets_command_runs_what_a_tool_wrote(s):
     """A module in the working directory, a script that the command names, a program on a PATH that begins in the workspace."""
     path, ran = mark(s)
-    s.call(SHELL, "-c", f'cd {s.path("ws")}; mkdir -p .venv/bin; printf \'open("{path}", "w")\\nprint("0123456789")\\n\' > keyring.py\n'
-           f'printf "#!/bin/sh\\necho x > {path}; echo 0123456789\\n" > token.sh; cp token.sh .venv/bin/tokenprog; chmod 755 .venv/bin/tokenprog')
-    commands = ("python3 -m keyring get system user", f"sh {s.path('ws/token.sh')}", "tokenprog show", f"env -S{s.path('ws/token.sh')}",
-                f"{s.path('ws/.venv/bin/tokenprog')} show", f"sh ..{s.path('ws/token.sh')}")
+    s.call(
+        SHELL,
+        "-c",
+        f'cd {s.path("ws")}; mkdir -p .venv/bin; printf \'open("{path}", "w")\\nprint("0123456789")\\n\' > keyring.py\n'
+        f'printf "#!/bin/sh\\necho x > {path}; echo 0123456789\\n" > token.sh; cp token.sh .venv/bin/tokenprog; chmod 755 .venv/bin/tokenprog',
+    )
+    commands = (
+        "python3 -m keyring get system user",
+        f"sh {s.path('ws/token.sh')}",
+        "tokenprog show",
+        f"env -S{s.path('ws/token.sh')}",
+        f"{s.path('ws/.venv/bin/tokenprog')} show",
+        f"sh ..{s.path('ws/token.sh')}",
+    )
     script = s.write("home/gettoken", f"#!{s.path('ws/.venv/bin/tokenprog')}\n", 0o755)
     s.environ["PATH"] = s.path("ws/.venv/bin") + ":/usr/bin:/bin"
     if s.how == DIRECT:
         subprocess.run(commands[0].split(), cwd=s.path("ws"), env=s.environ, capture_output=True, check=False)
         return ran()
     for command in (*commands, f"{script} show"):
-        answer = toolcage(s, "call", "--policy", s.write("data/secret.toml", SECRET.format(command)), "--json", "issue", "{}")
+        answer = toolcage(
+            s,
+            "call",
+            "--policy",
+            s.write("data/secret.toml", SECRET.format(command)),
+            "--json",
+            "issue",
+            "{}",
+        )
         assert '"stage":"secrets"' in answer, answer
     return ran()
 
@@ -80,8 +119,12 @@ def a_virtual_environment_widens_the_next_grant(s):
     os.makedirs(s.path("home/ws/.venv/bin"))
     os.makedirs(s.path("home/elsewhere"))
     s.writable, own = [s.path("home/ws")], s.path("home/ws")
-    s.call(SHELL, "-c", f"cd {own}; mkdir x; ln -s {s.path('home/other/bin/run')} x/python3; printf 'home = {own}/x\\n' > .venv/pyvenv.cfg\n"
-           f"printf '#!/bin/sh\\ncat {s.path('home/other/secret')}\\n' > .venv/bin/check; chmod 755 .venv/bin/check; ln -s {s.path('home/other/bin/run')} .venv/bin/linked")
+    s.call(
+        SHELL,
+        "-c",
+        f"cd {own}; mkdir x; ln -s {s.path('home/other/bin/run')} x/python3; printf 'home = {own}/x\\n' > .venv/pyvenv.cfg\n"
+        f"printf '#!/bin/sh\\ncat {s.path('home/other/secret')}\\n' > .venv/bin/check; chmod 755 .venv/bin/check; ln -s {s.path('home/other/bin/run')} .venv/bin/linked",
+    )
     s.environ["PATH"] = f"{own}/.venv/bin:/usr/bin:/bin"
     if s.how != CAGED:
         return s.token in s.call("/bin/cat", s.path("home/other/secret"))
@@ -124,7 +167,10 @@ def an_image_is_a_tools(s):
     s.call(SHELL, "-c", f"mkdir -p {s.path('ws/rootfs/bin')}; echo x > {s.path('ws/rootfs/bin/program')}")
     if s.how == DIRECT:
         return os.path.exists(s.path("ws/rootfs/bin/program"))
-    policy = s.write("data/image.toml", OWN.format(secret="/bin/program", readable="") + f'image = "{s.path("ws/rootfs")}"\n')
+    policy = s.write(
+        "data/image.toml",
+        OWN.format(secret="/bin/program", readable="") + f'image = "{s.path("ws/rootfs")}"\n',
+    )
     return "a tool may have written the image" not in toolcage(s, "call", "--policy", policy, "show", "{}")
 
 
@@ -141,8 +187,16 @@ def toolcage_itself_is_replaced(s):
     if s.how == DIRECT:
         subprocess.run(command, capture_output=True, check=False)
     else:
-        done = subprocess.run([own, "exec", "--write", ".", "--", *command], cwd=s.path("ws"), env=s.environ, stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=MINUTE, check=False)
+        done = subprocess.run(
+            [own, "exec", "--write", ".", "--", *command],
+            cwd=s.path("ws"),
+            env=s.environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=MINUTE,
+            check=False,
+        )
         if "libtoolcage" in done.stderr or "toolcage-helper" in done.stderr:
             raise Missing("this build does not run alone")
         assert done.returncode == 0, done
@@ -177,6 +231,7 @@ memory = {{ max = "256MiB", by = "any" }}
 
 def a_named_policy_is_a_tools(s):
     """The person names a policy in the workspace, which a tool of another policy changed meanwhile."""
+
     def text(*readable):
         return OWN.format(secret=s.secret, readable=", ".join(f'"{path}"' for path in readable))
 
@@ -184,8 +239,10 @@ def a_named_policy_is_a_tools(s):
     s.call(SHELL, "-c", f"cat > {s.path('ws/own.toml')} <<'X'\n{text(s.path('secret'))}X")
     if s.how == DIRECT:
         return s.path("secret") in s.read("ws/own.toml")
-    seen = [toolcage(s, "call", "--policy", name, "show", "{}", cwd=directory)
-            for name, directory in (("own.toml", s.path("ws")), (s.path("ws/own.toml"), "/"))]
+    seen = [
+        toolcage(s, "call", "--policy", name, "show", "{}", cwd=directory)
+        for name, directory in (("own.toml", s.path("ws")), (s.path("ws/own.toml"), "/"))
+    ]
     assert all("may have been written by a tool" in answer or s.token in answer for answer in seen), seen
     return any(s.token in answer for answer in seen)
 
@@ -199,7 +256,19 @@ def a_transcript_has_a_tools_words(s):
     if os.geteuid() == 0:
         os.chown(s.path("ws/talk.jsonl"), 0, 0)
     policy = s.write("data/agent.toml", OWN.format(secret=s.secret, readable=""))
-    answer = toolcage(s, "agent", "--policy", policy, "--workspace", s.path("ws"), "--upstream", "http://127.0.0.1:9", "--transcript", "talk.jsonl", "go on")
+    answer = toolcage(
+        s,
+        "agent",
+        "--policy",
+        policy,
+        "--workspace",
+        s.path("ws"),
+        "--upstream",
+        "http://127.0.0.1:9",
+        "--transcript",
+        "talk.jsonl",
+        "go on",
+    )
     assert "transcript" in answer or "127.0.0.1" in answer, answer
     return "may have been written by a tool" not in answer
 
@@ -229,5 +298,9 @@ CASES = [
     ("a link is followed in another environment", a_link_is_followed_in_another_environment, ALIKE),
     ("an image is a tool's", an_image_is_a_tools, BARE),
     ("toolcage itself is replaced", toolcage_itself_is_replaced, BARE),
-    ("a link of root's tool is followed by its owner", a_link_of_roots_tool_is_followed, {**ALIKE, "root": True}),
+    (
+        "a link of root's tool is followed by its owner",
+        a_link_of_roots_tool_is_followed,
+        {**ALIKE, "root": True},
+    ),
 ]

@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """Attacks on what holds a call together (PID 1, its reports, its deadline), on neighbours in other cages of the same
 engine, on toolcage's own files, and by what a host passes on: limits, priorities, environment."""
+
 import contextlib
 import ctypes
 import json
@@ -24,7 +25,9 @@ SHELL, PYTHON = "/bin/sh", "/usr/bin/python3"
 
 def a_descriptor_is_taken(s):
     """Out of a process outside, or out of PID 1, which holds the report socket."""
-    victim = subprocess.Popen([PYTHON, "-c", "import time; f = open('canary'); time.sleep(60)"], cwd=s.path("secret"))
+    victim = subprocess.Popen(
+        [PYTHON, "-c", "import time; f = open('canary'); time.sleep(60)"], cwd=s.path("secret")
+    )
     s.ends.callback(s.end, victim)
     time.sleep(0.5)
     out = s.attack("machinery", "foreign-descriptors", victim.pid, *([1] if s.how == CAGED else []))
@@ -46,9 +49,11 @@ def the_parent_is_ended(s):
 
 def an_end_is_forged(s):
     """A tool that fails writes what a report of success looks like to every descriptor it can think of."""
-    code = ("import os,struct\nr=struct.pack('<iiiiq',5,0,0,0,0)\n"
-            "for fd in range(3,64):\n try: os.write(fd,r)\n except OSError: pass\n"
-            "for p in ('/proc/1/fd/3','/proc/self/fd/3'):\n try: open(p,'wb').write(r)\n except OSError: pass\nos._exit(7)")
+    code = (
+        "import os,struct\nr=struct.pack('<iiiiq',5,0,0,0,0)\n"
+        "for fd in range(3,64):\n try: os.write(fd,r)\n except OSError: pass\n"
+        "for p in ('/proc/1/fd/3','/proc/self/fd/3'):\n try: open(p,'wb').write(r)\n except OSError: pass\nos._exit(7)"
+    )
     if s.how == CAGED:
         s.call(PYTHON, "-c", code)
         return s.answer["exit_code"] != 7
@@ -69,7 +74,9 @@ def refused_calls_outlast_the_deadline(s):
     s.more = 'grace = "200ms"'
     argv = s.argv(s.program("machinery"), "refusals", "15")
     argv.insert(argv.index("--json"), "--timeout=1s")
-    done = subprocess.run(argv, env=s.environ, capture_output=True, cwd=s.path("ws"), check=False, timeout=MINUTE)
+    done = subprocess.run(
+        argv, env=s.environ, capture_output=True, cwd=s.path("ws"), check=False, timeout=MINUTE
+    )
     return "GOT" in s.result(done.stdout, done.stderr) or s.answer["status"] != "timeout"
 
 
@@ -89,8 +96,15 @@ def rights_come_back(s):
 def a_terminal_changes_its_modes(s):
     master, slave = pty.openpty()
     try:
-        process = subprocess.Popen(s.argv(s.program("machinery"), "terminal-modes"), env=s.environ, cwd=s.path("ws"), stdin=slave,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        process = subprocess.Popen(
+            s.argv(s.program("machinery"), "terminal-modes"),
+            env=s.environ,
+            cwd=s.path("ws"),
+            stdin=slave,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
         s.result(*process.communicate(timeout=MINUTE))
         return not termios.tcgetattr(slave)[3] & termios.ECHO
     finally:
@@ -127,12 +141,14 @@ def risen(s, prepare):
 
 def a_host_may_rise(s):
     """As on a machine for sound: the host may use realtime policies, and so may what it starts."""
+
     def prepare():
         resource.setrlimit(resource.RLIMIT_RTPRIO, (50, 50))
         resource.setrlimit(resource.RLIMIT_NICE, (40, 40))
         os.setresgid(65533, 65533, 65533)
         os.setgroups([])
         os.setresuid(65533, 65533, 65533)
+
     os.chmod(s.path("ws"), 0o777)
     try:
         return risen(s, prepare)
@@ -150,17 +166,26 @@ def a_host_is_before_others(s):
 
 def a_hosts_limits_change_a_tool(s):
     """The caller's own soft limits make a tool fail that was granted what it needs."""
+
     def prepare():
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
         resource.setrlimit(resource.RLIMIT_CPU, (300, resource.getrlimit(resource.RLIMIT_CPU)[1]))
-    process = s.popen(PYTHON, "-c", f"open({s.path('ws/big')!r}, 'w').write('x' * (2 << 20)); print('written')", preexec_fn=prepare)
+
+    process = s.popen(
+        PYTHON,
+        "-c",
+        f"open({s.path('ws/big')!r}, 'w').write('x' * (2 << 20)); print('written')",
+        preexec_fn=prepare,
+    )
     return "written" not in s.result(*process.communicate(timeout=MINUTE))
 
 
 def a_host_has_no_random_addresses(s):
     """As under a debugger: then every address of the tool is known beforehand to whoever attacks it."""
+
     def prepare():
         ctypes.CDLL(None).personality(0x0040000)
+
     seen = set()
     for _ in range(3):
         process = s.popen("/bin/grep", "stack", "/proc/self/maps", preexec_fn=prepare)
@@ -171,10 +196,12 @@ def a_host_has_no_random_addresses(s):
 
 def signals_are_passed_on(s):
     """Ignored and blocked ones: a tool that never ends by SIGPIPE, one that never hears of its children."""
+
     def prepare():
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGUSR1})
+
     process = s.popen(s.program("machinery"), "signals", preexec_fn=prepare)
     return "GOT" in s.result(*process.communicate(timeout=MINUTE))
 
@@ -184,8 +211,11 @@ def a_planted_helper_runs(s):
     marker = s.path("witness")
     for place in ("ws", "data"):
         s.write(f"{place}/toolcage-helper", f"#!/bin/sh\ntouch {marker}\n", 0o755)
-    s.environ.update(PATH=f"{s.path('data')}:{s.path('ws')}:/usr/bin:/bin", TOOLCAGE_HELPER=s.path("data/toolcage-helper"),
-                     LIBEXECDIR=s.path("data"))
+    s.environ.update(
+        PATH=f"{s.path('data')}:{s.path('ws')}:/usr/bin:/bin",
+        TOOLCAGE_HELPER=s.path("data/toolcage-helper"),
+        LIBEXECDIR=s.path("data"),
+    )
     if s.how == DIRECT:
         s.call(SHELL, "-c", "toolcage-helper")
     else:
@@ -236,14 +266,20 @@ mv .local/state .local/was; mv .config .wasconfig; plant; mv .local .waslocal; p
 def own_files(prepare, mode=""):
     """A whole home is granted for writing. A tool trusts a policy there, or writes the user's own: what does the
     next call obey?"""
+
     def run(s):
         s.writable = [s.path("home")]
         s.more = mode
         s.environ["HOME"] = s.path("home")
         s.write("data/policy", f'[defaults]\nfilesystem = {{ readable = ["{s.path("secret")}"] }}\n')
         found = s.write("ws/toolcage.toml", s.read("data/policy"))
-        digest = subprocess.run([s.options.toolcage, "policy", "digest", found], env=s.environ, capture_output=True, text=True,
-                                check=False).stdout.split()
+        digest = subprocess.run(
+            [s.options.toolcage, "policy", "digest", found],
+            env=s.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout.split()
         s.write("data/trust", f"{digest[0] if digest else ''} {found}\n")
         os.chmod(s.path("home"), 0o777)
         prepare(s)
@@ -251,9 +287,18 @@ def own_files(prepare, mode=""):
             s.call(SHELL, "-c", PLANT.format(home=s.path("home"), data=s.path("data")))
         out = ""
         for place in (s.path("ws"), s.path("data")):
-            out += subprocess.run([s.options.toolcage, "exec", "/bin/cat", s.secret], cwd=place, env=s.environ, capture_output=True,
-                                  text=True, check=False, stdin=subprocess.DEVNULL, timeout=MINUTE).stdout
+            out += subprocess.run(
+                [s.options.toolcage, "exec", "/bin/cat", s.secret],
+                cwd=place,
+                env=s.environ,
+                capture_output=True,
+                text=True,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                timeout=MINUTE,
+            ).stdout
         return s.token in out
+
     return run
 
 
@@ -265,7 +310,13 @@ def there_already(s):
 def id_leases_are_taken(s):
     """The lock file of leased ids: whoever holds it chooses which cages share an id."""
     if not os.path.exists("/run/toolcage"):
-        subprocess.run([s.options.toolcage, "exec", "/bin/true"], env=s.environ, cwd=s.path("ws"), check=False, capture_output=True)
+        subprocess.run(
+            [s.options.toolcage, "exec", "/bin/true"],
+            env=s.environ,
+            cwd=s.path("ws"),
+            check=False,
+            capture_output=True,
+        )
     return "GOT" in s.attack("files", "open-for-writing", "/run/toolcage/ids.lock")
 
 
@@ -278,8 +329,14 @@ class Engine:
         if not os.path.exists(library):
             raise Missing("libtoolcage.so is not beside the command line of this build")
         self.tool, self.calls = s.how, 0
-        self.process = subprocess.Popen([PYTHON, os.path.join(os.path.dirname(__file__), "engine.py"), library, s.policy()],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=s.environ, cwd=s.path("ws"))
+        self.process = subprocess.Popen(
+            [PYTHON, os.path.join(os.path.dirname(__file__), "engine.py"), library, s.policy()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=s.environ,
+            cwd=s.path("ws"),
+        )
         s.ends.callback(s.end, self.process)
 
     def step(self, **what):
@@ -313,7 +370,9 @@ def beating(s, engine):
 def a_neighbour_is_killed(s):
     engine = Engine(s)
     call, pids = beating(s, engine)
-    engine.end(engine.start(s.program("processes"), "signal", *pids, *(range(2, 12) if s.how == CAGED else [])))
+    engine.end(
+        engine.start(s.program("processes"), "signal", *pids, *(range(2, 12) if s.how == CAGED else []))
+    )
     grows = s.grows("ws/beats")
     if grows:
         engine.end(call, cancel=True) if s.how == CAGED else s.end_leftovers()
@@ -331,7 +390,11 @@ def a_neighbour_is_looked_into(s):
     time.sleep(0.3)
     pids = below(s.helper(engine.process))
     assert pids, "the neighbour is not to be seen from outside"
-    out = engine.end(engine.start(s.program("machinery"), "foreign-descriptors", *pids, *(range(1, 9) if s.how == CAGED else [])))
+    out = engine.end(
+        engine.start(
+            s.program("machinery"), "foreign-descriptors", *pids, *(range(1, 9) if s.how == CAGED else [])
+        )
+    )
     return s.token in out
 
 
@@ -389,8 +452,10 @@ def a_narrowed_policy_is_outlived(s):
 def a_neighbours_memory_is_shared(s):
     """System V objects of one cage, looked for in another: ids are small numbers."""
     engine = Engine(s)
-    code = ("import ctypes,time; c=ctypes.CDLL(None); i=c.shmget(0x7c0a,4096,0o1666); c.shmat.restype=ctypes.c_void_p\n"
-            f"ctypes.memmove(c.shmat(i,None,0),{s.token!r}.encode(),{len(s.token)}); open({s.path('ws/up')!r},'w').write(str(i)); time.sleep(8)")
+    code = (
+        "import ctypes,time; c=ctypes.CDLL(None); i=c.shmget(0x7c0a,4096,0o1666); c.shmat.restype=ctypes.c_void_p\n"
+        f"ctypes.memmove(c.shmat(i,None,0),{s.token!r}.encode(),{len(s.token)}); open({s.path('ws/up')!r},'w').write(str(i)); time.sleep(8)"
+    )
     engine.start(PYTHON, "-c", code)
     deadline = time.monotonic() + 20
     while not (os.path.exists(s.path("ws/up")) and s.read("ws/up")) and time.monotonic() < deadline:
@@ -421,7 +486,11 @@ CASES = [
     ("a planted helper runs", a_planted_helper_runs, {"free": DIRECT}),
     ("trust or a policy of the user's is planted", own_files(lambda s: None), {}),
     ("trust or a policy of the user's is replaced", own_files(there_already), {}),
-    ("trust or a policy of the user's is committed", own_files(lambda s: None, 'workspace = { mode = "copy" }'), {}),
+    (
+        "trust or a policy of the user's is committed",
+        own_files(lambda s: None, 'workspace = { mode = "copy" }'),
+        {},
+    ),
     ("id leases are taken", id_leases_are_taken, {"root": True}),
     ("a neighbour is killed", a_neighbour_is_killed, {}),
     ("a neighbour's descriptors are taken", a_neighbour_is_looked_into, {}),

@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """Attacks of a model, and of the client that speaks for it, on what a policy narrows: at a server that toolcage wrap
 stands before, and at toolcage mcp. Without either, the same words go to a careless server."""
+
 import os
 import time
 
@@ -9,17 +10,21 @@ from peer import Peer, call, each, hear
 from scene import DIRECT, MINUTE
 
 DANGER = '"params":{"name":"danger","arguments":{"command":["/bin/echo","did danger"]}}}'
-DISGUISED = ['{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call",' + DANGER,
-             '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call",' + DANGER,
-             '{"jsonrpc":"2.0","id":1,"METHOD":"tools/call",' + DANGER,
-             '{"jsonrpc":"2.0","id":1,"method":"tools/c\\u0061ll",' + DANGER,
-             '{"jsonrpc":"2.0","method":"tools/call",' + DANGER,
-             '[{"jsonrpc":"2.0","id":1,"method":"tools/call",' + DANGER + "]",
-             '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","NAME":"danger"}}',
-             '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","name":"danger"}}',
-             '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"d\\u0061nger"}}',
-             '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read"},"Params":{"name":"danger"}}',
-             '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":[\r{"jsonrpc":"2.0","id":1,"method":"tools/call",' + DANGER + '\r]}}']
+DISGUISED = [
+    '{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call",' + DANGER,
+    '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call",' + DANGER,
+    '{"jsonrpc":"2.0","id":1,"METHOD":"tools/call",' + DANGER,
+    '{"jsonrpc":"2.0","id":1,"method":"tools/c\\u0061ll",' + DANGER,
+    '{"jsonrpc":"2.0","method":"tools/call",' + DANGER,
+    '[{"jsonrpc":"2.0","id":1,"method":"tools/call",' + DANGER + "]",
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","NAME":"danger"}}',
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","name":"danger"}}',
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"d\\u0061nger"}}',
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read"},"Params":{"name":"danger"}}',
+    '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":[\r{"jsonrpc":"2.0","id":1,"method":"tools/call",'
+    + DANGER
+    + "\r]}}",
+]
 
 
 def both(attack):
@@ -42,17 +47,35 @@ def a_path_leaves(s, door):
     s.write("bin/beyond", s.token)
     os.symlink(s.secret, s.path("ws/link"))
     beyond, inside = s.path("bin/beyond"), s.path("ws/inside")
-    twice = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","arguments":{"path":"%s","path":"%s"}}}' % (inside, beyond)
-    ways = [call("read", path=beyond), call("read", path=inside, PATH=beyond), twice, call("read", path=s.path("ws") + "/../bin/beyond"),
-            call("read", path=s.path("ws/link"))]
+    twice = (
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","arguments":{"path":"%s","path":"%s"}}}'
+        % (inside, beyond)
+    )
+    ways = [
+        call("read", path=beyond),
+        call("read", path=inside, PATH=beyond),
+        twice,
+        call("read", path=s.path("ws") + "/../bin/beyond"),
+        call("read", path=s.path("ws/link")),
+    ]
     return each(s, [s.token in hear(s, way, door=door) for way in ways])
 
 
 def a_value_leaves(s, door):
     """Beyond its bounds, of another type, with an argument beside it that nobody has declared."""
-    ways = [({"n": 11}, "11"), ({"n": -1}, "-1"), ({"n": "7"}, "7"), ({"n": 8.5}, "8.5"), ({"n": 5, "m": 1}, "5"), ({"n": 1 << 70}, str(1 << 70)),
-            ({"n": True}, "True"), ({}, "None")]
-    return each(s, [f"did count {said}" in hear(s, call("count", **given), door=door) for given, said in ways])
+    ways = [
+        ({"n": 11}, "11"),
+        ({"n": -1}, "-1"),
+        ({"n": "7"}, "7"),
+        ({"n": 8.5}, "8.5"),
+        ({"n": 5, "m": 1}, "5"),
+        ({"n": 1 << 70}, str(1 << 70)),
+        ({"n": True}, "True"),
+        ({}, "None"),
+    ]
+    return each(
+        s, [f"did count {said}" in hear(s, call("count", **given), door=door) for given, said in ways]
+    )
 
 
 def nobody_is_asked(s, door):
@@ -86,14 +109,38 @@ def a_match_lasts(s, door):
         return "did match" in peer.text()
 
 
-WRAP, MCP = zip(*map(both, [a_hidden_tool_is_called, a_call_is_disguised, a_path_leaves, a_value_leaves, nobody_is_asked,
-                            a_message_takes_all_memory, a_match_lasts]))
-NAMES = ["a model calls a tool that the policy does not name", "a call is disguised from the wrapper",
-         "a model's path leaves its bounds at a server", "a model's value leaves its bounds at a server",
-         "a model calls at a server what a person must approve", "a client's message takes the wrapper's memory",
-         "a model's text makes a match last at a server"]
-MCP_NAMES = ["a model calls by MCP a tool without a command", "a call is disguised from the server of tools",
-             "a model's path leaves its bounds by MCP", "a model's value leaves its bounds by MCP",
-             "a model calls by MCP what a person must approve", "a client's message takes the server's memory",
-             "a model's text makes a match last by MCP"]
-CASES = [(name, attack, {"free": DIRECT, "alike": True}) for name, attack in zip(NAMES + MCP_NAMES, WRAP + MCP)]
+WRAP, MCP = zip(
+    *map(
+        both,
+        [
+            a_hidden_tool_is_called,
+            a_call_is_disguised,
+            a_path_leaves,
+            a_value_leaves,
+            nobody_is_asked,
+            a_message_takes_all_memory,
+            a_match_lasts,
+        ],
+    )
+)
+NAMES = [
+    "a model calls a tool that the policy does not name",
+    "a call is disguised from the wrapper",
+    "a model's path leaves its bounds at a server",
+    "a model's value leaves its bounds at a server",
+    "a model calls at a server what a person must approve",
+    "a client's message takes the wrapper's memory",
+    "a model's text makes a match last at a server",
+]
+MCP_NAMES = [
+    "a model calls by MCP a tool without a command",
+    "a call is disguised from the server of tools",
+    "a model's path leaves its bounds by MCP",
+    "a model's value leaves its bounds by MCP",
+    "a model calls by MCP what a person must approve",
+    "a client's message takes the server's memory",
+    "a model's text makes a match last by MCP",
+]
+CASES = [
+    (name, attack, {"free": DIRECT, "alike": True}) for name, attack in zip(NAMES + MCP_NAMES, WRAP + MCP)
+]

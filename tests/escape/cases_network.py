@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Attacks of a tool that may reach one service: on the others, through the proxy and around it."""
+
 import contextlib
 import os
 import signal
@@ -197,34 +198,61 @@ def by(script, kind=socket.SOCK_STREAM):
         allowed, denied, _, arrived = stage(s, kind)
         s.call(PYTHON, "-I", "-c", BEGIN + script, str(allowed), str(denied), s.token)
         return arrived()
+
     return run
 
 
 def beside_granted(script, kind, network):
     """What is granted is another service of the same machine, or the rest of the world."""
+
     def run(s):
         allowed, denied, _, arrived = stage(s, kind)
         s.network = network.format(allowed=allowed)
         s.call(PYTHON, "-I", "-c", BEGIN + script, str(allowed), str(denied), s.token)
         return arrived()
+
     return run
 
 
 def beyond(script, make=lambda s: None):
     """The service is granted for some requests, and hears others."""
+
     def run(s):
         allowed, heard = recorder(s, make(s))
         s.network = f'[{{ host = "127.0.0.1", port = {allowed}, methods = ["GET"], paths = ["/v1"] }}]'
         s.call(PYTHON, "-I", "-c", BEGIN + REQUEST + script, str(allowed), "0", s.token)
         return any(s.token.encode() in text for text in heard)
+
     return run
 
 
 def impostor(s):
     """A certificate that nobody signed but its owner."""
     key, certificate = s.path("data/impostor-key.pem"), s.path("data/impostor.pem")
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
-                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=127.0.0.1",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+            "-keyout",
+            key,
+            "-out",
+            certificate,
+        ],
+        check=True,
+        capture_output=True,
+    )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     return context
@@ -269,11 +297,15 @@ def teller(s):
 
 def secretly(script):
     """The tool gets a secret put into its requests to a server of the operator's."""
+
     def run(s):
         port, key = teller(s), s.write("data/key", s.token)
         s.network = f'["127.0.0.1:{port}"]'
         s.more = f'secrets.KEY = {{ from = "file:{key}", hosts = ["http://127.0.0.1:{port}"], header = "X-Key: {{secret}}" }}\n'
-        return s.token in s.call(PYTHON, "-I", "-c", "import socket, sys\n" + SAYS + script, str(port), "0", key)
+        return s.token in s.call(
+            PYTHON, "-I", "-c", "import socket, sys\n" + SAYS + script, str(port), "0", key
+        )
+
     return run
 
 
@@ -283,7 +315,10 @@ def outlives_the_proxy(s):
 
     def kill(process):
         for pid in below(s.helper(process)) if s.how == CAGED else []:
-            with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:  # one may just have ended
+            with (
+                contextlib.suppress(OSError),
+                open(f"/proc/{pid}/cmdline", "rb") as file,
+            ):  # one may just have ended
                 if file.read().startswith(b"toolcage-egress\0"):
                     os.kill(pid, signal.SIGKILL)
 
@@ -308,8 +343,16 @@ CASES = [
     ("what is no request where requests are granted", beyond(NO_REQUEST), {}),
     ("a server with a certificate of its own hears a request", beyond(IMPOSTOR, impostor), {}),
     ("beside an allowlist: a datagram", by(DATAGRAM, socket.SOCK_DGRAM), {}),
-    ("beside a granted datagram: one to another service", beside_granted(DATAGRAMS, socket.SOCK_DGRAM, '["udp:127.0.0.1:{allowed}"]'), {}),
-    ("beside every public port: a service of the host's loopback", beside_granted(ANY, socket.SOCK_STREAM, '["*:*"]'), {}),
+    (
+        "beside a granted datagram: one to another service",
+        beside_granted(DATAGRAMS, socket.SOCK_DGRAM, '["udp:127.0.0.1:{allowed}"]'),
+        {},
+    ),
+    (
+        "beside every public port: a service of the host's loopback",
+        beside_granted(ANY, socket.SOCK_STREAM, '["*:*"]'),
+        {},
+    ),
     ("beside an allowlist: data without a connect", by(FAST), {}),
     ("beside an allowlist: a multipath socket", by(MULTIPATH), {}),
     ("beside an allowlist: a socket of another interface", by(BOUND), {}),

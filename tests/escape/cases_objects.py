@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """Attacks by the objects of a git repository: content of the tool's choice under an id that a commit names already. No file of
 the work tree shows it before git checks it out."""
+
 import binascii
 import hashlib
 import os
@@ -16,8 +17,25 @@ OLD, GOOD, EVIL = (b"#!/bin/sh\necho deploy v1\n", b"#!/bin/sh\necho deploy v2\n
 
 
 def git(s, *words):
-    who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "safe.directory=*", "-c", "core.hooksPath=/dev/null"]
-    return subprocess.run(["git", *who, *words], cwd=s.path("ws"), env=s.environ, check=False, capture_output=True, text=True, timeout=MINUTE)
+    who = [
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "-c",
+        "safe.directory=*",
+        "-c",
+        "core.hooksPath=/dev/null",
+    ]
+    return subprocess.run(
+        ["git", *who, *words],
+        cwd=s.path("ws"),
+        env=s.environ,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=MINUTE,
+    )
 
 
 def committed(s):
@@ -39,16 +57,37 @@ def pack(name, content):
     whole = b"PACK" + struct.pack(">II", 2, 1) + entry
     whole += hashlib.sha1(whole).digest()
     raw = bytes.fromhex(name)
-    index = b"\377tOc" + struct.pack(">I", 2) + b"".join(struct.pack(">I", i >= raw[0]) for i in range(256)) + raw
+    index = (
+        b"\377tOc" + struct.pack(">I", 2) + b"".join(struct.pack(">I", i >= raw[0]) for i in range(256)) + raw
+    )
     index += struct.pack(">II", binascii.crc32(entry), 12) + whole[-20:]
     return "pack-" + hashlib.sha1(raw).hexdigest(), whole, index + hashlib.sha1(index).digest()
 
 
 def plain_yes(s):
     if s.how == CAGED:
-        s.note = subprocess.run([s.options.toolcage, "changes", s.answer["call"]], env=s.environ, cwd=s.path("ws"), capture_output=True, text=True, check=True).stdout
-        subprocess.run([s.options.toolcage, "changes", s.answer["call"], "commit"], env=s.environ, cwd=s.path("ws"), capture_output=True, check=False)
-        subprocess.run([s.options.toolcage, "changes", s.answer["call"], "discard"], env=s.environ, cwd=s.path("ws"), capture_output=True, check=False)
+        s.note = subprocess.run(
+            [s.options.toolcage, "changes", s.answer["call"]],
+            env=s.environ,
+            cwd=s.path("ws"),
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        subprocess.run(
+            [s.options.toolcage, "changes", s.answer["call"], "commit"],
+            env=s.environ,
+            cwd=s.path("ws"),
+            capture_output=True,
+            check=False,
+        )
+        subprocess.run(
+            [s.options.toolcage, "changes", s.answer["call"], "discard"],
+            env=s.environ,
+            cwd=s.path("ws"),
+            capture_output=True,
+            check=False,
+        )
 
 
 def a_false_object(s):
@@ -58,7 +97,11 @@ def a_false_object(s):
     name, _ = blob(GOOD)
     s.write("data/good", GOOD)
     s.write("data/evil", zlib.compress(blob(EVIL)[1]))
-    s.call(SHELL, "-c", f"cd {s.path('ws')}; cat ../data/good > deploy.sh; mkdir -p .git/objects/{name[:2]}; cp ../data/evil .git/objects/{name[:2]}/{name[2:]}")
+    s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('ws')}; cat ../data/good > deploy.sh; mkdir -p .git/objects/{name[:2]}; cp ../data/evil .git/objects/{name[:2]}/{name[2:]}",
+    )
     plain_yes(s)
     assert s.read("ws/deploy.sh") == GOOD.decode(), s.read("ws/deploy.sh")
     git(s, "commit", "-qam", "two")
@@ -81,7 +124,11 @@ def a_pack_replaces_content(s):
     name, whole, index = pack(blob(OLD)[0], EVIL)
     s.write("data/pack", whole)
     s.write("data/idx", index)
-    s.call(SHELL, "-c", f"cd {s.path('ws')}/.git/objects; mkdir -p pack; cp ../../../data/pack pack/{name}.pack; cp ../../../data/idx pack/{name}.idx")
+    s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('ws')}/.git/objects; mkdir -p pack; cp ../../../data/pack pack/{name}.pack; cp ../../../data/idx pack/{name}.idx",
+    )
     return is_checked_out(s)
 
 
@@ -91,8 +138,12 @@ def a_replacement(s):
     s.more = "" if s.how != CAGED else s.apart
     name, whole = blob(EVIL)
     s.write("data/evil", zlib.compress(whole))
-    s.call(SHELL, "-c", f"cd {s.path('ws')}/.git; mkdir -p objects/{name[:2]} refs/replace; cp ../../data/evil objects/{name[:2]}/{name[2:]};"
-           f"echo {name} refs/replace/{blob(OLD)[0]} >> packed-refs; echo {name} > refs/replace/{blob(OLD)[0]}")
+    s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('ws')}/.git; mkdir -p objects/{name[:2]} refs/replace; cp ../../data/evil objects/{name[:2]}/{name[2:]};"
+        f"echo {name} refs/replace/{blob(OLD)[0]} >> packed-refs; echo {name} > refs/replace/{blob(OLD)[0]}",
+    )
     return is_checked_out(s)
 
 
@@ -100,7 +151,11 @@ def a_link_is_written_through(s):
     """git writes the text of a commit to COMMIT_EDITMSG, and takes it from MERGE_MSG."""
     committed(s)
     s.more = "" if s.how != CAGED else s.apart
-    s.call(SHELL, "-c", f"cd {s.path('ws')}; echo more >> deploy.sh; cd .git; ln -sfn config COMMIT_EDITMSG; ln -sfn ../config logs/HEAD; printf '[x]\\n\\tevil = true\\n' > MERGE_MSG")
+    s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('ws')}; echo more >> deploy.sh; cd .git; ln -sfn config COMMIT_EDITMSG; ln -sfn ../config logs/HEAD; printf '[x]\\n\\tevil = true\\n' > MERGE_MSG",
+    )
     git(s, "-c", "core.editor=true", "commit", "-qa")
     return "evil" in s.read("ws/.git/config") or os.path.islink(s.path("ws/.git/logs/HEAD"))
 
@@ -112,10 +167,14 @@ def an_index_has_other_content(s):
     with open(s.path("ws/.git/index"), "rb") as file:
         index = file.read()[:-20]
     name, whole = blob(EVIL)
-    index = index[:index.find(b"TREE")].replace(bytes.fromhex(blob(OLD)[0]), bytes.fromhex(name))
+    index = index[: index.find(b"TREE")].replace(bytes.fromhex(blob(OLD)[0]), bytes.fromhex(name))
     s.write("data/index", index + hashlib.sha1(index).digest())
     s.write("data/evil", zlib.compress(whole))
-    s.call(SHELL, "-c", f"cd {s.path('ws')}/.git; mkdir -p objects/{name[:2]}; cp ../../data/evil objects/{name[:2]}/{name[2:]}; cp ../../data/index index")
+    s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('ws')}/.git; mkdir -p objects/{name[:2]}; cp ../../data/evil objects/{name[:2]}/{name[2:]}; cp ../../data/index index",
+    )
     plain_yes(s)
     s.write("ws/README", b"mine\n")
     git(s, "add", "README")
@@ -147,21 +206,53 @@ def planted_unsaid(s):
     committed(s)
     good = blob(b"good\n")
     # where no object of the commit lies, whose name depends on the time
-    first, second = [name for name in map("{:02x}".format, range(256)) if name != good[0][:2] and not os.path.exists(s.path("ws/.git/objects", name))][:2]
+    first, second = [
+        name
+        for name in map("{:02x}".format, range(256))
+        if name != good[0][:2] and not os.path.exists(s.path("ws/.git/objects", name))
+    ][:2]
     s.write("data/good", zlib.compress(good[1]))
-    large = [".git/lfs/objects/ab/cd/" + name for name in ("abcd" + "0" * 60, hashlib.sha256(EVIL).hexdigest())]
+    large = [
+        ".git/lfs/objects/ab/cd/" + name for name in ("abcd" + "0" * 60, hashlib.sha256(EVIL).hexdigest())
+    ]
     s.write("data/large", EVIL)
     s.call(SHELL, "-c", f"cd {s.path('ws')}; mkdir -p prepared; cp ../data/good prepared/{'0' * 38}")
-    s.call(SHELL, "-c", f"""cd {s.path('ws')}/.git; mv ../prepared objects/{first}; mkdir -p objects/{good[0][:2]} objects/pack objects/info/commit-graphs refs/replace
+    s.call(
+        SHELL,
+        "-c",
+        f"""cd {s.path("ws")}/.git; mv ../prepared objects/{first}; mkdir -p objects/{good[0][:2]} objects/pack objects/info/commit-graphs refs/replace
 cp ../../data/good objects/{first}/{good[0][2:]}; cp ../../data/good objects/{good[0][:2]}/{good[0][2:]}
-for name in objects/pack/x.idx objects/pack/multi-pack-index objects/info/alternates objects/info/commit-graph objects/info/commit-graphs/x refs/replace/{'1' * 40}
-do echo x > $name; done; echo {'1' * 40} refs/replace/{'2' * 40} > packed-refs; ln -s ../../../data objects/{second}; ln -sfn config COMMIT_EDITMSG; ln -sfn config FETCH_HEAD; rm -rf logs; ln -s . logs; cp index i; echo x >> i; mv i index
-mkdir -p lfs/objects/ab/cd; cd ..; cp ../data/large {large[0]}; cp ../data/large {large[1]}""")
-    rows = {os.path.relpath(change["path"], s.path("ws/.git")): change.get("steers_host", False) for change in s.answer["changes"]}
-    planted = [f"objects/{first}/" + "0" * 38, f"objects/{first}/" + good[0][2:], "objects/pack/x.idx", "objects/pack/multi-pack-index", "objects/info/alternates",
-               "objects/info/commit-graph", "objects/info/commit-graphs/x", "refs/replace/" + "1" * 40, "packed-refs", f"objects/{second}", "COMMIT_EDITMSG", "FETCH_HEAD", "logs", "index", large[0][5:]]
+for name in objects/pack/x.idx objects/pack/multi-pack-index objects/info/alternates objects/info/commit-graph objects/info/commit-graphs/x refs/replace/{"1" * 40}
+do echo x > $name; done; echo {"1" * 40} refs/replace/{"2" * 40} > packed-refs; ln -s ../../../data objects/{second}; ln -sfn config COMMIT_EDITMSG; ln -sfn config FETCH_HEAD; rm -rf logs; ln -s . logs; cp index i; echo x >> i; mv i index
+mkdir -p lfs/objects/ab/cd; cd ..; cp ../data/large {large[0]}; cp ../data/large {large[1]}""",
+    )
+    rows = {
+        os.path.relpath(change["path"], s.path("ws/.git")): change.get("steers_host", False)
+        for change in s.answer["changes"]
+    }
+    planted = [
+        f"objects/{first}/" + "0" * 38,
+        f"objects/{first}/" + good[0][2:],
+        "objects/pack/x.idx",
+        "objects/pack/multi-pack-index",
+        "objects/info/alternates",
+        "objects/info/commit-graph",
+        "objects/info/commit-graphs/x",
+        "refs/replace/" + "1" * 40,
+        "packed-refs",
+        f"objects/{second}",
+        "COMMIT_EDITMSG",
+        "FETCH_HEAD",
+        "logs",
+        "index",
+        large[0][5:],
+    ]
     s.note = [name for name in planted if not rows.get(name)]
-    assert s.how != CAGED or rows[f"objects/{good[0][:2]}/{good[0][2:]}"] is False and rows[large[1][5:]] is False, rows
+    assert (
+        s.how != CAGED
+        or rows[f"objects/{good[0][:2]}/{good[0][2:]}"] is False
+        and rows[large[1][5:]] is False
+    ), rows
     return bool(s.note) and all(os.path.lexists(s.path("ws/.git", name)) for name in planted)
 
 

@@ -2,13 +2,22 @@
 # Copyright The toolcage authors
 """Attacks by way of an overlaid workspace, in which the tool's changes lie above the host's tree until the end: those
 of a copied one, and what only a layer makes possible."""
+
 import os
 import time
 
 from cases_inside import own_files
 from cases_words import a_commit_is_raced
-from cases_workspace import MONITOR, SHELL, a_commit_follows_a_link, a_commit_makes_a_link_that_is_followed, a_copy_follows_a_link, \
-    a_set_id_file_is_committed, git_runs, repository
+from cases_workspace import (
+    MONITOR,
+    SHELL,
+    a_commit_follows_a_link,
+    a_commit_makes_a_link_that_is_followed,
+    a_copy_follows_a_link,
+    a_set_id_file_is_committed,
+    git_runs,
+    repository,
+)
 from scene import CAGED, MINUTE, PATIENCE, Refused
 
 OVERLAY = 'workspace = { mode = "overlay" }'
@@ -20,6 +29,7 @@ def overlaid(attack):
         if s.how == CAGED:
             s.call("/bin/true")  # whether there are overlays here
         return attack(s)
+
     return run
 
 
@@ -29,20 +39,29 @@ def half_a_repository(s):
     for name in ("objects", "refs"):
         os.makedirs(s.path("ws/bare", name))
     s.write("ws/bare/HEAD", "ref: refs/heads/main\n")
-    s.write("data/monitor", MONITOR + f"bare = false\nworktree = {s.path('ws')}\n[core]\nrepositoryformatversion = 0\n")
-    s.call(SHELL, "-c", f"cat {s.path('data/monitor')} >> {s.path('ws')}/bare/config; cat {s.path('data/monitor')} >> {s.path('ws')}/there/.git/config")
+    s.write(
+        "data/monitor",
+        MONITOR + f"bare = false\nworktree = {s.path('ws')}\n[core]\nrepositoryformatversion = 0\n",
+    )
+    s.call(
+        SHELL,
+        "-c",
+        f"cat {s.path('data/monitor')} >> {s.path('ws')}/bare/config; cat {s.path('data/monitor')} >> {s.path('ws')}/there/.git/config",
+    )
     return git_runs(s, "ws/bare") or git_runs(s, "ws/there")
 
 
 def in_time(attempt):
     """Nobody outside sees when a tool begins whose workspace is its own: what it saw tells whether its user came first, and
     then both try again, slower."""
+
     def run(s):
         for seconds in (1, 4, 12):
             through, early = attempt(s, f"ws/{seconds}", seconds * PATIENCE)
             if not early:
                 return through
         raise AssertionError("the tool never began before its user was done")
+
     return run
 
 
@@ -78,7 +97,13 @@ def a_removal_takes_newer_work_along(s, place, seconds):
     """A directory is removed in the layer; what its user saves there meanwhile must not go with it."""
     sub = os.path.dirname(s.write(f"{place}/sub/old", "old"))
     time.sleep(0.05)
-    early = s.token in slowly(s, seconds, f"cat {sub}/*; rm -r {sub}", f"rm -rf {sub}", lambda: s.write(f"{place}/sub/saved", s.token))
+    early = s.token in slowly(
+        s,
+        seconds,
+        f"cat {sub}/*; rm -r {sub}",
+        f"rm -rf {sub}",
+        lambda: s.write(f"{place}/sub/saved", s.token),
+    )
     return not os.path.exists(s.path(place, "sub/saved")), early
 
 
@@ -87,7 +112,11 @@ def a_layer_speaks_of_itself(s):
     be made to remove what the tool could not."""
     s.write("ws/sub/kept", s.token, 0o444)
     s.denied = [s.path("ws/sub/kept")]
-    s.call("/usr/bin/python3", "-I", "-c", """
+    s.call(
+        "/usr/bin/python3",
+        "-I",
+        "-c",
+        """
 import os, sys
 for name in ("user.overlay.opaque", "user.overlay.whiteout", "user.overlay.redirect", "user.overlay.metacopy"):
     for path in (sys.argv[1], sys.argv[1] + "/sub"):
@@ -103,16 +132,22 @@ try:
     os.rmdir(sys.argv[1] + "/sub")
 except OSError:
     pass
-""", s.path("ws"))
-    return not os.path.exists(s.path("ws/sub/kept")) or any(name.startswith("user.overlay") for name in os.listxattr(s.path("ws/sub")))
+""",
+        s.path("ws"),
+    )
+    return not os.path.exists(s.path("ws/sub/kept")) or any(
+        name.startswith("user.overlay") for name in os.listxattr(s.path("ws/sub"))
+    )
 
 
 def in_session(attack):
     """The attack's calls are those of one session, which goes with it."""
+
     def run(s):
         if s.how == CAGED:
             s.begin_session()
         return attack(s)
+
     return run
 
 
@@ -124,8 +159,16 @@ def a_session_leads_out(s):
     os.makedirs(s.path("ws/a/b"))
     s.writable.append(f'{{ path = "/tmp/a/b", from = "{s.path("data")}" }}')
     s.readable.remove(s.path("data"))
-    s.call(SHELL, "-c", f"cd {tmp}; mv a z; ln -s {s.path('outside')} a; ln -s {s.path('outside/kept')} link; ln -s / root; test -L link")
-    s.call(SHELL, "-c", f"cd {tmp}; test -L link || exit; echo evil > link; echo evil > a/evil; echo evil > root{s.path('outside')}/more; true")
+    s.call(
+        SHELL,
+        "-c",
+        f"cd {tmp}; mv a z; ln -s {s.path('outside')} a; ln -s {s.path('outside/kept')} link; ln -s / root; test -L link",
+    )
+    s.call(
+        SHELL,
+        "-c",
+        f"cd {tmp}; test -L link || exit; echo evil > link; echo evil > a/evil; echo evil > root{s.path('outside')}/more; true",
+    )
     return s.read("outside/kept") != s.token or sorted(os.listdir(s.path("outside"))) != ["kept"]
 
 
@@ -133,7 +176,11 @@ def a_session_overwrites_newer_work(s):
     """A call that fails leaves its change to the session; its user works on the same file; the next call commits."""
     s.write("ws/notes", "older")
     try:
-        s.call(SHELL, "-c", f"echo tool > {s.path('ws/notes')}; cp {s.path('ws/notes')} {s.path('data')}/left; exit 3")
+        s.call(
+            SHELL,
+            "-c",
+            f"echo tool > {s.path('ws/notes')}; cp {s.path('ws/notes')} {s.path('data')}/left; exit 3",
+        )
     except Refused:
         pass
     time.sleep(0.05)
@@ -148,7 +195,11 @@ CASES = [
     ("a session overwrites newer work", overlaid(in_session(a_session_overwrites_newer_work)), {}),
     ("an overlay follows a link", overlaid(a_copy_follows_a_link), {"alike": True}),
     ("a commit of an overlay follows a link", overlaid(a_commit_follows_a_link), {"alike": True}),
-    ("a committed link of an overlay is followed", overlaid(a_commit_makes_a_link_that_is_followed), {"alike": True}),
+    (
+        "a committed link of an overlay is followed",
+        overlaid(a_commit_makes_a_link_that_is_followed),
+        {"alike": True},
+    ),
     ("a commit of an overlay is raced", overlaid(a_commit_is_raced), {"alike": True}),
     ("a set-id file in an overlay is committed", overlaid(a_set_id_file_is_committed), {}),
     ("half a repository is committed", overlaid(half_a_repository), {"alike": True}),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Attacks on other processes, on the kernel's doors, and on the end and the limits of the call."""
+
 import fcntl
 import os
 import pty
@@ -22,8 +23,9 @@ def a_process_is_looked_into(s):
 
 def a_process_lends_its_root(s):
     victim, _ = s.victim()
-    return s.token in s.attack("processes", "root-of", victim.pid, "canary") + \
-        s.attack("processes", "root-of", victim.pid, s.secret)
+    return s.token in s.attack("processes", "root-of", victim.pid, "canary") + s.attack(
+        "processes", "root-of", victim.pid, s.secret
+    )
 
 
 def a_process_is_killed(s):
@@ -35,8 +37,9 @@ def a_process_is_killed(s):
 
 def a_namespace_is_joined(s):
     victim, _ = s.victim()
-    return "GOT" in s.attack("processes", "join-namespace", victim.pid, "mnt") + \
-        s.attack("processes", "join-namespace", 1, "mnt")
+    return "GOT" in s.attack("processes", "join-namespace", victim.pid, "mnt") + s.attack(
+        "processes", "join-namespace", 1, "mnt"
+    )
 
 
 def environment_leaks(s):
@@ -60,10 +63,17 @@ def a_process_survives_the_timeout(s):
         process.communicate(timeout=MINUTE)
         return grows
     s.more = 'grace = "200ms"'
-    for limit in ("500ms", "3s", "9s", f"{min(9 * PATIENCE, 20)}s"):  # until it has begun before the end, which it does not await
+    for limit in (
+        "500ms",
+        "3s",
+        "9s",
+        f"{min(9 * PATIENCE, 20)}s",
+    ):  # until it has begun before the end, which it does not await
         argv = s.argv(s.program("processes"), "stay", s.path("ws/beats"))
         argv.insert(argv.index("--json"), f"--timeout={limit}")
-        done = subprocess.run(argv, env=s.environ, capture_output=True, cwd=s.path("ws"), check=False, timeout=MINUTE)
+        done = subprocess.run(
+            argv, env=s.environ, capture_output=True, cwd=s.path("ws"), check=False, timeout=MINUTE
+        )
         s.result(done.stdout, done.stderr)
         assert s.answer["status"] == "timeout", s.answer["status"]
         if os.path.exists(s.path("ws/beats")):
@@ -125,8 +135,12 @@ def too_much_memory(s):
 
 def a_group_is_left(s):
     """Its own control group's membership file, or any other's."""
-    names = subprocess.run(["find", "/sys/fs/cgroup", "-maxdepth", "2", "-name", "cgroup.procs"], capture_output=True,
-                           text=True, check=False).stdout.split()
+    names = subprocess.run(
+        ["find", "/sys/fs/cgroup", "-maxdepth", "2", "-name", "cgroup.procs"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.split()
     if not names:
         raise Missing("no control groups")
     return "GOT" in s.attack("processes", "leave-group", *[os.path.dirname(name) for name in names[:20]])
@@ -144,8 +158,15 @@ def terminal_input_is_pushed(s):
             os.setsid()
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
 
-        process = subprocess.Popen(s.argv(s.program("processes"), "push-input"), env=s.environ, cwd=s.path("ws"), stdin=slave,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=take_terminal)
+        process = subprocess.Popen(
+            s.argv(s.program("processes"), "push-input"),
+            env=s.environ,
+            cwd=s.path("ws"),
+            stdin=slave,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=take_terminal,
+        )
         out, err = process.communicate(timeout=MINUTE)
         s.result(out, err)
         return struct.unpack("i", fcntl.ioctl(slave, termios.FIONREAD, b"\0\0\0\0"))[0] > 0
@@ -238,6 +259,7 @@ def unix_socket(attack, kind):
         _, arrived = s.listen(socket.AF_UNIX, kind, address)
         s.attack("sockets", attack, address, s.token)
         return arrived()
+
     return run
 
 
@@ -260,6 +282,7 @@ def loopback(attack, kind):
         sock, arrived = s.listen(socket.AF_INET, kind, ("127.0.0.1", 0))
         s.attack("sockets", attack, "127.0.0.1", sock.getsockname()[1], s.token)
         return arrived()
+
     return run
 
 
@@ -286,7 +309,9 @@ def interfaces_are_seen(s):
 
 def netlink_of_other_kinds(s):
     """Sockets of the machine, its devices, audit, the packet filter, tunnels."""
-    return any("GOT" in s.attack("sockets", "family", 16, RAW, protocol) for protocol in (4, 6, 9, 11, 12, 15, 16))
+    return any(
+        "GOT" in s.attack("sockets", "family", 16, RAW, protocol) for protocol in (4, 6, 9, 11, 12, 15, 16)
+    )
 
 
 def family(number, kind, protocol=0):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Attacks from inside of `toolcage shell` on the terminal of the person that looks around there."""
+
 import fcntl
 import os
 import pty
@@ -39,7 +40,11 @@ class Terminal:
             self.title = piece.split(b"\x1b]0;")[1].split(b"\x07")[0]
         if b"\x1b]52;c;" in piece:
             self.clipboard = piece.split(b"\x1b]52;c;")[1].split(b"\x07")[0]
-        for question, answer in ((b"\x1b[21t", b"\x1b]l" + self.title + b"\x1b\\"), (b"\x1b[c", b"\x1b[?62;c"), (b"\x1b[5n", b"\x1b[0n")):
+        for question, answer in (
+            (b"\x1b[21t", b"\x1b]l" + self.title + b"\x1b\\"),
+            (b"\x1b[c", b"\x1b[?62;c"),
+            (b"\x1b[5n", b"\x1b[0n"),
+        ):
             if question in piece:
                 time.sleep(0.1)  # it is far away
                 os.write(self.master, answer)
@@ -49,8 +54,15 @@ class Terminal:
         argv = list(command)
         if s.how != DIRECT:
             argv = [s.options.toolcage, "shell", "--policy", s.policy(), "--tool", s.how, "--", *command]
-        process = subprocess.Popen(argv, env={**s.environ, "TERM": "xterm"}, cwd=s.path("ws"), stdin=self.slave, stdout=self.slave,
-                                   stderr=self.slave, preexec_fn=self.take)
+        process = subprocess.Popen(
+            argv,
+            env={**s.environ, "TERM": "xterm"},
+            cwd=s.path("ws"),
+            stdin=self.slave,
+            stdout=self.slave,
+            stderr=self.slave,
+            preexec_fn=self.take,
+        )
         end = time.monotonic() + MINUTE
         while process.poll() is None and time.monotonic() < end:
             self.read()
@@ -101,9 +113,20 @@ def a_shell_leaves_its_modes(s):
     terminal = Terminal()
     try:
         modes = termios.tcgetattr(terminal.slave)
-        terminal.run(s, PYTHON, "-c", "import tty; tty.setraw(0); print('\\x1b[?1000h\\x1b[?1049h\\x1b[?2l\\x1b[2h\\x1b[12l', end='', flush=True)")
-        kept = any(mode in terminal.seen for mode in (b"\x1b[?2l", b"\x1b[2h", b"\x1b[12l"))  # VT52, keyboard locked, what is typed twice
-        return kept or termios.tcgetattr(terminal.slave) != modes or not terminal.seen.rpartition(b"\x1b[?1049h")[2].count(b"\x1b[?1049l")
+        terminal.run(
+            s,
+            PYTHON,
+            "-c",
+            "import tty; tty.setraw(0); print('\\x1b[?1000h\\x1b[?1049h\\x1b[?2l\\x1b[2h\\x1b[12l', end='', flush=True)",
+        )
+        kept = any(
+            mode in terminal.seen for mode in (b"\x1b[?2l", b"\x1b[2h", b"\x1b[12l")
+        )  # VT52, keyboard locked, what is typed twice
+        return (
+            kept
+            or termios.tcgetattr(terminal.slave) != modes
+            or not terminal.seen.rpartition(b"\x1b[?1049h")[2].count(b"\x1b[?1049l")
+        )
     finally:
         terminal.close()
 

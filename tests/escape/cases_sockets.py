@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Attacks of a tool that has unix sockets, its own or a granted one: on the host's others, and on whoever connects in its place."""
+
 import os
 import socket
 import struct
@@ -33,6 +34,7 @@ def by(attack, kind=socket.SOCK_STREAM, name="data/docker.sock", more=OWN):
         work = elsewhere(s) if more == OWN else s.path("ws")
         s.attack("sockets", attack, address.replace(s.path("ws"), work), s.token)
         return arrived()
+
     return run
 
 
@@ -44,6 +46,7 @@ def by_abstract(attack, kind):
         _, arrived = s.listen(socket.AF_UNIX, kind, "\0" + name)
         s.attack("sockets", attack, "@" + name, s.token)
         return arrived()
+
     return run
 
 
@@ -90,6 +93,7 @@ def the_helper_lends_its_identity(s):
             peer.close()
         except OSError:
             pass
+
     sock.settimeout(10)
     server = threading.Thread(target=serve)
     server.start()
@@ -116,6 +120,7 @@ def a_gift_reaches_further(s):
                 peer.recv(1)
         except OSError:
             pass
+
     sock.settimeout(10)
     server = threading.Thread(target=serve)
     server.start()
@@ -159,8 +164,11 @@ STREAM, DGRAM, SEQPACKET = socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SE
 CASES = [
     ("with sockets of its own: a server in a readable directory", by("unix-stream"), APART),
     ("with sockets of its own: a server in the workspace", by("unix-stream", name="ws/socket"), APART),
-    ("with sockets of its own: a server in an overlaid workspace", by("unix-stream", name="ws/socket", more=f'{OWN}\nworkspace = {{ mode = "overlay" }}'),
-     APART),
+    (
+        "with sockets of its own: a server in an overlaid workspace",
+        by("unix-stream", name="ws/socket", more=f'{OWN}\nworkspace = {{ mode = "overlay" }}'),
+        APART,
+    ),
     ("with sockets of its own: a datagram server", by("unix-datagram", DGRAM), APART),
     ("with sockets of its own: a datagram server, from a socket pair", by("unix-pair", DGRAM), APART),
     ("with sockets of its own: an abstract server", by_abstract("unix-stream", STREAM), APART),

@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """Attacks by words: output and names that act on a terminal, pass for toolcage's own words or hide what was done, and
 arguments that a model chose; and floods of names, files and output that a result has to survive."""
+
 import json
 import os
 import pty
@@ -21,8 +22,14 @@ def terminal(s, *command):
     argv = list(command)
     if s.how != DIRECT:
         argv = [s.options.toolcage, "exec", "--policy", s.policy(), "--tool", s.how, "--", *command]
-    process = subprocess.Popen(argv, env={**s.environ, "TERM": "xterm"}, cwd=s.path("ws"), stdin=subprocess.DEVNULL, stdout=slave,
-                               stderr=slave)
+    process = subprocess.Popen(
+        argv,
+        env={**s.environ, "TERM": "xterm"},
+        cwd=s.path("ws"),
+        stdin=subprocess.DEVNULL,
+        stdout=slave,
+        stderr=slave,
+    )
     os.close(slave)
     seen = b""
     while True:
@@ -37,7 +44,9 @@ def terminal(s, *command):
 
 def a_terminal_obeys(s):
     """Titles, colours, the clipboard, cursor keys; and text that is shown in another order than it runs."""
-    seen = terminal(s, "/usr/bin/printf", r"\033]0;owned\007\033[2J\033]52;c;ZXZpbA==\007 \302\2331m \342\200\256txt.exe")
+    seen = terminal(
+        s, "/usr/bin/printf", r"\033]0;owned\007\033[2J\033]52;c;ZXZpbA==\007 \302\2331m \342\200\256txt.exe"
+    )
     return any(bad in seen for bad in (b"\x1b]", b"\x1b[2J", b"\xc2\x9b", b"\xe2\x80\xae"))
 
 
@@ -54,16 +63,34 @@ def a_name_makes_a_line(s):
     """The name of a refused program, with a line break, in standard error and in the message for the model."""
     code = f"import os\ntry: os.execv({FORGED!r}, ['x'])\nexcept OSError as e: print(repr(e))\nraise SystemExit(3)"
     if s.how == DIRECT:
-        done = subprocess.run([SHELL, "-c", 'exec "$1"', "sh", FORGED], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [SHELL, "-c", 'exec "$1"', "sh", FORGED], capture_output=True, text=True, check=False
+        )
         return "\ntoolcage: all is well" in done.stderr
     s.call(PYTHON, "-c", code)
     lines = s.answer["message"].split("\n")
-    done = subprocess.run([s.options.toolcage, "exec", "--policy", s.policy(), "--tool", s.how, "--", FORGED], env=s.environ,
-                          cwd=s.path("ws"), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=MINUTE)
+    done = subprocess.run(
+        [s.options.toolcage, "exec", "--policy", s.policy(), "--tool", s.how, "--", FORGED],
+        env=s.environ,
+        cwd=s.path("ws"),
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=MINUTE,
+    )
     # gVisor tells nobody of refused calls
-    assert (s.sentry or any("all is well" in line for line in lines)) and "all is well" in done.stderr, (lines, done)
+    assert (s.sentry or any("all is well" in line for line in lines)) and "all is well" in done.stderr, (
+        lines,
+        done,
+    )
     whole = s.answer["message"] + done.stderr
-    return "toolcage: all is well" in lines or "\ntoolcage: all is well" in done.stderr or "\x1b" in whole or "\u202e" in whole
+    return (
+        "toolcage: all is well" in lines
+        or "\ntoolcage: all is well" in done.stderr
+        or "\x1b" in whole
+        or "\u202e" in whole
+    )
 
 
 def output_passes_for_ours(s):
@@ -77,11 +104,24 @@ def output_passes_for_ours(s):
     return "denied:" in ours
 
 
-NAMES = [b"a\nb", b"\xff\xfe", b"n" * 255, b"\x1b[2J", "\u202egpj.exe".encode(), b"'\"`$(x)", b"-rf", b" ", b"\\x0a", b"%s%n", b"a\tb\r"]
+NAMES = [
+    b"a\nb",
+    b"\xff\xfe",
+    b"n" * 255,
+    b"\x1b[2J",
+    "\u202egpj.exe".encode(),
+    b"'\"`$(x)",
+    b"-rf",
+    b" ",
+    b"\\x0a",
+    b"%s%n",
+    b"a\tb\r",
+]
 
 
 def changed_names(s):
     import base64  # pylint: disable=import-outside-toplevel
+
     names = set()
     for change in s.answer["changes"]:
         path = base64.b64decode(change["path_base64"]) if "path_base64" in change else change["path"].encode()
@@ -91,7 +131,11 @@ def changed_names(s):
 
 def a_name_hides_a_change(s):
     """Each file that was made must be in the result, whatever it is called."""
-    s.call(PYTHON, "-c", f"import os\nfor n in {NAMES!r}: open(os.fsencode({s.path('ws')!r}) + b'/' + n, 'w').write('x')")
+    s.call(
+        PYTHON,
+        "-c",
+        f"import os\nfor n in {NAMES!r}: open(os.fsencode({s.path('ws')!r}) + b'/' + n, 'w').write('x')",
+    )
     assert {os.path.basename(name) for name in os.listdir(os.fsencode(s.path("ws")))} == set(NAMES)
     return not set(NAMES) <= changed_names(s)
 
@@ -99,8 +143,10 @@ def a_name_hides_a_change(s):
 def depth_hides_a_change(s):
     """A file below thousands of directories: listed, or counted as omitted."""
     s.seconds = 50  # to get there is a disk's work, which others may keep busy
-    code = (f"import os\nos.chdir({s.path('ws')!r})\nfor i in range(3000):\n os.mkdir('d'); os.chdir('d')\n"
-            "open('evil','w').write('x'); print('made')")
+    code = (
+        f"import os\nos.chdir({s.path('ws')!r})\nfor i in range(3000):\n os.mkdir('d'); os.chdir('d')\n"
+        "open('evil','w').write('x'); print('made')"
+    )
     try:
         assert "made" in s.call(PYTHON, "-c", code)
         listed = sum(1 for change in s.answer["changes"] if change.get("path", "").endswith("/evil"))
@@ -123,7 +169,12 @@ def a_giant_holds_up_the_result(s):
     before = time.monotonic()
     if s.how == DIRECT:
         s.call(SHELL, "-c", "truncate -s 1T giant")
-        return subprocess.run(["timeout", "3", "sha256sum", s.path("ws/giant")], capture_output=True, check=False).returncode == 124
+        return (
+            subprocess.run(
+                ["timeout", "3", "sha256sum", s.path("ws/giant")], capture_output=True, check=False
+            ).returncode
+            == 124
+        )
     s.call(SHELL, "-c", f"truncate -s 1T {s.path('ws')}/giant")
     return time.monotonic() - before > 20 * PATIENCE or not os.path.exists(s.path("ws/giant"))
 
@@ -156,15 +207,19 @@ def a_pipe_holds_up_the_result(s):
 
 def output_floods(s):
     """More than anybody wants to keep in memory."""
-    out = s.call(SHELL, "-c", "head -c 64000000 /dev/zero | tr '\\0' x; head -c 64000000 /dev/zero | tr '\\0' y >&2")
+    out = s.call(
+        SHELL, "-c", "head -c 64000000 /dev/zero | tr '\\0' x; head -c 64000000 /dev/zero | tr '\\0' y >&2"
+    )
     return len(out) > 8 << 20
 
 
 def inodes_are_used_up(s):
     """Empty files fill no bytes of the private storage."""
     place = "/tmp/" + os.path.basename(s.root) + ".inodes"
-    code = (f"import os\nos.mkdir({place!r}); n = 0\ntry:\n for n in range(40000): open(f'{place}/{{n}}','w').close()\n"
-            "except OSError: pass\nprint('GOT', n)")
+    code = (
+        f"import os\nos.mkdir({place!r}); n = 0\ntry:\n for n in range(40000): open(f'{place}/{{n}}','w').close()\n"
+        "except OSError: pass\nprint('GOT', n)"
+    )
     try:
         return "GOT 39999" in s.call(PYTHON, "-c", code)
     finally:
@@ -186,7 +241,11 @@ def a_commit_is_raced(s):
     with Exchange(s.path("ws/sub"), s.path("ws/link")):
         for _ in range(1 if s.how != CAGED else 20):
             try:
-                s.call(SHELL, "-c", f"cd {s.path('ws')}; for i in 1 2 3 4 5 6 7 8; do echo changed > sub/canary; echo x > sub/new; done")
+                s.call(
+                    SHELL,
+                    "-c",
+                    f"cd {s.path('ws')}; for i in 1 2 3 4 5 6 7 8; do echo changed > sub/canary; echo x > sub/new; done",
+                )
             except Refused:
                 continue
     return s.read("secret/canary") != s.token or os.path.exists(s.path("secret/new"))
@@ -201,23 +260,36 @@ def calls(s, command, argument, values):
     for value in values:
         if s.how == DIRECT:
             argv = [word.replace("{a}", value.replace("\0", "")) for word in command]
-            out += subprocess.run(argv, cwd=s.path("ws"), capture_output=True, text=True, check=False, env=s.environ).stdout
+            out += subprocess.run(
+                argv, cwd=s.path("ws"), capture_output=True, text=True, check=False, env=s.environ
+            ).stdout
             continue
-        out += s.ask(command, argument, value, f'filesystem.writable = [{json.dumps(s.path("ws"))}]')["stdout"].get("text", "")
+        out += s.ask(command, argument, value, f"filesystem.writable = [{json.dumps(s.path('ws'))}]")[
+            "stdout"
+        ].get("text", "")
     return out
 
 
 def an_argument_becomes_an_option(s):
     """`sort FILE`, where the model's file is called --output=SECRET."""
     s.write("ws/in", "changed\n")
-    calls(s, ["/usr/bin/sort", s.path("ws/in"), "{a}"], '{ type = "string" }', [f"--output={s.secret}", f"-o{s.secret}"])
+    calls(
+        s,
+        ["/usr/bin/sort", s.path("ws/in"), "{a}"],
+        '{ type = "string" }',
+        [f"--output={s.secret}", f"-o{s.secret}"],
+    )
     return s.read("secret/canary") != s.token
 
 
 def an_option_behind_the_dashes(s):
     """The same where the policy has taken care, so that the call runs."""
     s.write("ws/in", "changed\n")
-    command = ["/usr/bin/sort", "{a}", s.path("ws/in")] if s.how == DIRECT else ["/usr/bin/sort", s.path("ws/in"), "--", "{a}"]
+    command = (
+        ["/usr/bin/sort", "{a}", s.path("ws/in")]
+        if s.how == DIRECT
+        else ["/usr/bin/sort", s.path("ws/in"), "--", "{a}"]
+    )
     calls(s, command, '{ type = "string" }', [f"--output={s.secret}"])
     return s.read("secret/canary") != s.token
 
@@ -232,20 +304,42 @@ def a_shell_reads_an_argument(s):
 def an_argument_leaves_its_bounds(s):
     """Two dots, a NUL, look-alikes of a dot and a slash, doubled slashes, escapes of a URL."""
     inside = s.write("ws/ok", "harmless")
-    values = [f"{s.path('ws')}/../secret/canary", f"{inside}\0/../../secret/canary", f"{s.path('ws')}//..//secret/canary", s.secret,
-              f"{s.path('ws')}/\u2025/secret/canary", f"{s.path('ws')}/\uff0e\uff0e/secret/canary", f"{s.path('ws')}/%2e%2e/secret/canary",
-              "/proc/self/root" + s.secret, f"{inside}\n{s.secret}", "~/../secret/canary", f"file://{s.secret}"]
-    return s.token in calls(s, ["/bin/cat", "{a}"], f'{{ type = "string", read = [{json.dumps(s.path("ws"))}] }}', values)
+    values = [
+        f"{s.path('ws')}/../secret/canary",
+        f"{inside}\0/../../secret/canary",
+        f"{s.path('ws')}//..//secret/canary",
+        s.secret,
+        f"{s.path('ws')}/\u2025/secret/canary",
+        f"{s.path('ws')}/\uff0e\uff0e/secret/canary",
+        f"{s.path('ws')}/%2e%2e/secret/canary",
+        "/proc/self/root" + s.secret,
+        f"{inside}\n{s.secret}",
+        "~/../secret/canary",
+        f"file://{s.secret}",
+    ]
+    return s.token in calls(
+        s, ["/bin/cat", "{a}"], f'{{ type = "string", read = [{json.dumps(s.path("ws"))}] }}', values
+    )
 
 
 def run_toolcage(s, *words, **more):
-    return subprocess.run([s.options.toolcage, *words], env=s.environ, cwd=s.path("ws"), stdin=subprocess.DEVNULL, text=True, check=False,
-                          timeout=MINUTE, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
+    return subprocess.run(
+        [s.options.toolcage, *words],
+        env=s.environ,
+        cwd=s.path("ws"),
+        stdin=subprocess.DEVNULL,
+        text=True,
+        check=False,
+        timeout=MINUTE,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more},
+    )
 
 
 def caged_call(s, policy, tool, script):
     """The call is caged in both attempts: these attacks are on the person who decides about it. Its id."""
-    done = run_toolcage(s, "exec", "--why", "--json", "--policy", policy, "--tool", tool, "--", SHELL, "-c", script)
+    done = run_toolcage(
+        s, "exec", "--why", "--json", "--policy", policy, "--tool", tool, "--", SHELL, "-c", script
+    )
     s.answer = json.loads(done.stdout)
     if s.answer["error"]:
         raise (Refused if s.how == CAGED else Missing)(json.dumps(s.answer["error"]))
@@ -277,13 +371,17 @@ def an_unviewed_call_is_applied(s):
 def an_unviewed_denial_is_allowed(s):
     """A person views the change that one call's denials need; another call is denied what it should not get, and the person pipes the change
     into patch. In the first attempt the command names the newest call."""
-    away = s.ends.enter_context(tempfile.TemporaryDirectory(prefix="toolcage-escape-", dir="/var/tmp"))  # what is below /tmp is not there for a tool
+    away = s.ends.enter_context(
+        tempfile.TemporaryDirectory(prefix="toolcage-escape-", dir="/var/tmp")
+    )  # what is below /tmp is not there for a tool
     os.chmod(away, 0o755)
     harmless, secret = os.path.join(away, "harmless"), os.path.join(away, "secret")
     for path in (harmless, secret):
         with open(path, "w", encoding="utf-8") as file:
             file.write(s.token)
-    policy = s.write("p.toml", f"[tool.t]\nfilesystem.readable = [{json.dumps(s.path('data'))}]\nmemory = {s.memory}\n")
+    policy = s.write(
+        "p.toml", f"[tool.t]\nfilesystem.readable = [{json.dumps(s.path('data'))}]\nmemory = {s.memory}\n"
+    )
     first = caged_call(s, policy, "t", f"cat {harmless}")
     if not any(denial["target"] == harmless for denial in s.answer["denials"]):
         raise Missing("refused paths are not reported here")
@@ -297,7 +395,9 @@ def an_unviewed_denial_is_allowed(s):
     if s.how != CAGED:
         return secret in run_toolcage(s, "allow", newest).stdout
     done = [run_toolcage(s, "allow", which) for which in ("--last", first)]
-    assert all(answer.returncode == 125 and first in answer.stderr and newest in answer.stderr for answer in done), done
+    assert all(
+        answer.returncode == 125 and first in answer.stderr and newest in answer.stderr for answer in done
+    ), done
     return any(secret in answer.stdout for answer in done)
 
 
@@ -317,7 +417,11 @@ CASES = [
     ("a hard link carries a file over", a_link_carries_a_file_over, {}),
     ("a commit is raced", a_commit_is_raced, {"alike": True}),
     ("an argument becomes an option", an_argument_becomes_an_option, {"free": DIRECT, "alike": True}),
-    ("an argument becomes an option behind the dashes", an_option_behind_the_dashes, {"free": DIRECT, "alike": True}),
+    (
+        "an argument becomes an option behind the dashes",
+        an_option_behind_the_dashes,
+        {"free": DIRECT, "alike": True},
+    ),
     ("a shell reads an argument", a_shell_reads_an_argument, {"free": DIRECT, "alike": True}),
     ("an argument leaves its bounds", an_argument_leaves_its_bounds, {"free": DIRECT, "alike": True}),
     ("the changes of an unviewed call are applied", an_unviewed_call_is_applied, {"alike": True}),

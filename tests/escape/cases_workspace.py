@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """Attacks by way of the workspace: links that copying, committing, collecting or an argument would follow,
 files that a host program runs unasked, and what lies beside the work in somebody's home."""
+
 import ctypes
 import hashlib
 import json
@@ -66,7 +67,11 @@ def a_commit_follows_a_link(s):
     """While the call works on its copy, somebody puts a link in the place of a directory."""
     s.more = s.apart
     s.write("ws/sub/canary", "original")
-    process = s.popen(SHELL, "-c", f"sleep {1.5 * PATIENCE}; echo changed > {s.path('ws/sub/canary')}; echo new > {s.path('ws/sub/new')}")
+    process = s.popen(
+        SHELL,
+        "-c",
+        f"sleep {1.5 * PATIENCE}; echo changed > {s.path('ws/sub/canary')}; echo new > {s.path('ws/sub/new')}",
+    )
     time.sleep(0.8 * PATIENCE)
     os.rename(s.path("ws/sub"), s.path("ws/was"))
     os.symlink("../secret", s.path("ws/sub"))
@@ -84,7 +89,9 @@ def a_commit_makes_a_link_that_is_followed(s):
     s.write("ws/sub/canary", "original")
     s.call(SHELL, "-c", f"cd {s.path('ws')}; rm -r sub; ln -s ../secret sub")
     try:
-        s.call(SHELL, "-c", f"cd {s.path('ws')}; echo changed > sub/canary; mkdir -p sub; echo changed > sub/new")
+        s.call(
+            SHELL, "-c", f"cd {s.path('ws')}; echo changed > sub/canary; mkdir -p sub; echo changed > sub/new"
+        )
     except Refused:
         pass
     return s.read("secret/canary") != s.token or os.path.exists(s.path("secret/new"))
@@ -112,8 +119,19 @@ def bound(s, access):
     return f'{{ type = "string", {access} = [{json.dumps(s.path("ws"))}] }}'
 
 
-STEERING = [".git/hooks/pre-commit", ".git/config", "sub/.git/config", "sub/.git/hooks/post-merge", ".envrc", ".bashrc",
-            ".vscode/tasks.json", ".vscode/settings.json", ".of-no-list/run", ".github/workflows/ci.yml", "CLAUDE.md"]
+STEERING = [
+    ".git/hooks/pre-commit",
+    ".git/config",
+    "sub/.git/config",
+    "sub/.git/hooks/post-merge",
+    ".envrc",
+    ".bashrc",
+    ".vscode/tasks.json",
+    ".vscode/settings.json",
+    ".of-no-list/run",
+    ".github/workflows/ci.yml",
+    "CLAUDE.md",
+]
 
 
 def steering_files_are_changed(s):
@@ -124,11 +142,21 @@ def steering_files_are_changed(s):
         s.write(f"ws/{place}/HEAD", "ref: refs/heads/main\n")
         os.makedirs(s.path("ws", place, "objects"))
         os.makedirs(s.path("ws", place, "refs"))
-    lines = [f"echo changed > {name}; rm -f {name}; echo changed > {name}; echo changed > n; mv -f n {name}" for name in STEERING]
-    lines += [f"mv {name} {name}.was; mkdir -p {name}; cp n {name}/" for name in ("sub", ".git", ".vscode", "sub/.git")]
+    lines = [
+        f"echo changed > {name}; rm -f {name}; echo changed > {name}; echo changed > n; mv -f n {name}"
+        for name in STEERING
+    ]
+    lines += [
+        f"mv {name} {name}.was; mkdir -p {name}; cp n {name}/"
+        for name in ("sub", ".git", ".vscode", "sub/.git")
+    ]
     lines += [f"mkdir -p $(dirname {name}); echo changed > {name}" for name in STEERING]
     s.call(SHELL, "-c", f"cd {s.path('ws')}; exec 2>/dev/null; " + "; ".join(lines))
-    wrong = [name for name in STEERING if not os.path.exists(s.path("ws", name)) or s.read("ws/" + name) != "original"]
+    wrong = [
+        name
+        for name in STEERING
+        if not os.path.exists(s.path("ws", name)) or s.read("ws/" + name) != "original"
+    ]
     s.note = wrong
     return bool(wrong)
 
@@ -140,7 +168,14 @@ def repository(s, place):
 def git_runs(s, place):
     """Does git, as a person runs it on the host, start what the tool has planted?"""
     s.environ["WITNESS"] = s.path("witness")
-    subprocess.run(["git", "status", "--short"], cwd=s.path(place), env=s.environ, check=False, capture_output=True, timeout=MINUTE)
+    subprocess.run(
+        ["git", "status", "--short"],
+        cwd=s.path(place),
+        env=s.environ,
+        check=False,
+        capture_output=True,
+        timeout=MINUTE,
+    )
     return os.path.exists(s.path("witness"))
 
 
@@ -173,10 +208,16 @@ def protection_is_locked_out(s):
     repository(s, "ws/repository")
     s.write("data/monitor", MONITOR)
     team = next((group for group in os.getgroups() if group != os.getgid()), os.getgid())
-    os.chown(s.path("ws/repository"), -1, team)  # by its first group a caller has rights in its tool's namespace
+    os.chown(
+        s.path("ws/repository"), -1, team
+    )  # by its first group a caller has rights in its tool's namespace
     try:
         s.call(SHELL, "-c", f"chmod 000 {s.path('ws/repository')}")
-        s.call(SHELL, "-c", f"cd /; chmod 700 {s.path('ws/repository')}; cat {s.path('data/monitor')} >> {s.path('ws/repository')}/.git/config")
+        s.call(
+            SHELL,
+            "-c",
+            f"cd /; chmod 700 {s.path('ws/repository')}; cat {s.path('data/monitor')} >> {s.path('ws/repository')}/.git/config",
+        )
     except Refused:
         return False
     finally:
@@ -186,14 +227,32 @@ def protection_is_locked_out(s):
 
 def protection_is_laid_over(s):
     """What is protected as a whole holds something that is protected, too."""
-    for name in ("ws/.config/nvim/init.lua", "ws/.config/nvim/.git/config", "ws/.git/modules/sub/config", "ws/.git/config"):
+    for name in (
+        "ws/.config/nvim/init.lua",
+        "ws/.config/nvim/.git/config",
+        "ws/.git/modules/sub/config",
+        "ws/.git/config",
+    ):
         s.write(name, "original")
     for name in ("ws/.config/nvim/lua", "ws/.git/modules/sub/hooks", "ws/.git/info", "ws/.git/hooks"):
         os.makedirs(s.path(name))
-    s.call(SHELL, "-c", f"cd {s.path('ws')}; exec 2>/dev/null; echo evil > .config/nvim/init.lua; echo evil > .config/nvim/lua/x.lua;"
-           "echo evil > .git/modules/sub/commondir; echo evil > .git/modules/sub/hooks/x; mkdir .git/modules/new; mv .config/nvim/lua .config/nvim/l")
-    s.note = [name for name in (".config/nvim/lua/x.lua", ".config/nvim/l", ".git/modules/sub/commondir", ".git/modules/sub/hooks/x", ".git/modules/new")
-              if os.path.lexists(s.path("ws", name))]
+    s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('ws')}; exec 2>/dev/null; echo evil > .config/nvim/init.lua; echo evil > .config/nvim/lua/x.lua;"
+        "echo evil > .git/modules/sub/commondir; echo evil > .git/modules/sub/hooks/x; mkdir .git/modules/new; mv .config/nvim/lua .config/nvim/l",
+    )
+    s.note = [
+        name
+        for name in (
+            ".config/nvim/lua/x.lua",
+            ".config/nvim/l",
+            ".git/modules/sub/commondir",
+            ".git/modules/sub/hooks/x",
+            ".git/modules/new",
+        )
+        if os.path.lexists(s.path("ws", name))
+    ]
     return bool(s.note) or s.read("ws/.config/nvim/init.lua") != "original"
 
 
@@ -210,9 +269,19 @@ def a_repository_is_unmade(s):
     subprocess.run(["git", "init", "-q", "--bare", s.path("ws/r.git")], check=True, env=s.environ)
     s.write("data/monitor", MONITOR)
     s.call(SHELL, "-c", f"cd {s.path('ws/r.git')}; mv HEAD H2; mv objects o2; mv refs r2; true")
-    s.call(SHELL, "-c", f"cd {s.path('ws/r.git')}; cat {s.path('data/monitor')} >> config; cp config config.worktree; mv H2 HEAD; mv o2 objects; mv r2 refs; true")
-    return "fsmonitor" in s.read("ws/r.git/config") or os.path.exists(s.path("ws/r.git/config.worktree")) and not any(
-        change["path"].endswith("/config.worktree") and change.get("steers_host") for change in s.answer["changes"])
+    s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('ws/r.git')}; cat {s.path('data/monitor')} >> config; cp config config.worktree; mv H2 HEAD; mv o2 objects; mv r2 refs; true",
+    )
+    return (
+        "fsmonitor" in s.read("ws/r.git/config")
+        or os.path.exists(s.path("ws/r.git/config.worktree"))
+        and not any(
+            change["path"].endswith("/config.worktree") and change.get("steers_host")
+            for change in s.answer["changes"]
+        )
+    )
 
 
 def the_rest_of_a_name_is_written(s):
@@ -220,7 +289,12 @@ def the_rest_of_a_name_is_written(s):
     for name in ("ws/.config/git/config", "ws/.hg/hgrc"):
         s.write(name, "original")
     s.writable = [s.path("ws/.config"), s.path("ws/.hg")]
-    s.call(SHELL, "-c", f"exec 2>/dev/null; echo evil > {s.path('ws/.config')}/git/config; echo evil > {s.path('ws/.hg')}/hgrc; true", cwd="/")
+    s.call(
+        SHELL,
+        "-c",
+        f"exec 2>/dev/null; echo evil > {s.path('ws/.config')}/git/config; echo evil > {s.path('ws/.hg')}/hgrc; true",
+        cwd="/",
+    )
     return any(s.read(name) != "original" for name in ("ws/.config/git/config", "ws/.hg/hgrc"))
 
 
@@ -228,15 +302,28 @@ def a_hook_of_another_name_is_changed(s):
     """The repository's configuration says where its hooks are; a person commits."""
     repository(s, "ws")
     s.write("ws/tools/hooks/pre-commit", "#!/bin/sh\nexit 0\n", mode=0o755)
-    subprocess.run(["git", "config", "core.hooksPath", "tools/hooks"], cwd=s.path("ws"), check=True, env=s.environ)
-    s.call(SHELL, "-c", f"cd {s.path('ws')}; echo 'touch $WITNESS' > tools/hooks/pre-commit; rm -f tools/hooks/pre-commit;"
-           "mv tools t2; mkdir -p tools/hooks; printf '#!/bin/sh\\ntouch $WITNESS\\n' > tools/hooks/pre-commit; chmod 755 tools/hooks/pre-commit; true")
+    subprocess.run(
+        ["git", "config", "core.hooksPath", "tools/hooks"], cwd=s.path("ws"), check=True, env=s.environ
+    )
+    s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('ws')}; echo 'touch $WITNESS' > tools/hooks/pre-commit; rm -f tools/hooks/pre-commit;"
+        "mv tools t2; mkdir -p tools/hooks; printf '#!/bin/sh\\ntouch $WITNESS\\n' > tools/hooks/pre-commit; chmod 755 tools/hooks/pre-commit; true",
+    )
     return git_runs_after(s, ["commit", "-q", "--allow-empty", "-m", "x"])
 
 
 def git_runs_after(s, words):
     s.environ["WITNESS"] = s.path("witness")
-    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=b", *words], cwd=s.path("ws"), env=s.environ, check=False, capture_output=True, timeout=MINUTE)
+    subprocess.run(
+        ["git", "-c", "user.name=a", "-c", "user.email=b", *words],
+        cwd=s.path("ws"),
+        env=s.environ,
+        check=False,
+        capture_output=True,
+        timeout=MINUTE,
+    )
     return os.path.exists(s.path("witness"))
 
 
@@ -244,10 +331,27 @@ def a_rebase_goes_on_with_commands(s):
     """A rebase has stopped at a conflict, which the tool shall resolve; a person goes on with it."""
     repository(s, "ws")
     git = "git -c user.name=a -c user.email=b"
-    subprocess.run([SHELL, "-c", f"echo 1 > a; git add a; {git} commit -qm one; git checkout -qb side; echo 2 > a; {git} commit -qam two; git checkout -q -;"
-                    f"echo 3 > a; {git} commit -qam three; {git} rebase -q side"], cwd=s.path("ws"), env=s.environ, check=False, capture_output=True, timeout=MINUTE)
-    s.call(SHELL, "-c", f"cd {s.path('ws')}; echo 4 > a; echo 'exec touch $WITNESS' >> .git/rebase-merge/git-rebase-todo; true")
-    subprocess.run(["git", "add", "a"], cwd=s.path("ws"), env=s.environ, check=False, capture_output=True, timeout=MINUTE)
+    subprocess.run(
+        [
+            SHELL,
+            "-c",
+            f"echo 1 > a; git add a; {git} commit -qm one; git checkout -qb side; echo 2 > a; {git} commit -qam two; git checkout -q -;"
+            f"echo 3 > a; {git} commit -qam three; {git} rebase -q side",
+        ],
+        cwd=s.path("ws"),
+        env=s.environ,
+        check=False,
+        capture_output=True,
+        timeout=MINUTE,
+    )
+    s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('ws')}; echo 4 > a; echo 'exec touch $WITNESS' >> .git/rebase-merge/git-rebase-todo; true",
+    )
+    subprocess.run(
+        ["git", "add", "a"], cwd=s.path("ws"), env=s.environ, check=False, capture_output=True, timeout=MINUTE
+    )
     return git_runs_after(s, ["-c", "core.editor=true", "rebase", "--continue"])
 
 
@@ -256,27 +360,49 @@ def a_common_directory_is_planted(s):
     bound workspace, as the file is new, but it has to be reported."""
     repository(s, "ws")
     s.write("data/monitor", MONITOR)
-    s.call(SHELL, "-c", f"cd {s.path('ws')}; mkdir -p evil/objects evil/refs; cat {s.path('data/monitor')} > evil/config;"
-           "echo ../evil > .git/commondir")
-    reported = any(change["path"].endswith("/.git/commondir") and change.get("steers_host") for change in s.answer["changes"])
+    s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('ws')}; mkdir -p evil/objects evil/refs; cat {s.path('data/monitor')} > evil/config;"
+        "echo ../evil > .git/commondir",
+    )
+    reported = any(
+        change["path"].endswith("/.git/commondir") and change.get("steers_host")
+        for change in s.answer["changes"]
+    )
     return not reported and git_runs(s, "ws")
 
 
 def a_bare_repository_is_planted(s):
     """The workspace itself becomes a repository; again it has to be reported at least."""
-    s.write("data/monitor", MONITOR + f"bare = false\nworktree = {s.path('ws')}\n[core]\nrepositoryformatversion = 0\n")
-    s.call(SHELL, "-c", f"cd {s.path('ws')}; mkdir -p objects refs/heads; echo 'ref: refs/heads/main' > HEAD;"
-           f"cat {s.path('data/monitor')} > config")
-    reported = any(change["path"] == s.path("ws/config") and change.get("steers_host") for change in s.answer["changes"])
+    s.write(
+        "data/monitor",
+        MONITOR + f"bare = false\nworktree = {s.path('ws')}\n[core]\nrepositoryformatversion = 0\n",
+    )
+    s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('ws')}; mkdir -p objects refs/heads; echo 'ref: refs/heads/main' > HEAD;"
+        f"cat {s.path('data/monitor')} > config",
+    )
+    reported = any(
+        change["path"] == s.path("ws/config") and change.get("steers_host") for change in s.answer["changes"]
+    )
     return not reported and git_runs(s, "ws")
 
 
 def a_directory_becomes_one_that_steers(s):
     """What was made in an earlier call, under a harmless name, is moved to where an editor obeys it: no file of it is new."""
-    s.call(SHELL, "-c", f"cd {s.path('ws')}; mkdir -p out/zsh other; echo task > out/tasks.json; echo rc > out/zsh/.zshrc")
+    s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('ws')}; mkdir -p out/zsh other; echo task > out/tasks.json; echo rc > out/zsh/.zshrc",
+    )
     s.call(SHELL, "-c", f"cd {s.path('ws')}; mv out .vscode; mv other .idea; true")
     rows = {change["path"] for change in s.answer["changes"] if change.get("steers_host")}
-    planted = [s.path("ws", name) for name in (".vscode", ".vscode/tasks.json", ".vscode/zsh/.zshrc", ".idea")]
+    planted = [
+        s.path("ws", name) for name in (".vscode", ".vscode/tasks.json", ".vscode/zsh/.zshrc", ".idea")
+    ]
     return all(map(os.path.exists, planted)) and not rows >= set(planted)
 
 
@@ -312,7 +438,9 @@ def a_mask_is_misled(s):
     with Exchange(s.path("ws/sub"), s.path("ws/link")):
         for _ in range(1 if s.how != CAGED else 60):
             try:
-                found = found or s.token in s.call(SHELL, "-c", f"for i in 1 2 3 4 5 6 7 8; do cat {s.path('ws/sub/.env')}; done")
+                found = found or s.token in s.call(
+                    SHELL, "-c", f"for i in 1 2 3 4 5 6 7 8; do cat {s.path('ws/sub/.env')}; done"
+                )
             except Refused:
                 continue
     return found
@@ -327,11 +455,19 @@ def a_steering_mount_is_misled(s):
     with Exchange(s.path("ws/sub"), s.path("ws/link")):
         for _ in range(1 if s.how != CAGED else 60):
             try:
-                s.call(SHELL, "-c", "for i in 1 2 3 4 5 6 7 8; do"
-                       f" cat {s.path('data/monitor')} 2>/dev/null >> {s.path('ws/sub/.git/config')}; done")
+                s.call(
+                    SHELL,
+                    "-c",
+                    "for i in 1 2 3 4 5 6 7 8; do"
+                    f" cat {s.path('data/monitor')} 2>/dev/null >> {s.path('ws/sub/.git/config')}; done",
+                )
             except Refused:
                 continue
-    texts = [s.read(f"ws/{name}/.git/config") for name in ("sub", "link", "other") if os.path.exists(s.path("ws", name))]
+    texts = [
+        s.read(f"ws/{name}/.git/config")
+        for name in ("sub", "link", "other")
+        if os.path.exists(s.path("ws", name))
+    ]
     return any("fsmonitor" in text for text in texts)
 
 
@@ -348,12 +484,27 @@ def a_link_of_another_policys_tool(s):
 
 def credentials_beside_the_work_are_read(s):
     """A whole home is granted; what opens other doors is not part of that, unless it is named."""
-    for name in (".ssh/id_ed25519", ".aws/credentials", ".gnupg/private.key", ".netrc", ".kube/config", ".docker/config.json",
-                 ".config/gh/hosts.yml", ".pgpass", ".bash_history", ".claude/.credentials.json", ".of-no-list/key"):
+    for name in (
+        ".ssh/id_ed25519",
+        ".aws/credentials",
+        ".gnupg/private.key",
+        ".netrc",
+        ".kube/config",
+        ".docker/config.json",
+        ".config/gh/hosts.yml",
+        ".pgpass",
+        ".bash_history",
+        ".claude/.credentials.json",
+        ".of-no-list/key",
+    ):
         s.write("home/" + name, s.token)
     s.readable.append(s.path("home"))
-    return s.token in s.call(SHELL, "-c", f"cd {s.path('home')}; cat .ssh/* .aws/* .gnupg/* .netrc .kube/* .docker/*"
-                             " .config/gh/* .pgpass .bash_history .claude/.cred* .of-no-list/*; grep -r canary .")
+    return s.token in s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('home')}; cat .ssh/* .aws/* .gnupg/* .netrc .kube/* .docker/*"
+        " .config/gh/* .pgpass .bash_history .claude/.cred* .of-no-list/*; grep -r canary .",
+    )
 
 
 def a_home_that_home_does_not_name(s):
@@ -373,8 +524,16 @@ def home_is_granted_by_standing_in_it(s):
         return s.token in s.call("/bin/cat", s.path("home/diary"))
     found = False
     for directory in (s.path("home"), "/"):
-        done = subprocess.run([s.options.toolcage, "exec", "--json", "--", "/bin/cat", s.path("home/diary")], cwd=directory,
-                              env=s.environ, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=MINUTE)
+        done = subprocess.run(
+            [s.options.toolcage, "exec", "--json", "--", "/bin/cat", s.path("home/diary")],
+            cwd=directory,
+            env=s.environ,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=MINUTE,
+        )
         assert '"status"' in done.stdout, done.stderr
         found = found or s.token in done.stdout
     return found
@@ -388,7 +547,13 @@ def toolcages_own_state_is_reached(s):
         for writable in (False, True):
             s.readable[2:], s.writable[1:] = ([], [grant]) if writable else ([grant], [])
             try:
-                found = "ids.lock" in s.call(SHELL, "-c", f"ls -a /run/toolcage {grant} {grant}/toolcage; echo x > {journal}") or found
+                found = (
+                    "ids.lock"
+                    in s.call(
+                        SHELL, "-c", f"ls -a /run/toolcage {grant} {grant}/toolcage; echo x > {journal}"
+                    )
+                    or found
+                )
             except Refused:
                 continue
             found = found or os.path.exists(journal)
@@ -403,7 +568,11 @@ def beside_a_file_is_read(s):
     s.write("ws/notes", "notes")
     s.write("ws/diary", s.token)
     s.write("ws/sub/diary", s.token)
-    return s.token in s.call(SHELL, "-c", f"cd {s.path('ws')}; cat diary; mv diary d; cat d; ls -lR; rm -rf diary; cat diary sub/*; grep -r canary .")
+    return s.token in s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('ws')}; cat diary; mv diary d; cat d; ls -lR; rm -rf diary; cat diary sub/*; grep -r canary .",
+    )
 
 
 def a_file_is_swapped_for_a_link(s):
@@ -452,9 +621,17 @@ def a_model_chooses_what_steers(s):
     os.makedirs(s.path("ws/.git/hooks"), exist_ok=True)
     s.write("data/monitor", MONITOR)
     for name in (".git/config", ".git/hooks/post-checkout", ".envrc"):
-        s.ask([SHELL, "-c", f"cat {s.path('data/monitor')} >> $0", "{a}"], bound(s, "write"), s.path("ws", name),
-              f'filesystem.readable = [{json.dumps(s.path("data"))}]')
-    return git_runs(s, "ws") or os.path.exists(s.path("ws/.git/hooks/post-checkout")) or os.path.exists(s.path("ws/.envrc"))
+        s.ask(
+            [SHELL, "-c", f"cat {s.path('data/monitor')} >> $0", "{a}"],
+            bound(s, "write"),
+            s.path("ws", name),
+            f"filesystem.readable = [{json.dumps(s.path('data'))}]",
+        )
+    return (
+        git_runs(s, "ws")
+        or os.path.exists(s.path("ws/.git/hooks/post-checkout"))
+        or os.path.exists(s.path("ws/.envrc"))
+    )
 
 
 EXTENDED = ["base.toml", "sub/deep/base.toml", "toolcage.toml"]
@@ -468,14 +645,19 @@ def extending(s, files):
     for name in ALIASES:
         os.link(s.path("ws/base.toml"), s.path("ws", name))
     os.symlink("ws", s.path("again"))
-    s.writable = [f'{{ path = {json.dumps(s.path("ws"))}, from = {json.dumps(s.path("again"))} }}']
+    s.writable = [f"{{ path = {json.dumps(s.path('ws'))}, from = {json.dumps(s.path('again'))} }}"]
     runtime = s.runtime()
     s.runtime = lambda: f"extends = {json.dumps(files)}\n{runtime}"
 
 
 def changed(s):
-    s.note = [name for name in EXTENDED if not os.path.exists(s.path("ws", name)) or "pids = 64" not in s.read("ws/" + name)
-              or "9999" in s.read("ws/" + name)]
+    s.note = [
+        name
+        for name in EXTENDED
+        if not os.path.exists(s.path("ws", name))
+        or "pids = 64" not in s.read("ws/" + name)
+        or "9999" in s.read("ws/" + name)
+    ]
     return bool(s.note)
 
 
@@ -483,25 +665,36 @@ def the_base_of_the_policy_is_changed(s):
     """What the policy extends lies in the workspace: it is written in place, by its other names, by rename, with its parents."""
     extending(s, ["ws/" + name for name in EXTENDED])
     text = "[defaults]\\npids = 9999\\n"
-    lines = [f"printf '{text}' > {name}; rm -f {name}; printf '{text}' > {name}; printf '{text}' > n; mv -f n {name}"
-             for name in ALIASES + EXTENDED]
-    lines += ["mv sub was; mkdir -p sub/deep; printf '" + text + "' > sub/deep/base.toml", "mv sub/deep was; ln -s ../was sub/deep"]
+    lines = [
+        f"printf '{text}' > {name}; rm -f {name}; printf '{text}' > {name}; printf '{text}' > n; mv -f n {name}"
+        for name in ALIASES + EXTENDED
+    ]
+    lines += [
+        "mv sub was; mkdir -p sub/deep; printf '" + text + "' > sub/deep/base.toml",
+        "mv sub/deep was; ln -s ../was sub/deep",
+    ]
     s.call(SHELL, "-c", f"cd {s.path('ws')}; exec 2>/dev/null; " + "; ".join(lines))
     return changed(s)
 
 
 def the_next_call_is_widened(s):
     """A tool writes itself a grant of the canary into what the policy extends; the next call reads it."""
+
     def base(directory):
-        return (f'[tool.next]\nbackend = "{s.options.backend}"\nimage = "system"\nmemory = {s.memory}\nnetwork = "none"\n'
-                f'filesystem.readable = [{json.dumps(s.path(directory))}]\n' + (WITHOUT if s.options.without else ""))
+        return (
+            f'[tool.next]\nbackend = "{s.options.backend}"\nimage = "system"\nmemory = {s.memory}\nnetwork = "none"\n'
+            f"filesystem.readable = [{json.dumps(s.path(directory))}]\n"
+            + (WITHOUT if s.options.without else "")
+        )
 
     s.write("ws/base.toml", base("data"))
     wider, runtime = s.write("data/wider.toml", base("secret")), s.runtime()
     s.runtime = lambda: f'extends = "ws/base.toml"\n{runtime}'
     s.call(SHELL, "-c", f"cd {s.path('ws')}; cat {wider} > base.toml; cp {wider} n; mv -f n base.toml")
     s.how = "next"
-    subprocess.run([s.options.toolcage, "policy", "trust", s.policy()], env=s.environ, capture_output=True, check=False)
+    subprocess.run(
+        [s.options.toolcage, "policy", "trust", s.policy()], env=s.environ, capture_output=True, check=False
+    )
     return s.token in s.call("/bin/cat", s.secret)
 
 
@@ -510,9 +703,13 @@ def the_input_schema_is_changed(s):
     closed = '{"type": "object", "additionalProperties": false}'
     s.write("ws/schema.json", closed)
     os.link(s.path("ws/schema.json"), s.path("ws/hard"))
-    s.more += f'input_schema = {json.dumps(s.path("ws/schema.json"))}\n'
+    s.more += f"input_schema = {json.dumps(s.path('ws/schema.json'))}\n"
     text = '{"type": "object", "additionalProperties": false, "properties": {"any": {"type": "string"}}}'
-    s.call(SHELL, "-c", f"cd {s.path('ws')}; printf '{text}' > n; cat n > schema.json; cat n > hard; mv -f n schema.json")
+    s.call(
+        SHELL,
+        "-c",
+        f"cd {s.path('ws')}; printf '{text}' > n; cat n > schema.json; cat n > hard; mv -f n schema.json",
+    )
     return s.read("ws/schema.json") != closed
 
 
@@ -559,8 +756,17 @@ def the_link_to_the_base_is_swapped(s):
     return os.readlink(s.path("ws/link.toml")) == "new"
 
 
-HIDDEN = ("__pycache__/run", "__pycache__/.envrc", ".pytest_cache/CLAUDE.md", "node_modules/.cache/keys.pyc", "gone.pyc", "swapped.pyc",
-          f".git/objects/ab/{'0' * 38}", ".git/objects/ab/evil", ".git/objects/info/alternates")
+HIDDEN = (
+    "__pycache__/run",
+    "__pycache__/.envrc",
+    ".pytest_cache/CLAUDE.md",
+    "node_modules/.cache/keys.pyc",
+    "gone.pyc",
+    "swapped.pyc",
+    f".git/objects/ab/{'0' * 38}",
+    ".git/objects/ab/evil",
+    ".git/objects/info/alternates",
+)
 
 
 def a_review_is_misled(s):
@@ -569,18 +775,28 @@ def a_review_is_misled(s):
     s.write("ws/gone.pyc", "mine")
     os.makedirs(s.path("ws/swapped.pyc"))
     s.write("ws/swapped.pyc/kept", "mine")
-    s.call(SHELL, "-c", f"""cd {s.path('ws')}; mkdir -p __pycache__ .pytest_cache node_modules/.cache .git/objects/ab .git/objects/info
-for name in __pycache__/run .git/objects/ab/{'0' * 38}; do echo evil > $name; chmod 755 $name; done
+    s.call(
+        SHELL,
+        "-c",
+        f"""cd {s.path("ws")}; mkdir -p __pycache__ .pytest_cache node_modules/.cache .git/objects/ab .git/objects/info
+for name in __pycache__/run .git/objects/ab/{"0" * 38}; do echo evil > $name; chmod 755 $name; done
 for name in __pycache__/.envrc .pytest_cache/CLAUDE.md .git/objects/ab/evil .git/objects/info/alternates; do echo evil > $name; done
-ln -s ../../../secret/canary node_modules/.cache/keys.pyc; rm -r gone.pyc swapped.pyc; echo evil > swapped.pyc; echo quiet > __pycache__/quiet.pyc""")
+ln -s ../../../secret/canary node_modules/.cache/keys.pyc; rm -r gone.pyc swapped.pyc; echo evil > swapped.pyc; echo quiet > __pycache__/quiet.pyc""",
+    )
     if s.how != CAGED:
         return all(os.path.lexists(s.path("ws", name)) != (name == "gone.pyc") for name in HIDDEN)
     changes = [s.options.toolcage, "changes", s.answer["call"]]
-    told = subprocess.run(changes, env=s.environ, cwd=s.path("ws"), capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(
+        changes, env=s.environ, cwd=s.path("ws"), capture_output=True, text=True, check=True
+    ).stdout
     s.note = [name for name in HIDDEN if f" {name}" not in told]
     assert "caches: 1 file in 1 directory, not applied" in told, told
     subprocess.run([*changes, "commit"], env=s.environ, cwd=s.path("ws"), capture_output=True, check=False)
-    came = [name for name in ("__pycache__/.envrc", ".pytest_cache/CLAUDE.md", "__pycache__/quiet.pyc") if os.path.exists(s.path("ws", name))]
+    came = [
+        name
+        for name in ("__pycache__/.envrc", ".pytest_cache/CLAUDE.md", "__pycache__/quiet.pyc")
+        if os.path.exists(s.path("ws", name))
+    ]
     return bool(s.note or came)
 
 
@@ -604,7 +820,11 @@ CASES = [
     ("a rebase goes on with the tool's commands", a_rebase_goes_on_with_commands, {}),
     ("a git common directory is planted unsaid", a_common_directory_is_planted, {"alike": True}),
     ("a bare git repository is planted unsaid", a_bare_repository_is_planted, {"alike": True}),
-    ("a directory becomes one that steers the host unsaid", a_directory_becomes_one_that_steers, {"alike": True}),
+    (
+        "a directory becomes one that steers the host unsaid",
+        a_directory_becomes_one_that_steers,
+        {"alike": True},
+    ),
     ("a mask is misled", a_mask_is_misled, {"alike": True}),
     ("a steering mount is misled", a_steering_mount_is_misled, {"alike": True}),
     ("toolcage's own state below /run is reached", toolcages_own_state_is_reached, {"root": True}),
@@ -623,6 +843,9 @@ CASES = [
     ("a link of another policy's tool is followed", a_link_of_another_policys_tool, {"alike": True}),
     ("credentials beside the work are read", credentials_beside_the_work_are_read, {}),
     ("a home is granted that HOME does not name", a_home_that_home_does_not_name, {"root": True}),
-    ("the home is granted by standing in it", home_is_granted_by_standing_in_it,
-     {"free": DIRECT, "apart": "without a policy nobody can ask for another than the process cage"}),
+    (
+        "the home is granted by standing in it",
+        home_is_granted_by_standing_in_it,
+        {"free": DIRECT, "apart": "without a policy nobody can ask for another than the process cage"},
+    ),
 ]

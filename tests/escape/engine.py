@@ -4,6 +4,7 @@
 
 usage: engine.py LIBTOOLCAGE POLICY. On standard input one JSON line a step: {"start": [TOOL, COMMAND…]}, {"end": N}
 (cancelled, unless it has ended), or {"policy": PATH} for later calls. Each is answered by one line: true, or the result of call N."""
+
 import ctypes
 import json
 import sys
@@ -37,7 +38,9 @@ for line in sys.stdin:
         need(lib.toolcage_call_start(call, ctypes.byref(error)))
         calls.append(call)
     elif "policy" in step:
-        need(lib.toolcage_policy_load_file(step["policy"].encode(), ctypes.byref(policy), ctypes.byref(error)))
+        need(
+            lib.toolcage_policy_load_file(step["policy"].encode(), ctypes.byref(policy), ctypes.byref(error))
+        )
     else:
         call = calls[step["end"]]
         if step.get("cancel"):

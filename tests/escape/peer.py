@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """A client of the Model Context Protocol that reads lines, and whom it speaks to: a careless server by itself, the same
 server in a cage (toolcage wrap), or the policy's own tools (toolcage mcp)."""
+
 import contextlib
 import json
 import os
@@ -84,8 +85,16 @@ tier = "HumanApprove"
 [tool.danger]
 description = "has no command, so that nobody can call it"
 """
-HELLO = {"jsonrpc": "2.0", "id": "hello", "method": "initialize",
-         "params": {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "lines", "version": "0"}}}
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": "hello",
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-03-26",
+        "capabilities": {},
+        "clientInfo": {"name": "lines", "version": "0"},
+    },
+}
 
 
 def call(name, **given):
@@ -111,12 +120,29 @@ class Peer:
         s.write("ws/inside", "inside")
         argv = [PYTHON, server, json.dumps(lies)]
         if s.how != DIRECT:
-            quoted = {"python": PYTHON, "server": server, "bin": s.path("bin"), "ws": s.path("ws"), "lies": json.dumps(lies)}
-            text = POLICY.format(runtime=s.runtime(), backend=s.options.backend, without=WITHOUT if s.options.without else "",
-                                 **{key: json.dumps(value) for key, value in quoted.items()})
+            quoted = {
+                "python": PYTHON,
+                "server": server,
+                "bin": s.path("bin"),
+                "ws": s.path("ws"),
+                "lies": json.dumps(lies),
+            }
+            text = POLICY.format(
+                runtime=s.runtime(),
+                backend=s.options.backend,
+                without=WITHOUT if s.options.without else "",
+                **{key: json.dumps(value) for key, value in quoted.items()},
+            )
             argv = [s.options.toolcage, door, "--policy", s.write("servers.toml", text)]
         with open(s.path("errors"), "wb") as errors:
-            self.process = subprocess.Popen(argv, env=s.environ, cwd=s.path("ws"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+            self.process = subprocess.Popen(
+                argv,
+                env=s.environ,
+                cwd=s.path("ws"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+            )
         self.exchange(HELLO)
 
     def __enter__(self):
@@ -168,5 +194,7 @@ def hear(s, *lines, door="wrap", lies=()):
         for line in lines:
             peer.exchange(line)
         peer.exchange({**call("read", path=s.path("ws/inside")), "id": "last"})
-        assert any('"last"' in line and "inside" in line for line in peer.heard), peer.text()[-2000:] + s.read("errors")[-1000:]
+        assert any('"last"' in line and "inside" in line for line in peer.heard), (
+            peer.text()[-2000:] + s.read("errors")[-1000:]
+        )
         return peer.text()

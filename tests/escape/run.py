@@ -18,6 +18,7 @@ The last part of a case's row says where it differs:
   only     it is about containers; why there is nothing of the kind in a process cage
   apart    it is not about any cage that a policy names; why
   alike    what stands in its way is done before the cage or after it, by the same code for all: --brief leaves it out"""
+
 import argparse
 import contextlib
 import json
@@ -53,23 +54,65 @@ import cases_workspace
 from scene import CAGED, FREE, Missing, Refused, Scene
 from tap import become, check, part_of, plan, skip, skip_all
 
-CASES = cases_containers.CASES + cases_files.CASES + cases_workspace.CASES + cases_objects.CASES + cases_overlay.CASES + cases_processes.CASES + \
-    cases_inside.CASES + cases_words.CASES + cases_servers.CASES + cases_sockets.CASES + cases_models.CASES + \
-    cases_shell.CASES + cases_installs.CASES + cases_network.CASES + cases_host.CASES + cases_approvals.CASES
+CASES = (
+    cases_containers.CASES
+    + cases_files.CASES
+    + cases_workspace.CASES
+    + cases_objects.CASES
+    + cases_overlay.CASES
+    + cases_processes.CASES
+    + cases_inside.CASES
+    + cases_words.CASES
+    + cases_servers.CASES
+    + cases_sockets.CASES
+    + cases_models.CASES
+    + cases_shell.CASES
+    + cases_installs.CASES
+    + cases_network.CASES
+    + cases_host.CASES
+    + cases_approvals.CASES
+)
 # Attacks that begin with what is refused there: shared memory, their own /proc, a socket.
-UNTRIED = ["a neighbour's shared memory is read", "a host without random addresses passes that on", "a name makes a line of its own"]
+UNTRIED = [
+    "a neighbour's shared memory is read",
+    "a host without random addresses passes that on",
+    "a name makes a line of its own",
+]
 # What may get through where the policy gives up the clause that stops it (--without).
-GIVEN_UP = {name: clause for clause, names in {
-    "fs.steering": ["a git hook or configuration is planted", "files that steer the host are changed", "a deep repository is changed",
-                    "the search for repositories is outrun", "the search for repositories is locked out", "protection is laid over", "a bare repository is unmade",
-                    "a hook of another name is changed", "a rebase goes on with the tool's commands",
-                    "the rest of a steering name is written", "a steering mount is misled",
-                    "a directory becomes one that steers the host unsaid"],
-    "fs.denied": ["a denied name below a writable tree is read", "a denied name below a readable tree is read",
-                  "a denied name comes back when it is saved", "a denied name beside a mount is read",
-                  "a denied name beside a mount comes back when it is saved", "a denied name beside a mount comes back unsaid", "a denied name in a writable tree comes back unsaid", "a mask is misled", "a mask is moved away from",
-                  "credentials beside the work are read", "the home has two names"],
-    "limit.pids": ["more processes than granted"]}.items() for name in names}
+GIVEN_UP = {
+    name: clause
+    for clause, names in {
+        "fs.steering": [
+            "a git hook or configuration is planted",
+            "files that steer the host are changed",
+            "a deep repository is changed",
+            "the search for repositories is outrun",
+            "the search for repositories is locked out",
+            "protection is laid over",
+            "a bare repository is unmade",
+            "a hook of another name is changed",
+            "a rebase goes on with the tool's commands",
+            "the rest of a steering name is written",
+            "a steering mount is misled",
+            "a directory becomes one that steers the host unsaid",
+        ],
+        "fs.denied": [
+            "a denied name below a writable tree is read",
+            "a denied name below a readable tree is read",
+            "a denied name comes back when it is saved",
+            "a denied name beside a mount is read",
+            "a denied name beside a mount comes back when it is saved",
+            "a denied name beside a mount comes back unsaid",
+            "a denied name in a writable tree comes back unsaid",
+            "a mask is misled",
+            "a mask is moved away from",
+            "credentials beside the work are read",
+            "the home has two names",
+        ],
+        "limit.pids": ["more processes than granted"],
+    }.items()
+    for name in names
+}
 
 
 def attempt(options, attack, how):
@@ -129,12 +172,24 @@ def absent(options):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--as-user", type=int)
-    parser.add_argument("--own-machine", action="store_true", help="attacks may change settings of the whole machine")
-    parser.add_argument("--without", action="store_true", help="the policy gives up what a machine without namespaces cannot hold")
+    parser.add_argument(
+        "--own-machine", action="store_true", help="attacks may change settings of the whole machine"
+    )
+    parser.add_argument(
+        "--without",
+        action="store_true",
+        help="the policy gives up what a machine without namespaces cannot hold",
+    )
     parser.add_argument("--backend", default="process", choices=["process", "oci", "gvisor", *engines.NAMES])
-    parser.add_argument("--runtime", choices=["crun", "runc"], help="of backend oci; without it the first that is installed")
-    parser.add_argument("--runsc", type=os.path.abspath, help="of backend gvisor, in place of the installed one")
-    parser.add_argument("--brief", action="store_true", help="only attacks that a cage itself stands in the way of")
+    parser.add_argument(
+        "--runtime", choices=["crun", "runc"], help="of backend oci; without it the first that is installed"
+    )
+    parser.add_argument(
+        "--runsc", type=os.path.abspath, help="of backend gvisor, in place of the installed one"
+    )
+    parser.add_argument(
+        "--brief", action="store_true", help="only attacks that a cage itself stands in the way of"
+    )
     parser.add_argument("--patience", help="how many times as long calls may take")
     parser.add_argument("--only")
     parser.add_argument("--part", default="1/1", help="2/5: the second fifth of them")
@@ -159,8 +214,12 @@ def attack_all(options):
     why = options.backend != "process" and absent(options)
     if why:
         skip_all(f"skipped: {why}")
-    wanted = [case for case in CASES if (not options.only or any(text in case[0] for text in options.only.split("|")))
-              and not (options.brief and "alike" in case[2])]
+    wanted = [
+        case
+        for case in CASES
+        if (not options.only or any(text in case[0] for text in options.only.split("|")))
+        and not (options.brief and "alike" in case[2])
+    ]
     for name, attack, traits in part_of(wanted, options.part):
         prove(options, name, attack, traits)
     return plan()

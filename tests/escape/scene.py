@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """One attack's stage: a throw-away tree with a canary outside of what is granted, a policy with one tool in
 a cage and one outside of any, and listeners, victims and the like that watch from outside."""
+
 import base64
 import contextlib
 import json
@@ -44,9 +45,12 @@ class Missing(Exception):
 
 class Scene:
     apart = 'workspace = { mode = "copy" }'  # what the tool changes stays with it until the end
+
     def __init__(self, options, how):
         self.options, self.how = options, how
-        self.sentry = how == CAGED and options.backend == "gvisor"  # a kernel of its own, whose processes no other sees
+        self.sentry = (
+            how == CAGED and options.backend == "gvisor"
+        )  # a kernel of its own, whose processes no other sees
         self.token = "canary-" + secrets.token_hex(8)
         self.root = tempfile.mkdtemp(prefix="toolcage-escape-")
         os.chmod(self.root, 0o755)
@@ -55,7 +59,12 @@ class Scene:
         for name in ("files", "kernel", "machinery", "processes", "sockets"):
             shutil.copy(options.attacks, self.program(name))
         self.secret = self.write("secret/canary", self.token)
-        self.readable, self.writable, self.denied, self.more = [self.path("bin"), self.path("data")], [self.path("ws")], [], ""
+        self.readable, self.writable, self.denied, self.more = (
+            [self.path("bin"), self.path("data")],
+            [self.path("ws")],
+            [],
+            "",
+        )
         self.network = '"none"'
         self.memory = '{ max = "256MiB", by = "any" }'
         self.environ = {"HOME": self.path("home"), "PATH": "/usr/bin:/bin", "LC_ALL": "C"}
@@ -106,9 +115,20 @@ class Scene:
         more = self.more + (WITHOUT if self.options.without else "")
         if "\nimage =" not in "\n" + more:
             more += '\nimage = "system"\n'
-        text = "".join(POLICY.format(name=name, patience=self.seconds * PATIENCE, backend=backend, readable=listed(self.readable), more=more,
-                                     memory=self.memory, network=self.network, writable=listed(self.writable), denied=listed(self.denied))
-                       for name, backend in ((CAGED, self.options.backend), (FREE, "not-a-security-boundary")))
+        text = "".join(
+            POLICY.format(
+                name=name,
+                patience=self.seconds * PATIENCE,
+                backend=backend,
+                readable=listed(self.readable),
+                more=more,
+                memory=self.memory,
+                network=self.network,
+                writable=listed(self.writable),
+                denied=listed(self.denied),
+            )
+            for name, backend in ((CAGED, self.options.backend), (FREE, "not-a-security-boundary"))
+        )
         return self.write("policy.toml", self.runtime() + text)
 
     def runtime(self):
@@ -120,26 +140,50 @@ class Scene:
     def argv(self, *command):
         if self.how == DIRECT:
             return list(command)
-        return [*self.around, self.options.toolcage, "exec", "--policy", self.policy(), "--tool", self.how, "--json", *self.flags, "--", *command]
+        return [
+            *self.around,
+            self.options.toolcage,
+            "exec",
+            "--policy",
+            self.policy(),
+            "--tool",
+            self.how,
+            "--json",
+            *self.flags,
+            "--",
+            *command,
+        ]
 
     def begin_session(self):
         """The calls from here on are those of one session, which goes with the scene."""
         self.flags = ["--session", self.token]
-        self.ends.callback(subprocess.run, [self.options.toolcage, "session", "end", self.token], env=self.environ, capture_output=True, check=False)
+        self.ends.callback(
+            subprocess.run,
+            [self.options.toolcage, "session", "end", self.token],
+            env=self.environ,
+            capture_output=True,
+            check=False,
+        )
 
     def mount_below(self, name):
         """The caller lives where something is mounted there that none of its cages may take away."""
         os.makedirs(self.path(name), exist_ok=True)
-        kind = ["--mount", "--propagation", "private"] if os.geteuid() == 0 else ["--user", "--map-root-user", "--mount"]
+        kind = (
+            ["--mount", "--propagation", "private"]
+            if os.geteuid() == 0
+            else ["--user", "--map-root-user", "--mount"]
+        )
         if subprocess.run(["unshare", *kind, "true"], capture_output=True, check=False).returncode:
             raise Missing("no mount namespace can be made here")
-        script = f"mount -t tmpfs none {self.path(name)} && echo {self.token} > {self.path(name)}/.env && exec \"$@\""
+        script = f'mount -t tmpfs none {self.path(name)} && echo {self.token} > {self.path(name)}/.env && exec "$@"'
         self.around = ["unshare", *kind, "sh", "-c", script, "sh"]
 
     def popen(self, *command, **more):
         more.setdefault("stdin", subprocess.DEVNULL)
         more.setdefault("cwd", self.path("ws"))
-        return subprocess.Popen(self.argv(*command), env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+        return subprocess.Popen(
+            self.argv(*command), env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more
+        )
 
     def call(self, *command, timeout=MINUTE, **more):
         """Runs the command; what it wrote. Raises Refused when it never ran."""
@@ -160,12 +204,21 @@ class Scene:
         except ValueError:
             raise AssertionError(f"no result: {out[:500]!r} {err[:2000]!r}") from None
         if any(change.get("held") == "conflict" for change in self.answer["changes"]):
-            self.ends.callback(subprocess.run, [self.options.toolcage, "changes", self.answer["call"], "discard"], env=self.environ,
-                               capture_output=True, check=False)
+            self.ends.callback(
+                subprocess.run,
+                [self.options.toolcage, "changes", self.answer["call"], "discard"],
+                env=self.environ,
+                capture_output=True,
+                check=False,
+            )
         if self.answer["status"] in ("denied", "error", "cancelled"):
             raise Refused(json.dumps(self.answer["error"]))
         stdout = self.answer["stdout"]
-        return stdout["text"] if "text" in stdout else base64.b64decode(stdout["base64"]).decode(errors="replace")
+        return (
+            stdout["text"]
+            if "text" in stdout
+            else base64.b64decode(stdout["base64"]).decode(errors="replace")
+        )
 
     def meanwhile(self, script, accomplice, **more):
         """The script runs as the tool; once it is up the accomplice acts, and when he is done the script goes on. What it says."""
@@ -173,7 +226,12 @@ class Scene:
         os.mkdir(meeting)
         os.chmod(meeting, 0o777)
         self.writable.append(meeting)
-        process = self.popen("/bin/sh", "-c", f"echo > {meeting}/up; until [ -e {meeting}/go ]; do sleep 0.05; done; {script}", **more)
+        process = self.popen(
+            "/bin/sh",
+            "-c",
+            f"echo > {meeting}/up; until [ -e {meeting}/go ]; do sleep 0.05; done; {script}",
+            **more,
+        )
         deadline = time.monotonic() + MINUTE
         while not os.path.exists(f"{meeting}/up") and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -189,17 +247,33 @@ class Scene:
 
     def outside(self, program, *args):
         """The same program, run by an accomplice outside."""
-        done = subprocess.run([self.program(program), *[str(arg) for arg in args]], capture_output=True, text=True,
-                              check=False, timeout=MINUTE)
+        done = subprocess.run(
+            [self.program(program), *[str(arg) for arg in args]],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=MINUTE,
+        )
         return done.stdout
 
     def ask(self, command, argument, value, files=""):
         """Calls a tool with a value for its argument {a}, as a model does. What comes back, which may be a refusal."""
         backend = self.options.backend if self.how == CAGED else "not-a-security-boundary"
-        policy = self.write("policy.toml", f'{self.runtime()}[tool.t]\nbackend = "{backend}"\nimage = "system"\nmemory = {self.memory}\nnetwork = "none"\n'
-                            f"command = {json.dumps(command)}\narguments.a = {argument}\n{files}")
-        done = subprocess.run([self.options.toolcage, "call", "--policy", policy, "--json", "t", json.dumps({"a": value})], env=self.environ,
-                              cwd=self.path("ws"), check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=MINUTE)
+        policy = self.write(
+            "policy.toml",
+            f'{self.runtime()}[tool.t]\nbackend = "{backend}"\nimage = "system"\nmemory = {self.memory}\nnetwork = "none"\n'
+            f"command = {json.dumps(command)}\narguments.a = {argument}\n{files}",
+        )
+        done = subprocess.run(
+            [self.options.toolcage, "call", "--policy", policy, "--json", "t", json.dumps({"a": value})],
+            env=self.environ,
+            cwd=self.path("ws"),
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=MINUTE,
+        )
         assert '"status"' in done.stdout, done.stderr
         return json.loads(done.stdout)
 
@@ -207,10 +281,16 @@ class Scene:
 
     def victim(self):
         """A process outside with the token in its memory: its pid and where."""
-        code = ("import ctypes,sys,time; b=ctypes.create_string_buffer(sys.argv[1].encode(),128);"
-                "print(hex(ctypes.addressof(b)),flush=True); time.sleep(60)")
-        process = subprocess.Popen(["/usr/bin/python3", "-c", code, self.token], stdout=subprocess.PIPE, text=True,
-                                   cwd=self.path("secret"))
+        code = (
+            "import ctypes,sys,time; b=ctypes.create_string_buffer(sys.argv[1].encode(),128);"
+            "print(hex(ctypes.addressof(b)),flush=True); time.sleep(60)"
+        )
+        process = subprocess.Popen(
+            ["/usr/bin/python3", "-c", code, self.token],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=self.path("secret"),
+        )
         self.ends.callback(self.end, process)
         return process, process.stdout.readline().strip()
 

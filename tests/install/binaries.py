@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """What the binaries need and export: the libraries of a closed list, and exactly the public functions."""
+
 import pathlib
 import re
 import subprocess
@@ -37,14 +38,18 @@ for name, allowed in NEEDED.items():
 headers = "\n".join(path.read_text() for path in (root / "include/toolcage").glob("*.h"))
 headers = re.sub(r"/\*.*?\*/", "", headers, flags=re.S)
 declared = set(re.findall(r"\b(toolcage_\w+)\s*\([^;{]*\)\s*;", headers)) - {"toolcage_output_fn"}
-exported = {line.split()[-1].split("@")[0]
-            for line in output("nm", "--dynamic", "--defined-only", build / "src/libtoolcage.so.0").splitlines()}
+exported = {
+    line.split()[-1].split("@")[0]
+    for line in output("nm", "--dynamic", "--defined-only", build / "src/libtoolcage.so.0").splitlines()
+}
 exported = {name for name in exported if not re.fullmatch(r"TOOLCAGE_[\d.]+", name)}
 tap.check(len(declared) > 20, "the headers' functions were found", sorted(declared))
 tap.check(not declared - exported, "every declared function is exported", sorted(declared - exported))
 tap.check(not exported - declared, "nothing else is exported", sorted(exported - declared))
 
-soname = re.search(r"\(SONAME\).*\[([^\]]+)\]", output("readelf", "--dynamic", "--wide", build / "src/libtoolcage.so.0"))
+soname = re.search(
+    r"\(SONAME\).*\[([^\]]+)\]", output("readelf", "--dynamic", "--wide", build / "src/libtoolcage.so.0")
+)
 tap.check(soname and soname.group(1) == "libtoolcage.so.0", "the library has its SONAME", soname)
 versions = output("readelf", "--version-info", "--wide", build / "src/libtoolcage.so.0")
 tap.check("TOOLCAGE_0.1" in versions, "symbols carry their version", versions[:400])
@@ -52,7 +57,15 @@ tap.check("TOOLCAGE_0.1" in versions, "symbols carry their version", versions[:4
 for name in NEEDED:
     dynamic = output("readelf", "--dynamic", "--program-headers", "--wide", build / name)
     stack = re.search(r"GNU_STACK.*", dynamic)
-    tap.check("There is no dynamic section" in dynamic or re.search(r"\bNOW\b", dynamic), f"{name} is bound at start", dynamic[-600:])
-    tap.check("(RPATH)" not in dynamic and "TEXTREL" not in dynamic, f"{name} has no RPATH and no text relocation", dynamic[-600:])
+    tap.check(
+        "There is no dynamic section" in dynamic or re.search(r"\bNOW\b", dynamic),
+        f"{name} is bound at start",
+        dynamic[-600:],
+    )
+    tap.check(
+        "(RPATH)" not in dynamic and "TEXTREL" not in dynamic,
+        f"{name} has no RPATH and no text relocation",
+        dynamic[-600:],
+    )
     tap.check(stack and "RWE" not in stack.group(0), f"{name} has no executable stack", stack)
 tap.finish()

@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """The Debian packages: lintian is quiet; installed in a clean root they have every file where it belongs and make cages; removed they
 leave nothing."""
+
 import os
 import pathlib
 import re
@@ -22,7 +23,9 @@ if os.geteuid():
 
 
 def run(*command, **more):
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=1500, **more)
+    return subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, check=False, timeout=1500, **more
+    )
 
 
 MOUNTS = """
@@ -33,12 +36,27 @@ cd "$1" && mkdir -p outside && pivot_root . outside && umount -l /outside && rmd
 
 def inside(tree, line):
     """In the clean root, which is the root of a mount namespace: below chroot() nobody may make a user namespace."""
-    return run("unshare", "--mount", "--pid", "--fork", "sh", "-c", MOUNTS, "sh", tree, line,
-               env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "DEBIAN_FRONTEND": "noninteractive"})
+    return run(
+        "unshare",
+        "--mount",
+        "--pid",
+        "--fork",
+        "sh",
+        "-c",
+        MOUNTS,
+        "sh",
+        tree,
+        line,
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "DEBIAN_FRONTEND": "noninteractive"},
+    )
 
 
 def files_of(tree):
-    return {path.relative_to(tree).as_posix() for top in ("usr", "etc") for path in (tree / top).rglob("*toolcage*")}
+    return {
+        path.relative_to(tree).as_posix()
+        for top in ("usr", "etc")
+        for path in (tree / top).rglob("*toolcage*")
+    }
 
 
 def others(packages):
@@ -51,19 +69,31 @@ def check_installed(tree, packages):
     for package in packages:
         shutil.copy(package, tree / "tmp")
     done = inside(tree, "dpkg --install /tmp/*.deb")
-    if not tap.check(done.returncode == 0, "installed in a clean root", done.stdout[-2000:] + done.stderr[-2000:]):
+    if not tap.check(
+        done.returncode == 0, "installed in a clean root", done.stdout[-2000:] + done.stderr[-2000:]
+    ):
         return
     there = files_of(tree)
-    tap.check("usr/libexec/toolcage/toolcage-helper" in there and not any("lib/libexec" in name for name in there), "programs are in libexec", sorted(there))
+    tap.check(
+        "usr/libexec/toolcage/toolcage-helper" in there and not any("lib/libexec" in name for name in there),
+        "programs are in libexec",
+        sorted(there),
+    )
     (tree / "decoy").write_text("decoy")
     done = inside(tree, CALL)
     if '"unenforceable"' in done.stdout:
         tap.skip("a call in the clean root", "this machine cannot make the cage in it")
     else:
-        tap.check('"caged\\n"' in done.stdout and "No such file" in done.stdout and (tree / "decoy").exists(), "a call in the clean root", done.stdout + done.stderr)
+        tap.check(
+            '"caged\\n"' in done.stdout and "No such file" in done.stdout and (tree / "decoy").exists(),
+            "a call in the clean root",
+            done.stdout + done.stderr,
+        )
     done = inside(tree, "dpkg --purge toolcage libtoolcage-dev libtoolcage0")
     left = files_of(tree)
-    tap.check(done.returncode == 0 and not left, "removed, they leave nothing", done.stderr + str(sorted(left)))
+    tap.check(
+        done.returncode == 0 and not left, "removed, they leave nothing", done.stderr + str(sorted(left))
+    )
 
 
 with tempfile.TemporaryDirectory(prefix="toolcage-deb-") as directory:
@@ -72,12 +102,29 @@ with tempfile.TemporaryDirectory(prefix="toolcage-deb-") as directory:
     done = run(root / "tools/deb", scratch / "debs")
     packages = sorted((scratch / "debs").glob("*.deb"))
     names = [re.sub(r"_.*", "", package.name) for package in packages]
-    if tap.check(names == ["libtoolcage-dev", "libtoolcage0", "toolcage"], "three packages are built", done.stdout + done.stderr):
+    if tap.check(
+        names == ["libtoolcage-dev", "libtoolcage0", "toolcage"],
+        "three packages are built",
+        done.stdout + done.stderr,
+    ):
         done = run("lintian", "--fail-on", "error,warning", *packages)
-        tap.check(done.returncode == 0 and not re.search(r"^[EW]: ", done.stdout, re.M), "lintian is quiet", done.stdout + done.stderr)
-        made = run("mmdebstrap", "--variant=essential", "--mode=root", f"--include={','.join(sorted(others(packages) | {'mount'}))}", "bookworm", scratch / "root")
+        tap.check(
+            done.returncode == 0 and not re.search(r"^[EW]: ", done.stdout, re.M),
+            "lintian is quiet",
+            done.stdout + done.stderr,
+        )
+        made = run(
+            "mmdebstrap",
+            "--variant=essential",
+            "--mode=root",
+            f"--include={','.join(sorted(others(packages) | {'mount'}))}",
+            "bookworm",
+            scratch / "root",
+        )
         if made.returncode:
-            tap.skip("a clean root", "mmdebstrap cannot make one here: " + made.stderr.strip().splitlines()[-1])
+            tap.skip(
+                "a clean root", "mmdebstrap cannot make one here: " + made.stderr.strip().splitlines()[-1]
+            )
         else:
             check_installed(scratch / "root", packages)
 tap.finish()

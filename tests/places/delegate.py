@@ -4,6 +4,7 @@
 
 Runs a command in a control group below this process's own that belongs to the user, as systemd's Delegate=yes gives
 it, and removes the group afterwards."""
+
 import contextlib
 import os
 import subprocess
@@ -23,7 +24,9 @@ def places():
             kind, _, options = right.split(" ", 2)
             root, point = left.split()[3:5]
             for names, path in groups.items():
-                wanted = set(names.replace("name=", "").split(",")) <= set(options.strip().replace("name=", "").split(","))
+                wanted = set(names.replace("name=", "").split(",")) <= set(
+                    options.strip().replace("name=", "").split(",")
+                )
                 if root == "/" and (kind == "cgroup2" and not names or kind == "cgroup" and names and wanted):
                     yield point + path.rstrip("/"), not names
 
@@ -36,7 +39,10 @@ def delegate(uid):
             if version2:  # controllers are handed on where this group has no process of its own
                 with open(os.path.join(place, "cgroup.controllers"), encoding="utf-8") as file:
                     for name in file.read().split():
-                        with contextlib.suppress(OSError), open(os.path.join(place, "cgroup.subtree_control"), "w", encoding="utf-8") as out:
+                        with (
+                            contextlib.suppress(OSError),
+                            open(os.path.join(place, "cgroup.subtree_control"), "w", encoding="utf-8") as out,
+                        ):
                             out.write("+" + name)
             os.mkdir(group)
             made.append(group)
@@ -49,7 +55,10 @@ def delegate(uid):
 
 def enter(groups):
     for group in groups:
-        with contextlib.suppress(OSError), open(os.path.join(group, "cgroup.procs"), "w", encoding="utf-8") as file:
+        with (
+            contextlib.suppress(OSError),
+            open(os.path.join(group, "cgroup.procs"), "w", encoding="utf-8") as file,
+        ):
             file.write(str(os.getpid()))
 
 

@@ -5,6 +5,7 @@
 deadline still ends the tool.
 
 usage: stopped.py TOOLCAGE"""
+
 import json
 import os
 import signal
@@ -29,8 +30,14 @@ def commands():
     found = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{pid}/cmdline", "rb") as file, open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
-                found[int(pid)] = (int(stat.read().rsplit(")", 1)[1].split()[1]), file.read().split(b"\0")[:-1])
+            with (
+                open(f"/proc/{pid}/cmdline", "rb") as file,
+                open(f"/proc/{pid}/stat", encoding="utf-8") as stat,
+            ):
+                found[int(pid)] = (
+                    int(stat.read().rsplit(")", 1)[1].split()[1]),
+                    file.read().split(b"\0")[:-1],
+                )
         except OSError:
             continue
     return found
@@ -59,8 +66,12 @@ def main():
         policy = os.path.join(here, "toolcage.toml")
         with open(policy, "w", encoding="utf-8") as file:
             file.write(POLICY)
-        call = subprocess.Popen([sys.argv[1], "call", "--policy", policy, "sleeps", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                cwd=here)
+        call = subprocess.Popen(
+            [sys.argv[1], "call", "--policy", policy, "sleeps", "--json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=here,
+        )
         victim = until(first)
         if victim:
             os.kill(victim, signal.SIGSTOP)

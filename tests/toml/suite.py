@@ -6,6 +6,7 @@ What differs stands in the file gaps, each with its reason; a gap that is none f
 
 usage: suite.py ROOT DECODE
 """
+
 import json
 import math
 import pathlib
@@ -36,11 +37,20 @@ def decode(form, text):
     done = subprocess.run([DECODE, form], input=text, capture_output=True, check=False, timeout=60)
     if done.returncode not in (0, 1):
         return None, f"exit code {done.returncode} {done.stderr}"
-    return (json.loads(done.stdout), "") if done.returncode == 0 else (None, done.stderr.decode(errors="replace").strip())
+    return (
+        (json.loads(done.stdout), "")
+        if done.returncode == 0
+        else (None, done.stderr.decode(errors="replace").strip())
+    )
 
 
 def is_value(tree):
-    return isinstance(tree, dict) and set(tree) == {"type", "value"} and isinstance(tree["type"], str) and isinstance(tree["value"], str)
+    return (
+        isinstance(tree, dict)
+        and set(tree) == {"type", "value"}
+        and isinstance(tree["type"], str)
+        and isinstance(tree["value"], str)
+    )
 
 
 def plain_time(text):
@@ -57,9 +67,15 @@ def same(want, got):
             return float(a) == float(b) or (math.isnan(float(a)) and math.isnan(float(b)))
         if want["type"] == "integer":
             return int(a) == int(b)
-        return plain_time(a) == plain_time(b) if "-local" in want["type"] or want["type"] == "datetime" else a == b
+        return (
+            plain_time(a) == plain_time(b)
+            if "-local" in want["type"] or want["type"] == "datetime"
+            else a == b
+        )
     if isinstance(want, dict):
-        return isinstance(got, dict) and want.keys() == got.keys() and all(same(want[k], got[k]) for k in want)
+        return (
+            isinstance(got, dict) and want.keys() == got.keys() and all(same(want[k], got[k]) for k in want)
+        )
     return isinstance(got, list) and len(want) == len(got) and all(same(a, b) for a, b in zip(want, got))
 
 
@@ -74,7 +90,11 @@ def judge(name, good, detail):
 
 def quoted(text):
     """JSON's form, with what YAML wants escaped."""
-    return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda m: f"\\u{ord(m[0]):04x}", json.dumps(text, ensure_ascii=False))
+    return re.sub(
+        "[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]",
+        lambda m: f"\\u{ord(m[0]):04x}",
+        json.dumps(text, ensure_ascii=False),
+    )
 
 
 def as_yaml(tree, depth):
@@ -85,15 +105,26 @@ def as_yaml(tree, depth):
             return quoted(value)
         if kind == "float":
             number = float(value)
-            return ".nan" if math.isnan(number) else (".inf" if number > 0 else "-.inf") if math.isinf(number) else repr(number)
+            return (
+                ".nan"
+                if math.isnan(number)
+                else (".inf" if number > 0 else "-.inf")
+                if math.isinf(number)
+                else repr(number)
+            )
         if kind in ("integer", "bool"):
             return value
         raise ValueError(kind)
     if isinstance(tree, list):
         return "[" + ", ".join(as_yaml(item, depth + 2) for item in tree) + "]"
     if depth > 2:
-        return "{" + ", ".join(f"{quoted(key)}: {as_yaml(item, depth + 1)}" for key, item in tree.items()) + "}"
-    return "".join(f"\n{'  ' * depth}{quoted(key)}: {as_yaml(item, depth + 1)}" for key, item in tree.items()) or "{}"
+        return (
+            "{" + ", ".join(f"{quoted(key)}: {as_yaml(item, depth + 1)}" for key, item in tree.items()) + "}"
+        )
+    return (
+        "".join(f"\n{'  ' * depth}{quoted(key)}: {as_yaml(item, depth + 1)}" for key, item in tree.items())
+        or "{}"
+    )
 
 
 def try_yaml(name, want):
@@ -120,7 +151,10 @@ for name in names:
     want = json.loads((TESTS / name).with_suffix(".json").read_text())
     judge(name, got is not None and same(want, got), f"{why}\nwanted {want}\ngot    {got}")
     counts["yaml"] += try_yaml(name, want)
-tap.check(counts["valid"] > 150 and counts["invalid"] > 300 and counts["yaml"] > 100, f"the suite is whole: {counts}", counts)
-tap.check(not set(gaps) - used,
-          "every gap on the list is a test of the suite", sorted(set(gaps) - used))
+tap.check(
+    counts["valid"] > 150 and counts["invalid"] > 300 and counts["yaml"] > 100,
+    f"the suite is whole: {counts}",
+    counts,
+)
+tap.check(not set(gaps) - used, "every gap on the list is a test of the suite", sorted(set(gaps) - used))
 tap.finish()

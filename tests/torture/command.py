@@ -5,6 +5,7 @@
 Each verb finds its policy in a way of its own. Whatever fails, it ends with the tool's own exit code after a full cage,
 or with 125 or 126 and a message that says what to do; and the next run works.
 """
+
 import contextlib
 import fcntl
 import json
@@ -23,9 +24,18 @@ SERVERS = ("mcp", "wrap")
 ROLES = ("exec", "run", "call", "session", "shell", *SERVERS)
 PATIENCE = 60
 REQUESTS = (
-    {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
+    {
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        },
+    },
     {"id": 2, "method": "tools/list"},
-    {"id": 3, "method": "tools/call", "params": {"name": "bind", "arguments": {}}})
+    {"id": 3, "method": "tools/call", "params": {"name": "bind", "arguments": {}}},
+)
 
 
 def words(stage, role):
@@ -37,7 +47,11 @@ def words(stage, role):
     if role == "session":  # each joins what the one before left
         return ["exec", "--session", stage.session, *stage.command("bind")], stage.bin, {}
     if role == "shell":
-        return ["shell", "--policy", stage.policy, "--tool", "bind", "--", *stage.command("shell")], stage.root, {"TERM": "xterm"}
+        return (
+            ["shell", "--policy", stage.policy, "--tool", "bind", "--", *stage.command("shell")],
+            stage.root,
+            {"TERM": "xterm"},
+        )
     if role == "call":
         return ["call", "--policy", stage.policy, "--json", "bind"], stage.root, {}
     server = ["--server", "walls"] if role == "wrap" else []
@@ -56,8 +70,16 @@ class Run(life.Run):
     def follow(self, command, stage, role):
         if role == "shell":
             return self.look_inside(command)
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1,
-                              env=self.environ, cwd=self.directory) as process:
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            env=self.environ,
+            cwd=self.directory,
+        ) as process:
             said = self.converse(process) if role in SERVERS else ""
             try:
                 out, err = process.communicate(timeout=180)
@@ -70,6 +92,7 @@ class Run(life.Run):
 
     def look_inside(self, command):
         """At a terminal of a person's, who is at its other end. What is said comes as one stream."""
+
         def take():
             os.setsid()
             fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
@@ -78,8 +101,15 @@ class Run(life.Run):
         said, until = b"", time.monotonic() + PATIENCE
         try:
             modes = termios.tcgetattr(theirs)
-            with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=self.environ, cwd=self.directory,
-                                  preexec_fn=take) as process:
+            with subprocess.Popen(
+                command,
+                stdin=theirs,
+                stdout=theirs,
+                stderr=theirs,
+                env=self.environ,
+                cwd=self.directory,
+                preexec_fn=take,
+            ) as process:
                 while True:
                     ended = process.poll() is not None
                     if select.select([ours], [], [], 0 if ended else 0.02)[0]:
@@ -130,7 +160,9 @@ class Run(life.Run):
         if failed and failed[0][:2] == [str(life.NUMBERS["write"]), "2"]:
             return []
         good = any(line.startswith("hint: ") for line in self.stderr.splitlines())
-        named = "toolcage: " in self.stderr or ": error: " in self.stderr  # the second is about the policy, as a compiler says it
+        named = (
+            "toolcage: " in self.stderr or ": error: " in self.stderr
+        )  # the second is about the policy, as a compiler says it
         return [] if good and named else [f"{self.code} and no word of what to do: {self.stderr[:300]!r}"]
 
     def judge_json(self, stage, enforcement):
@@ -147,7 +179,9 @@ class Run(life.Run):
             return ["no answer in time"]
         if self.code:
             return []
-        wrong = [f"no answer to {request['method']}" for request in REQUESTS if not self.answer(request["id"])]
+        wrong = [
+            f"no answer to {request['method']}" for request in REQUESTS if not self.answer(request["id"])
+        ]
         for line in self.lines:
             if "result" not in line and not line.get("error", {}).get("message"):
                 wrong.append(f"neither result nor error: {line}")
@@ -172,20 +206,46 @@ class Run(life.Run):
             wrong += self.judge_answers()
         elif self.role == "call":
             wrong += [] if self.code or self.result else ["0 without a result"]
-        elif self.stdout not in ("", "caged\n") or (self.code == 0 and (not self.stdout or verdict != "caged")):
+        elif self.stdout not in ("", "caged\n") or (
+            self.code == 0 and (not self.stdout or verdict != "caged")
+        ):
             wrong.append(f"{self.code}, but it said {self.stdout!r} and wrote {verdict!r}")
         return wrong + self.judge_next(stage)
 
     def judge_next(self, stage):
         """One more, when the fault is over."""
-        done = subprocess.run([self.options.cli, "call", "--policy", stage.policy, "bind"], stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=PATIENCE, check=False, env=stage.environ, cwd=stage.root)
-        wrong = [] if (done.returncode, done.stdout) == (0, "caged\n") else [f"the next call: {done.returncode}, {done.stdout}{done.stderr}"]
+        done = subprocess.run(
+            [self.options.cli, "call", "--policy", stage.policy, "bind"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+            env=stage.environ,
+            cwd=stage.root,
+        )
+        wrong = (
+            []
+            if (done.returncode, done.stdout) == (0, "caged\n")
+            else [f"the next call: {done.returncode}, {done.stdout}{done.stderr}"]
+        )
         if self.role == "session":
             arguments, directory, _ = words(stage, "session")
-            done = subprocess.run([self.options.cli, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE,
-                                  check=False, env=stage.environ, cwd=directory)
-            wrong += [] if (done.returncode, done.stdout) == (0, "caged\n") else [f"the next of the session: {done.returncode}, {done.stderr}"]
+            done = subprocess.run(
+                [self.options.cli, *arguments],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE,
+                check=False,
+                env=stage.environ,
+                cwd=directory,
+            )
+            wrong += (
+                []
+                if (done.returncode, done.stdout) == (0, "caged\n")
+                else [f"the next of the session: {done.returncode}, {done.stderr}"]
+            )
         return wrong
 
     def good(self):

@@ -8,6 +8,7 @@ usage: few.py --cli C --walls W [--user ordinary]
 Where they do not suffice, the answer says so and what to do. Where they do, the cage is whole, and what it refused is
 listed: the descriptor for that comes last.
 """
+
 import argparse
 import json
 import os
@@ -23,8 +24,17 @@ REFUSED = ["exec", "--json", "--", "unshare", "--user", "true"]
 
 def run(options, stage, most, arguments):
     stage.reset()
-    done = subprocess.run([options.cli, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
-                          env=stage.environ, cwd=stage.bin, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
+    done = subprocess.run(
+        [options.cli, *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=stage.environ,
+        cwd=stage.bin,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)),
+    )
     return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
 
 
@@ -61,7 +71,11 @@ def main():
             if result and result["status"] == "ok":
                 enough["bind"].append(most)
                 # the policy's own limit cannot be higher than that
-                wrong = [] if result["stdout"]["text"] in ("caged\n", " open-files\n") else [result["stdout"]["text"]]
+                wrong = (
+                    []
+                    if result["stdout"]["text"] in ("caged\n", " open-files\n")
+                    else [result["stdout"]["text"]]
+                )
                 wrong += [] if result["changes"] else ["its change is not listed"]
             else:
                 wrong = refusal(code, result, stderr)
@@ -69,12 +83,20 @@ def main():
             code, result, stderr = again(enough["refused"], options, stage, most, REFUSED)
             if code == 1:
                 enough["refused"].append(most)
-                wrong = [] if "unshare" in [denial["target"] for denial in result["denials"]] else [f"not listed: {result}"]
+                wrong = (
+                    []
+                    if "unshare" in [denial["target"] for denial in result["denials"]]
+                    else [f"not listed: {result}"]
+                )
             else:
                 wrong = refusal(code, result, stderr)
             check(not wrong, f"{most} files, a refused call: {code}", "\n".join(wrong))
         for name, numbers in enough.items():
-            check(numbers and numbers == list(range(numbers[0], MOST)), f"{name}: from {numbers[:1]} on they suffice", numbers)
+            check(
+                numbers and numbers == list(range(numbers[0], MOST)),
+                f"{name}: from {numbers[:1]} on they suffice",
+                numbers,
+            )
     scene.finish()
 
 

@@ -10,6 +10,7 @@ waits to become a cage). Afterwards, without anybody's help: every process is go
 the user's trees that no tool wrote, a host that lives has an answer for every call. Control groups may stay, empty; the
 next engine sweeps them.
 """
+
 import argparse
 import collections
 import contextlib
@@ -80,7 +81,11 @@ class Rounds:
 
     def choose(self, host):
         people = family()
-        helpers = [pid for pid, s in people.items() if s["Name"].startswith("toolcage-helper") and int(s["PPid"]) == os.getpid()]
+        helpers = [
+            pid
+            for pid, s in people.items()
+            if s["Name"].startswith("toolcage-helper") and int(s["PPid"]) == os.getpid()
+        ]
         helper = helpers[0] if helpers else -1
         self.helpers.update(helpers)
         roles = collections.defaultdict(list)
@@ -94,9 +99,15 @@ class Rounds:
     def one(self):
         """What is wrong after one killing."""
         self.stage.reset()
-        crowd = subprocess.Popen([self.options.crowd, self.stage.policy, str(self.options.calls), *scene.TOOLS, "stay", "stay"],
-                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                 cwd=self.stage.root, env=self.stage.environ)
+        crowd = subprocess.Popen(
+            [self.options.crowd, self.stage.policy, str(self.options.calls), *scene.TOOLS, "stay", "stay"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.stage.root,
+            env=self.stage.environ,
+        )
         time.sleep(self.rng.random() ** 2 * 1.5)
         name, pid = self.choose(crowd.pid)
         with contextlib.suppress(ProcessLookupError):
@@ -120,10 +131,18 @@ class Rounds:
         self.words.update(word for word in words if not word.startswith("left"))
         if crowd.returncode:
             # the helper was killed while the engine was made
-            return [] if crowd.returncode == 125 and err.startswith("crowd: ") else [f"the host ended with {crowd.returncode}: {err[:200]}"]
+            return (
+                []
+                if crowd.returncode == 125 and err.startswith("crowd: ")
+                else [f"the host ended with {crowd.returncode}: {err[:200]}"]
+            )
         if not words or words[-1] != "left 0":
             return [f"the host says {words[-1:]}"]
-        return [] if len(words) == self.options.calls + 1 else [f"{len(words) - 1} answers to {self.options.calls} calls"]
+        return (
+            []
+            if len(words) == self.options.calls + 1
+            else [f"{len(words) - 1} answers to {self.options.calls} calls"]
+        )
 
     def leftovers(self):
         until = time.monotonic() + PATIENCE
@@ -133,8 +152,10 @@ class Rounds:
             if not people or time.monotonic() > until:
                 break
             time.sleep(0.01)
-        wrong = [f"still there: {pid} {s['Name']} {s['State']}, parent {s['PPid']}, pids {s['NSpid'].split()}, in {where(pid)}"
-                 for pid, s in people.items()]
+        wrong = [
+            f"still there: {pid} {s['Name']} {s['State']}, parent {s['PPid']}, pids {s['NSpid'].split()}, in {where(pid)}"
+            for pid, s in people.items()
+        ]
         for pid in people:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -160,16 +181,29 @@ def main():
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)  # whoever loses its parent becomes ours
     with scene.Scene(options.walls) as stage:
         with open(stage.policy, "a", encoding="utf-8") as policy:
-            policy.write('\n[tool.stay]\ncommand = ["/bin/sh", "-c", "sleep 100 & sleep 100"]\nfilesystem = "none"\n')
-        rounds = Rounds(options, stage, random.Random(scene.seed(1) if options.seed is None else options.seed))
+            policy.write(
+                '\n[tool.stay]\ncommand = ["/bin/sh", "-c", "sleep 100 & sleep 100"]\nfilesystem = "none"\n'
+            )
+        rounds = Rounds(
+            options, stage, random.Random(scene.seed(1) if options.seed is None else options.seed)
+        )
         wrong = []
         for number in range(options.rounds):
             wrong += [f"round {number}: {problem}" for problem in rounds.one()]
-        check(not wrong, f"{options.rounds} killings with {options.calls} calls running leave nothing: {dict(rounds.killed)}",
-              "\n".join(wrong))
+        check(
+            not wrong,
+            f"{options.rounds} killings with {options.calls} calls running leave nothing: {dict(rounds.killed)}",
+            "\n".join(wrong),
+        )
         print(f"# the calls of hosts that lived ended: {dict(rounds.words)}")
         before = len(scene.leftover_groups(rounds.helpers))
-        subprocess.run([options.host, stage.policy, "bind"], env=stage.environ, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        subprocess.run(
+            [options.host, stage.policy, "bind"],
+            env=stage.environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
         left = scene.leftover_groups(rounds.helpers)
         check(not left, f"the next engine sweeps the {before} empty control groups", "\n".join(left))
     scene.finish()

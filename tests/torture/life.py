@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """One life of a host under inject.c, and what its log says."""
+
 import contextlib
 import functools
 import json
@@ -33,7 +34,10 @@ class Run:
             watched, program = self.program(options, stage, role)
             try:
                 self.code, self.stdout, self.stderr = self.follow(
-                    [options.inject, log.name, watched, kind, str(nth), str(number), "--", *program], stage, role)
+                    [options.inject, log.name, watched, kind, str(nth), str(number), "--", *program],
+                    stage,
+                    role,
+                )
             except subprocess.TimeoutExpired as problem:
                 raise ValueError(f"the injector hung: {log.read()[-1000:]}") from problem
             self.log = [line.split(" ") for line in log.read().splitlines()]
@@ -44,8 +48,16 @@ class Run:
         return role, [options.host, stage.policy, *scene.TOOLS]
 
     def follow(self, command, stage, role):
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180, check=False,
-                              env=stage.environ, cwd=stage.root)
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+            env=stage.environ,
+            cwd=stage.root,
+        )
         return done.returncode, done.stdout, done.stderr
 
     @functools.cached_property
@@ -54,13 +66,21 @@ class Run:
 
     def good(self):
         """What is wrong with a life in which nothing failed."""
-        return [f"{line['step']} was not run: {line}" for line in self.lines[:2] if not line["result"] or line["result"]["status"] != "ok"]
+        return [
+            f"{line['step']} was not run: {line}"
+            for line in self.lines[:2]
+            if not line["result"] or line["result"]["status"] != "ok"
+        ]
 
     def enforcement(self):
         return {line["step"]: line["result"]["enforcement"] for line in self.lines[:2]}
 
     def ending(self):
-        return " ".join(line["result"]["status"] if line["result"] else "error" for line in self.lines[:2] if "result" in line)
+        return " ".join(
+            line["result"]["status"] if line["result"] else "error"
+            for line in self.lines[:2]
+            if "result" in line
+        )
 
     def noted(self, word):
         return [line[1:] for line in self.log if line[0] == word]
@@ -73,7 +93,9 @@ class Run:
         found = {}
         for rest in self.noted("exec"):
             text = " ".join(rest)
-            found[rest[1]] = {entry.split(":")[1] for entry in text.split("groups ")[1].split() if "toolcage-" in entry}
+            found[rest[1]] = {
+                entry.split(":")[1] for entry in text.split("groups ")[1].split() if "toolcage-" in entry
+            }
         return found
 
     def cannot(self):
@@ -82,7 +104,13 @@ class Run:
 
     def what(self):
         failed = self.noted("fail")
-        return "nothing" if not failed else NAMES.get(int(failed[0][0]), failed[0][0]) if failed[0][0].isdigit() else failed[0][0]
+        return (
+            "nothing"
+            if not failed
+            else NAMES.get(int(failed[0][0]), failed[0][0])
+            if failed[0][0].isdigit()
+            else failed[0][0]
+        )
 
     @staticmethod
     def gone(line):
@@ -94,7 +122,9 @@ class Run:
         wrong = [f"the host ended with {self.code}: {self.stderr[:300]}"] if self.code else []
         calls = [line for line in self.lines if line["step"] in scene.TOOLS]
         engines = [line for line in self.lines if line["step"] == "engine"]
-        wrong += [f"an engine without an error: {line}" for line in engines if not scene.proper(line["error"])]
+        wrong += [
+            f"an engine without an error: {line}" for line in engines if not scene.proper(line["error"])
+        ]
         # the last call is the one after the fault
         for line in calls:
             wrong += scene.judge_call(stage, line, enforcement)
@@ -102,17 +132,26 @@ class Run:
             wrong.append(f"the call after the fault: {calls[-1] if calls else self.lines}")
         for line in self.lines:
             if line["step"] == "left" and (line["descriptors"] or line["allocations"] > 0):
-                wrong.append(f"the host keeps {line['descriptors']} descriptors, {line['allocations']} allocations")
+                wrong.append(
+                    f"the host keeps {line['descriptors']} descriptors, {line['allocations']} allocations"
+                )
         return wrong + self.judge_helper(base)
 
     def judge_helper(self, base):
         """Who ends in the middle of things, with its host or for itself, closes nothing by hand. A helper that was not
         seen to its end says nothing."""
         wrong = []
-        whole = self.role != "host" and len(self.lines) > 1 and self.lines[1].get("result") and self.lines[1]["result"]["status"] == "ok"
+        whole = (
+            self.role != "host"
+            and len(self.lines) > 1
+            and self.lines[1].get("result")
+            and self.lines[1]["result"]["status"] == "ok"
+        )
         if whole and base.noted("open") and self.number("open") > base.number("open"):
             wrong.append(f"the helper ends with {self.number('open')} descriptors, not {base.number('open')}")
-        orderly = self.noted("heap") and base.noted("heap") and not any(self.gone(line) for line in self.lines)
+        orderly = (
+            self.noted("heap") and base.noted("heap") and not any(self.gone(line) for line in self.lines)
+        )
         if orderly and self.number("heap") > base.number("heap"):
             wrong.append(f"the helper ends with {self.number('heap')} allocations, not {base.number('heap')}")
         return wrong

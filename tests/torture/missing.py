@@ -9,6 +9,7 @@ Each call is answered ENOSYS, as by an older kernel, and EPERM, as by a containe
 the cage. A tool call then is refused with what cannot be enforced, why, and what to do; or it is caged as ever; or it is
 caged with what the policy allows instead, and the result says so.
 """
+
 import argparse
 import errno
 import json
@@ -20,19 +21,76 @@ import scene
 from life import NUMBERS
 from scene import check
 
-CALLS = ("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self", "openat2", "clone3", "close_range", "pidfd_open",
-         "pidfd_send_signal", "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount", "mount_setattr", "memfd_create",
-         "execveat", "seccomp", "statx", "faccessat2", "unshare", "setns", "pivot_root", "io_uring_setup", "name_to_handle_at",
-         "getrandom", "capset", "process_vm_readv", "kcmp", "mount", "umount2", "sethostname", "renameat2", "copy_file_range")
+CALLS = (
+    "landlock_create_ruleset",
+    "landlock_add_rule",
+    "landlock_restrict_self",
+    "openat2",
+    "clone3",
+    "close_range",
+    "pidfd_open",
+    "pidfd_send_signal",
+    "open_tree",
+    "move_mount",
+    "fsopen",
+    "fsconfig",
+    "fsmount",
+    "mount_setattr",
+    "memfd_create",
+    "execveat",
+    "seccomp",
+    "statx",
+    "faccessat2",
+    "unshare",
+    "setns",
+    "pivot_root",
+    "io_uring_setup",
+    "name_to_handle_at",
+    "getrandom",
+    "capset",
+    "process_vm_readv",
+    "kcmp",
+    "mount",
+    "umount2",
+    "sethostname",
+    "renameat2",
+    "copy_file_range",
+)
 TOGETHER = {
     "Landlock": ("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"),
     "the mount API": ("open_tree", "move_mount", "fsopen", "fsconfig", "fsmount", "mount_setattr"),
-    "all that came since Linux 5.1": ("open_tree", "move_mount", "fsopen", "fsconfig", "fsmount", "mount_setattr", "openat2", "clone3",
-                                      "close_range", "pidfd_open", "pidfd_send_signal", "faccessat2", "landlock_create_ruleset",
-                                      "landlock_add_rule", "landlock_restrict_self"),
+    "all that came since Linux 5.1": (
+        "open_tree",
+        "move_mount",
+        "fsopen",
+        "fsconfig",
+        "fsmount",
+        "mount_setattr",
+        "openat2",
+        "clone3",
+        "close_range",
+        "pidfd_open",
+        "pidfd_send_signal",
+        "faccessat2",
+        "landlock_create_ruleset",
+        "landlock_add_rule",
+        "landlock_restrict_self",
+    ),
 }
 # At which of them calls fail, one machine or another: where that changes, something else does the work, or nothing.
-STAGES = {"call", "collect", "engine", "helper", "hostname", "landlock", "namespaces", "pivot", "privileges", "seccomp", "unix sockets"}
+STAGES = {
+    "call",
+    "collect",
+    "engine",
+    "helper",
+    "hostname",
+    "landlock",
+    "namespaces",
+    "pivot",
+    "privileges",
+    "seccomp",
+    "unix sockets",
+}
 LISTENER = 8  # SECCOMP_FILTER_FLAG_NEW_LISTENER
 
 
@@ -48,12 +106,22 @@ def refused_well(line):
 def try_without(options, stage, usual, numbers, errnum):
     """(what is wrong, how the calls ended, the stages at which they did) on that machine."""
     stage.reset()
-    done = subprocess.run([options.without, str(errnum), numbers, options.host, stage.policy, *scene.TOOLS], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=60, check=False, env=stage.environ, cwd=stage.root)
+    done = subprocess.run(
+        [options.without, str(errnum), numbers, options.host, stage.policy, *scene.TOOLS],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=stage.environ,
+        cwd=stage.root,
+    )
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    wrong = stage.canaries() + ([f"the host ended with {done.returncode}: {done.stderr[:300]}"] if done.returncode else [])
+    wrong = stage.canaries() + (
+        [f"the host ended with {done.returncode}: {done.stderr[:300]}"] if done.returncode else []
+    )
     words, stages = [], set()
-    for line in lines[:len(scene.TOOLS)] or [{"step": "bind", "result": None, "error": None}]:
+    for line in lines[: len(scene.TOOLS)] or [{"step": "bind", "result": None, "error": None}]:
         if line["step"] == "left":
             break
         ended = line["result"]["status"] if line["result"] else "error"
@@ -88,8 +156,17 @@ def main():
     if not NUMBERS:
         scene.skip_all(f"{life.HEADER} is missing: no numbers of system calls")
     with scene.Scene(options.walls) as stage:
-        done = subprocess.run([options.host, stage.policy, *scene.TOOLS], env=stage.environ, capture_output=True, text=True, check=False)
-        usual = {line["step"]: line["result"]["enforcement"] for line in map(json.loads, done.stdout.splitlines()[:2])}
+        done = subprocess.run(
+            [options.host, stage.policy, *scene.TOOLS],
+            env=stage.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        usual = {
+            line["step"]: line["result"]["enforcement"]
+            for line in map(json.loads, done.stdout.splitlines()[:2])
+        }
         reached = set()
         for name, numbers in machines():
             for word in ("ENOSYS", "EPERM"):
@@ -99,7 +176,11 @@ def main():
                     wrong, ended, stages = ["the host hung"], "never", set()
                 reached |= stages
                 check(not wrong, f"{name} answers {word}: {ended}".replace("#", ""), "\n".join(wrong))
-        check(reached >= STAGES, f"calls fail at {', '.join(sorted(STAGES))}", f"none at {sorted(STAGES - reached)}")
+        check(
+            reached >= STAGES,
+            f"calls fail at {', '.join(sorted(STAGES))}",
+            f"none at {sorted(STAGES - reached)}",
+        )
     scene.finish()
 
 

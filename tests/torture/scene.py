@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """What the torture tests share: a throw-away tree with canaries, a policy whose tools are the program "walls",
 and the judgement of what a host printed. As root, "ordinary" gives every privilege away first."""
+
 import contextlib
 import glob
 import hashlib
@@ -22,6 +23,8 @@ from tap import ORDINARY, check, finish, part_of, seed, skip_all  # for the scri
 
 SCHEMA = '{"type": "object", "additionalProperties": false, "properties": {"x": {"type": "integer", "maximum": 9, "default": 1}}}\n'
 NAMESPACES = ("user", "pid", "mnt", "net", "ipc", "uts", "cgroup")
+
+
 def overlays_work():
     """An overlay's layer needs a tmpfs with attributes of users."""
     try:
@@ -61,10 +64,19 @@ class Scene:
         os.makedirs(os.path.join(self.config, "toolcage"))
         os.mkdir(os.path.join(self.root, "state"), 0o700)
         # what is kept across calls is kept here
-        self.environ = {"PATH": "/usr/bin:/bin", "HOME": self.root, "XDG_STATE_HOME": os.path.join(self.root, "state")}
+        self.environ = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": self.root,
+            "XDG_STATE_HOME": os.path.join(self.root, "state"),
+        }
         self.walls = shutil.copy(walls, os.path.join(self.bin, "walls"))
         os.chmod(self.walls, 0o755)
-        self.given = {".git/config": "[core]\n", "denied": "denied\n", "base.toml": "[defaults]\npids = 16\n", "schema.json": SCHEMA}
+        self.given = {
+            ".git/config": "[core]\n",
+            "denied": "denied\n",
+            "base.toml": "[defaults]\npids = 16\n",
+            "schema.json": SCHEMA,
+        }
         for tree in self.trees.values():
             os.makedirs(os.path.join(tree, ".git"))
             for name, text in self.given.items():
@@ -83,7 +95,12 @@ class Scene:
     def __exit__(self, *_):
         self.forget_held()
         if self.trusted:
-            subprocess.run([self.trusted, "session", "end", self.session], env=self.environ, capture_output=True, check=False)
+            subprocess.run(
+                [self.trusted, "session", "end", self.session],
+                env=self.environ,
+                capture_output=True,
+                check=False,
+            )
         self.listener.close()
         self.abstract.close()
         shutil.rmtree(self.root, ignore_errors=True)
@@ -94,34 +111,48 @@ class Scene:
             file.write(text)
 
     def command(self, tool):
-        return [self.walls, tool, self.secret, str(self.listener.getsockname()[1]), os.path.basename(self.root),
-                *(os.readlink(f"/proc/self/ns/{name}") for name in NAMESPACES)]
+        return [
+            self.walls,
+            tool,
+            self.secret,
+            str(self.listener.getsockname()[1]),
+            os.path.basename(self.root),
+            *(os.readlink(f"/proc/self/ns/{name}") for name in NAMESPACES),
+        ]
 
     def policy_text(self):
         """What runs by itself is granted what the tool `bind` is."""
         limits = f"memory = {self.memory}\n" + ('cpus = 1\ncpu_time = "10s"\n' if os.geteuid() == 0 else "")
-        text = f'extends = {json.dumps([os.path.join(self.trees[tool], "base.toml") for tool in ("bind", "copy")])}\n'
+        text = f"extends = {json.dumps([os.path.join(self.trees[tool], 'base.toml') for tool in ('bind', 'copy')])}\n"
         text += '[defaults]\nbackend = "process"\nnetwork = "none"\ntimeout = "60s"\nopen_files = 64\n'
         text += 'syscalls = { allow = ["kcmp"], deny = ["mincore"] }\n'
         text += limits + self.filesystem("bind")
         text += f"\n[tool.bind]\ncommand = {json.dumps(self.command('bind'))}\n"
-        text += f'input_schema = {json.dumps(os.path.join(self.trees["bind"], "schema.json"))}\n'
+        text += f"input_schema = {json.dumps(os.path.join(self.trees['bind'], 'schema.json'))}\n"
         text += f"\n[server.walls]\ncommand = {json.dumps(self.command('serve'))}\n[server.walls.tool.bind]\n"
         for mode in TOOLS[1:]:
             text += f"\n[tool.{mode}]\ncommand = {json.dumps(self.command(mode))}\n" + self.filesystem(mode)
             text += f"input_schema = '''{SCHEMA}'''\n" if mode == "copy" else ""
-            text += 'denials = "paths"\nunix_sockets = "own"\nenv.set = { SOCKETS = "own" }\n' if mode == "copy" else ""
+            text += (
+                'denials = "paths"\nunix_sockets = "own"\nenv.set = { SOCKETS = "own" }\n'
+                if mode == "copy"
+                else ""
+            )
             text += f'workspace = {{ mode = "{mode}" }}\ndisk = "8MiB"\nmemory = {{ max = "256MiB", by = "any" }}\n'
         return text
 
     def filesystem(self, tool):
-        return (f"filesystem.readable = {json.dumps([self.bin])}\n"
-                f'filesystem.writable = [{{ path = "/workspace", from = "{self.trees[tool]}" }}]\n'
-                'filesystem.denied = ["/workspace/denied"]\n')
+        return (
+            f"filesystem.readable = {json.dumps([self.bin])}\n"
+            f'filesystem.writable = [{{ path = "/workspace", from = "{self.trees[tool]}" }}]\n'
+            'filesystem.denied = ["/workspace/denied"]\n'
+        )
 
     def trust(self, cli):
         if not self.trusted:
-            subprocess.run([cli, "policy", "trust", self.policy], env=self.environ, capture_output=True, check=True)
+            subprocess.run(
+                [cli, "policy", "trust", self.policy], env=self.environ, capture_output=True, check=True
+            )
         self.trusted = cli
 
     def forget_held(self):
@@ -153,11 +184,20 @@ class Scene:
                 with open(os.path.join(tree, name), encoding="utf-8") as file:
                     if file.read() != text:
                         wrong.append(f"{tool}: {name} was changed on the host")
-            left = set(os.listdir(tree)) - {"denied", ".git", "verdict", "base.toml", "schema.json"} | set(os.listdir(tree + "/.git")) - {"config"}
+            left = set(os.listdir(tree)) - {"denied", ".git", "verdict", "base.toml", "schema.json"} | set(
+                os.listdir(tree + "/.git")
+            ) - {"config"}
             if left:
                 wrong.append(f"{tool}: left in the tree: {sorted(left)}")
         # .local: the usual place of the record of written places
-        if {*os.listdir(self.root)} - {".local"} != {"bin", "config", "secret", "state", "toolcage.toml", *TOOLS}:
+        if {*os.listdir(self.root)} - {".local"} != {
+            "bin",
+            "config",
+            "secret",
+            "state",
+            "toolcage.toml",
+            *TOOLS,
+        }:
             wrong.append(f"beside the trees: {os.listdir(self.root)}")
         for sock in (self.listener, self.abstract):
             try:
@@ -174,9 +214,12 @@ def proper(error):
 
 
 # What may hold a clause instead, and is then named in the result.
-OTHERWISE = {"fs.read": "mount namespace", "fs.write": "mount namespace",
-             "limit.pids": "RLIMIT_NPROC in the cage's user namespace",
-             "limit.cpu_time": "times of the cage's processes, sampled every 100 ms"}
+OTHERWISE = {
+    "fs.read": "mount namespace",
+    "fs.write": "mount namespace",
+    "limit.pids": "RLIMIT_NPROC in the cage's user namespace",
+    "limit.cpu_time": "times of the cage's processes, sampled every 100 ms",
+}
 # What the policy leaves open: memory by "any" is by a group for a cage that was made ahead in one.
 OPEN = {("copy", "limit.memory"), ("overlay", "limit.memory")}
 
@@ -189,21 +232,41 @@ def judge_call(scene, line, enforcement):
     if result is None:
         return wrong if proper(line["error"]) else [*wrong, f"{tool}: neither result nor error: {line}"]
     said = result["stdout"].get("text", "").strip()
-    if (result["error"] or {}).get("subject") == "observer":  # then it could open nothing, and so not look for holes
-        return [] if result["status"] == "error" and verdict in (None, "", "caged") else [*wrong, f"{tool}: {result['status']}"]
+    if (result["error"] or {}).get(
+        "subject"
+    ) == "observer":  # then it could open nothing, and so not look for holes
+        return (
+            []
+            if result["status"] == "error" and verdict in (None, "", "caged")
+            else [*wrong, f"{tool}: {result['status']}"]
+        )
     if result["enforcement"].get("fs.read") == OTHERWISE["fs.read"]:  # and the result says so
-        said, verdict, wrong = said.replace("landlock", "caged"), (verdict or "").replace(" landlock", "caged"), []
+        said, verdict, wrong = (
+            said.replace("landlock", "caged"),
+            (verdict or "").replace(" landlock", "caged"),
+            [],
+        )
     lost = result["stdout"]["truncated"]  # no memory for it, and the result says so
     if said not in ("", "caged") and not lost:
         wrong.append(f"{tool}: the tool said {said!r}")
     if result["status"] in ("error", "denied"):
-        return wrong if proper(result["error"]) else [*wrong, f"{tool}: an error without a reason: {result['error']}"]
+        return (
+            wrong
+            if proper(result["error"])
+            else [*wrong, f"{tool}: an error without a reason: {result['error']}"]
+        )
     if result["status"] != "ok":
-        return [*wrong, f"{tool}: status {result['status']}, exit {result['exit_code']}, signal {result['signal']}, "
-                f"limit {result['limit']}"]
+        return [
+            *wrong,
+            f"{tool}: status {result['status']}, exit {result['exit_code']}, signal {result['signal']}, "
+            f"limit {result['limit']}",
+        ]
     if (said != "caged" and not lost) or verdict != "caged":
         wrong.append(f"{tool}: ok, but it printed {said!r} and wrote {verdict!r}")
-    if "/workspace/verdict" not in [change["path"] for change in result["changes"]] and not result["omitted"]["changes"]:
+    if (
+        "/workspace/verdict" not in [change["path"] for change in result["changes"]]
+        and not result["omitted"]["changes"]
+    ):
         wrong.append(f"{tool}: ok, but its change is not listed")
     for clause, mechanism in enforcement.get(tool, {}).items():
         here = result["enforcement"].get(clause)

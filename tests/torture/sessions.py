@@ -6,6 +6,7 @@ new one, never a mix, and the next call works.
 
 usage: sessions.py --inject I --cli C [--user ordinary] [--count N] [--seed N]
 """
+
 import argparse
 import errno
 import json
@@ -32,14 +33,22 @@ class Stage:
         layer = 'workspace = { mode = "overlay", commit = "never" }\n' if scene.overlays_work() else ""
         self.places = ("/tmp/d", self.tree) if layer else ("/tmp/d",)
         self.policy = os.path.join(self.root, "policy.toml")
-        self.write(self.policy, f'[tool.t]\nnetwork = "none"\nfilesystem.writable = ["{self.tree}"]\nmemory = {{ max = "256MiB", by = "any" }}\n{layer}')
+        self.write(
+            self.policy,
+            f'[tool.t]\nnetwork = "none"\nfilesystem.writable = ["{self.tree}"]\nmemory = {{ max = "256MiB", by = "any" }}\n{layer}',
+        )
         self.environ = {"HOME": self.root, "PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        subprocess.run([self.options.cli, "session", "end", self.name], env=self.environ, capture_output=True, check=False)
+        subprocess.run(
+            [self.options.cli, "session", "end", self.name],
+            env=self.environ,
+            capture_output=True,
+            check=False,
+        )
         shutil.rmtree(self.root, ignore_errors=True)
 
     @staticmethod
@@ -48,8 +57,30 @@ class Stage:
             file.write(text)
 
     def call(self, script, before=()):
-        done = subprocess.run([*before, self.options.cli, "exec", "--policy", self.policy, "--tool", "t", "--session", self.name, "--json", "/bin/sh", "-c", script],
-                              env=self.environ, cwd=self.root, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180, check=False)
+        done = subprocess.run(
+            [
+                *before,
+                self.options.cli,
+                "exec",
+                "--policy",
+                self.policy,
+                "--tool",
+                "t",
+                "--session",
+                self.name,
+                "--json",
+                "/bin/sh",
+                "-c",
+                script,
+            ],
+            env=self.environ,
+            cwd=self.root,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
         try:
             return json.loads(done.stdout)
         except ValueError:
@@ -58,12 +89,23 @@ class Stage:
     def change(self, before=()):
         """Everything that is kept says the same number."""
         self.round += 1
-        return self.call("mkdir -p /tmp/d; " + "; ".join(f"for i in {NAMES}; do rm -f {place}/$i; echo {self.round} > {place}/$i; done" for place in self.places), before)
+        return self.call(
+            "mkdir -p /tmp/d; "
+            + "; ".join(
+                f"for i in {NAMES}; do rm -f {place}/$i; echo {self.round} > {place}/$i; done"
+                for place in self.places
+            ),
+            before,
+        )
 
     def state(self):
         """Every number that is there; and how many files there are."""
         answer = self.call("; ".join(f"cat {place}/*" for place in self.places))
-        return answer, set((answer.get("stdout") or {}).get("text", "").split()), len((answer.get("stdout") or {}).get("text", "").split())
+        return (
+            answer,
+            set((answer.get("stdout") or {}).get("text", "").split()),
+            len((answer.get("stdout") or {}).get("text", "").split()),
+        )
 
     def inject(self, role, nth, number):
         with tempfile.NamedTemporaryFile("r", prefix="toolcage-torture-log-") as log:
@@ -84,7 +126,9 @@ def main():
     with Stage(options) as stage:
         whole = len(NAMES.split()) * len(stage.places)
         first = stage.change()
-        check(first["status"] == "ok" and first["session"]["calls"] == 1, "without a failure it is kept", first)
+        check(
+            first["status"] == "ok" and first["session"]["calls"] == 1, "without a failure it is kept", first
+        )
         jobs = []
         for role in ("collector", "helper"):
             _, log = stage.inject(role, 0, 0)
@@ -101,14 +145,22 @@ def main():
             if stuck:
                 bad.append((role, nth, word, answer, log))
                 break
-            if answer["session"] and answer["status"] != "ok":  # the tool was ended in the middle of its work, and that was kept
+            if (
+                answer["session"] and answer["status"] != "ok"
+            ):  # the tool was ended in the middle of its work, and that was kept
                 stage.change()
                 current = str(stage.round)
                 continue
             after, found, count = stage.state()
             failed += answer["session"] is None
             current = next(iter(found), "?")
-            if after["status"] != "ok" or len(found) != 1 or count != whole or current not in (old, new) or (answer["session"] and current != new):
+            if (
+                after["status"] != "ok"
+                or len(found) != 1
+                or count != whole
+                or current not in (old, new)
+                or (answer["session"] and current != new)
+            ):
                 bad.append((role, nth, word, old, new, sorted(found), count, answer, after))
                 break
         check(not bad, "whatever fails, the state is the old one or the new one", bad)

@@ -6,6 +6,7 @@ refused, never half, and the next install works and clears away what is left.
 
 usage: setups.py --inject I --cli C [--user ordinary] [--count N] [--seed N]
 """
+
 import argparse
 import errno
 import json
@@ -27,7 +28,11 @@ class Stage:
         self.root = tempfile.mkdtemp(prefix="toolcage-torture-", dir="/var/tmp")
         self.policy = os.path.join(self.root, "policy.toml")
         self.environ = {"HOME": self.root, "PATH": "/usr/bin:/bin", "LC_ALL": "C"}
-        self.store = os.path.join(self.root, ".local/state/toolcage/setup") if os.geteuid() else "/var/lib/toolcage/setup"
+        self.store = (
+            os.path.join(self.root, ".local/state/toolcage/setup")
+            if os.geteuid()
+            else "/var/lib/toolcage/setup"
+        )
 
     def __enter__(self):
         return self
@@ -45,18 +50,30 @@ class Stage:
         script = f"mkdir -p /opt/deps/d; for i in $(seq {FILES}); do echo {self.round} | cat > /opt/deps/d/$i; done; : {os.getpid()}"
         memory = 'memory = { max = "256MiB", by = "any" }'
         with open(self.policy, "w", encoding="utf-8") as file:
-            file.write(f'[tool.t]\n{memory}\n[tool.t.setup]\ncommand = ["/bin/sh", "-c", "{script}"]\ninto = "/opt/deps"\n{memory}\n')
+            file.write(
+                f'[tool.t]\n{memory}\n[tool.t.setup]\ncommand = ["/bin/sh", "-c", "{script}"]\ninto = "/opt/deps"\n{memory}\n'
+            )
 
     def run(self, *words, before=()):
-        return subprocess.run([*before, self.options.cli, *words], env=self.environ, cwd=self.root, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=180, check=False)
+        return subprocess.run(
+            [*before, self.options.cli, *words],
+            env=self.environ,
+            cwd=self.root,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
 
     def setup(self, *flags, before=()):
         return self.run("setup", "--policy", self.policy, *flags, before=before)
 
     def seen(self):
         """The files that a call of the tool sees; None: it is refused because nothing is installed."""
-        done = self.run("exec", "--policy", self.policy, "--tool", "t", "--json", "/bin/sh", "-c", "cat /opt/deps/d/*")
+        done = self.run(
+            "exec", "--policy", self.policy, "--tool", "t", "--json", "/bin/sh", "-c", "cat /opt/deps/d/*"
+        )
         answer = json.loads(done.stdout)
         if answer["status"] == "denied" and answer["error"]["stage"] == "setup":
             return None
@@ -64,7 +81,9 @@ class Stage:
 
     def inject(self, role, nth, number):
         with tempfile.NamedTemporaryFile("r", prefix="toolcage-torture-log-") as log:
-            done = self.setup(before=[self.options.inject, log.name, role, "call", str(nth), str(number), "--"])
+            done = self.setup(
+                before=[self.options.inject, log.name, role, "call", str(nth), str(number), "--"]
+            )
             return done.returncode, [line.split() for line in log.read().splitlines()]
 
 
@@ -84,13 +103,22 @@ def main():
             stage.begin()
             _, log = stage.inject(role, 0, 0)
             seen = max((int(line[1]) for line in log if line[0] == "seen"), default=0)
-            check(seen > 20 and stage.seen() == [str(stage.round)] * FILES, f"the calls of the {role} are counted", log[-3:])
+            check(
+                seen > 20 and stage.seen() == [str(stage.round)] * FILES,
+                f"the calls of the {role} are counted",
+                log[-3:],
+            )
             jobs += [(role, n + 1, word) for n in range(seen) for word in WORDS]
             # by which the helper takes and answers the notified calls of a tool, among others
-            asked += [(role, n, "ENOMEM") for n, line in enumerate((line for line in log if line[0] == "call"), 1)
-                      if role == "helper" and int(line[1]) == IOCTL]
+            asked += [
+                (role, n, "ENOMEM")
+                for n, line in enumerate((line for line in log if line[0] == "call"), 1)
+                if role == "helper" and int(line[1]) == IOCTL
+            ]
         bad, tried, failed = [], 0, 0
-        for role, nth, word in scene.sample(asked, options.count, options.seed) + scene.mostly(jobs, options.count, options.seed):
+        for role, nth, word in scene.sample(asked, options.count, options.seed) + scene.mostly(
+            jobs, options.count, options.seed
+        ):
             stage.begin()
             code, _ = stage.inject(role, nth, getattr(errno, word))
             found = stage.seen()
@@ -102,7 +130,11 @@ def main():
         check(not bad, "whatever fails, all of it is there or nothing", bad)
         check(tried > 5 and failed > 0, f"{tried} installs, {failed} of which kept nothing", (tried, failed))
         stage.begin()
-        check(stage.setup().returncode == 0 and stage.seen() == [str(stage.round)] * FILES, "the next install works", stage.seen())
+        check(
+            stage.setup().returncode == 0 and stage.seen() == [str(stage.round)] * FILES,
+            "the next install works",
+            stage.seen(),
+        )
         if os.geteuid():  # root's store is that of other tests, too
             left = [name for name in os.listdir(stage.store) if name.startswith("new-")]
             check(not left, "and nothing half is left", left)

@@ -10,6 +10,7 @@ makes an engine and two calls whose tool tries the walls (walls.c), while inject
 host, starter, helper, spawner, carrier, collector, init, tool; or the host is the command line itself (command.py). Without --count every n is tried with each errno that the call
 can have; with it, so many of them, chosen by the seed. --part 2/5 is the second fifth.
 """
+
 import argparse
 import collections
 import errno
@@ -26,16 +27,45 @@ ROLES = ("host", "starter", "helper", "spawner", "carrier", "collector", "init",
 USUAL = ("EPERM", "ENOMEM")
 NEW = ("EPERM", "ENOSYS", "ENOMEM")
 ERRNOS = {  # what a kernel, a filter or a full machine really answers
-    "openat": ("EMFILE", "EPERM"), "open": ("EMFILE", "EPERM"), "read": ("EIO", "EINTR"), "write": ("ENOSPC", "EINTR"),
-    "pread64": ("EIO",), "poll": ("EINTR", "ENOMEM"), "epoll_wait": ("EINTR",), 
-    "recvmsg": ("ENOMEM", "EINTR"), "recvfrom": ("ENOMEM", "EINTR"), "sendmsg": ("ENOBUFS", "EINTR"),
-    "clone": ("EAGAIN", "EPERM"), "clone3": NEW, "brk": ("ENOMEM",), "mmap": ("ENOMEM",), "mprotect": ("ENOMEM",),
-    "epoll_ctl": ("ENOMEM", "ENOSPC"), "pidfd_send_signal": ("EPERM", "ENOSYS"), "lseek": ("EINVAL",),
-    "open_tree": NEW, "move_mount": NEW, "fsopen": NEW, "fsconfig": NEW, "fsmount": NEW, "mount_setattr": NEW,
-    "openat2": NEW, "close_range": NEW, "memfd_create": NEW, "landlock_create_ruleset": NEW, "landlock_add_rule": NEW,
-    "landlock_restrict_self": NEW, "seccomp": ("EPERM", "ENOMEM", "EBUSY"), "ioctl": ("ENOMEM", "EPERM"),
-    "pipe2": ("EMFILE", "ENFILE"), "socketpair": ("EMFILE", "ENFILE"), "dup2": ("EBUSY",), "execve": ("ENOMEM", "EACCES"),
-    "execveat": ("ENOMEM", "ENOSYS"), "clock_nanosleep": ("EINTR",), "getrandom": ("ENOSYS",),
+    "openat": ("EMFILE", "EPERM"),
+    "open": ("EMFILE", "EPERM"),
+    "read": ("EIO", "EINTR"),
+    "write": ("ENOSPC", "EINTR"),
+    "pread64": ("EIO",),
+    "poll": ("EINTR", "ENOMEM"),
+    "epoll_wait": ("EINTR",),
+    "recvmsg": ("ENOMEM", "EINTR"),
+    "recvfrom": ("ENOMEM", "EINTR"),
+    "sendmsg": ("ENOBUFS", "EINTR"),
+    "clone": ("EAGAIN", "EPERM"),
+    "clone3": NEW,
+    "brk": ("ENOMEM",),
+    "mmap": ("ENOMEM",),
+    "mprotect": ("ENOMEM",),
+    "epoll_ctl": ("ENOMEM", "ENOSPC"),
+    "pidfd_send_signal": ("EPERM", "ENOSYS"),
+    "lseek": ("EINVAL",),
+    "open_tree": NEW,
+    "move_mount": NEW,
+    "fsopen": NEW,
+    "fsconfig": NEW,
+    "fsmount": NEW,
+    "mount_setattr": NEW,
+    "openat2": NEW,
+    "close_range": NEW,
+    "memfd_create": NEW,
+    "landlock_create_ruleset": NEW,
+    "landlock_add_rule": NEW,
+    "landlock_restrict_self": NEW,
+    "seccomp": ("EPERM", "ENOMEM", "EBUSY"),
+    "ioctl": ("ENOMEM", "EPERM"),
+    "pipe2": ("EMFILE", "ENFILE"),
+    "socketpair": ("EMFILE", "ENFILE"),
+    "dup2": ("EBUSY",),
+    "execve": ("ENOMEM", "EACCES"),
+    "execveat": ("ENOMEM", "ENOSYS"),
+    "clock_nanosleep": ("EINTR",),
+    "getrandom": ("ENOSYS",),
 }
 
 SPARE = {"pids", "cpuacct"}  # what these do has a second mechanism, which the result names
@@ -75,7 +105,9 @@ class Sweep:
 
     def judge(self, stage, run, role, kind):
         base = self.base[role, kind]
-        wrong = [f"left: {' '.join(rest)}" for rest in run.noted("left")] + ["the host hung" for _ in run.noted("hang")]
+        wrong = [f"left: {' '.join(rest)}" for rest in run.noted("left")] + [
+            "the host hung" for _ in run.noted("hang")
+        ]
         wrong += run.judge(stage, base, self.enforcement)
         for tool, groups in run.groups().items():
             free = SPARE | ({"memory"} if (tool, "limit.memory") in scene.OPEN else set())
@@ -85,8 +117,13 @@ class Sweep:
         for _ in range(SWEEPS):  # the next engine sweeps, but perhaps it came before the last one's end
             if not scene.leftover_groups(helpers):
                 break
-            subprocess.run([self.options.host, stage.policy, "bind"], env=stage.environ, stdin=subprocess.DEVNULL, capture_output=True,
-                           check=False)
+            subprocess.run(
+                [self.options.host, stage.policy, "bind"],
+                env=stage.environ,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+            )
         wrong += [f"a group is left: {path}" for path in scene.leftover_groups(helpers)]
         return wrong + stage.canaries()
 
@@ -116,7 +153,10 @@ class Sweep:
             for kind in ("call", "alloc"):
                 total = sum(1 for job in jobs if job[:2] == (role, kind))
                 bad = [entry for entry in self.bad if entry[0][:2] == (role, kind)]
-                text = "\n".join(f"{':'.join(map(str, job))} ({what}): {'; '.join(wrong)}"[:600] for job, what, wrong in bad)
+                text = "\n".join(
+                    f"{':'.join(map(str, job))} ({what}): {'; '.join(wrong)}"[:600]
+                    for job, what, wrong in bad
+                )
                 if total:
                     check(not bad, f"{role}: each failing {kind} ends in an error or in a full cage", text)
         print(f"# {self.ran} of {len(jobs)} failures were tried; they ended: {dict(self.outcomes)}")

@@ -6,6 +6,7 @@
 usage: machine.py save QMP SERIALLOG FILE   wait until the guest is ready, write its memory to FILE, end it
        machine.py wake QMP GO               start a guest that was read back, send "go" to its second port
 """
+
 import json
 import os
 import secrets
@@ -35,6 +36,7 @@ def reach(path):
         except OSError:
             channel.close()
             return None
+
     return until(path, attempt)
 
 
@@ -80,6 +82,7 @@ def save(qmp, serial, into):
         if status in ("failed", "cancelled"):
             sys.exit(f"vm: the memory was not written: {status}")
         return status == "completed"
+
     until("the memory", migrated)
     machine.ask("quit")
 

@@ -2,11 +2,12 @@
 # Copyright The toolcage authors
 """toolcage: run one tool call of a language model in a cage built for it.
 
-    policy = toolcage.Policy.from_file("tools.toml")
-    with toolcage.Engine() as engine:
-        result = engine.run(toolcage.Call(policy, "summarise", {"path": "/data/a.csv"}))
-        print(result.status.value, result.message)
+policy = toolcage.Policy.from_file("tools.toml")
+with toolcage.Engine() as engine:
+    result = engine.run(toolcage.Call(policy, "summarise", {"path": "/data/a.csv"}))
+    print(result.status.value, result.message)
 """
+
 from ._call import PIPE, Call, Output, Running
 from ._engine import Engine
 from ._error import CallError, DeniedError, Error, Location, NotFoundError, PolicyError, UsageError
@@ -17,5 +18,24 @@ from ._result import Change, Denial, File, Result, Status, Usage
 
 __version__ = _text(_lib.toolcage_version())
 
-__all__ = ["PIPE", "Call", "CallError", "Change", "Denial", "DeniedError", "Engine", "Error", "File", "Location", "NotFoundError",
-           "Output", "Policy", "PolicyError", "Result", "Running", "Status", "Usage", "UsageError"]
+__all__ = [
+    "PIPE",
+    "Call",
+    "CallError",
+    "Change",
+    "Denial",
+    "DeniedError",
+    "Engine",
+    "Error",
+    "File",
+    "Location",
+    "NotFoundError",
+    "Output",
+    "Policy",
+    "PolicyError",
+    "Result",
+    "Running",
+    "Status",
+    "Usage",
+    "UsageError",
+]

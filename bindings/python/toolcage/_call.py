@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """What is asked for (Call), and a call at work (Running)."""
+
 from __future__ import annotations
 
 import asyncio
@@ -61,10 +62,13 @@ class Call:
             if getattr(self, key) is not None:
                 yield key, getattr(self, key)
         if self.timeout is not None:
-            yield "timeout", self.timeout if isinstance(self.timeout, str) else f"{round(self.timeout * 1000)}ms"
+            yield (
+                "timeout",
+                self.timeout if isinstance(self.timeout, str) else f"{round(self.timeout * 1000)}ms",
+            )
         for key in ("read", "write", "network"):
             said = getattr(self, key)
-            for value in ((said,) if isinstance(said, (str, os.PathLike)) else said):
+            for value in (said,) if isinstance(said, (str, os.PathLike)) else said:
                 yield key, value
         for name, value in (self.env or {}).items():
             if "=" in name:
@@ -79,7 +83,11 @@ class Call:
             ask(lib.toolcage_call_set_arguments_json, handle, encode(said, "the text of the arguments"))
         if self.command is not None:
             if isinstance(self.command, (str, bytes)):
-                raise UsageError("usage", "a command is a sequence of words, not one text", hint='["sh", "-c", text] is a shell')
+                raise UsageError(
+                    "usage",
+                    "a command is a sequence of words, not one text",
+                    hint='["sh", "-c", text] is a shell',
+                )
             words = [encode(word, "a word of the command") for word in self.command]
             ask(lib.toolcage_call_set_command, handle, len(words), (ctypes.c_char_p * len(words))(*words))
         for key, value in self.narrowings():
@@ -90,7 +98,9 @@ class Call:
             fed = bytes(self.stdin)
             ask(lib.toolcage_call_set_stdin, handle, fed, len(fed))
         elif self.stdin is not None and not (isinstance(self.stdin, int) and self.stdin == PIPE):
-            raise UsageError("usage", f"stdin is bytes or PIPE, not {type(self.stdin).__name__}", hint="encode text first")
+            raise UsageError(
+                "usage", f"stdin is bytes or PIPE, not {type(self.stdin).__name__}", hint="encode text first"
+            )
 
 
 @dataclass(frozen=True)
@@ -201,13 +211,17 @@ class Running:
     def __enter__(self) -> Running:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     async def __aenter__(self) -> Running:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def __del__(self) -> None:
@@ -273,7 +287,9 @@ class Running:
 
     def _must_stream(self) -> None:
         if not self._stream:
-            raise UsageError("usage", "the output of this call is kept for its result", hint="start it with stream=True")
+            raise UsageError(
+                "usage", "the output of this call is kept for its result", hint="start it with stream=True"
+            )
 
     def _free(self) -> None:
         with self._life:
@@ -289,11 +305,17 @@ def _set(future: asyncio.Future[None]) -> None:
 
 
 def _in_use() -> UsageError:
-    return UsageError("usage", "another thread or task is waiting for this call", hint="only cancel() may come from elsewhere")
+    return UsageError(
+        "usage",
+        "another thread or task is waiting for this call",
+        hint="only cancel() may come from elsewhere",
+    )
 
 
 def _collect_into(output: collections.deque[Output]) -> Any:
     """Refers to the queue and not to the call, or neither would ever be freed."""
+
     def collect(_: Any, stream: int, start: Any, length: int) -> None:
         output.append(Output(stream, ctypes.string_at(start, length)))
+
     return OutputFn(collect)

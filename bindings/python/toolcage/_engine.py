@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """The engine: one helper process, for any number of calls."""
+
 from __future__ import annotations
 
 import json
@@ -54,7 +55,11 @@ class Engine:
         handle = self._new(call)
         try:
             call.prepare(handle)
-            return _object(ask_json(lib.toolcage_call_explain_json, handle, encode(access, "the access") if access else None))
+            return _object(
+                ask_json(
+                    lib.toolcage_call_explain_json, handle, encode(access, "the access") if access else None
+                )
+            )
         finally:
             lib.toolcage_call_unref(handle)
 
@@ -68,19 +73,32 @@ class Engine:
         if action in (None, "show"):
             return self._ask(lib.toolcage_engine_changes_json, _name(call), 0, None)
         if call is None:
-            raise UsageError("usage", f"{action} needs the call whose changes are meant", hint="changes() lists the calls")
+            raise UsageError(
+                "usage", f"{action} needs the call whose changes are meant", hint="changes() lists the calls"
+            )
         if action not in SETTLE:
-            raise UsageError("usage", f"changes have no action {action!r}", hint="the actions are show, commit, overwrite and discard")
+            raise UsageError(
+                "usage",
+                f"changes have no action {action!r}",
+                hint="the actions are show, commit, overwrite and discard",
+            )
         return self._ask(lib.toolcage_engine_settle_json, _name(call), SETTLE.index(action), 0, None)
 
     def sessions(self, name: str | None = None, action: str | None = None) -> dict[str, Any]:
         """Sessions that calls have left: the list, or with "end" what is thrown away."""
         if action not in (None, "list", "end"):
-            raise UsageError("usage", f"sessions have no action {action!r}", hint="the actions are list and end")
+            raise UsageError(
+                "usage", f"sessions have no action {action!r}", hint="the actions are list and end"
+            )
         if name is not None and action != "end":
-            raise UsageError("usage", "the list is of all sessions", hint='leave out the name, or write action="end"')
-        return (self._ask(lib.toolcage_engine_end_sessions_json, _name(name)) if action == "end"
-                else self._ask(lib.toolcage_engine_sessions_json))
+            raise UsageError(
+                "usage", "the list is of all sessions", hint='leave out the name, or write action="end"'
+            )
+        return (
+            self._ask(lib.toolcage_engine_end_sessions_json, _name(name))
+            if action == "end"
+            else self._ask(lib.toolcage_engine_sessions_json)
+        )
 
     def close(self) -> None:
         """Ends every call of this engine, and its helper."""
@@ -93,7 +111,9 @@ class Engine:
     def __enter__(self) -> Engine:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def __del__(self, unref: Any = lib.toolcage_engine_unref) -> None:
@@ -101,7 +121,9 @@ class Engine:
 
     def _open(self) -> Any:
         if not self._handle:
-            raise UsageError("usage", "the engine is closed", hint="make one engine and keep it as long as there are calls")
+            raise UsageError(
+                "usage", "the engine is closed", hint="make one engine and keep it as long as there are calls"
+            )
         return self._handle
 
     def _new(self, call: Call) -> Any:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """What the library says when it cannot do what it was asked for."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -26,8 +27,18 @@ class Error(Exception):
     whole of it for a person: for a policy every finding with its line and a caret.
     """
 
-    def __init__(self, code: str, message: str, *, hint: str = "", stage: str = "", subject: str = "", errno: int = 0,
-                 location: Location | None = None, report: str = "") -> None:
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        hint: str = "",
+        stage: str = "",
+        subject: str = "",
+        errno: int = 0,
+        location: Location | None = None,
+        report: str = "",
+    ) -> None:
         super().__init__(message)
         self.code, self.message, self.hint = code, message, hint
         self.stage, self.subject, self.errno = stage, subject, errno
@@ -76,7 +87,12 @@ class CallError(Exception):
         return f"the call ended as {self.result.status.value!r}: {self.result.message}"
 
 
-_CLASSES: dict[str, type[Error]] = {"usage": UsageError, "policy": PolicyError, "not_found": NotFoundError, "denied": DeniedError}
+_CLASSES: dict[str, type[Error]] = {
+    "usage": UsageError,
+    "policy": PolicyError,
+    "not_found": NotFoundError,
+    "denied": DeniedError,
+}
 
 
 def error_class(code: str) -> type[Error]:

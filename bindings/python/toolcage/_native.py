@@ -5,6 +5,7 @@
 No structure crosses: every object is a pointer that only the library looks behind. Whatever text goes in passes encode(), because
 C would end it at its first NUL.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -124,8 +125,10 @@ def _load() -> Any:
             function = getattr(library, name)
             function.restype, function.argtypes = result, parameters
     except (OSError, AttributeError) as error:
-        raise ImportError(f"{path} cannot be used: {error}; install a wheel of toolcage for this machine (glibc 2.36 or newer), "
-                          "or libtoolcage0 of the same version") from error
+        raise ImportError(
+            f"{path} cannot be used: {error}; install a wheel of toolcage for this machine (glibc 2.36 or newer), "
+            "or libtoolcage0 of the same version"
+        ) from error
     return library
 
 
@@ -141,7 +144,11 @@ def encode(value: str | bytes | os.PathLike[str] | os.PathLike[bytes], what: str
     """A name, a path or a word for the library, refused where C would read only its beginning."""
     encoded = os.fsencode(value)
     if b"\0" in encoded:
-        raise UsageError("usage", f"{what} holds a NUL byte, where every reader after this one would end it", hint="leave it out")
+        raise UsageError(
+            "usage",
+            f"{what} holds a NUL byte, where every reader after this one would end it",
+            hint="leave it out",
+        )
     return encoded
 
 
@@ -151,10 +158,15 @@ def error_of(pointer: Any) -> Error:
     lib.toolcage_error_location(pointer, ctypes.byref(file), ctypes.byref(line), ctypes.byref(column))
     code = text(lib.toolcage_error_word(lib.toolcage_error_code(pointer)))
     return error_class(code)(
-        code, text(lib.toolcage_error_message(pointer)), hint=text(lib.toolcage_error_hint(pointer)),
-        stage=text(lib.toolcage_error_stage(pointer)), subject=text(lib.toolcage_error_subject(pointer)),
-        errno=lib.toolcage_error_errno(pointer), report=text(lib.toolcage_error_report(pointer)),
-        location=Location(text(file.value), line.value, column.value) if file.value else None)
+        code,
+        text(lib.toolcage_error_message(pointer)),
+        hint=text(lib.toolcage_error_hint(pointer)),
+        stage=text(lib.toolcage_error_stage(pointer)),
+        subject=text(lib.toolcage_error_subject(pointer)),
+        errno=lib.toolcage_error_errno(pointer),
+        report=text(lib.toolcage_error_report(pointer)),
+        location=Location(text(file.value), line.value, column.value) if file.value else None,
+    )
 
 
 def ask(function: Any, *arguments: Any) -> int:

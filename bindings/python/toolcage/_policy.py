@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Policies: compiled once, immutable, for any number of threads and calls."""
+
 from __future__ import annotations
 
 import json
@@ -25,7 +26,9 @@ class Policy:
     def from_text(cls, source: str, name: str = "policy.toml") -> Policy:
         """For tests. `name` stands for the file in messages; relative paths start at its directory if it has one."""
         encoded = source.encode()
-        return cls(make(lib.toolcage_policy_load_buffer, encoded, len(encoded), encode(name, "the name of a policy")))
+        return cls(
+            make(lib.toolcage_policy_load_buffer, encoded, len(encoded), encode(name, "the name of a policy"))
+        )
 
     @classmethod
     def default(cls) -> Policy:
@@ -39,7 +42,9 @@ class Policy:
 
     def tools(self, format: str = "toolcage") -> list[dict[str, Any]]:
         """The tools as a model is told of them: `format` is "openai", "mcp", "toolcage", or "servers" for the MCP servers."""
-        tools: list[dict[str, Any]] = json.loads(ask_json(lib.toolcage_policy_tools_json, self._handle, encode(format, "the format")))
+        tools: list[dict[str, Any]] = json.loads(
+            ask_json(lib.toolcage_policy_tools_json, self._handle, encode(format, "the format"))
+        )
         return tools
 
     def __repr__(self) -> str:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """The result of a call. What nearly every caller reads comes by the library's own accessors; the rest is parsed when it is asked for."""
+
 from __future__ import annotations
 
 import base64
@@ -141,18 +142,40 @@ class Result:
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
-        return tuple(Change(*_name(row, "path"), row["kind"], row["bytes"], row["sha256"], row.get("held"), row.get("steers_host", False))
-                     for row in self.details["changes"])
+        return tuple(
+            Change(
+                *_name(row, "path"),
+                row["kind"],
+                row["bytes"],
+                row["sha256"],
+                row.get("held"),
+                row.get("steers_host", False),
+            )
+            for row in self.details["changes"]
+        )
 
     @cached_property
     def files(self) -> tuple[File, ...]:
-        return tuple(File(*_name(row, "path"), row["mime"], row["bytes"], row["sha256"], _bytes(row, "text", "base64"),
-                          row.get("steers_host", False)) for row in self.details["files"])
+        return tuple(
+            File(
+                *_name(row, "path"),
+                row["mime"],
+                row["bytes"],
+                row["sha256"],
+                _bytes(row, "text", "base64"),
+                row.get("steers_host", False),
+            )
+            for row in self.details["files"]
+        )
 
     @cached_property
     def denials(self) -> tuple[Denial, ...]:
-        return tuple(Denial(row["operation"], *_name(row, "target"), row["count"], row["key"], row["line"], row["hint"])
-                     for row in self.details["denials"])
+        return tuple(
+            Denial(
+                row["operation"], *_name(row, "target"), row["count"], row["key"], row["line"], row["hint"]
+            )
+            for row in self.details["denials"]
+        )
 
     @cached_property
     def usage(self) -> Usage:
@@ -176,6 +199,15 @@ def read_result(call: str, handle: int) -> Result:
     status = lib.toolcage_result_status(handle)
     exit_code, error = lib.toolcage_result_exit_code(handle), lib.toolcage_result_error(handle)
     return Result(
-        call, STATUSES[status], exit_code if exit_code >= 0 else None, lib.toolcage_result_signal(handle) or None,
-        text(lib.toolcage_result_limit(handle)) or None, lib.toolcage_result_shell_code(handle), _output(handle, 1), _output(handle, 2),
-        text(lib.toolcage_result_message(handle)), error_of(error) if error else None, lib.toolcage_result_json(handle))
+        call,
+        STATUSES[status],
+        exit_code if exit_code >= 0 else None,
+        lib.toolcage_result_signal(handle) or None,
+        text(lib.toolcage_result_limit(handle)) or None,
+        lib.toolcage_result_shell_code(handle),
+        _output(handle, 1),
+        _output(handle, 2),
+        text(lib.toolcage_result_message(handle)),
+        error_of(error) if error else None,
+        lib.toolcage_result_json(handle),
+    )

@@ -4,6 +4,7 @@
 
 usage: summarise.py SALES.csv SUMMARY.csv
 """
+
 import collections
 import csv
 import statistics

@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """A real llama-server with a model that this test makes (model.py): tools of a policy behind --mcp-servers-config, without a model by
 POST /tools and in turns of a chat, and toolcage agent as its client."""
+
 import json
 import os
 import pathlib
@@ -54,12 +55,38 @@ class Llama:
         self.port = scene.free_port()
         config = place.write("home/project/mcp.json", json.dumps({"mcpServers": servers}))
         self.log = open(os.path.join(place.root, "llama.log"), "wb")
-        self.process = subprocess.Popen([SERVER, "-m", gguf, "--jinja", "--host", "127.0.0.1", "--port", str(self.port), "-c", "16384", "-np", "1", "-ngl", "0",
-                                         "-t", "1", "--mcp-servers-config", config], cwd=place.project, env=place.environ, stdin=subprocess.DEVNULL,
-                                        stdout=self.log, stderr=subprocess.STDOUT)
+        self.process = subprocess.Popen(
+            [
+                SERVER,
+                "-m",
+                gguf,
+                "--jinja",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                str(self.port),
+                "-c",
+                "16384",
+                "-np",
+                "1",
+                "-ngl",
+                "0",
+                "-t",
+                "1",
+                "--mcp-servers-config",
+                config,
+            ],
+            cwd=place.project,
+            env=place.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=self.log,
+            stderr=subprocess.STDOUT,
+        )
 
     def __enter__(self):
-        if not scene.until(lambda: self.process.poll() is not None or self.get("/health") == {"status": "ok"}, 60):
+        if not scene.until(
+            lambda: self.process.poll() is not None or self.get("/health") == {"status": "ok"}, 60
+        ):
             cli.note("llama-server does not start")
         return self
 
@@ -82,7 +109,9 @@ class Llama:
             return None
 
     def post(self, path, body):
-        request = urllib.request.Request(self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+        request = urllib.request.Request(
+            self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
+        )
         try:
             with urllib.request.urlopen(request, timeout=120 * PATIENCE) as answer:
                 return json.load(answer)
@@ -93,24 +122,40 @@ class Llama:
         """(text, is it an error?) of POST /tools."""
         answer = self.post("/tools", {"tool": f"caged_{tool}", "params": params})
         error = answer.get("error")
-        return (error if isinstance(error, str) else json.dumps(error), True) if error else (answer.get("plain_text_response", ""), False)
+        return (
+            (error if isinstance(error, str) else json.dumps(error), True)
+            if error
+            else (answer.get("plain_text_response", ""), False)
+        )
 
 
 def without_a_model(llama, mark):
     listed = {tool["tool"]: tool["definition"]["function"] for tool in llama.get("/tools") or []}
-    cli.check(set(listed) == {"caged_read_csv", "caged_peek", "caged_connect", "caged_wait"} and
-              listed["caged_read_csv"]["parameters"]["additionalProperties"] is False, "GET /tools has the policy's tools", listed)
+    cli.check(
+        set(listed) == {"caged_read_csv", "caged_peek", "caged_connect", "caged_wait"}
+        and listed["caged_read_csv"]["parameters"]["additionalProperties"] is False,
+        "GET /tools has the policy's tools",
+        listed,
+    )
     text, error = llama.call("read_csv", path="/workspace/a.csv")
     cli.check(not error and "name,rows" in text, "a call works", text)
     text, error = llama.call("read_csv", path="/etc/shadow")
-    cli.check(error and "outside the bounds of the argument" in text and "/workspace" in text, "a refusal is a sentence that says what is allowed", text)
+    cli.check(
+        error and "outside the bounds of the argument" in text and "/workspace" in text,
+        "a refusal is a sentence that says what is allowed",
+        text,
+    )
     text, error = llama.call("peek")
     cli.check(error and "root:" not in text and "/etc/shadow" in text, "/etc/shadow is not there", text)
     text, error = llama.call("connect")
     cli.check(error and "refused" in text, "there is no network", text)
     began = time.monotonic()
     text, error = llama.call("wait")
-    cli.check(error and "deadline of 1 s" in text and time.monotonic() - began < 20 * PATIENCE, "a call ends at its timeout", text)
+    cli.check(
+        error and "deadline of 1 s" in text and time.monotonic() - began < 20 * PATIENCE,
+        "a call ends at its timeout",
+        text,
+    )
     cli.check(scene.until(lambda: scene.sleeping(mark) == 0), "and nothing of it is left")
     text, error = llama.call("rm")
     cli.check(error, "what the policy does not name is no tool", text)
@@ -121,23 +166,56 @@ def chat(llama):
     tools = [tool["definition"] for tool in llama.get("/tools") if tool["tool"] == "caged_read_csv"]
     talk = [{"role": "user", "content": "read the table"}]
     for choice in ("auto", "required"):
-        answer = llama.post("/v1/chat/completions", {"messages": talk, "tools": tools, "tool_choice": choice, "temperature": 0})
+        answer = llama.post(
+            "/v1/chat/completions",
+            {"messages": talk, "tools": tools, "tool_choice": choice, "temperature": 0},
+        )
         said = answer["choices"][0]["message"]
         calls = said.get("tool_calls") or [{"function": {"name": None, "arguments": "{}"}}]
-        cli.check(calls[0]["function"]["name"] == "caged_read_csv", f"tool_choice {choice}: the model calls the tool", answer)
+        cli.check(
+            calls[0]["function"]["name"] == "caged_read_csv",
+            f"tool_choice {choice}: the model calls the tool",
+            answer,
+        )
     text, _ = llama.call("read_csv", **json.loads(calls[0]["function"]["arguments"]))
     talk += [said, {"role": "tool", "tool_call_id": calls[0].get("id"), "content": text}]
     answer = llama.post("/v1/chat/completions", {"messages": talk, "tools": tools, "temperature": 0})
-    cli.check(answer["choices"][0]["message"]["content"].strip() == "Done.", "and answers when it has the result", answer)
+    cli.check(
+        answer["choices"][0]["message"]["content"].strip() == "Done.",
+        "and answers when it has the result",
+        answer,
+    )
 
 
 def agent(llama, place):
     policy = place.write("home/project/one.toml", ONE)
-    answer = place.run("agent", "--upstream", llama.url, "--policy", policy, "--workspace", place.project, "--jsonl", "read the table", timeout=120)
+    answer = place.run(
+        "agent",
+        "--upstream",
+        llama.url,
+        "--policy",
+        policy,
+        "--workspace",
+        place.project,
+        "--jsonl",
+        "read the table",
+        timeout=120,
+    )
     events = [json.loads(line) for line in answer.out.splitlines()]
     results = [event for event in events if event["type"] == "result"]
-    cli.check(answer.code == 0 and len(results) == 1 and results[0]["status"] == "ok" and "name,rows" in results[0]["message"], "agent: a call of the model's runs", answer)
-    cli.check([event["text"].strip() for event in events if event["type"] == "text" and event["last"]] == ["Done."], "agent: and its answer comes", answer)
+    cli.check(
+        answer.code == 0
+        and len(results) == 1
+        and results[0]["status"] == "ok"
+        and "name,rows" in results[0]["message"],
+        "agent: a call of the model's runs",
+        answer,
+    )
+    cli.check(
+        [event["text"].strip() for event in events if event["type"] == "text" and event["last"]] == ["Done."],
+        "agent: and its answer comes",
+        answer,
+    )
 
 
 cli.require_user()
@@ -149,14 +227,21 @@ with where, socket.socket() as listener:
     listener.listen()
     its_mark = f"60.{os.getpid()}{time.monotonic_ns() % 1000000}"
     where.write("home/project/a.csv", "name,rows\nx,1\n")
-    tools_of = where.write("home/project/tools.toml", POLICY.replace("MARK", its_mark).replace("PORT", str(listener.getsockname()[1])))
+    tools_of = where.write(
+        "home/project/tools.toml",
+        POLICY.replace("MARK", its_mark).replace("PORT", str(listener.getsockname()[1])),
+    )
     bigram = os.path.join(where.root, "bigram.gguf")
     model.write(bigram)
     argv = where.argv("mcp", "--policy", tools_of, "--workspace", where.project)
     with Llama(where, bigram, {"caged": {"command": argv[0], "args": argv[1:]}}) as server:
         if server.process.poll() == -signal.SIGILL:
             cli.skip("llama-server runs", "llama-server was built for processors that do more than this one")
-        elif cli.check(server.process.poll() is None, "llama-server runs", open(server.log.name, encoding="utf-8", errors="replace").read()[-3000:]):
+        elif cli.check(
+            server.process.poll() is None,
+            "llama-server runs",
+            open(server.log.name, encoding="utf-8", errors="replace").read()[-3000:],
+        ):
             without_a_model(server, its_mark)
             chat(server)
             agent(server, where)

@@ -6,6 +6,7 @@ Its single block adds nothing, so what comes next depends on the last token alon
 when it is spoken to, and says "Done." to what the tool gave. Which tool, and with what, the server's grammar makes of it; for a server
 without one it can have whole calls by heart: what it says after the figure 0 is the first of them, and so on.
 """
+
 import struct
 
 WIDTH, HEADS, HIDDEN, CONTEXT = 384, 6, 32, 16384
@@ -62,9 +63,22 @@ def by_heart(call):
 
 def vocabulary(calls=()):
     """[(token, kind)]: marks, calls, bytes, characters."""
-    marks = [("<unk>", "unknown"), ("<s>", "control"), ("</s>", "control"), ("<|im_start|>", "control"), ("<|im_end|>", "control"),
-             ("<tool_call>", "own"), ("</tool_call>", "own"), ("<|done|>", "control")]
-    return marks + [(by_heart(call), "own") for call in calls] + [(f"<0x{b:02X}>", "byte") for b in range(256)] + [("\u2581" if c == 32 else chr(c), "text") for c in range(32, 127)]
+    marks = [
+        ("<unk>", "unknown"),
+        ("<s>", "control"),
+        ("</s>", "control"),
+        ("<|im_start|>", "control"),
+        ("<|im_end|>", "control"),
+        ("<tool_call>", "own"),
+        ("</tool_call>", "own"),
+        ("<|done|>", "control"),
+    ]
+    return (
+        marks
+        + [(by_heart(call), "own") for call in calls]
+        + [(f"<0x{b:02X}>", "byte") for b in range(256)]
+        + [("\u2581" if c == 32 else chr(c), "text") for c in range(32, 127)]
+    )
 
 
 def bigrams(words, calls):
@@ -75,14 +89,26 @@ def bigrams(words, calls):
     for n, (_, kind) in enumerate(words):
         if kind in ("byte", "unknown", "control"):
             plain[n] = -20.0  # never by themselves
-    for token, wish in (("<tool_call>", -20), ("<|im_end|>", -1), ('"', 4), ("}", 3), ("]", 2), ("\\", -20), ("<", -20), ("\u2581", -8)):
+    for token, wish in (
+        ("<tool_call>", -20),
+        ("<|im_end|>", -1),
+        ('"', 4),
+        ("}", 3),
+        ("]", 2),
+        ("\\", -20),
+        ("<", -20),
+        ("\u2581", -8),
+    ):
         plain[at[token]] = float(wish)
     table = [list(plain) for _ in words]
     table[at["}"]][at["</tool_call>"]] = 6.0
     table[line][at["<tool_call>"]] = 12.0
     table[at["<tool_call>"]][line] = 14.0
     table[at["</tool_call>"]][at["<|im_end|>"]] = 12.0
-    for said in (["<|done|>", *"Done.", "<|im_end|>"], *([str(n), by_heart(call), "<|im_end|>"] for n, call in enumerate(calls))):
+    for said in (
+        ["<|done|>", *"Done.", "<|im_end|>"],
+        *([str(n), by_heart(call), "<|im_end|>"] for n, call in enumerate(calls)),
+    ):
         for before, then in zip(said, said[1:]):
             table[at[before]][at[then]] = 14.0
     return table
@@ -101,19 +127,37 @@ def value(kind, what):
 
 def pairs(words):
     """What a file of this format says of the model, in its order."""
-    llama = [("context_length", CONTEXT), ("embedding_length", WIDTH), ("block_count", 1), ("feed_forward_length", HIDDEN), ("attention.head_count", HEADS),
-             ("attention.head_count_kv", 1), ("rope.dimension_count", WIDTH // HEADS), ("vocab_size", len(words))]
-    return [("general.architecture", STRING, "llama"), ("general.name", STRING, "bigram"), *((f"llama.{name}", U32, n) for name, n in llama),
-            ("llama.attention.layer_norm_rms_epsilon", F32, 1e-5), ("tokenizer.ggml.model", STRING, "llama"),
-            ("tokenizer.ggml.tokens", (ARRAY, STRING), [token for token, _ in words]), ("tokenizer.ggml.scores", (ARRAY, F32), [0.0] * len(words)),
-            ("tokenizer.ggml.token_type", (ARRAY, I32), [KINDS[kind] for _, kind in words]), ("tokenizer.ggml.bos_token_id", U32, 1),
-            ("tokenizer.ggml.eos_token_id", U32, 4), ("tokenizer.ggml.unknown_token_id", U32, 0), ("tokenizer.ggml.add_bos_token", BOOL, True),
-            ("tokenizer.ggml.add_space_prefix", BOOL, False), ("tokenizer.chat_template", STRING, TEMPLATE)]
+    llama = [
+        ("context_length", CONTEXT),
+        ("embedding_length", WIDTH),
+        ("block_count", 1),
+        ("feed_forward_length", HIDDEN),
+        ("attention.head_count", HEADS),
+        ("attention.head_count_kv", 1),
+        ("rope.dimension_count", WIDTH // HEADS),
+        ("vocab_size", len(words)),
+    ]
+    return [
+        ("general.architecture", STRING, "llama"),
+        ("general.name", STRING, "bigram"),
+        *((f"llama.{name}", U32, n) for name, n in llama),
+        ("llama.attention.layer_norm_rms_epsilon", F32, 1e-5),
+        ("tokenizer.ggml.model", STRING, "llama"),
+        ("tokenizer.ggml.tokens", (ARRAY, STRING), [token for token, _ in words]),
+        ("tokenizer.ggml.scores", (ARRAY, F32), [0.0] * len(words)),
+        ("tokenizer.ggml.token_type", (ARRAY, I32), [KINDS[kind] for _, kind in words]),
+        ("tokenizer.ggml.bos_token_id", U32, 1),
+        ("tokenizer.ggml.eos_token_id", U32, 4),
+        ("tokenizer.ggml.unknown_token_id", U32, 0),
+        ("tokenizer.ggml.add_bos_token", BOOL, True),
+        ("tokenizer.ggml.add_space_prefix", BOOL, False),
+        ("tokenizer.chat_template", STRING, TEMPLATE),
+    ]
 
 
 def tensors(words, calls):
     """[(name, shape, type, numbers)], the fastest dimension first."""
-    table, root = bigrams(words, calls), WIDTH ** 0.5
+    table, root = bigrams(words, calls), WIDTH**0.5
     embedding = [float(n == m) for n in range(len(words)) for m in range(WIDTH)]  # one token, one direction
     # the norm makes that direction as long as the root of the width
     output = [table[m][n] / root if m < len(words) else 0.0 for n in range(len(words)) for m in range(WIDTH)]
@@ -123,8 +167,15 @@ def tensors(words, calls):
     for name in ("attn_norm", "ffn_norm"):
         yield f"blk.0.{name}.weight", (WIDTH,), FLOAT, [1.0] * WIDTH
     head = WIDTH // HEADS
-    for name, shape in (("attn_q", (WIDTH, WIDTH)), ("attn_k", (WIDTH, head)), ("attn_v", (WIDTH, head)), ("attn_output", (WIDTH, WIDTH)),
-                        ("ffn_gate", (WIDTH, HIDDEN)), ("ffn_up", (WIDTH, HIDDEN)), ("ffn_down", (HIDDEN, WIDTH))):
+    for name, shape in (
+        ("attn_q", (WIDTH, WIDTH)),
+        ("attn_k", (WIDTH, head)),
+        ("attn_v", (WIDTH, head)),
+        ("attn_output", (WIDTH, WIDTH)),
+        ("ffn_gate", (WIDTH, HIDDEN)),
+        ("ffn_up", (WIDTH, HIDDEN)),
+        ("ffn_down", (HIDDEN, WIDTH)),
+    ):
         yield f"blk.0.{name}.weight", shape, HALF, [0.0] * (shape[0] * shape[1])
 
 
@@ -133,13 +184,22 @@ def write(path, calls=()):
     head = b""
     for name, kind, what in pairs(words):
         if isinstance(kind, tuple):
-            head += string(name) + struct.pack("<IIQ", ARRAY, kind[1], len(what)) + b"".join(value(kind[1], one) for one in what)
+            head += (
+                string(name)
+                + struct.pack("<IIQ", ARRAY, kind[1], len(what))
+                + b"".join(value(kind[1], one) for one in what)
+            )
         else:
             head += string(name) + struct.pack("<I", kind) + value(kind, what)
     info = b""
     for name, shape, kind, numbers in tensors(words, calls):
         data = struct.pack(f"<{len(numbers)}{'e' if kind == HALF else 'f'}", *numbers)
-        info += string(name) + struct.pack("<I", len(shape)) + b"".join(struct.pack("<Q", n) for n in shape) + struct.pack("<IQ", kind, place)
+        info += (
+            string(name)
+            + struct.pack("<I", len(shape))
+            + b"".join(struct.pack("<Q", n) for n in shape)
+            + struct.pack("<IQ", kind, place)
+        )
         kept.append(data + b"\0" * (-len(data) % 32))
         place += len(kept[-1])
     begin = b"GGUF" + struct.pack("<IQQ", 3, len(kept), len(pairs(words))) + head + info

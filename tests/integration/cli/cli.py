@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """What the scripts beside this one share: running the program in a home of its own, and TAP."""
+
 import fcntl
 import json
 import os
@@ -17,9 +18,32 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspa
 from tap import ORDINARY, check, finish, seed, skip, skip_all  # for the scripts beside this one
 
 TOOLCAGE = os.path.abspath(sys.argv[1])
-FIELDS = ["version", "call", "tool", "status", "exit_code", "signal", "limit", "error", "backend", "layers", "tier",
-          "policy", "grant", "stdout", "stderr", "message", "changes", "files", "session", "usage", "denials", "omitted",
-          "enforcement"]
+FIELDS = [
+    "version",
+    "call",
+    "tool",
+    "status",
+    "exit_code",
+    "signal",
+    "limit",
+    "error",
+    "backend",
+    "layers",
+    "tier",
+    "policy",
+    "grant",
+    "stdout",
+    "stderr",
+    "message",
+    "changes",
+    "files",
+    "session",
+    "usage",
+    "denials",
+    "omitted",
+    "enforcement",
+]
+
 
 class Place:
     """A home and a project in it, gone afterwards; owned by whom the program runs as."""
@@ -68,7 +92,9 @@ class Place:
         return (drop if running_as() == "ordinary" else []) + [TOOLCAGE, *args]
 
     def popen(self, *args, cwd=None, env=None, **more):
-        return subprocess.Popen(self.argv(*args), cwd=cwd or self.project, env={**self.environ, **(env or {})}, **more)
+        return subprocess.Popen(
+            self.argv(*args), cwd=cwd or self.project, env={**self.environ, **(env or {})}, **more
+        )
 
     def shown(self, *args, columns=None, **more):
         """What a terminal, of so many columns, gets of it."""
@@ -89,8 +115,9 @@ class Place:
         return seen.replace(b"\r\n", b"\n")
 
     def run(self, *args, cwd=None, env=None, stdin=b"", timeout=60):
-        process = self.popen(*args, cwd=cwd, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE)
+        process = self.popen(
+            *args, cwd=cwd, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         try:
             out, err = process.communicate(stdin, timeout)
         except subprocess.TimeoutExpired:
@@ -119,8 +146,10 @@ def require_user():
         return
     if os.geteuid():
         skip_all("running as an ordinary user already: cli-…-self is that test")
-    if subprocess.run(["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups", "test", "-x",
-                       TOOLCAGE], check=False).returncode:
+    if subprocess.run(
+        ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups", "test", "-x", TOOLCAGE],
+        check=False,
+    ).returncode:
         skip_all("an ordinary user cannot reach the build directory")
 
 

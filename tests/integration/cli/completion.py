@@ -4,6 +4,7 @@
 """Completion: what the program answers, and what real shells make of it at a terminal.
 
 usage: completion.py TOOLCAGE"""
+
 import os
 import pty
 import select
@@ -65,13 +66,23 @@ def answers(place):
         answer = place.run("completion", "--words", "--", *words, cwd=cwd)
         lines = answer.out.splitlines()
         found = [line.split("\t")[0] for line in lines[:-1]]
-        good = answer.code == 0 and not answer.err and lines[-1] == ":" + kind and set(wanted) <= set(found) and bool(wanted) == bool(found)
+        good = (
+            answer.code == 0
+            and not answer.err
+            and lines[-1] == ":" + kind
+            and set(wanted) <= set(found)
+            and bool(wanted) == bool(found)
+        )
         check(good, f"after {' '.join(words) or 'nothing'}: {kind}", answer)
     answer = place.run("completion", "--words", "--", "call", "", cwd="/")
     check(answer.out == ":nothing\n", "no policy, no tools", answer)
     place.write("home/broken/toolcage.toml", "[tool.\x1b[31m]\n")
     answer = place.run("completion", "--words", "--", "call", "", cwd=place.root + "/home/broken")
-    check(answer.code == 0 and answer.out == ":nothing\n" and "\x1b" not in answer.err, "a broken policy, no tools", answer)
+    check(
+        answer.code == 0 and answer.out == ":nothing\n" and "\x1b" not in answer.err,
+        "a broken policy, no tools",
+        answer,
+    )
     expect(place, "which shell?", ["completion"], 125, "for which shell?", "bash, zsh or fish")
     expect(place, "a shell that is unknown", ["completion", "tcsh"], 125, "tcsh", "bash, zsh or fish")
 
@@ -128,18 +139,36 @@ class Terminal:
 
 
 def shells(place):
-    yield "bash", ["bash", "--noprofile", "--rcfile", place.write("home/bashrc", "PS1='READY> '\nsource <(toolcage completion bash)\n"), "-i"], {}
-    place.write("home/.zshrc", "PS1='READY> '\nautoload -Uz compinit && compinit -u\nsource <(toolcage completion zsh)\n")
+    yield (
+        "bash",
+        [
+            "bash",
+            "--noprofile",
+            "--rcfile",
+            place.write("home/bashrc", "PS1='READY> '\nsource <(toolcage completion bash)\n"),
+            "-i",
+        ],
+        {},
+    )
+    place.write(
+        "home/.zshrc",
+        "PS1='READY> '\nautoload -Uz compinit && compinit -u\nsource <(toolcage completion zsh)\n",
+    )
     yield "zsh", ["zsh", "-i"], {"ZDOTDIR": place.home}
-    place.write("home/.config/fish/config.fish", "function fish_prompt\n    echo 'READY> '\nend\nset -U fish_greeting\ntoolcage completion fish | source\n")
+    place.write(
+        "home/.config/fish/config.fish",
+        "function fish_prompt\n    echo 'READY> '\nend\nset -U fish_greeting\ntoolcage completion fish | source\n",
+    )
     yield "fish", ["fish", "--private", "-i"], {"XDG_CONFIG_HOME": place.home + "/.config"}
 
 
-PRESSED = [("toolcage policy che", "check", "toolcage policy check"),
-           ("toolcage exec --timeo", "--timeout", "toolcage exec --timeout"),
-           ("toolcage call summ", "summarise", "toolcage call summarise"),
-           ("toolcage policy check some-f", "some-file", "toolcage policy check some-file.toml"),
-           ("toolcage exec --cwd some-d", "some-directory", "toolcage exec --cwd some-directory")]
+PRESSED = [
+    ("toolcage policy che", "check", "toolcage policy check"),
+    ("toolcage exec --timeo", "--timeout", "toolcage exec --timeout"),
+    ("toolcage call summ", "summarise", "toolcage call summarise"),
+    ("toolcage policy check some-f", "some-file", "toolcage policy check some-file.toml"),
+    ("toolcage exec --cwd some-d", "some-directory", "toolcage exec --cwd some-directory"),
+]
 
 
 def at_a_terminal(place):
@@ -156,7 +185,11 @@ def at_a_terminal(place):
         check(terminal.wait_for("READY> "), f"{name}: a prompt", terminal.seen)
         for typed, shows, line in PRESSED:
             said = terminal.line(typed, shows)
-            check(said.rstrip("/") == line, f"{name}: {typed}", f"{said!r}, not {line!r}; seen: {terminal.seen[-500:]!r}")
+            check(
+                said.rstrip("/") == line,
+                f"{name}: {typed}",
+                f"{said!r}, not {line!r}; seen: {terminal.seen[-500:]!r}",
+            )
         named(place, name, terminal, path)
         terminal.end()
 
@@ -165,24 +198,48 @@ def named(place, shell, terminal, path):
     """A file of that name where the person works, as a tool may have left it: the key runs none that the line names."""
     for where in (place.project, place.project + "/ws"):
         os.makedirs(where, exist_ok=True)
-        place.write(os.path.relpath(where, place.root) + "/toolcage", f"#!/bin/sh\ntouch {place.project}/ran\nexec {TOOLCAGE} \"$@\"\n", 0o755)
-    for word in ("./toolcage", "ws/toolcage", "../project/toolcage", place.project + "/toolcage", "~/project/toolcage"):
+        place.write(
+            os.path.relpath(where, place.root) + "/toolcage",
+            f'#!/bin/sh\ntouch {place.project}/ran\nexec {TOOLCAGE} "$@"\n',
+            0o755,
+        )
+    for word in (
+        "./toolcage",
+        "ws/toolcage",
+        "../project/toolcage",
+        place.project + "/toolcage",
+        "~/project/toolcage",
+    ):
         said = terminal.line(f"{word} policy che", "\a")
-        check(said.endswith("policy che") and not os.path.exists(place.project + "/ran"), f"{shell}: {word} is not run", said)
+        check(
+            said.endswith("policy che") and not os.path.exists(place.project + "/ran"),
+            f"{shell}: {word} is not run",
+            said,
+        )
     said = terminal.line(f"{path}/toolcage policy che", "check")
     check(said.endswith("policy check"), f"{shell}: the one of PATH, by its whole name", said)
     terminal.send("\x03set -gx PATH . $PATH\r" if shell == "fish" else "\x03PATH=.:$PATH\r")
     terminal.line("true", "\a")
     said = terminal.line("toolcage policy che", "\a")
-    check(said.startswith("toolcage policy che") and not os.path.exists(place.project + "/ran"), f"{shell}: nor one of the current directory, where PATH has that", said)
+    check(
+        said.startswith("toolcage policy che") and not os.path.exists(place.project + "/ran"),
+        f"{shell}: nor one of the current directory, where PATH has that",
+        said,
+    )
 
 
 def syntax(place):
     for name in ("bash", "zsh", "fish"):
         script = place.write(f"home/script.{name}", place.run("completion", name).out)
         if shutil.which(name):
-            done = subprocess.run([name, "-n", script], capture_output=True, timeout=30 * PATIENCE, check=False)
-            check(done.returncode == 0 and not done.stderr and os.path.getsize(script) > 100, f"{name}: a script", done)
+            done = subprocess.run(
+                [name, "-n", script], capture_output=True, timeout=30 * PATIENCE, check=False
+            )
+            check(
+                done.returncode == 0 and not done.stderr and os.path.getsize(script) > 100,
+                f"{name}: a script",
+                done,
+            )
 
 
 with Place() as here:

@@ -4,6 +4,7 @@
 """Tables and findings in the width of a terminal: no line is longer, no word is lost, and marks stay under their text.
 
 usage: folds.py TOOLCAGE [ordinary]"""
+
 import re
 import subprocess
 
@@ -34,19 +35,42 @@ with Place() as place:
         for path, word in ((broken, "writabel"), (bare, "\u00e4")):
             plain = place.run("policy", "check", path).err
             shown = place.shown("policy", "check", path, columns=width).decode()
-            check(shown.split("hint:")[1:] and word in pieces(shown) and len(pieces(shown)) <= len(word) + 1, f"{word} is marked in {width} columns", (shown, plain))
+            check(
+                shown.split("hint:")[1:] and word in pieces(shown) and len(pieces(shown)) <= len(word) + 1,
+                f"{word} is marked in {width} columns",
+                (shown, plain),
+            )
             source = [line for line in shown.splitlines() if re.match(r" +\d* ?\| ", line)]
             check(not [line for line in source if len(line) > width], "no line of the file is longer", shown)
-        for words in (["policy", "check", good], ["policy", "diff", good, other], ["explain", "--policy", good, "--tool", "x"], ["doctor"]):
+        for words in (
+            ["policy", "check", good],
+            ["policy", "diff", good, other],
+            ["explain", "--policy", good, "--tool", "x"],
+            ["doctor"],
+        ):
             answer = place.run(*words)
             shown = place.shown(*words, columns=width, stderr=subprocess.PIPE).decode()
             check(not too_long(shown, width), f"{' '.join(words[:2])} fits {width} columns", shown)
             if words[0] != "doctor" and words[1] != "check":
                 check(shown.split() == answer.out.split(), "and says the same", (shown, answer.out))
     answer = place.run("policy", "check", broken)
-    check(max(len(line) for line in answer.err.splitlines()) > 100, "what is no terminal gets whole lines", answer)
+    check(
+        max(len(line) for line in answer.err.splitlines()) > 100,
+        "what is no terminal gets whole lines",
+        answer,
+    )
     unknown = place.shown("policy", "check", broken).decode()
-    check(not [line for line in unknown.splitlines() if re.match(r" +\d* ?\| ", line) and len(line) > 80] and "writabel" in pieces(unknown), "a terminal that does not say has 80", unknown)
+    check(
+        not [line for line in unknown.splitlines() if re.match(r" +\d* ?\| ", line) and len(line) > 80]
+        and "writabel" in pieces(unknown),
+        "a terminal that does not say has 80",
+        unknown,
+    )
     painted = place.shown("policy", "check", broken, "--color=always", columns=40)
-    check(b"\x1b[31merror\x1b[0m: " in painted and re.sub(rb"\x1b\[\d*m", b"", painted) == place.shown("policy", "check", broken, columns=40), "colours have no columns", painted)
+    check(
+        b"\x1b[31merror\x1b[0m: " in painted
+        and re.sub(rb"\x1b\[\d*m", b"", painted) == place.shown("policy", "check", broken, columns=40),
+        "colours have no columns",
+        painted,
+    )
 finish()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Which policy holds, and what trust is."""
+
 import json
 import os
 import stat
@@ -43,11 +44,19 @@ def init():
         place.write("home/project/toolcage.toml", first + "\n# a comment\n")
         expect(place, "a comment changes no meaning", ["tools"], 0, "list_files", stream="out")
         place.write("home/project/toolcage.toml", first.replace("30s", "31s"))
-        expect(place, "a change asks again", ["tools"], 126, "has changed since it was trusted",
-               f"toolcage policy trust {path}")
+        expect(
+            place,
+            "a change asks again",
+            ["tools"],
+            126,
+            "has changed since it was trusted",
+            f"toolcage policy trust {path}",
+        )
         expect(place, "trusting it again", ["policy", "trust"], 0, "trusted: " + path, stream="out")
         expect(place, "it holds again", ["tools"], 0, "list_files", stream="out")
-        expect(place, "trust is taken back", ["policy", "trust", "--remove", "toolcage.toml"], 0, stream="out")
+        expect(
+            place, "trust is taken back", ["policy", "trust", "--remove", "toolcage.toml"], 0, stream="out"
+        )
         expect(place, "and gone", ["tools"], 126, "is not trusted")
 
 
@@ -56,12 +65,26 @@ def untrusted():
         path = place.write("home/project/toolcage.toml", policy("near"))
         place.write("home/.config/toolcage/toolcage.toml", policy("own"))
         for verb in (["tools"], ["exec", "true"], ["call", "near"]):
-            expect(place, f"untrusted is denied: {verb[0]}", verb, 126, f"the policy {path} is not trusted",
-                   f"toolcage policy trust {path}")
+            expect(
+                place,
+                f"untrusted is denied: {verb[0]}",
+                verb,
+                126,
+                f"the policy {path} is not trusted",
+                f"toolcage policy trust {path}",
+            )
         answer = place.run("exec", "--json", "true")
         result = json.loads(answer.out) if answer.out.count("\n") == 1 else {}
-        check(answer.code == 126 and not answer.err and list(result) == FIELDS and result["status"] == "denied"
-              and result["error"]["code"] == "untrusted" and result["error"]["subject"] == path, "--json says it in one line with every field", answer)
+        check(
+            answer.code == 126
+            and not answer.err
+            and list(result) == FIELDS
+            and result["status"] == "denied"
+            and result["error"]["code"] == "untrusted"
+            and result["error"]["subject"] == path,
+            "--json says it in one line with every field",
+            answer,
+        )
         expect(place, "it may be explained", ["policy", "explain", "--tool", "near"], 0, "not trusted")
         expect(place, "--policy is the operator's word", ["tools", "--policy", path], 0, "near", stream="out")
         copy = place.write("other/toolcage.toml", policy("near"))
@@ -69,11 +92,30 @@ def untrusted():
         expect(place, "not of a text", ["tools"], 126, "is not trusted")
         os.unlink(path)
         os.symlink(copy, path)
-        expect(place, "a link borrows no trust", ["tools"], 126, f"the policy {path} is a link", "hint: put the policy itself there")
+        expect(
+            place,
+            "a link borrows no trust",
+            ["tools"],
+            126,
+            f"the policy {path} is a link",
+            "hint: put the policy itself there",
+        )
         answer = place.run("exec", "--json", "true")
-        check(answer.code == 126 and json.loads(answer.out)["error"]["code"] == "untrusted" and json.loads(answer.out)["error"]["subject"] == path,
-              "nor for a call", answer)
-        expect(place, "by --policy it is what the operator says", ["tools", "--policy", path], 0, "near", stream="out")
+        check(
+            answer.code == 126
+            and json.loads(answer.out)["error"]["code"] == "untrusted"
+            and json.loads(answer.out)["error"]["subject"] == path,
+            "nor for a call",
+            answer,
+        )
+        expect(
+            place,
+            "by --policy it is what the operator says",
+            ["tools", "--policy", path],
+            0,
+            "near",
+            stream="out",
+        )
         os.unlink(path)
         os.symlink("/nowhere/toolcage.toml", path)
         expect(place, "a dangling link is not skipped", ["tools"], 126, f"the policy {path} is a link")
@@ -96,8 +138,14 @@ def order():
         tools(place, "an empty one is none", ["own"], env={"TOOLCAGE_POLICY": ""})
         answer = place.run("tools", "--policy", own, "--format", "mcp", env={"TOOLCAGE_POLICY": named})
         check('"own"' in answer.out and "named" not in answer.out, "--policy before it", answer)
-        expect(place, "a missing $TOOLCAGE_POLICY", ["tools"], 125, "/nowhere.toml",
-               env={"TOOLCAGE_POLICY": "/nowhere.toml"})
+        expect(
+            place,
+            "a missing $TOOLCAGE_POLICY",
+            ["tools"],
+            125,
+            "/nowhere.toml",
+            env={"TOOLCAGE_POLICY": "/nowhere.toml"},
+        )
         if os.geteuid() or running_as() == "ordinary":  # root can read every home
             expect(place, "a HOME of somebody else", ["tools"], 125, "set HOME", env={"HOME": "/root"})
         os.chmod(own, 0o666)
@@ -112,7 +160,9 @@ def order():
         tools(place, "found from below", ["near"], cwd=os.path.join(place.project, "a/b"))
         record = os.path.join(place.home, ".local/state/toolcage/trust")
         os.chmod(record, 0o666)
-        expect(place, "a record that others can write", ["tools"], 125, "record of trusted policies " + record)
+        expect(
+            place, "a record that others can write", ["tools"], 125, "record of trusted policies " + record
+        )
         os.chmod(record, 0o600)
         expect(place, "no HOME: nothing is trusted", ["tools"], 126, "is not trusted", env={"HOME": ""})
 
@@ -124,7 +174,14 @@ def forms():
         with Place() as place:
             path = place.write("home/project/" + name, as_yaml.format(name="near"))
             digest = place.run("policy", "digest", path).out.split()
-            expect(place, f"{name}: one meaning, one digest", ["policy", "digest", place.write("same.toml", policy("near"))], 0, digest[0], stream="out")
+            expect(
+                place,
+                f"{name}: one meaning, one digest",
+                ["policy", "digest", place.write("same.toml", policy("near"))],
+                0,
+                digest[0],
+                stream="out",
+            )
             expect(place, f"{name} asks for trust", ["tools"], 126, f"the policy {path} is not trusted")
             expect(place, f"{name} can be trusted", ["policy", "trust"], 0, "trusted: " + path, stream="out")
             tools(place, f"{name} is found", ["near"])
@@ -132,36 +189,99 @@ def forms():
             answer = place.run("policy", "explain", "--tool", "near")
             check(answer.code == 0 and path in answer.out, f"{name}: explain names it", answer)
             other = place.write("home/project/toolcage.toml", policy("near"))
-            expect(place, f"{name} that is trusted counts, and not what lies beside it", ["tools"], 0, f"{other} was never trusted and is not used")
+            expect(
+                place,
+                f"{name} that is trusted counts, and not what lies beside it",
+                ["tools"],
+                0,
+                f"{other} was never trusted and is not used",
+            )
             tools(place, f"{name} is found beside another", ["near"])
-            expect(place, "both are trusted", ["policy", "trust", other], 0, "trusted: " + other, stream="out")
-            expect(place, f"{name} beside toolcage.toml", ["tools"], 125, f"there are two policies: {other} and {path}", "keep one of them")
-            for verb in (["exec", "true"], ["call", "near"], ["policy", "check"], ["policy", "trust"], ["policy", "digest"], ["policy", "test"],
-                         ["explain", "--read", "/"], ["mcp"], ["setup", "--list"]):
-                expect(place, f"{name} beside toolcage.toml: {verb[0]} {verb[-1]}", verb, 125, f"there are two policies: {other} and {path}",
-                       "hint: keep one of them, or name it with --policy")
+            expect(
+                place, "both are trusted", ["policy", "trust", other], 0, "trusted: " + other, stream="out"
+            )
+            expect(
+                place,
+                f"{name} beside toolcage.toml",
+                ["tools"],
+                125,
+                f"there are two policies: {other} and {path}",
+                "keep one of them",
+            )
+            for verb in (
+                ["exec", "true"],
+                ["call", "near"],
+                ["policy", "check"],
+                ["policy", "trust"],
+                ["policy", "digest"],
+                ["policy", "test"],
+                ["explain", "--read", "/"],
+                ["mcp"],
+                ["setup", "--list"],
+            ):
+                expect(
+                    place,
+                    f"{name} beside toolcage.toml: {verb[0]} {verb[-1]}",
+                    verb,
+                    125,
+                    f"there are two policies: {other} and {path}",
+                    "hint: keep one of them, or name it with --policy",
+                )
             below = os.path.join(place.project, "below")
             os.mkdir(below)
             place.own(below)
-            expect(place, "two above are no less an error", ["tools"], 125, "there are two policies: ", cwd=below)
+            expect(
+                place, "two above are no less an error", ["tools"], 125, "there are two policies: ", cwd=below
+            )
             expect(place, "init writes beside none of them", ["init"], 125, "there are two policies: ")
             expect(place, "naming one helps", ["tools", "--policy", path], 0, "near", stream="out")
             os.unlink(other)
-            expect(place, f"init writes no toolcage.toml beside {name}", ["init"], 125, f"{name} is already here", f"toolcage policy check {name}")
+            expect(
+                place,
+                f"init writes no toolcage.toml beside {name}",
+                ["init"],
+                125,
+                f"{name} is already here",
+                f"toolcage policy check {name}",
+            )
             check(not os.path.exists(other), "and did not")
             place.write("home/project/" + name, as_yaml.format(name="near") + "    pids: 3\n")
-            expect(place, f"a change of {name} asks again", ["tools"], 126, "has changed since it was trusted")
+            expect(
+                place, f"a change of {name} asks again", ["tools"], 126, "has changed since it was trusted"
+            )
             os.unlink(path)
             place.write("home/.config/toolcage/" + name, as_yaml.format(name="own"))
             tools(place, f"the user's own {name}", ["own"])
             place.write("home/.config/toolcage/toolcage.toml", policy("own"))
-            expect(place, "two of the user's own", ["tools"], 125, "there are two policies: ", "hint: keep one of them")
+            expect(
+                place,
+                "two of the user's own",
+                ["tools"],
+                125,
+                "there are two policies: ",
+                "hint: keep one of them",
+            )
     with Place() as place:
         place.write("home/project/toolcage.yaml", as_yaml.format(name="near"))
         place.write("home/project/toolcage.yml", as_yaml.format(name="near"))
-        expect(place, "both forms of YAML's name", ["tools"], 125, "there are two policies: ", "toolcage.yaml and ", "toolcage.yml")
+        expect(
+            place,
+            "both forms of YAML's name",
+            ["tools"],
+            125,
+            "there are two policies: ",
+            "toolcage.yaml and ",
+            "toolcage.yml",
+        )
         answer = place.run("--help")
-        check(all(word in answer.out for word in ("toolcage.toml, .yaml or .yml", "~/.config/toolcage", "$TOOLCAGE_POLICY")), "the help says where", answer)
+        check(
+            all(
+                word in answer.out
+                for word in ("toolcage.toml, .yaml or .yml", "~/.config/toolcage", "$TOOLCAGE_POLICY")
+            ),
+            "the help says where",
+            answer,
+        )
 
 
 def borders():
@@ -174,7 +294,14 @@ def borders():
         beside = os.path.join(place.root, "beside")
         os.mkdir(beside)
         place.own(beside)
-        expect(place, "beside HOME the search goes up", ["tools"], 126, "toolcage.toml is not trusted", cwd=beside)
+        expect(
+            place,
+            "beside HOME the search goes up",
+            ["tools"],
+            126,
+            "toolcage.toml is not trusted",
+            cwd=beside,
+        )
         os.chmod(place.root, 0o1777)
         tools(place, "the search ends at a directory that everybody can write", [], cwd=beside)
         os.chmod(place.root, 0o755)
@@ -188,27 +315,57 @@ def borders():
         if running_as() == "ordinary":
             return
         script = f"mount -t tmpfs none {beside} && cd {beside} && exec {TOOLCAGE} tools --format openai"
-        answer = subprocess.run(["unshare", "-m", "sh", "-c", script], env=place.environ, capture_output=True,
-                                text=True, check=False)
+        answer = subprocess.run(
+            ["unshare", "-m", "sh", "-c", script],
+            env=place.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if "permission denied" in answer.stderr or "not permitted" in answer.stderr:
             skip("the search ends at a mount", answer.stderr.strip())
         else:
-            check(answer.returncode == 0 and json.loads(answer.stdout) == [], "the search ends at a mount",
-                  answer.stderr)
+            check(
+                answer.returncode == 0 and json.loads(answer.stdout) == [],
+                "the search ends at a mount",
+                answer.stderr,
+            )
 
 
 def findings():
     with Place() as place:
         path = place.write("bad.toml", '[tool.x]\ncomand = ["ls"]\ntimeout = 30\n')
-        answer = expect(place, "findings", ["policy", "check", path], 1, f"{path}:2:1: error: ", 'comand = ["ls"]',
-                        "^", f"{path}:3:", "hint: ")
+        answer = expect(
+            place,
+            "findings",
+            ["policy", "check", path],
+            1,
+            f"{path}:2:1: error: ",
+            'comand = ["ls"]',
+            "^",
+            f"{path}:3:",
+            "hint: ",
+        )
         check(not answer.out, "go to standard error", answer)
-        expect(place, "a broken policy runs nothing", ["exec", "--policy", path, "true"], 125, f"{path}:2:1: error: ")
+        expect(
+            place,
+            "a broken policy runs nothing",
+            ["exec", "--policy", path, "true"],
+            125,
+            f"{path}:2:1: error: ",
+        )
         answer = place.run("exec", "--json", "--policy", path, "true")
         result = json.loads(answer.out) if answer.out.count("\n") == 1 else {}
-        check(answer.code == 125 and not answer.err and list(result) == FIELDS and result["status"] == "error"
-              and result["error"]["code"] == "policy" and result["error"]["location"]["line"] == 2,
-              "--json names the place", answer)
+        check(
+            answer.code == 125
+            and not answer.err
+            and list(result) == FIELDS
+            and result["status"] == "error"
+            and result["error"]["code"] == "policy"
+            and result["error"]["location"]["line"] == 2,
+            "--json names the place",
+            answer,
+        )
         syntax = place.write("syntax.toml", "[tool.x\n")
         expect(place, "a syntax error", ["policy", "check", syntax], 1, f"{syntax}:1:", "error: ")
         expect(place, "no such file", ["policy", "check", "nowhere.toml"], 125, "nowhere.toml")
@@ -217,12 +374,19 @@ def findings():
         expect(place, "over 4 MiB", ["policy", "check", large], 125, "larger than 4 MiB")
         hostile = place.write("hostile.toml", b'[tool.x]\n"a\xe2\x80\xaeb" = 1\n')
         answer = place.run("policy", "check", hostile)
-        check(answer.code == 1 and "\u202e" not in answer.err and "\\u{202e}" in answer.err,
-              "a quoted line cannot reorder the terminal", answer)
+        check(
+            answer.code == 1 and "\u202e" not in answer.err and "\\u{202e}" in answer.err,
+            "a quoted line cannot reorder the terminal",
+            answer,
+        )
         good = place.write("good.toml", policy("x"))
         same = place.write("same.toml", "# the same\n" + policy("x"))
         digests = [place.run("policy", "digest", p).out.split()[:1] for p in (good, same)]
-        check(digests[0] == digests[1] and digests[0][0].startswith("sha256:"), "a digest of the meaning", digests)
+        check(
+            digests[0] == digests[1] and digests[0][0].startswith("sha256:"),
+            "a digest of the meaning",
+            digests,
+        )
 
 
 require_user()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """The shipped profiles, by the examples of docs/profiles.md: a call under each does what the profile says, or is refused by name."""
+
 import glob
 import json
 import os
@@ -11,7 +12,10 @@ from cli import Place, check, expect, finish
 
 ROOT = pathlib.Path(__file__).parents[3]
 PAGE = (ROOT / "docs/profiles.md").read_text(encoding="utf-8")
-EXAMPLES = {name: text for text, name in re.findall(r'^```toml\n(extends = "profile:([a-z-]+)".*?)^```', PAGE, re.S | re.M)}
+EXAMPLES = {
+    name: text
+    for text, name in re.findall(r'^```toml\n(extends = "profile:([a-z-]+)".*?)^```', PAGE, re.S | re.M)
+}
 WORK, SECRET = "home/project/notes", "home/project/.env"
 
 
@@ -20,7 +24,12 @@ class Project:
 
     def __init__(self, place, name):
         self.place, self.policy = place, place.write(f"{name}.toml", EXAMPLES[name])
-        for path, text in ((WORK, "old needle\n"), (SECRET, "KEY=s3cret\n"), ("home/project/.npmrc", "s3cret\n"), ("home/project/.pypirc", "s3cret\n")):
+        for path, text in (
+            (WORK, "old needle\n"),
+            (SECRET, "KEY=s3cret\n"),
+            ("home/project/.npmrc", "s3cret\n"),
+            ("home/project/.pypirc", "s3cret\n"),
+        ):
             place.write(path, text)
 
     def read(self, name):
@@ -40,7 +49,10 @@ class Project:
             answer.json = json.loads(answer.out)
         except ValueError:
             answer.json = {}
-        answer.status, answer.text = answer.json.get("status"), (answer.json.get("stdout") or {}).get("text", "")
+        answer.status, answer.text = (
+            answer.json.get("status"),
+            (answer.json.get("stdout") or {}).get("text", ""),
+        )
         answer.message = (answer.json.get("error") or {}).get("message", "")
         return answer
 
@@ -56,7 +68,11 @@ class Project:
 def holds_back(project, tool, answer, name, text):
     """What was written waits, and comes with a yes."""
     waits = [change.get("held") for change in answer.json.get("changes", [])]
-    check(answer.status == "ok" and waits == ["pending approval"] and text not in (project.read(name) or ""), f"{tool}: what is written waits", answer)
+    check(
+        answer.status == "ok" and waits == ["pending approval"] and text not in (project.read(name) or ""),
+        f"{tool}: what is written waits",
+        answer,
+    )
     project.place.run("changes", answer.json.get("call", ""), "commit")
     check(text in (project.read(name) or ""), f"{tool}: and comes with a yes", project.read(name))
 
@@ -64,28 +80,50 @@ def holds_back(project, tool, answer, name, text):
 def hides(project, tool, *names):
     for name in names:
         answer = project.exec(f"cat /workspace/{name}")
-        check("s3cret" not in answer.out and answer.status == "failed", f"{tool}: {name} is not there", answer)
+        check(
+            "s3cret" not in answer.out and answer.status == "failed", f"{tool}: {name} is not there", answer
+        )
 
 
 def comes_after_success(project, tool):
     answer = project.exec("echo half > /workspace/made; exit 1")
-    check(answer.status == "failed" and project.read("made") is None, f"{tool}: nothing comes back of a failure", answer)
+    check(
+        answer.status == "failed" and project.read("made") is None,
+        f"{tool}: nothing comes back of a failure",
+        answer,
+    )
     answer = project.exec("echo whole > /workspace/made")
-    check(answer.status == "ok" and project.read("made") == "whole\n", f"{tool}: success brings it back", answer)
+    check(
+        answer.status == "ok" and project.read("made") == "whole\n", f"{tool}: success brings it back", answer
+    )
 
 
 def stays_alone(project, tool):
     """No network, and nothing of the home beside the project."""
     project.place.write("home/diary", "s3cret\n")
     answer = project.exec("cat ../diary; cat /proc/net/dev")
-    check("s3cret" not in answer.out and "lo:" in answer.text and "eth" not in answer.text, f"{tool}: the home and the network stay out", answer)
+    check(
+        "s3cret" not in answer.out and "lo:" in answer.text and "eth" not in answer.text,
+        f"{tool}: the home and the network stay out",
+        answer,
+    )
 
 
 def read_only(project):
     answer = project.call("search", text="needle")
-    check(answer.status == "ok" and "notes:1:old needle" in answer.text, "read-only: the project is read", answer)
+    check(
+        answer.status == "ok" and "notes:1:old needle" in answer.text,
+        "read-only: the project is read",
+        answer,
+    )
     answer = project.exec("echo new > /workspace/notes; echo new > /workspace/more")
-    check(answer.status == "failed" and project.read("notes") == "old needle\n" and project.read("more") is None, "and not written", answer)
+    check(
+        answer.status == "failed"
+        and project.read("notes") == "old needle\n"
+        and project.read("more") is None,
+        "and not written",
+        answer,
+    )
     stays_alone(project, "search")
 
 
@@ -99,19 +137,31 @@ def offline_build(project):
     project.place.write("home/project/build.sh", "cat /workspace/notes > /workspace/built\n")
     if project.overlays():
         answer = project.call("build")
-        check(answer.status == "ok" and project.read("built") == "old needle\n", "build: what was built comes back", answer)
+        check(
+            answer.status == "ok" and project.read("built") == "old needle\n",
+            "build: what was built comes back",
+            answer,
+        )
         comes_after_success(project, "build")
         stays_alone(project, "build")
 
 
 def web_get(project):
     answer = project.call("fetch", page="")
-    check(answer.status in ("ok", "failed") and "authority" in answer.out, "web-get: the call runs, whatever this machine's network reaches", answer)
+    check(
+        answer.status in ("ok", "failed") and "authority" in answer.out,
+        "web-get: the call runs, whatever this machine's network reaches",
+        answer,
+    )
 
 
 def personal(project):
     answer = project.call("shell", script="echo new > notes")
-    check(answer.status == "ok" and project.read("notes") == "new\n", "personal: the project is written at once", answer)
+    check(
+        answer.status == "ok" and project.read("notes") == "new\n",
+        "personal: the project is written at once",
+        answer,
+    )
     hides(project, "shell", ".env")
     stays_alone(project, "shell")
 
@@ -131,11 +181,17 @@ def agent(project):
 
 
 def python(project):
-    project.place.write("home/project/test.py", "import helper\nprint(helper.SUM)\nopen('made', 'w').write('x')\n")
+    project.place.write(
+        "home/project/test.py", "import helper\nprint(helper.SUM)\nopen('made', 'w').write('x')\n"
+    )
     project.place.write("home/project/helper.py", "SUM = 6 * 7\n")
     answer = project.call("test")
     left = os.path.exists(os.path.join(project.place.project, "__pycache__"))
-    check(answer.status == "ok" and answer.text == "42\n" and not left, "python: it runs, and leaves no byte code", answer)
+    check(
+        answer.status == "ok" and answer.text == "42\n" and not left,
+        "python: it runs, and leaves no byte code",
+        answer,
+    )
     answer = project.exec("echo new > /workspace/notes")
     check(project.read("notes") == "new\n", "python: the project is written at once", answer)
     hides(project, "python", ".env")
@@ -144,7 +200,11 @@ def python(project):
 
 def node(project):
     answer = project.call("shell", script="echo $npm_config_update_notifier; echo new > notes")
-    check(answer.status == "ok" and answer.text == "false\n" and project.read("notes") == "new\n", "node: npm is quiet, the project is written at once", answer)
+    check(
+        answer.status == "ok" and answer.text == "false\n" and project.read("notes") == "new\n",
+        "node: npm is quiet, the project is written at once",
+        answer,
+    )
     hides(project, "node", ".env", ".npmrc")
     stays_alone(project, "node")
 
@@ -153,9 +213,17 @@ def git(project):
     made = project.exec("git init -q -b main . && git add notes")
     answer = project.call("commit", message="first")
     log = project.exec("git log --format='%an <%ae>: %s'")
-    check(made.status == "ok" and log.text == "Agent <agent@localhost>: first\n", "git: it commits, as nobody's person", f"{made}\n{answer}\n{log}")
+    check(
+        made.status == "ok" and log.text == "Agent <agent@localhost>: first\n",
+        "git: it commits, as nobody's person",
+        f"{made}\n{answer}\n{log}",
+    )
     answer = project.exec("echo x > .git/hooks/pre-commit")
-    check(answer.status == "failed" and project.read(".git/hooks/pre-commit") is None, "git: and leaves no hook", answer)
+    check(
+        answer.status == "failed" and project.read(".git/hooks/pre-commit") is None,
+        "git: and leaves no hook",
+        answer,
+    )
     hides(project, "git", ".env")
     stays_alone(project, "git")
 
@@ -166,21 +234,86 @@ def presets():
         place.write("home/project/.env", "s3cret\n")
         for name in ("python", "node", "git"):
             answer = place.run("exec", "--preset", name, "--", "sh", "-c", "pwd; cat .env; echo new > made")
-            check("s3cret" not in answer.out and os.path.exists(os.path.join(place.project, "made")), f"--preset {name}: its files, and no more", answer)
+            check(
+                "s3cret" not in answer.out and os.path.exists(os.path.join(place.project, "made")),
+                f"--preset {name}: its files, and no more",
+                answer,
+            )
             os.unlink(os.path.join(place.project, "made"))
-        digests = {json.loads(place.run("exec", "--json", *words, "--", "true").out)["policy"] for words in
-                   (["--preset", "python"], ["--policy", place.write("p.toml", 'extends = "profile:python"\n')])}
+        digests = {
+            json.loads(place.run("exec", "--json", *words, "--", "true").out)["policy"]
+            for words in (
+                ["--preset", "python"],
+                ["--policy", place.write("p.toml", 'extends = "profile:python"\n')],
+            )
+        }
         check(len(digests) == 1, "a preset is the profile and nothing else", digests)
-        expect(place, "explain tells what it grants", ["explain", "--preset", "git"], 0, "GIT_AUTHOR_NAME", "2m", stream="out")
-        expect(place, "and where an access is decided", ["explain", "--preset", "python", "--write", "/workspace/x"], 0, "allowed", "profile:python", stream="out")
-        expect(place, "an unknown one", ["exec", "--preset", "pyton", "true"], 125, 'there is no preset "pyton"', "did you mean python?", "read-only", "build")
-        expect(place, "what would be more than a name", ["exec", "--preset", 'python"\n[defaults]\nnetwork = ["*"]\n#', "true"], 125, "there is no preset")
-        expect(place, "beside a policy", ["exec", "--preset", "git", "--policy", "x.toml", "true"], 125, "--policy cannot stand beside")
-        expect(place, "beside a tool", ["explain", "--preset", "git", "--tool", "x"], 125, "--tool cannot stand beside")
-        expect(place, "options only narrow it", ["exec", "--preset", "git", "--network", "example.com", "true"], 126, "example.com")
+        expect(
+            place,
+            "explain tells what it grants",
+            ["explain", "--preset", "git"],
+            0,
+            "GIT_AUTHOR_NAME",
+            "2m",
+            stream="out",
+        )
+        expect(
+            place,
+            "and where an access is decided",
+            ["explain", "--preset", "python", "--write", "/workspace/x"],
+            0,
+            "allowed",
+            "profile:python",
+            stream="out",
+        )
+        expect(
+            place,
+            "an unknown one",
+            ["exec", "--preset", "pyton", "true"],
+            125,
+            'there is no preset "pyton"',
+            "did you mean python?",
+            "read-only",
+            "build",
+        )
+        expect(
+            place,
+            "what would be more than a name",
+            ["exec", "--preset", 'python"\n[defaults]\nnetwork = ["*"]\n#', "true"],
+            125,
+            "there is no preset",
+        )
+        expect(
+            place,
+            "beside a policy",
+            ["exec", "--preset", "git", "--policy", "x.toml", "true"],
+            125,
+            "--policy cannot stand beside",
+        )
+        expect(
+            place,
+            "beside a tool",
+            ["explain", "--preset", "git", "--tool", "x"],
+            125,
+            "--tool cannot stand beside",
+        )
+        expect(
+            place,
+            "options only narrow it",
+            ["exec", "--preset", "git", "--network", "example.com", "true"],
+            126,
+            "example.com",
+        )
         place.write("home/project/toolcage.toml", "[tool.x]\ncommand = ['true']\n")
         expect(place, "the directory's policy is not asked", ["exec", "--preset", "git", "true"], 0)
-        expect(place, "completion offers them", ["completion", "--words", "--", "exec", "--preset", ""], 0, "python\nnode\ngit\nbuild\n", stream="out")
+        expect(
+            place,
+            "completion offers them",
+            ["completion", "--words", "--", "exec", "--preset", ""],
+            0,
+            "python\nnode\ngit\nbuild\n",
+            stream="out",
+        )
 
 
 def multi_tenant(project):
@@ -188,24 +321,55 @@ def multi_tenant(project):
     answer = project.call("sum", numbers=[1, 2, 39])
     if answer.status == "ok":
         held = set(answer.json["enforcement"])
-        check(answer.text == "42\n" and answer.json["backend"] == "gvisor" and {"limit.memory", "limit.cpus", "limit.pids"} <= held, "multi-tenant: it runs", answer)
+        check(
+            answer.text == "42\n"
+            and answer.json["backend"] == "gvisor"
+            and {"limit.memory", "limit.cpus", "limit.pids"} <= held,
+            "multi-tenant: it runs",
+            answer,
+        )
     else:
         missing = re.search(r"gvisor|runsc|limit\.\w+|control group", answer.message)
-        check(answer.status in ("denied", "error") and missing and answer.json["backend"] != "process", "multi-tenant: the refusal names what is missing", answer)
+        check(
+            answer.status in ("denied", "error") and missing and answer.json["backend"] != "process",
+            "multi-tenant: the refusal names what is missing",
+            answer,
+        )
 
 
-PARTS = {"read-only": read_only, "workspace": workspace, "offline-build": offline_build, "web-get": web_get, "personal": personal, "team": team,
-         "agent": agent, "multi-tenant": multi_tenant, "python": python, "node": node, "git": git, "build": offline_build}
+PARTS = {
+    "read-only": read_only,
+    "workspace": workspace,
+    "offline-build": offline_build,
+    "web-get": web_get,
+    "personal": personal,
+    "team": team,
+    "agent": agent,
+    "multi-tenant": multi_tenant,
+    "python": python,
+    "node": node,
+    "git": git,
+    "build": offline_build,
+}
 SHIPPED = {pathlib.Path(path).stem for path in glob.glob(str(ROOT / "profiles/*.toml"))}
-check(SHIPPED == set(PARTS) == set(EXAMPLES) == set(re.findall(r"^\| `([a-z-]+)` \|", PAGE, re.M)), "each profile has a row, an example and a test",
-      (sorted(SHIPPED), sorted(EXAMPLES)))
+check(
+    SHIPPED == set(PARTS) == set(EXAMPLES) == set(re.findall(r"^\| `([a-z-]+)` \|", PAGE, re.M)),
+    "each profile has a row, an example and a test",
+    (sorted(SHIPPED), sorted(EXAMPLES)),
+)
 for each, part in PARTS.items():
     with Place() as its_place:
         its = Project(its_place, each)
         judged = json.loads(its_place.run("policy", "check", "--json", its.policy).out)
         loud = [found["id"] for found in judged["findings"] if not found.get("silenced")]
         check(not loud, f"{each}: its lint is clean", judged)
-        expect(its_place, f"{each}: its text is a policy", ["policy", "check", str(ROOT / f"profiles/{each}.toml")], 0, stream="out")
+        expect(
+            its_place,
+            f"{each}: its text is a policy",
+            ["policy", "check", str(ROOT / f"profiles/{each}.toml")],
+            0,
+            stream="out",
+        )
         part(its)
 presets()
 finish()

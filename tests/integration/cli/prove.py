@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """doctor --prove: a whole cage stops every attack, no cage is told from a whole one, nothing is left."""
+
 import glob
 import json
 import os
@@ -11,12 +12,30 @@ import time
 from cli import Answer, Place, check, finish, require_user, skip_all
 
 # Attacks whose success needs neither root nor a setting of the machine: without a cage each must work.
-SURE = {"read a private key", "read it through a link in the work", "read a denied file in the work",
-        "read a file in the host's /tmp", "overwrite and delete a home", "plant a git hook", "leave a set-id file",
-        "send the key to a server here", "send it to a unix socket", "send it to an abstract socket",
-        "send it from a socket pair", "kill a process", "find the caller's environment", "find the caller's descriptors",
-        "open the terminal", "outlive its call", "ignore its deadline", "bomb with forks", "open 96 files",
-        "flood with output", "fill the disk", "take 192 MiB of memory"}
+SURE = {
+    "read a private key",
+    "read it through a link in the work",
+    "read a denied file in the work",
+    "read a file in the host's /tmp",
+    "overwrite and delete a home",
+    "plant a git hook",
+    "leave a set-id file",
+    "send the key to a server here",
+    "send it to a unix socket",
+    "send it to an abstract socket",
+    "send it from a socket pair",
+    "kill a process",
+    "find the caller's environment",
+    "find the caller's descriptors",
+    "open the terminal",
+    "outlive its call",
+    "ignore its deadline",
+    "bomb with forks",
+    "open 96 files",
+    "flood with output",
+    "fill the disk",
+    "take 192 MiB of memory",
+}
 
 
 def leftovers(pid):
@@ -48,18 +67,33 @@ def attacks(answer):
 
 
 def check_whole(place):
-    process = place.popen("doctor", "--prove", "--json", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = place.popen(
+        "doctor",
+        "--prove",
+        "--json",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     time.sleep(0.5)
     busy = leftovers(process.pid)
     out, err = process.communicate(timeout=200)
     answer = Answer(process.returncode, out, err)
     proof = attacks(answer)
     found = {row["attack"]: row for row in proof["attacks"]}
-    check(answer.code == 0 and proof.get("proven") is True, "every attack that works here is stopped",
-          "\n".join(str(row) for row in found.values() if row["result"] not in ("stopped", "harmless")) + str(answer)[-1500:])
+    check(
+        answer.code == 0 and proof.get("proven") is True,
+        "every attack that works here is stopped",
+        "\n".join(str(row) for row in found.values() if row["result"] not in ("stopped", "harmless"))
+        + str(answer)[-1500:],
+    )
     missing = SURE - {name for name, row in found.items() if row["result"] == "stopped"}
     check(not missing, "what works on every machine was tried and stopped", sorted(missing))
-    unnamed = [row for row in found.values() if row["result"] == "stopped" and not row["by"].startswith(row["clause"] + ": ")]
+    unnamed = [
+        row
+        for row in found.values()
+        if row["result"] == "stopped" and not row["by"].startswith(row["clause"] + ": ")
+    ]
     check(found and not unnamed, "each says by which mechanism", unnamed)
     check(busy and not left(process.pid), "nothing is left", f"{busy} {left(process.pid)}")
 
@@ -71,20 +105,36 @@ def check_broken(place):
     stopped = [row for row in proof["attacks"] if row["result"] == "stopped"]
     through = {row["attack"] for row in proof["attacks"] if row["result"] == "not_stopped"}
     # a supervisor without a cage still makes environment, pipes and sessions of its own, caps output and keeps deadlines
-    own = {"ignore its deadline", "find the caller's environment", "find the caller's descriptors", "open the terminal", "flood with output"}
-    check(answer.code == 1 and not stopped and proof.get("proven") is False, "no cage proves nothing", stopped or answer)
+    own = {
+        "ignore its deadline",
+        "find the caller's environment",
+        "find the caller's descriptors",
+        "open the terminal",
+        "flood with output",
+    }
+    check(
+        answer.code == 1 and not stopped and proof.get("proven") is False,
+        "no cage proves nothing",
+        stopped or answer,
+    )
     check(SURE - own <= through, "each attack that gets through is said", sorted(SURE - own - through))
 
 
 def check_table(place):
     answer = place.run("doctor", "--prove", timeout=200)
     lines = answer.out.splitlines()
-    check(max(map(len, lines), default=99) < 80 and "NOT STOPPED  " not in answer.out, "the table fits 80 columns", answer.out)
+    check(
+        max(map(len, lines), default=99) < 80 and "NOT STOPPED  " not in answer.out,
+        "the table fits 80 columns",
+        answer.out,
+    )
     check(" 0 NOT STOPPED, 0 not proven" in lines[-1] if lines else False, "and ends with the count", answer)
 
 
 def check_interrupted(place):
-    process = place.popen("doctor", "--prove", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = place.popen(
+        "doctor", "--prove", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     deadline = time.monotonic() + 20
     while not leftovers(process.pid) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -98,7 +148,10 @@ require_user()
 with Place() as here:
     fit = here.run("doctor", "--json")
     if fit.code == 1:
-        skip_all("the default grant does not hold here: " + str((json.loads(fit.out)["default_grant"]["error"] or {}).get("message")))
+        skip_all(
+            "the default grant does not hold here: "
+            + str((json.loads(fit.out)["default_grant"]["error"] or {}).get("message"))
+        )
     check_whole(here)
     check_broken(here)
     check_table(here)

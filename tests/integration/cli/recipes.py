@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """What docs/recipes.md shows: files are as `cat` shows them there, and each command prints what stands below it.
 The third word says which recipes: quick, or those of large libraries."""
+
 import os
 import pathlib
 import re
@@ -14,8 +15,14 @@ LARGE = ("pandas", "jupyter")
 PAGE = (pathlib.Path(__file__).parents[3] / "docs/recipes.md").read_text(encoding="utf-8")
 RECIPES = re.findall(r"^## (\S+)\n+```console\n(.*?)^```", PAGE, re.S | re.M)
 # What it needs of this machine, and the way to see whether that is there.
-NEEDS = {"pytest": ["python3", "-c", "import pytest"], "npm": ["npm", "--version"], "git": ["git", "--version"], "gcc": ["gcc", "--version"],
-         "pandas": ["python3", "-c", "import pandas"], "jupyter": ["python3", "-c", "import nbclient, ipykernel"]}
+NEEDS = {
+    "pytest": ["python3", "-c", "import pytest"],
+    "npm": ["npm", "--version"],
+    "git": ["git", "--version"],
+    "gcc": ["gcc", "--version"],
+    "pandas": ["python3", "-c", "import pandas"],
+    "jupyter": ["python3", "-c", "import nbclient, ipykernel"],
+}
 SYSTEM = "/usr/bin:/bin"
 
 
@@ -32,10 +39,22 @@ def settled(text):
 
 
 def shell(place, command):
-    drop = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"] if running_as() == "ordinary" else []
+    drop = (
+        ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"]
+        if running_as() == "ordinary"
+        else []
+    )
     env = {**place.environ, "PATH": f"{os.path.dirname(TOOLCAGE)}:{SYSTEM}"}
-    return subprocess.run([*drop, "/bin/sh", "-c", command], cwd=place.project, env=env, capture_output=True, text=True, check=False,
-                          stdin=subprocess.DEVNULL, timeout=150)
+    return subprocess.run(
+        [*drop, "/bin/sh", "-c", command],
+        cwd=place.project,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=150,
+    )
 
 
 def run(name, block):
@@ -48,17 +67,28 @@ def run(name, block):
             count += command.startswith("toolcage ")
             done = shell(place, command)
             told = done.stdout + done.stderr
-            check(done.returncode == 0 and settled(told) == settled(shown), f"{name}: {command}", f"{done.returncode}\n{told}\nexpected:\n{shown}")
+            check(
+                done.returncode == 0 and settled(told) == settled(shown),
+                f"{name}: {command}",
+                f"{done.returncode}\n{told}\nexpected:\n{shown}",
+            )
     check(count, f"{name}: the recipe runs something in a cage", block)
 
 
 require_user()
-check([name for name, _ in RECIPES] == list(NEEDS), "each recipe is run by this test", [name for name, _ in RECIPES])
+check(
+    [name for name, _ in RECIPES] == list(NEEDS),
+    "each recipe is run by this test",
+    [name for name, _ in RECIPES],
+)
 for each, its_block in RECIPES:
     if (each in LARGE) != (sys.argv[3] == "large"):
         continue
     try:
-        there = subprocess.run(NEEDS[each], env={"PATH": SYSTEM}, capture_output=True, check=False).returncode == 0
+        there = (
+            subprocess.run(NEEDS[each], env={"PATH": SYSTEM}, capture_output=True, check=False).returncode
+            == 0
+        )
     except FileNotFoundError:
         there = False
     if there:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """A shell at a terminal of the cage's own: it works as one, and the person's terminal is as before, whatever happened."""
+
 import contextlib
 import fcntl
 import os
@@ -42,8 +43,14 @@ class Person:
         self.before = termios.tcgetattr(self.theirs)
         self.seen, self.answers = b"", answers
         env = {**place.environ, "TERM": "xterm", "PS1": PROMPT}
-        self.process = subprocess.Popen([sys.executable, "-c", LEAD, *place.argv("shell", *args)], cwd=place.project, env=env,
-                                        stdin=self.theirs, stdout=self.theirs, stderr=self.theirs)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", LEAD, *place.argv("shell", *args)],
+            cwd=place.project,
+            env=env,
+            stdin=self.theirs,
+            stdout=self.theirs,
+            stderr=self.theirs,
+        )
 
     def __enter__(self):
         return self
@@ -104,7 +111,10 @@ def running(command):
     found = []
     for entry in os.listdir("/proc"):
         with contextlib.suppress(OSError), open(f"/proc/{entry}/cmdline", "rb") as file:
-            if entry.isdigit() and file.read().rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace") == command:
+            if (
+                entry.isdigit()
+                and file.read().rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace") == command
+            ):
                 found.append(int(entry))
     return found
 
@@ -117,13 +127,28 @@ def sh(place, *args, **more):
 def works(place):
     with sh(place) as person:
         first = person.until(PROMPT)
-        check(first and first.count(b"\r\n") == 1 and b"cage of a bare command, backend process, ends after 1h; network: none; "
-              b"writable: nothing but /tmp" in first, "one line says what holds", first)
+        check(
+            first
+            and first.count(b"\r\n") == 1
+            and b"cage of a bare command, backend process, ends after 1h; network: none; "
+            b"writable: nothing but /tmp"
+            in first,
+            "one line says what holds",
+            first,
+        )
         person.type("tty; stty size; echo $TERM $((6 * 7))\n")
-        check(person.until("/dev/pts/0\r\n30 100\r\nxterm 42\r\n"), "a terminal with a name, a size and a kind", person.seen)
+        check(
+            person.until("/dev/pts/0\r\n30 100\r\nxterm 42\r\n"),
+            "a terminal with a name, a size and a kind",
+            person.seen,
+        )
         person.until(PROMPT)
-        person.type("python3 -c 'import os; print(sorted(set(map(os.ttyname, (0, 1, 2)))), os.listdir(\"/proc/self/fd\"))'\n")
-        check(person.until("['/dev/pts/0'] ['0', '1', '2', '3']"), "and no descriptor but its own", person.seen)
+        person.type(
+            "python3 -c 'import os; print(sorted(set(map(os.ttyname, (0, 1, 2)))), os.listdir(\"/proc/self/fd\"))'\n"
+        )
+        check(
+            person.until("['/dev/pts/0'] ['0', '1', '2', '3']"), "and no descriptor but its own", person.seen
+        )
         person.until(PROMPT)
         person.type("trap 'stty size' WINCH; echo set\n")
         person.until("set\r\n" + PROMPT)
@@ -156,13 +181,17 @@ def jobs(place):
         person.type("\x03")
         check(person.until(PROMPT), "Ctrl-C ends it", person.seen)
         person.type("echo $?; script -qc 'tty' /tmp/log\n")
-        check(person.until("130\r\n") and person.until("/dev/pts/1"), "programs make terminals of their own", person.seen)
+        check(
+            person.until("130\r\n") and person.until("/dev/pts/1"),
+            "programs make terminals of their own",
+            person.seen,
+        )
         person.until(PROMPT)
         person.type("yes\n")
         person.until("y\r\ny\r\n")
         start = time.monotonic()
         person.type("\x03")
-        person.type("echo en\"\"ded\n")
+        person.type('echo en""ded\n')
         check(person.until("ended\r\n"), "a flood is stopped by a key", time.monotonic() - start)
         person.type("\x04")
         check(person.end() == 0, "Ctrl-D ends the shell", person.seen[-500:])
@@ -186,7 +215,10 @@ def floods(place):
     word = f"flood{os.getpid()}"
     with Person(place, "--output", "64KiB", "--", "yes", word) as person:
         person.until(word + "\r\n" + word)
-        helper = next((pid for pid, name in parents(running("yes " + word)[0]) if name.startswith("toolcage-help")), None)
+        helper = next(
+            (pid for pid, name in parents(running("yes " + word)[0]) if name.startswith("toolcage-help")),
+            None,
+        )
         person.process.send_signal(signal.SIGSTOP)
         before = memory(helper)
         time.sleep(3)
@@ -203,40 +235,86 @@ def floods(place):
 def grants(place):
     policy = place.write("home/tools.toml", POLICY)
     with Person(place, "--policy", policy, "--tool", "fixed") as person:
-        check(person.until("cage of the tool fixed") and person.until("ends after 1m") and person.until("writable: /workspace"),
-              "the line names the tool", person.seen)
+        check(
+            person.until("cage of the tool fixed")
+            and person.until("ends after 1m")
+            and person.until("writable: /workspace"),
+            "the line names the tool",
+            person.seen,
+        )
         person.type("PS1=; echo here > made; pwd; exit\n")
-        check(person.end() == 0 and b"/workspace" in person.seen and b"own\r\n" not in person.seen,
-              "a shell in place of the tool's own command, in its directory", person.seen)
-        check(os.path.exists(os.path.join(place.project, "made")), "and with its grant", os.listdir(place.project))
+        check(
+            person.end() == 0 and b"/workspace" in person.seen and b"own\r\n" not in person.seen,
+            "a shell in place of the tool's own command, in its directory",
+            person.seen,
+        )
+        check(
+            os.path.exists(os.path.join(place.project, "made")),
+            "and with its grant",
+            os.listdir(place.project),
+        )
     for name, more, code, words in (
-            ("a grant cannot be widened", ["--tool", "fixed", "-t", "2h", "true"], 126, b"timeout"),
-            ("without a terminal of the backend's it is refused", ["--tool", "elsewhere", "true"], 126, b"(tty.none)"),
-            ("a tool that is not there", ["--tool", "nobody", "true"], 125, b"nobody"),
-            ("a command that is not there", ["--", "no-such-command"], 127, b"no-such-command")):
+        ("a grant cannot be widened", ["--tool", "fixed", "-t", "2h", "true"], 126, b"timeout"),
+        (
+            "without a terminal of the backend's it is refused",
+            ["--tool", "elsewhere", "true"],
+            126,
+            b"(tty.none)",
+        ),
+        ("a tool that is not there", ["--tool", "nobody", "true"], 125, b"nobody"),
+        ("a command that is not there", ["--", "no-such-command"], 127, b"no-such-command"),
+    ):
         with Person(place, "--policy", policy, *more) as person:
             got = person.end()
             check(got == code and words in person.seen and person.restored(), name, (got, person.seen))
     answer = place.run("shell", "true")
-    check(answer.code == 125 and "no terminal" in answer.err and "toolcage exec" in answer.err, "it needs a terminal", answer)
+    check(
+        answer.code == 125 and "no terminal" in answer.err and "toolcage exec" in answer.err,
+        "it needs a terminal",
+        answer,
+    )
 
 
 def ends(place):
     policy = place.write("home/tools.toml", POLICY)
-    with Person(place, "--policy", policy, "--tool", "short", "--", "sh", "-c", "trap '' HUP TERM; stty raw -echo; sleep 30 & wait; sleep 30") as person:
+    with Person(
+        place,
+        "--policy",
+        policy,
+        "--tool",
+        "short",
+        "--",
+        "sh",
+        "-c",
+        "trap '' HUP TERM; stty raw -echo; sleep 30 & wait; sleep 30",
+    ) as person:
         code = person.end()
-        check(code == 124 and b"timeout" in person.seen and person.restored(), "the deadline ends it and restores the terminal", (code, person.seen))
+        check(
+            code == 124 and b"timeout" in person.seen and person.restored(),
+            "the deadline ends it and restores the terminal",
+            (code, person.seen),
+        )
     for name, number in (("SIGTERM", signal.SIGTERM), ("SIGHUP", signal.SIGHUP)):
         with sh(place) as person:
             person.until(PROMPT)
             person.process.send_signal(number)
             code = person.end()
-            check(code == 128 + number and person.restored(), f"{name} ends it and restores the terminal", (code, person.seen))
-    with sh(place, "--", "sh", "-c", "trap '' HUP TERM INT; stty raw; printf 'ready> '; while :; do sleep 1; done") as person:
+            check(
+                code == 128 + number and person.restored(),
+                f"{name} ends it and restores the terminal",
+                (code, person.seen),
+            )
+    with sh(
+        place, "--", "sh", "-c", "trap '' HUP TERM INT; stty raw; printf 'ready> '; while :; do sleep 1; done"
+    ) as person:
         person.until(PROMPT)
         person.type("\x1d\x1d\x1d")
         code = person.end()
-        check(code == 137 and person.restored(), "Ctrl-] three times ends what ignores all else", (code, person.seen))
+        check(
+            code == 137 and person.restored(),
+            "Ctrl-] three times ends what ignores all else",
+            (code, person.seen),
+        )
     with sh(place) as person:
         person.until(PROMPT)
         sleeps = [f"sleep {os.getpid()}{n}" for n in (1, 2)]
@@ -277,17 +355,29 @@ def hostile(place):
             person.end()
             shown = person.seen.partition(b"ends it\r\n")[2]
             check(shown.startswith(b"AB\x1b[!p") and len(raw) > 2, f"filtered: {name}", (person.seen, raw))
-    with Person(place, "--", "sh", "-c", "printf '\\033[?1049h\\033[31mred\\033[?1000h\\033[?2004h'; sleep 0.2") as person:
+    with Person(
+        place, "--", "sh", "-c", "printf '\\033[?1049h\\033[31mred\\033[?1000h\\033[?2004h'; sleep 0.2"
+    ) as person:
         person.end()
         after = person.seen.partition(b"red")[2]
-        check(b"\x1b[?1049h\x1b[31mred" in person.seen and b"\x1b[?1049l" in after and b"2004l" in after and b"1000;" in after,
-              "what draws passes, and modes are taken back", person.seen)
+        check(
+            b"\x1b[?1049h\x1b[31mred" in person.seen
+            and b"\x1b[?1049l" in after
+            and b"2004l" in after
+            and b"1000;" in after,
+            "what draws passes, and modes are taken back",
+            person.seen,
+        )
     with Person(place, "--", "sh", "-c", "printf '\\033[c'", answers=True) as person:
         person.until("\x1b[c")
         time.sleep(0.1)
         person.type(b"\x1b[?62;c")
         code = person.end()
-        check(code == 0 and not person.left_to_read() and person.restored(), "late answers of the terminal go unread", person.seen)
+        check(
+            code == 0 and not person.left_to_read() and person.restored(),
+            "late answers of the terminal go unread",
+            person.seen,
+        )
 
 
 PUSH = """
@@ -313,10 +403,17 @@ def pushes(place):
     with Person(place, "--", "python3", "-c", PUSH) as person:
         outer = os.ttyname(person.theirs)
         person.end()
-        check(b"GOT" not in person.seen and person.seen.count(b"missed") == 8, "nothing is pushed into a terminal", person.seen)
+        check(
+            b"GOT" not in person.seen and person.seen.count(b"missed") == 8,
+            "nothing is pushed into a terminal",
+            person.seen,
+        )
         check(not person.left_to_read(), "least of all into the person's", outer)
-        check(b"made 3" in person.seen and b"['ptmx', '0']" in person.seen or b"['0', 'ptmx']" in person.seen,
-              "the cage sees its own terminals alone, and can make few", person.seen)
+        check(
+            b"made 3" in person.seen and b"['ptmx', '0']" in person.seen or b"['0', 'ptmx']" in person.seen,
+            "the cage sees its own terminals alone, and can make few",
+            person.seen,
+        )
 
 
 require_user()

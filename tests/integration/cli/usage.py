@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Mistakes on the command line, help, and what hands bring from other sandboxes."""
+
 import json
 import subprocess
 
@@ -11,12 +12,20 @@ MISTAKES = [
     ("a mistyped verb", ["doctr"], ["unknown verb doctr", "did you mean toolcage doctor?"]),
     ("an option before the verb", ["--json", "exec"], ["unknown option --json", "after the verb"]),
     ("policy alone", ["policy"], ["toolcage policy check, explain, test"]),
-    ("an unknown policy verb", ["policy", "lint"], ["unknown verb lint", "toolcage policy check, explain, test"]),
+    (
+        "an unknown policy verb",
+        ["policy", "lint"],
+        ["unknown verb lint", "toolcage policy check, explain, test"],
+    ),
     ("no command", ["exec"], ["exec: no command given"]),
     ("no command but a tool", ["exec", "--tool", "t"], ["toolcage call t"]),
     ("call without a tool", ["call"], ["something is missing", "toolcage call [options] TOOL"]),
     ("too many words", ["init", "x"], ["unexpected argument x"]),
-    ("an unknown option", ["exec", "--timout", "3s", "ls"], ["unknown option --timout", "did you mean --timeout?"]),
+    (
+        "an unknown option",
+        ["exec", "--timout", "3s", "ls"],
+        ["unknown option --timout", "did you mean --timeout?"],
+    ),
     ("a value that is missing", ["exec", "--memory"], ["--memory needs a value: --memory SIZE"]),
     ("a value too many", ["exec", "--json=1", "ls"], ["--json takes no value"]),
     ("a wrong --stdin", ["exec", "--stdin", "tty", "ls"], ["--stdin is pass or none, not tty"]),
@@ -24,9 +33,21 @@ MISTAKES = [
     ("proving and cleaning", ["doctor", "--prove", "--clean"], ["one at a time"]),
     ("a backend for nothing", ["doctor", "--backend", "process"], ["--backend is for --prove only"]),
     ("two questions", ["policy", "explain", "--read", "/a", "--write", "/b"], ["one access at a time"]),
-    ("a wrong --severity", ["policy", "check", "--severity", "bad"], ["--severity is note, warning or error, not bad"]),
-    ("a wrong --fail-on", ["policy", "check", "--fail-on", "bad"], ["--fail-on is note, warning, error or never, not bad"]),
-    ("a wrong --require-coverage", ["policy", "test", "--require-coverage", "101"], ["a number from 0 to 100"]),
+    (
+        "a wrong --severity",
+        ["policy", "check", "--severity", "bad"],
+        ["--severity is note, warning or error, not bad"],
+    ),
+    (
+        "a wrong --fail-on",
+        ["policy", "check", "--fail-on", "bad"],
+        ["--fail-on is note, warning, error or never, not bad"],
+    ),
+    (
+        "a wrong --require-coverage",
+        ["policy", "test", "--require-coverage", "101"],
+        ["a number from 0 to 100"],
+    ),
     ("docker's -v", ["exec", "-v", "/srv/data:/data", "ls"], ["hint: write --write /data=/srv/data"]),
     ("docker's -v, read-only", ["exec", "-v", "/srv:/srv:ro", "ls"], ["hint: write --read /srv"]),
     ("docker's --volume=", ["exec", "--volume=/a:/b", "ls"], ["hint: write --write /b=/a"]),
@@ -41,39 +62,99 @@ MISTAKES = [
     ("bubblewrap's --unshare-net", ["exec", "--unshare-net", "ls"], ["namespaces of its own"]),
 ]
 
-VERBS = [["exec"], ["run"], ["call"], ["tools"], ["init"], ["policy", "check"], ["policy", "explain"], ["policy", "test"],
-         ["policy", "trust"], ["policy", "digest"], ["policy", "schema"], ["policy", "diff"], ["policy", "import"], ["doctor"], ["mcp"], ["wrap"], ["agent"], ["completion"], ["version"]]
+VERBS = [
+    ["exec"],
+    ["run"],
+    ["call"],
+    ["tools"],
+    ["init"],
+    ["policy", "check"],
+    ["policy", "explain"],
+    ["policy", "test"],
+    ["policy", "trust"],
+    ["policy", "digest"],
+    ["policy", "schema"],
+    ["policy", "diff"],
+    ["policy", "import"],
+    ["doctor"],
+    ["mcp"],
+    ["wrap"],
+    ["agent"],
+    ["completion"],
+    ["version"],
+]
 
 
 with Place() as place:
     for name, args, texts in MISTAKES:
         answer = expect(place, name, args, 125, *texts)
         lines = answer.err.splitlines()
-        check(not answer.out and len(lines) == 2 and lines[0].startswith("toolcage: ")
-              and lines[1].startswith("hint: "), f"{name}: one line and a hint", answer)
+        check(
+            not answer.out
+            and len(lines) == 2
+            and lines[0].startswith("toolcage: ")
+            and lines[1].startswith("hint: "),
+            f"{name}: one line and a hint",
+            answer,
+        )
     answer = expect(place, "the short help", ["--help"], 0, "usage: toolcage VERB", stream="out")
     check(not answer.err and len(answer.out.splitlines()) <= 24, "the short help fits a screen", answer)
     check(place.run("help").out == answer.out, "help is --help", answer)
-    answer = expect(place, "the help of a group of verbs", ["policy", "--help"], 0, "  check            find every mistake", stream="out")
-    check(place.run("help", "policy").out == answer.out == place.run("policy", "-h").out, "by each of its words", answer)
+    answer = expect(
+        place,
+        "the help of a group of verbs",
+        ["policy", "--help"],
+        0,
+        "  check            find every mistake",
+        stream="out",
+    )
+    check(
+        place.run("help", "policy").out == answer.out == place.run("policy", "-h").out,
+        "by each of its words",
+        answer,
+    )
     for width in (50, 80, 132):
         for verb in ([], ["exec"], ["changes"], ["policy"], ["policy", "check"]):
-            plain, folded = place.run(*verb, "--help").out, place.shown(*verb, "--help", columns=width, stderr=subprocess.PIPE).decode()
-            long = [line for line in folded.splitlines() if len(line) > width and not line.startswith("  toolcage ")]
-            check(not long and folded.split() == plain.split(), f"help of {' '.join(verb) or 'all'} in {width} columns", (long, folded))
+            plain, folded = (
+                place.run(*verb, "--help").out,
+                place.shown(*verb, "--help", columns=width, stderr=subprocess.PIPE).decode(),
+            )
+            long = [
+                line
+                for line in folded.splitlines()
+                if len(line) > width and not line.startswith("  toolcage ")
+            ]
+            check(
+                not long and folded.split() == plain.split(),
+                f"help of {' '.join(verb) or 'all'} in {width} columns",
+                (long, folded),
+            )
     answer = place.run("exec", "--json", "--why", "--", "cat", "/etc/shadow")
     refused = {(row["operation"], row["target"]) for row in json.loads(answer.out)["denials"]}
     check(("read", "/etc/shadow") in refused, "the README's example shows its denial", answer)
     alone = expect(place, "toolcage alone prints the help", [], 0, "usage: toolcage VERB", stream="out")
-    check(alone.out == place.run("--help").out and alone.out.count("\n") <= 24 and not alone.err, "the whole of it, on one screen", alone)
+    check(
+        alone.out == place.run("--help").out and alone.out.count("\n") <= 24 and not alone.err,
+        "the whole of it, on one screen",
+        alone,
+    )
     for verb in VERBS:
-        answer = expect(place, f"help of {' '.join(verb)}", [*verb, "--help"], 0, "examples:\n  toolcage ", stream="out")
+        answer = expect(
+            place, f"help of {' '.join(verb)}", [*verb, "--help"], 0, "examples:\n  toolcage ", stream="out"
+        )
         check(place.run("help", *verb).out == answer.out, f"help {' '.join(verb)} is the same", answer)
     answer = place.run("exec", "--", "--help")
-    check(answer.code == 127 and "command not found in the cage: --help" in answer.err and not answer.out, "after -- --help is the command's", answer)
+    check(
+        answer.code == 127 and "command not found in the cage: --help" in answer.err and not answer.out,
+        "after -- --help is the command's",
+        answer,
+    )
     version = place.run("--version")
-    check(version.code == 0 and version.out == place.run("version").out and version.out.startswith("toolcage "),
-          "the version", version)
+    check(
+        version.code == 0 and version.out == place.run("version").out and version.out.startswith("toolcage "),
+        "the version",
+        version,
+    )
     answer = place.run("exec", "--no\x1b[31msuch", "ls")
     check("\x1b" not in answer.err and "\\x1b[31m" in answer.err, "control characters are not echoed", answer)
 finish()

@@ -5,6 +5,7 @@
 
 usage: sidecar.py TOOLCAGE self|ordinary
 """
+
 import base64
 import json
 import os
@@ -29,7 +30,9 @@ if INSIDE not in os.environ:
     if sys.argv[2:] == ["ordinary"]:
         tap.become(tap.ORDINARY, TOOLCAGE)
     root = os.geteuid() == 0
-    unshare = ["unshare", "--net", "--mount"] + ([] if root else ["--user", "--map-current-user", "--keep-caps"])
+    unshare = ["unshare", "--net", "--mount"] + (
+        [] if root else ["--user", "--map-current-user", "--keep-caps"]
+    )
     for program in ("unshare", "ip", "curl", "openssl"):
         if not shutil.which(program):
             tap.skip_all(f"{program} is missing")
@@ -74,8 +77,26 @@ def policy(text=POLICY):
 
 class Sidecar:
     def __init__(self, *words, tool="web", json_lines=True, text=POLICY, more=None):
-        argv = [TOOLCAGE, "egress", "--policy", policy(text), "--tool", tool, "--listen", "127.0.0.1:0", *words, *(["--json"] if json_lines else [])]
-        self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, env={"PATH": "/usr/bin:/bin", "HOME": str(SCRATCH), "CANARY": "x", **(more or {})})
+        argv = [
+            TOOLCAGE,
+            "egress",
+            "--policy",
+            policy(text),
+            "--tool",
+            tool,
+            "--listen",
+            "127.0.0.1:0",
+            *words,
+            *(["--json"] if json_lines else []),
+        ]
+        self.process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(SCRATCH), "CANARY": "x", **(more or {})},
+        )
         line = (self.process.stdout if json_lines else self.process.stderr).readline().decode()
         self.first = line
         self.port = int(line.rstrip('"}\n').rsplit(":", 1)[1]) if ":" in line else 0
@@ -94,8 +115,23 @@ class Sidecar:
         check(code == 0, "TERM ends it in order", (code, self.process.stderr.read()))
 
     def curl(self, *words, scheme="http", ca="cert.pem"):
-        return subprocess.run(["curl", "--silent", "--show-error", "--max-time", "20", "--proxy", f"{scheme}://127.0.0.1:{self.port}", "--cacert", str(SCRATCH / ca), *words],
-                              capture_output=True, text=True, check=False)
+        return subprocess.run(
+            [
+                "curl",
+                "--silent",
+                "--show-error",
+                "--max-time",
+                "20",
+                "--proxy",
+                f"{scheme}://127.0.0.1:{self.port}",
+                "--cacert",
+                str(SCRATCH / ca),
+                *words,
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     def line(self, stream=None):
         stream = stream or self.process.stdout
@@ -116,22 +152,53 @@ class Sidecar:
 
 def test_serves():
     with Sidecar() as p:
-        check(json.loads(p.first) == {"listening": f"127.0.0.1:{p.port}"}, "it says where it listens", p.first)
-        for url, scheme in (("http://ok.example/a", "http"), ("https://ok.example/b", "http"), ("https://ok.example/c", "socks5h"), ("http://ok.example/d", "socks5h")):
+        check(
+            json.loads(p.first) == {"listening": f"127.0.0.1:{p.port}"}, "it says where it listens", p.first
+        )
+        for url, scheme in (
+            ("http://ok.example/a", "http"),
+            ("https://ok.example/b", "http"),
+            ("https://ok.example/c", "socks5h"),
+            ("http://ok.example/d", "socks5h"),
+        ):
             answer = p.curl(url, scheme=scheme)
             check(answer.returncode == 0 and "GET /" in answer.stdout, f"{url} by {scheme}", answer)
         answer = p.curl("http://evil.example/")
-        check("not in the allowlist of tool web" in answer.stdout and '"rule":"tool.web.network"' in answer.stdout, "another host is refused in words", answer)
-        check(json.loads(p.line()) == {"operation": "connect", "target": "evil.example:80", "reason": "no entry of the allowlist covers it", "count": 1, "key": "tool.web.network"},
-              "and told in a line of JSON")
+        check(
+            "not in the allowlist of tool web" in answer.stdout
+            and '"rule":"tool.web.network"' in answer.stdout,
+            "another host is refused in words",
+            answer,
+        )
+        check(
+            json.loads(p.line())
+            == {
+                "operation": "connect",
+                "target": "evil.example:80",
+                "reason": "no entry of the allowlist covers it",
+                "count": 1,
+                "key": "tool.web.network",
+            },
+            "and told in a line of JSON",
+        )
         for host in ("private.example", "loop.example"):
             answer = p.curl(f"http://{host}/")
             told = json.loads(p.line())
-            check("not public" in answer.stdout and told["target"] == f"{host}:80" and "not public" in told["reason"], f"the guard stands: {host}", (answer, told))
+            check(
+                "not public" in answer.stdout
+                and told["target"] == f"{host}:80"
+                and "not public" in told["reason"],
+                f"the guard stands: {host}",
+                (answer, told),
+            )
         for _ in range(150):
             p.curl(f"http://evil.example:{1000 + _}/")
         lines = [json.loads(p.line()) for _ in range(150)]
-        check({line["target"] for line in lines} == {f"evil.example:{1000 + i}" for i in range(150)}, "each of many is told", lines[-1])
+        check(
+            {line["target"] for line in lines} == {f"evil.example:{1000 + i}" for i in range(150)},
+            "each of many is told",
+            lines[-1],
+        )
 
 
 def test_text():
@@ -139,7 +206,11 @@ def test_text():
         check(p.first == f"toolcage: the proxy listens on 127.0.0.1:{p.port}\n", "in words", p.first)
         p.curl("https://evil.example/")
         line = p.line(p.process.stderr)
-        check(line == "toolcage: denied connect evil.example:443: no entry of the allowlist covers it\n", "and what is refused", line)
+        check(
+            line == "toolcage: denied connect evil.example:443: no entry of the allowlist covers it\n",
+            "and what is refused",
+            line,
+        )
         sock = socket.create_connection(("127.0.0.1", p.port))
         sock.sendall(b"CONNECT \x1b]0;x\x07.example:443 HTTP/1.1\r\n\r\n")
         sock.recv(1000)
@@ -150,11 +221,24 @@ def test_text():
 def test_walls():
     with Sidecar() as p:
         p.curl("http://ok.example/")
-        check(p.status("Seccomp") == "2" and p.status("NoNewPrivs") == "1" and p.status("CapEff") == "0" * 16 and p.status("CapBnd") in ("0" * 16, p.status("CapBnd")), "its walls")
+        check(
+            p.status("Seccomp") == "2"
+            and p.status("NoNewPrivs") == "1"
+            and p.status("CapEff") == "0" * 16
+            and p.status("CapBnd") in ("0" * 16, p.status("CapBnd")),
+            "its walls",
+        )
         if os.environ[INSIDE] == "root":
-            check(p.status("Uid").split() == ["65534"] * 4 and p.status("Groups") == "", "root's becomes nobody", p.status("Uid"))
+            check(
+                p.status("Uid").split() == ["65534"] * 4 and p.status("Groups") == "",
+                "root's becomes nobody",
+                p.status("Uid"),
+            )
             check(pathlib.Path(f"/proc/{p.process.pid}/environ").read_bytes() == b"", "it has no environment")
-            check(pathlib.Path(f"/proc/{p.process.pid}/cmdline").read_bytes() == b"toolcage-egress\0json\0", "and no word of the policy")
+            check(
+                pathlib.Path(f"/proc/{p.process.pid}/cmdline").read_bytes() == b"toolcage-egress\0json\0",
+                "and no word of the policy",
+            )
 
 
 def test_ends():
@@ -177,7 +261,9 @@ def test_ends():
         begun = time.monotonic()
         p.process.send_signal(signal.SIGTERM)
         p.process.wait(10)
-        check(1.5 < time.monotonic() - begun < 4, "what does not end has two seconds", time.monotonic() - begun)
+        check(
+            1.5 < time.monotonic() - begun < 4, "what does not end has two seconds", time.monotonic() - begun
+        )
         held.close()
     with Sidecar() as p:
         held = p.tunnel("ok.example:9")
@@ -195,10 +281,18 @@ def test_inspects():
         answer = p.curl("https://ok.example/x", ca="ca.pem")
         check(answer.returncode == 0 and "GET /x" in answer.stdout, "a request that is allowed", answer)
         answer = p.curl("-X", "DELETE", "https://ok.example/x", ca="ca.pem")
-        check("takes no such request" in answer.stdout and "other methods or paths" in p.line(), "and one that is not", answer)
+        check(
+            "takes no such request" in answer.stdout and "other methods or paths" in p.line(),
+            "and one that is not",
+            answer,
+        )
     replaced()
     answer = run("--tool", "api", "--listen", "127.0.0.1:0")
-    check(answer.returncode == 125 and "name a file with --authority" in answer.stderr, "it needs a place for its certificate", answer)
+    check(
+        answer.returncode == 125 and "name a file with --authority" in answer.stderr,
+        "it needs a place for its certificate",
+        answer,
+    )
 
 
 def replaced():
@@ -215,56 +309,134 @@ def replaced():
         reader = open(target, encoding="ascii")  # pylint: disable=consider-using-with
         with reader, Sidecar("--authority", str(target), tool="api") as p:
             answer = p.curl("https://ok.example/x", ca=str(target.relative_to(SCRATCH)))
-            check(answer.returncode == 0 and kept.read_text() == "kept\n" and not target.is_symlink() and target.stat().st_mode & 0o777 == 0o644,
-                  f"{target.name}: a new file in the place of the old one or of a link", answer)
+            check(
+                answer.returncode == 0
+                and kept.read_text() == "kept\n"
+                and not target.is_symlink()
+                and target.stat().st_mode & 0o777 == 0o644,
+                f"{target.name}: a new file in the place of the old one or of a link",
+                answer,
+            )
             check(reader.read() in ("kept\n", "old\n"), "who reads the old one reads all of it")
-    check(sorted(os.listdir(place)) == ["ca.pem", "inner", "kept", "old.pem"], "and nothing is left beside it", os.listdir(place))
+    check(
+        sorted(os.listdir(place)) == ["ca.pem", "inner", "kept", "old.pem"],
+        "and nothing is left beside it",
+        os.listdir(place),
+    )
     (place / "away").symlink_to("inner")
     for name in ("away/ca.pem", "away/", "inner", "/dev/null", "/dev/stdout"):
         answer = run("--tool", "api", "--listen", "127.0.0.1:0", "--authority", name, cwd=place)
-        check(answer.returncode == 125 and f"cannot write {name}: " in answer.stderr and "hint: name a file" in answer.stderr, f"refused: {name}", answer)
+        check(
+            answer.returncode == 125
+            and f"cannot write {name}: " in answer.stderr
+            and "hint: name a file" in answer.stderr,
+            f"refused: {name}",
+            answer,
+        )
     check(not os.listdir(place / "inner"), "nothing is written by way of a link", os.listdir(place / "inner"))
 
 
 def test_secrets():
-    with Sidecar("--authority", str(SCRATCH / "ca.pem"), tool="secret", more={"TOKEN": "s3cret-token-value"}) as p:
+    with Sidecar(
+        "--authority", str(SCRATCH / "ca.pem"), tool="secret", more={"TOKEN": "s3cret-token-value"}
+    ) as p:
         seen = len(w.requests)
         answer = p.curl("https://ok.example/x", ca="ca.pem")
-        check("Authorization: Bearer s3cret-token-value" in w.requests[seen] and "s3cret" not in answer.stdout and "Bearer ****" in answer.stdout, "a secret goes in, and not out", answer)
+        check(
+            "Authorization: Bearer s3cret-token-value" in w.requests[seen]
+            and "s3cret" not in answer.stdout
+            and "Bearer ****" in answer.stdout,
+            "a secret goes in, and not out",
+            answer,
+        )
         if os.environ[INSIDE] == "root":
-            check(b"s3cret" not in pathlib.Path(f"/proc/{p.process.pid}/environ").read_bytes() + pathlib.Path(f"/proc/{p.process.pid}/cmdline").read_bytes(), "it stands in no word of it")
+            check(
+                b"s3cret"
+                not in pathlib.Path(f"/proc/{p.process.pid}/environ").read_bytes()
+                + pathlib.Path(f"/proc/{p.process.pid}/cmdline").read_bytes(),
+                "it stands in no word of it",
+            )
 
 
 def test_upstream():
     site = Upstream("10.0.0.1", 3128)
     with Sidecar(text='[egress]\nupstream = "http://10.0.0.1:3128"\n' + POLICY) as p:
         answer = p.curl("https://ok.example/x")
-        check("GET /x" in answer.stdout and site.asked == [(world.PUBLIC, 443)], "by the site's proxy", (answer, site.asked))
+        check(
+            "GET /x" in answer.stdout and site.asked == [(world.PUBLIC, 443)],
+            "by the site's proxy",
+            (answer, site.asked),
+        )
         check("Authorization" not in site.heads[-1], "which gets no credentials", site.heads)
     pair = "someone:s3cret:with a colon"
     (SCRATCH / "pair").write_text(pair + "\n")
     basic = base64.b64encode(pair.encode()).decode()
-    for where, upstream in (("http://10.0.0.1:3129", Upstream("10.0.0.1", 3129)), ("socks5://10.0.0.1:1081", Upstream("10.0.0.1", 1081, socks=True, credentials=pair))):
+    for where, upstream in (
+        ("http://10.0.0.1:3129", Upstream("10.0.0.1", 3129)),
+        ("socks5://10.0.0.1:1081", Upstream("10.0.0.1", 1081, socks=True, credentials=pair)),
+    ):
         for source in ("env:PAIR", f"file:{SCRATCH}/pair"):
-            with Sidecar(text=f'[egress]\nupstream = "{where}"\ncredentials = "{source}"\n' + POLICY, more={"PAIR": pair}) as p:
+            with Sidecar(
+                text=f'[egress]\nupstream = "{where}"\ncredentials = "{source}"\n' + POLICY,
+                more={"PAIR": pair},
+            ) as p:
                 answer = p.curl("https://ok.example/x")
                 said = upstream.heads[-1] if upstream.heads else ""
-                check("GET /x" in answer.stdout and (said == pair or f"Proxy-Authorization: Basic {basic}\r\n" in said), f"{where}: credentials from {source}", (answer, said))
+                check(
+                    "GET /x" in answer.stdout
+                    and (said == pair or f"Proxy-Authorization: Basic {basic}\r\n" in said),
+                    f"{where}: credentials from {source}",
+                    (answer, said),
+                )
                 answer = p.curl("http://ok.example/x")
-                check(basic not in answer.stdout and "Proxy-Authorization" not in answer.stdout, "no server hears them", answer)
+                check(
+                    basic not in answer.stdout and "Proxy-Authorization" not in answer.stdout,
+                    "no server hears them",
+                    answer,
+                )
     strict = Upstream("10.0.0.1", 1082, socks=True, credentials="someone:else-wise")
-    with Sidecar(text='[egress]\nupstream = "socks5://10.0.0.1:1082"\ncredentials = "env:PAIR"\n' + POLICY, more={"PAIR": pair}) as p:
+    with Sidecar(
+        text='[egress]\nupstream = "socks5://10.0.0.1:1082"\ncredentials = "env:PAIR"\n' + POLICY,
+        more={"PAIR": pair},
+    ) as p:
         answer = p.curl("http://ok.example/x")
-        check("it rejects the credentials" in answer.stdout and strict.heads and "s3cret" not in answer.stdout, "wrong ones are told so", answer)
+        check(
+            "it rejects the credentials" in answer.stdout and strict.heads and "s3cret" not in answer.stdout,
+            "wrong ones are told so",
+            answer,
+        )
     with Sidecar(text='[egress]\nupstream = "socks5://10.0.0.1:1082"\n' + POLICY) as p:
         check("it requires credentials" in p.curl("http://ok.example/x").stdout, "none where some are wanted")
-    for value, why in (("no-colon-in-it", "not a user and a password"), (":password", "not a user and a password"), ("u:" + "x" * 300, "not a user and a password"), ("short:x", "fewer than 8")):
-        answer = run("--tool", "web", text='[egress]\nupstream = "http://10.0.0.1:3128"\ncredentials = "env:PAIR"\n' + POLICY, more={"PAIR": value})
-        check(answer.returncode == 125 and why in answer.stderr and value not in answer.stderr, f"no credentials: {value[:20]}", answer)
+    for value, why in (
+        ("no-colon-in-it", "not a user and a password"),
+        (":password", "not a user and a password"),
+        ("u:" + "x" * 300, "not a user and a password"),
+        ("short:x", "fewer than 8"),
+    ):
+        answer = run(
+            "--tool",
+            "web",
+            text='[egress]\nupstream = "http://10.0.0.1:3128"\ncredentials = "env:PAIR"\n' + POLICY,
+            more={"PAIR": value},
+        )
+        check(
+            answer.returncode == 125 and why in answer.stderr and value not in answer.stderr,
+            f"no credentials: {value[:20]}",
+            answer,
+        )
 
 
 def run(*words, text=POLICY, more=None, cwd=None):
-    return subprocess.run([TOOLCAGE, "egress", "--policy", policy(text), *words], cwd=cwd, env={**os.environ, **(more or {})}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(
+        [TOOLCAGE, "egress", "--policy", policy(text), *words],
+        cwd=cwd,
+        env={**os.environ, **(more or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
 
 
 def wait_for_term(pid):
@@ -279,13 +451,28 @@ def wait_for_term(pid):
 
 
 def test_refusals():
-    for words, code, why in ((("--tool", "none"), 125, "it has no network"), ((), 125, "it has no network"), (("--tool", "nobody"), 125, "no tool"),
-                             (("--tool", "web", "--listen", "localhost:1"), 125, "not an address with a port"), (("--tool", "web", "--listen", "127.0.0.1"), 125, "not an address with a port"),
-                             (("--tool", "web", "--listen", "192.0.2.1:1"), 125, "cannot listen on"), (("--tool", "web", "--listen", "[::1:1"), 125, "not an address with a port"),
-                             (("--tool", "api", "--authority", "/nowhere/x"), 125, "cannot write"), (("--tool", "secret"), 125, "has no value that can be used")):
+    for words, code, why in (
+        (("--tool", "none"), 125, "it has no network"),
+        ((), 125, "it has no network"),
+        (("--tool", "nobody"), 125, "no tool"),
+        (("--tool", "web", "--listen", "localhost:1"), 125, "not an address with a port"),
+        (("--tool", "web", "--listen", "127.0.0.1"), 125, "not an address with a port"),
+        (("--tool", "web", "--listen", "192.0.2.1:1"), 125, "cannot listen on"),
+        (("--tool", "web", "--listen", "[::1:1"), 125, "not an address with a port"),
+        (("--tool", "api", "--authority", "/nowhere/x"), 125, "cannot write"),
+        (("--tool", "secret"), 125, "has no value that can be used"),
+    ):
         answer = run(*words)
-        check(answer.returncode == code and why in answer.stderr and "hint: " in answer.stderr, f"refused: {' '.join(words)}", answer)
-    p = subprocess.Popen([TOOLCAGE, "egress", "--policy", policy(), "--tool", "web", "--listen", "0.0.0.0:0"], stderr=subprocess.PIPE, text=True)
+        check(
+            answer.returncode == code and why in answer.stderr and "hint: " in answer.stderr,
+            f"refused: {' '.join(words)}",
+            answer,
+        )
+    p = subprocess.Popen(
+        [TOOLCAGE, "egress", "--policy", policy(), "--tool", "web", "--listen", "0.0.0.0:0"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     line = p.stderr.readline()
     check("warning: anyone who can connect to 0.0.0.0:" in line, "an address of others is warned of", line)
     wait_for_term(p.pid)
@@ -293,7 +480,16 @@ def test_refusals():
     check(p.wait(10) == 0, "and it ends")
 
 
-for test in (test_serves, test_text, test_walls, test_ends, test_inspects, test_secrets, test_upstream, test_refusals):
+for test in (
+    test_serves,
+    test_text,
+    test_walls,
+    test_ends,
+    test_inspects,
+    test_secrets,
+    test_upstream,
+    test_refusals,
+):
     tap.note(test.__name__)
     test()
 shutil.rmtree(SCRATCH, ignore_errors=True)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Proxies of a site, HTTP and SOCKS5: they remember what they were asked for, and answer as they are told to."""
+
 import asyncio
 import ipaddress
 import struct
@@ -11,7 +12,14 @@ OK = b"HTTP/1.1 200 Connection established\r\nVia: 1.1 site\r\n\r\n"
 
 class Upstream:
     def __init__(self, host, port, socks=False, names=(), answer=None, credentials=None):
-        self.asked, self.heads, self.socks, self.names, self.answer, self.credentials = [], [], socks, dict(names), answer, credentials
+        self.asked, self.heads, self.socks, self.names, self.answer, self.credentials = (
+            [],
+            [],
+            socks,
+            dict(names),
+            answer,
+            credentials,
+        )
         self.loop = asyncio.new_event_loop()
         started = threading.Event()
         threading.Thread(target=self.run, args=[host, port, started], daemon=True).start()
@@ -62,7 +70,7 @@ class Upstream:
             host = (await reader.readexactly((await reader.readexactly(1))[0])).decode()
         else:
             host = str(ipaddress.ip_address(await reader.readexactly(4 if kind == 1 else 16)))
-        port, = struct.unpack(">H", await reader.readexactly(2))
+        (port,) = struct.unpack(">H", await reader.readexactly(2))
         self.asked.append((host, port))
         if self.answer is not None:
             writer.write(self.answer)

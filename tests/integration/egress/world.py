@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """The outside world of a proxy, all on one loopback: a name server that lies on demand, and servers at addresses that look public."""
+
 import asyncio
 import json
 import os
@@ -36,27 +37,58 @@ CNAMES = {"cname.example": "meta.example", "alias.example": "ok.example"}
 
 def prepare(scratch):
     """In a namespace of one's own: addresses, and a resolver configuration that is the test's."""
-    for command in (f"ip link set lo up; ip addr add {PUBLIC}/32 dev lo; ip addr add {OTHER}/32 dev lo; ip -6 addr add {SIX}/128 dev lo nodad;"
-                    "ip addr add 10.0.0.1/32 dev lo; ip addr add 169.254.169.254/32 dev lo; ip route add local 198.18.0.0/15 dev lo;"
-                    "ip -6 route add local 2001:2::/48 dev lo").split(";"):
+    for command in (
+        f"ip link set lo up; ip addr add {PUBLIC}/32 dev lo; ip addr add {OTHER}/32 dev lo; ip -6 addr add {SIX}/128 dev lo nodad;"
+        "ip addr add 10.0.0.1/32 dev lo; ip addr add 169.254.169.254/32 dev lo; ip route add local 198.18.0.0/15 dev lo;"
+        "ip -6 route add local 2001:2::/48 dev lo"
+    ).split(";"):
         subprocess.run(command.split(), check=True)
-    for name, text in {"resolv.conf": "nameserver 127.0.0.1\nsearch ok.example\n",
-                       "hosts": f"127.0.0.1 localhost\n{PUBLIC} hosts.example\n10.0.0.1 inside.example\n",
-                       "nsswitch.conf": "hosts: files dns\n"}.items():
+    for name, text in {
+        "resolv.conf": "nameserver 127.0.0.1\nsearch ok.example\n",
+        "hosts": f"127.0.0.1 localhost\n{PUBLIC} hosts.example\n10.0.0.1 inside.example\n",
+        "nsswitch.conf": "hosts: files dns\n",
+    }.items():
         (scratch / name).write_text(text)
         if pathlib.Path("/etc", name).exists():
-            subprocess.run(["mount", "--bind", scratch / name, pathlib.Path("/etc", name).resolve()], check=True)
+            subprocess.run(
+                ["mount", "--bind", scratch / name, pathlib.Path("/etc", name).resolve()], check=True
+            )
 
 
 def certificate(scratch, name="cert.pem", key="key.pem"):
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=ok.example",
-                    "-addext", "subjectAltName=DNS:ok.example,DNS:two.example", "-keyout", scratch / key, "-out", scratch / name],
-                   check=True, capture_output=True)
+    subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=ok.example",
+            "-addext",
+            "subjectAltName=DNS:ok.example,DNS:two.example",
+            "-keyout",
+            scratch / key,
+            "-out",
+            scratch / name,
+        ],
+        check=True,
+        capture_output=True,
+    )
 
 
 def trust(scratch):
     """The machine trusts the servers' certificate, and one authority of somebody else."""
-    places = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem"]
+    places = [
+        "/etc/ssl/certs/ca-certificates.crt",
+        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+        "/etc/ssl/ca-bundle.pem",
+    ]
     place = next(pathlib.Path(p).resolve() for p in places if pathlib.Path(p).exists())
     (scratch / "bundle.pem").write_text(place.read_text() + (scratch / "cert.pem").read_text())
     subprocess.run(["mount", "--bind", scratch / "bundle.pem", place], check=True)
@@ -64,6 +96,7 @@ def trust(scratch):
 
 class Names(asyncio.DatagramProtocol):
     """Answers by the table, counts what it was asked."""
+
     def __init__(self):
         self.asked = []
         self.rebound = 0
@@ -75,7 +108,7 @@ class Names(asyncio.DatagramProtocol):
     def name(message):
         labels, at = [], 12
         while message[at]:
-            labels.append(message[at + 1:at + 1 + message[at]].decode("latin-1"))
+            labels.append(message[at + 1 : at + 1 + message[at]].decode("latin-1"))
             at += 1 + message[at]
         return ".".join(labels).lower(), at + 1
 
@@ -87,8 +120,9 @@ class Names(asyncio.DatagramProtocol):
 
     def answer(self, message, tcp):
         import ipaddress
+
         name, end = self.name(message)
-        kind, = struct.unpack(">H", message[end:end + 2])
+        (kind,) = struct.unpack(">H", message[end : end + 2])
         self.asked.append((name, kind))
         if name == "silent.example":
             return None
@@ -96,7 +130,9 @@ class Names(asyncio.DatagramProtocol):
             return message[:2] + b"\x81\x80\0\1\0\1\0\0\0\0\xc0\x0c\xff\xff" + os.urandom(40)
         records, owner = [], b"\xc0\x0c"
         if name in CNAMES:
-            inner = b"".join(bytes([len(label)]) + label.encode() for label in CNAMES[name].split(".")) + b"\0"
+            inner = (
+                b"".join(bytes([len(label)]) + label.encode() for label in CNAMES[name].split(".")) + b"\0"
+            )
             records.append(owner + struct.pack(">HHIH", 5, 1, 0, len(inner)) + inner)
             name, owner = CNAMES[name], inner
         for text in self.addresses(name):
@@ -107,7 +143,12 @@ class Names(asyncio.DatagramProtocol):
         flags = 0x8180 | (0 if known else 3)
         cut = not tcp and len(records) > 20
         shown = [] if cut else records
-        return message[:2] + struct.pack(">HHHHH", flags | (0x200 if cut else 0), 1, len(shown), 0, 0) + message[12:end + 4] + b"".join(shown)
+        return (
+            message[:2]
+            + struct.pack(">HHHHH", flags | (0x200 if cut else 0), 1, len(shown), 0, 0)
+            + message[12 : end + 4]
+            + b"".join(shown)
+        )
 
     def datagram_received(self, message, sender):
         reply = self.answer(message, False)
@@ -115,7 +156,7 @@ class Names(asyncio.DatagramProtocol):
             self.transport.sendto(reply, sender)
 
     async def stream(self, reader, writer):
-        size, = struct.unpack(">H", await reader.readexactly(2))
+        (size,) = struct.unpack(">H", await reader.readexactly(2))
         reply = self.answer(await reader.readexactly(size), True)
         writer.write(struct.pack(">H", len(reply)) + reply)
         await writer.drain()
@@ -124,6 +165,7 @@ class Names(asyncio.DatagramProtocol):
 
 class World:
     """The servers, in a thread of their own; what they saw is in `requests`."""
+
     def __init__(self, scratch):
         self.requests, self.opened, self.names, self.moved = [], 0, Names(), Names()
         self.scratch = scratch
@@ -169,9 +211,15 @@ class World:
                 head = await reader.readuntil(b"\r\n\r\n")
                 text = head.decode("latin-1")
                 self.requests.append(text)
-                fields = {line.split(":", 1)[0].lower(): line.split(":", 1)[1].strip() for line in text.split("\r\n")[1:] if ":" in line}
+                fields = {
+                    line.split(":", 1)[0].lower(): line.split(":", 1)[1].strip()
+                    for line in text.split("\r\n")[1:]
+                    if ":" in line
+                }
                 if fields.get("upgrade") == "websocket" and "/refuse" not in text:
-                    writer.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+                    writer.write(
+                        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+                    )
                     await self.echo(reader, writer)
                     return
                 size = int(fields.get("content-length", 0))

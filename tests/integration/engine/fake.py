@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """An engine that does what a test says: on a unix socket of its own, with an answer for each request."""
+
 import re
 import shutil
 import socket
@@ -14,7 +15,9 @@ NAME = "toolcage-01HOSTILE"
 def answer(status, body="", more="", length=None):
     body = body if isinstance(body, bytes) else body.encode()
     length = len(body) if length is None else length
-    return f"HTTP/1.1 {status} X\r\nServer: {{server}}\r\nContent-Length: {length}\r\n{more}\r\n".encode() + body
+    return (
+        f"HTTP/1.1 {status} X\r\nServer: {{server}}\r\nContent-Length: {length}\r\n{more}\r\n".encode() + body
+    )
 
 
 class Engine(threading.Thread):

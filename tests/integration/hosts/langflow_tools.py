@@ -3,6 +3,7 @@
 """LangFlow's own runner (lfx) with our tools, by its component "MCP Tools" over HTTP and by integrations/langflow, whose source is
 loaded and built as that of any custom component. A component's tools are called as LangFlow's agents call them; there is no
 model and no web application. Runs itself again under LangFlow's interpreter."""
+
 import asyncio
 import os
 import pathlib
@@ -36,7 +37,9 @@ async def ask(tools):
     for question, (name, arguments) in five.CALLS.items():
         began = time.monotonic()
         try:
-            answer = await tools[name].ainvoke({"type": "tool_call", "id": "c1", "name": name, "args": arguments})
+            answer = await tools[name].ainvoke(
+                {"type": "tool_call", "id": "c1", "name": name, "args": arguments}
+            )
             said, error = str(answer.content), answer.status == "error"
         except Exception as failure:  # an agent would be told its words
             said, error = str(failure), True
@@ -50,7 +53,10 @@ def named(tools):
 
 async def by_mcp(web, heads):
     component = MCPToolsComponent(_user_id=None)
-    component.set(mcp_server={"name": "caged", "config": {"url": web.url(), "headers": heads}}, tool_execution_timeout=60.0)
+    component.set(
+        mcp_server={"name": "caged", "config": {"url": web.url(), "headers": heads}},
+        tool_execution_timeout=60.0,
+    )
     tools, _ = await component.update_tool_list()
     return named(tools)
 
@@ -58,12 +64,18 @@ async def by_mcp(web, heads):
 def check_mcp(here, web):
     async def whole():
         tools = await by_mcp(web, {"Authorization": f"Bearer {web.token}"})
-        cli.check(set(tools) == {"read_csv", "peek", "connect", "wait"}, "MCP Tools: the policy's tools are there", tools)
+        cli.check(
+            set(tools) == {"read_csv", "peek", "connect", "wait"},
+            "MCP Tools: the policy's tools are there",
+            tools,
+        )
         return await ask(tools)
+
     here.judge("MCP Tools", asyncio.run(whole()))
     for what, server, word in (
-            ("without the token", {"url": web.url()}, "401"),
-            ("by a command", {"command": "toolcage", "args": ["mcp", "--policy", here.policy]}, "is not allowed")):
+        ("without the token", {"url": web.url()}, "401"),
+        ("by a command", {"command": "toolcage", "args": ["mcp", "--policy", here.policy]}, "is not allowed"),
+    ):
         component = MCPToolsComponent(_user_id=None)
         component.set(mcp_server={"name": "caged", "config": server})
         try:
@@ -86,10 +98,27 @@ def refusal(work):
 
 def check_component(here):
     tools = named(made(policy="tools").build_tools())
-    cli.check(tools["read_csv"].args_schema["additionalProperties"] is False, "component: tools have the policy's schema", tools["read_csv"].args_schema)
+    cli.check(
+        tools["read_csv"].args_schema["additionalProperties"] is False,
+        "component: tools have the policy's schema",
+        tools["read_csv"].args_schema,
+    )
     here.judge("component", asyncio.run(ask(tools)))
-    said = asyncio.run(tools["read_csv"].ainvoke({"type": "tool_call", "id": "c", "name": "read_csv", "args": {"path": "/workspace/a.csv", "more": 1}}))
-    cli.check(said.status == "error" and "more" in said.content, "component: an argument that is not declared is refused", said)
+    said = asyncio.run(
+        tools["read_csv"].ainvoke(
+            {
+                "type": "tool_call",
+                "id": "c",
+                "name": "read_csv",
+                "args": {"path": "/workspace/a.csv", "more": 1},
+            }
+        )
+    )
+    cli.check(
+        said.status == "error" and "more" in said.content,
+        "component: an argument that is not declared is refused",
+        said,
+    )
     for name in ("../tools", "/etc/passwd", "tools.toml", ""):
         said = refusal(lambda name=name: made(policy=name).build_tools())
         cli.check("is no name of a policy" in said, f"component: a flow names no file ({name!r})", said)
@@ -97,7 +126,9 @@ def check_component(here):
     cli.check("absent.toml" in said, "component: a policy that is not there is an error", said)
     kept = os.environ.pop("TOOLCAGE_POLICIES")
     said = refusal(lambda: made(policy="tools").build_tools())
-    cli.check("TOOLCAGE_POLICIES" in said, "component: without the operator's directory there are no tools", said)
+    cli.check(
+        "TOOLCAGE_POLICIES" in said, "component: without the operator's directory there are no tools", said
+    )
     os.environ["TOOLCAGE_POLICIES"] = kept
 
 

@@ -3,6 +3,7 @@
 """toolcage mcp --listen under vLLM's own client of tool servers: tool_server.py out of its wheel, with the official MCP client and
 openai-harmony. vLLM itself is not installed, since its release needs a PyTorch that no registry has: two names that
 tool_server.py imports from the rest of vLLM, a logger and the built-in tools, are replaced here, and no model takes part."""
+
 import argparse
 import importlib.util
 import logging
@@ -26,8 +27,13 @@ import anyio  # noqa: E402
 
 def vllm():
     """The module, unchanged."""
-    stand_ins = {"vllm": {}, "vllm.logger": {"init_logger": logging.getLogger}, "vllm.entrypoints": {}, "vllm.entrypoints.mcp": {},
-                 "vllm.entrypoints.mcp.tool": dict.fromkeys(("HarmonyBrowserTool", "HarmonyPythonTool", "Tool"))}
+    stand_ins = {
+        "vllm": {},
+        "vllm.logger": {"init_logger": logging.getLogger},
+        "vllm.entrypoints": {},
+        "vllm.entrypoints.mcp": {},
+        "vllm.entrypoints.mcp.tool": dict.fromkeys(("HarmonyBrowserTool", "HarmonyPythonTool", "Tool")),
+    }
     for name, members in stand_ins.items():
         sys.modules[name] = types.ModuleType(name)
         vars(sys.modules[name]).update(members)
@@ -38,7 +44,9 @@ def vllm():
 
 
 async def connect(module, *webs):
-    return await module.init_tool_server(argparse.Namespace(tool_server=",".join(f"127.0.0.1:{web.port}" for web in webs)))
+    return await module.init_tool_server(
+        argparse.Namespace(tool_server=",".join(f"127.0.0.1:{web.port}" for web in webs))
+    )
 
 
 async def ask(module, web):
@@ -46,10 +54,16 @@ async def ask(module, web):
     cli.check(server.has_tool("toolcage"), "vLLM knows the server by its name")
     offered = server.get_tool_description("toolcage")
     tools = {tool.name: tool for tool in offered.tools}
-    cli.check(set(tools) == {"read_csv", "peek", "connect", "wait"} and tools["read_csv"].parameters["additionalProperties"] is False,
-              "vLLM offers the policy's tools, with their schema", offered)
+    cli.check(
+        set(tools) == {"read_csv", "peek", "connect", "wait"}
+        and tools["read_csv"].parameters["additionalProperties"] is False,
+        "vLLM offers the policy's tools, with their schema",
+        offered,
+    )
     allowed = server.get_tool_description("toolcage", ["read_csv"])
-    cli.check([tool.name for tool in allowed.tools] == ["read_csv"], "and those that a request allows", allowed)
+    cli.check(
+        [tool.name for tool in allowed.tools] == ["read_csv"], "and those that a request allows", allowed
+    )
     answers = {}
     async with server.new_session("toolcage", "session-1") as session:
         for question, (tool, arguments) in five.CALLS.items():
@@ -62,7 +76,10 @@ async def ask(module, web):
 async def ask_two(module, first, second):
     """Both servers' tools, as vLLM has them, and what a call of the second one's says."""
     server = await connect(module, first, second)
-    names = {name: [tool.name for tool in server.get_tool_description(name).tools] for name in server.harmony_tool_descriptions}
+    names = {
+        name: [tool.name for tool in server.get_tool_description(name).tools]
+        for name in server.harmony_tool_descriptions
+    }
     async with server.new_session(list(names)[-1], "session-2") as session:
         answer = await session.call_tool("hello", {})
     return names, answer.content[0].text
@@ -80,16 +97,30 @@ with five.Scene() as here:
     code = vllm()
     with Web(here.place, here.policy, "--workspace", here.place.project, "--no-token") as open_server:
         here.judge("vLLM's client", anyio.run(ask, code, open_server))
-    hello = here.place.write("home/project/hello.toml", '[tool.hello]\ndescription = "Greets."\ncommand = ["echo", "hello"]\n')
-    with Web(here.place, here.policy, "--no-token") as one, Web(here.place, hello, "--no-token", "--name", "greetings") as two, \
-            Web(here.place, hello, "--no-token") as same:
+    hello = here.place.write(
+        "home/project/hello.toml", '[tool.hello]\ndescription = "Greets."\ncommand = ["echo", "hello"]\n'
+    )
+    with (
+        Web(here.place, here.policy, "--no-token") as one,
+        Web(here.place, hello, "--no-token", "--name", "greetings") as two,
+        Web(here.place, hello, "--no-token") as same,
+    ):
         names, text = anyio.run(ask_two, code, one, two)
-        cli.check(list(names) == ["toolcage", "greetings"] and names["greetings"] == ["hello"] and "hello" in text,
-                  "two servers with two names are both there", (names, text))
+        cli.check(
+            list(names) == ["toolcage", "greetings"] and names["greetings"] == ["hello"] and "hello" in text,
+            "two servers with two names are both there",
+            (names, text),
+        )
         mixed = anyio.run(connect, code, one, same)
         tools = [tool.name for tool in mixed.get_tool_description("toolcage").tools]
-        cli.check(tools == ["hello"] and str(one.port) in mixed.urls["toolcage"], "with one name vLLM shows the tools of the second and calls the first",
-                  (tools, mixed.urls))
+        cli.check(
+            tools == ["hello"] and str(one.port) in mixed.urls["toolcage"],
+            "with one name vLLM shows the tools of the second and calls the first",
+            (tools, mixed.urls),
+        )
     with Web(here.place, here.policy) as closed:
-        cli.check(anyio.run(refused, code, closed), "a server that wants a token is not for vLLM, which sends none when it asks for the tools")
+        cli.check(
+            anyio.run(refused, code, closed),
+            "a server that wants a token is not for vLLM, which sends none when it asks for the tools",
+        )
 cli.finish()

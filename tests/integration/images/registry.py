@@ -4,6 +4,7 @@
 """Images from a registry: a real one, on this machine's loopback, over TLS with an authority of this script's own.
 
 usage: registry.py TOOLCAGE self | ordinary"""
+
 import encodings.idna  # noqa: F401  pylint: disable=unused-import  # another user may not find it later
 import glob
 import http.server
@@ -18,7 +19,25 @@ import sys
 import threading
 import time
 
-from store import TOOLCAGE, Answer, begin, call, check, config, entry, finish, image, layout, leftovers, names, root_entries, sha, skip_all, store, tar
+from store import (
+    TOOLCAGE,
+    Answer,
+    begin,
+    call,
+    check,
+    config,
+    entry,
+    finish,
+    image,
+    layout,
+    leftovers,
+    names,
+    root_entries,
+    sha,
+    skip_all,
+    store,
+    tar,
+)
 
 PROGRAMS = ("docker-registry", "skopeo", "openssl", "crun")
 SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -38,20 +57,53 @@ def answers(port):
 
 def make_authority():
     """For one address, and known to no program of this machine."""
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
-                    "/CN=registry", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem", "-out", "ca.pem"], check=True, capture_output=True)
+    subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=registry",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+            "-keyout",
+            "key.pem",
+            "-out",
+            "ca.pem",
+        ],
+        check=True,
+        capture_output=True,
+    )
 
 
 def start_registry():
     """Its port and process. Another program may take the port in between: then the next one."""
     for _ in range(5):
         port = free_port()
-        about = {"version": 0.1, "log": {"level": "error"}, "storage": {"filesystem": {"rootdirectory": f"{home}/registry"}},
-                 "http": {"addr": f"127.0.0.1:{port}", "tls": {"certificate": f"{home}/ca.pem", "key": f"{home}/key.pem"}}}
+        about = {
+            "version": 0.1,
+            "log": {"level": "error"},
+            "storage": {"filesystem": {"rootdirectory": f"{home}/registry"}},
+            "http": {
+                "addr": f"127.0.0.1:{port}",
+                "tls": {"certificate": f"{home}/ca.pem", "key": f"{home}/key.pem"},
+            },
+        }
         with open("registry.yml", "w", encoding="utf-8") as out:
             json.dump(about, out)
         with open("registry.log", "ab") as log:
-            run = subprocess.Popen([shutil.which("docker-registry", path=SEARCH), "serve", "registry.yml"], stdout=log, stderr=log)
+            run = subprocess.Popen(
+                [shutil.which("docker-registry", path=SEARCH), "serve", "registry.yml"],
+                stdout=log,
+                stderr=log,
+            )
         end = time.monotonic() + 60
         while run.poll() is None and time.monotonic() < end:
             if answers(port):
@@ -67,8 +119,22 @@ def start_registry():
 def push(what, where):
     os.makedirs("trusted", exist_ok=True)
     shutil.copy("ca.pem", "trusted/ca.crt")
-    done = subprocess.run(["skopeo", "copy", "--quiet", "--dest-cert-dir", "trusted", "--digestfile", "digest", f"oci:{what}:from-layout", where],
-                          check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        [
+            "skopeo",
+            "copy",
+            "--quiet",
+            "--dest-cert-dir",
+            "trusted",
+            "--digestfile",
+            "digest",
+            f"oci:{what}:from-layout",
+            where,
+        ],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
     if done.returncode:
         raise RuntimeError(done.stderr)
     with open("digest", encoding="utf-8") as file:
@@ -81,23 +147,44 @@ def fetch():
     pushed = push("box", f"{site}/tools/box:1")
     own = image("import", "box", "own")
     stranger = image("import", f"{site}/tools/box:1", "box")
-    check(stranger.error.get("subject") == "skopeo" and names() == [("own", False)] and not leftovers(), "a registry that cannot prove its name gives nothing", stranger)
+    check(
+        stranger.error.get("subject") == "skopeo" and names() == [("own", False)] and not leftovers(),
+        "a registry that cannot prove its name gives nothing",
+        stranger,
+    )
     trust = f"{home}/.config/containers/certs.d/{site.removeprefix('docker://')}"
     os.makedirs(trust)
     shutil.copy("ca.pem", f"{trust}/ca.crt")
     made = image("import", f"{site}/tools/box:1", "box")
-    check(made.code == 0 and ("box", False) in names() and not leftovers(), "an image of a registry, by its tag", made)
-    check(made.digest and made.digest == own.digest, "is the one that was pushed, by our digest", (str(made), str(own)))
+    check(
+        made.code == 0 and ("box", False) in names() and not leftovers(),
+        "an image of a registry, by its tag",
+        made,
+    )
+    check(
+        made.digest and made.digest == own.digest,
+        "is the one that was pushed, by our digest",
+        (str(made), str(own)),
+    )
     pinned = image("import", f"{site}/tools/box@{pushed}", "pinned")
     check(pinned.digest == made.digest, "and so it is by the registry's digest", pinned)
-    done = call(f'[tool.t]\nbackend = "oci"\nimage = "box@{made.digest}"\ntimeout = "60s"\nmemory = {{ max = "512MiB", by = "any" }}\n', "/bin/cat", "/etc/who")
+    done = call(
+        f'[tool.t]\nbackend = "oci"\nimage = "box@{made.digest}"\ntimeout = "60s"\nmemory = {{ max = "512MiB", by = "any" }}\n',
+        "/bin/cat",
+        "/etc/who",
+    )
     check(done.json.get("stdout", {}).get("text") == "from a registry\n", "a tool runs in it", done)
 
 
 def give_away():
     """As docs/images.md says, to programs that know no zstd."""
-    for words in (["--dest-decompress", f"oci:{store()}:box", "dir:expanded"], ["dir:expanded", "docker-archive:given.tar:box:1"]):
-        done = subprocess.run(["skopeo", "copy", "--quiet", *words], check=False, capture_output=True, text=True)
+    for words in (
+        ["--dest-decompress", f"oci:{store()}:box", "dir:expanded"],
+        ["dir:expanded", "docker-archive:given.tar:box:1"],
+    ):
+        done = subprocess.run(
+            ["skopeo", "copy", "--quiet", *words], check=False, capture_output=True, text=True
+        )
         check(done.returncode == 0, f"the store's image goes out to {words[-1]}", done.stderr)
     back = image("import", "given.tar", "back")
     with open(image("inspect", "back").json["root"] + "/etc/who", encoding="utf-8") as file:
@@ -107,9 +194,17 @@ def give_away():
 def refuse():
     before = names()
     gone = image("import", f"{site}/tools/nothing:1", "nothing")
-    check(gone.code != 0 and gone.error.get("subject") == "skopeo" and names() == before and not leftovers(), "what the registry does not have is an error", gone)
+    check(
+        gone.code != 0 and gone.error.get("subject") == "skopeo" and names() == before and not leftovers(),
+        "what the registry does not have is an error",
+        gone,
+    )
     other = image("import", f"{site}/tools/box@sha256:{'0' * 64}", "other")
-    check(other.code != 0 and other.error.get("subject") == "skopeo" and names() == before, "a digest that it does not have, too", other)
+    check(
+        other.code != 0 and other.error.get("subject") == "skopeo" and names() == before,
+        "a digest that it does not have, too",
+        other,
+    )
 
 
 def lie():
@@ -130,7 +225,11 @@ def lie():
         blob.seek(-1, os.SEEK_END)
         blob.write(bytes([last[0] ^ 1]))
     spoiled = image("import", f"{site}/tools/evil:1", "evil")
-    check(spoiled.code != 0 and names() == before and not leftovers(), "bytes that are not those of the manifest are no image", spoiled)
+    check(
+        spoiled.code != 0 and names() == before and not leftovers(),
+        "bytes that are not those of the manifest are no image",
+        spoiled,
+    )
 
 
 def too_large():
@@ -139,8 +238,15 @@ def too_large():
     push("large", f"{site}/tools/large:1")
     before = names()
     big = image("import", "--max-size", "8MiB", f"{site}/tools/large:1", "large")
-    check(big.code != 0 and "is not fetched: packed, it is larger than the limit of 8 MiB" in big.error.get("message", "") and "--max-size" in big.error.get("hint", "")
-          and names() == before and not leftovers(), "the manifest says that it is too large", big)
+    check(
+        big.code != 0
+        and "is not fetched: packed, it is larger than the limit of 8 MiB" in big.error.get("message", "")
+        and "--max-size" in big.error.get("hint", "")
+        and names() == before
+        and not leftovers(),
+        "the manifest says that it is too large",
+        big,
+    )
     made = image("import", "--max-size", "64MiB", f"{site}/tools/large:1", "large")
     check(made.code == 0, "one that fits is fetched", made)
     image("remove", "large")
@@ -149,9 +255,16 @@ def too_large():
 def watched(*words):
     """An import, and how large what it kept became meanwhile."""
     most = 0
-    with subprocess.Popen([TOOLCAGE, "image", "import", "--json", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [TOOLCAGE, "image", "import", "--json", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
         while process.poll() is None:
-            done = subprocess.run(["du", "-sk", "--apparent-size", store()], capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                ["du", "-sk", "--apparent-size", store()], capture_output=True, text=True, check=False
+            )
             most = max(most, int((done.stdout or "0").split()[0]) << 10)
             time.sleep(0.05)
         out, err = process.communicate(timeout=60)
@@ -160,16 +273,37 @@ def watched(*words):
 
 class Liar(http.server.BaseHTTPRequestHandler):
     """A small image by its manifest, and layers that end only when nobody reads them."""
+
     protocol_version = "HTTP/1.1"
     about = config([b"x"])
     noise = os.urandom(1 << 20)  # skopeo packs what is not packed
-    manifest = json.dumps({"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
-                           "config": {"mediaType": "application/vnd.oci.image.config.v1+json", "digest": sha(about), "size": len(about)},
-                           "layers": [{"mediaType": "application/vnd.oci.image.layer.v1.tar+gzip", "digest": sha(b"%d" % i), "size": 1000} for i in range(3)]}).encode()
+    manifest = json.dumps(
+        {
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "config": {
+                "mediaType": "application/vnd.oci.image.config.v1+json",
+                "digest": sha(about),
+                "size": len(about),
+            },
+            "layers": [
+                {
+                    "mediaType": "application/vnd.oci.image.layer.v1.tar+gzip",
+                    "digest": sha(b"%d" % i),
+                    "size": 1000,
+                }
+                for i in range(3)
+            ],
+        }
+    ).encode()
 
     def answer(self, kind, body):
         self.send_response(200)
-        for name, value in (("Content-Type", kind), ("Content-Length", str(len(body))), ("Docker-Content-Digest", sha(body))):
+        for name, value in (
+            ("Content-Type", kind),
+            ("Content-Length", str(len(body))),
+            ("Docker-Content-Digest", sha(body)),
+        ):
             self.send_header(name, value)
         self.end_headers()
         if self.command == "GET":
@@ -209,9 +343,19 @@ def lie_about_sizes():
     os.makedirs(trust)
     shutil.copy("ca.pem", f"{trust}/ca.crt")
     before = names()
-    answer, most = watched("--max-size", "8MiB", f"docker://127.0.0.1:{server.server_port}/tools/liar:1", "liar")
-    check(answer.code != 0 and answer.error.get("subject") == "skopeo" and "it had made more than these MiB: 24" in answer.error.get("message", "")
-          and "--max-size" in answer.error.get("hint", "") and names() == before and not leftovers(), "a registry that lies about sizes is stopped", answer)
+    answer, most = watched(
+        "--max-size", "8MiB", f"docker://127.0.0.1:{server.server_port}/tools/liar:1", "liar"
+    )
+    check(
+        answer.code != 0
+        and answer.error.get("subject") == "skopeo"
+        and "it had made more than these MiB: 24" in answer.error.get("message", "")
+        and "--max-size" in answer.error.get("hint", "")
+        and names() == before
+        and not leftovers(),
+        "a registry that lies about sizes is stopped",
+        answer,
+    )
     check(most < 512 << 20 and server.sent < 1 << 30, "before it has filled the disk", (most, server.sent))
     server.shutdown()
     server.server_close()
@@ -222,11 +366,17 @@ def absent():
     registry.wait(60)
     before = names()
     gone = image("import", f"{site}/tools/box:1", "late")
-    check(gone.code != 0 and gone.error.get("subject") == "skopeo" and names() == before and not leftovers(), "a registry that is not there is an error", gone)
+    check(
+        gone.code != 0 and gone.error.get("subject") == "skopeo" and names() == before and not leftovers(),
+        "a registry that is not there is an error",
+        gone,
+    )
 
 
 home = begin(sys.argv[2])
-os.environ["XDG_RUNTIME_DIR"] = home  # where skopeo looks for logins; without it in a directory of /run, which may be another's
+os.environ["XDG_RUNTIME_DIR"] = (
+    home  # where skopeo looks for logins; without it in a directory of /run, which may be another's
+)
 registry = None
 try:
     for program in PROGRAMS:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """toolcage mcp under the official Python client, in both eras. Runs itself again under the client's interpreter."""
+
 import scene
 from scene import cli
 
@@ -15,15 +16,34 @@ async def drive(place, policy, mark, mode):
     argv = place.argv("mcp", "--policy", policy)
     server = StdioServerParameters(command=argv[0], args=argv[1:], cwd=place.project, env=place.environ)
     async with Client(server, mode=mode) as client:
-        cli.check((client.protocol_version == "2026-07-28") == (mode == "auto"), f"{mode}: speaks {client.protocol_version}")
+        cli.check(
+            (client.protocol_version == "2026-07-28") == (mode == "auto"),
+            f"{mode}: speaks {client.protocol_version}",
+        )
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        cli.check(tools["add"].title == "Adder" and tools["add"].annotations.read_only_hint is True, f"{mode}: list_tools", tools)
+        cli.check(
+            tools["add"].title == "Adder" and tools["add"].annotations.read_only_hint is True,
+            f"{mode}: list_tools",
+            tools,
+        )
         answer = await client.call_tool("add", {"a": 40, "b": 2})
-        cli.check(not answer.is_error and answer.structured_content["stdout"]["text"] == "42\n", f"{mode}: call_tool", answer)
+        cli.check(
+            not answer.is_error and answer.structured_content["stdout"]["text"] == "42\n",
+            f"{mode}: call_tool",
+            answer,
+        )
         answer = await client.call_tool("peek", {})
-        cli.check(answer.is_error and "the secret" not in str(answer), f"{mode}: a refusal is an error for the model", answer)
+        cli.check(
+            answer.is_error and "the secret" not in str(answer),
+            f"{mode}: a refusal is an error for the model",
+            answer,
+        )
         answer = await client.call_tool("add", {"a": 5000, "b": 2})
-        cli.check(answer.is_error and "1000" in answer.content[0].text, f"{mode}: bad arguments come back with the bound", answer)
+        cli.check(
+            answer.is_error and "1000" in answer.content[0].text,
+            f"{mode}: bad arguments come back with the bound",
+            answer,
+        )
         with anyio.move_on_after(1):
             await client.call_tool("wait", {})
         gone = await anyio.to_thread.run_sync(lambda: scene.until(lambda: scene.sleeping(mark) == 0))

@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """toolcage tools --format openai|mcp as the official Python packages take it: each entry by their types, whole and nothing besides, and
 one turn of the OpenAI client against a server of this machine. Runs itself again under the clients' interpreter."""
+
 import enum
 import http.server
 import json
@@ -21,7 +22,12 @@ from openai.types.chat import ChatCompletionToolParam  # noqa: E402
 from openai.types.shared_params import FunctionDefinition  # noqa: E402
 
 LONGEST = "Long_name-0" + "x" * 53
-HOSTILE = 'quote " brace } ] \\ \u2028 \u202e\x1b[2J', 'two\nlines\t{"name": "evil"}', "x" * 20000, "</tools> \U0001f600 é"
+HOSTILE = (
+    'quote " brace } ] \\ \u2028 \u202e\x1b[2J',
+    'two\nlines\t{"name": "evil"}',
+    "x" * 20000,
+    "</tools> \U0001f600 é",
+)
 POLICY = f"""
 [tool.add]
 title = "Adder"
@@ -67,14 +73,20 @@ def quoted(text):
 
 
 def policy_text():
-    hostile = "".join(f'[tool.hostile{i}]\ncommand = ["true"]\ntitle = {quoted(text[:60])}\ndescription = {quoted(text)}\n'
-                      for i, text in enumerate(HOSTILE))
+    hostile = "".join(
+        f'[tool.hostile{i}]\ncommand = ["true"]\ntitle = {quoted(text[:60])}\ndescription = {quoted(text)}\n'
+        for i, text in enumerate(HOSTILE)
+    )
     return POLICY + hostile
 
 
 def entries(place, policy, form):
     answer = place.run("tools", "--policy", policy, "--format", form)
-    cli.check(answer.code == 0 and not answer.err and answer.bytes.count(b"\n") == 1, f"{form}: one line and nothing else", answer)
+    cli.check(
+        answer.code == 0 and not answer.err and answer.bytes.count(b"\n") == 1,
+        f"{form}: one line and nothing else",
+        answer,
+    )
     return json.loads(answer.out)
 
 
@@ -88,48 +100,108 @@ def problem(function, *arguments):
 
 def strict_holds(function):
     """What the API asks of a function in strict mode: closed, and each property required, at every depth."""
+
     def closed(schema):
         inner = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
-        whole = schema.get("type") != "object" or (schema.get("additionalProperties") is False and set(schema["required"]) == set(schema["properties"]))
+        whole = schema.get("type") != "object" or (
+            schema.get("additionalProperties") is False
+            and set(schema["required"]) == set(schema["properties"])
+        )
         return whole and all(closed(part) for part in inner)
+
     return not function.get("strict") or closed(function["parameters"])
 
 
 def as_openai(place, policy):
     tools = entries(place, policy, "openai")
-    cli.check({tool["function"]["name"] for tool in tools} == LISTED, "openai: every tool with a command", [tool["function"]["name"] for tool in tools])
+    cli.check(
+        {tool["function"]["name"] for tool in tools} == LISTED,
+        "openai: every tool with a command",
+        [tool["function"]["name"] for tool in tools],
+    )
     entry, function = pydantic.TypeAdapter(ChatCompletionToolParam), pydantic.TypeAdapter(FunctionDefinition)
     for tool in tools:
         name = tool["function"]["name"]
         why = problem(entry.validate_python, tool) + problem(function.validate_python, tool["function"])
-        cli.check(not why and set(tool) == {"type", "function"} and set(tool["function"]) <= set(FunctionDefinition.__annotations__),
-                  f"openai: {name[:20]}: the package's types, and nothing besides", f"{why} {tool}")
+        cli.check(
+            not why
+            and set(tool) == {"type", "function"}
+            and set(tool["function"]) <= set(FunctionDefinition.__annotations__),
+            f"openai: {name[:20]}: the package's types, and nothing besides",
+            f"{why} {tool}",
+        )
         parameters = tool["function"]["parameters"]
-        cli.check(re.fullmatch("[a-zA-Z0-9_-]{1,64}", name) and parameters["type"] == "object" and strict_holds(tool["function"])
-                  and not problem(jsonschema.Draft202012Validator.check_schema, parameters), f"openai: {name[:20]}: a name and a schema that the API takes", tool)
+        cli.check(
+            re.fullmatch("[a-zA-Z0-9_-]{1,64}", name)
+            and parameters["type"] == "object"
+            and strict_holds(tool["function"])
+            and not problem(jsonschema.Draft202012Validator.check_schema, parameters),
+            f"openai: {name[:20]}: a name and a schema that the API takes",
+            tool,
+        )
     descriptions = {tool["function"]["name"]: tool["function"]["description"] for tool in tools}
-    cli.check(all(descriptions[f"hostile{i}"] == text for i, text in enumerate(HOSTILE)), "openai: a description is its text", descriptions)
-    broken = [{**tools[0], "type": "tool"}, {"type": "function"}, {"type": "function", "function": {"description": "x"}}]
-    cli.check(all(problem(entry.validate_python, tool) for tool in broken), "openai: the types do refuse what is wrong")
+    cli.check(
+        all(descriptions[f"hostile{i}"] == text for i, text in enumerate(HOSTILE)),
+        "openai: a description is its text",
+        descriptions,
+    )
+    broken = [
+        {**tools[0], "type": "tool"},
+        {"type": "function"},
+        {"type": "function", "function": {"description": "x"}},
+    ]
+    cli.check(
+        all(problem(entry.validate_python, tool) for tool in broken),
+        "openai: the types do refuse what is wrong",
+    )
     return tools
 
 
 def as_mcp(place, policy):
     tools = entries(place, policy, "mcp")
-    cli.check({tool["name"] for tool in tools} == LISTED, "mcp: every tool with a command", [tool["name"] for tool in tools])
+    cli.check(
+        {tool["name"] for tool in tools} == LISTED,
+        "mcp: every tool with a command",
+        [tool["name"] for tool in tools],
+    )
     for tool in tools:
         why = problem(mcp.types.Tool.model_validate, tool)
-        again = None if why else mcp.types.Tool.model_validate(tool).model_dump(by_alias=True, exclude_none=True)
-        cli.check(again == tool, f"mcp: {tool['name'][:20]}: the package's type holds all of it", f"{why}\n{tool}\n{again}")
-        cli.check(tool["inputSchema"]["type"] == "object" and not problem(jsonschema.Draft202012Validator.check_schema, tool["inputSchema"]),
-                  f"mcp: {tool['name'][:20]}: a schema", tool)
+        again = (
+            None if why else mcp.types.Tool.model_validate(tool).model_dump(by_alias=True, exclude_none=True)
+        )
+        cli.check(
+            again == tool,
+            f"mcp: {tool['name'][:20]}: the package's type holds all of it",
+            f"{why}\n{tool}\n{again}",
+        )
+        cli.check(
+            tool["inputSchema"]["type"] == "object"
+            and not problem(jsonschema.Draft202012Validator.check_schema, tool["inputSchema"]),
+            f"mcp: {tool['name'][:20]}: a schema",
+            tool,
+        )
     listed = problem(mcp.types.ListToolsResult.model_validate, {"tools": tools, "resultType": "complete"})
     cli.check(not listed, "mcp: the whole list", listed)
-    cli.check(all(tool["description"] == HOSTILE[int(tool["name"][7:])] for tool in tools if tool["name"].startswith("hostile")), "mcp: a description is its text")
-    cli.check(problem(mcp.types.Tool.model_validate, {**tools[0], "inputSchema": 1}) and problem(mcp.types.Tool.model_validate, {"description": "x"}),
-              "mcp: the type does refuse what is wrong")
-    both = {tool["function"]["name"]: tool["function"]["parameters"] for tool in entries(place, policy, "openai")}
-    cli.check({tool["name"]: tool["inputSchema"] for tool in tools} == both, "both formats have one schema of a tool")
+    cli.check(
+        all(
+            tool["description"] == HOSTILE[int(tool["name"][7:])]
+            for tool in tools
+            if tool["name"].startswith("hostile")
+        ),
+        "mcp: a description is its text",
+    )
+    cli.check(
+        problem(mcp.types.Tool.model_validate, {**tools[0], "inputSchema": 1})
+        and problem(mcp.types.Tool.model_validate, {"description": "x"}),
+        "mcp: the type does refuse what is wrong",
+    )
+    both = {
+        tool["function"]["name"]: tool["function"]["parameters"] for tool in entries(place, policy, "openai")
+    }
+    cli.check(
+        {tool["name"]: tool["inputSchema"] for tool in tools} == both,
+        "both formats have one schema of a tool",
+    )
 
 
 def one_turn(place, policy, tools):
@@ -139,9 +211,26 @@ def one_turn(place, policy, tools):
     class Api(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
             asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 40, "b": 2}'}}
-            body = json.dumps({"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [
-                {"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "content": None, "tool_calls": [call]}}]}).encode()
+            call = {
+                "id": "c1",
+                "type": "function",
+                "function": {"name": "add", "arguments": '{"a": 40, "b": 2}'},
+            }
+            body = json.dumps(
+                {
+                    "id": "x",
+                    "object": "chat.completion",
+                    "created": 0,
+                    "model": "m",
+                    "choices": [
+                        {
+                            "index": 0,
+                            "finish_reason": "tool_calls",
+                            "message": {"role": "assistant", "content": None, "tool_calls": [call]},
+                        }
+                    ],
+                }
+            ).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
@@ -153,10 +242,16 @@ def one_turn(place, policy, tools):
 
     server = http.server.HTTPServer(("127.0.0.1", 0), Api)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    client = openai.OpenAI(base_url=f"http://127.0.0.1:{server.server_port}/v1", api_key="none", max_retries=0, timeout=30)
-    answer = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "What is 40 + 2?"}], tools=tools)
+    client = openai.OpenAI(
+        base_url=f"http://127.0.0.1:{server.server_port}/v1", api_key="none", max_retries=0, timeout=30
+    )
+    answer = client.chat.completions.create(
+        model="m", messages=[{"role": "user", "content": "What is 40 + 2?"}], tools=tools
+    )
     server.shutdown()
-    cli.check(len(asked) == 1 and asked[0]["tools"] == tools, "openai: the client sends each entry as it is", asked)
+    cli.check(
+        len(asked) == 1 and asked[0]["tools"] == tools, "openai: the client sends each entry as it is", asked
+    )
     call = answer.choices[0].message.tool_calls[0].function
     ran = place.run("call", "--policy", policy, call.name, call.arguments)
     cli.check(ran.code == 0 and ran.out == "42\n", "openai: what comes back is a call", ran)
@@ -169,6 +264,7 @@ class Point(pydantic.BaseModel, extra="forbid"):
 
 class Asked(pydantic.BaseModel, extra="forbid"):
     """Arguments as servers in Python declare them."""
+
     mode: typing.Literal["fast", "slow"]
     size: enum.Enum("Size", {"SMALL": "s", "LARGE": "l"}) = "s"
     count: int | None = pydantic.Field(None, ge=1, le=9)
@@ -179,30 +275,78 @@ class Asked(pydantic.BaseModel, extra="forbid"):
     code: typing.Annotated[str, pydantic.StringConstraints(pattern="^[A-Z]{2}$")] | int = "AB"
 
 
-FITTING = [{"mode": "fast", "at": "here", "path": [{"x": 1}]},
-           {"mode": "slow", "size": "l", "count": 9, "tags": ["a"], "pair": [1, "b"], "at": {"x": 0.5, "label": None}, "path": [{"x": 2.5, "label": "b"}], "code": 3},
-           {"mode": "slow", "count": None, "pair": None, "at": {"x": -1}, "path": [{"x": 1}, {"x": 2}], "code": "XY"}]
-WRONG = [{"mode": "other"}, {"size": "m"}, {"count": 10}, {"count": "many"}, {"tags": [1]}, {"pair": [1]}, {"pair": [1, "b", 2]}, {"at": {"y": 1}}, {"at": 1},
-         {"path": []}, {"path": [{"x": 1, "label": "x" * 10}]}, {"path": None}, {"code": "abc"}, {"code": None}, {"more": 1}]
+FITTING = [
+    {"mode": "fast", "at": "here", "path": [{"x": 1}]},
+    {
+        "mode": "slow",
+        "size": "l",
+        "count": 9,
+        "tags": ["a"],
+        "pair": [1, "b"],
+        "at": {"x": 0.5, "label": None},
+        "path": [{"x": 2.5, "label": "b"}],
+        "code": 3,
+    },
+    {
+        "mode": "slow",
+        "count": None,
+        "pair": None,
+        "at": {"x": -1},
+        "path": [{"x": 1}, {"x": 2}],
+        "code": "XY",
+    },
+]
+WRONG = [
+    {"mode": "other"},
+    {"size": "m"},
+    {"count": 10},
+    {"count": "many"},
+    {"tags": [1]},
+    {"pair": [1]},
+    {"pair": [1, "b", 2]},
+    {"at": {"y": 1}},
+    {"at": 1},
+    {"path": []},
+    {"path": [{"x": 1, "label": "x" * 10}]},
+    {"path": None},
+    {"code": "abc"},
+    {"code": None},
+    {"more": 1},
+]
 
 
 def as_pydantic_writes_it(place):
     schema = Asked.model_json_schema()
     words = json.dumps(schema)
-    cli.check(all(word in words for word in ('"anyOf"', '"$ref"', '"$defs"', '"null"', '"prefixItems"', '"enum"')),
-              "pydantic: the schema has the words in question", words)
+    cli.check(
+        all(word in words for word in ('"anyOf"', '"$ref"', '"$defs"', '"null"', '"prefixItems"', '"enum"')),
+        "pydantic: the schema has the words in question",
+        words,
+    )
     place.write("home/project/asked.json", words)
-    policy = place.write("home/project/asked.toml", '[tool.t]\ncommand = ["cat"]\nstdin = "{*}"\ninput_schema = "asked.json"\n')
+    policy = place.write(
+        "home/project/asked.toml", '[tool.t]\ncommand = ["cat"]\nstdin = "{*}"\ninput_schema = "asked.json"\n'
+    )
 
     def verdict(given):
-        told = place.run("policy", "explain", "--policy", policy, "--tool", "t", "--arguments", json.dumps(given))
+        told = place.run(
+            "policy", "explain", "--policy", policy, "--tool", "t", "--arguments", json.dumps(given)
+        )
         return {0: True, 126: False}.get(told.code, str(told))
 
     for given in FITTING:
-        cli.check(verdict(given) is True and not problem(Asked.model_validate, given), f"pydantic: {json.dumps(given)[:60]} fits", verdict(given))
+        cli.check(
+            verdict(given) is True and not problem(Asked.model_validate, given),
+            f"pydantic: {json.dumps(given)[:60]} fits",
+            verdict(given),
+        )
     for wrong in WRONG:
         given = {**FITTING[0], **wrong}
-        cli.check(verdict(given) is False and problem(Asked.model_validate_json, json.dumps(given)), f"pydantic: {wrong} does not", verdict(given))
+        cli.check(
+            verdict(given) is False and problem(Asked.model_validate_json, json.dumps(given)),
+            f"pydantic: {wrong} does not",
+            verdict(given),
+        )
 
 
 with cli.Place() as place:
@@ -211,5 +355,8 @@ with cli.Place() as place:
     one_turn(place, policy, as_openai(place, policy))
     as_mcp(place, policy)
     empty = place.write("empty.toml", "[defaults]\n")
-    cli.check(entries(place, empty, "openai") == [] and entries(place, empty, "mcp") == [], "no tools are an empty list")
+    cli.check(
+        entries(place, empty, "openai") == [] and entries(place, empty, "mcp") == [],
+        "no tools are an empty list",
+    )
 cli.finish()

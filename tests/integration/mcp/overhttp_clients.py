@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """toolcage mcp over HTTP under the official clients, Python and TypeScript, by both transports. Runs itself again under the Python
 client's interpreter."""
+
 import json
 import pathlib
 import shutil
@@ -27,11 +28,23 @@ async def drive(transport, mode, name):
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         cli.check(tools["add"].title == "Adder", f"{name}: list_tools", tools)
         answer = await client.call_tool("add", {"a": 40, "b": 2})
-        cli.check(not answer.is_error and answer.structured_content["stdout"]["text"] == "42\n", f"{name}: call_tool", answer)
+        cli.check(
+            not answer.is_error and answer.structured_content["stdout"]["text"] == "42\n",
+            f"{name}: call_tool",
+            answer,
+        )
         answer = await client.call_tool("peek", {})
-        cli.check(answer.is_error and "the secret" not in str(answer), f"{name}: a refusal is an error for the model", answer)
+        cli.check(
+            answer.is_error and "the secret" not in str(answer),
+            f"{name}: a refusal is an error for the model",
+            answer,
+        )
         answer = await client.call_tool("add", {"a": 5000, "b": 2})
-        cli.check(answer.is_error and "1000" in answer.content[0].text, f"{name}: bad arguments come back with the bound", answer)
+        cli.check(
+            answer.is_error and "1000" in answer.content[0].text,
+            f"{name}: bad arguments come back with the bound",
+            answer,
+        )
         with anyio.move_on_after(1):
             await client.call_tool("wait", {})
         gone = await anyio.to_thread.run_sync(lambda: scene.until(lambda: scene.sleeping(mark) == 0))
@@ -43,22 +56,42 @@ async def python(web):
     heads = {"Authorization": f"Bearer {web.token}"}
     for mode in ("legacy", "auto"):
         async with create_mcp_http_client(headers=heads) as http:
-            version = await drive(streamable_http_client(web.url(), http_client=http), mode, f"Python, Streamable HTTP, {mode}")
+            version = await drive(
+                streamable_http_client(web.url(), http_client=http), mode, f"Python, Streamable HTTP, {mode}"
+            )
             cli.check((version == "2026-07-28") == (mode == "auto"), f"it speaks {version}")
     await drive(sse_client(web.url("/sse"), headers=heads), "legacy", "Python, SSE")
 
 
 def typescript(web):
-    done = subprocess.run(["node", pathlib.Path(__file__).with_name("overhttp.mjs"), CLIENTS, json.dumps({"url": web.url(), "sse": web.url("/sse"), "token": web.token})],
-                          capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [
+            "node",
+            pathlib.Path(__file__).with_name("overhttp.mjs"),
+            CLIENTS,
+            json.dumps({"url": web.url(), "sse": web.url("/sse"), "token": web.token}),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     seen = [json.loads(line) for line in done.stdout.splitlines()]
-    cli.check([s["name"] for s in seen] == ["sdk", "sdk, SSE", "client", "client, SSE"], "the TypeScript clients went through", done.stdout + done.stderr)
+    cli.check(
+        [s["name"] for s in seen] == ["sdk", "sdk, SSE", "client", "client, SSE"],
+        "the TypeScript clients went through",
+        done.stdout + done.stderr,
+    )
     for s in seen:
         name = s["name"]
         cli.check(name != "client" or s["version"] == "2026-07-28", f"{name}: its version", s["version"])
         cli.check({t["name"] for t in s["tools"]} >= {"add", "note"}, f"{name}: listTools", s["tools"])
         cli.check(s["add"]["structuredContent"]["stdout"]["text"] == "42\n", f"{name}: callTool", s["add"])
-        cli.check(s["peek"]["isError"] is True and "the secret" not in json.dumps(s["peek"]), f"{name}: a refusal", s["peek"])
+        cli.check(
+            s["peek"]["isError"] is True and "the secret" not in json.dumps(s["peek"]),
+            f"{name}: a refusal",
+            s["peek"],
+        )
         cli.check(s["cancelled"], f"{name}: a call is cancelled")
     cli.check(scene.until(lambda: scene.sleeping(mark) == 0), "nothing is left")
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """toolcage mcp, line by line: versions, tools, calls, refusals, cancellation, bad input, a client that does not read."""
+
 import json
 import os
 import signal
@@ -27,27 +28,52 @@ def status(answer):
 
 
 def versions():
-    for wanted, given in (("2025-11-25", "2025-11-25"), ("2025-06-18", "2025-06-18"), ("2025-03-26", "2025-03-26"),
-                          ("2024-11-05", "2025-11-25"), ("9999-01-01", "2025-11-25")):
+    for wanted, given in (
+        ("2025-11-25", "2025-11-25"),
+        ("2025-06-18", "2025-06-18"),
+        ("2025-03-26", "2025-03-26"),
+        ("2024-11-05", "2025-11-25"),
+        ("9999-01-01", "2025-11-25"),
+    ):
         with Server(place, policy) as s:
             answer = s.initialize(wanted)
-            cli.check(result(answer).get("protocolVersion") == given, f"initialize {wanted} agrees on {given}", answer)
+            cli.check(
+                result(answer).get("protocolVersion") == given,
+                f"initialize {wanted} agrees on {given}",
+                answer,
+            )
             answer = s.call("add", {"a": 40, "b": 2})
             structured = "structuredContent" in result(answer)
-            cli.check("42" in result(answer)["content"][0]["text"] and structured == (given != "2025-03-26"),
-                      f"a call under {given}, with structure where that version has it", answer)
+            cli.check(
+                "42" in result(answer)["content"][0]["text"] and structured == (given != "2025-03-26"),
+                f"a call under {given}, with structure where that version has it",
+                answer,
+            )
             cli.check(s.end() == 0, "ends when its input ends")
     with Server(place, policy) as s:
         answer = s.ask("server/discover", {"_meta": STATELESS})
-        cli.check(result(answer).get("supportedVersions") == ["2026-07-28"] and result(answer)["resultType"] == "complete",
-                  "server/discover", answer)
+        cli.check(
+            result(answer).get("supportedVersions") == ["2026-07-28"]
+            and result(answer)["resultType"] == "complete",
+            "server/discover",
+            answer,
+        )
         answer = s.call("add", {"a": 1, "b": 2}, meta=STATELESS)
-        cli.check(status(answer) == "ok" and result(answer)["resultType"] == "complete" and
-                  "io.modelcontextprotocol/serverInfo" in result(answer)["_meta"], "a stateless call needs no handshake", answer)
+        cli.check(
+            status(answer) == "ok"
+            and result(answer)["resultType"] == "complete"
+            and "io.modelcontextprotocol/serverInfo" in result(answer)["_meta"],
+            "a stateless call needs no handshake",
+            answer,
+        )
         other = {**STATELESS, "io.modelcontextprotocol/protocolVersion": "2031-01-01"}
         answer = s.ask("tools/list", {"_meta": other})
-        cli.check(code(answer) == -32022 and answer["error"]["data"] == {"supported": ["2026-07-28"], "requested": "2031-01-01"},
-                  "an unknown stateless version is refused with those that work", answer)
+        cli.check(
+            code(answer) == -32022
+            and answer["error"]["data"] == {"supported": ["2026-07-28"], "requested": "2031-01-01"},
+            "an unknown stateless version is refused with those that work",
+            answer,
+        )
         answer = s.ask("tools/list", {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}})
         cli.check(code(answer) == -32602, "a stateless request without capabilities is refused", answer)
         cli.check(code(s.ask("tools/list")) == -32602, "a request of no version is refused")
@@ -56,29 +82,63 @@ def versions():
 
 
 def names():
-    for given, name in ((), "toolcage"), (("--name", "a"), "a"), (("--name", "data-tools_2.0"), "data-tools_2.0"), (("--name", "x" * 64), "x" * 64):
+    for given, name in (
+        ((), "toolcage"),
+        (("--name", "a"), "a"),
+        (("--name", "data-tools_2.0"), "data-tools_2.0"),
+        (("--name", "x" * 64), "x" * 64),
+    ):
         with Server(place, policy, *given) as s:
             info = result(s.initialize())["serverInfo"]
-            told = result(s.ask("tools/list", {"_meta": STATELESS}))["_meta"]["io.modelcontextprotocol/serverInfo"]
-            cli.check(info["name"] == info["title"] == name and told == info, f"the server is called {name[:20]}", (info, told))
+            told = result(s.ask("tools/list", {"_meta": STATELESS}))["_meta"][
+                "io.modelcontextprotocol/serverInfo"
+            ]
+            cli.check(
+                info["name"] == info["title"] == name and told == info,
+                f"the server is called {name[:20]}",
+                (info, told),
+            )
     for bad in "", "-a", ".a", "a b", "a/b", "a\n", 'a"', "x" * 65, "\u00e4":
         answer = place.run("mcp", "--policy", policy, "--name", bad)
-        cli.check(answer.code == 125 and "--name" in answer.err and "hint: write a name like data-tools" in answer.err and not answer.out,
-                  f"no name: {bad[:20]!r}", answer)
+        cli.check(
+            answer.code == 125
+            and "--name" in answer.err
+            and "hint: write a name like data-tools" in answer.err
+            and not answer.out,
+            f"no name: {bad[:20]!r}",
+            answer,
+        )
 
 
 def tools():
     with Server(place, policy) as s:
         s.initialize()
         listed = {t["name"]: t for t in result(s.ask("tools/list"))["tools"]}
-        cli.check(set(listed) == {"add", "note", "peek", "connect", "wait", "fail", "large"},
-                  "tools/list has the tools with a command that nobody has to approve", sorted(listed))
-        cli.check(listed["add"]["title"] == "Adder" and listed["add"]["inputSchema"]["additionalProperties"] is False,
-                  "title and closed schema", listed["add"])
-        cli.check(listed["add"]["annotations"] == {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False} and
-                  listed["note"]["annotations"]["readOnlyHint"] is False, "annotations follow the grant", listed)
+        cli.check(
+            set(listed) == {"add", "note", "peek", "connect", "wait", "fail", "large"},
+            "tools/list has the tools with a command that nobody has to approve",
+            sorted(listed),
+        )
+        cli.check(
+            listed["add"]["title"] == "Adder"
+            and listed["add"]["inputSchema"]["additionalProperties"] is False,
+            "title and closed schema",
+            listed["add"],
+        )
+        cli.check(
+            listed["add"]["annotations"]
+            == {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
+            and listed["note"]["annotations"]["readOnlyHint"] is False,
+            "annotations follow the grant",
+            listed,
+        )
         cli.check(code(s.ask("tools/list", {"cursor": "x"})) == -32602, "an unknown cursor")
-        cli.check(code(s.call("nothing")) == -32602 and code(s.call("unlisted")) == -32602 and code(s.call("asked")) == -32602, "an unlisted tool is no tool")
+        cli.check(
+            code(s.call("nothing")) == -32602
+            and code(s.call("unlisted")) == -32602
+            and code(s.call("asked")) == -32602,
+            "an unlisted tool is no tool",
+        )
         cli.check(code(s.ask("resources/list")) == -32601, "another method")
 
 
@@ -87,29 +147,63 @@ def calls():
         s.initialize()
         answer = s.call("note", {"text": "from a model"})
         with open(os.path.join(place.project, "note.txt"), encoding="utf-8") as note:
-            cli.check(status(answer) == "ok" and note.read() == "from a model", "a write in the workspace", answer)
+            cli.check(
+                status(answer) == "ok" and note.read() == "from a model", "a write in the workspace", answer
+            )
         answer = s.call("peek")
-        cli.check(result(answer)["isError"] is True and "the secret" not in json.dumps(answer), "what no grant shows stays unseen", answer)
+        cli.check(
+            result(answer)["isError"] is True and "the secret" not in json.dumps(answer),
+            "what no grant shows stays unseen",
+            answer,
+        )
         answer = s.call("connect")
-        cli.check(result(answer)["isError"] is True and "127.0.0.1:9 was refused" in result(answer)["content"][0]["text"],
-                  "a refused connect stands in the message", answer)
+        cli.check(
+            result(answer)["isError"] is True
+            and "127.0.0.1:9 was refused" in result(answer)["content"][0]["text"],
+            "a refused connect stands in the message",
+            answer,
+        )
         answer = s.call("add", {"a": 1001, "b": 0})
-        cli.check(result(answer)["isError"] is True and status(answer) == "denied" and "1000" in result(answer)["content"][0]["text"],
-                  "arguments out of bounds: a result that a model can repair", answer)
+        cli.check(
+            result(answer)["isError"] is True
+            and status(answer) == "denied"
+            and "1000" in result(answer)["content"][0]["text"],
+            "arguments out of bounds: a result that a model can repair",
+            answer,
+        )
         for arguments in ({"b": 0}, {"a": 1001, "b": 0}, {"a": "1; id", "b": 0}):
             answer = s.call("add", arguments)
             text = result(answer)["content"][0]["text"]
-            cli.check(text.startswith("denied: ") and "arguments.a" in text and "arguments.b" not in text, f"the refusal names the argument: {arguments}", text)
+            cli.check(
+                text.startswith("denied: ") and "arguments.a" in text and "arguments.b" not in text,
+                f"the refusal names the argument: {arguments}",
+                text,
+            )
         answer = s.call("add", {"a": "1; id", "b": 0})
         cli.check(status(answer) == "denied", "arguments of a wrong type", answer)
         answer = s.call("note", {"text": "a\0b"})
-        cli.check(result(answer)["isError"] is True and status(answer) != "error" or status(answer) == "ok",
-                  "NUL in an argument is answered", answer)
+        cli.check(
+            result(answer)["isError"] is True and status(answer) != "error" or status(answer) == "ok",
+            "NUL in an argument is answered",
+            answer,
+        )
         answer = s.call("fail")
-        cli.check(result(answer)["isError"] is True and status(answer) == "failed" and "broken" in result(answer)["content"][0]["text"],
-                  "a tool's own failure", answer)
+        cli.check(
+            result(answer)["isError"] is True
+            and status(answer) == "failed"
+            and "broken" in result(answer)["content"][0]["text"],
+            "a tool's own failure",
+            answer,
+        )
         for i in range(3):
-            s.send({"jsonrpc": "2.0", "id": f"w{i}", "method": "tools/call", "params": {"name": "add", "arguments": {"a": i, "b": 0}}})
+            s.send(
+                {
+                    "jsonrpc": "2.0",
+                    "id": f"w{i}",
+                    "method": "tools/call",
+                    "params": {"name": "add", "arguments": {"a": i, "b": 0}},
+                }
+            )
         ids = {s.receive()["id"] for _ in range(3)}
         cli.check(ids == {"w0", "w1", "w2"}, "three calls at once, each with its answer", ids)
 
@@ -117,26 +211,47 @@ def calls():
 def cancellation():
     with Server(place, policy) as s:
         s.initialize()
-        s.send({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "wait", "arguments": {}}})
+        s.send(
+            {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "wait", "arguments": {}}}
+        )
         cli.check(scene.until(lambda: scene.sleeping(mark) == 1), "the tool runs")
         answer = s.ask("tools/call", {"name": "add", "arguments": {"a": 1, "b": 1}}, 7)
         cli.check(code(answer) == -32600, "an id that is in use is refused", answer)
-        s.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 8, "reason": "not this one"}})
+        s.send(
+            {
+                "jsonrpc": "2.0",
+                "method": "notifications/cancelled",
+                "params": {"requestId": 8, "reason": "not this one"},
+            }
+        )
         for params in ({}, {"reason": "whom?"}, {"requestId": None}, []):
             s.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
         s.ask("ping")
         time.sleep(0.3)
         cli.check(scene.sleeping(mark) == 1, "a cancellation of nobody cancels nobody")
-        s.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7, "reason": "enough"}})
+        s.send(
+            {
+                "jsonrpc": "2.0",
+                "method": "notifications/cancelled",
+                "params": {"requestId": 7, "reason": "enough"},
+            }
+        )
         cli.check(scene.until(lambda: scene.sleeping(mark) == 0), "cancelled: the cage is gone")
         answer = s.call("add", {"a": 2, "b": 2}, 9)
         cli.check(answer.get("id") == 9, "and nothing is answered to it", answer)
-        s.send({"jsonrpc": "2.0", "id": 10, "method": "tools/call", "params": {"name": "wait", "arguments": {}}})
+        s.send(
+            {"jsonrpc": "2.0", "id": 10, "method": "tools/call", "params": {"name": "wait", "arguments": {}}}
+        )
         cli.check(scene.until(lambda: scene.sleeping(mark) == 1), "the tool runs again")
-        cli.check(s.end() == 0 and scene.until(lambda: scene.sleeping(mark) == 0), "the end of the input ends every cage")
+        cli.check(
+            s.end() == 0 and scene.until(lambda: scene.sleeping(mark) == 0),
+            "the end of the input ends every cage",
+        )
     with Server(place, policy) as s:
         s.initialize()
-        s.send({"jsonrpc": "2.0", "id": 11, "method": "tools/call", "params": {"name": "wait", "arguments": {}}})
+        s.send(
+            {"jsonrpc": "2.0", "id": 11, "method": "tools/call", "params": {"name": "wait", "arguments": {}}}
+        )
         scene.until(lambda: scene.sleeping(mark) == 1)
         s.process.send_signal(signal.SIGKILL)
         cli.check(scene.until(lambda: scene.sleeping(mark) == 0), "so does SIGKILL of the server")
@@ -146,35 +261,73 @@ def many():
     with Server(place, policy) as s:
         s.initialize()
         for i in range(70):
-            s.send({"jsonrpc": "2.0", "id": i, "method": "tools/call", "params": {"name": "wait", "arguments": {}}})
+            s.send(
+                {
+                    "jsonrpc": "2.0",
+                    "id": i,
+                    "method": "tools/call",
+                    "params": {"name": "wait", "arguments": {}},
+                }
+            )
         refused = [s.receive() for _ in range(6)]
-        cli.check(all(r and "too many" in r["result"]["content"][0]["text"] for r in refused), "the 65th call at once waits for none", refused)
+        cli.check(
+            all(r and "too many" in r["result"]["content"][0]["text"] for r in refused),
+            "the 65th call at once waits for none",
+            refused,
+        )
         cli.check(s.end(60) == 0 and scene.until(lambda: scene.sleeping(mark) == 0), "64 calls end together")
 
 
 def bad_input():
     with Server(place, policy) as s:
-        for text, wanted in ((b"{", -32700), (b'{"a":1,"a":2}', -32700), (b'"\xff"', -32700), (b"[]", -32600), (b"7", -32600),
-                             (b'{"jsonrpc":"1.0","id":1,"method":"ping"}', -32600), (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600),
-                             (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600), (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', -32602),
-                             (b"[" * 5000, -32700), (b"x" * (9 << 20), -32700)):
+        for text, wanted in (
+            (b"{", -32700),
+            (b'{"a":1,"a":2}', -32700),
+            (b'"\xff"', -32700),
+            (b"[]", -32600),
+            (b"7", -32600),
+            (b'{"jsonrpc":"1.0","id":1,"method":"ping"}', -32600),
+            (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600),
+            (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600),
+            (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', -32602),
+            (b"[" * 5000, -32700),
+            (b"x" * (9 << 20), -32700),
+        ):
             s.send(text)
             answer = s.receive()
             cli.check(answer and code(answer) == wanted, f"{text[:40]!r} is answered with {wanted}", answer)
-        for quiet in (b"", b"  \r", b'{"jsonrpc":"2.0","id":5,"result":{}}', b'{"jsonrpc":"2.0","method":"notifications/unknown"}'):
+        for quiet in (
+            b"",
+            b"  \r",
+            b'{"jsonrpc":"2.0","id":5,"result":{}}',
+            b'{"jsonrpc":"2.0","method":"notifications/unknown"}',
+        ):
             s.send(quiet)
         s.initialize()
-        cli.check(code(s.ask("tools/call", {"name": "add", "arguments": []})) == -32602, "arguments that are no object")
+        cli.check(
+            code(s.ask("tools/call", {"name": "add", "arguments": []})) == -32602,
+            "arguments that are no object",
+        )
         cli.check(code(s.ask("tools/call", {})) == -32602, "a call of nothing")
         answer = s.call("add", {"a": 3, "b": 4})
         cli.check(status(answer) == "ok", "and it still works", answer)
     with Server(place, policy) as s:
         s.initialize("2025-03-26")
-        for many in ([], [{"jsonrpc": "2.0", "id": 1, "method": "ping"}], [{"jsonrpc": "2.0", "method": "notifications/x"}], [0] * 3000):
+        for many in (
+            [],
+            [{"jsonrpc": "2.0", "id": 1, "method": "ping"}],
+            [{"jsonrpc": "2.0", "method": "notifications/x"}],
+            [0] * 3000,
+        ):
             s.send(many)
             answer = s.receive()
-            cli.check(code(answer) == -32600 and answer["id"] is None and "one message per line" in answer["error"]["message"],
-                      f"an array is refused as a whole, in the one version that has them, too: {many[:1]}", answer)
+            cli.check(
+                code(answer) == -32600
+                and answer["id"] is None
+                and "one message per line" in answer["error"]["message"],
+                f"an array is refused as a whole, in the one version that has them, too: {many[:1]}",
+                answer,
+            )
         cli.check(s.ask("ping")["result"] == {}, "and nothing of it is answered", "ping")
 
 
@@ -183,19 +336,31 @@ def slow_reader():
     with Server(place, policy, env=scene.MEASURED) as s:
         s.initialize()
         for i in range(20):
-            s.send({"jsonrpc": "2.0", "id": i, "method": "tools/call", "params": {"name": "large", "arguments": {}}})
+            s.send(
+                {
+                    "jsonrpc": "2.0",
+                    "id": i,
+                    "method": "tools/call",
+                    "params": {"name": "large", "arguments": {}},
+                }
+            )
         time.sleep(2)
         with open(f"/proc/{s.process.pid}/status", encoding="utf-8") as lines:
             resident = next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
         answers = [s.receive() for _ in range(20)]
-        cli.check(all(answers) and {a["id"] for a in answers} == set(range(20)), "twenty large answers to a slow reader")
+        cli.check(
+            all(answers) and {a["id"] for a in answers} == set(range(20)),
+            "twenty large answers to a slow reader",
+        )
         cli.check(resident < 200000, "and the memory stays bounded", resident)
 
 
 def lost_helper():
     with Server(place, policy) as s:
         s.initialize()
-        s.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "wait", "arguments": {}}})
+        s.send(
+            {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "wait", "arguments": {}}}
+        )
         scene.until(lambda: scene.sleeping(mark) == 1)
         killed = helpers_of(s.process.pid)
         for pid in killed:
@@ -210,5 +375,9 @@ with place:
     for part in (versions, names, tools, calls, cancellation, many, bad_input, slow_reader, lost_helper):
         part()
     answer = place.run("mcp", cwd="/")
-    cli.check(answer.code == 125 and "no policy" in answer.err and not answer.out, "without a policy: an error, and not on standard output", answer)
+    cli.check(
+        answer.code == 125 and "no policy" in answer.err and not answer.out,
+        "without a policy: an error, and not on standard output",
+        answer,
+    )
 cli.finish()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """What the scripts beside this one share: a policy with a few tools, and a plain client that speaks lines."""
+
 import json
 import os
 import pathlib
@@ -110,19 +111,32 @@ def until(condition, seconds=20):
     return False
 
 
-STATELESS = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+STATELESS = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 
 
 # A sanitizer keeps what was freed, hundreds of MiB of it, and what a process holds then says nothing of what it uses.
-MEASURED = {"ASAN_OPTIONS": ":".join([*filter(None, [os.environ.get("ASAN_OPTIONS")]), "quarantine_size_mb=1"])}
+MEASURED = {
+    "ASAN_OPTIONS": ":".join([*filter(None, [os.environ.get("ASAN_OPTIONS")]), "quarantine_size_mb=1"])
+}
 
 
 class Server:
     """toolcage mcp, and a client for it that knows nothing but lines of JSON."""
 
     def __init__(self, place, policy, *args, env=None):
-        self.process = place.popen("mcp", "--policy", policy, *args, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, env=env)
+        self.process = place.popen(
+            "mcp",
+            "--policy",
+            policy,
+            *args,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=env,
+        )
         self.rest = b""
 
     def __enter__(self):
@@ -158,12 +172,22 @@ class Server:
         return json.loads(line)
 
     def ask(self, method, params=None, id=1):
-        self.send({"jsonrpc": "2.0", "id": id, "method": method, **({"params": params} if params is not None else {})})
+        self.send(
+            {
+                "jsonrpc": "2.0",
+                "id": id,
+                "method": method,
+                **({"params": params} if params is not None else {}),
+            }
+        )
         return self.receive() or {}
 
     def initialize(self, version="2025-11-25"):
-        answer = self.ask("initialize", {"protocolVersion": version, "capabilities": {},
-                                         "clientInfo": {"name": "lines", "version": "0"}}, "init")
+        answer = self.ask(
+            "initialize",
+            {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "lines", "version": "0"}},
+            "init",
+        )
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return answer
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """toolcage mcp --listen, and a client for it that knows nothing but HTTP."""
+
 import http.client
 import json
 import re
@@ -16,7 +17,10 @@ JSON = {"Content-Type": "application/json", "Accept": "application/json, text/ev
 
 class Answer:
     def __init__(self, response):
-        self.status, self.heads = response.status, {name.lower(): value for name, value in response.getheaders()}
+        self.status, self.heads = (
+            response.status,
+            {name.lower(): value for name, value in response.getheaders()},
+        )
         self.text = response.read().decode()
 
     @property
@@ -37,8 +41,18 @@ class Answer:
 
 class Web:
     def __init__(self, place, policy, *args, env=None, listen="127.0.0.1:0"):
-        self.process = place.popen("mcp", "--policy", policy, "--listen", listen, *args, env=env, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.process = place.popen(
+            "mcp",
+            "--policy",
+            policy,
+            "--listen",
+            listen,
+            *args,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
         self.said, self.port, self.token = "", None, None
         for line in self.process.stderr:
             self.said += line.decode()
@@ -82,8 +96,12 @@ class Web:
         return socket.create_connection((self.name, self.port), 60 * PATIENCE)
 
     def heads(self, more=None):
-        mine = {**JSON, **({"Authorization": f"Bearer {self.token}"} if self.token else {}),
-                **({"Mcp-Session-Id": self.session} if self.session else {}), **(more or {})}
+        mine = {
+            **JSON,
+            **({"Authorization": f"Bearer {self.token}"} if self.token else {}),
+            **({"Mcp-Session-Id": self.session} if self.session else {}),
+            **(more or {}),
+        }
         return {name: value for name, value in mine.items() if value is not None}
 
     def send(self, body, heads=None, path="/mcp", method="POST"):
@@ -97,11 +115,22 @@ class Web:
             connection.close()
 
     def ask(self, method, params=None, id=1, heads=None):
-        return self.send({"jsonrpc": "2.0", "id": id, "method": method, **({"params": params} if params is not None else {})}, heads)
+        return self.send(
+            {
+                "jsonrpc": "2.0",
+                "id": id,
+                "method": method,
+                **({"params": params} if params is not None else {}),
+            },
+            heads,
+        )
 
     def initialize(self, version="2025-06-18"):
-        answer = self.ask("initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "lines", "version": "0"}},
-                          heads={"Mcp-Session-Id": None})
+        answer = self.ask(
+            "initialize",
+            {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "lines", "version": "0"}},
+            heads={"Mcp-Session-Id": None},
+        )
         self.session = answer.heads.get("mcp-session-id")
         return answer
 
@@ -110,8 +139,13 @@ class Web:
 
     def alone(self, method, params=None, heads=None, id=1, meta=STATELESS):
         """A request of the era without sessions."""
-        mine = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Session-Id": None,
-                **({"Mcp-Name": params["name"]} if params and "name" in params else {}), **(heads or {})}
+        mine = {
+            "MCP-Protocol-Version": "2026-07-28",
+            "Mcp-Method": method,
+            "Mcp-Session-Id": None,
+            **({"Mcp-Name": params["name"]} if params and "name" in params else {}),
+            **(heads or {}),
+        }
         return self.ask(method, {**(params or {}), "_meta": meta}, id, mine)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """toolcage wrap, line by line: what passes, what is shown, what is refused; servers that lie; ends of either side."""
+
 import json
 import os
 import pathlib
@@ -42,7 +43,9 @@ if cli.running_as() == "ordinary":
 
 def policy(way="honest"):
     bound = 'output = "256KiB"\n' if way == "bounded" else ""
-    return place.write(f"home/{way}.toml", BASE.replace("WAY", way).replace("[server.actor]\n", "[server.actor]\n" + bound))
+    return place.write(
+        f"home/{way}.toml", BASE.replace("WAY", way).replace("[server.actor]\n", "[server.actor]\n" + bound)
+    )
 
 
 class Wrapped(scene.Server):
@@ -50,8 +53,17 @@ class Wrapped(scene.Server):
 
     def __init__(self, way="honest", *args, **more):
         more.setdefault("stderr", subprocess.PIPE)
-        self.process = place.popen("wrap", "--policy", policy(way), "--server", "actor", *args, stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, **more)
+        self.process = place.popen(
+            "wrap",
+            "--policy",
+            policy(way),
+            "--server",
+            "actor",
+            *args,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            **more,
+        )
         self.rest = b""
 
     def raw(self, text, seconds=30):
@@ -84,30 +96,63 @@ SHOWN = ["read", "free", "slow", "big", "where"]
 def passes():
     with Wrapped() as s:
         answer = s.initialize()
-        cli.check(answer["result"]["serverInfo"]["name"] == "actor", "the handshake is the server's own", answer)
+        cli.check(
+            answer["result"]["serverInfo"]["name"] == "actor", "the handshake is the server's own", answer
+        )
         heard = s.receive()
-        cli.check(heard["params"]["method"] == "notifications/initialized", "notifications pass both ways", heard)
+        cli.check(
+            heard["params"]["method"] == "notifications/initialized", "notifications pass both ways", heard
+        )
         answer = s.ask("tools/list", {"cursor": "x"})
-        cli.check(names(answer) == SHOWN and answer["result"]["nextCursor"] == "more", "tools/list has the policy's tools and the rest", answer)
+        cli.check(
+            names(answer) == SHOWN and answer["result"]["nextCursor"] == "more",
+            "tools/list has the policy's tools and the rest",
+            answer,
+        )
         read, free = answer["result"]["tools"][:2]
-        cli.check((read["title"], read["description"]) == ("Reader", "Reads.") and read["x-own"] == free["x-own"] == [100, 1 << 64],
-                  "with the operator's words where there are any", read)
+        cli.check(
+            (read["title"], read["description"]) == ("Reader", "Reads.")
+            and read["x-own"] == free["x-own"] == [100, 1 << 64],
+            "with the operator's words where there are any",
+            read,
+        )
         cli.check(free["description"] == "poison free", "and the server's where there are none", free)
         line = '{"jsonrpc":"2.0" , "id":"a\\u00e9\\ud83d\\ude00", "method":"x/other", "params":{"n":123456789012345678901234567890.000,"e":1E400},"more":[ ]}'
         answer = s.raw(line)
-        cli.check(answer["id"] == "aé😀" and answer["result"]["raw"] == line + "\n", "another method passes byte for byte", answer)
-        answer = s.raw('{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"tools/call","params":{"name":"free","arguments":{"n":1e999,"n2":99999999999999999999}}}')
-        cli.check(answer["id"] == 123456789012345678901234567890 and "99999999999999999999" in text(answer), "large ids and numbers", answer)
+        cli.check(
+            answer["id"] == "aé😀" and answer["result"]["raw"] == line + "\n",
+            "another method passes byte for byte",
+            answer,
+        )
+        answer = s.raw(
+            '{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"tools/call","params":{"name":"free","arguments":{"n":1e999,"n2":99999999999999999999}}}'
+        )
+        cli.check(
+            answer["id"] == 123456789012345678901234567890 and "99999999999999999999" in text(answer),
+            "large ids and numbers",
+            answer,
+        )
         big = s.ask("x/echo", {"data": "y" * (3 << 20)})
         cli.check(len(big["result"]["raw"]) > 3 << 20, "a message of megabytes, there and back")
         answer = s.call("where")
         seen = json.loads(text(answer))
-        cli.check(seen["uid"] != 0 and seen["pid"] < 10 and seen["interfaces"] <= 1 and seen["home"] is False and seen["wrote"] is True,
-                  "the server is in a cage, with what the policy grants", seen)
+        cli.check(
+            seen["uid"] != 0
+            and seen["pid"] < 10
+            and seen["interfaces"] <= 1
+            and seen["home"] is False
+            and seen["wrote"] is True,
+            "the server is in a cage, with what the policy grants",
+            seen,
+        )
         cli.check(os.path.exists(place.project + "/made"), "and what it wrote is there")
         s.send({"jsonrpc": "2.0", "id": 77, "result": {"roots": []}})
         heard = s.receive()
-        cli.check(heard["params"] == {"jsonrpc": "2.0", "id": 77, "result": {"roots": []}}, "the client's answers pass", heard)
+        cli.check(
+            heard["params"] == {"jsonrpc": "2.0", "id": 77, "result": {"roots": []}},
+            "the client's answers pass",
+            heard,
+        )
         cli.check(s.end() == 0, "ends with its client")
     with Wrapped() as s:
         answer = s.ask("server/discover", {"_meta": STATELESS})
@@ -115,72 +160,142 @@ def passes():
         answer = s.ask("tools/list", {"_meta": STATELESS})
         cli.check(names(answer) == SHOWN, "and is filtered", answer)
         answer = s.call("read", {"path": "/etc/passwd"}, meta=STATELESS)
-        cli.check(answer["result"]["resultType"] == "complete" and answer["result"]["isError"] is True, "a refusal in its form", answer)
+        cli.check(
+            answer["result"]["resultType"] == "complete" and answer["result"]["isError"] is True,
+            "a refusal in its form",
+            answer,
+        )
         errors = s.errors()
-        cli.check("[actor] actor \\x1b[31mis here" in errors and "\x1b" not in errors, "its standard error comes cleaned and marked", errors)
+        cli.check(
+            "[actor] actor \\x1b[31mis here" in errors and "\x1b" not in errors,
+            "its standard error comes cleaned and marked",
+            errors,
+        )
 
 
 def refusals():
     with Wrapped() as s:
         s.initialize()
         s.receive()
-        for path, words in (("/etc/passwd", "allowed: /workspace/in"), ("/workspace/in/../x", '".."'), ("in/x", "absolute"), ("~/x", "absolute"),
-                            ("/workspace/inner", "allowed"), ("", "empty"), ("/workspace/in/a\n", "control"), (5, "string")):
+        for path, words in (
+            ("/etc/passwd", "allowed: /workspace/in"),
+            ("/workspace/in/../x", '".."'),
+            ("in/x", "absolute"),
+            ("~/x", "absolute"),
+            ("/workspace/inner", "allowed"),
+            ("", "empty"),
+            ("/workspace/in/a\n", "control"),
+            (5, "string"),
+        ):
             answer = s.call("read", {"path": path})
-            cli.check(answer["result"]["isError"] is True and words in text(answer), f"path {path!r} is refused with words", answer)
+            cli.check(
+                answer["result"]["isError"] is True and words in text(answer),
+                f"path {path!r} is refused with words",
+                answer,
+            )
         answer = s.call("read", {"path": "/workspace/in/x", "lines": 10})
         cli.check("/workspace/in/x" in text(answer), "a path within its bound reaches the server", answer)
-        for arguments, words in (({}, "missing"), ({"path": "/workspace/in/x", "lines": 11}, "more than 10"),
-                                 ({"path": "/workspace/in/x", "Path": "/etc/x"}, 'no argument "Path"'),
-                                 ({"path": "/workspace/in/x", "lines": 99999999999999999999}, "integer"),
-                                 ({"path": "/workspace/in/x\0"}, "not JSON")):
+        for arguments, words in (
+            ({}, "missing"),
+            ({"path": "/workspace/in/x", "lines": 11}, "more than 10"),
+            ({"path": "/workspace/in/x", "Path": "/etc/x"}, 'no argument "Path"'),
+            ({"path": "/workspace/in/x", "lines": 99999999999999999999}, "integer"),
+            ({"path": "/workspace/in/x\0"}, "not JSON"),
+        ):
             answer = s.call("read", arguments)
-            cli.check(answer["result"]["isError"] is True and words in text(answer), f"arguments {arguments!r} are refused", answer)
-        answer = s.raw('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","arguments":{"path":"/workspace/in/x","path":"/etc/x"}}}')
+            cli.check(
+                answer["result"]["isError"] is True and words in text(answer),
+                f"arguments {arguments!r} are refused",
+                answer,
+            )
+        answer = s.raw(
+            '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","arguments":{"path":"/workspace/in/x","path":"/etc/x"}}}'
+        )
         cli.check(answer["result"]["isError"] is True, "an argument given twice", answer)
         answer = s.call("ask")
-        cli.check(answer["result"]["isError"] is True and "approve" in text(answer), "a tool that a person must approve", answer)
+        cli.check(
+            answer["result"]["isError"] is True and "approve" in text(answer),
+            "a tool that a person must approve",
+            answer,
+        )
         for name in ("danger", "Free", "free ", "free\0", "", "server.actor.tool.free", None, ["free"]):
             answer = s.ask("tools/call", {"name": name, "arguments": {}})
             cli.check(code(answer) == -32602, f"tool {name!r} is none", answer)
         call = '"id":1,"method":"tools/call","params":{"name":"free","arguments":{}'
-        for line, wanted in ((b"{", -32700), (b'"\xff"', -32700), (b"[]x", -32700), (b"7", -32600), (b"[[]]", -32600),
-                             (b'{"jsonrpc":"2.0","id":1.0,"method":"ping"}', -32600), (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600),
-                             (b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}', -32600),
-                             (b'{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}', -32600),
-                             (b'{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}', -32600),
-                             (f'{{"jsonrpc":"2.0",{call},"name":"danger"}}}}'.encode(), -32602),
-                             (f'{{"jsonrpc":"2.0",{call},"Name":"danger"}}}}'.encode(), -32602),
-                             (f'{{"jsonrpc":"2.0",{call},"argument\u017f":{{}}}}}}'.encode(), -32602),
-                             (b'{"jsonrpc":"2.0","id":1,"method":"tools\\/call","params":{"name":"danger"}}', -32602),
-                             (b'{"jsonrpc":"2.0","id":1,"method":"Tools/Call","params":{"name":"danger"}}', -32602),
-                             (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["danger"]}', -32602),
-                             (b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}', -32602), (b"x" * (9 << 20), -32700)):
+        for line, wanted in (
+            (b"{", -32700),
+            (b'"\xff"', -32700),
+            (b"[]x", -32700),
+            (b"7", -32600),
+            (b"[[]]", -32600),
+            (b'{"jsonrpc":"2.0","id":1.0,"method":"ping"}', -32600),
+            (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600),
+            (b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}', -32600),
+            (b'{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}', -32600),
+            (b'{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}', -32600),
+            (f'{{"jsonrpc":"2.0",{call},"name":"danger"}}}}'.encode(), -32602),
+            (f'{{"jsonrpc":"2.0",{call},"Name":"danger"}}}}'.encode(), -32602),
+            (f'{{"jsonrpc":"2.0",{call},"argument\u017f":{{}}}}}}'.encode(), -32602),
+            (b'{"jsonrpc":"2.0","id":1,"method":"tools\\/call","params":{"name":"danger"}}', -32602),
+            (b'{"jsonrpc":"2.0","id":1,"method":"Tools/Call","params":{"name":"danger"}}', -32602),
+            (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["danger"]}', -32602),
+            (b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}', -32602),
+            (b"x" * (9 << 20), -32700),
+        ):
             answer = s.raw(line)
             answer = answer[0] if isinstance(answer, list) else answer
             cli.check(code(answer) == wanted, f"{line[:90]!r} is answered with {wanted}", answer)
         hidden = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"danger"}}'
-        for line in (f'{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":[\r{hidden}\r]}}}}', '{"jsonrpc":"2.0",\r"id":1,"method":"x/y"}', "[\r" + hidden + "\r]"):
+        for line in (
+            f'{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":[\r{hidden}\r]}}}}',
+            '{"jsonrpc":"2.0",\r"id":1,"method":"x/y"}',
+            "[\r" + hidden + "\r]",
+        ):
             answer = s.raw(line)
-            cli.check(code(answer) == -32700 and "carriage return" in answer["error"]["message"], f"{line!r}: a line end within", answer)
-        for line in (hidden.replace("}}", "}\x0b}"), hidden.replace("}}", "}\x0c}"), hidden.replace("}}", "}\u2028}"), hidden.replace("}}", "}\x85}")):
+            cli.check(
+                code(answer) == -32700 and "carriage return" in answer["error"]["message"],
+                f"{line!r}: a line end within",
+                answer,
+            )
+        for line in (
+            hidden.replace("}}", "}\x0b}"),
+            hidden.replace("}}", "}\x0c}"),
+            hidden.replace("}}", "}\u2028}"),
+            hidden.replace("}}", "}\x85}"),
+        ):
             cli.check(code(s.raw(line)) == -32700, f"{line[-4:]!r} is no blank")
         line = '{"jsonrpc":"2.0","id":1,"method":"x/y","params":{"a":"\u2028\u2029\x85é\u2027\u202f\xa0"}}'
         answer = s.raw(line + "\r")
-        cli.check(answer["result"]["raw"] == line.replace("\u2028\u2029\x85", "\\u2028\\u2029\\u0085") + "\n", "line ends of other readers are escaped in strings, and a line may end with CR LF", answer)
+        cli.check(
+            answer["result"]["raw"] == line.replace("\u2028\u2029\x85", "\\u2028\\u2029\\u0085") + "\n",
+            "line ends of other readers are escaped in strings, and a line may end with CR LF",
+            answer,
+        )
         for name, bounded in (("slow", True), ("big", True), ("free", False)):
             answer = s.ask("tools/call", {"name": name, "arguments": {}, "task": {"ttl": 60000}})
-            cli.check((code(answer) == -32602 and "task" in answer["error"]["message"]) == bounded, f"a task of {name}", answer)
+            cli.check(
+                (code(answer) == -32602 and "task" in answer["error"]["message"]) == bounded,
+                f"a task of {name}",
+                answer,
+            )
         answer = s.ask("tools/call", {"name": "slow", "Task": {}})
         cli.check(code(answer) == -32602, "spelled in another way", answer)
         s.send(b'{"jsonrpc":"2.0","method":"tools/call","params":{"name":"danger"}}')
         answer = s.ask("x/after")
-        cli.check("x/after" in answer["result"]["raw"], "a call that wants no answer does not pass, and all goes on", answer)
+        cli.check(
+            "x/after" in answer["result"]["raw"],
+            "a call that wants no answer does not pass, and all goes on",
+            answer,
+        )
         s.send({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "slow"}})
         answer = s.raw('{"jsonrpc":"2.0","id":5,"method":"ping"}')
         cli.check(code(answer) == -32600, "an id that is in use is refused", answer)
         answer = s.receive()
-        cli.check(answer["id"] == 5 and "timeout" in text(answer) and answer["result"]["isError"], "a call's own time limit", answer)
+        cli.check(
+            answer["id"] == 5 and "timeout" in text(answer) and answer["result"]["isError"],
+            "a call's own time limit",
+            answer,
+        )
     with Wrapped() as s:
         answer = s.call("big", {"bytes": 60000})
         cli.check(len(text(answer)) == 60000, "an answer within its limit")
@@ -194,28 +309,72 @@ def bounds():
         s.initialize()
         s.receive()
         answer = s.ask("x/bytes", {"bytes": 200000})
-        cli.check(len(answer.get("result", {}).get("data", "")) == 200000, "an answer of another method within the server's output", answer)
+        cli.check(
+            len(answer.get("result", {}).get("data", "")) == 200000,
+            "an answer of another method within the server's output",
+            answer,
+        )
         answer = s.ask("resources/read", {"uri": "x:" + "y" * 300000})
-        cli.check(code(answer) == -32603 and "the policy allows 262144" in answer["error"]["message"], "one beyond it", answer)
+        cli.check(
+            code(answer) == -32603 and "the policy allows 262144" in answer["error"]["message"],
+            "one beyond it",
+            answer,
+        )
         answer = s.call("free", {"data": "y" * 300000})
-        cli.check(answer["result"]["isError"] and "the policy allows 262144" in text(answer), "that of a tool without an output of its own", answer)
+        cli.check(
+            answer["result"]["isError"] and "the policy allows 262144" in text(answer),
+            "that of a tool without an output of its own",
+            answer,
+        )
         answer = s.call("big", {"bytes": 70000})
         cli.check("the policy allows 65536" in text(answer), "and a tool's own stands", answer)
     with Wrapped("tasks") as s:
         s.initialize()
         s.receive()
         for name in ("free", "big", "slow"):
-            answer = s.ask("tools/call", {"name": name, "arguments": {}, **({"task": {"ttl": 60000}} if name == "free" else {})})
-            cli.check(answer["result"]["task"]["taskId"] == f"of {name}", f"{name}: the server speaks of a task", answer)
+            answer = s.ask(
+                "tools/call",
+                {"name": name, "arguments": {}, **({"task": {"ttl": 60000}} if name == "free" else {})},
+            )
+            cli.check(
+                answer["result"]["task"]["taskId"] == f"of {name}",
+                f"{name}: the server speaks of a task",
+                answer,
+            )
         for method in ("tasks/get", "tasks/result", "tasks/cancel"):
             answer = s.ask(method, {"taskId": "of free"})
-            cli.check(method in answer.get("result", {}).get("raw", ""), f"{method}: of one that its policy allows", answer)
-        refused = [(method, f'{{"taskId":"{task}"}}') for task in ("of big", "of slow", "of nobody", "of Free") for method in ("tasks/get", "tasks/result", "tasks/cancel", "tasks/update")]
-        refused += [("tasks/result", params) for params in ("{}", "[]", '{"taskId":5}', '{"taskId":"of free","taskId":"of big"}', '{"taskId":"of free","TaskId":"of big"}', '{"TaskId":"of free"}')]
-        refused += [(method, '{"taskId":"of big"}') for method in ("Tasks/Result", "ta\u017fks/result", "tasks\\/result", "tasks/other")]
+            cli.check(
+                method in answer.get("result", {}).get("raw", ""),
+                f"{method}: of one that its policy allows",
+                answer,
+            )
+        refused = [
+            (method, f'{{"taskId":"{task}"}}')
+            for task in ("of big", "of slow", "of nobody", "of Free")
+            for method in ("tasks/get", "tasks/result", "tasks/cancel", "tasks/update")
+        ]
+        refused += [
+            ("tasks/result", params)
+            for params in (
+                "{}",
+                "[]",
+                '{"taskId":5}',
+                '{"taskId":"of free","taskId":"of big"}',
+                '{"taskId":"of free","TaskId":"of big"}',
+                '{"TaskId":"of free"}',
+            )
+        ]
+        refused += [
+            (method, '{"taskId":"of big"}')
+            for method in ("Tasks/Result", "ta\u017fks/result", "tasks\\/result", "tasks/other")
+        ]
         for method, params in refused:
             answer = s.raw(f'{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}')
-            cli.check(code(answer) == -32602 and "task" in answer["error"]["message"], f"{method} {params} is refused", answer)
+            cli.check(
+                code(answer) == -32602 and "task" in answer["error"]["message"],
+                f"{method} {params} is refused",
+                answer,
+            )
         answer = s.raw('{"jsonrpc":"2.0","id":1,"method":"tasks/result","params":{"taskId":"of \\u0066ree"}}')
         cli.check("result" in answer, "the same id in another spelling", answer)
         cli.check("result" in s.ask("tasks/list"), "and a list of them passes")
@@ -225,33 +384,62 @@ def arrays():
     with Wrapped() as s:
         s.initialize("2025-03-26")
         s.receive()
-        for line in ("[]", '[{"jsonrpc":"2.0","id":1,"method":"x/y"}]', '[{"jsonrpc":"2.0","method":"notifications/x"}]',
-                     '[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"danger"}}]', "[" + "0," * 3000 + "0]"):
+        for line in (
+            "[]",
+            '[{"jsonrpc":"2.0","id":1,"method":"x/y"}]',
+            '[{"jsonrpc":"2.0","method":"notifications/x"}]',
+            '[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"danger"}}]',
+            "[" + "0," * 3000 + "0]",
+        ):
             answer = s.raw(line)
-            cli.check(code(answer) == -32600 and answer["id"] is None and "one message per line" in answer["error"]["message"],
-                      f"an array is refused as a whole, in the one version that has them, too: {line[:60]}", answer)
+            cli.check(
+                code(answer) == -32600
+                and answer["id"] is None
+                and "one message per line" in answer["error"]["message"],
+                f"an array is refused as a whole, in the one version that has them, too: {line[:60]}",
+                answer,
+            )
         answer = s.ask("x/after")
-        cli.check("x/after" in answer.get("result", {}).get("raw", ""), "and nothing of it has reached the server", answer)
+        cli.check(
+            "x/after" in answer.get("result", {}).get("raw", ""),
+            "and nothing of it has reached the server",
+            answer,
+        )
     with Wrapped("array") as s:
         s.initialize("2025-03-26")
         s.receive()
         s.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
-        cli.check(names(s.receive()) == SHOWN and "send one message per line, not an array" in s.errors(), "the server's is dropped")
+        cli.check(
+            names(s.receive()) == SHOWN and "send one message per line, not an array" in s.errors(),
+            "the server's is dropped",
+        )
 
 
 def liars():
     for way in ("twice", "case"):
         with Wrapped(way) as s:
             answer = s.ask("tools/list")
-            cli.check(code(answer) == -32603 and "danger" not in json.dumps(answer), f"a list that says two things ({way}) is dropped", answer)
+            cli.check(
+                code(answer) == -32603 and "danger" not in json.dumps(answer),
+                f"a list that says two things ({way}) is dropped",
+                answer,
+            )
     with Wrapped("both") as s:
         answer = s.ask("tools/list")
-        cli.check(code(answer) == -32603 and "danger" not in json.dumps(answer), "a request that is an answer too is dropped", answer)
+        cli.check(
+            code(answer) == -32603 and "danger" not in json.dumps(answer),
+            "a request that is an answer too is dropped",
+            answer,
+        )
     with Wrapped("escaped") as s:
         cli.check(names(s.ask("tools/list")) == SHOWN, "a list whose key is escaped is a list")
     with Wrapped("names") as s:
         answer = s.ask("tools/list")
-        cli.check(answer["result"]["tools"] == [{"name": "free"}], "tools of two names, of none, with NUL and twice are not shown", answer)
+        cli.check(
+            answer["result"]["tools"] == [{"name": "free"}],
+            "tools of two names, of none, with NUL and twice are not shown",
+            answer,
+        )
     with Wrapped("unasked") as s:
         answer = s.ask("tools/list", None, 4)
         cli.check(names(answer) == SHOWN, "answers to nothing are dropped", answer)
@@ -261,7 +449,11 @@ def liars():
         cli.check(names(answer) == SHOWN, "what is no message is dropped", answer)
     with Wrapped("huge") as s:
         answer = s.call("free")
-        cli.check(code(answer) == -32603 and "8 MiB" in answer["error"]["message"], "a line over 8 MiB fails what waits", answer)
+        cli.check(
+            code(answer) == -32603 and "8 MiB" in answer["error"]["message"],
+            "a line over 8 MiB fails what waits",
+            answer,
+        )
         cli.check(names(s.ask("tools/list")) == SHOWN, "and the next works")
 
 
@@ -303,7 +495,10 @@ def flood():
     with Wrapped("flood", stderr=subprocess.DEVNULL, env=scene.MEASURED) as s:
         s.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
         time.sleep(3)
-        pid = int(subprocess.run(["pgrep", "-n", "-P", str(s.process.pid)], capture_output=True, check=False).stdout or s.process.pid)
+        pid = int(
+            subprocess.run(["pgrep", "-n", "-P", str(s.process.pid)], capture_output=True, check=False).stdout
+            or s.process.pid
+        )
         cli.check(memory(pid) < 64, "a client that does not read costs no memory", memory(pid))
         end, lines = time.monotonic() + 3, 0
         while time.monotonic() < end:
@@ -320,12 +515,22 @@ def ends():
         s.send({"jsonrpc": "2.0", "id": 1, "method": "x/y"})
         s.receive()
         answer = s.call("free")
-        cli.check(code(answer) == -32603 and "has ended" in answer["error"]["message"], "a server that goes: what waits is answered", answer)
+        cli.check(
+            code(answer) == -32603 and "has ended" in answer["error"]["message"],
+            "a server that goes: what waits is answered",
+            answer,
+        )
         cli.check(s.process.wait(30) == 7, "and its exit code is ours", s.process.returncode)
         errors = s.process.stderr.read().decode()
-        cli.check("[actor] I leave" in errors and "ended by itself, with exit code 7" in errors, "and told", errors)
-    for way, end in (("the end of its input", lambda s: s.end()), ("SIGKILL", lambda s: s.process.send_signal(signal.SIGKILL)),
-                     ("SIGTERM", lambda s: s.process.send_signal(signal.SIGTERM)), ("a closed output", lambda s: s.process.stdout.close())):
+        cli.check(
+            "[actor] I leave" in errors and "ended by itself, with exit code 7" in errors, "and told", errors
+        )
+    for way, end in (
+        ("the end of its input", lambda s: s.end()),
+        ("SIGKILL", lambda s: s.process.send_signal(signal.SIGKILL)),
+        ("SIGTERM", lambda s: s.process.send_signal(signal.SIGTERM)),
+        ("a closed output", lambda s: s.process.stdout.close()),
+    ):
         with Wrapped() as s:
             s.ask("x/y")
             s.send({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {"name": "free"}})
@@ -346,36 +551,115 @@ def silence():
         s.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}})
         cli.check(s.receive(11) is None, "a silent server answers nothing")
         errors = s.errors()
-        cli.check(s.process.returncode == 0 and "has not answered for ten seconds" in errors, "and it is told", errors)
+        cli.check(
+            s.process.returncode == 0 and "has not answered for ten seconds" in errors,
+            "and it is told",
+            errors,
+        )
 
 
 def choice():
     file = policy()
-    expect = lambda name, args, code, *texts: cli.expect(place, name, ["wrap", "--policy", file, *args], code, *texts)  # noqa: E731
+    expect = lambda name, args, code, *texts: cli.expect(
+        place, name, ["wrap", "--policy", file, *args], code, *texts
+    )  # noqa: E731
     expect("which server is meant", [], 125, "several servers", "actor, open")
     expect("an unknown one", ["--server", "x"], 125, "no server x", "actor, open")
-    expect("a command that the policy does not have", ["--", "sh", "-c", "id"], 125, "no server of the policy has this command")
-    expect("another command for one that has its own", ["--server", "actor", "--", "sh"], 126, "a command of its own")
+    expect(
+        "a command that the policy does not have",
+        ["--", "sh", "-c", "id"],
+        125,
+        "no server of the policy has this command",
+    )
+    expect(
+        "another command for one that has its own",
+        ["--server", "actor", "--", "sh"],
+        126,
+        "a command of its own",
+    )
     expect("one without a command", ["--server", "open"], 125, "no command")
-    answer = place.run("wrap", "--policy", file, "--", "/usr/bin/python3", "/srv/actor.py", "honest", stdin=b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
-    cli.check(answer.code == 0 and '"free"' in answer.out and '"danger"' not in answer.out, "the policy's own command finds its server", answer)
-    answer = place.run("wrap", "--policy", file, "--server", "open", "--", "/usr/bin/python3", "/srv/actor.py",
-                       stdin=b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
-    cli.check(answer.code == 0 and '"free"' in answer.out and '"read"' not in answer.out, "a server whose command is the caller's", answer)
+    answer = place.run(
+        "wrap",
+        "--policy",
+        file,
+        "--",
+        "/usr/bin/python3",
+        "/srv/actor.py",
+        "honest",
+        stdin=b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n',
+    )
+    cli.check(
+        answer.code == 0 and '"free"' in answer.out and '"danger"' not in answer.out,
+        "the policy's own command finds its server",
+        answer,
+    )
+    answer = place.run(
+        "wrap",
+        "--policy",
+        file,
+        "--server",
+        "open",
+        "--",
+        "/usr/bin/python3",
+        "/srv/actor.py",
+        stdin=b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n',
+    )
+    cli.check(
+        answer.code == 0 and '"free"' in answer.out and '"read"' not in answer.out,
+        "a server whose command is the caller's",
+        answer,
+    )
     place.write("home/project/srv/npx", "#!/bin/sh\necho ENOTFOUND >&2; exit 3\n", 0o755)
-    fetched = place.write("home/npx.toml", BASE.replace('["/usr/bin/python3", "/srv/actor.py", "WAY"]', '["/srv/npx", "-y", "server"]'))
-    with subprocess.Popen(place.argv("wrap", "--policy", fetched, "--server", "actor"), cwd=place.project, env=place.environ,
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    fetched = place.write(
+        "home/npx.toml",
+        BASE.replace('["/usr/bin/python3", "/srv/actor.py", "WAY"]', '["/srv/npx", "-y", "server"]'),
+    )
+    with subprocess.Popen(
+        place.argv("wrap", "--policy", fetched, "--server", "actor"),
+        cwd=place.project,
+        env=place.environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
         error = process.stderr.read().decode()
-        cli.check(process.wait(30) == 3 and "npx downloads what it runs" in error and "install the server beforehand" in error,
-                  "a fetcher that fails without a network: what to do", error)
+        cli.check(
+            process.wait(30) == 3
+            and "npx downloads what it runs" in error
+            and "install the server beforehand" in error,
+            "a fetcher that fails without a network: what to do",
+            error,
+        )
     answer = place.run("policy", "explain", "--policy", file, "--server", "actor", "--json")
     grant = json.loads(answer.out)
-    cli.check(grant["tool"] == "server.actor" and grant["limits"]["timeout"]["value"] is None, "explain --server: no timeout unless said", answer)
-    answer = place.run("policy", "explain", "--policy", file, "--server", "actor", "--tool", "read", "--arguments", '{"path": "/etc/x"}')
-    cli.check(answer.code == 126 and "allowed: /workspace/in" in answer.err, "explain of a server's tool checks its arguments", answer)
+    cli.check(
+        grant["tool"] == "server.actor" and grant["limits"]["timeout"]["value"] is None,
+        "explain --server: no timeout unless said",
+        answer,
+    )
+    answer = place.run(
+        "policy",
+        "explain",
+        "--policy",
+        file,
+        "--server",
+        "actor",
+        "--tool",
+        "read",
+        "--arguments",
+        '{"path": "/etc/x"}',
+    )
+    cli.check(
+        answer.code == 126 and "allowed: /workspace/in" in answer.err,
+        "explain of a server's tool checks its arguments",
+        answer,
+    )
     answer = place.run("call", "server.actor.tool.read", "{}", "--policy", file)
-    cli.check(answer.code == 125 and "tool of a server" in answer.err, "a server's tool has no cage of its own", answer)
+    cli.check(
+        answer.code == 125 and "tool of a server" in answer.err,
+        "a server's tool has no cage of its own",
+        answer,
+    )
 
 
 with place:

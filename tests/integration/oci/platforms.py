@@ -7,6 +7,7 @@ call within its time, and nothing of it is left.
 usage: platforms.py TOOLCAGE self | ordinary [PATH of a runsc | brief]
 
 In brief, who runs the calls has its half of what there is: what of it depends on that is only where the notes are."""
+
 import glob
 import json
 import os
@@ -19,7 +20,21 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "process"))
 
-from scene import PATIENCE, TOOLCAGE, Skip, below, check, end, finish, helper_of, in_namespaces, run, skip_all, start_time, until
+from scene import (
+    PATIENCE,
+    TOOLCAGE,
+    Skip,
+    below,
+    check,
+    end,
+    finish,
+    helper_of,
+    in_namespaces,
+    run,
+    skip_all,
+    start_time,
+    until,
+)
 import runsc
 
 SETTLED = 2.1  # s: nothing is remembered of a file that was written to just now
@@ -32,11 +47,17 @@ RUNSC = runsc.installed()
 
 def more(platform=None, tool='timeout="60s"'):
     """The end of a policy. Its own time limit is not stretched: a trial's is not, either."""
-    return f'backend = "gvisor"\n{tool}\n' + (f'[backend.gvisor]\nplatform = "{platform}"\n' if platform else "")
+    return f'backend = "gvisor"\n{tool}\n' + (
+        f'[backend.gvisor]\nplatform = "{platform}"\n' if platform else ""
+    )
 
 
 def leftovers():
-    return {name for place in ("/tmp", "/run", "/var/run", "/var/tmp") for name in glob.glob(f"{place}/*runsc*") + glob.glob(f"{place}/*gvisor*")}
+    return {
+        name
+        for place in ("/tmp", "/run", "/var/run", "/var/tmp")
+        for name in glob.glob(f"{place}/*runsc*") + glob.glob(f"{place}/*gvisor*")
+    }
 
 
 def watched(process):
@@ -51,7 +72,11 @@ def watched(process):
 
 def nothing_is_left(seen, before, name):
     gone = until(lambda: not any(start_time(pid) for pid in seen), 10)
-    check(gone and leftovers() <= before, f"{name}: nothing is left", ([pid for pid in seen if start_time(pid)], leftovers() - before))
+    check(
+        gone and leftovers() <= before,
+        f"{name}: nothing is left",
+        ([pid for pid in seen if start_time(pid)], leftovers() - before),
+    )
 
 
 def words_of(pids):
@@ -60,7 +85,11 @@ def words_of(pids):
     for pid in pids:
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as file:
-                found |= {word[len(b"--platform="):].decode() for word in file.read().split(b"\0") if word.startswith(b"--platform=")}
+                found |= {
+                    word[len(b"--platform=") :].decode()
+                    for word in file.read().split(b"\0")
+                    if word.startswith(b"--platform=")
+                }
         except OSError:
             pass
     return found
@@ -69,7 +98,9 @@ def words_of(pids):
 def runs_on(s, platform):
     """The platforms that a running call's runtime was started with."""
     mark = s.path("ws", f"up-{platform}")
-    process = s.popen("/bin/sh", "-c", f"echo up > {mark}; while [ -e {mark} ]; do sleep 0.05; done", more=more(platform))
+    process = s.popen(
+        "/bin/sh", "-c", f"echo up > {mark}; while [ -e {mark} ]; do sleep 0.05; done", more=more(platform)
+    )
     up = until(lambda: os.path.exists(mark) or process.poll() is not None, 30) and process.poll() is None
     found = words_of(below(helper_of(process.pid))) if up else None
     if up:
@@ -79,7 +110,14 @@ def runs_on(s, platform):
 
 def doctor(s):
     """Its row of gVisor."""
-    done = subprocess.run([TOOLCAGE, "doctor", "--json"], env=s.environ, cwd=s.ws, capture_output=True, timeout=60 * PATIENCE, check=False)
+    done = subprocess.run(
+        [TOOLCAGE, "doctor", "--json"],
+        env=s.environ,
+        cwd=s.ws,
+        capture_output=True,
+        timeout=60 * PATIENCE,
+        check=False,
+    )
     return next(row for row in json.loads(done.stdout)["backends"] if row["backend"] == "gvisor")
 
 
@@ -91,21 +129,37 @@ def what_is_said_is_used(s):
         row = doctor(s)
         if f"--platform={'|'.join(found or ())}" in row["mechanism"]:
             break
-    check(answer.status == "ok" and found in ({"ptrace"}, {"systrap"}), "without a name one is chosen that works", (found, answer))
+    check(
+        answer.status == "ok" and found in ({"ptrace"}, {"systrap"}),
+        "without a name one is chosen that works",
+        (found, answer),
+    )
     check(row["works"] and f", --platform={found.pop()}" in row["mechanism"], "and the doctor names it", row)
 
 
 def its_version_is_told(s):
     words = subprocess.run([RUNSC, "--version"], capture_output=True, text=True, check=True).stdout.split()
     told = f", runsc {words[2]}, " if words[2][0].isdigit() else ", of an unknown version, "
-    check(until(lambda: told in doctor(s)["mechanism"], 60), "the doctor says what runsc says of its version", (doctor(s), words))
+    check(
+        until(lambda: told in doctor(s)["mechanism"], 60),
+        "the doctor says what runsc says of its version",
+        (doctor(s), words),
+    )
 
 
 def refused(answer, platform, why=""):
     error = answer.error or {}
-    return (answer.status == "denied" and not (answer.stderr or {}).get("text") and answer.code == 126 and error["code"] == "unenforceable" and error["stage"] == "platform" and
-            error["subject"] == platform and f"platform {platform} does not work" in error["message"] and why in error["message"] and
-            '"msg"' not in error["message"])
+    return (
+        answer.status == "denied"
+        and not (answer.stderr or {}).get("text")
+        and answer.code == 126
+        and error["code"] == "unenforceable"
+        and error["stage"] == "platform"
+        and error["subject"] == platform
+        and f"platform {platform} does not work" in error["message"]
+        and why in error["message"]
+        and '"msg"' not in error["message"]
+    )
 
 
 def each_works_or_is_refused(s):
@@ -120,7 +174,11 @@ def each_works_or_is_refused(s):
         nothing_is_left(seen, before, platform)
         if not works:
             other = s.call("/bin/echo", "ran", more=more())
-            check("remove [backend.gvisor] platform" in answer.error["hint"] and other.out == "ran\n", f"{platform}: what the refusal advises works", (answer, other))
+            check(
+                "remove [backend.gvisor] platform" in answer.error["hint"] and other.out == "ran\n",
+                f"{platform}: what the refusal advises works",
+                (answer, other),
+            )
 
 
 # on the first processor, for so many seconds
@@ -140,11 +198,16 @@ class StandIn:
     def __init__(self, s, hangs="", plays="", fails="", knows=None, works=""):
         self.log = s.write(f"asked-{hangs}-{plays}-{fails}-{knows}-{works}", "", 0o666)
         options = ("--directfs=false", "--character-device-policy=passthrough") if knows is not None else ()
-        known = "".join(f"{option}) {f'echo {option} >> {self.log}; continue' if number < knows else 'exit 2'} ;;\n" for number, option in enumerate(options))
+        known = "".join(
+            f"{option}) {f'echo {option} >> {self.log}; continue' if number < knows else 'exit 2'} ;;\n"
+            for number, option in enumerate(options)
+        )
         if not os.path.exists(s.path("real")):
             shutil.copy(RUNSC, s.path("real"))
         spin = s.write("spin.py", SPIN)
-        self.script = s.write(f"stand-in-{hangs}-{plays}-{fails}-{knows}-{works}", f"""#!/bin/sh
+        self.script = s.write(
+            f"stand-in-{hangs}-{plays}-{fails}-{knows}-{works}",
+            f"""#!/bin/sh
 for word; do
 	shift
 	case $word in --platform=*) echo ${{word#*=}} >> {self.log} ;; esac
@@ -160,7 +223,9 @@ for word; do
 	set -- "$@" "$word"
 done
 exec {s.path("real")} "$@"
-""", 0o755)
+""",
+            0o755,
+        )
         self.program = s.own_copy()
         self.wrap = in_namespaces(f"mount --bind {self.script} {RUNSC}")
         self.settled = time.monotonic() + SETTLED
@@ -177,7 +242,9 @@ exec {s.path("real")} "$@"
         if not self.asked():
             process.kill()
             _, err = process.communicate()
-            raise Skip(f"this machine cannot be given another runtime: {err.decode(errors='replace').strip()[-200:]}")
+            raise Skip(
+                f"this machine cannot be given another runtime: {err.decode(errors='replace').strip()[-200:]}"
+            )
         return process
 
 
@@ -186,7 +253,9 @@ def one_that_hangs_is_ended(s):
     process = runtime.popen(s, "/bin/true", more=more("kvm"))
     seen = watched(process)
     answer, took = finish(process), time.monotonic() - begun
-    check(refused(answer, "kvm", f"did not answer within {LIMIT} s"), "a platform that hangs is refused", answer)
+    check(
+        refused(answer, "kvm", f"did not answer within {LIMIT} s"), "a platform that hangs is refused", answer
+    )
     check(LIMIT <= took < (LIMIT + 20) * PATIENCE and len(seen) > 2, "when its time is over", (took, seen))
     nothing_is_left(seen, before, "a trial that was ended")
     process = runtime.popen(s, "/bin/true", more=more("kvm", 'timeout="1s"'))
@@ -204,55 +273,103 @@ def one_that_hangs_is_ended(s):
 
 def what_was_tried_is_used(s):
     for runtime, platform, asked, name in (
-            (StandIn(s, plays="kvm"), "kvm", ["kvm"], "a named platform that works runs the tool"),
-            (StandIn(s, plays="systrap"), None, ["systrap"], "without a name systrap does, where it works"),
-            (StandIn(s, hangs="systrap"), None, ["systrap", "ptrace"], "where it hangs, ptrace")):
+        (StandIn(s, plays="kvm"), "kvm", ["kvm"], "a named platform that works runs the tool"),
+        (StandIn(s, plays="systrap"), None, ["systrap"], "without a name systrap does, where it works"),
+        (StandIn(s, hangs="systrap"), None, ["systrap", "ptrace"], "where it hangs, ptrace"),
+    ):
         answer = finish(runtime.popen(s, "/bin/echo", "ran", more=more(platform)))
-        check(answer.status == "ok" and answer.out == "ran\n" and answer.stderr["text"] == "" and runtime.asked() == asked, name, (runtime.asked(), answer))
+        check(
+            answer.status == "ok"
+            and answer.out == "ran\n"
+            and answer.stderr["text"] == ""
+            and runtime.asked() == asked,
+            name,
+            (runtime.asked(), answer),
+        )
 
 
 def what_failed_is_remembered(s):
     """By the next helper, of this very program, for an hour; and doctor asks again."""
     runtime = StandIn(s, fails="systrap")
+
     def ask(platform=None):
         answer = finish(runtime.popen(s, "/bin/echo", "ran", more=more(platform)))
         return answer.out == "ran\n" and answer.enforcement["syscalls"].split(",")[0]
+
     said = [ask(), ask()]
-    check(said == ["gVisor's own kernel on ptrace"] * 2 and runtime.asked() == ["systrap", "ptrace", "ptrace"], "a platform that failed is not tried by each call", (said, runtime.asked()))
-    done = subprocess.run([*runtime.wrap, runtime.program, "doctor", "--json"], env=s.environ, cwd=s.ws, capture_output=True, timeout=60 * PATIENCE, check=False)
+    check(
+        said == ["gVisor's own kernel on ptrace"] * 2 and runtime.asked() == ["systrap", "ptrace", "ptrace"],
+        "a platform that failed is not tried by each call",
+        (said, runtime.asked()),
+    )
+    done = subprocess.run(
+        [*runtime.wrap, runtime.program, "doctor", "--json"],
+        env=s.environ,
+        cwd=s.ws,
+        capture_output=True,
+        timeout=60 * PATIENCE,
+        check=False,
+    )
     row = next(row for row in json.loads(done.stdout)["backends"] if row["backend"] == "gvisor")
-    check(runtime.asked()[3:] == ["systrap", "ptrace"] and "ptrace; systrap: " in row["mechanism"], "the doctor tries it again, and says why it failed", (row, runtime.asked()))
+    check(
+        runtime.asked()[3:] == ["systrap", "ptrace"] and "ptrace; systrap: " in row["mechanism"],
+        "the doctor tries it again, and says why it failed",
+        (row, runtime.asked()),
+    )
     other = StandIn(s, plays="systrap")
     answer = finish(other.popen(s, "/bin/echo", "ran", more=more()))
     asked = other.asked()  # a machine may be too busy for it to answer in time
-    check(asked[0] == "systrap" and f"kernel on {asked[-1]}," in answer.enforcement["syscalls"], "another runsc is another matter", (asked, answer))
+    check(
+        asked[0] == "systrap" and f"kernel on {asked[-1]}," in answer.enforcement["syscalls"],
+        "another runsc is another matter",
+        (asked, answer),
+    )
 
 
 def notes(s, word):
     """What is remembered with this word, by whoever runs the calls: where, and of what. A place may be taken by another in time."""
     places = (f"{s.path('home')}/.local/state/toolcage/gvisor", "/run/toolcage/gvisor")
-    links = [f"{place}/{name}" for place in places if os.path.isdir(place) and os.access(place, os.R_OK) for name in os.listdir(place)]
-    links = [(link, os.readlink(link)) for link in links if os.path.islink(link) and os.lstat(link).st_uid == os.geteuid()]
+    links = [
+        f"{place}/{name}"
+        for place in places
+        if os.path.isdir(place) and os.access(place, os.R_OK)
+        for name in os.listdir(place)
+    ]
+    links = [
+        (link, os.readlink(link))
+        for link in links
+        if os.path.islink(link) and os.lstat(link).st_uid == os.geteuid()
+    ]
     return [(link, what) for link, what in links if what.endswith(f" {word}")]
 
 
 def who_was_silent_is_asked_again_soon(s):
     """It may have met a slow disk; who has said why it does not work is believed for longer."""
-    for word, runtime, asked in (("silent", StandIn(s, hangs="systrap"), ["systrap", "ptrace"]), ("fails", StandIn(s, fails="systrap"), ["ptrace"])):
+    for word, runtime, asked in (
+        ("silent", StandIn(s, hangs="systrap"), ["systrap", "ptrace"]),
+        ("fails", StandIn(s, fails="systrap"), ["ptrace"]),
+    ):
+
         def ask():
             known, before = len(runtime.asked()), set(notes(s, word))
             answer = finish(runtime.popen(s, "/bin/echo", "ran", more=more()))
             return answer.out == "ran\n" and runtime.asked()[known:], set(notes(s, word)) - before
+
         first, new = ask()
         again, _ = ask()
         for link, _ in new:
             os.utime(link, (time.time() - 301, time.time() - 301), follow_symlinks=False)
         later, _ = ask()
-        check(first == ["systrap", "ptrace"] and again == ["ptrace"] and new and later == asked, f"a note that it {word} holds for its time", (word, first, again, later, new))
+        check(
+            first == ["systrap", "ptrace"] and again == ["ptrace"] and new and later == asked,
+            f"a note that it {word} holds for its time",
+            (word, first, again, later, new),
+        )
 
 
 def waits_for_a_processor_do_not_count(s):
     """Others have the processor on which the runtime is at work; a runtime that hangs meanwhile is not at work."""
+
     def ask(runtime):
         others = [subprocess.Popen(["/usr/bin/python3", "-c", SPIN, "60"]) for _ in range(6)]
         answer = finish(runtime.popen(s, "/bin/echo", "ran", more=more()))
@@ -260,51 +377,100 @@ def waits_for_a_processor_do_not_count(s):
             other.kill()
             other.wait()
         return runtime.asked(), answer
+
     asked, answer = ask(StandIn(s, works="systrap"))
-    check(asked == ["systrap"] and answer.out == "ran\n" and "kernel on systrap," in answer.enforcement["syscalls"], "a platform that is late because others run is waited for", (asked, answer))
+    check(
+        asked == ["systrap"]
+        and answer.out == "ran\n"
+        and "kernel on systrap," in answer.enforcement["syscalls"],
+        "a platform that is late because others run is waited for",
+        (asked, answer),
+    )
     asked, answer = ask(StandIn(s, hangs="systrap"))
-    check(asked == ["systrap", "ptrace"] and answer.out == "ran\n", "and one that hangs is not", (asked, answer))
+    check(
+        asked == ["systrap", "ptrace"] and answer.out == "ran\n", "and one that hangs is not", (asked, answer)
+    )
 
 
 def its_kernel_does_nothing_by_itself(s):
     """A runsc of 2023 or later would, and rename directories that hold mounts of ours; one of 2026 gives devices of its own for any node. It is
     asked whether it knows the options, and given them."""
+
     def asks(runtime):
         known = len(runtime.asked())
         answer = finish(runtime.popen(s, "/bin/echo", "ran", more=more("ptrace")))
         return runtime.asked()[known:] if answer.out == "ran\n" else answer
+
     direct, devices = "--directfs=false", "--character-device-policy=passthrough"
     older, newer, runtime = (StandIn(s, knows=number) for number in range(3))
     said = [asks(older), asks(older), asks(newer), asks(runtime)]
-    check(said == [["ptrace"], ["ptrace"], [direct] * 3 + ["ptrace"], [direct, devices] * 2 + ["ptrace"]],
-          "a runsc that knows directfs and devices is told to do without, whatever was there before", said)
+    check(
+        said == [["ptrace"], ["ptrace"], [direct] * 3 + ["ptrace"], [direct, devices] * 2 + ["ptrace"]],
+        "a runsc that knows directfs and devices is told to do without, whatever was there before",
+        said,
+    )
     said = asks(runtime)
     check(said == [direct, devices, "ptrace"], "and is not asked again", said)
     os.utime(runtime.script)
     said = [asks(runtime)]
     time.sleep(SETTLED)
     said += [asks(runtime), asks(runtime)]
-    check(said == [[direct, devices] * 2 + ["ptrace"]] * 2 + [[direct, devices, "ptrace"]], "before somebody has written to the file", said)
+    check(
+        said == [[direct, devices] * 2 + ["ptrace"]] * 2 + [[direct, devices, "ptrace"]],
+        "before somebody has written to the file",
+        said,
+    )
 
 
 def its_words_are_whole(s):
     """Also where another platform could still have been taken, and the tool outlives neither its streams nor their end."""
     runtime = StandIn(s, plays="systrap")
-    answer = finish(runtime.popen(s, "/bin/sh", "-c", "for n in 1 2 3 4; do head -c 100000 /dev/zero | tr '\\0' $n >&2; done; echo out; echo end >&2; exit 7",
-                                  more=more(tool='timeout="60s"\noutput="1MiB"')))
+    answer = finish(
+        runtime.popen(
+            s,
+            "/bin/sh",
+            "-c",
+            "for n in 1 2 3 4; do head -c 100000 /dev/zero | tr '\\0' $n >&2; done; echo out; echo end >&2; exit 7",
+            more=more(tool='timeout="60s"\noutput="1MiB"'),
+        )
+    )
     said = answer.stderr["text"]
-    check(said == "".join(n * 100000 for n in "1234") + "end\n" and answer.out == "out\n" and answer.code == 7 and runtime.asked() == ["systrap"],
-          "what the tool says comes whole, and its code", (len(said), said[-100:], answer.out, answer.code))
-    answer = finish(runtime.popen(s, "/bin/sh", "-c", "yes >&2", more=more(tool='timeout="60s"\noutput={ limit = "64KiB", over = "kill" }')))
+    check(
+        said == "".join(n * 100000 for n in "1234") + "end\n"
+        and answer.out == "out\n"
+        and answer.code == 7
+        and runtime.asked() == ["systrap"],
+        "what the tool says comes whole, and its code",
+        (len(said), said[-100:], answer.out, answer.code),
+    )
+    answer = finish(
+        runtime.popen(
+            s,
+            "/bin/sh",
+            "-c",
+            "yes >&2",
+            more=more(tool='timeout="60s"\noutput={ limit = "64KiB", over = "kill" }'),
+        )
+    )
     check(answer.status == "limit", "and a limit of it ends the call", answer)
     answer, stopped = one_without_its_keeper(s, runtime)
-    check(stopped and answer.stderr["text"] == "last\n" and answer.code == 7, "nobody who may be late stands between it and its reader", (stopped, answer))
+    check(
+        stopped and answer.stderr["text"] == "last\n" and answer.code == 7,
+        "nobody who may be late stands between it and its reader",
+        (stopped, answer),
+    )
 
 
 def one_without_its_keeper(s, runtime):
     """What a tool says when the process of ours around its runtime is stopped; and whether it was."""
     mark = s.path("ws", "up")
-    process = runtime.popen(s, "/bin/sh", "-c", f"echo up > {mark}; while [ -e {mark} ]; do sleep 0.05; done; echo last >&2; exit 7", more=more())
+    process = runtime.popen(
+        s,
+        "/bin/sh",
+        "-c",
+        f"echo up > {mark}; while [ -e {mark} ]; do sleep 0.05; done; echo last >&2; exit 7",
+        more=more(),
+    )
     until(lambda: os.path.exists(mark) or process.poll() is not None, 30)
     keepers = [pid for pid in below(helper_of(process.pid)) if keeps(pid)]
     for pid in keepers:
@@ -323,23 +489,43 @@ def keeps(pid):
 def other_words_are_not_its_own(s):
     runtime = StandIn(s, fails="systrap")
     answer = finish(runtime.popen(s, "/bin/sh", "-c", "echo mine >&2", more=more()))
-    check(answer.status == "ok" and answer.stderr["text"] == "mine\n" and runtime.asked() == ["systrap", "ptrace"],
-          "what the runtime said on a platform that failed is not among them", (runtime.asked(), answer))
+    check(
+        answer.status == "ok"
+        and answer.stderr["text"] == "mine\n"
+        and runtime.asked() == ["systrap", "ptrace"],
+        "what the runtime said on a platform that failed is not among them",
+        (runtime.asked(), answer),
+    )
     runtime, mark = StandIn(s, fails="systrap", works="none"), s.path("ws", "reads")
-    process = runtime.popen(s, "/bin/sh", "-c", f"echo up > {mark}; read word; echo $word", stdin=subprocess.PIPE, more=more())
+    process = runtime.popen(
+        s, "/bin/sh", "-c", f"echo up > {mark}; read word; echo $word", stdin=subprocess.PIPE, more=more()
+    )
     until(lambda: os.path.exists(mark) or process.poll() is not None, 60)
     time.sleep(0.5)
     process.stdin.write(b"late\n")
     answer = finish(process)
-    check(answer.out == "late\n" and runtime.asked() == ["systrap", "ptrace"], "nor do its streams stop to block", (runtime.asked(), answer))
+    check(
+        answer.out == "late\n" and runtime.asked() == ["systrap", "ptrace"],
+        "nor do its streams stop to block",
+        (runtime.asked(), answer),
+    )
 
 
 def exchange(process, count):
     """The answers to so many calls of a server's tool, made at once."""
+
     def send(**message):
         process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
-    send(id="first", method="initialize", params={"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}})
+    send(
+        id="first",
+        method="initialize",
+        params={
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        },
+    )
     send(method="notifications/initialized")
     for number in range(count):
         send(id=number, method="tools/call", params={"name": "t", "arguments": {}})
@@ -357,8 +543,14 @@ def exchange(process, count):
 def serve(s, runtime, platform, rounds):
     """What a server answers to calls at once, again and again, and what of them is left while it lives."""
     policy = s.policy(more=more(platform, 'timeout="60s"\ncommand = ["/bin/true"]\ndescription = "Nothing."'))
-    process = subprocess.Popen([*runtime.wrap, runtime.program, "mcp", "--policy", policy], env=s.environ, cwd=s.ws, stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [*runtime.wrap, runtime.program, "mcp", "--policy", policy],
+        env=s.environ,
+        cwd=s.ws,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     patience = threading.Timer(60 * PATIENCE, process.kill)
     patience.start()
     answers = [answer for count in rounds for answer in exchange(process, count)]
@@ -371,20 +563,46 @@ def serve(s, runtime, platform, rounds):
 def a_server_learns(s):
     runtime, before = StandIn(s, "kvm"), leftovers()
     answers, left = serve(s, runtime, "kvm", (3,))
-    check(all(answer.get("isError") and "did not answer" in json.dumps(answer) for answer in answers), "each call of a platform that hangs is refused", answers)
+    check(
+        all(answer.get("isError") and "did not answer" in json.dumps(answer) for answer in answers),
+        "each call of a platform that hangs is refused",
+        answers,
+    )
     check(not left and leftovers() <= before, "and nothing of it is left while the helper lives", left)
     runtime = StandIn(s, "systrap")
     answers, left = serve(s, runtime, None, (1, 2))
-    check(answers and not any(answer.get("isError") for answer in answers) and runtime.asked() == ["systrap", "ptrace", "ptrace", "ptrace"],
-          "without a name what has failed is not tried again", (runtime.asked(), answers))
+    check(
+        answers
+        and not any(answer.get("isError") for answer in answers)
+        and runtime.asked() == ["systrap", "ptrace", "ptrace", "ptrace"],
+        "without a name what has failed is not tried again",
+        (runtime.asked(), answers),
+    )
 
 
 def main():
     if not RUNSC:
         skip_all("skipped: runsc is not installed")
-    parts = {"self": (what_is_said_is_used, each_works_or_is_refused, what_failed_is_remembered, its_words_are_whole),
-             "ordinary": (one_that_hangs_is_ended, what_was_tried_is_used, its_kernel_does_nothing_by_itself, other_words_are_not_its_own)}
-    long = (its_version_is_told, who_was_silent_is_asked_again_soon, waits_for_a_processor_do_not_count, a_server_learns)
+    parts = {
+        "self": (
+            what_is_said_is_used,
+            each_works_or_is_refused,
+            what_failed_is_remembered,
+            its_words_are_whole,
+        ),
+        "ordinary": (
+            one_that_hangs_is_ended,
+            what_was_tried_is_used,
+            its_kernel_does_nothing_by_itself,
+            other_words_are_not_its_own,
+        ),
+    }
+    long = (
+        its_version_is_told,
+        who_was_silent_is_asked_again_soon,
+        waits_for_a_processor_do_not_count,
+        a_server_learns,
+    )
     run(*(parts[sys.argv[2]] if BRIEF else (*parts["self"], *parts["ordinary"], *long)))
 
 

@@ -5,6 +5,7 @@
 changed, and goes with its helper.
 
 usage: ready.py TOOLCAGE [self | ordinary] crun | runc [long]"""
+
 import contextlib
 import os
 import shutil
@@ -107,7 +108,14 @@ class Engine:
 
 
 def field(pid, name):
-    return next((line.split()[1:] for line in read(f"/proc/{pid}/status").splitlines() if line.startswith(name + ":")), [])
+    return next(
+        (
+            line.split()[1:]
+            for line in read(f"/proc/{pid}/status").splitlines()
+            if line.startswith(name + ":")
+        ),
+        [],
+    )
 
 
 def asleep(pid):
@@ -128,7 +136,14 @@ def serves_one_call(s):
     for number in range(3):
         waits = engine.one(rules)
         began = start_time(waits)
-        call = Call(engine, rules, "/bin/sh", "-c", f"cat; echo up > {s.ws}/up; until [ -e {s.ws}/go ]; do sleep 0.05; done; exit {number}", stdin=b"given")
+        call = Call(
+            engine,
+            rules,
+            "/bin/sh",
+            "-c",
+            f"cat; echo up > {s.ws}/up; until [ -e {s.ws}/go ]; do sleep 0.05; done; exit {number}",
+            stdin=b"given",
+        )
         until(lambda: os.path.exists(s.path("ws", "up")), 20)
         used.append((waits, began, bool(below(waits))))
         s.write("ws/go", "")
@@ -137,10 +152,20 @@ def serves_one_call(s):
         os.unlink(s.path("ws", "up"))
         os.unlink(s.path("ws", "go"))
         until(lambda: start_time(waits) != began)
-    check(all(took and said == "given" and code == number for number, (_, _, took, said, code) in enumerate(used)),
-          "a call runs in the container that waited, with its own input, files and exit code", used)
-    check(len({(pid, began) for pid, began, *_ in used}) == 3 and not any(start_time(pid) == began for pid, began, *_ in used),
-          "and it serves no other", used)
+    check(
+        all(
+            took and said == "given" and code == number
+            for number, (_, _, took, said, code) in enumerate(used)
+        ),
+        "a call runs in the container that waited, with its own input, files and exit code",
+        used,
+    )
+    check(
+        len({(pid, began) for pid, began, *_ in used}) == 3
+        and not any(start_time(pid) == began for pid, began, *_ in used),
+        "and it serves no other",
+        used,
+    )
     check(engine.close(), "what waits ends with the engine")
 
 
@@ -153,12 +178,24 @@ def holds_nothing(s):
     if scene.is_root():
         around = runtime_of(engine, waits)
         mounts = read(f"/proc/{waits}/mountinfo") + read(f"/proc/{around}/mountinfo")
-        check(mounts and os.path.basename(s.root) not in mounts, "one that waits has none of the granted paths", mounts)
+        check(
+            mounts and os.path.basename(s.root) not in mounts,
+            "one that waits has none of the granted paths",
+            mounts,
+        )
         said = [read(f"/proc/{pid}/{name}") for pid in (waits, around) for name in ("environ", "cmdline")]
         config = read(f"/proc/{around}/root/tmp/config.json")
-        check("ociVersion" in config and not any(canary in part for part in [config, *said]), "and of the call before neither variable nor argument", said)
+        check(
+            "ociVersion" in config and not any(canary in part for part in [config, *said]),
+            "and of the call before neither variable nor argument",
+            said,
+        )
         held = {int(fd): os.readlink(f"/proc/{waits}/fd/{fd}") for fd in os.listdir(f"/proc/{waits}/fd")}
-        check(set(held) == {0, 1, 2, 3} and held[3].startswith("socket:"), "its descriptors are its report socket and none of a tool's", held)
+        check(
+            set(held) == {0, 1, 2, 3} and held[3].startswith("socket:"),
+            "its descriptors are its report socket and none of a tool's",
+            held,
+        )
         ids = field(waits, "Uid")
         check("0" not in ids, "it has an id of its own", ids)
     check(engine.close(), "what waits ends with the engine")
@@ -184,18 +221,35 @@ def nothing_of_another(s):
     init = engine.one(rules)
     # while they are held the kernel gives their numbers to no others
     held = [os.open(f"/proc/{init}/ns/{kind}", os.O_RDONLY) for kind in ("pid", "mnt", "net", "ipc")]
-    first = engine.shell(rules, "echo secret-of-one > /tmp/left; (setsid sh -c 'sleep 300; : secret-of-one' &); ipcmk -M 4096 >/dev/null 2>&1; readlink /proc/self/ns/pid /proc/self/ns/mnt /proc/self/ns/net /proc/self/ns/ipc; echo $$")
+    first = engine.shell(
+        rules,
+        "echo secret-of-one > /tmp/left; (setsid sh -c 'sleep 300; : secret-of-one' &); ipcmk -M 4096 >/dev/null 2>&1; readlink /proc/self/ns/pid /proc/self/ns/mnt /proc/self/ns/net /proc/self/ns/ipc; echo $$",
+    )
     engine.one(rules)
     more = f'filesystem = {{ readable = ["{s.data}"], writable = ["{s.ws}"] }}\nenv = {{ set = {{ LOOKFOR = "secret-of-one" }} }}'
     second = engine.call(policy(s, more), "/usr/bin/python3", "-I", "-c", LOOK)
     check(first["status"] == "ok" and second["status"] == "ok", "two calls", (first, second))
     engine.one(rules)
-    third = engine.shell(rules, "readlink /proc/self/ns/pid /proc/self/ns/mnt /proc/self/ns/net /proc/self/ns/ipc; echo $$; cat /tmp/left")
-    check("pids 2\n" in text(second) and "tmp []" in text(second) and "left []" in text(second) and "ipc 1\n" in text(second),
-          "the later one finds neither file nor process nor memory of the earlier one", second)
+    third = engine.shell(
+        rules,
+        "readlink /proc/self/ns/pid /proc/self/ns/mnt /proc/self/ns/net /proc/self/ns/ipc; echo $$; cat /tmp/left",
+    )
+    check(
+        "pids 2\n" in text(second)
+        and "tmp []" in text(second)
+        and "left []" in text(second)
+        and "ipc 1\n" in text(second),
+        "the later one finds neither file nor process nor memory of the earlier one",
+        second,
+    )
     lines = [text(answer).split() for answer in (first, third)]
-    check(len(lines[0]) == 5 and not set(lines[0][:4]) & set(lines[1][:4]) and all(int(line[4]) < 20 for line in lines),
-          "its namespaces are others, and its processes are counted from the start", lines)
+    check(
+        len(lines[0]) == 5
+        and not set(lines[0][:4]) & set(lines[1][:4])
+        and all(int(line[4]) < 20 for line in lines),
+        "its namespaces are others, and its processes are counted from the start",
+        lines,
+    )
     for fd in held:
         os.close(fd)
     check(engine.close(), "what waits ends with the engine")
@@ -226,18 +280,37 @@ def a_changed_policy(s):
     s.write("data/file", "of the data")
     check(text(engine.shell(rules, f"cat {s.data}/file")) == "of the data", "a first policy grants the data")
     engine.one(rules)
-    answer = engine.shell(policy(s, 'filesystem = "none"\nenv = { set = { NEW = "yes" } }'), f"echo $NEW; cat {s.data}/file")
-    check(answer["status"] == "failed" and text(answer) == "yes\n", "a second one that does not is in force at once", answer)
+    answer = engine.shell(
+        policy(s, 'filesystem = "none"\nenv = { set = { NEW = "yes" } }'), f"echo $NEW; cat {s.data}/file"
+    )
+    check(
+        answer["status"] == "failed" and text(answer) == "yes\n",
+        "a second one that does not is in force at once",
+        answer,
+    )
     engine.one(rules)
-    answer = engine.shell(policy(s, f'filesystem = {{ readable = ["{s.data}"] }}\nsyscalls.deny = ["mkdir"]'), f"cat {s.data}/file; mkdir /tmp/x && echo made")
-    check("made" not in text(answer) and text(answer).startswith("of the data"), "so is a filter of system calls", answer)
+    answer = engine.shell(
+        policy(s, f'filesystem = {{ readable = ["{s.data}"] }}\nsyscalls.deny = ["mkdir"]'),
+        f"cat {s.data}/file; mkdir /tmp/x && echo made",
+    )
+    check(
+        "made" not in text(answer) and text(answer).startswith("of the data"),
+        "so is a filter of system calls",
+        answer,
+    )
     engine.one(rules)
-    answer = engine.shell(policy(s, f'filesystem = {{ readable = ["{s.data}"] }}\nsyscalls.allow = ["ptrace"]'), f"cat {s.data}/file")
+    answer = engine.shell(
+        policy(s, f'filesystem = {{ readable = ["{s.data}"] }}\nsyscalls.allow = ["ptrace"]'),
+        f"cat {s.data}/file",
+    )
     check(answer["status"] == "ok", "what the runtime's own list lacks is not taken from what waits", answer)
     os.rename(s.data, s.data + ".old")
     s.write("data/file", "of another directory")
     engine.one(rules)
-    check(text(engine.shell(rules, f"cat {s.data}/file")) == "of another directory", "paths are looked up for the call")
+    check(
+        text(engine.shell(rules, f"cat {s.data}/file")) == "of another directory",
+        "paths are looked up for the call",
+    )
     check(engine.close(), "what waits ends with the engine")
 
 
@@ -255,13 +328,21 @@ def a_changed_image(s):
     engine.call(rules, *motd)
     waits = until(engine.alone, 20)
     call = text(engine.call(rules, *motd))
-    check(call == "of image one\n" and waits and until(lambda: waits not in engine.inits()), "a call in an image takes what waits", (call, waits))
+    check(
+        call == "of image one\n" and waits and until(lambda: waits not in engine.inits()),
+        "a call in an image takes what waits",
+        (call, waits),
+    )
     old = until(engine.alone, 20)
     os.rename(s.path("image"), s.path("one"))
     os.rename(s.path("two"), s.path("image"))
     call = text(engine.call(rules, *motd))
     check(call == "of image two\n", "with another image in its place it does not", call)
-    check(old and until(lambda: old not in engine.inits()), "and what waited with the old one goes", (old, engine.inits()))
+    check(
+        old and until(lambda: old not in engine.inits()),
+        "and what waited with the old one goes",
+        (old, engine.inits()),
+    )
     check(engine.close(), "what waits ends with the engine")
 
 
@@ -280,11 +361,24 @@ def killed(s):
     check(statuses == ["ok"] * 6, "who kills what waits costs the next call some time only", statuses)
     engine.one(rules)
     left = [(pid, start_time(pid)) for pid in [engine.helper, *below(engine.helper)]]
-    groups = {line for pid, _ in left for line in read(f"/proc/{pid}/cgroup").splitlines() if "toolcage" in line}
+    groups = {
+        line for pid, _ in left for line in read(f"/proc/{pid}/cgroup").splitlines() if "toolcage" in line
+    }
     end(engine.helper)
-    check(len(left) > 2 and until(lambda: not any(started == start_time(pid) for pid, started in left)), "it dies with its helper", left)
+    check(
+        len(left) > 2 and until(lambda: not any(started == start_time(pid) for pid, started in left)),
+        "it dies with its helper",
+        left,
+    )
     check(mounts.table() == before, "and no mount is left", set(mounts.table()) ^ set(before))
-    check(not any(read(f"/sys/fs/cgroup/{line.split(':')[1] or 'unified'}{line.split(':')[2]}/cgroup.procs") for line in groups), "nor a process in a control group", groups)
+    check(
+        not any(
+            read(f"/sys/fs/cgroup/{line.split(':')[1] or 'unified'}{line.split(':')[2]}/cgroup.procs")
+            for line in groups
+        ),
+        "nor a process in a control group",
+        groups,
+    )
     engine.close()
 
 
@@ -292,11 +386,15 @@ def none_waits(s):
     engine, rules = Engine(), policy(s, ready=0)
     answers = [engine.call(rules, "/bin/true")["status"] for _ in range(3)]
     time.sleep(0.3)
-    check(answers == ["ok"] * 3 and not engine.inits(), "with ready = 0 none waits", (answers, engine.inits()))
+    check(
+        answers == ["ok"] * 3 and not engine.inits(), "with ready = 0 none waits", (answers, engine.inits())
+    )
     more = policy(s, 'denials = "accesses"\nfilesystem = "none"')
     answers = [engine.call(more, "/bin/true")["status"] for _ in range(3)]
     time.sleep(0.3)
-    check(answers == ["ok"] * 3 and not engine.inits(), "nor for calls with a proxy", (answers, engine.inits()))
+    check(
+        answers == ["ok"] * 3 and not engine.inits(), "nor for calls with a proxy", (answers, engine.inits())
+    )
     check(engine.close(), "the helper ends")
 
 
@@ -307,7 +405,9 @@ def has_its_limits(s):
     answer = engine.shell(rules, "sleep 0.2; echo up", settings=[("timeout", f"{PATIENCE}s")])
     check(text(answer) == "up\n", "the time that it waited is none of the call's", answer)
     engine.one(rules)
-    answer = engine.shell(rules, "trap '' TERM; while :; do sleep 0.05; done", settings=[("timeout", "300ms")])
+    answer = engine.shell(
+        rules, "trap '' TERM; while :; do sleep 0.05; done", settings=[("timeout", "300ms")]
+    )
     check(answer["status"] == "timeout", "a tool that will not end is ended", answer)
     engine.one(rules)
     eat = "x = bytearray({} << 20)"
@@ -320,15 +420,23 @@ def has_its_limits(s):
     for size in (16, 300, 16, 300):
         engine.one(rules)
         answers.append(engine.call(rules, scene.PYTHON, "-I", "-c", eat.format(size)))
-    check([(answer["status"], answer["limit"]) for answer in answers] == [("ok", None), ("limit", "memory")] * 2,
-          "each call has the limit of a control group, and no trace of the one before", answers)
+    check(
+        [(answer["status"], answer["limit"]) for answer in answers]
+        == [("ok", None), ("limit", "memory")] * 2,
+        "each call has the limit of a control group, and no trace of the one before",
+        answers,
+    )
     check(engine.close(), "what waits ends with the engine")
 
 
 def idle(s):
     engine, rules = Engine(), policy(s)
     engine.one(rules)
-    check(until(lambda: not engine.inits(), IDLE + 30), "after a minute without calls none waits", engine.inits())
+    check(
+        until(lambda: not engine.inits(), IDLE + 30),
+        "after a minute without calls none waits",
+        engine.inits(),
+    )
     check(engine.call(rules, "/bin/true")["status"] == "ok", "and a call works as before")
     check(engine.close(), "the helper ends with its engine")
 
@@ -338,7 +446,11 @@ def many(s):
 
     def state():
         until(lambda: len(engine.inits()) == 1, 10)
-        return len(os.listdir(f"/proc/{engine.helper}/fd")), len(below(engine.helper)), read(f"/proc/{engine.helper}/maps").count("\n")
+        return (
+            len(os.listdir(f"/proc/{engine.helper}/fd")),
+            len(below(engine.helper)),
+            read(f"/proc/{engine.helper}/maps").count("\n"),
+        )
 
     def calls(count):
         return {engine.call(rules, "/bin/true")["status"] for _ in range(count)}
@@ -347,15 +459,35 @@ def many(s):
     before = state()
     statuses = calls(200)
     after = state()
-    check(statuses == {"ok"} and all(now <= then + 20 for then, now in zip(before, after)), "200 calls leave no descriptor, process or mapping", (statuses, before, after))
+    check(
+        statuses == {"ok"} and all(now <= then + 20 for then, now in zip(before, after)),
+        "200 calls leave no descriptor, process or mapping",
+        (statuses, before, after),
+    )
     check(engine.close(), "the helper ends with its engine")
 
 
 def main():
-    if not any(os.access(os.path.join(place, RUNTIME), os.X_OK) for place in ("/usr/bin", "/usr/sbin", "/usr/local/bin")):
+    if not any(
+        os.access(os.path.join(place, RUNTIME), os.X_OK)
+        for place in ("/usr/bin", "/usr/sbin", "/usr/local/bin")
+    ):
         skip_all(f"skipped: {RUNTIME} is not installed")
-    parts = [idle, many] if "long" in sys.argv else [serves_one_call, holds_nothing, nothing_of_another, claimed_once, a_changed_policy, a_changed_image, killed,
-                                                    none_waits, has_its_limits]
+    parts = (
+        [idle, many]
+        if "long" in sys.argv
+        else [
+            serves_one_call,
+            holds_nothing,
+            nothing_of_another,
+            claimed_once,
+            a_changed_policy,
+            a_changed_image,
+            killed,
+            none_waits,
+            has_its_limits,
+        ]
+    )
     mounts.apart()
     run(*parts)
 

@@ -4,6 +4,7 @@
 """Calls in containers of a runtime: what they give back, how they end, and what a hostile tool finds there.
 
 usage: runs.py TOOLCAGE [self | ordinary] crun | runc | runsc | PATH of a runsc"""
+
 import os
 import pty
 import shutil
@@ -32,25 +33,57 @@ def more(text=""):
 
 def an_ordinary_call(s):
     s.write("ws/old", "old\n")
-    answer = s.call("/bin/sh", "-c", f"cat; cat {s.ws}/old; echo new > {s.ws}/new; id -u; exit 3", stdin=b"given\n", more=more())
+    answer = s.call(
+        "/bin/sh",
+        "-c",
+        f"cat; cat {s.ws}/old; echo new > {s.ws}/new; id -u; exit 3",
+        stdin=b"given\n",
+        more=more(),
+    )
     check(answer.status == "failed" and answer.exit_code == 3, "the tool's own exit code", answer)
-    check(answer.out.startswith("given\nold\n") and answer.out.split()[-1] not in ("", "0"), "input, files, and no root", answer)
-    check(answer.kinds == {f"{s.ws}/new": "added"} and s.read("ws/new") == b"new\n", "what it changed is listed", answer)
-    check(answer.backend == BACKEND and "container" in (answer.enforcement or {}).get("proc.own", ""), "the result says what held it", answer)
+    check(
+        answer.out.startswith("given\nold\n") and answer.out.split()[-1] not in ("", "0"),
+        "input, files, and no root",
+        answer,
+    )
+    check(
+        answer.kinds == {f"{s.ws}/new": "added"} and s.read("ws/new") == b"new\n",
+        "what it changed is listed",
+        answer,
+    )
+    check(
+        answer.backend == BACKEND and "container" in (answer.enforcement or {}).get("proc.own", ""),
+        "the result says what held it",
+        answer,
+    )
     check(os.stat(s.path("ws/new")).st_uid == os.geteuid(), "and belongs to the caller")
 
 
 def output_is_whole(s):
     answer = s.shell("head -c 600000 /dev/zero | tr '\\0' x; echo end", more=more())
-    check(answer.status == "ok" and answer.stdout["bytes"] == 600004 and answer.out.endswith("xend\n"), "600 kB arrive, the last byte too",
-          (answer.status, answer.stdout and answer.stdout["bytes"], answer.err))
+    check(
+        answer.status == "ok" and answer.stdout["bytes"] == 600004 and answer.out.endswith("xend\n"),
+        "600 kB arrive, the last byte too",
+        (answer.status, answer.stdout and answer.stdout["bytes"], answer.err),
+    )
 
 
 def files_are_whole(s):
     """The runtime is ended as soon as the tool has; nothing that it has written may hang upon its own end."""
-    begin = "import mmap; f = open('{}', 'w+b', buffering=0); f.truncate(8 << 20); m = mmap.mmap(f.fileno(), 0); "
-    answer = s.python((begin + "m[:4 << 20] = b'x' * (4 << 20); f.seek(4 << 20); f.write(b'y' * (4 << 20))").format(f"{s.ws}/mapped"), more=more())
-    check(answer.status == "ok" and s.read("ws/mapped") == b"x" * (4 << 20) + b"y" * (4 << 20), "what it mapped and what it wrote are in the file", answer)
+    begin = (
+        "import mmap; f = open('{}', 'w+b', buffering=0); f.truncate(8 << 20); m = mmap.mmap(f.fileno(), 0); "
+    )
+    answer = s.python(
+        (begin + "m[:4 << 20] = b'x' * (4 << 20); f.seek(4 << 20); f.write(b'y' * (4 << 20))").format(
+            f"{s.ws}/mapped"
+        ),
+        more=more(),
+    )
+    check(
+        answer.status == "ok" and s.read("ws/mapped") == b"x" * (4 << 20) + b"y" * (4 << 20),
+        "what it mapped and what it wrote are in the file",
+        answer,
+    )
 
 
 def a_workspace_comes_back(s, mode):
@@ -65,11 +98,31 @@ def a_workspace_comes_back(s, mode):
     s.write("ws/.env", "KEY\n")
     script = f"cd {s.ws}; cat .env; mv file moved; rm -r dir; mkdir dir; echo n > dir/n; echo evil > .env; mkdir -p .git/hooks; echo evil > .git/hooks/x; :"
     answer = s.shell(script, more=more(f'workspace = {{ mode = "{mode}" }}'), denied=[s.path("ws/.env")])
-    check("KEY" not in answer.out and s.read("ws/.env") == b"KEY\n" and not os.path.exists(s.path("ws/.git/hooks/x")), f"{mode}: nothing denied, nothing that steers", answer)
-    check(not os.path.exists(s.path("ws/file")) and s.read("ws/moved") == b"after\n" and os.listdir(s.path("ws/dir")) == ["n"], f"{mode}: moves and removals", answer)
-    answer = s.shell(f"echo asked > {s.ws}/moved", more=more(f'workspace = {{ mode = "{mode}", commit = "ask" }}'))
-    check(answer.kinds == {s.path("ws/moved"): "pending approval"} and s.read("ws/moved") == b"after\n", f"{mode}: and what is pending approval", answer)
-    subprocess.run([TOOLCAGE, "changes", answer.call, "commit"], env=s.environ, capture_output=True, check=False)
+    check(
+        "KEY" not in answer.out
+        and s.read("ws/.env") == b"KEY\n"
+        and not os.path.exists(s.path("ws/.git/hooks/x")),
+        f"{mode}: nothing denied, nothing that steers",
+        answer,
+    )
+    check(
+        not os.path.exists(s.path("ws/file"))
+        and s.read("ws/moved") == b"after\n"
+        and os.listdir(s.path("ws/dir")) == ["n"],
+        f"{mode}: moves and removals",
+        answer,
+    )
+    answer = s.shell(
+        f"echo asked > {s.ws}/moved", more=more(f'workspace = {{ mode = "{mode}", commit = "ask" }}')
+    )
+    check(
+        answer.kinds == {s.path("ws/moved"): "pending approval"} and s.read("ws/moved") == b"after\n",
+        f"{mode}: and what is pending approval",
+        answer,
+    )
+    subprocess.run(
+        [TOOLCAGE, "changes", answer.call, "commit"], env=s.environ, capture_output=True, check=False
+    )
     check(s.read("ws/moved") == b"asked\n", f"{mode}: which then comes")
 
 
@@ -84,13 +137,26 @@ def an_overlaid_workspace(s):
 def paths_are_observed(s):
     s.write("outside/file", "x")
     s.write("data/file", "x")
-    answer = s.shell(f"cat {s.path('outside/file')} {s.data}/file; echo x >> {s.data}/file; echo y > {s.ws}/new; false", readable=[s.data],
-                     more=more('denials = "paths"'))
+    answer = s.shell(
+        f"cat {s.path('outside/file')} {s.data}/file; echo x >> {s.data}/file; echo y > {s.ws}/new; false",
+        readable=[s.data],
+        more=more('denials = "paths"'),
+    )
     if BACKEND == "gvisor":
-        check(answer.status == "denied" and answer.error["subject"] == "denials" and answer.error["hint"], "refused where nobody can", answer)
+        check(
+            answer.status == "denied" and answer.error["subject"] == "denials" and answer.error["hint"],
+            "refused where nobody can",
+            answer,
+        )
         return
-    told = {(denial["operation"], denial["target"]) for denial in answer.denials or [] if not denial.get("probe")}
-    check(told == {("read", s.path("outside/file")), ("write", f"{s.data}/file")}, "paths outside of the grant are listed", answer)
+    told = {
+        (denial["operation"], denial["target"]) for denial in answer.denials or [] if not denial.get("probe")
+    }
+    check(
+        told == {("read", s.path("outside/file")), ("write", f"{s.data}/file")},
+        "paths outside of the grant are listed",
+        answer,
+    )
 
 
 def ends_in_time(s):
@@ -101,10 +167,15 @@ def ends_in_time(s):
         took = time.monotonic() - begun
         if "up" in answer.out:
             break
-    check(answer.status == "timeout" and "asked" in answer.out, "a tool that is asked to end can say something", answer)
+    check(
+        answer.status == "timeout" and "asked" in answer.out,
+        "a tool that is asked to end can say something",
+        answer,
+    )
     check(took < (limit + 2.5) * PATIENCE * 2, "soon after its deadline", took)
-    answer = s.shell("trap '' TERM; while :; do sleep 0.05; done",
-                     more=more('grace = "200ms"').replace("30s", "1000ms"))
+    answer = s.shell(
+        "trap '' TERM; while :; do sleep 0.05; done", more=more('grace = "200ms"').replace("30s", "1000ms")
+    )
     check(answer.status == "timeout", "one that will not is ended", answer)
 
 
@@ -139,23 +210,37 @@ print("end", os.getuid())
 
 def a_hostile_tool(s):
     answer = s.call("/usr/bin/python3", "-I", "-c", HOSTILE, more=more())
-    check(answer.status == "ok" and "end" in answer.out and "DONE" not in answer.out, "gets nothing of PID 1 or of the bundle", answer)
+    check(
+        answer.status == "ok" and "end" in answer.out and "DONE" not in answer.out,
+        "gets nothing of PID 1 or of the bundle",
+        answer,
+    )
     answer = s.shell("kill -9 1; sleep 0.3; echo alive", more=more())
     # gVisor lets PID 1 be killed: that ends the cage, and is no success
-    check(answer.out == "alive\n" if BACKEND == "oci" else answer.status != "ok" or answer.out == "alive\n",
-          "PID 1 cannot be killed, or the cage ends", answer)
+    check(
+        answer.out == "alive\n" if BACKEND == "oci" else answer.status != "ok" or answer.out == "alive\n",
+        "PID 1 cannot be killed, or the cage ends",
+        answer,
+    )
     answer = s.shell("kill -9 -1; echo alive; sleep 0.1", more=more())
     check(answer.status in ("ok", "failed"), "who kills everybody has a result of its own", answer)
 
 
 def forks(s):
     answer = s.shell("(setsid sleep 77 &) ; (sleep 77 &) ; echo up", more=more())
-    check(answer.status == "ok" and answer.out == "up\n", "what it leaves behind does not hold the call", answer)
+    check(
+        answer.status == "ok" and answer.out == "up\n", "what it leaves behind does not hold the call", answer
+    )
 
 
 def nobody_is_left(s):
     for name in ("program", "helper", "runtime"):
-        process = s.popen("/bin/sh", "-c", f"echo up > {s.ws}/{name}; trap '' TERM; while :; do sleep 0.05; done", more=more())
+        process = s.popen(
+            "/bin/sh",
+            "-c",
+            f"echo up > {s.ws}/{name}; trap '' TERM; while :; do sleep 0.05; done",
+            more=more(),
+        )
         up = until(lambda: os.path.exists(s.path("ws", name)), 20)
         helper = helper_of(process.pid)
         tree = below(helper)
@@ -179,17 +264,37 @@ def an_image(s):
     shutil.copy(busybox, s.path("image/bin/busybox"))
     image = f'image = "{s.path("image")}"'
     where = ['{ path = "/workspace", from = "%s" }' % s.ws]
-    script = "/bin/busybox cat /etc/motd; /bin/busybox ls /usr /root; echo in > /workspace/in; echo x > /data/file"
+    script = (
+        "/bin/busybox cat /etc/motd; /bin/busybox ls /usr /root; echo in > /workspace/in; echo x > /data/file"
+    )
     answer = s.call("/bin/busybox", "sh", "-c", script, writable=where, more=more(image))
     check(answer.out == "of the image\n", "the tool sees the image, and nothing of the host's", answer)
-    check(s.read("ws/in") == b"in\n" and s.read("image/data/file") == b"x\n", "the workspace is written, the image is not", answer)
+    check(
+        s.read("ws/in") == b"in\n" and s.read("image/data/file") == b"x\n",
+        "the workspace is written, the image is not",
+        answer,
+    )
     os.symlink(s.path("image"), s.path("ws/link"))
     answer = s.call("/bin/busybox", "true", writable=where, more=more(f'image = "{s.ws}/link"'))
-    check(answer.status == "denied" and answer.error["stage"] == "image", "a link where a tool can write is not followed to an image", answer)
+    check(
+        answer.status == "denied" and answer.error["stage"] == "image",
+        "a link where a tool can write is not followed to an image",
+        answer,
+    )
     answer = s.call("/bin/true", more=more('image = "python:3.12-slim"'))
-    check(answer.status == "denied" and answer.error["code"] == "not_found" and "image import" in answer.error["hint"], "an image by a name that nobody has is refused", answer)
+    check(
+        answer.status == "denied"
+        and answer.error["code"] == "not_found"
+        and "image import" in answer.error["hint"],
+        "an image by a name that nobody has is refused",
+        answer,
+    )
     answer = s.call("/bin/true", more=f'backend = "process"\n{image}')
-    check(answer.status == "denied" and answer.error["subject"] == "image", "and any image by the process backend", answer)
+    check(
+        answer.status == "denied" and answer.error["subject"] == "image",
+        "and any image by the process backend",
+        answer,
+    )
 
 
 def a_session(s):
@@ -197,29 +302,83 @@ def a_session(s):
     file = s.policy(more=more())
     ends = [TOOLCAGE, "session", "end", name]
     try:
-        argv = [TOOLCAGE, "exec", "--policy", file, "--tool", "t", "--session", name, "--", "/bin/sh", "-c", "echo kept >> /tmp/file; cat /tmp/file"]
-        outs = [subprocess.run(argv, env=s.environ, cwd=s.ws, capture_output=True, stdin=subprocess.DEVNULL, timeout=60 * PATIENCE, check=False)
-                for _ in range(2)]
-        check([each.stdout for each in outs] == [b"kept\n", b"kept\nkept\n"], "/tmp is there again for the next call", outs)
-        done = subprocess.run([TOOLCAGE, "exec", "--policy", s.policy(more='backend = "process"'), *argv[4:]], env=s.environ, cwd=s.ws,
-                              capture_output=True, stdin=subprocess.DEVNULL, timeout=60 * PATIENCE, check=False)
+        argv = [
+            TOOLCAGE,
+            "exec",
+            "--policy",
+            file,
+            "--tool",
+            "t",
+            "--session",
+            name,
+            "--",
+            "/bin/sh",
+            "-c",
+            "echo kept >> /tmp/file; cat /tmp/file",
+        ]
+        outs = [
+            subprocess.run(
+                argv,
+                env=s.environ,
+                cwd=s.ws,
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                timeout=60 * PATIENCE,
+                check=False,
+            )
+            for _ in range(2)
+        ]
+        check(
+            [each.stdout for each in outs] == [b"kept\n", b"kept\nkept\n"],
+            "/tmp is there again for the next call",
+            outs,
+        )
+        done = subprocess.run(
+            [TOOLCAGE, "exec", "--policy", s.policy(more='backend = "process"'), *argv[4:]],
+            env=s.environ,
+            cwd=s.ws,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=60 * PATIENCE,
+            check=False,
+        )
         check(done.returncode == 126 and not done.stdout, "and for no other grant", done)
     finally:
-        done = subprocess.run(ends, env=s.environ, cwd=s.ws, capture_output=True, timeout=60 * PATIENCE, check=False)
+        done = subprocess.run(
+            ends, env=s.environ, cwd=s.ws, capture_output=True, timeout=60 * PATIENCE, check=False
+        )
     check(done.returncode == 0, "it can be ended", done)
 
 
 def what_the_process_cage_alone_has(s):
     answer = s.call("/bin/true", more=more('unix_sockets = "own"'))
-    check(answer.status == "denied" and "unix socket" in answer.error["message"] and "process" in answer.error["hint"], "unix sockets are refused", answer)
+    check(
+        answer.status == "denied"
+        and "unix socket" in answer.error["message"]
+        and "process" in answer.error["hint"],
+        "unix sockets are refused",
+        answer,
+    )
     ours, theirs = pty.openpty()
     try:
-        done = subprocess.run([TOOLCAGE, "shell", "--policy", s.policy(more=more()), "--tool", "t", "--", "/bin/true"], env={**s.environ, "TERM": "xterm"},
-                              cwd=s.ws, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, timeout=60 * PATIENCE, check=False)
+        done = subprocess.run(
+            [TOOLCAGE, "shell", "--policy", s.policy(more=more()), "--tool", "t", "--", "/bin/true"],
+            env={**s.environ, "TERM": "xterm"},
+            cwd=s.ws,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=subprocess.PIPE,
+            timeout=60 * PATIENCE,
+            check=False,
+        )
     finally:
         os.close(ours)
         os.close(theirs)
-    check(done.returncode == 126 and b"tty.none" in done.stderr and b"hint: " in done.stderr, "and terminals, by clause", done)
+    check(
+        done.returncode == 126 and b"tty.none" in done.stderr and b"hint: " in done.stderr,
+        "and terminals, by clause",
+        done,
+    )
 
 
 def a_full_memory(s):
@@ -243,16 +402,48 @@ def what_its_kernel_lacks(s):
     answer = s.python(LACKED, more=more())
     listed = {one["target"]: one for one in answer.denials}
     wanted = set(answer.out.split()) if BACKEND == "gvisor" else set()
-    check(answer.status == "ok" and set(listed) == wanted and all(one["operation"] == "syscall" for one in answer.denials), "calls that its kernel lacks are listed", answer)
-    check(all(bool(one.get("probe")) == (name == "copy_file_range") and (one.get("probe") or "gVisor does not have" in one["hint"]) for name, one in listed.items()),
-          "what libraries do without is told apart", answer)
+    check(
+        answer.status == "ok"
+        and set(listed) == wanted
+        and all(one["operation"] == "syscall" for one in answer.denials),
+        "calls that its kernel lacks are listed",
+        answer,
+    )
+    check(
+        all(
+            bool(one.get("probe")) == (name == "copy_file_range")
+            and (one.get("probe") or "gVisor does not have" in one["hint"])
+            for name, one in listed.items()
+        ),
+        "what libraries do without is told apart",
+        answer,
+    )
 
 
 def main():
-    if not any(os.access(os.path.join(place, RUNTIME), os.X_OK) for place in ("/usr/bin", "/usr/sbin", "/usr/local/bin")):
+    if not any(
+        os.access(os.path.join(place, RUNTIME), os.X_OK)
+        for place in ("/usr/bin", "/usr/sbin", "/usr/local/bin")
+    ):
         skip_all(f"skipped: {RUNTIME} is not installed")
-    run(an_ordinary_call, output_is_whole, files_are_whole, a_copied_workspace, an_overlaid_workspace, paths_are_observed, ends_in_time, a_missing_command, a_hostile_tool, forks,
-        nobody_is_left, an_image, a_session, what_the_process_cage_alone_has, what_its_kernel_lacks, a_full_memory)
+    run(
+        an_ordinary_call,
+        output_is_whole,
+        files_are_whole,
+        a_copied_workspace,
+        an_overlaid_workspace,
+        paths_are_observed,
+        ends_in_time,
+        a_missing_command,
+        a_hostile_tool,
+        forks,
+        nobody_is_left,
+        an_image,
+        a_session,
+        what_the_process_cage_alone_has,
+        what_its_kernel_lacks,
+        a_full_memory,
+    )
 
 
 main()

@@ -5,6 +5,7 @@
 
 usage: schema.py PRINTER       a program that prints one configuration a line when given an argument
 """
+
 import json
 import os
 import subprocess
@@ -22,13 +23,17 @@ def main():
         print("1..0 # SKIP skipped: python3-jsonschema is not installed")
         return 0
     if not os.path.exists(SCHEMA):
-        print("1..0 # SKIP skipped: golang-github-opencontainers-specs-dev, which has the schema, is not installed")
+        print(
+            "1..0 # SKIP skipped: golang-github-opencontainers-specs-dev, which has the schema, is not installed"
+        )
         return 0
     with open(os.path.join(SCHEMA, "config-schema.json"), encoding="utf-8") as file:
         schema = json.load(file)
     resolver = jsonschema.RefResolver(f"file://{SCHEMA}/config-schema.json", schema)
     validator = jsonschema.Draft4Validator(schema, resolver=resolver)
-    lines = subprocess.run([sys.argv[1], "print"], capture_output=True, check=True, timeout=30).stdout.splitlines()
+    lines = subprocess.run(
+        [sys.argv[1], "print"], capture_output=True, check=True, timeout=30
+    ).stdout.splitlines()
     failed = 0
     for number, line in enumerate(lines, 1):
         errors = [f"{list(e.path)}: {e.message[:200]}" for e in validator.iter_errors(json.loads(line))]

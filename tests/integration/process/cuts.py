@@ -5,6 +5,7 @@
 temporary file, and whoever asks is told which commits were cut.
 
 usage: cuts.py TOOLCAGE [self | ordinary] [ROUNDS [FILES]]"""
+
 import contextlib
 import json
 import os
@@ -34,7 +35,14 @@ def contents(s):
 
 
 def doctor(s, *flags):
-    done = subprocess.run([TOOLCAGE, "doctor", *flags, "--json"], env=s.environ, cwd=s.ws, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        [TOOLCAGE, "doctor", *flags, "--json"],
+        env=s.environ,
+        cwd=s.ws,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
     return json.loads(done.stdout)
 
 
@@ -44,9 +52,15 @@ def cut_once(s, dice):
         s.write(f"ws/{i}", "old")
     process = s.popen("/bin/sh", "-c", f"cd {s.ws}; for i in *; do echo new > $i; done", more=COPY)
     first = s.path("ws/0"), s.path(f"ws/{FILES // 2}"), s.path(f"ws/{FILES - 1}")
-    until(lambda: process.poll() is not None or any(os.lstat(name).st_size != 3 for name in first)
-          or any(name.startswith(".toolcage") for name in os.listdir(s.ws)), 60)
-    time.sleep(dice.random() * .05)
+    until(
+        lambda: (
+            process.poll() is not None
+            or any(os.lstat(name).st_size != 3 for name in first)
+            or any(name.startswith(".toolcage") for name in os.listdir(s.ws))
+        ),
+        60,
+    )
+    time.sleep(dice.random() * 0.05)
     ours = {}  # its helper, which may be nobody's child, and what that has started
     for _ in range(3):
         for first in helpers_of(process.pid):
@@ -97,7 +111,13 @@ def cuts(s):
 def regular(s):
     s.write("ws/file", "old\n")
     answer = s.shell(f"echo new > {s.ws}/file", more=COPY)
-    check(answer.status == "ok" and s.read("ws/file") == b"new\n" and not any(s.ws in line for line in doctor(s)["cuts"]), "a commit that ends leaves nothing to tell", answer)
+    check(
+        answer.status == "ok"
+        and s.read("ws/file") == b"new\n"
+        and not any(s.ws in line for line in doctor(s)["cuts"]),
+        "a commit that ends leaves nothing to tell",
+        answer,
+    )
 
 
 def named(s):
@@ -108,14 +128,22 @@ def named(s):
     for name in ids:
         s.write(f"ws/.toolcage-{name}", "half")
     for name, text in ((ids[0], f"Tedit\0I{ids[1]}\0R{s.ws}\0Wfile\0"), (ids[2], "")):
-        with open(os.open(f"{base}/commits/{name}", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+        with open(
+            os.open(f"{base}/commits/{name}", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8"
+        ) as file:
             file.write(text)
     s.call("/bin/true", writable=[])
     until(lambda: not os.path.exists(s.path(f"ws/.toolcage-{ids[1]}")))
     left = sorted(name for name in os.listdir(s.ws) if name.startswith(".toolcage"))
-    check(left == sorted(f".toolcage-{name}" for name in (ids[0], ids[2])), "it goes, and no other", (ids, left))
+    check(
+        left == sorted(f".toolcage-{name}" for name in (ids[0], ids[2])), "it goes, and no other", (ids, left)
+    )
     until(lambda: not os.path.exists(f"{base}/commits/{ids[0]}"))
-    check(sum("by tool edit" in line and s.ws in line for line in doctor(s)["cuts"]) == 1, "and is told", doctor(s))
+    check(
+        sum("by tool edit" in line and s.ws in line for line in doctor(s)["cuts"]) == 1,
+        "and is told",
+        doctor(s),
+    )
     until(lambda: not os.path.exists(f"{base}/commits/{ids[2]}"))
     check(not os.path.exists(f"{base}/commits/{ids[2]}"), "one that had ended says nothing")
     doctor(s, "--clean")

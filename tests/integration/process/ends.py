@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """However a call ends, and whoever is killed meanwhile: nothing of it stays."""
+
 import contextlib
 import glob
 import os
@@ -9,7 +10,21 @@ import signal
 import subprocess
 import time
 
-from scene import PATIENCE, TOOLCAGE, below, check, end, finish, helpers_of, is_root, name_of, run, runs, start_time, until
+from scene import (
+    PATIENCE,
+    TOOLCAGE,
+    below,
+    check,
+    end,
+    finish,
+    helpers_of,
+    is_root,
+    name_of,
+    run,
+    runs,
+    start_time,
+    until,
+)
 
 TREE = "trap '' TERM; (sleep 60 & sleep 60) & setsid sleep 60 & echo up; while :; do sleep 1; done"
 
@@ -20,8 +35,11 @@ def mounts():
 
 
 def groups():
-    return {os.path.dirname(name) for name in glob.glob("/sys/fs/cgroup/**/cgroup.procs", recursive=True)
-            if "toolcage" in name}
+    return {
+        os.path.dirname(name)
+        for name in glob.glob("/sys/fs/cgroup/**/cgroup.procs", recursive=True)
+        if "toolcage" in name
+    }
 
 
 def members(group):
@@ -35,7 +53,9 @@ def leftovers(s):
     """What the machine holds that a call might have left, apart from its processes; others may run tests of theirs beside us."""
     with open("/proc/net/unix", encoding="utf-8", errors="replace") as file:
         # in directories of the product; other tests name theirs after it
-        sockets = sorted(line.split()[-1] for line in file if "/toolcage/" in line and "/var/tmp/" not in line)
+        sockets = sorted(
+            line.split()[-1] for line in file if "/toolcage/" in line and "/var/tmp/" not in line
+        )
     # a directory that whoever needs it first makes, for all that come, has a word for its name; what is one call's has its number
     files = [*glob.glob(f"/dev/shm/{own_name(s)}*"), *glob.glob("/run/toolcage/*[0-9]*")]
     return {"mounts": mounts(), "sockets": sockets, "files": sorted(files)}
@@ -50,8 +70,16 @@ class Running:
 
     def __init__(self, s, count, **grant):
         self.s, self.before = s, leftovers(s)
-        self.calls = [s.popen("/bin/sh", "-c", f"> /dev/shm/{own_name(s)}; {TREE}", more='timeout = "60s"\noutput = { limit = "1MiB" }', **grant)
-                      for _ in range(count)]
+        self.calls = [
+            s.popen(
+                "/bin/sh",
+                "-c",
+                f"> /dev/shm/{own_name(s)}; {TREE}",
+                more='timeout = "60s"\noutput = { limit = "1MiB" }',
+                **grant,
+            )
+            for _ in range(count)
+        ]
         # a sleep below a shell below PID 1 below the helper: the cage is up
         until(lambda: all(len(self.sleepers(call)) >= 3 for call in self.calls), 20)
         self.processes = {pid: start_time(pid) for pid in self.all()}
@@ -89,13 +117,20 @@ class Running:
     def nothing_left(self, name):
         gone = until(lambda: not self.alive())
         check(gone, f"{name}: no process is left", [(pid, name_of(pid)) for pid in self.alive()])
-        check(leftovers(self.s) == self.before, f"{name}: no mount, file or socket is left", f"{self.before}\n{leftovers(self.s)}")
+        check(
+            leftovers(self.s) == self.before,
+            f"{name}: no mount, file or socket is left",
+            f"{self.before}\n{leftovers(self.s)}",
+        )
         left = [each for each in self.groups if members(each)]
         check(not left, f"{name}: no control group holds anybody", left)
 
 
 def is_first(pid):
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+    with (
+        contextlib.suppress(OSError),
+        open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file,
+    ):
         fields = [line.split()[1:] for line in file if line.startswith("NSpid:")]
         return bool(fields) and len(fields[0]) > 1 and fields[0][-1] == "1"
     return False
@@ -109,13 +144,18 @@ def helper_tree(host):
 
 
 def kills(s):
-    for name, victims in (("SIGKILL of the hosts", lambda r: [call.pid for call in r.calls]),
-                          ("SIGKILL of the helpers", Running.helpers),
-                          ("SIGKILL of every PID 1", Running.first_processes),
-                          ("SIGKILL of all at once", Running.all)):
+    for name, victims in (
+        ("SIGKILL of the hosts", lambda r: [call.pid for call in r.calls]),
+        ("SIGKILL of the helpers", Running.helpers),
+        ("SIGKILL of every PID 1", Running.first_processes),
+        ("SIGKILL of all at once", Running.all),
+    ):
         running = Running(s, 3)
-        check(len(running.processes) >= 3 * 6 and len(running.first_processes()) == 3, f"{name}: three calls run",
-              {pid: name_of(pid) for pid in running.processes})
+        check(
+            len(running.processes) >= 3 * 6 and len(running.first_processes()) == 3,
+            f"{name}: three calls run",
+            {pid: name_of(pid) for pid in running.processes},
+        )
         for pid in victims(running):
             end(pid)
         running.finish()
@@ -124,9 +164,15 @@ def kills(s):
 
 def ordinary_end(s):
     before = leftovers(s)
-    answer = s.shell(f"> /dev/shm/{own_name(s)}; sleep 60 & setsid sleep 60 & (setsid sleep 60 &) ; echo done", more='timeout = "20s"')
-    check(answer.status == "ok" and answer.out == "done\n" and answer.usage["wall_ms"] < 10000,
-          "a call ends with its tool, not with what that left running", answer)
+    answer = s.shell(
+        f"> /dev/shm/{own_name(s)}; sleep 60 & setsid sleep 60 & (setsid sleep 60 &) ; echo done",
+        more='timeout = "20s"',
+    )
+    check(
+        answer.status == "ok" and answer.out == "done\n" and answer.usage["wall_ms"] < 10000,
+        "a call ends with its tool, not with what that left running",
+        answer,
+    )
     check(leftovers(s) == before, "and leaves nothing", f"{before}\n{leftovers(s)}")
 
 
@@ -158,8 +204,17 @@ def outlives_its_parent(s):
     """Without a cage. The survivor names itself, once it is what it is going to be: while a process
     changes its program it has no command line to be found by, and would outlive this test."""
     survivor = 'trap "" TERM; echo $$; while :; do sleep 0.1; done'
-    naked = subprocess.run(["/bin/sh", "-c", f"(setsid sh -c '{survivor}' > pid 2> /dev/null &); until [ -s pid ]; do :; done; cat pid"],
-                           capture_output=True, cwd=s.ws, timeout=60 * PATIENCE, check=True)
+    naked = subprocess.run(
+        [
+            "/bin/sh",
+            "-c",
+            f"(setsid sh -c '{survivor}' > pid 2> /dev/null &); until [ -s pid ]; do :; done; cat pid",
+        ],
+        capture_output=True,
+        cwd=s.ws,
+        timeout=60 * PATIENCE,
+        check=True,
+    )
     pid = int(naked.stdout)
     started = start_time(pid)
     check(started and name_of(pid) == "sh", "without a cage a process outlives its parent", naked)
@@ -177,19 +232,35 @@ def survivors(s):
         time.sleep(0.05)
         if not ok or os.path.getsize(log) != size or not size:
             break
-    check(ok and os.path.getsize(log) == size > 0, "who breeds and ignores SIGTERM is gone before the answer",
-          f"{answer}\nalive {alive}, {size} bytes, then {os.path.getsize(log)}")
+    check(
+        ok and os.path.getsize(log) == size > 0,
+        "who breeds and ignores SIGTERM is gone before the answer",
+        f"{answer}\nalive {alive}, {size} bytes, then {os.path.getsize(log)}",
+    )
 
 
 def cancel(s):
     name = f"60.{os.getpid()}"
-    call = s.popen("/bin/sh", "-c", f"trap 'echo asked; exit 7' TERM; echo up; sleep {name} & while :; do sleep 0.05; done",
-                   more='output = { limit = "1MiB" }')
+    call = s.popen(
+        "/bin/sh",
+        "-c",
+        f"trap 'echo asked; exit 7' TERM; echo up; sleep {name} & while :; do sleep 0.05; done",
+        more='output = { limit = "1MiB" }',
+    )
     until(lambda: runs("sleep", name))
     end(call, signal.SIGTERM)
     answer = finish(call)
-    check(answer.status == "cancelled" and answer.out == "up\nasked\n" and answer.code == 143, "cancelled: asked first", answer)
-    call = s.popen("/bin/sh", "-c", f"trap '' TERM; echo up; sleep {name} & while :; do sleep 0.05; done", more='grace = "200ms"')
+    check(
+        answer.status == "cancelled" and answer.out == "up\nasked\n" and answer.code == 143,
+        "cancelled: asked first",
+        answer,
+    )
+    call = s.popen(
+        "/bin/sh",
+        "-c",
+        f"trap '' TERM; echo up; sleep {name} & while :; do sleep 0.05; done",
+        more='grace = "200ms"',
+    )
     until(lambda: runs("sleep", name))
     end(call, signal.SIGTERM)
     answer = finish(call)
@@ -200,7 +271,11 @@ def eight_at_once(s):
     before = leftovers(s)
     calls = [s.popen("/bin/sh", "-c", f"echo {n} > {s.ws}/{n}; sleep 0.3; cat {s.ws}/{n}") for n in range(8)]
     answers = [finish(call) for call in calls]
-    check([answer.out for answer in answers] == [f"{n}\n" for n in range(8)], "eight at once", [str(a) for a in answers if a.status != "ok"])
+    check(
+        [answer.out for answer in answers] == [f"{n}\n" for n in range(8)],
+        "eight at once",
+        [str(a) for a in answers if a.status != "ok"],
+    )
     check(leftovers(s) == before, "and leave nothing", f"{before}\n{leftovers(s)}")
     if is_root():
         calls = [s.popen("/bin/sh", "-c", "cat /proc/self/uid_map; sleep 1") for n in range(4)]
@@ -218,7 +293,14 @@ def grouped(s):
         end(pid)
     running.finish()
     running.nothing_left("SIGKILL of all at once, in control groups")
-    done = subprocess.run([TOOLCAGE, "doctor", "--clean"], env=s.environ, cwd=s.ws, capture_output=True, timeout=60 * PATIENCE, check=False)
+    done = subprocess.run(
+        [TOOLCAGE, "doctor", "--clean"],
+        env=s.environ,
+        cwd=s.ws,
+        capture_output=True,
+        timeout=60 * PATIENCE,
+        check=False,
+    )
     left = [name for name in running.groups if os.path.isdir(name)]
     check(done.returncode == 0 and not left, "doctor --clean sweeps empty groups", f"{done}\n{left}")
 

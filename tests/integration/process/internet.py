@@ -4,6 +4,7 @@
 kind are this machine's. Servers listen there, and a name server of the test's own answers as it is told.
 
 Import it before scene, which may become another user: what only root can do is done here."""
+
 import http.server
 import json
 import os
@@ -19,11 +20,22 @@ INSIDE = "TOOLCAGE_TEST_NETWORK"
 if not os.environ.get(INSIDE):
     os.environ[INSIDE] = "1"
     own = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
-    os.execvp("unshare", ["unshare", *own, "--net", "--mount", "--propagation", "private", sys.executable, *sys.argv])
+    os.execvp(
+        "unshare",
+        ["unshare", *own, "--net", "--mount", "--propagation", "private", sys.executable, *sys.argv],
+    )
 
 API, EVIL, PRIVATE, API6 = "93.184.216.34", "93.184.216.99", "10.1.2.3", "2606:2800:21f:cb07::34"
-NAMES = {"api.example.com": [API], "files.example.com": [API], "evil.example": [EVIL], "db.example.com": [PRIVATE], "mixed.example.com": [API, PRIVATE],
-         "loop.example.com": ["127.0.0.1"], "meta.example.com": ["169.254.169.254"], "six.example.com": [API6]}
+NAMES = {
+    "api.example.com": [API],
+    "files.example.com": [API],
+    "evil.example": [EVIL],
+    "db.example.com": [PRIVATE],
+    "mixed.example.com": [API, PRIVATE],
+    "loop.example.com": ["127.0.0.1"],
+    "meta.example.com": ["169.254.169.254"],
+    "six.example.com": [API6],
+}
 spoken = []  # requests that came to the servers, with their headers
 asked = []  # names that came to the name server outside
 
@@ -34,10 +46,17 @@ def lines(*commands):
 
 
 def make_network():
-    lines("ip link set lo up", *(f"ip addr add {a}/32 dev lo" for a in (API, EVIL, PRIVATE)), f"ip addr add {API6}/128 dev lo nodad")
+    lines(
+        "ip link set lo up",
+        *(f"ip addr add {a}/32 dev lo" for a in (API, EVIL, PRIVATE)),
+        f"ip addr add {API6}/128 dev lo nodad",
+    )
     where = "/media"  # of this mount namespace alone, so that nothing has to be removed
     lines(f"mount -t tmpfs tmpfs {where}")
-    for name, text in (("resolv.conf", "nameserver 127.0.0.1\n"), ("hosts", f"127.0.0.1 localhost\n{API} hosted.example.com\n")):
+    for name, text in (
+        ("resolv.conf", "nameserver 127.0.0.1\n"),
+        ("hosts", f"127.0.0.1 localhost\n{API} hosted.example.com\n"),
+    ):
         with open(f"{where}/{name}", "w", encoding="ascii") as file:
             file.write(text)
         lines(f"mount --bind {where}/{name} {os.path.realpath('/etc/' + name)}")
@@ -51,16 +70,24 @@ class Resolver(socketserver.BaseRequestHandler):
         query, sock = self.request
         at, labels = 12, []
         while query[at]:
-            labels.append(query[at + 1:at + 1 + query[at]].decode("latin-1"))
+            labels.append(query[at + 1 : at + 1 + query[at]].decode("latin-1"))
             at += 1 + query[at]
-        kind, question = query[at + 1:at + 3], query[12:at + 5]
+        kind, question = query[at + 1 : at + 3], query[12 : at + 5]
         name = ".".join(labels).lower()
         asked.append(name)
         family = {b"\0\1": socket.AF_INET, b"\0\x1c": socket.AF_INET6}.get(kind)
-        answers = [socket.inet_pton(family, a) for a in NAMES.get(name, []) if family and (":" in a) == (family == socket.AF_INET6)]
+        answers = [
+            socket.inet_pton(family, a)
+            for a in NAMES.get(name, [])
+            if family and (":" in a) == (family == socket.AF_INET6)
+        ]
         code = 0 if name in NAMES else 3
-        records = b"".join(b"\xc0\x0c" + kind + b"\0\1\0\0\0\0" + len(a).to_bytes(2, "big") + a for a in answers)
-        head = query[:2] + bytes([0x81, 0x80 | code]) + b"\0\1" + len(answers).to_bytes(2, "big") + b"\0\0\0\0"
+        records = b"".join(
+            b"\xc0\x0c" + kind + b"\0\1\0\0\0\0" + len(a).to_bytes(2, "big") + a for a in answers
+        )
+        head = (
+            query[:2] + bytes([0x81, 0x80 | code]) + b"\0\1" + len(answers).to_bytes(2, "big") + b"\0\0\0\0"
+        )
         sock.sendto(head + question + records, self.client_address)
 
 
@@ -83,7 +110,18 @@ class Web(http.server.BaseHTTPRequestHandler):
                 self.wfile.flush()
                 time.sleep(0.002)
             return
-        text = json.dumps({"host": self.headers.get("Host"), "path": self.path, "method": self.command, "body": len(body), **({"echo": body.decode()} if self.path == "/echo" else {})}).encode() + b"\n"
+        text = (
+            json.dumps(
+                {
+                    "host": self.headers.get("Host"),
+                    "path": self.path,
+                    "method": self.command,
+                    "body": len(body),
+                    **({"echo": body.decode()} if self.path == "/echo" else {}),
+                }
+            ).encode()
+            + b"\n"
+        )
         if self.path.startswith("/bytes/"):
             text = bytes(int(self.path[7:]))
         self.send_response(200)
@@ -144,29 +182,41 @@ def serve(server):
     threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
-BUNDLES = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem"]
+BUNDLES = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/ca-bundle.pem",
+]
 BUNDLE = os.path.realpath(next(path for path in BUNDLES if os.path.exists(path)))
 
 
 def trust(where):
     """The machine trusts the servers' certificate beside the usual ones."""
-    with open(BUNDLE, encoding="utf-8") as usual, open(f"{where}/cert.pem", encoding="ascii") as ours, open(f"{where}/bundle.pem", "w", encoding="utf-8") as file:
+    with (
+        open(BUNDLE, encoding="utf-8") as usual,
+        open(f"{where}/cert.pem", encoding="ascii") as ours,
+        open(f"{where}/bundle.pem", "w", encoding="utf-8") as file,
+    ):
         file.write(usual.read() + ours.read())
     os.chmod(f"{where}/bundle.pem", 0o644)
     lines(f"mount --bind {where}/bundle.pem {BUNDLE}")
 
 
 def make_stranger(where):
-    lines("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=stranger "
-          f"-addext subjectAltName=DNS:api.example.com -keyout {where}/stranger-key.pem -out {where}/stranger.pem")
+    lines(
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=stranger "
+        f"-addext subjectAltName=DNS:api.example.com -keyout {where}/stranger-key.pem -out {where}/stranger.pem"
+    )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(f"{where}/stranger.pem", f"{where}/stranger-key.pem")
     return context
 
 
 def make_certificate(where):
-    lines("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=toolcage-test "
-          f"-addext subjectAltName=DNS:api.example.com,DNS:evil.example,DNS:six.example.com,DNS:files.example.com -keyout {where}/key.pem -out {where}/cert.pem")
+    lines(
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=toolcage-test "
+        f"-addext subjectAltName=DNS:api.example.com,DNS:evil.example,DNS:six.example.com,DNS:files.example.com -keyout {where}/key.pem -out {where}/cert.pem"
+    )
     os.chmod(f"{where}/cert.pem", 0o644)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(f"{where}/cert.pem", f"{where}/key.pem")
@@ -205,8 +255,17 @@ CA = "--cacert /ca/cert.pem"  # for curl
 
 def shell_with(usual):
     """How a scene runs a shell with these entries, where a case names no others; it finds this network's directory as /ca."""
+
     def shell(s, script, entries=usual, more="", **rest):
-        return s.shell(script, network=entries, readable=[f'{{ path = "/ca", from = "{network}" }}'], writable=(), more=more, **rest)
+        return s.shell(
+            script,
+            network=entries,
+            readable=[f'{{ path = "/ca", from = "{network}" }}'],
+            writable=(),
+            more=more,
+            **rest,
+        )
+
     return shell
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """toolcage learn: a run under the learned policy succeeds, and one that goes beyond what was learned does not."""
+
 import json
 import os
 import shutil
@@ -19,8 +20,16 @@ test -f got/file
 
 
 def toolcage(s, *words, cwd=None, extra=None):
-    return subprocess.run([TOOLCAGE, *words], env={**s.environ, **(extra or {})}, cwd=cwd or s.ws, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=120 * PATIENCE, check=False)
+    return subprocess.run(
+        [TOOLCAGE, *words],
+        env={**s.environ, **(extra or {})},
+        cwd=cwd or s.ws,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120 * PATIENCE,
+        check=False,
+    )
 
 
 def learn(s, *command, flags=("--allow-all",), name="t"):
@@ -59,7 +68,14 @@ def learned(s, title, program, files, *command, beyond, made=()):
         s.write(f"ws/{name}", text)
     more = call(s)
     left = os.path.exists(s.path("outside/left"))
-    check(more.returncode == 1 and "outside/canary" in more.stderr and "tweet-31" not in more.stdout + more.stderr and not left, f"{title}: not what goes beyond it", (more, done.stdout))
+    check(
+        more.returncode == 1
+        and "outside/canary" in more.stderr
+        and "tweet-31" not in more.stdout + more.stderr
+        and not left,
+        f"{title}: not what goes beyond it",
+        (more, done.stdout),
+    )
     return tomllib.loads(done.stdout)["tool"]["t"] if valid.returncode == 0 else {}
 
 
@@ -67,24 +83,68 @@ def programs(s):
     s.write("outside/canary", "tweet-31\n")
     secret = s.path("outside/canary")
     numpy = "import numpy as np\nnp.save('a.npy', np.arange(10.0))\nprint(np.load('a.npy').sum())\n"
-    if subprocess.run(["/usr/bin/python3", "-c", "import numpy"], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["/usr/bin/python3", "-c", "import numpy"], capture_output=True, check=False
+    ).returncode:
         skip("numpy", "skipped: numpy is not installed")
     else:
-        tool = learned(s, "numpy", "python3", {"n.py": numpy}, "python3", "n.py", beyond={"n.py": f"print(open('{secret}').read())\n"})
+        tool = learned(
+            s,
+            "numpy",
+            "python3",
+            {"n.py": numpy},
+            "python3",
+            "n.py",
+            beyond={"n.py": f"print(open('{secret}').read())\n"},
+        )
         writable = tool.get("filesystem", {}).get("writable")
         check(writable == [s.path("ws/a.npy")], "numpy: the one file that it writes", tool)
-    tool = learned(s, "gcc", "gcc", {"a.c": '#include "b.h"\nint main(void) { return B; }\n', "b.h": "#define B 0\n"}, "gcc", "-o", "prog", "a.c",
-                   beyond={"a.c": f'#include "{secret}"\n'})
-    check(tool.get("filesystem", {}).get("readable") == [s.path("ws/a.c"), s.path("ws/b.h")], "gcc: the files that it reads", tool)
-    learned(s, "sqlite3", "sqlite3", {"q.sql": "create table if not exists t(a); insert into t values (1); select count(*) from t;\n"},
-            "sqlite3", "-bail", "x.db", ".read q.sql", beyond={"q.sql": f".read {secret}\nattach '{s.path('outside/left')}' as o; create table o.t(a);\n"})
-    learned(s, "npm", "npm", {"package.json": APP % "", "pkg/package.json": '{"name":"pkg","version":"1.0.0"}'},
-            "npm", "install", "--no-audit", "--no-fund", "--offline", made=["node_modules"],
-            beyond={"package.json": APP % f',"scripts":{{"preinstall":"cat {secret}"}}'})
+    tool = learned(
+        s,
+        "gcc",
+        "gcc",
+        {"a.c": '#include "b.h"\nint main(void) { return B; }\n', "b.h": "#define B 0\n"},
+        "gcc",
+        "-o",
+        "prog",
+        "a.c",
+        beyond={"a.c": f'#include "{secret}"\n'},
+    )
+    check(
+        tool.get("filesystem", {}).get("readable") == [s.path("ws/a.c"), s.path("ws/b.h")],
+        "gcc: the files that it reads",
+        tool,
+    )
+    learned(
+        s,
+        "sqlite3",
+        "sqlite3",
+        {"q.sql": "create table if not exists t(a); insert into t values (1); select count(*) from t;\n"},
+        "sqlite3",
+        "-bail",
+        "x.db",
+        ".read q.sql",
+        beyond={"q.sql": f".read {secret}\nattach '{s.path('outside/left')}' as o; create table o.t(a);\n"},
+    )
+    learned(
+        s,
+        "npm",
+        "npm",
+        {"package.json": APP % "", "pkg/package.json": '{"name":"pkg","version":"1.0.0"}'},
+        "npm",
+        "install",
+        "--no-audit",
+        "--no-fund",
+        "--offline",
+        made=["node_modules"],
+        beyond={"package.json": APP % f',"scripts":{{"preinstall":"cat {secret}"}}'},
+    )
     clear(s)
     script = f"git init -q w && cd w && echo x > file && git add file && {GIT} commit -q -m x && cd .. && git clone -q --bare w srv/r.git"
     if shutil.which("git", path=s.environ["PATH"]) and os.path.exists("/usr/lib/git-core/git-daemon"):
-        subprocess.run(["/bin/sh", "-c", script], cwd=s.directory("seed"), env=s.environ, check=True, capture_output=True)
+        subprocess.run(
+            ["/bin/sh", "-c", script], cwd=s.directory("seed"), env=s.environ, check=True, capture_output=True
+        )
         shutil.copytree(s.path("seed/srv"), s.path("outside/srv"))
         s.write("ws/clone.sh", CLONE)
         shutil.copytree(s.path("seed/srv"), s.path("ws/srv"))
@@ -97,8 +157,13 @@ def programs(s):
         shutil.rmtree(s.path("ws/got"), ignore_errors=True)
         s.write("ws/clone.sh", CLONE.replace("base-path=srv", f"base-path={s.path('outside/srv')}"))
         more = call(s)
-        check(more.returncode == 1 and "Connection refused" in more.stderr and not os.path.exists(s.path("ws/got/a")),
-              "git clone from a server: not one from elsewhere", more)
+        check(
+            more.returncode == 1
+            and "Connection refused" in more.stderr
+            and not os.path.exists(s.path("ws/got/a")),
+            "git clone from a server: not one from elsewhere",
+            more,
+        )
     else:
         skip("git clone from a server", "skipped: git daemon is not installed")
 
@@ -114,8 +179,10 @@ def generalised(s):
         s.write(f"data/part-{i}", "x")
     s.write("data/lone/one", "x")
     s.write("opt/lib/python9/site-packages/p/q/r.py", "x")
-    script = (f"cat {s.data}/part-* {s.data}/lone/one {s.path('opt')}/lib/python9/site-packages/p/q/r.py > /dev/null; f=$(mktemp); echo x > $f; "
-              f"mkdir -p out; echo x > out/a.tmp; mv out/a.tmp out/a; true")
+    script = (
+        f"cat {s.data}/part-* {s.data}/lone/one {s.path('opt')}/lib/python9/site-packages/p/q/r.py > /dev/null; f=$(mktemp); echo x > $f; "
+        f"mkdir -p out; echo x > out/a.tmp; mv out/a.tmp out/a; true"
+    )
     done = learn(s, "sh", "-c", script)
     tool = tomllib.loads(done.stdout)["tool"]["t"]["filesystem"]
     check(tool["readable"] == [s.data, s.path("opt/lib/python9/site-packages")], "what it reads", done.stdout)
@@ -127,12 +194,28 @@ def caged_at_first(s):
     clear(s)
     secret = s.write("outside/canary", "tweet-31\n")
     done = learn(s, "sh", "-c", f"cat {secret}; echo x > new; ls /etc/shadow; true", flags=())
-    check("tweet-31" not in done.stderr and not os.path.exists(s.path("ws/new")), "the default grant holds", done)
-    check(f"#   read {secret}" in done.stdout and f"#   write {s.ws}/new" in done.stdout and "writable = " not in done.stdout, "what it wanted is a comment", done.stdout)
+    check(
+        "tweet-31" not in done.stderr and not os.path.exists(s.path("ws/new")),
+        "the default grant holds",
+        done,
+    )
+    check(
+        f"#   read {secret}" in done.stdout
+        and f"#   write {s.ws}/new" in done.stdout
+        and "writable = " not in done.stdout,
+        "what it wanted is a comment",
+        done.stdout,
+    )
     done = learn(s, "sh", "-c", "cat outside.txt; exit 3", flags=())
     check(done.returncode == 3 and "exit code 3" in done.stdout, "a run that fails says so", done)
     done = learn(s, "sh", "-c", "echo out; echo x > f; true", flags=("--write", "."))
-    check(done.stdout.startswith("# Learned") and "out\n" in done.stderr and f'filesystem.writable = ["{s.ws}/f"]' in done.stdout, "more can be given", done)
+    check(
+        done.stdout.startswith("# Learned")
+        and "out\n" in done.stderr
+        and f'filesystem.writable = ["{s.ws}/f"]' in done.stdout,
+        "more can be given",
+        done,
+    )
     home = s.path("home")
     s.write("home/.ssh/id_ed25519", "tweet-31\n")
     done = learn(s, "sh", "-c", f"cat {home}/.ssh/id_ed25519; true")
@@ -141,13 +224,23 @@ def caged_at_first(s):
 
 def mounted(s):
     """Everything of the caller's, while something is mounted below a tree in which names are denied."""
-    place = next((path for path in ("/var/local", "/var/opt", "/var/mail", "/var/spool") if os.path.isdir(path)), None)
+    place = next(
+        (path for path in ("/var/local", "/var/opt", "/var/mail", "/var/spool") if os.path.isdir(path)), None
+    )
     wrap = in_namespaces(f"mount -t tmpfs none {place}")
     if not place or subprocess.run([*wrap, "/bin/true"], capture_output=True, check=False).returncode:
         skip("learn beside mounts", "skipped: nothing can be mounted here")
         return
-    done = subprocess.run([*wrap, TOOLCAGE, "learn", "--allow-all", "--", "/bin/true"], env=s.environ, cwd=s.ws, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=120 * PATIENCE, check=False)
+    done = subprocess.run(
+        [*wrap, TOOLCAGE, "learn", "--allow-all", "--", "/bin/true"],
+        env=s.environ,
+        cwd=s.ws,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120 * PATIENCE,
+        check=False,
+    )
     check(done.returncode == 0, "with --allow-all beside a mount", done)
 
 
@@ -157,11 +250,21 @@ def dangers(s):
     s.write("data/api.key", "k")
     done = learn(s, "sh", "-c", f"cat {s.data}/api.key; ./run.sh; cp run.sh run2.sh; echo x > more")
     check("danger: may hold a secret" in done.stdout, "a file that may hold a secret", done.stdout)
-    check("danger: it runs programs from a directory that it may write" in done.stdout, "a program that it may write", done.stdout)
+    check(
+        "danger: it runs programs from a directory that it may write" in done.stdout,
+        "a program that it may write",
+        done.stdout,
+    )
     programs_of_home = os.path.join(s.environ["HOME"], ".local/bin")
     os.makedirs(programs_of_home, exist_ok=True)
     done = learn(s, "sh", "-c", f"echo x > {programs_of_home}/ls", flags=("--write", programs_of_home))
-    check("danger: " in done.stderr and "the host runs or obeys" in done.stderr and "danger: the host" not in done.stdout, "what the host would run is said", done)
+    check(
+        "danger: " in done.stderr
+        and "the host runs or obeys" in done.stderr
+        and "danger: the host" not in done.stdout,
+        "what the host would run is said",
+        done,
+    )
 
 
 def above(s):
@@ -169,9 +272,15 @@ def above(s):
     clear(s)
     s.write("beside/secret", "tweet-31\n")
     up = os.path.dirname(s.ws)
-    done = learn(s, "sh", "-c", f"ls -a .. {up} {os.path.dirname(up)} /; ls {s.data}; true", flags=("--read", s.data))
+    done = learn(
+        s, "sh", "-c", f"ls -a .. {up} {os.path.dirname(up)} /; ls {s.data}; true", flags=("--read", s.data)
+    )
     readable = tomllib.loads(done.stdout)["tool"]["t"]["filesystem"].get("readable", [])
-    check(s.data in readable and not any(s.ws.startswith(path + "/") for path in readable), "what lies above a grant is not learned", done)
+    check(
+        s.data in readable and not any(s.ws.startswith(path + "/") for path in readable),
+        "what lies above a grant is not learned",
+        done,
+    )
 
 
 def planted(s):
@@ -179,11 +288,24 @@ def planted(s):
     for script in ("ln -sfn {secret} out", "mkdir d; echo x > d/private; rm -r d; ln -s {beside} d"):
         clear(s)
         s.write("beside/private", "tweet-31\n")
-        done = learn(s, "/bin/sh", "-c", "test -e out || test -e d || { " + script.format(secret=s.path("beside/private"), beside=s.path("beside"))
-                     + "; exit; }; cat out d/private; echo tool > out; echo tool > d/private; true", flags=("--write", s.ws))
+        done = learn(
+            s,
+            "/bin/sh",
+            "-c",
+            "test -e out || test -e d || { "
+            + script.format(secret=s.path("beside/private"), beside=s.path("beside"))
+            + "; exit; }; cat out d/private; echo tool > out; echo tool > d/private; true",
+            flags=("--write", s.ws),
+        )
         s.write("learned.toml", done.stdout)
         again = call(s)
-        check("tweet-31" not in again.stdout and os.path.exists(s.path("beside/private")) and s.read("beside/private") == b"tweet-31\n", "a link that a tool left leads nowhere", (done.stdout, again))
+        check(
+            "tweet-31" not in again.stdout
+            and os.path.exists(s.path("beside/private"))
+            and s.read("beside/private") == b"tweet-31\n",
+            "a link that a tool left leads nowhere",
+            (done.stdout, again),
+        )
 
 
 def hostile_names(s):
@@ -193,12 +315,22 @@ def hostile_names(s):
         os.makedirs(os.path.join(s.data.encode(), b"d-" + name))
         with open(os.path.join(s.data.encode(), b"d-" + name, b"file"), "wb") as file:
             file.write(b"x")
-    done = learn(s, "sh", "-c", f"cd {s.data}; cat d-*/file; cat > '{s.data}/d-esc\x1b[31m/refused\n[tool.two]'; true", flags=("--read", s.data))
+    done = learn(
+        s,
+        "sh",
+        "-c",
+        f"cd {s.data}; cat d-*/file; cat > '{s.data}/d-esc\x1b[31m/refused\n[tool.two]'; true",
+        flags=("--read", s.data),
+    )
     try:
         tools = tomllib.loads(done.stdout)["tool"]
     except ValueError as wrong:
         tools = wrong
-    check(isinstance(tools, dict) and list(tools) == ["t"] and "\x1b" not in done.stdout, "they stay names", done.stdout)
+    check(
+        isinstance(tools, dict) and list(tools) == ["t"] and "\x1b" not in done.stdout,
+        "they stay names",
+        done.stdout,
+    )
 
 
 def typed(s, *words, name, cwd=None, extra=None):
@@ -222,13 +354,18 @@ def environments(s):
     s.write("venv/bin/pytest", f"#!{venv}/bin/python\nimport sys\nprint('ran in', sys.prefix)\n", 0o755)
     s.write("ws/plot.py", "import sys\nopen('plot.out', 'w').write('x')\nprint('ran in', sys.prefix)\n")
     for title, command, name, prefix in (
-            ("its Python", [f"{venv}/bin/python", "plot.py"], "python", venv),
-            ("a script of it", [f"{venv}/bin/pytest"], "pytest", venv),
-            ("one where tools write", [".venv/bin/python", "plot.py"], "python", s.path("ws/.venv")),
-            ("its Python, run by a shell", ["sh", "-c", f"{venv}/bin/pytest && :"], "sh", venv)):
+        ("its Python", [f"{venv}/bin/python", "plot.py"], "python", venv),
+        ("a script of it", [f"{venv}/bin/pytest"], "pytest", venv),
+        ("one where tools write", [".venv/bin/python", "plot.py"], "python", s.path("ws/.venv")),
+        ("its Python, run by a shell", ["sh", "-c", f"{venv}/bin/pytest && :"], "sh", venv),
+    ):
         done, again = typed(s, "--write", ".", "--read", venv, "--", *command, name=name)
         check(done.returncode == 0 and "ran once more" in done.stderr, f"{title}: learned, and tried", done)
-        check(again.returncode == 0 and again.stdout == f"ran in {prefix}\n", f"{title}: runs under what was learned", (done.stdout, again))
+        check(
+            again.returncode == 0 and again.stdout == f"ran in {prefix}\n",
+            f"{title}: runs under what was learned",
+            (done.stdout, again),
+        )
 
 
 def managed(s):
@@ -238,8 +375,21 @@ def managed(s):
     s.write("home/.pyenv/versions/9.9.9/bin/python9", "#!/bin/sh\necho ran by $0 for $1\n", 0o755)
     os.symlink(python, f"{s.directory('venv/bin')}/python")
     s.write("venv/bin/tool", f"#!{venv}/bin/python\n", 0o755)
-    done, again = typed(s, "--read", venv, "--read", s.path("home/.pyenv/versions/9.9.9"), "--", f"{venv}/bin/python", name="python")
-    check(done.returncode == 0 and again.returncode == 0 and again.stdout.startswith("ran by"), "its interpreter is learned", (done, again))
+    done, again = typed(
+        s,
+        "--read",
+        venv,
+        "--read",
+        s.path("home/.pyenv/versions/9.9.9"),
+        "--",
+        f"{venv}/bin/python",
+        name="python",
+    )
+    check(
+        done.returncode == 0 and again.returncode == 0 and again.stdout.startswith("ran by"),
+        "its interpreter is learned",
+        (done, again),
+    )
 
 
 def unstarted(s):
@@ -251,18 +401,44 @@ def unstarted(s):
     s.write("venv2/bin/tool", f"#!{venv}/bin/python\n", 0o755)
     prefix = s.path("home/.pyenv/versions/9.9.9")
     done = toolcage(s, "exec", "--read", venv, "--", f"{venv}/bin/tool")
-    check(done.returncode == 127 and f"its interpreter is not: {python} (named by {venv}/bin/python)" in done.stderr and f"hint: --read {prefix}\n" in done.stderr, "its interpreter is named, and the grant for it", done)
-    check(toolcage(s, "exec", "--read", venv, "--read", prefix, "--", f"{venv}/bin/tool").stdout == "ran\n", "which cures it")
+    check(
+        done.returncode == 127
+        and f"its interpreter is not: {python} (named by {venv}/bin/python)" in done.stderr
+        and f"hint: --read {prefix}\n" in done.stderr,
+        "its interpreter is named, and the grant for it",
+        done,
+    )
+    check(
+        toolcage(s, "exec", "--read", venv, "--read", prefix, "--", f"{venv}/bin/tool").stdout == "ran\n",
+        "which cures it",
+    )
     done = toolcage(s, "exec", "--read", venv, "--", f"{venv}/bin/python")
-    check(done.returncode == 127 and f"leads to {python}, which the cage does not have" in done.stderr, "so is what a link leads to", done)
+    check(
+        done.returncode == 127 and f"leads to {python}, which the cage does not have" in done.stderr,
+        "so is what a link leads to",
+        done,
+    )
     s.write("p.toml", f'[tool.t]\ncommand = ["{venv}/bin/tool"]\nfilesystem.readable = ["{venv}"]\n')
     done = toolcage(s, "call", "--policy", s.path("p.toml"), "t")
-    check(done.returncode == 127 and f'hint: filesystem.readable = ["{prefix}"]' in done.stderr, "in the words of a policy", done)
+    check(
+        done.returncode == 127 and f'hint: filesystem.readable = ["{prefix}"]' in done.stderr,
+        "in the words of a policy",
+        done,
+    )
     for readable, grants in (([venv], [prefix]), ([], [venv, prefix]), ([venv, prefix], None)):
-        s.write("p.toml", f'[tool.t]\ncommand = ["{venv}/bin/tool"]\nfilesystem.readable = {json.dumps(readable)}\n')
+        s.write(
+            "p.toml",
+            f'[tool.t]\ncommand = ["{venv}/bin/tool"]\nfilesystem.readable = {json.dumps(readable)}\n',
+        )
         done = toolcage(s, "policy", "check", s.path("p.toml"))
-        told = f'hint: grant it: filesystem.readable = {json.dumps(grants)}' if grants else "ok"
-        check(done.returncode == (1 if grants else 0) and told in done.stdout + done.stderr and ("[command-outside]" in done.stdout + done.stderr) == bool(grants), f"policy check: {len(readable)} granted", done)
+        told = f"hint: grant it: filesystem.readable = {json.dumps(grants)}" if grants else "ok"
+        check(
+            done.returncode == (1 if grants else 0)
+            and told in done.stdout + done.stderr
+            and ("[command-outside]" in done.stdout + done.stderr) == bool(grants),
+            f"policy check: {len(readable)} granted",
+            done,
+        )
     # nothing is told of what is not granted: not whether it is there
     s.write("outside/name-31", "x", 0o755)
     told = []
@@ -278,13 +454,47 @@ def unstarted(s):
 def given(s):
     """-e stands in the policy; a secret's value, and one that is the caller's own, does not."""
     clear(s)
-    done, again = typed(s, "-e", "FOO=bar \"x\"", "-e", "OWN", "--", "sh", "-c", "echo $FOO, $OWN", name="sh", extra={"OWN": "mine-31"})
+    done, again = typed(
+        s,
+        "-e",
+        'FOO=bar "x"',
+        "-e",
+        "OWN",
+        "--",
+        "sh",
+        "-c",
+        "echo $FOO, $OWN",
+        name="sh",
+        extra={"OWN": "mine-31"},
+    )
     tool = tomllib.loads(done.stdout)["tool"]["sh"]
-    check(tool["env"] == {"pass": ["OWN"], "set": {"FOO": 'bar "x"'}} and "mine-31" not in done.stdout, "what it was given", done.stdout)
+    check(
+        tool["env"] == {"pass": ["OWN"], "set": {"FOO": 'bar "x"'}} and "mine-31" not in done.stdout,
+        "what it was given",
+        done.stdout,
+    )
     check(again.returncode == 0 and again.stdout == 'bar "x", mine-31\n', "it is there again", again)
-    done = toolcage(s, "learn", "-e", "API_TOKEN=tweet-31", "-e", "LD_BIND_NOW=1", "-e", "HOLE={x}", "--", "sh", "-c", "true")
+    done = toolcage(
+        s,
+        "learn",
+        "-e",
+        "API_TOKEN=tweet-31",
+        "-e",
+        "LD_BIND_NOW=1",
+        "-e",
+        "HOLE={x}",
+        "--",
+        "sh",
+        "-c",
+        "true",
+    )
     tool = tomllib.loads(done.stdout)["tool"]["sh"]
-    check("tweet-31" not in done.stdout and tool["env"] == {"pass": ["API_TOKEN", "HOLE"], "set": {"LD_BIND_NOW": "1"}}, "a secret is not written down", done.stdout)
+    check(
+        "tweet-31" not in done.stdout
+        and tool["env"] == {"pass": ["API_TOKEN", "HOLE"], "set": {"LD_BIND_NOW": "1"}},
+        "a secret is not written down",
+        done.stdout,
+    )
 
 
 def places(s):
@@ -294,7 +504,13 @@ def places(s):
     command = ["awk", "{print}", "in"]
     done = toolcage(s, "learn", "--", *command)
     s.write("learned.toml", done.stdout)
-    check(done.returncode == 0 and "ran once more" in done.stderr and "command" not in tomllib.loads(done.stdout)["tool"]["awk"], "no command", done)
+    check(
+        done.returncode == 0
+        and "ran once more" in done.stderr
+        and "command" not in tomllib.loads(done.stdout)["tool"]["awk"],
+        "no command",
+        done,
+    )
     again = toolcage(s, "exec", "--policy", s.path("learned.toml"), "--tool", "awk", "--", *command)
     check(again.returncode == 0 and again.stdout == "text-31\n", "as the policy says", again)
 
@@ -304,19 +520,40 @@ def tried(s):
     clear(s)
     s.write("ws/count", "")
     done = toolcage(s, "learn", "--write", ".", "--", "sh", "-c", "echo x >> count")
-    check(done.returncode == 0 and "ran once more" in done.stderr and s.read("ws/count") == b"x\n", "its changes are discarded", (done, s.read("ws/count")))
+    check(
+        done.returncode == 0 and "ran once more" in done.stderr and s.read("ws/count") == b"x\n",
+        "its changes are discarded",
+        (done, s.read("ws/count")),
+    )
     # it goes where the first run did not: what an overlay shows of the host after that run
     s.write("outside/canary", "tweet-31\n")
     script = f"test -e second && exec cat {s.path('outside/canary')}; echo > second"
     done = toolcage(s, "learn", "--write", ".", "--read", s.path("outside"), "--", "sh", "-c", script)
     lacks = f"refused: read {s.path('outside/canary')}"
-    check(done.returncode == 1 and f"toolcage: {lacks}" in done.stderr and f"# {lacks}\n" in done.stdout and "tweet-31" not in done.stdout + done.stderr, "what it lacks", done)
+    check(
+        done.returncode == 1
+        and f"toolcage: {lacks}" in done.stderr
+        and f"# {lacks}\n" in done.stdout
+        and "tweet-31" not in done.stdout + done.stderr,
+        "what it lacks",
+        done,
+    )
     check("toml" in done.stderr or "by hand" in done.stderr, "and what to do", done)
     os.remove(s.path("ws/second"))
-    done = toolcage(s, "learn", "--no-trial", "--write", ".", "--read", s.path("outside"), "--", "sh", "-c", script)
-    check(done.returncode == 0 and "once more" not in done.stderr + done.stdout, "unless it is not tried", done)
+    done = toolcage(
+        s, "learn", "--no-trial", "--write", ".", "--read", s.path("outside"), "--", "sh", "-c", script
+    )
+    check(
+        done.returncode == 0 and "once more" not in done.stderr + done.stdout, "unless it is not tried", done
+    )
     done = toolcage(s, "learn", "--write", ".", "--", "mkdir", "made")
-    check(done.returncode == 0 and "cannot be run twice" in done.stderr and "refused" not in done.stdout.split("[tool")[0].replace("nothing was refused", ""), "what cannot run twice", done)
+    check(
+        done.returncode == 0
+        and "cannot be run twice" in done.stderr
+        and "refused" not in done.stdout.split("[tool")[0].replace("nothing was refused", ""),
+        "what cannot run twice",
+        done,
+    )
     done = toolcage(s, "learn", "--", "/nowhere/at-all")
     check(done.returncode == 127 and not done.stdout, "what never began teaches nothing", done)
 
@@ -326,7 +563,12 @@ def searched(s):
     clear(s)
     secret = s.write("outside/canary", "tweet-31\n")
     done = toolcage(s, "learn", "--", "sh", "-c", f"cat {secret} {s.path('outside/nothing')}; true")
-    check(f"read {secret}" in done.stdout and "nothing" not in done.stdout.split("[tool")[1].split("command")[1].split("\n", 1)[1], "only what is there", done.stdout)
+    check(
+        f"read {secret}" in done.stdout
+        and "nothing" not in done.stdout.split("[tool")[1].split("command")[1].split("\n", 1)[1],
+        "only what is there",
+        done.stdout,
+    )
 
 
 def readme(s):
@@ -334,7 +576,9 @@ def readme(s):
     clear(s)
     s.write("ws/Makefile", "all: out\nout: in\n\tcp in out\n")
     s.write("ws/in", "x")
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../README.md"), encoding="utf-8") as file:
+    with open(
+        os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../README.md"), encoding="utf-8"
+    ) as file:
         lines = [line.split("  #")[0].strip() for line in file if line.startswith("    toolcage ")]
     start = next(i for i, line in enumerate(lines) if line.startswith("toolcage learn "))
     end = next(i for i, line in enumerate(lines) if line.startswith("toolcage shell "))
@@ -344,10 +588,44 @@ def readme(s):
         return
     for line in lines[start:end]:
         os.utime(s.path("ws/in"))
-        done = subprocess.run(["/bin/sh", "-c", line.replace("toolcage ", f"{TOOLCAGE} ", 1).replace("&& toolcage ", f"&& {TOOLCAGE} ")], cwd=s.ws, env=s.environ,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
+        done = subprocess.run(
+            [
+                "/bin/sh",
+                "-c",
+                line.replace("toolcage ", f"{TOOLCAGE} ", 1).replace("&& toolcage ", f"&& {TOOLCAGE} "),
+            ],
+            cwd=s.ws,
+            env=s.environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60 * PATIENCE,
+            check=False,
+        )
         # nothing was denied to those before, so there is nothing to allow
-        check(done.returncode == 0 or (line == "toolcage allow --last" and "was denied anything" in done.stderr), line, done)
+        check(
+            done.returncode == 0
+            or (line == "toolcage allow --last" and "was denied anything" in done.stderr),
+            line,
+            done,
+        )
 
 
-run(environments, managed, unstarted, given, places, tried, searched, readme, programs, generalised, caged_at_first, mounted, dangers, above, planted, hostile_names)
+run(
+    environments,
+    managed,
+    unstarted,
+    given,
+    places,
+    tried,
+    searched,
+    readme,
+    programs,
+    generalised,
+    caged_at_first,
+    mounted,
+    dangers,
+    above,
+    planted,
+    hostile_names,
+)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Limits that name themselves: status, `limit`, exit code and usage of each."""
+
 import os
 import resource
 import subprocess
@@ -13,8 +14,14 @@ MIB = 1 << 20
 
 
 def limited(answer, limit, name, code=137):
-    check(answer.status == "limit" and answer.limit == limit and (code is None or answer.code == code) and not answer.error,
-          name, f"wanted limit {limit}, exit code {code}\n{answer}")
+    check(
+        answer.status == "limit"
+        and answer.limit == limit
+        and (code is None or answer.code == code)
+        and not answer.error,
+        name,
+        f"wanted limit {limit}, exit code {code}\n{answer}",
+    )
 
 
 def timeout(s):
@@ -25,12 +32,18 @@ def timeout(s):
     answer = s.shell("trap '' TERM; while :; do sleep 0.05; done", more='timeout = "300ms"\ngrace = "200ms"')
     check(answer.status == "timeout" and answer.code == 124, "a tool that ignores TERM", answer)
     check(answer.usage and 250 <= answer.usage["wall_ms"] < 8000 * PATIENCE, "it was given the grace", answer)
-    answer = s.shell("trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done", more='timeout = "400ms"')
+    answer = s.shell(
+        "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done", more='timeout = "400ms"'
+    )
     check(answer.status == "timeout" and answer.out == "up\nbye\n", "a tool that ends in its grace", answer)
-    answer = s.shell("(trap '' TERM; while :; do sleep 0.05; done) & (trap '' TERM; while :; do sleep 0.05; done) & wait",
-                     more='timeout = "300ms"\ngrace = "100ms"')
+    answer = s.shell(
+        "(trap '' TERM; while :; do sleep 0.05; done) & (trap '' TERM; while :; do sleep 0.05; done) & wait",
+        more='timeout = "300ms"\ngrace = "100ms"',
+    )
     check(answer.status == "timeout" and answer.code == 124, "children that ignore TERM", answer)
-    bomb = "import os,signal\nsignal.signal(15,signal.SIG_IGN)\nwhile 1:\n try: os.fork()\n except OSError: pass"
+    bomb = (
+        "import os,signal\nsignal.signal(15,signal.SIG_IGN)\nwhile 1:\n try: os.fork()\n except OSError: pass"
+    )
     answer = s.python(bomb, more='timeout = "500ms"\ngrace = "100ms"\npids = 20')
     check(answer.status == "timeout" and answer.code == 124, "a tool that forks while it dies", answer)
 
@@ -39,10 +52,18 @@ def memory_of_a_group(s):
     s.works("limit.memory")
     grant = {"memory": '"64MiB"', "more": 'disk = "8MiB"', "writable": ()}
     answer = s.python("b=bytearray(40<<20); print(len(b))", **grant)
-    check(answer.status == "ok" and answer.usage["memory_peak_bytes"] > 40 * MIB, "memory below the limit", answer)
+    check(
+        answer.status == "ok" and answer.usage["memory_peak_bytes"] > 40 * MIB,
+        "memory below the limit",
+        answer,
+    )
     answer = s.python("b=bytearray(300<<20)", **grant)
     limited(answer, "memory", "one process beyond it")
-    check(answer.usage and 30 * MIB < answer.usage["memory_peak_bytes"] <= 64 * MIB, "its peak, never above the limit", answer)
+    check(
+        answer.usage and 30 * MIB < answer.usage["memory_peak_bytes"] <= 64 * MIB,
+        "its peak, never above the limit",
+        answer,
+    )
     both = "b=bytearray(40<<20)\nf=open('/tmp/f','wb',0)\nfor _ in range(40): f.write(b[:1<<20])\nprint('more than granted')"
     answer = s.python(both, memory='"64MiB"', more='disk = "48MiB"', writable=())
     limited(answer, "memory", "memory and private storage together")
@@ -54,25 +75,39 @@ def memory_of_a_group(s):
     limited(answer, "memory", "many processes, each below it")
     well = many.replace("range(8)", "range(4)").replace("os.wait()", "os.wait()\nos._exit(0)")
     answers = [s.python(well, **grant) for _ in range(10)]
-    check([(answer.status, answer.limit) for answer in answers] == [("limit", "memory")] * 10,
-          "a tool that ends well, but for a child that the limit has killed", [str(answer) for answer in answers if answer.limit != "memory"])
+    check(
+        [(answer.status, answer.limit) for answer in answers] == [("limit", "memory")] * 10,
+        "a tool that ends well, but for a child that the limit has killed",
+        [str(answer) for answer in answers if answer.limit != "memory"],
+    )
     answer = s.python("print('fresh')", **grant)
     check(answer.out == "fresh\n", "the next call in the same group starts anew", answer)
-    check("control group" in answer.enforcement["limit.memory"] or "cgroup" in answer.enforcement["limit.memory"],
-          "the mechanism is named", answer)
+    check(
+        "control group" in answer.enforcement["limit.memory"]
+        or "cgroup" in answer.enforcement["limit.memory"],
+        "the mechanism is named",
+        answer,
+    )
 
 
 def memory_by_any(s):
     grant = {"memory": '{ max = "96MiB", by = "any" }', "writable": ()}
     answer = s.python("b=bytearray(200<<20); print('got it')", **grant)
     check(answer.status in ("failed", "limit") and "got it" not in answer.out, "by any mechanism", answer)
-    check(answer.enforcement and answer.enforcement["limit.memory"].startswith(("RLIMIT_DATA", "cgroup")),
-          "the mechanism is named", answer)
+    check(
+        answer.enforcement and answer.enforcement["limit.memory"].startswith(("RLIMIT_DATA", "cgroup")),
+        "the mechanism is named",
+        answer,
+    )
     answer = s.python("b=bytearray(40<<20); print('got it')", **grant)
     check(answer.out == "got it\n", "and what is below it passes", answer)
     told = [("reserves" in s.shell(f"kill -{name} $$", **grant).message) for name in ("ABRT", "TRAP", "KILL")]
     grouped = answer.enforcement["limit.memory"].startswith("cgroup")
-    check(told == [not grouped, not grouped, False], "a tool that gives up is told of what counts there", (told, grouped))
+    check(
+        told == [not grouped, not grouped, False],
+        "a tool that gives up is told of what counts there",
+        (told, grouped),
+    )
 
 
 SHARE = """
@@ -156,15 +191,26 @@ except OSError:
 
 def pids(s):
     answer = s.python(FORKS, more="pids = 20", writable=())
-    check(answer.status in ("failed", "limit") and answer.out.isascii() and answer.out.strip().isdigit()
-          and 10 <= int(answer.out) < 20, "no process more than that", answer)
-    answer = s.python(FORKS.replace("200", "10").replace("time.sleep(20)", "0"), more="pids = 20", writable=())
+    check(
+        answer.status in ("failed", "limit")
+        and answer.out.isascii()
+        and answer.out.strip().isdigit()
+        and 10 <= int(answer.out) < 20,
+        "no process more than that",
+        answer,
+    )
+    answer = s.python(
+        FORKS.replace("200", "10").replace("time.sleep(20)", "0"), more="pids = 20", writable=()
+    )
     check(answer.status == "ok", "and as many as that", answer)
     bomb = "import os\nwhile 1:\n try: os.fork()\n except OSError: os._exit(1)"
     answer = s.python(bomb, more='pids = 20\ntimeout = "10s"', writable=())
     check(answer.status in ("failed", "limit") and answer.code not in (124, 125), "a fork bomb ends", answer)
-    answer = s.python("import threading,time\nfor i in range(100): threading.Thread(target=time.sleep,args=(9,),daemon=True).start()",
-                      more="pids = 20", writable=())
+    answer = s.python(
+        "import threading,time\nfor i in range(100): threading.Thread(target=time.sleep,args=(9,),daemon=True).start()",
+        more="pids = 20",
+        writable=(),
+    )
     check(answer.status in ("failed", "limit"), "threads count", answer)
 
 
@@ -178,15 +224,26 @@ def pids_of_a_group(s):
 def disk(s):
     answer = s.shell("dd if=/dev/zero of=/tmp/big bs=64k count=1000", more='disk = "1MiB"', writable=())
     limited(answer, "disk", "bytes of private storage", code=None)
-    answer = s.shell("i=0; while [ $i -lt 2000 ]; do : > /tmp/$i || exit 1; i=$((i+1)); done", more='disk = "1MiB"',
-                     writable=())
+    answer = s.shell(
+        "i=0; while [ $i -lt 2000 ]; do : > /tmp/$i || exit 1; i=$((i+1)); done",
+        more='disk = "1MiB"',
+        writable=(),
+    )
     limited(answer, "disk", "files of private storage", code=None)
     answer = s.shell("dd if=/dev/zero of=/dev/shm/big bs=64k count=1000", more='disk = "1MiB"', writable=())
     limited(answer, "disk", "/dev/shm is part of it", code=None)
-    answer = s.shell("dd if=/dev/zero of=/tmp/big bs=64k count=1000; exit 0", more='disk = "1MiB"', writable=())
+    answer = s.shell(
+        "dd if=/dev/zero of=/tmp/big bs=64k count=1000; exit 0", more='disk = "1MiB"', writable=()
+    )
     check(answer.status == "ok" and answer.limit is None, "a tool that exits 0 stays ok", answer)
-    answer = s.shell("dd if=/dev/zero of=/tmp/big bs=64k count=8 && exit 3", more='disk = "1MiB"', writable=())
-    check(answer.status == "failed" and answer.limit is None and answer.code == 3, "storage that is not full is no limit", answer)
+    answer = s.shell(
+        "dd if=/dev/zero of=/tmp/big bs=64k count=8 && exit 3", more='disk = "1MiB"', writable=()
+    )
+    check(
+        answer.status == "failed" and answer.limit is None and answer.code == 3,
+        "storage that is not full is no limit",
+        answer,
+    )
 
 
 def holes(s):
@@ -204,7 +261,9 @@ def cpu_time(s):
     answer = s.shell(spin, more='cpu_time = "300ms"\ntimeout = "20s"')
     limited(answer, "cpu_time", "one process that spins")
     check(answer.usage and 250 <= answer.usage["cpu_ms"] < 3000, "its processor time", answer)
-    answer = s.shell(f"for i in 1 2 3 4; do ({spin}) & done; wait", more='cpu_time = "300ms"\ntimeout = "20s"')
+    answer = s.shell(
+        f"for i in 1 2 3 4; do ({spin}) & done; wait", more='cpu_time = "300ms"\ntimeout = "20s"'
+    )
     limited(answer, "cpu_time", "many that spin")
     answer = s.shell(f"(({spin}) &) ; sleep 20", more='cpu_time = "300ms"\ntimeout = "20s"')
     limited(answer, "cpu_time", "an orphan that spins")
@@ -217,19 +276,31 @@ def cpu_time(s):
 
 def cpu_time_that_cannot_be_read(s):
     """A helper that can open nothing any more ends the call; it would not see the limit reached."""
-    process = s.popen("/bin/sh", "-c", ": > up; while :; do :; done", more='cpu_time = "40s"\ntimeout = "50s"')
+    process = s.popen(
+        "/bin/sh", "-c", ": > up; while :; do :; done", more='cpu_time = "40s"\ntimeout = "50s"'
+    )
     until(lambda: os.path.exists(s.path("ws/up")), 20)
     helper = next(iter(helpers_of(process.pid)))
     resource.prlimit(helper, resource.RLIMIT_NOFILE, (5, resource.prlimit(helper, resource.RLIMIT_NOFILE)[1]))
     began = time.monotonic()
     answer = Answer(process.wait(60 * PATIENCE), *process.communicate())
-    check(answer.status == "error" and answer.error and time.monotonic() - began < 20 * PATIENCE, "it is ended, long before its time", answer)
+    check(
+        answer.status == "error" and answer.error and time.monotonic() - began < 20 * PATIENCE,
+        "it is ended, long before its time",
+        answer,
+    )
 
 
 def cpu_time_where_nothing_is_bounded(s):
     policy = s.write("bare.toml", '[tool.t]\nbackend = "not-a-security-boundary"\ncpu_time = "60s"\n')
-    done = subprocess.run([TOOLCAGE, "exec", "--policy", policy, "--tool", "t", "--", "/bin/sleep", "1.5"], env=s.environ, cwd=s.ws, capture_output=True,
-                          timeout=60 * PATIENCE, check=False)
+    done = subprocess.run(
+        [TOOLCAGE, "exec", "--policy", policy, "--tool", "t", "--", "/bin/sleep", "1.5"],
+        env=s.environ,
+        cwd=s.ws,
+        capture_output=True,
+        timeout=60 * PATIENCE,
+        check=False,
+    )
     check(done.returncode == 0, "no limit is missed that nobody promised", done)
 
 
@@ -237,42 +308,88 @@ def processor_time_is_told(s):
     answer = s.python("import time\nt=time.process_time()\nwhile time.process_time()-t<.3: pass")
     check(answer.status == "ok" and 250 <= answer.usage["cpu_ms"] < 3000, "processor time of a call", answer)
     # what it has used when it is killed is its own to say: a deadline may come before it has had a turn
-    answer = s.python("import time\nwhile time.process_time() < .3: pass\nprint('x' * 100000, flush=True)\ntime.sleep(60)",
-                      more='output = { limit = "1KiB", over = "kill" }')
-    check(answer.limit == "output" and 250 <= answer.usage["cpu_ms"] < 4000 * PATIENCE, "also of one that was killed", answer)
+    answer = s.python(
+        "import time\nwhile time.process_time() < .3: pass\nprint('x' * 100000, flush=True)\ntime.sleep(60)",
+        more='output = { limit = "1KiB", over = "kill" }',
+    )
+    check(
+        answer.limit == "output" and 250 <= answer.usage["cpu_ms"] < 4000 * PATIENCE,
+        "also of one that was killed",
+        answer,
+    )
     answer = s.python("b=bytearray(50<<20)")
-    check(answer.status == "ok" and 45 * MIB < answer.usage["memory_peak_bytes"] < 200 * MIB, "memory of a call", answer)
+    check(
+        answer.status == "ok" and 45 * MIB < answer.usage["memory_peak_bytes"] < 200 * MIB,
+        "memory of a call",
+        answer,
+    )
 
 
 def output(s):
     numbers = "import sys\nsys.stdout.write(''.join('%07d\\n' % i for i in range(10000)))"
     answer = s.python(numbers, more='output = { limit = "1KiB" }')
     text = answer.out
-    check(answer.status == "ok" and answer.stdout["truncated"] and answer.stdout["bytes"] == 80000, "output is cut", answer)
-    check(text.startswith("0000000\n0000001\n") and text.endswith("0009998\n0009999\n")
-          and f"\n[... {80000 - 1024} bytes left out ...]\n" in text and len(text) < 1200, "both ends are kept", text)
+    check(
+        answer.status == "ok" and answer.stdout["truncated"] and answer.stdout["bytes"] == 80000,
+        "output is cut",
+        answer,
+    )
+    check(
+        text.startswith("0000000\n0000001\n")
+        and text.endswith("0009998\n0009999\n")
+        and f"\n[... {80000 - 1024} bytes left out ...]\n" in text
+        and len(text) < 1200,
+        "both ends are kept",
+        text,
+    )
     answer = s.python(numbers, more='output = { limit = "80KB" }')
-    check(answer.status == "ok" and not answer.stdout["truncated"] and len(answer.out) == 80000, "exactly the limit", answer.stdout["bytes"])
-    answer = s.python("import sys\nsys.stderr.write('e'*5000)\nprint('o')", more='output = { limit = "1KiB" }')
-    check(answer.out == "o\n" and answer.stderr["truncated"] and answer.stderr["bytes"] == 5000, "each stream by itself", answer)
-    answer = s.shell("while :; do echo more; done", more='output = { limit = "64KiB", over = "kill" }\ntimeout = "30s"')
+    check(
+        answer.status == "ok" and not answer.stdout["truncated"] and len(answer.out) == 80000,
+        "exactly the limit",
+        answer.stdout["bytes"],
+    )
+    answer = s.python(
+        "import sys\nsys.stderr.write('e'*5000)\nprint('o')", more='output = { limit = "1KiB" }'
+    )
+    check(
+        answer.out == "o\n" and answer.stderr["truncated"] and answer.stderr["bytes"] == 5000,
+        "each stream by itself",
+        answer,
+    )
+    answer = s.shell(
+        "while :; do echo more; done", more='output = { limit = "64KiB", over = "kill" }\ntimeout = "30s"'
+    )
     limited(answer, "output", "output without an end, killed")
     check(len(answer.out) < 70000 and answer.out.startswith("more\n"), "what was kept of it", len(answer.out))
-    answer = s.shell("while :; do echo more; done", more='output = { limit = "4KiB" }\ntimeout = "1s"\ngrace = "100ms"')
-    check(answer.status == "timeout" and answer.stdout["truncated"] and len(answer.out) < 5000, "output without an end, cut", answer)
+    answer = s.shell(
+        "while :; do echo more; done", more='output = { limit = "4KiB" }\ntimeout = "1s"\ngrace = "100ms"'
+    )
+    check(
+        answer.status == "timeout" and answer.stdout["truncated"] and len(answer.out) < 5000,
+        "output without an end, cut",
+        answer,
+    )
 
 
 def open_files(s):
-    answer = s.python("import os\nn=0\ntry:\n  while 1: os.dup(0); n+=1\nexcept OSError as e: print(n, e.errno)",
-                      more="open_files = 32")
+    answer = s.python(
+        "import os\nn=0\ntry:\n  while 1: os.dup(0); n+=1\nexcept OSError as e: print(n, e.errno)",
+        more="open_files = 32",
+    )
     check(answer.out == "29 24\n", "descriptors end at the limit", answer)
-    answer = s.python("import resource\ntry: resource.setrlimit(resource.RLIMIT_NOFILE,(64,64))\nexcept (ValueError, OSError): print('no')",
-                      more="open_files = 32")
+    answer = s.python(
+        "import resource\ntry: resource.setrlimit(resource.RLIMIT_NOFILE,(64,64))\nexcept (ValueError, OSError): print('no')",
+        more="open_files = 32",
+    )
     check(answer.out == "no\n", "which cannot be raised", answer)
     for tiny in (1, 2, 3, 4):
         answer = s.call("/bin/true", more=f"open_files = {tiny}")
         told = answer.error and answer.error["hint"] and answer.code in (125, 126)
-        check(answer.status == "failed" or told, f"open_files = {tiny}: the program fails, or the call with a hint", answer)
+        check(
+            answer.status == "failed" or told,
+            f"open_files = {tiny}: the program fails, or the call with a hint",
+            answer,
+        )
     answer = s.call("/bin/true", more="open_files = 8")
     check(answer.status == "ok", "open_files = 8 starts a small program", answer)
 
@@ -280,10 +397,37 @@ def open_files(s):
 def cpus(s):
     s.works("limit.cpus")
     code = "import os,time\nif os.fork()==0: pass\nt=time.monotonic()\nwhile time.monotonic()-t<1.5: pass"
-    answer = s.call(PYTHON, "-I", "-c", code + "\ntry: os.wait()\nexcept OSError: pass", more="cpus = 0.25", memory='"256MiB"')
+    answer = s.call(
+        PYTHON,
+        "-I",
+        "-c",
+        code + "\ntry: os.wait()\nexcept OSError: pass",
+        more="cpus = 0.25",
+        memory='"256MiB"',
+    )
     # two that spin would have used twice the time that went by, or once on one processor
-    check(answer.status == "ok" and answer.usage["cpu_ms"] < 0.5 * answer.usage["wall_ms"], "a share of processors", answer)
+    check(
+        answer.status == "ok" and answer.usage["cpu_ms"] < 0.5 * answer.usage["wall_ms"],
+        "a share of processors",
+        answer,
+    )
 
 
-run(timeout, memory_of_a_group, memory_by_any, memory_that_is_shared, segments_that_nobody_has_attached, pids, pids_of_a_group, disk, holes, cpu_time, cpu_time_that_cannot_be_read, cpu_time_where_nothing_is_bounded, processor_time_is_told, output,
-    open_files, cpus)
+run(
+    timeout,
+    memory_of_a_group,
+    memory_by_any,
+    memory_that_is_shared,
+    segments_that_nobody_has_attached,
+    pids,
+    pids_of_a_group,
+    disk,
+    holes,
+    cpu_time,
+    cpu_time_that_cannot_be_read,
+    cpu_time_where_nothing_is_bounded,
+    processor_time_is_told,
+    output,
+    open_files,
+    cpus,
+)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Overlaid workspaces: what reaches the host, when, and how newer work of the host is told from older."""
+
 import os
 import subprocess
 
@@ -24,9 +25,14 @@ def here(part):
     def wrapped(s):
         answer = s.shell("true", more=OVERLAY)
         if answer.status != "ok" and answer.error["stage"] == "overlay":
-            check("copy" in answer.error["hint"], "where there are no overlays the refusal says what to do", answer)
+            check(
+                "copy" in answer.error["hint"],
+                "where there are no overlays the refusal says what to do",
+                answer,
+            )
             raise Skip(answer.error["message"])
         part(s)
+
     wrapped.__name__ = part.__name__
     return wrapped
 
@@ -39,53 +45,160 @@ def fill(s):
 
 def commit_words(s):
     for name in BOTH:
-        for word, script, comes, status in (("always", "exit 3", True, "failed"), ("always", "kill -9 $$", True, "failed"), ("always", "true", True, "ok"),
-                                            ("on_success", "exit 3", False, "failed"), ("never", "true", False, "ok"), ("never", "exit 3", False, "failed")):
+        for word, script, comes, status in (
+            ("always", "exit 3", True, "failed"),
+            ("always", "kill -9 $$", True, "failed"),
+            ("always", "true", True, "ok"),
+            ("on_success", "exit 3", False, "failed"),
+            ("never", "true", False, "ok"),
+            ("never", "exit 3", False, "failed"),
+        ):
             fill(s)
             before = tree(s.ws)
-            answer = s.shell(f"cd {s.ws}; echo tool > a; rm -r dir; echo new > new; {script}", more=mode(name, word))
+            answer = s.shell(
+                f"cd {s.ws}; echo tool > a; rm -r dir; echo new > new; {script}", more=mode(name, word)
+            )
             after = tree(s.ws)
-            check(answer.status == status and (s.read("ws/a") == b"tool\n" and "dir" not in after and "new" in after if comes else after == before),
-                  f"{name}: commit = {word}, {script}", f"{answer}\n{after}")
-            kinds = {os.path.relpath(change["path"], s.ws): (change["kind"], change.get("held")) for change in answer.changes}
+            check(
+                answer.status == status
+                and (
+                    s.read("ws/a") == b"tool\n" and "dir" not in after and "new" in after
+                    if comes
+                    else after == before
+                ),
+                f"{name}: commit = {word}, {script}",
+                f"{answer}\n{after}",
+            )
+            kinds = {
+                os.path.relpath(change["path"], s.ws): (change["kind"], change.get("held"))
+                for change in answer.changes
+            }
             held = None if comes else "not committed"
-            check(kinds == {"a": ("modified", held), "new": ("added", held), "dir": ("deleted", held), "dir/other": ("deleted", held),
-                            "dir/sub": ("deleted", held), "dir/sub/file": ("deleted", held)}, f"{name}: and what would change is told ({word})", kinds)
-            check(comes or "not applied: modified" in answer.message, f"{name}: also the model ({word})", answer.message)
+            check(
+                kinds
+                == {
+                    "a": ("modified", held),
+                    "new": ("added", held),
+                    "dir": ("deleted", held),
+                    "dir/other": ("deleted", held),
+                    "dir/sub": ("deleted", held),
+                    "dir/sub/file": ("deleted", held),
+                },
+                f"{name}: and what would change is told ({word})",
+                kinds,
+            )
+            check(
+                comes or "not applied: modified" in answer.message,
+                f"{name}: also the model ({word})",
+                answer.message,
+            )
             subprocess.run(["/bin/rm", "-rf", s.path("ws/new")], check=True)
 
 
 def only_narrower(s):
-    for more, flag, fine in ((OVERLAY, "never", True), (OVERLAY, "on_success", True), (OVERLAY, "always", False), (mode("overlay", "always"), "on_success", True),
-                             (mode("overlay", "never"), "on_success", False), ("", "never", True), ("", "always", True), (mode("copy", "never"), "always", False)):
+    for more, flag, fine in (
+        (OVERLAY, "never", True),
+        (OVERLAY, "on_success", True),
+        (OVERLAY, "always", False),
+        (mode("overlay", "always"), "on_success", True),
+        (mode("overlay", "never"), "on_success", False),
+        ("", "never", True),
+        ("", "always", True),
+        (mode("copy", "never"), "always", False),
+    ):
         answer = s.call("/bin/true", more=more, flags=["--commit", flag])
-        check((answer.status == "ok") == fine and (fine or answer.error["code"] == "denied"), f"--commit {flag} under {more.strip() or 'bind'}", answer)
+        check(
+            (answer.status == "ok") == fine and (fine or answer.error["code"] == "denied"),
+            f"--commit {flag} under {more.strip() or 'bind'}",
+            answer,
+        )
     answer = s.call("/bin/true", more=OVERLAY, flags=["--commit", "sometimes"])
     check(answer.code == 125 and "on_success" in answer.error["hint"], "a word that is none", answer)
     answer = s.shell("true", more=mode("bind", "never"))
-    check(answer.code == 125 and "overlay" in answer.error["hint"], "a bind holds nothing back, and the policy is told so", answer)
+    check(
+        answer.code == 125 and "overlay" in answer.error["hint"],
+        "a bind holds nothing back, and the policy is told so",
+        answer,
+    )
 
 
 def dry_run(s):
     fill(s)
     before = tree(s.ws)
-    for more, flags in (("", ["--dry-run"]), (OVERLAY, ["--dry-run"]), (mode("copy"), ["--dry-run"]), (OVERLAY, ["--dry-run", "--commit", "on_success"])):
-        answer = s.call("/bin/sh", "-c", f"cd {s.ws}; rm -r dir; echo x > new; cat new", more=more, flags=flags)
-        check(answer.status == "ok" and answer.out == "x\n" and tree(s.ws) == before, "a dry run works and changes nothing", answer)
-    done = subprocess.run([TOOLCAGE, "exec", "--policy", s.policy(), "--tool", "t", "--dry-run", "/bin/rm", s.path("ws/a")], env=s.environ, cwd=s.ws,
-                          capture_output=True, text=True, check=False)
-    check(done.stderr == "toolcage: would delete a\n" and not done.stdout, "and says what it would have done", done)
-    done = subprocess.run([TOOLCAGE, "exec", "--policy", s.policy(), "--tool", "t", "--dry-run", "/bin/sh", "-c", "chmod 755 a; ln -s /etc z; rm dir/other; mkdir open; chmod 777 open"],
-                          env=s.environ, cwd=s.ws, capture_output=True, text=True, check=False)
-    check(done.stderr.splitlines() == [f"toolcage: {line}" for line in ("would change a  mode 0644 -> 0755", "would delete dir/other", "would add open  mode 0777", "would add z -> /etc",
-                                                                        "2 additions, 1 change, 1 deletion; nothing of it happened here")], "in order, with rights and where links lead", done)
+    for more, flags in (
+        ("", ["--dry-run"]),
+        (OVERLAY, ["--dry-run"]),
+        (mode("copy"), ["--dry-run"]),
+        (OVERLAY, ["--dry-run", "--commit", "on_success"]),
+    ):
+        answer = s.call(
+            "/bin/sh", "-c", f"cd {s.ws}; rm -r dir; echo x > new; cat new", more=more, flags=flags
+        )
+        check(
+            answer.status == "ok" and answer.out == "x\n" and tree(s.ws) == before,
+            "a dry run works and changes nothing",
+            answer,
+        )
+    done = subprocess.run(
+        [TOOLCAGE, "exec", "--policy", s.policy(), "--tool", "t", "--dry-run", "/bin/rm", s.path("ws/a")],
+        env=s.environ,
+        cwd=s.ws,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    check(
+        done.stderr == "toolcage: would delete a\n" and not done.stdout,
+        "and says what it would have done",
+        done,
+    )
+    done = subprocess.run(
+        [
+            TOOLCAGE,
+            "exec",
+            "--policy",
+            s.policy(),
+            "--tool",
+            "t",
+            "--dry-run",
+            "/bin/sh",
+            "-c",
+            "chmod 755 a; ln -s /etc z; rm dir/other; mkdir open; chmod 777 open",
+        ],
+        env=s.environ,
+        cwd=s.ws,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    check(
+        done.stderr.splitlines()
+        == [
+            f"toolcage: {line}"
+            for line in (
+                "would change a  mode 0644 -> 0755",
+                "would delete dir/other",
+                "would add open  mode 0777",
+                "would add z -> /etc",
+                "2 additions, 1 change, 1 deletion; nothing of it happened here",
+            )
+        ],
+        "in order, with rights and where links lead",
+        done,
+    )
 
 
 def opened_is_not_changed(s):
     fill(s)
-    answer = s.python("import os,sys\nfor n in ('a', 'dir/other'): open(n, 'r+').close()\nos.rename('dir/sub/file', 'dir/sub/f'); os.rename('dir/sub/f', 'dir/sub/file')",
-                      more=OVERLAY)
-    check(answer.status == "ok" and not answer.changes, "a file that was only opened for writing, or moved there and back, is not listed", answer.kinds)
+    answer = s.python(
+        "import os,sys\nfor n in ('a', 'dir/other'): open(n, 'r+').close()\nos.rename('dir/sub/file', 'dir/sub/f'); os.rename('dir/sub/f', 'dir/sub/file')",
+        more=OVERLAY,
+    )
+    check(
+        answer.status == "ok" and not answer.changes,
+        "a file that was only opened for writing, or moved there and back, is not listed",
+        answer.kinds,
+    )
     answer = s.shell(f"cd {s.ws}; touch -r a keep; echo b > a; touch -r keep a; rm keep", more=OVERLAY)
     check(s.read("ws/a") == b"b\n", "but one of the same size and time with other bytes is", answer)
 
@@ -98,23 +211,50 @@ def moved_by_the_tool(s):
         s.write("ws/b", "b\n")
         s.write("ws/one", "1\n")
         os.link(s.path("ws/one"), s.path("ws/two"))
-        answer = s.shell(f"cd {s.ws}; mv a moved; cp -p b b.bak; mv b b.old; echo new > b; mkdir n; mv dir/other n/; mv dir/sub n/; sed -i.orig s/1/one/ one; ln b linked",
-                         more=more)
-        check(answer.status == "ok" and "held" not in str(answer.changes), "moves and backups come back", answer)
+        answer = s.shell(
+            f"cd {s.ws}; mv a moved; cp -p b b.bak; mv b b.old; echo new > b; mkdir n; mv dir/other n/; mv dir/sub n/; sed -i.orig s/1/one/ one; ln b linked",
+            more=more,
+        )
+        check(
+            answer.status == "ok" and "held" not in str(answer.changes), "moves and backups come back", answer
+        )
         found = {name: text for name, (_, text, _) in tree(s.ws).items() if text is not None}
-        check(found == {"moved": b"a\n", "b.bak": b"b\n", "b.old": b"b\n", "b": b"new\n", "linked": b"new\n", "n/other": b"other\n", "n/sub/file": b"old\n",
-                        "one": b"one\n", "one.orig": b"1\n", "two": b"1\n"}, "and nothing is lost", found)
+        check(
+            found
+            == {
+                "moved": b"a\n",
+                "b.bak": b"b\n",
+                "b.old": b"b\n",
+                "b": b"new\n",
+                "linked": b"new\n",
+                "n/other": b"other\n",
+                "n/sub/file": b"old\n",
+                "one": b"one\n",
+                "one.orig": b"1\n",
+                "two": b"1\n",
+            },
+            "and nothing is lost",
+            found,
+        )
 
 
 def linked_twice(s):
     s.write("ws/a", "a\n")
     os.link(s.path("ws/a"), s.path("ws/a2"))
     answer = s.python("open('a', 'r+').close()", more=OVERLAY)
-    check(not answer.changes and os.stat(s.path("ws/a")).st_nlink == 2, "a file with two names that was only opened keeps them", answer)
+    check(
+        not answer.changes and os.stat(s.path("ws/a")).st_nlink == 2,
+        "a file with two names that was only opened keeps them",
+        answer,
+    )
     process = s.begin(f"cd {s.ws}; echo x >> a; {PAUSE}; true", more=OVERLAY)
     os.remove(s.path("ws/a"))
     answer = finish(process)
-    check(not os.path.exists(s.path("ws/a")) and answer.kinds == {s.path("ws/a"): "conflict"}, "one that the host removed stays removed", answer)
+    check(
+        not os.path.exists(s.path("ws/a")) and answer.kinds == {s.path("ws/a"): "conflict"},
+        "one that the host removed stays removed",
+        answer,
+    )
 
 
 def what_cannot_come_back(s):
@@ -122,7 +262,11 @@ def what_cannot_come_back(s):
     for more in (OVERLAY, mode("copy")):
         fill(s)
         answer = s.shell(f"cd {s.ws}; rm a; mkfifo a; rm -r dir; mkfifo dir", more=more)
-        check(answer.status == "ok" and s.read("ws/a") == b"a\n" and os.path.isdir(s.path("ws/dir")), "what the tool put in its place cannot come back, so it stays", answer)
+        check(
+            answer.status == "ok" and s.read("ws/a") == b"a\n" and os.path.isdir(s.path("ws/dir")),
+            "what the tool put in its place cannot come back, so it stays",
+            answer,
+        )
         check(answer.kinds.get(s.path("ws/a")) == "not committed", "and that is told", answer.kinds)
 
 
@@ -131,33 +275,66 @@ def saved_while_it_comes_back(s):
     for more in (OVERLAY, mode("copy")):
         for name, there in (("big", True), ("new", False)):
             s.write("ws/big", "older\n")
-            process = s.popen("/bin/sh", "-c", f"dd if=/dev/zero of={s.ws}/{name} bs=1M count=80 2>/dev/null", more=more + 'disk = "400MiB"\ntimeout = "60s"\n')
-            until(lambda: any(each.startswith(".toolcage-") for each in os.listdir(s.ws)) or process.poll() is not None, 30)
+            process = s.popen(
+                "/bin/sh",
+                "-c",
+                f"dd if=/dev/zero of={s.ws}/{name} bs=1M count=80 2>/dev/null",
+                more=more + 'disk = "400MiB"\ntimeout = "60s"\n',
+            )
+            until(
+                lambda: (
+                    any(each.startswith(".toolcage-") for each in os.listdir(s.ws))
+                    or process.poll() is not None
+                ),
+                30,
+            )
             raced = process.poll() is None
             s.write(f"ws/{name}", "newer\n")
             answer = finish(process)
             saved = s.read(f"ws/{name}") == b"newer\n"
             check(saved or not raced, f"what is saved meanwhile stays ({name})", answer)
-            check(not raced or answer.kinds.get(s.path("ws", name)) == "conflict" or not there, f"and is a conflict ({name})", answer.kinds)
+            check(
+                not raced or answer.kinds.get(s.path("ws", name)) == "conflict" or not there,
+                f"and is a conflict ({name})",
+                answer.kinds,
+            )
             os.remove(s.path("ws", name))
 
 
 def times_and_modes(s):
     fill(s)
     os.umask(0o077)
-    answer = s.shell(f"cd {s.ws}; umask 0; touch -d '2001-01-01 00:00:00 UTC' a; mkdir -m 777 wide; mkdir -m 700 narrow; ln -s a l; touch -h -d '2002-01-01 00:00:00 UTC' l", more=OVERLAY)
+    answer = s.shell(
+        f"cd {s.ws}; umask 0; touch -d '2001-01-01 00:00:00 UTC' a; mkdir -m 777 wide; mkdir -m 700 narrow; ln -s a l; touch -h -d '2002-01-01 00:00:00 UTC' l",
+        more=OVERLAY,
+    )
     os.umask(0o022)
-    check(os.stat(s.path("ws/a")).st_mtime == 978307200 and os.lstat(s.path("ws/l")).st_mtime == 1009843200, "times come back", answer)
-    check([os.stat(s.path("ws", name)).st_mode & 0o777 for name in ("wide", "narrow")] == [0o777, 0o700], "and modes", answer)
+    check(
+        os.stat(s.path("ws/a")).st_mtime == 978307200 and os.lstat(s.path("ws/l")).st_mtime == 1009843200,
+        "times come back",
+        answer,
+    )
+    check(
+        [os.stat(s.path("ws", name)).st_mode & 0o777 for name in ("wide", "narrow")] == [0o777, 0o700],
+        "and modes",
+        answer,
+    )
 
 
 def gone_directory(s):
     fill(s)
-    process = s.begin(f"cd {s.ws}; echo tool > dir/sub/file; echo tool > dir/sub/new; rm dir/other; {PAUSE}; true", more=OVERLAY)
+    process = s.begin(
+        f"cd {s.ws}; echo tool > dir/sub/file; echo tool > dir/sub/new; rm dir/other; {PAUSE}; true",
+        more=OVERLAY,
+    )
     subprocess.run(["/bin/rm", "-r", s.path("ws/dir")], check=True)
     s.write("ws/dir", "a file\n")
     answer = finish(process)
-    check(answer.status == "ok" and s.read("ws/dir") == b"a file\n", "a file in place of a directory stays", answer)
+    check(
+        answer.status == "ok" and s.read("ws/dir") == b"a file\n",
+        "a file in place of a directory stays",
+        answer,
+    )
     check(set(answer.kinds.values()) == {"conflict"}, "and all below is in conflict", answer.kinds)
 
 
@@ -177,8 +354,10 @@ def newer_work_stays(s):
     fill(s)
     s.write("other/sub/file", "newer\n")
     s.write("ws/gone", "gone\n")
-    process = s.begin(f"cd {s.ws}; echo tool > dir/sub/file; echo tool > dir/sub/new; echo tool > gone; rm a; mkdir both; echo tool > both/x; echo tool > fresh; {PAUSE}; true",
-                      more=OVERLAY)
+    process = s.begin(
+        f"cd {s.ws}; echo tool > dir/sub/file; echo tool > dir/sub/new; echo tool > gone; rm a; mkdir both; echo tool > both/x; echo tool > fresh; {PAUSE}; true",
+        more=OVERLAY,
+    )
     # files keep their times when the directory around them is moved
     os.rename(s.path("ws/dir"), s.path("was"))
     os.rename(s.path("other"), s.path("ws/dir"))
@@ -187,10 +366,23 @@ def newer_work_stays(s):
     s.write("ws/both/x", "host\n")
     s.write("ws/fresh", "host\n")
     answer = finish(process)
-    check(s.read("ws/dir/sub/file") == b"newer\n", "a file in a directory that took another one's place stays", answer)
+    check(
+        s.read("ws/dir/sub/file") == b"newer\n",
+        "a file in a directory that took another one's place stays",
+        answer,
+    )
     check(not os.path.exists(s.path("ws/gone")), "what the host removed stays removed", answer)
-    check([s.read(f"ws/{name}") for name in ("a", "both/x", "fresh")] == [b"host\n"] * 3, "what the host wrote stays", answer)
-    check([answer.kinds.get(s.path("ws", name)) for name in ("dir/sub/file", "gone", "a", "both/x", "fresh")] == ["conflict"] * 5, "each is a conflict", answer.kinds)
+    check(
+        [s.read(f"ws/{name}") for name in ("a", "both/x", "fresh")] == [b"host\n"] * 3,
+        "what the host wrote stays",
+        answer,
+    )
+    check(
+        [answer.kinds.get(s.path("ws", name)) for name in ("dir/sub/file", "gone", "a", "both/x", "fresh")]
+        == ["conflict"] * 5,
+        "each is a conflict",
+        answer.kinds,
+    )
     check(s.read("ws/dir/sub/new") == b"tool\n", "the others go on", answer)
 
 
@@ -202,18 +394,32 @@ def removed_trees(s):
     s.write("ws/tree/a/newer", "host\n")
     s.write("ws/dir/newer", "host\n")
     answer = finish(process)
-    check(sorted(tree(s.path("ws/tree"))) == ["a", "a/newer"], "of a removed tree what is newer stays", answer)
+    check(
+        sorted(tree(s.path("ws/tree"))) == ["a", "a/newer"], "of a removed tree what is newer stays", answer
+    )
     check(sorted(tree(s.path("ws/dir"))) == ["n", "newer"], "also of one that was made anew", answer)
     kinds = {os.path.relpath(path, s.ws): kind for path, kind in answer.kinds.items()}
-    check(kinds.get("tree/a/newer") == "conflict" and kinds.get("tree/c") == "deleted" and kinds.get("dir/n") == "added", "and each is told", kinds)
+    check(
+        kinds.get("tree/a/newer") == "conflict"
+        and kinds.get("tree/c") == "deleted"
+        and kinds.get("dir/n") == "added",
+        "and each is told",
+        kinds,
+    )
 
 
 def bounds(s):
     s.write("ws/big", b"x" * (3 << 20))
     answer = s.shell(f"cd {s.ws}; cat big | wc -c; echo y >> big", more=OVERLAY + 'disk = "1MiB"\n')
-    check(answer.status == "failed" and "No space left" in answer.stderr["text"] and "3145728" in answer.out, "reading costs no room, changing takes it from `disk`", answer)
+    check(
+        answer.status == "failed" and "No space left" in answer.stderr["text"] and "3145728" in answer.out,
+        "reading costs no room, changing takes it from `disk`",
+        answer,
+    )
     check(os.path.getsize(s.path("ws/big")) == 3 << 20, "and nothing comes back", answer)
-    answer = s.shell(f"cd {s.ws}; i=0; while [ $i -lt 300 ]; do mkdir -p d$i/e; i=$((i+1)); done", more=OVERLAY)
+    answer = s.shell(
+        f"cd {s.ws}; i=0; while [ $i -lt 300 ]; do mkdir -p d$i/e; i=$((i+1)); done", more=OVERLAY
+    )
     check(answer.status == "ok" and os.path.isdir(s.path("ws/d299/e")), "many directories", answer)
 
 
@@ -226,21 +432,44 @@ def mounts_below(s):
         if subprocess.run([*wrap, "/bin/true"], capture_output=True, check=False).returncode:
             raise Skip("nothing can be mounted here")
         answer = s.shell(f"cat {s.path('ws/key')}", wrap=wrap, more=OVERLAY)
-        check(answer.status == "denied" and "copy" in answer.error["hint"] and f"unmount {s.path('ws', place)}" in answer.error["hint"],
-              f"what an overlay would not show is refused: {place}", answer)
-        answer = s.shell(f"cat {s.path('ws/key')}; echo x > {s.path('ws/new')}", wrap=wrap, flags=["--dry-run"])
-        check(answer.status == "ok" and answer.out == ("cover\n" if place == "key" else "below\n") and "copy" in answer.enforcement["fs.write"]
-              and answer.kinds.get(s.path("ws/new")) == "not committed" and not os.path.exists(s.path("ws/new")), f"a dry run takes a copy then: {place}", answer)
+        check(
+            answer.status == "denied"
+            and "copy" in answer.error["hint"]
+            and f"unmount {s.path('ws', place)}" in answer.error["hint"],
+            f"what an overlay would not show is refused: {place}",
+            answer,
+        )
+        answer = s.shell(
+            f"cat {s.path('ws/key')}; echo x > {s.path('ws/new')}", wrap=wrap, flags=["--dry-run"]
+        )
+        check(
+            answer.status == "ok"
+            and answer.out == ("cover\n" if place == "key" else "below\n")
+            and "copy" in answer.enforcement["fs.write"]
+            and answer.kinds.get(s.path("ws/new")) == "not committed"
+            and not os.path.exists(s.path("ws/new")),
+            f"a dry run takes a copy then: {place}",
+            answer,
+        )
 
 
 def denied_names(s):
     s.write("ws/.env", "KEY=1\n")
     s.write("ws/sub/.env", "KEY=2\n")
     denied = [s.path("ws/.env"), s.path("ws/sub/.env"), s.path("ws/later/.env")]
-    answer = s.shell(f"cd {s.ws}; find . ; cat .env sub/.env; rm -rf sub; mkdir -p sub; echo evil > .env; echo evil > sub/.env; mkdir later; echo evil > later/.env; true",
-                     more=OVERLAY, denied=denied)
+    answer = s.shell(
+        f"cd {s.ws}; find . ; cat .env sub/.env; rm -rf sub; mkdir -p sub; echo evil > .env; echo evil > sub/.env; mkdir later; echo evil > later/.env; true",
+        more=OVERLAY,
+        denied=denied,
+    )
     check("KEY" not in answer.out and ".env" not in answer.out, "a denied name does not exist", answer)
-    check(s.read("ws/.env") == b"KEY=1\n" and s.read("ws/sub/.env") == b"KEY=2\n" and not os.path.exists(s.path("ws/later/.env")), "nor is it written or removed", answer)
+    check(
+        s.read("ws/.env") == b"KEY=1\n"
+        and s.read("ws/sub/.env") == b"KEY=2\n"
+        and not os.path.exists(s.path("ws/later/.env")),
+        "nor is it written or removed",
+        answer,
+    )
     check(answer.kinds.get(s.path("ws/.env")) == "denied", "and that is told", answer.kinds)
 
 
@@ -258,16 +487,46 @@ def half_a_repository(s):
     s.directory("ws/c/objects")
     s.directory("ws/c/refs")
     for more in (OVERLAY, mode("copy")):
-        answer = s.shell(f"cd {s.ws}; echo x > step/HEAD; mkdir r; echo x > r/HEAD; echo ../c > r/commondir; echo ../c > bare/commondir; mkdir -p cfg/git hgd;"
-                         "echo evil > cfg/git/config; ln -s cfg .config; echo evil > hgd/hgrc; ln -s hgd .hg; ln -s cfg sub; mkdir .git; ln -s ../cfg .git/info", more=more)
+        answer = s.shell(
+            f"cd {s.ws}; echo x > step/HEAD; mkdir r; echo x > r/HEAD; echo ../c > r/commondir; echo ../c > bare/commondir; mkdir -p cfg/git hgd;"
+            "echo evil > cfg/git/config; ln -s cfg .config; echo evil > hgd/hgrc; ln -s hgd .hg; ln -s cfg sub; mkdir .git; ln -s ../cfg .git/info",
+            more=more,
+        )
         found = tree(s.ws)
-        check(not [name for name in ("step/HEAD", "r/commondir", "bare/commondir", ".config", ".hg", ".git/info") if name in found] and "sub" in found,
-              "what would make a repository of directories, or lead to configuration, is held back", answer.kinds)
-        subprocess.run(["/bin/rm", "-rf", s.path("ws/r"), s.path("ws/cfg"), s.path("ws/hgd"), s.path("ws/sub"), s.path("ws/.git")], check=True)
-    answer = s.shell(f"cd {s.ws}; echo evil > bare/config; echo evil > bare/hooks/pre-push; echo x > half/HEAD; echo evil > half/config; mkdir -p .git; echo evil > .git/config",
-                     more=OVERLAY)
-    check(s.read("ws/bare/config") == b"[core]\n" and not os.listdir(s.path("ws/bare/hooks")) and not os.path.exists(s.path("ws/half/config"))
-          and not os.path.exists(s.path("ws/.git/config")), "configuration and hooks of repositories are held back", answer.kinds)
+        check(
+            not [
+                name
+                for name in ("step/HEAD", "r/commondir", "bare/commondir", ".config", ".hg", ".git/info")
+                if name in found
+            ]
+            and "sub" in found,
+            "what would make a repository of directories, or lead to configuration, is held back",
+            answer.kinds,
+        )
+        subprocess.run(
+            [
+                "/bin/rm",
+                "-rf",
+                s.path("ws/r"),
+                s.path("ws/cfg"),
+                s.path("ws/hgd"),
+                s.path("ws/sub"),
+                s.path("ws/.git"),
+            ],
+            check=True,
+        )
+    answer = s.shell(
+        f"cd {s.ws}; echo evil > bare/config; echo evil > bare/hooks/pre-push; echo x > half/HEAD; echo evil > half/config; mkdir -p .git; echo evil > .git/config",
+        more=OVERLAY,
+    )
+    check(
+        s.read("ws/bare/config") == b"[core]\n"
+        and not os.listdir(s.path("ws/bare/hooks"))
+        and not os.path.exists(s.path("ws/half/config"))
+        and not os.path.exists(s.path("ws/.git/config")),
+        "configuration and hooks of repositories are held back",
+        answer.kinds,
+    )
 
 
 def parts(s):
@@ -275,22 +534,64 @@ def parts(s):
     fill(s)
     s.write("data/x", "x\n")
     inside = f'{{ path = "{s.path("ws/dir/sub")}", from = "{s.data}" }}'
-    answer = s.shell(f"cd {s.ws}; cat dir/sub/x; echo y > dir/sub/x; echo z > dir/other", more=OVERLAY, readable=[inside])
-    check(answer.out == "x\n" and s.read("data/x") == b"x\n" and s.read("ws/dir/other") == b"z\n", "a readable path inside stays readable", answer)
-    answer = s.shell(f"cd {s.ws}; cat dir/sub/x; echo y > dir/sub/x; echo w > dir/other", more=OVERLAY, writable=[s.ws, inside])
-    check(s.read("data/x") == b"y\n" and s.read("ws/dir/other") == b"w\n" and s.read("ws/dir/sub/file") == b"old\n", "a writable one has a layer of its own", answer)
-    answer = s.shell(f"cd {s.ws}; echo v > a; mkdir -p .git; echo named > .git/config", more=OVERLAY, writable=[s.ws, f'{{ path = "{s.path("ws/.git/config")}", optional = true }}'])
+    answer = s.shell(
+        f"cd {s.ws}; cat dir/sub/x; echo y > dir/sub/x; echo z > dir/other", more=OVERLAY, readable=[inside]
+    )
+    check(
+        answer.out == "x\n" and s.read("data/x") == b"x\n" and s.read("ws/dir/other") == b"z\n",
+        "a readable path inside stays readable",
+        answer,
+    )
+    answer = s.shell(
+        f"cd {s.ws}; cat dir/sub/x; echo y > dir/sub/x; echo w > dir/other",
+        more=OVERLAY,
+        writable=[s.ws, inside],
+    )
+    check(
+        s.read("data/x") == b"y\n"
+        and s.read("ws/dir/other") == b"w\n"
+        and s.read("ws/dir/sub/file") == b"old\n",
+        "a writable one has a layer of its own",
+        answer,
+    )
+    answer = s.shell(
+        f"cd {s.ws}; echo v > a; mkdir -p .git; echo named > .git/config",
+        more=OVERLAY,
+        writable=[s.ws, f'{{ path = "{s.path("ws/.git/config")}", optional = true }}'],
+    )
     check(s.read("ws/a") == b"v\n", "a single file may be named besides", answer)
 
 
 def slow_machines(s):
     """The layer goes with the call."""
     before = mounts.table()
-    s.shell(f"cd {s.ws}; dd if=/dev/zero of=big bs=1M count=30 2>/dev/null; exit 1", more=OVERLAY, wait=60 * PATIENCE)
+    s.shell(
+        f"cd {s.ws}; dd if=/dev/zero of=big bs=1M count=30 2>/dev/null; exit 1",
+        more=OVERLAY,
+        wait=60 * PATIENCE,
+    )
     check(mounts.table() == before and not os.listdir(s.ws), "nothing of a layer is left", os.listdir(s.ws))
 
 
 mounts.apart()
-run(here(commit_words), here(only_narrower), here(dry_run), here(opened_is_not_changed), here(moved_by_the_tool), here(linked_twice), here(what_cannot_come_back), here(saved_while_it_comes_back),
-    here(times_and_modes), here(gone_directory), here(older_is_no_conflict), here(newer_work_stays), here(removed_trees),
-    here(bounds), here(mounts_below), here(denied_names), here(half_a_repository), here(parts), here(slow_machines))
+run(
+    here(commit_words),
+    here(only_narrower),
+    here(dry_run),
+    here(opened_is_not_changed),
+    here(moved_by_the_tool),
+    here(linked_twice),
+    here(what_cannot_come_back),
+    here(saved_while_it_comes_back),
+    here(times_and_modes),
+    here(gone_directory),
+    here(older_is_no_conflict),
+    here(newer_work_stays),
+    here(removed_trees),
+    here(bounds),
+    here(mounts_below),
+    here(denied_names),
+    here(half_a_repository),
+    here(parts),
+    here(slow_machines),
+)

@@ -3,6 +3,7 @@
 # Copyright The toolcage authors
 """Calls that cannot be run as granted are refused: with the thing, the cause and the next step, the right exit
 code, and nothing left behind. Also on machines that lack what a cage needs."""
+
 import json
 import os
 import subprocess
@@ -14,14 +15,25 @@ def refused(answer, name, code, word, subject, *texts):
     """Exit code, error code, what it is about, and words that its message or hint must have."""
     error = answer.error or {}
     said = f"{error.get('message')} {error.get('hint')}"
-    check(answer.code == code and error.get("code") == word and (subject is None or error.get("subject") == subject)
-          and error.get("message") and error.get("hint") and all(text in said for text in texts), name,
-          f"wanted {code}, {word}, {subject}, {texts}\n{answer}")
+    check(
+        answer.code == code
+        and error.get("code") == word
+        and (subject is None or error.get("subject") == subject)
+        and error.get("message")
+        and error.get("hint")
+        and all(text in said for text in texts),
+        name,
+        f"wanted {code}, {word}, {subject}, {texts}\n{answer}",
+    )
 
 
 def commands(s):
-    refused(s.call("no-such-command"), "a command that is missing", 127, "command_not_found", "no-such-command")
-    refused(s.call("/no/such/command"), "a path that is missing", 127, "command_not_found", "/no/such/command")
+    refused(
+        s.call("no-such-command"), "a command that is missing", 127, "command_not_found", "no-such-command"
+    )
+    refused(
+        s.call("/no/such/command"), "a path that is missing", 127, "command_not_found", "/no/such/command"
+    )
     plain = s.write("ws/plain", "text\n")
     refused(s.call(plain), "a file that is not executable", 126, "not_executable", plain)
     refused(s.call("/usr"), "a directory", 126, "not_executable", "/usr")
@@ -31,7 +43,14 @@ def commands(s):
     refused(s.call(nohash), "a script without a #! line", 126, "not_executable", nohash, "#!")
     lost = s.write("ws/lost", "#!/no/such/interpreter\n", 0o755)
     answer = s.call(lost)
-    check(answer.code in (126, 127) and answer.error and answer.error["subject"] == lost and answer.error["hint"], "an interpreter that is missing", answer)
+    check(
+        answer.code in (126, 127)
+        and answer.error
+        and answer.error["subject"] == lost
+        and answer.error["hint"],
+        "an interpreter that is missing",
+        answer,
+    )
     empty = s.write("ws/empty", "", 0o755)
     answer = s.call(empty)
     check(answer.code == 126 and answer.error, "an empty program", answer)
@@ -39,10 +58,24 @@ def commands(s):
 
 def paths(s):
     missing = s.path("nowhere")
-    refused(s.call("/bin/true", readable=[missing]), "a granted path that is missing", 126, "path", missing, "optional")
+    refused(
+        s.call("/bin/true", readable=[missing]),
+        "a granted path that is missing",
+        126,
+        "path",
+        missing,
+        "optional",
+    )
     answer = s.call("/bin/true", readable=['{ path = "%s", optional = true }' % missing])
     check(answer.status == "ok", "unless it is optional", answer)
-    refused(s.call("/bin/true", more='cwd = "/nowhere"'), "a working directory that is missing", 126, "path", "/nowhere", "cwd")
+    refused(
+        s.call("/bin/true", more='cwd = "/nowhere"'),
+        "a working directory that is missing",
+        126,
+        "path",
+        "/nowhere",
+        "cwd",
+    )
     fifo = s.path("fifo")
     os.mkfifo(fifo)
     refused(s.call("/bin/true", readable=[fifo]), "a granted pipe", 126, "path", fifo)
@@ -71,10 +104,18 @@ def locked(s):
     path = s.path("locked/in")
     answer = s.call("/bin/true", readable=[path])
     # its own helper may look into the caller's own directories
-    check(answer.status == "ok" or (answer.code == 126 and answer.error["subject"] == path), "a directory of mode 0", answer)
+    check(
+        answer.status == "ok" or (answer.code == 126 and answer.error["subject"] == path),
+        "a directory of mode 0",
+        answer,
+    )
     os.chmod(s.path("locked"), 0o755)
     answer = s.call("/bin/true", readable=["/etc/ssl/private/toolcage-none"])
-    check(answer.code == 126 and answer.error and answer.error["hint"], "a path behind somebody else's private directory, or nowhere", answer)
+    check(
+        answer.code == 126 and answer.error and answer.error["hint"],
+        "a path behind somebody else's private directory, or nowhere",
+        answer,
+    )
 
 
 def groups_for_an_ordinary_user(s):
@@ -84,7 +125,14 @@ def groups_for_an_ordinary_user(s):
         s.works("limit.memory")
     except Skip:
         answer = s.call("/bin/true", memory='"512MB"')
-        refused(answer, "a memory limit without the right to control groups", 126, "unenforceable", "limit.memory", "any")
+        refused(
+            answer,
+            "a memory limit without the right to control groups",
+            126,
+            "unenforceable",
+            "limit.memory",
+            "any",
+        )
         return
     raise Skip("skipped: this user may make control groups")
 
@@ -101,19 +149,42 @@ def broken(s, name, wrap, *texts, clause=None, **grant):
     if answer.json is None and process.returncode not in (125, 126):
         raise Skip(f"this machine cannot be broken so: {answer.err.strip()[-200:]}")
     error = answer.error or {}
-    check(answer.code in (125, 126) and answer.status in ("denied", "error") and error.get("message") and error.get("hint")
-          and (clause is None or error.get("clause") == clause) and all(text in f"{error}" for text in texts), name, answer)
+    check(
+        answer.code in (125, 126)
+        and answer.status in ("denied", "error")
+        and error.get("message")
+        and error.get("hint")
+        and (clause is None or error.get("clause") == clause)
+        and all(text in f"{error}" for text in texts),
+        name,
+        answer,
+    )
 
 
 def no_user_namespaces(s):
     if is_root():
-        limit = ["/usr/bin/unshare", "--user", "--map-root-user", "/bin/sh", "-c",
-                 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"', "sh"]
+        limit = [
+            "/usr/bin/unshare",
+            "--user",
+            "--map-root-user",
+            "/bin/sh",
+            "-c",
+            'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"',
+            "sh",
+        ]
         broken(s, "no user namespaces, as root of a namespace", limit)
         return
     # the limit is that of a nested namespace: nothing of the machine is changed
-    limit = ["/usr/bin/unshare", "--user", "--map-current-user", "--keep-caps", "/bin/sh", "-c",
-             'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"', "sh"]
+    limit = [
+        "/usr/bin/unshare",
+        "--user",
+        "--map-current-user",
+        "--keep-caps",
+        "/bin/sh",
+        "-c",
+        'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"',
+        "sh",
+    ]
     broken(s, "no user namespaces", limit, "namespace")
 
 
@@ -124,8 +195,16 @@ def covered_proc(s):
         raise Skip(f"skipped: another procfs is mounted, which the kernel takes as good: {others}")
     broken(s, "/proc partly covered", in_namespaces("mount --bind /dev/null /proc/version"), "proc")
     s.own_copy()
-    s.environ["LD_LIBRARY_PATH"] = s.path("own/src")  # without /proc the loader does not know where a program is
-    broken(s, "/proc not mounted", in_namespaces("mount -t tmpfs none /proc"), "/proc is not mounted", "mount -t proc")
+    s.environ["LD_LIBRARY_PATH"] = s.path(
+        "own/src"
+    )  # without /proc the loader does not know where a program is
+    broken(
+        s,
+        "/proc not mounted",
+        in_namespaces("mount -t tmpfs none /proc"),
+        "/proc is not mounted",
+        "mount -t proc",
+    )
 
 
 def in_a_chroot(s):
@@ -134,22 +213,39 @@ def in_a_chroot(s):
         raise Skip("only root can make a chroot of it")
     root = s.directory("other")
     os.mkdir(os.path.join(root, "below"))
-    wrap = in_namespaces(f"mount --rbind / {root}/below && set -- /usr/sbin/chroot {root}/below \"$@\"")
-    done = subprocess.run([*wrap, TOOLCAGE, "doctor", "--json"], env=s.environ, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
+    wrap = in_namespaces(f'mount --rbind / {root}/below && set -- /usr/sbin/chroot {root}/below "$@"')
+    done = subprocess.run(
+        [*wrap, TOOLCAGE, "doctor", "--json"],
+        env=s.environ,
+        capture_output=True,
+        text=True,
+        timeout=60 * PATIENCE,
+        check=False,
+    )
     rows = {row["clause"]: row for row in json.loads(done.stdout)["clauses"]}
-    check(not rows["priv.none"]["works"] and "installed" not in rows["net.allow"]["reason"], "in a chroot the egress proxy is found", (rows["priv.none"], rows["net.allow"], done.stderr))
+    check(
+        not rows["priv.none"]["works"] and "installed" not in rows["net.allow"]["reason"],
+        "in a chroot the egress proxy is found",
+        (rows["priv.none"], rows["net.allow"], done.stderr),
+    )
 
 
 def read_only_groups(s):
     if not is_root():
         raise Skip("only root can make control groups read-only for itself")
     s.works("limit.memory")
-    read_only = "for m in /sys/fs/cgroup /sys/fs/cgroup/*; do mount -o remount,bind,ro $m 2>/dev/null; done; true"
+    read_only = (
+        "for m in /sys/fs/cgroup /sys/fs/cgroup/*; do mount -o remount,bind,ro $m 2>/dev/null; done; true"
+    )
     broken(s, "read-only control groups", in_namespaces(read_only), memory='"128MiB"')
     process = s.popen("/bin/true", wrap=in_namespaces(read_only))
     out, err = process.communicate(timeout=60)
     answer = Answer(process.returncode, out, err)
-    check(answer.status == "ok" and answer.enforcement["limit.memory"].startswith("RLIMIT"), "by = any holds without them, and says how", answer)
+    check(
+        answer.status == "ok" and answer.enforcement["limit.memory"].startswith("RLIMIT"),
+        "by = any holds without them, and says how",
+        answer,
+    )
 
 
 def no_processes_left(s):
@@ -169,7 +265,11 @@ def no_memory_left(s):
         answer = Answer(process.returncode, out, err)
         fine = answer.status == "ok"
         told = answer.code in (125, 126) and (answer.error and answer.error["message"] or answer.err)
-        check(fine or told or answer.code == 127 and b"" == out, f"address space of {size} KiB: the call or a clear failure", answer)
+        check(
+            fine or told or answer.code == 127 and b"" == out,
+            f"address space of {size} KiB: the call or a clear failure",
+            answer,
+        )
 
 
 def groups_of_root(s):
@@ -184,5 +284,17 @@ def groups_of_root(s):
     refused(answer, "gid 0 of an ordinary user", 126, "unenforceable", "gid 0", "group")
 
 
-run(commands, paths, locked, groups_for_an_ordinary_user, no_user_namespaces, covered_proc, in_a_chroot, read_only_groups, no_processes_left,
-    no_descriptors_left, no_memory_left, groups_of_root)
+run(
+    commands,
+    paths,
+    locked,
+    groups_for_an_ordinary_user,
+    no_user_namespaces,
+    covered_proc,
+    in_a_chroot,
+    read_only_groups,
+    no_processes_left,
+    no_descriptors_left,
+    no_memory_left,
+    groups_of_root,
+)

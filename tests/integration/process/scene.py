@@ -3,6 +3,7 @@
 """What the scripts beside this one share: a throw-away tree, calls under a policy made for each, and TAP.
 
 usage of each: SCRIPT TOOLCAGE [self | ordinary]. As root, "ordinary" gives every privilege away first."""
+
 import base64
 import contextlib
 import itertools
@@ -106,12 +107,20 @@ class Answer:
 
     @property
     def bytes(self):
-        return base64.b64decode(self.stdout["base64"]) if "base64" in self.stdout else self.stdout["text"].encode()
+        return (
+            base64.b64decode(self.stdout["base64"])
+            if "base64" in self.stdout
+            else self.stdout["text"].encode()
+        )
 
     @property
     def kinds(self):
         """What became of each path: why the host did not see the change, else what it was."""
-        return {change["path"]: change.get("held") or change["kind"] for change in self.changes if "path" in change}
+        return {
+            change["path"]: change.get("held") or change["kind"]
+            for change in self.changes
+            if "path" in change
+        }
 
     def denied(self, operation):
         return {denial["target"]: denial for denial in self.denials or [] if denial["operation"] == operation}
@@ -174,7 +183,9 @@ class Scene:
 
         more = re.sub(r'(?<=\btimeout = ")\d+', lambda number: str(int(number[0]) * PATIENCE), more)
         self.policies += 1
-        return self.write(f"policy-{self.policies}.toml", f"""
+        return self.write(
+            f"policy-{self.policies}.toml",
+            f"""
 [tool.t]
 network = {network}
 filesystem.readable = [{listed(readable)}]
@@ -182,7 +193,8 @@ filesystem.writable = [{listed([self.ws] if writable is None else writable)}]
 filesystem.denied = [{listed(denied)}]
 {f"memory = {memory}" if memory else ""}
 {more}
-""")
+""",
+        )
 
     def own_copy(self):
         """A copy of the program that belongs to the caller, for namespaces in which root's files are nobody's."""
@@ -190,21 +202,45 @@ filesystem.denied = [{listed(denied)}]
         if os.path.exists(self.path("own")):
             return self.path("own/src/toolcage")
         self.directory("own/src")
-        for name in ["toolcage", "toolcage-helper", "toolcage-egress", *(each for each in os.listdir(build) if each.startswith("libtoolcage.so"))]:
+        for name in [
+            "toolcage",
+            "toolcage-helper",
+            "toolcage-egress",
+            *(each for each in os.listdir(build) if each.startswith("libtoolcage.so")),
+        ]:
             if os.path.isfile(os.path.join(build, name)):
                 shutil.copy(os.path.join(build, name), self.path("own/src", name))
         return self.path("own/src/toolcage")
 
     def argv(self, *command, flags=(), program=TOOLCAGE, **grant):
-        return [program, "exec", "--policy", self.policy(**grant), "--tool", "t", "--json", *flags, "--", *command]
+        return [
+            program,
+            "exec",
+            "--policy",
+            self.policy(**grant),
+            "--tool",
+            "t",
+            "--json",
+            *flags,
+            "--",
+            *command,
+        ]
 
     def popen(self, *command, stdin=subprocess.DEVNULL, wrap=(), cwd=None, **grant):
         time.sleep(max(0, self.written + TICK - time.monotonic()))
-        return subprocess.Popen([*wrap, *self.argv(*command, **grant)], env=self.environ, cwd=cwd or self.ws, stdin=stdin,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen(
+            [*wrap, *self.argv(*command, **grant)],
+            env=self.environ,
+            cwd=cwd or self.ws,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def call(self, *command, stdin=None, wait=60 * PATIENCE, **grant):
-        process = self.popen(*command, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE, **grant)
+        process = self.popen(
+            *command, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE, **grant
+        )
         try:
             out, err = process.communicate(stdin, wait)
         except subprocess.TimeoutExpired:
@@ -230,8 +266,14 @@ filesystem.denied = [{listed(denied)}]
 
     def works(self, clause):
         """Does this machine hold a clause for this user? Raises Skip with its reason where not."""
-        done = subprocess.run([TOOLCAGE, "doctor", "--json"], env=self.environ, cwd=self.ws, capture_output=True,
-                              timeout=30 * PATIENCE, check=False)
+        done = subprocess.run(
+            [TOOLCAGE, "doctor", "--json"],
+            env=self.environ,
+            cwd=self.ws,
+            capture_output=True,
+            timeout=30 * PATIENCE,
+            check=False,
+        )
         rows = {row["clause"]: row for row in json.loads(done.stdout)["clauses"]}
         if not rows[clause]["works"]:
             raise Skip(f"skipped: {clause.rsplit('.', 1)[-1]}: {rows[clause]['reason']}")

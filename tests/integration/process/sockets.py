@@ -3,6 +3,7 @@
 # Copyright The toolcage authors
 """unix_sockets: programs that talk to children of their own over unix sockets work, a granted socket of the host is reached, and a
 connect behaves as without anybody in between: blocking, not blocking, interrupted, many at once."""
+
 import contextlib
 import json
 import os
@@ -130,8 +131,16 @@ said = []; t = threading.Thread(target=alone); t.start(); t.join(); print(said, 
 
 def own(s):
     answer = s.python(SERVER, more=OWN)
-    check(answer.out.splitlines() == ["/tmp/server HELLO"] * 4, "a server of Python, by path, relative path and link", answer)
-    check("connected by a process" in answer.enforcement["net.unix"], "the result says who connects", answer.enforcement)
+    check(
+        answer.out.splitlines() == ["/tmp/server HELLO"] * 4,
+        "a server of Python, by path, relative path and link",
+        answer,
+    )
+    check(
+        "connected by a process" in answer.enforcement["net.unix"],
+        "the result says who connects",
+        answer.enforcement,
+    )
     script = s.write("data/manager.py", MANAGER)
     answer = s.call(PYTHON, script, readable=[s.data], more=OWN)
     check(answer.out.splitlines() == ["{'x': [1, 2]}", "str 1"], "multiprocessing.Manager", answer)
@@ -139,17 +148,35 @@ def own(s):
     check(answer.out.splitlines()[1:] == ["str 1"], "with an address of its own", answer)
     answer = s.python(ASYNCIO, more=OWN)
     check(answer.out.strip() == "190", "asyncio", answer)
-    code = f"import os; os.chdir({s.ws!r})\n" + SERVER.replace("/tmp/", "").replace('ask("/dev/shm/server")', "").replace('os.chdir("/tmp"); ', "")
+    code = f"import os; os.chdir({s.ws!r})\n" + SERVER.replace("/tmp/", "").replace(
+        'ask("/dev/shm/server")', ""
+    ).replace('os.chdir("/tmp"); ', "")
     for mode in ("copy", "overlay"):
         answer = s.python(code, more=f'{OWN}\nworkspace = {{ mode = "{mode}", commit = "never" }}')
         if mode == "copy" or (answer.error or {}).get("code") != "unenforceable":
-            check(answer.out.splitlines() == ["server HELLO"] * 3 and not os.path.lexists(s.path("ws/server")), f"in a workspace of mode {mode}", answer)
-    answer = s.python("import socket\ntry: socket.socket(socket.AF_UNIX).bind('x')\nexcept OSError as e: print(e.errno)", more=OWN)
-    check(answer.out.strip() == "13" and not os.path.exists(s.path("ws/x")), "none in one that is the host's", answer)
-    answer = s.python("import socket\ntry: socket.socket(socket.AF_UNIX)\nexcept OSError as e: print(e.errno)")
+            check(
+                answer.out.splitlines() == ["server HELLO"] * 3 and not os.path.lexists(s.path("ws/server")),
+                f"in a workspace of mode {mode}",
+                answer,
+            )
+    answer = s.python(
+        "import socket\ntry: socket.socket(socket.AF_UNIX).bind('x')\nexcept OSError as e: print(e.errno)",
+        more=OWN,
+    )
+    check(
+        answer.out.strip() == "13" and not os.path.exists(s.path("ws/x")),
+        "none in one that is the host's",
+        answer,
+    )
+    answer = s.python(
+        "import socket\ntry: socket.socket(socket.AF_UNIX)\nexcept OSError as e: print(e.errno)"
+    )
     check(answer.out.strip() == "13", "without the grant there is no unix socket", answer)
     for denials in ("off", "paths"):
-        answer = s.python(SERVER + "\nfor p in ('/run/x', '\\0y'):\n try: ask(p)\n except OSError as e: print(e.errno)", more=f'{OWN}\ndenials = "{denials}"')
+        answer = s.python(
+            SERVER + "\nfor p in ('/run/x', '\\0y'):\n try: ask(p)\n except OSError as e: print(e.errno)",
+            more=f'{OWN}\ndenials = "{denials}"',
+        )
         check(answer.out.splitlines()[4:] == ["2", "111"], f"with denials = {denials}", answer)
 
 
@@ -158,47 +185,78 @@ def programs(s):
         answer = s.call(shutil.which("node"), "-e", NODE, memory='{ max = "2GiB", by = "any" }', more=OWN)
         check(answer.out.strip() == "from node", "node", answer)
     if shutil.which("gpg-agent") and shutil.which("gpg"):
-        answer = s.shell("export GNUPGHOME=/tmp/g; mkdir -m 700 /tmp/g; gpg --batch --quiet --passphrase '' --quick-gen-key a@b ed25519 default never "
-                         "2>&1; echo text | gpg --batch --quiet --armor --sign | gpg --quiet --decrypt 2>&1 | head -1; gpgconf --kill all", more=OWN)
+        answer = s.shell(
+            "export GNUPGHOME=/tmp/g; mkdir -m 700 /tmp/g; gpg --batch --quiet --passphrase '' --quick-gen-key a@b ed25519 default never "
+            "2>&1; echo text | gpg --batch --quiet --armor --sign | gpg --quiet --decrypt 2>&1 | head -1; gpgconf --kill all",
+            more=OWN,
+        )
         check("text" in answer.out, "gpg with an agent", answer)
     if os.path.exists("/usr/lib/postgresql"):
         version = sorted(os.listdir("/usr/lib/postgresql"))[-1]
-        answer = s.shell(f"PATH=/usr/lib/postgresql/{version}/bin:$PATH; initdb -D /tmp/db -U t >/dev/null && "
-                         "pg_ctl -D /tmp/db -w -l /tmp/log -o \"-c listen_addresses='' -k /tmp\" start >/dev/null && "
-                         "psql -h /tmp -U t -At -c 'select 6*7' postgres; pg_ctl -D /tmp/db -m fast stop >/dev/null",
-                         more=OWN + '\ndisk = "512MiB"', writable=[], memory='{ max = "2GiB", by = "any" }')
+        answer = s.shell(
+            f"PATH=/usr/lib/postgresql/{version}/bin:$PATH; initdb -D /tmp/db -U t >/dev/null && "
+            "pg_ctl -D /tmp/db -w -l /tmp/log -o \"-c listen_addresses='' -k /tmp\" start >/dev/null && "
+            "psql -h /tmp -U t -At -c 'select 6*7' postgres; pg_ctl -D /tmp/db -m fast stop >/dev/null",
+            more=OWN + '\ndisk = "512MiB"',
+            writable=[],
+            memory='{ max = "2GiB", by = "any" }',
+        )
         check(answer.out.strip() == "42", "a database server and its client", answer)
 
 
 def modes(s):
     answer = s.python(MODES, more=OWN)
-    wanted = ["EAGAIN ECONNREFUSED ENOENT", "0", "0 True", "0", "EAGAIN EISCONN ECONNREFUSED ENETUNREACH", "True 0", "0", "EACCES", "0 EISCONN EPROTOTYPE",
-              "EBADF ENOTSOCK EFAULT EINVAL EINVAL", "EACCES", "EACCES", "0 EPERM EPERM"]
+    wanted = [
+        "EAGAIN ECONNREFUSED ENOENT",
+        "0",
+        "0 True",
+        "0",
+        "EAGAIN EISCONN ECONNREFUSED ENETUNREACH",
+        "True 0",
+        "0",
+        "EACCES",
+        "0 EISCONN EPROTOTYPE",
+        "EBADF ENOTSOCK EFAULT EINVAL EINVAL",
+        "EACCES",
+        "EACCES",
+        "0 EPERM EPERM",
+    ]
     check(answer.out.splitlines() == wanted, "what a connect says", answer)
-    check(set(answer.denied("connect")) == {"127.0.0.1:1", "192.0.2.1:80"}, "and what of it is a denial", answer.denials)
+    check(
+        set(answer.denied("connect")) == {"127.0.0.1:1", "192.0.2.1:80"},
+        "and what of it is a denial",
+        answer.denials,
+    )
     with ThreadPoolExecutor() as pool:  # busy: whoever is answered does not run at once
-        for answer in pool.map(lambda _: s.python(MANY, more=OWN + '\npids = 256'), range(4)):
+        for answer in pool.map(lambda _: s.python(MANY, more=OWN + "\npids = 256"), range(4)):
             check(answer.out.strip() == "100", "a hundred threads connect", answer)
     answer = s.python(UNSHARED, more=OWN)
     check(answer.out.strip() == "[True, 4] b'mine'", "a thread with descriptors of its own", answer)
 
 
 def killed(s):
-    code = ("import socket,subprocess,sys,time\nf=socket.socket(socket.AF_UNIX);f.bind('\\0full');f.listen(0)\nsocket.socket(socket.AF_UNIX).connect('\\0full')\n"
-            "c='import socket;socket.socket(socket.AF_UNIX).connect(chr(0)+\"full\")'\n"
-            "for _ in range(3):\n p=[subprocess.Popen([sys.executable,'-c',c]) for _ in range(20)]; time.sleep(1)\n"
-            " print([q.poll() for q in p].count(None)); [q.kill() for q in p]; [q.wait() for q in p]\n"
-            f"open({s.path('ws', 'killed')!r},'w').close()\nprint('now',flush=True); sys.stdin.read()")
+    code = (
+        "import socket,subprocess,sys,time\nf=socket.socket(socket.AF_UNIX);f.bind('\\0full');f.listen(0)\nsocket.socket(socket.AF_UNIX).connect('\\0full')\n"
+        "c='import socket;socket.socket(socket.AF_UNIX).connect(chr(0)+\"full\")'\n"
+        "for _ in range(3):\n p=[subprocess.Popen([sys.executable,'-c',c]) for _ in range(20)]; time.sleep(1)\n"
+        " print([q.poll() for q in p].count(None)); [q.kill() for q in p]; [q.wait() for q in p]\n"
+        f"open({s.path('ws', 'killed')!r},'w').close()\nprint('now',flush=True); sys.stdin.read()"
+    )
     process = s.popen(PYTHON, "-I", "-c", code, stdin=subprocess.PIPE, more=OWN)
 
     def connecting():
         return [pid for pid in helpers_of(process.pid)[:1] for pid in workers(pid)]
+
     seen = until(lambda: len(connecting()) > 10, 20)
     until(lambda: os.path.exists(s.path("ws", "killed")) or process.poll() is not None, 60)
     until(lambda: len(connecting()) <= 1, 5)
     left = len(connecting())
     answer = finish(process)
-    check(seen and answer.out.splitlines() == ["20", "20", "20", "now"], "tools are killed in the middle of connects", answer)
+    check(
+        seen and answer.out.splitlines() == ["20", "20", "20", "now"],
+        "tools are killed in the middle of connects",
+        answer,
+    )
     check(left <= 1, "and nobody goes on connecting for them", left)
     check(until(lambda: not connecting()), "nothing is left of the call", connecting())
 
@@ -211,7 +269,9 @@ def workers(helper):
             with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as file:
                 parent = int(file.read().rsplit(")", 1)[1].split()[1])
             with open(f"/proc/{parent}/stat", encoding="utf-8", errors="replace") as file:
-                if int(file.read().rsplit(")", 1)[1].split()[1]) == helper and name(entry) == name(parent) == name(helper):
+                if int(file.read().rsplit(")", 1)[1].split()[1]) == helper and name(entry) == name(
+                    parent
+                ) == name(helper):
                     found.append(int(entry))
     return found
 
@@ -234,8 +294,11 @@ def serving(path, seen):
             while True:
                 peer, _ = server.accept()
                 with peer:
-                    seen.append(struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)))
+                    seen.append(
+                        struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+                    )
                     peer.sendall(b"of the host")
+
     threading.Thread(target=serve, daemon=True).start()
     try:
         yield server
@@ -245,8 +308,10 @@ def serving(path, seen):
         server.close()
 
 
-ASK = ("import socket,sys\nfor p in sys.argv[1:]:\n s=socket.socket(socket.AF_UNIX)\n try: s.connect(p); print(s.recv(99).decode())\n"
-       " except OSError as e: print(e.errno)")
+ASK = (
+    "import socket,sys\nfor p in sys.argv[1:]:\n s=socket.socket(socket.AF_UNIX)\n try: s.connect(p); print(s.recv(99).decode())\n"
+    " except OSError as e: print(e.errno)"
+)
 
 
 def granted(s):
@@ -255,54 +320,136 @@ def granted(s):
     with serving(one, seen), serving(other, seen):
         answer = s.python(ASK, one, other, readable=[s.data], more=f'unix_sockets = ["{one}"]')
         check(answer.out.splitlines() == ["of the host", "13"], "a granted socket and no other", answer)
-        check(seen and 0 not in seen[0][1:] and (os.geteuid() == 0 or seen[0][1] == os.geteuid()), "the server sees the cage's ids", seen)
+        check(
+            seen and 0 not in seen[0][1:] and (os.geteuid() == 0 or seen[0][1] == os.geteuid()),
+            "the server sees the cage's ids",
+            seen,
+        )
         denial = answer.denied("connect").get("unix:" + other, {})
-        check(denial.get("key") == "tool.t.unix_sockets" and denial.get("line"), "the other is listed, with the key", answer.denials)
+        check(
+            denial.get("key") == "tool.t.unix_sockets" and denial.get("line"),
+            "the other is listed, with the key",
+            answer.denials,
+        )
         answer = s.python(ASK + "\nsys.exit(1)", other, readable=[s.data], more=f'unix_sockets = ["{one}"]')
-        check(f"denied: unix:{other} is not among the unix sockets" in answer.message, "and the model is told", answer.message)
-        answer = s.python(ASK, "/run/db/s", one, more=f'unix_sockets = [{{ path = "/run/db/s", from = "{one}" }}]')
-        check(answer.out.splitlines() == ["of the host", "2"], "at another path, and nothing else of its directory", answer)
-        answer = s.python(ASK + "\nimport os\nprint(os.listdir('/run/db'))", "/tmp/s", "/run/db/s",
-                          more=f'unix_sockets = [{{ path = "/tmp/s", from = "{one}" }}, {{ path = "/run/db/s", from = "{one}" }}]')
-        check(answer.out.splitlines() == ["of the host", "of the host", "['s']"], "below /tmp, and twice", answer)
+        check(
+            f"denied: unix:{other} is not among the unix sockets" in answer.message,
+            "and the model is told",
+            answer.message,
+        )
+        answer = s.python(
+            ASK, "/run/db/s", one, more=f'unix_sockets = [{{ path = "/run/db/s", from = "{one}" }}]'
+        )
+        check(
+            answer.out.splitlines() == ["of the host", "2"],
+            "at another path, and nothing else of its directory",
+            answer,
+        )
+        answer = s.python(
+            ASK + "\nimport os\nprint(os.listdir('/run/db'))",
+            "/tmp/s",
+            "/run/db/s",
+            more=f'unix_sockets = [{{ path = "/tmp/s", from = "{one}" }}, {{ path = "/run/db/s", from = "{one}" }}]',
+        )
+        check(
+            answer.out.splitlines() == ["of the host", "of the host", "['s']"],
+            "below /tmp, and twice",
+            answer,
+        )
         for flags, wanted in ((["none"], "refused"), (["own"], ["13"]), ([one], ["of the host"])):
-            answer = s.python(ASK, one, readable=[s.data], more=f'unix_sockets = ["{one}", "{other}"]', flags=sum((["--unix-sockets", f] for f in flags), []))
-            check((answer.out.splitlines() == wanted) if wanted != "refused" else "PermissionError" in answer.stderr["text"],
-                  f"narrowed to {flags[0]}", answer)
-        answer = s.python(ASK, other, readable=[s.data], more=f'unix_sockets = ["{one}"]', flags=["--unix-sockets", other])
-        check(answer.status == "denied" and "more than the policy grants" in answer.error["message"], "never widened", answer)
+            answer = s.python(
+                ASK,
+                one,
+                readable=[s.data],
+                more=f'unix_sockets = ["{one}", "{other}"]',
+                flags=sum((["--unix-sockets", f] for f in flags), []),
+            )
+            check(
+                (answer.out.splitlines() == wanted)
+                if wanted != "refused"
+                else "PermissionError" in answer.stderr["text"],
+                f"narrowed to {flags[0]}",
+                answer,
+            )
+        answer = s.python(
+            ASK, other, readable=[s.data], more=f'unix_sockets = ["{one}"]', flags=["--unix-sockets", other]
+        )
+        check(
+            answer.status == "denied" and "more than the policy grants" in answer.error["message"],
+            "never widened",
+            answer,
+        )
         answer = s.python(ASK, one, more=f'unix_sockets = ["{one}"]\nbackend = "oci"\nimage = "system"')
-        check(answer.status == "denied" and answer.error["code"] == "unenforceable", "containers refuse", answer)
+        check(
+            answer.status == "denied" and answer.error["code"] == "unenforceable", "containers refuse", answer
+        )
     answer = s.python(ASK, one, more=f'unix_sockets = ["{s.data}"]')
-    check(answer.status == "denied" and "is no socket" in answer.error["message"], "a directory is no socket", answer)
+    check(
+        answer.status == "denied" and "is no socket" in answer.error["message"],
+        "a directory is no socket",
+        answer,
+    )
     answer = s.python(ASK, one, more=f'unix_sockets = ["{s.path("data/none")}"]')
     check(answer.status == "denied" and answer.error["code"] == "path", "nor is what is missing", answer)
-    answer = s.python(ASK, one, more=f'unix_sockets = [{{ path = "{s.path("data/none")}", optional = true }}]')
+    answer = s.python(
+        ASK, one, more=f'unix_sockets = [{{ path = "{s.path("data/none")}", optional = true }}]'
+    )
     check(answer.out.strip() == "2", "which may be optional", answer)
     answer = s.python(ASK, one, more=f'unix_sockets = ["{s.path("ws/sock")}"]')
-    check(answer.status == "denied" and "a tool can write" in answer.error["message"], "nor one where a tool can write", answer)
+    check(
+        answer.status == "denied" and "a tool can write" in answer.error["message"],
+        "nor one where a tool can write",
+        answer,
+    )
     answer = s.python(ASK, one, writable=[f'{{ path = "/tmp/ws", from = "{s.ws}" }}'], more=OWN)
-    check(answer.status == "denied" and answer.error["code"] == "unenforceable", "nor can the host's be listened in below /tmp", answer)
+    check(
+        answer.status == "denied" and answer.error["code"] == "unenforceable",
+        "nor can the host's be listened in below /tmp",
+        answer,
+    )
 
 
 def explained(s):
     policy = s.policy(more='unix_sockets = ["/run/docker.sock", "/run/db"]')
 
     def explain(*more):
-        done = subprocess.run([TOOLCAGE, "policy", "explain", "--policy", policy, "--tool", "t", "--json", *more], env=s.environ, capture_output=True,
-                              check=False, cwd=s.ws)
+        done = subprocess.run(
+            [TOOLCAGE, "policy", "explain", "--policy", policy, "--tool", "t", "--json", *more],
+            env=s.environ,
+            capture_output=True,
+            check=False,
+            cwd=s.ws,
+        )
         return json.loads(done.stdout)
+
     rows = {row["path"]: row for row in explain()["unix_sockets"]}
-    check("root" in rows["/run/docker.sock"]["risk"] and rows["/run/db"]["risk"] is None, "explain says what a socket gives away", rows)
-    verdicts = {name: explain("--connect", f"unix:{name}")["verdict"] for name in ("/run/db", "/run/db2", "/tmp/x", "@x")}
-    check([verdicts[name]["allowed"] for name in verdicts] == [True, False, True, True], "and answers for one", verdicts)
-    check('unix_sockets = ["/run/db2"]' == verdicts["/run/db2"]["hint"], "with the clause that would allow it", verdicts)
+    check(
+        "root" in rows["/run/docker.sock"]["risk"] and rows["/run/db"]["risk"] is None,
+        "explain says what a socket gives away",
+        rows,
+    )
+    verdicts = {
+        name: explain("--connect", f"unix:{name}")["verdict"]
+        for name in ("/run/db", "/run/db2", "/tmp/x", "@x")
+    }
+    check(
+        [verdicts[name]["allowed"] for name in verdicts] == [True, False, True, True],
+        "and answers for one",
+        verdicts,
+    )
+    check(
+        'unix_sockets = ["/run/db2"]' == verdicts["/run/db2"]["hint"],
+        "with the clause that would allow it",
+        verdicts,
+    )
 
 
 def watcher_dies(s):
     """Without whoever connects nothing is connected: neither here nor there."""
-    code = ("import socket,sys\ns=socket.socket(socket.AF_UNIX);s.bind('\\0a');s.listen()\nsocket.socket(socket.AF_UNIX).connect('\\0a');print('up',flush=True);sys.stdin.read()\n"
-            "try: socket.socket(socket.AF_UNIX).connect('\\0a');print('connected')\nexcept OSError as e: print(e.errno)")
+    code = (
+        "import socket,sys\ns=socket.socket(socket.AF_UNIX);s.bind('\\0a');s.listen()\nsocket.socket(socket.AF_UNIX).connect('\\0a');print('up',flush=True);sys.stdin.read()\n"
+        "try: socket.socket(socket.AF_UNIX).connect('\\0a');print('connected')\nexcept OSError as e: print(e.errno)"
+    )
     process = s.popen(PYTHON, "-I", "-c", code, stdin=subprocess.PIPE, more=OWN)
     until(lambda: watchers(process), 20)
     time.sleep(1)

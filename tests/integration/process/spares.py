@@ -3,6 +3,7 @@
 # Copyright The toolcage authors
 """Processes cloned ahead of their calls: each serves one call, holds nothing of another, and goes with its helper,
 when it is not needed, or when somebody kills it; then the next call is only slower."""
+
 import contextlib
 import os
 import time
@@ -65,7 +66,14 @@ filesystem = "none"
 
 
 def field(pid, name):
-    return next((line.split()[1:] for line in read(f"/proc/{pid}/status").splitlines() if line.startswith(name + ":")), [])
+    return next(
+        (
+            line.split()[1:]
+            for line in read(f"/proc/{pid}/status").splitlines()
+            if line.startswith(name + ":")
+        ),
+        [],
+    )
 
 
 def is_first(pid):
@@ -102,8 +110,16 @@ def served_once(s):
         answer = call.wait()
         os.unlink(s.path("ws", "up"))
         used[-1] += (answer["status"], start_time(spare))
-    check(all(took and status == "ok" for _, took, status, _ in used), "a call takes the process that waits for it", used)
-    check(until(lambda: not any(start_time(pid) for pid, *_ in used)) and len({pid for pid, *_ in used}) == 3, "and it serves no other", used)
+    check(
+        all(took and status == "ok" for _, took, status, _ in used),
+        "a call takes the process that waits for it",
+        used,
+    )
+    check(
+        until(lambda: not any(start_time(pid) for pid, *_ in used)) and len({pid for pid, *_ in used}) == 3,
+        "and it serves no other",
+        used,
+    )
     check(engine.close(), "the helper ends with its engine")
 
 
@@ -118,13 +134,21 @@ def holds_nothing(s):
     running = next(pid for pid in engine.firsts() if pid != spare)
     if scene.is_root():
         name = os.path.basename(s.root)
-        check(until(lambda: name in read(f"/proc/{running}/mountinfo")), "a cage that runs has its granted paths")
+        check(
+            until(lambda: name in read(f"/proc/{running}/mountinfo")),
+            "a cage that runs has its granted paths",
+        )
         mounts = read(f"/proc/{spare}/mountinfo")
         check(mounts and name not in mounts, "one that waits has none", mounts)
         until(lambda: set(descriptors(spare)) == {0, 1, 2, 3})  # it may be just being made
         held = descriptors(spare)
-        check(set(held) == {0, 1, 2, 3} and {held[0], held[1], held[2]} == {"/dev/null"} and held[3].startswith("socket:"),
-              "it holds its report socket, and nothing else", held)
+        check(
+            set(held) == {0, 1, 2, 3}
+            and {held[0], held[1], held[2]} == {"/dev/null"}
+            and held[3].startswith("socket:"),
+            "it holds its report socket, and nothing else",
+            held,
+        )
         ids = [field(pid, "Uid")[0] for pid in (spare, running)]
         check("0" not in ids and ids[0] != ids[1], "it has an id of its own", ids)
     else:
@@ -132,7 +156,11 @@ def holds_nothing(s):
     s.write("ws/go", "")
     check(call.wait()["stdout"]["text"] == "x", "the call itself is not disturbed")
     answer = engine.call("b", "/bin/sh", "-c", f"echo [$ONLY_A]; cat {s.data}/x")
-    check("[]" in answer["stdout"]["text"] and answer["status"] == "failed", "what waited for one tool's call gives another nothing", answer)
+    check(
+        "[]" in answer["stdout"]["text"] and answer["status"] == "failed",
+        "what waited for one tool's call gives another nothing",
+        answer,
+    )
     check(engine.close(), "the helper ends with its engine")
 
 
@@ -149,7 +177,11 @@ def killed(s):
     engine.one_spare()
     left = [(pid, start_time(pid)) for pid in [engine.helper, *below(engine.helper)]]
     end(engine.helper)
-    check(until(lambda: not any(started == start_time(pid) for pid, started in left)), "it dies with its helper", left)
+    check(
+        until(lambda: not any(started == start_time(pid) for pid, started in left)),
+        "it dies with its helper",
+        left,
+    )
     engine.close()
 
 
@@ -161,7 +193,9 @@ def leased(helper):
     """The ids that it has leased, by the locks on the file that says so."""
     ids = 0
     for fd in os.listdir(f"/proc/{helper}/fd"):
-        if read(f"/proc/{helper}/fdinfo/{fd}").count("lock:") and os.readlink(f"/proc/{helper}/fd/{fd}").endswith("/ids.lock"):
+        if read(f"/proc/{helper}/fdinfo/{fd}").count("lock:") and os.readlink(
+            f"/proc/{helper}/fd/{fd}"
+        ).endswith("/ids.lock"):
             for line in read(f"/proc/{helper}/fdinfo/{fd}").splitlines():
                 if line.startswith("lock:"):
                     first, last = line.split()[-2:]
@@ -191,8 +225,11 @@ def misfits(s):
     check(not any(corpses), "and what waited is gone while it runs, and reaped", corpses)
     until(lambda: len(engine.firsts()) <= 1, 10)
     if scene.is_root():
-        check(until(lambda: leased(engine.helper) == len(engine.firsts())), "ids are leased for what lives, and no other",
-              f"{leased(engine.helper)} for {engine.firsts()}")
+        check(
+            until(lambda: leased(engine.helper) == len(engine.firsts())),
+            "ids are leased for what lives, and no other",
+            f"{leased(engine.helper)} for {engine.firsts()}",
+        )
     check(engine.close(), "the helper ends with its engine")
 
 
@@ -201,7 +238,11 @@ def idle(s):
     engine.call("a", "/bin/true")
     engine.call("b", "/bin/true")
     until(lambda: len(engine.spares()) >= 2, 10)
-    check(until(lambda: not engine.firsts(), IDLE + 20), "after some seconds without calls none waits", engine.firsts())
+    check(
+        until(lambda: not engine.firsts(), IDLE + 20),
+        "after some seconds without calls none waits",
+        engine.firsts(),
+    )
     check(engine.call("a", "/bin/true")["status"] == "ok", "and a call works as before")
     check(engine.close(), "the helper ends with its engine")
 
@@ -211,7 +252,11 @@ def thousand(s):
 
     def state():
         until(lambda: len(engine.firsts()) <= 1, 10)
-        return len(os.listdir(f"/proc/{engine.helper}/fd")), len(below(engine.helper)), read(f"/proc/{engine.helper}/maps").count("\n")
+        return (
+            len(os.listdir(f"/proc/{engine.helper}/fd")),
+            len(below(engine.helper)),
+            read(f"/proc/{engine.helper}/maps").count("\n"),
+        )
 
     def calls(count):
         return {engine.call("a", "/bin/true")["status"] for _ in range(count)}
@@ -223,7 +268,11 @@ def thousand(s):
     after = state()
     check(statuses == {"ok"}, f"{count} calls", statuses)
     # id maps are kept, up to a number
-    check(all(now <= then + 100 for then, now in zip(before, after)), "leave no descriptor, process or mapping", f"{before} {after}")
+    check(
+        all(now <= then + 100 for then, now in zip(before, after)),
+        "leave no descriptor, process or mapping",
+        f"{before} {after}",
+    )
     check(engine.close(), "the helper ends with its engine")
 
 
@@ -232,7 +281,10 @@ def grouped(s):
     engine = Engine(s, '"64MiB"')
     eat = "x = bytearray({} << 20)"
     until_told = f"import os, time\nwhile not os.path.exists('{s.ws}/go'): time.sleep(0.05)"
-    check(engine.call("a", scene.PYTHON, "-I", "-c", eat.format(16))["status"] == "ok", "a call in a control group")
+    check(
+        engine.call("a", scene.PYTHON, "-I", "-c", eat.format(16))["status"] == "ok",
+        "a call in a control group",
+    )
     call = Call(engine, "a", scene.PYTHON, "-I", "-c", until_told)
     seen = []
 
@@ -241,14 +293,29 @@ def grouped(s):
         return len(seen) > 1
 
     until(two, 20)
-    check(len(seen) > 1 and not seen[0] & seen[1], "one that waits has a control group of its own",
-          [seen, [(pid, field(pid, "State"), field(pid, "NSpid")) for pid in below(engine.helper)]])
+    check(
+        len(seen) > 1 and not seen[0] & seen[1],
+        "one that waits has a control group of its own",
+        [seen, [(pid, field(pid, "State"), field(pid, "NSpid")) for pid in below(engine.helper)]],
+    )
     s.write("ws/go", "")
     check(call.wait()["status"] == "ok", "the call ends well")
     limits = [engine.call("a", scene.PYTHON, "-I", "-c", eat.format(size)) for size in (300, 16, 300, 16)]
-    check([(answer["status"], answer["limit"]) for answer in limits] == [("limit", "memory"), ("ok", None)] * 2,
-          "each call has its limit, and no trace of the one before", limits)
+    check(
+        [(answer["status"], answer["limit"]) for answer in limits] == [("limit", "memory"), ("ok", None)] * 2,
+        "each call has its limit, and no trace of the one before",
+        limits,
+    )
     check(engine.close(), "the helper ends with its engine")
 
 
-run(served_once, holds_nothing, killed, misfits, idle, thousand, grouped, brief=(served_once, holds_nothing, killed, grouped))
+run(
+    served_once,
+    holds_nothing,
+    killed,
+    misfits,
+    idle,
+    thousand,
+    grouped,
+    brief=(served_once, holds_nothing, killed, grouped),
+)

@@ -4,6 +4,7 @@
 leave behind in a day's work, which must come back.
 
 usage: steering.py TOOLCAGE USER [long]     long: the day's work of LONG alone"""
+
 import os
 import shutil
 import subprocess
@@ -13,10 +14,30 @@ from scene import PYTHON, TOOLCAGE, check, run, skip
 
 OVERLAY = 'workspace = { mode = "overlay" }'
 # Made in both modes by one script: of no list, of the list, and what nothing obeys.
-STEER = [".of-no-list/deep/run", ".claude.json", ".local/share/dbus-1/services/a.service", "CLAUDE.md", "sub/AGENTS.md", ".github/workflows/ci.yml",
-         ".git/rebase-merge/git-rebase-todo", ".git/of-next-year", ".hg/sharedpath", "node_modules/a/.vscode/tasks.json"]
-FREE = ["README.md", ".gitignore", "sub/.editorconfig", ".pytest_cache/v/x", ".venv/bin/activate", ".git/objects/ab/c", ".git/COMMIT_EDITMSG",
-        "node_modules/a/.eslintrc", "lib/site-packages/p/.hidden", ".coverage.host.1"]
+STEER = [
+    ".of-no-list/deep/run",
+    ".claude.json",
+    ".local/share/dbus-1/services/a.service",
+    "CLAUDE.md",
+    "sub/AGENTS.md",
+    ".github/workflows/ci.yml",
+    ".git/rebase-merge/git-rebase-todo",
+    ".git/of-next-year",
+    ".hg/sharedpath",
+    "node_modules/a/.vscode/tasks.json",
+]
+FREE = [
+    "README.md",
+    ".gitignore",
+    "sub/.editorconfig",
+    ".pytest_cache/v/x",
+    ".venv/bin/activate",
+    ".git/objects/ab/c",
+    ".git/COMMIT_EDITMSG",
+    "node_modules/a/.eslintrc",
+    "lib/site-packages/p/.hidden",
+    ".coverage.host.1",
+]
 
 
 def make(names, text="new"):
@@ -36,26 +57,60 @@ def bound(s):
     """New ones are listed, told to the model and to the terminal; existing ones stay as they are."""
     answer = s.shell(f"cd {s.ws}; {make(STEER + FREE)}")
     told = {os.path.relpath(path, s.ws) for path in steered(answer)}
-    check(told >= set(STEER) and not told & set(FREE), "what steers is listed, and nothing else", (set(STEER) - told, told & set(FREE)))
+    check(
+        told >= set(STEER) and not told & set(FREE),
+        "what steers is listed, and nothing else",
+        (set(STEER) - told, told & set(FREE)),
+    )
     lines = [line for line in answer.message.split("\n") if line.startswith("steers the host: added ")]
-    check(f"steers the host: added {s.ws}/.claude.json (programs of the user run or obey such files unasked)" in lines
-          and not any("rebase-merge/" in line for line in lines), "a model reads which, of a directory its name", answer.message)
+    check(
+        f"steers the host: added {s.ws}/.claude.json (programs of the user run or obey such files unasked)"
+        in lines
+        and not any("rebase-merge/" in line for line in lines),
+        "a model reads which, of a directory its name",
+        answer.message,
+    )
     plain = [word for word in s.argv("/bin/sh", "-c", f"cd {s.ws}; echo x > .envrc") if word != "--json"]
     spoken = subprocess.run(plain, env=s.environ, cwd=s.ws, capture_output=True, check=False, timeout=60)
-    check(f"steers the host: added {s.ws}/.envrc (look at it" in spoken.stderr.decode(), "and so does a person", spoken)
-    answer = s.shell(f"cd {s.ws}; exec 2>/dev/null; {make(STEER + ['.envrc'] + FREE, 'changed')}; rm -rf .of-no-list; mv .of-no-list x; mv node_modules n; true")
-    check(not [name for name in STEER + [".envrc"] if s.read("ws/" + name) not in (b"new\n", b"x\n")], "an existing one stays as it is", answer)
-    check(not [name for name in FREE if s.read("ws/" + name) != b"changed\n"] and not steered(answer), "what nothing obeys does not", answer)
+    check(
+        f"steers the host: added {s.ws}/.envrc (look at it" in spoken.stderr.decode(),
+        "and so does a person",
+        spoken,
+    )
+    answer = s.shell(
+        f"cd {s.ws}; exec 2>/dev/null; {make(STEER + ['.envrc'] + FREE, 'changed')}; rm -rf .of-no-list; mv .of-no-list x; mv node_modules n; true"
+    )
+    check(
+        not [name for name in STEER + [".envrc"] if s.read("ws/" + name) not in (b"new\n", b"x\n")],
+        "an existing one stays as it is",
+        answer,
+    )
+    check(
+        not [name for name in FREE if s.read("ws/" + name) != b"changed\n"] and not steered(answer),
+        "what nothing obeys does not",
+        answer,
+    )
 
 
 def laid_over(s):
     """In an overlay and in a copy nothing of the list comes back."""
     for mode in ("overlay", "copy"):
-        answer = s.shell(f"cd {s.ws}; {make(STEER + FREE)}; ln -s elsewhere .profile; ln -s config .git/info", more=f'workspace = {{ mode = "{mode}" }}')
+        answer = s.shell(
+            f"cd {s.ws}; {make(STEER + FREE)}; ln -s elsewhere .profile; ln -s config .git/info",
+            more=f'workspace = {{ mode = "{mode}" }}',
+        )
         back = held(s, answer)
-        check(back >= set(STEER) | {".profile", ".git/info"} and not back & set(FREE), f"what steers is held back: {mode}", back)
-        check(not [name for name in STEER if os.path.lexists(s.path("ws", name))] and not [name for name in FREE if s.read("ws/" + name) != b"new\n"],
-              f"and the rest is there: {mode}", os.listdir(s.ws))
+        check(
+            back >= set(STEER) | {".profile", ".git/info"} and not back & set(FREE),
+            f"what steers is held back: {mode}",
+            back,
+        )
+        check(
+            not [name for name in STEER if os.path.lexists(s.path("ws", name))]
+            and not [name for name in FREE if s.read("ws/" + name) != b"new\n"],
+            f"and the rest is there: {mode}",
+            os.listdir(s.ws),
+        )
         shutil.rmtree(s.ws)
         s.directory("ws")
 
@@ -65,10 +120,20 @@ def links(s):
     s.write("ws/dotfiles/envrc", "old\n")
     for name, target in ((".envrc", "dotfiles/envrc"), (".zshrc", "nowhere"), (".config", "dotfiles")):
         os.symlink(target, s.path("ws", name))
-    answer = s.shell(f"cd {s.ws}; cat .envrc; exec 2>/dev/null; for l in .envrc .zshrc .config; do rm -f $l; mv $l x; ln -sfn evil $l; done; echo more >> dotfiles/envrc; true")
+    answer = s.shell(
+        f"cd {s.ws}; cat .envrc; exec 2>/dev/null; for l in .envrc .zshrc .config; do rm -f $l; mv $l x; ln -sfn evil $l; done; echo more >> dotfiles/envrc; true"
+    )
     left = [os.readlink(s.path("ws", name)) for name in (".envrc", ".zshrc", ".config")]
-    check(answer.status == "ok" and answer.out == "old\n" and left == ["dotfiles/envrc", "nowhere", "dotfiles"], "nothing takes the place of a link", (left, answer))
-    check(s.read("ws/dotfiles/envrc") == b"old\nmore\n" and not steered(answer), "and what it leads to is content", answer)
+    check(
+        answer.status == "ok" and answer.out == "old\n" and left == ["dotfiles/envrc", "nowhere", "dotfiles"],
+        "nothing takes the place of a link",
+        (left, answer),
+    )
+    check(
+        s.read("ws/dotfiles/envrc") == b"old\nmore\n" and not steered(answer),
+        "and what it leads to is content",
+        answer,
+    )
 
 
 def words(s):
@@ -80,13 +145,35 @@ def words(s):
     answer = s.shell(f"cd {s.ws}; {make(names)}; echo new > .github/a; echo new > deploy.sh", more=more)
     told = {os.path.relpath(path, s.ws) for path in steered(answer)}
     check(told == {"sub/deploy.sh", "ci/a.yml", ".envrc"}, "the policy names them", told)
-    check(s.read("ws/deploy.sh") == b"old\n" and s.read("ws/.github/a") == b"new\n", "and frees others", answer)
-    explained = subprocess.run([TOOLCAGE, "policy", "explain", "--policy", s.policy(more=more), "--tool", "t", "--json"], env=s.environ, capture_output=True, check=False)
-    check(b'"steering":{"add":["ci/*.yml","deploy.sh"],"remove":[".github","AGENTS.md"]}' in explained.stdout, "explain shows them", explained)
-    wrong = s.policy(more='filesystem.steering = { add = ["/a", ".x"], remove = ["toolcage.toml", "a/../b", ".x"] }')
-    said = subprocess.run([TOOLCAGE, "policy", "check", wrong], env=s.environ, capture_output=True, check=False)
+    check(
+        s.read("ws/deploy.sh") == b"old\n" and s.read("ws/.github/a") == b"new\n", "and frees others", answer
+    )
+    explained = subprocess.run(
+        [TOOLCAGE, "policy", "explain", "--policy", s.policy(more=more), "--tool", "t", "--json"],
+        env=s.environ,
+        capture_output=True,
+        check=False,
+    )
+    check(
+        b'"steering":{"add":["ci/*.yml","deploy.sh"],"remove":[".github","AGENTS.md"]}' in explained.stdout,
+        "explain shows them",
+        explained,
+    )
+    wrong = s.policy(
+        more='filesystem.steering = { add = ["/a", ".x"], remove = ["toolcage.toml", "a/../b", ".x"] }'
+    )
+    said = subprocess.run(
+        [TOOLCAGE, "policy", "check", wrong], env=s.environ, capture_output=True, check=False
+    )
     text = (said.stdout + said.stderr).decode()
-    check(said.returncode and text.count("this is neither a name") == 2 and "controls later calls" in text and ".x is added and removed" in text, "what cannot be named is refused", text)
+    check(
+        said.returncode
+        and text.count("this is neither a name") == 2
+        and "controls later calls" in text
+        and ".x is added and removed" in text,
+        "what cannot be named is refused",
+        text,
+    )
 
 
 def configured(s):
@@ -104,11 +191,26 @@ def configured(s):
         with open(s.path("ws/sub/.git/config"), "a", encoding="utf-8") as file:
             file.write("[core]\nhooksPath = ../sub/h\n")
         s.write("ws/sub/h/pre-push", "old\n")
-        answer = s.shell(f"cd {s.ws}; exec 2>/dev/null; {make(names + ['tools/x', 'conf/c', 'sub/x'])}", more=more)
+        answer = s.shell(
+            f"cd {s.ws}; exec 2>/dev/null; {make(names + ['tools/x', 'conf/c', 'sub/x'])}", more=more
+        )
         new = {os.path.relpath(path, s.ws) for path in steered(answer)}
-        was = [s.read("ws/" + name) for name in ("tools/hooks/pre-commit", "sub/h/pre-push")] == [b"old\n"] * 2 and s.read("ws/conf/a.inc") != b"new\n"
-        check(was and new >= {"conf/b.inc", "more/hooks/post-merge"} and not new & {"tools/x", "conf/c", "sub/x"}, f"what it names is protected: {more or 'bind'}", (new, answer))
-        check(bool(more) == (not os.path.exists(s.path("ws/more/hooks/post-merge"))) and s.read("ws/tools/x") == b"new\n", "and the rest is written", answer)
+        was = [s.read("ws/" + name) for name in ("tools/hooks/pre-commit", "sub/h/pre-push")] == [
+            b"old\n"
+        ] * 2 and s.read("ws/conf/a.inc") != b"new\n"
+        check(
+            was
+            and new >= {"conf/b.inc", "more/hooks/post-merge"}
+            and not new & {"tools/x", "conf/c", "sub/x"},
+            f"what it names is protected: {more or 'bind'}",
+            (new, answer),
+        )
+        check(
+            bool(more) == (not os.path.exists(s.path("ws/more/hooks/post-merge")))
+            and s.read("ws/tools/x") == b"new\n",
+            "and the rest is written",
+            answer,
+        )
 
 
 DIG = "import os, sys\nos.chdir(sys.argv[1])\nfor _ in range(int(sys.argv[2])):\n    os.mkdir(sys.argv[3])\n    os.chdir(sys.argv[3])\nopen('f', 'w').close()"
@@ -131,20 +233,46 @@ def dug(place, name):
 def depths(s):
     """A tree that is too deep is told in the call that made it, and hinders no later one."""
     for more in ("", OVERLAY, 'workspace = { mode = "copy" }'):
-        for name, depth in (("d", 150), ("d", 450), ("d", 3000), ("n" * 250, 13), ("n" * 250, 17), ("n" * 250, 100)):
+        for name, depth in (
+            ("d", 150),
+            ("d", 450),
+            ("d", 3000),
+            ("n" * 250, 13),
+            ("n" * 250, 17),
+            ("n" * 250, 100),
+        ):
             shutil.rmtree(s.ws, ignore_errors=True)
             s.directory("ws")
             whole = depth < 200 and depth * len(name) < 4000
             answer = s.python(DIG, s.ws, str(depth), name, more=more)
             told = answer.status == "ok" and not any(answer.omitted.values())
             if more:
-                told = told or (answer.error or {}).get("stage") == "collect" and answer.error["subject"].startswith(f"{s.ws}/{name}")
+                told = (
+                    told
+                    or (answer.error or {}).get("stage") == "collect"
+                    and answer.error["subject"].startswith(f"{s.ws}/{name}")
+                )
             else:
                 told = told or answer.status == "ok" and answer.omitted["changes"] > 0
-            check(told and (not whole or answer.status == "ok"), f"{depth} times {name[:1]}, {more or 'bind'}", answer)
-            after = s.shell(f"cd {s.ws}; echo x > after; exec 2>/dev/null; for i in $(seq 210); do cd d || exit 0; done; echo x > new; mkdir .git; echo x > .git/config; true", more=more)
-            check(after.status == "ok" and os.path.exists(s.path("ws/after")), "and the next call goes on", after)
-            check(not any(path.endswith("config") for path in after.kinds) or steered(after) or more, "with nothing hidden in the depths", after)
+            check(
+                told and (not whole or answer.status == "ok"),
+                f"{depth} times {name[:1]}, {more or 'bind'}",
+                answer,
+            )
+            after = s.shell(
+                f"cd {s.ws}; echo x > after; exec 2>/dev/null; for i in $(seq 210); do cd d || exit 0; done; echo x > new; mkdir .git; echo x > .git/config; true",
+                more=more,
+            )
+            check(
+                after.status == "ok" and os.path.exists(s.path("ws/after")),
+                "and the next call goes on",
+                after,
+            )
+            check(
+                not any(path.endswith("config") for path in after.kinds) or steered(after) or more,
+                "with nothing hidden in the depths",
+                after,
+            )
             came = dug(s.ws, name)
             check(came == depth if not more or whole else came < depth, "what came back", (came, depth))
 
@@ -161,7 +289,12 @@ def rustup():
     if not cargo or not os.path.realpath(cargo).startswith(os.path.expanduser("~")):
         return []
     found = subprocess.run([cargo, "--version", "--verbose"], capture_output=True, text=True, check=False)
-    sysroot = subprocess.run([os.path.join(os.path.dirname(cargo), "rustc"), "--print", "sysroot"], capture_output=True, text=True, check=False).stdout.strip()
+    sysroot = subprocess.run(
+        [os.path.join(os.path.dirname(cargo), "rustc"), "--print", "sysroot"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
     return [sysroot] if found.returncode == 0 and sysroot else []
 
 
@@ -174,32 +307,89 @@ def jupyter():
 LONG = ("go", "cargo", "jupyter", "pip")  # ten seconds of a processor each
 # The program; what else of the machine it needs (None: what the system has); its work; what of it is held, and rightly.
 WORK = [
-    ("git", None, f"{GIT} commit -qam two; {GIT} checkout -qb side; echo x >> a; {GIT} commit -qam three; {GIT} checkout -q main; echo y > b; {GIT} add b;"
-     f"{GIT} commit -qm four; {GIT} merge -q --no-edit side; {GIT} rebase -q HEAD~1; {GIT} stash list; {GIT} tag v1; echo z >> a; {GIT} stash -q; {GIT} stash pop -q;"
-     f"{GIT} cherry-pick --no-commit side || true; {GIT} reset -q --hard; {GIT} gc -q; {GIT} status; {GIT} log --oneline",
-     {".git/objects/info/commit-graph", ".git/index"}),  # git makes them again
-    ("npm", None, "npm init -y >/dev/null; mkdir -p dep/lib; cd dep; npm init -y >/dev/null; echo x > .eslintrc; mkdir .github; echo y > .github/x; npm pack --silent; cd ..;"
-     "mv dep/*.tgz dep.tgz; rm -r dep; npm install --offline --no-audit --no-fund ./dep.tgz; ls -A node_modules/dep", set()),
-    ("pip", None, f"{PYTHON} -m venv .venv; mkdir p; echo 'import setuptools; setuptools.setup(name=\"p\", version=\"1\", py_modules=[\"p\"])' > p/setup.py; echo > p/p.py;"
-     ".venv/bin/pip install -q --no-index --no-build-isolation ./p; .venv/bin/python -c 'import p'", set()),
+    (
+        "git",
+        None,
+        f"{GIT} commit -qam two; {GIT} checkout -qb side; echo x >> a; {GIT} commit -qam three; {GIT} checkout -q main; echo y > b; {GIT} add b;"
+        f"{GIT} commit -qm four; {GIT} merge -q --no-edit side; {GIT} rebase -q HEAD~1; {GIT} stash list; {GIT} tag v1; echo z >> a; {GIT} stash -q; {GIT} stash pop -q;"
+        f"{GIT} cherry-pick --no-commit side || true; {GIT} reset -q --hard; {GIT} gc -q; {GIT} status; {GIT} log --oneline",
+        {".git/objects/info/commit-graph", ".git/index"},
+    ),  # git makes them again
+    (
+        "npm",
+        None,
+        "npm init -y >/dev/null; mkdir -p dep/lib; cd dep; npm init -y >/dev/null; echo x > .eslintrc; mkdir .github; echo y > .github/x; npm pack --silent; cd ..;"
+        "mv dep/*.tgz dep.tgz; rm -r dep; npm install --offline --no-audit --no-fund ./dep.tgz; ls -A node_modules/dep",
+        set(),
+    ),
+    (
+        "pip",
+        None,
+        f'{PYTHON} -m venv .venv; mkdir p; echo \'import setuptools; setuptools.setup(name="p", version="1", py_modules=["p"])\' > p/setup.py; echo > p/p.py;'
+        ".venv/bin/pip install -q --no-index --no-build-isolation ./p; .venv/bin/python -c 'import p'",
+        set(),
+    ),
     ("pytest", None, f"echo 'def test_a(): pass' > test_a.py; {PYTHON} -m pytest -q test_a.py", set()),
-    ("gcc", None, "printf '#include <stdio.h>\\nint main(void) { puts(\"x\"); }\\n' > m.c; gcc --coverage -g -o m m.c; ./m; gcov m.c >/dev/null; gcc -shared -fPIC -o .libs.so m.c;"
-     "mv .libs.so libm.so", set()),
-    ("make", None, "printf 'all: m.o\\nm.o: m.c\\n\\tmkdir -p .deps; gcc -MD -MF .deps/m.Po -c m.c\\n' > Makefile; echo 'int x;' > m.c; make", set()),
-    ("go", None, "export PATH=$PATH:/usr/local/go/bin GOFLAGS=-mod=mod GOPROXY=off GOCACHE=/tmp/cache; go mod init example.com/m 2>&1; printf 'package main\\nfunc main() {}\\n' > main.go; go build ./...; go vet ./...", set()),
-    ("cargo", rustup, "export PATH=$1/bin:$PATH; cargo init -q --vcs none --name m .; cargo build -q --offline; cargo test -q --offline", set()),
-    ("jupyter", jupyter, "export PATH=$1/bin:$PATH; echo '{\"cells\": [{\"cell_type\": \"code\", \"execution_count\": null, \"id\": \"a\", \"metadata\": {}, \"outputs\": [],"
-     "\"source\": [\"1 + 1\"]}], \"metadata\": {}, \"nbformat\": 4, \"nbformat_minor\": 5}' > n.ipynb; mkdir -p .ipynb_checkpoints; cp n.ipynb .ipynb_checkpoints/n-checkpoint.ipynb;"
-     "jupyter nbconvert --to notebook --execute --inplace n.ipynb && jupyter nbconvert --to script n.ipynb", set()),
+    (
+        "gcc",
+        None,
+        "printf '#include <stdio.h>\\nint main(void) { puts(\"x\"); }\\n' > m.c; gcc --coverage -g -o m m.c; ./m; gcov m.c >/dev/null; gcc -shared -fPIC -o .libs.so m.c;"
+        "mv .libs.so libm.so",
+        set(),
+    ),
+    (
+        "make",
+        None,
+        "printf 'all: m.o\\nm.o: m.c\\n\\tmkdir -p .deps; gcc -MD -MF .deps/m.Po -c m.c\\n' > Makefile; echo 'int x;' > m.c; make",
+        set(),
+    ),
+    (
+        "go",
+        None,
+        "export PATH=$PATH:/usr/local/go/bin GOFLAGS=-mod=mod GOPROXY=off GOCACHE=/tmp/cache; go mod init example.com/m 2>&1; printf 'package main\\nfunc main() {}\\n' > main.go; go build ./...; go vet ./...",
+        set(),
+    ),
+    (
+        "cargo",
+        rustup,
+        "export PATH=$1/bin:$PATH; cargo init -q --vcs none --name m .; cargo build -q --offline; cargo test -q --offline",
+        set(),
+    ),
+    (
+        "jupyter",
+        jupyter,
+        'export PATH=$1/bin:$PATH; echo \'{"cells": [{"cell_type": "code", "execution_count": null, "id": "a", "metadata": {}, "outputs": [],'
+        '"source": ["1 + 1"]}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}\' > n.ipynb; mkdir -p .ipynb_checkpoints; cp n.ipynb .ipynb_checkpoints/n-checkpoint.ipynb;'
+        "jupyter nbconvert --to notebook --execute --inplace n.ipynb && jupyter nbconvert --to script n.ipynb",
+        set(),
+    ),
 ]
 
 
 def day(s, name, more, script, want):
     s.directory("ws")
     if name == "git":
-        subprocess.run(["/bin/sh", "-ec", f"git init -q -b main; echo 1 > a; git add a; {GIT} commit -qm one; echo 2 >> a"], cwd=s.ws, env=s.environ, check=True)
-    answer = s.call("/bin/sh", "-ec", f"cd {s.ws}; {HOME}; {script}", "sh", *more, more=OVERLAY + '\ntimeout = "120s"\npids = 256\ndisk = "1GiB"\nunix_sockets = "own"',
-                    memory='{ max = "2GiB", by = "any" }', readable=more, wait=200)
+        subprocess.run(
+            [
+                "/bin/sh",
+                "-ec",
+                f"git init -q -b main; echo 1 > a; git add a; {GIT} commit -qm one; echo 2 >> a",
+            ],
+            cwd=s.ws,
+            env=s.environ,
+            check=True,
+        )
+    answer = s.call(
+        "/bin/sh",
+        "-ec",
+        f"cd {s.ws}; {HOME}; {script}",
+        "sh",
+        *more,
+        more=OVERLAY + '\ntimeout = "120s"\npids = 256\ndisk = "1GiB"\nunix_sockets = "own"',
+        memory='{ max = "2GiB", by = "any" }',
+        readable=more,
+        wait=200,
+    )
     check(answer.status == "ok", f"{name} does its work", answer)
     check(held(s, answer) == want, f"{name}: what is held back is what should be", held(s, answer))
     came = sum(len(names) for _, _, names in os.walk(s.ws))
@@ -212,7 +402,11 @@ def survey(s):
         if (name in LONG) != (sys.argv[3:] == ["long"]):
             continue
         more = needs() if needs else []
-        there = more if needs else name in ("pip", "pytest") or shutil.which(name, path="/usr/bin:/bin:/usr/local/go/bin")
+        there = (
+            more
+            if needs
+            else name in ("pip", "pytest") or shutil.which(name, path="/usr/bin:/bin:/usr/local/go/bin")
+        )
         if not there:
             skip(f"{name} does its work", f"this machine has no {name} that a cage may see")
             continue

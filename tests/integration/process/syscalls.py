@@ -3,6 +3,7 @@
 # Copyright The toolcage authors
 """Changes to the system call profile: what is denied is refused and listed, what is allowed works, and the cage itself
 lives with every set of denied calls that a policy may have."""
+
 import os
 import pathlib
 import re
@@ -13,8 +14,13 @@ from scene import check, is_root, run, skip
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BARE = sys.argv[3]
-NAMES = re.findall(r'"(\w+)"', (ROOT / "src/policy/names/syscall_names.c").read_text().split("names[] = {")[1].split("};")[0])
-NEEDED = re.findall(r'"(\w+)"', (ROOT / "src/policy/parse/parse_syscalls.c").read_text().split("needed[] = {")[1].split("};")[0])
+NAMES = re.findall(
+    r'"(\w+)"', (ROOT / "src/policy/names/syscall_names.c").read_text().split("names[] = {")[1].split("};")[0]
+)
+NEEDED = re.findall(
+    r'"(\w+)"',
+    (ROOT / "src/policy/parse/parse_syscalls.c").read_text().split("needed[] = {")[1].split("};")[0],
+)
 CALLS = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -54,30 +60,70 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 def denied(s):
     before = s.python(CALLS)
-    check(before.out == "mlock True 0\ngetpgid True 0\nkill True 0\nptrace False 1\n", "the profile alone", before)
+    check(
+        before.out == "mlock True 0\ngetpgid True 0\nkill True 0\nptrace False 1\n",
+        "the profile alone",
+        before,
+    )
     for more, listed in (("", True), ('denials = "off"\n', False), ('denials = "paths"\n', True)):
         answer = s.python(CALLS, more=more + 'syscalls.deny = ["mlock", "getpgid"]')
-        check(answer.out == "mlock False 1\ngetpgid False 1\nkill True 0\nptrace False 1\n", f"denied calls are refused ({more.strip()})", answer)
+        check(
+            answer.out == "mlock False 1\ngetpgid False 1\nkill True 0\nptrace False 1\n",
+            f"denied calls are refused ({more.strip()})",
+            answer,
+        )
         got = answer.denied("syscall")
         check({"mlock", "getpgid", "ptrace"} <= set(got) if listed else not answer.denials, "and listed", got)
-    check("syscalls.deny" in (got["mlock"]["hint"] or "") and got["mlock"]["count"] == 1, "with a hint and a count", got)
-    check(answer.enforcement["syscalls"] == "seccomp allowlist; denied: getpgid, mlock", "the result names them", answer.enforcement)
-    answer = s.python("import socket\ntry: socket.socket().connect(('127.0.0.1', 1))\nexcept PermissionError: print('refused')",
-                      more='syscalls.deny = ["connect"]')
-    check(answer.out == "refused\n" and "connect" in answer.denied("syscall"), "a call that the helper is asked about", answer)
-    answer = s.python("import socket\ntry: socket.socket(socket.AF_UNIX).connect('/tmp/x')\nexcept PermissionError: print('refused')",
-                      more='unix_sockets = "own"\nsyscalls.deny = ["connect"]')
-    check(answer.out == "refused\n" and "connect" in answer.denied("syscall"), "one that it would do in the tool's place", answer)
-    flood = "import os\nfor i in range(3000):\n  try: os.getppid()\n  except OSError: pass\nlibc=__import__('ctypes').CDLL(None)\n" \
-            "print(any(libc.getppid() > 0 for i in range(3000)))"
+    check(
+        "syscalls.deny" in (got["mlock"]["hint"] or "") and got["mlock"]["count"] == 1,
+        "with a hint and a count",
+        got,
+    )
+    check(
+        answer.enforcement["syscalls"] == "seccomp allowlist; denied: getpgid, mlock",
+        "the result names them",
+        answer.enforcement,
+    )
+    answer = s.python(
+        "import socket\ntry: socket.socket().connect(('127.0.0.1', 1))\nexcept PermissionError: print('refused')",
+        more='syscalls.deny = ["connect"]',
+    )
+    check(
+        answer.out == "refused\n" and "connect" in answer.denied("syscall"),
+        "a call that the helper is asked about",
+        answer,
+    )
+    answer = s.python(
+        "import socket\ntry: socket.socket(socket.AF_UNIX).connect('/tmp/x')\nexcept PermissionError: print('refused')",
+        more='unix_sockets = "own"\nsyscalls.deny = ["connect"]',
+    )
+    check(
+        answer.out == "refused\n" and "connect" in answer.denied("syscall"),
+        "one that it would do in the tool's place",
+        answer,
+    )
+    flood = (
+        "import os\nfor i in range(3000):\n  try: os.getppid()\n  except OSError: pass\nlibc=__import__('ctypes').CDLL(None)\n"
+        "print(any(libc.getppid() > 0 for i in range(3000)))"
+    )
     answer = s.python(flood, more='timeout = "20s"\nsyscalls.deny = ["getppid"]')
-    check(answer.status == "ok" and answer.out == "False\n", "it stays refused when nobody lists any more", answer)
+    check(
+        answer.status == "ok" and answer.out == "False\n",
+        "it stays refused when nobody lists any more",
+        answer,
+    )
 
 
 def allowed(s):
     answer = s.python(CALLS, more='syscalls.allow = ["ptrace"]')
-    check(answer.out.endswith("ptrace True 0\n") and not answer.denied("syscall"), "ptrace of its own", answer)
-    check(answer.enforcement["syscalls"] == "seccomp allowlist; allowed: ptrace", "the result names it", answer.enforcement)
+    check(
+        answer.out.endswith("ptrace True 0\n") and not answer.denied("syscall"), "ptrace of its own", answer
+    )
+    check(
+        answer.enforcement["syscalls"] == "seccomp allowlist; allowed: ptrace",
+        "the result names it",
+        answer.enforcement,
+    )
     answer = s.python(PEEK, more='syscalls.allow = ["ptrace", "process_vm_readv"]')
     check(answer.out == "True\n[-1, -1, -1]\n", "memory of its own is read, and PID 1 is not traced", answer)
 
@@ -93,8 +139,16 @@ def what_the_cage_needs(s):
         listed = ", ".join(f'"{name}"' for name in half)
         grant = {"readable": [bare], "more": f"syscalls.deny = [{listed}]\n"}
         answer = s.call(bare, **grant)
-        check(answer.status == "ok" and answer.out == "bare\n" and not answer.denials, "a bare tool runs to its end", answer)
-        answer = s.call(bare, "stay", **{**grant, "more": grant["more"] + 'timeout = "500ms"\ngrace = "100ms"\ndenials = "off"\n'})
+        check(
+            answer.status == "ok" and answer.out == "bare\n" and not answer.denials,
+            "a bare tool runs to its end",
+            answer,
+        )
+        answer = s.call(
+            bare,
+            "stay",
+            **{**grant, "more": grant["more"] + 'timeout = "500ms"\ngrace = "100ms"\ndenials = "off"\n'},
+        )
         check(answer.status == "timeout" and answer.out == "bare\n", "and is ended in time", answer)
 
 
@@ -110,14 +164,20 @@ def without_namespaces(s):
     check(plain.status == "ok", "without namespaces the plain profile runs", plain)
     for change in ('deny = ["mlock"]', 'allow = ["ptrace"]'):
         answer = s.call("/bin/true", wrap=wrap, more=given_up + f"syscalls.{change}\n")
-        check(answer.code == 126 and answer.error["subject"] == "syscalls", f"but {change} is refused", answer)
+        check(
+            answer.code == 126 and answer.error["subject"] == "syscalls", f"but {change} is refused", answer
+        )
 
 
 def wrong_names(s):
     for name in NEEDED + ["mlcok", "uselib"]:
         if name in ("execve", "poll", "mlcok", "uselib"):
             answer = s.call("/bin/true", more=f'syscalls.deny = ["{name}"]')
-            check(answer.code == 125 and name in answer.err + str(answer.error), f"{name} cannot be denied", answer)
+            check(
+                answer.code == 125 and name in answer.err + str(answer.error),
+                f"{name} cannot be denied",
+                answer,
+            )
 
 
 run(denied, allowed, what_the_cage_needs, without_namespaces, wrong_names)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """A directory tree at one moment."""
+
 import os
 import stat
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """Writable directories: copies and overlays that come back on success, and the files in them that steer the host."""
+
 import os
 import stat
 import subprocess
@@ -27,100 +28,205 @@ def fill(s):
 def commit_on_success(s, mode):
     fill(s)
     before = tree(s.ws)
-    answer = s.shell(f"cd {s.ws} && ./run && cat link && echo more >> old && echo new > new && rm gone && rm -r tree && mkdir -p d/e "
-                     "&& echo deep > d/e/f && ln -s new to-new && chmod 600 new", more=mode)
+    answer = s.shell(
+        f"cd {s.ws} && ./run && cat link && echo more >> old && echo new > new && rm gone && rm -r tree && mkdir -p d/e "
+        "&& echo deep > d/e/f && ln -s new to-new && chmod 600 new",
+        more=mode,
+    )
     after = tree(s.ws)
     check(answer.status == "ok" and answer.out == "ran\nkept\n", "it works like the real one", answer)
-    check(s.read("ws/old") == b"old\nmore\n" and s.read("ws/new") == b"new\n" and s.read("ws/d/e/f") == b"deep\n"
-          and os.readlink(s.path("ws/to-new")) == "new", "changes come back", after)
+    check(
+        s.read("ws/old") == b"old\nmore\n"
+        and s.read("ws/new") == b"new\n"
+        and s.read("ws/d/e/f") == b"deep\n"
+        and os.readlink(s.path("ws/to-new")) == "new",
+        "changes come back",
+        after,
+    )
     check("gone" not in after, "removals, too", after)
-    check(not any(name.startswith("tree") for name in after), "and removed directories", [n for n in after if n.startswith("tree")])
+    check(
+        not any(name.startswith("tree") for name in after),
+        "and removed directories",
+        [n for n in after if n.startswith("tree")],
+    )
     same = ("kept", "run", "link", "pipe")
-    check(all(after.get(name) == before[name] for name in same), "what the tool left alone is not touched",
-          [(name, before[name], after.get(name)) for name in same if after.get(name) != before[name]])
-    want = {"old": "modified", "new": "added", "gone": "deleted", "tree": "deleted", "tree/a": "deleted", "tree/a/b": "deleted",
-            "tree/c": "deleted", "d": "added", "d/e": "added", "d/e/f": "added", "to-new": "added"}
+    check(
+        all(after.get(name) == before[name] for name in same),
+        "what the tool left alone is not touched",
+        [(name, before[name], after.get(name)) for name in same if after.get(name) != before[name]],
+    )
+    want = {
+        "old": "modified",
+        "new": "added",
+        "gone": "deleted",
+        "tree": "deleted",
+        "tree/a": "deleted",
+        "tree/a/b": "deleted",
+        "tree/c": "deleted",
+        "d": "added",
+        "d/e": "added",
+        "d/e/f": "added",
+        "to-new": "added",
+    }
     got = {os.path.relpath(path, s.ws): kind for path, kind in answer.kinds.items()}
     check(got == want, "and is not listed", got)
     mode = os.stat(s.path("ws/new"))
-    check(mode.st_uid == os.getuid() and stat.S_IMODE(mode.st_mode) == 0o600, "owner and mode of what comes back", mode)
+    check(
+        mode.st_uid == os.getuid() and stat.S_IMODE(mode.st_mode) == 0o600,
+        "owner and mode of what comes back",
+        mode,
+    )
     check(not [name for name in after if ".toolcage" in name], "nothing of toolcage's own is left", after)
 
 
 def nothing_without_success(s, mode):
     fill(s)
     before = tree(s.ws)
-    for name, script, more in (("a call that fails", "exit 3", ""), ("a call that is ended", "sleep 20", 'timeout = "500ms"\ngrace = "100ms"\n'),
-                               ("a call that dies", "kill -9 $$", "")):
+    for name, script, more in (
+        ("a call that fails", "exit 3", ""),
+        ("a call that is ended", "sleep 20", 'timeout = "500ms"\ngrace = "100ms"\n'),
+        ("a call that dies", "kill -9 $$", ""),
+    ):
         answer = s.shell(f"cd {s.ws}; echo x >> old; rm gone; echo new > new; {script}", more=mode + more)
-        check(answer.status in ("failed", "timeout") and tree(s.ws) == before, f"{name} changes nothing", answer)
-        check(set(answer.kinds.values()) <= {"not committed"}, f"{name}: and lists nothing as done", answer.kinds)
+        check(
+            answer.status in ("failed", "timeout") and tree(s.ws) == before, f"{name} changes nothing", answer
+        )
+        check(
+            set(answer.kinds.values()) <= {"not committed"},
+            f"{name}: and lists nothing as done",
+            answer.kinds,
+        )
 
 
 def conflicts(s, mode):
     fill(s)
-    process = s.begin(f"cd {s.ws}; echo tool > old; echo tool > new; echo tool > kept; rm gone; {PAUSE}; true", more=mode)
+    process = s.begin(
+        f"cd {s.ws}; echo tool > old; echo tool > new; echo tool > kept; rm gone; {PAUSE}; true", more=mode
+    )
     s.write("ws/old", "host\n")
     s.write("ws/new", "host\n")
     s.write("ws/gone", "host\n")
     answer = finish(process)
-    check([s.read(f"ws/{name}") for name in ("old", "new", "gone")] == [b"host\n"] * 3, "what the host changed meanwhile stays", answer)
-    check([answer.kinds.get(f"{s.ws}/{name}") for name in ("old", "new", "gone")] == ["conflict"] * 3, "and is listed as a conflict", answer.kinds)
+    check(
+        [s.read(f"ws/{name}") for name in ("old", "new", "gone")] == [b"host\n"] * 3,
+        "what the host changed meanwhile stays",
+        answer,
+    )
+    check(
+        [answer.kinds.get(f"{s.ws}/{name}") for name in ("old", "new", "gone")] == ["conflict"] * 3,
+        "and is listed as a conflict",
+        answer.kinds,
+    )
     check(s.read("ws/kept") == b"tool\n", "the others go on", answer)
 
 
 def types_change(s, mode):
     fill(s)
-    answer = s.shell(f"cd {s.ws}; rm kept; mkdir kept; echo x > kept/x; rm -r tree; echo file > tree; rm link; echo plain > link", more=mode)
-    check(answer.status == "ok" and s.read("ws/kept/x") == b"x\n" and s.read("ws/tree") == b"file\n"
-          and not os.path.islink(s.path("ws/link")), "files, directories and links take each other's places", f"{answer}\n{tree(s.ws)}")
+    answer = s.shell(
+        f"cd {s.ws}; rm kept; mkdir kept; echo x > kept/x; rm -r tree; echo file > tree; rm link; echo plain > link",
+        more=mode,
+    )
+    check(
+        answer.status == "ok"
+        and s.read("ws/kept/x") == b"x\n"
+        and s.read("ws/tree") == b"file\n"
+        and not os.path.islink(s.path("ws/link")),
+        "files, directories and links take each other's places",
+        f"{answer}\n{tree(s.ws)}",
+    )
 
 
 def links_lead_nowhere(s, mode):
     """What the copy holds may not lead the commit out of the workspace."""
     s.write("secret/canary", "secret\n")
     s.write("ws/dir/file", "x\n")
-    answer = s.shell(f"cd {s.ws}; rm -r dir; ln -s {s.path('secret')} dir; ln -s {s.path('secret/canary')} l; echo evil > dir/canary; true", more=mode)
+    answer = s.shell(
+        f"cd {s.ws}; rm -r dir; ln -s {s.path('secret')} dir; ln -s {s.path('secret/canary')} l; echo evil > dir/canary; true",
+        more=mode,
+    )
     check(s.read("secret/canary") == b"secret\n", "a link planted in the copy is not written through", answer)
     os.makedirs(s.path("ws/race"), exist_ok=True)
     process = s.begin(f"cd {s.ws}; echo evil > race/canary; {PAUSE}; true", more=mode)
     os.rmdir(s.path("ws/race"))
     os.symlink(s.path("secret"), s.path("ws/race"))
     answer = finish(process)
-    check(answer.status == "ok" and s.read("secret/canary") == b"secret\n", "nor one that the host put there meanwhile", answer)
+    check(
+        answer.status == "ok" and s.read("secret/canary") == b"secret\n",
+        "nor one that the host put there meanwhile",
+        answer,
+    )
 
 
 def held(s, mode):
     """Names that steer the host do not come back."""
-    plants = [".git/hooks/pre-commit", ".git/config", ".envrc", ".bashrc", ".vscode/tasks.json", "sub/.husky/pre-commit", "toolcage.toml"]
+    plants = [
+        ".git/hooks/pre-commit",
+        ".git/config",
+        ".envrc",
+        ".bashrc",
+        ".vscode/tasks.json",
+        "sub/.husky/pre-commit",
+        "toolcage.toml",
+    ]
     script = "; ".join(f"mkdir -p $(dirname {name}); echo evil > {name}" for name in plants)
     answer = s.shell(f"cd {s.ws}; {script}; echo fine > fine", more=mode)
     check(answer.status == "ok" and s.read("ws/fine") == b"fine\n", "the rest of a copy comes back", answer)
-    check(not [name for name in plants if os.path.exists(s.path("ws", name))], "files that steer the host are held",
-          [name for name in plants if os.path.exists(s.path("ws", name))])
-    check(all(answer.kinds.get(f"{s.ws}/{name}", "").startswith("steers") for name in plants), "and listed as held", answer.kinds)
+    check(
+        not [name for name in plants if os.path.exists(s.path("ws", name))],
+        "files that steer the host are held",
+        [name for name in plants if os.path.exists(s.path("ws", name))],
+    )
+    check(
+        all(answer.kinds.get(f"{s.ws}/{name}", "").startswith("steers") for name in plants),
+        "and listed as held",
+        answer.kinds,
+    )
     answer = s.shell(f"cd {s.ws}; echo 'gitdir: /tmp/elsewhere' > .git", more=mode)
     check(not os.path.isfile(s.path("ws/.git")), "also .git as a file", answer)
     s.write("ws/.env", "KEY=1\n")
     answer = s.shell(f"cd {s.ws}; ls -a; echo evil > .env", more=mode, denied=[s.path("ws/.env")])
-    check(".env" not in answer.out and s.read("ws/.env") == b"KEY=1\n", "a denied name is neither copied nor overwritten", answer)
-    answer = s.shell(f"cd {s.ws}; mkdir -p b/objects b/refs b/hooks; echo x > b/HEAD; echo evil > b/config; echo evil > b/hooks/x", more=mode)
-    check(os.path.exists(s.path("ws/b/HEAD")) and not os.path.exists(s.path("ws/b/config"))
-          and not os.path.exists(s.path("ws/b/hooks")), "nor do config and hooks of a bare repository come back", answer.kinds)
+    check(
+        ".env" not in answer.out and s.read("ws/.env") == b"KEY=1\n",
+        "a denied name is neither copied nor overwritten",
+        answer,
+    )
+    answer = s.shell(
+        f"cd {s.ws}; mkdir -p b/objects b/refs b/hooks; echo x > b/HEAD; echo evil > b/config; echo evil > b/hooks/x",
+        more=mode,
+    )
+    check(
+        os.path.exists(s.path("ws/b/HEAD"))
+        and not os.path.exists(s.path("ws/b/config"))
+        and not os.path.exists(s.path("ws/b/hooks")),
+        "nor do config and hooks of a bare repository come back",
+        answer.kinds,
+    )
 
 
 def too_large(s):
     s.write("ws/big", b"x" * (3 << 20))
     answer = s.shell("true", more=COPY + 'disk = "1MiB"')
-    check(answer.code == 126 and answer.error and "disk" in answer.error["hint"], "a copy that does not fit is refused with the fix", answer)
+    check(
+        answer.code == 126 and answer.error and "disk" in answer.error["hint"],
+        "a copy that does not fit is refused with the fix",
+        answer,
+    )
     answer = s.shell("true", more='disk = "1MiB"')
-    check(answer.code == 126 and answer.error["code"] == "unenforceable" and "overlay" in answer.error["hint"],
-          "a bound on a bind is refused with the fix", answer)
+    check(
+        answer.code == 126 and answer.error["code"] == "unenforceable" and "overlay" in answer.error["hint"],
+        "a bound on a bind is refused with the fix",
+        answer,
+    )
 
 
 def git(s, *args):
-    done = subprocess.run(["/usr/bin/git", "-C", s.ws, "-c", "user.name=t", "-c", "user.email=t@example.com", *args],
-                          env={**s.environ, "GIT_CONFIG_NOSYSTEM": "1"}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["/usr/bin/git", "-C", s.ws, "-c", "user.name=t", "-c", "user.email=t@example.com", *args],
+        env={**s.environ, "GIT_CONFIG_NOSYSTEM": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return done.stdout + done.stderr
 
 
@@ -135,24 +241,40 @@ def steering_on_binds(s):
     for name in ("objects", "refs", "hooks"):
         s.directory("ws/bare", name)
     attacks = [
-        ("a hook is written", "echo evil > .git/hooks/post-commit"), ("the config is written", "echo evil >> .git/config"),
+        ("a hook is written", "echo evil > .git/hooks/post-commit"),
+        ("the config is written", "echo evil >> .git/config"),
         (".git is moved away", "mv .git old; mkdir -p .git/hooks; echo evil > .git/hooks/post-commit"),
         ("hooks are moved away", "mv .git/hooks .git/h; mkdir .git/hooks; echo evil > .git/hooks/x"),
-        ("the config is replaced", "echo evil > c; mv c .git/config"), ("a parent is renamed", "mv sub s2; mkdir -p sub/.vscode; echo evil > sub/.vscode/settings.json"),
+        ("the config is replaced", "echo evil > c; mv c .git/config"),
+        ("a parent is renamed", "mv sub s2; mkdir -p sub/.vscode; echo evil > sub/.vscode/settings.json"),
         ("a bare repository is changed", "echo evil > bare/config; echo evil > bare/hooks/x"),
         ("a bare repository is moved", "mv bare b2; mkdir bare; echo evil > bare/config"),
         ("an .envrc is written", "echo evil > .envrc; rm -f .envrc; echo evil > x; mv x .envrc"),
-        ("modes are changed", "chmod 777 .git/config .git/hooks"), ("a hard link is made", "ln .git/config plain && echo evil >> plain"),
+        ("modes are changed", "chmod 777 .git/config .git/hooks"),
+        ("a hard link is made", "ln .git/config plain && echo evil >> plain"),
     ]
-    steering = [".git/config", ".git/hooks", ".envrc", "sub/.vscode/settings.json", "bare/config", "bare/hooks"]
+    steering = [
+        ".git/config",
+        ".git/hooks",
+        ".envrc",
+        "sub/.vscode/settings.json",
+        "bare/config",
+        "bare/hooks",
+    ]
     before = {name: subtree(s.path("ws", name)) for name in steering}
     for name, script in attacks:
         answer = s.shell(f"cd {s.ws}; ({script}) 2>/dev/null; true")
-        check({each: subtree(s.path("ws", each)) for each in steering} == before and answer.status == "ok", name, answer)
+        check(
+            {each: subtree(s.path("ws", each)) for each in steering} == before and answer.status == "ok",
+            name,
+            answer,
+        )
     s.shell(f"cd {s.ws}; rm -rf c x plain old s2 b2")
     s.write("ws/file", "1\n")
-    answer = s.shell(f"cd {s.ws}; git add file && git -c user.name=t -c user.email=t@example.com commit -qm one && git log --oneline | wc -l",
-                     more=f'env.set = {{ HOME = "/tmp", GIT_CONFIG_COUNT = "1", GIT_CONFIG_KEY_0 = "safe.directory", GIT_CONFIG_VALUE_0 = "*" }}')
+    answer = s.shell(
+        f"cd {s.ws}; git add file && git -c user.name=t -c user.email=t@example.com commit -qm one && git log --oneline | wc -l",
+        more=f'env.set = {{ HOME = "/tmp", GIT_CONFIG_COUNT = "1", GIT_CONFIG_KEY_0 = "safe.directory", GIT_CONFIG_VALUE_0 = "*" }}',
+    )
     check(answer.status == "ok" and answer.out == "1\n", "a commit still works", answer)
 
 
@@ -165,10 +287,25 @@ def closed_to_the_next_call(s):
     for name in ("sub/.git/hooks", "bare/objects", "bare/refs"):
         s.directory("ws", name)
     attacks = [
-        ("nobody may look into it", "sub", "000", "echo evil > sub/.git/hooks/x; echo evil >> sub/.git/config; mv sub/.git sub/old"),
+        (
+            "nobody may look into it",
+            "sub",
+            "000",
+            "echo evil > sub/.git/hooks/x; echo evil >> sub/.git/config; mv sub/.git sub/old",
+        ),
         ("it can be listed only", "bare", "600", "echo evil >> bare/config; rm -r bare/hooks; mv bare b2"),
-        ("it can be entered only", "sub/.git", "300", "echo evil > sub/.git/hooks/x; echo evil >> sub/.git/config"),
-        ("as it lies", "sub/.git", "600", "echo evil > sub/.git/hooks/x; echo evil >> sub/.git/config; mv sub s2"),
+        (
+            "it can be entered only",
+            "sub/.git",
+            "300",
+            "echo evil > sub/.git/hooks/x; echo evil >> sub/.git/config",
+        ),
+        (
+            "as it lies",
+            "sub/.git",
+            "600",
+            "echo evil > sub/.git/hooks/x; echo evil >> sub/.git/config; mv sub s2",
+        ),
         ("it is what was granted", ".", "000", "echo evil > sub/.git/hooks/x; echo evil >> bare/config"),
     ]
     for path, names, _ in list(os.walk(s.ws)):
@@ -182,8 +319,16 @@ def closed_to_the_next_call(s):
         first = s.shell(f"cd {s.ws}; chmod {mode} {what}; exit 0")
         answer = s.shell(f"chmod 700 {place}; cd {s.ws} && {{ {script}; }} 2>/dev/null; exit 0", cwd="/")
         os.chmod(place, was)
-        check(first.status == "ok" and {each: subtree(s.path("ws", each)) for each in steering} == before, name, (first, answer))
-        check(answer.status == "ok" or "chmod u+rwx" in answer.error["hint"], "the call runs, or says what to do", answer)
+        check(
+            first.status == "ok" and {each: subtree(s.path("ws", each)) for each in steering} == before,
+            name,
+            (first, answer),
+        )
+        check(
+            answer.status == "ok" or "chmod u+rwx" in answer.error["hint"],
+            "the call runs, or says what to do",
+            answer,
+        )
 
 
 def subtree(path):
@@ -195,10 +340,17 @@ def subtree(path):
 
 
 def new_steering_names(s):
-    answer = s.shell(f"cd {s.ws}; mkdir -p a/.git/hooks; echo x > a/.git/hooks/post-commit; echo x > .envrc; echo x > Makefile")
+    answer = s.shell(
+        f"cd {s.ws}; mkdir -p a/.git/hooks; echo x > a/.git/hooks/post-commit; echo x > .envrc; echo x > Makefile"
+    )
     told = {change["path"]: change.get("steers_host") for change in answer.changes}
-    check(told.get(f"{s.ws}/a/.git/hooks/post-commit") and told.get(f"{s.ws}/.envrc") and not told.get(f"{s.ws}/Makefile"),
-          "new names that steer the host are told", told)
+    check(
+        told.get(f"{s.ws}/a/.git/hooks/post-commit")
+        and told.get(f"{s.ws}/.envrc")
+        and not told.get(f"{s.ws}/Makefile"),
+        "new names that steer the host are told",
+        told,
+    )
 
 
 def overlays_here(s):
@@ -209,16 +361,34 @@ def overlays_here(s):
 
 def in_both(part):
     """The same in a copy and in an overlay."""
+
     def in_a_copy(s):
         part(s, COPY)
 
     def in_an_overlay(s):
         overlays_here(s)
         part(s, OVERLAY)
+
     in_a_copy.__name__ = f"{part.__name__} in a copy"
     in_an_overlay.__name__ = f"{part.__name__} in an overlay"
     return in_a_copy, in_an_overlay
 
 
-run(*(each for part in (commit_on_success, nothing_without_success, conflicts, types_change, links_lead_nowhere, held) for each in in_both(part)),
-    too_large, steering_on_binds, closed_to_the_next_call, new_steering_names)
+run(
+    *(
+        each
+        for part in (
+            commit_on_success,
+            nothing_without_success,
+            conflicts,
+            types_change,
+            links_lead_nowhere,
+            held,
+        )
+        for each in in_both(part)
+    ),
+    too_large,
+    steering_on_binds,
+    closed_to_the_next_call,
+    new_steering_names,
+)

@@ -3,6 +3,7 @@
 """A file system that hangs when it is told to: the kernel's FUSE protocol spoken by hand, read-only but for what the
 tests need. `/slow` holds one directory `d` with a file `f`; while it is held nothing below it answers, and whoever asks
 waits in the kernel, where no signal reaches it."""
+
 import ctypes
 import errno
 import multiprocessing
@@ -14,7 +15,19 @@ import struct
 ROOT, SLOW, DIRECTORY, FILE = 1, 2, 3, 4
 NODES = {ROOT: {"slow": SLOW}, SLOW: {"d": DIRECTORY}, DIRECTORY: {"f": FILE}}
 CONTENT = b"data\n"
-LOOKUP, GETATTR, OPEN, READ, STATFS, RELEASE, INIT, OPENDIR, READDIR, RELEASEDIR, ACCESS = 1, 3, 14, 15, 17, 18, 26, 27, 28, 29, 34
+LOOKUP, GETATTR, OPEN, READ, STATFS, RELEASE, INIT, OPENDIR, READDIR, RELEASEDIR, ACCESS = (
+    1,
+    3,
+    14,
+    15,
+    17,
+    18,
+    26,
+    27,
+    28,
+    29,
+    34,
+)
 FORGET, INTERRUPT, DESTROY, BATCH_FORGET = 2, 36, 38, 42
 HEADER = struct.Struct("=IIQQIIII")  # length, operation, unique, node, uid, gid, pid, padding
 
@@ -29,7 +42,11 @@ class Held:
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.mount(b"held", where.encode(), b"fuse", ctypes.c_ulong(6), options.encode()) < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-        self.held, self.asked, self.stop = multiprocessing.Event(), multiprocessing.Event(), multiprocessing.Event()
+        self.held, self.asked, self.stop = (
+            multiprocessing.Event(),
+            multiprocessing.Event(),
+            multiprocessing.Event(),
+        )
         self.server = multiprocessing.Process(target=self.serve, daemon=True)
         self.server.start()
         os.close(self.device)
@@ -56,7 +73,11 @@ class Held:
             keep = []
             for request in waiting:
                 operation, _, node = HEADER.unpack_from(request)[1:4]
-                if self.held.is_set() and (node != ROOT or operation == LOOKUP) and operation not in (FORGET, INTERRUPT, BATCH_FORGET):
+                if (
+                    self.held.is_set()
+                    and (node != ROOT or operation == LOOKUP)
+                    and operation not in (FORGET, INTERRUPT, BATCH_FORGET)
+                ):
                     keep.append(request)
                     self.asked.set()
                 else:
@@ -67,7 +88,7 @@ class Held:
         _, operation, unique, node = HEADER.unpack_from(request)[:4]
         if operation in (FORGET, INTERRUPT, BATCH_FORGET):
             return
-        body = self.reply(operation, node, request[HEADER.size:])
+        body = self.reply(operation, node, request[HEADER.size :])
         failed = -body if isinstance(body, int) else 0
         body = b"" if isinstance(body, int) else body
         try:
@@ -78,21 +99,27 @@ class Held:
 
     def attributes(self, node):
         mode, size = (stat.S_IFREG | 0o644, len(CONTENT)) if node == FILE else (stat.S_IFDIR | 0o755, 0)
-        return struct.pack("=6Q10I", node, size, 1, 0, 0, 0, 0, 0, 0, mode, 1, self.owner, self.owner, 0, 4096, 0)
+        return struct.pack(
+            "=6Q10I", node, size, 1, 0, 0, 0, 0, 0, 0, mode, 1, self.owner, self.owner, 0, 4096, 0
+        )
 
     def reply(self, operation, node, body):
         if operation == INIT:
             return struct.pack("=IIIIHHIIHHI", 7, 31, 65536, 0, 12, 12, 65536, 1, 0, 0, 0) + bytes(28)
         if operation == LOOKUP:
             child = NODES.get(node, {}).get(body.rstrip(b"\0").decode(errors="replace"))
-            return struct.pack("=QQQQII", child, 0, 0, 0, 0, 0) + self.attributes(child) if child else errno.ENOENT
+            return (
+                struct.pack("=QQQQII", child, 0, 0, 0, 0, 0) + self.attributes(child)
+                if child
+                else errno.ENOENT
+            )
         if operation == GETATTR:
             return struct.pack("=QII", 0, 0, 0) + self.attributes(node)
         if operation in (OPEN, OPENDIR):
             return struct.pack("=QII", 0, 0, 0)
         if operation == READ:
             offset, size = struct.unpack_from("=8xQI", body)
-            return CONTENT[offset:offset + size]
+            return CONTENT[offset : offset + size]
         if operation == READDIR:
             return self.entries(node, *struct.unpack_from("=8xQI", body))
         if operation == STATFS:
@@ -105,7 +132,16 @@ class Held:
     def entries(node, offset, size):
         text = b""
         for i, (name, child) in enumerate(NODES.get(node, {}).items()):
-            entry = struct.pack("=QQII", child, i + 1, len(name), stat.S_IFREG >> 12 if child == FILE else stat.S_IFDIR >> 12) + name.encode()
+            entry = (
+                struct.pack(
+                    "=QQII",
+                    child,
+                    i + 1,
+                    len(name),
+                    stat.S_IFREG >> 12 if child == FILE else stat.S_IFDIR >> 12,
+                )
+                + name.encode()
+            )
             entry += bytes(-len(entry) % 8)
             if i >= offset and len(text) + len(entry) <= size:
                 text += entry

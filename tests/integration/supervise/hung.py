@@ -4,6 +4,7 @@
 """One engine, many calls, and a file system that does not answer: who asked it waits, nobody else does.
 
 usage: hung.py LIBRARY [self | ordinary]. Root mounts the file system; "ordinary" makes the calls as another user."""
+
 import contextlib
 import ctypes
 import os
@@ -98,7 +99,11 @@ class Call:
         return (self.result or {}).get("status")
 
     def __str__(self):
-        told = {name: value for name, value in (self.result or {}).items() if name not in ("stdout", "stderr", "message")}
+        told = {
+            name: value
+            for name, value in (self.result or {}).items()
+            if name not in ("stdout", "stderr", "message")
+        }
         return f"{self.seconds} s: {told}"
 
 
@@ -123,7 +128,11 @@ class Engine:
         """Until these (or all) calls have ended; whether they have."""
         wanted, until = calls or self.calls, time.monotonic() + seconds
         while any(call.result is None for call in wanted) and time.monotonic() < until:
-            open_calls = {call.fd: call for call in self.calls + (self.idle.calls if self.idle else []) if call.result is None}
+            open_calls = {
+                call.fd: call
+                for call in self.calls + (self.idle.calls if self.idle else [])
+                if call.result is None
+            }
             for fd in select.select(list(open_calls), [], [], 0.01)[0]:
                 open_calls[fd].dispatch()
         return all(call.result is not None for call in wanted)
@@ -136,14 +145,20 @@ class Engine:
             with contextlib.suppress(FileNotFoundError):
                 links.append(os.readlink(f"{here}/fd/{fd}"))
         kept = re.compile("user:|/(sys|dev)/.*/[0-9]+$")
-        return {"descriptors": sorted(re.sub("[0-9]+", "", link) for link in links if not kept.match(link)), "threads": len(os.listdir(f"{here}/task")),
-                "children": children(self.helper)}
+        return {
+            "descriptors": sorted(re.sub("[0-9]+", "", link) for link in links if not kept.match(link)),
+            "threads": len(os.listdir(f"{here}/task")),
+            "children": children(self.helper),
+        }
 
     def where(self):
         """What its loop and its children wait for in the kernel."""
         found = []
         for pid in [self.helper] + children(self.helper):
-            with open(f"/proc/{pid}/wchan", encoding="ascii") as file, open(f"/proc/{pid}/syscall", encoding="ascii") as call:
+            with (
+                open(f"/proc/{pid}/wchan", encoding="ascii") as file,
+                open(f"/proc/{pid}/syscall", encoding="ascii") as call,
+            ):
                 found.append(f"{pid}: {file.read()} {call.read()}")
         return found
 
@@ -161,7 +176,10 @@ def children(pid="self"):
     found = []
     for task in os.listdir(f"/proc/{pid}/task"):
         # an idle worker may go just now; its children stay the process's
-        with contextlib.suppress(FileNotFoundError), open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
+        with (
+            contextlib.suppress(FileNotFoundError),
+            open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file,
+        ):
             found += [int(child) for child in file.read().split()]
     return found
 
@@ -177,9 +195,14 @@ def until(condition, seconds):
 
 def settles(engine):
     """Two idle threads stay, and the processes that wait for calls; nothing of the file system."""
+
     def quiet():
         now = engine.state()
-        return now["threads"] <= 3 and len(now["children"]) <= SPARES and not any("/slow" in link for link in now["descriptors"])
+        return (
+            now["threads"] <= 3
+            and len(now["children"]) <= SPARES
+            and not any("/slow" in link for link in now["descriptors"])
+        )
 
     return check(until(quiet, 10), "and the helper holds nothing of it", engine.state())
 
@@ -197,14 +220,34 @@ def neighbours(engine, name):
     idle["cancelled"].cancel()
     everybody = [*calls.values(), *idle.values()]
     if not engine.wait(10, *everybody):
-        raise RuntimeError(f"{name}: not answered: {[str(call) for call in everybody if not call.result]}; {engine.where()}")
+        raise RuntimeError(
+            f"{name}: not answered: {[str(call) for call in everybody if not call.result]}; {engine.where()}"
+        )
     late = max(LATE, 2 * max(call.seconds for call in idle.values()))
-    check(calls["free"].status == "ok" and calls["free"].seconds < late, f"{name}: a call that needs no file runs", (late, calls["free"]))
-    check(calls["sleeps"].status == "timeout" and 0.3 <= calls["sleeps"].seconds < late, f"{name}: a deadline is on time", (late, calls["sleeps"]))
-    check(calls["floods"].result["limit"] == "output" and calls["floods"].seconds < late, f"{name}: a flood is stopped", (late, str(calls["floods"])))
-    check(calls["cancelled"].status == "cancelled" and calls["cancelled"].seconds < late, f"{name}: a cancel is quick", (late, calls["cancelled"]))
-    print(f"# {name}: {max(call.seconds for call in calls.values()):.2f} s, on an engine where nothing is held up {max(call.seconds for call in idle.values()):.2f} s",
-          flush=True)
+    check(
+        calls["free"].status == "ok" and calls["free"].seconds < late,
+        f"{name}: a call that needs no file runs",
+        (late, calls["free"]),
+    )
+    check(
+        calls["sleeps"].status == "timeout" and 0.3 <= calls["sleeps"].seconds < late,
+        f"{name}: a deadline is on time",
+        (late, calls["sleeps"]),
+    )
+    check(
+        calls["floods"].result["limit"] == "output" and calls["floods"].seconds < late,
+        f"{name}: a flood is stopped",
+        (late, str(calls["floods"])),
+    )
+    check(
+        calls["cancelled"].status == "cancelled" and calls["cancelled"].seconds < late,
+        f"{name}: a cancel is quick",
+        (late, calls["cancelled"]),
+    )
+    print(
+        f"# {name}: {max(call.seconds for call in calls.values()):.2f} s, on an engine where nothing is held up {max(call.seconds for call in idle.values()):.2f} s",
+        flush=True,
+    )
     return time.monotonic() - begun
 
 
@@ -213,13 +256,23 @@ def hung_preparation(engine, held):
     stuck, long = engine.start("stuck"), engine.start("stuck_long")
     check(held.asked.wait(5), "a call waits for the file system")
     neighbours(engine, "hung preparation")
-    check(engine.wait(5, stuck) and stuck.status == "timeout" and 1 <= stuck.seconds < 1 + LATE, "its own deadline is on time, too", stuck)
+    check(
+        engine.wait(5, stuck) and stuck.status == "timeout" and 1 <= stuck.seconds < 1 + LATE,
+        "its own deadline is on time, too",
+        stuck,
+    )
     check("still being prepared" in stuck.result["message"], "and the message says what it waited for", stuck)
     cancelled = time.monotonic()
     long.cancel()
-    check(engine.wait(2, long) and long.status == "cancelled" and time.monotonic() - cancelled < 1, "one without a near deadline is cancelled at once", long)
+    check(
+        engine.wait(2, long) and long.status == "cancelled" and time.monotonic() - cancelled < 1,
+        "one without a near deadline is cancelled at once",
+        long,
+    )
     report = []
-    asker = threading.Thread(target=lambda: report.append(make(lib.toolcage_engine_doctor_json, engine.handle)))
+    asker = threading.Thread(
+        target=lambda: report.append(make(lib.toolcage_engine_doctor_json, engine.handle))
+    )
     asker.start()
     asker.join(5)
     check(report and b"clauses" in ctypes.string_at(report[0].value), "the doctor answers meanwhile", report)
@@ -234,15 +287,27 @@ def more_than_there_are_workers(engine, held):
     check(engine.state()["threads"] <= WORKERS + 1, "threads have a bound", engine.state())
     refused = lambda: [call for call in calls if call.status == "error"]
     engine.wait(6.5, calls[0])
-    check(4 <= len(refused()) < WORKERS, "who finds none free for long is refused", f"{len(refused())} were; {engine.state()}")
-    check(all("other calls wait" in call.result["error"]["message"] for call in refused()), "and told why", [str(call) for call in refused()])
+    check(
+        4 <= len(refused()) < WORKERS,
+        "who finds none free for long is refused",
+        f"{len(refused())} were; {engine.state()}",
+    )
+    check(
+        all("other calls wait" in call.result["error"]["message"] for call in refused()),
+        "and told why",
+        [str(call) for call in refused()],
+    )
     for call in calls:
         if call.result is None:
             call.cancel()
     check(engine.wait(3, *calls), "the others are cancelled at once")
     held.go_on()
     settles(engine)
-    check(engine.wait(5, engine.start("stuck")) and engine.calls[-1].status == "ok", "afterwards all is as before", engine.calls[-1])
+    check(
+        engine.wait(5, engine.start("stuck")) and engine.calls[-1].status == "ok",
+        "afterwards all is as before",
+        engine.calls[-1],
+    )
 
 
 def hung_tool(engine, held):
@@ -250,8 +315,14 @@ def hung_tool(engine, held):
     engine.wait(0.6, call)
     held.hold()
     check(held.asked.wait(5), "a tool waits for the file system")
-    check(engine.wait(8, call) and call.status == "timeout", "a tool that cannot be killed is a timeout", call)
-    check(call.seconds < 6 and "has not ended" in call.result["message"], "soon after its deadline, and said so", call)
+    check(
+        engine.wait(8, call) and call.status == "timeout", "a tool that cannot be killed is a timeout", call
+    )
+    check(
+        call.seconds < 6 and "has not ended" in call.result["message"],
+        "soon after its deadline, and said so",
+        call,
+    )
     neighbours(engine, "hung tool")
     held.go_on()
     settles(engine)
@@ -280,10 +351,21 @@ def long_work(engine, held, large):
     for tool in ("copies", "steered"):
         call = engine.start(tool)
         took = neighbours(engine, tool)
-        check(engine.wait(60, call), f"{tool}: comes to its end, after {call.seconds} s beside {took:.1f} s of others", call)
+        check(
+            engine.wait(60, call),
+            f"{tool}: comes to its end, after {call.seconds} s beside {took:.1f} s of others",
+            call,
+        )
         check(call.status == "ok", f"{tool}: is good", call)
-    churn = subprocess.Popen(["/usr/bin/python3", "-c", "import os, sys\nwhile True:\n for i in range(64):\n  n = f'{sys.argv[1]}/0/c{i}'\n  "
-                              "os.mkdir(n)\n  os.rmdir(n)\n", large])
+    churn = subprocess.Popen(
+        [
+            "/usr/bin/python3",
+            "-c",
+            "import os, sys\nwhile True:\n for i in range(64):\n  n = f'{sys.argv[1]}/0/c{i}'\n  "
+            "os.mkdir(n)\n  os.rmdir(n)\n",
+            large,
+        ]
+    )
     try:
         call = engine.start("steered")
         neighbours(engine, "churned")
@@ -312,7 +394,9 @@ def the_end_of_the_host(engine, held):
 def prepare(root, owner):
     large = os.path.join(root, "large")
     os.mkdir(large)
-    subprocess.run(["mount", "-t", "tmpfs", "large", large], check=True)  # quickly made, and gone with the namespace
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "large", large], check=True
+    )  # quickly made, and gone with the namespace
     for i in range(100):
         os.makedirs(f"{large}/{i}/d")
         for k in range(1000):
@@ -333,14 +417,22 @@ def act(root, large, held):
         return 0
     check(engine.helper, "the helper is found", children())
     try:
-        check(engine.wait(5, engine.start("stuck")) and engine.calls[-1].status == "ok", "the file system works", engine.calls[-1])
+        check(
+            engine.wait(5, engine.start("stuck")) and engine.calls[-1].status == "ok",
+            "the file system works",
+            engine.calls[-1],
+        )
         before = engine.quiet()["descriptors"]
         hung_preparation(engine, held)
         more_than_there_are_workers(engine, held)
         hung_tool(engine, held)
         hung_gathering(engine, held)
         long_work(engine, held, large)
-        check(engine.quiet()["descriptors"] == before, "the helper holds what it held in the beginning", f"{before}\n{engine.state()}")
+        check(
+            engine.quiet()["descriptors"] == before,
+            "the helper holds what it held in the beginning",
+            f"{before}\n{engine.state()}",
+        )
         the_end_of_the_host(engine, held)
     except Exception:  # pylint: disable=broad-except
         check(False, "the script", traceback.format_exc())
@@ -369,7 +461,10 @@ def main():
     if os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK):
         print("1..0 # SKIP root and /dev/fuse make the file system that hangs")
         return 0
-    if libc.unshare(CLONE_NEWNS) < 0 or subprocess.run(["mount", "--make-rprivate", "/"], check=False).returncode:
+    if (
+        libc.unshare(CLONE_NEWNS) < 0
+        or subprocess.run(["mount", "--make-rprivate", "/"], check=False).returncode
+    ):
         print("1..0 # SKIP no mount namespace can be made here")
         return 0
     libc.prctl(SUBREAPER, 1, 0, 0, 0)
@@ -386,7 +481,9 @@ def main():
     finally:
         if held:
             held.end()
-            subprocess.run(["umount", "-l", os.path.join(root, "mount"), os.path.join(root, "large")], check=False)
+            subprocess.run(
+                ["umount", "-l", os.path.join(root, "mount"), os.path.join(root, "large")], check=False
+            )
         shutil.rmtree(root, ignore_errors=True)
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """What holds a call to its limits when the helper itself is held up, and ends that come at odd moments."""
+
 import contextlib
 import os
 import signal
@@ -51,7 +52,10 @@ def a_deadline_before_the_walls(s):
 
 def a_sparse_giant(s):
     """A copy's file of 200 MiB that takes no room there takes none on the host either."""
-    answer = s.shell("echo data > big; truncate -s 200M big; echo end >> big", more='workspace = { mode = "copy" }\ndisk = "8MiB"')
+    answer = s.shell(
+        "echo data > big; truncate -s 200M big; echo end >> big",
+        more='workspace = { mode = "copy" }\ndisk = "8MiB"',
+    )
     here = os.stat(s.path("ws/big")) if os.path.exists(s.path("ws/big")) else None
     check(answer.status == "ok" and here, "a sparse file is committed", answer)
     if here:
@@ -66,7 +70,10 @@ def other_owners(s):
     for name, uid in (("own", 1234), ("other", 0)):
         os.chown(s.write(f"ws/{name}", name, 0o600), uid, uid)
     os.chown(s.ws, 1234, 1234)
-    answer = s.shell("cat own other; echo more >> own; echo more >> other; echo new > new", more='workspace = { mode = "copy" }')
+    answer = s.shell(
+        "cat own other; echo more >> own; echo more >> other; echo new > new",
+        more='workspace = { mode = "copy" }',
+    )
     check(answer.out == "own", "a private file of another owner is not readable in a copy", answer)
     owners = {name: os.stat(s.path("ws", name)).st_uid for name in ("own", "other", "new")}
     check(owners == {"own": 1234, "other": 0, "new": 1234}, "owners stay as they were", owners)
@@ -81,7 +88,9 @@ def a_mask_whose_number_returns(s):
         os.unlink(secret)
         s.write("ws/.env", "second")
     answer = finish(process)
-    check("second" not in answer.out or answer.status == "error", "the call says that its mask was gone", answer)
+    check(
+        "second" not in answer.out or answer.status == "error", "the call says that its mask was gone", answer
+    )
 
 
 def views_of_the_kernel(s):
@@ -91,10 +100,20 @@ def views_of_the_kernel(s):
         return
     s.directory("ws/chroot/proc")
     s.write("ws/chroot/file", "data")
-    wrap = ["unshare", "-m", "/bin/sh", "-c", f"mount -t proc proc {s.path('ws/chroot/proc')} && exec \"$@\"", "sh"]
+    wrap = [
+        "unshare",
+        "-m",
+        "/bin/sh",
+        "-c",
+        f'mount -t proc proc {s.path("ws/chroot/proc")} && exec "$@"',
+        "sh",
+    ]
     script = f"cd {s.path('ws/chroot')}; cat file; cat proc/1/cmdline; cat proc/version; ls proc"
-    for name, grant in (("readable", {"readable": [s.ws], "writable": []}), ("writable", {}),
-                        ("copied", {"more": 'workspace = { mode = "copy" }'})):
+    for name, grant in (
+        ("readable", {"readable": [s.ws], "writable": []}),
+        ("writable", {}),
+        ("copied", {"more": 'workspace = { mode = "copy" }'}),
+    ):
         answer = s.shell(script, wrap=wrap, **grant)
         check(answer.out == "data", f"{name}: the host's processes are not in it", answer)
     os.symlink("/proc", s.path("link"))
@@ -104,11 +123,21 @@ def views_of_the_kernel(s):
 
 def denied_system_paths(s):
     """`denied` wins over what every cage shows."""
-    answer = s.shell("for f in /etc/hosts /etc/passwd /etc/ssl/openssl.cnf /etc/alternatives/*; do [ -e $f ] && echo $f; done; echo end",
-                     denied=["/etc"])
+    answer = s.shell(
+        "for f in /etc/hosts /etc/passwd /etc/ssl/openssl.cnf /etc/alternatives/*; do [ -e $f ] && echo $f; done; echo end",
+        denied=["/etc"],
+    )
     check(answer.out == "end\n", "nothing of /etc is there", answer)
     answer = s.shell("cat /etc/passwd; cat /etc/hosts", denied=["/etc/hosts"])
     check(answer.out.startswith("tool:") and "localhost" not in answer.out, "or one file less", answer)
 
 
-run(views_of_the_kernel, denied_system_paths, a_stopped_helper, a_deadline_before_the_walls, a_sparse_giant, other_owners, a_mask_whose_number_returns)
+run(
+    views_of_the_kernel,
+    denied_system_paths,
+    a_stopped_helper,
+    a_deadline_before_the_walls,
+    a_sparse_giant,
+    other_owners,
+    a_mask_whose_number_returns,
+)

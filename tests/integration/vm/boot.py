@@ -4,6 +4,7 @@
 """One virtual machine, from nothing to a result.
 
 usage: boot.py TOOLCAGE [self | ordinary]"""
+
 import json
 import os
 import subprocess
@@ -14,10 +15,16 @@ from scene import check, finish
 
 scene.begin(sys.argv[2])
 SCRIPT = "uname -r; id -u; cat; ls /; ls /sys /home 2>&1; echo bad >&2; exit 3"
-report = json.loads(subprocess.run([scene.TOOLCAGE, "doctor", "--json"], capture_output=True, text=True, check=False).stdout)
+report = json.loads(
+    subprocess.run([scene.TOOLCAGE, "doctor", "--json"], capture_output=True, text=True, check=False).stdout
+)
 row = next(row for row in report["backends"] if row["backend"] == "qemu")
 BY_KVM = report["kvm"]["works"]
-check(row["works"] and ("(KVM)" if BY_KVM else "by emulation") in row["mechanism"], "doctor says that it runs, and how", row)
+check(
+    row["works"] and ("(KVM)" if BY_KVM else "by emulation") in row["mechanism"],
+    "doctor says that it runs, and how",
+    row,
+)
 check(BY_KVM or (report["kvm"]["reason"] and report["kvm"]["fix"]), "and what there is to fix", report["kvm"])
 answer = scene.call(SCRIPT, stdin="input\n")
 said = answer.json.get("stdout", {}).get("text", "").split("\n")
@@ -27,23 +34,53 @@ check(said[1:3] == ["1000", "input"], "as nobody's id, with the call's input", a
 check(answer.json["stderr"]["text"] == "bad\n", "standard error comes apart", answer)
 check("root" not in said and "home" not in said, "it sees nothing of the host's", answer)
 held = answer.json["enforcement"]
-check("virtual machine" in held["priv.none"] and ("KVM" if BY_KVM else "emulation") in held["priv.none"] and "network device" in held["net.none"],
-      "the result says what held it, and whether that was the processor or emulation", held)
+check(
+    "virtual machine" in held["priv.none"]
+    and ("KVM" if BY_KVM else "emulation") in held["priv.none"]
+    and "network device" in held["net.none"],
+    "the result says what held it, and whether that was the processor or emulation",
+    held,
+)
 check(answer.json["layers"] == ["qemu"], "and in which backend", answer.json["layers"])
 refused = scene.call("true", emulation="false")
-check(BY_KVM or refused.code == 126 and refused.error.get("subject") == "emulation" and "emulation = true" in refused.error.get("hint", ""),
-      "without the policy's word for it nothing is emulated", refused)
-refused = scene.call("true", more='[tool.u]\nbackend = "qemu"\nimage = "small"\nfilesystem = { writable = ["/srv"] }', tool="u")
-check(refused.code == 126 and refused.error.get("code") == "unenforceable" and refused.error.get("subject") == "workspace",
-      "a path of the host cannot be bound", refused)
-refused = scene.call("true", more='[tool.u]\nbackend = "firecracker"\nimage = "small"\nfilesystem = "none"', tool="u")
-check(refused.code == 126 and refused.error.get("subject") == "/dev/kvm" and 'backend = "qemu"' in refused.error.get("hint", "")
-      or refused.code == 125 and refused.error.get("subject") == "firecracker" and "/usr/local/bin" in refused.error.get("hint", ""),
-      "the other monitor is not replaced by this one: a call by Firecracker is refused, and what is missing is named", refused)
+check(
+    BY_KVM
+    or refused.code == 126
+    and refused.error.get("subject") == "emulation"
+    and "emulation = true" in refused.error.get("hint", ""),
+    "without the policy's word for it nothing is emulated",
+    refused,
+)
+refused = scene.call(
+    "true", more='[tool.u]\nbackend = "qemu"\nimage = "small"\nfilesystem = { writable = ["/srv"] }', tool="u"
+)
+check(
+    refused.code == 126
+    and refused.error.get("code") == "unenforceable"
+    and refused.error.get("subject") == "workspace",
+    "a path of the host cannot be bound",
+    refused,
+)
+refused = scene.call(
+    "true", more='[tool.u]\nbackend = "firecracker"\nimage = "small"\nfilesystem = "none"', tool="u"
+)
+check(
+    refused.code == 126
+    and refused.error.get("subject") == "/dev/kvm"
+    and 'backend = "qemu"' in refused.error.get("hint", "")
+    or refused.code == 125
+    and refused.error.get("subject") == "firecracker"
+    and "/usr/local/bin" in refused.error.get("hint", ""),
+    "the other monitor is not replaced by this one: a call by Firecracker is refused, and what is missing is named",
+    refused,
+)
 AGAIN = "cat /proc/sys/kernel/random/boot_id /proc/sys/kernel/random/uuid"
 kept = [scene.call(AGAIN, backend="snapshot = true") for _ in range(2)]
 lines = [one.json.get("stdout", {}).get("text", "").split("\n") for one in kept]
-check(all(one.code == 0 for one in kept) and lines[0][0] == lines[1][0] != "" and lines[0][1] != lines[1][1],
-      "a machine that is kept goes on for the next call, with random numbers of its own", kept)
+check(
+    all(one.code == 0 for one in kept) and lines[0][0] == lines[1][0] != "" and lines[0][1] != lines[1][1],
+    "a machine that is kept goes on for the next call, with random numbers of its own",
+    kept,
+)
 check(not scene.monitors(), "nothing is left of it", scene.monitors())
 finish()

@@ -6,6 +6,7 @@ a copy of its own of the stage's tree. One boot for all that share a grant, so t
 (ends.py).
 
 usage: clauses.py TOOLCAGE self|ordinary PROBE process|oci [kata]"""
+
 import importlib
 import os
 import secrets
@@ -77,8 +78,22 @@ def put(path, text, mode=0o644):
 
 def places(index):
     """The tree of tests/conformance/stage.py, as far as these cases look at it."""
-    names = {"token": TOKEN, "data": f"{ROOT}/r/{index}/data", "bin": f"{ROOT}/r/{index}/bin", "ws": f"{ROOT}/w/{index}/ws", "secret": f"{ROOT}/s/{index}"}
-    for name in ("{data}/file", "{data}/denied", "{data}/sub/file", "{ws}/file", "{ws}/denied", "{ws}/sub/denied", "{secret}/file"):
+    names = {
+        "token": TOKEN,
+        "data": f"{ROOT}/r/{index}/data",
+        "bin": f"{ROOT}/r/{index}/bin",
+        "ws": f"{ROOT}/w/{index}/ws",
+        "secret": f"{ROOT}/s/{index}",
+    }
+    for name in (
+        "{data}/file",
+        "{data}/denied",
+        "{data}/sub/file",
+        "{ws}/file",
+        "{ws}/denied",
+        "{ws}/sub/denied",
+        "{secret}/file",
+    ):
         put(name.format(**names), TOKEN + "\n")
     os.symlink(names["secret"] + "/file", names["data"] + "/link")
     put(names["ws"] + "/.git/config", "[core]\n")
@@ -93,24 +108,43 @@ def happened(case, names, said, before):
     how, what = case["saw"][0], case["saw"][-1].format(**names)
     if how == "says":
         return what in said
-    return {"exists": os.path.lexists(what), "gone": not os.path.lexists(what), "changed": look(what) not in (before.get(what), None)}[how]
+    return {
+        "exists": os.path.lexists(what),
+        "gone": not os.path.lexists(what),
+        "changed": look(what) not in (before.get(what), None),
+    }[how]
 
 
 def run_files(cases):
     """All in one boot: what a case may not do, it may do to nobody else's tree either."""
     staged = [(case, places(index)) for index, case in enumerate(cases)]
-    before = {path: look(path) for case, names in staged for path in [case["saw"][-1].format(**names)] if case["saw"][0] == "changed"}
+    before = {
+        path: look(path)
+        for case, names in staged
+        for path in [case["saw"][-1].format(**names)]
+        if case["saw"][0] == "changed"
+    }
     denied = [path.format(**names) for case, names in staged for path in case["grant"].get("denied", [])]
-    script = "".join(f"echo {MARK}; /bin/probe {' '.join(word.format(**names) for word in case['run'])} 2>&1\n" for case, names in staged)
+    script = "".join(
+        f"echo {MARK}; /bin/probe {' '.join(word.format(**names) for word in case['run'])} 2>&1\n"
+        for case, names in staged
+    )
     more = FILES.format(root=ROOT, denied=", ".join(f'"{path}"' for path in denied))
     answer = scene.call(script + "true", more=more, tool="c")
-    check(answer.code == 0 and answer.json.get("layers") == LAYERS, f"a machine runs {len(cases)} cases of files", answer)
+    check(
+        answer.code == 0 and answer.json.get("layers") == LAYERS,
+        f"a machine runs {len(cases)} cases of files",
+        answer,
+    )
     said = printed(answer.json.get("stdout", {"text": ""})).split(MARK + "\n")[1:]
     check(len(said) == len(cases), "each of them to its end", said)
     for (case, names), text in zip(staged, said):
         held = answer.json["enforcement"].get(case["clause"])
-        check(happened(case, names, text, before) == case["allowed"] and bool(text) and held,
-              f"{case['clause']}: {case['name']} [{'allowed' if case['allowed'] else 'refused'}]", (text, held))
+        check(
+            happened(case, names, text, before) == case["allowed"] and bool(text) and held,
+            f"{case['clause']}: {case['name']} [{'allowed' if case['allowed'] else 'refused'}]",
+            (text, held),
+        )
 
 
 def is_of_files(case):
@@ -119,18 +153,25 @@ def is_of_files(case):
 
 # ---- all the others --------------------------------------------------------------------------------------
 
+
 def run(grant, cases):
     script = "".join(f"echo {MARK}; /bin/probe {' '.join(case['run'])} 2>&1\n" for case in cases)
     lines = "\n".join(f"{key} = {value}" for key, value in grant.items())
     answer = scene.call(script + "true", more=TOOL.format(lines), tool="c")
-    check(answer.code == 0 and answer.json.get("layers") == LAYERS, f"a machine runs {len(cases)} cases", answer)
+    check(
+        answer.code == 0 and answer.json.get("layers") == LAYERS, f"a machine runs {len(cases)} cases", answer
+    )
     check(WALL in answer.json["enforcement"]["priv.none"], "and names both walls", answer.json["enforcement"])
     said = printed(answer.json.get("stdout", {"text": ""})).split(MARK + "\n")[1:]
     check(len(said) == len(cases), "each of them to its end", said)
     for case, text in zip(cases, said):
         good = (case["saw"][1].replace("{token}", TOKEN) in text) == case["allowed"] and bool(text)
         held = answer.json["enforcement"].get(case["clause"])
-        check(good and held, f"{case['clause']}: {case['name']} [{'allowed' if case['allowed'] else 'refused'}]", (text, held))
+        check(
+            good and held,
+            f"{case['clause']}: {case['name']} [{'allowed' if case['allowed'] else 'refused'}]",
+            (text, held),
+        )
 
 
 os.environ["CALLERS"] = TOKEN
@@ -142,13 +183,31 @@ shutil.copy(PROBE, PROBE_HERE)
 ROOT = os.path.abspath("stage")
 run_files([case for case in CASES if is_of_files(case)])
 refused = scene.call("true", more=TOOL.format('unix_sockets = "own"'), tool="c")
-check(refused.code == 126 and refused.error.get("subject") == "unix_sockets", "net.unix: what no machine of this kind holds is refused by name", refused)
+check(
+    refused.code == 126 and refused.error.get("subject") == "unix_sockets",
+    "net.unix: what no machine of this kind holds is refused by name",
+    refused,
+)
 if WITHIN == "oci":
-    kept = [scene.call("cat /proc/sys/kernel/random/uuid", more=TOOL.format(""), tool="c", backend="snapshot = true") for _ in range(2)]
-    check(all(one.code == 0 for one in kept) and kept[0].out != kept[1].out, "a machine that is kept goes on for a container, too", kept)
+    kept = [
+        scene.call(
+            "cat /proc/sys/kernel/random/uuid", more=TOOL.format(""), tool="c", backend="snapshot = true"
+        )
+        for _ in range(2)
+    ]
+    check(
+        all(one.code == 0 for one in kept) and kept[0].out != kept[1].out,
+        "a machine that is kept goes on for a container, too",
+        kept,
+    )
     os.unlink(os.path.join(scene.store.store(), "guest/runtime"))
     without = scene.call("true", more=TOOL.format(""), tool="c")
-    check(without.code == 125 and without.error.get("subject") == "crun" and "build guest" in without.error.get("hint", ""),
-          "a guest that was built where there is no runtime is refused by name", without)
+    check(
+        without.code == 125
+        and without.error.get("subject") == "crun"
+        and "build guest" in without.error.get("hint", ""),
+        "a guest that was built where there is no runtime is refused by name",
+        without,
+    )
 check(not scene.monitors(), "nothing is left", scene.monitors())
 finish()

@@ -5,6 +5,7 @@
 becomes of one, nothing is left of any.
 
 usage: crowd.py TOOLCAGE [self | ordinary]"""
+
 import os
 import re
 import signal
@@ -22,7 +23,9 @@ KEPT = "snapshot = true\n"
 
 
 def start(script, places, **how):
-    return scene.start(script, backend=f'{KEPT}at_once = "{places * EACH}MiB"', more='disk = "8MiB"', timeout="600s", **how)
+    return scene.start(
+        script, backend=f'{KEPT}at_once = "{places * EACH}MiB"', more='disk = "8MiB"', timeout="600s", **how
+    )
 
 
 def until(what):
@@ -34,8 +37,14 @@ def until(what):
 
 def is_refused(answer):
     error = answer.error
-    return (answer.code == 126 and error.get("code") == "unenforceable" and error.get("stage") == "machine" and error.get("subject") == "memory"
-            and re.search(r"MiB are free, and this one may grow to \d+ MiB", error.get("message", "")) and "at_once" in error.get("hint", ""))
+    return (
+        answer.code == 126
+        and error.get("code") == "unenforceable"
+        and error.get("stage") == "machine"
+        and error.get("subject") == "memory"
+        and re.search(r"MiB are free, and this one may grow to \d+ MiB", error.get("message", ""))
+        and "at_once" in error.get("hint", "")
+    )
 
 
 def gone(name):
@@ -44,19 +53,36 @@ def gone(name):
 
 scene.begin(sys.argv[2])
 alone = scene.end(start("echo yes", 1))
-check(alone.code == 0 and alone.json["stdout"]["text"] == "yes\n", "one alone runs, in all of the room that there is", alone)
+check(
+    alone.code == 0 and alone.json["stdout"]["text"] == "yes\n",
+    "one alone runs, in all of the room that there is",
+    alone,
+)
 gone("and is gone")
 
 # Those that have a place stay until every one has been answered that has none.
 crowd = [start("read line; echo $line", PLACES) for _ in range(CROWD)]
-check(until(lambda: sum(process.poll() is not None for process in crowd) >= CROWD - PLACES), "those without a place are answered at once",
-      [process.poll() for process in crowd])
+check(
+    until(lambda: sum(process.poll() is not None for process in crowd) >= CROWD - PLACES),
+    "those without a place are answered at once",
+    [process.poll() for process in crowd],
+)
 answers = [scene.end(process, f"{number}\n") for number, process in enumerate(crowd)]
 ran = [number for number, answer in enumerate(answers) if answer.code == 0]
-check(len(ran) == PLACES, "as many run as have a place", (ran, [answer.error for answer in answers if answer.code]))
-check(all(answers[number].json["stdout"]["text"] == f"{number}\n" for number in ran), "each with its own input and output")
-check(all(is_refused(answer) for answer in answers if answer.code), "the others are refused, with the reason and what to do",
-      [answer for answer in answers if answer.code and not is_refused(answer)][:1])
+check(
+    len(ran) == PLACES,
+    "as many run as have a place",
+    (ran, [answer.error for answer in answers if answer.code]),
+)
+check(
+    all(answers[number].json["stdout"]["text"] == f"{number}\n" for number in ran),
+    "each with its own input and output",
+)
+check(
+    all(is_refused(answer) for answer in answers if answer.code),
+    "the others are refused, with the reason and what to do",
+    [answer for answer in answers if answer.code and not is_refused(answer)][:1],
+)
 gone("nothing is left of any")
 
 # A host that is killed takes its machine with it, and gives back what that had.

@@ -5,6 +5,7 @@
 first programs that flood, lie, stall, panic and switch off. Each call ends with a typed error in bounded time, and leaves nothing.
 
 usage: faults.py TOOLCAGE [self | ordinary]"""
+
 import os
 import re
 import signal
@@ -44,8 +45,15 @@ def endless():
     """A kernel by its form, which begins with a jump to itself."""
     code, at = b"\xeb\xfe", 0x1000000
     note = struct.pack("<III", 4, 4, 18) + b"Xen\0" + struct.pack("<I", at)
-    rows = [(1, 7, 0x1000, at, at, len(code), len(code), 0x1000), (4, 4, 0x800, 0x800, 0x800, len(note), len(note), 4)]
-    head = b"\x7fELF\2\1\1" + b"\0" * 9 + struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, at, 64, 0, 0, 64, 56, len(rows), 64, 0, 0)
+    rows = [
+        (1, 7, 0x1000, at, at, len(code), len(code), 0x1000),
+        (4, 4, 0x800, 0x800, 0x800, len(note), len(note), 4),
+    ]
+    head = (
+        b"\x7fELF\2\1\1"
+        + b"\0" * 9
+        + struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, at, 64, 0, 0, 64, 56, len(rows), 64, 0, 0)
+    )
     table = b"".join(struct.pack("<IIQQQQQQ", *row) for row in rows)
     return ((head + table).ljust(0x800, b"\0") + note).ljust(0x1000, b"\0") + code
 
@@ -60,7 +68,17 @@ def put(name, data):
 def first_program(script):
     with open(scene.BUSYBOX, "rb") as file:
         busybox = file.read()
-    put("initrd", good["initrd"] + cpio([("bin", 0o40755, b""), ("bin/busybox", 0o100755, busybox), ("init", 0o100755, EVIL.format(script).encode())]))
+    put(
+        "initrd",
+        good["initrd"]
+        + cpio(
+            [
+                ("bin", 0o40755, b""),
+                ("bin/busybox", 0o100755, busybox),
+                ("init", 0o100755, EVIL.format(script).encode()),
+            ]
+        ),
+    )
 
 
 def greeting():
@@ -79,10 +97,22 @@ def fails(name, stage, words, timeout="900s"):
     answer = scene.call("true", timeout=timeout)
     took = time.monotonic() - began
     error = answer.error
-    check(answer.code == 125 and error.get("code") == "backend" and re.fullmatch(stage, error.get("stage", "")) and error.get("subject") == "guest"
-          and re.search(words, error.get("message", "")) and error.get("hint"), f"{name}: an error of the stage {stage} says so", answer)
+    check(
+        answer.code == 125
+        and error.get("code") == "backend"
+        and re.fullmatch(stage, error.get("stage", ""))
+        and error.get("subject") == "guest"
+        and re.search(words, error.get("message", ""))
+        and error.get("hint"),
+        f"{name}: an error of the stage {stage} says so",
+        answer,
+    )
     check(took < BOUND * max(BUSY, os.getloadavg()[0] / os.cpu_count()), f"{name}: in bounded time", took)
-    check(len(answer.out) < 1 << 20 and answer.json.get("stdout", {}).get("text") == "", f"{name}: and shows nothing of it as a tool's output", len(answer.out))
+    check(
+        len(answer.out) < 1 << 20 and answer.json.get("stdout", {}).get("text") == "",
+        f"{name}: and shows nothing of it as a tool's output",
+        len(answer.out),
+    )
     gone(name)
 
 
@@ -99,7 +129,9 @@ for file_name in ("kernel", "initrd"):
     with open(GUEST.format(scene.store.store(), file_name), "rb") as content:
         good[file_name] = content.read()
 fine = scene.call("echo yes")
-check(fine.code == 0 and fine.json["stdout"]["text"] == "yes\n", "the guest is fine before it is spoilt", fine)
+check(
+    fine.code == 0 and fine.json["stdout"]["text"] == "yes\n", "the guest is fine before it is spoilt", fine
+)
 
 put("kernel", os.urandom(1 << 20))
 fails("a kernel that is none", "boot", "does not start")
@@ -113,21 +145,51 @@ put("initrd", cpio([("nothing", 0o100644, b"")]))
 fails("no first program", "boot", "panicked")
 
 for name_of, lines, its_stage, said in (
-        ("a first program that switches off", "/bin/busybox reboot -f", "boot", "does not start|cannot serve"),
-        ("one that crashes the kernel", "/bin/busybox mkdir /proc; /bin/busybox mount -t proc none /proc; echo c > /proc/sysrq-trigger", "boot", "panicked"),
-        ("one that lies about lengths", "/bin/busybox tr '\\0' '\\377' < /dev/zero > /dev/vport0p1", "machine", "lies about the length"),
-        ("one that speaks in zeros", "/bin/busybox cat /dev/zero > /dev/vport0p1", "boot|machine", "guest"),
-        ("one that says half of it", "echo -ne '\\001' > /dev/vport0p1", "boot|machine", "did not start in time|half-way"),
-        ("one that floods the console", "while true; do echo 0123456789012345678901234567890123456789; done", "boot", "did not start in time"),
-        ("one that eats its memory", "/bin/busybox mount -t tmpfs -o size=100% none /dev; /bin/busybox cat /dev/zero > /dev/big; x=x; while true; do x=$x$x; done",
-         "boot", "panicked|did not start in time|does not start")):
+    ("a first program that switches off", "/bin/busybox reboot -f", "boot", "does not start|cannot serve"),
+    (
+        "one that crashes the kernel",
+        "/bin/busybox mkdir /proc; /bin/busybox mount -t proc none /proc; echo c > /proc/sysrq-trigger",
+        "boot",
+        "panicked",
+    ),
+    (
+        "one that lies about lengths",
+        "/bin/busybox tr '\\0' '\\377' < /dev/zero > /dev/vport0p1",
+        "machine",
+        "lies about the length",
+    ),
+    ("one that speaks in zeros", "/bin/busybox cat /dev/zero > /dev/vport0p1", "boot|machine", "guest"),
+    (
+        "one that says half of it",
+        "echo -ne '\\001' > /dev/vport0p1",
+        "boot|machine",
+        "did not start in time|half-way",
+    ),
+    (
+        "one that floods the console",
+        "while true; do echo 0123456789012345678901234567890123456789; done",
+        "boot",
+        "did not start in time",
+    ),
+    (
+        "one that eats its memory",
+        "/bin/busybox mount -t tmpfs -o size=100% none /dev; /bin/busybox cat /dev/zero > /dev/big; x=x; while true; do x=$x$x; done",
+        "boot",
+        "panicked|did not start in time|does not start",
+    ),
+):
     first_program(lines)
     fails(name_of, its_stage, said)
 # it has booted, so what ends it is the call's own time
 first_program("/bin/busybox printf '" + "".join(f"\\{byte:03o}" for byte in greeting()) + "' > /dev/vport0p1")
 silent = scene.call("echo never", timeout="60s")
-check(silent.json.get("status") == "timeout" and silent.json.get("stdout", {}).get("text") == "" and not silent.error,
-      "one that greets and is silent then: the call's own time ends it", silent)
+check(
+    silent.json.get("status") == "timeout"
+    and silent.json.get("stdout", {}).get("text") == ""
+    and not silent.error,
+    "one that greets and is silent then: the call's own time ends it",
+    silent,
+)
 gone("one that greets and is silent then")
 put("initrd", good["initrd"])
 fine = scene.call("echo yes")
@@ -143,14 +205,26 @@ for whom, code, subject in (("toolcage-vm", "backend", "toolcage-vm"), ("toolcag
     while parent > 1 and parent != process.pid:
         with open(f"/proc/{parent}/stat", encoding="utf-8", errors="replace") as status:
             text = status.read()
-        chain.append((text[text.index("(") + 1:text.rindex(")")], parent))
-        parent = int(text[text.rindex(")") + 2:].split()[1])
-    victim = next((pid for comm, pid in (chain if whom == "toolcage-vm" else chain[::-1]) if comm.startswith(whom[:15])), None)
+        chain.append((text[text.index("(") + 1 : text.rindex(")")], parent))
+        parent = int(text[text.rindex(")") + 2 :].split()[1])
+    victim = next(
+        (
+            pid
+            for comm, pid in (chain if whom == "toolcage-vm" else chain[::-1])
+            if comm.startswith(whom[:15])
+        ),
+        None,
+    )
     check(victim, f"{whom}: found beside the monitor", chain)
     if victim:
         os.kill(victim, signal.SIGKILL)
     answer = scene.end(process)
-    check(answer.code == 125 and (answer.error.get("code") == code or code in answer.err) and (not subject or answer.error.get("subject") == subject),
-          f"{whom} is killed: an error that says so", answer)
+    check(
+        answer.code == 125
+        and (answer.error.get("code") == code or code in answer.err)
+        and (not subject or answer.error.get("subject") == subject),
+        f"{whom} is killed: an error that says so",
+        answer,
+    )
     gone(f"{whom} is killed")
 finish()

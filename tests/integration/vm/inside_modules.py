@@ -5,6 +5,7 @@
 host's, and those of files; and what a guest lacks. One machine stands ready for all of them, so that none boots but the first.
 
 usage: inside_modules.py TOOLCAGE self|ordinary brief|all PROBE.wasm WHEELS LAYER..."""
+
 import glob
 import os
 import secrets
@@ -12,10 +13,21 @@ import shutil
 import subprocess
 import sys
 
-EXTENT, PROBE, WHEELS, WITHIN = sys.argv[3], os.path.abspath(sys.argv[4]), os.path.abspath(sys.argv[5]), sys.argv[6:]
+EXTENT, PROBE, WHEELS, WITHIN = (
+    sys.argv[3],
+    os.path.abspath(sys.argv[4]),
+    os.path.abspath(sys.argv[5]),
+    sys.argv[6:],
+)
 LAYERS = ["qemu", *WITHIN]
-WALL = {"wasm": "a process cage inside, and a WebAssembly module in that", "oci": "a container of crun inside, and a WebAssembly module in that"}[WITHIN[0]]
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "conformance"))
+WALL = {
+    "wasm": "a process cage inside, and a WebAssembly module in that",
+    "oci": "a container of crun inside, and a WebAssembly module in that",
+}[WITHIN[0]]
+sys.path.insert(
+    0,
+    os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "conformance"),
+)
 
 import modules as modules_of  # noqa: E402
 import scene  # noqa: E402
@@ -42,9 +54,19 @@ BRIEF = ("env.clean", "net.none", "proc.own")  # a boot is all that differs from
 
 def call(*words, module=PROBE, files='"none"', more=""):
     with open("policy.toml", "w", encoding="utf-8") as out:
-        out.write(POLICY.format(layers=", ".join(f'"{name}"' for name in LAYERS), module=module, filesystem=files, more=more))
-    done = subprocess.run([scene.TOOLCAGE, "exec", "--policy", "policy.toml", "--json", "--tool", "m", "--", "probe", *words], capture_output=True, text=True,
-                          errors="replace", check=False, timeout=1000)
+        out.write(
+            POLICY.format(
+                layers=", ".join(f'"{name}"' for name in LAYERS), module=module, filesystem=files, more=more
+            )
+        )
+    done = subprocess.run(
+        [scene.TOOLCAGE, "exec", "--policy", "policy.toml", "--json", "--tool", "m", "--", "probe", *words],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=1000,
+    )
     return scene.store.Answer(done)
 
 
@@ -62,7 +84,11 @@ def play(case):
     allowed = case["allowed"] and (case["clause"], case["name"]) not in modules_of.STRICTER
     held = answer.json.get("enforcement", {}).get(case["clause"])
     good = (case["saw"][1].replace("{token}", TOKEN) in said(answer)) == allowed
-    check(answer.json.get("layers") == LAYERS and good and held, f"{case['clause']}: {case['name']} [{'allowed' if allowed else 'refused'}]", answer)
+    check(
+        answer.json.get("layers") == LAYERS and good and held,
+        f"{case['clause']}: {case['name']} [{'allowed' if allowed else 'refused'}]",
+        answer,
+    )
 
 
 def refuse_import(case):
@@ -71,8 +97,13 @@ def refuse_import(case):
     with open("asking.wasm", "wb") as out:
         out.write(modules_of.asking_for(name))
     answer = call(*case["run"], module=os.path.abspath("asking.wasm"))
-    check(answer.code == modules_of.REFUSED and answer.json.get("status") == "failed" and f"`{name}`" in said(answer),
-          f"{case['clause']}: {case['name']}: a module cannot ask for it", answer)
+    check(
+        answer.code == modules_of.REFUSED
+        and answer.json.get("status") == "failed"
+        and f"`{name}`" in said(answer),
+        f"{case['clause']}: {case['name']}: a module cannot ask for it",
+        answer,
+    )
 
 
 def of_files():
@@ -83,12 +114,26 @@ def of_files():
             out.write(TOKEN + "\n")
     here = os.getcwd()
     files = f'{{ readable = ["{here}/data"], writable = ["{here}/out"], denied = ["{here}/data/denied"] }}'
-    for words, allowed in ((("read", "data/file"), True), (("read", "data/denied"), False), (("read", "secret/file"), False), (("read", "/etc/passwd"), False)):
+    for words, allowed in (
+        (("read", "data/file"), True),
+        (("read", "data/denied"), False),
+        (("read", "secret/file"), False),
+        (("read", "/etc/passwd"), False),
+    ):
         answer = call(words[0], os.path.join(here, words[1]), files=files)
-        check((TOKEN in said(answer)) == allowed and (allowed or "root:" not in said(answer)) and "WASI" in answer.json["enforcement"]["fs.read"],
-              f"fs.read: {words[1]} [{'allowed' if allowed else 'refused'}]", answer)
+        check(
+            (TOKEN in said(answer)) == allowed
+            and (allowed or "root:" not in said(answer))
+            and "WASI" in answer.json["enforcement"]["fs.read"],
+            f"fs.read: {words[1]} [{'allowed' if allowed else 'refused'}]",
+            answer,
+        )
     written = call("write", f"{here}/out/new", files=files)
-    check(written.code == 0 and os.path.exists("out/new"), "fs.write: a new file of the workspace comes back to the host", written)
+    check(
+        written.code == 0 and os.path.exists("out/new"),
+        "fs.write: a new file of the workspace comes back to the host",
+        written,
+    )
     kept = call("write", f"{here}/data/new", files=files)
     check(not os.path.exists("data/new"), "fs.write: what is only readable stays as it is", kept)
 
@@ -101,17 +146,32 @@ scene.begin(sys.argv[2])
 shutil.copy(PROBE, "probe.wasm")
 PROBE = os.path.abspath("probe.wasm")
 without = call("nothing")
-check(without.code == 125 and without.error.get("subject") == "engine" and "build guest" in without.error.get("hint", ""),
-      "a guest that was built where there is no engine is refused by name", without)
-done = subprocess.run([scene.TOOLCAGE, "wasm", "install", wheel[0]], capture_output=True, text=True, check=False)
+check(
+    without.code == 125
+    and without.error.get("subject") == "engine"
+    and "build guest" in without.error.get("hint", ""),
+    "a guest that was built where there is no engine is refused by name",
+    without,
+)
+done = subprocess.run(
+    [scene.TOOLCAGE, "wasm", "install", wheel[0]], capture_output=True, text=True, check=False
+)
 check(done.returncode == 0, "the engine is installed", done)
 guest = image("build", "--kernel", os.environ.get("TOOLCAGE_GUEST_KERNEL", "/"), "guest")
 check(guest.code == 0 and "Wasmtime, for" in guest.err, "and a guest is made that has it", guest)
 one = call("nothing")
-check(one.code == 0 and one.json["layers"] == LAYERS and one.json["backend"] == "qemu", "a module runs in a machine", one)
+check(
+    one.code == 0 and one.json["layers"] == LAYERS and one.json["backend"] == "qemu",
+    "a module runs in a machine",
+    one,
+)
 check(WALL in one.json["enforcement"]["priv.none"], "and every wall is named", one.json.get("enforcement"))
 refused = call("nothing", more='image = "small"')
-check(refused.code == 126 and refused.error.get("subject") == "image", "an image, which no module has, is refused by name", refused)
+check(
+    refused.code == 126 and refused.error.get("subject") == "image",
+    "an image, which no module has, is refused by name",
+    refused,
+)
 refused = call("nothing", more='network = ["127.0.0.1:80"]')
 check(refused.code == 126 and refused.error.get("subject") == "network", "so is a network", refused)
 sides = {}
@@ -124,7 +184,9 @@ for side, cases in sides.items():
     inside = [case for case in cases if is_seen_inside(case) and case["run"][0] not in modules_of.IMPORTS]
     for its_case in inside[:1]:
         play(its_case)
-    for its_case in [case for case in cases if case["run"][0] in modules_of.IMPORTS and not case["allowed"]][:1]:
+    for its_case in [case for case in cases if case["run"][0] in modules_of.IMPORTS and not case["allowed"]][
+        :1
+    ]:
         if modules_of.IMPORTS[its_case["run"][0]] not in asked:
             asked.add(modules_of.IMPORTS[its_case["run"][0]])
             refuse_import(its_case)

@@ -5,6 +5,7 @@
 a stand-in that would leave a trace if anybody started it; none of this has met the real one. Calls: kata_calls.py.
 
 usage: kata.py TOOLCAGE"""
+
 import json
 import os
 import subprocess
@@ -36,7 +37,12 @@ def doctor():
 
 def refused(text):
     put("/opt/policy.toml", text, 0o600)
-    done = subprocess.run([TOOLCAGE, "exec", "--policy", "/opt/policy.toml", "--tool", "t", "--json", "--", "true"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [TOOLCAGE, "exec", "--policy", "/opt/policy.toml", "--tool", "t", "--json", "--", "true"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return done.returncode, done.stdout + done.stderr
 
 
@@ -46,24 +52,61 @@ if "TOOLCAGE_TEST_COVERED" not in os.environ:
     if subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True).returncode:
         skip_all("needs root to make a mount namespace")
     os.environ["TOOLCAGE_TEST_COVERED"] = "1"
-    cover = "mount -t tmpfs none /opt && exec \"$@\""
-    os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", "sh", "-c", cover, "sh", sys.executable, *sys.argv])
+    cover = 'mount -t tmpfs none /opt && exec "$@"'
+    os.execvp(
+        "unshare",
+        [
+            "unshare",
+            "--mount",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            cover,
+            "sh",
+            sys.executable,
+            *sys.argv,
+        ],
+    )
 if any(os.path.exists(path) for path in PLACES):
     skip_all("Kata is installed here")
 
 rows, _ = doctor()
 check(not rows, "where there is no Kata, doctor does not speak of it", rows)
-put(SHIM, "#!/bin/sh\necho \"$@\" >> /opt/started\n", 0o755)
+put(SHIM, '#!/bin/sh\necho "$@" >> /opt/started\n', 0o755)
 rows, _ = doctor()
-check(len(rows) == 1 and not rows[0]["works"] and SHIM in rows[0]["reason"] and "configuration.toml" in rows[0]["fix"],
-      "a shim without a configuration is told", rows)
+check(
+    len(rows) == 1
+    and not rows[0]["works"]
+    and SHIM in rows[0]["reason"]
+    and "configuration.toml" in rows[0]["fix"],
+    "a shim without a configuration is told",
+    rows,
+)
 put(CONFIGURATION, "[hypervisor.qemu]\n", 0o644)
 rows, kvm = doctor()
-check(len(rows) == 1 and rows[0]["works"] == kvm["works"] and (kvm["works"] or (kvm["reason"] in rows[0]["reason"] and "qemu" in rows[0]["fix"])),
-      "one with a configuration: whether the processor boots a guest", (rows, kvm))
-code, said = refused('[backend.kata]\nsocket = "/opt/none"\n[tool.t]\nbackend = "kata"\nfilesystem = "none"\nimage = "system"\n')
-check(code == 125 and '"subject":"/opt/none"' in said and "docker: no engine listens at" in said, "a policy that names it is refused where no engine is", (code, said))
-code, said = refused('[backend.containerd]\nruntime = "io.containerd.kata.v2"\n[tool.t]\nbackend = "containerd"\n')
-check(code in (125, 126) and "runtime" in said and "crun" in said, "and one that names its runtime", (code, said))
+check(
+    len(rows) == 1
+    and rows[0]["works"] == kvm["works"]
+    and (kvm["works"] or (kvm["reason"] in rows[0]["reason"] and "qemu" in rows[0]["fix"])),
+    "one with a configuration: whether the processor boots a guest",
+    (rows, kvm),
+)
+code, said = refused(
+    '[backend.kata]\nsocket = "/opt/none"\n[tool.t]\nbackend = "kata"\nfilesystem = "none"\nimage = "system"\n'
+)
+check(
+    code == 125 and '"subject":"/opt/none"' in said and "docker: no engine listens at" in said,
+    "a policy that names it is refused where no engine is",
+    (code, said),
+)
+code, said = refused(
+    '[backend.containerd]\nruntime = "io.containerd.kata.v2"\n[tool.t]\nbackend = "containerd"\n'
+)
+check(
+    code in (125, 126) and "runtime" in said and "crun" in said,
+    "and one that names its runtime",
+    (code, said),
+)
 check(not os.path.exists("/opt/started"), "nobody has started it")
 finish()

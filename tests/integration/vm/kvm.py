@@ -5,6 +5,7 @@
 For a user of the group that may open /dev/kvm; what is found differs from machine to machine, what is said of it must agree.
 
 usage: kvm.py TOOLCAGE ordinary [--works]"""
+
 import glob
 import json
 import os
@@ -47,8 +48,13 @@ def record():
 scene.begin("ordinary" if os.geteuid() == 0 else "self")
 if not os.access("/dev/kvm", os.R_OK | os.W_OK):
     refused, took = ask()
-    check(refused.code == 126 and "may not open /dev/kvm" in refused.error.get("message", "") and "usermod -aG kvm" in refused.error.get("hint", ""),
-          "who may not open /dev/kvm is told how", refused)
+    check(
+        refused.code == 126
+        and "may not open /dev/kvm" in refused.error.get("message", "")
+        and "usermod -aG kvm" in refused.error.get("hint", ""),
+        "who may not open /dev/kvm is told how",
+        refused,
+    )
     finish()
     sys.exit()
 os.environ["XDG_STATE_HOME"] = os.path.abspath("state")
@@ -56,39 +62,82 @@ os.environ["XDG_STATE_HOME"] = os.path.abspath("state")
 first, took = ask()
 works = first.code == 0
 check(works or "--works" not in sys.argv, "it works where it is said to", first)
-check("by emulation" not in first.error.get("message", ""), "by emulation the same guest boots, which is what the time is counted in", first)
+check(
+    "by emulation" not in first.error.get("message", ""),
+    "by emulation the same guest boots, which is what the time is counted in",
+    first,
+)
 check(took < BOUND, "the first call ends in bounded time, whatever the processor does", took)
 if works:
     check("KVM" in first.json["enforcement"]["priv.none"], "the result says that it was the processor", first)
 else:
-    check(first.code == 126 and first.error.get("code") == "unenforceable" and first.error.get("subject") == "emulation"
-          and "/dev/kvm is there, but" in first.error.get("message", "") and "emulation = true" in first.error.get("hint", ""),
-          "a refusal says why the processor cannot, and what to do", first)
+    check(
+        first.code == 126
+        and first.error.get("code") == "unenforceable"
+        and first.error.get("subject") == "emulation"
+        and "/dev/kvm is there, but" in first.error.get("message", "")
+        and "emulation = true" in first.error.get("hint", ""),
+        "a refusal says why the processor cannot, and what to do",
+        first,
+    )
 kept = record()
 check((kept.split(" ", 1)[1] == "boots\n") == works, "what was found is kept", kept)
 second, short = ask()
-check((second.code, second.error.get("message")) == (first.code, first.error.get("message")) and record() == kept, "and said again", second)
+check(
+    (second.code, second.error.get("message")) == (first.code, first.error.get("message"))
+    and record() == kept,
+    "and said again",
+    second,
+)
 check(works or short < 2, "without another boot", short)
 row, kvm = doctor()
-check(row["works"] and kvm["works"] == works and ("(KVM)" in row["mechanism"]) == works and bool(kvm["fix"]) != works,
-      "doctor says the same, with a fix where there is something to fix", (row, kvm))
+check(
+    row["works"]
+    and kvm["works"] == works
+    and ("(KVM)" in row["mechanism"]) == works
+    and bool(kvm["fix"]) != works,
+    "doctor says the same, with a fix where there is something to fix",
+    (row, kvm),
+)
 again = scene.call("true")
-check(again.code == 0 and ("KVM" in again.json["enforcement"]["priv.none"]) == works, "where emulation is allowed the call runs, by what works", again)
+check(
+    again.code == 0 and ("KVM" in again.json["enforcement"]["priv.none"]) == works,
+    "where emulation is allowed the call runs, by what works",
+    again,
+)
 
 for spoilt in ("", kept[:20], "sha256:" + "0" * 64 + " boots\n", kept.split(" ")[0] + " boots"):
     with open(FOUND, "w", encoding="utf-8") as out:
         out.write(spoilt)
     answer, took = ask()
-    check(answer.code == first.code and record().split(" ")[:2] == kept.split(" ")[:2], f"what cannot be relied on is found out anew: {spoilt[-20:]!r}", answer)
+    check(
+        answer.code == first.code and record().split(" ")[:2] == kept.split(" ")[:2],
+        f"what cannot be relied on is found out anew: {spoilt[-20:]!r}",
+        answer,
+    )
 
 os.unlink(FOUND)
 os.symlink("/dev/null", FOUND)
 answer, took = ask()
-check(answer.code == first.code and os.readlink(FOUND) == "/dev/null", "a link in the place of what is kept is not followed", answer)
+check(
+    answer.code == first.code and os.readlink(FOUND) == "/dev/null",
+    "a link in the place of what is kept is not followed",
+    answer,
+)
 os.unlink(FOUND)
 
 answers = [scene.end(process) for process in [scene.start("true", emulation="false") for _ in range(3)]]
 check([a.code for a in answers] == [first.code] * 3, "calls that come at once get the same answer", answers)
-check(not scene.monitors() and not [p for p in glob.glob("/proc/[0-9]*/exe") if os.path.exists(p) and "qemu-system" in os.readlink(p)
-                                    and os.stat(p.rsplit("/", 1)[0]).st_uid == os.getuid()], "no monitor is left", scene.monitors())
+check(
+    not scene.monitors()
+    and not [
+        p
+        for p in glob.glob("/proc/[0-9]*/exe")
+        if os.path.exists(p)
+        and "qemu-system" in os.readlink(p)
+        and os.stat(p.rsplit("/", 1)[0]).st_uid == os.getuid()
+    ],
+    "no monitor is left",
+    scene.monitors(),
+)
 finish()

@@ -5,6 +5,7 @@
 arrives outside is judged, whatever the guest says of it.
 
 usage: net_clauses.py TOOLCAGE self|ordinary PROBE brief|all"""
+
 import hashlib
 import os
 import secrets
@@ -14,7 +15,10 @@ import threading
 import time
 
 PROBE = os.path.abspath(sys.argv[3])
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "conformance"))
+sys.path.insert(
+    0,
+    os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "conformance"),
+)
 
 import scene  # noqa: E402
 from cases import CASES  # noqa: E402
@@ -53,6 +57,7 @@ def listen(name, address):
     def serve():
         while True:
             threading.Thread(target=take, args=[sock.accept()[0]], daemon=True).start()
+
     threading.Thread(target=serve, daemon=True).start()
     return sock.getsockname()[1]
 
@@ -68,12 +73,27 @@ def run(number, cases):
     os.mkdir(data)
     with open(f"{data}/file", "w", encoding="utf-8") as out:
         out.write(token(number) + "\n")
-    places = [{"data": data, "port": PORT, "anyport": ANYPORT, "address": own_address(),
-               "token": token(number) if case["clause"] == "net.secret" else token(number, index)} for index, case in enumerate(cases)]
-    script = "".join(f"echo {MARK}; /bin/probe {' '.join(fill(word, own) for word in case['run'])} 2>&1\n" for case, own in zip(cases, places))
+    places = [
+        {
+            "data": data,
+            "port": PORT,
+            "anyport": ANYPORT,
+            "address": own_address(),
+            "token": token(number) if case["clause"] == "net.secret" else token(number, index),
+        }
+        for index, case in enumerate(cases)
+    ]
+    script = "".join(
+        f"echo {MARK}; /bin/probe {' '.join(fill(word, own) for word in case['run'])} 2>&1\n"
+        for case, own in zip(cases, places)
+    )
     grant = "".join(f"{key} = {fill(value, places[0])}\n" for key, value in GRANTS[number].items())
     answer = scene.call(script + "true", more=TOOL.format(data=data) + grant, tool="c")
-    check(answer.code == 0 and answer.json.get("layers") == ["qemu", "process"], f"a machine runs {len(cases)} cases with {GRANTS[number]}", answer)
+    check(
+        answer.code == 0 and answer.json.get("layers") == ["qemu", "process"],
+        f"a machine runs {len(cases)} cases with {GRANTS[number]}",
+        answer,
+    )
     said = printed(answer.json.get("stdout", {"text": ""})).split(MARK + "\n")[1:]
     check(len(said) == len(cases), "each of them to its end", said)
     time.sleep(1)
@@ -81,7 +101,11 @@ def run(number, cases):
         how, what = case["saw"][0], fill(case["saw"][-1], own)
         happened = own["token"].encode() in RECEIVED[what] if how == "arrived" else what in text
         held = answer.json["enforcement"].get(case["clause"])
-        check(happened == case["allowed"] and held, f"{case['clause']}: {case['name']} [{'allowed' if case['allowed'] else 'refused'}]", (text, held))
+        check(
+            happened == case["allowed"] and held,
+            f"{case['clause']}: {case['name']} [{'allowed' if case['allowed'] else 'refused'}]",
+            (text, held),
+        )
 
 
 CLAUSES = ("net.none", "net.allow", "net.inspect", "net.secret")

@@ -5,6 +5,7 @@
 cage sees, word for word, and the proxy outside decides.
 
 usage: network.py TOOLCAGE brief|all"""
+
 import hashlib
 import os
 import pathlib
@@ -30,7 +31,9 @@ if INSIDE not in os.environ:
     if subprocess.run(["unshare", "--net", "--mount", "true"], capture_output=True, check=False).returncode:
         scene.skip_all("needs root to make a network")
     os.environ[INSIDE] = "1"
-    os.execvp("unshare", ["unshare", "--net", "--mount", "--propagation", "private", sys.executable, *sys.argv])
+    os.execvp(
+        "unshare", ["unshare", "--net", "--mount", "--propagation", "private", sys.executable, *sys.argv]
+    )
 
 UP, DOWN, MANY = (3000000, 5000000, 20) if EXTENT == "all" else (1000000, 2000000, 20)
 NETWORK = """network = ["ok.example:80", "ok.example:7", "ok.example:19", "ok.example:9", "private.example:80", "udp:ok.example:69"]"""
@@ -69,8 +72,26 @@ def denied(answer):
 def process(script, more):
     with open("process.toml", "w", encoding="utf-8") as out:
         out.write(PROCESS.format(more))
-    done = subprocess.run([scene.TOOLCAGE, "exec", "--policy", "process.toml", "--json", "--tool", "t", "--", scene.store.BUSYBOX, "sh", "-c", script],
-                          capture_output=True, text=True, check=False, timeout=240)
+    done = subprocess.run(
+        [
+            scene.TOOLCAGE,
+            "exec",
+            "--policy",
+            "process.toml",
+            "--json",
+            "--tool",
+            "t",
+            "--",
+            scene.store.BUSYBOX,
+            "sh",
+            "-c",
+            script,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
     return scene.store.Answer(done)
 
 
@@ -95,25 +116,71 @@ WORLD = world.World(SCRATCH)
 threading.Thread(target=serve_files, daemon=True).start()
 
 here, there = process(SCRIPT, NETWORK), scene.call(SCRIPT, more=NETWORK)
-check(there.code == 0 and there.json.get("status") == here.json.get("status") == "ok", "a tool with a network runs in a machine and in a process cage", (here, there))
+check(
+    there.code == 0 and there.json.get("status") == here.json.get("status") == "ok",
+    "a tool with a network runs in a machine and in a process cage",
+    (here, there),
+)
 words, same = said(there), said(here)
 for name in same:
-    check(words.get(name) == same[name] != "", f"{name}: in a machine it sees the same", (same[name], words.get(name)))
+    check(
+        words.get(name) == same[name] != "",
+        f"{name}: in a machine it sees the same",
+        (same[name], words.get(name)),
+    )
 pattern = (b"0123456789abcde\n" * (UP // 16 + 1))[:UP]
-check(words.get("a name") == "1\n" and "403" in words.get("another name", "") and words["another name"].endswith("2\n"), "what is named is reached, and nothing else", words)
-check(words.get("half of a connection") == "half\n<end>", "an end of one half is not that of the other", words)
-check(words.get("upload", "").split(" ")[0] == hashlib.sha256(pattern + b"<end>").hexdigest(), f"{UP} bytes go out and come back whole", words)
-check(words.get("download", "").split(" ")[0] == hashlib.sha256(bytes(DOWN)).hexdigest(), f"{DOWN} bytes come in whole", words)
-check(words.get("many at once") == "".join(f"{i}\n<end>" for i in range(1, MANY + 1)), f"{MANY} connections at once are not mixed", words)
+check(
+    words.get("a name") == "1\n"
+    and "403" in words.get("another name", "")
+    and words["another name"].endswith("2\n"),
+    "what is named is reached, and nothing else",
+    words,
+)
+check(
+    words.get("half of a connection") == "half\n<end>", "an end of one half is not that of the other", words
+)
+check(
+    words.get("upload", "").split(" ")[0] == hashlib.sha256(pattern + b"<end>").hexdigest(),
+    f"{UP} bytes go out and come back whole",
+    words,
+)
+check(
+    words.get("download", "").split(" ")[0] == hashlib.sha256(bytes(DOWN)).hexdigest(),
+    f"{DOWN} bytes come in whole",
+    words,
+)
+check(
+    words.get("many at once") == "".join(f"{i}\n<end>" for i in range(1, MANY + 1)),
+    f"{MANY} connections at once are not mixed",
+    words,
+)
 check(words.get("datagrams") == "WORD\n", "datagrams find their way, and their answers", words)
-check(denied(there) == denied(here) and ("connect", "evil.example:80", "tool.t.network") in denied(there), "denials are those of a process cage", (denied(here), denied(there)))
+check(
+    denied(there) == denied(here) and ("connect", "evil.example:80", "tool.t.network") in denied(there),
+    "denials are those of a process cage",
+    (denied(here), denied(there)),
+)
 with open("policy.toml", encoding="utf-8") as file:
     LINE = 1 + file.read().split("\n").index(NETWORK)
-check({d["line"] for d in there.json["denials"] if d["operation"] == "connect"} == {LINE}, "each with the line of its key", there.json["denials"])
+check(
+    {d["line"] for d in there.json["denials"] if d["operation"] == "connect"} == {LINE},
+    "each with the line of its key",
+    there.json["denials"],
+)
 used, was = there.json["usage"], here.json["usage"]
-check([(d["target"], d["connections"]) for d in used["destinations"]] == [(d["target"], d["connections"]) for d in was["destinations"]]
-      and used["egress_bytes"] >= UP and used["ingress_bytes"] >= UP + DOWN, "and so is where it went, and how much", (was, used))
-check("serial port" in there.json["enforcement"]["net.allow"] and "net.none" not in there.json["enforcement"], "the result says what held it", there.json["enforcement"])
+check(
+    [(d["target"], d["connections"]) for d in used["destinations"]]
+    == [(d["target"], d["connections"]) for d in was["destinations"]]
+    and used["egress_bytes"] >= UP
+    and used["ingress_bytes"] >= UP + DOWN,
+    "and so is where it went, and how much",
+    (was, used),
+)
+check(
+    "serial port" in there.json["enforcement"]["net.allow"] and "net.none" not in there.json["enforcement"],
+    "the result says what held it",
+    there.json["enforcement"],
+)
 check(not scene.monitors(), "nothing is left of it", scene.monitors())
 if EXTENT != "all":
     finish()
@@ -125,15 +192,29 @@ SECRET = "correct-horse-battery"
 os.environ["KEY"] = SECRET
 INSPECTED = """network = [{ host = "ok.example", port = 80, methods = ["GET"], paths = ["/v1"] }]
 secrets.TOKEN = { from = "env:KEY", hosts = ["http://ok.example:80"], header = "Authorization: Bearer {secret}" }"""
-ASKS = ("busybox wget -q -O - http://ok.example/v1/x | busybox tr -d '\\n'; busybox wget -q -O - http://ok.example/v2 2>&1;"
-        f"busybox env; busybox tr '\\0' '\\n' </proc/self/environ; busybox grep -r {SECRET[:-1]} /etc /tmp /proc/self/environ; busybox tail -n 3 /etc/toolcage-ca.pem")
+ASKS = (
+    "busybox wget -q -O - http://ok.example/v1/x | busybox tr -d '\\n'; busybox wget -q -O - http://ok.example/v2 2>&1;"
+    f"busybox env; busybox tr '\\0' '\\n' </proc/self/environ; busybox grep -r {SECRET[:-1]} /etc /tmp /proc/self/environ; busybox tail -n 3 /etc/toolcage-ca.pem"
+)
 
 
 def told(answer, before):
     text = answer.json.get("stdout", {}).get("text", "")
-    check(any(f"Bearer {SECRET}" in request for request in WORLD.requests[before:]), "a secret is in the request that leaves", (WORLD.requests[before:], answer))
-    check("GET /v1/x" in text and SECRET not in text and SECRET not in answer.out, "and in nothing that the guest sees, not even in what the server repeats", text)
-    check("403" in text and not any("/v2" in request for request in WORLD.requests[before:]), "another path is refused by the proxy", text)
+    check(
+        any(f"Bearer {SECRET}" in request for request in WORLD.requests[before:]),
+        "a secret is in the request that leaves",
+        (WORLD.requests[before:], answer),
+    )
+    check(
+        "GET /v1/x" in text and SECRET not in text and SECRET not in answer.out,
+        "and in nothing that the guest sees, not even in what the server repeats",
+        text,
+    )
+    check(
+        "403" in text and not any("/v2" in request for request in WORLD.requests[before:]),
+        "another path is refused by the proxy",
+        text,
+    )
     check("END CERTIFICATE" in text, "the cage trusts the proxy's authority", text)
 
 
@@ -153,32 +234,82 @@ if shutil.which("crun"):
     contained = scene.call(SCRIPT, more=TOOL.format(NETWORK), tool="o")
     words = said(contained)
     for name in same:
-        check(words.get(name) == same[name] != "", f"{name}: in a container in a machine it sees the same", (same[name], words.get(name), contained))
-    check(contained.json.get("layers") == ["qemu", "oci"] and "serial port" in contained.json["enforcement"]["net.allow"], "and the result says which way", contained)
+        check(
+            words.get(name) == same[name] != "",
+            f"{name}: in a container in a machine it sees the same",
+            (same[name], words.get(name), contained),
+        )
+    check(
+        contained.json.get("layers") == ["qemu", "oci"]
+        and "serial port" in contained.json["enforcement"]["net.allow"],
+        "and the result says which way",
+        contained,
+    )
     asked = len(WORLD.requests)
     told(scene.call(ASKS, more=TOOL.format(INSPECTED), tool="o"), asked)
 
 # ---- limits, ends ----------------------------------------------------------------------------------------
 
-answer = scene.call("busybox head -c 3000000 /dev/zero | busybox nc ok.example 7 | busybox wc -c; exit 1", more=NETWORK + '\ntransfer = "1MiB"')
-check(answer.json.get("status") == "limit" and answer.json.get("limit") == "transfer", "`transfer` is the proxy's count", answer)
+answer = scene.call(
+    "busybox head -c 3000000 /dev/zero | busybox nc ok.example 7 | busybox wc -c; exit 1",
+    more=NETWORK + '\ntransfer = "1MiB"',
+)
+check(
+    answer.json.get("status") == "limit" and answer.json.get("limit") == "transfer",
+    "`transfer` is the proxy's count",
+    answer,
+)
 
-answer = scene.call("for i in 1 2 3 4; do (busybox nc ok.example 9 </dev/zero >/dev/null) & done; busybox sleep 5; busybox wget -q -O - http://ok.example/ 2>&1; kill $(jobs -p)",
-                    more=NETWORK + "\nconnections = 4")
-check("503" in answer.json.get("stdout", {}).get("text", ""), "`connections` is the proxy's count, too", answer)
+answer = scene.call(
+    "for i in 1 2 3 4; do (busybox nc ok.example 9 </dev/zero >/dev/null) & done; busybox sleep 5; busybox wget -q -O - http://ok.example/ 2>&1; kill $(jobs -p)",
+    more=NETWORK + "\nconnections = 4",
+)
+check(
+    "503" in answer.json.get("stdout", {}).get("text", ""), "`connections` is the proxy's count, too", answer
+)
 
 opened = WORLD.opened
-answer = scene.call("exec busybox nc ok.example 9 </dev/zero", more=NETWORK + '\ngrace = "1s"', timeout="120s")
-check(answer.json.get("status") == "timeout" and WORLD.opened > opened, "a deadline ends a tool that sends", answer)
+answer = scene.call(
+    "exec busybox nc ok.example 9 </dev/zero", more=NETWORK + '\ngrace = "1s"', timeout="120s"
+)
+check(
+    answer.json.get("status") == "timeout" and WORLD.opened > opened,
+    "a deadline ends a tool that sends",
+    answer,
+)
 check(not scene.monitors(), "and nothing is left of it", scene.monitors())
 
-answer = scene.call(f"busybox yes | busybox head -c {UP} >/tmp/x; busybox wget -q -O - --post-file /tmp/x http://ok.example/v1 | busybox wc -c", more=NETWORK)
-check(answer.code == 0 and int(answer.json["stdout"]["text"]) > UP, "what a tool sends before its end arrives", answer)
+answer = scene.call(
+    f"busybox yes | busybox head -c {UP} >/tmp/x; busybox wget -q -O - --post-file /tmp/x http://ok.example/v1 | busybox wc -c",
+    more=NETWORK,
+)
+check(
+    answer.code == 0 and int(answer.json["stdout"]["text"]) > UP,
+    "what a tool sends before its end arrives",
+    answer,
+)
 
-kept = [scene.call("busybox wget -q -O - http://ok.example/v1 | busybox grep -c GET", more=more, backend="snapshot = true") for more in ("", NETWORK, NETWORK)]
-check([one.json.get("stdout", {}).get("text") for one in kept[1:]] == ["1\n", "1\n"], "a machine that was kept without a network goes on with one", kept)
+kept = [
+    scene.call(
+        "busybox wget -q -O - http://ok.example/v1 | busybox grep -c GET",
+        more=more,
+        backend="snapshot = true",
+    )
+    for more in ("", NETWORK, NETWORK)
+]
+check(
+    [one.json.get("stdout", {}).get("text") for one in kept[1:]] == ["1\n", "1\n"],
+    "a machine that was kept without a network goes on with one",
+    kept,
+)
 check(kept[0].json.get("stdout", {}).get("text") == "0\n", "and one without has none", kept[0])
 
 refused = scene.call("true", more='network = [{ host = "ok.example", ports = "any" }]')
-check(refused.code == 126 and refused.error.get("code") == "unenforceable" and refused.error.get("subject") == "network", "each port of a host is refused", refused)
+check(
+    refused.code == 126
+    and refused.error.get("code") == "unenforceable"
+    and refused.error.get("subject") == "network",
+    "each port of a host is refused",
+    refused,
+)
 finish()

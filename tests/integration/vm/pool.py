@@ -5,6 +5,7 @@
 granted by then; and where it cannot, or is not there any more, the call has a machine of its own.
 
 usage: pool.py TOOLCAGE brief | all"""
+
 import ctypes
 import json
 import os
@@ -27,7 +28,11 @@ PATIENCE_S = 60
 
 def policy(more="", backend="", tool=""):
     shown = f'filesystem = {{ readable = [{{ path = "/shown", from = "{os.path.abspath("shown")}" }}] }}'
-    text = scene.QEMU.format(emulation="true", backend=KEPT + backend) + scene.TOOL.format(kind="qemu", timeout="240s", more=more) + tool
+    text = (
+        scene.QEMU.format(emulation="true", backend=KEPT + backend)
+        + scene.TOOL.format(kind="qemu", timeout="240s", more=more)
+        + tool
+    )
     return host.policy_of(text.replace('filesystem = "none"', shown))
 
 
@@ -95,38 +100,64 @@ lib.toolcage_result_timings_json.argtypes = [ctypes.c_void_p]
 show("first")
 engine, plain = Engine(), policy()
 first, second = engine.call(plain), engine.call(plain)
-check(first.fine and second.fine and second.boot == first.boot and not second.waited, "the first call keeps its machine, and the second one goes on from that", (first, second))
+check(
+    first.fine and second.fine and second.boot == first.boot and not second.waited,
+    "the first call keeps its machine, and the second one goes on from that",
+    (first, second),
+)
 check(one_waits(), "then one waits for the next call", scene.monitors())
 show("second")
 began = time.time()
 third = engine.call(policy('env = { set = { SAID = "said" } }'))
 check(third.fine and third.waited and third.boot == first.boot, "which it serves", third)
-check((third.shown, third.said) == ("second", "said"), "with what is granted by then, and its own words", third)
-check(len({one.uuid for one in (first, second, third)}) == 3 and began - 2 <= int(third.time) <= time.time() + 2, "with random numbers and a time of its own",
-      (first.uuid, second.uuid, third.uuid, began, third.time))
+check(
+    (third.shown, third.said) == ("second", "said"), "with what is granted by then, and its own words", third
+)
+check(
+    len({one.uuid for one in (first, second, third)}) == 3
+    and began - 2 <= int(third.time) <= time.time() + 2,
+    "with random numbers and a time of its own",
+    (first.uuid, second.uuid, third.uuid, began, third.time),
+)
 check(third.name == "cage" and not third.left, "and no name or trace of another", third)
 check(one_waits(), "another one takes its place", scene.monitors())
 time.sleep(2)  # by emulation it has rehearsed a call then, with a shell
 quiet, alone = engine.call(plain, TRACES), engine.call(policy(backend="ready = 0\n"), TRACES)
-check(quiet.fine and alone.fine and quiet.waited and not alone.waited and quiet.json["stdout"] == alone.json["stdout"],
-      "of what it has run before nothing is to be seen: a call that waited for its machine finds the same", (quiet, alone))
+check(
+    quiet.fine
+    and alone.fine
+    and quiet.waited
+    and not alone.waited
+    and quiet.json["stdout"] == alone.json["stdout"],
+    "of what it has run before nothing is to be seen: a call that waited for its machine finds the same",
+    (quiet, alone),
+)
 check(one_waits(), "another one takes its place", scene.monitors())
 pair = [end(handle) for handle in [engine.start(plain), engine.start(plain)]]
-check(all(one.fine for one in pair) and [one.waited for one in pair] == [True, False] and len({first.uuid, third.uuid, pair[0].uuid, pair[1].uuid}) == 4,
-      "of two at once it serves one", pair)
+check(
+    all(one.fine for one in pair)
+    and [one.waited for one in pair] == [True, False]
+    and len({first.uuid, third.uuid, pair[0].uuid, pair[1].uuid}) == 4,
+    "of two at once it serves one",
+    pair,
+)
 
 check(one_waits(), "one waits", scene.monitors())
 os.kill(scene.monitors()[0], signal.SIGKILL)
 until(lambda: not scene.monitors())
 time.sleep(0.2)  # its memory goes before its pipes
 killed = engine.call(plain)
-check(killed.fine and not killed.waited and killed.boot == first.boot, "a monitor that has ended meanwhile is nobody's: the call has a machine of its own", killed)
+check(
+    killed.fine and not killed.waited and killed.boot == first.boot,
+    "a monitor that has ended meanwhile is nobody's: the call has a machine of its own",
+    killed,
+)
 check(one_waits(), "one waits", scene.monitors())
 other = engine.call(policy("open_files = 77"), "ulimit -n")
 check(other.fine and other.json["stdout"]["text"] == "77\n", "a limit that is changed by then holds", other)
 check(one_waits(), "one waits", scene.monitors())
 waiting = scene.monitors()[0]
-hidden = engine.call(policy("network = [\"example.com:80\"]"))
+hidden = engine.call(policy('network = ["example.com:80"]'))
 check(hidden.fine and not hidden.waited, "a call with a network has a machine of its own", hidden)
 check(until(lambda: waiting in scene.monitors()), "the other one waits on", scene.monitors())
 off = Engine()
@@ -134,7 +165,11 @@ never = policy(backend="ready = 0\n")
 for _ in range(2):
     off.call(never)
 time.sleep(1)
-check(scene.monitors() == [waiting] or not until(lambda: len(scene.monitors()) > 1), "with ready = 0 none waits", scene.monitors())
+check(
+    scene.monitors() == [waiting] or not until(lambda: len(scene.monitors()) > 1),
+    "with ready = 0 none waits",
+    scene.monitors(),
+)
 lib.toolcage_engine_unref(off.handle)
 os.kill(engine.helper, signal.SIGKILL)
 check(until(lambda: not scene.monitors()), "where the helper is killed none is left", scene.monitors())

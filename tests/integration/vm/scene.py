@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """What the scripts here share: a store of images with a guest and one small image, and a policy for it."""
+
 import glob
 import os
 import shutil
@@ -41,15 +42,28 @@ def begin(who, *programs):
     made = image("import", os.path.abspath("root"), "small")
     check(made.code == 0, "an image of one program is imported", made)
     absent = call("true")
-    check(absent.error.get("subject") == "guest" and "toolcage image build guest" in absent.error.get("hint", ""),
-          "without a guest a call says how to get one", absent)
+    check(
+        absent.error.get("subject") == "guest"
+        and "toolcage image build guest" in absent.error.get("hint", ""),
+        "without a guest a call says how to get one",
+        absent,
+    )
     guest = image("build", "--kernel", kernels, "guest")
     check(guest.code == 0 and guest.json == {"guest": True}, "a guest is made of a kernel of Debian's", guest)
     listed = image("list").json.get("guest") or {}
-    check(os.path.exists(f"{kernels}/boot/vmlinuz-{listed.get('kernel')}") and listed.get("bytes", 0) > 1 << 20, "which is listed", listed)
+    check(
+        os.path.exists(f"{kernels}/boot/vmlinuz-{listed.get('kernel')}") and listed.get("bytes", 0) > 1 << 20,
+        "which is listed",
+        listed,
+    )
     absent = call("true")
-    check(absent.code == 126 and absent.error.get("code") == "not_found" and "build guest" in absent.error.get("hint", ""),
-          "without a disk of its image, too", absent)
+    check(
+        absent.code == 126
+        and absent.error.get("code") == "not_found"
+        and "build guest" in absent.error.get("hint", ""),
+        "without a disk of its image, too",
+        absent,
+    )
     disk = image("build", "--kernel", kernels, "guest", "small")
     check(disk.code == 0, "and the disk of an image", disk)
 
@@ -74,13 +88,21 @@ def start_by(policy, script, tool="t"):
         out.write(policy)
     os.replace("policy.new", "policy.toml")  # another call may be reading it
     words = ["exec", "--policy", "policy.toml", "--json", "--tool", tool, "--", "/bin/sh", "-c", script]
-    return subprocess.Popen([TOOLCAGE, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            errors="replace")
+    return subprocess.Popen(
+        [TOOLCAGE, *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
 
 
 def start(script, more="", emulation="true", tool="t", timeout="240s", backend=""):
     """Emulation on a busy machine takes ten times what it takes on an idle one."""
-    text = QEMU.format(emulation=emulation, backend=backend) + TOOL.format(kind="qemu", timeout=timeout, more=more)
+    text = QEMU.format(emulation=emulation, backend=backend) + TOOL.format(
+        kind="qemu", timeout=timeout, more=more
+    )
     return start_by(text, script, tool)
 
 
@@ -110,7 +132,10 @@ def monitors():
             with open(path, "rb") as file:
                 words = file.read()
             pid = path.split("/")[2]
-            if b"qemu-system" in words.split(b"\0")[0] and os.stat(f"/proc/{pid}/root/etc/toolcage/disk").st_dev == ours:
+            if (
+                b"qemu-system" in words.split(b"\0")[0]
+                and os.stat(f"/proc/{pid}/root/etc/toolcage/disk").st_dev == ours
+            ):
                 found.append(int(pid))
         except OSError:
             continue

@@ -2,6 +2,7 @@
 # Copyright The toolcage authors
 """As scene.py, for Kata Containers: an engine of the script's own (its last argument: docker unless it is containerd) that knows the stand-in of tests/kata.py by that name. None of this has met the real
 one: the guest's kernel is the host's."""
+
 import atexit
 import contextlib
 import os
@@ -38,7 +39,9 @@ def begin(who, *programs):
     PLACE["standin"] = kata.Standin(os.path.abspath("standin-place"), BUSYBOX)
     atexit.register(ENDS.close)
     try:
-        PLACE["socket"] = ENDS.enter_context(engines.started(ENGINE, runtimes=PLACE["standin"].runtimes(), path=PLACE["standin"].path()))
+        PLACE["socket"] = ENDS.enter_context(
+            engines.started(ENGINE, runtimes=PLACE["standin"].runtimes(), path=PLACE["standin"].path())
+        )
     except engines.Absent as why:
         skip_all(why)
 
@@ -52,7 +55,9 @@ def socket():
 
 
 def start(script, more="", tool="t", timeout="120s", backend=""):
-    text = KATA.format(engine=ENGINE, socket=socket(), backend=backend) + TOOL.format(kind="kata", timeout=timeout, more=more)
+    text = KATA.format(engine=ENGINE, socket=socket(), backend=backend) + TOOL.format(
+        kind="kata", timeout=timeout, more=more
+    )
     return start_by(text, script, tool)
 
 

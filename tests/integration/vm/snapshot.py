@@ -4,6 +4,7 @@
 """Machines that go on from a file: each copy serves one call and is like no other, and a file that is not what was written is not used.
 
 usage: snapshot.py TOOLCAGE [self | ordinary]"""
+
 import glob
 import hashlib
 import hmac
@@ -53,18 +54,29 @@ def seal(path):
 scene.begin(sys.argv[2])
 first = call()
 check(first.code == 0 and len(kept()) == 1, "the first call boots a machine and keeps it", (first, kept()))
-check(oct(os.stat(os.path.dirname(kept()[0])).st_mode & 0o777) == "0o700", "in a directory that nobody else reads")
+check(
+    oct(os.stat(os.path.dirname(kept()[0])).st_mode & 0o777) == "0o700",
+    "in a directory that nobody else reads",
+)
 before = kept()
 began = time.time()
 second = call()
 check(second.code == 0 and second.boot == first.boot, "the next one goes on from there", (first, second))
-check(second.random != first.random and len(second.random) == 48, "with random numbers of its own", (first.random, second.random))
+check(
+    second.random != first.random and len(second.random) == 48,
+    "with random numbers of its own",
+    (first.random, second.random),
+)
 check(began - 2 <= second.time <= time.time() + 2, "and the time of day", (began, second.time))
 check("left" not in second.left, "what the first call wrote is not there", second)
 pair = [begin(), begin()]
 pair = [end(process) for process in pair]
-check(all(one.code == 0 and one.boot == first.boot for one in pair) and len({one.random for one in (*pair, first, second)}) == 4,
-      "two at once are copies of it, and unlike", [(one.boot, one.random, one) for one in pair])
+check(
+    all(one.code == 0 and one.boot == first.boot for one in pair)
+    and len({one.random for one in (*pair, first, second)}) == 4,
+    "two at once are copies of it, and unlike",
+    [(one.boot, one.random, one) for one in pair],
+)
 
 os.mkdir("shown")
 with open("shown/file", "w", encoding="utf-8") as out:
@@ -76,12 +88,21 @@ with open("shown/file", "w", encoding="utf-8") as out:
     out.write("second, and longer\n" * 100000)
 two = scene.call(LOOK + " | head -2", backend=KEPT, more=FILES, tool="f")
 lines = [answer.json.get("stdout", {}).get("text", "").split("\n") for answer in (one, two)]
-check(one.code == two.code == 0 and lines[0][0] == lines[1][0] and (lines[0][1], lines[1][1]) == ("first", "second, and longer"),
-      "what is granted is carried into a copy as it is now", (one, two))
+check(
+    one.code == two.code == 0
+    and lines[0][0] == lines[1][0]
+    and (lines[0][1], lines[1][1]) == ("first", "second, and longer"),
+    "what is granted is carried into a copy as it is now",
+    (one, two),
+)
 
 path = next(name for name in kept() if name in before)
 larger = call(more='disk = "80MiB"')
-check(larger.code == 0 and larger.boot != first.boot and len(kept()) == 3, "a machine of another size is another one", kept())
+check(
+    larger.code == 0 and larger.boot != first.boot and len(kept()) == 3,
+    "a machine of another size is another one",
+    kept(),
+)
 
 os.chmod(path, 0o600)
 with open(path, "r+b") as file:
@@ -90,7 +111,11 @@ with open(path, "r+b") as file:
     file.seek(-1, 1)
     file.write(bytes([byte[0] ^ 1]))
 changed = call()
-check(changed.code == 0 and changed.boot not in (first.boot, larger.boot), "a file with one byte changed is not used", changed)
+check(
+    changed.code == 0 and changed.boot not in (first.boot, larger.boot),
+    "a file with one byte changed is not used",
+    changed,
+)
 again = call()
 check(again.boot == changed.boot, "its place is taken by a new one", again)
 
@@ -104,7 +129,11 @@ for names in (both, both[::-1]):
     os.rename(names[0] + ".aside.record", names[1] + ".record")
     if names is both:
         swapped = call()
-        check(swapped.code == 0 and swapped.boot not in (again.boot, larger.boot), "a file that stands in another's place is not used", swapped)
+        check(
+            swapped.code == 0 and swapped.boot not in (again.boot, larger.boot),
+            "a file that stands in another's place is not used",
+            swapped,
+        )
 
 again = call()
 os.chmod(path, 0o600)
@@ -115,7 +144,11 @@ with open(path, "r+b") as file:
 os.chmod(path, 0o444)
 seal(path)
 other = call()
-check(other.code == 125 and other.error.get("code") == "backend" and other.error.get("stage") == "boot", "one of another version is an error that says so", other)
+check(
+    other.code == 125 and other.error.get("code") == "backend" and other.error.get("stage") == "boot",
+    "one of another version is an error that says so",
+    other,
+)
 check(path not in kept(), "and is not tried again", kept())
 again = call()
 
@@ -124,11 +157,19 @@ os.truncate(path, 1 << 20)
 os.chmod(path, 0o444)
 seal(path)
 cut = call()
-check(cut.code == 125 and cut.error.get("code") == "backend" and cut.error.get("stage") == "boot", "a machine that cannot go on from its file is an error that says so", cut)
+check(
+    cut.code == 125 and cut.error.get("code") == "backend" and cut.error.get("stage") == "boot",
+    "a machine that cannot go on from its file is an error that says so",
+    cut,
+)
 check(path not in kept(), "and is not tried again", kept())
 after = call()
 check(after.code == 0 and after.boot != again.boot and path in kept(), "the next call boots", after)
 plain = scene.call(SCRIPT)
-check(plain.code == 0 and plain.json["stdout"]["text"].split("\n")[0] != after.boot, "a policy that does not ask for it gets a machine that boots", plain)
+check(
+    plain.code == 0 and plain.json["stdout"]["text"].split("\n")[0] != after.boot,
+    "a policy that does not ask for it gets a machine that boots",
+    plain,
+)
 check(not scene.monitors(), "nothing is left running", scene.monitors())
 finish()

@@ -5,6 +5,7 @@
 started, and say themselves what is wrong. What a refusal of toolcage's own would say is none of that. That takes no boot, so each push can do it.
 
 usage: trial.py TOOLCAGE self"""
+
 import json
 import os
 import shutil
@@ -27,7 +28,9 @@ ENDED = "the machine ended before the guest ran; its last words: "
 
 
 def doctor():
-    done = subprocess.run([store.TOOLCAGE, "doctor", "--json"], capture_output=True, text=True, check=False, timeout=240)
+    done = subprocess.run(
+        [store.TOOLCAGE, "doctor", "--json"], capture_output=True, text=True, check=False, timeout=240
+    )
     return json.loads(done.stdout)["kvm"]
 
 
@@ -35,8 +38,11 @@ store.begin(sys.argv[2])
 os.environ["XDG_STATE_HOME"] = os.path.abspath("state")
 subprocess.run(["mount", "--bind", "/dev/null", "/dev/kvm"], check=True)
 untried = doctor()
-check(not untried["works"] and "without a guest" in untried["reason"] and "build guest" in untried["fix"],
-      "without a guest nothing is tried, and doctor says how to get one", untried)
+check(
+    not untried["works"] and "without a guest" in untried["reason"] and "build guest" in untried["fix"],
+    "without a guest nothing is tried, and doctor says how to get one",
+    untried,
+)
 os.makedirs(f"{store.store()}/guest")
 for name in ("kernel", "initrd"):
     with open(f"{store.store()}/guest/{name}", "wb") as out:
@@ -44,9 +50,18 @@ for name in ("kernel", "initrd"):
 found = doctor()
 reason = found["reason"] or ""
 by_kvm, _, by_emulation = reason.partition("; and ")
-check(not found["works"] and by_kvm.startswith(f"/dev/kvm is there, but a guest does not boot by it: {ENDED}") and "kvm" in by_kvm.split(ENDED)[-1],
-      "the boot by KVM was asked for: the monitor says what it finds of the device", reason)
-check(by_emulation.startswith(f"a guest does not boot by emulation: {ENDED}"), "and that by emulation, in which its time is counted", reason)
+check(
+    not found["works"]
+    and by_kvm.startswith(f"/dev/kvm is there, but a guest does not boot by it: {ENDED}")
+    and "kvm" in by_kvm.split(ENDED)[-1],
+    "the boot by KVM was asked for: the monitor says what it finds of the device",
+    reason,
+)
+check(
+    by_emulation.startswith(f"a guest does not boot by emulation: {ENDED}"),
+    "and that by emulation, in which its time is counted",
+    reason,
+)
 with open("state/toolcage/kvm-qemu", encoding="utf-8") as record:
     check(reason in record.read(), "what was found is kept", reason)
 finish()

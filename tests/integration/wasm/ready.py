@@ -4,6 +4,7 @@
 """Workers that stand ready before their call: each serves one, holds nothing of any other, and is no loss when it dies.
 
 usage: ready.py TOOLCAGE [self | ordinary] GUEST.wasm WHEELS"""
+
 import os
 import sys
 import time
@@ -27,10 +28,18 @@ def served_once(s):
         answer = engine.call("a", "echo", "x", "")
         used.append((text(answer) == "x\n\n" and was_ready(answer), worker, began))
     check(all(fine for fine, *_ in used), "a call is served by the worker that waits for it", used)
-    check(until(lambda: not any(start_time(pid) == began for _, pid, began in used)), "and the worker serves no other", used)
+    check(
+        until(lambda: not any(start_time(pid) == began for _, pid, began in used)),
+        "and the worker serves no other",
+        used,
+    )
     engine.one_worker("b")
     answer = engine.call("b", "echo", *[""] * 40000)
-    check(was_ready(answer) and text(answer) == "\n" * 40000, "words that are empty are words", (answer["timings"], len(text(answer))))
+    check(
+        was_ready(answer) and text(answer) == "\n" * 40000,
+        "words that are empty are words",
+        (answer["timings"], len(text(answer))),
+    )
     check(engine.close(), "the helper ends with its engine")
 
 
@@ -40,14 +49,22 @@ def holds_nothing(s):
     worker = engine.one_worker()
     mounts, environment = read(f"/proc/{worker}/mountinfo"), read(f"/proc/{worker}/environ")
     if scene.is_root():
-        check(mounts and os.path.basename(s.root) not in mounts, "a worker that waits has no granted path", mounts)
+        check(
+            mounts and os.path.basename(s.root) not in mounts,
+            "a worker that waits has no granted path",
+            mounts,
+        )
         check("ONLY_A" not in environment, "nor a variable of a call's", environment)
     answer = engine.call("a", "env")
     check(was_ready(answer) and "ONLY_A=yes\n" in text(answer), "the call brings its environment", answer)
     engine.one_worker()
     for tool, words in (("b", ("env",)), ("b", ("show", s.path("data/x")))):
         answer = engine.call(tool, *words)
-        check(not was_ready(answer) or "ONLY_A" not in text(answer), "what waits for one tool gives another nothing", answer)
+        check(
+            not was_ready(answer) or "ONLY_A" not in text(answer),
+            "what waits for one tool gives another nothing",
+            answer,
+        )
     check(answer["status"] == "failed" and text(answer) == "", "no file either", answer)
     check(engine.close(), "the helper ends with its engine")
 
@@ -63,12 +80,28 @@ def files(s):
         there = engine.workers()
         answer = engine.call("a", *words)
         same = cold.call("a", *words)
-        check(was_ready(answer) and not was_ready(same), f"{' '.join(words)}: by a worker, and without",
-              (worker, there, start_time(worker), engine.workers(), answer["timings"], same["timings"]))
-        check((answer["exit_code"], text(answer)) == (code, said) == (same["exit_code"], text(same)), "the answer is the same", (answer, same))
-    check(s.read("ws/new") == b"written" and s.read("data/x") == b"read" and s.read("ws/.git/config") == b"[core]\n", "and so are the files")
+        check(
+            was_ready(answer) and not was_ready(same),
+            f"{' '.join(words)}: by a worker, and without",
+            (worker, there, start_time(worker), engine.workers(), answer["timings"], same["timings"]),
+        )
+        check(
+            (answer["exit_code"], text(answer)) == (code, said) == (same["exit_code"], text(same)),
+            "the answer is the same",
+            (answer, same),
+        )
+    check(
+        s.read("ws/new") == b"written"
+        and s.read("data/x") == b"read"
+        and s.read("ws/.git/config") == b"[core]\n",
+        "and so are the files",
+    )
     answer = engine.call("a", "put", f"{s.ws}/changed", "x")
-    check([row["path"] for row in answer["changes"]] == [f"{s.ws}/changed"], "what it changes is told", answer["changes"])
+    check(
+        [row["path"] for row in answer["changes"]] == [f"{s.ws}/changed"],
+        "what it changes is told",
+        answer["changes"],
+    )
     check(engine.close() and cold.close(), "the helpers end")
 
 
@@ -79,16 +112,30 @@ def cannot_wait(s):
     engine = Engine(s, files=f'{{ readable = ["{s.data}"], denied = ["{s.data}/key"] }}')
     for _ in range(3):
         answers = [engine.call("a", "show", f"{s.data}/{name}") for name in ("x", "key")]
-        check([text(answer) for answer in answers] == ["read", ""] and not any(map(was_ready, answers)), "it is started for its call", answers)
-    check(until(lambda: not engine.workers(), 5), "and none is made in vain", engine.workers())  # one that waited would stay longer
+        check(
+            [text(answer) for answer in answers] == ["read", ""] and not any(map(was_ready, answers)),
+            "it is started for its call",
+            answers,
+        )
+    check(
+        until(lambda: not engine.workers(), 5), "and none is made in vain", engine.workers()
+    )  # one that waited would stay longer
     many = ["y" * 1000] * (WORDS // 1000 + 1)
     engine.one_worker("b")
     answer = engine.call("b", "exit", "7", *many)
-    check(answer["exit_code"] == 7 and was_ready(answer), "a call with more words than a packet has room for is handed over all the same", answer)
+    check(
+        answer["exit_code"] == 7 and was_ready(answer),
+        "a call with more words than a packet has room for is handed over all the same",
+        answer,
+    )
     check(engine.close(), "the helper ends with its engine")
     lost = Engine(s, more=f'cwd = "{s.ws}/absent"')
     answers = [lost.call("a", "echo") for _ in range(3)]
-    check([answer["error"]["stage"] for answer in answers] == ["cwd"] * 3, "a directory that is not there is the same error", answers)
+    check(
+        [answer["error"]["stage"] for answer in answers] == ["cwd"] * 3,
+        "a directory that is not there is the same error",
+        answers,
+    )
     check(lost.close(), "the helper ends with its engine")
 
 
@@ -101,32 +148,57 @@ def ends(s):
 def has_the_last_word(s):
     """Where nothing of the host can be written its word ends the call; all that it wrote is there, and it is gone."""
     s.write("data/x", "read")
-    engine = Engine(s, files=f'{{ readable = ["{s.data}"] }}', more='output = { limit = "64KiB", over = "truncate" }')
-    for words, status, code, out in ((("exit", "7"), "failed", 7, ""), (("trap",), "failed", 134, ""), (("show", f"{s.data}/x"), "ok", 0, "read"),
-                                     (("echo", *["y" * 1000] * 40), "ok", 0, ("y" * 1000 + "\n") * 40)):
+    engine = Engine(
+        s, files=f'{{ readable = ["{s.data}"] }}', more='output = { limit = "64KiB", over = "truncate" }'
+    )
+    for words, status, code, out in (
+        (("exit", "7"), "failed", 7, ""),
+        (("trap",), "failed", 134, ""),
+        (("show", f"{s.data}/x"), "ok", 0, "read"),
+        (("echo", *["y" * 1000] * 40), "ok", 0, ("y" * 1000 + "\n") * 40),
+    ):
         worker = engine.one_worker()
         began = start_time(worker)
         answer = engine.call("a", *words)
-        check(was_ready(answer) and (answer["status"], answer["exit_code"], text(answer)) == (status, code, out), f"{words[0]} ends as it does elsewhere",
-              {**answer, "stdout": text(answer)[:100]})
+        check(
+            was_ready(answer)
+            and (answer["status"], answer["exit_code"], text(answer)) == (status, code, out),
+            f"{words[0]} ends as it does elsewhere",
+            {**answer, "stdout": text(answer)[:100]},
+        )
         check(until(lambda: start_time(worker) != began), f"{words[0]}: its process is no more", worker)
     check("stopped" not in answer["stderr"]["text"], "and each has its own words", answer["stderr"])
     engine.one_worker()
     answer = engine.call("a", "shout")
-    check(was_ready(answer) and answer["stdout"]["truncated"] and answer["stdout"]["bytes"] == 4 << 20, "all that was written was read", answer["status"])
+    check(
+        was_ready(answer) and answer["stdout"]["truncated"] and answer["stdout"]["bytes"] == 4 << 20,
+        "all that was written was read",
+        answer["status"],
+    )
     check(engine.close(), "the helper ends with its engine")
 
 
 def never_started(s):
     """A call that fails while its cage is prepared has claimed a worker by then."""
     os.mkdir(s.path("data/sub"))
-    engine = Engine(s, files=f'{{ readable = [{{ path = "/data", from = "{s.data}" }}, {{ path = "/data/sub", from = "{s.ws}" }}] }}')
+    engine = Engine(
+        s,
+        files=f'{{ readable = [{{ path = "/data", from = "{s.data}" }}, {{ path = "/data/sub", from = "{s.ws}" }}] }}',
+    )
     first_process = parent(engine.one_worker())
     os.rmdir(s.path("data/sub"))
     answer = engine.call("a", "echo")
     error = answer["error"] or {}
-    check((error.get("stage"), error.get("subject")) == ("trees", "/data/sub"), "a mount point that is gone fails the call", answer)
-    check(until(lambda: first_process not in below(engine.helper)), "its worker has ended, and is reaped", read(f"/proc/{first_process}/stat"))
+    check(
+        (error.get("stage"), error.get("subject")) == ("trees", "/data/sub"),
+        "a mount point that is gone fails the call",
+        answer,
+    )
+    check(
+        until(lambda: first_process not in below(engine.helper)),
+        "its worker has ended, and is reaped",
+        read(f"/proc/{first_process}/stat"),
+    )
     os.mkdir(s.path("data/sub"))
     answer = engine.call("a", "echo", "x")
     check(text(answer) == "x\n", "the next call is served", answer)
@@ -137,7 +209,11 @@ def late(s):
     engine = Engine(s, more='timeout = "1s"')
     engine.one_worker()
     answer = engine.call("a", "nap", "40")
-    check(was_ready(answer) and answer["status"] == "timeout" and answer["usage"]["wall_ms"] < 8000, "a call ends at its deadline", answer)
+    check(
+        was_ready(answer) and answer["status"] == "timeout" and answer["usage"]["wall_ms"] < 8000,
+        "a call ends at its deadline",
+        answer,
+    )
     check(engine.close(), "the helper ends with its engine")
 
 
@@ -157,12 +233,23 @@ def killed(s):
     until(lambda: engine.workers() != [worker], 10)
     end(worker)
     answer = call.wait()
-    check(answer["status"] == "failed" and answer["signal"] == 9 and was_ready(answer), "one that dies in its call fails that", answer)
-    check(other.wait()["status"] == "ok" and engine.call("a", "echo", "x")["status"] == "ok", "and no other, at the same time or later")
+    check(
+        answer["status"] == "failed" and answer["signal"] == 9 and was_ready(answer),
+        "one that dies in its call fails that",
+        answer,
+    )
+    check(
+        other.wait()["status"] == "ok" and engine.call("a", "echo", "x")["status"] == "ok",
+        "and no other, at the same time or later",
+    )
     worker = engine.one_worker()
     left = [(pid, start_time(pid)) for pid in below(engine.helper)]
     end(engine.helper)
-    check(until(lambda: not any(started == start_time(pid) for pid, started in left)), "it dies with its helper", left)
+    check(
+        until(lambda: not any(started == start_time(pid) for pid, started in left)),
+        "it dies with its helper",
+        left,
+    )
     engine.close()
 
 
@@ -171,7 +258,11 @@ def raced(s):
     engine.one_worker()
     calls = [Call(engine, "a", "echo", str(number)) for number in range(4)]
     answers = [call.wait() for call in calls]
-    check([text(answer) for answer in answers] == [f"{number}\n" for number in range(4)], "calls at once have their own answers", answers)
+    check(
+        [text(answer) for answer in answers] == [f"{number}\n" for number in range(4)],
+        "calls at once have their own answers",
+        answers,
+    )
     check(1 <= sum(map(was_ready, answers)) <= 4, "one of them at least by the worker", answers)
     for _ in range(8):
         engine.call("a", "echo")
@@ -179,4 +270,17 @@ def raced(s):
     check(engine.close(), "the helper ends with its engine")
 
 
-run(first, served_once, holds_nothing, files, cannot_wait, ends, has_the_last_word, never_started, late, killed, raced, last)
+run(
+    first,
+    served_once,
+    holds_nothing,
+    files,
+    cannot_wait,
+    ends,
+    has_the_last_word,
+    never_started,
+    late,
+    killed,
+    raced,
+    last,
+)

@@ -4,6 +4,7 @@
 """Workers that serve one call after another where the policy says so: those of the same grant, and nothing of one is in the next.
 
 usage: reuse.py TOOLCAGE [self | ordinary] GUEST.wasm WHEELS"""
+
 import ctypes
 import os
 import select
@@ -35,11 +36,25 @@ def serves_again(s):
     engine = Engine(s, before=REUSE)
     workers = settled(engine)
     answers = [engine.call("a", "echo", str(number)) for number in range(6)]
-    check([text(answer) for answer in answers] == [f"{number}\n" for number in range(6)] and all(map(was_ready, answers)), "calls are served", answers)
-    check(workers <= set(engine.workers()) and len(workers) == 2, "by the same workers", (workers, engine.workers()))
+    check(
+        [text(answer) for answer in answers] == [f"{number}\n" for number in range(6)]
+        and all(map(was_ready, answers)),
+        "calls are served",
+        answers,
+    )
+    check(
+        workers <= set(engine.workers()) and len(workers) == 2,
+        "by the same workers",
+        (workers, engine.workers()),
+    )
     ages = [next(row["us"] for row in answer["timings"] if row["step"] == "ready") for answer in answers]
     check(ages == sorted(ages), "which the results tell by their age", ages)
-    check("descriptor" in answers[0]["enforcement"]["fs.read"] and "Landlock" not in answers[0]["enforcement"]["fs.read"], "and what holds their files", answers[0])
+    check(
+        "descriptor" in answers[0]["enforcement"]["fs.read"]
+        and "Landlock" not in answers[0]["enforcement"]["fs.read"],
+        "and what holds their files",
+        answers[0],
+    )
     check(engine.close(), "the helper ends with its engine")
     engine = Engine(s)
     seen = set()
@@ -54,14 +69,24 @@ def nothing_stays(s):
     s.write("data/x", "read")
     engine = Engine(s, before=REUSE)
     settled(engine)
-    pairs = [(("remember", "A"), ("remember", "B"), "[]\n"), (("stain",), ("sniff",), "0\n"), (("hold", f"{s.data}/x"), ("fds",), None),
-             (("put", "/tmp/x", "A"), ("show", "/tmp/x"), ""), (("dig",), ("echo", "whole"), "whole\n"), (("trap",), ("remember", "B"), "[]\n"),
-             (("exit", "7"), ("echo", "x"), "x\n")]
+    pairs = [
+        (("remember", "A"), ("remember", "B"), "[]\n"),
+        (("stain",), ("sniff",), "0\n"),
+        (("hold", f"{s.data}/x"), ("fds",), None),
+        (("put", "/tmp/x", "A"), ("show", "/tmp/x"), ""),
+        (("dig",), ("echo", "whole"), "whole\n"),
+        (("trap",), ("remember", "B"), "[]\n"),
+        (("exit", "7"), ("echo", "x"), "x\n"),
+    ]
     for left, looks, wanted in pairs:
         before = set(engine.workers())
         engine.call("a", *left)
         answer = engine.call("a", *looks)
-        check(was_ready(answer) and before <= set(engine.workers()), f"{left[0]}, {looks[0]}: in one worker", (answer, before, engine.workers()))
+        check(
+            was_ready(answer) and before <= set(engine.workers()),
+            f"{left[0]}, {looks[0]}: in one worker",
+            (answer, before, engine.workers()),
+        )
         if wanted is not None:
             check(text(answer) == wanted, f"nothing of {left[0]} is seen", answer)
     again = [text(engine.call("a", "fds")) for _ in range(3)]
@@ -80,7 +105,9 @@ def own_tmp(s):
             engine.call(tool, "echo")
             time.sleep(0.1)  # longer than the clock's step: now its times tell
         passed = [text(engine.call(tool, "pass", "/tmp/x")) for _ in range(4)]
-        check(passed[0].strip().isdigit() and len(set(passed)) == 1, f"{tool}: in each no file ever was", passed)
+        check(
+            passed[0].strip().isdigit() and len(set(passed)) == 1, f"{tool}: in each no file ever was", passed
+        )
         time.sleep(0.1)
         answer = engine.call(tool, "put", "/tmp/x", "A")
         check(answer["status"] == "ok" and was_ready(answer), f"{tool}: it can be written", answer)
@@ -88,9 +115,16 @@ def own_tmp(s):
         check(seen == ["", ""], f"{tool}: which the next does not see", seen)
         time.sleep(0.1)
         answers = [engine.call(tool, *words) for words in (("bulk", "/tmp/x", "20"), ("list", "/tmp"))]
-        check([(answer["status"], text(answer)) for answer in answers] == [("ok", "")] * 2, f"{tool}: nor what takes a while to be freed", answers)
+        check(
+            [(answer["status"], text(answer)) for answer in answers] == [("ok", "")] * 2,
+            f"{tool}: nor what takes a while to be freed",
+            answers,
+        )
         time.sleep(0.1)
-        check([text(engine.call(tool, "list", "/tmp")) for _ in range(3)] == [""] * 3, f"{tool}: nor the one after that")
+        check(
+            [text(engine.call(tool, "list", "/tmp")) for _ in range(3)] == [""] * 3,
+            f"{tool}: nor the one after that",
+        )
         check(before <= set(engine.workers()), f"{tool}: in one worker", (before, engine.workers()))
     check(engine.close(), "the helper ends with its engine")
 
@@ -102,10 +136,18 @@ def other_grants(s):
     changed = policy(s, files=f'{{ readable = ["{s.data}"] }}', before=REUSE)
     kept, engine.policy = engine.policy, changed
     answer = engine.call("a", "put", f"{s.ws}/x", "no")
-    check(answer["status"] == "failed" and not os.path.exists(s.path("ws/x")) and not was_ready(answer), "a policy that has changed finds none of before", answer)
+    check(
+        answer["status"] == "failed" and not os.path.exists(s.path("ws/x")) and not was_ready(answer),
+        "a policy that has changed finds none of before",
+        answer,
+    )
     check(text(engine.call("a", "show", f"{s.data}/x")) == "read", "what it grants it has")
     engine.policy = kept
-    check(engine.call("a", "put", f"{s.ws}/x", "yes")["status"] == "ok" and workers & set(engine.workers()), "and those of the old one serve that", engine.workers())
+    check(
+        engine.call("a", "put", f"{s.ws}/x", "yes")["status"] == "ok" and workers & set(engine.workers()),
+        "and those of the old one serve that",
+        engine.workers(),
+    )
     answer = engine.call("b", "show", f"{s.data}/x")
     check(answer["status"] == "failed" and text(answer) == "", "another tool has its own", answer)
     lib.toolcage_policy_unref(changed)
@@ -128,9 +170,15 @@ def dies(s):
     other = Call(engine, "a", "nap", "1")
     end(victim)
     answer = call.wait()
-    check(answer["status"] == "failed" and answer["signal"] == 9, "one that dies in its call fails that",
-          (answer["status"], answer["timings"], victim, before, engine.workers()))
-    check(other.wait()["status"] == "ok" and until(lambda: start_time(victim) != began), "and not the one beside it")
+    check(
+        answer["status"] == "failed" and answer["signal"] == 9,
+        "one that dies in its call fails that",
+        (answer["status"], answer["timings"], victim, before, engine.workers()),
+    )
+    check(
+        other.wait()["status"] == "ok" and until(lambda: start_time(victim) != began),
+        "and not the one beside it",
+    )
     answers = [engine.call("a", "echo", "x") for _ in range(3)]
     check([text(answer) for answer in answers] == ["x\n"] * 3, "nor those after it", answers)
     gone = settled(engine)
@@ -143,7 +191,11 @@ def dies(s):
     settled(engine)
     call = Call(engine, "a", "nap", "30")
     lib.toolcage_call_unref(call.handle)
-    check(until(lambda: all(map(waits, engine.workers())), 10), "who lets go of a call ends it", engine.workers())
+    check(
+        until(lambda: all(map(waits, engine.workers())), 10),
+        "who lets go of a call ends it",
+        engine.workers(),
+    )
     check(engine.close(), "the helper ends with its engine, and its workers with it")
 
 
@@ -162,9 +214,21 @@ def lies(s):
         talk.send(packet)
         talk.close()
         answer = call.wait()
-        check(answer["status"] in ("ok", "error", "failed"), f"a lie of {len(packet)} bytes ends its call at most", answer)
-        check(answer["exit_code"] is None or 0 <= answer["exit_code"] <= 255, "with an exit code that there is", answer)
-        check(all(n >= 0 for n in answer["usage"].values() if isinstance(n, (int, float))), "and a usage that there can be", answer["usage"])
+        check(
+            answer["status"] in ("ok", "error", "failed"),
+            f"a lie of {len(packet)} bytes ends its call at most",
+            answer,
+        )
+        check(
+            answer["exit_code"] is None or 0 <= answer["exit_code"] <= 255,
+            "with an exit code that there is",
+            answer,
+        )
+        check(
+            all(n >= 0 for n in answer["usage"].values() if isinstance(n, (int, float))),
+            "and a usage that there can be",
+            answer["usage"],
+        )
         answer = engine.call("a", "echo", "x")
         check(answer["status"] == "ok" and text(answer) == "x\n", "and no other", answer)
     check(engine.close(), "the helper ends with its engine")
@@ -217,7 +281,11 @@ def host_dies(s):
     pids = os.read(reader, 4096).decode().split()
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    check(len(pids) > 1 and until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 10), "with its host a worker goes", pids)
+    check(
+        len(pids) > 1 and until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 10),
+        "with its host a worker goes",
+        pids,
+    )
 
 
 def busy(pids):
@@ -236,8 +304,16 @@ def bounds(s):
     engine = Engine(s, before=REUSE, more='cpu_time = "400ms"')
     settled(engine)
     answers = [engine.call("a", "burn", "150") for _ in range(5)]
-    check([answer["status"] for answer in answers] == ["ok"] * 5, "each call has its own processor time", answers)
-    check(all(140 <= answer["usage"]["cpu_ms"] < 350 for answer in answers), "and is told it", [answer["usage"] for answer in answers])
+    check(
+        [answer["status"] for answer in answers] == ["ok"] * 5,
+        "each call has its own processor time",
+        answers,
+    )
+    check(
+        all(140 <= answer["usage"]["cpu_ms"] < 350 for answer in answers),
+        "and is told it",
+        [answer["usage"] for answer in answers],
+    )
     answer = engine.call("a", "machine", "/")
     process, thread = map(int, text(answer).split()[2:4])
     check(was_ready(answer) and max(process, thread) < 100e6, "nor can it read another's", answer)
@@ -250,10 +326,17 @@ def bounds(s):
     check(answer["status"] == "limit" and answer["limit"] == "cpu_time", "which ends", answer)
     check(text(engine.call("a", "echo", "x")) == "x\n", "the next call goes on")
     check(engine.close(), "the helper ends with its engine")
-    engine = Engine(s, before=REUSE, more='cpu_time = "400ms"\npids = 1')  # a worker that has no thread for a clock
+    engine = Engine(
+        s, before=REUSE, more='cpu_time = "400ms"\npids = 1'
+    )  # a worker that has no thread for a clock
     settled(engine)
     answers = [engine.call("a", *words) for words in (("burn", "150"), ("burn", "150"), ("spin",))]
-    check([(answer["status"], answer["limit"]) for answer in answers] == [("ok", None)] * 2 + [("limit", "cpu_time")], "nor is a worker needed that watches itself", answers)
+    check(
+        [(answer["status"], answer["limit"]) for answer in answers]
+        == [("ok", None)] * 2 + [("limit", "cpu_time")],
+        "nor is a worker needed that watches itself",
+        answers,
+    )
     check(engine.close(), "the helper ends with its engine")
 
 
@@ -263,17 +346,29 @@ def ends_in_time(s):
     call = Call(engine, "a", "nap", "40")
     until(lambda: busy(before), 3)
     worker = busy(before)
-    check(worker and until(lambda: worker not in engine.workers(), 6), "a call ends at its deadline, whatever its host does", engine.workers())
+    check(
+        worker and until(lambda: worker not in engine.workers(), 6),
+        "a call ends at its deadline, whatever its host does",
+        engine.workers(),
+    )
     answer = call.wait()
     check(answer["status"] == "timeout" and 900 <= answer["usage"]["wall_ms"] < 8000, "as a timeout", answer)
     call = Call(engine, "a", "nap", "40")
     ask(lib.toolcage_call_cancel, call.handle)
-    check(call.wait()["status"] == "cancelled" and text(engine.call("a", "echo", "x")) == "x\n", "or when it is cancelled", call)
+    check(
+        call.wait()["status"] == "cancelled" and text(engine.call("a", "echo", "x")) == "x\n",
+        "or when it is cancelled",
+        call,
+    )
     call = Call(engine, "a", "echo", "x")
     time.sleep(0.2)
     ask(lib.toolcage_call_cancel, call.handle)
     answer = call.wait()
-    check(answer["status"] in ("ok", "cancelled") and text(engine.call("a", "echo", "y")) == "y\n", "too late for one call is not in time for the next", answer)
+    check(
+        answer["status"] in ("ok", "cancelled") and text(engine.call("a", "echo", "y")) == "y\n",
+        "too late for one call is not in time for the next",
+        answer,
+    )
     settled(engine)
     began = time.monotonic()
     answers = []
@@ -289,8 +384,16 @@ def grows(s):
     engine = Engine(s, before=REUSE)
     before = settled(engine)
     answers = [engine.call("a", "fill", "120") for _ in range(3)]
-    check([answer["status"] for answer in answers] == ["ok"] * 3, "calls take what memory they are granted", answers)
-    check(until(lambda: not before & set(engine.workers()) or len(before & set(engine.workers())) < 2), "and the workers that had it go", (before, engine.workers()))
+    check(
+        [answer["status"] for answer in answers] == ["ok"] * 3,
+        "calls take what memory they are granted",
+        answers,
+    )
+    check(
+        until(lambda: not before & set(engine.workers()) or len(before & set(engine.workers())) < 2),
+        "and the workers that had it go",
+        (before, engine.workers()),
+    )
     check(text(engine.call("a", "echo", "x")) == "x\n", "the next call goes on")
     check(engine.close(), "the helper ends with its engine")
 
@@ -301,9 +404,28 @@ def raced(s):
     for _ in range(3):
         calls = [Call(engine, "a", "echo", str(number)) for number in range(6)]
         answers = [call.wait() for call in calls]
-        check([text(answer) for answer in answers] == [f"{number}\n" for number in range(6)], "calls at once have their own answers", answers)
+        check(
+            [text(answer) for answer in answers] == [f"{number}\n" for number in range(6)],
+            "calls at once have their own answers",
+            answers,
+        )
     check(until(lambda: len(engine.workers()) <= 4), "no more stand ready than there may", engine.workers())
     check(engine.close(), "the helper ends with its engine")
 
 
-run(first, serves_again, nothing_stays, own_tmp, other_grants, dies, lies, polled, host_dies, bounds, ends_in_time, grows, raced, last)
+run(
+    first,
+    serves_again,
+    nothing_stays,
+    own_tmp,
+    other_grants,
+    dies,
+    lies,
+    polled,
+    host_dies,
+    bounds,
+    ends_in_time,
+    grows,
+    raced,
+    last,
+)

@@ -5,6 +5,7 @@
 not get. Each attack runs first in the bare engine with the host's files, where it must get through.
 
 usage: scripts.py TOOLCAGE [self | ordinary] [js | python] WHEELS"""
+
 import codecs
 import glob
 import hmac
@@ -121,13 +122,27 @@ def install(s):
     if not settle(s):
         return
     absent = call(s, "hello")
-    check(absent.status == "error" and absent.error["code"] == "backend" and absent.error["hint"] == f"toolcage wasm install {NAME}" and
-          "not installed" in absent.error["message"], "without it a call says how to get it", absent)
+    check(
+        absent.status == "error"
+        and absent.error["code"] == "backend"
+        and absent.error["hint"] == f"toolcage wasm install {NAME}"
+        and "not installed" in absent.error["message"],
+        "without it a call says how to get it",
+        absent,
+    )
     # the interpreter that unpacks it is found by PATH
     done = verb(s, "wasm", "install", engine)
-    check(done.returncode == 0 and b"not compiled" not in done.stderr, "the engine alone is installed without it", done)
+    check(
+        done.returncode == 0 and b"not compiled" not in done.stderr,
+        "the engine alone is installed without it",
+        done,
+    )
     done = verb(s, "wasm", "install", package)
-    check(done.returncode == 0 and f"catalog:{NAME} is installed".encode() in done.stderr, "toolcage wasm install takes the wheel", done)
+    check(
+        done.returncode == 0 and f"catalog:{NAME} is installed".encode() in done.stderr,
+        "toolcage wasm install takes the wheel",
+        done,
+    )
 
 
 def policy(s, more=""):
@@ -136,8 +151,14 @@ def policy(s, more=""):
 
 def call(s, what, more="", script=None, **arguments):
     arguments["script"] = script or WORDS[what]
-    done = subprocess.run([TOOLCAGE, "call", "--policy", policy(s, more), "--json", NAME, json.dumps(arguments)], env=s.environ, cwd=s.ws,
-                          capture_output=True, timeout=120 * PATIENCE, check=False)
+    done = subprocess.run(
+        [TOOLCAGE, "call", "--policy", policy(s, more), "--json", NAME, json.dumps(arguments)],
+        env=s.environ,
+        cwd=s.ws,
+        capture_output=True,
+        timeout=120 * PATIENCE,
+        check=False,
+    )
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
@@ -154,22 +175,54 @@ def bare(script):
             with zipfile.ZipFile(wheel(package)) as packed:
                 packed.extractall(place)
         module = glob.glob(os.path.join(place, "*", "*.wasm"))[0]
-        subprocess.run(["/usr/bin/python3", "-c", MAKE, module, compiled], env=environ, check=True, timeout=300 * PATIENCE)
-    return subprocess.run(["/usr/bin/python3", "-c", BARE, compiled, NAME, script], env=environ, capture_output=True, text=True,
-                          timeout=120 * PATIENCE, check=False)
+        subprocess.run(
+            ["/usr/bin/python3", "-c", MAKE, module, compiled],
+            env=environ,
+            check=True,
+            timeout=300 * PATIENCE,
+        )
+    return subprocess.run(
+        ["/usr/bin/python3", "-c", BARE, compiled, NAME, script],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=120 * PATIENCE,
+        check=False,
+    )
 
 
 def runs(s):
     """As a model would call it."""
     install(s)
     answer = call(s, "hello", args=["word"])
-    check(answer.status == "ok" and answer.backend == "wasm" and answer.out == WORDS["hello out"] and said(answer) == "aside\n", "a script prints", answer)
+    check(
+        answer.status == "ok"
+        and answer.backend == "wasm"
+        and answer.out == WORDS["hello out"]
+        and said(answer) == "aside\n",
+        "a script prints",
+        answer,
+    )
     answer = call(s, "raise")
-    check(answer.status == "failed" and answer.exit_code == 1 and answer.out == "before\n" and all(word in said(answer) for word in WORDS["raise err"]),
-          "an exception is told with its line", answer)
-    check("cmdline" not in said(answer) and "<string>" not in said(answer), "and with no line of ours", answer)
+    check(
+        answer.status == "failed"
+        and answer.exit_code == 1
+        and answer.out == "before\n"
+        and all(word in said(answer) for word in WORDS["raise err"]),
+        "an exception is told with its line",
+        answer,
+    )
+    check(
+        "cmdline" not in said(answer) and "<string>" not in said(answer), "and with no line of ours", answer
+    )
     answer = call(s, "syntax")
-    check(answer.exit_code == 1 and answer.out == "" and all(word in said(answer) for word in WORDS["syntax err"]), "what is no program, too", answer)
+    check(
+        answer.exit_code == 1
+        and answer.out == ""
+        and all(word in said(answer) for word in WORDS["syntax err"]),
+        "what is no program, too",
+        answer,
+    )
     answer = call(s, "exit")
     check(answer.exit_code == 7 and answer.out == "bye", "a script's own exit code", answer)
     answer = call(s, "late")
@@ -177,7 +230,9 @@ def runs(s):
     answer = call(s, "hello", more="arguments = {}\n")
     check(answer.status == "denied", "arguments that the policy does not have are refused", answer)
     large = WORDS["hello"] + " " * 100000
-    check(call(s, "hello", script=large, args=["word"]).out == WORDS["hello out"], "a long script is one, too")
+    check(
+        call(s, "hello", script=large, args=["word"]).out == WORDS["hello out"], "a long script is one, too"
+    )
 
 
 def documented(s):
@@ -190,7 +245,11 @@ def documented(s):
     check(len(shown) == 1, "the page has an example", shown)
     for arguments, out in shown:
         done = verb(s, "call", "--policy", s.write("page.toml", lines), NAME, arguments)
-        check(done.returncode == 0 and done.stdout.decode() == out.replace("    ", ""), f"toolcage call {NAME} '{arguments}'", done)
+        check(
+            done.returncode == 0 and done.stdout.decode() == out.replace("    ", ""),
+            f"toolcage call {NAME} '{arguments}'",
+            done,
+        )
 
 
 def timers(s):
@@ -199,16 +258,28 @@ def timers(s):
     install(s)
     if NAME != "js":
         return
-    for script, out in (('setTimeout(() => { console.log(2); setTimeout(console.log, 1, 3) }, 20); Promise.resolve().then(() => console.log(1))', "1\n2\n3\n"),
-                        ('let n = 0; const i = setInterval(() => { console.log(++n); if (n === 3) clearInterval(i) }, 1)', "1\n2\n3\n"),
-                        ('const t = setTimeout(() => { throw Error("late") }, 50); for (let i = 0; i < 5; i++) await null; clearTimeout(t); console.log(1)',
-                         "1\n"),
-                        ('console.log(await new Promise(done => setTimeout(done, 5, 1))); await os.sleepAsync(1)', "1\n"),
-                        ('import * as own from "qjs:os"; await own.sleepAsync(5); console.log(1)', "1\n")):
+    for script, out in (
+        (
+            "setTimeout(() => { console.log(2); setTimeout(console.log, 1, 3) }, 20); Promise.resolve().then(() => console.log(1))",
+            "1\n2\n3\n",
+        ),
+        (
+            "let n = 0; const i = setInterval(() => { console.log(++n); if (n === 3) clearInterval(i) }, 1)",
+            "1\n2\n3\n",
+        ),
+        (
+            'const t = setTimeout(() => { throw Error("late") }, 50); for (let i = 0; i < 5; i++) await null; clearTimeout(t); console.log(1)',
+            "1\n",
+        ),
+        ("console.log(await new Promise(done => setTimeout(done, 5, 1))); await os.sleepAsync(1)", "1\n"),
+        ('import * as own from "qjs:os"; await own.sleepAsync(5); console.log(1)', "1\n"),
+    ):
         answer = call(s, "timers", script=script)
         check(answer.status == "ok" and answer.out == out, script, answer)
-    for script, words in (('setTimeout(() => { throw Error("in a timer") }, 1)', "in a timer"),
-                          ('(async () => { throw Error("nobody waits") })()', "nobody waits")):
+    for script, words in (
+        ('setTimeout(() => { throw Error("in a timer") }, 1)', "in a timer"),
+        ('(async () => { throw Error("nobody waits") })()', "nobody waits"),
+    ):
         answer = call(s, "timers", script=script)
         check(answer.exit_code == 1 and words in said(answer), f"{words}: that is told", answer)
 
@@ -218,21 +289,47 @@ def known(s):
     listed = verb(s, "wasm", "list")
     check(f"catalog:{NAME} ".encode() in listed.stdout, "toolcage wasm list names it", listed)
     shown = verb(s, "wasm", "list", NAME)
-    check(b'filesystem = "none"' in shown.stdout and b'network = "none"' in shown.stdout, "its grant is the least", shown)
+    check(
+        b'filesystem = "none"' in shown.stdout and b'network = "none"' in shown.stdout,
+        "its grant is the least",
+        shown,
+    )
     asked = verb(s, "wasm", "inspect", f"catalog:{NAME}")
-    check(asked.returncode == 0 and b"yes  wasi_snapshot_preview1 fd_read" in asked.stdout and b"no " not in asked.stdout,
-          "toolcage wasm inspect: all that it asks for is provided", asked)
+    check(
+        asked.returncode == 0
+        and b"yes  wasi_snapshot_preview1 fd_read" in asked.stdout
+        and b"no " not in asked.stdout,
+        "toolcage wasm inspect: all that it asks for is provided",
+        asked,
+    )
     tools = verb(s, "tools", "--policy", policy(s), "--format", "mcp")
     schema = json.loads(tools.stdout)[0]
-    check(schema["name"] == NAME and schema["inputSchema"]["required"] == ["script"] and set(schema["inputSchema"]["properties"]) == {"script", "args"} and
-          "network" in schema["description"], "a client of the MCP server sees what it takes", tools)
+    check(
+        schema["name"] == NAME
+        and schema["inputSchema"]["required"] == ["script"]
+        and set(schema["inputSchema"]["properties"]) == {"script", "args"}
+        and "network" in schema["description"],
+        "a client of the MCP server sees what it takes",
+        tools,
+    )
     pin = policy(s).replace(".toml", "-pin.toml")
     s.write(os.path.basename(pin), f'[tool.{NAME}]\nmodule = "catalog:{NAME}@sha256:{"0" * 64}"\n')
-    done = subprocess.run([TOOLCAGE, "call", "--policy", pin, "--json", NAME, '{"script": ""}'], env=s.environ, cwd=s.ws, capture_output=True,
-                          timeout=60 * PATIENCE, check=False)
+    done = subprocess.run(
+        [TOOLCAGE, "call", "--policy", pin, "--json", NAME, '{"script": ""}'],
+        env=s.environ,
+        cwd=s.ws,
+        capture_output=True,
+        timeout=60 * PATIENCE,
+        check=False,
+    )
     answer = Answer(done.returncode, done.stdout, done.stderr)
-    check(answer.status == "error" and answer.error["code"] == "backend" and "as the policy says" in answer.error["message"], "another digest is refused",
-          answer)
+    check(
+        answer.status == "error"
+        and answer.error["code"] == "backend"
+        and "as the policy says" in answer.error["message"],
+        "another digest is refused",
+        answer,
+    )
 
 
 def grants(s):
@@ -249,10 +346,19 @@ def grants(s):
     for path in places:
         script = WORDS["read"].format(path=path)
         free = bare(script)
-        check(len(free.stdout) > 5 and free.returncode == 0 and "No such" not in free.stdout, f"{path.replace(s.root, '')} is read without a cage", free)
+        check(
+            len(free.stdout) > 5 and free.returncode == 0 and "No such" not in free.stdout,
+            f"{path.replace(s.root, '')} is read without a cage",
+            free,
+        )
         answer = call(s, "read", more, script=script)
-        check(answer.status in ("ok", "failed") and not answer.out.startswith(free.stdout[:5]) and os.path.normpath(path) in answer.denied("read"),
-              "and not in it, which is told", answer)
+        check(
+            answer.status in ("ok", "failed")
+            and not answer.out.startswith(free.stdout[:5])
+            and os.path.normpath(path) in answer.denied("read"),
+            "and not in it, which is told",
+            answer,
+        )
     for path in (s.path("secret/new"), f"{s.data}/new", f"{s.root}/new"):
         script = WORDS["write"].format(path=path)
         bare(script)
@@ -264,8 +370,12 @@ def grants(s):
         check(answer.status == "failed" and not os.path.exists(path), "and not in it", answer)
     answer = call(s, "device", more)
     check(answer.out == WORDS["device out"], "no device, no process, no file of ours", answer)
-    answer = call(s, "link", f'filesystem = {{ writable = [{{ path = "/workspace", from = "{s.ws}" }}] }}\n',
-                  script=WORDS["link"].format(path=s.path("secret/key")))
+    answer = call(
+        s,
+        "link",
+        f'filesystem = {{ writable = [{{ path = "/workspace", from = "{s.ws}" }}] }}\n',
+        script=WORDS["link"].format(path=s.path("secret/key")),
+    )
     check(not os.path.lexists(f"{s.ws}/link"), "no link leads out", answer)
     for place in "/", "/etc", "/proc":
         answer = call(s, "list", script=WORDS["list"].format(path=place))
@@ -281,14 +391,30 @@ def ends(s):
     answer = call(s, "loop", 'cpu_time = "300ms"\ntimeout = "60s"\n')
     check(answer.status == "limit" and answer.limit == "cpu_time", "or its processor time", answer)
     answer = call(s, "fill", 'memory = { max = "128MiB", by = "any" }\n')
-    check(answer.limit == "memory" or answer.exit_code == 1 and "emory" in said(answer), "it has no more memory than that", answer)
+    check(
+        answer.limit == "memory" or answer.exit_code == 1 and "emory" in said(answer),
+        "it has no more memory than that",
+        answer,
+    )
     answer = call(s, "deep")
-    check(answer.status == "ok" and answer.out == WORDS["deep out"], "a recursion without an end is an exception", answer)
+    check(
+        answer.status == "ok" and answer.out == WORDS["deep out"],
+        "a recursion without an end is an exception",
+        answer,
+    )
     answer = call(s, "crash")
-    check(answer.status == "failed" and answer.exit_code in (1, 134) and said(answer), "one of the interpreter's own is a failure", answer)
+    check(
+        answer.status == "failed" and answer.exit_code in (1, 134) and said(answer),
+        "one of the interpreter's own is a failure",
+        answer,
+    )
     for what in "socket", "program":
         answer = call(s, what)
-        check(answer.status == "failed" and answer.exit_code == 1 and said(answer), f"there is no {what}", answer)
+        check(
+            answer.status == "failed" and answer.exit_code == 1 and said(answer),
+            f"there is no {what}",
+            answer,
+        )
 
 
 def spoilt(s):
@@ -306,12 +432,17 @@ def spoilt(s):
         file.write(bytes([byte[0] ^ 1]))
     os.utime(code, ns=(before.st_atime_ns, before.st_mtime_ns))
     answer = call(s, "hello", args=["word"])
-    check(answer.status == "error" and "not compiled" in answer.error["message"] and answer.error["hint"] == f"toolcage wasm install {NAME}",
-          "a changed byte is seen", answer)
+    check(
+        answer.status == "error"
+        and "not compiled" in answer.error["message"]
+        and answer.error["hint"] == f"toolcage wasm install {NAME}",
+        "a changed byte is seen",
+        answer,
+    )
     after = os.stat(code)
     with open(mark, "rb") as file:
         old = file.read()
-    state = f"{after.st_dev:x}.{after.st_ino:x}.{after.st_size:x}.{after.st_ctime_ns // 10 ** 9:x}.{after.st_ctime_ns % 10 ** 9:x}"
+    state = f"{after.st_dev:x}.{after.st_ino:x}.{after.st_size:x}.{after.st_ctime_ns // 10**9:x}.{after.st_ctime_ns % 10**9:x}"
     digest = os.path.basename(code).replace(".cwasm", "")
     text = f"toolcage-wasm code 1\nsha256:{digest}\n{state}\n".encode()
     time.sleep(2.1)  # the state of a file that has just changed is not taken for one at all
@@ -322,7 +453,11 @@ def spoilt(s):
         with open(mark, "wb") as file:
             file.write(f"sha256:{hmac.new(key, text, 'sha256').hexdigest()}".encode())
         answer = call(s, "hello", args=["word"])
-        check((answer.status != "error") == good, f"a state is taken from who has the key{'' if good else ', and from nobody else'}", answer)
+        check(
+            (answer.status != "error") == good,
+            f"a state is taken from who has the key{'' if good else ', and from nobody else'}",
+            answer,
+        )
     with open(mark, "wb") as file:
         file.write(old)
     done = verb(s, "wasm", "compile", f"catalog:{NAME}")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """What the scripts share that look at workers which wait for calls: a host with an engine, and who waits in it."""
+
 import ctypes
 import glob
 import json
@@ -40,7 +41,9 @@ def prepare():
     for words in (("install", wheel[0]), ("compile", os.path.join(HOME[0], "guest.wasm"))):
         done = subprocess.run([TOOLCAGE, "wasm", *words], capture_output=True, timeout=120, check=False)
         check(done.returncode == 0, f"toolcage wasm {words[0]}", done)
-    time.sleep(2)  # until then each call reads the compiled code, and from then on knows it by its state: a worker waits for either
+    time.sleep(
+        2
+    )  # until then each call reads the compiled code, and from then on knows it by its state: a worker waits for either
 
 
 class Call(ahead.Call):
@@ -83,7 +86,11 @@ class Engine(ahead.Engine):
 
     def workers(self):
         """Those that were started ahead of their call: they keep the socket by which it comes."""
-        return [pid for pid in below(self.helper) if "toolcage-wasm" in read(f"/proc/{pid}/cmdline") and os.path.lexists(f"/proc/{pid}/fd/4")]
+        return [
+            pid
+            for pid in below(self.helper)
+            if "toolcage-wasm" in read(f"/proc/{pid}/cmdline") and os.path.lexists(f"/proc/{pid}/fd/4")
+        ]
 
     def one_worker(self, tool="a", again=False):
         """The one that a call leaves; it has loaded what it waits with. The one that served the call may be there for a moment; `again`: it
@@ -92,7 +99,10 @@ class Engine(ahead.Engine):
         self.call(tool, "echo")
 
         found = []  # by one look: at the next it may not sleep for a moment
-        until(lambda: found.extend(pid for pid in self.workers() if pid not in before and waits(pid)) or found, 20)
+        until(
+            lambda: found.extend(pid for pid in self.workers() if pid not in before and waits(pid)) or found,
+            20,
+        )
         return found[0] if found else None
 
 
@@ -136,10 +146,24 @@ def granted(s):
     s.write("ws/hidden/key", "hidden")
     os.symlink("../secret", s.path("ws/out"))
     os.symlink("/etc/passwd", s.path("ws/absolute"))
-    refused = [("put", f"{s.data}/x", "no"), ("remove", f"{s.data}/x"), ("show", s.path("secret")), ("show", f"{s.ws}/out"), ("show", f"{s.ws}/absolute"),
-               ("show", f"{s.ws}/../secret"), ("show", f"{s.ws}/hidden/key"), ("put", f"{s.ws}/.git/config", "[x]"),
-               ("put", f"{s.ws}/.git/hooks/post", "x"), ("show", "/etc/toolcage/module.wasm"), ("show", "/proc/self/environ")]
-    fine = [(("show", f"{s.data}/x"), 0, "read"), (("put", f"{s.ws}/new", "written"), 0, ""), (("show", f"{s.ws}/new"), 0, "written")]
+    refused = [
+        ("put", f"{s.data}/x", "no"),
+        ("remove", f"{s.data}/x"),
+        ("show", s.path("secret")),
+        ("show", f"{s.ws}/out"),
+        ("show", f"{s.ws}/absolute"),
+        ("show", f"{s.ws}/../secret"),
+        ("show", f"{s.ws}/hidden/key"),
+        ("put", f"{s.ws}/.git/config", "[x]"),
+        ("put", f"{s.ws}/.git/hooks/post", "x"),
+        ("show", "/etc/toolcage/module.wasm"),
+        ("show", "/proc/self/environ"),
+    ]
+    fine = [
+        (("show", f"{s.data}/x"), 0, "read"),
+        (("put", f"{s.ws}/new", "written"), 0, ""),
+        (("show", f"{s.ws}/new"), 0, "written"),
+    ]
     own = [(("put", "/tmp/x", "x"), 0, ""), (("show", "/tmp/x"), 1, "")]
     grant = f'{{ readable = ["{s.data}"], writable = ["{s.ws}"], denied = ["{s.ws}/hidden"] }}'
     return grant, fine + [(words, 1, "") for words in refused] + own
@@ -150,7 +174,11 @@ def each_end(engine, *more):
     for words, status, code in (*more, (("trap",), "failed", 134), (("spin",), "limit", None)):
         engine.one_worker()
         answer = engine.call("a", *words)
-        check(was_ready(answer) and answer["status"] == status and answer.get("exit_code") in (code, -1), f"{words[0]} ends as it does elsewhere", answer)
+        check(
+            was_ready(answer) and answer["status"] == status and answer.get("exit_code") in (code, -1),
+            f"{words[0]} ends as it does elsewhere",
+            answer,
+        )
     engine.one_worker()
     answer = engine.call("a", "shout")
     check(was_ready(answer) and answer["stdout"]["truncated"], "output is bounded", answer["status"])

@@ -40,8 +40,11 @@ def controllers():
     base = "/sys/fs/cgroup" + os.path.dirname(own_group())
     with open(base + "/cgroup.subtree_control") as f:
         enabled = f.read().split()
-    return "%s below %s, %s" % (" ".join(enabled) or "none", base,
-                                "writable" if os.access(base, os.W_OK) else "not writable")
+    return "%s below %s, %s" % (
+        " ".join(enabled) or "none",
+        base,
+        "writable" if os.access(base, os.W_OK) else "not writable",
+    )
 
 
 def group_child():
@@ -57,8 +60,12 @@ def group_child():
 
 
 def user_namespace(*inside):
-    done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--net", *inside],
-                          capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--net", *inside],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     return "yes" if done.returncode == 0 else "no (%s)" % done.stderr.strip().replace("\n", " ")
 
 
@@ -91,7 +98,9 @@ def idmapped(path):
 
 
 def file_system(path):
-    return subprocess.run(["stat", "-f", "-c", "%T", path], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        ["stat", "-f", "-c", "%T", path], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def text(path):
@@ -109,8 +118,14 @@ def main():
         ("cgroup child with memory.max", group_child),
         ("lsm", lambda: text("/sys/kernel/security/lsm")),
         ("landlock abi", lambda: syscall(SYS_LANDLOCK_CREATE, None, 0, 1)),
-        ("apparmor mediates namespaces", lambda: text("/sys/kernel/security/apparmor/features/namespaces/mask")),
-        ("apparmor_restrict_unprivileged_userns", lambda: text("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")),
+        (
+            "apparmor mediates namespaces",
+            lambda: text("/sys/kernel/security/apparmor/features/namespaces/mask"),
+        ),
+        (
+            "apparmor_restrict_unprivileged_userns",
+            lambda: text("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
+        ),
         ("unprivileged_userns_clone", lambda: text("/proc/sys/kernel/unprivileged_userns_clone")),
         ("seccomp actions", lambda: text("/proc/sys/kernel/seccomp/actions_avail")),
         ("user namespace", lambda: user_namespace("true")),

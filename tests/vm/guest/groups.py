@@ -4,6 +4,7 @@
 held by a group, named when they are met, the cage is born in its group, and nothing of it stays.
 
 usage: groups.py BUILDDIR"""
+
 import json
 import os
 import re
@@ -28,8 +29,25 @@ def call(code, *options, wrap=()):
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as policy:
         policy.write(POLICY)
         policy.flush()
-        done = subprocess.run([*wrap, TOOLCAGE, "exec", "--json", "--policy", policy.name, *options, "--",
-                               "/usr/bin/python3", "-c", code], capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run(
+            [
+                *wrap,
+                TOOLCAGE,
+                "exec",
+                "--json",
+                "--policy",
+                policy.name,
+                *options,
+                "--",
+                "/usr/bin/python3",
+                "-c",
+                code,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
     return json.loads(done.stdout) if done.stdout.startswith("{") else {"error": done.stderr}
 
 
@@ -40,33 +58,56 @@ def groups_left():
 def memory():
     answer = call("x = bytearray(120 << 20); print(len(x))")
     tap.point(answer.get("limit") == "memory", "memory beyond the limit is named", answer)
-    tap.point("cgroup v2" in answer.get("enforcement", {}).get("limit.memory", ""), "memory is held by a group of version 2", answer)
+    tap.point(
+        "cgroup v2" in answer.get("enforcement", {}).get("limit.memory", ""),
+        "memory is held by a group of version 2",
+        answer,
+    )
     answer = call("x = bytearray(120 << 20)\nprint('alive')", "--memory", "24MiB")
     tap.point(answer.get("limit") == "memory", "a smaller one from the call, too", answer)
     # All of the cage ends, not the one process that asked last.
-    answer = call("import os, time\nif os.fork() == 0:\n x = bytearray(120 << 20)\ntime.sleep(240)\nprint('alive')")
-    tap.point(answer.get("limit") == "memory" and "alive" not in answer["stdout"]["text"] and answer["usage"]["wall_ms"] < 200000,
-              "the whole cage ends when a child of the tool runs out", answer)
+    answer = call(
+        "import os, time\nif os.fork() == 0:\n x = bytearray(120 << 20)\ntime.sleep(240)\nprint('alive')"
+    )
+    tap.point(
+        answer.get("limit") == "memory"
+        and "alive" not in answer["stdout"]["text"]
+        and answer["usage"]["wall_ms"] < 200000,
+        "the whole cage ends when a child of the tool runs out",
+        answer,
+    )
 
 
 def memory_in_many():
     """What a limit of single processes would let through."""
-    answer = call("import os, time\nfor i in range(8):\n if os.fork() == 0:\n  x = bytearray(15 << 20); time.sleep(240)\n"
-                  "time.sleep(240); print('alive')")
+    answer = call(
+        "import os, time\nfor i in range(8):\n if os.fork() == 0:\n  x = bytearray(15 << 20); time.sleep(240)\n"
+        "time.sleep(240); print('alive')"
+    )
     tap.point(answer.get("limit") == "memory", "eight processes share one limit", answer)
 
 
 def pids():
-    answer = call("import os, time\nn = 0\ntry:\n for i in range(200):\n  if os.fork() == 0:\n   time.sleep(240)\n  n += 1\n"
-                  "except OSError as e:\n print(e.errno, n)")
-    tap.point("cgroup v2" in answer.get("enforcement", {}).get("limit.pids", ""), "pids are held by a group of version 2", answer)
+    answer = call(
+        "import os, time\nn = 0\ntry:\n for i in range(200):\n  if os.fork() == 0:\n   time.sleep(240)\n  n += 1\n"
+        "except OSError as e:\n print(e.errno, n)"
+    )
+    tap.point(
+        "cgroup v2" in answer.get("enforcement", {}).get("limit.pids", ""),
+        "pids are held by a group of version 2",
+        answer,
+    )
     made = int(answer["stdout"]["text"].split()[1]) if answer.get("stdout", {}).get("text") else -1
     tap.point(0 < made < 24, "a fork bomb ends at the limit", answer)
 
 
 def cpus():
     answer = call("import time\nend = time.monotonic() + 4\nwhile time.monotonic() < end: pass")
-    tap.point("cgroup v2" in answer.get("enforcement", {}).get("limit.cpus", ""), "cpus are held by a group of version 2", answer)
+    tap.point(
+        "cgroup v2" in answer.get("enforcement", {}).get("limit.cpus", ""),
+        "cpus are held by a group of version 2",
+        answer,
+    )
     usage = answer["usage"]
     tap.point(0 < usage["cpu_ms"] < usage["wall_ms"] * 0.75, "half a processor is not exceeded", usage)
     tap.point(usage["memory_peak_bytes"] > 0, "the peak is told", usage)
@@ -74,13 +115,20 @@ def cpus():
 
 def birth():
     with tempfile.NamedTemporaryFile() as trace:
-        answer = call("pass", wrap=("strace", "-f", "-qq", "-e", "trace=clone3,openat,write", "-o", trace.name))
+        answer = call(
+            "pass", wrap=("strace", "-f", "-qq", "-e", "trace=clone3,openat,write", "-o", trace.name)
+        )
         with open(trace.name, errors="replace") as lines:
             text = lines.read()
     if "clone3" not in text:
         return tap.skip("the cage is born in its group", "strace saw no clone3 here")
-    tap.point(answer.get("exit_code") == 0 and "CLONE_INTO_CGROUP" in text, "the cage is born in its group", answer)
-    return tap.point(not re.search(r'openat\([^)]*"cgroup\.procs", O_(WRONLY|RDWR)', text), "no process is moved between groups")
+    tap.point(
+        answer.get("exit_code") == 0 and "CLONE_INTO_CGROUP" in text, "the cage is born in its group", answer
+    )
+    return tap.point(
+        not re.search(r'openat\([^)]*"cgroup\.procs", O_(WRONLY|RDWR)', text),
+        "no process is moved between groups",
+    )
 
 
 def nothing_left():
@@ -98,8 +146,12 @@ def killed_host():
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as policy:
         policy.write(POLICY)
         policy.flush()
-        host = subprocess.Popen([TOOLCAGE, "exec", "--policy", policy.name, "--", "/bin/sh", "-c", "echo up; sleep 3600"],
-                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        host = subprocess.Popen(
+            [TOOLCAGE, "exec", "--policy", policy.name, "--", "/bin/sh", "-c", "echo up; sleep 3600"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
         started = time.monotonic()
         line = host.stdout.readline()
         waited = time.monotonic() - started

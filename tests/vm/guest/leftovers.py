@@ -3,6 +3,7 @@
 """After all tests, as root: which processes, mounts, control groups and namespaces of cages are still there.
 
 usage: leftovers.py BUILDDIR"""
+
 import os
 import subprocess
 import sys
@@ -15,8 +16,10 @@ def processes():
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as comm, \
-                    open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
+            with (
+                open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as comm,
+                open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status,
+            ):
                 name = comm.read().strip()
                 ids = [line for line in status if line.startswith("Uid:")][0].split()[1]
         except OSError:

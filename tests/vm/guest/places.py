@@ -5,6 +5,7 @@ shown to work, then an ordinary user's call must be refused by name before the t
 name the fix, and the fix must work. Changes the whole machine, so it runs in a virtual one, as root.
 
 usage: places.py BUILDDIR"""
+
 import contextlib
 import json
 import os
@@ -51,7 +52,12 @@ class Person:
 
     def run(self, *command):
         command = ["/usr/bin/env", *command] if self.profile else command
-        return run(command, preexec_fn=self.become, cwd="/var/tmp", env={"PATH": os.environ["PATH"], "HOME": "/home/user"})
+        return run(
+            command,
+            preexec_fn=self.become,
+            cwd="/var/tmp",
+            env={"PATH": os.environ["PATH"], "HOME": "/home/user"},
+        )
 
     def may_make_namespaces(self):
         return self.run("unshare", "--user", "--map-root-user", "true").returncode == 0
@@ -59,7 +65,9 @@ class Person:
     def call(self):
         """The result, and whether the tool ran."""
         done = self.run(self.toolcage, "exec", "--json", "--", "/bin/echo", "alive")
-        answer = json.loads(done.stdout) if done.stdout.startswith("{") else {"error": {"message": done.stderr}}
+        answer = (
+            json.loads(done.stdout) if done.stdout.startswith("{") else {"error": {"message": done.stderr}}
+        )
         return answer, done.returncode
 
     def doctor(self):
@@ -68,7 +76,9 @@ class Person:
 
 def works(person, name):
     answer, code = person.call()
-    tap.point(code == 0 and answer.get("status") == "ok" and answer["stdout"]["text"] == "alive\n", name, answer)
+    tap.point(
+        code == 0 and answer.get("status") == "ok" and answer["stdout"]["text"] == "alive\n", name, answer
+    )
 
 
 def refused(person, name, fix):
@@ -79,7 +89,11 @@ def refused(person, name, fix):
     tap.point(answer.get("stdout", {}).get("text", "") == "", f"{name}: the tool did not run", answer)
     tap.point(fix in str(error).lower(), f"{name}: the refusal names the fix", error)
     doctor = person.doctor()
-    tap.point(re.search(r"^no ", doctor, re.M) and fix in re.sub(r"\s+", " ", doctor).lower(), f"{name}: doctor names the fix", doctor)
+    tap.point(
+        re.search(r"^no ", doctor, re.M) and fix in re.sub(r"\s+", " ", doctor).lower(),
+        f"{name}: doctor names the fix",
+        doctor,
+    )
 
 
 def by_sysctl(name, off):
@@ -112,8 +126,19 @@ def parse(text):
     with tempfile.NamedTemporaryFile("w", suffix=".aa") as profile:
         profile.write(text)
         profile.flush()
-        done = run([loader, "--library-path", libraries, find(PARSER, "apparmor_parser"), "--base", PARSER + "/etc/apparmor.d",
-                    "--skip-cache", "--replace", profile.name])
+        done = run(
+            [
+                loader,
+                "--library-path",
+                libraries,
+                find(PARSER, "apparmor_parser"),
+                "--base",
+                PARSER + "/etc/apparmor.d",
+                "--skip-cache",
+                "--replace",
+                profile.name,
+            ]
+        )
     return done
 
 
@@ -122,7 +147,8 @@ def find(top, name):
 
 
 # Everything but user namespaces; a program with a profile of its own leaves by it.
-CONFINEMENT = """abi <abi/4.0>,
+CONFINEMENT = (
+    """abi <abi/4.0>,
 profile %s flags=(attach_disconnected) {
   allow capability,
   allow network,
@@ -141,7 +167,9 @@ profile %s flags=(attach_disconnected) {
   allow /** pix,
   deny userns,
 }
-""" % CONFINED
+"""
+    % CONFINED
+)
 
 
 @contextlib.contextmanager
@@ -186,8 +214,12 @@ def apparmor():
 
 def profile_path():
     top = os.path.join(os.path.dirname(BUILD), "packaging")
-    return next(os.path.join(path, name) for path, _, names in os.walk(top) for name in names
-                if "apparmor" in os.path.join(path, name) and "toolcage" in name)
+    return next(
+        os.path.join(path, name)
+        for path, _, names in os.walk(top)
+        for name in names
+        if "apparmor" in os.path.join(path, name) and "toolcage" in name
+    )
 
 
 def main():
@@ -196,8 +228,11 @@ def main():
         return 0
     os.umask(0o022)
     tap.attempt(apparmor)
-    for case in (("kernel.unprivileged_userns_clone", "0"), ("user.max_user_namespaces", "0"),
-                 ("kernel.apparmor_restrict_unprivileged_userns", "1")):
+    for case in (
+        ("kernel.unprivileged_userns_clone", "0"),
+        ("user.max_user_namespaces", "0"),
+        ("kernel.apparmor_restrict_unprivileged_userns", "1"),
+    ):
         tap.attempt(by_sysctl, *case)
     return tap.finish()
 

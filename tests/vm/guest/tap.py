@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
 """TAP points for the guest's own checks."""
+
 import sys
 import traceback
 
