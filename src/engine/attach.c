@@ -61,18 +61,17 @@ static bool is_taken(const char *head)
     return strncmp(head, "HTTP/1.1 101 ", 13) == 0 || strncmp(head, "HTTP/1.1 200 ", 13) == 0;
 }
 
-int tc_engine_attach(const struct tc_engine_lines *lines, const char *name, int patience_ms,
-                     const char **ret_why)
+int tc_engine_attach(const struct tc_engine_config *config, const char **ret_why)
 {
     char head[HEAD_MAX];
     _autofree_ char *request = tc_format(
         "POST /v1.40/containers/%s/attach?stream=1&stdin=1&stdout=1&stderr=1 HTTP/1.1\r\n"
         "Host: engine\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n",
-        name);
-    _autofd_ int fd = request ? connect_to(lines->engine) : -1;
+        config->name);
+    _autofd_ int fd = request ? connect_to(config->socket) : -1;
     *ret_why = "it does not answer";
     if (fd < 0 || tc_write_all(fd, request, strlen(request)) < 0 ||
-        !read_head(fd, patience_ms, head))
+        !read_head(fd, (int)config->patience_ms, head))
         return -1;
     *ret_why = "it refuses to";
     return is_taken(head) && fcntl(fd, F_SETFL, O_NONBLOCK) == 0 ? TAKE_FD(fd) : -1;
@@ -88,7 +87,7 @@ struct piece {
 
 struct relay {
     int streams;
-    const struct tc_engine_lines *lines;
+    const struct tc_engine_config *config;
     struct piece in, out;
     unsigned char prefix[PREFIX];
     size_t known;  /* bytes of that */
@@ -146,7 +145,7 @@ static void read_streams(struct relay *r)
 /* A piece that was read to its end has left its prefix behind. */
 static int out_to(const struct relay *r)
 {
-    return r->prefix[0] == ERR ? r->lines->console : r->lines->port;
+    return r->prefix[0] == ERR ? r->config->console : r->config->port;
 }
 
 enum { STREAMS, PORT, CONSOLE, CONTROL, WAITS };
@@ -154,12 +153,12 @@ enum { STREAMS, PORT, CONSOLE, CONTROL, WAITS };
 /* One piece a direction: the next one is read when it has gone. */
 static void ask(const struct relay *r, struct pollfd p[WAITS])
 {
-    bool to_port = r->out.len && out_to(r) == r->lines->port;
+    bool to_port = r->out.len && out_to(r) == r->config->port;
     p[STREAMS] = (struct pollfd){r->streams,
                                  (short)((r->out.len ? 0 : POLLIN) | (r->in.len ? POLLOUT : 0)), 0};
-    p[PORT] = (struct pollfd){r->lines->port,
+    p[PORT] = (struct pollfd){r->config->port,
                               (short)((r->in.len ? 0 : POLLIN) | (to_port ? POLLOUT : 0)), 0};
-    p[CONSOLE] = (struct pollfd){r->out.len && !to_port ? r->lines->console : -1, POLLOUT, 0};
+    p[CONSOLE] = (struct pollfd){r->out.len && !to_port ? r->config->console : -1, POLLOUT, 0};
     p[CONTROL] = (struct pollfd){TC_ENGINE_CONTROL, POLLIN, 0};
 }
 
@@ -172,17 +171,17 @@ static void answer(struct relay *r, const struct pollfd p[WAITS])
     if (!r->out.len && p[STREAMS].revents & (POLLIN | POLLHUP | POLLERR))
         read_streams(r);
     if (!r->in.len && p[PORT].revents & (POLLIN | POLLHUP | POLLERR))
-        fill(r, &r->in, r->lines->port, PIECE);
+        fill(r, &r->in, r->config->port, PIECE);
     r->ended = r->ended || p[CONTROL].revents;
 }
 
-void tc_engine_relay(int streams, const struct tc_engine_lines *lines)
+void tc_engine_relay(int streams, const struct tc_engine_config *config)
 {
     static struct relay r;
     struct pollfd p[WAITS];
-    r = (struct relay){.streams = streams, .lines = lines};
-    if (fcntl(lines->port, F_SETFL, O_NONBLOCK) < 0 ||
-        fcntl(lines->console, F_SETFL, O_NONBLOCK) < 0)
+    r = (struct relay){.streams = streams, .config = config};
+    if (fcntl(config->port, F_SETFL, O_NONBLOCK) < 0 ||
+        fcntl(config->console, F_SETFL, O_NONBLOCK) < 0)
         return;
     while (!r.ended) {
         ask(&r, p);

@@ -32,8 +32,7 @@ enum { TRIES = 6, WAIT_MS = 50 }; /* of a removal */
 
 struct client {
     const struct tc_engine_config *config;
-    int socket, spec;
-    const struct tc_engine_lines *lines;
+    int spec;
     char address[32], spec_path[32];
 };
 
@@ -55,7 +54,7 @@ static _Noreturn void become(const struct client *c, char **argv, const int stre
         if (null < 0 || dup2(streams[i] >= 0 ? streams[i] : null, i) != i)
             _exit(127);
     (void)signal(SIGPIPE, SIG_DFL);
-    if (fcntl(c->socket, F_SETFD, 0) == 0 && fcntl(c->spec, F_SETFD, 0) == 0)
+    if (fcntl(c->config->socket, F_SETFD, 0) == 0 && fcntl(c->spec, F_SETFD, 0) == 0)
         (void)execve(argv[0], argv, envp);
     _exit(127);
 }
@@ -78,7 +77,7 @@ static bool begin(const struct client *c, const char *const *words, int which, s
         return false;
     ret->pid = tc_fork(&ret->pidfd);
     if (ret->pid == 0) {
-        const int attached[3] = {c->lines->port, c->lines->port, c->lines->console};
+        const int attached[3] = {c->config->port, c->config->port, c->config->console};
         const int read[3] = {-1, which == 1 ? pair[1] : -1, which == 2 ? pair[1] : -1};
         become(c, (char **)(uintptr_t)argv, which == ATTACHED ? attached : read);
     }
@@ -157,8 +156,8 @@ static const char *last_line(char *said)
 /* Whoever else has the other ends shall see them end with the container. */
 static void let_go(const struct client *c)
 {
-    (void)close(c->lines->port);
-    (void)close(c->lines->console);
+    (void)close(c->config->port);
+    (void)close(c->config->console);
 }
 
 /* From its making to its removal. PID 1's exit code is ctr's, too: whether the tool ran, PID 1
@@ -168,25 +167,26 @@ static void run(const struct client *c)
     const struct tc_engine_config *config = c->config;
     const char *words[WORDS_MAX] = {"run",        "--rm",    "--config",
                                     c->spec_path, "--label", config->label};
+    bool attached = config->port >= 0;
     size_t count = 6;
     struct run r;
-    if (config->attach) {
+    if (attached) {
         words[count++] = "--fifo-dir";
         words[count++] = config->fifos;
     } else {
         words[count++] = "--null-io";
     }
     if (config->runtime && config->runtime[0]) {
-        words[count++] = config->attach ? "--runtime" : "--runc-binary";
+        words[count++] = attached ? "--runtime" : "--runc-binary";
         words[count++] = config->runtime;
     }
     words[count++] = config->name;
-    bool began = begin(c, words, config->attach ? ATTACHED : 2, &r);
-    if (config->attach)
+    bool began = begin(c, words, attached ? ATTACHED : 2, &r);
+    if (attached)
         let_go(c);
     int code = began ? finish(&r, 0, TC_ENGINE_CONTROL) : -1;
     _autofree_ char *said = tc_buf_steal(&r.said);
-    if (code != 0 && (!began || !config->attach))
+    if (code != 0 && (!began || !attached))
         tc_engine_say(TC_ENGINE_FAILED, last_line(said));
     tc_buf_done(&r.said);
 }
@@ -285,15 +285,14 @@ static bool tell_about(const struct client *c)
     return true;
 }
 
-bool tc_engine_live_by_client(const struct tc_engine_lines *lines,
-                              const struct tc_engine_config *config)
+bool tc_engine_live_by_client(const struct tc_engine_config *config)
 {
-    struct client c = {.config = config, .socket = lines->engine, .lines = lines};
+    struct client c = {.config = config};
     _autofd_ int spec = tc_memfd("engine-spec", config->create, strlen(config->create));
     if (spec < 0)
         return false;
     c.spec = spec;
-    (void)snprintf(c.address, sizeof(c.address), "/proc/self/fd/%d", c.socket);
+    (void)snprintf(c.address, sizeof(c.address), "/proc/self/fd/%d", config->socket);
     (void)snprintf(c.spec_path, sizeof(c.spec_path), "/proc/self/fd/%d", spec);
     if (config->about && !tell_about(&c))
         return true;

@@ -8,7 +8,7 @@
 #ifndef TC_ENGINE_ENGINE_H
 #define TC_ENGINE_ENGINE_H
 
-#include "base/wire.h"
+#include "base/task.h"
 
 /* The socket to the helper, of whole messages; what comes on it after the first is the wish to
  * end. */
@@ -22,9 +22,7 @@ enum { TC_ENGINE_CONTROL = 3 };
 /* On every container of ours: the call that it is for. */
 #define TC_ENGINE_LABEL "toolcage.call"
 
-/* The first message: this, in a sealed memory file, the program for the image, and the engine's
- * socket (O_PATH); where the container is attached to, also a socket that is its standard input and
- * output, and a pipe that is its standard error. */
+/* Its task. The descriptors stay those of their owner. */
 struct tc_engine_config {
     char *engine;     /* "podman", "docker" or "containerd" */
     char *repository; /* of the image, which is made where it is missing */
@@ -39,11 +37,13 @@ struct tc_engine_config {
     int64_t stale_s;     /* age from which a container of ours that does not run is removed */
     bool about;          /* tell who the engine is */
     bool sweep;          /* look for containers that are left */
-    bool attach;         /* its streams are ours */
+    int program;         /* of the image */
+    int socket;          /* the engine's (O_PATH) */
+    int port, console;   /* where it is attached: a socket that is its standard input and output,
+                          * and a pipe that is its standard error; else -1 */
 };
-void tc_engine_config_visit(struct tc_wire *w, struct tc_engine_config *config);
-void tc_engine_config_done(struct tc_engine_config *config);
-enum { TC_ENGINE_CONFIG_MAX = 1 << 20, TC_ENGINE_TEXT_MAX = 600 };
+extern const struct tc_fields tc_engine_config_fields;
+enum { TC_ENGINE_TEXT_MAX = 600 };
 
 /* What it says; numbers that no report of a child of the helper has. */
 enum tc_engine_kind {

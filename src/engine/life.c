@@ -22,8 +22,6 @@ enum { IMPORT_TIMES = 4, LOOK_MS = 50, AFTERWARDS_MS = 5000, SWEEP_MAX = 100, ID
 struct life {
     struct tc_http *http;
     const struct tc_engine_config *config;
-    int program;
-    const struct tc_engine_lines *lines;
     const char *doing; /* for messages */
     bool made;         /* there may be a container of our name */
 };
@@ -88,7 +86,7 @@ static bool import(struct life *l)
         podman ? tc_format(LIBPOD "/images/import?reference=%s:%s", c->repository, c->tag)
                : tc_format(API "/images/create?fromSrc=-&repo=%s&tag=%s", c->repository, c->tag);
     l->doing = "making the image of the first program";
-    if (!path || !tc_engine_image(l->program, &tar))
+    if (!path || !tc_engine_image(l->config->program, &tar))
         return fail(l, "the program cannot be read");
     bool good =
         ask(l, l->doing, ASK(IMPORT_TIMES, .method = "POST", .path = path, .source = &tar), &a);
@@ -273,24 +271,22 @@ static bool tell_about(struct life *l)
 static bool attach(struct life *l, int *ret)
 {
     const char *why = "";
-    if (!l->config->attach)
+    if (l->config->port < 0)
         return true;
     l->doing = "attaching to the container";
-    *ret = tc_engine_attach(l->lines, l->config->name, (int)l->config->patience_ms, &why);
+    *ret = tc_engine_attach(l->config, &why);
     return *ret >= 0 || fail(l, why);
 }
 
-void tc_engine_live(struct tc_http *http, const struct tc_engine_config *config, int program,
-                    const struct tc_engine_lines *lines)
+void tc_engine_live(struct tc_http *http, const struct tc_engine_config *config)
 {
-    struct life l = {
-        .http = http, .config = config, .program = program, .lines = lines, .doing = ""};
+    struct life l = {.http = http, .config = config, .doing = ""};
     _autofd_ int streams = -1;
     if ((!config->about || tell_about(&l)) && create(&l) && attach(&l, &streams) && start(&l)) {
         if (config->sweep)
             sweep(&l);
         if (streams >= 0)
-            tc_engine_relay(streams, lines);
+            tc_engine_relay(streams, config);
         else
             (void)wait_for_end(&l);
     }

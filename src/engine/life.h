@@ -10,16 +10,8 @@
 #include "engine/engine.h"
 #include "engine/http.h"
 
-/* The streams of a container whose first program is spoken to by them. */
-struct tc_engine_lines {
-    int engine;  /* its socket (O_PATH) */
-    int port;    /* the container's standard input and output; -1: it is not attached to */
-    int console; /* its standard error, a pipe; -1: the same */
-};
-
 /* Takes nothing. What comes of it is said on TC_ENGINE_CONTROL; nothing else of it matters. */
-void tc_engine_live(struct tc_http *http, const struct tc_engine_config *config, int program,
-                    const struct tc_engine_lines *lines);
+void tc_engine_live(struct tc_http *http, const struct tc_engine_config *config);
 /* words.c: whatever an engine wrote, as one line of at most that many bytes. */
 void tc_engine_words(char to[TC_ENGINE_TEXT_MAX], const char *from);
 /* To the helper: a message of this kind, with such a line. */
@@ -29,17 +21,15 @@ char *tc_engine_about(const char *version);
 
 /* A connection that is nothing but the container's streams; -1 and *ret_why. The name goes into a
  * path as it is. */
-int tc_engine_attach(const struct tc_engine_lines *lines, const char *name, int patience_ms,
-                     const char **ret_why);
+int tc_engine_attach(const struct tc_engine_config *config, const char **ret_why);
 /* Passes on what either side says until one of them has ended, or the helper asks for the end. */
-void tc_engine_relay(int streams, const struct tc_engine_lines *lines);
+void tc_engine_relay(int streams, const struct tc_engine_config *config);
 
 /* The life of one container of containerd's, by its own client. */
 
-/* As tc_engine_live() does it over HTTP. The lines stay the caller's. False when there was not even
- * memory for it. */
-bool tc_engine_live_by_client(const struct tc_engine_lines *lines,
-                              const struct tc_engine_config *config);
+/* As tc_engine_live() does it over HTTP. Where it is attached, it closes port and console. False
+ * when there was not even memory for it. */
+bool tc_engine_live_by_client(const struct tc_engine_config *config);
 
 /* The image of our containers as a tar: one program, and places for what engines mount. */
 

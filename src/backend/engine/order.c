@@ -10,7 +10,6 @@
 #include <toolcage/error.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "cage/cage.h"
 #include "state/mark.h"
 #include "workspace/state.h"
@@ -146,21 +145,19 @@ char *tc_engine_order(const struct tc_cage *cage, const struct tc_engine_order *
                                      .runtime = strdup(o->runtime ? o->runtime : ""),
                                      .fifos = strdup(o->fifos ? o->fifos : ""),
                                      .patience_ms = TC_ENGINE_PATIENCE_MS,
-                                     .stale_s = STALE_S};
+                                     .stale_s = STALE_S,
+                                     .program = o->program,
+                                     .socket = o->door->fd,
+                                     .port = -1,
+                                     .console = -1};
     bool fine = ret->engine && ret->repository && ret->tag && ret->name && ret->client &&
                 ret->label && ret->runtime && ret->fifos;
     return fine ? tc_format("%s:%s", ret->repository, ret->tag) : NULL;
 }
 
-int tc_engine_send(struct tc_cage *cage, int control, const struct tc_engine_order *order,
-                   struct tc_engine_config *config, const int lines[2])
+int tc_engine_send(struct tc_cage *cage, int control, struct tc_engine_config *config)
 {
-    struct tc_wire w = TC_WIRE_PUT_INIT;
-    tc_engine_config_visit(&w, config);
-    _autofd_ int file = w.failed ? -1 : tc_memfd("engine-config", w.out.data, w.out.len);
-    const int fds[] = {file, order->program, order->door->fd, lines ? lines[0] : -1,
-                       lines ? lines[1] : -1};
-    int rc = file < 0 ? -1 : tc_send(control, "", 1, fds, lines ? 5 : 3);
-    tc_buf_done(&w.out);
+    int rc = config->create ? tc_task_send(control, &tc_engine_config_fields, config) : -1;
+    tc_fields_done(&tc_engine_config_fields, config);
     return rc < 0 ? tc_engine_fail_start(cage, "orders") : 0;
 }

@@ -40,13 +40,13 @@ int tc_engine_find(struct tc_cage *cage, const char *name, int *ret);
  * *ret is the caller's to free, and stays NULL where an engine takes images. */
 int tc_engine_take_root(struct tc_cage *cage, const struct tc_engine_door *door,
                         const char *program, struct tc_engine_root **ret);
-/* All but what the container is to be. The image's name, owned; NULL when out of memory. */
+/* All but what the container is to be; its descriptors are borrowed. The image's name, owned; NULL
+ * when out of memory. */
 char *tc_engine_order(const struct tc_cage *cage, const struct tc_engine_order *order,
                       struct tc_engine_config *ret);
-/* Its orders wait in the socket until it is there to read them. `lines`: the container's streams,
- * where it is attached to. */
-int tc_engine_send(struct tc_cage *cage, int control, const struct tc_engine_order *order,
-                   struct tc_engine_config *config, const int lines[2]);
+/* It waits in the socket until it is read. Frees what the config owns; `create` NULL: out of
+ * memory. */
+int tc_engine_send(struct tc_cage *cage, int control, struct tc_engine_config *config);
 
 /* Of the process that becomes toolcage-engine; behind them those of the first program in the
  * container. The box has the former's descriptor, an int, as its `own`. */

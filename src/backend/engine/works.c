@@ -156,9 +156,7 @@ static int send_order(struct tc_cage *cage)
     config.create = image ? describe(cage, image) : NULL;
     config.about = !cage->plan->grant;
     config.sweep = !atomic_exchange(&swept, true);
-    int rc = config.create ? tc_engine_send(cage, e->control, &order, &config, NULL)
-                           : tc_engine_fail_start(cage, "orders");
-    tc_engine_config_done(&config);
+    int rc = tc_engine_send(cage, e->control, &config);
     e->begun = rc == 0;
     return rc;
 }

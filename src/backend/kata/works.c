@@ -229,11 +229,9 @@ static int send_order(struct tc_cage *cage, int program)
     bool fine = runtime && fifos && tc_ulid(name) == 0;
     _autofree_ char *image = fine ? tc_engine_order(cage, &order, &config) : NULL;
     config.create = image ? describe(cage, image) : NULL;
-    config.attach = true;
-    int rc = config.create ? tc_engine_send(cage, k->control, &order, &config, k->theirs)
-                           : tc_engine_fail_start(cage, "orders");
-    tc_engine_config_done(&config);
-    return rc;
+    config.port = k->theirs[0];
+    config.console = k->theirs[1];
+    return tc_engine_send(cage, k->control, &config);
 }
 
 /* ---- the start ---- */

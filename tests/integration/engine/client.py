@@ -67,34 +67,31 @@ class Run:
             close_fds=True,
         )
         theirs.close()
-        config = os.memfd_create("config")
-        os.write(
-            config,
-            wire(
-                "engine-4",
-                kind,
-                "localhost/toolcage-init",
-                "0123",
-                name,
-                '{"Image":"x"}',
-                "",
-                "",
-                "",
-                "",
-                patience,
-                stale,
-                about,
-                sweep,
-                False,
-            ),
+        config = wire(
+            kind,
+            "localhost/toolcage-init",
+            "0123",
+            name,
+            '{"Image":"x"}',
+            "",
+            "",
+            "",
+            "",
+            patience,
+            stale,
+            about,
+            sweep,
+            True,
+            True,
+            False,
+            False,
         )
         self.image = program or open("/bin/true", "rb")
         found = os.open(f"{engine.place}/socket", os.O_PATH)
         ours.sendmsg(
-            [b" "],
-            [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [config, self.image.fileno(), found]))],
+            [struct.pack("<II", len(config), 2), config],
+            [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [self.image.fileno(), found]))],
         )
-        os.close(config)
         os.close(found)
 
     def end(self, limit=20):
