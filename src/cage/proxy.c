@@ -173,25 +173,20 @@ static int start_process(struct tc_cage *cage, struct tc_proxy *x, int program)
 
 static int send_config(struct tc_cage *cage, struct tc_proxy *x, bool ipv6)
 {
+    bool values = cage->plan->secret_count;
     struct tc_egress_config config = {.net = cage->plan->net,
                                       .net_count = cage->plan->net_count,
                                       .secrets = cage->plan->secrets,
                                       .secret_count = cage->plan->secret_count,
+                                      .values_file = values ? cage->secrets_fd : -1,
                                       .upstream = cage->plan->upstream,
                                       .tool = cage->plan->tool,
                                       .ipv6 = ipv6,
                                       .connections = cage->plan->limits.connections,
                                       .transfer = cage->plan->limits.transfer,
                                       .bandwidth = cage->plan->limits.bandwidth};
-    struct tc_egress_message m = {.kind = TC_EGRESS_CONFIG};
-    struct tc_wire w = TC_WIRE_PUT_INIT;
-    tc_egress_config_visit(&w, &config);
-    _autobuf_ struct tc_buf bytes = w.out;
-    _autofd_ int file = w.failed ? -1 : tc_memfd("egress-config", bytes.data, bytes.len);
-    const int fds[] = {file, cage->secrets_fd};
-    bool values = cage->plan->secret_count;
-    if (file >= 0 && values == (cage->secrets_fd >= 0) &&
-        tc_send(x->control, &m, sizeof(m), fds, values ? 2 : 1) == 0) {
+    if (values == (cage->secrets_fd >= 0) && tc_egress_config_fine(&config) &&
+        tc_task_send(x->control, &tc_egress_config_fields, &config) == 0) {
         if (values)
             (void)close(TAKE_FD(cage->secrets_fd));
         return 0;

@@ -49,20 +49,16 @@ static bool say(int to, const struct tc_grant *grant, int values, const int *lis
                                       .upstream = grant->upstream,
                                       .secrets = grant->secrets,
                                       .secret_count = grant->secret_count,
+                                      .values_file = values,
                                       .tool = grant->tool,
                                       .connections = grant->limits.connections,
                                       .transfer = grant->limits.transfer,
                                       .bandwidth = grant->limits.bandwidth};
-    struct tc_egress_message first = {.kind = TC_EGRESS_CONFIG},
-                             then = {.kind = TC_EGRESS_LISTEN, .count = (int32_t)count};
-    struct tc_wire w = TC_WIRE_PUT_INIT;
-    tc_egress_config_visit(&w, &config);
-    _autobuf_ struct tc_buf bytes = w.out;
-    _autofd_ int file = w.failed ? -1 : tc_memfd("egress-config", bytes.data, bytes.len);
+    struct tc_egress_message then = {.kind = TC_EGRESS_LISTEN, .count = (int32_t)count};
     for (size_t i = 0; i < count; i++)
         then.role[i] = TC_EGRESS_PROXY;
-    const int fds[] = {file, values};
-    return file >= 0 && tc_send(to, &first, sizeof(first), fds, values < 0 ? 1 : 2) == 0 &&
+    return tc_egress_config_fine(&config) &&
+           tc_task_send(to, &tc_egress_config_fields, &config) == 0 &&
            tc_send(to, &then, sizeof(then), listeners, count) == 0;
 }
 

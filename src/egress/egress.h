@@ -7,13 +7,13 @@
  * shared memory file of sizeof(struct tc_egress_said) as descriptor 4, descriptors 0 to 2 on
  * /dev/null, argv {"toolcage-egress"} and an empty environment, as the user that it is to stay.
  *
- * On the socket the supervisor sends messages that start with a tc_egress_message:
- *     CONFIG   with a sealed memory file holding a tc_egress_config (tc_egress_config_visit), and
- *              where that has secrets one with their values (tc_secret_values_visit); once, first.
- * Where entries name methods or paths the proxy makes its authority and writes its certificate
- * down. It raises its own walls then, sets `ready`, and says READY. LISTEN   with as many listening
- * sockets, made in the cage's network namespace, as there are rows in `listeners`; as often as need
- * be. FINISH   the tool has ended by itself: what it sent is still delivered, nothing new is taken.
+ * On the socket the supervisor sends a tc_egress_config first, as its task. Where entries name
+ * methods or paths the proxy makes its authority and writes its certificate down. It raises its own
+ * walls then, sets `ready`, and says READY. What follows are messages that start with a
+ * tc_egress_message:
+ *     LISTEN   with as many listening sockets, made in the cage's network namespace, as there are
+ *              rows in `listeners`; as often as need be.
+ *     FINISH   the tool has ended by itself: what it sent is still delivered, nothing new is taken.
  *              The proxy says DONE and ends, at the latest after TC_EGRESS_FINISH_US.
  * The proxy ends when the socket is closed, and never by itself otherwise. Its end closes every
  * connection: a cage without its proxy has no network.
@@ -27,7 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/wire.h"
+#include "base/task.h"
 #include "policy/grant.h"
 
 enum { TC_EGRESS_CONTROL = 3, TC_EGRESS_SHARED = 4, TC_EGRESS_BESIDE = 5 };
@@ -39,7 +39,8 @@ struct tc_egress_config {
     size_t net_count;
     struct tc_secret *secrets; /* what is put into requests, */
     size_t secret_count;
-    struct tc_strv values, lines; /* their values, which come beside the config; whole headers */
+    int values_file;              /* their values (tc_secret_values_visit), sealed; -1: none */
+    struct tc_strv values, lines; /* the proxy's own: what it read there; whole headers */
     struct tc_upstream upstream;  /* host NULL: none */
     char *tool;                   /* for refusals; NULL: a bare command */
     bool ipv6;                    /* the cage has IPv6, so that names may be answered with it */
@@ -47,12 +48,12 @@ struct tc_egress_config {
     int64_t transfer, bandwidth;  /* bytes in all, and a second; 0: unbounded */
 };
 
-void tc_egress_config_visit(struct tc_wire *w, struct tc_egress_config *config);
-void tc_egress_config_done(struct tc_egress_config *config);
+extern const struct tc_fields tc_egress_config_fields;
+/* Is it one that the proxy serves? Both sides look. */
+bool tc_egress_config_fine(const struct tc_egress_config *config);
 
 enum tc_egress_kind {
-    TC_EGRESS_CONFIG = 1,
-    TC_EGRESS_LISTEN,
+    TC_EGRESS_LISTEN = 1,
     TC_EGRESS_READY,
     TC_EGRESS_FINISH,
     TC_EGRESS_DONE,

@@ -471,12 +471,6 @@ bool tc_net_entry_copy(struct tc_net_entry *to, const struct tc_net_entry *from)
            tc_strv_copy(&to->methods, &from->methods) && tc_strv_copy(&to->paths, &from->paths);
 }
 
-void tc_net_entry_visit(struct tc_wire *w, struct tc_net_entry *entry)
-{
-    tc_fields_visit(w, &tc_net_entry_fields, entry, 0, 0);
-    w->failed |= !entry->host;
-}
-
 const char *tc_secret_endpoint(const char *host, bool *ret_plain)
 {
     static const char scheme[] = "http://";

@@ -6,7 +6,6 @@
 #ifndef TC_POLICY_ENDPOINT_H
 #define TC_POLICY_ENDPOINT_H
 
-#include "base/wire.h"
 #include "policy/grant.h"
 #include "policy/parse/values.h"
 
@@ -39,7 +38,6 @@ static inline bool tc_net_entry_inspected(const struct tc_net_entry *entry)
 bool tc_upstream_copy(struct tc_upstream *to, const struct tc_upstream *from);
 /* A URL, as the policy writes it; owned, NULL when there is none or no memory. */
 char *tc_upstream_write(const struct tc_upstream *upstream);
-void tc_net_entry_visit(struct tc_wire *w, struct tc_net_entry *entry);
 
 /* Reads "host", "host:port", "host:*", "[v6]:port", "udp:host:port" or "*", with or without
  * "allowlist:" before it, into host and port of a zeroed entry. 0, TOOLCAGE_EPOLICY after filling

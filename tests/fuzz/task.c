@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Reaches src/base/task.c, src/vm/options.c and src/wasm/order.c: what a program in a cage reads of
- * its work. The first byte says how many descriptors come with the packet; the rest is the packet.
- * Whatever comes: it is understood as a whole or not at all, and no descriptor is left. */
+ * Reaches src/base/task.c, src/vm/options.c, src/wasm/order.c, src/engine/config.c and
+ * src/egress/door/config.c: what a program of ours reads of its work. The first byte says how many
+ * descriptors come with the packet; the rest is the packet. Whatever comes: it is understood as a
+ * whole or not at all, and no descriptor is left. */
 #include "fuzz.h"
 
 #include <fcntl.h>
@@ -13,6 +14,8 @@
 
 #include "base/fd.h"
 #include "base/task.h"
+#include "egress/egress.h"
+#include "engine/engine.h"
 #include "vm/options.h"
 #include "wasm/order.h"
 
@@ -37,7 +40,7 @@ static void read_as(const struct tc_fields *fields, void *it, unsigned of_call,
     INVARIANT(!fine ||
               (again && len == task->program_len && memcmp(again, task->program, len) == 0));
     free(again);
-    if (fine && task->call)
+    if (fine && of_call && task->call)
         (void)tc_fields_get(fields, it, of_call, of_call, task->call, task->call_len);
     tc_fields_done(fields, it);
 }
@@ -51,6 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct tc_task_message task = {0};
     struct tc_vm_options options = {0};
     struct tc_wasm_order order = {0};
+    struct tc_engine_config container = {0};
+    struct tc_egress_config network = {0};
     null[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
     for (size_t i = 1; i < MOST; i++)
         null[i] = null[0];
@@ -60,6 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         close_all(&task);
         read_as(&tc_vm_option_fields, &options, TC_VM_OF_CALL, &task);
         read_as(&tc_wasm_order_fields, &order, TC_WASM_OF_CALL, &task);
+        read_as(&tc_engine_config_fields, &container, 0, &task);
+        read_as(&tc_egress_config_fields, &network, 0, &task);
     }
     tc_fields_done(&tc_task_fields, &task);
     (void)close(pair[1]);

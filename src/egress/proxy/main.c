@@ -23,7 +23,7 @@
 #include "egress/read/secrets.h"
 #include "policy/endpoint.h"
 
-enum { CONFIG_MAX = 16 << 20, FILES_APART = 128 };
+enum { SECRETS_MAX = 16 << 20, FILES_APART = 128 };
 
 static struct tc_egress_proxy proxy;
 
@@ -41,21 +41,11 @@ static char *read_sealed(int fd, size_t *ret_size)
 {
     struct stat st;
     if (fd < 0 || !is_sealed(fd) || fstat(fd, &st) < 0 || st.st_size <= 0 ||
-        st.st_size > CONFIG_MAX)
+        st.st_size > SECRETS_MAX)
         return NULL;
     _autofree_ char *bytes = malloc((size_t)st.st_size);
     *ret_size = (size_t)st.st_size;
     return bytes && pread(fd, bytes, *ret_size, 0) == st.st_size ? TAKE(bytes) : NULL;
-}
-
-static bool read_config(int fd, struct tc_egress_config *config)
-{
-    size_t size;
-    _autofree_ char *bytes = read_sealed(fd, &size);
-    struct tc_wire w = TC_WIRE_GET_INIT(bytes, bytes ? size : 0);
-    if (bytes)
-        tc_egress_config_visit(&w, config);
-    return bytes && !w.failed && !w.left;
 }
 
 static bool read_secrets(int fd, struct tc_egress_config *config)
@@ -71,14 +61,9 @@ static bool read_secrets(int fd, struct tc_egress_config *config)
 
 static bool receive_config(struct tc_egress_config *config)
 {
-    struct tc_egress_message message;
-    int fds[2] = {-1, -1};
-    size_t count = 0;
-    ssize_t n =
-        tc_recv(TC_EGRESS_CONTROL, &message, sizeof(message), fds, 2, &count, NULL, NULL, true);
-    _autofd_ int fd = count ? fds[0] : -1, secrets = count > 1 ? fds[1] : -1;
-    return n == (ssize_t)sizeof(message) && message.kind == TC_EGRESS_CONFIG &&
-           read_config(fd, config) && read_secrets(secrets, config);
+    bool fine = tc_task_receive(TC_EGRESS_CONTROL, &tc_egress_config_fields, config);
+    _autofd_ int values = fine ? config->values_file : -1;
+    return fine && tc_egress_config_fine(config) && read_secrets(values, config);
 }
 
 /* Takes the descriptors. */

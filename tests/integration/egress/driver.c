@@ -29,7 +29,7 @@
 #include "egress/read/host.h"
 #include "policy/endpoint.h"
 
-static struct tc_egress_config config = {.connections = 4096};
+static struct tc_egress_config config = {.values_file = -1, .connections = 4096};
 static struct tc_egress_message message = {.kind = TC_EGRESS_LISTEN};
 static int fds[TC_EGRESS_LISTENERS_MAX];
 static uid_t uid = (uid_t)-1;
@@ -172,14 +172,8 @@ static void become_proxy(const char *program, int control, int shared)
 
 static void send_config(int control)
 {
-    struct tc_wire w = TC_WIRE_PUT_INIT;
-    const struct tc_egress_message first = {.kind = TC_EGRESS_CONFIG};
-    tc_egress_config_visit(&w, &config);
-    int fd = w.failed ? -1 : tc_memfd("egress-config", w.out.data, w.out.len);
-    if (fd < 0 || tc_send(control, &first, sizeof(first), &fd, 1) < 0)
+    if (tc_task_send(control, &tc_egress_config_fields, &config) < 0)
         fail("config");
-    (void)close(fd);
-    tc_buf_done(&w.out);
 }
 
 static void send_listeners(int control)

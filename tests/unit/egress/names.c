@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "egress/read/names.h"
+#include "policy/endpoint.h"
 
 #define NET(name, number)                                   \
     {                                                       \
@@ -93,24 +94,73 @@ static void addresses_have_numbers(void **state)
 static void a_configuration_travels(void **state)
 {
     struct tc_egress_config from = config;
+    size_t len = 0;
     from.tool = (char *)(uintptr_t) "fetch";
     from.ipv6 = true;
-    struct tc_wire put = TC_WIRE_PUT_INIT;
-    tc_egress_config_visit(&put, &from);
-    assert_false(put.failed);
-    _autobuf_ struct tc_buf bytes = put.out;
-    for (size_t len = 0; len <= bytes.len; len++) {
-        _auto_(tc_egress_config_done) struct tc_egress_config to = {0};
-        struct tc_wire get = TC_WIRE_GET_INIT(bytes.data, len);
-        tc_egress_config_visit(&get, &to);
-        assert_int_equal(get.failed, len < bytes.len);
-        if (!get.failed) {
+    from.values_file = -1;
+    assert_true(tc_egress_config_fine(&from));
+    _autofree_ char *bytes = tc_fields_put(&tc_egress_config_fields, &from, 0, 0, &len);
+    assert_non_null(bytes);
+    for (size_t some = 0; some <= len; some++) {
+        struct tc_egress_config to = {0};
+        bool whole = tc_fields_get(&tc_egress_config_fields, &to, 0, 0, bytes, some);
+        assert_int_equal(whole, some == len);
+        if (whole) {
+            assert_true(tc_egress_config_fine(&to));
             assert_int_equal(to.net_count, 6);
             assert_string_equal(to.net[5].host, "a.example");
             assert_string_equal(to.tool, "fetch");
             assert_true(to.ipv6);
         }
+        tc_fields_done(&tc_egress_config_fields, &to);
     }
+}
+
+static void a_configuration_beyond_its_bounds_is_refused(void **state)
+{
+    static char host[] = "a.example", none[] = "", name[] = "KEY", header[] = "X-Key: {secret}";
+    static char no_colon[] = "X-Key {secret}", no_place[] = "X-Key: ", *values[] = {name, NULL};
+    char long_host[255];
+    memset(long_host, 'a', sizeof(long_host));
+    long_host[254] = '\0';
+    struct tc_net_entry entry = {.host = host, .port = 443};
+    struct tc_secret secret = {.name = name, .header = header};
+    struct tc_egress_config c = {.net = &entry,
+                                 .net_count = 1,
+                                 .secrets = &secret,
+                                 .secret_count = 1,
+                                 .upstream = {.host = host, .port = 3128},
+                                 .connections = 1};
+#define REFUSED_WITH(member, value)              \
+    do {                                         \
+        __typeof__(member) before = (member);    \
+        assert_true(tc_egress_config_fine(&c));  \
+        (member) = (value);                      \
+        assert_false(tc_egress_config_fine(&c)); \
+        (member) = before;                       \
+    } while (0)
+    REFUSED_WITH(entry.host, NULL);
+    REFUSED_WITH(entry.host, none);
+    REFUSED_WITH(entry.host, long_host);
+    REFUSED_WITH(entry.port, (uint32_t)TC_PORT_UDP);
+    REFUSED_WITH(entry.port, (uint32_t)TC_PORT_UDP | 53); /* by an upstream */
+    REFUSED_WITH(entry.port, (uint32_t)TC_PORT_UDP << 1);
+    REFUSED_WITH(entry.methods.count, (size_t)1025);
+    REFUSED_WITH(entry.paths.count, (size_t)1025);
+    REFUSED_WITH(secret.name, NULL);
+    REFUSED_WITH(secret.header, NULL);
+    REFUSED_WITH(secret.header, no_colon);
+    REFUSED_WITH(secret.header, no_place);
+    REFUSED_WITH(c.upstream.host, none);
+    REFUSED_WITH(c.upstream.host, long_host);
+    REFUSED_WITH(c.upstream.port, 0);
+    REFUSED_WITH(c.connections, 0);
+    REFUSED_WITH(c.transfer, -1);
+    REFUSED_WITH(c.bandwidth, -1);
+    REFUSED_WITH(c.bandwidth, TC_BANDWIDTH_MAX + 1);
+    REFUSED_WITH(c.values, ((struct tc_strv){.items = values, .count = 1}));
+    REFUSED_WITH(c.lines, ((struct tc_strv){.items = values, .count = 1}));
+#undef REFUSED_WITH
 }
 
 int main(void)
@@ -121,6 +171,7 @@ int main(void)
         cmocka_unit_test(grant_without_numbers_adds_no_name),
         cmocka_unit_test(addresses_have_numbers),
         cmocka_unit_test(a_configuration_travels),
+        cmocka_unit_test(a_configuration_beyond_its_bounds_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
