@@ -47,21 +47,3 @@ char *tc_shown(const char *text)
     tc_buf_add_shown(&buf, text);
     return tc_buf_steal(&buf);
 }
-
-char *tc_shell_word(const char *text)
-{
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-    _autobuf_ struct tc_buf buf = TC_BUF_INIT;
-    if (*text && !text[strspn(text, plain)])
-        return strdup(text);
-    tc_buf_addc(&buf, '\'');
-    for (; *text; text++) {
-        if (*text == '\'')
-            tc_buf_adds(&buf, "'\\''");
-        else
-            tc_buf_addc(&buf, *text);
-    }
-    tc_buf_addc(&buf, '\'');
-    return tc_buf_steal(&buf);
-}

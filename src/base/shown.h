@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "text/shell.h"
 
 /* Adds the text so that it stays within its line and shows all it has: control characters, line
  * breaks too, those that reorder or hide text, and bytes that are not UTF-8 come escaped, \x0a or
@@ -18,7 +19,5 @@ void tc_buf_add_shown(struct tc_buf *buf, const char *text);
 char *tc_shown(const char *text);
 /* The length of the character at `at` if it is one of those, and which; 0: it stands for itself. */
 size_t tc_harmful(const char *at, uint32_t *ret_point);
-/* What a shell reads as this one word, with quotes only where they are needed. Fresh memory. */
-char *tc_shell_word(const char *text);
 
 #endif

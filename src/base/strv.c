@@ -127,37 +127,6 @@ char *tc_format(const char *fmt, ...)
     return tc_buf_steal(&buf);
 }
 
-unsigned tc_distance(const char *a, const char *b, unsigned most)
-{
-    enum { LONGEST = 64 };
-    size_t n = strlen(a), m = strlen(b);
-    if (n > LONGEST || m > LONGEST)
-        return most + 1;
-    unsigned row[LONGEST + 1];
-    for (size_t j = 0; j <= m; j++)
-        row[j] = (unsigned)j;
-    for (size_t i = 1; i <= n; i++) {
-        unsigned diagonal = row[0];
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= m; j++) {
-            unsigned change = diagonal + (a[i - 1] != b[j - 1]);
-            unsigned drop = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            diagonal = row[j];
-            row[j] = change < drop ? change : drop;
-        }
-    }
-    return row[m] > most ? most + 1 : row[m];
-}
-
-bool tc_near_is(struct tc_near *n, const char *candidate)
-{
-    unsigned distance = tc_distance(candidate, n->name, n->most);
-    if (distance > n->most)
-        return false;
-    n->most = distance ? distance - 1 : 0;
-    return true;
-}
-
 bool tc_utf8_valid(const char *bytes, size_t len)
 {
     uint32_t point;

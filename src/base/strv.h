@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/cleanup.h"
+#include "text/near.h"
 
 struct tc_strv {
     char **items; /* NULL-terminated once anything was added; NULL before */
@@ -52,16 +53,6 @@ bool tc_endswith(const char *text, const char *suffix);
 void tc_strcopy(char *to, size_t size, const char *from);
 /* Formats into fresh memory, NULL when out of memory. */
 char *tc_format(const char *fmt, ...) TC_PRINTF(1, 2);
-/* Edit distance with a cutoff, for "did you mean": larger than `most` answers most + 1. */
-unsigned tc_distance(const char *a, const char *b, unsigned most);
-/* The nearest of candidates to a name, the first of those that are equally near: `most` is how far
- * the next one may be. */
-struct tc_near {
-    const char *name;
-    unsigned most;
-};
-/* Is the candidate nearer than those before it? */
-bool tc_near_is(struct tc_near *n, const char *candidate);
 /* Is it valid UTF-8 without NUL? */
 bool tc_utf8_valid(const char *bytes, size_t len);
 

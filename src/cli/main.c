@@ -148,18 +148,19 @@ static int unknown_verb(int argc, char **argv)
 {
     if (is_group(argv[0]))
         return unknown_member(argc, argv);
-    struct tc_nearest nearest = {.word = argv[0]};
+    struct tc_near near = tc_near_to(argv[0]);
+    const char *best = NULL;
     const struct tc_verb *verb;
     for (size_t i = 0; (verb = tc_verb_at(i)); i++)
-        tc_nearest_try(&nearest, verb->name);
+        best = tc_near_is(&near, verb->name) ? verb->name : best;
     if (argv[0][0] == '-')
         tc_cli_say("unknown option %s", argv[0]);
     else
         tc_cli_say("unknown verb %s", argv[0]);
     if (argv[0][0] == '-')
         tc_cli_hint("options come after the verb: toolcage exec %s ...", argv[0]);
-    else if (nearest.best && strlen(argv[0]) > 2)
-        tc_cli_hint("did you mean toolcage %s? (to run a command: toolcage exec %s)", nearest.best,
+    else if (best && strlen(argv[0]) > 2)
+        tc_cli_hint("did you mean toolcage %s? (to run a command: toolcage exec %s)", best,
                     argv[0]);
     else
         tc_cli_hint("to run a command: toolcage exec %s; toolcage --help lists the verbs", argv[0]);

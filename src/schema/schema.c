@@ -10,20 +10,13 @@
 #include "base/strv.h"
 #include "schema/parts.h"
 #include "schema/schema.h"
+#include "text/utf8.h"
 
 static const char *type_word(const json_t *value)
 {
     static const char *const words[] = {"an object", "an array", "a string", "an integer",
                                         "a number",  "true",     "false",    "null"};
     return words[json_typeof(value)];
-}
-
-static size_t characters(const char *text)
-{
-    size_t n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    return n;
 }
 
 static long double number_of(const json_t *value)
@@ -230,7 +223,7 @@ void tc_schema_show(const json_t *value, char *out, size_t size)
     size_t len = is ? json_string_length(value) : 0, most = size - 8;
     bool cut = len > most;
     if (cut)
-        for (len = most; len && ((unsigned char)is[len] & 0xc0) == 0x80;)
+        for (len = most; len && tc_utf8_continues(is[len]);)
             len--;
     if (is)
         tc_json_string(&text, is, len);
@@ -349,8 +342,9 @@ static bool afford(struct tc_schema_run *run, const char *name, const json_t *sc
 static bool check_string(struct tc_schema_run *run, const char *name, const json_t *schema,
                          const json_t *value, struct tc_complaint *c)
 {
+    const char *text = json_string_value(value);
     return tc_schema_check_count(name, schema, "minLength", "maxLength",
-                                 characters(json_string_value(value)), "characters", c) &&
+                                 tc_utf8_count(text, strlen(text)), "characters", c) &&
            check_format(name, schema, value, c) && check_pattern(run, name, schema, value, c);
 }
 

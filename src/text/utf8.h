@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * One character of UTF-8 (RFC 3629), for whoever reads text that anybody may have written. */
+ * UTF-8 (RFC 3629), a character at a time, for whoever reads text that anybody may have written. */
 #ifndef TC_TEXT_UTF8_H
 #define TC_TEXT_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,22 @@ static inline size_t tc_utf8_decode(const char *text, size_t left, uint32_t *ret
     return point < least[length] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)
                ? 0
                : length;
+}
+
+/* Does this byte go on with a character that began before it? */
+static inline bool tc_utf8_continues(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+/* How many characters begin in the text; its columns on a terminal, where each has one: the few
+ * wide or combining ones are not worth a table. */
+static inline size_t tc_utf8_count(const char *text, size_t length)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < length; i++)
+        count += !tc_utf8_continues(text[i]);
+    return count;
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/file.h>
 
 #include "cli/call/record.h"
+#include "text/shell.h"
 
 #define PREFIX "sha256:"
 
@@ -137,29 +138,9 @@ bool tc_trust_matches(const char *given, const char *digest)
     return tc_trust_is_digest(given) && !strncmp(digits, digits_of(digest), strlen(digits));
 }
 
-char *tc_cli_shell_word(const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "/._-+:@%,";
-    char *text = NULL;
-    size_t size = 0;
-    bool is_plain = *word && !word[strspn(word, plain)];
-    FILE *out = is_plain ? NULL : open_memstream(&text, &size);
-    if (!out)
-        return is_plain ? strdup(word) : NULL;
-    (void)fputc('\'', out);
-    for (; *word; word++)
-        (void)fputs(*word == '\'' ? "'\\''" : (char[]){*word, '\0'}, out);
-    (void)fputc('\'', out);
-    if (!fclose(out))
-        return text;
-    free(text);
-    return NULL;
-}
-
 char *tc_trust_command(const char *path, const char *digest)
 {
-    _autofree_ char *word = tc_cli_shell_word(path);
+    _autofree_ char *word = tc_shell_word(path);
     char *text = NULL;
     int n = !word ? -1
                   : asprintf(&text, "toolcage policy trust %s%s%s", word,

@@ -28,10 +28,8 @@ char *tc_trust_last(const char *path, char **ret_text);
 bool tc_trust_is_digest(const char *given);
 bool tc_trust_matches(const char *given, const char *digest);
 
-/* What a shell reads as this one word: owned, NULL without memory. */
-char *tc_cli_shell_word(const char *word);
-/* The command that trusts exactly this, as a shell reads it; `digest` NULL: whatever is there. As
- * above. */
+/* The command that trusts exactly this, as a shell reads it; `digest` NULL: whatever is there.
+ * Owned, NULL without memory. */
 char *tc_trust_command(const char *path, const char *digest);
 
 #endif

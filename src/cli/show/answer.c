@@ -8,6 +8,7 @@
 #include "cli/show/fold.h"
 #include "cli/show/readfile.h"
 #include "cli/show/say.h"
+#include "text/utf8.h"
 
 enum { LABEL = 10, LINE_WIDTH = 98, QUOTED = 160 };
 
@@ -29,14 +30,6 @@ static const char *find_line(const char *text, int64_t number)
     return text;
 }
 
-static int columns(const char *from, const char *to)
-{
-    int count = 0;
-    for (; from < to; from++)
-        count += (*from & 0xc0) != 0x80;
-    return count;
-}
-
 /* The entry in its line; the port of an endpoint may be left out there. *ret_length is how much. */
 static const char *find_entry(const char *line, const char *end, const char *entry,
                               size_t *ret_length)
@@ -54,10 +47,10 @@ static void put_caret(FILE *out, const char *from, const char *found, size_t len
 {
     (void)fputs("      | ", out);
     for (const char *at = from; at < found; at++)
-        if (*at == '\t' || (*at & 0xc0) != 0x80)
+        if (!tc_utf8_continues(*at))
             (void)fputc(*at == '\t' ? '\t' : ' ', out);
     (void)fputc('^', out);
-    for (int i = columns(found, found + length); i > 1; i--)
+    for (size_t i = tc_utf8_count(found, length); i > 1; i--)
         (void)fputc('~', out);
     (void)fputc('\n', out);
 }
@@ -75,7 +68,7 @@ static void put_quote(FILE *out, const char *path, int64_t number, const char *e
     const char *end = line + strcspn(line, "\r\n");
     const char *found = find_entry(line, end, entry, &length);
     const char *from = found && found - line > QUOTED / 2 ? found - QUOTED / 2 : line;
-    while (from > line && (*from & 0xc0) == 0x80)
+    while (from > line && tc_utf8_continues(*from))
         from++;
     size_t shown = (size_t)(end - from) > QUOTED ? QUOTED : (size_t)(end - from);
     (void)fprintf(out, "%5" PRId64 " | %.*s\n", number, (int)shown, from);

@@ -103,9 +103,9 @@ char *tc_clean(enum tc_clean how, const char *bytes, size_t length, size_t *ret_
 static size_t cut_tail(const char *bytes, size_t length)
 {
     for (size_t n = 1; n <= 3 && n <= length; n++) {
-        unsigned char c = (unsigned char)bytes[length - n];
-        if ((c & 0xc0) != 0x80)
-            return lead_length(c) > n ? n : 0;
+        char c = bytes[length - n];
+        if (!tc_utf8_continues(c))
+            return lead_length((unsigned char)c) > n ? n : 0;
     }
     return 0;
 }

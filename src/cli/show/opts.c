@@ -53,37 +53,6 @@ int tc_option_all(int argc, char **argv)
     return rc ? rc : beside ? 1 : 2;
 }
 
-static unsigned distance(const char *a, const char *b)
-{
-    unsigned row[32];
-    size_t la = strlen(a), lb = strlen(b);
-    if (la >= TC_COUNT(row) || lb >= TC_COUNT(row))
-        return 99;
-    for (size_t j = 0; j <= lb; j++)
-        row[j] = (unsigned)j;
-    for (size_t i = 1; i <= la; i++) {
-        unsigned diagonal = row[0];
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= lb; j++) {
-            unsigned change = diagonal + (a[i - 1] != b[j - 1]);
-            unsigned either = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            diagonal = row[j];
-            row[j] = change < either ? change : either;
-        }
-    }
-    return row[lb];
-}
-
-void tc_nearest_try(struct tc_nearest *nearest, const char *candidate)
-{
-    unsigned d = distance(nearest->word, candidate);
-    unsigned most = (unsigned)strlen(nearest->word) / 3 + 1;
-    if (d > most || (nearest->best && d >= nearest->distance))
-        return;
-    nearest->best = candidate;
-    nearest->distance = d;
-}
-
 static int unknown(const struct tc_verb *verb, int argc, char **argv)
 {
     const char *word = argv[0];
@@ -92,11 +61,12 @@ static int unknown(const struct tc_verb *verb, int argc, char **argv)
         return TC_EXIT_FAILURE;
     _autofree_ char *name =
         strndup(word + strspn(word, "-"), strcspn(word + strspn(word, "-"), "="));
-    struct tc_nearest nearest = {.word = name ? name : ""};
+    struct tc_near near = tc_near_to(name ? name : "");
+    const char *best = NULL;
     for (const struct tc_option *o = verb->options; o->name && word[1] == '-'; o++)
-        tc_nearest_try(&nearest, o->name);
-    if (nearest.best)
-        tc_cli_hint("did you mean --%s?", nearest.best);
+        best = tc_near_is(&near, o->name) ? o->name : best;
+    if (best)
+        tc_cli_hint("did you mean --%s?", best);
     else
         tc_cli_hint("toolcage %s --help lists the options", verb->name);
     return TC_EXIT_FAILURE;

@@ -6,6 +6,7 @@
 #define TC_CLI_SHOW_OPTS_H
 
 #include "cli/cli.h"
+#include "text/near.h"
 
 struct tc_option {
     const char *name; /* without dashes; NULL ends a table */
@@ -86,12 +87,10 @@ const char *tc_args_value(const struct tc_args *args, const char *name);
  * memory. */
 char *tc_args_help(const struct tc_verb *verb);
 
-/* The name nearest to `word`, at most a third of it away, or NULL: call once with each candidate.
- */
-struct tc_nearest {
-    const char *word, *best;
-    unsigned distance;
-};
-void tc_nearest_try(struct tc_nearest *nearest, const char *candidate);
+/* Of candidates for what somebody typed: at most a third of it away. */
+static inline struct tc_near tc_near_to(const char *word)
+{
+    return (struct tc_near){.name = word, .most = (unsigned)strlen(word) / 3 + 1};
+}
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/show/fold.h"
+#include "text/utf8.h"
 
 enum { COLUMNS = 8, NAME_WIDTH = 13, LINE_WIDTH = 98 };
 
@@ -26,13 +27,9 @@ static bool is_empty(struct tc_slice value)
     return !tc_scan_next(&each);
 }
 
-/* Columns on a terminal, one a code point: the few wide or combining ones are not worth a table. */
 static int width(const char *text)
 {
-    int count = 0;
-    for (; *text; text++)
-        count += (*text & 0xc0) != 0x80;
-    return count;
+    return (int)tc_utf8_count(text, strlen(text));
 }
 
 static char *joined(struct tc_slice list)

@@ -14,6 +14,7 @@
 #include "cli/show/json.h"
 #include "cli/show/readfile.h"
 #include "cli/show/say.h"
+#include "text/shell.h"
 
 static const struct tc_option options[] = {
     {"last", 0, NULL, NULL, "what was denied last"},
@@ -187,7 +188,7 @@ static bool was_trusted(const struct change *c)
 static void hint_at_change(const struct change *c)
 {
     struct toolcage_policy *policy = was_trusted(c) ? load_text(c, c->after) : NULL;
-    _autofree_ char *path = tc_cli_shell_word(c->policy);
+    _autofree_ char *path = tc_shell_word(c->policy);
     _autofree_ char *trust =
         tc_trust_command(c->policy, policy ? toolcage_policy_digest(policy) : NULL);
     if (path && trust)

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The name that was meant, for "did you mean". */
+#ifndef TC_TEXT_NEAR_H
+#define TC_TEXT_NEAR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Edit distance with a cutoff: larger than `most` answers most + 1. */
+static inline unsigned tc_distance(const char *a, const char *b, unsigned most)
+{
+    enum { LONGEST = 64 };
+    size_t n = strlen(a), m = strlen(b);
+    if (n > LONGEST || m > LONGEST)
+        return most + 1;
+    unsigned row[LONGEST + 1];
+    for (size_t j = 0; j <= m; j++)
+        row[j] = (unsigned)j;
+    for (size_t i = 1; i <= n; i++) {
+        unsigned diagonal = row[0];
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= m; j++) {
+            unsigned change = diagonal + (a[i - 1] != b[j - 1]);
+            unsigned drop = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            diagonal = row[j];
+            row[j] = change < drop ? change : drop;
+        }
+    }
+    return row[m] > most ? most + 1 : row[m];
+}
+
+/* The nearest of candidates to a name, the first of those that are equally near: `most` is how far
+ * the next one may be. */
+struct tc_near {
+    const char *name;
+    unsigned most;
+};
+
+/* Is the candidate nearer than those before it? */
+static inline bool tc_near_is(struct tc_near *n, const char *candidate)
+{
+    unsigned distance = tc_distance(candidate, n->name, n->most);
+    if (distance > n->most)
+        return false;
+    n->most = distance ? distance - 1 : 0;
+    return true;
+}
+
+#endif
