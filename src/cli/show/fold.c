@@ -2,12 +2,14 @@
  * Copyright The toolcage authors */
 #include "cli/show/fold.h"
 
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
+
+#include "cli/cli.h"
+#include "text/utf8.h"
+
+enum { GUTTER = 8 }; /* "   12 | " before a line of the file, which is as wide as a tab */
 
 size_t tc_fold_width(int fd)
 {
@@ -26,42 +28,23 @@ int tc_fold_most(int most)
     return width && width < (size_t)most ? (int)width : most;
 }
 
-/* Columns, where each character has one. */
-static size_t columns(const char *text, size_t length)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < length; i++)
-        count += ((unsigned char)text[i] & 0xc0) != 0x80;
-    return count;
-}
-
-/* Where the description of an option or a verb begins: behind the first gap. Without one, where the
- * line itself does. */
-static size_t hanging(const char *line, size_t length)
-{
-    size_t start = strspn(line, " ");
-    for (size_t i = start; start && i + 1 < length; i++)
-        if (line[i] == ' ' && line[i + 1] == ' ')
-            return columns(line, i + strspn(line + i, " "));
-    return start;
-}
-
 struct fold {
     FILE *out;
     size_t width, column;
     bool joins; /* the next word goes on in a line that has ended in the text */
 };
 
+/* No word is broken: a path is there to be copied. */
 static void put_words(struct fold *f, const char *at, const char *end, size_t indent)
 {
     while (at < end) {
         size_t blanks = strspn(at, " "), length = strcspn(at + blanks, " \n");
-        size_t gap = f->joins ? 1 : blanks, word = columns(at + blanks, length);
+        size_t gap = f->joins ? 1 : blanks, word = tc_utf8_count(at + blanks, length);
         f->joins = false;
         if (f->column > indent && f->column + gap + word > f->width) {
-            (void)fprintf(f->out, "\n%*s", (int)indent, "");
-            f->column = indent;
-            gap = 0;
+            (void)fputc('\n', f->out);
+            f->column = 0;
+            gap = indent;
         }
         (void)fprintf(f->out, "%*s%.*s", (int)gap, "", (int)length, at + blanks);
         f->column += gap + word;
@@ -69,16 +52,65 @@ static void put_words(struct fold *f, const char *at, const char *end, size_t in
     }
 }
 
+static void put_line(struct fold *f, const char *line, const char *end, bool whole, size_t indent)
+{
+    size_t length = (size_t)(end - line);
+    if (whole || tc_utf8_count(line, length) <= f->width)
+        (void)fwrite(line, 1, length, f->out);
+    else
+        put_words(f, line, end, indent);
+}
+
+/* The line has ended, as in the text; where the next one begins. */
+static const char *end_line(struct fold *f, const char *end)
+{
+    f->column = 0;
+    if (*end)
+        (void)fputc(*end++, f->out);
+    return end;
+}
+
+/* The column behind the first gap, where a description or the second column of a row begins; 0:
+ * there is none. */
+static size_t behind_gap(const char *line, const char *end)
+{
+    for (const char *at = line + strspn(line, " "); at + 1 < end; at++)
+        if (at[0] == ' ' && at[1] == ' ')
+            return tc_utf8_count(line, (size_t)(at - line)) + strspn(at, " ");
+    return 0;
+}
+
+/* Text in lines; `put` writes the one that begins at `line`, and returns the beginning of the next;
+ * NULL: no memory. */
+static char *fold(const char *text, size_t width,
+                  const char *(*put)(struct fold *f, const char *line))
+{
+    char *folded = NULL;
+    size_t size = 0;
+    struct fold f = {.out = open_memstream(&folded, &size), .width = width};
+    if (!f.out)
+        return NULL;
+    while (text && *text)
+        text = put(&f, text);
+    if (!fclose(f.out) && text)
+        return folded;
+    free(folded);
+    return NULL;
+}
+
+/* ---- help ---- */
+
 static bool is_prose(const char *line)
 {
     return *line && *line != '\n' && *line != ' ';
 }
 
 /* Was a line of a paragraph broken for its length, and not because something else begins? */
-static bool runs_on(const char *line, const char *end, const char *next)
+static bool runs_on(const char *line, const char *end)
 {
     enum { FULL = 70 };
-    return is_prose(line) && is_prose(next) && columns(line, (size_t)(end - line)) >= FULL;
+    return is_prose(line) && *end && is_prose(end + 1) &&
+           tc_utf8_count(line, (size_t)(end - line)) >= FULL;
 }
 
 /* Something to copy is broken by nobody. */
@@ -87,45 +119,128 @@ static bool is_command(const char *line)
     return strncmp(line, "  toolcage", 10) == 0 || strncmp(line, "    ", 4) == 0;
 }
 
-static void put_line(struct fold *f, const char *line, const char *end)
+static const char *put_help(struct fold *f, const char *line)
 {
-    size_t length = (size_t)(end - line), indent = hanging(line, length);
-    bool whole =
-        columns(line, length) <= f->width || (is_command(line) && strspn(line, " ") == indent);
-    if (f->width < indent + 20)
-        indent = strspn(line, " ");
-    if (whole && !f->column)
-        (void)fwrite(line, 1, length, f->out);
+    const char *end = strchrnul(line, '\n');
+    size_t start = strspn(line, " "), gap = start ? behind_gap(line, end) : 0;
+    f->joins = f->column; /* the paragraph goes on */
+    if (f->joins || runs_on(line, end))
+        put_words(f, line, end, 0);
     else
-        put_words(f, line, end, indent);
+        put_line(f, line, end, is_command(line) && !gap, gap + 20 > f->width || !gap ? start : gap);
+    return runs_on(line, end) ? end + 1 : end_line(f, end);
 }
 
 char *tc_fold(const char *text, size_t width)
 {
-    char *folded = NULL;
-    size_t size = 0;
-    struct fold f = {.out = open_memstream(&folded, &size), .width = width};
-    if (!f.out)
+    return fold(text, width, put_help);
+}
+
+/* ---- rows ---- */
+
+static const char *put_row(struct fold *f, const char *line)
+{
+    const char *end = strchrnul(line, '\n');
+    size_t gap = behind_gap(line, end);
+    put_line(f, line, end, false, gap && gap <= f->width / 2 ? gap : strspn(line, " ") + 4);
+    return end_line(f, end);
+}
+
+char *tc_fold_rows(const char *text, size_t width)
+{
+    return fold(text, width, put_row);
+}
+
+/* ---- findings ---- */
+
+/* A line of the file that is quoted, or the marks below it. */
+static bool is_quoted(const char *line)
+{
+    size_t at = strspn(line, " "), digits = strspn(line + at, "0123456789");
+    return digits ? at + digits >= 5 && !strncmp(line + at + digits, " | ", 3)
+                  : !strncmp(line, "      | ", GUTTER);
+}
+
+/* What is behind the gutter, with blanks for tabs. */
+static char *expand(const char *text)
+{
+    char *blank = NULL;
+    size_t size = 0, column = 0;
+    FILE *out = open_memstream(&blank, &size);
+    if (!out)
         return NULL;
-    while (*text) {
-        const char *end = strchrnul(text, '\n'), *next = *end ? end + 1 : end;
-        if (f.column) { /* the paragraph goes on */
-            f.joins = true;
-            put_words(&f, text, end, 0);
-        } else if (runs_on(text, end, next)) {
-            put_words(&f, text, end, 0);
-        } else {
-            put_line(&f, text, end);
-        }
-        if (!runs_on(text, end, next)) {
-            f.column = 0;
-            if (*end)
-                (void)fputc('\n', f.out);
-        }
-        text = next;
+    for (; *text && *text != '\n'; text++) {
+        size_t gap = *text == '\t' ? 8 - column % 8 : 0;
+        (void)fprintf(out, "%*s%.*s", (int)gap, "", !gap, text);
+        column += gap ? gap : !tc_utf8_continues(*text);
     }
-    if (!fclose(f.out))
-        return folded;
-    free(folded);
+    if (!fclose(out))
+        return blank;
+    free(blank);
     return NULL;
+}
+
+/* The marks below `count` columns of a line of the file; nothing where there are none. */
+static void put_marks(FILE *out, const char *marks, size_t count)
+{
+    size_t here = strnlen(marks, count);
+    while (here && marks[here - 1] == ' ')
+        here--;
+    if (here)
+        (void)fprintf(out, "%*s%.*s\n", GUTTER, "| ", (int)here, marks);
+}
+
+/* As much as has room. A piece ends behind a blank where one is near. */
+static size_t piece_of(const char *text, size_t room)
+{
+    size_t most = 0;
+    while (text[most] && (tc_utf8_continues(text[most]) || room--))
+        most++;
+    for (size_t i = most; text[most] && i > most / 2; i--)
+        if (text[i - 1] == ' ')
+            return i;
+    return most;
+}
+
+static const char *next_line(const char *line)
+{
+    const char *end = strchrnul(line, '\n');
+    return end + (*end != '\0');
+}
+
+/* The line of the file in pieces, each with its part of the marks below itself. */
+static const char *put_quoted(struct fold *f, const char *line)
+{
+    const char *next = next_line(line), *quoted = strchr(line, '|') + 2;
+    bool marked = strncmp(next, "      | ", GUTTER) == 0;
+    _autofree_ char *text = expand(quoted), *marks = expand(marked ? next + GUTTER : "");
+    if (!text || !marks)
+        return NULL;
+    const char *at = text, *below = marks;
+    (void)fwrite(line, 1, (size_t)(quoted - line), f->out);
+    do {
+        size_t piece = piece_of(at, f->width - GUTTER), wide = tc_utf8_count(at, piece);
+        if (at > text)
+            (void)fprintf(f->out, "%*s", GUTTER, "| ");
+        (void)fprintf(f->out, "%.*s\n", (int)piece, at);
+        at += piece;
+        put_marks(f->out, below, *at ? wide : strlen(below));
+        below += strnlen(below, wide);
+    } while (*at);
+    return marked ? next_line(next) : next;
+}
+
+/* The head of a finding and its hint, or what they quote. */
+static const char *put_finding(struct fold *f, const char *line)
+{
+    const char *end = strchrnul(line, '\n');
+    if (is_quoted(line))
+        return put_quoted(f, line);
+    put_line(f, line, end, false, strncmp(line, "hint: ", 6) == 0 ? 6 : 4);
+    return end_line(f, end);
+}
+
+char *tc_fold_findings(const char *text, size_t width)
+{
+    return fold(text, width, put_finding);
 }
