@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "cli/show/io.h"
 
 enum { FILE_MAX = 64 << 20 };
 
@@ -20,20 +21,6 @@ static bool fail(struct tc_agent *agent, const char *what)
 {
     return tc_agent_fail(agent, TC_AGENT_TRANSCRIPT, "name another file with --transcript",
                          "the transcript %s %s", agent->config.transcript, what);
-}
-
-static bool write_all(int fd, const char *text, size_t length)
-{
-    while (length) {
-        ssize_t n = write(fd, text, length);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        text += n;
-        length -= (size_t)n;
-    }
-    return true;
 }
 
 /* Takes `message`. */
@@ -50,7 +37,8 @@ bool tc_transcript_add(struct tc_agent *agent, json_t *message)
     bool good = text != NULL;
     if (good)
         text[length] = '\n'; /* in place of its end */
-    good = good && (agent->transcript < 0 || write_all(agent->transcript, text, length + 1));
+    good =
+        good && (agent->transcript < 0 || tc_cli_write(agent->transcript, text, length + 1) == 0);
     if (text && !good)
         (void)fail(agent, strerror(errno));
     free(text);

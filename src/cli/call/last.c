@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/call/record.h"
+#include "cli/call/replace.h"
 #include "cli/show/json.h"
 #include "cli/show/say.h"
 

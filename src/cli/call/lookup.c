@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/call/record.h"
+#include "cli/call/replace.h"
 #include "cli/call/trust.h"
 #include "cli/show/say.h"
 

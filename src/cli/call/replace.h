@@ -23,4 +23,21 @@ int tc_replace_begin(int at, mode_t mode, char ret_name[static TC_REPLACE_NAME])
 /* The whole of it. 0, or -1 with errno and the old file as it was. */
 int tc_replace(int at, const char *name, const char *bytes, size_t length);
 
+/* Records: small files that the command line keeps for its user, written in the same way. */
+
+/* $VARIABLE/toolcage/NAME, or ~/FALLBACK/toolcage/NAME; owned. NULL with errno ENOENT when neither
+ * is an absolute path. */
+char *tc_user_path(const char *variable, const char *fallback, const char *name);
+
+/* The whole file as text, "" when there is none; owned. NULL with why not: one that others can
+ * write proves nothing. */
+char *tc_record_read(const char *path, const char **ret_what);
+/* With all that lead to it, for this user alone. 0, or -1 with errno. `path` is as before. */
+int tc_record_directory(char *path);
+/* The new one beside the old, then renamed over it: readers see one or the other. 0, or -1 with
+ * errno. */
+int tc_record_write(const char *record, const char *text, size_t length);
+/* The record of this name in the user's state directory, which is made. As above. */
+int tc_record_keep(const char *name, const char *text, size_t length);
+
 #endif

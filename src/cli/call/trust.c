@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 
-#include "cli/call/record.h"
+#include "cli/call/replace.h"
 #include "text/shell.h"
 
 #define PREFIX "sha256:"

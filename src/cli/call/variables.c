@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/show/readfile.h"
+#include "cli/show/io.h"
 
 enum { FILE_MAX = 1 << 20 };
 

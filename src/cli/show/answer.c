@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/show/fold.h"
-#include "cli/show/readfile.h"
+#include "cli/show/io.h"
 #include "cli/show/say.h"
 #include "text/utf8.h"
 

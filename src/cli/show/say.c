@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,26 +12,8 @@
 
 #include "cli/show/clean.h"
 #include "cli/show/fold.h"
+#include "cli/show/io.h"
 #include "cli/show/mark.h"
-
-int tc_cli_write(int fd, const char *bytes, size_t length)
-{
-    while (length) {
-        ssize_t n = write(fd, bytes, length);
-        if (n < 0 && errno == EAGAIN) {
-            struct pollfd ready = {.fd = fd, .events = POLLOUT};
-            (void)poll(&ready, 1, -1);
-            continue;
-        }
-        if (n < 0 && errno != EINTR)
-            return -1;
-        if (n > 0) {
-            bytes += n;
-            length -= (size_t)n;
-        }
-    }
-    return 0;
-}
 
 /* A tool's output and our lines share a terminal. There ours are bold from the line's beginning on,
  * and a tool's cannot be, because no escape sequence of its own gets that far. */

@@ -37,8 +37,6 @@ void tc_cli_error(const struct toolcage_error *err);
 /* The exit code that an error stands for when there is no result to ask. */
 int tc_cli_error_exit(const struct toolcage_error *err);
 
-/* All of it to a descriptor, waiting where it is full; 0, or -1 with errno. */
-int tc_cli_write(int fd, const char *bytes, size_t length);
 /* Everything to standard output; 0, or the exit code after saying why not. */
 int tc_cli_print(const char *text, size_t length);
 /* The same for text with chosen parts: made harmless, then printed. */

@@ -11,8 +11,8 @@
 #include "cli/call/last.h"
 #include "cli/call/trust.h"
 #include "cli/show/diff.h"
+#include "cli/show/io.h"
 #include "cli/show/json.h"
-#include "cli/show/readfile.h"
 #include "cli/show/say.h"
 #include "text/shell.h"
 

@@ -7,7 +7,7 @@
 
 #include "cli/call/run.h"
 #include "cli/show/habits.h"
-#include "cli/show/readfile.h"
+#include "cli/show/io.h"
 #include "cli/show/say.h"
 
 enum { ARGUMENTS_MAX = 4 << 20 };

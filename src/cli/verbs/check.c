@@ -9,8 +9,8 @@
 
 #include "cli/call/lookup.h"
 #include "cli/call/trust.h"
+#include "cli/show/io.h"
 #include "cli/show/json.h"
-#include "cli/show/readfile.h"
 #include "cli/show/say.h"
 
 enum { TC_EXIT_FINDINGS = 1, POLICY_MAX = 4 << 20 };

@@ -11,7 +11,7 @@
 #include "cli/call/dangers.h"
 #include "cli/call/lookup.h"
 #include "cli/call/trust.h"
-#include "cli/show/readfile.h"
+#include "cli/show/io.h"
 #include "cli/show/say.h"
 #include "cli/verbs/policy_diff.h"
 

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "cli/show/failure.h"
+#include "cli/show/io.h"
 #include "cli/show/json.h"
 #include "cli/show/opts.h"
-#include "cli/show/readfile.h"
 #include "cli/show/say.h"
 #include "import/import.h"
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "cli/call/lookup.h"
+#include "cli/show/io.h"
 #include "cli/show/json.h"
-#include "cli/show/readfile.h"
 #include "cli/show/say.h"
 
 enum { TC_EXIT_FAILED_TESTS = 1, FILES_MAX = 64, BYTES_MAX = 4 << 20 };

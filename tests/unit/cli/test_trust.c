@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cli/call/record.h"
+#include "cli/call/replace.h"
 #include "cli/call/trust.h"
 
 #define ONE "sha256:1111"

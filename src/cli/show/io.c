@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "cli/show/readfile.h"
+#include "cli/show/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,4 +66,23 @@ char *tc_cli_read_input(const char *path, size_t most, size_t *ret_length)
         return read_all(STDIN_FILENO, most, ret_length);
     _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     return fd < 0 ? NULL : read_all(fd, most, ret_length);
+}
+
+int tc_cli_write(int fd, const char *bytes, size_t length)
+{
+    while (length) {
+        ssize_t n = write(fd, bytes, length);
+        if (n < 0 && errno == EAGAIN) {
+            struct pollfd ready = {.fd = fd, .events = POLLOUT};
+            (void)poll(&ready, 1, -1);
+            continue;
+        }
+        if (n < 0 && errno != EINTR)
+            return -1;
+        if (n > 0) {
+            bytes += n;
+            length -= (size_t)n;
+        }
+    }
+    return 0;
 }
