@@ -23,7 +23,6 @@
 #include "plan/guest.h"
 #include "plan/protocol.h"
 #include "version.h"
-#include "vm/console.h"
 #include "vm/vm.h"
 
 enum {

@@ -7,6 +7,8 @@
 #ifndef TC_VM_VM_H
 #define TC_VM_VM_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "carry/carry.h"
@@ -85,17 +87,30 @@ int tc_vm_line(struct tc_vm_port *ret);
  * there is none yet, or -1 with errno. */
 int tc_vm_accept(int port);
 
-/* keep.c: as QEMU does it. */
-bool tc_vm_keep(const struct tc_vm_options *options, const struct tc_vm *vm);
-
-/* ask.c: as Firecracker does it. */
-bool tc_vm_ask_keep(const struct tc_vm_options *options, const struct tc_vm *vm);
-bool tc_vm_ask_go_on(const struct tc_vm_options *options, const struct tc_vm *vm, char **ret_why);
 /* image.c: a machine in one file, which is what is kept: its memory, then what else the monitor
  * has of it, then how long that is. */
 bool tc_vm_image_write(const struct tc_vm_options *options, int state, int memory);
 /* What the monitor has of it, to inherit; -1 with errno. */
 int tc_vm_image_state(const struct tc_vm_options *options);
+
+/* console.c: the end of what comes on a machine's console, words of its monitor and of its guest.
+ */
+enum { TC_CONSOLE_BYTES = 4096 };
+
+struct tc_console {
+    char bytes[TC_CONSOLE_BYTES];
+    size_t len;
+    bool ended;
+};
+
+void tc_console_read(struct tc_console *console, int fd);
+bool tc_console_has(const struct tc_console *console, const char *text);
+/* The monitor has stopped the processor: by emulation that cannot be. A guest can print the same
+ * words, and ends its own call by that. */
+bool tc_console_stuck(const struct tc_console *console);
+/* What the guest's first program said last, or the last line that means something; cut to what can
+ * be shown. Owned; NULL: out of memory. */
+char *tc_console_last_words(const struct tc_console *console);
 
 /* Waits until a guest without a call has booted. Fills *ret (zeroed): an end without a fault, or a
  * failure that says what stood in the way. */

@@ -159,7 +159,7 @@ static void it_is_written_and_goes_on(void **state)
     char expected[512];
     (void)state;
     o.keep = fresh();
-    assert_true(tc_vm_ask_keep(&o, &vm));
+    assert_true(tc_vm_firecracker.keep(&o, &vm));
     (void)close(o.keep);
     (void)snprintf(
         expected, sizeof(expected),
@@ -180,7 +180,7 @@ static void failed_snapshot_resumes_the_vm(void **state)
     struct tc_vm vm = begin(answers);
     (void)state;
     o.keep = fresh();
-    assert_false(tc_vm_ask_keep(&o, &vm));
+    assert_false(tc_vm_firecracker.keep(&o, &vm));
     (void)close(o.keep);
     assert_non_null(strstr(seen->requests, "Resumed"));
     end(&vm);
@@ -197,7 +197,7 @@ static void it_goes_on_from_its_file(void **state)
                   "\"backend_type\":\"File\",\"backend_path\":\"%s\"},\"resume_vm\":true}\n",
                   file);
     (void)state;
-    assert_true(tc_vm_ask_go_on(&o, &vm, &why));
+    assert_true(tc_vm_firecracker.go_on(&o, &vm, &why));
     assert_null(why);
     assert_string_equal(seen->requests, expected);
     assert_int_equal(seen->named, 0);
@@ -211,7 +211,7 @@ static void failure_reason_is_reported(void **state)
     struct tc_vm vm = begin(answers);
     _autofree_ char *why = NULL;
     (void)state;
-    assert_false(tc_vm_ask_go_on(&o, &vm, &why));
+    assert_false(tc_vm_firecracker.go_on(&o, &vm, &why));
     assert_non_null(why);
     assert_string_equal(why, "it is ?[31m wrong");
     end(&vm);
@@ -233,7 +233,7 @@ static void invalid_response_is_a_refusal(void **state)
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         struct tc_vm vm = begin(rows[i]);
         _autofree_ char *why = NULL;
-        assert_false(tc_vm_ask_go_on(&o, &vm, &why));
+        assert_false(tc_vm_firecracker.go_on(&o, &vm, &why));
         assert_null(why);
         end(&vm);
     }
@@ -246,7 +246,7 @@ static void absent_monitor_is_not_waited_for(void **state)
     _autofree_ char *why = NULL;
     (void)state;
     o.boot_ms = 600000;
-    assert_false(tc_vm_ask_go_on(&o, &vm, &why));
+    assert_false(tc_vm_firecracker.go_on(&o, &vm, &why));
     end(&vm);
 }
 

@@ -80,7 +80,7 @@ static bool keep(bool able, struct monitor *ret)
     }
     (void)close(control[1]);
     const struct tc_vm_options options = {.keep = fileno(file), .boot_ms = 5000};
-    bool kept = tc_vm_keep(&options, &(struct tc_vm){.control = control[0]});
+    bool kept = tc_vm_qemu.keep(&options, &(struct tc_vm){.control = control[0]});
     (void)close(control[0]);
     assert_int_equal(read(tell[0], ret, sizeof(*ret)), sizeof(*ret));
     assert_int_equal(waitpid(pid, &status, 0), pid);
