@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "backend/registry.h"
-#include "cage/slots.h"
+#include "cage/cage.h"
 
 #define WORKS(id) &tc_##id##_works,
 static const struct tc_works *const all[] = {TC_REGISTRY(WORKS, WORKS, WORKS)};

@@ -15,11 +15,25 @@
 #include <sys/types.h>
 
 #include "base/field.h"
-#include "cage/fix.h"
 #include "egress/door/door.h"
 #include "linux/seccomp_filter.h"
 #include "linux/userns.h"
 #include "tree/mount.h"
+
+/* What a stage that fails is most likely to miss. fix.c: what to do about it; the place itself is
+ * asked, so that the words name the one setting that is in the way. */
+enum tc_process_lack {
+    TC_LACK_OTHER,     /* another stage of the cage */
+    TC_LACK_USERNS,    /* an ordinary caller may make none */
+    TC_LACK_PRIVILEGE, /* root may not mount */
+    TC_LACK_PROC,      /* no procfs of the cage's own */
+    TC_LACK_FILTER,    /* its network takes no packet filter, where it needs one */
+    TC_LACK_PATH,      /* a granted path, which somebody else has replaced */
+    TC_LACK_CWD,       /* the call's working directory */
+};
+
+/* Static text; errnum is what the kernel said. */
+const char *tc_process_fix(enum tc_process_lack lack, int errnum);
 
 /* What is made in the network namespace of a cage with an allowlist, for the proxy outside. */
 struct tc_box_network {

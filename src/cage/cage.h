@@ -225,4 +225,47 @@ int tc_process_enforced(struct tc_cage *cage);
 const char *tc_process_mechanism(const struct tc_process_host *host, enum tc_clause clause,
                                  bool grouped);
 
+/* limiter.c */
+/* From here on what the plan bounds is looked after; into cage->limit. 0, or -1 with errno. */
+int tc_limits_begin(struct tc_cage *cage);
+/* A share of it, whenever event() is called. */
+void tc_limits_look(struct tc_cage *cage);
+/* Processor time of the whole cage so far; -1 with errno: unknown. */
+int64_t tc_limits_cpu_us(struct tc_cage *cage);
+/* The cage is about to be killed: the last look. */
+void tc_limits_end(struct tc_cage *cage);
+/* What PID 1 looks for, since nobody outside can; 0: nothing. */
+int64_t tc_limits_segments(const struct tc_cage *cage);
+
+/* sample.c: what /proc says of a cage's processes now, for limits that the kernel counts only with
+ * a control group. Samples: what came and went between two is not seen. */
+
+/* Microseconds of PID 1, its descendants and those that they have reaped; -1 with errno. */
+int64_t tc_sample_cpu(pid_t pid);
+/* Bytes that they share: what they map of files in memory and of segments (counted once where it is
+ * more than the limit), or what they keep in files without a name, whichever is more. */
+int64_t tc_sample_shared(pid_t pid, int64_t limit);
+
+/* slots.c: slots of struct tc_works that the backends of this machine have in common
+ * (plan/backend.h). */
+void tc_local_signal(struct tc_cage *cage, bool at_once);
+const char *tc_local_usage(struct tc_cage *cage);
+bool tc_local_destroy(struct tc_cage *cage, enum tc_pace pace);
+/* Control groups, ids, roots and processes ahead, proxies, and what is kept on disk. */
+extern const struct tc_machine tc_local_machine;
+
+/* trust.c */
+/* Waits for the proxy's authority, in a worker; nothing where it has none. 0, or -1. */
+int tc_trust_await(struct tc_cage *cage);
+/* Has the cage show it beside what the system trusts. 0, or -1. */
+int tc_trust_show(struct tc_cage *cage);
+
+/* image.c */
+/* The directory of the plan's image, as an O_PATH descriptor; -1 with the failure written. */
+int tc_image_find(struct tc_cage *cage);
+/* It could not be mounted: writes that, returns -1. */
+int tc_image_unmounted(struct tc_cage *cage);
+/* The plan's image as a detached mount, which the cage keeps. 0, or -1 with the failure written. */
+int tc_image_open(struct tc_cage *cage, int *ret);
+
 #endif

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * What to do where a cage cannot be built: looks at the place, and picks the words. */
-#include "cage/fix.h"
+#include "cage/box.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * What a program of ours in a cage is told. */
-#include "cage/hand.h"
+#include "cage/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>

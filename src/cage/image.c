@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "cage/image.h"
-
+ * Copyright The toolcage authors
+ *
+ * The root file system that a policy names in place of the host's system directories. */
 #include <errno.h>
 #include <limits.h>
 #include <sys/stat.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "cage/limiter.h"
-
+ * Copyright The toolcage authors
+ *
+ * Limits of a whole cage that somebody has to look after: processor time and what its processes
+ * share are sampled, and the kernel tells when it killed for memory. */
 #include <errno.h>
 #include <poll.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "cage/cage.h"
-#include "cage/sample.h"
 
 enum {
     SAMPLE_US = 100000,

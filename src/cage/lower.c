@@ -9,7 +9,6 @@
 
 #include "base/path.h"
 #include "base/strv.h"
-#include "cage/system.h"
 #include "egress/door/door.h"
 #include "policy/endpoint.h"
 

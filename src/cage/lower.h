@@ -6,6 +6,7 @@
 #define TC_CAGE_LOWER_H
 
 #include "plan/backend.h"
+#include "plan/plan.h"
 
 /* What every cage has that shows files of this machine as they are. */
 #define TC_LOCAL_FEATURES                                                    \
@@ -25,5 +26,14 @@ bool tc_local_network(const struct tc_grant *grant, struct tc_plan *plan);
 
 /* In an image no name stands that the operator denies. 0, or a failure. */
 int tc_image_denies(const struct tc_grant *grant, struct toolcage_error **err);
+
+/* system.c: the host's system directories in a plan. */
+
+/* One more mount; texts are copied. NULL when out of memory. */
+struct tc_mount *tc_plan_mount(struct tc_plan *plan, enum tc_mount_kind kind, const char *path,
+                               const char *from);
+/* Adds the host's system directories, if they are to be shown, and the made files; false when out
+ * of memory. */
+bool tc_plan_system(struct tc_plan *plan, bool hosts);
 
 #endif

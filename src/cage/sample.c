@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * Samples of a cage's processes out of /proc. */
-#include "cage/sample.h"
+#include "cage/cage.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
  * What every cage shows beside its grant: the system directories and the made-up files of
  * /etc. Pure; the library puts it into each plan, and the helper prepares a root with it before the
  * first plan comes. */
-#include "cage/system.h"
+#include "cage/lower.h"
 
 #include <string.h>
 

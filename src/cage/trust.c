@@ -4,8 +4,6 @@
  * What the programs of a cage trust whose proxy looks into TLS: what the system trusts, and the
  * proxy's own authority, in one file. It stands where the system has its own, and at a place of
  * ours that the environment names. */
-#include "cage/trust.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

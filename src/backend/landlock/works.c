@@ -16,8 +16,6 @@
 #include "base/path.h"
 #include "base/sys.h"
 #include "cage/cage.h"
-#include "cage/limiter.h"
-#include "cage/slots.h"
 #include "policy/names/system_paths.h"
 #include "workspace/session.h"
 

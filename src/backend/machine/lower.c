@@ -15,7 +15,6 @@
 #include "backend/registry.h"
 #include "base/path.h"
 #include "cage/lower.h"
-#include "cage/system.h"
 #include "egress/egress.h"
 #include "mux/mux.h"
 #include "plan/guest.h"

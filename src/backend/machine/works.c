@@ -17,7 +17,6 @@
 #include "base/frame.h"
 #include "base/path.h"
 #include "cage/cage.h"
-#include "cage/slots.h"
 #include "cage/worker.h"
 #include "plan/protocol.h"
 #include "policy/settings.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/jsontext.h"
-#include "cage/trust.h"
+#include "cage/cage.h"
 #include "policy/endpoint.h"
 #include "policy/names/system_paths.h"
 

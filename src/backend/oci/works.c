@@ -22,8 +22,6 @@
 #include "base/fd.h"
 #include "base/strv.h"
 #include "cage/cage.h"
-#include "cage/image.h"
-#include "cage/slots.h"
 #include "plan/escapes.h"
 #include "policy/settings.h"
 

@@ -5,7 +5,6 @@
 #include "backend/registry.h"
 
 #include "cage/cage.h"
-#include "cage/slots.h"
 
 /* Where the place forbids namespaces, whose policy has given up by name what they hold gets what
  * Landlock and seccomp can build. */

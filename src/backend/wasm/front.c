@@ -9,7 +9,6 @@
 
 #include "base/path.h"
 #include "cage/lower.h"
-#include "cage/system.h"
 #include "policy/settings.h"
 #include "wasm/order.h"
 #include "wasm/version.h"

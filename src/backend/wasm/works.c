@@ -10,7 +10,6 @@
 
 #include "base/task.h"
 #include "cage/cage.h"
-#include "cage/slots.h"
 
 /* What holds a module before the cage has to: it calls our interface, and no kernel. */
 static const char *inner(enum tc_clause clause)

@@ -20,7 +20,7 @@
 #include "backend/engine/order.h"
 #include "backend/landlock/child.h"
 #include "backend/oci/bundle.h"
-#include "cage/fix.h"
+#include "cage/box.h"
 #include "policy/clauses.h"
 #include "test.h"
 

@@ -3,7 +3,6 @@
  *
  * Limits that are looked after, with counters that are made here: when is looked, what is found,
  * and what comes of counters that cannot be read. */
-#include "cage/limiter.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -17,7 +16,6 @@
 
 #include "base/clock.h"
 #include "cage/cage.h"
-#include "cage/sample.h"
 
 static struct {
     int64_t cpu_us, shared;
