@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "backend/engine/guest.h"
+#include "backend/engine/talk.h"
 #include "backend/gvisor/runsc.h"
 #include "backend/oci/config.h"
 #include "base/cleanup.h"

@@ -4,7 +4,7 @@
  * The program toolcage-helper: started by the library only, and the first program in containers. */
 #include <string.h>
 
-#include "backend/engine/guest.h"
+#include "backend/engine/talk.h"
 #include "backend/gvisor/runsc.h"
 #include "backend/oci/config.h"
 #include "engine/engine.h"

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * Both ends of the report socket of a container of an engine's: the directory in which the helper
+ * listens for one connection, and the first program there, the helper's own file under another
+ * name. That has the container's id and no right of any kind, and nothing to look at but this
+ * socket. From there it gets what a cage is made of, and goes the way of every cage's PID 1, in
+ * namespaces of its own. */
 #include "backend/engine/talk.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -13,7 +20,12 @@
 
 #include "base/fd.h"
 #include "base/sys.h"
+#include "cage/box.h"
+#include "cage/stages.h"
+#include "engine/engine.h"
 #include "workspace/state.h"
+
+/* ---- the helper's end ---- */
 
 enum { STALE_S = 3600 };
 
@@ -98,4 +110,28 @@ void tc_engine_talk_close(struct tc_engine_talk *talk)
     if (talk->parent >= 0)
         (void)close(talk->parent);
     *talk = TC_ENGINE_NO_TALK;
+}
+
+/* ---- the container's end ---- */
+
+/* Where the report socket of every first process stands. */
+static bool connect_report(void)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = TC_ENGINE_TALK "/report"};
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&name, sizeof(name)) < 0)
+        return false;
+    return fd == TC_BOX_REPORT || dup3(fd, TC_BOX_REPORT, O_CLOEXEC) >= 0;
+}
+
+void tc_engine_guest_main(void)
+{
+    struct tc_box box = {.stages = &tc_contained_stages};
+    if (!connect_report() || !tc_box_receive(TC_BOX_REPORT, &box))
+        _exit(1);
+    /* one id, the container's, is the tool's */
+    tc_id_map(box.uid_map, box.uid, geteuid());
+    tc_id_map(box.gid_map, box.gid, getegid());
+    tc_box_go(&box);
+    _exit(1);
 }

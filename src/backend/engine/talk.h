@@ -27,4 +27,10 @@ int tc_engine_talk_open(struct tc_engine_talk *talk, uid_t id);
 int tc_engine_talk_accept(struct tc_engine_talk *talk, uid_t id, int *ret_pidfd, pid_t *ret_pid);
 void tc_engine_talk_close(struct tc_engine_talk *talk);
 
+/* ---- the container's end ---- */
+
+/* The first program in a container of an engine's: the helper's file under another name. Never
+ * returns. */
+_Noreturn void tc_engine_guest_main(void);
+
 #endif

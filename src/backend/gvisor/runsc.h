@@ -13,7 +13,7 @@
 #include "plan/backend.h"
 #include "state/mark.h"
 
-/* ---- platform.c ---- */
+/* ---- learnt.c: which platform works ---- */
 
 /* Until our PID 1 must have answered, without the time for which it waited for a processor; ptrace
  * needs nothing of the machine, and has no limit. */
@@ -42,7 +42,7 @@ void tc_gvisor_command(const struct tc_oci_runtime *runtime, const char *path,
  * Never returns. */
 _Noreturn void tc_gvisor_keep_main(char **argv);
 
-/* ---- options.c ---- */
+/* ---- learnt.c: which options it knows ---- */
 
 enum { TC_GVISOR_OPTIONS = 2 };
 extern const char *const tc_gvisor_options[TC_GVISOR_OPTIONS];
@@ -57,7 +57,7 @@ void tc_gvisor_options_learn(const char *runtime, int bundle);
  * where runsc answers otherwise than one that knows them, or one that does not. */
 size_t tc_gvisor_options_known(const char *runtime, const char *note);
 
-/* ---- notes.c ---- */
+/* ---- learnt.c: notes ---- */
 
 /* A mark, a space, a word. */
 enum { TC_GVISOR_NOTE_SIZE = TC_MARK_SIZE + 16 };

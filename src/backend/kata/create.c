@@ -87,3 +87,78 @@ char *tc_kata_create(const struct tc_kata_container *c)
     tc_buf_addc(&out, '}');
     return tc_buf_steal(&out);
 }
+
+/* ---- for containerd, which has no words of its own ---- */
+
+static void add_process(struct tc_buf *out, const struct tc_kata_container *c)
+{
+    static const char *const sets[] = {"bounding", "effective", "permitted"};
+    tc_buf_adds(out, "\"process\":{\"terminal\":false,\"user\":{\"uid\":0,\"gid\":0},"
+                     "\"args\":[\"" TC_GUEST_CONTAINED "\",");
+    add_text(out, c->boot);
+    tc_buf_adds(out, "],\"env\":[],\"cwd\":\"/\",\"noNewPrivileges\":true,\"capabilities\":{");
+    for (size_t i = 0; i < TC_COUNT(sets); i++) {
+        tc_buf_addf(out, "\"%s\":", sets[i]);
+        tc_kata_rights(out, "CAP_");
+        tc_buf_addc(out, ',');
+    }
+    tc_buf_adds(out, "\"inheritable\":[],\"ambient\":[]}}");
+}
+
+static void add_mount(struct tc_buf *out, const char *from, const char *below, const char *to)
+{
+    tc_buf_addf(out, ",{\"destination\":\"%s%s\",\"type\":\"bind\",\"source\":", below, to);
+    add_text(out, from);
+    tc_buf_adds(out, ",\"options\":[\"rbind\",\"rprivate\",\"nosuid\",\"nodev\",\"ro\"]}");
+}
+
+static void add_mounts(struct tc_buf *out, const struct tc_kata_container *c)
+{
+    tc_buf_adds(out, "\"mounts\":["
+                     "{\"destination\":\"/proc\",\"type\":\"proc\",\"source\":\"proc\","
+                     "\"options\":[\"nosuid\",\"noexec\",\"nodev\"]},"
+                     "{\"destination\":\"/dev\",\"type\":\"tmpfs\",\"source\":\"tmpfs\","
+                     "\"options\":[\"nosuid\",\"noexec\",\"mode=755\",\"size=64k\"]},"
+                     "{\"destination\":\"" TC_GUEST_IMAGE "\",\"type\":\"tmpfs\","
+                     "\"source\":\"tmpfs\",\"options\":[\"nosuid\",\"nodev\",\"mode=755\","
+                     "\"size=64k\"]}");
+    add_mount(out, c->program, "", TC_GUEST_CONTAINED);
+    if (c->root)
+        add_mount(out, c->root, "", TC_GUEST_IMAGE);
+    for (size_t i = 0; !c->root && i < c->system->count; i++)
+        add_mount(out, c->system->items[i], TC_GUEST_IMAGE, c->system->items[i]);
+    tc_buf_addc(out, ']');
+}
+
+static void add_linux(struct tc_buf *out, const struct tc_kata_container *c)
+{
+    enum { PERIOD_US = 100000 };
+    tc_buf_addf(out,
+                "\"linux\":{\"namespaces\":[{\"type\":\"pid\"},{\"type\":\"mount\"},"
+                "{\"type\":\"network\"},{\"type\":\"ipc\"},{\"type\":\"uts\"},"
+                "{\"type\":\"cgroup\"}],\"maskedPaths\":[],\"readonlyPaths\":[],"
+                "\"resources\":{\"devices\":[{\"allow\":false,\"access\":\"rwm\"}],"
+                "\"memory\":{\"limit\":%" PRId64 "}",
+                c->mib << 20);
+    if (c->cpus_milli)
+        tc_buf_addf(out, ",\"cpu\":{\"quota\":%" PRId64 ",\"period\":%d}",
+                    c->cpus_milli * (PERIOD_US / 1000), PERIOD_US);
+    if (c->pids)
+        tc_buf_addf(out, ",\"pids\":{\"limit\":%" PRId64 "}", c->pids);
+    tc_buf_adds(out, "}}");
+}
+
+char *tc_kata_spec(const struct tc_kata_container *c)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    tc_buf_adds(&out, "{\"ociVersion\":\"1.0.2\",\"hostname\":\"cage\",\"root\":{\"path\":");
+    add_text(&out, c->directory);
+    tc_buf_adds(&out, ",\"readonly\":true},");
+    add_process(&out, c);
+    tc_buf_addc(&out, ',');
+    add_mounts(&out, c);
+    tc_buf_addc(&out, ',');
+    add_linux(&out, c);
+    tc_buf_addc(&out, '}');
+    return tc_buf_steal(&out);
+}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What an engine is asked for, in docker's words (create.c) or those of the OCI runtime
- * specification (spec.c): a container whose runtime has a kernel of its own. There, and only
+ * What an engine is asked for, in docker's words or those of the OCI runtime specification: a
+ * container whose runtime has a kernel of its own. There, and only
  * there, it has the rights of whoever makes process cages. Pure. */
 #ifndef TC_BACKEND_KATA_CREATE_H
 #define TC_BACKEND_KATA_CREATE_H

@@ -1,21 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
+ * The child without namespaces on its way to the tool, and what ends all that the tool started,
+ * where no PID namespace does.
+ *
  * Landlock comes last, in the tool alone: who stands for PID 1 stays outside of it, so that no
  * signal of the tool reaches it, and so that it sees whom it has to end. */
 #include "backend/landlock/child.h"
 
+#include <fcntl.h>
 #include <linux/securebits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/sys.h"
 #include "cage/stages.h"
 #include "linux/landlock_rules.h"
 #include "linux/privileges.h"
 #include "linux/seccomp_filter.h"
 #include "policy/clauses.h"
+
+static const char children[] = "/proc/thread-self/children";
+
+enum { ROUNDS = 5000, PAUSE_NS = 1000000 };
+
+bool tc_orphans_known(void)
+{
+    return access(children, R_OK) == 0;
+}
+
+/* From now on orphans come to this process; 0, or -1. */
+static int adopt(void)
+{
+    return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
+
+/* A number that is cut by the end of the buffer comes whole in the next round. */
+/* Sends a signal to the children. */
+static void signal_children(int sig)
+{
+    static char text[64 * 1024];
+    _autofd_ int fd = open(children, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    char *at = text, *end;
+    text[n < 0 ? 0 : n] = '\0';
+    for (long pid = strtol(at, &end, 10); end != at && *end == ' '; pid = strtol(at, &end, 10)) {
+        (void)kill((pid_t)pid, sig); /* our own child, not reaped: the number is still its */
+        at = end + 1;
+    }
+}
+
+/* The children of a killed one come to us and are killed in the next round. */
+/* Kills and reaps until there is no child any more; false when some would not end. */
+static bool end(void)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    for (int i = 0; i < ROUNDS; i++) {
+        pid_t pid;
+        signal_children(SIGKILL);
+        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+            ;
+        if (pid < 0 && errno == ECHILD)
+            return true;
+        (void)nanosleep(&pause, NULL);
+    }
+    return false;
+}
 
 /* Without namespaces of its own the caller is an ordinary user with no capabilities, or the helper
  * stands in a user namespace and has them there. */
@@ -61,17 +116,17 @@ static void terminate(const struct tc_box *box, pid_t tool)
 {
     (void)box;
     (void)kill(-tool, SIGTERM);
-    tc_orphans_signal(SIGTERM);
+    signal_children(SIGTERM);
 }
 
 static void leave(void)
 {
-    (void)tc_orphans_end();
+    (void)end();
 }
 
-const struct tc_rest tc_landlock_rest = {.adopt = tc_orphans_adopt,
+const struct tc_rest tc_landlock_rest = {.adopt = adopt,
                                          .enter = enter,
                                          .terminate = terminate,
-                                         .end = tc_orphans_end,
+                                         .end = end,
                                          .leave = leave,
                                          .watches = true};

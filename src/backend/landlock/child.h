@@ -12,15 +12,7 @@
 extern const struct tc_stages tc_landlock_stages;
 extern const struct tc_rest tc_landlock_rest;
 
-/* ---- orphans.c ---- */
-
 /* Can it be done here: does the kernel list a process's children? */
 bool tc_orphans_known(void);
-/* From now on orphans come to this process; 0, or -1. */
-int tc_orphans_adopt(void);
-/* Sends a signal to the children. */
-void tc_orphans_signal(int sig);
-/* Kills and reaps until there is no child any more; false when some would not end. */
-bool tc_orphans_end(void);
 
 #endif

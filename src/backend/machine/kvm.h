@@ -19,9 +19,4 @@ bool tc_kvm_present(struct tc_kvm *ret);
 int tc_kvm_look(const struct tc_search *search, const char *backend, const char *machine,
                 bool again, struct tc_kvm *ret, struct toolcage_error **err);
 
-/* kept.c: where the policy asks for it, names the file that the machine goes on from, or is kept in
- * before its call. `machine` identifies what is the same for every machine. */
-int tc_machine_keep(const char *backend, const char *machine, struct tc_grant *grant,
-                    struct toolcage_error **err);
-
 #endif

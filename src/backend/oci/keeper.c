@@ -13,9 +13,9 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include "backend/oci/blank.h"
 #include "backend/oci/bundle.h"
 #include "backend/oci/config.h"
+#include "backend/oci/own.h"
 #include "base/sys.h"
 #include "cage/stages.h"
 #include "linux/mounts.h"

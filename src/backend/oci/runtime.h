@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "backend/oci/config.h"
 
@@ -26,5 +27,17 @@ enum { TC_OCI_WORDS = 24 };
 void tc_oci_command(const struct tc_oci_runtime *runtime, const char *path, const char **ret);
 /* "crun, runc" */
 const char *tc_oci_names(enum tc_oci_kind kind);
+
+/* What it says of its version, for the doctor: asked while the trial container runs, so that nobody
+ * waits for it. */
+struct tc_oci_asked {
+    pid_t pid; /* 0: nobody was asked */
+    int pidfd, out;
+};
+#define TC_OCI_NOT_ASKED ((struct tc_oci_asked){0, -1, -1})
+
+void tc_oci_ask(struct tc_oci_asked *asked, const char *path);
+/* "crun 1.8.1", owned; NULL: it has not said. Whoever was asked is gone then. */
+char *tc_oci_version(struct tc_oci_asked *asked, const char *name);
 
 #endif

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * When a container that waits is another than the one that a call would get. */
-#include "backend/oci/blank.h"
+#include "backend/oci/own.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What has been learnt of runsc and outlives the helper: which of its platforms works on this
+ * machine, and which of its newer options it knows. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backend/gvisor/runsc.h"
+#include "backend/oci/config.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/strv.h"
+#include "workspace/state.h"
+
+/* ---- notes ---- */
+
+/* Each note is a link in the state directory, whose text says of which state of which file it is
+ * true, and which is read and written as a whole. */
+
+static const char place[] = "gvisor";
+
+bool tc_gvisor_mark(const char *runtime, char out[TC_MARK_SIZE])
+{
+    struct stat st;
+    if (stat(runtime, &st) < 0 || !tc_mark_settled(&st))
+        return false;
+    tc_mark(&st, out);
+    return true;
+}
+
+/* By the last two digits of the file's number, so that two runtimes hardly ever take turns, and
+ * what was learnt of files that have gone does not pile up. */
+static char *link_of(const char *name, const char *mark)
+{
+    size_t device = strcspn(mark, ".");
+    size_t end = mark[device] ? device + 1 + strcspn(mark + device + 1, ".") : device;
+    return tc_format("%s-%.*s", name, end < 2 ? 0 : 2, mark + (end < 2 ? 0 : end - 2));
+}
+
+bool tc_gvisor_note_read(const char *name, const char *mark, time_t oldest_s,
+                         char out[TC_GVISOR_NOTE_SIZE])
+{
+    struct stat st;
+    _autofree_ char *link = link_of(name, mark);
+    _autofd_ int dir = link ? tc_state_look(place) : -1;
+    if (dir < 0 || fstatat(dir, link, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    time_t age = time(NULL) - st.st_mtime;
+    if (oldest_s && (age < 0 || age >= oldest_s))
+        return false;
+    ssize_t n = readlinkat(dir, link, out, TC_GVISOR_NOTE_SIZE);
+    if (n <= 0 || n == TC_GVISOR_NOTE_SIZE)
+        return false;
+    out[n] = '\0';
+    return tc_gvisor_note_word(out, mark) != NULL;
+}
+
+const char *tc_gvisor_note_word(const char *note, const char *mark)
+{
+    size_t len = strlen(mark);
+    return len && strncmp(note, mark, len) == 0 && note[len] == ' ' ? note + len + 1 : NULL;
+}
+
+void tc_gvisor_note_write(const char *name, const char *mark, const char *word)
+{
+    _autofree_ char *text = tc_format("%s %s", mark, word);
+    _autofree_ char *link = link_of(name, mark);
+    _autofd_ int dir = text && link ? tc_state_open(place, NULL) : -1;
+    if (dir < 0)
+        return;
+    (void)unlinkat(dir, link, 0);
+    if (symlinkat(text, dir, link) < 0)
+        return; /* another helper was faster, or there is no room */
+}
+
+void tc_gvisor_note_drop(const char *name, const char *mark)
+{
+    _autofree_ char *link = link_of(name, mark);
+    _autofd_ int dir = link ? tc_state_look(place) : -1;
+    if (dir >= 0)
+        (void)unlinkat(dir, link, 0);
+}
+
+/* ---- which platform works ---- */
+
+/* A platform is by what runsc stops the tool's system calls. Which of them works on a machine is
+ * known when a container has run on it, and one may hang. So the call's own container is the trial:
+ * a process of ours around runsc takes the next platform where one does not answer. */
+
+/* A platform that said why it does not work is asked again after an hour; one that said nothing
+ * before its time was over may have met a slow disk. */
+enum { BELIEVED_S = 3600, DOUBTED_S = 300, MOMENT_US = 1000000 };
+
+static const char first_failed[] = "first-failed", fails[] = "fails", silent_word[] = "silent";
+
+static _Atomic int64_t avoided_until_us; /* in this helper's life */
+
+static bool is_noted(const char *mark, time_t oldest_s, const char *word)
+{
+    char note[TC_GVISOR_NOTE_SIZE];
+    return tc_gvisor_note_read(first_failed, mark, oldest_s, note) &&
+           tc_streq(tc_gvisor_note_word(note, mark), word);
+}
+
+/* Another call has seen it fail, not long ago. */
+static bool is_known(const char *runtime)
+{
+    char mark[TC_MARK_SIZE];
+    return tc_gvisor_mark(runtime, mark) &&
+           (is_noted(mark, BELIEVED_S, fails) || is_noted(mark, DOUBTED_S, silent_word));
+}
+
+/* What another helper has noted is read once a second at most. */
+static bool is_avoided(const char *runtime)
+{
+    int64_t now = tc_now_us();
+    if (avoided_until_us <= now && is_known(runtime))
+        avoided_until_us = now + MOMENT_US;
+    return avoided_until_us > now;
+}
+
+const char *const *tc_gvisor_platforms(const char *wish, const char *runtime)
+{
+    static const char *const in_order[] = {"systrap", TC_GVISOR_PTRACE, NULL};
+    static const char *const named[][2] = {{"systrap"}, {TC_GVISOR_PTRACE}, {"kvm"}};
+    for (size_t i = 0; wish && i < TC_COUNT(named); i++)
+        if (tc_streq(wish, named[i][0]))
+            return named[i];
+    if (wish)
+        return NULL;
+    return in_order + (runtime && is_avoided(runtime));
+}
+
+void tc_gvisor_first_failed(const char *runtime, bool silent)
+{
+    char mark[TC_MARK_SIZE];
+    avoided_until_us = tc_now_us() + (silent ? DOUBTED_S : BELIEVED_S) * 1000000LL;
+    if (tc_gvisor_mark(runtime, mark))
+        tc_gvisor_note_write(first_failed, mark, silent ? silent_word : fails);
+}
+
+void tc_gvisor_first_works(const char *runtime)
+{
+    char mark[TC_MARK_SIZE];
+    avoided_until_us = 0;
+    if (tc_gvisor_mark(runtime, mark))
+        tc_gvisor_note_drop(first_failed, mark);
+}
+
+/* A kernel of its own has a network of its own, in which nothing leads out; or uses that of the
+ * namespace around it, which is the cage's. */
+void tc_gvisor_command(const struct tc_oci_runtime *runtime, const char *path,
+                       const char *const *platforms, const char *note, bool network,
+                       const char **ret)
+{
+    *ret++ = TC_OCI_KEEPER;
+    while (*platforms)
+        *ret++ = *platforms++;
+    *ret++ = "--";
+    *ret++ = note;
+    *ret++ = path;
+    *ret++ = network ? "--network=host" : "--network=none";
+    tc_oci_command(runtime, "-", ret);
+}
+
+/* ---- which options it knows ---- */
+
+/* What runsc is told beside its command, where it knows the words: later ones have made a default
+ * of what older ones do not do at all. Which it knows the process around runsc asks it, and what it
+ * has heard is remembered of that file. */
+
+/* In the order in which runsc has learnt them.
+ *
+ * Its kernel reaches the host's files by itself since 2023, and that renames directories which hold
+ * mounts of ours: names that steer the host would be replaced. A process of runsc's own has to
+ * stand between.
+ *
+ * The node of a device in an image or a granted directory stands for a device of that kernel's
+ * since 2026. Asked to open it outside, it meets our mounts, which have no devices. */
+const char *const tc_gvisor_options[TC_GVISOR_OPTIONS] = {"--directfs=false",
+                                                          "--character-device-policy=passthrough"};
+
+/* By this code runsc says that it has no such option. */
+enum { UNKNOWN_OPTION = 2 };
+
+static const char noted_options[] = "options";
+
+char *tc_gvisor_options_note(const char *runtime)
+{
+    char mark[TC_MARK_SIZE], note[TC_GVISOR_NOTE_SIZE];
+    bool any = runtime && tc_gvisor_mark(runtime, mark) &&
+               tc_gvisor_note_read(noted_options, mark, 0, note);
+    return strdup(any ? note : "nothing");
+}
+
+static bool is_count(const char *word)
+{
+    return word && word[0] >= '0' && word[0] <= '0' + TC_GVISOR_OPTIONS && !word[1];
+}
+
+void tc_gvisor_options_learn(const char *runtime, int bundle)
+{
+    char mark[TC_MARK_SIZE];
+    _autobuf_ struct tc_buf heard = TC_BUF_INIT;
+    heard.max = TC_GVISOR_NOTE_SIZE;
+    if (tc_read_file(bundle, TC_OCI_HEARD, &heard) < 0 || !heard.len ||
+        !tc_gvisor_mark(runtime, mark))
+        return;
+    if (is_count(tc_gvisor_note_word(heard.data, mark)))
+        tc_gvisor_note_write(noted_options, mark, tc_gvisor_note_word(heard.data, mark));
+}
+
+/* Does it know so many of them? */
+static bool ask(const char *runtime, size_t count)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        const char *argv[TC_GVISOR_OPTIONS + 3] = {runtime};
+        memcpy(argv + 1, tc_gvisor_options, count * sizeof(*argv));
+        argv[count + 1] = "--version";
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (null >= 0 && dup2(null, 1) == 1 && dup2(null, 2) == 2)
+            (void)execv(runtime, (char *const *)(uintptr_t)argv);
+        _exit(127);
+    }
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    int code = pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (code != 0 && code != UNKNOWN_OPTION)
+        _exit(127);
+    return code == 0;
+}
+
+static void tell(const char *mark, size_t count)
+{
+    _autofree_ char *heard = tc_format("%s %zu", mark, count);
+    if (!heard || tc_write_file(AT_FDCWD, TC_OCI_BUNDLE "/" TC_OCI_HEARD, heard) < 0)
+        return; /* then the next call asks, too */
+}
+
+size_t tc_gvisor_options_known(const char *runtime, const char *note)
+{
+    char mark[TC_MARK_SIZE], after[TC_MARK_SIZE];
+    size_t count = TC_GVISOR_OPTIONS;
+    bool marked = tc_gvisor_mark(runtime, mark);
+    const char *word = marked ? tc_gvisor_note_word(note, mark) : NULL;
+    if (is_count(word))
+        return (size_t)(word[0] - '0');
+    while (count > 0 && !ask(runtime, count))
+        count--;
+    if (marked && tc_gvisor_mark(runtime, after) && strcmp(mark, after) == 0)
+        tell(mark, count);
+    return count;
+}
