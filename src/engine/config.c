@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * The engine client's configuration as fields of a task message. */
 #include "engine/engine.h"
 
 #define TC_STRUCT struct tc_engine_config

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * The proxy's configuration as fields of a task message, and the bounds it must keep. */
 #include "egress/egress.h"
 
 #include <string.h>
