@@ -332,7 +332,7 @@ static int raise_walls(const struct tc_box *box, enum tc_landlock_kind root)
     int abi = box->landlock_abi;
     if (abi == 0)
         return 0;
-    _autofd_ int ruleset = tc_landlock_open(abi);
+    _autofd_ int ruleset = tc_landlock_open(abi, 0);
     if (ruleset < 0 || tc_landlock_allow_path(ruleset, abi, "/", root) < 0 ||
         tc_landlock_allow_path(ruleset, abi, "/proc", TC_LANDLOCK_READ_TREE) < 0 ||
         tc_landlock_allow_path(ruleset, abi, "/dev", TC_LANDLOCK_DEVICE) < 0)

@@ -57,7 +57,7 @@ bool tc_hand_take_back(struct tc_cage *cage, size_t count)
 static int wall(const struct tc_process_cage *p, int root)
 {
     int abi = p->host->landlock_abi;
-    _autofd_ int ruleset = tc_landlock_open(abi);
+    _autofd_ int ruleset = tc_landlock_open(abi, 0);
     if (ruleset < 0 || tc_landlock_allow(ruleset, abi, root, TC_LANDLOCK_LIST) < 0)
         return -1;
     for (size_t i = 0; i < p->trees.mount_count; i++) {

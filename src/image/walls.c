@@ -46,7 +46,7 @@ static int restrict_reach(int target)
     int abi = tc_landlock_abi();
     if (abi < 1)
         return 0; /* the root stands alone there */
-    _autofd_ int ruleset = tc_landlock_open(abi);
+    _autofd_ int ruleset = tc_landlock_open(abi, 0);
     return ruleset < 0 || tc_landlock_allow(ruleset, abi, target, TC_LANDLOCK_WRITE_TREE) < 0
                ? -1
                : tc_landlock_restrict(ruleset);

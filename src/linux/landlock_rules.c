@@ -65,6 +65,8 @@ static const uint32_t kinds[] = {
     [TC_LANDLOCK_READ_FILE] = FS_EXECUTE | FS_READ_FILE,
     [TC_LANDLOCK_WRITE_FILE] = FS_EXECUTE | FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE,
     [TC_LANDLOCK_LIST] = FS_READ_DIR,
+    [TC_LANDLOCK_DATA_TREE] = FS_READ_FILE | FS_READ_DIR,
+    [TC_LANDLOCK_DATA_FILE] = FS_READ_FILE,
     [TC_LANDLOCK_DEVICE] = FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE | FS_IOCTL_DEV,
 };
 
@@ -96,13 +98,13 @@ int tc_landlock_abi(void)
     return abi < 0 ? 0 : (int)abi;
 }
 
-int tc_landlock_open(int abi)
+int tc_landlock_open(int abi, uint64_t net)
 {
     /* The kernel's struct of ABI 6. Older kernels take the longer one as long as its tail is zero.
      */
     const struct {
         uint64_t fs, net, scoped;
-    } attr = {.fs = tc_landlock_handled(abi), .scoped = tc_landlock_scoped(abi)};
+    } attr = {tc_landlock_handled(abi), net, tc_landlock_scoped(abi)};
     return (int)tc_sys(SYS_landlock_create_ruleset, TC_ARG(&attr), sizeof(attr), 0, 0, 0, 0);
 }
 

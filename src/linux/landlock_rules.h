@@ -4,8 +4,8 @@
  * Landlock, the second wall behind the mounts: which rights an ABI has and what a kind of path gets
  * is one pure table; the rest are the three system calls. Everything here is async-signal-safe.
  *
- * Network rights are not handled: the cage has a network namespace of its own, and its loopback is
- * the tool's. Unix sockets by path are handled from the ABI that can (9) and never granted. */
+ * A cage handles no network rights: it has a network namespace of its own, and its loopback is the
+ * tool's. Unix sockets by path are handled from the ABI that can (9) and never granted. */
 #ifndef TC_LINUX_LANDLOCK_RULES_H
 #define TC_LINUX_LANDLOCK_RULES_H
 
@@ -21,6 +21,8 @@ enum tc_landlock_kind {
     TC_LANDLOCK_WRITE_FILE, /* and write, truncate */
     TC_LANDLOCK_DEVICE,     /* a device node: read, write, ioctl */
     TC_LANDLOCK_LIST,       /* list directories, and nothing of their files */
+    TC_LANDLOCK_DATA_TREE,  /* read, list */
+    TC_LANDLOCK_DATA_FILE,  /* read */
 };
 
 /* Pure: the rights that a ruleset of this ABI handles (and so denies unless allowed), what one kind
@@ -33,8 +35,9 @@ uint64_t tc_landlock_scoped(int abi);
 /* The running kernel's ABI; 0 when Landlock is not there or off, with errno ENOSYS or EOPNOTSUPP.
  */
 int tc_landlock_abi(void);
-/* A new ruleset (close-on-exec descriptor) that denies all that the ABI handles; -1 with errno. */
-int tc_landlock_open(int abi);
+/* A new ruleset (close-on-exec descriptor) that denies all that the ABI handles, and of TCP ports
+ * the rights `net`, which are the kernel's from ABI 4 on; -1 with errno. */
+int tc_landlock_open(int abi, uint64_t net);
 /* Allows what the kind says on the file or tree that path_fd (O_PATH will do) stands for; 0, or -1.
  */
 int tc_landlock_allow(int ruleset, int abi, int path_fd, enum tc_landlock_kind kind);

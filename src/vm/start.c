@@ -21,7 +21,7 @@ static int raise_wall(void)
     int abi = tc_landlock_abi();
     if (abi <= 0)
         return 0;
-    _autofd_ int ruleset = tc_landlock_open(abi);
+    _autofd_ int ruleset = tc_landlock_open(abi, 0);
     if (ruleset < 0 || tc_landlock_allow_path(ruleset, abi, "/", TC_LANDLOCK_READ_TREE) < 0 ||
         tc_landlock_allow_path(ruleset, abi, "/tmp", TC_LANDLOCK_OWN_TREE) < 0 ||
         tc_landlock_allow_path(ruleset, abi, "/dev", TC_LANDLOCK_DEVICE) < 0)

@@ -264,7 +264,7 @@ static int prepare(struct tc_cage *cage)
         return -1;
     p->box.stages = &tc_landlock_stages;
     p->box.rest = &tc_landlock_rest;
-    p->box.ruleset = tc_process_keep(&p->trees, tc_landlock_open(p->host->landlock_abi));
+    p->box.ruleset = tc_process_keep(&p->trees, tc_landlock_open(p->host->landlock_abi, 0));
     if (p->box.ruleset >= 0 && fill(cage) == 0)
         return 0;
     return tc_cage_fail(cage,

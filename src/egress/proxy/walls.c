@@ -4,7 +4,6 @@
 
 #include <limits.h>
 #include <linux/capability.h>
-#include <linux/landlock.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -43,24 +42,12 @@ static bool drop_capabilities(void)
 /* ---- Landlock ---- */
 
 /* By number, because headers are older than kernels. */
-enum {
-    FS_READ_FILE = 1 << 2,
-    FS_READ_DIR = 1 << 3,
-    NET_BIND = 1 << 0,
-    NET_CONNECT = 1 << 1,
-    RULE_NET_PORT = 2,
-    ABI_NET = 4,
-    DNS_PORT = 53,
-};
+enum { NET_BIND = 1 << 0, NET_CONNECT = 1 << 1, RULE_NET_PORT = 2, ABI_NET = 4, DNS_PORT = 53 };
 
-static bool allow_path(int ruleset, const char *path, unsigned rights)
+/* Reading is in every ABI; what is not there needs no rule. */
+static bool allow_path(int ruleset, const char *path, enum tc_landlock_kind kind)
 {
-    _autofd_ int fd = open(path, O_PATH | O_CLOEXEC);
-    const struct landlock_path_beneath_attr attr = {.allowed_access = rights, .parent_fd = fd};
-    if (fd < 0)
-        return errno == ENOENT; /* what is not there needs no rule */
-    return tc_sys(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, TC_ARG(&attr), 0, 0,
-                  0) == 0;
+    return tc_landlock_allow_path(ruleset, 1, path, kind) == 0 || errno == ENOENT;
 }
 
 /* The directory that a file really lies in: what writes it anew puts another file there. */
@@ -71,19 +58,19 @@ static bool allow_place_of(int ruleset, const char *file)
         return true;
     char *slash = strrchr(real, '/');
     if (slash == real)
-        return allow_path(ruleset, real, FS_READ_FILE);
+        return allow_path(ruleset, real, TC_LANDLOCK_DATA_FILE);
     *slash = '\0';
-    return allow_path(ruleset, real, FS_READ_FILE | FS_READ_DIR);
+    return allow_path(ruleset, real, TC_LANDLOCK_DATA_TREE);
 }
 
 static bool allow_paths(int ruleset)
 {
     /* c-ares takes the numbers of its questions from the last one; without it they can be guessed
      */
-    return allow_path(ruleset, "/etc", FS_READ_FILE | FS_READ_DIR) &&
+    return allow_path(ruleset, "/etc", TC_LANDLOCK_DATA_TREE) &&
            allow_place_of(ruleset, "/etc/resolv.conf") && allow_place_of(ruleset, "/etc/hosts") &&
            allow_place_of(ruleset, "/etc/nsswitch.conf") &&
-           allow_path(ruleset, "/dev/urandom", FS_READ_FILE);
+           allow_path(ruleset, "/dev/urandom", TC_LANDLOCK_DATA_FILE);
 }
 
 static bool allow_port(int ruleset, unsigned port)
@@ -120,18 +107,13 @@ static uint64_t held_ports(const struct tc_egress_config *config)
 static bool restrict_reach(const struct tc_egress_config *config)
 {
     int abi = tc_landlock_abi();
-    const struct {
-        uint64_t fs, net, scoped;
-    } attr = {tc_landlock_handled(abi), abi >= ABI_NET ? held_ports(config) : 0,
-              tc_landlock_scoped(abi)};
+    uint64_t net = abi >= ABI_NET ? held_ports(config) : 0;
     if (abi < 1)
         return true;
-    _autofd_ int ruleset =
-        (int)tc_sys(SYS_landlock_create_ruleset, TC_ARG(&attr), sizeof(attr), 0, 0, 0, 0);
-    if (ruleset < 0 || !allow_paths(ruleset) ||
-        (attr.net & NET_CONNECT && !allow_ports(ruleset, config)))
-        return false;
-    return tc_landlock_restrict(ruleset) == 0;
+    _autofd_ int ruleset = tc_landlock_open(abi, net);
+    return ruleset >= 0 && allow_paths(ruleset) &&
+           (!(net & NET_CONNECT) || allow_ports(ruleset, config)) &&
+           tc_landlock_restrict(ruleset) == 0;
 }
 
 /* ---- all ---- */

@@ -43,6 +43,9 @@ static void rights_by_abi(void **state)
         assert_int_equal(tc_landlock_rights(abi, TC_LANDLOCK_READ_FILE), want[abi].read_file);
         assert_int_equal(tc_landlock_rights(abi, TC_LANDLOCK_WRITE_FILE), want[abi].write_file);
         assert_int_equal(tc_landlock_rights(abi, TC_LANDLOCK_DEVICE), want[abi].device);
+        assert_int_equal(tc_landlock_rights(abi, TC_LANDLOCK_LIST), abi ? 0x8 : 0);
+        assert_int_equal(tc_landlock_rights(abi, TC_LANDLOCK_DATA_TREE), abi ? 0xc : 0);
+        assert_int_equal(tc_landlock_rights(abi, TC_LANDLOCK_DATA_FILE), abi ? 0x4 : 0);
     }
     assert_int_equal(tc_landlock_handled(-1), 0);
     assert_int_equal(tc_landlock_handled(42), want[9].handled);
@@ -58,7 +61,7 @@ static void nothing_ever_grants_devices_and_sockets(void **state)
     for (int abi = 0; abi <= 9; abi++) {
         assert_int_equal(tc_landlock_rights(abi, TC_LANDLOCK_OWN_TREE),
                          abi ? want[abi].write_tree | sock : 0);
-        for (int kind = TC_LANDLOCK_READ_TREE; kind <= TC_LANDLOCK_LIST; kind++) {
+        for (int kind = TC_LANDLOCK_READ_TREE; kind <= TC_LANDLOCK_DATA_FILE; kind++) {
             assert_int_equal(tc_landlock_rights(abi, kind) & never, 0);
             assert_true(kind == TC_LANDLOCK_OWN_TREE || !(tc_landlock_rights(abi, kind) & sock));
             assert_int_equal(tc_landlock_rights(abi, kind) & ~tc_landlock_handled(abi), 0);
@@ -112,7 +115,7 @@ static bool allow(int ruleset, int abi, const char *path, enum tc_landlock_kind 
 
 static int confined(int abi)
 {
-    int ruleset = tc_landlock_open(abi);
+    int ruleset = tc_landlock_open(abi, 0);
     EXPECT(ruleset >= 0);
     EXPECT(fcntl(ruleset, F_GETFD) == FD_CLOEXEC);
     EXPECT(allow(ruleset, abi, "read", TC_LANDLOCK_READ_TREE));
