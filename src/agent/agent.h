@@ -58,7 +58,7 @@ struct tc_agent {
     char message[512], hint[160]; /* why it ended */
 };
 
-/* end.c: ends the run: fills code, message and hint, and returns false. */
+/* say.c: ends the run: fills code, message and hint, and returns false. */
 bool tc_agent_fail(struct tc_agent *agent, enum tc_agent_code code, const char *hint,
                    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 const char *tc_agent_word(enum tc_agent_code code);
@@ -93,6 +93,12 @@ bool tc_say_read(struct tc_agent *agent, char **ret);
 /* A line of ours begins, on standard error: "toolcage: ". `fmt` holds nothing that somebody else
  * chose, unless it was made harmless. */
 void tc_say_begin(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* shown.c: the arguments of a call, for the person who approves it: all of them, harmless for a
+ * terminal, in lines that no value can imitate and that hide nothing beyond the right edge. */
+/* "  name: value", and below it "  | " in front of each line of a text, "  : " where one goes on.
+ * Owned; NULL without memory. */
+char *tc_shown_arguments(json_t *arguments, size_t width);
 
 /* approve.c: asks about one call. False: the run ends. */
 bool tc_agent_approved(struct tc_agent *agent, const char *id, const char *tool,

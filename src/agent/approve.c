@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/shown.h"
 
 /* ---- at a terminal ---- */
 

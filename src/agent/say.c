@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the operator sees and says: plain text, or lines of JSON both ways. What a model or a server
- * chose is made harmless for a terminal. */
+ * What the operator sees and says: plain text, or lines of JSON both ways, and why a run ended.
+ * What a model or a server chose is made harmless for a terminal. */
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
 #include "cli/show/clean.h"
-#include "cli/show/mark.h"
 
 enum { SHOWN = 200 };
 
@@ -180,4 +180,51 @@ bool tc_say_read(struct tc_agent *agent, char **ret)
     }
     *ret = text;
     return true;
+}
+
+/* ---- how a run ends ---- */
+
+int64_t tc_agent_now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int64_t tc_agent_left_ms(const struct tc_agent *agent)
+{
+    return agent->deadline_ms - tc_agent_now_ms();
+}
+
+const char *tc_agent_word(enum tc_agent_code code)
+{
+    static const char *const words[] = {
+        [TC_AGENT_ANSWERED] = "answered",
+        [TC_AGENT_TURNS] = "limit.turns",
+        [TC_AGENT_TOKENS] = "limit.tokens",
+        [TC_AGENT_TIME] = "limit.time",
+        [TC_AGENT_CALLS] = "limit.calls",
+        [TC_AGENT_CONNECT] = "upstream.unreachable",
+        [TC_AGENT_STATUS] = "upstream.status",
+        [TC_AGENT_CUT] = "upstream.cut",
+        [TC_AGENT_LARGE] = "upstream.too_large",
+        [TC_AGENT_MALFORMED] = "upstream.malformed",
+        [TC_AGENT_INPUT] = "input",
+        [TC_AGENT_TRANSCRIPT] = "transcript",
+        [TC_AGENT_ENGINE] = "engine",
+        [TC_AGENT_MEMORY] = "memory",
+    };
+    return words[code];
+}
+
+bool tc_agent_fail(struct tc_agent *agent, enum tc_agent_code code, const char *hint,
+                   const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    agent->code = code;
+    (void)vsnprintf(agent->message, sizeof(agent->message), fmt, ap);
+    (void)snprintf(agent->hint, sizeof(agent->hint), "%s", hint ? hint : "");
+    va_end(ap);
+    return false;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "agent/shown.h"
+ * Copyright The toolcage authors
+ *
+ * The arguments of a call on the terminal of the person who approves it. */
+#include "agent/agent.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -68,4 +68,11 @@ extern const struct tc_verb tc_verb_exec, tc_verb_call, tc_verb_shell, tc_verb_t
     tc_verb_wasm_install, tc_verb_wasm_compile, tc_verb_wasm_inspect, tc_verb_wasm_list,
     tc_verb_completion, tc_verb_version;
 
+/* verbs.c: every verb of the program, in the order of its help. */
+
+/* NULL after the last. */
+const struct tc_verb *tc_verb_at(size_t index);
+/* The verb that argv begins with, and how many words name it; NULL and 0 when there is none. */
+const struct tc_verb *tc_verb_find(int argc, char **argv, int *ret_words);
+
 #endif

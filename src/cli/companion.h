@@ -9,6 +9,14 @@
 
 /* First of all in main(): what is wiped in the fork is there before anything was read. Where this
  * program is the first in a container it never returns. */
+#ifdef TC_CLI_ALONE /* it uses the shared library, and holds none of the helper's code */
+static inline void tc_companion_offer(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+}
+#else
 void tc_companion_offer(int argc, char **argv);
+#endif
 
 #endif

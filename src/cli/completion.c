@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "cli/call/lookup.h"
+#include "cli/cli.h"
 #include "cli/show/json.h"
 #include "cli/show/opts.h"
 #include "cli/show/say.h"
-#include "cli/verbs.h"
 
 static const struct tc_option options[] = {
     {"words", 0, NULL, NULL, "for the scripts: what can complete the last word"},

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli.h"
 #include "cli/companion.h"
 #include "cli/show/fold.h"
 #include "cli/show/opts.h"
 #include "cli/show/say.h"
-#include "cli/verbs.h"
 
 static const char head[] =
     "toolcage runs one tool call of a language model in a cage built for it\n"

@@ -1,8 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "cli/verbs.h"
+ * Copyright The toolcage authors
+ *
+ * The table of verbs, and the one that is too small for a file. */
+#include "cli/cli.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "cli/show/opts.h"
+#include "cli/show/say.h"
+
+static const struct tc_option version_options[] = {
+    TC_OPTION_HELP,
+    {0},
+};
+
+static int print_version(const struct tc_args *args)
+{
+    char line[64];
+    int length = snprintf(line, sizeof(line), "toolcage %s\n", toolcage_version());
+    return tc_cli_print(line, (size_t)length);
+}
+
+const struct tc_verb tc_verb_version = {
+    .name = "version",
+    .words = "",
+    .summary = "the version of the library in use",
+    .text = "examples:\n  toolcage version\n",
+    .options = version_options,
+    .run = print_version,
+};
 
 static const struct tc_verb *const verbs[] = {
     &tc_verb_exec,         &tc_verb_call,          &tc_verb_shell,         &tc_verb_tools,

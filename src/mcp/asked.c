@@ -4,6 +4,7 @@
  * What the client has asked and the server not answered: nothing else may be answered. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "mcp/wrap.h"
 
@@ -41,4 +42,76 @@ void tc_asked_remove(struct tc_wrap *wrap, struct tc_asked *asked)
     free(asked->key);
     free(asked->id);
     *asked = wrap->asked[--wrap->asked_count];
+}
+
+/* ---- tasks ---- */
+
+/* An answer of the server that comes later, to a request that has no bound of its own. Only those
+ * tasks are asked for that a call began which may have one. */
+
+bool tc_tasks_concern(struct tc_wrap *wrap, struct tc_slice method)
+{
+    static const char prefix[] = "tasks/";
+    static const char *const words[] = {"tasks/get", "tasks/result", "tasks/cancel",
+                                        "tasks/update"};
+    size_t length = 0;
+    char *text = tc_scan_text(method, &length);
+    bool list = tc_scan_is(method, "tasks/list"), found = false;
+    wrap->failed |= !text;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        found |= tc_scan_folds(method, words[i]);
+    found |= text && strncasecmp(text, prefix, sizeof(prefix) - 1) == 0;
+    free(text);
+    return found && !list;
+}
+
+static bool is_known(const struct tc_wrap *wrap, const char *key)
+{
+    for (size_t i = 0; i < wrap->task_count; i++)
+        if (strcmp(wrap->tasks[i], key) == 0)
+            return true;
+    return false;
+}
+
+bool tc_tasks_know(struct tc_wrap *wrap, struct tc_slice params)
+{
+    struct tc_slice id;
+    if (!tc_scan_member(params, "taskId", &id) || !tc_scan_is_string(id))
+        return false;
+    char *key = tc_rpc_key(id);
+    bool known = key && is_known(wrap, key);
+    wrap->failed |= !key;
+    free(key);
+    return known;
+}
+
+/* Of too many the oldest is forgotten. */
+static void remember(struct tc_wrap *wrap, char *key)
+{
+    size_t at = wrap->task_next++ % TC_ASKED_MAX;
+    if (at == wrap->task_count)
+        wrap->task_count++;
+    else
+        free(wrap->tasks[at]);
+    wrap->tasks[at] = key;
+}
+
+void tc_tasks_begin(struct tc_wrap *wrap, struct tc_slice result)
+{
+    struct tc_slice task, id;
+    if (!tc_scan_member(result, "task", &task) ||
+        !tc_scan_member(task.at ? task : result, "taskId", &id) || !tc_scan_is_string(id))
+        return;
+    char *key = tc_rpc_key(id);
+    wrap->failed |= !key;
+    if (key && !is_known(wrap, key))
+        remember(wrap, key);
+    else
+        free(key);
+}
+
+void tc_tasks_done(struct tc_wrap *wrap)
+{
+    while (wrap->task_count)
+        free(wrap->tasks[--wrap->task_count]);
 }

@@ -7,9 +7,22 @@
 #define TC_MCP_HANDED_H
 
 #include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* The JSON text of at most `most` bytes behind descriptor `fd`, which is closed; the text, which
  * may hold keys, is wiped. Owned; NULL where there is none. */
-json_t *tc_handed_config(int fd, size_t most);
+static inline json_t *tc_handed_config(int fd, size_t most)
+{
+    char *text = malloc(most);
+    ssize_t n = text ? pread(fd, text, most, 0) : -1;
+    json_t *config = n > 0 ? json_loadb(text, (size_t)n, 0, NULL) : NULL;
+    if (n > 0)
+        explicit_bzero(text, (size_t)n);
+    free(text);
+    (void)close(fd);
+    return config;
+}
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mcp/text.h"
+#include "mcp/memory.h"
 #include "mcp/wrap.h"
 
 static bool begin(struct tc_wrap *wrap, struct tc_text *text)

@@ -3,7 +3,9 @@
 #include "mcp/server.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "mcp/memory.h"
 
@@ -43,4 +45,202 @@ void tc_mcp_close(struct tc_mcp *server)
 bool tc_mcp_is_broken(const struct tc_mcp *server)
 {
     return server->failed || tc_mcp_starved();
+}
+
+/* ---- tools/call ---- */
+
+/* Each one is a call of the engine. What the policy, a limit or the tool itself says no to is a
+ * result with isError, which the model reads; an error of the protocol is only what no model can
+ * repair. */
+
+enum { CALLS_MAX = 64 }; /* at once */
+
+static bool has_structure(const struct tc_mcp_request *request)
+{
+    return strcmp(request->version, "2025-06-18") >= 0; /* the versions are dates */
+}
+
+/* Takes `structure`. */
+static void answer(struct tc_mcp_request *request, const char *text, json_t *structure, bool error)
+{
+    json_t *result = json_pack("{s:[{s:s, s:s}], s:b}", "content", "type", "text", "text", text,
+                               "isError", error);
+    if (result && structure && has_structure(request))
+        (void)json_object_set(result, "structuredContent", structure);
+    tc_mcp_answer(request, result);
+    json_decref(structure);
+}
+
+static void answer_result(struct tc_mcp_request *request, const struct toolcage_result *result)
+{
+    bool error = toolcage_result_status(result) != TOOLCAGE_STATUS_OK;
+    json_t *whole = json_loads(toolcage_result_json(result), JSON_ALLOW_NUL, NULL);
+    answer(request, toolcage_result_message(result), whole, error);
+}
+
+/* The library failed, not the call; takes `err` (NULL: no memory). */
+static void answer_failure(struct tc_mcp_request *request, struct toolcage_error *err)
+{
+    const char *message = err ? toolcage_error_message(err) : "out of memory";
+    const char *hint = err ? toolcage_error_hint(err) : "free memory on this machine";
+    char *text = NULL; /* whole: a cut could go through a character */
+    if (asprintf(&text, "%s%s%s", message, *hint ? "; " : "", hint) < 0)
+        text = NULL;
+    tc_mcp_refuse(request, TC_RPC_INTERNAL, text ? text : "out of memory", NULL);
+    free(text);
+    toolcage_error_free(err);
+}
+
+static bool lists(const json_t *tools, const json_t *name)
+{
+    size_t i;
+    json_t *tool;
+    json_array_foreach(tools, i,
+                       tool) if (json_equal(json_object_get(tool, "name"), name)) return true;
+    return false;
+}
+
+static int set_arguments(struct toolcage_call *call, const json_t *arguments,
+                         struct toolcage_error **err)
+{
+    char *text = arguments ? json_dumps(arguments, JSON_COMPACT) : strdup("{}");
+    int rc = text ? toolcage_call_set_arguments_json(call, text, err) : TOOLCAGE_EMEMORY;
+    free(text);
+    return rc;
+}
+
+/* A call that runs, or is over already. NULL with *err (NULL: no memory). */
+static struct toolcage_call *start(struct tc_mcp *server, const char *name, const json_t *arguments,
+                                   struct toolcage_error **err)
+{
+    const struct tc_mcp_tools *what = server->what;
+    struct toolcage_call *call = NULL;
+    if (!server->engine && toolcage_engine_new(&server->engine, err) < 0)
+        return NULL;
+    if (toolcage_call_new(server->engine, what->policy, name, &call, err) < 0)
+        return NULL;
+    if ((what->narrow && what->narrow(what->userdata, call, err) < 0) ||
+        set_arguments(call, arguments, err) < 0 || toolcage_call_start(call, err) < 0)
+        return toolcage_call_unref(call);
+    return call;
+}
+
+static struct tc_mcp_call *add(struct tc_mcp *server)
+{
+    if (!server->calls)
+        server->calls = calloc(CALLS_MAX, sizeof(*server->calls));
+    return server->calls ? &server->calls[server->call_count++] : NULL;
+}
+
+static void leave(struct tc_mcp *server, size_t index)
+{
+    (void)toolcage_call_unref(server->calls[index].call);
+    server->calls[index] = server->calls[--server->call_count];
+}
+
+void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
+{
+    struct tc_mcp *server = request->session->server;
+    const json_t *name = json_object_get(params, "name");
+    const json_t *arguments = json_object_get(params, "arguments");
+    struct toolcage_error *err = NULL;
+    if (!lists(server->tools, name)) {
+        tc_mcp_refuse(request, TC_RPC_PARAMS,
+                      "the policy has no tool of this name; tools/list names them", NULL);
+        return;
+    }
+    if (arguments && !json_is_object(arguments)) {
+        tc_mcp_refuse(request, TC_RPC_PARAMS, "arguments must be an object", NULL);
+        return;
+    }
+    if (server->call_count == CALLS_MAX) {
+        answer(request, "too many calls run at once (64): wait for one to end, then repeat", NULL,
+               true);
+        return;
+    }
+    struct toolcage_call *call = start(server, json_string_value(name), arguments, &err);
+    struct tc_mcp_call *slot = call ? add(server) : NULL;
+    if (!slot) {
+        (void)toolcage_call_unref(call);
+        answer_failure(request, err);
+        return;
+    }
+    *slot = (struct tc_mcp_call){.request = *request, .call = call};
+    tc_mcp_dispatch(server, server->call_count - 1);
+}
+
+void tc_mcp_cancel(struct tc_mcp_session *session, const json_t *id)
+{
+    struct tc_mcp *server = session->server;
+    for (size_t i = 0; i < server->call_count; i++) {
+        struct tc_mcp_call *c = &server->calls[i];
+        if (c->cancelled || c->request.session != session || (id && !json_equal(c->request.id, id)))
+            continue;
+        c->cancelled = true; /* whoever cancels waits for no answer */
+        (void)toolcage_call_cancel(c->call);
+    }
+}
+
+static void end(struct tc_mcp *server, size_t index, struct toolcage_error *err)
+{
+    struct tc_mcp_call *c = &server->calls[index];
+    const struct toolcage_result *result = toolcage_call_result(c->call);
+    /* the kernel closes what a dead helper had in any order: a call may hear of it first */
+    if (toolcage_error_code(toolcage_result_error(result)) == TOOLCAGE_EHELPER)
+        server->engine = toolcage_engine_unref(server->engine);
+    if (c->cancelled) {
+        tc_mcp_drop(&c->request);
+        toolcage_error_free(err);
+    } else if (result) {
+        answer_result(&c->request, result);
+    } else {
+        answer_failure(&c->request, err);
+    }
+    leave(server, index);
+}
+
+void tc_mcp_dispatch(struct tc_mcp *server, size_t index)
+{
+    struct toolcage_error *err = NULL;
+    int rc = toolcage_call_dispatch(server->calls[index].call, &err);
+    if (rc != 0)
+        end(server, index, err);
+}
+
+void tc_mcp_lost(struct tc_mcp *server)
+{
+    for (size_t i = server->call_count; i-- > 0;)
+        tc_mcp_dispatch(server, i);
+    server->engine = toolcage_engine_unref(server->engine); /* the calls have it still */
+}
+
+void tc_session_leave(struct tc_mcp_session *session)
+{
+    tc_mcp_cancel(session, NULL);
+    for (size_t i = 0; i < session->server->call_count; i++)
+        if (session->server->calls[i].request.session == session)
+            session->server->calls[i].request.session = NULL;
+}
+
+void tc_session_forget(struct tc_mcp_session *session, const void *asker, bool cancel)
+{
+    struct tc_mcp *server = session->server;
+    for (size_t i = 0; i < server->call_count; i++) {
+        struct tc_mcp_call *c = &server->calls[i];
+        if (c->request.session != session || c->request.asker != asker)
+            continue;
+        if (cancel && !c->cancelled)
+            (void)toolcage_call_cancel(c->call);
+        c->cancelled |= cancel;
+        c->request.asker = NULL;
+    }
+}
+
+bool tc_session_is_busy(const struct tc_mcp_session *session)
+{
+    const struct tc_mcp *server = session->server;
+    for (size_t i = 0; i < server->call_count; i++)
+        if (server->calls[i].request.session == session)
+            return true;
+    return false;
 }

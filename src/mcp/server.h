@@ -88,7 +88,7 @@ void tc_mcp_refuse(struct tc_mcp_request *request, int code, const char *message
 /* Drops a request that nobody waits for. */
 void tc_mcp_drop(struct tc_mcp_request *request);
 
-/* calls.c */
+/* server.c: the calls */
 void tc_mcp_call(struct tc_mcp_request *request, const json_t *params);
 /* The session's call with this id; NULL: every one. */
 void tc_mcp_cancel(struct tc_mcp_session *session, const json_t *id);

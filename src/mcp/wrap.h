@@ -86,7 +86,7 @@ struct tc_asked *tc_asked_find(struct tc_wrap *wrap, struct tc_slice id);
 struct tc_asked *tc_asked_add(struct tc_wrap *wrap, struct tc_slice id);
 void tc_asked_remove(struct tc_wrap *wrap, struct tc_asked *asked);
 
-/* tasks.c: is this a request about one task? Not that for a list of them. */
+/* asked.c: is this a request about one task? Not that for a list of them. */
 bool tc_tasks_concern(struct tc_wrap *wrap, struct tc_slice method);
 /* Did a call begin the task that the parameters name? */
 bool tc_tasks_know(struct tc_wrap *wrap, struct tc_slice params);

@@ -46,6 +46,15 @@ bool tc_lookup_wants_trust(const char *path);
 /* The file named, or the one that a lookup would use: owned; NULL with the failure. */
 char *tc_lookup_named(const char *given, struct tc_failure *failure);
 
+/* Completion offers these; every other profile is accepted, too. */
+#define TC_OPTION_PRESET                                                                     \
+    {                                                                                        \
+        "preset", 0, "python|node|git|build|PROFILE", NULL, "the grant of a shipped profile" \
+    }
+
+/* The policy that is nothing but the profile. 0 or -1. */
+int tc_preset_open(const struct tc_args *args, struct tc_found *ret, struct tc_failure *failure);
+
 #define _autofound_ __attribute__((cleanup(tc_found_done)))
 
 #endif

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "cli/call/last.h"
+#include "cli/call/run.h"
 #include "cli/show/diff.h"
 #include "cli/show/say.h"
-#include "cli/verbs/changes.h"
 
 static bool waits(struct tc_slice result)
 {

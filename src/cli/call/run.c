@@ -17,10 +17,8 @@
 #include "cli/call/last.h"
 #include "cli/call/outdir.h"
 #include "cli/show/clean.h"
-#include "cli/show/mark.h"
 #include "cli/show/report.h"
 #include "cli/show/say.h"
-#include "cli/verbs/changes.h"
 
 enum { INPUT_SIZE = 1 << 16 };
 

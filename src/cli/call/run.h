@@ -13,4 +13,18 @@ int tc_run(struct tc_setup *setup, const struct tc_args *args, const char *tool,
 /* To its end, without input, and nothing of it is shown or said. 0, or -1 with the failure. */
 int tc_run_silent(struct toolcage_call *call, struct tc_failure *failure);
 
+/* ---- question.c: changes that wait for an answer ---- */
+
+/* A call's changes wait for a yes: asks for it at the terminal, where there is one, and says what
+ * became of them, or how to decide later. 0, or the exit code of a failure. */
+int tc_changes_ask(struct toolcage_engine *engine, const struct toolcage_result *result);
+
+/* TOOLCAGE_SETTLE_… for "commit", "overwrite" or "discard". */
+static inline int32_t tc_settle_of(const char *action)
+{
+    return action[0] == 'c'   ? TOOLCAGE_SETTLE_COMMIT
+           : action[0] == 'o' ? TOOLCAGE_SETTLE_OVERWRITE
+                              : TOOLCAGE_SETTLE_DISCARD;
+}
+
 #endif

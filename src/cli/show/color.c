@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/show/mark.h"
+#include "cli/show/clean.h"
 
 #define RED "\x1b[31m"
 #define GREEN "\x1b[32m"

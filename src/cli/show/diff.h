@@ -20,10 +20,9 @@ int tc_diff_print(int fd, struct toolcage_engine *engine, const char *call,
 void tc_diff_put_row(FILE *out, struct toolcage_engine *engine, const struct tc_review *review,
                      const struct tc_review_row *row);
 
-/* A unified diff of two texts that differ in one place. */
-
-/* One hunk from the first line that differs to the last, written as diff -u writes it, with the
- * names before and after; owned, "" when nothing differs. NULL: no memory. */
+/* A unified diff of two texts that differ in one place: one hunk from the first line that differs
+ * to the last, written as diff -u writes it, with the names before and after; owned, "" when
+ * nothing differs. NULL: no memory. */
 char *tc_lines_diff(const char *const names[2], const char *before, const char *after);
 
 #endif

@@ -13,7 +13,6 @@
 #include "cli/show/clean.h"
 #include "cli/show/fold.h"
 #include "cli/show/io.h"
-#include "cli/show/mark.h"
 
 /* A tool's output and our lines share a terminal. There ours are bold from the line's beginning on,
  * and a tool's cannot be, because no escape sequence of its own gets that far. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * `toolcage changes`: what calls left to be decided, shown, applied or discarded. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,12 +9,12 @@
 #include <unistd.h>
 
 #include "cli/call/last.h"
+#include "cli/call/run.h"
 #include "cli/show/diff.h"
 #include "cli/show/failure.h"
 #include "cli/show/json.h"
 #include "cli/show/opts.h"
 #include "cli/show/say.h"
-#include "cli/verbs/changes.h"
 
 enum { EXIT_LEFT = 1 }; /* something is still held */
 

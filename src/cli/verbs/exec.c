@@ -4,7 +4,7 @@
  * `toolcage exec`: one command in a cage. */
 #include <string.h>
 
-#include "cli/call/preset.h"
+#include "cli/call/lookup.h"
 #include "cli/call/run.h"
 #include "cli/call/terminal.h"
 #include "cli/show/habits.h"

@@ -11,10 +11,137 @@
 
 #include "cli/call/dangers.h"
 #include "cli/call/run.h"
-#include "cli/call/trial.h"
 #include "cli/call/trust.h"
 #include "cli/show/habits.h"
+#include "cli/show/json.h"
 #include "cli/show/say.h"
+
+/* ---- the trial ---- */
+
+enum { TOLD = 10 };
+
+/* What was learned is tried: its tool is called once, and nothing of that reaches this machine. */
+struct trial {
+    bool fits;   /* it ended as the run that was learned from */
+    bool lacks;  /* it could not start, or was refused something */
+    char *lines; /* what is to be said of it, each line with its end; NULL: nothing */
+};
+
+static void trial_done(struct trial *trial)
+{
+    free(trial->lines);
+    trial->lines = NULL;
+}
+
+/* The one tool that the policy has, and whether it has a command. */
+static char *tool_of(const struct toolcage_policy *policy, bool *ret_command,
+                     struct tc_failure *failure)
+{
+    char *json = NULL;
+    if (toolcage_policy_tools_json(policy, "toolcage", &json, tc_failure_error(failure)))
+        return NULL;
+    struct tc_scan_each each = tc_scan_walk(tc_json_of(json));
+    char *name = NULL;
+    if (tc_scan_next(&each)) {
+        struct tc_slice command = tc_json_get(each.value, "command");
+        struct tc_scan_each word = tc_scan_walk(command);
+        *ret_command = command.at && tc_scan_next(&word);
+        name = tc_json_text(tc_json_get(each.value, "name"));
+    }
+    toolcage_free(json);
+    if (!name)
+        (void)tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    return name;
+}
+
+static int begin(struct toolcage_engine *engine, const struct toolcage_policy *policy,
+                 char *const words[], size_t word_count, struct toolcage_call **ret,
+                 struct tc_failure *failure)
+{
+    bool command = false;
+    struct toolcage_error **err = tc_failure_error(failure);
+    _autofree_ char *tool = tool_of(policy, &command, failure);
+    if (!tool || toolcage_call_new(engine, (struct toolcage_policy *)policy, tool, ret, err) ||
+        (!command && toolcage_call_set_command(*ret, word_count, (const char *const *)words, err)))
+        return -1;
+    return toolcage_call_set(*ret, "denials", "paths", err) ||
+                   toolcage_call_set(*ret, "commit", "never", err)
+               ? -1
+               : 0;
+}
+
+/* "refused: read /x", one a line. */
+static size_t put_denials(FILE *out, struct tc_slice json)
+{
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(json, "denials"));
+    size_t count = 0;
+    while (tc_scan_next(&each)) {
+        _autofree_ char *operation = tc_json_line(tc_json_get(each.value, "operation"));
+        _autofree_ char *target = tc_json_line(tc_json_get(each.value, "target"));
+        if (tc_json_true(tc_json_get(each.value, "probe")) || count++ >= TOLD)
+            continue;
+        (void)fprintf(out, "refused: %s %s\n", operation ? operation : "?", target ? target : "?");
+    }
+    if (count > TOLD)
+        (void)fprintf(out, "refused: %zu more\n", count - TOLD);
+    return count;
+}
+
+static void judge(const struct toolcage_result *result, int wanted, struct trial *ret, FILE *out)
+{
+    const struct toolcage_error *why = toolcage_result_error(result);
+    int32_t status = toolcage_result_status(result);
+    int code = toolcage_result_shell_code(result);
+    struct tc_slice json = tc_json_of(toolcage_result_json(result));
+    bool began = status != TOOLCAGE_STATUS_DENIED && status != TOOLCAGE_STATUS_ERROR;
+    ret->fits = began && code == wanted;
+    if (ret->fits)
+        return;
+    if (!began) {
+        _autofree_ char *message = tc_json_line(tc_json_get(tc_json_get(json, "error"), "message"));
+        (void)fprintf(out, "run once more under it, it did not start: %s\n",
+                      message ? message : toolcage_error_word(toolcage_error_code(why)));
+    } else {
+        (void)fprintf(out, "run once more under it, it ended with exit code %d, not %d\n", code,
+                      wanted);
+    }
+    ret->lacks = put_denials(out, json) || !began;
+    if (!ret->lacks)
+        (void)fputs("nothing was refused: it may be a command that cannot be run twice\n", out);
+}
+
+static int tell(const struct toolcage_result *result, int wanted, struct trial *ret,
+                struct tc_failure *failure)
+{
+    size_t length = 0;
+    FILE *out = open_memstream(&ret->lines, &length);
+    if (out)
+        judge(result, wanted, ret, out);
+    if (!out || fclose(out) || !ret->lines)
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    return 0;
+}
+
+/* `words` are given where the tool has no command; `code` is the exit code that is wanted. 0, or -1
+ * with the failure. */
+static int run_trial(struct toolcage_engine *engine, const char *policy, char *const words[],
+                     size_t word_count, int code, struct trial *ret, struct tc_failure *failure)
+{
+    struct toolcage_policy *compiled = NULL;
+    struct toolcage_call *call = NULL;
+    *ret = (struct trial){0};
+    int rc = toolcage_policy_load_buffer(policy, strlen(policy), "/learned.toml", &compiled,
+                                         tc_failure_error(failure)) ||
+                     begin(engine, compiled, words, word_count, &call, failure) ||
+                     tc_run_silent(call, failure)
+                 ? -1
+                 : tell(toolcage_call_result(call), code, ret, failure);
+    (void)toolcage_call_unref(call);
+    (void)toolcage_policy_unref(compiled);
+    return rc;
+}
+
+/* ---- the verb ---- */
 
 static const struct tc_option options[] = {
     {"name", 0, "NAME", NULL, "the name of the learned tool (default: as its command)"},
@@ -94,7 +221,7 @@ static int allow_all(struct toolcage_call *call, struct tc_failure *failure)
 }
 
 /* What came of the trial stands in the policy too, where it will be read. */
-static int print_policy(const char *policy, const struct tc_trial_told *trial)
+static int print_policy(const char *policy, const struct trial *trial)
 {
     const char *line = trial->lines ? trial->lines : "";
     for (int rc; *line; line += strcspn(line, "\n") + 1)
@@ -105,7 +232,7 @@ static int print_policy(const char *policy, const struct tc_trial_told *trial)
     return rc;
 }
 
-static void say_trial(const struct tc_trial_told *trial)
+static void say_trial(const struct trial *trial)
 {
     if (trial->fits) {
         tc_cli_say("it ran once more under this policy, and ended as before");
@@ -140,14 +267,14 @@ static bool ended(const struct toolcage_result *result)
 static int teach(const struct tc_setup *setup, const struct tc_args *args, int code)
 {
     _autofailure_ struct tc_failure failure = {0};
-    _autotrial_ struct tc_trial_told trial = {0};
+    __attribute__((cleanup(trial_done))) struct trial trial = {0};
     char *policy = NULL;
     if (toolcage_call_learned_policy(setup->call, tc_args_value(args, "name"), &policy,
                                      tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, NULL);
     bool tried = !tc_args_has(args, "no-trial") && ended(toolcage_call_result(setup->call));
-    int rc = tried ? tc_trial_run(setup->engine, policy, args->words, args->word_count, code,
-                                  &trial, &failure)
+    int rc = tried ? run_trial(setup->engine, policy, args->words, args->word_count, code, &trial,
+                               &failure)
                    : 0;
     int printed = print_policy(policy, &trial);
     if (!rc && tried && !printed)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The verbs about a policy file itself: trust, digest. check.c, explain.c and ptest.c hold the
- * others.
- */
+ * The verbs about a policy file itself: digest, diff, schema, trust. check.c, explain.c, ptest.c
+ * and policy_import.c hold the others. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,9 +10,11 @@
 #include "cli/call/dangers.h"
 #include "cli/call/lookup.h"
 #include "cli/call/trust.h"
+#include "cli/show/failure.h"
 #include "cli/show/io.h"
+#include "cli/show/json.h"
+#include "cli/show/opts.h"
 #include "cli/show/say.h"
-#include "cli/verbs/policy_diff.h"
 
 static int load(const struct tc_args *args, char **ret_path, struct toolcage_policy **ret,
                 struct tc_failure *failure)
@@ -51,6 +52,139 @@ const struct tc_verb tc_verb_policy_digest = {
     .options = plain_options,
     .most = 1,
     .run = run_digest,
+};
+
+/* ---- diff: what one policy allows beyond another ---- */
+
+enum { TC_EXIT_WIDENED = 1 };
+
+static const struct tc_option diff_options[] = {
+    TC_OPTION_JSON,
+    TC_OPTION_HELP,
+    {0},
+};
+
+static void put_change(FILE *out, struct tc_slice change, const char *word, char **place)
+{
+    _autofree_ char *text = tc_json_line(tc_json_get(change, "text"));
+    char *now = tc_json_line(tc_json_get(change, "place"));
+    if (now && (!*place || strcmp(now, *place) != 0))
+        (void)fprintf(out, "%s\n", now);
+    free(*place);
+    *place = now;
+    (void)fprintf(out, "  %s %s\n",
+                  !strcmp(word, "more")   ? "+"
+                  : !strcmp(word, "less") ? "-"
+                                          : " ",
+                  text ? text : "?");
+}
+
+/* The library's list of changes as text: "+ more", "- less", "  neither" (`brief`: only their
+ * number), each below its place. "" where there is none. Owned; NULL without memory. */
+static char *diff_text(const char *json, bool brief)
+{
+    _autofree_ char *place = NULL;
+    char *all = NULL;
+    size_t size = 0, even = 0;
+    FILE *out = open_memstream(&all, &size);
+    if (!out)
+        return NULL;
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(tc_json_of(json), "changes"));
+    while (tc_scan_next(&each)) {
+        _autofree_ char *word = tc_json_line(tc_json_get(each.value, "change"));
+        if (brief && word && !strcmp(word, "neither"))
+            even++;
+        else
+            put_change(out, each.value, word ? word : "more", &place);
+    }
+    if (even)
+        (void)fprintf(out, "other differences, which grant neither more nor less: %zu\n", even);
+    if (!fclose(out))
+        return all;
+    free(all);
+    return NULL;
+}
+
+static int print_diff_text(const char *json)
+{
+    _autofree_ char *all = diff_text(json, false);
+    return all ? tc_cli_print_painted(TC_PAINT_SIGNS, *all ? all : "both grant the same\n")
+               : tc_cli_no_memory();
+}
+
+static int print_diff(const struct tc_args *args, const char *json)
+{
+    int rc = tc_args_has(args, "json") ? tc_cli_print(json, strlen(json)) : print_diff_text(json);
+    if (!rc && tc_args_has(args, "json"))
+        rc = tc_cli_print("\n", 1);
+    if (rc)
+        return rc;
+    return tc_json_true(tc_json_get(tc_json_of(json), "widened")) ? TC_EXIT_WIDENED : 0;
+}
+
+static int run_diff(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    struct toolcage_policy *from = NULL, *to = NULL;
+    char *json = NULL;
+    int rc = toolcage_policy_load_file(args->words[0], &from, tc_failure_error(&failure));
+    if (!rc)
+        rc = toolcage_policy_load_file(args->words[1], &to, tc_failure_error(&failure));
+    if (!rc)
+        rc = toolcage_policy_diff_json(from, to, &json, tc_failure_error(&failure));
+    (void)toolcage_policy_unref(from);
+    (void)toolcage_policy_unref(to);
+    if (rc) {
+        (void)tc_failure_tell(&failure, args, NULL);
+        return TC_EXIT_FAILURE;
+    }
+    rc = print_diff(args, json);
+    toolcage_free(json);
+    return rc;
+}
+
+const struct tc_verb tc_verb_policy_diff = {
+    .name = "policy diff",
+    .words = "OLD NEW",
+    .summary = "what one policy grants more or less than another",
+    .text = "Meanings are compared, not the files: + is more, - is less. What cannot be "
+            "compared counts as\n"
+            "more, and says so. Relative paths start at each file's own directory.\n"
+            "\n"
+            "exit codes: 0 nothing was widened, 1 something was, 125 a file cannot be read\n"
+            "\n"
+            "examples:\n"
+            "  toolcage policy diff toolcage.toml proposed.toml\n",
+    .options = diff_options,
+    .least = 2,
+    .most = 2,
+    .run = run_diff,
+};
+
+/* ---- schema, for editors ---- */
+
+static int run_schema(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    char *json = NULL;
+    if (toolcage_policy_schema_json(&json, tc_failure_error(&failure)))
+        return tc_failure_tell(&failure, args, NULL);
+    int rc = tc_cli_print(json, strlen(json));
+    toolcage_free(json);
+    return rc ? rc : tc_cli_print("\n", 1);
+}
+
+const struct tc_verb tc_verb_policy_schema = {
+    .name = "policy schema",
+    .words = "",
+    .summary = "a JSON Schema of the policy file, for editors",
+    .text = "With it an editor completes and checks a policy while it is written. Name it in the "
+            "first\n"
+            "line of the policy:\n\n"
+            "  #:schema ./policy.schema.json                       TOML, in editors with taplo\n\n"
+            "examples:\n  toolcage policy schema > policy.schema.json\n",
+    .options = plain_options,
+    .run = run_schema,
 };
 
 /* ---- trust ---- */
@@ -110,7 +244,7 @@ static void show_grants(const struct subject *s, struct toolcage_policy *before)
     if ((before || nothing) &&
         toolcage_policy_diff_json(before ? before : nothing, s->policy, &json, NULL))
         json = NULL;
-    _autofree_ char *text = json ? tc_policy_diff_text(json, true) : NULL;
+    _autofree_ char *text = json ? diff_text(json, true) : NULL;
     if (text)
         tc_cli_stderr_painted(TC_PAINT_SIGNS, text);
     else

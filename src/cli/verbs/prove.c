@@ -6,12 +6,16 @@
 #include "cli/verbs/prove.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 
-#include "cli/call/bare.h"
 #include "cli/call/sibling.h"
 #include "cli/show/fold.h"
 #include "cli/show/json.h"
@@ -27,7 +31,111 @@ enum {
     RESULT_WIDTH = 11,
     BY_COLUMN = ATTACK_WIDTH + RESULT_WIDTH + 2,
     LINE_WIDTH = 79,
+    OUTPUT_MAX = 1 << 20,
 };
+
+/* ---- a program run without any cage, as a shell would ---- */
+
+/* With our environment and our descriptors. It has a session of its own on a terminal that nobody
+ * reads, so that it cannot reach the user's. */
+struct bare {
+    pid_t pid; /* 0: none */
+    char *output;
+    size_t length;
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* A terminal without a user: the master must stay open as long as the program lives. */
+static int open_terminal(char *name, size_t size)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (master >= 0 && (grantpt(master) || unlockpt(master) || ptsname_r(master, name, size))) {
+        (void)close(master);
+        return -1;
+    }
+    return master;
+}
+
+/* The first terminal that a session's leader opens becomes its controlling one. */
+static int spawn(const char *const argv[], const char *terminal, int out, pid_t *ret)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    if (posix_spawn_file_actions_init(&actions))
+        return -1;
+    int rc = posix_spawnattr_init(&attributes);
+    if (!rc) {
+        rc = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+        if (!rc)
+            rc = posix_spawn_file_actions_addopen(&actions, 0, terminal, O_RDWR, 0);
+        if (!rc)
+            rc = posix_spawn_file_actions_adddup2(&actions, out, 1);
+        if (!rc)
+            rc = posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+        if (!rc)
+            rc = posix_spawn(ret, argv[0], &actions, &attributes, (char *const *)(uintptr_t)argv,
+                             environ);
+        (void)posix_spawnattr_destroy(&attributes);
+    }
+    (void)posix_spawn_file_actions_destroy(&actions);
+    errno = rc;
+    return rc ? -1 : 0;
+}
+
+static void read_output(int in, int64_t until, struct bare *bare)
+{
+    while (bare->length < OUTPUT_MAX) {
+        struct pollfd ready = {.fd = in, .events = POLLIN};
+        int64_t left = until - now_ms();
+        if (left <= 0 || poll(&ready, 1, (int)left) <= 0)
+            return;
+        ssize_t n = read(in, bare->output + bare->length, OUTPUT_MAX - bare->length);
+        if (n <= 0)
+            return;
+        bare->length += (size_t)n;
+    }
+}
+
+/* Runs it until its output ends or the time is over, then asks it to end (TERM). What it wrote, up
+ * to a bound, is in ret. 0, or -1 with errno. */
+static int bare_run(const char *const argv[], int timeout_ms, struct bare *ret)
+{
+    char name[64];
+    int ends[2];
+    _autofd_ int master = open_terminal(name, sizeof(name));
+    if (master < 0 || pipe2(ends, O_CLOEXEC))
+        return -1;
+    _autofd_ int in = ends[0];
+    *ret = (struct bare){.output = calloc(1, OUTPUT_MAX + 1)};
+    int rc = ret->output ? spawn(argv, name, ends[1], &ret->pid) : -1;
+    (void)close(ends[1]);
+    if (rc)
+        return -1;
+    read_output(in, now_ms() + timeout_ms, ret);
+    (void)kill(ret->pid, SIGTERM);
+    return 0;
+}
+
+/* Kills what is left of it and frees. */
+static void bare_end(struct bare *bare)
+{
+    if (bare->pid > 0) {
+        (void)kill(-bare->pid, SIGKILL);
+        (void)kill(bare->pid, SIGKILL);
+        while (waitpid(bare->pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    free(bare->output);
+    *bare = (struct bare){0};
+}
+
+/* ---- what came of it ---- */
 
 enum finding { STOPPED, NOT_STOPPED, NOT_PROVEN, HARMLESS, FINDINGS };
 
@@ -106,39 +214,38 @@ static size_t split(const struct proof *proof, char *text, const char *argv[WORD
 
 /* ---- one attack ---- */
 
-static int run_bare(const struct proof *proof, const char *words, int timeout_ms,
-                    struct tc_bare *ret)
+static int run_bare(const struct proof *proof, const char *words, int timeout_ms, struct bare *ret)
 {
     const char *argv[WORDS_MAX];
     _autofree_ char *text = tc_decoys_fill(&proof->decoys, words);
     if (!text)
         return -1;
     (void)split(proof, text, argv);
-    return tc_bare_run(argv, timeout_ms, ret);
+    return bare_run(argv, timeout_ms, ret);
 }
 
 /* What an accomplice outside does for the attack; its first line is kept. */
 static int assist(struct proof *proof, const char *words)
 {
-    struct tc_bare bare = {0};
+    struct bare bare = {0};
     if (!words)
         return 0;
     int rc = run_bare(proof, words, BARE_MS, &bare);
     if (!rc)
         (void)snprintf(proof->decoys.made, sizeof(proof->decoys.made), "%.*s",
                        (int)strcspn(bare.output, "\n"), bare.output);
-    tc_bare_end(&bare);
+    bare_end(&bare);
     return rc;
 }
 
 static int works_bare(const struct proof *proof, const struct tc_attack *attack, bool *ret)
 {
-    struct tc_bare bare = {0};
+    struct bare bare = {0};
     int rc = run_bare(proof, attack->command,
                       attack->sign == TC_SIGN_BEATS ? BARE_ENDLESS_MS : BARE_MS, &bare);
     if (!rc)
         *ret = tc_attack_through(attack, &proof->decoys, bare.output, bare.length);
-    tc_bare_end(&bare);
+    bare_end(&bare);
     return rc;
 }
 

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/call/preset.h"
+#include "cli/call/lookup.h"
+#include "cli/call/run.h"
 #include "cli/call/terminal.h"
 #include "cli/show/habits.h"
 #include "cli/show/json.h"
 #include "cli/show/report.h"
 #include "cli/show/say.h"
-#include "cli/verbs/changes.h"
 
 static const struct tc_option options[] = {
     TC_OPTION_POLICY,

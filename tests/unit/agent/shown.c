@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "agent/shown.h"
+#include "agent/agent.h"
 
 static void assert_shown(const char *json, size_t width, const char *wanted)
 {

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "capture.h"
+#include "cli/cli.h"
 #include "cli/show/habits.h"
 #include "cli/show/opts.h"
-#include "cli/verbs.h"
 
 static int count(char **argv)
 {
