@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "linux/cgroup_places.h"
+ * Copyright The toolcage authors
+ *
+ * Where control groups are on this machine, as text says it: pure. */
+#include "linux/cgroup_impl.h"
 
 #include <stdio.h>
 #include <string.h>

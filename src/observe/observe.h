@@ -7,7 +7,6 @@
 #ifndef TC_OBSERVE_OBSERVE_H
 #define TC_OBSERVE_OBSERVE_H
 
-#include "linux/seccomp_changes.h"
 #include "linux/seccomp_filter.h"
 #include "tree/tree.h"
 

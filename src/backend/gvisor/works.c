@@ -25,7 +25,7 @@
 #include "base/strv.h"
 #include "cage/cage.h"
 #include "linux/mounts.h"
-#include "linux/seccomp_changes.h"
+#include "linux/seccomp_filter.h"
 #include "policy/settings.h"
 
 struct gvisor {

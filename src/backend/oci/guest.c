@@ -25,7 +25,7 @@
 #include "base/sys.h"
 #include "cage/stages.h"
 #include "linux/privileges.h"
-#include "linux/seccomp_changes.h"
+#include "linux/seccomp_filter.h"
 #include "policy/clauses.h"
 #include "policy/names/system_paths.h"
 #include "state/store.h"

@@ -4,7 +4,7 @@
  * Where control groups are, on paper: mount tables and group lists of other machines. */
 #include <string.h>
 
-#include "linux/cgroup_places.h"
+#include "linux/cgroup_impl.h"
 #include "test.h"
 
 struct place_case {

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
-#include "linux/seccomp_changes.h"
+#include "linux/seccomp_filter.h"
 #include "linux/seccomp_profile.h"
 #include "policy/names/syscall_names.h"
 #include "test.h"
