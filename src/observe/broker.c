@@ -19,7 +19,6 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "linux/seccomp_filter.h"
-#include "observe/connect.h"
 #include "observe/observe.h"
 #include "observe/watch.h"
 

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * One connect in the place of a tool, from its socket to the answer. */
-#include "observe/connect.h"
+#include "observe/broker.h"
 
 #include <linux/kcmp.h>
 #include <linux/seccomp.h>
