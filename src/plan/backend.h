@@ -243,4 +243,10 @@ struct tc_cage tc_cage_empty(const struct tc_plan *plan, struct tc_outcome *outc
 /* Closes our ends of the tool's streams; for destroy(). */
 void tc_cage_close_streams(struct tc_cage *cage);
 
+/* escapes.c: versions of container runtimes out of whose containers ways are known. */
+
+/* What is to be said of the runtimes that a text names with their versions, as in "Docker Engine
+ * 20.10.24, runc 1.1.5+ds1": begins with "; ", or is "". Owned; NULL when out of memory. */
+char *tc_known_escapes(const char *text);
+
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "plan/escapes.h"
+ * Copyright The toolcage authors
+ *
+ * Versions of container runtimes out of whose containers ways are known. */
+#include "plan/backend.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -27,7 +27,7 @@
 #include "cage/cage.h"
 #include "cage/proxy.h"
 #include "engine/engine.h"
-#include "plan/escapes.h"
+#include "plan/backend.h"
 #include "policy/settings.h"
 
 enum { FILES_MAX = 16384, PROCESSES_MAX = 32768 };

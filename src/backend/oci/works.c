@@ -22,7 +22,7 @@
 #include "base/fd.h"
 #include "base/strv.h"
 #include "cage/cage.h"
-#include "plan/escapes.h"
+#include "plan/backend.h"
 #include "policy/settings.h"
 
 static struct tc_oci *own(const struct tc_cage *cage)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "plan/escapes.h"
 #include "base/cleanup.h"
+#include "plan/backend.h"
 
 #include <stdlib.h>
 #include <string.h>
