@@ -3,11 +3,39 @@
  *
  * "May a tool have written this?" has one answer. Whatever toolcage runs, obeys or follows on the
  * host is asked about here: in the places of the present grant, in those of its whole policy, and
- * in those that any tool of this user or of root could write before (record.h). */
+ * in those that any tool of this user or of root could write before (record.c). */
 #ifndef TC_PROVENANCE_PROVENANCE_H
 #define TC_PROVENANCE_PROVENANCE_H
 
-#include "provenance/record.h"
+#include "base/strv.h"
+#include "linux/resolve.h"
+
+/* ---- record.c ---- */
+
+/* Where the records are, borrowed: the caller's state directories, of which there are two where
+ * $XDG_STATE_HOME names another one than the usual (a program that is started without that variable
+ * knows the usual one alone); and the directory of root's record. */
+struct tc_records {
+    const struct tc_strv *states;
+    const char *root;
+};
+
+#define TC_RECORDS_ROOT "/var/lib/toolcage"
+
+/* Adds the entries of all records to the resolver. A record that is not there has none. 0, or -1
+ * with errno: one cannot be read. */
+int tc_record_learn(const struct tc_records *records, struct tc_resolver *r);
+
+/* Notes these host paths, as they are now, before a tool can write there; and, unless `file` is
+ * NULL, that it has this digest. What cannot be noted stops no call: links in the policy's own
+ * places are not followed anyway. False: out of memory. */
+bool tc_record_note(const struct tc_records *records, const struct tc_strv *places,
+                    const char *file, const char *digest);
+
+/* Is this the digest that the caller's own record has last for the file? */
+bool tc_record_knows(const struct tc_records *records, const char *file, const char *digest);
+
+/* ---- provenance.c ---- */
 
 struct tc_provenance {
     struct tc_resolver resolver;

@@ -1,6 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "provenance/record.h"
+ * Copyright The toolcage authors
+ *
+ * The record of places that a tool could ever write, under whatever policy. Each user has one in
+ * the state directory; root's is /var/lib/toolcage/written, which every user's calls read: a tool
+ * of root's may write in a directory of somebody else.
+ *
+ * Entries end with a NUL:
+ *
+ *   DEVICE:INODE:BIRTH /path/   a directory, in hexadecimal: found by its identity, also renamed
+ *   DEVICE:INODE:BIRTH /path    a file, or without a time of birth: found by both
+ *   /path                       nothing was there yet
+ *   sha256:... /path            a file in such a place that a call used before a tool could write
+ *                               there, or kept its tools from writing, and what it was then */
+#include "provenance/provenance.h"
 
 #include <errno.h>
 #include <fcntl.h>
