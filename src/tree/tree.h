@@ -7,10 +7,12 @@
 #ifndef TC_TREE_TREE_H
 #define TC_TREE_TREE_H
 
+#include <stddef.h>
 #include <sys/stat.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/strv.h"
 #include "plan/backend.h"
 #include "provenance/provenance.h"
 #include "tree/mount.h"
@@ -142,7 +144,7 @@ int tc_process_own(const struct tc_trees *t, int dirfd, const char *name);
 /* A directory in private storage that is the tool's, kept by the cage; -1 with errno. */
 int tc_process_own_directory(struct tc_trees *t, int storage, const char *at);
 
-/* items.c */
+/* granted.c */
 /* Parents first, as they are mounted. */
 void tc_process_sort(struct tc_trees *t);
 /* A place of the cage's own, where nothing of the host may be shown? */
@@ -157,7 +159,6 @@ bool tc_process_copied(const struct tc_plan *plan, const struct tc_item *item);
 int tc_process_refuse(struct tc_cage *cage, const struct tc_mount *m, int errnum, const char *hint,
                       const char *before, const char *after);
 
-/* granted.c */
 int tc_process_resolve(struct tc_cage *cage);
 /* drawer.c: files that are granted writable by themselves. After the storage and before the root.
  */
@@ -190,7 +191,12 @@ int tc_process_guard(struct tc_cage *cage);
 bool tc_process_guards(const struct tc_item *item, const char *relative);
 bool tc_process_guards_below(const struct tc_item *item, const char *relative);
 bool tc_process_guards_id(const struct tc_trees *t, int dirfd, const char *name, ino_t ino);
-/* obeyed.c: is it, or is it in, what the configuration of a repository names? */
+/* git_config.c */
+/* What the text of one file of configuration names, as it stands there: directories of hooks, and
+ * other such files. False: out of memory. */
+bool tc_git_config_read(const char *text, size_t length, struct tc_strv *hooks,
+                        struct tc_strv *includes);
+/* Is it, or is it in, what the configuration of a repository names? */
 bool tc_item_obeyed(const struct tc_item *item, const char *relative);
 /* Looks at a repository that may be in this directory of the item; in the item and those above it;
  * in those between the item and what changed, of which the last are known. 0, or -1: no memory. */

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * What git reads in its configuration, as git-config(1) says. */
-#include "tree/git_config.h"
+#include "tree/tree.h"
 
 #include <stdlib.h>
 #include <string.h>
