@@ -250,6 +250,11 @@ DIR *tc_take_dir(int fd)
     return dir;
 }
 
+DIR *tc_list_dir(int fd)
+{
+    return fd < 0 ? NULL : tc_take_dir(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
 int tc_next_entry(DIR *dir, struct dirent **ret)
 {
     do {

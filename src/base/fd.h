@@ -32,6 +32,8 @@ int tc_write_file(int dirfd, const char *path, const char *text);
 /* A stream over a directory's descriptor, which it takes, also on failure: closed then, NULL with
  * errno. -1 is fine. */
 DIR *tc_take_dir(int fd);
+/* A stream of its own over an open directory, from its begin; NULL with errno. -1 is fine. */
+DIR *tc_list_dir(int fd);
 /* The next entry but "." and "..": 1, 0 at the end, or -1 with errno. (readdir() says NULL for
  * both, and half a directory taken for a whole one would leave the rest unprotected.) */
 int tc_next_entry(DIR *dir, struct dirent **ret);

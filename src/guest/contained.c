@@ -101,8 +101,7 @@ static void show_image(void)
     struct dirent *e;
     _autofd_ int from = open(TC_GUEST_IMAGE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     _autofd_ int to = open(ROOT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    _autodir_ DIR *dir =
-        from < 0 ? NULL : tc_take_dir(openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    _autodir_ DIR *dir = tc_list_dir(from);
     if (!dir || to < 0)
         fail_errno(TC_GUEST_IMAGE);
     while (tc_next_entry(dir, &e) > 0)

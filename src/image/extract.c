@@ -346,8 +346,7 @@ static int put_entry(struct extract *x, struct archive_entry *e, const char *nam
 
 static int clear_directory(struct extract *x, int fd, const char *name)
 {
-    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    _autodir_ DIR *dir = tc_take_dir(copy);
+    _autodir_ DIR *dir = tc_list_dir(fd);
     struct dirent *e;
     int more = -1;
     while (dir && (more = tc_next_entry(dir, &e)) > 0)

@@ -307,8 +307,7 @@ static bool add_needed(const struct tc_images *store, const char *digest, struct
 
 static void remove_unneeded(int where, const struct tc_strv *needed)
 {
-    int copied = openat(where, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    _autodir_ DIR *dir = tc_take_dir(copied);
+    _autodir_ DIR *dir = tc_list_dir(where);
     struct dirent *e;
     while (dir && tc_next_entry(dir, &e) > 0)
         if (!tc_strv_has(needed, e->d_name))

@@ -189,8 +189,7 @@ static int compare(const void *a, const void *b)
 
 static int names_of(int dir, struct tc_strv *ret)
 {
-    int copied = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    _autodir_ DIR *all = tc_take_dir(copied);
+    _autodir_ DIR *all = tc_list_dir(dir);
     struct dirent *e;
     int more = -1;
     while (all && (more = tc_next_entry(all, &e)) > 0)

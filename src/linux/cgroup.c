@@ -320,7 +320,7 @@ static bool owner_gone(const char *name, const char *boot)
 
 static void remove_children(struct tc_cgroups *cgroups, int dir)
 {
-    _autodir_ DIR *stream = tc_take_dir(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    _autodir_ DIR *stream = tc_list_dir(dir);
     for (struct dirent *entry; stream && (entry = readdir(stream));) {
         if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
             (void)cgroups->remove_dir(dir, entry->d_name);

@@ -31,14 +31,9 @@ int tc_store_enter(int dirfd, const char *name)
     return tc_store_own(fd, S_IFDIR) ? TAKE_FD(fd) : -1;
 }
 
-static DIR *list(int store)
-{
-    return store < 0 ? NULL : tc_take_dir(openat(store, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-}
-
 int tc_store_count(int store)
 {
-    _autodir_ DIR *dir = list(store);
+    _autodir_ DIR *dir = tc_list_dir(store);
     struct dirent *e;
     int count = 0;
     while (dir && tc_next_entry(dir, &e) > 0)
@@ -86,7 +81,7 @@ int tc_store_claim(int store, const char *name, int most)
 unsigned tc_store_sweep(int store, bool (*left)(int own, const char *name))
 {
     unsigned gone = 0;
-    _autodir_ DIR *dir = list(store);
+    _autodir_ DIR *dir = tc_list_dir(store);
     struct dirent *e;
     while (dir && tc_next_entry(dir, &e) > 0) {
         _autofd_ int own = tc_store_enter(store, e->d_name);

@@ -48,12 +48,11 @@ static bool has_record(int own)
 /* What a call that was cut left of its own. */
 static void remove_others(int own, const char *tree)
 {
-    int fd = openat(own, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    _autodir_ DIR *dir = tc_take_dir(fd);
+    _autodir_ DIR *dir = tc_list_dir(own);
     struct dirent *e;
     while (dir && tc_next_entry(dir, &e) > 0)
         if (strcmp(e->d_name, "record") != 0 && strcmp(e->d_name, tree) != 0)
-            (void)tc_remove_tree(fd, e->d_name);
+            (void)tc_remove_tree(own, e->d_name);
 }
 
 static int load(struct tc_cage *cage, struct tc_session *s)

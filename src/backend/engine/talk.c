@@ -34,7 +34,7 @@ static void sweep(int parent)
 {
     struct dirent *e;
     struct stat st;
-    _autodir_ DIR *dir = tc_take_dir(openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    _autodir_ DIR *dir = tc_list_dir(parent);
     while (dir && tc_next_entry(dir, &e) > 0) {
         if (fstatat(parent, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode) ||
             st.st_mtime > time(NULL) - STALE_S)

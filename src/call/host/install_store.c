@@ -48,12 +48,6 @@ static int open_all(const char *path)
     return above < 0 ? -1 : tc_store_enter(above, tc_path_base(path));
 }
 
-/* NULL where it is none. */
-static DIR *list(int all)
-{
-    return tc_take_dir(all < 0 ? -1 : openat(all, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-}
-
 char *tc_install_find(const struct tc_facts *facts, const char *key)
 {
     _autofree_ char *path = NULL;
@@ -85,7 +79,7 @@ int tc_install_sizes(const struct tc_facts *facts, struct tc_kept_installs *ret)
     if (!tc_install_directory(facts, &path))
         return TOOLCAGE_EMEMORY;
     _autofd_ int all = path ? open_all(path) : -1;
-    _autodir_ DIR *dir = list(all);
+    _autodir_ DIR *dir = tc_list_dir(all);
     while (dir && tc_next_entry(dir, &e) > 0) {
         if (is_begun(-1, e->d_name))
             continue;
@@ -205,7 +199,7 @@ static int remove_one(int all, const char *name)
 
 static int remove_all(int all, unsigned *ret)
 {
-    _autodir_ DIR *dir = list(all);
+    _autodir_ DIR *dir = tc_list_dir(all);
     struct dirent *e;
     while (dir && tc_next_entry(dir, &e) > 0) {
         if (is_begun(-1, e->d_name))

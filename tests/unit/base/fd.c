@@ -290,6 +290,22 @@ static void half_a_directory_is_an_error(void **state)
     assert_int_equal(errno, ENOTDIR);
 }
 
+static void each_list_of_a_directory_begins_anew(void **state)
+{
+    (void)state;
+    _autofd_ int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct dirent *e;
+    for (int i = 0; i < 2; i++) {
+        _autodir_ DIR *dir = tc_list_dir(fd);
+        assert_non_null(dir);
+        assert_int_equal(tc_next_entry(dir, &e), 1);
+        assert_int_equal(tc_next_entry(dir, &e), 0);
+    }
+    errno = ENOENT;
+    assert_null(tc_list_dir(-1));
+    assert_int_equal(errno, ENOENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +323,7 @@ int main(void)
         cmocka_unit_test(a_small_file_fits_a_small_buffer),
         cmocka_unit_test(file_errors_keep_errno),
         cmocka_unit_test(half_a_directory_is_an_error),
+        cmocka_unit_test(each_list_of_a_directory_begins_anew),
     };
     return cmocka_run_group_tests_name("base/fd", tests, NULL, NULL);
 }
