@@ -79,15 +79,6 @@ static int put(int dir, const char *name, const void *bytes, size_t size,
                                                                         : 0;
 }
 
-/* Both at once: a kernel never meets the modules of another. */
-static int replace(struct tc_images *store, struct toolcage_error **err)
-{
-    bool done = renameat2(store->own, "guest", store->dir, "guest", RENAME_NOREPLACE) == 0 ||
-                (errno == EEXIST &&
-                 renameat2(store->own, "guest", store->dir, "guest", RENAME_EXCHANGE) == 0);
-    return done ? 0 : fail_system("place", err);
-}
-
 /* The first root, the same with a container runtime, and that with what runs modules: each is the
  * one before with an archive more. */
 static int put_roots(int dir, struct tc_initrd *initrd, bool there[TC_INITRD_PARTS],
@@ -119,8 +110,9 @@ static int write_guest(struct tc_images *store, int dir, const char *version,
     tc_strv_done(&initrd.made);
     tc_buf_done(&initrd.bytes);
     tc_image_bar_end();
-    if (r == 0)
-        r = replace(store, err);
+    /* both at once: a kernel never meets the modules of another */
+    if (r == 0 && tc_store_place(store->own, "guest", store->dir, "guest", true) < 0)
+        r = fail_system("place", err);
     if (r == 0)
         tc_image_say("the guest is there: kernel %s, %zu KiB for its first program and modules%s%s",
                      version, size >> 10,
@@ -169,7 +161,7 @@ void tc_guest_look(const struct tc_images *store, char version[TC_GUEST_VERSION_
                    int64_t *ret_bytes)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    _autofd_ int dir = store->dir < 0 ? -1 : tc_image_enter(store->dir, TC_IMAGE_GUEST);
+    _autofd_ int dir = store->dir < 0 ? -1 : tc_store_enter(store->dir, TC_IMAGE_GUEST);
     version[0] = '\0';
     *ret_bytes = dir < 0 ? -1 : tc_tree_bytes(store->dir, TC_IMAGE_GUEST);
     text.max = FILE_MAX;
@@ -177,14 +169,10 @@ void tc_guest_look(const struct tc_images *store, char version[TC_GUEST_VERSION_
         (void)snprintf(version, TC_GUEST_VERSION_MAX, "%.*s", (int)text.len, text.data);
 }
 
-/* Out of sight by one rename first; what cannot be removed then, the next one to come sweeps. */
 int tc_guest_remove(struct tc_images *store)
 {
-    static const char aside[] = "new-" TC_IMAGE_GUEST;
-    if (renameat(store->dir, TC_IMAGE_GUEST, store->dir, aside) < 0)
-        return errno == ENOENT ? 0 : -1;
-    (void)tc_remove_tree(store->dir, aside);
-    return 1;
+    int rc = tc_store_discard(store->dir, TC_IMAGE_GUEST, store->dir);
+    return rc >= 0 ? 1 : errno == ENOENT ? 0 : -1;
 }
 
 /* ---- disks ---- */

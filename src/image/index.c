@@ -7,13 +7,13 @@
 #include <jansson.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/jsontext.h"
 #include "base/path.h"
 #include "base/strv.h"
+#include "state/store.h"
 
 static const char current_key[] = "org.opencontainers.image.ref.name";
 static const char older_key[] = "toolcage.older.name";
@@ -31,16 +31,6 @@ bool tc_image_store_path(char **ret)
     else
         return true;
     return *ret != NULL;
-}
-
-int tc_image_enter(int dirfd, const char *name)
-{
-    struct stat st;
-    _autofd_ int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return -1;
-    errno = EPERM;
-    return st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) ? TAKE_FD(fd) : -1;
 }
 
 /* ---- the text ---- */
@@ -204,9 +194,9 @@ static int fail_missing(const struct tc_image_index *index, const struct tc_imag
 static int lock_root(int store, const char *digest)
 {
     const char *hex = strchr(digest, ':') + 1;
-    _autofd_ int roots = tc_image_enter(store, "roots");
-    _autofd_ int own = roots < 0 ? -1 : tc_image_enter(roots, hex);
-    _autofd_ int rootfs = own < 0 ? -1 : tc_image_enter(own, "rootfs");
+    _autofd_ int roots = tc_store_enter(store, "roots");
+    _autofd_ int own = roots < 0 ? -1 : tc_store_enter(roots, hex);
+    _autofd_ int rootfs = own < 0 ? -1 : tc_store_enter(own, "rootfs");
     if (rootfs < 0 || flock(own, LOCK_SH | LOCK_NB) < 0)
         return -1;
     return TAKE_FD(own);
@@ -238,7 +228,7 @@ int tc_image_use(const struct tc_image_ref *ref, char **ret_path, int *ret_lock,
     _autofree_ char *path = NULL;
     if (!tc_image_store_path(&path))
         return tc_fail_memory(err);
-    _autofd_ int store = path ? tc_image_enter(AT_FDCWD, path) : -1;
+    _autofd_ int store = path ? tc_store_enter(AT_FDCWD, path) : -1;
     if (path && store < 0 && errno != ENOENT)
         return fail_store(path, "cannot be used", err);
     return use(store, path ? path : "", ref, ret_path, ret_lock, err);

@@ -29,9 +29,6 @@ struct tc_image_index {
 
 /* Where this user's images are; NULL in *ret when nothing says so. False: out of memory. */
 bool tc_image_store_path(char **ret);
-/* A directory of the caller's alone, as who could write there could make us run things: -1 with
- * errno. */
-int tc_image_enter(int dirfd, const char *name);
 
 /* NULL, or what is wrong with the text. The caller frees *ret in either case. */
 const char *tc_image_index_parse(const char *json, size_t length, struct tc_image_index *ret);

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/digest.h"
 #include "base/fd.h"
 #include "base/path.h"
@@ -19,7 +18,7 @@
 #include "image/say.h"
 #include "state/store.h"
 
-enum { BLOCK = 1 << 17, TRIES = 20 };
+enum { BLOCK = 1 << 17 };
 
 int tc_images_fail(const struct tc_images *store, const char *what, struct toolcage_error **err)
 {
@@ -46,50 +45,18 @@ static int enter_or_make(int dirfd, const char *name)
 {
     if (mkdirat(dirfd, name, 0700) < 0 && errno != EEXIST)
         return -1;
-    return tc_image_enter(dirfd, name);
+    return tc_store_enter(dirfd, name);
 }
 
-static bool is_begun(const char *name)
+/* Said before, since it may take long. */
+static bool is_left(int own, const char *name)
 {
-    return tc_startswith(name, "new-");
-}
-
-/* What those who were killed left: nobody has it locked. */
-static void sweep(const struct tc_images *store)
-{
-    int copy = openat(store->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    _autodir_ DIR *dir = tc_take_dir(copy);
-    struct dirent *e;
-    bool said = false;
-    while (dir && tc_next_entry(dir, &e) > 0) {
-        _autofd_ int own = is_begun(e->d_name) ? tc_image_enter(store->dir, e->d_name) : -1;
-        if (own < 0 || flock(own, LOCK_EX | LOCK_NB) < 0)
-            continue;
-        if (!said)
-            tc_image_say("removing what a killed `toolcage image` left");
-        said = true;
-        (void)tc_remove_tree(store->dir, e->d_name);
-    }
-}
-
-/* A sweep may come between the two. */
-static int make_own(struct tc_images *store)
-{
-    for (int i = 0; i < TRIES; i++) {
-        char id[TC_ULID_SIZE];
-        struct stat st;
-        free(store->own_name);
-        store->own_name = tc_ulid(id) < 0 ? NULL : tc_format("new-%s", id);
-        if (!store->own_name || mkdirat(store->dir, store->own_name, 0700) < 0)
-            return -1;
-        _autofd_ int own = tc_image_enter(store->dir, store->own_name);
-        if (own < 0 || flock(own, LOCK_EX | LOCK_NB) < 0 || fstat(own, &st) < 0 || !st.st_nlink)
-            continue;
-        store->own = TAKE_FD(own);
-        return 0;
-    }
-    errno = EAGAIN;
-    return -1;
+    static bool said;
+    if (!tc_store_is_begun(own, name) || tc_store_lock(own, false) < 0)
+        return false;
+    if (!said)
+        tc_image_say("removing what a killed `toolcage image` left");
+    return said = true;
 }
 
 static int put_layout_file(int dir)
@@ -140,13 +107,13 @@ int tc_images_open(enum tc_images_use use, struct tc_images *ret, struct toolcag
                        "set");
     if (use != TC_IMAGES_READS && tc_make_directories(ret->path) < 0)
         return tc_images_fail(ret, "nothing can be kept", err);
-    ret->dir = tc_image_enter(AT_FDCWD, ret->path);
+    ret->dir = tc_store_enter(AT_FDCWD, ret->path);
     if (ret->dir < 0 && errno == ENOENT && use == TC_IMAGES_READS)
         return 0;
     if (ret->dir < 0 || open_parts(ret) < 0 || take_lock(ret, use) < 0)
         return tc_images_fail(ret, "nothing can be done", err);
-    sweep(ret);
-    if (use == TC_IMAGES_ADDS && make_own(ret) < 0)
+    (void)tc_store_sweep(ret->dir, is_left);
+    if (use == TC_IMAGES_ADDS && (ret->own = tc_store_begin(ret->dir, &ret->own_name)) < 0)
         return tc_images_fail(ret, "nothing can be kept", err);
     return 0;
 }
@@ -235,11 +202,8 @@ bool tc_images_has_root(const struct tc_images *store, const char *digest)
 /* Of two that were made together the first one stays: a call may use it already. */
 int tc_images_keep_root(struct tc_images *store, const char *digest, struct toolcage_error **err)
 {
-    if (syncfs(store->own) < 0)
-        return tc_images_fail(store, "an image cannot be kept", err);
-    if (renameat2(store->own, "root", store->roots, strchr(digest, ':') + 1, RENAME_NOREPLACE) <
-            0 &&
-        errno != EEXIST)
+    if (syncfs(store->own) < 0 ||
+        tc_store_place(store->own, "root", store->roots, strchr(digest, ':') + 1, false) < 0)
         return tc_images_fail(store, "an image cannot be kept", err);
     return 0;
 }
@@ -314,21 +278,12 @@ static void remove_unneeded(int where, const struct tc_strv *needed)
             (void)tc_remove_tree(where, e->d_name);
 }
 
-static bool is_left(const struct tc_image_index *left, const char *hex)
+static bool is_named(const struct tc_image_index *left, const char *hex)
 {
     for (size_t i = 0; i < left->count; i++)
         if (strcmp(strchr(left->items[i].digest, ':') + 1, hex) == 0)
             return true;
     return false;
-}
-
-/* Out of sight by one rename first, so that nobody finds half of it. What cannot be removed stays
- * aside, for the next one to try. */
-static void remove_root(struct tc_images *store, const char *hex)
-{
-    _autofree_ char *aside = tc_format("new-%s", hex);
-    if (aside && renameat(store->roots, hex, store->dir, aside) == 0)
-        (void)tc_remove_tree(store->dir, aside);
 }
 
 static void close_all(struct locks *locks)
@@ -344,8 +299,8 @@ static int lock_roots(struct tc_images *store, const struct tc_image_index *left
 {
     for (size_t i = 0; i < gone->count; i++) {
         _autofd_ int own =
-            is_left(left, gone->items[i]) ? -1 : tc_image_enter(store->roots, gone->items[i]);
-        if (own >= 0 && flock(own, LOCK_EX | LOCK_NB) < 0)
+            is_named(left, gone->items[i]) ? -1 : tc_store_enter(store->roots, gone->items[i]);
+        if (own >= 0 && tc_store_lock(own, false) < 0)
             return tc_fail(err,
                            TC_WHY(TOOLCAGE_EBACKEND, "store", gone->items[i],
                                   "wait until that call has ended, then try again"),
@@ -404,8 +359,8 @@ int tc_images_remove(struct tc_images *store, const struct tc_image_ref *ref, un
     if (r == 0 && gone.count && write_index(store, store->dir, &left) < 0)
         r = tc_images_fail(store, "the index cannot be changed", err);
     for (size_t i = 0; r == 0 && i < gone.count; i++)
-        if (!is_left(&left, gone.items[i]))
-            remove_root(store, gone.items[i]);
+        if (!is_named(&left, gone.items[i]))
+            (void)tc_store_discard(store->roots, gone.items[i], store->dir);
     if (r == 0 && gone.count)
         (void)collect(store, &left);
     close_all(&locks);

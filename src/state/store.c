@@ -5,13 +5,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fd.h"
+#include "base/strv.h"
 
 enum { TRIES = 20, PAUSE_NS = 10000000 };
 
@@ -43,12 +46,16 @@ int tc_store_count(int store)
 
 int tc_store_lock(int own, bool patient)
 {
+    struct stat st;
     for (int i = 0; flock(own, LOCK_EX | LOCK_NB) < 0; i++) {
         if (errno != EWOULDBLOCK || !patient || i == TRIES)
             return -1;
         (void)nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     }
-    return 0;
+    if (fstat(own, &st) < 0)
+        return -1;
+    errno = ENOENT;
+    return st.st_nlink ? 0 : -1;
 }
 
 static int make(int store, const char *name, int most)
@@ -62,17 +69,11 @@ static int make(int store, const char *name, int most)
 int tc_store_claim(int store, const char *name, int most)
 {
     for (int i = 0; i < TRIES; i++) {
-        struct stat st;
         _autofd_ int fd = tc_store_enter(store, name);
-        if (fd < 0 && errno == ENOENT) {
-            if (make(store, name, most) < 0 && errno != EEXIST)
-                return -1;
-            continue;
-        }
-        if (fd < 0 || tc_store_lock(fd, true) < 0 || fstat(fd, &st) < 0)
-            return -1;
-        if (st.st_nlink > 0)
+        if (fd >= 0 && tc_store_lock(fd, true) == 0)
             return TAKE_FD(fd);
+        if (errno != ENOENT || (fd < 0 && make(store, name, most) < 0 && errno != EEXIST))
+            return -1;
     }
     errno = EAGAIN;
     return -1;
@@ -89,6 +90,41 @@ unsigned tc_store_sweep(int store, bool (*left)(int own, const char *name))
                 left(own, e->d_name) && tc_remove_tree(store, e->d_name) == 0;
     }
     return gone;
+}
+
+static const char prefix[] = "new-";
+
+static char *make_name(void)
+{
+    char id[TC_ULID_SIZE];
+    return tc_ulid(id) < 0 ? NULL : tc_format("%s%s", prefix, id);
+}
+
+int tc_store_begin(int store, char **ret_name)
+{
+    *ret_name = make_name();
+    return *ret_name ? tc_store_claim(store, *ret_name, INT_MAX) : -1;
+}
+
+bool tc_store_is_begun(int own, const char *name)
+{
+    (void)own;
+    return tc_startswith(name, prefix);
+}
+
+int tc_store_place(int from, const char *name, int to, const char *as, bool replaces)
+{
+    if (replaces && renameat2(from, name, to, as, RENAME_EXCHANGE) == 0)
+        return 0;
+    return renameat2(from, name, to, as, RENAME_NOREPLACE) == 0 || errno == EEXIST ? 0 : -1;
+}
+
+int tc_store_discard(int from, const char *name, int store)
+{
+    _autofree_ char *aside = make_name();
+    if (!aside || renameat(from, name, store, aside) < 0)
+        return -1;
+    return tc_remove_tree(store, aside) < 0;
 }
 
 enum { DEEPEST = 550 }; /* what is walked is not as deep */

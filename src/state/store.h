@@ -17,8 +17,9 @@ bool tc_store_own(int fd, mode_t type);
 int tc_store_enter(int dirfd, const char *name);
 /* How many names there are; -1 with errno. */
 int tc_store_count(int store);
-/* Takes the lock. Who has been answered may need a moment to let go of it; a patient caller waits
- * that long. 0, or -1 with errno. */
+/* Takes the lock of what is open, a directory or a file. Who has been answered may need a moment to
+ * let go of it; a patient caller waits that long. 0, or -1 with errno; EWOULDBLOCK: somebody else
+ * has it; ENOENT: who had it has removed what it is on. */
 int tc_store_lock(int own, bool patient);
 /* Enters the one of this name, made where it is missing and there is room for one more of `most`,
  * and locks it; one that a sweep removes between the two is made again. -1 with errno; EDQUOT:
@@ -26,6 +27,22 @@ int tc_store_lock(int own, bool patient);
 int tc_store_claim(int store, const char *name, int most);
 /* Removes what `left` says is not whole, and nobody works on. How much that was; -1 is empty. */
 unsigned tc_store_sweep(int store, bool (*left)(int own, const char *name));
+
+/* Things that are whole, or not there: each is made in a directory "new-…" of its maker's, and gets
+ * its place by one rename. Who is killed leaves nothing that is found. */
+
+/* Makes and locks one whose name, *ret_name (owned, also on failure), nobody else has. A
+ * descriptor, or -1 with errno. */
+int tc_store_begin(int store, char **ret_name);
+/* Is it one of those? For a sweep, and for who lists the others; `own` is not looked at. */
+bool tc_store_is_begun(int own, const char *name);
+/* Gives what is whole the name `as` in `to`. Where something has that already, `replaces` leaves
+ * it under the old name; else it stays, as somebody may use it, and so does ours. 0, or -1 with
+ * errno. */
+int tc_store_place(int from, const char *name, int to, const char *as, bool replaces);
+/* Out of sight by one rename into `store`, so that nobody finds half of it, then removed. 0; 1 with
+ * errno: not all of it, and a sweep tries again; -1 with errno: it is where it was. */
+int tc_store_discard(int from, const char *name, int store);
 
 /* A tree that goes: what a tool left in it is not trusted. */
 

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "linux/mounts.h"
+#include "state/store.h"
 #include "workspace/copy.h"
 #include "workspace/state.h"
 
@@ -93,14 +93,7 @@ static int make_file(struct tc_journal *j, int dir)
 {
     j->fd =
         openat(dir, j->name, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-    struct stat st;
-    if (j->fd < 0 || flock(j->fd, LOCK_EX | LOCK_NB) < 0 || fstat(j->fd, &st) < 0)
-        return -1;
-    if (st.st_nlink == 0) { /* a sweep was quicker than our lock */
-        errno = EAGAIN;
-        return -1;
-    }
-    return 0;
+    return j->fd < 0 ? -1 : tc_store_lock(j->fd, false); /* a sweep may be quicker */
 }
 
 /* The temporary file's name is no other commit's: whoever saw one could be there before the next.
@@ -215,8 +208,8 @@ static bool handle(int dir, const char *name)
     struct entry e;
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     _autofd_ int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0 || !st.st_nlink ||
-        !S_ISREG(st.st_mode) || read_journal(fd, &text) < 0)
+    if (fd < 0 || tc_store_lock(fd, false) < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+        read_journal(fd, &text) < 0)
         return false;
     parse(&text, name, &e);
     remove_temporary(&e);

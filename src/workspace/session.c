@@ -229,7 +229,7 @@ static int end_one(int dir, const char *name, struct tc_outcome *outcome)
     if (own < 0)
         return -1;
     if (tc_store_lock(own, false) < 0)
-        return 1;
+        return errno == ENOENT ? -1 : 1;
     bool kept = has_record(own);
     (void)tc_session_read(own, &r);
     int rc = kept ? tc_session_add_row(outcome, name, &r) : 0;

@@ -15,7 +15,7 @@
 /* One install's place, while it runs. */
 struct tc_install_stage {
     int all, own; /* the directory of all of them; its own, locked */
-    char *name;   /* in that; NULL: nothing is to be removed any more */
+    char *name;   /* in that: what has it at the end is removed */
     char *tree;   /* the path of what comes to be kept */
     bool again;   /* there is one already, and it is to be replaced */
     char key[TC_DIGEST_SIZE];

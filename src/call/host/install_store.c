@@ -6,14 +6,11 @@
  * their own; both are masked in every grant. What is not the caller's alone is not looked at. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "call/host/install.h"
@@ -64,13 +61,6 @@ char *tc_install_find(const struct tc_facts *facts, const char *key)
     return found;
 }
 
-/* Of an install that runs, or was cut: nobody has it locked then. */
-static bool is_begun(int own, const char *name)
-{
-    (void)own;
-    return strncmp(name, "new-", 4) == 0;
-}
-
 int tc_install_sizes(const struct tc_facts *facts, struct tc_kept_installs *ret)
 {
     _autofree_ char *path = NULL;
@@ -81,7 +71,7 @@ int tc_install_sizes(const struct tc_facts *facts, struct tc_kept_installs *ret)
     _autofd_ int all = path ? open_all(path) : -1;
     _autodir_ DIR *dir = tc_list_dir(all);
     while (dir && tc_next_entry(dir, &e) > 0) {
-        if (is_begun(-1, e->d_name))
+        if (tc_store_is_begun(-1, e->d_name))
             continue;
         int64_t bytes = tc_tree_bytes(all, e->d_name);
         ret->count++;
@@ -106,17 +96,13 @@ int tc_install_sweep(const struct tc_facts *facts, unsigned *ret, struct toolcag
     if (!tc_install_directory(facts, &path))
         return tc_fail_memory(err);
     _autofd_ int all = path ? open_all(path) : -1;
-    *ret = tc_store_sweep(all, is_begun);
+    *ret = tc_store_sweep(all, tc_store_is_begun);
     return 0;
 }
 
 static int make_own(struct tc_install_stage *stage)
 {
-    char id[TC_ULID_SIZE];
-    stage->name = tc_ulid(id) < 0 ? NULL : tc_format("new-%s", id);
-    if (!stage->name)
-        return -1;
-    stage->own = tc_store_claim(stage->all, stage->name, INT_MAX);
+    stage->own = tc_store_begin(stage->all, &stage->name);
     /* the tool's own ids look at it later */
     return stage->own < 0 || mkdirat(stage->own, "tree", 0755) < 0
                ? -1
@@ -142,7 +128,7 @@ int tc_stage_begin(const struct tc_facts *facts, const char *key, struct tc_inst
     }
     if (tc_make_directories(path) < 0 || (stage->all = open_all(path)) < 0)
         return fail(err, path, "nothing can be installed");
-    (void)tc_store_sweep(stage->all, is_begun);
+    (void)tc_store_sweep(stage->all, tc_store_is_begun);
     stage->again =
         fstatat(stage->all, hex_of(key), &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
     if (make_own(stage) < 0)
@@ -151,23 +137,11 @@ int tc_stage_begin(const struct tc_facts *facts, const char *key, struct tc_inst
     return stage->tree ? 0 : tc_fail_memory(err);
 }
 
-/* One rename. Of two that were begun together the first one stays: a call may use it already. */
-static int put(struct tc_install_stage *stage)
-{
-    const char *name = hex_of(stage->key);
-    if (stage->again && renameat2(stage->all, stage->name, stage->all, name, RENAME_EXCHANGE) == 0)
-        return 0; /* the old one goes with the stage */
-    if (renameat2(stage->all, stage->name, stage->all, name, RENAME_NOREPLACE) == 0) {
-        free(TAKE(stage->name));
-        return 0;
-    }
-    return errno == EEXIST ? 0 : -1;
-}
-
 int tc_stage_keep(struct tc_install_stage *stage, struct toolcage_error **err)
 {
     /* a machine that loses its power shall find all of it or none */
-    if (syncfs(stage->own) < 0 || put(stage) < 0)
+    if (syncfs(stage->own) < 0 ||
+        tc_store_place(stage->all, stage->name, stage->all, hex_of(stage->key), stage->again) < 0)
         return fail(err, stage->tree, "what was installed cannot be kept");
     return 0;
 }
@@ -187,24 +161,14 @@ void tc_stage_free(struct tc_install_stage *stage)
     free(stage);
 }
 
-/* Out of the way by one rename first, so that nobody finds half of it. */
-static int remove_one(int all, const char *name)
-{
-    char id[TC_ULID_SIZE];
-    _autofree_ char *aside = tc_ulid(id) < 0 ? NULL : tc_format("new-%s", id);
-    if (!aside || renameat(all, name, all, aside) < 0)
-        return -1;
-    return tc_remove_tree(all, aside);
-}
-
 static int remove_all(int all, unsigned *ret)
 {
     _autodir_ DIR *dir = tc_list_dir(all);
     struct dirent *e;
     while (dir && tc_next_entry(dir, &e) > 0) {
-        if (is_begun(-1, e->d_name))
+        if (tc_store_is_begun(-1, e->d_name))
             continue;
-        if (remove_one(all, e->d_name) < 0)
+        if (tc_store_discard(all, e->d_name, all) != 0)
             return -1;
         ++*ret;
     }
@@ -221,8 +185,8 @@ int tc_install_remove(const struct tc_facts *facts, const char *key, unsigned *r
     if (!path || (all < 0 && errno == ENOENT))
         return 0;
     if (all >= 0)
-        (void)tc_store_sweep(all, is_begun);
-    int rc = all < 0 ? -1 : key ? remove_one(all, hex_of(key)) : remove_all(all, ret);
+        (void)tc_store_sweep(all, tc_store_is_begun);
+    int rc = all < 0 ? -1 : key ? tc_store_discard(all, hex_of(key), all) : remove_all(all, ret);
     if (key && rc == 0)
         ++*ret;
     if (rc == 0 || (key && errno == ENOENT))

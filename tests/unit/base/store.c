@@ -141,6 +141,67 @@ static void sweep_removes_unused_own_leftovers(void **state)
     assert_int_equal(tc_store_count(-1), -1);
 }
 
+static void removal_leaves_no_lock(void **state)
+{
+    (void)state;
+    int own = tc_store_claim(store, "one", 2), other = tc_store_enter(store, "one");
+    assert_int_equal(tc_store_lock(other, false), -1);
+    assert_int_equal(errno, EWOULDBLOCK);
+    assert_int_equal(tc_remove_tree(store, "one"), 0);
+    (void)close(own);
+    assert_int_equal(tc_store_lock(other, true), -1);
+    assert_int_equal(errno, ENOENT);
+    (void)close(other);
+}
+
+/* One that is begun, with a file of this name. */
+static int begin(const char *file, char **ret_name)
+{
+    int own = tc_store_begin(store, ret_name);
+    assert_true(own >= 0 && tc_store_is_begun(-1, *ret_name));
+    assert_int_equal(mknodat(own, file, S_IFREG | 0600, 0), 0);
+    return own;
+}
+
+static bool has(const char *path)
+{
+    return faccessat(store, path, F_OK, 0) == 0;
+}
+
+static void placed_entry_is_whole_and_the_first_stays(void **state)
+{
+    char *names[3];
+    int owns[3] = {begin("a", &names[0]), begin("b", &names[1]), begin("c", &names[2])};
+    (void)state;
+    assert_int_equal(tc_store_sweep(store, tc_store_is_begun), 0);
+    assert_int_equal(tc_store_place(store, names[0], store, "one", true), 0);
+    assert_true(has("one/a"));
+    assert_false(has(names[0]));
+    assert_int_equal(tc_store_place(store, names[1], store, "one", false), 0);
+    assert_true(has("one/a") && has(names[1]));
+    assert_int_equal(tc_store_place(store, names[2], store, "one", true), 0);
+    assert_true(has("one/c"));
+    for (int i = 0; i < 3; i++)
+        (void)close(owns[i]);
+    assert_int_equal(tc_store_sweep(store, tc_store_is_begun), 2); /* b, and a in c's place */
+    assert_int_equal(tc_store_count(store), 1);
+    assert_int_equal(tc_store_place(store, names[0], store, "two", true), -1);
+    assert_int_equal(errno, ENOENT);
+    for (int i = 0; i < 3; i++)
+        free(names[i]);
+}
+
+static void discarded_entry_is_removed(void **state)
+{
+    (void)state;
+    assert_int_equal(tc_store_discard(store, "one", store), -1);
+    assert_int_equal(errno, ENOENT);
+    (void)close(tc_store_claim(store, "one", 2));
+    assert_int_equal(mkdirat(store, "one/below", 0700), 0);
+    assert_int_equal(tc_store_discard(store, "one", store), 0);
+    assert_int_equal(tc_store_count(store), 0);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -152,6 +213,9 @@ int main(void)
         CASE(one_that_is_not_ours_is_not_claimed),
         CASE(one_that_is_swept_meanwhile_is_made_again),
         CASE(sweep_removes_unused_own_leftovers),
+        CASE(removal_leaves_no_lock),
+        CASE(placed_entry_is_whole_and_the_first_stays),
+        CASE(discarded_entry_is_removed),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }
