@@ -14,6 +14,7 @@ import tap
 
 root = pathlib.Path(sys.argv[1])
 sys.dont_write_bytecode = True
+sys.path.insert(0, str(root / "tools"))
 loader = importlib.machinery.SourceFileLoader("run_tests", str(root / "tools/run-tests"))
 run_tests = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_tests", loader))
 loader.exec_module(run_tests)
@@ -86,4 +87,48 @@ with contextlib.redirect_stdout(sys.stderr):
 tap.check(
     len(skipped.failed) == 1 and not skipped.skipped, "CI does not accept an unlisted skip", skipped.line()
 )
+
+BUILD = root / "build"
+SCRIPTS = [
+    {
+        "suite": ["toolcage:containers"],
+        "cmd": ["python3", "../tests/integration/oci/runs.py", "src/toolcage"],
+    },
+    {"suite": ["toolcage:modules"], "cmd": ["python3", str(root / "tests/integration/wasm/runs.py")]},
+    {"suite": ["toolcage:places"], "cmd": ["python3", "../tests/places/run.py", "tests/conformance/probe"]},
+]
+ALL = ["containers", "modules", "machines", "places"]
+for name, areas in (
+    ("src/helper/serve.c", ALL),
+    ("src/tree/resolve.c", ALL),  # by way of cage, which backends may use
+    ("src/backend/works.c", ALL),
+    ("src/meson.build", ALL),
+    ("tests/tap.py", ALL),
+    ("src/vm/start.c", ["machines"]),
+    ("src/egress/proxy/main.c", ["containers", "machines"]),
+    ("src/backend/landlock/works.c", ["places"]),
+    ("catalog/grep.c", ["modules"]),
+    ("tests/integration/oci/runs.py", ["containers"]),
+    ("tests/integration/wasm/deep/data", ["modules"]),
+    ("tests/conformance/cases.py", ["places"]),
+    ("src/policy/parse/keys.c", []),
+    ("src/cli/main.c", []),
+    ("src/api.c", []),
+    ("docs/policy.md", []),
+):
+    left = run_tests.idle([name], SCRIPTS, BUILD, root)
+    got = [area for area in ALL if area not in left]
+    tap.check(got == areas, f"a change in {name} runs {', '.join(areas) or 'no area'}", got)
+tap.check(
+    run_tests.idle(["README.md", "src/vm/start.c"], [], BUILD, root) == ["containers", "modules", "places"],
+    "of several files each counts",
+)
+rows = run_tests.read_table(root)
+named = {folder for folders in run_tests.AREAS.values() for folder in folders}
+unknown = [folder for folder in named if folder not in rows and not (root / folder).is_dir()]
+tap.check(not unknown, "areas name folders that exist", unknown)
+unseen = (
+    {row for row in rows if row.startswith("backend/")} - run_tests.reach(rows, named) - {"backend/works.c"}
+)
+tap.check(not unseen, "each backend belongs to an area", unseen)
 tap.finish()
