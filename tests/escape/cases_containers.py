@@ -311,12 +311,12 @@ CASES = [
     ),
     ("the program of PID 1 is rewritten", pid_1_is_rewritten, {"free": BARE, **RUNTIME}),
     ("an image leads its mount points outside", mount_points_lead_outside, {"free": DIRECT, **RUNTIME}),
-    ("an image brings a PID 1 of its own", an_image_brings_pid_1, {"free": BARE, **RUNTIME}),
+    ("an image contains another PID 1", an_image_brings_pid_1, {"free": BARE, **RUNTIME}),
     (
-        "an image brings devices and set-id programs",
+        "an image contains devices and set-id programs",
         an_image_brings_rights,
         {"free": BARE, "root": True, **RUNTIME},
     ),
-    ("the machine's control groups are seen", groups_are_seen, {}),
-    ("what /proc tells of the machine is read", the_machine_is_seen, {}),
+    ("the host's cgroups are seen", groups_are_seen, {}),
+    ("host data in /proc is read", the_machine_is_seen, {}),
 ]

@@ -102,7 +102,7 @@ def half_an_install_is_used(s):
 
 
 CASES = [
-    ("what is installed is changed", what_is_installed_is_changed, {"free": DIRECT}),
+    ("an installed tree is changed", what_is_installed_is_changed, {"free": DIRECT}),
     ("an installed link leads out", an_installed_link_leads_out, {"free": DIRECT}),
     ("a set-id file is installed", a_setid_file_is_installed, {"free": DIRECT}),
     ("half an install is used", half_an_install_is_used, {"free": DIRECT}),

@@ -128,7 +128,7 @@ NAMES = [
     "a call is disguised from the wrapper",
     "a model's path leaves its bounds at a server",
     "a model's value leaves its bounds at a server",
-    "a model calls at a server what a person must approve",
+    "a model calls at a server a tool that needs approval",
     "a client's message takes the wrapper's memory",
     "a model's text makes a match last at a server",
 ]
@@ -137,7 +137,7 @@ MCP_NAMES = [
     "a call is disguised from the server of tools",
     "a model's path leaves its bounds by MCP",
     "a model's value leaves its bounds by MCP",
-    "a model calls by MCP what a person must approve",
+    "a model calls by MCP a tool that needs approval",
     "a client's message takes the server's memory",
     "a model's text makes a match last by MCP",
 ]

@@ -257,12 +257,12 @@ mkdir -p lfs/objects/ab/cd; cd ..; cp ../data/large {large[0]}; cp ../data/large
 
 
 CASES = [
-    ("a git object is not what its name says", a_false_object, {"alike": True}),
+    ("a git object does not match its name", a_false_object, {"alike": True}),
     ("a pack replaces what a commit has", a_pack_replaces_content, {"alike": True}),
     ("an object is replaced by a reference", a_replacement, {"alike": True}),
     ("git writes through a link at its own record", a_link_is_written_through, {"alike": True}),
-    ("an index lists what the files do not have", an_index_has_other_content, {"alike": True}),
-    ("a large file is not what its name says", a_false_large_file, {"alike": True}),
+    ("a git index differs from the files", an_index_has_other_content, {"alike": True}),
+    ("a git LFS file does not match its name", a_false_large_file, {"alike": True}),
     ("a remote of git's early days is planted", an_old_remote, {"alike": True}),
-    ("git's objects are replaced unsaid", planted_unsaid, {"alike": True}),
+    ("git's objects are replaced unreported", planted_unsaid, {"alike": True}),
 ]

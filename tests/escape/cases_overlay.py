@@ -205,6 +205,6 @@ CASES = [
     ("half a repository is committed", overlaid(half_a_repository), {"alike": True}),
     ("newer work is overwritten by a commit", overlaid(newer_work_is_overwritten), {"alike": True}),
     ("a removal takes newer work along", overlaid(a_removal_takes_newer_work_along), {"alike": True}),
-    ("a layer speaks of itself", overlaid(a_layer_speaks_of_itself), {}),
-    ("trust or a policy of the user's is committed from an overlay", own_files(lambda s: None, OVERLAY), {}),
+    ("an overlay's own attributes are forged", overlaid(a_layer_speaks_of_itself), {}),
+    ("the user's trust record or policy is committed from an overlay", own_files(lambda s: None, OVERLAY), {}),
 ]

@@ -160,7 +160,7 @@ CASES = [
         {"free": DIRECT, "alike": True},
     ),
     ("a server's answer is ambiguous", an_answer_has_two_readings, {"free": DIRECT, "alike": True}),
-    ("a server answers what nobody asked", an_answer_is_forged, {"free": DIRECT, "alike": True}),
+    ("a server answers without a request", an_answer_is_forged, {"free": DIRECT, "alike": True}),
     ("a server floods its client", a_server_floods, {"free": DIRECT, "alike": True}),
-    ("a terminal obeys a server's complaints", a_terminal_obeys, {"free": DIRECT, "alike": True}),
+    ("a terminal executes a server's error output", a_terminal_obeys, {"free": DIRECT, "alike": True}),
 ]

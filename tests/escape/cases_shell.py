@@ -134,7 +134,7 @@ def a_shell_leaves_its_modes(s):
 ALONE = {"free": DIRECT, "apart": "the process cage alone has terminals"}
 CASES = [
     ("a shell's terminal passes input on", a_shell_pushes_input, ALONE),
-    ("a shell has the person's terminal type", a_shell_has_its_terminal_type, ALONE),
-    ("a shell sets the person's clipboard", a_shell_sets_the_clipboard, ALONE),
-    ("a shell leaves the person's terminal changed", a_shell_leaves_its_modes, ALONE),
+    ("a shell makes the user's terminal type", a_shell_has_its_terminal_type, ALONE),
+    ("a shell sets the user's clipboard", a_shell_sets_the_clipboard, ALONE),
+    ("a shell leaves the user's terminal changed", a_shell_leaves_its_modes, ALONE),
 ]

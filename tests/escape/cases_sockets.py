@@ -162,23 +162,23 @@ def toolcage_itself_is_reached(s):
 
 STREAM, DGRAM, SEQPACKET = socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET
 CASES = [
-    ("with sockets of its own: a server in a readable directory", by("unix-stream"), APART),
-    ("with sockets of its own: a server in the workspace", by("unix-stream", name="ws/socket"), APART),
+    ("with unix sockets: a server in a readable directory", by("unix-stream"), APART),
+    ("with unix sockets: a server in the workspace", by("unix-stream", name="ws/socket"), APART),
     (
-        "with sockets of its own: a server in an overlaid workspace",
+        "with unix sockets: a server in an overlaid workspace",
         by("unix-stream", name="ws/socket", more=f'{OWN}\nworkspace = {{ mode = "overlay" }}'),
         APART,
     ),
-    ("with sockets of its own: a datagram server", by("unix-datagram", DGRAM), APART),
-    ("with sockets of its own: a datagram server, from a socket pair", by("unix-pair", DGRAM), APART),
-    ("with sockets of its own: an abstract server", by_abstract("unix-stream", STREAM), APART),
-    ("with sockets of its own: an abstract datagram server", by_abstract("unix-pair", DGRAM), APART),
+    ("with unix sockets: a datagram server", by("unix-datagram", DGRAM), APART),
+    ("with unix sockets: a datagram server, from a socket pair", by("unix-pair", DGRAM), APART),
+    ("with unix sockets: an abstract server", by_abstract("unix-stream", STREAM), APART),
+    ("with unix sockets: an abstract datagram server", by_abstract("unix-pair", DGRAM), APART),
     ("the socket is swapped while it is connected", by("race-number"), APART),
     ("the address is swapped while it is connected", by("race-address"), APART),
     ("the name is swapped while it is connected", by("race-name"), APART),
-    ("a server beside a granted one", beside_a_granted_one, APART),
+    ("a server next to a granted one", beside_a_granted_one, APART),
     ("the helper lends its identity to a connection", the_helper_lends_its_identity, {"root": True, **APART}),
-    ("a granted server's gift reaches an abstract name of the host", a_gift_reaches_further, APART),
+    ("a socket from a granted server reaches an abstract name of the host", a_gift_reaches_further, APART),
     ("a socket is planted in the workspace", a_socket_is_planted, APART),
     ("toolcage's own socket is granted", toolcage_itself_is_reached, {"alike": "the policy", **APART}),
 ]

@@ -402,10 +402,10 @@ def an_unviewed_denial_is_allowed(s):
 
 
 CASES = [
-    ("a terminal obeys a tool's output", a_terminal_obeys, {"free": DIRECT, "alike": True}),
-    ("toolcage's words are forged on a terminal", our_words_are_forged, {"free": DIRECT, "alike": True}),
-    ("a name makes a line of its own", a_name_makes_a_line, {"free": DIRECT, "alike": True}),
-    ("output passes for the message's own words", output_passes_for_ours, {"free": DIRECT, "alike": True}),
+    ("a terminal executes a tool's output", a_terminal_obeys, {"free": DIRECT, "alike": True}),
+    ("toolcage's messages are forged on a terminal", our_words_are_forged, {"free": DIRECT, "alike": True}),
+    ("a file name forges a line of output", a_name_makes_a_line, {"free": DIRECT, "alike": True}),
+    ("output forges the text of the message", output_passes_for_ours, {"free": DIRECT, "alike": True}),
     ("a name hides a change", a_name_hides_a_change, {"alike": True}),
     ("depth hides a change", depth_hides_a_change, {"alike": True}),
     ("numbers hide a change", many_hide_a_change, {"alike": True}),

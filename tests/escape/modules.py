@@ -370,8 +370,8 @@ def script_poison(s):
 
 
 CASES = [
-    ("a script reads what lies beside its files", script_files),
-    ("a script writes beside its files", script_plants),
+    ("a script reads outside its files", script_files),
+    ("a script writes outside its files", script_plants),
     ("a script never ends", script_loop),
     ("a script takes all memory", script_memory),
     ("a script prints without an end", script_output),
@@ -379,14 +379,14 @@ CASES = [
     ("a module never ends in its start function", endless_start),
     ("a module sleeps in the interface", endless_sleep),
     ("a module floods its interface", endless_calls),
-    ("a module has all the memory there is", much_memory),
+    ("a module requests all memory", much_memory),
     ("a module has a table of millions", much_table),
     ("a module has tables without number", many_tables),
     ("a module waits at a pipe in its files", pipe_that_waits),
     ("a module waits at a pipe that it writes", pipe_that_is_written),
     ("a module reads a device in its files", device),
-    ("a module leaves a link for who collects", link_for_the_collector),
-    ("what a module was compiled to is changed", changed_code),
+    ("a module leaves a link for the collector", link_for_the_collector),
+    ("a module's compiled code is changed", changed_code),
 ]
 
 

@@ -75,8 +75,8 @@ CASES = (
 # Attacks that begin with what is refused there: shared memory, their own /proc, a socket.
 UNTRIED = [
     "a neighbour's shared memory is read",
-    "a host without random addresses passes that on",
-    "a name makes a line of its own",
+    "a host without address randomisation passes that on",
+    "a file name forges a line of output",
 ]
 # What may get through where the policy gives up the clause that stops it (--without).
 GIVEN_UP = {
@@ -84,29 +84,29 @@ GIVEN_UP = {
     for clause, names in {
         "fs.steering": [
             "a git hook or configuration is planted",
-            "files that steer the host are changed",
+            "steering files are changed",
             "a deep repository is changed",
             "the search for repositories is outrun",
             "the search for repositories is locked out",
             "protection is laid over",
             "a bare repository is unmade",
             "a hook of another name is changed",
-            "a rebase goes on with the tool's commands",
+            "a rebase continues with the tool's commands",
             "the rest of a steering name is written",
             "a steering mount is misled",
-            "a directory becomes one that steers the host unsaid",
+            "a directory becomes a steering directory unreported",
         ],
         "fs.denied": [
             "a denied name below a writable tree is read",
             "a denied name below a readable tree is read",
-            "a denied name comes back when it is saved",
-            "a denied name beside a mount is read",
-            "a denied name beside a mount comes back when it is saved",
-            "a denied name beside a mount comes back unsaid",
-            "a denied name in a writable tree comes back unsaid",
+            "a denied name reappears when it is saved",
+            "a denied name next to a mount is read",
+            "a denied name next to a mount reappears when it is saved",
+            "a denied name next to a mount reappears unreported",
+            "a denied name in a writable tree reappears unreported",
             "a mask is misled",
             "a mask is moved away from",
-            "credentials beside the work are read",
+            "credentials near the workspace are read",
             "the home has two names",
         ],
         "limit.pids": ["more processes than granted"],
