@@ -50,7 +50,9 @@ containers = set(
 only = {name for name, _, traits in run.CASES if "only" in traits}
 tap.check(containers == only, "the section on containers has what is about them alone", containers ^ only)
 apart = {name for name, _, traits in run.CASES if "apart" in traits}
-named = set(re.findall(r'"([^"]+)"', " ".join(text.split("\n## ")[0].split("apply to containers only.")[1].split())))
+named = set(
+    re.findall(r'"([^"]+)"', " ".join(text.split("\n## ")[0].split("apply to containers only.")[1].split()))
+)
 tap.check(apart and named == apart, "what containers do without is named", named ^ apart)
 files = {path.stem for path in (root / "tests/escape").glob("cases_*.py")}
 named = set(re.findall(r"(cases_\w+)\.CASES", (root / "tests/escape/run.py").read_text()))

@@ -206,5 +206,9 @@ CASES = [
     ("newer work is overwritten by a commit", overlaid(newer_work_is_overwritten), {"alike": True}),
     ("a removal takes newer work along", overlaid(a_removal_takes_newer_work_along), {"alike": True}),
     ("an overlay's own attributes are forged", overlaid(a_layer_speaks_of_itself), {}),
-    ("the user's trust record or policy is committed from an overlay", own_files(lambda s: None, OVERLAY), {}),
+    (
+        "the user's trust record or policy is committed from an overlay",
+        own_files(lambda s: None, OVERLAY),
+        {},
+    ),
 ]

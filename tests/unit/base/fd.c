@@ -290,7 +290,7 @@ static void half_a_directory_is_an_error(void **state)
     assert_int_equal(errno, ENOTDIR);
 }
 
-static void each_list_of_a_directory_begins_anew(void **state)
+static void list_of_a_directory_begins_anew(void **state)
 {
     (void)state;
     _autofd_ int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -323,7 +323,7 @@ int main(void)
         cmocka_unit_test(a_small_file_fits_a_small_buffer),
         cmocka_unit_test(file_errors_keep_errno),
         cmocka_unit_test(half_a_directory_is_an_error),
-        cmocka_unit_test(each_list_of_a_directory_begins_anew),
+        cmocka_unit_test(list_of_a_directory_begins_anew),
     };
     return cmocka_run_group_tests_name("base/fd", tests, NULL, NULL);
 }
