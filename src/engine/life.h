@@ -12,12 +12,8 @@
 
 /* Takes nothing. What comes of it is said on TC_ENGINE_CONTROL; nothing else of it matters. */
 void tc_engine_live(struct tc_http *http, const struct tc_engine_config *config);
-/* words.c: whatever an engine wrote, as one line of at most that many bytes. */
-void tc_engine_words(char to[TC_ENGINE_TEXT_MAX], const char *from);
-/* To the helper: a message of this kind, with such a line. */
+/* To the helper: a message of this kind, with whatever an engine wrote as one line. */
 void tc_engine_say(int kind, const char *text);
-/* Who wrote this answer to /version; owned, NULL when out of memory. */
-char *tc_engine_about(const char *version);
 
 /* A connection that is nothing but the container's streams; -1 and *ret_why. The name goes into a
  * path as it is. */
