@@ -11,7 +11,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "egress/proxy/meter.h"
 #include "egress/proxy/resolve.h"
 #include "egress/read/rules.h"
 #include "egress/read/said.h"

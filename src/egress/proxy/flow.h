@@ -88,7 +88,7 @@ void tc_egress_flow_watch(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 bool tc_egress_hears(const struct tc_egress_flow *f);
 /* Whether the kernel is to end the connection out of order when it is closed. */
 void tc_egress_set_reset(int fd, bool reset);
-/* flows.c: all of them. */
+/* All of them. */
 struct tc_egress_flow *tc_egress_flow_new(struct tc_egress_proxy *p, int fd,
                                           enum tc_egress_role role);
 /* Ends those whose time is over, and frees the dead. */

@@ -14,7 +14,7 @@
 struct tc_egress_proxy;
 struct tc_egress_authority;
 
-/* meter.h */
+/* Of the grant's `transfer` and `bandwidth`. */
 struct tc_egress_meter {
     int64_t taken;      /* bytes of `transfer` */
     int64_t bucket;     /* bytes of `bandwidth` that may be read now */
@@ -55,7 +55,7 @@ struct tc_egress_proxy {
     char scratch[TC_EGRESS_SCRATCH]; /* for bytes on their way, within one call */
 };
 
-/* watch.c: watches the descriptor for these events; 0 takes it out, because the end of a connection
+/* Watches the descriptor for these events; 0 takes it out, because the end of a connection
  * would be told again and again. False: it cannot be watched. */
 bool tc_egress_watch_for(struct tc_egress_proxy *p, struct tc_egress_watch *watch, uint32_t events);
 /* Stays in without an event but the connection's end. */
@@ -63,8 +63,26 @@ bool tc_egress_watch_end(struct tc_egress_proxy *p, struct tc_egress_watch *watc
 /* Takes it out and closes it. */
 void tc_egress_watch_close(struct tc_egress_proxy *p, struct tc_egress_watch *watch);
 
-/* loop.c: until the control socket is closed, or what the tool sent before its end is delivered. */
+/* Until the control socket is closed, or what the tool sent before its end is delivered. */
 void tc_egress_run(struct tc_egress_proxy *p);
+
+/* How much goes through the proxy, and how fast. Both count both directions of all connections
+ * together. */
+
+/* May so many bytes go on, to or from a destination? They are counted when they may. False: the
+ * call has had its share, now and from here on. */
+bool tc_egress_meter_take(struct tc_egress_proxy *p, size_t len);
+/* The same for a connection that is about to be made: is anything left? */
+bool tc_egress_meter_left(const struct tc_egress_proxy *p);
+
+/* How many of `size` bytes may be read from a connection now; 0: none, until the tick. */
+size_t tc_egress_meter_room(struct tc_egress_proxy *p, size_t size);
+/* May a datagram of that size go now? It is counted when it may; else it is lost. */
+bool tc_egress_meter_datagram(struct tc_egress_proxy *p, size_t len);
+/* So many were read. Where that was the last for now, each flow rests once it is looked at. */
+void tc_egress_meter_read(struct tc_egress_proxy *p, size_t len);
+/* Wakes them. */
+void tc_egress_meter_tick(struct tc_egress_proxy *p);
 
 /* The listening sockets inside the cage, and what arrives there. */
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "egress/proxy/meter.h"
-
 #include "egress/proxy/flow.h"
 
 /* The bucket holds what goes in that time, so that a pause is not made up for by a burst. */

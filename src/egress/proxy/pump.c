@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 
 #include "egress/proxy/flow.h"
-#include "egress/proxy/meter.h"
 #include "egress/read/said.h"
 #include "egress/read/secrets.h"
 

@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #include "egress/proxy/flow.h"
-#include "egress/proxy/meter.h"
 #include "egress/read/said.h"
 
 static bool keep(struct tc_egress_side *to, const char *bytes, size_t len)

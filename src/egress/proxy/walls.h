@@ -16,7 +16,4 @@ bool tc_egress_keep_shut(void);
  * hardly anything else. */
 bool tc_egress_walls(const struct tc_egress_config *config, bool alone);
 
-/* calls.c: the filter of system calls; needs no_new_privs. */
-bool tc_egress_wall_calls(void);
-
 #endif
