@@ -10,6 +10,7 @@
 #include <toolcage/call.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "call/engine.h"
 #include "call/host/facts.h"
 #include "call/host/install.h"
@@ -81,7 +82,7 @@ int tc_call_set_output(struct toolcage_call *call, toolcage_output_fn fn, void *
 int tc_call_cancel(struct toolcage_call *call);
 int tc_call_fd(const struct toolcage_call *call);
 
-/* explain.c */
+/* choose.c */
 int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_json,
                     struct toolcage_error **err);
 
@@ -99,5 +100,11 @@ int tc_call_wait(struct toolcage_call *call, int timeout_ms, struct toolcage_err
  */
 int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,
                    struct toolcage_error *why, struct toolcage_error **err);
+
+/* secrets.c */
+/* The values of the grant's secrets, in its order, in a sealed memory file that the caller closes;
+ * -1 in *ret_fd where it has none. 0 or a negative code. No message holds a part of a value. */
+int tc_secrets_read(const struct toolcage_policy *policy, const struct tc_grant *grant, int *ret_fd,
+                    struct toolcage_error **err);
 
 #endif

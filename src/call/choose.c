@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
+ * Which backend a call gets, and what it would be given by that without a call.
+ *
  * Everything is decided before a plan is sent, so that nothing is tried again once a tool may have
  * begun. What is decided here only orders the backends: each refuses by itself what it cannot
  * hold. */
-#include "call/route.h"
-
 #include <string.h>
+#include <unistd.h>
 
 #include "base/jsontext.h"
+#include "call/call.h"
+#include "call/host/programs.h"
+#include "call/route.h"
 #include "plan/backend.h"
 #include "policy/backends.h"
 
@@ -157,8 +161,10 @@ int tc_choose(struct toolcage_engine *engine, const struct toolcage_policy *poli
     return r < 0 ? r : fail_all(policy, grant, reasons.data, err);
 }
 
-int tc_choose_explain(struct toolcage_engine *engine, struct tc_grant *grant, struct tc_buf *out,
-                      struct toolcage_error **err)
+/* What tc_choose() goes by, for the eye: [{"backend":"…","usable":true,"reason":null},…] into out.
+ */
+static int explain_routes(struct toolcage_engine *engine, struct tc_grant *grant,
+                          struct tc_buf *out, struct toolcage_error **err)
 {
     const char *chosen = NULL;
     int r = 0;
@@ -203,8 +209,10 @@ static int holds(struct toolcage_engine *engine, const struct tc_grant *grant, c
                : trial_lacks(engine, name, TC_CLAUSE_BIT(clause), false, ret, err);
 }
 
-int tc_choose_held(struct toolcage_engine *engine, const struct tc_grant *grant,
-                   enum tc_clause clause, struct tc_buf *out, struct toolcage_error **err)
+/* Can a call here hold what grants one access? The first backend in the policy's order that
+ * enforces the clause on this machine does: {"held":true,"backend":"…","reason":""} into out. */
+static int explain_held(struct toolcage_engine *engine, const struct tc_grant *grant,
+                        enum tc_clause clause, struct tc_buf *out, struct toolcage_error **err)
 {
     _autobuf_ struct tc_buf reasons = TC_BUF_INIT;
     const char *by = NULL;
@@ -227,4 +235,47 @@ int tc_choose_held(struct toolcage_engine *engine, const struct tc_grant *grant,
     tc_json_member(out, "reason", by || !reasons.data ? "" : reasons.data);
     tc_buf_addc(out, '}');
     return out->failed || reasons.failed ? tc_fail_memory(err) : 0;
+}
+
+/* ---- what a call would be given, without a call ---- */
+
+/* What of the answer is known to the machine alone: which backend would be chosen; of an access
+ * that the policy allows, whether a call here can hold it. */
+static int explain_here(struct toolcage_call *call, struct tc_grant *grant, const char *access,
+                        struct tc_buf *out, struct toolcage_error **err)
+{
+    _auto_(tc_verdict_done) struct tc_verdict v = {0};
+    if (!access) {
+        if (!grant->fallback.count)
+            return 0;
+        tc_buf_adds(out, "\"routes\":");
+        return explain_routes(call->engine, grant, out, err);
+    }
+    int r = tc_policy_verdict(call->policy, grant, access, &v, err);
+    if (r < 0 || !v.allowed)
+        return r;
+    tc_buf_adds(out, "\"here\":");
+    return explain_held(call->engine, grant, v.clause, out, err);
+}
+
+int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_json,
+                    struct toolcage_error **err)
+{
+    int r = tc_engine_check(call->engine, err);
+    if (r < 0)
+        return r;
+    struct tc_grant grant = {0};
+    _autobuf_ struct tc_buf here = TC_BUF_INIT;
+    r = tc_call_resolve(call, true, &grant, err);
+    _autofd_ int image = -1;
+    if (r == 0)
+        r = explain_here(call, &grant, access, &here, err);
+    if (r == 0) /* as at a call: what a backend takes where none is named keeps no other from it */
+        r = tc_image_extend(call->policy, true, &grant, &image, err);
+    if (r == 0)
+        r = tc_grant_digest(&grant, err);
+    if (r == 0)
+        r = tc_policy_explain(call->policy, &grant, access, here.data, ret_json, err);
+    tc_grant_done(&grant);
+    return r;
 }

@@ -19,7 +19,6 @@
 #include "backend/wasm/modules.h"
 #include "base/fd.h"
 #include "base/sys.h"
-#include "call/launch.h"
 #include "call/plan_cache.h"
 #include "version.h"
 

@@ -75,4 +75,18 @@ struct tc_search tc_errand_search(struct toolcage_engine *engine);
 int tc_errand_run(struct toolcage_engine *engine, const struct tc_errand *errand,
                   struct tc_errand_end *ret, struct toolcage_error **err);
 
+/* launch.c: starts the helper without the host ever having a child. */
+
+/* The helper's code, in a program that holds it: the first helper is then a fork of that program.
+ * Set by a process of one thread, before it reads anything that a cage must not have. Gets the
+ * directory of the user's state, or NULL, and never returns. NULL: the helper is a program. */
+extern void (*tc_launch_within)(const char *state);
+
+/* Finds the helper beside the loaded library, checks it and starts it with `sock` and `host` (a
+ * pidfd of this process) as its descriptors. Both stay the caller's. */
+int tc_launch_helper(int sock, int host, struct toolcage_error **err);
+
+/* The same with a program given by name: the half of it that has no rule about places. */
+int tc_launch_program(const char *path, int sock, int host, struct toolcage_error **err);
+
 #endif

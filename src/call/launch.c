@@ -11,7 +11,7 @@
  *
  * Where the helper's code is in the program itself (tc_launch_within), it is a plain fork, with the
  * same steps but the last. */
-#include "call/launch.h"
+#include "call/engine.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -25,12 +25,4 @@ int tc_route(const struct toolcage_policy *policy, const struct tc_grant *grant,
 int tc_choose(struct toolcage_engine *engine, const struct toolcage_policy *policy,
               struct tc_grant *grant, struct toolcage_error **err);
 
-/* The same for the eye: [{"backend":"…","usable":true,"reason":null},…] into out. */
-int tc_choose_explain(struct toolcage_engine *engine, struct tc_grant *grant, struct tc_buf *out,
-                      struct toolcage_error **err);
-/* Can a call here hold what grants one access? The first backend in the policy's order that
- * enforces the clause on this machine does: {"held":true,"backend":"…","reason":""} into out. */
-int tc_choose_held(struct toolcage_engine *engine, const struct tc_grant *grant,
-                   enum tc_clause clause, struct tc_buf *out, struct toolcage_error **err);
-
 #endif

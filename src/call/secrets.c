@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "call/secrets.h"
+ * Copyright The toolcage authors
+ *
+ * Values of secrets, from where the policy says they are to a memory file that only the proxy
+ * reads. */
+#include "call/call.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +16,7 @@
 
 #include "base/fd.h"
 #include "base/path.h"
-#include "call/result/output.h"
+#include "call/result/result.h"
 #include "spawn/spawn.h"
 
 /* Of fewer bytes much in an answer would look like one; of more no server takes a header. */

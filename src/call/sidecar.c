@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "call/call.h"
 #include "call/host/facts.h"
-#include "call/secrets.h"
 #include "egress/egress.h"
 
 static int fail(struct toolcage_error **err, int code, const char *tool, const char *hint,

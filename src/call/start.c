@@ -14,7 +14,6 @@
 #include "call/host/programs.h"
 #include "call/plan_cache.h"
 #include "call/route.h"
-#include "call/secrets.h"
 #include "provenance/provenance.h"
 #include "spawn/own.h"
 

@@ -15,7 +15,7 @@
 #include "backend/gvisor/runsc.h"
 #include "backend/oci/config.h"
 #include "base/cleanup.h"
-#include "call/launch.h"
+#include "call/engine.h"
 #include "engine/engine.h"
 #include "helper/serve.h"
 

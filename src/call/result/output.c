@@ -3,7 +3,7 @@
  *
  * The child has no exit signal and is reaped by its pid. Between clone and exec it runs in our
  * memory, on a stack of its own, while we wait: it makes system calls and allocates nothing. */
-#include "call/result/output.h"
+#include "call/result/result.h"
 
 #include <errno.h>
 #include <fcntl.h>

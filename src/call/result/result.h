@@ -6,8 +6,10 @@
 #ifndef TC_CALL_RESULT_RESULT_H
 #define TC_CALL_RESULT_RESULT_H
 
+#include <stddef.h>
 #include <toolcage/result.h>
 
+#include "base/buf.h"
 #include "plan/backend.h"
 #include "policy/explain/explain.h"
 #include "policy/policy.h"
@@ -40,7 +42,7 @@ struct toolcage_error *tc_error_of_failure(const struct tc_outcome_failure *f, c
                                            uint32_t line);
 int32_t tc_result_shell_code(const struct toolcage_result *result);
 
-/* refused.c. Where the policy says it of each denial, and a hint. False: out of memory. */
+/* Where the policy says it of each denial, and a hint. False: out of memory. */
 bool tc_result_place_denials(const struct tc_result_frame *frame, struct tc_outcome *outcome);
 /* Why the policy refuses a denied path; false when it does not, or cannot tell. */
 bool tc_result_verdict(const struct tc_result_frame *frame, const struct tc_denial *denial,
@@ -60,5 +62,19 @@ void tc_result_write_changes(struct tc_buf *buf, const struct tc_outcome *outcom
 void tc_result_write_files(struct tc_buf *buf, const struct tc_outcome *outcome);
 char *tc_result_write_timings(const struct tc_result_frame *frame,
                               const struct tc_outcome *outcome);
+
+/* output.c: the output of a program that the operator named. */
+
+/* Starts the program at `path` as spawn/spawn.h says, with nothing to read and this process's
+ * standard error, and adds what it prints to `out` until it has ended with 0. NULL, or why not
+ * (static; errno is 0 or says more). After `limit_ms` it is killed. The host receives no SIGCHLD,
+ * and its wait(-1) does not find this child. */
+const char *tc_output_of(const char *path, char *const argv[], int limit_ms, struct tc_buf *out);
+
+/* The media type of a file that a tool made: what its name says, if its first bytes do not say
+ * otherwise; for names that say nothing, what the bytes say. `content` NULL: they are not known,
+ * and the name alone has to do. Static text. Bytes are compared and never parsed, because whoever
+ * wrote them may be hostile. */
+const char *tc_mime_of(const char *path, const char *content, size_t len);
 
 #endif

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "base/jsontext.h"
-#include "call/result/output.h"
 #include "call/result/result.h"
 
 enum { USUAL = 4000 }; /* bytes; most results have less */

@@ -3,7 +3,7 @@
  *
  * The helper's birth from hosts in good and in bad order. Each case runs in a process of its own,
  * so that closed descriptors and ignored signals stay there. */
-#include "call/launch.h"
+#include "call/engine.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "call/result/output.h"
+#include "call/result/result.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
