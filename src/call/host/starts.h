@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The answer to policy/lint/starts.h, from the files of this machine. */
+ * What a program needs to start (policy/lint/lint.h), from the files of this machine. */
 #ifndef TC_CALL_HOST_STARTS_H
 #define TC_CALL_HOST_STARTS_H
 
 #include "call/result/result.h"
 #include "policy/grant.h"
-#include "policy/lint/starts.h"
+#include "policy/lint/lint.h"
 
 tc_starts_fn tc_starts_look;
 /* The same of what a grant shows. */

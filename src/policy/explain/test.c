@@ -1,17 +1,198 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * Running the tests of a policy, and which of its entries they have asked about. */
 #include "policy/explain/test.h"
 
+#include <string.h>
+
 #include "base/jsontext.h"
-#include "policy/explain/coverage.h"
+#include "base/path.h"
+#include "policy/endpoint.h"
 #include "policy/explain/explain.h"
 #include "policy/pathrule.h"
+
+/* ---- coverage ---- */
+
+/* Which entries of a policy its tests have asked about: each granted or denied path, endpoint and
+ * unix socket, and each bound of an argument. */
+struct covered {
+    char *key, *what;
+    uint32_t line;
+    bool seen;
+};
+
+struct coverage {
+    struct covered *items; /* sorted by key and what */
+    size_t count;
+};
+
+/* Takes both strings. */
+static bool add(struct coverage *c, char *key, char *what, uint32_t line)
+{
+    struct covered *one = key && what ? TC_PUSH(c->items, c->count) : NULL;
+    if (!one) {
+        free(key);
+        free(what);
+        return false;
+    }
+    *one = (struct covered){.key = key, .what = what, .line = line};
+    return true;
+}
+
+static bool add_bounds(struct coverage *c, const struct tc_spec *spec)
+{
+    bool fine = true;
+    for (size_t i = 0; fine && i < spec->argument_count; i++)
+        for (size_t b = 0; fine && b < spec->arguments[i].bound_count; b++) {
+            const struct tc_bound *bound = &spec->arguments[i].bounds[b];
+            fine = add(c, tc_format("%s.arguments.%s", spec->prefix, spec->arguments[i].name),
+                       bound->path ? strdup(bound->path)
+                                   : tc_endpoint_write(bound->host.host, bound->host.port),
+                       bound->line);
+        }
+    return fine;
+}
+
+static bool add_spec(struct coverage *c, const struct tc_spec *spec)
+{
+    bool fine = true;
+    for (size_t i = 0; fine && i < spec->fs_count; i++)
+        fine = add(c, tc_spec_key(spec, tc_access_list(spec->fs[i].access)),
+                   strdup(spec->fs[i].path), spec->fs[i].line);
+    for (size_t i = 0; fine && i < spec->socket_count; i++)
+        fine = add(c, tc_spec_key(spec, "unix_sockets"), strdup(spec->sockets[i].path),
+                   spec->sockets[i].line);
+    for (size_t i = 0; fine && i < spec->net_count; i++)
+        fine =
+            add(c, tc_spec_key(spec, "network"),
+                tc_endpoint_write(spec->net[i].host, spec->net[i].port), spec->net[i].origin.line);
+    return fine && add_bounds(c, spec);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct covered *x = a, *y = b;
+    int order = strcmp(x->key, y->key);
+    return order ? order : strcmp(x->what, y->what);
+}
+
+static int by_line(const void *a, const void *b)
+{
+    const struct covered *x = a, *y = b;
+    return x->line != y->line ? (x->line > y->line) - (x->line < y->line) : compare(a, b);
+}
+
+static bool new_coverage(const struct toolcage_policy *policy, struct coverage *ret)
+{
+    bool fine = add_spec(ret, &policy->defaults);
+    for (size_t i = 0; fine && i < policy->tool_count; i++)
+        fine = add_spec(ret, &policy->tools[i]);
+    for (size_t i = 0; fine && i < policy->server_count; i++) {
+        fine = add_spec(ret, &policy->servers[i].spec);
+        for (size_t t = 0; fine && t < policy->servers[i].tool_count; t++)
+            fine = add_spec(ret, &policy->servers[i].tools[t]);
+    }
+    if (fine && ret->count)
+        qsort(ret->items, ret->count, sizeof(*ret->items), compare);
+    return fine;
+}
+
+/* That entry of that key decided; one that the policy does not hold is no matter. */
+static void see(struct coverage *c, const char *key, const char *what)
+{
+    const struct covered wanted = {.key = (char *)(uintptr_t)key, .what = (char *)(uintptr_t)what};
+    struct covered *one =
+        c->count ? bsearch(&wanted, c->items, c->count, sizeof(wanted), compare) : NULL;
+    if (one)
+        one->seen = true;
+}
+
+static bool names(const struct tc_bound *bound, const char *value)
+{
+    if (!bound->path)
+        return strstr(value, bound->host.host) != NULL;
+    _autofree_ char *path = tc_path_absolute(TC_WORKSPACE, value);
+    return path && tc_path_within(bound->path, path);
+}
+
+static bool see_value(struct coverage *c, const struct tc_spec *tool,
+                      const struct tc_argument *argument, const char *value)
+{
+    _autofree_ char *key = tc_format("%s.arguments.%s", tool->prefix, argument->name);
+    for (size_t b = 0; key && b < argument->bound_count; b++) {
+        const struct tc_bound *bound = &argument->bounds[b];
+        if (!names(bound, value))
+            continue;
+        _autofree_ char *what = bound->path ? strdup(bound->path)
+                                            : tc_endpoint_write(bound->host.host, bound->host.port);
+        if (!what)
+            return false;
+        see(c, key, what);
+    }
+    return key != NULL;
+}
+
+/* A call of this tool with these arguments was granted: the bounds that their values are within.
+ * False: out of memory. */
+static bool see_arguments(struct coverage *c, const struct tc_spec *tool, const char *arguments)
+{
+    json_t *all = json_loads(arguments, 0, NULL);
+    bool fine = all != NULL;
+    for (size_t i = 0; fine && i < tool->argument_count; i++) {
+        const struct tc_argument *argument = &tool->arguments[i];
+        const json_t *value = json_object_get(all, argument->name);
+        size_t count = json_is_array(value) ? json_array_size(value) : 1;
+        for (size_t v = 0; fine && value && argument->bound_count && v < count; v++) {
+            const json_t *one = json_is_array(value) ? json_array_get(value, v) : value;
+            if (json_is_string(one))
+                fine = see_value(c, tool, argument, json_string_value(one));
+        }
+    }
+    json_decref(all);
+    return fine;
+}
+
+/* {"covered", "total", "missing": [{key, what, line}]} */
+static void write_coverage(const struct coverage *c, const struct toolcage_policy *policy,
+                           struct tc_buf *out)
+{
+    size_t covered = 0;
+    bool first = true;
+    if (c->count)
+        qsort(c->items, c->count, sizeof(*c->items), by_line);
+    for (size_t i = 0; i < c->count; i++)
+        covered += c->items[i].seen;
+    tc_buf_addf(out, "{\"covered\":%zu,\"total\":%zu,\"missing\":[", covered, c->count);
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->items[i].seen)
+            continue;
+        tc_buf_adds(out, first ? "{" : ",{");
+        tc_json_member(out, "key", c->items[i].key);
+        tc_json_member(out, "what", c->items[i].what);
+        tc_line_json(out, policy, "line", c->items[i].line);
+        tc_buf_addc(out, '}');
+        first = false;
+    }
+    tc_buf_adds(out, "]}");
+}
+
+static void coverage_done(struct coverage *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        free(c->items[i].key);
+        free(c->items[i].what);
+    }
+    free(c->items);
+}
+
+/* ---- running ---- */
 
 struct run {
     const struct toolcage_policy *policy;
     const struct tc_test *test;
     struct tc_facts facts;
-    struct tc_coverage coverage;
+    struct coverage coverage;
     struct tc_buf out;
     size_t passed, failed, tests;
     size_t points; /* of this test */
@@ -98,7 +279,7 @@ static int ask(struct run *r, const struct tc_grant *grant, const struct tc_test
         p.reason = v.reason;
         p.hint = v.hint;
         if (v.entry && p.expected == p.allowed)
-            tc_coverage_see(&r->coverage, v.key, v.entry);
+            see(&r->coverage, v.key, v.entry);
     }
     add_point(r, &p);
     return 0;
@@ -120,7 +301,7 @@ static int granted(struct run *r, const struct tc_grant *grant, struct toolcage_
     }
     const struct tc_spec *tool = tc_policy_asked(r->policy, t->tool);
     bool fine = !t->arguments || (t->call && tc_streq(t->call, "denied")) ||
-                tc_coverage_see_arguments(&r->coverage, tool, t->arguments);
+                see_arguments(&r->coverage, tool, t->arguments);
     for (size_t i = 0; fine && !rc && i < t->access_count; i++)
         rc = ask(r, grant, &t->accesses[i], err);
     return fine ? rc : tc_fail_memory(err);
@@ -185,7 +366,7 @@ static int run_all(struct run *r, const struct tc_test_texts *tests, struct tool
         rc = run_text(r, tests, i, err);
     tc_buf_addf(&r->out, "],\"counts\":{\"passed\":%zu,\"failed\":%zu},\"coverage\":", r->passed,
                 r->failed);
-    tc_coverage_write(&r->coverage, r->policy, &r->out);
+    write_coverage(&r->coverage, r->policy, &r->out);
     tc_buf_addc(&r->out, '}');
     return rc;
 }
@@ -204,8 +385,8 @@ int tc_policy_test(const struct toolcage_policy *policy, const struct tc_test_te
                               .real = facts->real,
                               .environ = no_environment},
                     .out = TC_BUF_INIT};
-    int rc = tc_coverage_new(policy, &r.coverage) ? run_all(&r, tests, err) : tc_fail_memory(err);
-    tc_coverage_done(&r.coverage);
+    int rc = new_coverage(policy, &r.coverage) ? run_all(&r, tests, err) : tc_fail_memory(err);
+    coverage_done(&r.coverage);
     char *json = rc ? NULL : tc_buf_steal(&r.out);
     tc_buf_done(&r.out);
     if (!rc && !json)

@@ -7,7 +7,6 @@
 
 #include "base/path.h"
 #include "policy/names/row.h"
-#include "policy/names/steering_names.h"
 
 /* A row is compared from each component of a path on. */
 enum { CONTEXT_MAX = 8 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "policy/names/steering_names.h"
+ * Copyright The toolcage authors
+ *
+ * The lists behind tc_steers(). */
+#include "policy/names/steering.h"
 
 #include <stddef.h>
 

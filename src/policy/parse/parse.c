@@ -10,6 +10,68 @@
 #include "base/path.h"
 #include "base/strv.h"
 
+/* ---- what people write in place of what a policy says ---- */
+
+/* Names of other sandboxes and of JSON Schema, and values of another kind. Only hints; all of it
+ * stays an error. A better hint for what is often written, into `hint`; false: there is none. */
+
+static bool find_habit_key(enum tc_scope scope, const char *key, char *hint, size_t size)
+{
+    static const struct {
+        enum tc_scope scope;
+        const char *key, *hint;
+    } rows[] = {
+        {TC_SCOPE_FILESYSTEM, "read", "did you mean \"readable\"?"},
+        {TC_SCOPE_FILESYSTEM, "write", "did you mean \"writable\"?"},
+        {TC_SCOPE_FILESYSTEM, "deny", "did you mean \"denied\"?"},
+        {TC_SCOPE_FILESYSTEM, "allow", "readable = [\"/data\"], or writable = [\"/data\"]"},
+        {TC_SCOPE_ARGUMENT, "within",
+         "for a path within a directory: read = [\"/workspace\"] or write = [\"/workspace\"]"},
+        {TC_SCOPE_ARGUMENT, "path",
+         "for a path within a directory: read = [\"/workspace\"] or write = [\"/workspace\"]"},
+        {TC_SCOPE_TEST, "read", "allowed = [\"read /PATH\"], or denied = [\"read /PATH\"]"},
+        {TC_SCOPE_TEST, "write", "allowed = [\"write /PATH\"], or denied = [\"write /PATH\"]"},
+        {TC_SCOPE_TEST, "exec", "allowed = [\"exec /PATH\"], or denied = [\"exec /PATH\"]"},
+        {TC_SCOPE_TEST, "connect",
+         "allowed = [\"connect HOST:PORT\"], or denied = [\"connect HOST:PORT\"]"},
+        {TC_SCOPE_TEST, "expect",
+         "allowed = [\"read /PATH\"] is what must be allowed, denied = [...] what must not; call = "
+         "\"allowed\" or \"denied\" is about the call itself"},
+        {TC_SCOPE_WASM, "isolation",
+         "a module always runs in a process in a cage of its own: a bug of the engine's would be "
+         "inside your program, and nothing could end a call that blocks; reuse = \"same-grant\" "
+         "keeps that process for the next call"},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++)
+        if (rows[i].scope == scope && tc_streq(rows[i].key, key))
+            return (size_t)snprintf(hint, size, "%s", rows[i].hint) < size;
+    if (scope != TC_SCOPE_ENV)
+        return false;
+    (void)snprintf(hint, size,
+                   "env.set = { %.40s = \"value\" }, or env.pass = [\"%.40s\"] for your own value; "
+                   "what is secret: secrets.%.40s",
+                   key, key, key);
+    return true;
+}
+
+static bool find_habit_value(const struct tc_node *node, enum tc_node_kind wanted, char *hint,
+                             size_t size)
+{
+    const char *key = node->key ? node->key : "";
+    if (wanted == TC_NODE_ARRAY && tc_streq(key, "network"))
+        return (size_t)snprintf(hint, size, "\"none\", or [\"api.example.com:443\"]") < size;
+    if (wanted == TC_NODE_TABLE && tc_streq(key, "env"))
+        return (size_t)snprintf(hint, size,
+                                "env.pass = [\"NAME\"] passes your own value, env.set = { NAME = "
+                                "\"value\" } sets one") < size;
+    if (wanted != TC_NODE_ARRAY || node->kind != TC_NODE_STRING || !node->text ||
+        strpbrk(node->text, "\"\\\n\t"))
+        return false;
+    return (size_t)snprintf(hint, size, "write [\"%s\"]", node->text) < size;
+}
+
+/* ---- the reader ---- */
+
 static void add(struct tc_parse *p, struct tc_place at, const char *key, const char *hint,
                 const char *fmt, va_list ap) TC_PRINTF(5, 0);
 static void add(struct tc_parse *p, struct tc_place at, const char *key, const char *hint,
@@ -81,7 +143,7 @@ bool tc_parse_is(struct tc_parse *p, const struct tc_node *node, enum tc_node_ki
     if (node->kind == kind)
         return true;
     char hint[256];
-    bool better = tc_parse_habit_value(node, kind, hint, sizeof(hint));
+    bool better = find_habit_value(node, kind, hint, sizeof(hint));
     tc_parse_bad(p, node, better ? hint : NULL, "%s must be %s, not %s",
                  node->key ? node->key : "the element", tc_node_kind_word(kind),
                  tc_node_kind_word(node->kind));
@@ -132,7 +194,7 @@ static void unknown_key(struct tc_parse *p, enum tc_scope scope, const struct tc
     enum tc_scope other = TC_SCOPE_FILE;
     const struct tc_key *near = tc_key_nearest(p->keys, scope, node->key);
     bool any = scope == TC_SCOPE_ENV; /* each name may be meant as a variable's */
-    bool habit = (!any || !near) && tc_parse_habit_key(scope, node->key, hint, sizeof(hint));
+    bool habit = (!any || !near) && find_habit_key(scope, node->key, hint, sizeof(hint));
     if (!habit && near)
         (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", near->name);
     else if (!habit && find_elsewhere(p, node->key, &other))

@@ -74,10 +74,6 @@ void tc_parse_names(struct tc_parse *p, const struct tc_key *key, struct tc_node
 /* A finding for each name that is in both lists, which contradict each other. */
 void tc_parse_apart(struct tc_parse *p, const struct tc_node *node, const struct tc_strv *one,
                     const struct tc_strv *other, const char *words);
-/* parse_habits.c: a better hint for what is often written, into `hint`; false: there is none. */
-bool tc_parse_habit_key(enum tc_scope scope, const char *key, char *hint, size_t size);
-bool tc_parse_habit_value(const struct tc_node *node, enum tc_node_kind wanted, char *hint,
-                          size_t size);
 /* A copy that remembers when memory runs out. */
 char *tc_parse_copy(struct tc_parse *p, const char *text);
 

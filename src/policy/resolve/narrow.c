@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "policy/resolve/narrow.h"
+ * Copyright The toolcage authors
+ *
+ * The flags of a call. Where a policy file speaks they only take away; with none they are the
+ * operator's grant. One row a flag. */
+#include "policy/resolve/resolve.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include "base/path.h"
 #include "policy/pathrule.h"
-#include "policy/resolve/narrow.h"
+#include "policy/resolve/resolve.h"
 
 /* "P" or, for write and read without a policy, "P=FROM"; made absolute. */
 struct file_flag {

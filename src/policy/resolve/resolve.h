@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "policy/model.h"
+#include "policy/parse/keys.h"
 #include "schema/schema.h"
 
 struct tc_resolve {
@@ -76,5 +77,21 @@ tc_clauses tc_grant_clauses(const struct tc_grant *grant);
 /* resolve_within.c: the finished grant: no more than the ceiling's for the same call? What cannot
  * be compared is refused. */
 int tc_resolve_within(struct tc_resolve *r);
+
+/* ---- narrow.c ---- */
+
+/* One flag of a call: how its text is checked, and how it is applied. */
+struct tc_flag {
+    const char *name;
+    bool (*check)(const struct tc_flag *flag, const char *value, struct tc_complaint *c);
+    int (*apply)(struct tc_resolve *r, const struct tc_flag *flag, const char *value);
+};
+
+/* Unix sockets (resolve_unix.c): all flags together. */
+int tc_flag_unix_apply(struct tc_resolve *r, const struct tc_flag *flag, const char *last);
+
+/* Files (narrow_fs.c): all read and write flags together. */
+bool tc_flag_file_check(const struct tc_flag *flag, const char *value, struct tc_complaint *c);
+int tc_narrow_files(struct tc_resolve *r);
 
 #endif

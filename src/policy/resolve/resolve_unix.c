@@ -8,7 +8,7 @@
 
 #include "base/path.h"
 #include "policy/pathrule.h"
-#include "policy/resolve/narrow.h"
+#include "policy/resolve/resolve.h"
 
 static bool add_socket(struct tc_grant *grant, const char *path, const char *from, bool optional,
                        const struct tc_origin *origin)

@@ -11,7 +11,7 @@
 
 #include "../backend/test.h"
 #include "base/cleanup.h"
-#include "policy/names/steering_names.h"
+#include "policy/names/steering.h"
 #include "tree/tree.h"
 
 enum {
