@@ -25,6 +25,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "state/seal.h"
 #include "state/store.h"
 
 /* From LARGE on it is shortened when a new entry comes. */
@@ -152,7 +153,7 @@ int tc_record_learn(const struct tc_records *records, struct tc_resolver *r)
 /* ---- writing ---- */
 
 /* The caller's own file and no other's, through no link; -1 with errno. */
-static int open_in(const char *directory, mode_t mode)
+static int open_in(const char *directory)
 {
     _autofree_ char *path = record_path(directory);
     if (!path) {
@@ -161,16 +162,14 @@ static int open_in(const char *directory, mode_t mode)
     }
     if (tc_make_directories(directory) < 0 && errno == ENOMEM)
         return -1;
-    _autofd_ int fd =
-        open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
-    return tc_store_own(fd, S_IFREG) ? TAKE_FD(fd) : -1;
+    return tc_open_own(path, O_RDWR | O_APPEND | O_CREAT);
 }
 
 /* For everybody to read, whatever the umask, and whoever made the directory. */
 static int open_roots(const char *directory)
 {
     struct stat st;
-    _autofd_ int fd = open_in(directory, 0644);
+    _autofd_ int fd = open_in(directory);
     if (fd < 0 || fchmod(fd, 0644) < 0 || stat(directory, &st) < 0 ||
         ((st.st_mode & 0111) != 0111 && chmod(directory, (st.st_mode & 07777) | 0111) < 0))
         return -1;
@@ -305,7 +304,7 @@ bool tc_record_note(const struct tc_records *records, const struct tc_strv *plac
     _autofd_ int roots = geteuid() == 0 ? open_roots(records->root) : -1;
     bool fine = roots < 0 ? errno != ENOMEM : note(roots, places, file, digest);
     for (size_t i = 0; i < records->states->count && roots < 0 && fine; i++) {
-        _autofd_ int fd = open_in(records->states->items[i], 0600);
+        _autofd_ int fd = open_in(records->states->items[i]);
         fine = fd < 0 ? errno != ENOMEM : note(fd, places, file, digest);
     }
     return fine;

@@ -207,10 +207,8 @@ static bool record(int fd, const char *dir, const char *path)
     char seal[TC_DIGEST_SIZE];
     _autofree_ char *to = record_of(path),
                     *words = fstat(fd, &st) == 0 && pass_tick(&st) ? words_of(path, &st) : NULL;
-    if (!to || !words || !tc_seal(dir, words, seal))
-        return false;
-    _autofd_ int out = tc_open_own(to, O_WRONLY | O_CREAT | O_TRUNC);
-    return out >= 0 && tc_write_all(out, seal, strlen(seal)) == 0;
+    return to && words && tc_seal(dir, words, seal) &&
+           tc_store_write(AT_FDCWD, to, seal, strlen(seal), 0600) == 0;
 }
 
 bool tc_sealed_put(int fd, const char *path, unsigned most)

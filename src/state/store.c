@@ -92,6 +92,23 @@ unsigned tc_store_sweep(int store, bool (*left)(int own, const char *name))
     return gone;
 }
 
+int tc_store_write(int dirfd, const char *name, const void *bytes, size_t len, mode_t mode)
+{
+    char id[TC_ULID_SIZE];
+    _autofree_ char *fresh = tc_ulid(id) < 0 ? NULL : tc_format("%s.%s", name, id);
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    _autofd_ int fd = fresh ? openat(dirfd, fresh, flags, 0600) : -1;
+    if (fd < 0)
+        return -1;
+    if (tc_write_all(fd, bytes, len) == 0 && fchmod(fd, mode) == 0 &&
+        renameat(dirfd, fresh, dirfd, name) == 0)
+        return 0;
+    int saved = errno;
+    (void)unlinkat(dirfd, fresh, 0);
+    errno = saved;
+    return -1;
+}
+
 static const char prefix[] = "new-";
 
 static char *make_name(void)

@@ -7,6 +7,7 @@
 #define TC_STATE_STORE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -27,6 +28,10 @@ int tc_store_lock(int own, bool patient);
 int tc_store_claim(int store, const char *name, int most);
 /* Removes what `left` says is not whole, and nobody works on. How much that was; -1 is empty. */
 unsigned tc_store_sweep(int store, bool (*left)(int own, const char *name));
+
+/* A file in place of what has its name: who reads sees the old one or all of the new one. It is not
+ * waited for to be on the disk. 0, or -1 with errno and the old one as it was. */
+int tc_store_write(int dirfd, const char *name, const void *bytes, size_t len, mode_t mode);
 
 /* Things that are whole, or not there: each is made in a directory "new-…" of its maker's, and gets
  * its place by one rename. Who is killed leaves nothing that is found. */

@@ -65,17 +65,11 @@ int tc_session_read(int own, struct tc_session_record *ret)
 
 int tc_session_write(int own, struct tc_session_record *record)
 {
-    static const char fresh[] = "record.new";
     struct tc_wire w = TC_WIRE_PUT_INIT;
     w.out.max = RECORD_MAX;
     tc_session_visit(&w, record);
-    if (unlinkat(own, fresh, 0) < 0 && errno != ENOENT)
-        w.failed = true;
-    errno = w.failed ? EFBIG : 0;
-    _autofd_ int fd =
-        w.failed ? -1
-                 : openat(own, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int rc = fd < 0 ? -1 : tc_write_all(fd, w.out.data, w.out.len);
+    errno = EFBIG;
+    int rc = w.failed ? -1 : tc_store_write(own, "record", w.out.data, w.out.len, 0600);
     tc_buf_done(&w.out);
-    return rc < 0 ? -1 : renameat(own, fresh, own, "record");
+    return rc;
 }

@@ -8,10 +8,8 @@
  * under a seal in which state it then was. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "backend/wasm/modules.h"
 #include "base/digest.h"
@@ -19,6 +17,7 @@
 #include "policy/settings.h"
 #include "state/mark.h"
 #include "state/seal.h"
+#include "state/store.h"
 #include "wasm/version.h"
 
 enum { MODULE_MAX = 256 << 20 };
@@ -30,21 +29,9 @@ static bool read_own(const char *path, struct tc_buf *ret)
     return fd >= 0 && tc_read_all(fd, ret) == 0 && ret->data;
 }
 
-int tc_modules_write(const char *path, const struct tc_buf *bytes)
+static int write_own(const char *path, const struct tc_buf *bytes)
 {
-    _autofree_ char *fresh = tc_format("%s.%d", path, (int)getpid());
-    errno = ENOMEM;
-    _autofd_ int fd =
-        fresh ? open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
-    if (fd < 0)
-        return -1;
-    if (tc_write_all(fd, bytes->data, bytes->len) == 0 && fchmod(fd, 0644) == 0 &&
-        rename(fresh, path) == 0)
-        return 0;
-    int saved = errno;
-    (void)unlink(fresh);
-    errno = saved;
-    return -1;
+    return tc_store_write(AT_FDCWD, path, bytes->data, bytes->len, 0644);
 }
 
 /* What the seal speaks of. */
@@ -114,7 +101,7 @@ static void keep_mark(const char *dir, const char *code, const char *mark)
         return;
     tc_buf_adds(&text, seal);
     if (!text.failed)
-        (void)tc_modules_write(path, &text);
+        (void)write_own(path, &text);
 }
 
 static bool has_digest(int fd, const char *code)
@@ -174,8 +161,7 @@ bool tc_code_keep(const char *dir, const char *module, bool deterministic,
         return false;
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     tc_buf_addf(&text, "%s\n%s\n", code, mac);
-    return !text.failed && tc_modules_write(path, bytes) == 0 &&
-           tc_modules_write(record, &text) == 0;
+    return !text.failed && write_own(path, bytes) == 0 && write_own(record, &text) == 0;
 }
 
 bool tc_module_digest(const char *path, char out[TC_DIGEST_SIZE])

@@ -59,8 +59,6 @@ bool tc_module_digest(const char *path, char out[TC_DIGEST_SIZE]);
  * nothing that can be relied on; or TOOLCAGE_EMEMORY. */
 int tc_code_find(const char *dir, const char *module, bool deterministic, struct tc_strv *to,
                  struct toolcage_error **err);
-/* A whole file under this name, or nothing; -1 with errno. */
-int tc_modules_write(const char *path, const struct tc_buf *bytes);
 /* Keeps it; false with errno. */
 bool tc_code_keep(const char *dir, const char *module, bool deterministic,
                   const struct tc_buf *bytes);

@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "policy/parse/catalog.h"
 #include "state/places.h"
+#include "state/store.h"
 #include "wasm/version.h"
 
 enum { ENGINE_MAX = 128 << 20, CODE_MAX = 256 << 20 };
@@ -87,7 +88,7 @@ static int install(const char *from, struct toolcage_error **err)
         module ? tc_fetched_path(module, dir) : tc_path_join(dir, TC_WASM_LIBRARY);
     if (!path)
         return tc_fail_memory(err);
-    return tc_modules_write(path, &bytes) < 0
+    return tc_store_write(AT_FDCWD, path, bytes.data, bytes.len, 0644) < 0
                ? fail(path, "make room, or give it back to its user", "it cannot be written", err)
                : 0;
 }

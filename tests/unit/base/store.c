@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "test.h"
 
 static char place[] = "/tmp/test-store-XXXXXX";
@@ -154,6 +155,25 @@ static void removal_leaves_no_lock(void **state)
     (void)close(other);
 }
 
+static void a_file_is_replaced_as_a_whole(void **state)
+{
+    struct stat st;
+    char text[8] = "";
+    (void)state;
+    assert_int_equal(symlinkat("elsewhere", store, "file"), 0);
+    assert_int_equal(tc_store_write(store, "file", "old", 3, 0600), 0);
+    _autofd_ int old = openat(store, "file", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    assert_int_equal(tc_store_write(store, "file", "new", 3, 0644), 0);
+    assert_int_equal(read(old, text, sizeof(text)), 3);
+    assert_string_equal(text, "old");
+    assert_int_equal(fstatat(store, "file", &st, AT_SYMLINK_NOFOLLOW), 0);
+    assert_int_equal(st.st_mode, S_IFREG | 0644);
+    assert_int_equal(mkdirat(store, "directory", 0700), 0);
+    assert_int_equal(tc_store_write(store, "directory", "new", 3, 0644), -1);
+    assert_int_equal(errno, EISDIR);
+    assert_int_equal(tc_store_count(store), 2);
+}
+
 /* One that is begun, with a file of this name. */
 static int begin(const char *file, char **ret_name)
 {
@@ -216,6 +236,7 @@ int main(void)
         CASE(removal_leaves_no_lock),
         CASE(placed_entry_is_whole_and_the_first_stays),
         CASE(discarded_entry_is_removed),
+        CASE(a_file_is_replaced_as_a_whole),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }
