@@ -65,6 +65,14 @@ with tempfile.TemporaryDirectory() as empty:
         )
         check(said.returncode == 0 and words in said.stdout, f"make tells of {words}", said)
 check(f"tools/optional {build}" in planned(), "after a build", planned())
+plan = planned("check")
+check(
+    plan.index("tools/deps build test try")
+    < plan.index(f"setup --reconfigure {build}")
+    < plan.index(f"ninja -C {build}\n"),
+    "make check looks for what an earlier make did not find",
+    plan,
+)
 for name in ("PREFIX", "prefix"):
     plan = planned("install", f"{name}=/opt/some where")
     check(
