@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""How fast a call starts, beside what else people put around a command: a whole process that runs `true`, from start to end. All
-take turns, and what is absent is named with the reason. Prints the table of the README, as Markdown.
+"""Times a call of `true`, as a whole process from start to end, in toolcage and in other sandboxes. The samples are interleaved; a sandbox
+that is missing is named with the reason. Prints the table of the README, as Markdown.
 
 usage: bench/starts.py BUILDDIR [--rounds N]      npm's sandbox-runtime is `srt` on PATH, or $SRT"""
 
@@ -86,14 +86,14 @@ def measure(build, rounds):
 
 def table(times, rounds):
     ours = statistics.median(times[OURS])
-    lines = ["| a call of `true` by | median | beside toolcage |", "| --- | --- | --- |"]
+    lines = ["| command | median | relative to toolcage |", "| --- | --- | --- |"]
     for name, values in times.items():
         median = statistics.median(values)
         lines.append(f"| {name} | {median:.1f} ms | {median / ours:.2f} |")
     user = "root" if os.geteuid() == 0 else "an ordinary user"
     lines.append(
-        f"\n`bench/starts.py build`: medians of {rounds} rounds in turns on one machine, as {user}, Linux {platform.release().split('-')[0]}, "
-        f"{os.cpu_count()} processors. Quote the ratios; the times are of that machine."
+        f"\n`bench/starts.py build`: medians of {rounds} interleaved rounds, as {user}, Linux {platform.release().split('-')[0]}, "
+        f"{os.cpu_count()} CPUs. Compare the ratios; absolute times are specific to this machine."
     )
     return "\n".join(lines)
 
