@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * How much the tools of a proxy may send and receive: the total, and the rate per second. */
 #include "egress/proxy/flow.h"
 
 /* The bucket holds what goes in that time, so that a pause is not made up for by a burst. */
