@@ -21,7 +21,8 @@ static inline size_t tc_utf8_decode(const char *text, size_t left, uint32_t *ret
                     : at[0] < 0xc2 ? 0
                     : at[0] < 0xe0 ? 2
                     : at[0] < 0xf0 ? 3
-                                   : 4;
+                    : at[0] < 0xf5 ? 4
+                                   : 0;
     *ret = 0;
     if (!length || length > left)
         return 0;

@@ -25,6 +25,7 @@ static void unprintable_characters_are_escaped(void **state)
          "a\\u{ad}b\\u{3164}\\u{fe0f}\\u{34f}"},
         {"\xef\xbf\xb9x\xef\xbf\xbb\xd8\x80\xf0\x93\x90\xb0",
          "\\u{fff9}x\\u{fffb}\\u{600}\\u{13430}"},
+        {"\xf8\x90\x80\x80\xfc\x8a\x80\x80", "\\xf8\\x90\\x80\\x80\\xfc\\x8a\\x80\\x80"},
         {"\xff\xc0\xaf\xe2\x82", "\\xff\\xc0\\xaf\\xe2\\x82"},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
