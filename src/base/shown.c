@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/strv.h"
-#include "text/unshown.h"
 #include "text/utf8.h"
 
 static bool harmful(uint32_t point)

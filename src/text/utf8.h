@@ -1,13 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * UTF-8 (RFC 3629), a character at a time, for whoever reads text that anybody may have written. */
+ * Characters of UTF-8 (RFC 3629) in text that anybody may have written: where they begin, which
+ * they are, and the one table of those that a terminal obeys or does not show. */
 #ifndef TC_TEXT_UTF8_H
 #define TC_TEXT_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Is the byte inside a character, and not its first? */
+static inline bool tc_utf8_inside(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+/* The characters of whole UTF-8 that begin in `len` bytes; what a terminal takes columns for. */
+static inline size_t tc_utf8_count(const char *text, size_t len)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < len; i++)
+        count += !tc_utf8_inside(text[i]);
+    return count;
+}
 
 /* The length of the character at `text`, of which `left` bytes may be read, or 0 where none is:
  * cut, overlong, a surrogate or beyond Unicode. *ret is its code point, or 0, which is NUL's too.
@@ -28,7 +44,7 @@ static inline size_t tc_utf8_decode(const char *text, size_t left, uint32_t *ret
         return 0;
     uint32_t point = length == 1 ? at[0] : at[0] & (0x7fU >> length);
     for (size_t i = 1; i < length; i++) {
-        if ((at[i] & 0xc0) != 0x80)
+        if (!tc_utf8_inside(text[i]))
             return 0;
         point = point << 6 | (at[i] & 0x3f);
     }
@@ -53,5 +69,23 @@ static inline size_t tc_utf8_count(const char *text, size_t length)
         count += !tc_utf8_continues(text[i]);
     return count;
 }
+
+/* Rows of {first, last}, for whoever escapes text: Unicode's Default_Ignorable_Code_Point and its
+ * general category Cf. */
+
+/* clang-format off */
+/* Control characters, and those that reorder, break or hide text. */
+#define TC_UNSHOWN \
+    {0, 0x1f}, {0x7f, 0x9f}, {0xad, 0xad}, {0x34f, 0x34f}, {0x600, 0x605}, {0x61c, 0x61c}, \
+    {0x6dd, 0x6dd}, {0x70f, 0x70f}, {0x890, 0x891}, {0x8e2, 0x8e2}, {0x115f, 0x1160}, \
+    {0x17b4, 0x17b5}, {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f}, \
+    {0x3164, 0x3164}, {0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x110bd, 0x110bd}, \
+    {0x110cd, 0x110cd}, {0x13430, 0x1343f}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, \
+    {0xe0000, 0xe0fff}
+
+/* Those that choose between forms of the sign before them, as in an emoji. A name that has one
+ * looks like another name. */
+#define TC_UNSHOWN_FORMS {0x180b, 0x180d}, {0x180f, 0x180f}, {0xfe00, 0xfe0f}
+/* clang-format on */
 
 #endif

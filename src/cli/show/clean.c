@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "text/unshown.h"
 #include "text/utf8.h"
 
 enum { LONGEST_ESCAPE = 12 }; /* of one character: \ud800\udc00 in JSON */

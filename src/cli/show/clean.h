@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * Makes text harmless for a terminal and for whoever reads it there. No control character stays,
- * none that reorders or hides what is shown (text/unshown.h), and no byte outside UTF-8: they
+ * none that reorders or hides what is shown (text/utf8.h), and no byte outside UTF-8: they
  * become \x1b or \u{202e}. What chooses a form of the sign
  * before it stays, except in a line. */
 #ifndef TC_CLI_SHOW_CLEAN_H
