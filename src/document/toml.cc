@@ -50,6 +50,7 @@ struct broken_text {
 #include <vector>
 
 #include "document/document.h"
+#include "text/utf8.h"
 
 namespace
 {
@@ -101,7 +102,7 @@ uint32_t reader::column(uint32_t line, uint32_t column) const
     size_t i = start;
     for (uint32_t n = 1; n < column && i < end; n++) {
         i++;
-        while (i < end && (static_cast<unsigned char>(text_[i]) & 0xc0) == 0x80)
+        while (i < end && tc_utf8_inside(text_[i]))
             i++;
     }
     return static_cast<uint32_t>(i - start + 1);

@@ -9,6 +9,7 @@
 #include "base/jsontext.h"
 #include "base/path.h"
 #include "import/state.h"
+#include "text/utf8.h"
 
 enum { BYTES_MAX = 1 << 20, DEPTH_MAX = 32, LEFT_MAX = 500 };
 
@@ -63,23 +64,13 @@ void tc_import_leave_others(struct tc_settings_import *im, const char *place, co
     }
 }
 
-static uint32_t code_point(const unsigned char **at)
-{
-    const unsigned char *c = *at;
-    int more = c[0] >= 0xf0 ? 3 : c[0] >= 0xe0 ? 2 : c[0] >= 0xc0 ? 1 : 0;
-    uint32_t value = more ? c[0] & (0x3fu >> more) : c[0];
-    for (int i = 1; i <= more && (c[i] & 0xc0) == 0x80; i++)
-        value = value << 6 | (c[i] & 0x3f);
-    *at += more + 1;
-    return value;
-}
-
 void tc_import_text(struct tc_settings_import *im, const char *text)
 {
-    const unsigned char *at = (const unsigned char *)text, *end = at + strlen(text);
+    uint32_t c;
     tc_buf_addc(&im->body, '"');
-    while (at < end) {
-        uint32_t c = code_point(&at);
+    for (size_t left = strlen(text), n; left; text += n, left -= n) {
+        n = tc_utf8_decode(text, left, &c);
+        n = n ? n : 1; /* U+0000, which no policy takes */
         if (c == '"' || c == '\\')
             tc_buf_addf(&im->body, "\\%c", (char)c);
         else if (c >= 0x20 && c < 0x7f)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/utf8.h"
+
 enum { DEPTH_MAX = 512 };
 
 /* ---- the strict reading: each takes where it stands and gives where it ended, or NULL ---- */
@@ -61,20 +63,9 @@ static const char *skip_escape(const char *at, const char *end)
 /* One character beyond ASCII. */
 static const char *skip_utf8(const char *at, const char *end)
 {
-    unsigned char first = (unsigned char)*at;
-    int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
-    uint32_t code = first & (0x3f >> more);
-    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
-    if (first < 0xc2 || first > 0xf4 || end - at <= more)
-        return NULL;
-    for (int i = 1; i <= more; i++) {
-        unsigned char c = (unsigned char)at[i];
-        if ((c & 0xc0) != 0x80)
-            return NULL;
-        code = code << 6 | (c & 0x3f);
-    }
-    bool fine = code >= least[more] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-    return fine ? at + more + 1 : NULL;
+    uint32_t code;
+    size_t length = tc_utf8_decode(at, (size_t)(end - at), &code);
+    return length ? at + length : NULL;
 }
 
 static const char *read_string(const char *at, const char *end)

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/shown.h"
 #include "policy/model.h"
+#include "text/utf8.h"
 
 enum { QUOTE_MAX = 160 };
 
@@ -101,7 +102,7 @@ void tc_diag_quote(struct tc_buf *out, const char *line, size_t len, struct tc_p
     column = column > len ? len : column;
     if (column > QUOTE_MAX / 2)
         first = column - QUOTE_MAX / 2;
-    while (first && first < len && ((unsigned char)line[first] & 0xc0) == 0x80)
+    while (first && first < len && tc_utf8_inside(line[first]))
         first++;
     size_t shown = len - first > QUOTE_MAX ? QUOTE_MAX : len - first;
     tc_buf_addf(out, "%5u | ", TC_LINE_NUMBER(at.line));
@@ -110,11 +111,11 @@ void tc_diag_quote(struct tc_buf *out, const char *line, size_t len, struct tc_p
     for (size_t i = first; i < column; i++)
         if (line[i] == '\t')
             tc_buf_addc(out, '\t');
-        else if (((unsigned char)line[i] & 0xc0) != 0x80)
+        else if (!tc_utf8_inside(line[i]))
             tc_buf_addc(out, ' ');
     tc_buf_addc(out, '^');
     for (size_t i = column + 1; i < column + at.span && i < first + shown; i++)
-        if (((unsigned char)line[i] & 0xc0) != 0x80)
+        if (!tc_utf8_inside(line[i]))
             tc_buf_addc(out, '~');
     tc_buf_addc(out, '\n');
 }

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/strv.h"
+#include "text/utf8.h"
 
 enum {
     FIRST_STEPS = 16,
@@ -184,7 +185,7 @@ enum tc_pattern_verdict tc_pattern_match(const struct tc_pattern *pattern, const
     (void)pcre2_set_heap_limit(m.context, HEAP_KIB_MAX);
     enum tc_pattern_verdict found = TC_PATTERN_DIFFERS;
     for (size_t at = 0; at <= len && found == TC_PATTERN_DIFFERS; at++) {
-        bool inside = at < len && ((unsigned char)text[at] & 0xc0) == 0x80;
+        bool inside = at < len && tc_utf8_inside(text[at]);
         if (!inside)
             found = match_at(&m, at, budget);
         if (pattern->anchored)

@@ -8,6 +8,7 @@
 
 #include "base/strv.h"
 #include "schema/pattern.h"
+#include "text/utf8.h"
 
 enum { REPEAT_MAX = 65535, LAST = 0x10ffff, FIXED_MAX = 512 };
 
@@ -52,7 +53,7 @@ static bool bad_at(struct reader *r, const char *hint, size_t n)
 {
     char what[24] = "";
     size_t len = strnlen(r->at, n);
-    while (len && ((unsigned char)r->at[len] & 0xc0) == 0x80)
+    while (len && tc_utf8_inside(r->at[len]))
         len++;
     (void)snprintf(what, sizeof(what), "\"%.*s\"", (int)len, r->at);
     return bad(r, hint, what);
@@ -66,13 +67,9 @@ static void put(struct reader *r, uint32_t point)
 /* One character of UTF-8, which the policy's texts are. */
 static uint32_t take_point(struct reader *r)
 {
-    unsigned char first = (unsigned char)*r->at++;
-    uint32_t point = first < 0x80   ? first
-                     : first < 0xe0 ? first & 0x1f
-                     : first < 0xf0 ? first & 0x0f
-                                    : first & 7;
-    while (((unsigned char)*r->at & 0xc0) == 0x80)
-        point = point << 6 | ((unsigned char)*r->at++ & 0x3f);
+    uint32_t point;
+    size_t length = tc_utf8_decode(r->at, strnlen(r->at, 4), &point);
+    r->at += length ? length : 1;
     return point;
 }
 

@@ -223,7 +223,7 @@ void tc_schema_show(const json_t *value, char *out, size_t size)
     size_t len = is ? json_string_length(value) : 0, most = size - 8;
     bool cut = len > most;
     if (cut)
-        for (len = most; len && tc_utf8_continues(is[len]);)
+        for (len = most; len && tc_utf8_inside(is[len]);)
             len--;
     if (is)
         tc_json_string(&text, is, len);
@@ -342,9 +342,9 @@ static bool afford(struct tc_schema_run *run, const char *name, const json_t *sc
 static bool check_string(struct tc_schema_run *run, const char *name, const json_t *schema,
                          const json_t *value, struct tc_complaint *c)
 {
-    const char *text = json_string_value(value);
     return tc_schema_check_count(name, schema, "minLength", "maxLength",
-                                 tc_utf8_count(text, strlen(text)), "characters", c) &&
+                                 tc_utf8_count(json_string_value(value), json_string_length(value)),
+                                 "characters", c) &&
            check_format(name, schema, value, c) && check_pattern(run, name, schema, value, c);
 }
 

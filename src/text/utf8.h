@@ -16,7 +16,8 @@ static inline bool tc_utf8_inside(char byte)
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* The characters of whole UTF-8 that begin in `len` bytes; what a terminal takes columns for. */
+/* How many characters begin in the text; its columns on a terminal, where each has one: the few
+ * wide or combining ones are not worth a table. */
 static inline size_t tc_utf8_count(const char *text, size_t len)
 {
     size_t count = 0;
@@ -52,22 +53,6 @@ static inline size_t tc_utf8_decode(const char *text, size_t left, uint32_t *ret
     return point < least[length] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)
                ? 0
                : length;
-}
-
-/* Does this byte go on with a character that began before it? */
-static inline bool tc_utf8_continues(char byte)
-{
-    return ((unsigned char)byte & 0xc0) == 0x80;
-}
-
-/* How many characters begin in the text; its columns on a terminal, where each has one: the few
- * wide or combining ones are not worth a table. */
-static inline size_t tc_utf8_count(const char *text, size_t length)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < length; i++)
-        count += !tc_utf8_continues(text[i]);
-    return count;
 }
 
 /* Rows of {first, last}, for whoever escapes text: Unicode's Default_Ignorable_Code_Point and its

@@ -103,7 +103,7 @@ static size_t cut_tail(const char *bytes, size_t length)
 {
     for (size_t n = 1; n <= 3 && n <= length; n++) {
         char c = bytes[length - n];
-        if (!tc_utf8_continues(c))
+        if (!tc_utf8_inside(c))
             return lead_length((unsigned char)c) > n ? n : 0;
     }
     return 0;

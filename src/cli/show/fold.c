@@ -172,7 +172,7 @@ static char *expand(const char *text)
     for (; *text && *text != '\n'; text++) {
         size_t gap = *text == '\t' ? 8 - column % 8 : 0;
         (void)fprintf(out, "%*s%.*s", (int)gap, "", !gap, text);
-        column += gap ? gap : !tc_utf8_continues(*text);
+        column += gap ? gap : !tc_utf8_inside(*text);
     }
     if (!fclose(out))
         return blank;
@@ -194,7 +194,7 @@ static void put_marks(FILE *out, const char *marks, size_t count)
 static size_t piece_of(const char *text, size_t room)
 {
     size_t most = 0;
-    while (text[most] && (tc_utf8_continues(text[most]) || room--))
+    while (text[most] && (tc_utf8_inside(text[most]) || room--))
         most++;
     for (size_t i = most; text[most] && i > most / 2; i--)
         if (text[i - 1] == ' ')

@@ -55,7 +55,7 @@ static void put_caret(FILE *out, const char *from, const char *found, size_t len
 {
     (void)fputs("      | ", out);
     for (const char *at = from; at < found; at++)
-        if (!tc_utf8_continues(*at))
+        if (!tc_utf8_inside(*at))
             (void)fputc(*at == '\t' ? '\t' : ' ', out);
     (void)fputc('^', out);
     for (size_t i = tc_utf8_count(found, length); i > 1; i--)
@@ -76,7 +76,7 @@ static void put_quote(FILE *out, const char *path, int64_t number, const char *e
     const char *end = line + strcspn(line, "\r\n");
     const char *found = find_entry(line, end, entry, &length);
     const char *from = found && found - line > QUOTED / 2 ? found - QUOTED / 2 : line;
-    while (from > line && tc_utf8_continues(*from))
+    while (from > line && tc_utf8_inside(*from))
         from++;
     size_t shown = (size_t)(end - from) > QUOTED ? QUOTED : (size_t)(end - from);
     (void)fprintf(out, "%5" PRId64 " | %.*s\n", number, (int)shown, from);

@@ -47,7 +47,7 @@ static void reader_done(struct reader *r)
 /* At most `end`. */
 static size_t after_character(const char *text, size_t at, size_t end)
 {
-    while (++at < end && ((unsigned char)text[at] & 0xc0) == 0x80)
+    while (++at < end && tc_utf8_inside(text[at]))
         ;
     return at;
 }
