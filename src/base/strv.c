@@ -137,3 +137,11 @@ bool tc_utf8_valid(const char *bytes, size_t len)
     }
     return true;
 }
+
+uint64_t tc_hash(const char *text)
+{
+    uint64_t h = 14695981039346656037u;
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 1099511628211u;
+    return h;
+}

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/cleanup.h"
 #include "text/near.h"
@@ -55,5 +56,7 @@ void tc_strcopy(char *to, size_t size, const char *from);
 char *tc_format(const char *fmt, ...) TC_PRINTF(1, 2);
 /* Is it valid UTF-8 without NUL? */
 bool tc_utf8_valid(const char *bytes, size_t len);
+/* For a table of texts of this process: FNV-1a, without a secret. */
+uint64_t tc_hash(const char *text);
 
 #endif

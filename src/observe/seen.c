@@ -65,14 +65,6 @@ void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t 
         d->key = tool ? tc_format("tool.%s.%s", tool, row->key) : strdup(row->key);
 }
 
-static uint64_t hash_of(const char *text)
-{
-    uint64_t h = 14695981039346656037u;
-    for (const char *c = text; *c; c++)
-        h = (h ^ (unsigned char)*c) * 1099511628211u;
-    return h;
-}
-
 static bool is_same(const struct tc_seen *w, const struct row *s, const struct tc_listed *what)
 {
     return s->allowed == what->allowed && s->kind == what->kind &&
@@ -82,7 +74,7 @@ static bool is_same(const struct tc_seen *w, const struct row *s, const struct t
 void tc_seen_list(struct tc_seen *w, const struct tc_listed *what)
 {
     size_t size = strlen(what->target) + 1;
-    uint32_t at = (uint32_t)((hash_of(what->target) + what->kind) % SLOTS),
+    uint32_t at = (uint32_t)((tc_hash(what->target) + what->kind) % SLOTS),
              count = atomic_load(&w->count);
     for (; w->slots[at]; at = (at + 1) % SLOTS) {
         struct row *s = &w->seen[w->slots[at] - 1];
@@ -184,12 +176,12 @@ void tc_search_missed(struct tc_cage *cage, enum tc_denial_kind kind, const char
 {
     struct tc_observer *o = cage->observer;
     o->missed[o->missed_next++ % TC_MISSED_MAX] = (struct tc_missed){
-        .kind = kind, .pid = pid, .path = hash_of(path), .name = hash_of(tc_path_base(said))};
+        .kind = kind, .pid = pid, .path = tc_hash(path), .name = tc_hash(tc_path_base(said))};
 }
 
 static bool is_missed(const struct tc_missed *missed, enum tc_denial_kind kind, const char *path)
 {
-    return missed->kind == kind && missed->path == hash_of(path);
+    return missed->kind == kind && missed->path == tc_hash(path);
 }
 
 /* What is listed of this is a probe. */
@@ -209,7 +201,7 @@ static void set_probe(struct tc_cage *cage, const struct tc_missed *missed)
 void tc_search_found(struct tc_cage *cage, enum tc_denial_kind kind, const char *said, pid_t pid)
 {
     struct tc_observer *o = cage->observer;
-    uint64_t name = hash_of(tc_path_base(said));
+    uint64_t name = tc_hash(tc_path_base(said));
     for (size_t i = 0; i < TC_MISSED_MAX; i++) {
         struct tc_missed *m = &o->missed[i];
         if (m->pid != pid || m->kind != kind || m->name != name)

@@ -8,18 +8,10 @@
 #include "base/strv.h"
 #include "policy/endpoint.h"
 
-static uint32_t hash(const char *name)
-{
-    uint32_t h = 2166136261U; /* FNV-1a */
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 16777619U;
-    return h;
-}
-
 /* The slot that holds the name, or the free one where it would stand. */
 static uint32_t *slot_of(const struct tc_egress_names *names, const char *name)
 {
-    size_t at = hash(name) & (names->slot_count - 1);
+    size_t at = tc_hash(name) & (names->slot_count - 1);
     while (names->slots[at] &&
            strcmp(names->names[names->slots[at] - TC_SYNTHETIC_FIRST], name) != 0)
         at = (at + 1) & (names->slot_count - 1);
