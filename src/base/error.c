@@ -9,11 +9,13 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/jsontext.h"
 #include "base/shown.h"
+#include "base/strv.h"
 
 struct toolcage_error {
     int code;
@@ -215,4 +217,13 @@ void tc_error_location(const struct toolcage_error *e, const char **ret_file, ui
         *ret_line = e ? e->line : 0;
     if (ret_column)
         *ret_column = e ? e->column : 0;
+}
+
+void tc_complain(struct tc_complaint *c, const char *hint, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(c->what, sizeof(c->what), fmt, ap);
+    va_end(ap);
+    tc_strcopy(c->hint, sizeof(c->hint), hint ? hint : "");
 }

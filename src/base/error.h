@@ -27,6 +27,13 @@ struct tc_why {
     const char *report; /* the whole report, when it is more than message and hint */
 };
 
+/* Why a value was refused, before anybody knows where it stands: what is wrong, and the right
+ * spelling. Both are cut off at their size; no hint: NULL. */
+struct tc_complaint {
+    char what[256], hint[256];
+};
+void tc_complain(struct tc_complaint *c, const char *hint, const char *fmt, ...) TC_PRINTF(3, 4);
+
 /* What nearly every failure tells, in the order of the members; what has a place in the policy is
  * written by name. */
 #define TC_WHY(code_, stage_, subject_, hint_) TC_WHY_ERRNO(code_, stage_, subject_, 0, hint_)

@@ -7,7 +7,7 @@
 #define TC_SCHEMA_PATTERN_H
 
 #include "base/buf.h"
-#include "base/complaint.h"
+#include "base/error.h"
 
 /* Of the pattern's text, and of a text that is held against one. */
 enum { TC_PATTERN_BYTES_MAX = 1024, TC_PATTERN_SUBJECT_MAX = 64 << 10 };

@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "base/buf.h"
-#include "base/complaint.h"
+#include "base/error.h"
 #include "schema/pattern.h"
 
 /* What the values of one call are checked with. */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/complaint.h"
+#include "base/error.h"
 
 enum tc_unit {
     TC_UNIT_COUNT,    /* a whole number */
