@@ -6,8 +6,10 @@
 #ifndef TC_CLI_CLI_H
 #define TC_CLI_CLI_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <toolcage/toolcage.h>
 #include <toolcage/tools.h>
@@ -34,6 +36,27 @@ static inline void tc_cli_error_free(struct toolcage_error **err)
 #define _autoerror_ __attribute__((cleanup(tc_cli_error_free)))
 #define TC_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define TC_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* As asprintf(): owned; NULL without memory. */
+static inline char *tc_cli_format(const char *fmt, ...) TC_PRINTF(1, 2);
+static inline char *tc_cli_format(const char *fmt, ...)
+{
+    char *text;
+    va_list ap;
+    va_start(ap, fmt);
+    int length = vasprintf(&text, fmt, ap);
+    va_end(ap);
+    return length < 0 ? NULL : text;
+}
+
+/* Ends a stream of open_memstream(): its text, owned; NULL without memory. */
+static inline char *tc_cli_text(FILE *out, char **text)
+{
+    if (!fclose(out))
+        return *text;
+    free(*text);
+    return *text = NULL;
+}
 
 /* Exit codes that are ours; the tool's own pass through. */
 enum {

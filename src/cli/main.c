@@ -118,10 +118,7 @@ static char *write_group(const char *group, bool whole)
             (void)fprintf(out, "%s %s", first ? "" : ",", verb->name + skip);
     if (whole)
         (void)fprintf(out, "\n\neach has --help with examples\n");
-    if (!fclose(out))
-        return text;
-    free(text);
-    return NULL;
+    return tc_cli_text(out, &text);
 }
 
 static int print_group(const char *group)

@@ -133,10 +133,7 @@ static char *write_config(const struct httpd *h, const struct tc_found *found)
     put_text(out, "key", h->key);
     put_hosts(out, h);
     (void)fputc('}', out);
-    if (!fclose(out))
-        return text;
-    free(text);
-    return NULL;
+    return tc_cli_text(out, &text);
 }
 
 static void tell(const struct httpd *h)

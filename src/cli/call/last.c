@@ -123,10 +123,8 @@ int tc_viewed_check(const char *what, const char *call, struct tc_failure *failu
     const char *why = "";
     _autofree_ char *record = path ? tc_record_read(path, &why) : NULL;
     const char *viewed = record ? record : "";
-    _autofree_ char *hint = NULL;
-    if (asprintf(&hint, "toolcage %s %s shows them", is_changes(what) ? "changes" : "allow", call) <
-        0)
-        hint = NULL;
+    _autofree_ char *hint =
+        tc_cli_format("toolcage %s %s shows them", is_changes(what) ? "changes" : "allow", call);
     if (*viewed && strcmp(viewed, call) == 0)
         return 0;
     if (!*viewed)

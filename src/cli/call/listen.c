@@ -72,10 +72,8 @@ int tc_listen_open(const char *given, const char *example, union tc_address *at,
     enum { BACKLOG = 1024 };
     const int yes = 1;
     if (!tc_listen_read(given, at)) {
-        _autofree_ char *hint = NULL;
-        if (asprintf(&hint, "write --listen 127.0.0.1:%s or --listen '[::1]:%s'", example,
-                     example) < 0)
-            hint = NULL;
+        _autofree_ char *hint =
+            tc_cli_format("write --listen 127.0.0.1:%s or --listen '[::1]:%s'", example, example);
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, hint,
                               "--listen %s is not an address with a port", given);
     }

@@ -76,12 +76,10 @@ int tc_lookup_in(const char *directory, char **ret, struct tc_failure *failure)
     _autofree_ char *found = NULL;
     bool seen = true;
     for (size_t i = 0; i < TC_COUNT(names) && seen; i++) {
-        _autofree_ char *path = NULL;
         struct stat st;
-        if (asprintf(&path, "%s/%s", directory, names[i]) < 0) {
-            path = NULL;
+        _autofree_ char *path = tc_cli_format("%s/%s", directory, names[i]);
+        if (!path)
             return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
-        }
         seen = !lstat(path, &st);
         if (!seen && (errno == ENOENT || errno == ENOTDIR)) {
             seen = true;
@@ -202,9 +200,8 @@ char *tc_found_trust_command(const struct tc_found *found)
 
 static int refuse(const struct tc_found *found, const char *why, struct tc_failure *failure)
 {
-    _autofree_ char *command = tc_found_trust_command(found), *hint = NULL;
-    if (!command || asprintf(&hint, "read it, then: %s", command) < 0)
-        hint = NULL;
+    _autofree_ char *command = tc_found_trust_command(found);
+    _autofree_ char *hint = command ? tc_cli_format("read it, then: %s", command) : NULL;
     (void)tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, hint, "the policy %s %s", found->path, why);
     return tc_failure_about(failure, found->path);
 }
@@ -312,26 +309,24 @@ int tc_preset_open(const struct tc_args *args, struct tc_found *ret, struct tc_f
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
     const char *name = tc_args_value(args, "preset");
-    _autofree_ char *text = NULL;
     *ret = (struct tc_found){0};
     if (refuse_beside(args, failure))
         return -1;
     size_t fine = strspn(name, letters);
-    if (asprintf(&text, "extends = \"profile:%.*s%s\"\n", (int)(fine > 60 ? 60 : fine), name,
-                 name[fine] ? "-" : "") < 0) {
-        text = NULL;
+    _autofree_ char *text =
+        tc_cli_format("extends = \"profile:%.*s%s\"\n", (int)(fine > 60 ? 60 : fine), name,
+                      name[fine] ? "-" : "");
+    if (!text)
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    }
     int rc = toolcage_policy_load_buffer(text, strlen(text), "preset", &ret->policy,
                                          tc_failure_error(failure));
     if (rc == TOOLCAGE_EPOLICY)
         return refuse_name(name, failure);
     if (rc)
         return -1;
-    if (asprintf(&ret->path, "preset %s", name) < 0) {
-        ret->path = NULL;
+    ret->path = tc_cli_format("preset %s", name);
+    if (!ret->path)
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    }
     ret->preset = true;
     return 0;
 }

@@ -80,14 +80,11 @@ int tc_replace(int at, const char *name, const char *bytes, size_t length)
 char *tc_user_path(const char *variable, const char *fallback, const char *name)
 {
     const char *base = secure_getenv(variable), *home = secure_getenv("HOME");
-    char *path = NULL;
-    int n = -1;
-    errno = ENOENT;
     if (base && base[0] == '/')
-        n = asprintf(&path, "%s/toolcage%s%s", base, *name ? "/" : "", name);
-    else if (home && home[0] == '/')
-        n = asprintf(&path, "%s/%s/toolcage%s%s", home, fallback, *name ? "/" : "", name);
-    return n < 0 ? NULL : path;
+        return tc_cli_format("%s/toolcage%s%s", base, *name ? "/" : "", name);
+    if (home && home[0] == '/')
+        return tc_cli_format("%s/%s/toolcage%s%s", home, fallback, *name ? "/" : "", name);
+    return errno = ENOENT, NULL;
 }
 
 static char *read_all(int fd, size_t size, const char **ret_what)

@@ -69,13 +69,11 @@ char *tc_secret_take_env(const char *name, const char *option, struct tc_failure
 {
     const char *value = getenv(name);
     char *copy = value ? strdup(value) : NULL;
-    _autofree_ char *hint = NULL;
     if (copy) {
         (void)unsetenv(name);
         return copy;
     }
-    if (asprintf(&hint, "export it, or use --%s", option) < 0)
-        hint = NULL;
+    _autofree_ char *hint = tc_cli_format("export it, or use --%s", option);
     (void)tc_failure_set(failure, value ? TOOLCAGE_EMEMORY : TOOLCAGE_ENOT_FOUND, hint,
                          value ? "out of memory" : "there is no variable %s", name);
     return NULL;
@@ -122,8 +120,7 @@ long long tc_read_time(const char *option, const char *given, struct tc_failure 
     for (size_t i = 0; n > 0 && n <= 100000 && i < TC_COUNT(units); i++)
         if (end[0] == units[i].unit && !end[1])
             return n * units[i].ms;
-    _autofree_ char *hint = NULL;
-    if (asprintf(&hint, "write --%s 90s, --%s 30m or --%s 8h", option, option, option) < 0)
-        hint = NULL;
+    _autofree_ char *hint =
+        tc_cli_format("write --%s 90s, --%s 30m or --%s 8h", option, option, option);
     return tc_failure_set(failure, TOOLCAGE_EUSAGE, hint, "--%s %s is no time", option, given);
 }

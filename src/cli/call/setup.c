@@ -25,17 +25,15 @@ enum { FILE_MAX = 1 << 20 };
 /* NAME=VALUE, or NAME for the caller's own value. 0, or -1 with the failure. */
 static int give_variable(struct toolcage_call *call, const char *said, struct tc_failure *failure)
 {
-    _autofree_ char *whole = NULL;
     if (strchr(said, '='))
         return toolcage_call_set(call, "env", said, tc_failure_error(failure));
     const char *own = getenv(said);
     if (!own)
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, "give a value: --env NAME=VALUE",
                               "--env %s: there is no such variable in your environment", said);
-    if (asprintf(&whole, "%s=%s", said, own) < 0) {
-        whole = NULL;
+    _autofree_ char *whole = tc_cli_format("%s=%s", said, own);
+    if (!whole)
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    }
     return toolcage_call_set(call, "env", whole, tc_failure_error(failure));
 }
 

@@ -23,10 +23,7 @@ char *tc_sibling_place(const char *place)
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[n < 0 ? 0 : n] = '\0';
     const char *slash = strrchr(self, '/');
-    char *path = NULL;
-    if (!slash || asprintf(&path, "%.*s/%s", (int)(slash - self), self, place) < 0)
-        return NULL;
-    return path;
+    return slash ? tc_cli_format("%.*s/%s", (int)(slash - self), self, place) : NULL;
 }
 
 /* -1: it is not there, or others could change it. */
@@ -42,10 +39,8 @@ static int open_safe(const char *place)
 
 int tc_sibling_find(const char *name)
 {
-    _autofree_ char *installed = NULL;
     int fd = open_safe(name);
-    if (fd < 0 && asprintf(&installed, "../libexec/toolcage/%s", name) < 0)
-        installed = NULL;
+    _autofree_ char *installed = fd < 0 ? tc_cli_format("../libexec/toolcage/%s", name) : NULL;
     return fd < 0 && installed ? open_safe(installed) : fd;
 }
 
@@ -54,10 +49,8 @@ int tc_sibling_open(const char *name, const char *what, struct tc_failure *failu
     int fd = tc_sibling_find(name);
     if (fd >= 0)
         return fd;
-    _autofree_ char *hint = NULL;
-    if (asprintf(&hint, "reinstall toolcage; %s is a file of root (or of yours) with mode 0755",
-                 name) < 0)
-        hint = NULL;
+    _autofree_ char *hint = tc_cli_format(
+        "reinstall toolcage; %s is a file of root (or of yours) with mode 0755", name);
     return tc_failure_set(failure, TOOLCAGE_EHELPER, hint,
                           "%s, %s, is not installed beside toolcage", name, what);
 }

@@ -73,13 +73,11 @@ int tc_trust_check(const char *path, const char *digest, enum tc_trust *ret,
 
 static char *place_of_text(const char *digest)
 {
-    _autofree_ char *name = NULL;
     size_t prefix = strlen(PREFIX);
     if (strncmp(digest, PREFIX, prefix) != 0 || strchr(digest, '/'))
         return NULL;
-    if (asprintf(&name, "trusted/%s", digest + prefix) < 0)
-        return name = NULL;
-    return tc_user_path("XDG_STATE_HOME", ".local/state", name);
+    _autofree_ char *name = tc_cli_format("trusted/%s", digest + prefix);
+    return name ? tc_user_path("XDG_STATE_HOME", ".local/state", name) : NULL;
 }
 
 /* Best effort: without the text a later change is only listed in full. */
@@ -141,11 +139,9 @@ bool tc_trust_matches(const char *given, const char *digest)
 char *tc_trust_command(const char *path, const char *digest)
 {
     _autofree_ char *word = tc_shell_word(path);
-    char *text = NULL;
-    int n = !word ? -1
-                  : asprintf(&text, "toolcage policy trust %s%s%s", word,
-                             digest ? " --digest " : "", digest ? digest : "");
-    return n < 0 ? NULL : text;
+    return word ? tc_cli_format("toolcage policy trust %s%s%s", word, digest ? " --digest " : "",
+                                digest ? digest : "")
+                : NULL;
 }
 
 /* ---- the record ---- */
@@ -154,11 +150,9 @@ static char *edited(const char *text, const char *path, const char *digest)
 {
     const char *line = find(text, path);
     const char *rest = line ? strchrnul(line, '\n') : text + strlen(text);
-    char *out = NULL;
-    int n = asprintf(&out, "%.*s%s%s%s%s%s", line ? (int)(line - text) : (int)strlen(text), text,
-                     digest ? digest : "", digest ? " " : "", digest ? path : "",
-                     digest ? "\n" : "", *rest ? rest + 1 : "");
-    return n < 0 ? NULL : out;
+    return tc_cli_format("%.*s%s%s%s%s%s", line ? (int)(line - text) : (int)strlen(text), text,
+                         digest ? digest : "", digest ? " " : "", digest ? path : "",
+                         digest ? "\n" : "", *rest ? rest + 1 : "");
 }
 
 int tc_trust_set(const char *path, const char *digest, const char *text, struct tc_failure *failure)

@@ -184,8 +184,5 @@ char *tc_mark_lines(struct tc_marker *mark, const char *bytes, size_t length, si
             put_char(mark, out, c);
         }
     }
-    if (!fclose(out))
-        return text;
-    free(text);
-    return NULL;
+    return tc_cli_text(out, &text);
 }

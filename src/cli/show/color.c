@@ -152,8 +152,5 @@ char *tc_color_paint(enum tc_paint paint, int fd, const char *text)
         if (*text)
             (void)fputc(*text++, out);
     }
-    if (!fclose(out))
-        return painted;
-    free(painted);
-    return NULL;
+    return tc_cli_text(out, &painted);
 }

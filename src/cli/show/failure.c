@@ -106,11 +106,9 @@ static void put_message(FILE *out, const struct tc_failure *failure)
     const char *message =
         failure->error ? toolcage_error_message(failure->error) : failure->message;
     const char *hint = failure->error ? toolcage_error_hint(failure->error) : failure->hint;
-    _autofree_ char *text = NULL;
-    if (asprintf(&text, "%s: %s%s%s\n", exit_of(failure) == TC_EXIT_DENIED ? "denied" : "error",
-                 message ? message : "out of memory", hint && *hint ? ". Hint: " : "",
-                 hint ? hint : "") < 0)
-        text = NULL;
+    _autofree_ char *text = tc_cli_format(
+        "%s: %s%s%s\n", exit_of(failure) == TC_EXIT_DENIED ? "denied" : "error",
+        message ? message : "out of memory", hint && *hint ? ". Hint: " : "", hint ? hint : "");
     put_member(out, "message", text ? text : "error: out of memory\n");
 }
 

@@ -174,10 +174,7 @@ static char *expand(const char *text)
         (void)fprintf(out, "%*s%.*s", (int)gap, "", !gap, text);
         column += gap ? gap : !tc_utf8_inside(*text);
     }
-    if (!fclose(out))
-        return blank;
-    free(blank);
-    return NULL;
+    return tc_cli_text(out, &blank);
 }
 
 /* The marks below `count` columns of a line of the file; nothing where there are none. */

@@ -216,7 +216,5 @@ char *tc_args_help(const struct tc_verb *verb)
     for (const struct tc_option *o = tc_options_all; o->name; o++)
         help_option(out, o);
     (void)fprintf(out, "\n%s", verb->text);
-    if (fclose(out))
-        return free(text), NULL;
-    return text;
+    return tc_cli_text(out, &text);
 }

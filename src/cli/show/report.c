@@ -220,17 +220,10 @@ void tc_report_notice(const struct toolcage_result *result)
 int tc_report_json(const struct toolcage_result *result)
 {
     const char *json = toolcage_result_json(result);
-    _autofree_ char *line = NULL;
-    int length = asprintf(&line, "%s\n", json);
-    if (length < 0) {
-        line = NULL;
-        return tc_cli_no_memory();
-    }
     if (!isatty(STDOUT_FILENO))
-        return tc_cli_print(line, (size_t)length);
-    size_t shown;
-    _autofree_ char *clean = tc_clean(TC_CLEAN_JSON, line, (size_t)length, &shown);
-    return clean ? tc_cli_print(clean, shown) : tc_cli_no_memory();
+        return tc_cli_print_line(json);
+    _autofree_ char *clean = tc_clean(TC_CLEAN_JSON, json, strlen(json), NULL);
+    return clean ? tc_cli_print_line(clean) : tc_cli_no_memory();
 }
 
 static void put_step(FILE *out, const char *name, int64_t us)

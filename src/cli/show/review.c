@@ -39,12 +39,12 @@ static int find_base(struct tc_review *review)
 
 char *tc_review_path(const struct tc_review *review, const char *name)
 {
-    char *path = NULL;
     while (!strncmp(name, "./", 2))
         name += 2;
     bool whole = *name == '/', here = !*name || !strcmp(name, ".");
     const char *place = whole || !review->place ? "" : review->place;
-    if (asprintf(&path, "%s%s%s", place, whole || here ? "" : "/", here ? "" : name) < 0)
+    char *path = tc_cli_format("%s%s%s", place, whole || here ? "" : "/", here ? "" : name);
+    if (!path)
         return NULL;
     for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
         path[n - 1] = '\0';
@@ -210,10 +210,7 @@ char *tc_review_sum(const struct tc_review *review, const struct tc_review_lines
     tc_review_count(out, lines->added, "insertion(+)", "insertions(+)");
     tc_review_count(out, lines->removed, "deletion(-)", "deletions(-)");
     tc_review_count(out, lines->uncompared, "not compared", "not compared");
-    if (!fclose(out))
-        return text;
-    free(text);
-    return NULL;
+    return tc_cli_text(out, &text);
 }
 
 /* ---- what is told in a line: caches and objects of git ---- */

@@ -35,14 +35,12 @@ static void line(const char *prefix, const char *fmt, va_list ap)
     _autofree_ char *clean = tc_clean(TC_CLEAN_LINE, text, strlen(text), NULL);
     _autofree_ char *whole = NULL;
     bool marked = tc_cli_draws(STDERR_FILENO);
-    int length = clean ? asprintf(&whole, "%s%s%s:%s %s\n", marked && unfinished ? "\n" : "",
-                                  marked ? "\x1b[1m" : "", prefix, marked ? "\x1b[0m" : "", clean)
-                       : -1;
+    if (clean)
+        whole = tc_cli_format("%s%s%s:%s %s\n", marked && unfinished ? "\n" : "",
+                              marked ? "\x1b[1m" : "", prefix, marked ? "\x1b[0m" : "", clean);
     unfinished = false;
-    if (length < 0)
-        whole = NULL;
-    else
-        (void)tc_cli_write(STDERR_FILENO, whole, (size_t)length);
+    if (whole)
+        (void)tc_cli_write(STDERR_FILENO, whole, strlen(whole));
 }
 
 void tc_cli_say(const char *fmt, ...)
@@ -63,14 +61,12 @@ void tc_cli_hint(const char *fmt, ...)
 
 bool tc_cli_ask(int terminal, const char *question)
 {
-    _autofree_ char *whole = NULL;
     bool marked = tc_cli_draws(STDERR_FILENO);
-    int length = asprintf(&whole, "%s%stoolcage:%s %s ", unfinished ? "\n" : "",
-                          marked ? "\x1b[1m" : "", marked ? "\x1b[0m" : "", question);
+    _autofree_ char *whole =
+        tc_cli_format("%s%stoolcage:%s %s ", unfinished ? "\n" : "", marked ? "\x1b[1m" : "",
+                      marked ? "\x1b[0m" : "", question);
     unfinished = false;
-    if (length < 0)
-        whole = NULL;
-    return whole && tc_cli_write(terminal, whole, (size_t)length) == 0;
+    return whole && tc_cli_write(terminal, whole, strlen(whole)) == 0;
 }
 
 char tc_cli_answer(int fd, FILE *in, const char *question)
@@ -175,10 +171,22 @@ int tc_cli_print(const char *text, size_t length)
     return TC_EXIT_FAILURE;
 }
 
+int tc_cli_print_line(const char *text)
+{
+    _autofree_ char *line = tc_cli_format("%s\n", text);
+    return line ? tc_cli_print(line, strlen(line)) : tc_cli_no_memory();
+}
+
 int tc_cli_print_painted(enum tc_paint paint, const char *text)
 {
     _autofree_ char *dressed = dress(paint, STDOUT_FILENO, text);
     return dressed ? tc_cli_print(dressed, strlen(dressed)) : tc_cli_no_memory();
+}
+
+int tc_cli_print_text(enum tc_paint paint, FILE *out, char **text)
+{
+    _autofree_ char *whole = tc_cli_text(out, text);
+    return whole ? tc_cli_print_painted(paint, whole) : tc_cli_no_memory();
 }
 
 int tc_cli_print_clean(const char *text)

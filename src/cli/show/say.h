@@ -39,9 +39,13 @@ int tc_cli_error_exit(const struct toolcage_error *err);
 
 /* Everything to standard output; 0, or the exit code after saying why not. */
 int tc_cli_print(const char *text, size_t length);
+/* The same for a text that lacks the end of its line. */
+int tc_cli_print_line(const char *text);
 /* The same for text with chosen parts: made harmless, then printed. */
 int tc_cli_print_clean(const char *text);
 int tc_cli_print_painted(enum tc_paint paint, const char *text);
+/* The same for a stream of open_memstream(), which ends here; its text is freed. */
+int tc_cli_print_text(enum tc_paint paint, FILE *out, char **text);
 
 /* Words from the column `indent` on, broken before a line has more than `width`. */
 void tc_cli_wrap(FILE *out, const char *words, int indent, int width);

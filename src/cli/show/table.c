@@ -47,7 +47,7 @@ static char *joined(struct tc_slice list)
         else
             (void)fprintf(out, "%s%.*s", comma, (int)each.value.length, each.value.at);
     }
-    return fclose(out) ? (free(text), NULL) : text;
+    return tc_cli_text(out, &text);
 }
 
 /* A key has its line with it, and some values need their name to be understood. */
@@ -58,20 +58,16 @@ static char *string_cell(struct tc_slice row, const char *name, struct tc_slice 
     _autofree_ char *file = tc_json_line(tc_json_get(row, "file"));
     int64_t line = tc_json_int(tc_json_get(row, "line"), 0);
     bool named = !strcmp(name, "from") || !strcmp(name, "by") || !strcmp(name, "over");
-    char *both = NULL;
-    int n = 0;
     if (!text)
         return NULL;
     if (!strcmp(name, "from") && path && !strcmp(text, path))
         return strdup("");
     if (named)
-        n = asprintf(&both, "%s %s", name, text);
-    else if (!strcmp(name, "key") && line > 0)
-        n = asprintf(&both, "%s, line %lld%s%s", text, (long long)line, file ? " of " : "",
-                     file ? file : "");
-    else
-        both = strdup(text);
-    return n < 0 ? NULL : both;
+        return tc_cli_format("%s %s", name, text);
+    if (!strcmp(name, "key") && line > 0)
+        return tc_cli_format("%s, line %" PRId64 "%s%s", text, line, file ? " of " : "",
+                             file ? file : "");
+    return strdup(text);
 }
 
 /* What a cell shows: yes is the column's name, no and nothing are blank. NULL without memory. */

@@ -74,9 +74,8 @@ static char *make_url(const char *given, struct tc_failure *failure)
     else if (strpbrk(given, "?#@ "))
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "keys go into --key-file or --key-env",
                              "a URL with a query, a fragment or a name in it is not taken");
-    else if (asprintf(&url, "%.*s%s/chat/completions", (int)length, given, version ? "" : "/v1") <
-             0)
-        url = NULL;
+    else
+        url = tc_cli_format("%.*s%s/chat/completions", (int)length, given, version ? "" : "/v1");
     return url;
 }
 
@@ -116,10 +115,7 @@ static char *write_config(const struct tc_args *args, const struct tc_found *fou
     put_text(out, "transcript", tc_args_value(args, "transcript"));
     put_text(out, "task", args->words[0]);
     (void)fputc('}', out);
-    if (!fclose(out))
-        return made;
-    free(made);
-    return NULL;
+    return tc_cli_text(out, &made);
 }
 
 static int get_key(const struct tc_args *args, const struct tc_found *found, struct wanted *w,

@@ -65,16 +65,14 @@ static void done(struct change *c)
 static int allow(struct change *c, const char *operation, const char *target,
                  struct tc_failure *failure)
 {
-    _autofree_ char *wanted = NULL;
     char *next = NULL;
     struct toolcage_error *why = NULL;
     /* a grant of a path that is missing would refuse every call */
     bool missing = target[0] == '/' && strncmp(target, "/workspace", strlen("/workspace")) != 0 &&
                    access(target, F_OK) && (errno == ENOENT || errno == ENOTDIR);
-    if (asprintf(&wanted, "%s%s %s", operation, missing ? "?" : "", target) < 0) {
-        wanted = NULL;
+    _autofree_ char *wanted = tc_cli_format("%s%s %s", operation, missing ? "?" : "", target);
+    if (!wanted)
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    }
     if (toolcage_policy_allow_text(c->after, strlen(c->after), c->policy, c->tool, wanted, &next,
                                    &why)) {
         tc_cli_say("no change of this policy allows %s %s: %s", operation, target,
@@ -99,12 +97,12 @@ static int name_options(struct tc_slice denials)
     int named = 0;
     while (tc_scan_next(&each)) {
         _autofree_ char *hint = tc_json_text(tc_json_get(each.value, "hint"));
-        _autofree_ char *line = NULL;
         if (!hint || strncmp(hint, "--", 2) != 0 || strchr(hint, '\n') ||
             tc_json_true(tc_json_get(each.value, "probe")))
             continue;
-        if (asprintf(&line, "%s\n", hint) < 0)
-            return line = NULL, tc_cli_no_memory();
+        _autofree_ char *line = tc_cli_format("%s\n", hint);
+        if (!line)
+            return tc_cli_no_memory();
         int rc = tc_cli_print_clean(line);
         if (rc)
             return rc;
@@ -119,13 +117,11 @@ static int name_options(struct tc_slice denials)
 static int check_call(const struct tc_args *args, const char *call, struct tc_failure *failure)
 {
     const char *wanted = args->word_count ? args->words[0] : NULL;
-    _autofree_ char *hint = NULL;
     if (!wanted)
         return isatty(STDOUT_FILENO) ? 0 : tc_viewed_check("denials", call, failure);
     if (strcmp(wanted, call) == 0)
         return 0;
-    if (asprintf(&hint, "toolcage allow %s shows them", call) < 0)
-        hint = NULL;
+    _autofree_ char *hint = tc_cli_format("toolcage allow %s shows them", call);
     return tc_failure_set(failure, TOOLCAGE_EUSAGE, hint,
                           "the last denials are those of call %s; those of call %s are not stored",
                           call, wanted);

@@ -104,9 +104,7 @@ static int print_list(const struct wanted *wanted)
     } else {
         put_calls(out, tc_json_of(wanted->json));
     }
-    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_painted(wanted->paint, all);
-    free(all);
-    return rc;
+    return tc_cli_print_text(wanted->paint, out, &all);
 }
 
 /* A view of all changes makes the call the one that was viewed. With --json a program reads, and

@@ -132,10 +132,8 @@ static int tell(const struct tc_args *args, const char *path, const char *json, 
     put_sum(out, path, tc_json_get(all, "counts"));
     int rc = fclose(out) ? tc_cli_no_memory()
              : !as_json  ? tc_cli_print_painted(TC_PAINT_FINDINGS, lines)
-                         : tc_cli_print(json, strlen(json));
+                         : tc_cli_print_line(json);
     free(lines);
-    if (!rc && as_json)
-        rc = tc_cli_print("\n", 1);
     struct tc_scan_each each = tc_scan_walk(tc_json_get(all, "unchecked"));
     if (!rc && !as_json && tc_scan_next(&each)) {
         tc_cli_say("hosts were not compared with the public suffix list, which is not "

@@ -185,8 +185,7 @@ static int print_report(const struct tc_args *args, const char *json,
     else
         put_table(out, json, proof);
     enum tc_paint paint = tc_args_has(args, "json") ? TC_PAINT_NOTHING : TC_PAINT_STATES;
-    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_painted(paint, all);
-    free(all);
+    int rc = tc_cli_print_text(paint, out, &all);
     return rc ? rc : holds(proof) ? 0 : TC_EXIT_UNFIT;
 }
 

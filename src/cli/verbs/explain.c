@@ -20,10 +20,17 @@
 
 enum { LABEL = 10, LINE_WIDTH = 98, QUOTED = 160 };
 
-static void put_label(FILE *out, const char *label, const char *words)
+static void put_label(FILE *out, const char *label, const char *fmt, ...) TC_PRINTF(3, 4);
+static void put_label(FILE *out, const char *label, const char *fmt, ...)
 {
+    _autofree_ char *words = NULL;
+    va_list ap;
+    va_start(ap, fmt);
+    if (vasprintf(&words, fmt, ap) < 0)
+        words = NULL;
+    va_end(ap);
     (void)fprintf(out, "%-*s", LABEL, label);
-    tc_cli_wrap(out, words, LABEL, tc_fold_most(LINE_WIDTH));
+    tc_cli_wrap(out, words ? words : "?", LABEL, tc_fold_most(LINE_WIDTH));
 }
 
 /* ---- the policy's own words ---- */
@@ -100,15 +107,12 @@ static const char *whose(const char *key, int64_t line, const struct tc_setup *s
 static void put_key(FILE *out, const struct tc_setup *setup, const char *key, int64_t line,
                     const char *file)
 {
-    char *words = NULL;
-    int n = line > 0 ? asprintf(&words, "%s, line %" PRId64 "%s%s: %s", key, line,
-                                file ? " of " : "", file ? file : "", whose(key, line, setup))
-            : *key   ? asprintf(&words, "%s: %s", key, whose(key, line, setup))
-                     : asprintf(&words, "%s", whose(key, line, setup));
-    if (n >= 0)
-        put_label(out, "by", words);
-    if (n >= 0)
-        free(words);
+    const char *by = whose(key, line, setup);
+    if (line > 0)
+        put_label(out, "by", "%s, line %" PRId64 "%s%s: %s", key, line, file ? " of " : "",
+                  file ? file : "", by);
+    else
+        put_label(out, "by", "%s%s%s", key, *key ? ": " : "", by);
 }
 
 /* The other files that made this line count, and the ceiling that the grant was held against. */
@@ -117,19 +121,13 @@ static void put_files(FILE *out, struct tc_slice grant)
     struct tc_scan_each each =
         tc_scan_walk(tc_json_get(tc_json_get(grant, "verdict"), "extended_by"));
     _autofree_ char *within = tc_json_line(tc_json_get(grant, "within"));
-    char *words = NULL;
     while (tc_scan_next(&each)) {
         _autofree_ char *file = tc_json_line(tc_json_get(each.value, "file"));
-        int64_t line = tc_json_int(tc_json_get(each.value, "line"), 0);
-        if (asprintf(&words, "by %s, line %" PRId64, file ? file : "", line) < 0)
-            return;
-        put_label(out, "extended", words);
-        free(words);
+        put_label(out, "extended", "by %s, line %" PRId64, file ? file : "",
+                  tc_json_int(tc_json_get(each.value, "line"), 0));
     }
-    if (!within || asprintf(&words, "%s: it gives all of this grant, too", within) < 0)
-        return;
-    put_label(out, "within", words);
-    free(words);
+    if (within)
+        put_label(out, "within", "%s: it gives all of this grant, too", within);
 }
 
 /* ---- what holds it ---- */
@@ -142,16 +140,13 @@ static void put_backend(FILE *out, struct tc_slice grant)
     _autofree_ char *key = tc_json_text(tc_json_get(by, "key"));
     _autofree_ char *file = tc_json_line(tc_json_get(by, "file"));
     int64_t line = tc_json_int(tc_json_get(by, "line"), 0);
-    char *words = NULL;
     if (!name || !why || !key)
         return;
-    int n = line > 0 ? asprintf(&words, "%s: %s (%s, line %" PRId64 "%s%s)", name, why, key, line,
-                                file ? " of " : "", file ? file : "")
-                     : asprintf(&words, "%s: %s", name, why);
-    if (n < 0)
-        return;
-    put_label(out, "backend", words);
-    free(words);
+    if (line > 0)
+        put_label(out, "backend", "%s: %s (%s, line %" PRId64 "%s%s)", name, why, key, line,
+                  file ? " of " : "", file ? file : "");
+    else
+        put_label(out, "backend", "%s: %s", name, why);
 }
 
 /* The row of what the doctor found whose `key` is `name`; absent when there is none. */
@@ -181,18 +176,17 @@ static char *mechanism_here(const struct tc_setup *setup, const char *backend, c
                                   : find_row(tc_json_get(report, "backends"), "backend", backend);
     bool works = tc_json_true(tc_json_get(row, "works"));
     _autofree_ char *how = tc_json_text(tc_json_get(row, works ? "mechanism" : "reason"));
-    int n = 0;
     if (!row.at)
         words = strdup("nothing here, so the call is refused: that backend is not available");
     else if (!works)
-        n = asprintf(&words, "nothing here, so the call is refused: %s", how ? how : "");
+        words = tc_cli_format("nothing here, so the call is refused: %s", how ? how : "");
     else if (process)
         words = strdup(how ? how : "");
     else
-        n = asprintf(&words, "%s (%s), or the call is refused", backend,
-                     how ? how : "it starts here");
+        words =
+            tc_cli_format("%s (%s), or the call is refused", backend, how ? how : "it starts here");
     toolcage_free(json);
-    return n < 0 ? NULL : words;
+    return words;
 }
 
 /* `grant` is what toolcage_call_explain_json() says with that access. Is it allowed, and does
@@ -216,11 +210,8 @@ static void put_nothing(FILE *out, struct tc_slice grant)
 {
     _autofree_ char *clause = tc_json_text(tc_json_get(tc_json_get(grant, "verdict"), "clause"));
     _autofree_ char *why = tc_json_line(tc_json_get(tc_json_get(grant, "here"), "reason"));
-    char *words = NULL;
-    if (!clause || !why || asprintf(&words, "%s: nothing here: %s", clause, why) < 0)
-        return;
-    put_label(out, "held by", words);
-    free(words);
+    if (clause && why)
+        put_label(out, "held by", "%s: nothing here: %s", clause, why);
 }
 
 static void put_mechanism(FILE *out, const struct tc_setup *setup, struct tc_slice grant)
@@ -228,23 +219,16 @@ static void put_mechanism(FILE *out, const struct tc_setup *setup, struct tc_sli
     _autofree_ char *backend = holder(grant);
     _autofree_ char *clause = tc_json_text(tc_json_get(tc_json_get(grant, "verdict"), "clause"));
     _autofree_ char *how = backend && clause ? mechanism_here(setup, backend, clause) : NULL;
-    char *words = NULL;
-    if (!how || asprintf(&words, "%s: %s", clause, how) < 0)
-        return;
-    put_label(out, "held by", words);
-    free(words);
+    if (how)
+        put_label(out, "held by", "%s: %s", clause, how);
 }
 
 static void put_tier(FILE *out, struct tc_slice grant)
 {
     _autofree_ char *tier = tc_json_text(tc_json_get(grant, "tier"));
-    char *words = NULL;
     bool asks = tc_json_true(tc_json_get(grant, "approval"));
-    if (!tier ||
-        asprintf(&words, "%s%s", tier, asks ? ": a person must approve each call" : "") < 0)
-        return;
-    put_label(out, "tier", words);
-    free(words);
+    if (tier)
+        put_label(out, "tier", "%s%s", tier, asks ? ": a person must approve each call" : "");
 }
 
 static void put_answer(FILE *out, const struct tc_setup *setup, const char *access,
@@ -333,8 +317,9 @@ static int question(const struct tc_args *args, char **ret)
             tc_cli_hint("ask again for --%s %s", kinds[i], value);
             return TC_EXIT_FAILURE;
         }
-        if (asprintf(ret, "%s %s", kinds[i], value) < 0)
-            return *ret = NULL, tc_cli_no_memory();
+        *ret = tc_cli_format("%s %s", kinds[i], value);
+        if (!*ret)
+            return tc_cli_no_memory();
     }
     return 0;
 }
@@ -353,19 +338,17 @@ static int print_text(const struct tc_setup *setup, const char *access, struct t
     } else {
         whole = tc_table_object(out, grant, skip);
     }
-    int rc = fclose(out) || !whole ? tc_cli_no_memory() : tc_cli_print_painted(TC_PAINT_ROWS, all);
-    free(all);
-    return rc;
+    if (whole)
+        return tc_cli_print_text(TC_PAINT_ROWS, out, &all);
+    free(tc_cli_text(out, &all));
+    return tc_cli_no_memory();
 }
 
 static int print_answer(const struct tc_args *args, const struct tc_setup *setup,
                         const char *access, const char *json)
 {
     struct tc_slice grant = tc_json_of(json);
-    int rc = tc_args_has(args, "json") ? tc_cli_print(json, strlen(json))
-                                       : print_text(setup, access, grant);
-    if (!rc && tc_args_has(args, "json"))
-        rc = tc_cli_print("\n", 1);
+    int rc = tc_args_has(args, "json") ? tc_cli_print_line(json) : print_text(setup, access, grant);
     if (rc || !access)
         return rc;
     return is_yes(grant) ? 0 : TC_EXIT_NOT_ALLOWED;
@@ -467,10 +450,7 @@ static void hint_at_tool(const struct tc_args *args, const struct tc_setup *setu
 /* "server.files.tool.read": owned; NULL: no memory. */
 static char *place_of(const char *server, const char *tool)
 {
-    char *place;
-    if (asprintf(&place, "server.%s%s%s", server, tool ? ".tool." : "", tool ? tool : "") < 0)
-        return NULL;
-    return place;
+    return tc_cli_format("server.%s%s%s", server, tool ? ".tool." : "", tool ? tool : "");
 }
 
 static int run(const struct tc_args *args)

@@ -40,9 +40,9 @@ static int run_python(const char *const words[], struct tc_failure *failure)
 
 static int find_wheel(const char *dir, char **ret, struct tc_failure *failure)
 {
-    _autofree_ char *pattern = NULL;
     glob_t found = {0};
-    if (asprintf(&pattern, "%s/*.whl", dir) < 0)
+    _autofree_ char *pattern = tc_cli_format("%s/*.whl", dir);
+    if (!pattern)
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
     *ret = glob(pattern, GLOB_NOSORT, NULL, &found) == 0 ? strdup(found.gl_pathv[0]) : NULL;
     globfree(&found);
@@ -53,8 +53,9 @@ static int find_wheel(const char *dir, char **ret, struct tc_failure *failure)
 
 int tc_fetch_wheel(const char *dir, const char *requirement, char **ret, struct tc_failure *failure)
 {
-    _autofree_ char *list = NULL, *line = NULL;
-    if (asprintf(&list, "%s/requirements.txt", dir) < 0 || asprintf(&line, "%s\n", requirement) < 0)
+    _autofree_ char *list = tc_cli_format("%s/requirements.txt", dir);
+    _autofree_ char *line = tc_cli_format("%s\n", requirement);
+    if (!list || !line)
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
     if (!write_text(list, line))
         return tc_failure_set(failure, TOOLCAGE_EPATH, "make room there, or set TMPDIR",

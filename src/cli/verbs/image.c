@@ -52,8 +52,8 @@ static char **make_words(const struct tc_args *args)
     words[count++] = name;
     words[count++] = (char *)strchr(args->verb->name, ' ') + 1;
     for (size_t i = 0; i < args->given_count; i++) {
-        char *option = NULL;
-        if (asprintf(&option, "--%s", args->given[i].option->name) < 0)
+        char *option = tc_cli_format("--%s", args->given[i].option->name);
+        if (!option)
             return NULL; /* the process ends */
         words[count++] = option;
         if (args->given[i].value)

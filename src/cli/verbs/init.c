@@ -58,9 +58,8 @@ static const char starter[] =
 
 static int refuse(const char *name, struct tc_failure *failure)
 {
-    _autofree_ char *hint = NULL;
-    if (asprintf(&hint, "edit it, or check it with toolcage policy check %s", name) < 0)
-        hint = NULL;
+    _autofree_ char *hint =
+        tc_cli_format("edit it, or check it with toolcage policy check %s", name);
     return tc_failure_set(failure, TOOLCAGE_EUSAGE, hint,
                           "%s is already here, and init never overwrites", name);
 }
@@ -107,12 +106,11 @@ static int trust_starter(int fd, struct tc_failure *failure)
 {
     struct toolcage_policy *policy = NULL;
     _autofree_ char *directory = realpath(".", NULL), *path = NULL;
-    if (!directory ||
-        asprintf(&path, "%s/%s", strcmp(directory, "/") ? directory : "", TC_POLICY_NAME) < 0) {
-        path = NULL;
+    if (directory)
+        path = tc_cli_format("%s/%s", strcmp(directory, "/") ? directory : "", TC_POLICY_NAME);
+    if (!path)
         return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "change to a directory that exists",
                               "cannot look at the working directory: %s", strerror(errno));
-    }
     int rc = toolcage_policy_load_buffer(starter, sizeof(starter) - 1, path, &policy,
                                          tc_failure_error(failure));
     if (!rc)

@@ -59,10 +59,9 @@ static int ask(const struct tc_args *args, bool compiles, char **ret)
 
 static int print_json(char *json)
 {
-    _autofree_ char *line = NULL;
-    int made = asprintf(&line, "%s\n", json);
+    _autofree_ char *line = tc_cli_format("%s\n", json);
     toolcage_free(json);
-    return made < 0 ? tc_cli_no_memory() : tc_cli_print_clean(line);
+    return line ? tc_cli_print_clean(line) : tc_cli_no_memory();
 }
 
 static int compile(const struct tc_args *args)
@@ -103,9 +102,7 @@ static int print_imports(const char *json)
         bool provided = tc_json_true(tc_json_get(each.value, "provided"));
         (void)fprintf(out, "%-3s  %s\n", provided ? "yes" : "no", name ? name : "?");
     }
-    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_clean(text);
-    free(text);
-    return rc;
+    return tc_cli_print_text(TC_PAINT_NOTHING, out, &text);
 }
 
 static int inspect(const struct tc_args *args)

@@ -33,12 +33,11 @@ static const struct tc_option plain_options[] = {
 static int run_digest(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
-    _autofree_ char *path = NULL, *line = NULL;
+    _autofree_ char *path = NULL;
     struct toolcage_policy *policy = NULL;
     if (load(args, &path, &policy, &failure))
         return tc_failure_tell(&failure, args, NULL);
-    if (asprintf(&line, "%s  %s\n", toolcage_policy_digest(policy), path) < 0)
-        line = NULL;
+    _autofree_ char *line = tc_cli_format("%s  %s\n", toolcage_policy_digest(policy), path);
     (void)toolcage_policy_unref(policy);
     return line ? tc_cli_print_clean(line) : tc_cli_no_memory();
 }
@@ -99,10 +98,7 @@ static char *diff_text(const char *json, bool brief)
     }
     if (even)
         (void)fprintf(out, "other differences, which grant neither more nor less: %zu\n", even);
-    if (!fclose(out))
-        return all;
-    free(all);
-    return NULL;
+    return tc_cli_text(out, &all);
 }
 
 static int print_diff_text(const char *json)
@@ -114,9 +110,7 @@ static int print_diff_text(const char *json)
 
 static int print_diff(const struct tc_args *args, const char *json)
 {
-    int rc = tc_args_has(args, "json") ? tc_cli_print(json, strlen(json)) : print_diff_text(json);
-    if (!rc && tc_args_has(args, "json"))
-        rc = tc_cli_print("\n", 1);
+    int rc = tc_args_has(args, "json") ? tc_cli_print_line(json) : print_diff_text(json);
     if (rc)
         return rc;
     return tc_json_true(tc_json_get(tc_json_of(json), "widened")) ? TC_EXIT_WIDENED : 0;
@@ -169,9 +163,9 @@ static int run_schema(const struct tc_args *args)
     char *json = NULL;
     if (toolcage_policy_schema_json(&json, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, NULL);
-    int rc = tc_cli_print(json, strlen(json));
+    int rc = tc_cli_print_line(json);
     toolcage_free(json);
-    return rc ? rc : tc_cli_print("\n", 1);
+    return rc;
 }
 
 const struct tc_verb tc_verb_policy_schema = {
@@ -282,9 +276,7 @@ static void show(struct subject *s)
 static int refuse_unasked(const struct subject *s, struct tc_failure *failure)
 {
     _autofree_ char *command = tc_trust_command(s->path, toolcage_policy_digest(s->policy));
-    _autofree_ char *hint = NULL;
-    if (!command || asprintf(&hint, "read it, then: %s", command) < 0)
-        hint = NULL;
+    _autofree_ char *hint = command ? tc_cli_format("read it, then: %s", command) : NULL;
     return tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, hint,
                           "%s was not trusted: nobody could be asked, as /dev/tty cannot be opened",
                           s->path);
@@ -293,14 +285,13 @@ static int refuse_unasked(const struct subject *s, struct tc_failure *failure)
 /* Scripts are not asked: they say what they mean with --digest. */
 static int ask(const struct subject *s, struct tc_failure *failure)
 {
-    _autofree_ char *question = NULL;
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return 0;
     FILE *terminal = fopen("/dev/tty", "r+e");
     if (!terminal)
         return refuse_unasked(s, failure);
-    if (asprintf(&question, "trust this policy, %s? [y/N]", toolcage_policy_digest(s->policy)) < 0)
-        question = NULL;
+    _autofree_ char *question =
+        tc_cli_format("trust this policy, %s? [y/N]", toolcage_policy_digest(s->policy));
     char answer = question ? tc_cli_answer(fileno(terminal), terminal, question) : 0;
     (void)fclose(terminal);
     return answer == 'y' ? 0
@@ -350,14 +341,12 @@ static int forget(struct subject *s, struct tc_failure *failure)
 
 static int tell_trust(const struct subject *s, bool remove)
 {
-    _autofree_ char *line = NULL;
-    const char *digest = toolcage_policy_digest(s->policy);
-    int n = remove ? asprintf(&line, "%s: %s\n", s->known ? "no longer trusted" : "was not trusted",
-                              s->path)
-                   : asprintf(&line, "%s: %s\n         %s\n",
-                              s->known ? "trusted already" : "trusted", s->path, digest);
-    if (n < 0)
-        line = NULL;
+    const char *known = s->known ? "trusted already" : "trusted";
+    _autofree_ char *line =
+        remove
+            ? tc_cli_format("%s: %s\n", s->known ? "no longer trusted" : "was not trusted", s->path)
+            : tc_cli_format("%s: %s\n         %s\n", known, s->path,
+                            toolcage_policy_digest(s->policy));
     return line ? tc_cli_print_clean(line) : tc_cli_no_memory();
 }
 

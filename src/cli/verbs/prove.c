@@ -274,10 +274,7 @@ static char *mechanism(const struct tc_attack *attack, const struct toolcage_res
     struct tc_slice named = tc_json_get(
         tc_json_get(tc_json_of(toolcage_result_json(result)), "enforcement"), attack->clause);
     _autofree_ char *how = tc_json_text(named);
-    char *by = NULL;
-    if (how && *how && asprintf(&by, "%s: %s", attack->clause, how) < 0)
-        by = NULL;
-    return by;
+    return how && *how ? tc_cli_format("%s: %s", attack->clause, how) : NULL;
 }
 
 static bool ran(const struct toolcage_result *result)
@@ -391,8 +388,7 @@ static int print_proof(const struct tc_args *args, const struct proof *proof)
     else
         put_table(out, proof);
     enum tc_paint paint = tc_args_has(args, "json") ? TC_PAINT_NOTHING : TC_PAINT_ROWS;
-    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_painted(paint, all);
-    free(all);
+    int rc = tc_cli_print_text(paint, out, &all);
     return rc ? rc : proven(proof) ? 0 : TC_EXIT_UNPROVEN;
 }
 

@@ -93,11 +93,10 @@ static int print(const struct tc_args *args, const char *json, bool ended)
     else
         count = put_table(out, tc_json_of(json), ended);
     enum tc_paint paint = tc_args_has(args, "json") ? TC_PAINT_NOTHING : TC_PAINT_ROWS;
-    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_painted(paint, all);
+    int rc = tc_cli_print_text(paint, out, &all);
     if (!rc && !count)
         tc_cli_hint("there is no session%s; toolcage exec --session NAME starts one",
                     ended ? " to end" : "");
-    free(all);
     return rc;
 }
 

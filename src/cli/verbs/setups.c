@@ -102,8 +102,7 @@ static int print(const struct tc_args *args, const char *json)
         for (; tc_scan_next(&each); count++)
             put_row(out, each.value);
     enum tc_paint paint = tc_args_has(args, "json") ? TC_PAINT_NOTHING : TC_PAINT_ROWS;
-    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_painted(paint, all);
-    free(all);
+    int rc = tc_cli_print_text(paint, out, &all);
     if (!rc && !count && !tc_args_has(args, "json") && !tc_args_has(args, "remove"))
         tc_cli_hint("no tool of the policy has an install phase: toolcage-policy(5), setup");
     if (!rc && tc_args_has(args, "list") && !tc_args_has(args, "json"))

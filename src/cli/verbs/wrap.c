@@ -91,11 +91,7 @@ static char *list_servers(struct tc_slice servers)
         first = false;
     }
     (void)fputs(first ? "none; write [server.NAME]" : "; name one with --server", out);
-    if (fclose(out)) {
-        free(all);
-        return NULL;
-    }
-    return all;
+    return tc_cli_text(out, &all);
 }
 
 /* The fetchers look for what they run on the network first or only; in a cage without one they
@@ -190,7 +186,6 @@ static void tell(void *userdata, enum tc_wrap_word kind, const char *words, size
 {
     struct scene *scene = userdata;
     _autofree_ char *clean = tc_clean(TC_CLEAN_LINE, words, length, NULL);
-    _autofree_ char *line = NULL;
     if (!clean || !is_heard())
         return;
     if (kind == TC_WRAP_NOTE) {
@@ -198,8 +193,10 @@ static void tell(void *userdata, enum tc_wrap_word kind, const char *words, size
     } else if (kind == TC_WRAP_SILENT) {
         tc_cli_say("server %s has not answered for ten seconds", scene->server);
         hint_fetcher(scene);
-    } else if (asprintf(&line, "[%s] %s\n", scene->server, clean) >= 0) {
-        tc_cli_stderr(line);
+    } else {
+        _autofree_ char *line = tc_cli_format("[%s] %s\n", scene->server, clean);
+        if (line)
+            tc_cli_stderr(line);
     }
 }
 
