@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 
 #include "cli/call/replace.h"
-#include "cli/show/base64.h"
 #include "cli/show/json.h"
 #include "cli/show/say.h"
 
@@ -107,26 +106,6 @@ static int open_parent(int root, const char *path, const char **ret_name)
 
 /* ---- the result's files ---- */
 
-/* What stands in the row under `key`, or in base64 under the other one; NULL with errno. */
-static char *bytes_of(struct tc_slice row, const char *key, const char *base64_key,
-                      size_t *ret_length)
-{
-    struct tc_slice text = tc_json_get(row, key);
-    struct tc_slice coded = tc_scan_is_string(text) ? text : tc_json_get(row, base64_key);
-    size_t length = 0;
-    if (!tc_scan_is_string(coded))
-        return errno = EINVAL, NULL;
-    _autofree_ char *said = tc_scan_text(coded, &length);
-    if (!said)
-        return errno = ENOMEM, NULL;
-    if (coded.at != text.at)
-        return tc_base64_decode(said, length, ret_length);
-    char *whole = said;
-    said = NULL;
-    *ret_length = length;
-    return whole;
-}
-
 static bool has_content(struct tc_slice row)
 {
     return tc_scan_is_string(tc_json_get(row, "text")) ||
@@ -148,7 +127,7 @@ static int write_below(const struct tc_outdir *dir, const char *path, struct tc_
 {
     size_t length = 0;
     const char *name;
-    _autofree_ char *bytes = bytes_of(row, "text", "base64", &length);
+    _autofree_ char *bytes = tc_json_decoded(row, "text", "base64", &length);
     if (!bytes)
         return -1;
     _autofd_ int at = open_parent(dir->fd, path, &name);
@@ -188,7 +167,7 @@ static bool steers(struct tc_slice row)
 static int write_row(const struct tc_outdir *dir, struct tc_slice row)
 {
     size_t length = 0;
-    _autofree_ char *path = bytes_of(row, "path", "path_base64", &length);
+    _autofree_ char *path = tc_json_decoded(row, "path", "path_base64", &length);
     if (!path)
         return tell_failure(dir, "a file");
     if (!has_content(row)) {

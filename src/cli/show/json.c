@@ -2,9 +2,9 @@
  * Copyright The toolcage authors */
 #include "cli/show/json.h"
 
+#include <errno.h>
 #include <string.h>
 
-#include "cli/show/base64.h"
 #include "cli/show/clean.h"
 
 struct tc_slice tc_json_of(const char *text)
@@ -37,27 +37,82 @@ char *tc_json_line(struct tc_slice value)
     return text ? tc_clean(TC_CLEAN_LINE, text, strlen(text), NULL) : NULL;
 }
 
-static char *bytes_of(struct tc_slice row, const char *key, const char *base64_key, size_t *length)
+/* What a digit stands for, or -1. */
+static int value_of(char c)
 {
-    char *text = tc_json_text(tc_json_get(row, key));
-    *length = text ? strlen(text) : 0;
-    if (text)
-        return text;
-    _autofree_ char *coded = tc_json_text(tc_json_get(row, base64_key));
-    return coded ? tc_base64_decode(coded, strlen(coded), length) : NULL;
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = c ? strchr(digits, c) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+/* Four digits, of which `padding` are none, into the three bytes that they stand for. */
+static bool decode_quad(const char quad[4], int padding, unsigned char to[3])
+{
+    unsigned bits = 0;
+    for (int i = 0; i < 4; i++) {
+        int value = i < 4 - padding ? value_of(quad[i]) : 0;
+        if (value < 0)
+            return false;
+        bits = bits << 6 | (unsigned)value;
+    }
+    to[0] = (unsigned char)(bits >> 16);
+    to[1] = (unsigned char)(bits >> 8);
+    to[2] = (unsigned char)bits;
+    /* the bits that are left over say nothing, so they are none */
+    return (padding < 1 || !to[2]) && (padding < 2 || !to[1]);
+}
+
+/* RFC 4648 as the library writes it, with padding and without anything else; NULL with errno. */
+static char *decode(const char *text, size_t length, size_t *ret_length)
+{
+    if (length % 4)
+        return errno = EINVAL, NULL;
+    int padding = !length || text[length - 1] != '=' ? 0 : text[length - 2] == '=' ? 2 : 1;
+    char *bytes = malloc(length / 4 * 3 + 1);
+    bool good = bytes != NULL;
+    for (size_t i = 0; good && i < length; i += 4)
+        good = decode_quad(text + i, i + 4 == length ? padding : 0,
+                           (unsigned char *)bytes + i / 4 * 3);
+    if (!good) {
+        int errnum = bytes ? EINVAL : ENOMEM;
+        free(bytes);
+        return errno = errnum, NULL;
+    }
+    *ret_length = length / 4 * 3 - (size_t)padding;
+    bytes[*ret_length] = '\0';
+    return bytes;
+}
+
+char *tc_json_decoded(struct tc_slice row, const char *key, const char *base64_key,
+                      size_t *ret_length)
+{
+    struct tc_slice text = tc_json_get(row, key);
+    struct tc_slice coded = tc_scan_is_string(text) ? text : tc_json_get(row, base64_key);
+    size_t length = 0;
+    if (!tc_scan_is_string(coded))
+        return errno = EINVAL, NULL;
+    _autofree_ char *said = tc_scan_text(coded, &length);
+    if (!said)
+        return errno = ENOMEM, NULL;
+    if (coded.at != text.at)
+        return decode(said, length, ret_length);
+    char *whole = said;
+    said = NULL;
+    *ret_length = length;
+    return whole;
 }
 
 char *tc_json_name(struct tc_slice row, const char *key, const char *base64_key)
 {
     size_t length = 0;
-    _autofree_ char *name = bytes_of(row, key, base64_key, &length);
+    _autofree_ char *name = tc_json_decoded(row, key, base64_key, &length);
     return name ? tc_clean(TC_CLEAN_LINE, name, length, NULL) : NULL;
 }
 
 char *tc_json_raw_path(struct tc_slice row)
 {
     size_t length = 0;
-    _autofree_ char *bytes = bytes_of(row, "path", "path_base64", &length);
+    _autofree_ char *bytes = tc_json_decoded(row, "path", "path_base64", &length);
     return bytes ? strndup(bytes, length) : NULL;
 }
 

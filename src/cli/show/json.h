@@ -19,6 +19,10 @@ struct tc_slice tc_json_get(struct tc_slice object, const char *key);
 char *tc_json_text(struct tc_slice value);
 /* The same for a line of ours: what would break it, or act on a terminal, is escaped. */
 char *tc_json_line(struct tc_slice value);
+/* The bytes of member `key`, or of the other one, which has them in base64: RFC 4648 with padding
+ * and without anything else. Owned, with a NUL behind them; NULL with errno. */
+char *tc_json_decoded(struct tc_slice row, const char *key, const char *base64_key,
+                      size_t *ret_length);
 /* The `path` of a change, whatever bytes it has, as it can stand in a line of ours; owned. */
 char *tc_json_path(struct tc_slice row);
 /* The same as it is, for nobody to look at. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -84,6 +86,49 @@ static void a_nul_cannot_cut_a_text(void **state)
     assert_null(tc_json_of("\"\\ud800\"").at);
 }
 
+static char *bytes_of(const char *coded, size_t *ret_length)
+{
+    char row[64];
+    (void)snprintf(row, sizeof(row), "{\"base64\":\"%s\"}", coded);
+    return tc_json_decoded(tc_json_of(row), "text", "base64", ret_length);
+}
+
+static void base64_is_decoded(void **state)
+{
+    static const char *const known[][2] = {
+        {"", ""},
+        {"Zg==", "f"},
+        {"Zm8=", "fo"},
+        {"Zm9v", "foo"},
+        {"Zm9vYg==", "foob"},
+        {"Zm9vYmE=", "fooba"},
+        {"Zm9vYmFy", "foobar"},
+        {"//+/", "\xff\xff\xbf"},
+    };
+    for (size_t i = 0; i < TC_COUNT(known); i++) {
+        size_t length = 99;
+        _autofree_ char *bytes = bytes_of(known[i][0], &length);
+        assert_non_null(bytes);
+        assert_int_equal(length, strlen(known[i][1]));
+        assert_string_equal(bytes, known[i][1]);
+    }
+}
+
+static void other_base64_fails(void **state)
+{
+    static const char *const wrong[] = {"Z",    "Zg",       "Zg=",   "=",         "====", "Z===",
+                                        "Zg=v", "Zh==",     "Zm9=",  "Zm9\\n",    "Zm9-", "Zm9_",
+                                        " Zg=", "Zg==Zg==", "Zm9vZ", "Zm9\\u0000"};
+    for (size_t i = 0; i < TC_COUNT(wrong); i++) {
+        size_t length = 99;
+        errno = 0;
+        if (bytes_of(wrong[i], &length))
+            fail_msg("%s was decoded", wrong[i]);
+        assert_int_equal(errno, EINVAL);
+        assert_int_equal(length, 99);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -92,6 +137,8 @@ int main(void)
         cmocka_unit_test(empty_containers_end_at_once),
         cmocka_unit_test(cut_text_is_absent),
         cmocka_unit_test(a_nul_cannot_cut_a_text),
+        cmocka_unit_test(base64_is_decoded),
+        cmocka_unit_test(other_base64_fails),
     };
     return cmocka_run_group_tests_name("cli json", tests, NULL, NULL);
 }
