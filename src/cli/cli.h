@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <toolcage/toolcage.h>
 #include <toolcage/tools.h>
 #include <unistd.h>
@@ -36,6 +37,19 @@ static inline void tc_cli_error_free(struct toolcage_error **err)
 #define _autoerror_ __attribute__((cleanup(tc_cli_error_free)))
 #define TC_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define TC_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Microseconds of a clock that only goes on. */
+static inline int64_t tc_cli_now_us(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static inline int64_t tc_cli_now_ms(void)
+{
+    return tc_cli_now_us() / 1000;
+}
 
 /* As asprintf(): owned; NULL without memory. */
 static inline char *tc_cli_format(const char *fmt, ...) TC_PRINTF(1, 2);

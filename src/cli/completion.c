@@ -239,8 +239,7 @@ static void put_named(FILE *out, const char *policy, const char *format)
     if (tc_lookup(policy, TC_LOOKUP_ANY, &found, &failure) || !found.path ||
         toolcage_policy_tools_json(found.policy, format, &json, tc_failure_error(&failure)))
         return;
-    struct tc_scan_each each = tc_scan_walk(tc_json_of(json));
-    while (tc_scan_next(&each)) {
+    for (struct tc_scan_each each = tc_scan_walk(tc_json_of(json)); tc_scan_next(&each);) {
         _autofree_ char *name = tc_json_text(tc_json_get(each.value, "name"));
         if (name)
             put(out, name, strlen(name), NULL);

@@ -20,24 +20,13 @@ static char *findings(const char *name, const char *text)
     return json;
 }
 
-static bool finds(struct tc_slice all, const char *message)
-{
-    struct tc_scan_each each = tc_scan_walk(tc_json_get(all, "findings"));
-    while (tc_scan_next(&each)) {
-        _autofree_ char *other = tc_json_text(tc_json_get(each.value, "message"));
-        if (other && !strcmp(other, message))
-            return true;
-    }
-    return false;
-}
-
 static void tell_one(struct tc_slice finding, struct tc_slice old, const char *least)
 {
     _autofree_ char *message = tc_json_text(tc_json_get(finding, "message"));
     _autofree_ char *hint = tc_json_text(tc_json_get(finding, "hint"));
     _autofree_ char *severity = tc_json_text(tc_json_get(finding, "severity"));
     bool counts = severity && (!strcmp(severity, "error") || !strcmp(least, "note"));
-    if (!message || !counts || finds(old, message))
+    if (!message || !counts || tc_json_find(tc_json_get(old, "findings"), "message", message).at)
         return;
     tc_cli_say("danger: %s", message);
     if (hint && *hint)

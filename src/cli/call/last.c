@@ -14,8 +14,7 @@
 
 static bool matters(struct tc_slice denials)
 {
-    struct tc_scan_each each = tc_scan_walk(denials);
-    while (tc_scan_next(&each))
+    for (struct tc_scan_each each = tc_scan_walk(denials); tc_scan_next(&each);)
         if (!tc_json_true(tc_json_get(each.value, "probe")))
             return true;
     return false;

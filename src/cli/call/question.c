@@ -14,13 +14,7 @@
 
 static bool waits(struct tc_slice result)
 {
-    struct tc_scan_each each = tc_scan_walk(tc_json_get(result, "changes"));
-    while (tc_scan_next(&each)) {
-        _autofree_ char *held = tc_json_text(tc_json_get(each.value, "held"));
-        if (held && !strcmp(held, TOOLCAGE_HELD_APPROVAL))
-            return true;
-    }
-    return false;
+    return tc_json_find(tc_json_get(result, "changes"), "held", TOOLCAGE_HELD_APPROVAL).at;
 }
 
 struct question {

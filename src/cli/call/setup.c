@@ -5,18 +5,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/call/lookup.h"
 #include "cli/call/secret.h"
 #include "cli/show/io.h"
-
-static int64_t now_us(void)
-{
-    struct timespec ts;
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
 
 /* ---- variables for the tool: --env and --env-file ---- */
 
@@ -138,17 +130,17 @@ int tc_setup_open(const struct tc_args *args, const char *tool, enum tc_lookup_f
 {
     *ret = (struct tc_setup){0};
     struct toolcage_error **err = tc_failure_error(failure);
-    int64_t start = now_us();
+    int64_t start = tc_cli_now_us();
     /* first, so that the helper gets ready while we look for the policy */
     if (toolcage_engine_new(&ret->engine, err))
         return -1;
-    int64_t begun = now_us();
+    int64_t begun = tc_cli_now_us();
     if (tc_args_has(args, "preset")
             ? tc_preset_open(args, &ret->found, failure)
             : tc_lookup(tc_args_value(args, "policy"), flags, &ret->found, failure))
         return -1;
     ret->engine_us = begun - start;
-    ret->policy_us = now_us() - begun;
+    ret->policy_us = tc_cli_now_us() - begun;
     if (tool && !ret->found.path)
         return tc_failure_set(failure, TOOLCAGE_ENOT_FOUND,
                               "write a policy (toolcage init), or name one with --policy FILE",

@@ -81,13 +81,6 @@ static void catch_signals(struct terminal *t)
     (void)signal(SIGTTOU, SIG_IGN);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 bool tc_terminal_is_one(void)
 {
     return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
@@ -119,8 +112,8 @@ static int make_raw(struct tc_failure *failure)
 
 static void write_all(const struct terminal *t, const char *text, size_t length)
 {
-    int64_t until = now_ms() + ANSWER_MS;
-    while (length && now_ms() < until) {
+    int64_t until = tc_cli_now_ms() + ANSWER_MS;
+    while (length && tc_cli_now_ms() < until) {
         struct pollfd ready = {.fd = t->out, .events = POLLOUT};
         if (poll(&ready, 1, ANSWER_MS) < 0 && errno != EINTR)
             return;
@@ -138,10 +131,10 @@ static void write_all(const struct terminal *t, const char *text, size_t length)
 static void await_answers(const struct terminal *t)
 {
     static const char question[] = "\033[5n", answer[] = "\033[0n";
-    int64_t until = now_ms() + ANSWER_MS;
+    int64_t until = tc_cli_now_ms() + ANSWER_MS;
     size_t matched = 0;
     write_all(t, question, strlen(question));
-    for (int64_t left; matched < strlen(answer) && (left = until - now_ms()) > 0;) {
+    for (int64_t left; matched < strlen(answer) && (left = until - tc_cli_now_ms()) > 0;) {
         struct pollfd ready = {.fd = t->in, .events = POLLIN};
         char c;
         if (poll(&ready, 1, (int)left) <= 0 || read(t->in, &c, 1) != 1)
@@ -243,7 +236,7 @@ static void show(struct terminal *t)
 /* A key that reaches us whatever the cage does with the others. */
 static void count_keys(struct terminal *t, const char *bytes, size_t length)
 {
-    int64_t now = now_ms();
+    int64_t now = tc_cli_now_ms();
     for (size_t i = 0; i < length && t->keys < KEY_TIMES; i++) {
         if (bytes[i] != KEY || now - t->key_at_ms > 1000)
             t->keys = 0;

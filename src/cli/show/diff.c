@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/show/say.h"
@@ -14,13 +13,6 @@
 enum { SECONDS = 10 };
 
 static const char none[] = "/dev/null";
-
-static int64_t now_ms(void)
-{
-    struct timespec ts;
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 /* A policy that grants the one file. */
 static struct toolcage_policy *grant(const char *host, int64_t ms)
@@ -59,7 +51,7 @@ struct pair {
 
 static struct toolcage_call *compare(const struct comparing *c, const struct pair *p)
 {
-    struct toolcage_policy *policy = grant(p->host, c->until - now_ms());
+    struct toolcage_policy *policy = grant(p->host, c->until - tc_cli_now_ms());
     struct toolcage_call *call = NULL;
     const char *const command[] = {"diff",      "-u", "--label", p->names[0], "--label",
                                    p->names[1], "--", p->host,   "-"};
@@ -131,10 +123,10 @@ static const char *put_changed(FILE *out, struct comparing *c, const struct tc_r
         return "this machine has no such file";
     if (!st.st_size)
         return put_new(out, c, pair) ? NULL : "out of memory";
-    const char *why = now_ms() < c->until ? put_compared(out, c, pair) : "";
+    const char *why = tc_cli_now_ms() < c->until ? put_compared(out, c, pair) : "";
     if (!why)
         return NULL;
-    c->late = c->late || now_ms() >= c->until;
+    c->late = c->late || tc_cli_now_ms() >= c->until;
     return c->late ? "no time left" : why;
 }
 
@@ -223,7 +215,8 @@ static int print_rows(int fd, FILE *left, struct comparing *c)
 int tc_diff_print(int fd, struct toolcage_engine *engine, const char *call,
                   const struct tc_review *review)
 {
-    struct comparing c = {.engine = engine, .review = review, .until = now_ms() + SECONDS * 1000};
+    struct comparing c = {
+        .engine = engine, .review = review, .until = tc_cli_now_ms() + SECONDS * 1000};
     struct piece last;
     int rc = begin(&last) ? print_rows(fd, last.out, &c) : 0;
     _autofree_ char *sum = tc_review_sum(review, &c.lines);
@@ -238,7 +231,8 @@ int tc_diff_print(int fd, struct toolcage_engine *engine, const char *call,
 void tc_diff_put_row(FILE *out, struct toolcage_engine *engine, const struct tc_review *review,
                      const struct tc_review_row *row)
 {
-    struct comparing c = {.engine = engine, .review = review, .until = now_ms() + SECONDS * 1000};
+    struct comparing c = {
+        .engine = engine, .review = review, .until = tc_cli_now_ms() + SECONDS * 1000};
     put_row(out, out, &c, row);
 }
 

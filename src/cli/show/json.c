@@ -31,6 +31,16 @@ char *tc_json_text(struct tc_slice value)
     return text;
 }
 
+struct tc_slice tc_json_find(struct tc_slice list, const char *key, const char *text)
+{
+    for (struct tc_scan_each each = tc_scan_walk(list); tc_scan_next(&each);) {
+        _autofree_ char *own = tc_json_text(tc_json_get(each.value, key));
+        if (own && !strcmp(own, text))
+            return each.value;
+    }
+    return (struct tc_slice){0};
+}
+
 char *tc_json_line(struct tc_slice value)
 {
     _autofree_ char *text = tc_json_text(value);

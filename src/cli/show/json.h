@@ -15,6 +15,9 @@ struct tc_slice tc_json_of(const char *text);
 /* Member `key` of an object; absent when there is none. */
 struct tc_slice tc_json_get(struct tc_slice object, const char *key);
 
+/* The first object of a list whose member `key` is this text; absent when there is none. */
+struct tc_slice tc_json_find(struct tc_slice list, const char *key, const char *text);
+
 /* The text of a string, owned; NULL for anything else. A NUL in it reads as a blank. */
 char *tc_json_text(struct tc_slice value);
 /* The same for a line of ours: what would break it, or act on a terminal, is escaped. */

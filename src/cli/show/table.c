@@ -101,8 +101,7 @@ static size_t add_column(struct columns *columns, char *name)
 
 static bool note_row(struct columns *columns, struct tc_slice row)
 {
-    struct tc_scan_each each = tc_scan_walk(row);
-    while (tc_scan_next(&each)) {
+    for (struct tc_scan_each each = tc_scan_walk(row); tc_scan_next(&each);) {
         _autofree_ char *name = tc_json_text(each.key);
         if (!name)
             return false;

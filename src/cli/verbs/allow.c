@@ -148,8 +148,7 @@ static int load(struct change *c, const struct tc_args *args, struct tc_slice re
 
 static int change(struct change *c, struct tc_slice denials, struct tc_failure *failure)
 {
-    struct tc_scan_each each = tc_scan_walk(denials);
-    while (tc_scan_next(&each)) {
+    for (struct tc_scan_each each = tc_scan_walk(denials); tc_scan_next(&each);) {
         _autofree_ char *operation = tc_json_text(tc_json_get(each.value, "operation"));
         _autofree_ char *target = tc_json_text(tc_json_get(each.value, "target"));
         if (operation && target && !tc_json_true(tc_json_get(each.value, "probe")) &&

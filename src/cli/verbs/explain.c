@@ -149,18 +149,6 @@ static void put_backend(FILE *out, struct tc_slice grant)
         put_label(out, "backend", "%s: %s", name, why);
 }
 
-/* The row of what the doctor found whose `key` is `name`; absent when there is none. */
-static struct tc_slice find_row(struct tc_slice rows, const char *key, const char *name)
-{
-    struct tc_scan_each each = tc_scan_walk(rows);
-    while (tc_scan_next(&each)) {
-        _autofree_ char *own = tc_json_text(tc_json_get(each.value, key));
-        if (own && !strcmp(own, name))
-            return each.value;
-    }
-    return (struct tc_slice){0};
-}
-
 /* What the trial of this machine found: of the process backend each clause, of others whether they
  * start at all. */
 static char *mechanism_here(const struct tc_setup *setup, const char *backend, const char *clause)
@@ -172,8 +160,9 @@ static char *mechanism_here(const struct tc_setup *setup, const char *backend, c
         return strdup("unknown: the machine could not be checked (toolcage doctor)");
     struct tc_slice report = tc_json_of(json);
     bool process = !strcmp(backend, "process");
-    struct tc_slice row = process ? find_row(tc_json_get(report, "clauses"), "clause", clause)
-                                  : find_row(tc_json_get(report, "backends"), "backend", backend);
+    struct tc_slice row = process
+                              ? tc_json_find(tc_json_get(report, "clauses"), "clause", clause)
+                              : tc_json_find(tc_json_get(report, "backends"), "backend", backend);
     bool works = tc_json_true(tc_json_get(row, "works"));
     _autofree_ char *how = tc_json_text(tc_json_get(row, works ? "mechanism" : "reason"));
     if (!row.at)
@@ -425,14 +414,9 @@ static void hint_at_install(const struct tc_args *args, struct tc_slice grant)
 static bool has_tool(const struct toolcage_policy *policy, const char *name)
 {
     char *json = NULL;
-    bool found = false;
     if (toolcage_policy_tools_json(policy, "toolcage", &json, NULL))
         return false;
-    struct tc_scan_each each = tc_scan_walk(tc_json_of(json));
-    while (!found && tc_scan_next(&each)) {
-        _autofree_ char *is = tc_json_text(tc_json_get(each.value, "name"));
-        found = is && strcmp(is, name) == 0;
-    }
+    bool found = tc_json_find(tc_json_of(json), "name", name).at;
     toolcage_free(json);
     return found;
 }

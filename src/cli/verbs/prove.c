@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "cli/call/sibling.h"
 #include "cli/show/fold.h"
@@ -43,13 +42,6 @@ struct bare {
     char *output;
     size_t length;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* A terminal without a user: the master must stay open as long as the program lives. */
 static int open_terminal(char *name, size_t size)
@@ -92,7 +84,7 @@ static void read_output(int in, int64_t until, struct bare *bare)
 {
     while (bare->length < OUTPUT_MAX) {
         struct pollfd ready = {.fd = in, .events = POLLIN};
-        int64_t left = until - now_ms();
+        int64_t left = until - tc_cli_now_ms();
         if (left <= 0 || poll(&ready, 1, (int)left) <= 0)
             return;
         ssize_t n = read(in, bare->output + bare->length, OUTPUT_MAX - bare->length);
@@ -117,7 +109,7 @@ static int bare_run(const char *const argv[], int timeout_ms, struct bare *ret)
     (void)close(ends[1]);
     if (rc)
         return -1;
-    read_output(in, now_ms() + timeout_ms, ret);
+    read_output(in, tc_cli_now_ms() + timeout_ms, ret);
     (void)kill(ret->pid, SIGTERM);
     return 0;
 }

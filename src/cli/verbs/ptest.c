@@ -80,8 +80,7 @@ static void put_point(FILE *out, size_t number, struct tc_slice test, struct tc_
 static size_t put_tests(FILE *out, struct tc_slice tests)
 {
     size_t number = 0;
-    struct tc_scan_each test = tc_scan_walk(tests);
-    while (tc_scan_next(&test)) {
+    for (struct tc_scan_each test = tc_scan_walk(tests); tc_scan_next(&test);) {
         struct tc_scan_each point = tc_scan_walk(tc_json_get(test.value, "points"));
         while (tc_scan_next(&point))
             put_point(out, ++number, test.value, point.value);
@@ -91,8 +90,7 @@ static size_t put_tests(FILE *out, struct tc_slice tests)
 
 static void put_missing(FILE *out, struct tc_slice missing)
 {
-    struct tc_scan_each each = tc_scan_walk(missing);
-    while (tc_scan_next(&each)) {
+    for (struct tc_scan_each each = tc_scan_walk(missing); tc_scan_next(&each);) {
         _autofree_ char *key = tc_json_line(tc_json_get(each.value, "key"));
         _autofree_ char *what = tc_json_line(tc_json_get(each.value, "what"));
         _autofree_ char *file = tc_json_line(tc_json_get(each.value, "file"));

@@ -73,8 +73,7 @@ static int print_text(const char *json)
     FILE *out = open_memstream(&all, &size);
     if (!out)
         return tc_cli_no_memory();
-    struct tc_scan_each each = tc_scan_walk(tc_json_of(json));
-    while (tc_scan_next(&each))
+    for (struct tc_scan_each each = tc_scan_walk(tc_json_of(json)); tc_scan_next(&each);)
         put_tool(out, each.value);
     return tc_cli_print_text(TC_PAINT_ROWS, out, &all);
 }

@@ -148,8 +148,7 @@ static void compile_catalog(struct tc_slice modules)
 static struct tc_slice find_module(struct tc_slice modules, const char *name)
 {
     static const char before[] = "catalog:";
-    struct tc_scan_each each = tc_scan_walk(modules);
-    while (tc_scan_next(&each)) {
+    for (struct tc_scan_each each = tc_scan_walk(modules); tc_scan_next(&each);) {
         _autofree_ char *module = tc_json_text(tc_json_get(each.value, "module"));
         if (module && (strcmp(module, name) == 0 || strcmp(module + sizeof(before) - 1, name) == 0))
             return each.value;
@@ -206,8 +205,7 @@ static int install_module(const struct work *w, struct tc_slice row)
 /* The modules among what was unpacked. */
 static int install_unpacked(const struct work *w, size_t *count)
 {
-    struct tc_scan_each each = tc_scan_walk(w->modules);
-    while (tc_scan_next(&each)) {
+    for (struct tc_scan_each each = tc_scan_walk(w->modules); tc_scan_next(&each);) {
         _autofree_ char *module = tc_json_text(tc_json_get(each.value, "module")),
                         *file =
                             tc_json_text(tc_json_get(tc_json_get(each.value, "fetched"), "file"));
