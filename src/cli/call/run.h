@@ -13,6 +13,15 @@ int tc_run(struct tc_setup *setup, const struct tc_args *args, const char *tool,
 /* To its end, without input, and nothing of it is shown or said. 0, or -1 with the failure. */
 int tc_run_silent(struct toolcage_call *call, struct tc_failure *failure);
 
+/* ---- terminal.c: the terminal of a started call on that of the person ---- */
+
+/* Are standard input and output a terminal? */
+bool tc_terminal_is_one(void);
+/* Starts the call, to which it gives a terminal of the same size, and shows it until it ends:
+ * raw while it lasts, and as it was afterwards. *ret_signal: the last signal that asked for the
+ * end, or 0. 0, or -1 with the failure. */
+int tc_terminal_run(struct toolcage_call *call, int *ret_signal, struct tc_failure *failure);
+
 /* ---- question.c: changes that wait for an answer ---- */
 
 /* A call's changes wait for a yes: asks for it at the terminal, where there is one, and says what

@@ -4,7 +4,7 @@
  * One loop, and ppoll() is the only place where signals are let in. The terminal is opened once
  * more where that is allowed, so that nobody else's descriptor gets O_NONBLOCK and a terminal that
  * shows nothing keeps no key and no signal waiting. */
-#include "cli/call/terminal.h"
+#include "cli/call/run.h"
 
 #include <errno.h>
 #include <fcntl.h>

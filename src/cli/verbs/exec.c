@@ -6,7 +6,6 @@
 
 #include "cli/call/lookup.h"
 #include "cli/call/run.h"
-#include "cli/call/terminal.h"
 #include "cli/show/habits.h"
 #include "cli/show/say.h"
 
