@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "document/yaml/plain.h"
+ * Copyright The toolcage authors
+ *
+ * What a plain scalar (one without quotes) of YAML means: the core schema of YAML 1.2 and nothing
+ * else. What other readers or TOML take for something else than that is an error: quotes make it
+ * clear, and a policy must not have two meanings. */
+#include "document/yaml/yaml.h"
 
 #include <errno.h>
 #include <locale.h>

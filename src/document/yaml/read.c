@@ -10,7 +10,6 @@
 #include <yaml.h>
 
 #include "base/strv.h"
-#include "document/yaml/plain.h"
 #include "document/yaml/yaml.h"
 #include "text/utf8.h"
 

@@ -10,4 +10,8 @@
 /* A tc_document_reader. */
 bool tc_yaml_read(struct tc_document *document, const char *text, size_t len);
 
+/* plain.c: what a plain scalar means. Sets kind and value of the node; a text is left to the
+ * caller. NULL, or what is wrong. */
+const char *tc_yaml_plain(const char *text, size_t len, struct tc_node *node);
+
 #endif
