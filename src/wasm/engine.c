@@ -68,7 +68,7 @@ struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api, bool again, bool f
     api->wasmtime_config_wasm_memory64_set(config, false);
     api->wasmtime_config_wasm_multi_memory_set(config, false);
     api->wasmtime_config_native_unwind_info_set(config, false);
-    /* a guest that runs on looks at the clock now and then: see clock.c. Or at its fuel, which is
+    /* a guest that runs on looks at the clock now and then: see meter.c. Or at its fuel, which is
      * the same on every machine; then no result may depend on what the processor makes of it */
     api->wasmtime_config_epoch_interruption_set(config, !fixed);
     api->wasmtime_config_consume_fuel_set(config, fixed);

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Processor time to the millisecond: the helper samples it, this looks at the clock itself. The
- * ticks only say that it is time to look; how many there were, on a busy machine, says nothing. A
- * guest that waits in a call uses no time. */
+ * What a call may use up: processor time; or, where it is deterministic, fuel. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
 #include <time.h>
 
+#include "base/fd.h"
+#include "base/task.h"
+#include "wasm/wasi/wasi.h"
 #include "wasm/worker.h"
+
+/* ---- time ---- */
+
+/* Processor time to the millisecond: the helper samples it, this looks at the clock itself. The
+ * ticks only say that it is time to look; how many there were, on a busy machine, says nothing. A
+ * guest that waits in a call uses no time. */
 
 enum { TICK_NS = 1000000, THOUSAND = 1000, MILLION = 1000000 };
 
@@ -87,4 +95,67 @@ void tc_wasm_watch_time(const struct tc_wasm *of, struct wasm_engine *engine,
 void tc_wasm_rest(void)
 {
     atomic_store(&runs, false);
+}
+
+/* ---- fuel ---- */
+
+/* The engine counts what the guest computes, we what it has done for it. */
+
+/* A call of the guest's takes about a microsecond of the machine's time. */
+enum { CALL_COST = 1000 };
+
+static uint64_t tank;
+static bool empty; /* by a call of the guest's */
+
+static uint64_t left(const struct wasmtime_context *context)
+{
+    uint64_t fuel = 0;
+    struct wasmtime_error *error = api->wasmtime_context_get_fuel(context, &fuel);
+    if (error)
+        tc_wasm_fail("fuel", "%s", tc_wasm_said(api, error, NULL));
+    return fuel;
+}
+
+static void set(struct wasmtime_context *context, uint64_t fuel)
+{
+    struct wasmtime_error *error = api->wasmtime_context_set_fuel(context, fuel);
+    if (error)
+        tc_wasm_fail("fuel", "%s", tc_wasm_said(api, error, NULL));
+}
+
+void tc_wasm_fill_up(const struct tc_wasm *of, struct wasmtime_context *context, int64_t fuel)
+{
+    api = of;
+    tank = (uint64_t)fuel;
+    if (tank)
+        set(context, tank);
+}
+
+void tc_wasm_look_at_fuel(struct wasmtime_context *context, struct tc_wasi *guest)
+{
+    if (!tank)
+        return;
+    guest->used = tank - left(context);
+    guest->cost = 0;
+}
+
+bool tc_wasm_pay(struct wasmtime_context *context, struct tc_wasi *guest)
+{
+    if (!tank)
+        return true;
+    uint64_t fuel = tank - guest->used, cost = CALL_COST + guest->cost;
+    empty = cost >= fuel;
+    set(context, empty ? 0 : fuel - cost);
+    return !empty;
+}
+
+void tc_wasm_tell_fuel(struct wasmtime_context *context, const struct wasm_trap *why)
+{
+    uint8_t code = 0;
+    if (!tank)
+        return;
+    bool dry = empty || (why && api->wasmtime_trap_code(why, &code) && code == TC_WASM_OUT_OF_FUEL);
+    const struct tc_task_fuel told = {.used = (int64_t)(dry ? tank : tank - left(context)),
+                                      .spent = dry};
+    (void)tc_send(TC_TASK_SOCKET, &told, sizeof(told), NULL, 0);
 }

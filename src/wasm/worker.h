@@ -52,7 +52,7 @@ void tc_wasm_print_code(const struct tc_wasm *api, const char *module, struct wa
 struct wasmtime_module *tc_wasm_module(const struct tc_wasm *api, struct wasm_engine *engine,
                                        const struct tc_wasm_order *order);
 struct tc_wasi;
-/* guest.c: its streams, the order's directories, words and environment. */
+/* entry.c: its streams, the order's directories, words and environment. */
 void tc_wasm_prepare(const struct tc_wasm_order *order, struct tc_wasi *guest);
 /* A code that a process cannot have must not look like another one. */
 int tc_wasm_exit_code(const struct tc_wasi *guest);
@@ -66,16 +66,16 @@ struct tc_wasm_entry {
     struct wasm_trap *trapped;
     int code;
 };
-/* entry.c: runs it. False: it begins in no way that is known. */
+/* Runs it. False: it begins in no way that is known. */
 bool tc_wasm_enter(struct tc_wasm_entry *entry);
 /* run.c, edge.c: the module in Wasmtime or in WasmEdge; its exit code. */
 int tc_wasm_run_edge(struct tc_wasm_order *order);
 int tc_wasm_run(struct tc_wasm_order *order);
-/* clock.c: ends the process when its processor time is spent, as the kernel would. */
+/* meter.c: ends the process when its processor time is spent, as the kernel would. */
 void tc_wasm_watch_time(const struct tc_wasm *api, struct wasm_engine *engine,
                         struct wasmtime_store *store, int64_t cpu_time);
 void tc_wasm_rest(void); /* until the next one */
-/* fuel.c: what a deterministic guest may use up, and has; nothing of it where the call is none. */
+/* What a deterministic guest may use up, and has; nothing of it where the call is none. */
 void tc_wasm_fill_up(const struct tc_wasm *api, struct wasmtime_context *context, int64_t fuel);
 /* Before a call of the guest's is served: its time is told by what was used. */
 void tc_wasm_look_at_fuel(struct wasmtime_context *context, struct tc_wasi *guest);
