@@ -2,6 +2,8 @@
 # Copyright The toolcage authors
 """What every script of the tests does: become() who was asked for, check() or skip() a point, finish() with the plan."""
 
+import ast
+import linecache
 import os
 import sys
 
@@ -16,11 +18,38 @@ def note(detail):
         print(f"# {line}", flush=True)
 
 
+def condition_of(frame):
+    """The parts of the first argument of the check that the frame is calling; none if it has no `and`."""
+    source = "".join(linecache.getlines(frame.f_code.co_filename))
+    for call in ast.walk(ast.parse(source)):
+        if isinstance(call, ast.Call) and call.lineno <= frame.f_lineno <= call.end_lineno:
+            name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+            condition = call.args[0] if name == "check" and call.args else None
+            if isinstance(condition, ast.BoolOp) and isinstance(condition.op, ast.And):
+                return condition.values
+    return []
+
+
+def failing_part(frame):
+    """Which part of a condition does not hold, found by evaluating them again, in order, up to that one."""
+    parts = condition_of(frame)
+    names = {**frame.f_globals, **frame.f_locals}
+    for part in parts:
+        try:
+            if not eval(compile(ast.Expression(part), "<condition>", "eval"), names):
+                return f"false: {ast.unparse(part)}"
+        except Exception as problem:  # evaluated again, it may meet what the first time did not
+            return f"{problem!r}: {ast.unparse(part)}"
+    return "each part holds when it is evaluated again" if parts else ""
+
+
 def check(good, name, detail=""):
+    """One point. If it fails, the part of its condition (`a and b`) that does not hold is told, and the detail."""
     global seen, bad
     seen += 1
     bad += not good
     if not good:
+        note(failing_part(sys._getframe(1)))
         note(detail)
     print(f"{'ok' if good else 'not ok'} {seen} - {name}", flush=True)
     return good
