@@ -163,7 +163,7 @@ def check_loose(wheels, scratch):
     helper = next(venv.rglob("_native/toolcage-helper"))
     helper.chmod(0o755)
     done = run(venv / "bin/python", "-I", "-c", "import toolcage; toolcage.Engine()")
-    tap.check(done.returncode == 0, "which is one", done.stderr)
+    tap.check(done.returncode == 0, "an engine starts once the helper has mode 0755", done.stderr)
 
 
 with tempfile.TemporaryDirectory(prefix="toolcage-wheels-") as directory:

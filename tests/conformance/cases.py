@@ -61,7 +61,7 @@ CASES = [
     no("ids.unprivileged", "some id of it is the host's 0", "sleep {while}", "runs as {rootid}"),
     no(
         "ids.unprivileged",
-        "what it leaves belongs to somebody with rights",
+        "a set-id program is left behind",
         "chmod {ws}/left 4755",
         "says yes chmod",
     ),
@@ -83,7 +83,7 @@ CASES = [
     no("ipc.none", "shared memory of the host", "shared-memory {key}", "says {token}"),
     no("ipc.none", "a queue of the host", "queue {queue}", "says yes queue"),
     yes("tmp.private", "a file in /tmp", "write /tmp/own", "says yes write"),
-    no("tmp.private", "which shows on the host", "write /tmp/{token}", "exists /tmp/{token}"),
+    no("tmp.private", "a file of /tmp shows on the host", "write /tmp/{token}", "exists /tmp/{token}"),
     no("tmp.private", "a file of the host's /tmp", "read {hosttmp}", "says {token}"),
     no("tmp.private", "a file of the host's /dev/shm", "read {hostshm}", "says {token}"),
     yes("dev.minimal", "the null device", "device /dev/null", "says yes device"),
@@ -118,7 +118,7 @@ CASES = [
         "says yes uptime",
         syscalls='{ deny = ["sysinfo"] }',
     ),
-    yes("syscalls", "others beside it", "child", "says yes child", syscalls='{ deny = ["sysinfo"] }'),
+    yes("syscalls", "other system calls", "child", "says yes child", syscalls='{ deny = ["sysinfo"] }'),
     yes("setid.none", "an ordinary mode", "chmod {ws}/mode 0700", "exists {ws}/mode"),
     no("setid.none", "a set-id file", "chmod {ws}/setid 4755", "says yes chmod"),
     no("setid.none", "a set-id file by any call", "setid-files {ws}", "says yes set-id"),
@@ -209,7 +209,7 @@ CASES = [
     no("net.none", "an address of the host", "connect {address} {anyport} {token}", "arrived any"),
     no(
         "net.allow",
-        "what is not named",
+        "a host that is not named",
         "connect 127.0.0.1 {port} {token}",
         "arrived tcp",
         network='["example.com:443"]',
@@ -223,7 +223,7 @@ CASES = [
     ),
     yes(
         "net.allow",
-        "what is named",
+        "a host that is named",
         "connect 127.0.0.1 {port} {token}",
         "arrived tcp",
         network='["127.0.0.1:{port}"]',
@@ -251,7 +251,7 @@ CASES = [
     ),
     no(
         "net.inspect",
-        "what is no request",
+        "bytes that are not a request",
         "connect 127.0.0.1 {port} {token}",
         "arrived tcp",
         network='[{ host = "127.0.0.1", port = {port}, methods = ["GET"] }]',

@@ -28,7 +28,7 @@ for code, docs in zip(in_code, in_docs):
     tap.check(code == docs, code[0], f"header: {code}\ndocs:   {docs}")
 tap.check(
     all(len(row) == 5 and row[3] and row[4] for row in rows),
-    "each has accepted mechanisms and a conformance case",
+    "every clause has accepted mechanisms and a conformance case",
     [row for row in rows if len(row) != 5],
 )
 tap.finish()

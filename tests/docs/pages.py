@@ -36,7 +36,7 @@ pages = {
     if path.stem != "README"
 }
 keys = set(json.loads(run(toolcage, "policy", "schema").stdout)["properties"])
-tap.check(keys and not keys - set(pages), "each key of the file has a page", sorted(keys - set(pages)))
+tap.check(keys and not keys - set(pages), "every key of the file has a page", sorted(keys - set(pages)))
 
 with tempfile.TemporaryDirectory() as scratch:
     for name, page in pages.items():

@@ -76,7 +76,7 @@ shown = subprocess.run(
 tap.check(
     shown.returncode == 3
     and shown.stdout == CMOCKA.replace("not ok 2 # SKIP b", "ok 2 - b # SKIP skipped: no kernel"),
-    "what cmocka skips is a skip, and what fails a failure",
+    "a skip of cmocka stays a skip, and a failure a failure",
     shown,
 )
 
@@ -130,5 +130,5 @@ tap.check(not unknown, "areas name folders that exist", unknown)
 unseen = (
     {row for row in rows if row.startswith("backend/")} - run_tests.reach(rows, named) - {"backend/works.c"}
 )
-tap.check(not unseen, "each backend belongs to an area", unseen)
+tap.check(not unseen, "every backend belongs to an area", unseen)
 tap.finish()

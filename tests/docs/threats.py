@@ -53,7 +53,7 @@ apart = {name for name, _, traits in run.CASES if "apart" in traits}
 named = set(
     re.findall(r'"([^"]+)"', " ".join(text.split("\n## ")[0].split("apply to containers only.")[1].split()))
 )
-tap.check(apart and named == apart, "what containers do without is named", named ^ apart)
+tap.check(apart and named == apart, "attacks left out for containers are named", named ^ apart)
 files = {path.stem for path in (root / "tests/escape").glob("cases_*.py")}
 named = set(re.findall(r"(cases_\w+)\.CASES", (root / "tests/escape/run.py").read_text()))
 tap.check(files == named, "no file of attacks is left out of the suite", files ^ named)

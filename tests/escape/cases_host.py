@@ -76,7 +76,7 @@ secrets.TOKEN = {{ from = "command:{}", hosts = ["api.example.com:443"], header 
 """
 
 
-def a_secrets_command_runs_what_a_tool_wrote(s):
+def secret_command_runs_tool_file(s):
     """A module in the working directory, a script that the command names, a program on a PATH that begins in the workspace."""
     path, ran = mark(s)
     s.call(
@@ -289,7 +289,7 @@ ALIKE = {"alike": True}  # toolcage itself acts, not a cage
 BARE = {**ALIKE, "free": DIRECT}
 CASES = [
     ("an install runs a planted module", an_install_runs_a_planted_module, BARE),
-    ("a secret's command runs what a tool wrote", a_secrets_command_runs_what_a_tool_wrote, BARE),
+    ("a secret's command runs what a tool wrote", secret_command_runs_tool_file, BARE),
     ("a virtual environment widens the next grant", a_virtual_environment_widens_the_next_grant, ALIKE),
     ("a named policy was written by a tool", a_named_policy_is_a_tools, BARE),
     ("a transcript contains a tool's text", a_transcript_has_a_tools_words, BARE),

@@ -62,7 +62,7 @@ class Installed:
         )
 
 
-def what_is_installed_is_changed(s):
+def installed_file_is_changed(s):
     """Everything in the tree may be written by anybody; the tool does, by every name that it has for it."""
     deps = Installed(s, "echo good > $D/f; mkdir $D/d; chmod 777 $D $D/d $D/f")
     for place in (deps.place, deps.tree, "/proc/self/root" + deps.place):
@@ -102,7 +102,7 @@ def half_an_install_is_used(s):
 
 
 CASES = [
-    ("an installed tree is changed", what_is_installed_is_changed, {"free": DIRECT}),
+    ("an installed tree is changed", installed_file_is_changed, {"free": DIRECT}),
     ("an installed link leads out", an_installed_link_leads_out, {"free": DIRECT}),
     ("a set-id file is installed", a_setid_file_is_installed, {"free": DIRECT}),
     ("half an install is used", half_an_install_is_used, {"free": DIRECT}),

@@ -615,7 +615,7 @@ def a_new_file_is_raced(s):
     return False
 
 
-def a_model_chooses_what_steers(s):
+def model_chooses_steering_file(s):
     """A value that the model chose is a repository's config, or a hook that is not there yet."""
     repository(s, "ws")
     os.makedirs(s.path("ws/.git/hooks"), exist_ok=True)
@@ -832,7 +832,7 @@ CASES = [
     ("a granted file is swapped for a link", a_file_is_swapped_for_a_link, {"alike": True}),
     ("the directory of a granted file is swapped", the_parent_of_a_file_is_swapped, {"alike": True}),
     ("the directory of a new file is raced", a_new_file_is_raced, {"alike": True}),
-    ("a model chooses a steering file", a_model_chooses_what_steers, {"alike": True}),
+    ("a model chooses a steering file", model_chooses_steering_file, {"alike": True}),
     ("a policy's base file is changed", the_base_of_the_policy_is_changed, {}),
     ("the next call is widened through a policy's base file", the_next_call_is_widened, {}),
     ("the schema of the arguments is changed", the_input_schema_is_changed, {}),

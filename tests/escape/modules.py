@@ -524,7 +524,7 @@ def dying_worker(options):
             dead = wait_for(lambda: 2 in answers)
             check(
                 both and dead and answers[2]["result"].get("isError"),
-                "who kills a worker ends its call",
+                "a killed worker ends its call",
                 f"{first} {both} {answers}",
             )
             check(

@@ -163,7 +163,7 @@ def main():
             ):
                 bad.append((role, nth, word, old, new, sorted(found), count, answer, after))
                 break
-        check(not bad, "whatever fails, the state is the old one or the new one", bad)
+        check(not bad, "after any failure the state is the old one or the new one", bad)
         check(tried > 5 and failed > 0, f"{tried} lives, {failed} of which kept nothing", (tried, failed))
     scene.finish()
 

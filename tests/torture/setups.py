@@ -127,7 +127,7 @@ def main():
             if found not in (None, [str(stage.round)] * FILES) or (code == 0 and found is None):
                 bad.append((role, nth, word, code, found))
                 break
-        check(not bad, "whatever fails, all of it is there or nothing", bad)
+        check(not bad, "after any failure all of the install is there or nothing", bad)
         check(tried > 5 and failed > 0, f"{tried} installs, {failed} of which kept nothing", (tried, failed))
         stage.begin()
         check(

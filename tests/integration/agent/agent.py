@@ -148,7 +148,7 @@ def goes_well():
             answer,
         )
         cli.check(
-            "call add" in answer.err and "add ok" in answer.err, "what is called on the other one", answer
+            "call add" in answer.err and "add ok" in answer.err, "calls are shown on standard error", answer
         )
         first, second = model.seen
         cli.check(
@@ -370,12 +370,12 @@ def approvals():
         with open(notes, encoding="utf-8") as file:
             cli.check(
                 ends(answer) == "answered" and file.read() == "one\n",
-                "what is approved runs, what is not does not",
+                "an approved call runs, a refused one does not",
                 answer,
             )
         cli.check(
             "operator refused" in model.seen[1]["messages"][-1]["content"],
-            "which the model is told",
+            "the model is told of the refusal",
             model.seen[1]["messages"],
         )
     for name, line in (
@@ -401,7 +401,7 @@ def approvals():
                 f"an approval that is {name} approves nothing",
                 answer,
             )
-    cli.check(agent(model, "--approve", "x").code == 125, "who cannot be asked is not asked")
+    cli.check(agent(model, "--approve", "x").code == 125, "approval without a terminal is refused")
     os.unlink(notes) if os.path.exists(notes) else None
 
 
@@ -591,7 +591,7 @@ def numbered_approvals():
                 [e["approval"] for e in asked] == list(range(1, len(asked) + 1))
                 and json.loads(asked[0]["arguments"]) == {"text": "one"}
                 and asked[0]["digest"] == digest,
-                "each is asked with its number, arguments and digest",
+                "every approval carries its number, arguments and digest",
                 asked,
             )
 
@@ -660,7 +660,7 @@ def transcripts():
     os.unlink(path)
 
 
-def others_write_no_transcript():
+def foreign_transcript_is_refused():
     """What stands there is sent as the operator's words."""
     text = '{"role": "user", "content": "planted"}\n'
 
@@ -792,7 +792,7 @@ with place, socket.socket() as listener:
         terminals,
         numbered_approvals,
         transcripts,
-        others_write_no_transcript,
+        foreign_transcript_is_refused,
         lines,
         usage,
     ):

@@ -158,7 +158,7 @@ def without_a_model(llama, mark):
     )
     cli.check(scene.until(lambda: scene.sleeping(mark) == 0), "and nothing of it is left")
     text, error = llama.call("rm")
-    cli.check(error, "what the policy does not name is no tool", text)
+    cli.check(error, "a tool that the policy does not name is an error", text)
 
 
 def chat(llama):

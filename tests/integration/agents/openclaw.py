@@ -286,7 +286,7 @@ def judge(script, desk, notes):
     cli.check(*reorder("nor one behind a link", told("follow", "error", without=("scripted",))))
     cli.check(
         (desk.project / "link").is_symlink() and "scripted" in (desk.project / "link").read_text(),
-        "which does lead there without a cage",
+        "the link leads to the decoy without a cage",
     )
     cli.check(*reorder("no terminal, and a command is told", told("pty", "not a tty")))
     cli.check(*reorder("a background process has its variable and its output", told("poll", f"got {SECRET}")))
@@ -296,7 +296,9 @@ def judge(script, desk, notes):
         notes,
     )
     cli.check(
-        not list(desk.tmp.glob("toolcage-openclaw-*")), "which is gone afterwards", list(desk.tmp.iterdir())
+        not list(desk.tmp.glob("toolcage-openclaw-*")),
+        "the backend removes its directory",
+        list(desk.tmp.iterdir()),
     )
     cli.check(
         notes.get("back") and notes.get("killed"),

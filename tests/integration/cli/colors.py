@@ -76,7 +76,7 @@ with Place() as place:
     check(
         b"\x1b[32m" not in place.shown("policy", "check", sly, env=XTERM)
         and b"\x9b" not in place.shown("policy", "check", sly, env=XTERM),
-        "what a file says paints nothing",
+        "escape sequences of a file are not printed",
         sly,
     )
     answer = place.run("exec", "echo", "--color=never")

@@ -148,7 +148,12 @@ def all_files_are_one(place):
     check(len(digests) == 1, "one meaning, one digest", digests)
     place.write("base/base.toml", BASE.replace('"~/.aws"', '"~/.aws", "/srv/more"'))
     expect(
-        place, "what is extended grants more", ["policy", "diff", whole, first], 1, "/srv/more", stream="out"
+        place,
+        "a wider extended policy grants more",
+        ["policy", "diff", whole, first],
+        1,
+        "/srv/more",
+        stream="out",
     )
     place.write(
         "base/base.toml",

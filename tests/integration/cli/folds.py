@@ -56,7 +56,7 @@ with Place() as place:
     answer = place.run("policy", "check", broken)
     check(
         max(len(line) for line in answer.err.splitlines()) > 100,
-        "what is no terminal gets whole lines",
+        "lines are not folded without a terminal",
         answer,
     )
     unknown = place.shown("policy", "check", broken).decode()

@@ -398,7 +398,7 @@ class Judge:
 
     def __exit__(self, *_):
         self.process.stdin.close()
-        check(self.process.wait(60) == 0, "who was asked ends well", self.process.returncode)
+        check(self.process.wait(60) == 0, "the validator process exits with 0", self.process.returncode)
 
     def ask(self, path, given=()):
         print(json.dumps({"policy": path, "given": given}), file=self.process.stdin, flush=True)
@@ -526,7 +526,7 @@ def the_file():
             answer.code == 1
             and "toolcage.toml:3:16: error: this is not the schema" in answer.err
             and "canary" not in answer.err + answer.out,
-            "what is no schema is not quoted",
+            "an invalid schema is not quoted",
             answer,
         )
         write(place, "other.json", '{"type": "canary-4711')

@@ -166,7 +166,7 @@ def tests(place):
     )
     expect(
         place,
-        "what is not covered",
+        "grants without a test are listed",
         ["policy", "test", "--coverage", path],
         0,
         "# not covered: defaults.filesystem.denied, line 2: /data/no",
@@ -210,7 +210,7 @@ def tests(place):
     expect(place, "no such file", ["policy", "test", "--policy", path, "nowhere.toml"], 125, "nowhere.toml")
 
 
-def what_is_tested(place):
+def tests_name_their_policy(place):
     """FILE is a policy, or tests of the one that is found; a mistake is told of what the file was meant to be."""
     here, away = os.path.join(place.root, "here"), os.path.join(place.root, "away")
     own = place.write("here/toolcage.toml", TESTED)
@@ -389,7 +389,7 @@ def explained_end(place):
     for name, text, reason in (
         ("a backend that is not there", 'backend = "kubernetes"', "this version has no such backend"),
         (
-            "each of several",
+            "several absent backends",
             'backend = "kubernetes"\nfallback = ["wasmtime"]',
             "kubernetes: this version has no such backend; wasmtime:",
         ),
@@ -728,7 +728,11 @@ def dangers_are_real(place):
     place.write("tools/run.sh", "echo mine\n")
     path = place.write("toolcage.toml", SHELLS)
     found = told(place, path)
-    check(found == {("argument-in-shell", "mixed"), ("writable-and-run", "run")}, "what is told", found)
+    check(
+        found == {("argument-in-shell", "mixed"), ("writable-and-run", "run")},
+        "lint reports both dangers",
+        found,
+    )
     value = json.dumps({"text": "a; echo injected"})
     out = {tool: place.run("call", "--policy", path, tool, value).out for tool in ("mixed", "apart")}
     check(
@@ -761,7 +765,7 @@ with Place() as place:
     for part in (
         lint,
         tests,
-        what_is_tested,
+        tests_name_their_policy,
         explain,
         explained_end,
         allow_in_yaml,

@@ -33,7 +33,7 @@ def init():
         with open(path, encoding="utf-8") as text:
             first = text.read()
         check(not answer.err and stat.S_IMODE(os.stat(path).st_mode) & 0o22 == 0, "its mode", answer)
-        expect(place, "what init wrote has no findings", ["policy", "check"], 0, ": ok", stream="out")
+        expect(place, "the policy of init has no findings", ["policy", "check"], 0, ": ok", stream="out")
         expect(place, "and is used", ["tools"], 0, "list_files()", "search(text)", stream="out")
         expect(place, "init never overwrites", ["init"], 125, "already here")
         with open(path, encoding="utf-8") as text:

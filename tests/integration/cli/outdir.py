@@ -81,7 +81,7 @@ def plain(place):
             b"workspace/c.csv": b"\xff",
             b"workspace/e.csv": b"",
         },
-        "each file at the path that the tool saw",
+        "files are written at the paths that the tool saw",
         made(place.out),
     )
     mode = stat.S_IMODE(os.stat(os.path.join(place.out, "workspace/a.csv")).st_mode)
@@ -123,7 +123,7 @@ def not_written(place):
         answer.code == 3
         and answer.err == "toolcage: not written: /workspace/more.csv (larger than 256 KiB)\n"
         and list(made(place.out)) == [b"workspace/most.csv"],
-        "what is left out is told",
+        "an omitted file is reported",
         answer,
     )
     answer = place.shell("for i in 1 2 3 4 5; do head -c 230000 /dev/zero > $i.csv; done")
@@ -200,7 +200,7 @@ def steering(place):
     answer = place.shell(script, tool="all")
     check(
         answer.code == 125 and set(made(place.out)) == {b"workspace/a.csv", b"workspace/.git/objects/o"},
-        "what steers the host is not written",
+        "a file that steers the host is not written",
         (made(place.out), answer),
     )
     told = [line for line in answer.err.splitlines() if line.startswith("toolcage: not written: ")]

@@ -278,7 +278,7 @@ def presets():
         )
         expect(
             place,
-            "what would be more than a name",
+            "a preset name with a policy in it is refused",
             ["exec", "--preset", 'python"\n[defaults]\nnetwork = ["*"]\n#', "true"],
             125,
             "there is no preset",
@@ -354,7 +354,7 @@ PARTS = {
 SHIPPED = {pathlib.Path(path).stem for path in glob.glob(str(ROOT / "profiles/*.toml"))}
 check(
     SHIPPED == set(PARTS) == set(EXAMPLES) == set(re.findall(r"^\| `([a-z-]+)` \|", PAGE, re.M)),
-    "each profile has a row, an example and a test",
+    "every profile has a row, an example and a test",
     (sorted(SHIPPED), sorted(EXAMPLES)),
 )
 for each, part in PARTS.items():

@@ -88,13 +88,13 @@ def check_whole(place):
         + str(answer)[-1500:],
     )
     missing = SURE - {name for name, row in found.items() if row["result"] == "stopped"}
-    check(not missing, "what works on every machine was tried and stopped", sorted(missing))
+    check(not missing, "attacks that work on every machine were tried and stopped", sorted(missing))
     unnamed = [
         row
         for row in found.values()
         if row["result"] == "stopped" and not row["by"].startswith(row["clause"] + ": ")
     ]
-    check(found and not unnamed, "each says by which mechanism", unnamed)
+    check(found and not unnamed, "every stopped attack names a mechanism", unnamed)
     check(busy and not left(process.pid), "nothing is left", f"{busy} {left(process.pid)}")
 
 
@@ -117,7 +117,7 @@ def check_broken(place):
         "no cage proves nothing",
         stopped or answer,
     )
-    check(SURE - own <= through, "each attack that gets through is said", sorted(SURE - own - through))
+    check(SURE - own <= through, "every attack that gets through is reported", sorted(SURE - own - through))
 
 
 def check_table(place):

@@ -78,7 +78,7 @@ def run(name, block):
 require_user()
 check(
     [name for name, _ in RECIPES] == list(NEEDS),
-    "each recipe is run by this test",
+    "every recipe is run by this test",
     [name for name, _ in RECIPES],
 )
 for each, its_block in RECIPES:

@@ -140,7 +140,7 @@ def digest_covers_extends():
         place.write("home/project/base.toml", OLD)
         expect(
             place,
-            "what was read is trusted",
+            "the text that was read is trusted",
             ["policy", "trust", "--digest", digest],
             0,
             digest,
@@ -178,9 +178,13 @@ def hints_hold_the_digest():
                     answer,
                 )
         answer = place.run(*words[1:])
-        check(answer.code == 0 and f"trusted: {odd}" in answer.out, "which trusts what was read", answer)
+        check(
+            answer.code == 0 and f"trusted: {odd}" in answer.out,
+            "the printed command trusts the policy",
+            answer,
+        )
         answer = place.run("policy", "check", cwd=os.path.dirname(odd))
-        check("trust" not in answer.err, "what is trusted needs no command", answer)
+        check("trust" not in answer.err, "a trusted policy needs no command", answer)
         named = place.write("named.toml", OLD)
         check("trust" not in place.run("policy", "check", named).err, "nor what no lookup finds")
 

@@ -344,7 +344,7 @@ def test_addresses():
     with Proxy("named.example:80", "127.0.0.7:80", "localhost:80", "10.0.0.1:80", "*:80") as p:
         for host in ("named.example", "127.0.0.7", "localhost", "10.0.0.1", "93.184.216.34", "two.example"):
             text = raw(p, f"GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-            check(text.startswith("HTTP/1.1 200"), f"what the operator named: {host}", text)
+            check(text.startswith("HTTP/1.1 200"), f"a host named by the operator is reached: {host}", text)
         text = raw(p, b"GET http://private.example:81/ HTTP/1.1\r\nHost: private.example:81\r\n\r\n")
         check(text.startswith("HTTP/1.1 403"), "with that port only", text)
 
@@ -462,7 +462,7 @@ def test_smuggling():
             "nor behind the length",
             w.requests[seen:],
         )
-        check(p.denied("proxy", UNCLEAR), "what is not clear is a denial", p.said())
+        check(p.denied("proxy", UNCLEAR), "an ambiguous request is a denial", p.said())
 
 
 def test_tunnels():
@@ -493,7 +493,7 @@ def test_tunnels():
                 sock.send(bytes([byte]))
             except OSError:
                 break
-        check(read_all(sock)[0] == b"", "the other name in pieces")
+        check(read_all(sock)[0] == b"", "a second name in pieces ends the connection")
         seen = len(w.requests)
         for spelling in (
             b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n",
@@ -782,7 +782,7 @@ def test_streams():
         time.sleep(1)
         check(
             p.said()["received"] == first and first - size < 64 << 20,
-            "who does not read is not sent to",
+            "a client that does not read gets no more bytes",
             first - size,
         )
         check(int(p.status("VmRSS").split()[0]) < 8000, "and costs nothing", p.status("VmRSS"))
@@ -810,14 +810,14 @@ def test_bad_ends():
                 pass
 
         threading.Thread(target=drip, daemon=True).start()
-        check(tunnel(p, "ok.example:7")[1].startswith("HTTP/1.1 200"), "others are served meanwhile")
+        check(tunnel(p, "ok.example:7")[1].startswith("HTTP/1.1 200"), "other clients are served meanwhile")
         data, _ = read_all(slow)
         spent = time.monotonic() - begun
         check(8 < spent < 13, "a head that drips has ten seconds", spent)
-        check(all(read_all(sock)[0] == b"" for sock in half), "who says nothing, too")
+        check(all(read_all(sock)[0] == b"" for sock in half), "silent clients are closed")
         check(
             read_all(held)[0] == b"" and p.denied("ok.example:7", UNCLEAR),
-            "who begins and does not go on",
+            "an unfinished request in a tunnel is a denial",
             p.said(),
         )
         data, _ = read_all(looked)
@@ -1339,7 +1339,7 @@ def test_upstream_says_no():
             )
             check(
                 len(upstream.asked) == 1 and not p.said()["denials"] and not p.said()["destinations"],
-                "which is no denial of ours, and no destination",
+                "a refusal of the upstream proxy is neither a denial nor a destination",
                 p.said(),
             )
     for answer, why in (

@@ -196,7 +196,7 @@ def test_serves():
         lines = [json.loads(p.line()) for _ in range(150)]
         check(
             {line["target"] for line in lines} == {f"evil.example:{1000 + i}" for i in range(150)},
-            "each of many is told",
+            "every one of many denials is logged",
             lines[-1],
         )
 
@@ -208,7 +208,7 @@ def test_text():
         line = p.line(p.process.stderr)
         check(
             line == "toolcage: denied connect evil.example:443: no entry of the allowlist covers it\n",
-            "and what is refused",
+            "refused connections are logged",
             line,
         )
         sock = socket.create_connection(("127.0.0.1", p.port))
@@ -250,7 +250,7 @@ def test_ends():
         data = b""
         while piece := sock.recv(1000):
             data += piece
-        check(data == b"last words<end>", "what is under way is delivered", data)
+        check(data == b"last words<end>", "data under way is delivered", data)
     try:
         socket.create_connection(("127.0.0.1", p.port), timeout=2)
         check(False, "nothing listens any more")
@@ -262,7 +262,9 @@ def test_ends():
         p.process.send_signal(signal.SIGTERM)
         p.process.wait(10)
         check(
-            1.5 < time.monotonic() - begun < 4, "what does not end has two seconds", time.monotonic() - begun
+            1.5 < time.monotonic() - begun < 4,
+            "open connections have two seconds to end",
+            time.monotonic() - begun,
         )
         held.close()
     with Sidecar() as p:
@@ -317,7 +319,7 @@ def replaced():
                 f"{target.name}: a new file in the place of the old one or of a link",
                 answer,
             )
-            check(reader.read() in ("kept\n", "old\n"), "who reads the old one reads all of it")
+            check(reader.read() in ("kept\n", "old\n"), "a reader of the old file reads all of it")
     check(
         sorted(os.listdir(place)) == ["ca.pem", "inner", "kept", "old.pem"],
         "and nothing is left beside it",
@@ -367,7 +369,11 @@ def test_upstream():
             "by the site's proxy",
             (answer, site.asked),
         )
-        check("Authorization" not in site.heads[-1], "which gets no credentials", site.heads)
+        check(
+            "Authorization" not in site.heads[-1],
+            "an upstream proxy without a pair gets no credentials",
+            site.heads,
+        )
     pair = "someone:s3cret:with a colon"
     (SCRATCH / "pair").write_text(pair + "\n")
     basic = base64.b64encode(pair.encode()).decode()

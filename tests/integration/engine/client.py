@@ -143,7 +143,7 @@ def whole_life():
     tap.check(
         engine.asked[0] == ("POST", f"/v1.40/containers/create?name={NAME}")
         and engine.bodies[0] == b'{"Image":"x"}',
-        "what it is made of is what the helper wrote",
+        "the container is made as the helper wrote",
         engine.asked,
     )
     tap.check(not run.noise, "nothing is written elsewhere", run.noise)
@@ -269,7 +269,7 @@ def garbage():
     )
     tap.check(
         not engine.count("DELETE", ""),
-        "what an engine refused to make is not removed: the name may be somebody's",
+        "a container that the engine refused to make is not removed: the name may be somebody's",
         engine.asked,
     )
 
@@ -283,7 +283,7 @@ def who():
             f"another engine is not taken for {kind}",
             said,
         )
-        tap.check(engine.count("DELETE", NAME) == 1, "and what it made goes", engine.asked)
+        tap.check(engine.count("DELETE", NAME) == 1, "the container is removed", engine.asked)
     parts = {
         "Components": [
             {"Name": "Engine", "Version": "20.10.24+dfsg1"},
@@ -311,7 +311,9 @@ def who():
         parts = odd
         said = Run(Engine(script), about=True).end()
         tap.check(
-            len(said_of(said, ABOUT)) == 1 and bool(said_of(said, GONE)), "whatever it says of itself", said
+            len(said_of(said, ABOUT)) == 1 and bool(said_of(said, GONE)),
+            "malformed component lists of an engine are tolerated",
+            said,
         )
 
 

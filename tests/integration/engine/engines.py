@@ -187,7 +187,7 @@ def hostile():
         and made["User"] not in ("", "0", "0:0")
         and host["LogConfig"] == {"Type": "none"}
         and "no-new-privileges" in host["SecurityOpt"],
-        "what is asked for is a container that has nothing",
+        "the container is requested without network, capabilities or log",
         made,
     )
     tap.check(
@@ -200,7 +200,7 @@ def hostile():
         result = call(policy("docker", f"{engine.place}/socket", 'timeout = "20s"'))
         tap.check(
             result["status"] == "error" and engine.got[0] == b"" and not engine.got[1],
-            "who comes with another id is handed nothing",
+            "a process with another id gets nothing",
             (result, engine.got),
         )
         engine.gone()
@@ -261,7 +261,7 @@ def life(path):
         result["status"] == "ok"
         and pathlib.Path(PLACE, "ws/file").read_text(encoding="utf-8") == "new\n"
         and any(one["path"].endswith("ws/file") for one in result["changes"]),
-        "what a tool writes comes back and is listed",
+        "a file that the tool writes comes back and is listed",
         result,
     )
     begun = time.monotonic()
@@ -321,7 +321,7 @@ def image(path):
     )
 
 
-def others_of_containerd(path):
+def old_containers_of_containerd_go(path):
     """Of those with our label and one of our names an old one goes that does not run, and no other."""
     root = f"{PLACE}/root"
     age = {"old": "01H0000000", "new": "7ZZZZZZZZZ"}
@@ -336,7 +336,7 @@ def others_of_containerd(path):
     there = {one["Id"] for one in engines.containers(path)}
     tap.check(
         names[0] not in there and there == {*names[1:], f"toolcage-{age['old']}{'B' * 16}"},
-        "what is left of ours goes, containers of others are not touched",
+        "leftover containers of ours go, others stay",
         there,
     )
     for one in there:
@@ -346,7 +346,7 @@ def others_of_containerd(path):
 def others(path):
     """Containers that are not ours stay, whatever they are called."""
     if KIND == "containerd":
-        others_of_containerd(path)
+        old_containers_of_containerd_go(path)
         return
     made = engines.left(path)
     images = [

@@ -62,7 +62,9 @@ async def ask(module, web):
     )
     allowed = server.get_tool_description("toolcage", ["read_csv"])
     cli.check(
-        [tool.name for tool in allowed.tools] == ["read_csv"], "and those that a request allows", allowed
+        [tool.name for tool in allowed.tools] == ["read_csv"],
+        "a request limits the tools that the model sees",
+        allowed,
     )
     answers = {}
     async with server.new_session("toolcage", "session-1") as session:

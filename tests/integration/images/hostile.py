@@ -127,7 +127,7 @@ def written(path, data):
     return path
 
 
-def each_case(base):
+def hostile_archives_are_refused(base):
     for name, (entries, subject) in cases(f"{base}/out").items():
         if name == "a device" and os.geteuid():
             continue
@@ -307,7 +307,7 @@ def words(base):
 
 home = begin(sys.argv[2])
 try:
-    each_case(home)
+    hostile_archives_are_refused(home)
     whiteouts(home)
     limits()
     digests()

@@ -65,7 +65,7 @@ def every_form():
         out.write(base)
     made = image("import", "root.tar", "plain")
     check(made.code == 0 and ("plain", False) in names(), "an archive of a root", made)
-    check(image("import", "root.tar").error.get("code") == "usage", "which needs a name")
+    check(image("import", "root.tar").error.get("code") == "usage", "import needs a name")
     os.makedirs("tree/bin")
     os.makedirs("tree/tmp")
     shutil.copy(f"{store()}/roots/{made.digest[7:]}/rootfs/bin/busybox", "tree/bin/busybox")
@@ -231,7 +231,7 @@ def the_default():
     done = call(bare.replace("oci", "process") + 'image = "system"\n', "/bin/ls", "/usr")
     check(
         done.json.get("status") == "ok" and done.json["backend"] == "process",
-        "which a process cage shows, too",
+        "a process cage shows the image, too",
         done,
     )
     done = call(bare + 'fallback = ["process"]\nunix_sockets = "own"\n', "/bin/ls", "/usr")
@@ -299,7 +299,7 @@ def a_newer_one():
         image("remove", f"tree@{before}").code == 0
         and ("tree", True) not in names()
         and ("tree", False) in names(),
-        "which can go by its digest",
+        "an old version is removed by its digest",
     )
 
 
@@ -327,14 +327,14 @@ def removal():
     out = running.communicate(b"", timeout=60)[0]
     check(
         "a call is using" in refused.error.get("message", "") and out == b"more\n",
-        "what a call uses is not removed",
+        "an image that a call uses is not removed",
         (str(refused), out),
     )
     for name in {n for n, _ in names()}:
         image("remove", name)
     left = [os.listdir(f"{store()}/{d}") for d in ("blobs/sha256", "roots")]
     check(names() == [] and left == [[], []] and not leftovers(), "the last one takes all with it", left)
-    check(image("remove", "tree").error.get("code") == "not_found", "what is not there cannot be removed")
+    check(image("remove", "tree").error.get("code") == "not_found", "removing an absent image is an error")
 
 
 def guests():
@@ -416,7 +416,7 @@ def killed():
         made.code == 0
         and not leftovers()
         and len(os.listdir(f"{image('inspect', 'many:1').json['root']}/many")) == 1500,
-        "what they left is cleared away, and the next one is whole",
+        "leftovers are cleared away, and the next import is complete",
         (made, leftovers()),
     )
     os.mkdir(f"{store()}/new-left")
@@ -506,7 +506,7 @@ def ended_with_it():
             os.path.exists(f"{made}/why")
             and not os.path.getsize(f"{made}/why")
             and not os.path.ismount(f"{made}/proc"),
-            "what a build mounts in its root is seen by nobody else",
+            "mounts of a build are not seen on the host",
             made,
         )
     os.killpg(run.pid, signal.SIGKILL)
@@ -517,7 +517,7 @@ def ended_with_it():
     image("list")
     check(
         made.startswith(store()) and not os.path.exists(made) and not leftovers(),
-        "what a build leaves that was killed, with its keeper, the next one takes away",
+        "the next build removes the leftovers of a killed one",
         (made, leftovers()),
     )
     for program in ("apt-cache", "apt-get", "mmdebstrap"):

@@ -196,7 +196,7 @@ def refuse():
     gone = image("import", f"{site}/tools/nothing:1", "nothing")
     check(
         gone.code != 0 and gone.error.get("subject") == "skopeo" and names() == before and not leftovers(),
-        "what the registry does not have is an error",
+        "an image that the registry lacks is an error",
         gone,
     )
     other = image("import", f"{site}/tools/box@sha256:{'0' * 64}", "other")

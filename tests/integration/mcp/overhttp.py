@@ -226,7 +226,7 @@ def sessions():
             "an error is an answer, and not the end of the session",
         )
         web.initialize()
-        cli.check(web.session != first, "each has an id of its own")
+        cli.check(web.session != first, "sessions have different ids")
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             both = [
                 pool.submit(web.call, "add", {"a": n, "b": 0}, 5, {"Mcp-Session-Id": s})
@@ -255,7 +255,7 @@ def sessions():
         cli.check(
             web.send(PING).status == 404 and web.send(None, method="DELETE").status == 404, "and it is gone"
         )
-        cli.check(web.send(PING, {"Mcp-Session-Id": first}).status == 200, "the other one is not")
+        cli.check(web.send(PING, {"Mcp-Session-Id": first}).status == 200, "the other session stays open")
         for body, wanted in (
             (b"{", -32700),
             (b'{"a":1,"a":2}', -32700),
@@ -326,9 +326,7 @@ def alone():
         )
         cli.check(waits(web, mark), "a tool runs")
         one.close()
-        cli.check(
-            scene.until(lambda: scene.sleeping(mark) == 0), "whoever closes the connection cancels the call"
-        )
+        cli.check(scene.until(lambda: scene.sleeping(mark) == 0), "closing the connection cancels the call")
 
 
 def patience():
@@ -388,7 +386,7 @@ def older():
         cli.check(
             json.loads(stream.event()[1])["result"]["structuredContent"]["stdout"]["text"] == "7\n", "a call"
         )
-        cli.check(web.send(b"{", path=stream.place).status == 400, "what is no JSON")
+        cli.check(web.send(b"{", path=stream.place).status == 400, "a body that is not JSON is a bad request")
         for place_of in ("/messages", "/messages?session_id=", "/messages?session_id=" + "0" * 64):
             cli.check(web.send(PING, path=place_of).status == 404, f"404: {place_of}")
         cli.check(
@@ -402,7 +400,7 @@ def older():
         web.send({**WAIT, "id": 3}, path=stream.place)
         cli.check(waits(web, mark), "a tool runs")
         stream.close()
-        cli.check(scene.until(lambda: scene.sleeping(mark) == 0), "whoever closes the stream ends its calls")
+        cli.check(scene.until(lambda: scene.sleeping(mark) == 0), "closing the stream ends its calls")
         cli.check(scene.until(lambda: web.send(PING, path=stream.place).status == 404), "and its session")
         other.close()
 
@@ -592,7 +590,7 @@ def options():
         cli.check(web.initialize().status == 200, "from a variable")
         cli.check(
             b"a-token" not in open(f"/proc/{web.process.pid}/environ", "rb").read(),
-            "which the server does not have",
+            "the server's environment lacks the token",
         )
     with Web(place, policy, "--no-token") as web:
         cli.check(

@@ -153,7 +153,7 @@ def calls():
         answer = s.call("peek")
         cli.check(
             result(answer)["isError"] is True and "the secret" not in json.dumps(answer),
-            "what no grant shows stays unseen",
+            "a file without a grant stays unseen",
             answer,
         )
         answer = s.call("connect")

@@ -145,7 +145,7 @@ def passes():
             "the server is in a cage, with what the policy grants",
             seen,
         )
-        cli.check(os.path.exists(place.project + "/made"), "and what it wrote is there")
+        cli.check(os.path.exists(place.project + "/made"), "the server's file is there")
         s.send({"jsonrpc": "2.0", "id": 77, "result": {"roots": []}})
         heard = s.receive()
         cli.check(
@@ -446,7 +446,7 @@ def liars():
         cli.check("an answer without a request" in s.errors(), "and told")
     with Wrapped("noise") as s:
         answer = s.ask("tools/list")
-        cli.check(names(answer) == SHOWN, "what is no message is dropped", answer)
+        cli.check(names(answer) == SHOWN, "a line that is not a message is dropped", answer)
     with Wrapped("huge") as s:
         answer = s.call("free")
         cli.check(
@@ -563,7 +563,7 @@ def choice():
     expect = lambda name, args, code, *texts: cli.expect(
         place, name, ["wrap", "--policy", file, *args], code, *texts
     )  # noqa: E731
-    expect("which server is meant", [], 125, "several servers", "actor, open")
+    expect("an ambiguous server is an error", [], 125, "several servers", "actor, open")
     expect("an unknown one", ["--server", "x"], 125, "no server x", "actor, open")
     expect(
         "a command that the policy does not have",

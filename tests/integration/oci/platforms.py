@@ -121,7 +121,7 @@ def doctor(s):
     return next(row for row in json.loads(done.stdout)["backends"] if row["backend"] == "gvisor")
 
 
-def what_is_said_is_used(s):
+def named_platform_is_used(s):
     found, answer = runs_on(s, "ptrace")
     check(answer.status == "ok" and found == {"ptrace"}, "a named platform runs the tool", (found, answer))
     for _ in range(3):  # a busy machine may not answer in time, and then answer the doctor
@@ -162,7 +162,7 @@ def refused(answer, platform, why=""):
     )
 
 
-def each_works_or_is_refused(s):
+def platforms_work_or_are_refused(s):
     for platform in ("systrap", "kvm"):
         before, begun = leftovers(), time.monotonic()
         process = s.popen("/bin/echo", "ran", more=more(platform))
@@ -271,7 +271,7 @@ def one_that_hangs_is_ended(s):
     nothing_is_left(seen, before, "and its trial")
 
 
-def what_was_tried_is_used(s):
+def tried_platform_is_used(s):
     for runtime, platform, asked, name in (
         (StandIn(s, plays="kvm"), "kvm", ["kvm"], "a named platform that works runs the tool"),
         (StandIn(s, plays="systrap"), None, ["systrap"], "without a name systrap does, where it works"),
@@ -288,7 +288,7 @@ def what_was_tried_is_used(s):
         )
 
 
-def what_failed_is_remembered(s):
+def failed_platform_is_remembered(s):
     """By the next helper, of this very program, for an hour; and doctor asks again."""
     runtime = StandIn(s, fails="systrap")
 
@@ -343,7 +343,7 @@ def notes(s, word):
     return [(link, what) for link, what in links if what.endswith(f" {word}")]
 
 
-def who_was_silent_is_asked_again_soon(s):
+def silent_platform_is_tried_again_soon(s):
     """It may have met a slow disk; who has said why it does not work is believed for longer."""
     for word, runtime, asked in (
         ("silent", StandIn(s, hangs="systrap"), ["systrap", "ptrace"]),
@@ -440,7 +440,7 @@ def its_words_are_whole(s):
         and answer.out == "out\n"
         and answer.code == 7
         and runtime.asked() == ["systrap"],
-        "what the tool says comes whole, and its code",
+        "the tool's output comes whole, with its code",
         (len(said), said[-100:], answer.out, answer.code),
     )
     answer = finish(
@@ -493,7 +493,7 @@ def other_words_are_not_its_own(s):
         answer.status == "ok"
         and answer.stderr["text"] == "mine\n"
         and runtime.asked() == ["systrap", "ptrace"],
-        "what the runtime said on a platform that failed is not among them",
+        "output of the runtime on a failed platform is left out",
         (runtime.asked(), answer),
     )
     runtime, mark = StandIn(s, fails="systrap", works="none"), s.path("ws", "reads")
@@ -565,7 +565,7 @@ def a_server_learns(s):
     answers, left = serve(s, runtime, "kvm", (3,))
     check(
         all(answer.get("isError") and "did not answer" in json.dumps(answer) for answer in answers),
-        "each call of a platform that hangs is refused",
+        "every call on a platform that hangs is refused",
         answers,
     )
     check(not left and leftovers() <= before, "and nothing of it is left while the helper lives", left)
@@ -585,21 +585,21 @@ def main():
         skip_all("skipped: runsc is not installed")
     parts = {
         "self": (
-            what_is_said_is_used,
-            each_works_or_is_refused,
-            what_failed_is_remembered,
+            named_platform_is_used,
+            platforms_work_or_are_refused,
+            failed_platform_is_remembered,
             its_words_are_whole,
         ),
         "ordinary": (
             one_that_hangs_is_ended,
-            what_was_tried_is_used,
+            tried_platform_is_used,
             its_kernel_does_nothing_by_itself,
             other_words_are_not_its_own,
         ),
     }
     long = (
         its_version_is_told,
-        who_was_silent_is_asked_again_soon,
+        silent_platform_is_tried_again_soon,
         waits_for_a_processor_do_not_count,
         a_server_learns,
     )

@@ -166,7 +166,7 @@ def serves_one_call(s):
         "and it serves no other",
         used,
     )
-    check(engine.close(), "what waits ends with the engine")
+    check(engine.close(), "waiting containers end with the engine")
 
 
 def holds_nothing(s):
@@ -198,7 +198,7 @@ def holds_nothing(s):
         )
         ids = field(waits, "Uid")
         check("0" not in ids, "it has an id of its own", ids)
-    check(engine.close(), "what waits ends with the engine")
+    check(engine.close(), "waiting containers end with the engine")
 
 
 LOOK = """
@@ -252,7 +252,7 @@ def nothing_of_another(s):
     )
     for fd in held:
         os.close(fd)
-    check(engine.close(), "what waits ends with the engine")
+    check(engine.close(), "waiting containers end with the engine")
 
 
 def claimed_once(s):
@@ -272,7 +272,7 @@ def claimed_once(s):
     check(statuses == [("ok", ["alone"])] * 20, "calls at once", statuses)
     check(seen == [5] * 4, "no two are in one container", seen)
     check(waits, "as many wait as the policy says", engine.waiting())
-    check(engine.close(), "what waits ends with the engine")
+    check(engine.close(), "waiting containers end with the engine")
 
 
 def a_changed_policy(s):
@@ -303,7 +303,7 @@ def a_changed_policy(s):
         policy(s, f'filesystem = {{ readable = ["{s.data}"] }}\nsyscalls.allow = ["ptrace"]'),
         f"cat {s.data}/file",
     )
-    check(answer["status"] == "ok", "what the runtime's own list lacks is not taken from what waits", answer)
+    check(answer["status"] == "ok", "a container missing from the runtime's list is not used", answer)
     os.rename(s.data, s.data + ".old")
     s.write("data/file", "of another directory")
     engine.one(rules)
@@ -311,7 +311,7 @@ def a_changed_policy(s):
         text(engine.shell(rules, f"cat {s.data}/file")) == "of another directory",
         "paths are looked up for the call",
     )
-    check(engine.close(), "what waits ends with the engine")
+    check(engine.close(), "waiting containers end with the engine")
 
 
 def a_changed_image(s):
@@ -340,10 +340,10 @@ def a_changed_image(s):
     check(call == "of image two\n", "with another image in its place it does not", call)
     check(
         old and until(lambda: old not in engine.inits()),
-        "and what waited with the old one goes",
+        "the container that waited with the old one goes",
         (old, engine.inits()),
     )
-    check(engine.close(), "what waits ends with the engine")
+    check(engine.close(), "waiting containers end with the engine")
 
 
 def killed(s):
@@ -358,7 +358,7 @@ def killed(s):
         until(lambda: not any(start_time(pid) == then for pid, then in zip(both, began)))
         time.sleep(0.2)  # the last thread of one that has ended already may take its time
         statuses.append(engine.call(rules, "/bin/true")["status"])
-    check(statuses == ["ok"] * 6, "who kills what waits costs the next call some time only", statuses)
+    check(statuses == ["ok"] * 6, "a killed waiting container costs the next call only time", statuses)
     engine.one(rules)
     left = [(pid, start_time(pid)) for pid in [engine.helper, *below(engine.helper)]]
     groups = {
@@ -413,7 +413,7 @@ def has_its_limits(s):
     eat = "x = bytearray({} << 20)"
     answer = engine.call(rules, scene.PYTHON, "-I", "-c", eat.format(400))
     check(answer["status"] != "ok", "memory of each process is bounded", answer)
-    check(engine.close(), "what waits ends with the engine")
+    check(engine.close(), "waiting containers end with the engine")
     s.works("limit.memory")
     engine, rules = Engine(), policy(s, memory='"64MiB"')
     answers = []
@@ -423,10 +423,10 @@ def has_its_limits(s):
     check(
         [(answer["status"], answer["limit"]) for answer in answers]
         == [("ok", None), ("limit", "memory")] * 2,
-        "each call has the limit of a control group, and no trace of the one before",
+        "every call has its control group's limit, and no trace of the one before",
         answers,
     )
-    check(engine.close(), "what waits ends with the engine")
+    check(engine.close(), "waiting containers end with the engine")
 
 
 def idle(s):

@@ -48,7 +48,7 @@ def an_ordinary_call(s):
     )
     check(
         answer.kinds == {f"{s.ws}/new": "added"} and s.read("ws/new") == b"new\n",
-        "what it changed is listed",
+        "the tool's changes are listed",
         answer,
     )
     check(
@@ -81,7 +81,7 @@ def files_are_whole(s):
     )
     check(
         answer.status == "ok" and s.read("ws/mapped") == b"x" * (4 << 20) + b"y" * (4 << 20),
-        "what it mapped and what it wrote are in the file",
+        "mapped and written bytes are in the file",
         answer,
     )
 
@@ -223,13 +223,13 @@ def a_hostile_tool(s):
         answer,
     )
     answer = s.shell("kill -9 -1; echo alive; sleep 0.1", more=more())
-    check(answer.status in ("ok", "failed"), "who kills everybody has a result of its own", answer)
+    check(answer.status in ("ok", "failed"), "a tool that kills every process gets a result", answer)
 
 
 def forks(s):
     answer = s.shell("(setsid sleep 77 &) ; (sleep 77 &) ; echo up", more=more())
     check(
-        answer.status == "ok" and answer.out == "up\n", "what it leaves behind does not hold the call", answer
+        answer.status == "ok" and answer.out == "up\n", "processes left behind do not hold the call", answer
     )
 
 
@@ -350,7 +350,7 @@ def a_session(s):
     check(done.returncode == 0, "it can be ended", done)
 
 
-def what_the_process_cage_alone_has(s):
+def features_of_the_process_cage_are_refused(s):
     answer = s.call("/bin/true", more=more('unix_sockets = "own"'))
     check(
         answer.status == "denied"
@@ -397,7 +397,7 @@ for name, number in (("sched_setattr", 314), ("sched_getattr", 315), ("copy_file
 """
 
 
-def what_its_kernel_lacks(s):
+def missing_system_calls_are_listed(s):
     """Is listed where the kernel is gVisor's, as often as it was told; a machine's kernel says nothing of what it lacks."""
     answer = s.python(LACKED, more=more())
     listed = {one["target"]: one for one in answer.denials}
@@ -415,7 +415,7 @@ def what_its_kernel_lacks(s):
             and (one.get("probe") or "gVisor does not have" in one["hint"])
             for name, one in listed.items()
         ),
-        "what libraries do without is told apart",
+        "missing system calls that libraries work around are marked as probes",
         answer,
     )
 
@@ -440,8 +440,8 @@ def main():
         nobody_is_left,
         an_image,
         a_session,
-        what_the_process_cage_alone_has,
-        what_its_kernel_lacks,
+        features_of_the_process_cage_are_refused,
+        missing_system_calls_are_listed,
         a_full_memory,
     )
 

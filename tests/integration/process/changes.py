@@ -42,7 +42,7 @@ def kinds(s):
     )
     check(
         not entry(answer, f"{s.ws}/kept") and s.read("ws/kept") == b"kept\n",
-        "what was only read is not listed",
+        "a file that was only read is not listed",
         answer,
     )
     check(entry(answer, f"{s.ws}/a/b").get("kind") == "added", "new directories", answer)
@@ -195,14 +195,14 @@ def contents(s):
     rows = {os.path.basename(file.get("path", "?")): file for file in answer.files}
     check(
         "text" in rows["empty.csv"] and "base64" in rows["bytes.csv"] and "text" not in rows["bytes.csv"],
-        "each in its form",
+        "contents are given as text or base64",
         rows.keys(),
     )
     check(
         rows["more.csv"]["bytes"] == 256 * KIB + 1
         and rows["more.csv"]["sha256"] == hashlib.sha256(want[b"more.csv"]).hexdigest()
         and rows["more.csv"]["text"] is None,
-        "what is left out still has size and digest",
+        "an omitted file has its size and digest",
         rows["more.csv"],
     )
 
@@ -301,7 +301,7 @@ def not_the_tools(s):
     answer = finish(call)
     check(
         files_of(answer) == {b"a.csv": b"1\n", b"one.csv": b"new\n"} and b"secret" not in answer.raw,
-        "what is denied or covered is not collected",
+        "denied and covered files are not collected",
         answer,
     )
     s.write("ws/d/secret/host.csv", "secret\n")
@@ -383,7 +383,7 @@ def steering(s):
     subprocess.run(["git", "init", "-q", s.ws], check=True, env=s.environ)
     time.sleep(0.05)
     answer = s.shell(f"cd {s.ws}; cat .vscode/*; ls -la . sub; true")
-    check(answer.changes == [], "what was there is not listed", answer)
+    check(answer.changes == [], "files that were there are not listed", answer)
     answer = s.shell(f"cd {s.ws}; git add plain; git -c user.name=a -c user.email=b commit -qm one; true")
     check(
         answer.changes
@@ -402,7 +402,7 @@ def steering(s):
     }
     check(
         told == {".idea": ("added", True), ".idea/x": ("added", True)},
-        "what was moved there is, with all below",
+        "a directory moved there is listed, with all below",
         answer,
     )
     answer = s.shell(

@@ -242,7 +242,7 @@ def searches(s):
     answer = s.python(SEARCH, "read", s.path("outside/id_key"), s.path("outside/none"), more=more)
     check(
         told(answer, "read") == {s.path("outside/id_key"): False, s.path("outside/none"): False},
-        "what is there and what is not are told alike",
+        "existing and absent paths are reported alike",
         answer,
     )
 

@@ -337,7 +337,7 @@ def mounted_below(s):
     how = answer.enforcement["fs.denied"]
     check(
         is_root() or "here\n" in answer.out and "same masks" in how,
-        "what is mounted is there, and how it is hidden is said",
+        "a mounted file is there, and the mechanism that hides others is named",
         answer,
     )
     process = s.begin(f"cat {s.data}/sub/later; {PAUSE}; cat {s.data}/sub/later; true", **grant)
@@ -365,7 +365,7 @@ def mounted_below(s):
     )
     check(
         answer.status == "ok" and (is_root() or "KEY" not in answer.out),
-        "what a link there leads to is hidden",
+        "the target of a link there is hidden",
         answer,
     )
     error = s.shell(

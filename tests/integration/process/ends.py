@@ -234,7 +234,7 @@ def survivors(s):
             break
     check(
         ok and os.path.getsize(log) == size > 0,
-        "who breeds and ignores SIGTERM is gone before the answer",
+        "a tool that forks and ignores SIGTERM is gone before the answer",
         f"{answer}\nalive {alive}, {size} bytes, then {os.path.getsize(log)}",
     )
 
@@ -282,13 +282,13 @@ def eight_at_once(s):
         seen = {finish(call).out.split()[1] for call in calls}
         check(len(seen) >= 1 and "0" not in seen, "no cage is root outside", seen)
         files = [os.stat(s.path("ws", str(n))).st_uid for n in range(8)]
-        check(set(files) == {0}, "and what it writes belongs to the caller", files)
+        check(set(files) == {0}, "written files belong to the caller", files)
 
 
 def grouped(s):
     s.works("limit.memory")
     running = Running(s, 2, memory='"128MiB"')
-    check(len(running.groups) >= 2, "each call has its control group", running.groups)
+    check(len(running.groups) >= 2, "calls have different control groups", running.groups)
     for pid in running.all():
         end(pid)
     running.finish()

@@ -98,7 +98,7 @@ def it_stays_in_each_workspace(s):
             )
             check(
                 answer.kinds.get(s.path("ws/base.toml")) == "steers the host",
-                f"which is told: {more}",
+                f"a change of the extended policy steers the host: {more}",
                 answer,
             )
             settle(s, answer, "commit")
@@ -209,7 +209,7 @@ def nobody_else_has_a_hand_in_it(s):
     answer = s.shell("true")
     check(
         "can be written by everybody" in str(answer) and answer.status != "ok",
-        "what everybody can write is not extended",
+        "a policy that everybody can write is not extended",
         answer,
     )
     os.chmod(s.path("ws/base.toml"), 0o644)

@@ -71,12 +71,12 @@ def siblings_are_not_shown(s):
     )
     check(
         answer.out == "notes\nmine\n" and s.read("ws/secret") == b"secret\n",
-        "what lies beside the file is not there",
+        "a neighbour of the granted file is not there",
         answer,
     )
     check(
         sorted(os.listdir(s.ws)) == ["notes", "secret", "sub"] and not answer.changes,
-        "what the tool leaves beside it is gone",
+        "files written beside the granted file are gone",
         os.listdir(s.ws),
     )
     answer = s.shell(
@@ -103,7 +103,7 @@ def siblings_are_not_shown(s):
             s.path("ws/secret"): "not committed",
             s.path("ws/sub/secret"): "not committed",
         },
-        "what was changed there is listed as not committed",
+        "changes beside the granted file are listed as not committed",
         answer.kinds,
     )
     answer = s.shell(

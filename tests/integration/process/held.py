@@ -96,7 +96,7 @@ def asked(s, more):
     code, shown, err = changes(s, answer.call)
     check(
         code == 0 and {name: held for name, (_, held) in rows(s, shown).items()} == told,
-        "and what it changed",
+        "staged changes are listed",
         (shown, err),
     )
     code, back, err = changes(s, answer.call, "commit")
@@ -115,7 +115,7 @@ def asked(s, more):
         not os.path.exists(s.path("ws/.git/hooks/x"))
         and rows(s, back)[".git/hooks/x"] == ("added", "steers the host")
         and code == 1,
-        "but what steers the host",
+        "a file that steers the host stays staged",
         (code, back),
     )
     check(
@@ -161,7 +161,7 @@ def named(s, more):
     ]
     check(
         done.stdout.splitlines() == [*want, "2 files changed, 1 directory changed, 2 not compared"],
-        "each change is one line with its name, in their order, and counted",
+        "every change is one line with its name, in order, and counted",
         done,
     )
     changes(s, answer.call, "discard")
@@ -182,7 +182,7 @@ def newer(s, more):
     check(
         [rows(s, back).get(name, ("", ""))[1] for name in ("a", "new")] == ["conflict"] * 2
         and s.read("ws/dir/n") == b"n\n",
-        "the others come",
+        "other changes are committed",
         back,
     )
     code, back, err = changes(s, answer.call, "commit", "--overwrite")
@@ -218,7 +218,7 @@ def compared(s, more):
         and "+++ new" in lines
         and "+new" in lines
         and "-gone" in lines,
-        "what texts would become is shown",
+        "the diff of texts is shown",
         done,
     )
     check(lines[-1] == SUM, "and counted, as git counts, at the end", lines)
@@ -339,7 +339,7 @@ def shown(s, more):
     )
     check(
         "behind the link" not in json.dumps(told),
-        "what went is not looked for behind a link in its place",
+        "a removed file is not looked for behind a link in its place",
         told,
     )
     done = subprocess.run(
@@ -437,13 +437,13 @@ def chosen(s, more):
         and s.read("ws/a") == b"tool\n"
         and s.read("ws/p/q/f") == b"f\n"
         and not os.path.exists(s.path("ws/gone")),
-        "what is named comes",
+        "named paths are committed",
         (back, err),
     )
     check(
         {"p/q/g", "p/h", "new", "dir/n", "link", ".git/hooks/x"} <= left
         and not {"p", "p/q", "a", "gone"} & left,
-        "the others stay",
+        "other paths stay staged",
         back,
     )
     check(
@@ -494,13 +494,13 @@ def rights(s, more):
     check(
         set(by) == {"out", "dir", "dir/y", "shut", "shut/in", "shut/in/f"}
         and by["shut/in"]["mode"] == "0500",
-        "each once",
+        "every path is listed once",
         told,
     )
     code, back, err = changes(s, answer.call, "commit", "dir/y")
     check(
         os.stat(s.path("ws/dir")).st_mode & 0o777 == 0o755 and s.read("ws/dir/y") == b"y\n",
-        "what lies in it comes without them",
+        "files of the directory are committed without its mode",
         (back, err),
     )
     os.chmod(s.path("ws/out"), 0o711)
@@ -508,14 +508,14 @@ def rights(s, more):
     check(
         rows(s, back)["out"] == ("modified", "conflict")
         and os.stat(s.path("ws/out")).st_mode & 0o777 == 0o711,
-        "those that the host changed since stay",
+        "modes that the host changed since are conflicts",
         (code, back, err),
     )
     check(
         os.stat(s.path("ws/shut/in")).st_mode & 0o777 == 0o500
         and s.read("ws/shut/in/f") == b"x\n"
         and os.stat(s.path("ws/dir")).st_mode & 0o777 == 0o750,
-        "the others come, after what is in them",
+        "other modes are committed after the files below",
         (back, err),
     )
     code, back, err = changes(s, answer.call, "commit", "--overwrite")
@@ -634,7 +634,7 @@ def cached(s, more):
         and os.listdir(s.path("ws/pkg")) == ["mod.py"]
         and tree(s.path("ws/.pytest_cache")).keys() >= {"v/lastfailed"}
         and not os.path.exists(s.path("ws/.pytest_cache/.gitignore")),
-        "what is named comes: a directory's sources, and a cache by its own name",
+        "named paths are committed: a directory's sources, and a cache by its own name",
         (code, tree(s.ws), lines, err),
     )
     code, lines, err = listing(s, answer.call, "commit")
@@ -737,7 +737,7 @@ def committed(s, more):
     code, more_lines, err = listing(s, answer.call, "commit")
     check(
         code == 0 and hint in lines and hint in more_lines,
-        "and what to do about the index is said",
+        "a hint on the index is shown",
         (code, lines, more_lines, err),
     )
     status = [
@@ -826,7 +826,7 @@ def falsified(s, more):
         "git objects: 1 directory" in lines
         and f"added     {names[0]}  (steers the host)" in lines
         and "added     .git/packed-refs  (steers the host)" in lines,
-        "each is a row",
+        "every kind of git path is a row",
         (lines, err),
     )
     for words in ((), names, ("--overwrite",)):
@@ -938,7 +938,7 @@ def numbers(s):
         and text.count("\nadded ") == 7999
         and text.count("\n+x\n") == 4000
         and text.endswith("\n8000 files changed, 4000 insertions(+)\n"),
-        "each is listed, with its diff",
+        "every file is listed, with its diff",
         text[-500:],
     )
     check(first < 5 * PATIENCE and taken < 15 * PATIENCE, "and nobody waits for it", (first, taken))
@@ -1111,7 +1111,11 @@ def viewed(s):
             person.said,
         )
     person.types("y")
-    check(person.end() == 0 and s.read("ws/a") == b"tool\n", "which comes after it", person.said)
+    check(
+        person.end() == 0 and s.read("ws/a") == b"tool\n",
+        "the change is committed after the answer",
+        person.said,
+    )
 
 
 def one_by_one(s):
@@ -1134,14 +1138,14 @@ def one_by_one(s):
         and os.listdir(s.path("ws/d")) == ["b"]
         and s.read("ws/z") == b"z\n"
         and os.path.exists(s.path("ws/gone")),
-        "each as it was answered",
+        "changes are committed as answered",
         (tree(s.ws), person.said),
     )
     _, calls, _ = changes(s)
     mine = [row["call"] for row in calls["held"] if row["call"].encode() in person.said]
     check(
         len(mine) == 1 and set(rows(s, changes(s, mine[0])[1])) == {"gone"},
-        "what was left is staged",
+        "unanswered changes stay staged",
         (calls, person.said),
     )
     changes(s, mine[0], "discard")
@@ -1228,7 +1232,7 @@ def told_apart(s):
         capture_output=True,
         check=False,
     )
-    check(done.stdout == b"toolcage: x\n", "what is no terminal gets the tool's bytes", done)
+    check(done.stdout == b"toolcage: x\n", "the tool's bytes are unchanged without a terminal", done)
 
 
 def cut(s):

@@ -185,8 +185,12 @@ def generalised(s):
     )
     done = learn(s, "sh", "-c", script)
     tool = tomllib.loads(done.stdout)["tool"]["t"]["filesystem"]
-    check(tool["readable"] == [s.data, s.path("opt/lib/python9/site-packages")], "what it reads", done.stdout)
-    check(tool["writable"] == [s.ws], "what it writes", done.stdout)
+    check(
+        tool["readable"] == [s.data, s.path("opt/lib/python9/site-packages")],
+        "read paths are learned",
+        done.stdout,
+    )
+    check(tool["writable"] == [s.ws], "written paths are learned", done.stdout)
 
 
 def caged_at_first(s):
@@ -203,7 +207,7 @@ def caged_at_first(s):
         f"#   read {secret}" in done.stdout
         and f"#   write {s.ws}/new" in done.stdout
         and "writable = " not in done.stdout,
-        "what it wanted is a comment",
+        "refused paths are a comment",
         done.stdout,
     )
     done = learn(s, "sh", "-c", "cat outside.txt; exit 3", flags=())
@@ -262,7 +266,7 @@ def dangers(s):
         "danger: " in done.stderr
         and "the host runs or obeys" in done.stderr
         and "danger: the host" not in done.stdout,
-        "what the host would run is said",
+        "files that the host would run are a danger",
         done,
     )
 
@@ -278,7 +282,7 @@ def above(s):
     readable = tomllib.loads(done.stdout)["tool"]["t"]["filesystem"].get("readable", [])
     check(
         s.data in readable and not any(s.ws.startswith(path + "/") for path in readable),
-        "what lies above a grant is not learned",
+        "directories above a grant are not learned",
         done,
     )
 
@@ -410,7 +414,7 @@ def unstarted(s):
     )
     check(
         toolcage(s, "exec", "--read", venv, "--read", prefix, "--", f"{venv}/bin/tool").stdout == "ran\n",
-        "which cures it",
+        "granting the learned paths cures it",
     )
     done = toolcage(s, "exec", "--read", venv, "--", f"{venv}/bin/python")
     check(
@@ -470,7 +474,7 @@ def given(s):
     tool = tomllib.loads(done.stdout)["tool"]["sh"]
     check(
         tool["env"] == {"pass": ["OWN"], "set": {"FOO": 'bar "x"'}} and "mine-31" not in done.stdout,
-        "what it was given",
+        "the environment is learned",
         done.stdout,
     )
     check(again.returncode == 0 and again.stdout == 'bar "x", mine-31\n', "it is there again", again)
@@ -535,10 +539,10 @@ def tried(s):
         and f"toolcage: {lacks}" in done.stderr
         and f"# {lacks}\n" in done.stdout
         and "tweet-31" not in done.stdout + done.stderr,
-        "what it lacks",
+        "missing parts are reported and are a comment",
         done,
     )
-    check("toml" in done.stderr or "by hand" in done.stderr, "and what to do", done)
+    check("toml" in done.stderr or "by hand" in done.stderr, "the next step is named", done)
     os.remove(s.path("ws/second"))
     done = toolcage(
         s, "learn", "--no-trial", "--write", ".", "--read", s.path("outside"), "--", "sh", "-c", script
@@ -551,11 +555,11 @@ def tried(s):
         done.returncode == 0
         and "cannot be run twice" in done.stderr
         and "refused" not in done.stdout.split("[tool")[0].replace("nothing was refused", ""),
-        "what cannot run twice",
+        "a command that cannot run twice is reported",
         done,
     )
     done = toolcage(s, "learn", "--", "/nowhere/at-all")
-    check(done.returncode == 127 and not done.stdout, "what never began teaches nothing", done)
+    check(done.returncode == 127 and not done.stdout, "a command that never began teaches nothing", done)
 
 
 def searched(s):

@@ -100,7 +100,7 @@ def memory_by_any(s):
         answer,
     )
     answer = s.python("b=bytearray(40<<20); print('got it')", **grant)
-    check(answer.out == "got it\n", "and what is below it passes", answer)
+    check(answer.out == "got it\n", "memory below the limit is usable", answer)
     told = [("reserves" in s.shell(f"kill -{name} $$", **grant).message) for name in ("ABRT", "TRAP", "KILL")]
     grouped = answer.enforcement["limit.memory"].startswith("cgroup")
     check(
@@ -353,14 +353,18 @@ def output(s):
     )
     check(
         answer.out == "o\n" and answer.stderr["truncated"] and answer.stderr["bytes"] == 5000,
-        "each stream by itself",
+        "the limit counts for one stream alone",
         answer,
     )
     answer = s.shell(
         "while :; do echo more; done", more='output = { limit = "64KiB", over = "kill" }\ntimeout = "30s"'
     )
     limited(answer, "output", "output without an end, killed")
-    check(len(answer.out) < 70000 and answer.out.startswith("more\n"), "what was kept of it", len(answer.out))
+    check(
+        len(answer.out) < 70000 and answer.out.startswith("more\n"),
+        "a killed call keeps the beginning of its output",
+        len(answer.out),
+    )
     answer = s.shell(
         "while :; do echo more; done", more='output = { limit = "4KiB" }\ntimeout = "1s"\ngrace = "100ms"'
     )
@@ -381,7 +385,7 @@ def open_files(s):
         "import resource\ntry: resource.setrlimit(resource.RLIMIT_NOFILE,(64,64))\nexcept (ValueError, OSError): print('no')",
         more="open_files = 32",
     )
-    check(answer.out == "no\n", "which cannot be raised", answer)
+    check(answer.out == "no\n", "the limit cannot be raised", answer)
     for tiny in (1, 2, 3, 4):
         answer = s.call("/bin/true", more=f"open_files = {tiny}")
         told = answer.error and answer.error["hint"] and answer.code in (125, 126)

@@ -113,7 +113,9 @@ def learned(s):
         text,
     )
     text = learn("--", "curl", "-sS", "--noproxy", "*", "http://api.example.com/")
-    check("danger: it tried to reach api.example.com\n" in text, "and which names were asked for", text)
+    check(
+        "danger: it tried to reach api.example.com\n" in text, "names that were asked for are a danger", text
+    )
     text = learn(
         "--network",
         "api.example.com:80",
@@ -125,7 +127,7 @@ def learned(s):
     )
     check(
         'network = ["api.example.com:80"]' in text and "danger: it tried to reach evil.example:80\n" in text,
-        "what was reached is granted",
+        "a host that was reached is granted",
         text,
     )
     policy = s.write("learned.toml", text)
@@ -139,7 +141,7 @@ def learned(s):
         timeout=60,
         check=False,
     )
-    check(done.stdout.count('"host": "api.example.com"') == 1, "and what was learned runs", (text, done))
+    check(done.stdout.count('"host": "api.example.com"') == 1, "the learned policy runs", (text, done))
 
 
 def last_words(s):
@@ -471,7 +473,7 @@ def trusted(s):
     answer = shell(s, "curl -sSfk https://api.example.com:444/", REQUESTS)
     check(
         answer.status == "failed" and "; network: api.example.com:444 could not be trusted" in answer.message,
-        "and who is told only 502 finds in the end why",
+        "the message has the reason of a 502",
         answer,
     )
     check(
@@ -517,7 +519,7 @@ def trusted(s):
         text,
     )
     two = [shell(s, "sha256sum /etc/toolcage-ca.pem", REQUESTS).out for _ in range(2)]
-    check(two[0] != two[1], "each cage has its own", two)
+    check(two[0] != two[1], "cages have different authorities", two)
     answer = shell(
         s,
         f"env | grep -c toolcage-ca.pem; ls /etc/toolcage-ca.pem; curl -sS {CA} https://api.example.com/",
@@ -681,7 +683,11 @@ def masked(s):
         s,
         "printf 'GET /echo HTTP/1.1\\r\\nHost: api.example.com\\r\\n\\r\\n' | timeout 9 openssl s_client -quiet -CAfile /etc/toolcage-ca.pem -servername api.example.com -connect api.example.com:443 2>/dev/null",
     )
-    check("*" * len(VALUE) in answer.out and VALUE not in answer.out, "whoever speaks TLS itself", answer)
+    check(
+        "*" * len(VALUE) in answer.out and VALUE not in answer.out,
+        "a client that speaks TLS itself gets no secret",
+        answer,
+    )
 
 
 SEARCH = r"""
@@ -897,7 +903,7 @@ def behind(s):
     )
     check(
         '0\n{"error"' in answer.out.replace("\r", "") and f"{PRIVATE}:3128" in target(answer),
-        "which the tool neither sees nor reaches",
+        "the tool neither sees nor reaches the upstream proxy",
         answer,
     )
     check(
@@ -1102,7 +1108,9 @@ def beside(s):
         s,
         "curl -sS -m 3 --noproxy '*' http://127.0.0.1:7777/; curl -sS -m 3 http://127.0.0.1:7777/; curl -sS -m 3 --noproxy '*' http://198.18.0.1:7777/",
     )
-    check(answer.out.count('"error"') <= 1 and answer.code == 7, "what another cage listens on", answer)
+    check(
+        answer.out.count('"error"') <= 1 and answer.code == 7, "a port of another cage is not reached", answer
+    )
     for host in ("127.0.0.1", API, "198.18.0.1"):
         try:
             socket.create_connection((host, 7777), 2).close()
@@ -1147,7 +1155,7 @@ def limited(s):
     )
     check(
         answer.status == "limit" and answer.json["usage"]["egress_bytes"] <= 50000,
-        "what is sent counts as well, within TLS too",
+        "sent bytes count, also within TLS",
         answer,
     )
     answer = shell(
@@ -1158,7 +1166,7 @@ def limited(s):
     )
     check(
         answer.status == "limit" and answer.json["usage"]["ingress_bytes"] <= 50000,
-        "and what is looked into",
+        "bytes of inspected connections count",
         answer,
     )
     seconds = {}

@@ -257,14 +257,14 @@ def linked_twice(s):
     )
 
 
-def what_cannot_come_back(s):
+def pipe_in_place_of_file_is_dropped(s):
     """A pipe in the place of a file: the file stays."""
     for more in (OVERLAY, mode("copy")):
         fill(s)
         answer = s.shell(f"cd {s.ws}; rm a; mkfifo a; rm -r dir; mkfifo dir", more=more)
         check(
             answer.status == "ok" and s.read("ws/a") == b"a\n" and os.path.isdir(s.path("ws/dir")),
-            "what the tool put in its place cannot come back, so it stays",
+            "a pipe in place of a file cannot come back, so the file stays",
             answer,
         )
         check(answer.kinds.get(s.path("ws/a")) == "not committed", "and that is told", answer.kinds)
@@ -292,7 +292,7 @@ def saved_while_it_comes_back(s):
             s.write(f"ws/{name}", "newer\n")
             answer = finish(process)
             saved = s.read(f"ws/{name}") == b"newer\n"
-            check(saved or not raced, f"what is saved meanwhile stays ({name})", answer)
+            check(saved or not raced, f"a file saved meanwhile stays ({name})", answer)
             check(
                 not raced or answer.kinds.get(s.path("ws", name)) == "conflict" or not there,
                 f"and is a conflict ({name})",
@@ -371,19 +371,19 @@ def newer_work_stays(s):
         "a file in a directory that took another one's place stays",
         answer,
     )
-    check(not os.path.exists(s.path("ws/gone")), "what the host removed stays removed", answer)
+    check(not os.path.exists(s.path("ws/gone")), "a file that the host removed stays removed", answer)
     check(
         [s.read(f"ws/{name}") for name in ("a", "both/x", "fresh")] == [b"host\n"] * 3,
-        "what the host wrote stays",
+        "files that the host wrote stay",
         answer,
     )
     check(
         [answer.kinds.get(s.path("ws", name)) for name in ("dir/sub/file", "gone", "a", "both/x", "fresh")]
         == ["conflict"] * 5,
-        "each is a conflict",
+        "changes of both sides are conflicts",
         answer.kinds,
     )
-    check(s.read("ws/dir/sub/new") == b"tool\n", "the others go on", answer)
+    check(s.read("ws/dir/sub/new") == b"tool\n", "other changes are committed", answer)
 
 
 def removed_trees(s):
@@ -403,7 +403,7 @@ def removed_trees(s):
         kinds.get("tree/a/newer") == "conflict"
         and kinds.get("tree/c") == "deleted"
         and kinds.get("dir/n") == "added",
-        "and each is told",
+        "partly committed trees are reported path by path",
         kinds,
     )
 
@@ -436,7 +436,7 @@ def mounts_below(s):
             answer.status == "denied"
             and "copy" in answer.error["hint"]
             and f"unmount {s.path('ws', place)}" in answer.error["hint"],
-            f"what an overlay would not show is refused: {place}",
+            f"a mount that an overlay would not show is refused: {place}",
             answer,
         )
         answer = s.shell(
@@ -500,7 +500,7 @@ def half_a_repository(s):
                 if name in found
             ]
             and "sub" in found,
-            "what would make a repository of directories, or lead to configuration, is held back",
+            "files that would make a directory a repository, or lead to configuration, are held back",
             answer.kinds,
         )
         subprocess.run(
@@ -581,7 +581,7 @@ run(
     here(opened_is_not_changed),
     here(moved_by_the_tool),
     here(linked_twice),
-    here(what_cannot_come_back),
+    here(pipe_in_place_of_file_is_dropped),
     here(saved_while_it_comes_back),
     here(times_and_modes),
     here(gone_directory),

@@ -101,7 +101,7 @@ def rights(s):
     check(told(answer, "read") == {f"{s.data}/secret"}, "reading a denied name", answer)
     check(
         reads.get(f"{s.data}/secret", {}).get("key") == "tool.t.filesystem.denied",
-        "which the policy denies",
+        "the denial names the key that denies the path",
         reads,
     )
 
@@ -127,7 +127,7 @@ def ways_to_a_path(s):
         "by every way",
         answer,
     )
-    check(not told(answer, "write"), "what is only missing, or made, in the workspace is no denial", answer)
+    check(not told(answer, "write"), "missing and created files of the workspace are no denials", answer)
 
 
 def programs(s):
@@ -196,10 +196,14 @@ def accesses(s):
     got = {(access["operation"], access["target"]) for access in answer.accesses or []}
     check(
         {("read", f"{s.path('other')}/file"), ("write", f"{s.ws}/new"), ("read", "/etc/ld.so.cache")} <= got,
-        "what was touched is listed",
+        "accessed paths are listed",
         answer,
     )
-    check(not any(target == s.path("outside") for _, target in got), "what was refused is not among it", got)
+    check(
+        not any(target == s.path("outside") for _, target in got),
+        "refused paths are not among the accessed ones",
+        got,
+    )
     check(
         answer.denied("look").get(s.path("outside"), {}).get("probe") is True
         and s.path("outside") in told(answer, "read"),
@@ -376,11 +380,11 @@ def allowed_afterwards(s):
         + "\n",
         done.stderr,
     )
-    check(bool(call) and "denied to call" not in done.stdout, "which call it was is said", done)
+    check(bool(call) and "denied to call" not in done.stdout, "the denied call is named", done)
     check(
         "no change of this policy allows read " + s.path("data/no") in done.stderr
         and "by hand" in done.stderr,
-        "what is denied by name is left to a person",
+        "a path denied by name is left to a person",
         done,
     )
     check(not re.search(r"^[-+][^-+].*data/no", done.stdout, re.M), "and not in it", done)
@@ -397,7 +401,9 @@ def allowed_afterwards(s):
     with open(
         os.path.join(s.environ["HOME"], ".local/state/toolcage/last-denials"), encoding="utf-8"
     ) as file:
-        check(os.fstat(file.fileno()).st_mode & 0o77 == 0, "what was denied is this user's to read")
+        check(
+            os.fstat(file.fileno()).st_mode & 0o77 == 0, "the record of denials is readable by its user only"
+        )
     toolcage("exec", "--why", "cat", s.path("outside/file"))
     done = toolcage("allow", denied(s))
     check(done.stdout == f"--read {s.path('outside/file')}\n", "without a policy an option is named", done)
@@ -435,7 +441,7 @@ def hostile_names(s):
     )
     check(
         "danger: " in done.stderr and "id_rsa" in done.stderr and "secret" in done.stderr,
-        "what is dangerous is said",
+        "dangerous paths are reported",
         done,
     )
     if shutil.which("patch"):

@@ -150,7 +150,7 @@ print(say('mixed.example.com', 7777, '6'), say('loop.example.com', 7777, '7'), s
             "udp:loop.example.com:7777",
         }
         <= target(answer),
-        "each is a denial",
+        "every refused datagram is a denial",
         answer,
     )
     check("evil.example" not in asked, "nobody outside was asked for a name that is not granted", asked)
@@ -201,7 +201,7 @@ def datagrams_counted(s):
         "s = socket.socket(type=socket.SOCK_DGRAM); s.sendto(b'last', ('api.example.com', 7777))",
         '["udp:api.example.com:7777"]',
     )
-    check(until(lambda: ("api", b"last") in got, 5), "what is sent in the last moment is delivered", got)
+    check(until(lambda: ("api", b"last") in got, 5), "a datagram sent in the last moment is delivered", got)
 
 
 CONNECT = """
@@ -264,7 +264,9 @@ for port in range(3128, 3132):
         "another host at any port: no",
         answer,
     )
-    check({"files.example.com:7801", f"{EVIL}:7801"} <= target(answer), "which is told", answer)
+    check(
+        {"files.example.com:7801", f"{EVIL}:7801"} <= target(answer), "the refused ports are denials", answer
+    )
     code = (
         CONNECT
         + """
@@ -286,7 +288,11 @@ except OSError as e: print(type(e).__name__)
 """
     )
     got.clear()
-    check(s.python(code, network=entries, writable=()).code == 0 and not got, "each port is one of TCP", got)
+    check(
+        s.python(code, network=entries, writable=()).code == 0 and not got,
+        "ports of the policy are TCP only",
+        got,
+    )
     answer = shell(
         s,
         "curl -sS -m 5 -X POST http://files.example.com/; curl -sS http://files.example.com/",

@@ -107,7 +107,7 @@ def keeps_tmp(s):
     )
     check(
         "sockets, pipes or devices" in first["message"] or "pipes" in json.dumps(first),
-        "what is not kept is said",
+        "files that a session cannot keep are reported",
         first["message"],
     )
     second = one.sh(
@@ -133,7 +133,7 @@ def keeps_tmp(s):
     check(
         one.out("rm -rf /tmp/d; chmod 600 /tmp/empty; ls -A /tmp | wc -l") != ""
         and one.out("test -e /tmp/d || echo gone") == "gone\n",
-        "what is removed stays away",
+        "removed files stay removed",
         "",
     )
     check(
@@ -379,7 +379,7 @@ def commits(s):
         answer["stdout"]["text"] == "host\n"
         and s.read("ws/new") == b"fine\n"
         and not any(each.get("held") for each in answer["changes"]),
-        "what came back is the host's again",
+        "committed files are the host's again",
         answer,
     )
 
@@ -468,7 +468,7 @@ def too_large(s):
         raise Skip("no overlay")
     check(
         answer["status"] == "error" and "disk" in answer["error"]["message"] and answer["session"] is None,
-        "what is too large is an error",
+        "a session that is too large is an error",
         answer,
     )
     check(one.out("cat /tmp/f; ls /tmp") == "small\nf\n", "and the earlier state stands", "")

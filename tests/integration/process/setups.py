@@ -175,7 +175,7 @@ def readiness(s):
     again = x.setup()
     check(
         again.code == 0 and "installing" not in again.err and "x is ready" in again.err,
-        "what is there is not installed again",
+        "a finished install is not repeated",
         again,
     )
     inode = os.stat(x.tree()).st_ino
@@ -220,7 +220,7 @@ def readiness(s):
     )
     check(
         x.setup("--remove").code == 0 and x.sh("true").code == 126 and x.row()["ready"] is False,
-        "what is removed is gone",
+        "a removed install is gone",
         "",
     )
 
@@ -247,7 +247,7 @@ def inputs(s):
     refused = written.setup()
     check(
         refused.code == 126 and "a tool may have written the input" in refused.err,
-        "what a tool can write chooses no packages",
+        "an input that a tool can write is refused",
         refused,
     )
     for place in (s.path("p"), s.path("p/deep/er")):
@@ -271,7 +271,7 @@ def inputs(s):
         install=f'filesystem.readable = ["{s.path("apart")}"]',
         more=f'filesystem.writable = ["{s.path("p/deep")}"]',
     )
-    check(reader.setup().code == 0, "what no tool writes is read", reader.setup())
+    check(reader.setup().code == 0, "an input that no tool writes is read", reader.setup())
     inherits = s.write(
         "p/defaults.toml",
         f'[defaults]\nfilesystem.writable = ["{s.path("p/deep")}"]\n'
@@ -279,7 +279,7 @@ def inputs(s):
     )
     check(
         toolcage(s, "setup", "--policy", inherits).code == 0,
-        "what all tools have by the defaults stops no install",
+        "grants of the defaults stop no install",
         "",
     )
     reader.setup("--remove")
@@ -437,7 +437,7 @@ ln sh hard; echo x > .crates.toml; mkdir .git; echo x > .git/config; echo kept >
     )
     check("secret" not in seen.out and seen.out.startswith("kept\n"), "in the cage they lead nowhere", seen)
     ids = seen.out.split()[1:]
-    check(len(ids) == 2 and ids[0] == ids[1], "and what was set-id is whoever runs it", seen.out)
+    check(len(ids) == 2 and ids[0] == ids[1], "installed set-id programs run as their caller", seen.out)
 
 
 def failures(s):
@@ -485,12 +485,12 @@ def sizes(s):
         "head -c 3000000 /dev/zero | tr '\\0' x > /opt/deps/f; mkdir /opt/deps/d; ln -s /etc /opt/deps/d/etc",
         where="large",
     )
-    check(x.row()["bytes"] is None, "what is not installed has no size", x.row())
+    check(x.row()["bytes"] is None, "an absent install has no size", x.row())
     x.setup()
     row = x.row()
     check(
         3000000 <= row["bytes"] < 3300000,
-        "what is installed has that of its own files, and of no link's target",
+        "an install has the size of its own files, without link targets",
         row,
     )
     listed = x.setup("--list")
@@ -544,12 +544,12 @@ def leftovers(s):
     check(runs <= begun(s, True), "and leaves the one that runs", os.listdir(store(s)))
     check(
         slow_one.wait(60 * PATIENCE) == 0 and slow.sh("cat /opt/deps/f").out == "whole\n",
-        "which comes to its end",
+        "the slow install finishes",
         "",
     )
     check(
         kept.row()["ready"] and kept.sh("cat /opt/deps/f").out == "one\n",
-        "and what is kept stays",
+        "a kept install stays",
         kept.row(),
     )
     check(not cut.row()["ready"], "the one that was cut is not there", cut.row())

@@ -221,10 +221,10 @@ def modes(s):
         "EACCES",
         "0 EPERM EPERM",
     ]
-    check(answer.out.splitlines() == wanted, "what a connect says", answer)
+    check(answer.out.splitlines() == wanted, "connect returns the errors of a host", answer)
     check(
         set(answer.denied("connect")) == {"127.0.0.1:1", "192.0.2.1:80"},
-        "and what of it is a denial",
+        "refused addresses are denials",
         answer.denials,
     )
     with ThreadPoolExecutor() as pool:  # busy: whoever is answered does not run at once
@@ -328,7 +328,7 @@ def granted(s):
         denial = answer.denied("connect").get("unix:" + other, {})
         check(
             denial.get("key") == "tool.t.unix_sockets" and denial.get("line"),
-            "the other is listed, with the key",
+            "the refused socket is listed, with the key",
             answer.denials,
         )
         answer = s.python(ASK + "\nsys.exit(1)", other, readable=[s.data], more=f'unix_sockets = ["{one}"]')
@@ -394,7 +394,7 @@ def granted(s):
     answer = s.python(
         ASK, one, more=f'unix_sockets = [{{ path = "{s.path("data/none")}", optional = true }}]'
     )
-    check(answer.out.strip() == "2", "which may be optional", answer)
+    check(answer.out.strip() == "2", "an absent socket may be optional", answer)
     answer = s.python(ASK, one, more=f'unix_sockets = ["{s.path("ws/sock")}"]')
     check(
         answer.status == "denied" and "a tool can write" in answer.error["message"],

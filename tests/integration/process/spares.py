@@ -158,7 +158,7 @@ def holds_nothing(s):
     answer = engine.call("b", "/bin/sh", "-c", f"echo [$ONLY_A]; cat {s.data}/x")
     check(
         "[]" in answer["stdout"]["text"] and answer["status"] == "failed",
-        "what waited for one tool's call gives another nothing",
+        "a spare of one tool gives another nothing",
         answer,
     )
     check(engine.close(), "the helper ends with its engine")
@@ -173,7 +173,7 @@ def killed(s):
         end(victim)
         until(lambda: start_time(victim) != began)
         statuses.append(engine.call("a", "/bin/true")["status"])
-    check(statuses == ["ok"] * 10, "who kills it costs the next call some time only", statuses)
+    check(statuses == ["ok"] * 10, "a killed spare costs the next call only time", statuses)
     engine.one_spare()
     left = [(pid, start_time(pid)) for pid in [engine.helper, *below(engine.helper)]]
     end(engine.helper)
@@ -222,7 +222,7 @@ def misfits(s):
         corpses.append(not until(lambda: start_time(waited) != began and not dead(engine.helper), 5))
         statuses.append(call.wait()["status"])
     check(statuses == ["ok"] * 10, "a call that what waits does not fit runs all the same", statuses)
-    check(not any(corpses), "and what waited is gone while it runs, and reaped", corpses)
+    check(not any(corpses), "spares are gone while a call runs, and reaped", corpses)
     until(lambda: len(engine.firsts()) <= 1, 10)
     if scene.is_root():
         check(
@@ -303,7 +303,7 @@ def grouped(s):
     limits = [engine.call("a", scene.PYTHON, "-I", "-c", eat.format(size)) for size in (300, 16, 300, 16)]
     check(
         [(answer["status"], answer["limit"]) for answer in limits] == [("limit", "memory"), ("ok", None)] * 2,
-        "each call has its limit, and no trace of the one before",
+        "every call has its limit, and no trace of the one before",
         limits,
     )
     check(engine.close(), "the helper ends with its engine")

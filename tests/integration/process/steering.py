@@ -59,7 +59,7 @@ def bound(s):
     told = {os.path.relpath(path, s.ws) for path in steered(answer)}
     check(
         told >= set(STEER) and not told & set(FREE),
-        "what steers is listed, and nothing else",
+        "steering files are listed, and no others",
         (set(STEER) - told, told & set(FREE)),
     )
     lines = [line for line in answer.message.split("\n") if line.startswith("steers the host: added ")]
@@ -87,7 +87,7 @@ def bound(s):
     )
     check(
         not [name for name in FREE if s.read("ws/" + name) != b"changed\n"] and not steered(answer),
-        "what nothing obeys does not",
+        "files that nothing obeys are committed",
         answer,
     )
 
@@ -102,7 +102,7 @@ def laid_over(s):
         back = held(s, answer)
         check(
             back >= set(STEER) | {".profile", ".git/info"} and not back & set(FREE),
-            f"what steers is held back: {mode}",
+            f"steering files are held back: {mode}",
             back,
         )
         check(
@@ -131,7 +131,7 @@ def links(s):
     )
     check(
         s.read("ws/dotfiles/envrc") == b"old\nmore\n" and not steered(answer),
-        "and what it leads to is content",
+        "the target of the link is content",
         answer,
     )
 
@@ -171,7 +171,7 @@ def words(s):
         and text.count("this is neither a name") == 2
         and "controls later calls" in text
         and ".x is added and removed" in text,
-        "what cannot be named is refused",
+        "names that are not file names are refused",
         text,
     )
 
@@ -202,7 +202,7 @@ def configured(s):
             was
             and new >= {"conf/b.inc", "more/hooks/post-merge"}
             and not new & {"tools/x", "conf/c", "sub/x"},
-            f"what it names is protected: {more or 'bind'}",
+            f"paths that the configuration names are protected: {more or 'bind'}",
             (new, answer),
         )
         check(
@@ -274,7 +274,11 @@ def depths(s):
                 after,
             )
             came = dug(s.ws, name)
-            check(came == depth if not more or whole else came < depth, "what came back", (came, depth))
+            check(
+                came == depth if not more or whole else came < depth,
+                "changes up to the depth limit come back",
+                (came, depth),
+            )
 
 
 # ---- a day's work ---------------------------------------------------------------------------------------------------

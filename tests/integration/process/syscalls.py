@@ -128,7 +128,7 @@ def allowed(s):
     check(answer.out == "True\n[-1, -1, -1]\n", "memory of its own is read, and PID 1 is not traced", answer)
 
 
-def what_the_cage_needs(s):
+def denied_calls_spare_the_cage(s):
     """All that may be denied is, in two halves: what is left is the cage's own, and it does all that it ever does."""
     bare = s.path("bare")
     shutil.copy(BARE, bare)
@@ -180,4 +180,4 @@ def wrong_names(s):
             )
 
 
-run(denied, allowed, what_the_cage_needs, without_namespaces, wrong_names)
+run(denied, allowed, denied_calls_spare_the_cage, without_namespaces, wrong_names)

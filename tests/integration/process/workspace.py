@@ -52,7 +52,7 @@ def commit_on_success(s, mode):
     same = ("kept", "run", "link", "pipe")
     check(
         all(after.get(name) == before[name] for name in same),
-        "what the tool left alone is not touched",
+        "files that the tool left alone are not touched",
         [(name, before[name], after.get(name)) for name in same if after.get(name) != before[name]],
     )
     want = {
@@ -109,7 +109,7 @@ def conflicts(s, mode):
     answer = finish(process)
     check(
         [s.read(f"ws/{name}") for name in ("old", "new", "gone")] == [b"host\n"] * 3,
-        "what the host changed meanwhile stays",
+        "files that the host changed meanwhile stay",
         answer,
     )
     check(
@@ -117,7 +117,7 @@ def conflicts(s, mode):
         "and is listed as a conflict",
         answer.kinds,
     )
-    check(s.read("ws/kept") == b"tool\n", "the others go on", answer)
+    check(s.read("ws/kept") == b"tool\n", "other changes are committed", answer)
 
 
 def types_change(s, mode):

@@ -289,7 +289,7 @@ def more_than_there_are_workers(engine, held):
     engine.wait(6.5, calls[0])
     check(
         4 <= len(refused()) < WORKERS,
-        "who finds none free for long is refused",
+        "calls without a free worker are refused",
         f"{len(refused())} were; {engine.state()}",
     )
     check(
@@ -300,7 +300,7 @@ def more_than_there_are_workers(engine, held):
     for call in calls:
         if call.result is None:
             call.cancel()
-    check(engine.wait(3, *calls), "the others are cancelled at once")
+    check(engine.wait(3, *calls), "other calls are cancelled at once")
     held.go_on()
     settles(engine)
     check(
@@ -340,7 +340,7 @@ def hung_gathering(engine, held):
     check(call.result is None, "the call has not been answered", call)
     call.cancel()
     check(engine.wait(2, call) and call.status == "cancelled", "a cancel ends the gathering", call)
-    check(call.result["omitted"]["changes"] > 0, "and what was not looked at is said", call)
+    check(call.result["omitted"]["changes"] > 0, "changes that were not gathered are counted", call)
     held.go_on()
     settles(engine)
 

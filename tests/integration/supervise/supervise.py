@@ -77,7 +77,7 @@ def other_owners(s):
     check(answer.out == "own", "a private file of another owner is not readable in a copy", answer)
     owners = {name: os.stat(s.path("ws", name)).st_uid for name in ("own", "other", "new")}
     check(owners == {"own": 1234, "other": 0, "new": 1234}, "owners stay as they were", owners)
-    check(s.read("ws/other") == b"other", "and what is not the owner's is not changed")
+    check(s.read("ws/other") == b"other", "a file of another owner is not changed")
 
 
 def a_mask_whose_number_returns(s):

@@ -25,7 +25,11 @@ check(
     "doctor says that it runs, and how",
     row,
 )
-check(BY_KVM or (report["kvm"]["reason"] and report["kvm"]["fix"]), "and what there is to fix", report["kvm"])
+check(
+    BY_KVM or (report["kvm"]["reason"] and report["kvm"]["fix"]),
+    "the doctor names the fix for KVM",
+    report["kvm"],
+)
 answer = scene.call(SCRIPT, stdin="input\n")
 said = answer.json.get("stdout", {}).get("text", "").split("\n")
 check(answer.code == 3 and answer.json.get("status") == "failed", "the tool's own end comes back", answer)
@@ -71,7 +75,7 @@ check(
     or refused.code == 125
     and refused.error.get("subject") == "firecracker"
     and "/usr/local/bin" in refused.error.get("hint", ""),
-    "the other monitor is not replaced by this one: a call by Firecracker is refused, and what is missing is named",
+    "a call on Firecracker does not fall back to QEMU: it is refused, and names what is missing",
     refused,
 )
 AGAIN = "cat /proc/sys/kernel/random/boot_id /proc/sys/kernel/random/uuid"

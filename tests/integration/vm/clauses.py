@@ -137,7 +137,7 @@ def run_files(cases):
         answer,
     )
     said = printed(answer.json.get("stdout", {"text": ""})).split(MARK + "\n")[1:]
-    check(len(said) == len(cases), "each of them to its end", said)
+    check(len(said) == len(cases), "every case finishes", said)
     for (case, names), text in zip(staged, said):
         held = answer.json["enforcement"].get(case["clause"])
         check(
@@ -163,7 +163,7 @@ def run(grant, cases):
     )
     check(WALL in answer.json["enforcement"]["priv.none"], "and names both walls", answer.json["enforcement"])
     said = printed(answer.json.get("stdout", {"text": ""})).split(MARK + "\n")[1:]
-    check(len(said) == len(cases), "each of them to its end", said)
+    check(len(said) == len(cases), "every case finishes", said)
     for case, text in zip(cases, said):
         good = (case["saw"][1].replace("{token}", TOKEN) in text) == case["allowed"] and bool(text)
         held = answer.json["enforcement"].get(case["clause"])

@@ -64,7 +64,7 @@ gone("and is gone")
 crowd = [start("read line; echo $line", PLACES) for _ in range(CROWD)]
 check(
     until(lambda: sum(process.poll() is not None for process in crowd) >= CROWD - PLACES),
-    "those without a place are answered at once",
+    "calls without a place are answered at once",
     [process.poll() for process in crowd],
 )
 answers = [scene.end(process, f"{number}\n") for number, process in enumerate(crowd)]
@@ -76,11 +76,11 @@ check(
 )
 check(
     all(answers[number].json["stdout"]["text"] == f"{number}\n" for number in ran),
-    "each with its own input and output",
+    "calls have their own input and output",
 )
 check(
     all(is_refused(answer) for answer in answers if answer.code),
-    "the others are refused, with the reason and what to do",
+    "other calls are refused, with the reason and a hint",
     [answer for answer in answers if answer.code and not is_refused(answer)][:1],
 )
 gone("nothing is left of any")

@@ -102,12 +102,12 @@ def carries():
     check(
         [line.endswith("No such file or directory") for line in said[8:11]] == [True] * 3
         and "denied" not in said[11:],
-        "what is denied or absent is not there",
+        "denied and absent files are not there",
         said,
     )
     check(
         answer.json["stderr"]["text"].count("Read-only file system") == 3,
-        "what is only readable cannot be written",
+        "read-only files cannot be written",
         answer.json["stderr"],
     )
     check(
@@ -119,7 +119,7 @@ def carries():
     check(
         [text(f"ws/{path}") for path in ("changed", "new/dir/file", "tree", "moved/other", "kept")]
         == ["changed\n", "new\n", "file\n", "inner\n", "kept\n"],
-        "what was changed comes back",
+        "changed files come back",
         os.listdir("ws"),
     )
     check(
@@ -130,7 +130,7 @@ def carries():
     check(
         [os.path.lexists(f"ws/{path}") for path in ("gone", "moved/inner", "pipe", ".git/config", "secret")]
         == [False] * 4 + [True],
-        "what was removed goes; no pipe, and nothing that steers the host, comes",
+        "removed files go; no pipe, and nothing that steers the host, comes",
         os.listdir("ws"),
     )
     check(
@@ -211,7 +211,7 @@ def ends():
         good,
     )
     staged = call("echo newer >/ws/changed", commit="ask")
-    check(staged.code == 0 and text("ws/changed") == "new\n", "what must be approved waits", staged)
+    check(staged.code == 0 and text("ws/changed") == "new\n", "changes that need approval are staged", staged)
     approved = scene.changes(staged.json["call"], "commit")
     check(approved.returncode == 0 and text("ws/changed") == "newer\n", "and comes back when it is", approved)
     full = call(
@@ -224,7 +224,7 @@ def ends():
         and hole.st_size == 48 << 20
         and hole.st_blocks < 100
         and text("ws/kept") == "kept\n",
-        "what is written is bounded by the disk, the size of a file, too; holes stay holes",
+        "the disk bounds written bytes and file sizes; holes stay holes",
         full,
     )
     late = call("echo late >/ws/changed; sleep 600", timeout="60s")

@@ -85,7 +85,7 @@ def lives():
     )
     check(
         "by the runtime's word" in held["priv.none"] and "process cage inside" in held["priv.none"],
-        "and each wall, with whose word it is",
+        "every mechanism names its source",
         held,
     )
     answer = scene.call("head -c 3000000 /dev/zero; head -c 1000000 /dev/zero >&2")
@@ -195,7 +195,7 @@ def files():
         not os.path.exists("w/old")
         and open("w/new", encoding="utf-8").read() == "new\n"
         and not os.path.exists("r/new"),  # pylint: disable=consider-using-with
-        "what the tool changed comes back",
+        "the tool's changes come back",
         answer,
     )
     answer = scene.call(

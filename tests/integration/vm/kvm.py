@@ -52,7 +52,7 @@ if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         refused.code == 126
         and "may not open /dev/kvm" in refused.error.get("message", "")
         and "usermod -aG kvm" in refused.error.get("hint", ""),
-        "who may not open /dev/kvm is told how",
+        "a user who may not open /dev/kvm gets a hint",
         refused,
     )
     finish()
@@ -81,7 +81,7 @@ else:
         first,
     )
 kept = record()
-check((kept.split(" ", 1)[1] == "boots\n") == works, "what was found is kept", kept)
+check((kept.split(" ", 1)[1] == "boots\n") == works, "the result of the trial boot is kept", kept)
 second, short = ask()
 check(
     (second.code, second.error.get("message")) == (first.code, first.error.get("message"))
@@ -112,7 +112,7 @@ for spoilt in ("", kept[:20], "sha256:" + "0" * 64 + " boots\n", kept.split(" ")
     answer, took = ask()
     check(
         answer.code == first.code and record().split(" ")[:2] == kept.split(" ")[:2],
-        f"what cannot be relied on is found out anew: {spoilt[-20:]!r}",
+        f"a spoilt record is replaced by a new trial: {spoilt[-20:]!r}",
         answer,
     )
 

@@ -95,7 +95,7 @@ def run(number, cases):
         answer,
     )
     said = printed(answer.json.get("stdout", {"text": ""})).split(MARK + "\n")[1:]
-    check(len(said) == len(cases), "each of them to its end", said)
+    check(len(said) == len(cases), "every case finishes", said)
     time.sleep(1)
     for case, own, text in zip(cases, places, said):
         how, what = case["saw"][0], fill(case["saw"][-1], own)

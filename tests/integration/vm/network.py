@@ -133,7 +133,7 @@ check(
     words.get("a name") == "1\n"
     and "403" in words.get("another name", "")
     and words["another name"].endswith("2\n"),
-    "what is named is reached, and nothing else",
+    "the named host is reached, and no other",
     words,
 )
 check(
@@ -164,7 +164,7 @@ with open("policy.toml", encoding="utf-8") as file:
     LINE = 1 + file.read().split("\n").index(NETWORK)
 check(
     {d["line"] for d in there.json["denials"] if d["operation"] == "connect"} == {LINE},
-    "each with the line of its key",
+    "denials carry the line of their key",
     there.json["denials"],
 )
 used, was = there.json["usage"], here.json["usage"]
@@ -285,7 +285,7 @@ answer = scene.call(
 )
 check(
     answer.code == 0 and int(answer.json["stdout"]["text"]) > UP,
-    "what a tool sends before its end arrives",
+    "bytes that the tool sends before its end arrive",
     answer,
 )
 
@@ -309,7 +309,7 @@ check(
     refused.code == 126
     and refused.error.get("code") == "unenforceable"
     and refused.error.get("subject") == "network",
-    "each port of a host is refused",
+    "a host with all its ports is refused",
     refused,
 )
 finish()

@@ -109,7 +109,11 @@ check(one_waits(), "then one waits for the next call", scene.monitors())
 show("second")
 began = time.time()
 third = engine.call(policy('env = { set = { SAID = "said" } }'))
-check(third.fine and third.waited and third.boot == first.boot, "which it serves", third)
+check(
+    third.fine and third.waited and third.boot == first.boot,
+    "the waiting machine serves the next call",
+    third,
+)
 check(
     (third.shown, third.said) == ("second", "said"), "with what is granted by then, and its own words", third
 )
@@ -159,7 +163,7 @@ check(one_waits(), "one waits", scene.monitors())
 waiting = scene.monitors()[0]
 hidden = engine.call(policy('network = ["example.com:80"]'))
 check(hidden.fine and not hidden.waited, "a call with a network has a machine of its own", hidden)
-check(until(lambda: waiting in scene.monitors()), "the other one waits on", scene.monitors())
+check(until(lambda: waiting in scene.monitors()), "the other machine waits on", scene.monitors())
 off = Engine()
 never = policy(backend="ready = 0\n")
 for _ in range(2):

@@ -53,7 +53,7 @@ def begin(who, *programs):
     listed = image("list").json.get("guest") or {}
     check(
         os.path.exists(f"{kernels}/boot/vmlinuz-{listed.get('kernel')}") and listed.get("bytes", 0) > 1 << 20,
-        "which is listed",
+        "the guest's kernel is listed",
         listed,
     )
     absent = call("true")

@@ -68,7 +68,7 @@ check(
     (first.random, second.random),
 )
 check(began - 2 <= second.time <= time.time() + 2, "and the time of day", (began, second.time))
-check("left" not in second.left, "what the first call wrote is not there", second)
+check("left" not in second.left, "files of the first call are not there", second)
 pair = [begin(), begin()]
 pair = [end(process) for process in pair]
 check(
@@ -92,7 +92,7 @@ check(
     one.code == two.code == 0
     and lines[0][0] == lines[1][0]
     and (lines[0][1], lines[1][1]) == ("first", "second, and longer"),
-    "what is granted is carried into a copy as it is now",
+    "granted files are carried into a copy as they are now",
     (one, two),
 )
 

@@ -63,5 +63,5 @@ check(
     reason,
 )
 with open("state/toolcage/kvm-qemu", encoding="utf-8") as record:
-    check(reason in record.read(), "what was found is kept", reason)
+    check(reason in record.read(), "the result of the trial is kept", reason)
 finish()

@@ -65,10 +65,12 @@ check(
     first,
 )
 copies = [call(WARM) for _ in range(2)]
-check(all(one.code == 0 for one in copies) and len(kept()) == 2, "which later calls go on from", copies)
+check(
+    all(one.code == 0 for one in copies) and len(kept()) == 2, "later calls go on from the snapshot", copies
+)
 check(
     all(one.cached >= cold.cached + READ_MIB * 3 // 4 for one in copies),
-    "what it has read is in memory",
+    "files that the warm-up read are in memory",
     [cold.cached, *(one.cached for one in copies)],
 )
 check(

@@ -67,12 +67,12 @@ def edits(s):
     answer = call(s, "file_edit", path="/workspace/f", action="replace", old="b", new="B\nb")
     check(answer.status == "ok" and s.read("ws/f") == b"a\nB\nb\nc\n", "file_edit replaces", answer)
     answer = call(s, "file_edit", path="/workspace/f", action="replace", old="x", new="y")
-    check(answer.code == 1 and "does not occur" in said(answer), "what is not there is told", answer)
+    check(answer.code == 1 and "does not occur" in said(answer), "an absent text is an error", answer)
     s.write("ws/g", "x x\n")
     answer = call(s, "file_edit", path="/workspace/g", action="replace", old="x", new="y")
     check(
         answer.code == 1 and "more than once" in said(answer) and s.read("ws/g") == b"x x\n",
-        "what is there twice is not replaced",
+        "an ambiguous text is not replaced",
         answer,
     )
     answer = call(s, "file_edit", path="/workspace/g", action="replace", old="x", new="y", all=True)
@@ -158,7 +158,7 @@ def reads(s):
     )
     s.write("ws/bad.json", '{"a": 1,\n}')
     answer = call(s, "json_query", path="/workspace/bad.json")
-    check(answer.code == 1 and "line 2" in said(answer), "what is no JSON is told, with its line", answer)
+    check(answer.code == 1 and "line 2" in said(answer), "invalid JSON is an error with its line", answer)
     s.write("ws/deep.json", "[" * 100000)
     answer = call(s, "json_query", path="/workspace/deep.json")
     check(answer.code == 1 and "too deep" in said(answer), "and one without a bottom", answer)
@@ -256,7 +256,7 @@ def uncompiled(s):
         done.returncode == 0
         and done.stderr.count(b"not compiled ahead") == 1
         and b"is installed" in done.stderr,
-        "what was not compiled is told, once",
+        "a module that was not compiled ahead is reported once",
         done,
     )
     s.write("ws/h", "x")

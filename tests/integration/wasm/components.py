@@ -299,7 +299,7 @@ def imports(s):
     answer = call(s, "x", module=written(s, "empty.wasm", "(component)"))
     check(
         answer.exit_code == 126 and "exports no wasi:cli/run" in answer.stderr["text"],
-        "what is no program is told so",
+        "a component without a command is an error",
         answer,
     )
 

@@ -16,7 +16,18 @@ sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__f
 
 import scene  # first: it says where the next one is
 from scene import TOOLCAGE, check, end, run, skip_all, start_time, until
-from waiting import GUEST, HOME, WHEELS, Engine, each_end, first, granted, last, text, was_ready
+from waiting import (
+    GUEST,
+    HOME,
+    WHEELS,
+    Engine,
+    worker_ends_as_elsewhere,
+    first,
+    granted,
+    last,
+    text,
+    was_ready,
+)
 
 codecs.lookup("cp437")  # for zip archives, while the interpreter's own files can be read
 REUSE = '[backend.wasm]\nreuse = "same-grant"\n'
@@ -70,7 +81,7 @@ def served(s):
         )
     check(
         all(len(threads) < 2 for *_, threads in used),
-        "which has started no thread that the call's wall would not hold",
+        "a waiting worker has no second thread",
         used,
     )
     check(
@@ -102,13 +113,13 @@ def files(s):
         s.read("ws/new") == b"written"
         and s.read("data/x") == b"read"
         and s.read("ws/.git/config") == b"[core]\n",
-        "what is granted has changed, and nothing else",
+        "granted files have changed, and no others",
     )
     engine.one_worker()
     answer = engine.call("a", "put", f"{s.ws}/changed", "x")
     check(
         [row["path"] for row in answer["changes"]] == [f"{s.ws}/changed"],
-        "what it changes is told",
+        "the call's changes are listed",
         answer["changes"],
     )
     check(engine.close(), "the helper ends with its engine")
@@ -141,7 +152,7 @@ def hostile(s):
 
 def ends(s):
     engine = Engine(s, more='cpu_time = "500ms"\noutput = { limit = "64KiB", over = "truncate" }')
-    each_end(engine, (("exit", "7"), "failed", 1))
+    worker_ends_as_elsewhere(engine, (("exit", "7"), "failed", 1))
     worker = engine.one_worker()
     began = start_time(worker)
     end(worker)
@@ -167,7 +178,7 @@ def never_again(s):
         seen.add((worker, began))
     check(
         len(seen) == 3 and until(lambda: not any(start_time(pid) == began for pid, began in seen)),
-        "each by a worker of its own",
+        "calls are served by different workers",
         seen,
     )
     check(engine.close(), "the helper ends with its engine")

@@ -118,7 +118,7 @@ def fuel(s):
             )
             check(
                 answer.deterministic is True and answer.usage["fuel"] == 20 * 10**6,
-                "which is so many units",
+                "the budget is counted in units of fuel",
                 answer,
             )
             check(
@@ -182,7 +182,7 @@ def compiled(s):
     fast = call(s, "machine", ".")
     check(
         (fast.out, fast.usage["fuel"]) == (slow.out, slow.usage["fuel"]),
-        "what was compiled ahead comes to the same",
+        "a module compiled ahead gives the same result and fuel",
         (slow.raw, fast.raw),
     )
     # the other code's record is as genuine, and says what it is of

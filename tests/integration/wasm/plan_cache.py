@@ -69,8 +69,8 @@ def decides(s):
         )
 
     first = known(engine, "env")
-    check(was_again(first) and "WORD=one" in text(first), "who asks for the same gets the same", first)
-    check(same(known(engine, "env")) == same(first), "each time", first)
+    check(was_again(first) and "WORD=one" in text(first), "the same call reuses its plan", first)
+    check(same(known(engine, "env")) == same(first), "every reuse gives the same answer", first)
     anew(engine.call("c", "echo", "x"), first, "other words", False)
     os.environ["WORD"] = "two"
     answer = engine.call("c", "env")
@@ -177,7 +177,7 @@ def only_there(s):
     """A tool that sees files of the host's is resolved each time, and so is one whose workers serve one call."""
     engine = open_engine(s)
     answers = [engine.call("a", "echo", "x") for _ in range(6)]
-    check(not any(map(was_again, answers)), "what files decide is asked each time", answers)
+    check(not any(map(was_again, answers)), "plans that show files of the host are made anew", answers)
     check(engine.close(), "the helper ends with its engine")
     engine = open_engine(s, reuse="")
     answers = [engine.call("c", "echo", "x") for _ in range(6)]

@@ -14,7 +14,7 @@ sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__f
 import scene  # first: it says where the next one is
 from processes import parent
 from scene import below, check, end, run, start_time, until
-from waiting import Call, Engine, each_end, first, granted, last, read, text, was_ready
+from waiting import Call, Engine, worker_ends_as_elsewhere, first, granted, last, read, text, was_ready
 
 WORDS = 65536  # bytes that a call can hand over
 
@@ -62,7 +62,7 @@ def holds_nothing(s):
         answer = engine.call(tool, *words)
         check(
             not was_ready(answer) or "ONLY_A" not in text(answer),
-            "what waits for one tool gives another nothing",
+            "a worker of one tool gives another nothing",
             answer,
         )
     check(answer["status"] == "failed" and text(answer) == "", "no file either", answer)
@@ -99,7 +99,7 @@ def files(s):
     answer = engine.call("a", "put", f"{s.ws}/changed", "x")
     check(
         [row["path"] for row in answer["changes"]] == [f"{s.ws}/changed"],
-        "what it changes is told",
+        "the call's changes are listed",
         answer["changes"],
     )
     check(engine.close() and cold.close(), "the helpers end")
@@ -141,7 +141,7 @@ def cannot_wait(s):
 
 def ends(s):
     engine = Engine(s, more='cpu_time = "500ms"\noutput = { limit = "64KiB", over = "truncate" }')
-    each_end(engine, (("exit", "7"), "failed", 7), (("dig",), "failed", 134))
+    worker_ends_as_elsewhere(engine, (("exit", "7"), "failed", 7), (("dig",), "failed", 134))
     check(engine.close(), "the helper ends with its engine")
 
 
@@ -167,7 +167,11 @@ def has_the_last_word(s):
             {**answer, "stdout": text(answer)[:100]},
         )
         check(until(lambda: start_time(worker) != began), f"{words[0]}: its process is no more", worker)
-    check("stopped" not in answer["stderr"]["text"], "and each has its own words", answer["stderr"])
+    check(
+        "stopped" not in answer["stderr"]["text"],
+        "standard error has the last call's messages alone",
+        answer["stderr"],
+    )
     engine.one_worker()
     answer = engine.call("a", "shout")
     check(

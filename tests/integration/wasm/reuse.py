@@ -48,11 +48,11 @@ def serves_again(s):
         (workers, engine.workers()),
     )
     ages = [next(row["us"] for row in answer["timings"] if row["step"] == "ready") for answer in answers]
-    check(ages == sorted(ages), "which the results tell by their age", ages)
+    check(ages == sorted(ages), "results carry the age of their worker", ages)
     check(
         "descriptor" in answers[0]["enforcement"]["fs.read"]
         and "Landlock" not in answers[0]["enforcement"]["fs.read"],
-        "and what holds their files",
+        "results name the mechanism that bounds files",
         answers[0],
     )
     check(engine.close(), "the helper ends with its engine")
@@ -90,7 +90,7 @@ def nothing_stays(s):
         if wanted is not None:
             check(text(answer) == wanted, f"nothing of {left[0]} is seen", answer)
     again = [text(engine.call("a", "fds")) for _ in range(3)]
-    check(again[0] and len(set(again)) == 1, "each call has its descriptors and no more", again)
+    check(again[0] and len(set(again)) == 1, "every call has its descriptors and no more", again)
     answer = engine.call("a", "show", "-")
     check(text(answer) == "" and answer["status"] == "ok", "nor is there any input but its own", answer)
     check(engine.close(), "the helper ends with its engine")
@@ -141,11 +141,11 @@ def other_grants(s):
         "a policy that has changed finds none of before",
         answer,
     )
-    check(text(engine.call("a", "show", f"{s.data}/x")) == "read", "what it grants it has")
+    check(text(engine.call("a", "show", f"{s.data}/x")) == "read", "the new grant is effective")
     engine.policy = kept
     check(
         engine.call("a", "put", f"{s.ws}/x", "yes")["status"] == "ok" and workers & set(engine.workers()),
-        "and those of the old one serve that",
+        "workers of the old grant serve it",
         engine.workers(),
     )
     answer = engine.call("b", "show", f"{s.data}/x")
@@ -193,7 +193,7 @@ def dies(s):
     lib.toolcage_call_unref(call.handle)
     check(
         until(lambda: all(map(waits, engine.workers())), 10),
-        "who lets go of a call ends it",
+        "releasing a call ends it",
         engine.workers(),
     )
     check(engine.close(), "the helper ends with its engine, and its workers with it")
@@ -306,7 +306,7 @@ def bounds(s):
     answers = [engine.call("a", "burn", "150") for _ in range(5)]
     check(
         [answer["status"] for answer in answers] == ["ok"] * 5,
-        "each call has its own processor time",
+        "every call has its own processor time",
         answers,
     )
     check(
@@ -323,7 +323,11 @@ def bounds(s):
     check(call.wait()["status"] == "cancelled", "one that waits is not ended for what was used before", call)
     settled(engine)
     answer = engine.call("a", "spin")
-    check(answer["status"] == "limit" and answer["limit"] == "cpu_time", "which ends", answer)
+    check(
+        answer["status"] == "limit" and answer["limit"] == "cpu_time",
+        "the endless call ends at its limit",
+        answer,
+    )
     check(text(engine.call("a", "echo", "x")) == "x\n", "the next call goes on")
     check(engine.close(), "the helper ends with its engine")
     engine = Engine(
@@ -375,7 +379,7 @@ def ends_in_time(s):
     while time.monotonic() < began + 1.3:  # longer than a call may take
         time.sleep(0.12)
         answers.append(engine.call("a", "echo", "x"))
-    check(all(answer["status"] == "ok" for answer in answers), "each call has a time of its own", answers)
+    check(all(answer["status"] == "ok" for answer in answers), "every call has its own deadline", answers)
     check(engine.close(), "the helper ends with its engine")
 
 

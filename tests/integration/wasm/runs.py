@@ -47,7 +47,7 @@ def install(s):
     image = verb(s, "wasm", "install", "wasmedge")
     check(
         image.returncode and b"hint: toolcage image build wasmedge " in image.stderr,
-        "the other engine is an image",
+        "doctor names the image of the other engine",
         image,
     )
     put_engine(s)
@@ -84,7 +84,7 @@ def first_example(s):
     other = seen(s, "wasmedge")
     check(
         len(other) == 1 and other[0]["works"] or "toolcage image build wasmedge" in other[0]["fix"],
-        "and the other one",
+        "the other engine is listed",
         other,
     )
     install(s)
@@ -264,7 +264,7 @@ def denials(s):
         quiet.status == "failed"
         and not call(s, "show", "absent", **grant).denials
         and not call(s, "show", "src/absent", **grant).denials,
-        "what is only missing is not",
+        "an absent file is not a denial",
         quiet,
     )
     check(
@@ -423,7 +423,7 @@ def compiled(s):
     check(answer.code == 126 and answer.out == "", "code under a record that fits is what runs", answer)
     write_over(record, words)
     os.chmod(code, 0o666)
-    check(call(s, "echo", "x").out == "x\n", "what others could write is not loaded")
+    check(call(s, "echo", "x").out == "x\n", "an engine that others could write is not loaded")
     shown = verb(s, "wasm", "inspect", module)
     check(
         shown.returncode == 0 and b"yes  wasi_snapshot_preview1 fd_write" in shown.stdout,
@@ -431,12 +431,16 @@ def compiled(s):
         shown,
     )
     bad = verb(s, "wasm", "inspect", s.write("import.wasm", IMPORT))
-    check(bad.returncode == 1 and b"no   env system" in bad.stdout, "and which of them are not provided", bad)
+    check(
+        bad.returncode == 1 and b"no   env system" in bad.stdout,
+        "imports that are not provided are named",
+        bad,
+    )
     none = verb(s, "wasm", "compile", s.write("none.wasm", "none"))
     check(
         none.returncode == 125
         and b"not a module that can be run: its first bytes are not WebAssembly's" in none.stderr,
-        "what is no module is not compiled",
+        "a file that is not a module is not compiled",
         none,
     )
 

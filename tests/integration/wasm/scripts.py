@@ -220,13 +220,13 @@ def runs(s):
         answer.exit_code == 1
         and answer.out == ""
         and all(word in said(answer) for word in WORDS["syntax err"]),
-        "what is no program, too",
+        "a syntax error is a failure",
         answer,
     )
     answer = call(s, "exit")
     check(answer.exit_code == 7 and answer.out == "bye", "a script's own exit code", answer)
     answer = call(s, "late")
-    check(answer.status == "ok" and answer.out == "late\n", "what it leaves to be done is done", answer)
+    check(answer.status == "ok" and answer.out == "late\n", "pending jobs run before the end", answer)
     answer = call(s, "hello", more="arguments = {}\n")
     check(answer.status == "denied", "arguments that the policy does not have are refused", answer)
     large = WORDS["hello"] + " " * 100000
@@ -423,7 +423,7 @@ def spoilt(s):
     place = os.path.join(s.environ["XDG_STATE_HOME"], "toolcage/wasm")
     code = max(glob.glob(f"{place}/*.cwasm"), key=os.path.getsize)
     mark = code.replace(".cwasm", ".mark")
-    check(os.path.exists(mark), "what was read once is not read again")
+    check(os.path.exists(mark), "verified code is marked")
     before = os.stat(code)
     with open(code, "r+b") as file:
         file.seek(-4096, os.SEEK_END)

@@ -169,7 +169,7 @@ def granted(s):
     return grant, fine + [(words, 1, "") for words in refused] + own
 
 
-def each_end(engine, *more):
+def worker_ends_as_elsewhere(engine, *more):
     """Of an engine whose tool has half a second and 64 KiB; further ones as (words, status, exit code)."""
     for words, status, code in (*more, (("trap",), "failed", 134), (("spin",), "limit", None)):
         engine.one_worker()
