@@ -229,6 +229,25 @@ static void denied_names_are_neither_copied_nor_committed(void **state)
     scene_done(&s);
 }
 
+/* The removal of its directory left it there, so nothing may take the directory's place. */
+static void denied_names_keep_their_directory(void **state)
+{
+    struct tc_deny deny = {.path = (char *)(uintptr_t) "/workspace/d/key"};
+    struct scene s;
+    (void)state;
+    scene_new();
+    scene_sh("mkdir host/d; echo -n 1 >host/d/key");
+    scene_plan(&s, TC_WORKSPACE_COPY, TC_COMMIT_ALWAYS);
+    s.plan.denies = &deny;
+    s.plan.deny_count = 1;
+    assert_int_equal(scene_begin(&s), 0);
+    scene_sh("rm -r copy/d; echo -n 2 >copy/d");
+    scene_end(&s, true);
+    scene_expect("denied", "changes", scene_changes(&s.outcome), "modified d (conflict)");
+    scene_expect("denied", "host", scene_tree("host"), "d/ d/key=1");
+    scene_done(&s);
+}
+
 static void rights_come_back_without_set_id_bits(void **state)
 {
     static const struct {
@@ -273,16 +292,23 @@ static void newer_rights_of_a_directory_stay(void **state)
     assert_int_equal(scene_mode("host/d"), S_IFDIR | 0711);
 }
 
-static void times_of_files_come_back(void **state)
+static void times_come_back_of_files_and_links(void **state)
 {
     static const struct row row = {
-        "times", "echo -n 1 >host/a", "echo -n two >copy/a; touch -d @1000000000 copy/a",
-        "",      "modified a",        "a=two"};
+        "times",
+        "echo -n 1 >host/a; echo -n 1 >b; touch -d @2000000000 b",
+        "echo -n two >copy/a; ln -s ../b copy/l; touch -h -d @1000000000 copy/a copy/l",
+        "",
+        "modified a, added l",
+        "a=two l->../b"};
+    static const char *const names[] = {"host/a", "host/l", "b"};
     struct stat st;
     (void)state;
     check(&row, TC_WORKSPACE_COPY, true);
-    assert_int_equal(stat("host/a", &st), 0);
-    assert_int_equal(st.st_mtim.tv_sec, 1000000000);
+    for (size_t i = 0; i < TC_COUNT(names); i++) {
+        assert_int_equal(lstat(names[i], &st), 0);
+        assert_int_equal(st.st_mtim.tv_sec, i < 2 ? 1000000000 : 2000000000);
+    }
 }
 
 /* A part that is left behind is a failed call, and named; the rest is committed. */
@@ -358,9 +384,10 @@ int main(void)
         cmocka_unit_test(steering_files_stay_away),
         cmocka_unit_test(a_granted_name_frees_its_steering_file),
         cmocka_unit_test(denied_names_are_neither_copied_nor_committed),
+        cmocka_unit_test(denied_names_keep_their_directory),
         cmocka_unit_test(rights_come_back_without_set_id_bits),
         cmocka_unit_test(newer_rights_of_a_directory_stay),
-        cmocka_unit_test(times_of_files_come_back),
+        cmocka_unit_test(times_come_back_of_files_and_links),
         cmocka_unit_test(too_deep_a_change_fails_the_call),
         cmocka_unit_test(nothing_is_committed_without_a_journal),
         cmocka_unit_test(failed_call_commits_nothing),

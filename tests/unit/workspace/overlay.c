@@ -130,7 +130,7 @@ static void whiteouts_are_removals(void **state)
 }
 
 /* The tool removed a directory and made one of its name: nothing below comes from the old one. */
-static void opaque_directories_replace_older_ones(void **state)
+static void opaque_directories_hide_their_old_content(void **state)
 {
     static const struct row rows[] = {
         {"empty", "mkdir host/d; echo -n 1 >host/d/a", "mkdir copy/u/d", "d", "", "deleted d/a",
@@ -212,7 +212,7 @@ int main(void)
         cmocka_unit_test(changed_names_reach_the_host),
         cmocka_unit_test(copies_without_a_change_are_none),
         cmocka_unit_test(whiteouts_are_removals),
-        cmocka_unit_test(opaque_directories_replace_older_ones),
+        cmocka_unit_test(opaque_directories_hide_their_old_content),
         cmocka_unit_test(denied_names_survive_their_directory),
         cmocka_unit_test(a_clock_set_back_makes_conflicts),
         cmocka_unit_test(the_layer_has_the_policys_limits),
