@@ -71,13 +71,4 @@ static inline void tc_error_freep(struct toolcage_error **err)
 }
 #define _autoerror_ _auto_(tc_error_freep)
 
-/* Why a value was refused, before anybody knows where it stands: what is wrong, and the right
- * spelling. */
-struct tc_complaint {
-    char what[256], hint[256];
-};
-
-void tc_complain(struct tc_complaint *c, const char *hint, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
 #endif
