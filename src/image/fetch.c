@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "image/fetch.h"
+ * Copyright The toolcage authors
+ *
+ * Images that another program fetches, from a registry or a store. The registry is not trusted: it
+ * says how large an image is before anything is fetched, and a lie about that fills no disk. */
+#include "image/import.h"
 
 #include <string.h>
 

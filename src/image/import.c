@@ -14,10 +14,8 @@
 #include "base/fd.h"
 #include "base/strv.h"
 #include "base/sys.h"
-#include "image/fetch.h"
 #include "image/form.h"
 #include "image/say.h"
-#include "image/tree.h"
 #include "state/store.h"
 
 /* ---- reading what was brought ---- */

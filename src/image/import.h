@@ -30,4 +30,20 @@ int tc_import(const struct tc_import *how, const char *source, struct tc_importe
 int tc_import_root(const struct tc_import *how, int dir, const char *from, struct tc_imported *ret,
                    struct toolcage_error **err);
 
+/* ---- fetch.c ---- */
+
+/* Into an OCI layout `name` in the store's own directory, of at most how->limits.bytes and a little
+ * more for its documents. */
+int tc_fetch(const struct tc_import *how, const char *source, const char *name,
+             struct toolcage_error **err);
+
+/* ---- tree.c ---- */
+
+/* Owner 0, names in order, set-id bits and devices left out, times of directories `epoch`, others
+ * at most that (< 0: as they are, directories 0). `to` gets the compressed layer, ret_diff the
+ * digest of what is in it. */
+int tc_tree_layer(int dir, const char *name, int64_t epoch, int to,
+                  char ret_diff[TC_IMAGE_DIGEST_SIZE], struct tc_unpack_report *ret,
+                  struct toolcage_error **err);
+
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
-#include "image/tree.h"
+ * Copyright The toolcage authors
+ *
+ * A directory as a layer: the same bytes whenever its names, contents and modes are the same. */
+#include "image/import.h"
 
 #include <archive.h>
 #include <archive_entry.h>

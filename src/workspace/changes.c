@@ -23,7 +23,6 @@
 #include "workspace/copy.h"
 #include "workspace/held.h"
 #include "workspace/journal.h"
-#include "workspace/overlay.h"
 #include "workspace/reading.h"
 #include "workspace/session.h"
 #include "workspace/trusted.h"

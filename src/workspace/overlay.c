@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
+ * An overlaid workspace: the tool sees the host's tree, and what it changes goes into a layer of
+ * private storage above it. Nothing is copied that the tool does not write.
+ *
  * What the host changed during the call is told by time, not by a copy of everything: a file that
  * is written, made or put into a directory gets a new ctime. A directory that took another one's
  * place brings old files along, so the directories are noted at the start; and the names, which
  * tell what was removed. */
-#include "workspace/overlay.h"
+#include "workspace/workspace.h"
 
 #include <errno.h>
 #include <fcntl.h>

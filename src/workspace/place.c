@@ -8,7 +8,6 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "workspace/copy.h"
-#include "workspace/overlay.h"
 #include "workspace/workspace.h"
 
 /* An overlay; or a copy, where none can be had and the call leaves the choice. */

@@ -17,7 +17,7 @@ struct tc_session_record {
     struct tc_held_list list; /* of the workspace: what stood on the host under each change */
 };
 
-/* session_record.c */
+/* ---- session.c: as it stands on disk ---- */
 void tc_session_visit(struct tc_wire *w, struct tc_session_record *record);
 void tc_session_record_done(struct tc_session_record *record);
 /* 0, or -1 with errno; ENOENT: nothing was ever kept. */

@@ -40,6 +40,10 @@ tc_document_reader *tc_reader_of(const char *name);
 int tc_policy_allow(const char *text, size_t length, const char *name, const char *tool,
                     const char *access, char **ret, struct toolcage_error **err);
 
+/* As toolcage_policy_written. */
+int tc_policy_written(const struct toolcage_policy *policy, const char *path, const char *workspace,
+                      struct toolcage_error **err);
+
 /* ---- homes.c ---- */
 
 /* $HOME (NULL: unset), and by /etc/passwd those of the caller, of whom it is for by sudo, and of
@@ -52,9 +56,5 @@ bool tc_homes(const char *home, struct tc_strv *ret, bool *ret_own);
  * for those of compilers and interpreters, and what links at the places of credentials lead to.
  * Absolute; none where there is no such home. False: it cannot be listed, or no memory. */
 bool tc_home_closed(const char *home, struct tc_strv *ret);
-
-/* As toolcage_policy_written. */
-int tc_policy_written(const struct toolcage_policy *policy, const char *path, const char *workspace,
-                      struct toolcage_error **err);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
+ * A started call's terminal on that of the person: raw while it lasts, and as it was afterwards.
  * One loop, and ppoll() is the only place where signals are let in. The terminal is opened once
  * more where that is allowed, so that nobody else's descriptor gets O_NONBLOCK and a terminal that
  * shows nothing keeps no key and no signal waiting. */

@@ -15,8 +15,8 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "workspace/copy.h"
-#include "workspace/overlay.h"
 #include "workspace/state.h"
+#include "workspace/workspace.h"
 
 struct scene_storage scene_storage;
 
