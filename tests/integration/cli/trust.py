@@ -267,9 +267,14 @@ def unasked(place):
     )
     os.close(theirs)
     out = process.communicate(timeout=60)[0]
-    shown = os.read(ours, 1 << 16).decode().replace("\r\n", "\n")
+    shown = b""
+    try:  # the kernel hands it on in pieces; behind the last one is an error, as nobody has the other end
+        while piece := os.read(ours, 1 << 16):
+            shown += piece
+    except OSError:
+        pass
     os.close(ours)
-    return process.returncode, out, shown
+    return process.returncode, out, shown.decode().replace("\r\n", "\n")
 
 
 def terminal_without_tty_refuses():
