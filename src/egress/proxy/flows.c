@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * All flows: new ones, and those whose time is over. */
+
+#include "egress/proxy/flow.h"
+#include "egress/read/said.h"
+
+struct tc_egress_flow *tc_egress_flow_new(struct tc_egress_proxy *p, int fd,
+                                          enum tc_egress_role role)
+{
+    struct tc_egress_flow *f = calloc(1, sizeof(*f));
+    if (!f)
+        return NULL;
+    f->client.watch = (struct tc_egress_watch){.fd = fd, .ready = tc_egress_client_ready};
+    f->server.watch = (struct tc_egress_watch){.fd = -1, .ready = tc_egress_server_ready};
+    f->role = role;
+    f->stage = role == TC_EGRESS_DNS_TCP ? TC_FLOW_QUESTION : TC_FLOW_GREET;
+    f->in.max = f->head.max = 4 * (size_t)TC_HTTP_HEAD_MAX;
+    f->tail.max = 2 * sizeof(p->scratch);
+    tc_egress_set_reset(fd, true);
+    f->next = p->flows;
+    if (p->flows)
+        p->flows->prev = f;
+    p->flows = f;
+    p->flow_count++;
+    tc_egress_flow_deadline(p, f, TC_EGRESS_HEAD_US);
+    return f;
+}
+
+static void free_dead(struct tc_egress_proxy *p)
+{
+    while (p->dead) {
+        struct tc_egress_flow *f = p->dead;
+        p->dead = f->next;
+        tc_buf_done(&f->in);
+        tc_buf_done(&f->head);
+        tc_buf_done(&f->tail);
+        free(f->way);
+        free(f);
+    }
+}
+
+static void late(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    if (f->stage == TC_FLOW_SEEK)
+        tc_egress_seek_late(p, f);
+    else if (f->stage == TC_FLOW_JOINED && tc_egress_wrapping(&f->server))
+        tc_egress_flow_refuse(p, f, TC_EGRESS_TOO_LATE, NULL);
+    else if (f->stage == TC_FLOW_JOINED && f->mode == TC_MODE_UNDECIDED && f->in.len)
+        tc_egress_flow_refuse(p, f, TC_EGRESS_UNCLEAR, "it does not go on");
+    else
+        tc_egress_flow_close(p, f, f->stage != TC_FLOW_ENDING);
+}
+
+void tc_egress_flows_tick(struct tc_egress_proxy *p)
+{
+    int64_t wake = 0;
+    if (p->wake && p->wake <= p->now) {
+        struct tc_egress_flow *next;
+        for (struct tc_egress_flow *f = p->flows; f; f = next) {
+            next = f->next;
+            if (f->deadline <= p->now)
+                late(p, f);
+            if (f->stage != TC_FLOW_DEAD && (!wake || f->deadline < wake))
+                wake = f->deadline;
+        }
+        p->wake = wake;
+    }
+    free_dead(p);
+}
+
+/* A client that has gone comes to its end of file, or its connection breaks. */
+static bool is_sent(const struct tc_egress_flow *f)
+{
+    if (f->stage == TC_FLOW_JOINED)
+        return f->server.shut ||
+               (f->mode == TC_MODE_REQUEST && f->rest.done && !f->server.len && !f->head.len);
+    return f->stage == TC_FLOW_ENDING;
+}
+
+void tc_egress_flows_leave(struct tc_egress_proxy *p)
+{
+    for (struct tc_egress_flow *f = p->flows; f; f = f->next)
+        if (is_sent(f) && f->server.watch.fd >= 0)
+            tc_egress_set_reset(f->server.watch.fd, false);
+}
+
+bool tc_egress_flows_sent(const struct tc_egress_proxy *p)
+{
+    for (const struct tc_egress_flow *f = p->flows; f; f = f->next)
+        if (!is_sent(f))
+            return false;
+    return true;
+}
