@@ -158,7 +158,7 @@ def table(times):
         values = times.get((name, kind))
         return f"{statistics.median(values):.1f} ms" if values else "not measured"
 
-    lines = ["| what runs it | `true` | `python3 -c pass` |", "| --- | --- | --- |"]
+    lines = ["| runner | `true` | `python3 -c pass` |", "| --- | --- | --- |"]
     for name in dict.fromkeys(name for name, _ in times):
         lines.append(f"| {name} | {cell(name, 'nothing')} | {cell(name, 'python')} |")
     with open("/proc/cpuinfo", encoding="utf-8") as file:

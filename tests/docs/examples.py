@@ -69,6 +69,14 @@ for page in pages:
     ]
     tap.check(not dead, f"the links of {page.name} lead somewhere", dead)
 
+index = (root / "docs/README.md").read_text()
+unlisted = [
+    page.name
+    for page in (root / "docs").glob("*.md")
+    if page.name != "README.md" and f"]({page.name})" not in index
+]
+tap.check(not unlisted, "docs/README.md lists every page", unlisted)
+
 # the features' table, whose columns are the backends that there are, is held against the code
 there = (
     re.search(r"^\| feature \|(.*)\|$", (root / "docs/backends.md").read_text(), re.M)[1]
