@@ -62,12 +62,24 @@ with tempfile.TemporaryDirectory() as scratch:
             )
             tap.check(done.returncode == 0, f"{page.name}, C {number} compiles", done.stderr)
 
+
+def anchors(page):
+    """The headings of a page, as links name them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.S | re.M)
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def dead(page, link):
+    file, _, anchor = link.partition("#")
+    target = page.parent / file if file else page
+    return not target.exists() or (anchor and anchor not in anchors(target))
+
+
 for page in pages:
-    targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)]+)\)", page.read_text())]
-    dead = [
-        target for target in targets if target and "://" not in target and not (page.parent / target).exists()
-    ]
-    tap.check(not dead, f"the links of {page.name} lead somewhere", dead)
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", page.read_text()) if "://" not in link]
+    broken = [link for link in links if dead(page, link)]
+    tap.check(not broken, f"the links of {page.name} lead somewhere", broken)
 
 index = (root / "docs/README.md").read_text()
 unlisted = [
