@@ -265,7 +265,17 @@ static void finish(void)
     tc_strands_push(&relay.lines);
 }
 
-/* The entries are for the proxy outside, and come there another way. */
+/* The config is for the proxy on the host, which gets it another way. */
+static void drop_config(void)
+{
+    struct tc_egress_config config = {.values_file = -1};
+    if (!tc_task_receive(TC_EGRESS_CONTROL, &tc_egress_config_fields, &config))
+        give_up();
+    if (config.values_file >= 0)
+        (void)close(config.values_file);
+    tc_fields_done(&tc_egress_config_fields, &config);
+}
+
 static void hear_supervisor(void)
 {
     struct tc_egress_message m;
@@ -366,6 +376,7 @@ _Noreturn void tc_guest_relay(void)
     enum { LISTENERS_MAX = 4200 };
     static struct pollfd polls[FIXED + LISTENERS_MAX + TC_STRANDS_WAITS];
     (void)signal(SIGPIPE, SIG_IGN);
+    drop_config();
     open_relay();
     while (relay.listener_count <= LISTENERS_MAX) {
         turn(polls);
