@@ -393,9 +393,11 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
         return -1;
     bool guarded = tc_commit_guarded(g->item, e->relative, e->st->stx_mode);
     bool deep = e->depth >= DEEPEST;
+    const char *left_out = tc_commit_left_out(g->item, e->st->stx_mode);
     change.checked = is_checked(g, e);
     errno = deep ? ENAMETOOLONG : 0;
     change.held = deep                        ? tc_commit_undone
+                  : left_out                  ? left_out
                   : fate == TC_CHOICE_STAYS   ? unchosen(g, e->relative, guarded)
                   : is_doubted(g, e, &change) ? tc_commit_steering
                   : g->commit                 ? tc_commit_entry(g->cage, g->item, e)

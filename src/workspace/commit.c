@@ -334,13 +334,19 @@ static const char *replace(const struct tc_cage *cage, const struct tc_item *ite
     return problem;
 }
 
+const char *tc_commit_left_out(const struct tc_item *item, unsigned mode)
+{
+    bool comes = S_ISREG(mode) || (!item->name && (S_ISLNK(mode) || S_ISDIR(mode)));
+    return comes ? NULL : left_out;
+}
+
 const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
                             const struct tc_walk_entry *e)
 {
     const struct tc_trees *t = cage->trees;
     const struct tc_workspace *w = cage->workspace;
     unsigned mode = e->st->stx_mode;
-    if (!S_ISREG(mode) && (item->name || (!S_ISLNK(mode) && !S_ISDIR(mode))))
+    if (tc_commit_left_out(item, mode))
         return left_out;
     if (!item->name && tc_workspace_denied(cage, item, e->relative))
         return "denied";

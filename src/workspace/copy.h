@@ -53,6 +53,9 @@ bool tc_commit_guarded(const struct tc_item *item, const char *relative, unsigne
 /* Does git trust a file of this name (TC_STEERS_WRITTEN), which the grant does not name? */
 bool tc_commit_trusted(const struct tc_cage *cage, const struct tc_item *item,
                        const char *relative);
+/* Why an entry with this type is never written back (a FIFO, a socket, a device; in the place of a
+ * single file all but a file), or NULL. */
+const char *tc_commit_left_out(const struct tc_item *item, unsigned mode);
 /* Brings it back: NULL, or why not ("conflict", "denied", "steers the host", tc_commit_undone). */
 const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
                             const struct tc_walk_entry *e);

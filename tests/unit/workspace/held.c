@@ -182,9 +182,9 @@ static void files_come_back_as_the_tool_left_them(void **state)
     stage("",
           "echo -n 1 >copy/run; chmod 6755 copy/run; mkdir copy/d; echo -n 1 >copy/d/f; "
           "chmod 400 copy/d/f; touch -d @1000000000 copy/d/f; chmod 500 copy/d; "
-          "ln -s /etc copy/l",
+          "ln -s /etc copy/l; mkfifo copy/p",
           "added d (pending approval), added d/f (pending approval), added l (pending approval), "
-          "added run (pending approval)");
+          "added p (not committed), added run (pending approval)");
     assert_int_equal(settle(TC_HELD_COMMIT, NULL, &outcome), 0);
     scene_expect("modes", "host", scene_tree("host"), "d/ d/f=1 l->/etc run=1");
     for (size_t i = 0; i < TC_COUNT(modes); i++)
