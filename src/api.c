@@ -19,17 +19,17 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static int usage(struct toolcage_error **err, const char *function, const char *what)
+static int fail_usage(struct toolcage_error **err, const char *function, const char *what)
 {
     return tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "api", function, "see libtoolcage(3)"), "%s: %s",
                    function, what);
 }
 
 /* Refuses a NULL among the arguments that must not be. */
-#define NEED(argument)                                                  \
-    do {                                                                \
-        if (!(argument))                                                \
-            return usage(err, __func__, #argument " must not be NULL"); \
+#define NEED(argument)                                                       \
+    do {                                                                     \
+        if (!(argument))                                                     \
+            return fail_usage(err, __func__, #argument " must not be NULL"); \
     } while (0)
 
 /* The closed list of codes is a promise: anything else would be a defect of ours, and is said so.
@@ -253,7 +253,7 @@ EXPORT int toolcage_policy_egress(const struct toolcage_policy *policy, const ch
     NEED(listeners);
     NEED(ret_fd);
     if (!count || count > LISTENERS_MAX)
-        return usage(err, __func__, "count must be 1 to 60");
+        return fail_usage(err, __func__, "count must be 1 to 60");
     return closed(tc_sidecar(policy, tool, listeners, count, ret_fd, err), err);
 }
 
@@ -261,7 +261,7 @@ EXPORT int toolcage_policy_written(const struct toolcage_policy *policy, const c
                                    const char *workspace, struct toolcage_error **err)
 {
     if (!policy && !path)
-        return usage(err, __func__, "policy and path must not both be NULL");
+        return fail_usage(err, __func__, "policy and path must not both be NULL");
     return closed(tc_policy_written(policy, path, workspace, err), err);
 }
 
@@ -377,7 +377,7 @@ EXPORT int toolcage_engine_settle_json(struct toolcage_engine *engine, const cha
     NEED(call);
     NEED(ret_json);
     if (settle < 0 || (size_t)settle >= TC_COUNT(actions))
-        return usage(err, __func__, "settle must be one of TOOLCAGE_SETTLE_...");
+        return fail_usage(err, __func__, "settle must be one of TOOLCAGE_SETTLE_...");
     return closed(
         tc_engine_changes(engine, call, actions[settle], path_count, paths, ret_json, err), err);
 }
@@ -428,11 +428,11 @@ EXPORT int toolcage_call_set_command(struct toolcage_call *call, size_t argc,
     NEED(call);
     NEED(argv);
     if (!argc || argc > INT_MAX)
-        return usage(err, __func__, "argc must be at least 1");
+        return fail_usage(err, __func__, "argc must be at least 1");
     for (size_t i = 0; i < argc; i++)
         NEED(argv[i]);
     if (!argv[0][0])
-        return usage(err, __func__, "argv[0] must not be empty");
+        return fail_usage(err, __func__, "argv[0] must not be empty");
     return closed(tc_call_set_command(call, argc, argv, err), err);
 }
 
@@ -468,7 +468,7 @@ EXPORT int toolcage_call_set_stdin(struct toolcage_call *call, const void *bytes
     if (length)
         NEED(bytes);
     if (length > SSIZE_MAX - 1)
-        return usage(err, __func__, "length is out of range");
+        return fail_usage(err, __func__, "length is out of range");
     return closed(tc_call_set_stdin(call, bytes, length, err), err);
 }
 

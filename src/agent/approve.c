@@ -45,7 +45,7 @@ static size_t count_lines(const char *text)
 }
 
 /* What was typed ahead answers nothing. */
-static bool ask(struct tc_agent *agent, size_t left, char **ret)
+static bool ask_approval(struct tc_agent *agent, size_t left, char **ret)
 {
     (void)tcflush(STDIN_FILENO, TCIFLUSH);
     if (left)
@@ -72,7 +72,7 @@ static bool ask_person(struct tc_agent *agent, const char *text, bool *ret)
     (void)fwrite(text, 1, (size_t)(rest - text), stderr);
     for (;;) {
         char *line = NULL;
-        if (!ask(agent, count_lines(rest), &line))
+        if (!ask_approval(agent, count_lines(rest), &line))
             return false;
         bool yes = is_yes(line), view = *rest && (yes || strcmp(line, "v") == 0);
         free(line);

@@ -50,8 +50,8 @@ static bool is_object(const char *text)
 }
 
 /* The answer to a call, for the model. */
-static bool tell(struct tc_agent *agent, const char *id, const char *tool, const char *status,
-                 const char *text)
+static bool tell_model(struct tc_agent *agent, const char *id, const char *tool, const char *status,
+                       const char *text)
 {
     json_t *message =
         json_pack("{s:s, s:s, s:s}", "role", "tool", "tool_call_id", id, "content", text);
@@ -59,8 +59,8 @@ static bool tell(struct tc_agent *agent, const char *id, const char *tool, const
     return message ? tc_transcript_add(agent, message) : no_memory(agent);
 }
 
-static struct toolcage_call *make(struct tc_agent *agent, const char *name, const char *arguments,
-                                  struct toolcage_error **err)
+static struct toolcage_call *make_call(struct tc_agent *agent, const char *name,
+                                       const char *arguments, struct toolcage_error **err)
 {
     const char *workspace = agent->config.workspace;
     struct toolcage_call *call = NULL;
@@ -97,10 +97,11 @@ static bool await(struct tc_agent *agent, struct toolcage_call *call)
                                   "the time was over while a tool ran, which was ended");
 }
 
-static bool run(struct tc_agent *agent, const char *id, const char *name, const char *arguments)
+static bool run_call(struct tc_agent *agent, const char *id, const char *name,
+                     const char *arguments)
 {
     struct toolcage_error *err = NULL;
-    struct toolcage_call *call = make(agent, name, arguments, &err);
+    struct toolcage_call *call = make_call(agent, name, arguments, &err);
     if (!call || toolcage_call_start(call, &err) < 0) {
         (void)toolcage_call_unref(call);
         return fail_engine(agent, err);
@@ -109,8 +110,8 @@ static bool run(struct tc_agent *agent, const char *id, const char *name, const 
     const struct toolcage_result *result = good ? toolcage_call_result(call) : NULL;
     agent->calls++;
     if (result) {
-        good = tell(agent, id, name, toolcage_result_status_word(result),
-                    toolcage_result_message(result));
+        good = tell_model(agent, id, name, toolcage_result_status_word(result),
+                          toolcage_result_message(result));
         if (toolcage_error_code(toolcage_result_error(result)) == TOOLCAGE_EHELPER)
             agent->engine = toolcage_engine_unref(agent->engine);
     }
@@ -120,11 +121,11 @@ static bool run(struct tc_agent *agent, const char *id, const char *name, const 
 
 /* Nobody is asked about a call that the policy refuses anyway. *ret: it does not, and the model is
  * not told yet. */
-static bool check(struct tc_agent *agent, const char *id, const char *name, const char *arguments,
-                  bool *ret)
+static bool check_call(struct tc_agent *agent, const char *id, const char *name,
+                       const char *arguments, bool *ret)
 {
     struct toolcage_error *err = NULL;
-    struct toolcage_call *call = make(agent, name, arguments, &err);
+    struct toolcage_call *call = make_call(agent, name, arguments, &err);
     char *json = NULL, *text = NULL;
     *ret = call && toolcage_call_explain_json(call, NULL, &json, &err) == 0;
     toolcage_free(json);
@@ -141,7 +142,7 @@ static bool check(struct tc_agent *agent, const char *id, const char *name, cons
     if (asprintf(&text, "denied: %s%s%s%s%s\n", subject, *subject ? ": " : "", message,
                  *hint ? ". Hint: " : "", hint) < 0)
         text = NULL;
-    bool good = text ? tell(agent, id, name, "denied", text) : no_memory(agent);
+    bool good = text ? tell_model(agent, id, name, "denied", text) : no_memory(agent);
     free(text);
     toolcage_error_free(err);
     return good;
@@ -159,20 +160,20 @@ static bool run_one(struct tc_agent *agent, const json_t *call)
         return tc_agent_fail(agent, TC_AGENT_TIME, "allow more with --max-time",
                              "the time is over");
     if (!has_tool(agent, name))
-        return tell(agent, id, name, "denied", "there is no tool of this name");
+        return tell_model(agent, id, name, "denied", "there is no tool of this name");
     if (strlen(arguments) != json_string_length(json_object_get(function, "arguments")) ||
         !is_object(arguments))
-        return tell(agent, id, name, "denied",
-                    "the arguments are no JSON object: repeat the call with one");
-    if (agent->config.approve && !check(agent, id, name, arguments, &sound))
+        return tell_model(agent, id, name, "denied",
+                          "the arguments are no JSON object: repeat the call with one");
+    if (agent->config.approve && !check_call(agent, id, name, arguments, &sound))
         return false;
     if (!sound)
         return true;
     if (agent->config.approve && !tc_agent_approved(agent, id, name, arguments, &approved))
         return false;
     if (!approved)
-        return tell(agent, id, name, "denied", "the operator refused this call");
-    return run(agent, id, name, arguments);
+        return tell_model(agent, id, name, "denied", "the operator refused this call");
+    return run_call(agent, id, name, arguments);
 }
 
 bool tc_agent_run_calls(struct tc_agent *agent, const json_t *calls)

@@ -49,7 +49,7 @@ static bool fail_load(struct tc_agent *agent, struct toolcage_error *err)
     return false;
 }
 
-static bool load(struct tc_agent *agent)
+static bool load_agent(struct tc_agent *agent)
 {
     struct toolcage_error *err = NULL;
     char *text = NULL;
@@ -147,7 +147,7 @@ static bool is_open(const struct tc_agent *agent)
 
 static void work(struct tc_agent *agent)
 {
-    if (!load(agent) || !tc_transcript_open(agent))
+    if (!load_agent(agent) || !tc_transcript_open(agent))
         return;
     tc_say_event(agent, json_pack("{s:s, s:s, s:i, s:i}", "type", "start", "policy",
                                   agent->config.digest, "tools", (int)json_array_size(agent->tools),

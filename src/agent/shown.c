@@ -111,7 +111,7 @@ static void put_text(struct page *p, const char *text, size_t length)
     free(whole);
 }
 
-static void begin(struct page *p, const char *margin)
+static void begin_line(struct page *p, const char *margin)
 {
     (void)fputs(margin, p->out);
     p->column = strlen(margin);
@@ -124,7 +124,7 @@ static void put_lines(struct page *p, const char *text, size_t length)
     for (const char *at = text; at < end;) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         stop = stop ? stop : end;
-        begin(p, "  | ");
+        begin_line(p, "  | ");
         put_text(p, at, (size_t)(stop - at));
         (void)fputc('\n', p->out);
         at = stop + 1;
@@ -156,7 +156,7 @@ static void put_json(struct page *p, const char *name, const json_t *value)
     size_t length = json ? strlen(json) : 0;
     bool one = json && !strchr(json, '\n');
     p->failed = p->failed || !json;
-    begin(p, "  ");
+    begin_line(p, "  ");
     put_text(p, name, strlen(name));
     put_text(p, one ? ": " : ":", one ? 2 : 1);
     put_text(p, one ? json : "", one ? length : 0);
@@ -175,7 +175,7 @@ static void put_string(struct page *p, const char *name, const json_t *value)
         put_json(p, name, value);
         return;
     }
-    begin(p, "  ");
+    begin_line(p, "  ");
     put_text(p, name, strlen(name));
     int n = snprintf(counted, sizeof(counted), ": %zu line%s", lines, lines == 1 ? "" : "s");
     put_text(p, counted, (size_t)n);

@@ -17,7 +17,7 @@
 
 enum { FILE_MAX = 64 << 20 };
 
-static bool fail(struct tc_agent *agent, const char *what)
+static bool fail_transcript(struct tc_agent *agent, const char *what)
 {
     return tc_agent_fail(agent, TC_AGENT_TRANSCRIPT, "name another file with --transcript",
                          "the transcript %s %s", agent->config.transcript, what);
@@ -40,7 +40,7 @@ bool tc_transcript_add(struct tc_agent *agent, json_t *message)
     good =
         good && (agent->transcript < 0 || tc_cli_write(agent->transcript, text, length + 1) == 0);
     if (text && !good)
-        (void)fail(agent, strerror(errno));
+        (void)fail_transcript(agent, strerror(errno));
     free(text);
     if (!text)
         (void)tc_agent_fail(agent, TC_AGENT_MEMORY, "free memory on this machine", "out of memory");
@@ -73,7 +73,7 @@ static bool read_lines(struct tc_agent *agent, const char *text, size_t length, 
             json_loadb(text + at, line, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
         if (!is_message(message)) {
             json_decref(message);
-            return fail(agent, "holds a line that is no message");
+            return fail_transcript(agent, "holds a line that is no message");
         }
         if (!remember(agent, message))
             return false;
@@ -108,7 +108,7 @@ static bool answer_open_calls(struct tc_agent *agent)
             json_pack("{s:s, s:O, s:s}", "role", "tool", "tool_call_id", id, "content",
                       "interrupted: it is not known whether this call ran");
         if (!message || !tc_transcript_add(agent, message))
-            return message ? false : fail(agent, "holds a call without an id");
+            return message ? false : fail_transcript(agent, "holds a call without an id");
     }
     return true;
 }
@@ -118,13 +118,13 @@ static char *read_file(struct tc_agent *agent, size_t *ret_length)
 {
     struct stat st;
     if (fstat(agent->transcript, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > FILE_MAX) {
-        (void)fail(agent, "is no file, or larger than 64 MiB");
+        (void)fail_transcript(agent, "is no file, or larger than 64 MiB");
         return NULL;
     }
     char *text = malloc((size_t)st.st_size + 1);
     ssize_t n = text ? pread(agent->transcript, text, (size_t)st.st_size, 0) : -1;
     if (n != st.st_size) {
-        (void)fail(agent, "cannot be read");
+        (void)fail_transcript(agent, "cannot be read");
         free(text);
         return NULL;
     }
@@ -134,7 +134,7 @@ static char *read_file(struct tc_agent *agent, size_t *ret_length)
 
 /* ---- whose words it holds ---- */
 
-static bool refuse(struct tc_agent *agent, const char *why, const char *hint)
+static bool refuse_transcript(struct tc_agent *agent, const char *why, const char *hint)
 {
     return tc_agent_fail(agent, TC_AGENT_TRANSCRIPT, hint, "the transcript %s %s",
                          agent->config.transcript, why);
@@ -145,19 +145,20 @@ static bool refuse(struct tc_agent *agent, const char *why, const char *hint)
 static bool is_ours(struct tc_agent *agent, const struct stat *file, const struct stat *directory)
 {
     if (file->st_uid != geteuid())
-        return refuse(agent, "belongs to somebody else", "name a file of your own");
+        return refuse_transcript(agent, "belongs to somebody else", "name a file of your own");
     if (file->st_mode & (S_IWGRP | S_IWOTH))
-        return refuse(agent, "can be written by others", "read it, then: chmod go-w FILE");
+        return refuse_transcript(agent, "can be written by others",
+                                 "read it, then: chmod go-w FILE");
     if (file->st_nlink > 1)
-        return refuse(agent, "has another name, by which others may write it",
-                      "read it, copy it, and name the copy");
+        return refuse_transcript(agent, "has another name, by which others may write it",
+                                 "read it, copy it, and name the copy");
     if (toolcage_policy_written(agent->policy, agent->config.transcript, agent->config.workspace,
                                 NULL))
-        return refuse(agent, "may have been written by a tool",
-                      "name a file where no tool writes, outside of the workspace");
+        return refuse_transcript(agent, "may have been written by a tool",
+                                 "name a file where no tool writes, outside of the workspace");
     if (directory->st_mode & S_IWOTH)
-        return refuse(agent, "lies in a directory that everybody can write",
-                      "name a file in a directory of your own");
+        return refuse_transcript(agent, "lies in a directory that everybody can write",
+                                 "name a file in a directory of your own");
     return true;
 }
 
@@ -178,7 +179,7 @@ static bool open_file(struct tc_agent *agent)
     int saved = errno;
     if (directory >= 0)
         (void)close(directory);
-    return good ? is_ours(agent, &file, &place) : fail(agent, strerror(saved));
+    return good ? is_ours(agent, &file, &place) : fail_transcript(agent, strerror(saved));
 }
 
 bool tc_transcript_open(struct tc_agent *agent)
@@ -190,11 +191,11 @@ bool tc_transcript_open(struct tc_agent *agent)
     if (!open_file(agent))
         return false;
     if (flock(agent->transcript, LOCK_EX | LOCK_NB) < 0)
-        return fail(agent, "is in use by another run");
+        return fail_transcript(agent, "is in use by another run");
     char *text = read_file(agent, &length);
     bool good = text && read_lines(agent, text, length, &used);
     free(text);
     if (good && used < length && ftruncate(agent->transcript, (off_t)used) < 0)
-        good = fail(agent, strerror(errno));
+        good = fail_transcript(agent, strerror(errno));
     return good && answer_open_calls(agent);
 }

@@ -17,7 +17,7 @@ struct answer {
     bool too_large, no_memory;
 };
 
-static size_t take(char *bytes, size_t one, size_t count, void *userdata)
+static size_t take_bytes(char *bytes, size_t one, size_t count, void *userdata)
 {
     struct answer *a = userdata;
     size_t length = one * count, want = a->size ? a->size : 65536;
@@ -79,7 +79,7 @@ static struct curl_slist *make_heads(const struct tc_agent *agent)
     return NULL;
 }
 
-static bool judge(struct tc_agent *agent, CURLcode rc, long status, const struct answer *a)
+static bool judge_response(struct tc_agent *agent, CURLcode rc, long status, const struct answer *a)
 {
     static const char look[] = "look at the model server";
     const char *url = agent->config.url;
@@ -118,7 +118,7 @@ static void set_up(const struct tc_agent *agent, CURL *curl, struct curl_slist *
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
     /* a little more than is left: an end by it is then one by the limit, by our clock too */
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(left > 0 ? left : 0) + SLACK_MS);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, a);
     curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_head);
     curl_easy_setopt(curl, CURLOPT_HEADERDATA, a);
@@ -138,7 +138,7 @@ bool tc_agent_ask(struct tc_agent *agent, char **ret, size_t *ret_length)
         rc = curl_easy_perform(curl);
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     }
-    bool good = judge(agent, rc, status, &a);
+    bool good = judge_response(agent, rc, status, &a);
     curl_slist_free_all(heads);
     curl_easy_cleanup(curl);
     free(body);

@@ -16,8 +16,8 @@ static bool add_directories(struct tc_plan *plan, const struct tc_grant *grant)
 }
 
 /* Mounts and denies stay behind: nothing would honour them. */
-static int lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
-                 struct toolcage_error **err)
+static int lower_unconfined(const struct tc_front *front, const struct tc_grant *grant,
+                            struct tc_plan *ret, struct toolcage_error **err)
 {
     ret->clauses = 0;
     ret->limits = grant->limits;
@@ -35,5 +35,5 @@ const struct tc_front tc_unconfined_front = {
     .flags = TC_BACKEND_NO_BOUNDARY,
     .provides = 0,
     .has = TC_FEATURES_IGNORED,
-    .lower = lower,
+    .lower = lower_unconfined,
 };

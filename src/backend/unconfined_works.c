@@ -26,7 +26,7 @@ struct plain {
 
 #define PLAIN(cage) ((struct plain *)(cage)->priv)
 
-static int make(struct tc_cage *cage)
+static int make_unconfined(struct tc_cage *cage)
 {
     struct plain *p = calloc(1, sizeof(*p));
     if (!p)
@@ -60,7 +60,7 @@ static int open_streams(struct tc_cage *cage)
 }
 
 /* In the child; never returns. */
-static void run(const struct tc_plan *plan)
+static void exec_unconfined(const struct tc_plan *plan)
 {
     for (size_t i = 0; i < plan->cwd.count; i++)
         if (chdir(plan->cwd.items[i]) == 0)
@@ -70,7 +70,7 @@ static void run(const struct tc_plan *plan)
     _exit(errno == ENOENT ? 127 : 126);
 }
 
-static int start(struct tc_cage *cage)
+static int start_unconfined(struct tc_cage *cage)
 {
     struct plain *p = PLAIN(cage);
     if (open_streams(cage) < 0)
@@ -85,7 +85,7 @@ static int start(struct tc_cage *cage)
         (void)setsid();
         if (dup2(p->in, 0) < 0 || dup2(p->out, 1) < 0 || dup2(p->err, 2) < 0)
             _exit(126);
-        run(cage->plan);
+        exec_unconfined(cage->plan);
     }
     if (p->pid < 0)
         return tc_cage_fail(cage, &(struct tc_why){.code = TOOLCAGE_ESYSTEM, .errnum = errno}, -1,
@@ -98,14 +98,14 @@ static int start(struct tc_cage *cage)
     return 0;
 }
 
-static void end(struct tc_cage *cage, bool at_once)
+static void end_unconfined(struct tc_cage *cage, bool at_once)
 {
     struct plain *p = PLAIN(cage);
     if (p->pid > 0 && !p->reaped) /* a session of its own, so its group has its number */
         (void)kill(-p->pid, at_once ? SIGKILL : SIGTERM);
 }
 
-static void reap(struct tc_cage *cage)
+static void reap_unconfined(struct tc_cage *cage)
 {
     struct plain *p = PLAIN(cage);
     struct rusage usage = {0};
@@ -122,7 +122,7 @@ static void reap(struct tc_cage *cage)
     cage->outcome->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-static const char *usage(struct tc_cage *cage)
+static const char *usage_of_unconfined(struct tc_cage *cage)
 {
     cage->outcome->cpu_us = PLAIN(cage)->cpu_us;
     cage->outcome->memory_peak = PLAIN(cage)->max_rss;
@@ -148,10 +148,10 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
 
 const struct tc_works tc_unconfined_works = {
     .name = "not-a-security-boundary",
-    .make = make,
-    .start = start,
-    .signal = end,
-    .reap = reap,
-    .usage = usage,
+    .make = make_unconfined,
+    .start = start_unconfined,
+    .signal = end_unconfined,
+    .reap = reap_unconfined,
+    .usage = usage_of_unconfined,
     .destroy = destroy,
 };

@@ -12,7 +12,7 @@ static void put_number(unsigned char *to, uint32_t value)
         to[i] = (unsigned char)(value >> (8 * i));
 }
 
-static uint32_t number(const char *from)
+static uint32_t read_u32(const char *from)
 {
     uint32_t value = 0;
     for (int i = 0; i < 4; i++)
@@ -79,7 +79,7 @@ int tc_frames_next(struct tc_frames *f, struct tc_frame *ret)
     if (left < TC_FRAME_HEAD)
         return 0;
     const char *head = f->in.data + f->at;
-    uint32_t kind = number(head), len = number(head + 4);
+    uint32_t kind = read_u32(head), len = read_u32(head + 4);
     if (kind >= f->kinds || len > f->most[kind]) {
         f->failed = true;
         return -1;

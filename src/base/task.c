@@ -101,8 +101,8 @@ static bool receive_more(int sock, int *fds, size_t *count, size_t all)
     return true;
 }
 
-static bool take(const struct packet *p, size_t len, int *fds, size_t count,
-                 const struct tc_fields *fields, void *ret)
+static bool take_fields(const struct packet *p, size_t len, int *fds, size_t count,
+                        const struct tc_fields *fields, void *ret)
 {
     bool outside = len == HEAD && p->size;
     if (outside ? !count : len - HEAD != p->size)
@@ -134,7 +134,7 @@ bool tc_task_receive(int sock, const struct tc_fields *fields, void *ret)
     }
     memcpy(fds, first, count * sizeof(*fds));
     if (fine && receive_more(sock, fds, &count, p.fds) &&
-        take(&p, (size_t)n, fds, count, fields, ret))
+        take_fields(&p, (size_t)n, fds, count, fields, ret))
         return true;
     tc_close_all(fds, count);
     return false;

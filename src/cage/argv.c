@@ -118,7 +118,7 @@ int tc_process_limits(struct tc_cage *cage)
 
 /* ---- the system call filter: the profile, with the changes that its plan asks for ---- */
 
-static enum tc_seccomp_watch watch(const struct tc_plan *plan)
+static enum tc_seccomp_watch watch_of_plan(const struct tc_plan *plan)
 {
     switch ((enum tc_denials)plan->denials) {
     case TC_DENIALS_OFF:
@@ -133,7 +133,8 @@ static enum tc_seccomp_watch watch(const struct tc_plan *plan)
     }
 }
 
-static int refuse(struct tc_cage *cage, const char *subject, const char *hint, const char *message)
+static int refuse_command(struct tc_cage *cage, const char *subject, const char *hint,
+                          const char *message)
 {
     return tc_cage_fail(cage, TC_WHY(TOOLCAGE_EUNENFORCEABLE, "seccomp", subject, hint),
                         TC_CLAUSE_SYSCALLS, "%s", message);
@@ -149,11 +150,11 @@ static int change(struct tc_cage *cage)
     if (!changes || !code)
         return tc_cage_fail_memory(cage, "seccomp");
     if (!tc_seccomp_changes(changes, &cage->plan->syscalls_deny, &cage->plan->syscalls_allow, &bad))
-        return refuse(cage, bad, "remove it from `syscalls`",
-                      "the profile cannot be changed by this call");
+        return refuse_command(cage, bad, "remove it from `syscalls`",
+                              "the profile cannot be changed by this call");
     size_t len = tc_seccomp_change(base, changes, p->box.watch, code);
     if (!len)
-        return refuse(cage, bad, "name fewer calls", "the changed filter is too long");
+        return refuse_command(cage, bad, "name fewer calls", "the changed filter is too long");
     p->box.code = (char *)code;
     p->box.code_len = len * sizeof(*code);
     p->changes = changes;
@@ -163,7 +164,7 @@ static int change(struct tc_cage *cage)
 int tc_process_filter(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    p->box.watch = watch(cage->plan);
+    p->box.watch = watch_of_plan(cage->plan);
     if (!cage->plan->syscalls_allow.count && !cage->plan->syscalls_deny.count)
         return 0;
     return change(cage);

@@ -90,7 +90,7 @@ static int live(void *arg)
     return 0;
 }
 
-static int start(struct tc_spawner *s)
+static int start_spawner(struct tc_spawner *s)
 {
     atomic_store(&s->turn, HELPERS);
     s->helper = getpid();
@@ -99,7 +99,7 @@ static int start(struct tc_spawner *s)
 }
 
 /* Starts one; NULL with errno. */
-static struct tc_spawner *make(void)
+static struct tc_spawner *make_spawner(void)
 {
     struct tc_spawner *s = calloc(1, sizeof(*s));
     if (!s)
@@ -110,7 +110,7 @@ static struct tc_spawner *make(void)
         free(s);
         return NULL;
     }
-    if (start(s) == 0)
+    if (start_spawner(s) == 0)
         return s;
     (void)munmap(s->stack, STACK);
     free(s);
@@ -129,7 +129,7 @@ static int revive(struct tc_spawner *s)
 {
     while (s->pid > 0 && waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    return start(s);
+    return start_spawner(s);
 }
 
 /* clone3(args) in the spawner's place; the child, whose parent is the helper, enters the box. The
@@ -153,7 +153,7 @@ static pid_t clone_there(struct tc_spawner *s, struct clone_args *args, const st
 }
 
 /* Ends it; NULL is fine. Usable as the discard function of a control group. */
-static void end(void *spawner)
+static void end_spawner(void *spawner)
 {
     struct tc_spawner *s = spawner;
     if (!s)
@@ -195,11 +195,11 @@ static struct tc_spawner *resident(struct tc_cgroup *group)
     if (s && lives(s))
         return s;
     if (s) /* the group's already, so it stays the group's when this fails */
-        return revive(s) == 0 && tc_cgroup_settle(group, s->pid, end, s) == 0 ? s : NULL;
-    s = make();
-    if (s && tc_cgroup_settle(group, s->pid, end, s) < 0) {
+        return revive(s) == 0 && tc_cgroup_settle(group, s->pid, end_spawner, s) == 0 ? s : NULL;
+    s = make_spawner();
+    if (s && tc_cgroup_settle(group, s->pid, end_spawner, s) < 0) {
         int saved = errno;
-        end(s);
+        end_spawner(s);
         errno = saved;
         return NULL;
     }

@@ -27,8 +27,8 @@
 static struct tc_process_host the_host = {
     .tree = &tc_tree_host, .shelf = -1, .mounts = -1, .ids.lock_fd = -1};
 
-static int fail(struct tc_outcome *outcome, const struct tc_why *why, int clause,
-                const char *message)
+static int fail_host(struct tc_outcome *outcome, const struct tc_why *why, int clause,
+                     const char *message)
 {
     struct tc_cage cage = {.outcome = outcome};
     return tc_cage_fail(&cage, why, clause, "%s", message);
@@ -80,19 +80,19 @@ static int check_needs(struct tc_outcome *outcome)
                                        "with --security-opt seccomp=unconfined"};
     _autofree_ char *text = tc_format(
         "this machine refuses the system call %s, without which no cage can be built", missing);
-    return fail(outcome, &why, TC_CLAUSE_PRIV_NONE, text ? text : "out of memory");
+    return fail_host(outcome, &why, TC_CLAUSE_PRIV_NONE, text ? text : "out of memory");
 }
 
 /* A namespace that is not to be had, by errno; what would mend it is `lack`. */
-static int refuse(struct tc_outcome *outcome, const char *subject, enum tc_process_lack lack,
-                  enum tc_clause clause, const char *message)
+static int refuse_namespace(struct tc_outcome *outcome, const char *subject,
+                            enum tc_process_lack lack, enum tc_clause clause, const char *message)
 {
     const struct tc_why why = {.code = TOOLCAGE_EUNENFORCEABLE,
                                .stage = "namespaces",
                                .subject = subject,
                                .errnum = errno,
                                .hint = tc_process_fix(lack, errno)};
-    return fail(outcome, &why, clause, message);
+    return fail_host(outcome, &why, clause, message);
 }
 
 /* An ordinary caller gets the rights over mounts in a user namespace where only its own ids exist.
@@ -103,22 +103,23 @@ static int enter_user(const struct tc_process_host *h, struct tc_outcome *outcom
     tc_id_map(uid_map, h->tree->uid, h->tree->uid);
     tc_id_map(gid_map, h->tree->gid, h->tree->gid);
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-        return refuse(outcome, "user namespace", TC_LACK_USERNS, TC_CLAUSE_PRIV_NONE,
-                      "this machine does not let an ordinary user make a user namespace");
+        return refuse_namespace(outcome, "user namespace", TC_LACK_USERNS, TC_CLAUSE_PRIV_NONE,
+                                "this machine does not let an ordinary user make a user namespace");
     if (tc_write_id_maps("self", uid_map, gid_map, 1) < 0)
-        return refuse(outcome, "id maps", TC_LACK_USERNS, TC_CLAUSE_IDS_UNPRIVILEGED,
-                      "the id maps of a new user namespace cannot be written");
+        return refuse_namespace(outcome, "id maps", TC_LACK_USERNS, TC_CLAUSE_IDS_UNPRIVILEGED,
+                                "the id maps of a new user namespace cannot be written");
     return 0;
 }
 
 static int enter_root(struct tc_process_host *h, struct tc_outcome *outcome)
 {
     if (unshare(CLONE_NEWNS) < 0)
-        return refuse(outcome, "mount namespace", TC_LACK_PRIVILEGE, TC_CLAUSE_IDS_UNPRIVILEGED,
-                      "root may not make a mount namespace here");
+        return refuse_namespace(outcome, "mount namespace", TC_LACK_PRIVILEGE,
+                                TC_CLAUSE_IDS_UNPRIVILEGED,
+                                "root may not make a mount namespace here");
     tc_ids_close(&h->ids); /* of an earlier try */
     if (tc_ids_open(&h->ids) < 0)
-        return fail(
+        return fail_host(
             outcome,
             TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "ids", "/run/toolcage", errno,
                          "root's cages run as unprivileged ids leased under /run/toolcage: make it "
@@ -192,7 +193,7 @@ static int make_shelf(struct tc_process_host *h)
 }
 
 /* Who we are, and namespaces of our own. */
-static int enter(struct tc_process_host *h, struct tc_outcome *outcome)
+static int enter_namespaces(struct tc_process_host *h, struct tc_outcome *outcome)
 {
     (void)tc_self_path();
     h->tree->uid = geteuid();
@@ -201,15 +202,15 @@ static int enter(struct tc_process_host *h, struct tc_outcome *outcome)
     h->landlock_abi = tc_landlock_abi();
     h->tree->privileged = h->tree->uid == root.uid;
     if (!h->tree->privileged && h->tree->gid == root.gid)
-        return fail(outcome,
-                    TC_WHY(TOOLCAGE_EUNENFORCEABLE, "ids", "gid 0",
-                           "run toolcage with a primary group other than root's"),
-                    TC_CLAUSE_IDS_UNPRIVILEGED, "a cage would have the host's gid 0");
+        return fail_host(outcome,
+                         TC_WHY(TOOLCAGE_EUNENFORCEABLE, "ids", "gid 0",
+                                "run toolcage with a primary group other than root's"),
+                         TC_CLAUSE_IDS_UNPRIVILEGED, "a cage would have the host's gid 0");
     if (access("/proc/self/ns/user", F_OK) < 0)
-        return fail(outcome,
-                    TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "namespaces", "/proc", errno,
-                                 "mount it: mount -t proc proc /proc"),
-                    TC_CLAUSE_PROC_OWN, "no cage can be built where /proc is not mounted");
+        return fail_host(outcome,
+                         TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "namespaces", "/proc", errno,
+                                      "mount it: mount -t proc proc /proc"),
+                         TC_CLAUSE_PROC_OWN, "no cage can be built where /proc is not mounted");
     if ((h->tree->privileged ? enter_root(h, outcome) : enter_user(h, outcome)) < 0)
         return -1;
     h->entered = true;
@@ -223,18 +224,18 @@ static int furnish(struct tc_process_host *h, struct tc_outcome *outcome)
         return -1;
     /* what is mounted on the host later shows up here; nothing goes the other way */
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 || (h->shelf < 0 && make_shelf(h) < 0))
-        return fail(outcome,
-                    TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "namespaces", "mount", errno,
-                                 "the helper needs the kernel's mount API (5.12 or newer); "
-                                 "`toolcage doctor` says what is missing"),
-                    TC_CLAUSE_FS_READ, "the helper cannot mount in its own namespace");
+        return fail_host(outcome,
+                         TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "namespaces", "mount", errno,
+                                      "the helper needs the kernel's mount API (5.12 or newer); "
+                                      "`toolcage doctor` says what is missing"),
+                         TC_CLAUSE_FS_READ, "the helper cannot mount in its own namespace");
     struct toolcage_error *err = NULL;
     _autobuf_ struct tc_buf mounts = TC_BUF_INIT;
     read_mounts(h, &mounts);
     if (tc_cgroups_open(mounts.data, &h->cgroups, &err) < 0) {
         tc_error_free(err);
-        return fail(outcome, &(struct tc_why){.code = TOOLCAGE_EMEMORY, .stage = "cgroups"}, -1,
-                    "out of memory");
+        return fail_host(outcome, &(struct tc_why){.code = TOOLCAGE_EMEMORY, .stage = "cgroups"},
+                         -1, "out of memory");
     }
     h->ready = true;
     return 0;
@@ -243,7 +244,7 @@ static int furnish(struct tc_process_host *h, struct tc_outcome *outcome)
 int tc_process_host_enter(struct tc_outcome *outcome, struct tc_process_host **ret)
 {
     *ret = &the_host;
-    return the_host.entered ? 0 : enter(&the_host, outcome);
+    return the_host.entered ? 0 : enter_namespaces(&the_host, outcome);
 }
 
 int tc_process_host_get(struct tc_outcome *outcome, struct tc_process_host **ret)

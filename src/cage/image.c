@@ -10,7 +10,7 @@
 #include "cage/cage.h"
 #include "linux/mounts.h"
 
-static int refuse(struct tc_cage *cage, const char *message, const char *hint)
+static int refuse_image(struct tc_cage *cage, const char *message, const char *hint)
 {
     return tc_cage_fail(cage, TC_WHY_ERRNO(TOOLCAGE_EPATH, "image", cage->plan->image, errno, hint),
                         TC_CLAUSE_FS_READ, "the image %s %s", cage->plan->image, message);
@@ -27,16 +27,17 @@ int tc_image_find(struct tc_cage *cage)
                           ? -1
                           : tc_resolve(&p->trees.provenance.resolver, cage->plan->image, where);
     if (fd < 0)
-        return refuse(cage, "cannot be opened", "name a directory that exists, by its real path");
+        return refuse_image(cage, "cannot be opened",
+                            "name a directory that exists, by its real path");
     errno = ENOTDIR;
     if (fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
-        return refuse(cage, "is no directory", "unpack it, and name the directory");
+        return refuse_image(cage, "is no directory", "unpack it, and name the directory");
     return TAKE_FD(fd);
 }
 
 int tc_image_unmounted(struct tc_cage *cage)
 {
-    return refuse(cage, "cannot be mounted", "copy it to a local file system");
+    return refuse_image(cage, "cannot be mounted", "copy it to a local file system");
 }
 
 int tc_image_open(struct tc_cage *cage, int *ret)

@@ -93,7 +93,7 @@ static void say_at(int stage, int kind, int errnum)
         &(struct tc_report){.kind = kind, .stage = stage, .errnum = errnum, .us = tc_now_us()});
 }
 
-static void say(int kind, int errnum)
+static void report_event(int kind, int errnum)
 {
     say_at(TC_BOX_STAGE_FORK, kind, errnum);
 }
@@ -129,20 +129,20 @@ static _Noreturn void become_tool(const struct tc_box *box)
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     if (setsid() < 0 || (box->terminal && ioctl(0, TIOCSCTTY, 0) < 0)) {
-        say(TC_REPORT_FAILED, errno);
+        report_event(TC_REPORT_FAILED, errno);
         _exit(1);
     }
     if (rest_of(box)->enter(box) < 0) {
         say_at(TC_BOX_STAGE_RULESET, TC_REPORT_FAILED, errno);
         _exit(1);
     }
-    say(TC_REPORT_READY, 0);
-    say(TC_REPORT_EXEC_FAILED, execute(box));
+    report_event(TC_REPORT_READY, 0);
+    report_event(TC_REPORT_EXEC_FAILED, execute(box));
     _exit(127);
 }
 
 /* Reaps all there is; true once the tool itself has ended. */
-static bool reap(pid_t tool, int *status)
+static bool reap_children(pid_t tool, int *status)
 {
     bool ended = false;
     pid_t pid;
@@ -221,7 +221,7 @@ static int wait_signal(const sigset_t *set, const struct tc_box *box, bool often
 }
 
 /* The helper takes the result when it hears of the end, so nothing of the tool's may run then. */
-static _Noreturn void finish(int status, const struct tc_rest *rest)
+static _Noreturn void finish_init(int status, const struct tc_rest *rest)
 {
     struct rusage used;
     if (mute) {
@@ -255,7 +255,7 @@ void tc_box_init(const struct tc_box *box)
     /* no copy of our memory, which exec would throw away at once; we sleep until that exec */
     pid_t tool = vfork();
     if (tool < 0) {
-        say(TC_REPORT_FAILED, errno);
+        report_event(TC_REPORT_FAILED, errno);
         _exit(1);
     }
     if (tool == 0)
@@ -271,8 +271,8 @@ void tc_box_init(const struct tc_box *box)
         if (sig == SIGTERM)
             rest->terminate(box, tool);
         if (sig == TC_BOX_END)
-            finish(SIGKILL, rest);
-        if (reap(tool, &status))
-            finish(status, rest);
+            finish_init(SIGKILL, rest);
+        if (reap_children(tool, &status))
+            finish_init(status, rest);
     }
 }

@@ -147,7 +147,7 @@ bool tc_local_files(const struct tc_grant *grant, struct tc_plan *plan)
            tc_steering_copy(&plan->steering, &grant->steering) && add_policy(plan, grant);
 }
 
-static bool fill(struct tc_plan *plan, const struct tc_grant *grant, const char *backend)
+static bool fill_plan(struct tc_plan *plan, const struct tc_grant *grant, const char *backend)
 {
     plan->clauses = grant->clauses;
     plan->without = grant->without & grant->clauses;
@@ -195,5 +195,5 @@ int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_
                                "`disk` cannot bound %s, which is bound writable from the host",
                                grant->fs[i].path);
     }
-    return fill(ret, grant, backend) ? 0 : tc_fail_memory(err);
+    return fill_plan(ret, grant, backend) ? 0 : tc_fail_memory(err);
 }

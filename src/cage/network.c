@@ -41,7 +41,7 @@ static int heard(const struct nlmsghdr *answer, ssize_t size)
     return errno == 0 ? 0 : -1;
 }
 
-static int ask(int netlink, const struct nlmsghdr *request)
+static int ask_netlink(int netlink, const struct nlmsghdr *request)
 {
     union {
         struct nlmsghdr head;
@@ -56,7 +56,7 @@ static int ask_all(int netlink, const struct tc_door_requests *requests)
 {
     for (size_t at = 0; at < requests->len;) {
         const struct nlmsghdr *request = (const void *)(requests->at + at);
-        if (ask(netlink, request) < 0)
+        if (ask_netlink(netlink, request) < 0)
             return -1;
         at += NLMSG_ALIGN(request->nlmsg_len);
     }

@@ -13,7 +13,7 @@ enum { LOOK_US = 1000 };
 static struct tc_pool_entry *entries; /* the newest is the first */
 static bool warm;                     /* a first call has had its answer */
 
-static void put(struct tc_pool_entry *one, enum tc_pool_state state, int64_t due_us)
+static void put_entry(struct tc_pool_entry *one, enum tc_pool_state state, int64_t due_us)
 {
     one->state = state;
     one->due_us = due_us;
@@ -22,7 +22,7 @@ static void put(struct tc_pool_entry *one, enum tc_pool_state state, int64_t due
 }
 
 /* Out of the list, if it is in there. */
-static void take(struct tc_pool_entry *one)
+static void unlink_entry(struct tc_pool_entry *one)
 {
     struct tc_pool_entry **at = &entries;
     while (*at && *at != one)
@@ -50,11 +50,11 @@ static bool has_key(const struct tc_pool_entry *one, const struct tc_pool_ops *o
 
 /* ---- their end ---- */
 
-static void end(struct tc_pool_entry *one, enum tc_pool_state state)
+static void end_entry(struct tc_pool_entry *one, enum tc_pool_state state)
 {
-    take(one);
+    unlink_entry(one);
     one->ops->kill(one);
-    put(one, state, tc_now_us());
+    put_entry(one, state, tc_now_us());
 }
 
 /* Frees those that have ended; freeing one may drop another. When to look again, the later the
@@ -87,7 +87,7 @@ static int64_t clear(int64_t now, bool patiently)
 
 void tc_pool_end(struct tc_pool_entry *one)
 {
-    end(one, TC_POOL_LEASED);
+    end_entry(one, TC_POOL_LEASED);
 }
 
 void tc_pool_drop(struct tc_pool_entry *one)
@@ -97,7 +97,7 @@ void tc_pool_drop(struct tc_pool_entry *one)
     if (is_killed(one))
         one->state = TC_POOL_ENDING;
     else
-        end(one, TC_POOL_ENDING);
+        end_entry(one, TC_POOL_ENDING);
     (void)clear(tc_now_us(), false);
 }
 
@@ -109,7 +109,7 @@ bool tc_pool_drop_idle(const struct tc_pool_ops *ops,
         next = one->next;
         if (one->ops != ops || one->state != TC_POOL_IDLE || !which(one))
             continue;
-        end(one, TC_POOL_ENDING);
+        end_entry(one, TC_POOL_ENDING);
         any = true;
     }
     return any;
@@ -124,7 +124,7 @@ static void drop_oldest(const struct tc_pool_ops *ops, size_t keep)
         if (keep)
             keep--;
         else
-            end(one, TC_POOL_ENDING);
+            end_entry(one, TC_POOL_ENDING);
     }
 }
 
@@ -135,7 +135,7 @@ void tc_pool_want(struct tc_pool_entry *like, bool hurries)
     if (!like)
         return;
     like->hurries = hurries;
-    put(like, TC_POOL_WANTED, tc_now_us() + FIRST_US);
+    put_entry(like, TC_POOL_WANTED, tc_now_us() + FIRST_US);
 }
 
 void tc_pool_answered(void)
@@ -161,17 +161,17 @@ static bool is_enough(const struct tc_pool_entry *like)
 }
 
 /* In the place of the oldest, if need be. */
-static void make(struct tc_pool_entry *like)
+static void make_entry(struct tc_pool_entry *like)
 {
     bool made = false;
-    take(like);
+    unlink_entry(like);
     like->state = TC_POOL_CLAIMED;
     if (!is_enough(like)) {
         drop_oldest(like->ops, like->ops->most - 1);
         made = like->ops->make(like);
     }
     if (made)
-        put(like, TC_POOL_IDLE, tc_now_us() + like->idle_us);
+        put_entry(like, TC_POOL_IDLE, tc_now_us() + like->idle_us);
     else
         tc_pool_drop(like);
 }
@@ -189,7 +189,7 @@ struct tc_pool_entry *tc_pool_claim(const struct tc_pool_ops *ops, const struct 
                 found = one;
         if (!found || found->state == TC_POOL_BARRED)
             return NULL;
-        take(found);
+        unlink_entry(found);
         found->state = TC_POOL_CLAIMED;
         if (ops->waits(found))
             return found;
@@ -214,7 +214,7 @@ const struct tc_pool_entry *tc_pool_find(const struct tc_pool_ops *ops, const st
 void tc_pool_give_back(struct tc_pool_entry *one, enum tc_pool_state state)
 {
     drop_oldest(one->ops, one->ops->most - 1);
-    put(one, state, tc_now_us() + one->idle_us);
+    put_entry(one, state, tc_now_us() + one->idle_us);
 }
 
 /* ---- with time ---- */
@@ -232,9 +232,9 @@ int64_t tc_pool_tick(int64_t now)
     struct tc_pool_entry *due;
     while ((due = find_due(now))) {
         if (due->state == TC_POOL_WANTED)
-            make(due);
+            make_entry(due);
         else
-            end(due, TC_POOL_ENDING);
+            end_entry(due, TC_POOL_ENDING);
     }
     int64_t next = clear(now, false);
     for (const struct tc_pool_entry *one = entries; one; one = one->next)
@@ -248,7 +248,7 @@ void tc_pool_close(void)
     for (struct tc_pool_entry *one = entries, *next; one; one = next) {
         next = one->next;
         if (!is_killed(one))
-            end(one, TC_POOL_ENDING);
+            end_entry(one, TC_POOL_ENDING);
     }
     (void)clear(0, true);
     warm = false;

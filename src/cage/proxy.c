@@ -60,7 +60,7 @@ static enum tc_clause clause_of(const struct tc_plan *plan)
                                     : TC_CLAUSE_NET_ALLOW;
 }
 
-static int fail(struct tc_cage *cage, const char *subject, const char *hint, const char *what)
+static int fail_proxy(struct tc_cage *cage, const char *subject, const char *hint, const char *what)
 {
     return tc_cage_fail(cage,
                         TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "network", subject, errno, hint),
@@ -69,7 +69,7 @@ static int fail(struct tc_cage *cage, const char *subject, const char *hint, con
 
 /* ---- the program ---- */
 
-static int look(const char **ret_lack)
+static int look_for_program(const char **ret_lack)
 {
     return tc_beside("toolcage-egress", ret_lack);
 }
@@ -77,7 +77,7 @@ static int look(const char **ret_lack)
 const char *tc_proxy_lacks(void)
 {
     const char *lack;
-    _autofd_ int fd = look(&lack);
+    _autofd_ int fd = look_for_program(&lack);
     return fd < 0 ? lack : NULL;
 }
 
@@ -85,10 +85,11 @@ static int fail_program(struct tc_cage *cage, const char *lack)
 {
     errno = 0;
     _autofree_ char *message = tc_format("the egress proxy toolcage-egress %s", lack);
-    return fail(cage, "toolcage-egress",
-                "reinstall toolcage; its egress proxy is a file of root (or of yours) with mode "
-                "0755",
-                message ? message : lack);
+    return fail_proxy(
+        cage, "toolcage-egress",
+        "reinstall toolcage; its egress proxy is a file of root (or of yours) with mode "
+        "0755",
+        message ? message : lack);
 }
 
 /* ---- its process ---- */
@@ -153,22 +154,22 @@ static int start_process(struct tc_cage *cage, struct tc_proxy *x, int program)
     int pair[2];
     _autofd_ int shared = share(x), null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (shared < 0 || null < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return fail(cage, "toolcage-egress", "free memory or descriptors of this machine",
-                    "the egress proxy cannot be started");
+        return fail_proxy(cage, "toolcage-egress", "free memory or descriptors of this machine",
+                          "the egress proxy cannot be started");
     x->control = pair[0];
     _autofd_ int control = pair[1];
     if (host->tree->privileged && (x->id = tc_ids_take(&host->ids)) == (uid_t)-1)
-        return fail(cage, "/run/toolcage/ids.lock",
-                    "wait until some of the running cages have ended",
-                    "every unprivileged id is in use");
+        return fail_proxy(cage, "/run/toolcage/ids.lock",
+                          "wait until some of the running cages have ended",
+                          "every unprivileged id is in use");
     x->pid = give_birth(&(struct birth){program, null, control, shared, x->id});
     if (x->pid > 0)
         return 0;
     x->pid = 0;
-    return fail(cage, "toolcage-egress",
-                "raise this process's limits (ulimit -u), or reinstall "
-                "toolcage",
-                "the egress proxy cannot be started");
+    return fail_proxy(cage, "toolcage-egress",
+                      "raise this process's limits (ulimit -u), or reinstall "
+                      "toolcage",
+                      "the egress proxy cannot be started");
 }
 
 static int send_config(struct tc_cage *cage, struct tc_proxy *x, bool ipv6)
@@ -191,8 +192,8 @@ static int send_config(struct tc_cage *cage, struct tc_proxy *x, bool ipv6)
             (void)close(TAKE_FD(cage->secrets_fd));
         return 0;
     }
-    return fail(cage, "toolcage-egress", "free memory on this machine",
-                "the policy's entries cannot be sent to the egress proxy");
+    return fail_proxy(cage, "toolcage-egress", "free memory on this machine",
+                      "the policy's entries cannot be sent to the egress proxy");
 }
 
 int tc_proxy_start(struct tc_cage *cage)
@@ -203,7 +204,7 @@ int tc_proxy_start(struct tc_cage *cage)
     if (p->proxy || (!plan->net_count && !plan->asks_network))
         return 0;
     bool ipv6 = access("/proc/net/if_inet6", F_OK) == 0;
-    _autofd_ int program = look(&lack);
+    _autofd_ int program = look_for_program(&lack);
     if (program < 0) /* what is only asked for is not missed */
         return plan->net_count ? fail_program(cage, lack) : 0;
     struct tc_proxy *x = p->proxy = calloc(1, sizeof(*x));
@@ -237,10 +238,11 @@ int tc_proxy_authority(struct tc_cage *cage, struct tc_buf *to)
     uint32_t size = said ? atomic_load(&x->said->authority_size) : 0;
     errno = 0;
     if (!size || size > TC_EGRESS_AUTHORITY_MAX)
-        return fail(cage, "toolcage-egress",
-                    "the machine may be out of memory: try again; name fewer hosts with methods or "
-                    "paths, if there are thousands",
-                    "the egress proxy did not make its authority for TLS");
+        return fail_proxy(
+            cage, "toolcage-egress",
+            "the machine may be out of memory: try again; name fewer hosts with methods or "
+            "paths, if there are thousands",
+            "the egress proxy did not make its authority for TLS");
     tc_buf_add(to, x->said->authority, size);
     return 0;
 }
@@ -256,9 +258,10 @@ int tc_proxy_listen(struct tc_cage *cage, const int *fds, size_t count, int32_t 
     errno = EPROTO;
     int rc = fine ? tc_send(x->control, &m, sizeof(m), fds, count) : -1;
     tc_close_all(fds, count);
-    return rc == 0 ? 0
-                   : fail(cage, "toolcage-egress", "try again; the machine may be out of memory",
-                          "the cage's sockets cannot be passed to the egress proxy");
+    return rc == 0
+               ? 0
+               : fail_proxy(cage, "toolcage-egress", "try again; the machine may be out of memory",
+                            "the cage's sockets cannot be passed to the egress proxy");
 }
 
 int tc_proxy_fd(const struct tc_cage *cage)

@@ -175,7 +175,7 @@ static int put_mount(int root, const struct tc_mount *m)
     return 0;
 }
 
-static int fill(int root, const struct tc_root_spec *spec, const char **ret_step)
+static int fill_root(int root, const struct tc_root_spec *spec, const char **ret_step)
 {
     static const char *const directories[] = {"proc", "tmp", "dev", "etc", "mnt"};
     for (size_t i = 0; i < TC_COUNT(directories); i++)
@@ -208,7 +208,7 @@ static int mount_root(int shelf, size_t place, const struct tc_root_spec *spec,
     _autofd_ int root = tc_tmpfs(ROOT_BYTES, 0, "0755", true);
     if (root < 0 || tc_move_mount(root, shelf, at) < 0)
         return fail_at("tmpfs", ret_step);
-    if (fill(root, spec, ret_step) < 0) {
+    if (fill_root(root, spec, ret_step) < 0) {
         unmount(root);
         return -1;
     }
@@ -239,7 +239,7 @@ static char *point_words(const struct tc_root_spec *spec)
     return tc_buf_steal(&buf);
 }
 
-static void drop(struct root *r)
+static void drop_root(struct root *r)
 {
     if (!r->base)
         return;
@@ -250,7 +250,7 @@ static void drop(struct root *r)
     *r = (struct root){0};
 }
 
-static struct root *find(const char *base, const char *points)
+static struct root *find_root(const char *base, const char *points)
 {
     for (size_t i = 0; i < TC_SHELF_PLACES; i++)
         if (tc_streq(roots[i].base, base) &&
@@ -266,7 +266,7 @@ static struct root *make_place(void)
     for (size_t i = 0; i < TC_SHELF_PLACES; i++)
         if (!roots[i].base || (oldest->base && roots[i].used < oldest->used))
             oldest = &roots[i];
-    drop(oldest);
+    drop_root(oldest);
     return oldest;
 }
 
@@ -288,7 +288,7 @@ static int put_points(struct root *r, const struct tc_root_spec *spec, char *poi
     for (size_t i = 0; i < spec->point_count; i++) {
         if (put_point(r->fd, &spec->points[i]) < 0) {
             int saved = errno;
-            drop(r);
+            drop_root(r);
             free(points);
             errno = saved;
             return fail_at(spec->points[i].path, ret_step);
@@ -321,7 +321,7 @@ uint64_t tc_root_ready(int shelf, const struct tc_root_spec *spec, const char **
         errno = ENOMEM;
         return fail_root("root", ret_step);
     }
-    struct root *r = find(base, points);
+    struct root *r = find_root(base, points);
     if (!r)
         r = build(shelf, spec, TAKE(base), ret_step);
     if (!r || (!r->points && put_points(r, spec, TAKE(points), ret_step) < 0))

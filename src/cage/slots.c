@@ -102,7 +102,7 @@ static void release(struct tc_process_cage *p, void (*trees)(struct tc_trees *))
     p->released = true;
 }
 
-static void drop(struct tc_cage *cage)
+static void drop_cage(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     tc_watcher_end(cage);
@@ -141,7 +141,7 @@ bool tc_local_destroy(struct tc_cage *cage, enum tc_pace pace)
         return false;
     tc_cage_close_streams(cage);
     if (p)
-        drop(cage);
+        drop_cage(cage);
     return true;
 }
 

@@ -64,7 +64,7 @@ static void done(struct tc_pool_entry *entry)
     free(s);
 }
 
-static bool ended(struct tc_pool_entry *entry, bool patiently)
+static bool spare_ended(struct tc_pool_entry *entry, bool patiently)
 {
     struct tc_spare *s = of(entry);
     pid_t pid = 0;
@@ -162,7 +162,7 @@ static int send_root(struct tc_spare *s, uint64_t root)
 
 /* ---- in the pool ---- */
 
-static bool make(struct tc_pool_entry *entry)
+static bool make_spare(struct tc_pool_entry *entry)
 {
     struct tc_spare *s = of(entry);
     return bring_up(s) && (s->kind || send_root(s, s->root) == 0);
@@ -174,8 +174,9 @@ static bool alike(const struct tc_pool_entry *a, const struct tc_pool_entry *b)
     return of(a)->root == of(b)->root && (!kind || kind->alike(of(a)->own, of(b)->own));
 }
 
-#define OPS \
-    .alike = alike, .make = make, .waits = waits, .kill = kill_it, .ended = ended, .done = done
+#define OPS                                                                                    \
+    .alike = alike, .make = make_spare, .waits = waits, .kill = kill_it, .ended = spare_ended, \
+    .done = done
 static const struct tc_pool_ops cages = {.most = 4, OPS};
 static const struct tc_pool_ops containers = {.most = 8, .oldest_first = true, OPS};
 
@@ -192,8 +193,8 @@ static bool write_key(const struct tc_spare_kind *kind, const struct tc_process_
     return !ret->failed;
 }
 
-static struct tc_spare *describe(struct tc_process_host *host, uint64_t root,
-                                 const struct tc_cgroup_limits *limits)
+static struct tc_spare *describe_spare(struct tc_process_host *host, uint64_t root,
+                                       const struct tc_cgroup_limits *limits)
 {
     struct tc_spare *s = calloc(1, sizeof(*s));
     if (s)
@@ -210,7 +211,7 @@ static struct tc_spare *describe(struct tc_process_host *host, uint64_t root,
     return s;
 }
 
-static void drop(struct tc_spare *s)
+static void drop_spare(struct tc_spare *s)
 {
     tc_pool_drop(s ? &s->entry : NULL);
 }
@@ -219,24 +220,24 @@ static struct tc_spare *describe_like(const struct tc_process_cage *p,
                                       const struct tc_spare_kind *kind, const char *tool)
 {
     struct tc_cgroup_limits limits = p->group ? p->group_limits : (struct tc_cgroup_limits){0};
-    struct tc_spare *like = describe(p->host, p->root, &limits);
+    struct tc_spare *like = describe_spare(p->host, p->root, &limits);
     if (like && write_key(kind, p, tool, &limits, &like->entry.key))
         return like;
-    drop(like);
+    drop_spare(like);
     return NULL;
 }
 
 void tc_spare_first(struct tc_process_host *host)
 {
     const struct tc_cgroup_limits none = {0};
-    struct tc_spare *s = describe(host, 0, &none);
+    struct tc_spare *s = describe_spare(host, 0, &none);
     if (s && write_key(NULL, NULL, NULL, &none, &s->entry.key) && bring_up(s)) {
         tc_spread(s->pid); /* its first call waits for both of us */
         rootless = s;
         tc_pool_give_back(&s->entry, TC_POOL_IDLE);
         return;
     }
-    drop(s);
+    drop_spare(s);
 }
 
 void tc_spare_root(uint64_t root)
@@ -248,7 +249,7 @@ void tc_spare_root(uint64_t root)
 void tc_spare_no_first(void)
 {
     if (rootless && rootless->entry.state == TC_POOL_IDLE)
-        drop(rootless);
+        drop_spare(rootless);
 }
 
 void tc_spare_next(const struct tc_process_cage *p, const char *tool)
@@ -286,10 +287,10 @@ static bool lease(struct tc_spare *s, struct tc_process_cage *p)
 
 bool tc_spare_new(struct tc_process_cage *p)
 {
-    struct tc_spare *s = describe(p->host, 0, &p->group_limits);
+    struct tc_spare *s = describe_spare(p->host, 0, &p->group_limits);
     if (s && bring_up(s))
         return lease(s, p);
-    drop(s);
+    drop_spare(s);
     return false;
 }
 
@@ -310,7 +311,7 @@ bool tc_spare_claim(struct tc_process_cage *p, const char *tool)
     return found && lease(of(found), p);
 }
 
-static bool serve(struct tc_spare *s, struct tc_process_cage *p)
+static bool serve_call(struct tc_spare *s, struct tc_process_cage *p)
 {
     if (s->kind)
         return s->root == p->root && waits(&s->entry) && s->kind->serves(s->own, p, s->report);
@@ -324,7 +325,7 @@ bool tc_spare_go(struct tc_process_cage *p)
     struct tc_spare *s = p->spare;
     if (!s || s->pid <= 0 || s->entry.state != TC_POOL_CLAIMED)
         return false;
-    if (!serve(s, p)) {
+    if (!serve_call(s, p)) {
         tc_pool_end(&s->entry);
         return false;
     }
@@ -362,5 +363,5 @@ void tc_spare_leave(struct tc_process_cage *p)
         return;
     p->trees.id = (uid_t)-1;
     p->group = NULL;
-    drop(s);
+    drop_spare(s);
 }

@@ -375,7 +375,7 @@ static void set_exit(struct tc_cage *cage, const struct tc_report *r)
 }
 
 /* What came with a report; of a kind that carries nothing it is dropped. */
-static void drop(const int *fds, size_t count)
+static void drop_fds(const int *fds, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         (void)close(fds[i]);
@@ -400,7 +400,7 @@ static int take_report(struct tc_cage *cage)
     if (r.kind == TC_REPORT_NETWORK)
         return tc_proxy_listen(cage, fds, count, r.status) < 0 ? -1 : 1;
     bool one = r.kind == TC_REPORT_LISTENER || r.kind == TC_REPORT_TERMINAL;
-    drop(fds + one, count > one ? count - one : 0);
+    drop_fds(fds + one, count > one ? count - one : 0);
     switch (r.kind) {
     case TC_REPORT_LISTENER:
         if (tc_observe_take(cage, count ? fd : -1) && tc_events_add(cage, fd, EPOLLIN) < 0)

@@ -51,7 +51,7 @@ static void list_denials(struct tc_cage *cage, const struct tc_egress_said *said
     cage->outcome->omitted_denials += atomic_load(&said->omitted_denials);
 }
 
-static int64_t number(const _Atomic uint64_t *value)
+static int64_t load_number(const _Atomic uint64_t *value)
 {
     uint64_t n = atomic_load(value);
     return n < INT64_MAX ? (int64_t)n : INT64_MAX;
@@ -77,11 +77,11 @@ static void list_destinations(struct tc_cage *cage, const struct tc_egress_said 
         if (to)
             *to = (struct tc_destination){.target = strdup(target),
                                           .connections = atomic_load(&d->connections),
-                                          .sent = number(&d->sent),
-                                          .received = number(&d->received)};
+                                          .sent = load_number(&d->sent),
+                                          .received = load_number(&d->received)};
     }
-    o->sent = number(&said->sent);
-    o->received = number(&said->received);
+    o->sent = load_number(&said->sent);
+    o->received = load_number(&said->received);
 }
 
 /* Why, and what to do. */

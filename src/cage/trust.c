@@ -23,7 +23,8 @@
 
 enum { BUNDLE_MAX = 8 << 20, PAGES = 65536 };
 
-static int fail(struct tc_cage *cage, const char *subject, const char *hint, const char *what)
+static int fail_certificates(struct tc_cage *cage, const char *subject, const char *hint,
+                             const char *what)
 {
     return tc_cage_fail(cage, TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "trust", subject, errno, hint),
                         TC_CLAUSE_NET_INSPECT, "%s", what);
@@ -37,14 +38,14 @@ static int read_system(struct tc_cage *cage, struct tc_buf *to)
             continue;
         if (tc_read_file(AT_FDCWD, *place, to) == 0 && to->len)
             return 0;
-        return fail(cage, *place, "make it readable for all",
-                    "the certificates that this machine trusts cannot be read");
+        return fail_certificates(cage, *place, "make it readable for all",
+                                 "the certificates that this machine trusts cannot be read");
     }
     if (cage->plan->uid) /* in a machine, whose image may have none: the proxy is outside of it */
         return 0;
     errno = 0;
-    return fail(cage, tc_bundle_places[0], "install the package ca-certificates",
-                "this machine has no file of the certificates that it trusts");
+    return fail_certificates(cage, tc_bundle_places[0], "install the package ca-certificates",
+                             "this machine has no file of the certificates that it trusts");
 }
 
 int tc_trust_await(struct tc_cage *cage)
@@ -91,14 +92,14 @@ static int clone_file(int shelf, const struct tc_buf *text, int *ret_tree)
     return rc;
 }
 
-static int show(struct tc_cage *cage, const char *path)
+static int show_certificates(struct tc_cage *cage, const char *path)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     int tree = -1;
     const char *copy = tc_arena_format(&p->trees.arena, "%s", path);
     if (clone_file(p->host->shelf, &p->trusted, &tree) < 0 || tc_process_keep(&p->trees, tree) < 0)
-        return fail(cage, path, "`toolcage doctor` shows what this machine lacks",
-                    "the cage's certificates cannot be mounted");
+        return fail_certificates(cage, path, "`toolcage doctor` shows what this machine lacks",
+                                 "the cage's certificates cannot be mounted");
     return copy && tc_process_mount(&p->trees, tree, copy, TC_LANDLOCK_READ_FILE)
                ? 0
                : tc_cage_fail_memory(cage, "trust");
@@ -136,7 +137,7 @@ static int show_at(struct tc_cage *cage, const char *place, char last[PATH_MAX])
     if (strcmp(real, last) == 0 || !shown_by_system(cage, real))
         return 0;
     tc_strcopy(last, PATH_MAX, real);
-    return show(cage, real);
+    return show_certificates(cage, real);
 }
 
 /* An image has its own /etc: there the environment alone leads to it. */
@@ -145,7 +146,7 @@ int tc_trust_show(struct tc_cage *cage)
     char last[PATH_MAX] = "";
     if (!TC_PRIV(cage)->trusted.len)
         return 0;
-    int rc = show(cage, TC_BUNDLE_OWN);
+    int rc = show_certificates(cage, TC_BUNDLE_OWN);
     for (const char *const *place = tc_bundle_places; rc == 0 && *place && !cage->plan->image;
          place++)
         rc = show_at(cage, *place, last);

@@ -107,7 +107,7 @@ static void done(struct tc_pool_entry *entry)
     free(w);
 }
 
-static bool ended(struct tc_pool_entry *entry, bool patiently)
+static bool worker_ended(struct tc_pool_entry *entry, bool patiently)
 {
     struct tc_cage *cage = &of(entry)->cage;
     struct pollfd p = {.fd = cage->exit_fd, .events = POLLIN};
@@ -152,10 +152,11 @@ static bool bring_up(struct tc_worker *w)
     return started;
 }
 
-static struct tc_pool_entry *describe(const struct tc_works *works,
-                                      const struct tc_local_form *form, const struct tc_buf *key);
+static struct tc_pool_entry *describe_worker(const struct tc_works *works,
+                                             const struct tc_local_form *form,
+                                             const struct tc_buf *key);
 
-static bool make(struct tc_pool_entry *entry)
+static bool make_worker(struct tc_pool_entry *entry)
 {
     struct tc_worker *w = of(entry);
     size_t count;
@@ -163,13 +164,17 @@ static bool make(struct tc_pool_entry *entry)
         return false;
     (void)tc_pool_find(entry->ops, &entry->key, &count);
     if (!w->plan.calls && count + 1 < entry->wanted)
-        tc_pool_want(describe(w->cage.works, w->form, &entry->key), false);
+        tc_pool_want(describe_worker(w->cage.works, w->form, &entry->key), false);
     return true;
 }
 
 /* A worker holds some megabytes, most of them shared with the others. */
-static const struct tc_pool_ops workers = {
-    .most = 4, .make = make, .waits = waits, .kill = kill_it, .ended = ended, .done = done};
+static const struct tc_pool_ops workers = {.most = 4,
+                                           .make = make_worker,
+                                           .waits = waits,
+                                           .kill = kill_it,
+                                           .ended = worker_ended,
+                                           .done = done};
 
 /* Of one that serves call after call one more, for a call beside that and for its loss. */
 static size_t how_many(const struct tc_plan *plan)
@@ -178,8 +183,9 @@ static size_t how_many(const struct tc_plan *plan)
     return plan->calls ? 2 : said ? strtoul(said, NULL, 10) : 1;
 }
 
-static struct tc_pool_entry *describe(const struct tc_works *works,
-                                      const struct tc_local_form *form, const struct tc_buf *key)
+static struct tc_pool_entry *describe_worker(const struct tc_works *works,
+                                             const struct tc_local_form *form,
+                                             const struct tc_buf *key)
 {
     struct tc_worker *w = calloc(1, sizeof(*w));
     if (!w)
@@ -225,7 +231,7 @@ bool tc_worker_next(struct tc_cage *cage)
     const struct tc_pool_entry *known = tc_pool_find(&workers, &key, &count);
     if (known && (known->state == TC_POOL_BARRED || cage->plan->calls || count >= known->wanted))
         return known->state == TC_POOL_IDLE;
-    struct tc_pool_entry *like = describe(cage->works, p->form, &key);
+    struct tc_pool_entry *like = describe_worker(cage->works, p->form, &key);
     if (p->form && p->form->hold)
         p->next = like;
     else
@@ -297,14 +303,14 @@ int tc_worker_held(struct tc_process_cage *p)
     return p->worker ? TAKE_FD(p->worker->held) : -1;
 }
 
-static bool holds(const struct tc_pool_entry *entry)
+static bool worker_holds(const struct tc_pool_entry *entry)
 {
     return of(entry)->held >= 0;
 }
 
 bool tc_worker_yield(void)
 {
-    return tc_pool_drop_idle(&workers, holds);
+    return tc_pool_drop_idle(&workers, worker_holds);
 }
 
 /* In the root that is there already, where it is the same one. */

@@ -104,8 +104,8 @@ static int host_lacks(struct toolcage_engine *engine, const struct tc_locator *l
 }
 
 /* 0 with *ret_reason NULL: it can run the grant. The reason is owned. */
-static int judge(struct toolcage_engine *engine, const struct tc_grant *grant, const char *name,
-                 char **ret_reason, struct toolcage_error **err)
+static int judge_backend(struct toolcage_engine *engine, const struct tc_grant *grant,
+                         const char *name, char **ret_reason, struct toolcage_error **err)
 {
     const struct tc_front *front = tc_front_find(name);
     *ret_reason = NULL;
@@ -151,7 +151,7 @@ int tc_choose(struct toolcage_engine *engine, const struct toolcage_policy *poli
     for (size_t i = 0; r == 0 && i <= grant->fallback.count; i++) {
         const char *name = at(grant, i);
         _autofree_ char *reason = NULL;
-        r = judge(engine, grant, name, &reason, err);
+        r = judge_backend(engine, grant, name, &reason, err);
         if (r == 0 && !reason)
             return i ? tc_grant_set(&grant->backend, name, err) : 0;
         tc_buf_addf(&reasons, "%s%s (%s)", i ? "; " : "", name, reason ? reason : "");
@@ -171,7 +171,7 @@ static int explain_routes(struct toolcage_engine *engine, struct tc_grant *grant
     tc_buf_addc(out, '[');
     for (size_t i = 0; r == 0 && i <= grant->fallback.count; i++) {
         _autofree_ char *reason = NULL;
-        r = judge(engine, grant, at(grant, i), &reason, err);
+        r = judge_backend(engine, grant, at(grant, i), &reason, err);
         tc_buf_adds(out, i ? ",{" : "{");
         tc_json_member(out, "backend", at(grant, i));
         tc_json_key(out, "usable");
@@ -188,8 +188,9 @@ static int explain_routes(struct toolcage_engine *engine, struct tc_grant *grant
 /* ---- one clause ---- */
 
 /* 0 with *ret NULL: it holds the clause. */
-static int holds(struct toolcage_engine *engine, const struct tc_grant *grant, const char *name,
-                 enum tc_clause clause, char **ret, struct toolcage_error **err)
+static int backend_holds(struct toolcage_engine *engine, const struct tc_grant *grant,
+                         const char *name, enum tc_clause clause, char **ret,
+                         struct toolcage_error **err)
 {
     const struct tc_front *front = tc_front_find(name);
     *ret = NULL;
@@ -223,7 +224,7 @@ static int explain_held(struct toolcage_engine *engine, const struct tc_grant *g
                     "no backend of this version runs these inside one another, as layers asks");
     for (size_t i = 0; r == 0 && !by && !layered && i <= grant->fallback.count; i++) {
         _autofree_ char *reason = NULL;
-        r = holds(engine, grant, at(grant, i), clause, &reason, err);
+        r = backend_holds(engine, grant, at(grant, i), clause, &reason, err);
         by = r == 0 && !reason ? at(grant, i) : NULL;
         if (reason)
             tc_buf_addf(&reasons, "%s%s: %s", reasons.len ? "; " : "", at(grant, i), reason);

@@ -104,8 +104,8 @@ static int finish_done(struct toolcage_call *call, const struct tc_message *m, s
 }
 
 /* One message, which may end the call: 0, or a code. */
-static int take(struct toolcage_call *call, const struct tc_message *m, size_t length, int fd,
-                struct toolcage_error **err)
+static int take_message(struct toolcage_call *call, const struct tc_message *m, size_t length,
+                        int fd, struct toolcage_error **err)
 {
     if (length < sizeof(*m))
         return finish_gone(call, err);
@@ -117,7 +117,7 @@ static int take(struct toolcage_call *call, const struct tc_message *m, size_t l
 }
 
 /* What has come there; 0, or a code. */
-static int hear(struct toolcage_call *call, struct toolcage_error **err)
+static int receive_messages(struct toolcage_call *call, struct toolcage_error **err)
 {
     union {
         struct tc_message message;
@@ -135,7 +135,8 @@ static int hear(struct toolcage_call *call, struct toolcage_error **err)
         if (n < 0 && errno == EMSGSIZE)
             r = finish_cut(call, err);
         else
-            r = n <= 0 ? finish_gone(call, err) : take(call, &in.message, (size_t)n, fd, err);
+            r = n <= 0 ? finish_gone(call, err)
+                       : take_message(call, &in.message, (size_t)n, fd, err);
     }
     return r < 0 ? r : 0;
 }
@@ -160,7 +161,7 @@ int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err)
             "the call was not started");
     if (call->state == TC_CALL_UNTOLD)
         return tell_late(call, err);
-    r = hear(call, err);
+    r = receive_messages(call, err);
     return r < 0 ? r : call->state == TC_CALL_DONE;
 }
 

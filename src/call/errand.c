@@ -15,8 +15,8 @@ static void collect(void *userdata, int stream, const void *bytes, size_t length
     tc_buf_add(stream == 1 ? &end->out : &end->complaints, bytes, length);
 }
 
-static int run(struct toolcage_call *call, const struct tc_errand *errand,
-               struct tc_errand_end *ret, struct toolcage_error **err)
+static int run_errand(struct toolcage_call *call, const struct tc_errand *errand,
+                      struct tc_errand_end *ret, struct toolcage_error **err)
 {
     call->work = errand->work;
     call->module = errand->module;
@@ -47,7 +47,7 @@ int tc_errand_run(struct toolcage_engine *engine, const struct tc_errand *errand
     if (r == 0)
         r = tc_call_new(engine ? engine : own, policy, errand->tool, &call, err);
     if (r == 0)
-        r = run(call, errand, ret, err);
+        r = run_errand(call, errand, ret, err);
     tc_call_unref(call);
     tc_engine_unref(own);
     tc_policy_unref(policy);

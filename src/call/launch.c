@@ -122,7 +122,7 @@ static int vanish(void *arg)
 /* ---- in the host ---- */
 
 /* No cancellation point: the children stand on memory of ours. */
-static long reap(pid_t pid, int flags)
+static long reap_child(pid_t pid, int flags)
 {
     return syscall(SYS_wait4, pid, NULL, __WALL | flags, NULL);
 }
@@ -135,10 +135,10 @@ static void await_end(pid_t pid)
     long ended = 0;
     while (ended == 0 && tc_now_us() < until) {
         (void)sched_yield();
-        ended = reap(pid, WNOHANG);
+        ended = reap_child(pid, WNOHANG);
     }
     while (ended == 0 || (ended < 0 && errno == EINTR))
-        ended = reap(pid, 0);
+        ended = reap_child(pid, 0);
 }
 
 /* A fork has nobody to tell what fails in it; what may fail was done before. */
@@ -154,7 +154,7 @@ static pid_t split(struct launch *l)
 
 /* All signals, those that libc keeps for itself included: a handler must not run in the children.
  */
-static void start(struct launch *l)
+static void start_helper(struct launch *l)
 {
     uint64_t all = ~UINT64_C(0), before = 0;
     (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
@@ -190,7 +190,7 @@ static void start_from_above(struct launch *l)
     l->sock = sock;
     l->host = host;
     l->program = program;
-    start(l);
+    start_helper(l);
 }
 
 /* Of two children, STACK bytes each. */

@@ -75,8 +75,8 @@ static bool cut_at_link(const struct tc_grant *grant, char *path)
     return false;
 }
 
-static bool add(struct tc_lesson *l, const struct tc_grant *grant, int64_t kind, const char *target,
-                bool refused)
+static bool add_lesson(struct tc_lesson *l, const struct tc_grant *grant, int64_t kind,
+                       const char *target, bool refused)
 {
     static const struct {
         enum tc_denial_kind kind;
@@ -122,11 +122,11 @@ static bool add_touched(struct tc_lesson *l, const struct toolcage_call *call,
     for (size_t i = 0; i < o->access_count; i++)
         if (!brought(programs, o->accesses[i].target) &&
             !(o->accesses[i].target && only_above_grants(&call->grant, o->accesses[i].target)) &&
-            !add(l, &call->grant, o->accesses[i].kind, o->accesses[i].target, false))
+            !add_lesson(l, &call->grant, o->accesses[i].kind, o->accesses[i].target, false))
             return false;
     for (size_t i = 0; i < o->denial_count; i++)
         if (!o->denials[i].probe &&
-            !add(l, &call->grant, o->denials[i].kind, o->denials[i].target, true))
+            !add_lesson(l, &call->grant, o->denials[i].kind, o->denials[i].target, true))
             return false;
     return true;
 }

@@ -37,7 +37,7 @@ void tc_plan_cache_close(struct tc_plan_cache *cache)
 }
 
 /* In place of the oldest, if need be. */
-static void put(struct tc_plan_cache *cache, struct tc_kept_plan *k)
+static void put_plan(struct tc_plan_cache *cache, struct tc_kept_plan *k)
 {
     for (size_t i = 0; i < TC_PLAN_CACHE_MAX; i++) {
         struct tc_kept_plan *none = NULL;
@@ -96,7 +96,7 @@ static bool same(const struct tc_buf *a, const struct tc_buf *b)
     return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
 }
 
-static struct tc_kept_plan *ask(const struct toolcage_call *call)
+static struct tc_kept_plan *key_of_call(const struct toolcage_call *call)
 {
     struct tc_kept_plan *k = calloc(1, sizeof(*k));
     if (k && write_question(call, &k->question)) {
@@ -107,14 +107,14 @@ static struct tc_kept_plan *ask(const struct toolcage_call *call)
     return NULL;
 }
 
-static struct tc_kept_plan *take(struct tc_plan_cache *cache, const struct tc_kept_plan *asked)
+static struct tc_kept_plan *take_plan(struct tc_plan_cache *cache, const struct tc_kept_plan *asked)
 {
     for (size_t i = 0; i < TC_PLAN_CACHE_MAX; i++) {
         struct tc_kept_plan *k = atomic_exchange(&cache->places[i], NULL);
         if (k && k->policy == asked->policy && same(&k->question, &asked->question))
             return k;
         if (k)
-            put(cache, k);
+            put_plan(cache, k);
     }
     return NULL;
 }
@@ -123,10 +123,10 @@ int tc_plan_cache_find(struct tc_plan_cache *cache, struct toolcage_call *call,
                        struct tc_plan **ret, struct toolcage_error **err)
 {
     *ret = NULL;
-    struct tc_kept_plan *asked = may_be_known(call) ? ask(call) : NULL;
+    struct tc_kept_plan *asked = may_be_known(call) ? key_of_call(call) : NULL;
     if (!asked)
         return may_be_known(call) ? tc_fail_memory(err) : 0;
-    struct tc_kept_plan *known = take(cache, asked);
+    struct tc_kept_plan *known = take_plan(cache, asked);
     bool holds = known && tc_modules_hold(cache->modules, known->module);
     call->kept = holds ? known : asked;
     let_go(holds ? asked : known);
@@ -173,7 +173,7 @@ void tc_plan_cache_leave(struct tc_plan_cache *cache, struct toolcage_call *call
     if (k && k->module) {
         k->grant = call->grant;
         call->grant = (struct tc_grant){0};
-        put(cache, TAKE(k));
+        put_plan(cache, TAKE(k));
     }
     let_go(k);
 }

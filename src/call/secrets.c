@@ -32,7 +32,7 @@ struct reading {
     struct toolcage_error **err;
 };
 
-static int fail(const struct reading *r, int errnum, const char *hint, const char *what)
+static int fail_secret(const struct reading *r, int errnum, const char *hint, const char *what)
 {
     const struct tc_secret *secret = r->secret;
     return tc_fail(r->err,
@@ -84,22 +84,23 @@ static bool is_pair(const char *value, size_t len)
     return user > 0 && user <= PART_MAX && len - user > 1 && len - user - 1 <= PART_MAX;
 }
 
-static int take(struct reading *r, const char *value, size_t len)
+static int take_value(struct reading *r, const char *value, size_t len)
 {
     const char *wrong = value_wrong(value, len);
     if (wrong)
-        return fail(r, 0, "put the value there alone, in one line of 8 to 16384 bytes", wrong);
+        return fail_secret(r, 0, "put the value there alone, in one line of 8 to 16384 bytes",
+                           wrong);
     if (strcmp(r->secret->name, TC_UPSTREAM_SECRET) == 0 && !is_pair(value, len))
-        return fail(r, 0, "write USER:PASSWORD, each of 1 to 255 bytes",
-                    "it is not a user and a password");
+        return fail_secret(r, 0, "write USER:PASSWORD, each of 1 to 255 bytes",
+                           "it is not a user and a password");
     return tc_strv_take(&r->values, strndup(value, len)) ? 0 : tc_fail_memory(r->err);
 }
 
 static int read_variable(struct reading *r, const char *name)
 {
     const char *value = getenv(name);
-    return value ? take(r, value, strlen(value))
-                 : fail(r, 0, "set the variable where toolcage is started", "it is not set");
+    return value ? take_value(r, value, strlen(value))
+                 : fail_secret(r, 0, "set the variable where toolcage is started", "it is not set");
 }
 
 /* Where the file really is, which a link may have led to. */
@@ -129,16 +130,17 @@ static int open_file(struct reading *r, const char *path, int *ret)
     char real[PATH_MAX];
     _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &st) < 0)
-        return fail(r, errno, "create the file, readable for the user who runs toolcage",
-                    "it cannot be opened");
+        return fail_secret(r, errno, "create the file, readable for the user who runs toolcage",
+                           "it cannot be opened");
     if (!S_ISREG(st.st_mode))
-        return fail(r, 0, "name a file", "it is not a file");
+        return fail_secret(r, 0, "name a file", "it is not a file");
     if (!real_path(fd, real) || is_shown(r->grant, real, path))
-        return fail(r, 0, "keep the file where no grant leads",
-                    "it is a link into what the tool may read");
+        return fail_secret(r, 0, "keep the file where no grant leads",
+                           "it is a link into what the tool may read");
     /* one that can put a link there would choose what is sent */
     if (tc_provenance_tool(&r->writers, path) || tc_provenance_tool(&r->writers, real))
-        return fail(r, 0, "keep the file where no tool writes", "a tool may have written it");
+        return fail_secret(r, 0, "keep the file where no tool writes",
+                           "a tool may have written it");
     *ret = TAKE_FD(fd);
     return 0;
 }
@@ -151,7 +153,7 @@ static int take_line(struct reading *r, const struct tc_buf *text)
         len--;
     if (len && text->data[len - 1] == '\r')
         len--;
-    return take(r, text->data ? text->data : "", len);
+    return take_value(r, text->data ? text->data : "", len);
 }
 
 static int read_file(struct reading *r, const char *path)
@@ -162,7 +164,7 @@ static int read_file(struct reading *r, const char *path)
     if (rc < 0)
         return rc;
     if (tc_read_all(fd, &text) < 0)
-        rc = fail(r, errno, "put the value there alone", "it cannot be read");
+        rc = fail_secret(r, errno, "put the value there alone", "it cannot be read");
     else
         rc = take_line(r, &text);
     wipe(&text);
@@ -181,7 +183,7 @@ static bool split(const char *words, struct tc_strv *ret)
 static int fail_written(const struct reading *r, const char *path)
 {
     _autofree_ char *what = tc_format("a tool may have written %s", path);
-    return what ? fail(r, 0, "keep what the command runs where no tool writes", what)
+    return what ? fail_secret(r, 0, "keep what the command runs where no tool writes", what)
                 : tc_fail_memory(r->err);
 }
 
@@ -208,9 +210,10 @@ static int fail_program(const struct reading *r, const char *name)
 {
     if (errno == EPERM)
         return fail_written(r, name);
-    return fail(r, errno == ENOENT ? 0 : errno,
-                "install it, or name it by its absolute path: the caller's PATH is not searched",
-                "there is no such command in the system's program directories");
+    return fail_secret(
+        r, errno == ENOENT ? 0 : errno,
+        "install it, or name it by its absolute path: the caller's PATH is not searched",
+        "there is no such command in the system's program directories");
 }
 
 static int read_command(struct reading *r, const char *words)
@@ -226,12 +229,12 @@ static int read_command(struct reading *r, const char *words)
     if (rc < 0)
         return rc;
     const char *wrong = tc_output_of(path, argv.items, COMMAND_MS, &text);
-    rc = wrong
-             ? fail(r, errno,
-                    "run the command in / with env -i HOME=\"$HOME\": it prints the value, alone, "
-                    "within 10 s; variables that it needs go in front: command:env NAME=VALUE …",
-                    wrong)
-             : take_line(r, &text);
+    rc = wrong ? fail_secret(
+                     r, errno,
+                     "run the command in / with env -i HOME=\"$HOME\": it prints the value, alone, "
+                     "within 10 s; variables that it needs go in front: command:env NAME=VALUE …",
+                     wrong)
+               : take_line(r, &text);
     wipe(&text);
     return rc;
 }

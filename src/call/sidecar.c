@@ -14,8 +14,8 @@
 #include "call/host/facts.h"
 #include "egress/egress.h"
 
-static int fail(struct toolcage_error **err, int code, const char *tool, const char *hint,
-                const char *what)
+static int fail_sidecar(struct toolcage_error **err, int code, const char *tool, const char *hint,
+                        const char *what)
 {
     return tc_fail(err,
                    TC_WHY_ERRNO(code, "egress", tool ? tool : "defaults",
@@ -36,13 +36,13 @@ static int resolve(const struct toolcage_policy *policy, const char *tool, struc
     if (r < 0)
         return r;
     if (!ret->net_count)
-        return fail(err, TOOLCAGE_EUSAGE, tool, "name a tool whose network is not \"none\"",
-                    "it has no network");
+        return fail_sidecar(err, TOOLCAGE_EUSAGE, tool, "name a tool whose network is not \"none\"",
+                            "it has no network");
     return 0;
 }
 
-static bool say(int to, const struct tc_grant *grant, int values, const int *listeners,
-                size_t count)
+static bool send_config(int to, const struct tc_grant *grant, int values, const int *listeners,
+                        size_t count)
 {
     struct tc_egress_config config = {.net = grant->net,
                                       .net_count = grant->net_count,
@@ -71,15 +71,15 @@ int tc_sidecar(const struct toolcage_policy *policy, const char *tool, const int
         r = tc_secrets_read(policy, &grant, &secrets, err);
     _autofd_ int values = secrets;
     if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        r = fail(err, TOOLCAGE_ESYSTEM, tool, "raise this process's limit of open files",
-                 "a socket cannot be made");
+        r = fail_sidecar(err, TOOLCAGE_ESYSTEM, tool, "raise this process's limit of open files",
+                         "a socket cannot be made");
     if (r == 0) {
         _autofd_ int ours = pair[0], theirs = pair[1];
-        if (say(ours, &grant, values, listeners, count))
+        if (send_config(ours, &grant, values, listeners, count))
             *ret = TAKE_FD(theirs);
         else
-            r = fail(err, TOOLCAGE_ESYSTEM, tool, "free memory on this machine",
-                     "the policy's entries cannot be sent to it");
+            r = fail_sidecar(err, TOOLCAGE_ESYSTEM, tool, "free memory on this machine",
+                             "the policy's entries cannot be sent to it");
     }
     tc_grant_done(&grant);
     return r;

@@ -68,7 +68,7 @@ static bool chose_backend(const struct toolcage_call *call)
     return false;
 }
 
-static bool fill(char **field, const char *text)
+static bool fill_field(char **field, const char *text)
 {
     if (*field || !text)
         return true;
@@ -118,17 +118,18 @@ struct start {
     struct tc_plan plan;
 };
 
-static int lower(struct start *s, struct toolcage_error **err)
+static int lower_grant(struct start *s, struct toolcage_error **err)
 {
     struct toolcage_call *call = s->call;
     struct tc_plan *plan = &s->plan;
     int r = tc_front_lower(s->front, &call->grant, plan, err);
     if (r < 0)
         return r;
-    bool filled = note_places(&call->grant, plan) && fill(&plan->call, call->id) &&
-                  fill(&plan->tool, call->grant.tool) && fill(&plan->backend, s->front->name) &&
-                  fill(&plan->grant, call->grant.digest) && fill(&plan->session, call->session) &&
-                  fill(&plan->bounds, call->grant.bounds);
+    bool filled =
+        note_places(&call->grant, plan) && fill_field(&plan->call, call->id) &&
+        fill_field(&plan->tool, call->grant.tool) && fill_field(&plan->backend, s->front->name) &&
+        fill_field(&plan->grant, call->grant.digest) && fill_field(&plan->session, call->session) &&
+        fill_field(&plan->bounds, call->grant.bounds);
     plan->stream = call->output ? stream_mode(call) : TC_STREAM_NONE;
     plan->terminal = call->rows > 0;
     plan->rows = call->rows;
@@ -273,8 +274,8 @@ static int locate(struct start *s, struct toolcage_error **err)
 static const struct {
     const char *name;
     int (*run)(struct start *s, struct toolcage_error **err);
-} steps[] = {{"resolve", resolve}, {NULL, route},    {NULL, seal},
-             {NULL, locate},       {"lower", lower}, {"submit", submit}};
+} steps[] = {{"resolve", resolve}, {NULL, route},          {NULL, seal},
+             {NULL, locate},       {"lower", lower_grant}, {"submit", submit}};
 
 static int go(struct toolcage_call *call, struct toolcage_error **err)
 {
@@ -335,8 +336,8 @@ static void close_sent(struct toolcage_call *call)
         (void)close(TAKE_FD(call->input.pipe));
 }
 
-static int refuse(struct toolcage_call *call, struct toolcage_error *why, int code,
-                  struct toolcage_error **err)
+static int refuse_call(struct toolcage_call *call, struct toolcage_error *why, int code,
+                       struct toolcage_error **err)
 {
     struct tc_outcome none = {
         .status = status_of(code), .exit_code = -1, .memory_peak = -1, .pids_peak = -1};
@@ -366,7 +367,7 @@ int tc_call_start(struct toolcage_call *call, struct toolcage_error **err)
     else
         r = go(call, &why);
     if (r < 0 && !is_misuse(r))
-        return refuse(call, why, r, err);
+        return refuse_call(call, why, r, err);
     if (r == 0) {
         call->state = TC_CALL_RUNNING;
         close_sent(call);

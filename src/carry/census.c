@@ -16,7 +16,7 @@ struct taking {
     int errnum;
 };
 
-static int add(struct taking *t, const char *path, const struct statx *st)
+static int add_seen(struct taking *t, const char *path, const struct statx *st)
 {
     struct tc_census *c = t->census;
     char *kept = tc_arena_format(&c->arena, "%s", path);
@@ -47,7 +47,7 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
         t->errnum = ENAMETOOLONG;
         return -1;
     }
-    if (add(t, e->relative, e->st) < 0)
+    if (add_seen(t, e->relative, e->st) < 0)
         return -1;
     if (!S_ISDIR(mode))
         return 0;
@@ -61,7 +61,7 @@ static int by_path(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
-static int fail(struct tc_census *c, const char *where, int errnum)
+static int fail_census(struct tc_census *c, const char *where, int errnum)
 {
     tc_strcopy(c->left, sizeof(c->left), where);
     errno = errnum;
@@ -72,9 +72,9 @@ static int walk_all(struct taking *t, int fd, size_t most)
 {
     struct tc_walk walk = {.visit = visit, .userdata = t, .entries_max = (int64_t)most};
     if (tc_walk(&walk, fd) < 0)
-        return fail(t->census, walk.path, t->errnum ? t->errnum : errno);
+        return fail_census(t->census, walk.path, t->errnum ? t->errnum : errno);
     if (walk.skipped)
-        return fail(t->census, walk.left, walk.seen >= walk.entries_max ? EFBIG : EACCES);
+        return fail_census(t->census, walk.left, walk.seen >= walk.entries_max ? EFBIG : EACCES);
     return 0;
 }
 
@@ -88,7 +88,7 @@ int tc_census_take(struct tc_census *c, int parent, const char *name, const stru
     if (fd < 0)
         return errno == ENOENT ? 0 : -1;
     if (statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0 ||
-        add(&t, "", &st) < 0)
+        add_seen(&t, "", &st) < 0)
         return -1;
     if (S_ISDIR(st.stx_mode) && walk_all(&t, fd, most) < 0)
         return -1;

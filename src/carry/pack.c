@@ -80,26 +80,26 @@ static bool same(const struct tc_carry_seen *a, const struct tc_carry_seen *b)
                                 same_time(&a->mtime, &b->mtime) && same_time(&a->ctime, &b->ctime));
 }
 
-static int compare(const void *path, const void *seen)
+static int compare_seen(const void *path, const void *seen)
 {
     return strcmp(path, ((const struct tc_carry_seen *)seen)->path);
 }
 
-static const struct tc_carry_seen *find(const struct tc_census *c, const char *path)
+static const struct tc_carry_seen *find_seen(const struct tc_census *c, const char *path)
 {
-    return c->count ? bsearch(path, c->items, c->count, sizeof(*c->items), compare) : NULL;
+    return c->count ? bsearch(path, c->items, c->count, sizeof(*c->items), compare_seen) : NULL;
 }
 
 static bool gone(const struct tc_pack_root *root, const struct tc_carry_seen *was)
 {
-    const struct tc_carry_seen *now = find(&root->after, was->path);
+    const struct tc_carry_seen *now = find_seen(&root->after, was->path);
     return !now || (now->mode & S_IFMT) != (was->mode & S_IFMT);
 }
 
 /* ---- frames ---- */
 
-static void put(struct tc_buf *out, enum tc_frame_kind kind, const void *head, size_t head_len,
-                const char *const *texts)
+static void put_frame(struct tc_buf *out, enum tc_frame_kind kind, const void *head,
+                      size_t head_len, const char *const *texts)
 {
     _autobuf_ struct tc_buf body = TC_BUF_INIT;
     tc_buf_add(&body, head, head_len);
@@ -114,7 +114,7 @@ static void put_entry(struct tc_buf *out, struct tc_carry_head *head, const char
                       const char *target)
 {
     head->path_len = (uint32_t)strlen(path);
-    put(out, TC_FRAME_ENTRY, head, sizeof(*head), (const char *const[]){path, target, NULL});
+    put_frame(out, TC_FRAME_ENTRY, head, sizeof(*head), (const char *const[]){path, target, NULL});
 }
 
 static void announce(const struct tc_pack *p, struct tc_buf *out)
@@ -131,7 +131,7 @@ static void announce(const struct tc_pack *p, struct tc_buf *out)
 static void remove_entry(const struct tc_pack *p, const char *path, struct tc_buf *out)
 {
     uint32_t grant = p->roots[p->root].grant;
-    put(out, TC_FRAME_REMOVAL, &grant, sizeof(grant), (const char *const[]){path, NULL});
+    put_frame(out, TC_FRAME_REMOVAL, &grant, sizeof(grant), (const char *const[]){path, NULL});
 }
 
 /* What its owner may not read, nobody does in the machine. */
@@ -240,7 +240,7 @@ static int advance(struct tc_pack *p, struct tc_buf *out)
         p->phase = ENTRIES;
     } else if (p->at < root->after.count) {
         const struct tc_carry_seen *now = &root->after.items[p->at++];
-        const struct tc_carry_seen *was = find(&root->before, now->path);
+        const struct tc_carry_seen *was = find_seen(&root->before, now->path);
         return was && same(was, now) ? 0 : add_entry(p, now, out);
     } else {
         next_root(p);

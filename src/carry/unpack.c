@@ -56,7 +56,7 @@ static int blame(struct tc_unpack *u, const char *fault)
 }
 
 /* What cannot be done for want of anything is ours; else somebody has said what is not so. */
-static int fail(struct tc_unpack *u)
+static int fail_unpack(struct tc_unpack *u)
 {
     static const int ours[] = {ENOSPC, EFBIG, ENOMEM, EDQUOT, EMFILE, ENFILE, EIO, EINTR};
     for (size_t i = 0; i < TC_COUNT(ours); i++)
@@ -97,7 +97,8 @@ static bool in_order(const struct tc_unpack *u, uint32_t grant, bool removing, c
 }
 
 /* Judges a name and counts it. The path is not terminated where it comes from. */
-static int enter(struct tc_unpack *u, uint32_t grant, bool removing, const char *path, size_t len)
+static int enter_name(struct tc_unpack *u, uint32_t grant, bool removing, const char *path,
+                      size_t len)
 {
     char text[TC_CARRY_PATH_MAX + 1];
     if (grant >= u->count || (u->place < 0 && !u->roots[grant].writable))
@@ -119,8 +120,8 @@ static int enter(struct tc_unpack *u, uint32_t grant, bool removing, const char 
 
 /* ---- what an entry gets ---- */
 
-static int own(const struct tc_unpack *u, int dir, const char *name,
-               const struct tc_carry_head *head)
+static int set_owner(const struct tc_unpack *u, int dir, const char *name,
+                     const struct tc_carry_head *head)
 {
     uid_t uid = head->flags & TC_CARRY_FOREIGN ? STRANGER : u->owner;
     return u->owner == (uid_t)-1 ? 0 : fchownat(dir, name, uid, (gid_t)uid, AT_SYMLINK_NOFOLLOW);
@@ -143,7 +144,7 @@ static int close_file(struct tc_unpack *u)
     bool fine = ftruncate(file, (off_t)u->head.size) == 0 &&
                 (u->owner == (uid_t)-1 || fchown(file, uid, (gid_t)uid) == 0) &&
                 fchmod(file, u->head.mode) == 0 && futimens(file, times) == 0;
-    return fine ? 0 : fail(u);
+    return fine ? 0 : fail_unpack(u);
 }
 
 static int remember(struct tc_unpack *u, const struct tc_carry_head *head, const char *path)
@@ -155,7 +156,7 @@ static int remember(struct tc_unpack *u, const struct tc_carry_head *head, const
     if (d && d->path)
         return 0;
     errno = ENOMEM;
-    return fail(u);
+    return fail_unpack(u);
 }
 
 /* ---- entries ---- */
@@ -168,12 +169,12 @@ static int take_directory(struct tc_unpack *u, int dir, const char *name,
     bool there = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
     if (there ? !S_ISDIR(st.st_mode) : mkdirat(dir, name, 0700) < 0) {
         errno = there ? EEXIST : errno;
-        return fail(u);
+        return fail_unpack(u);
     }
     if (u->store && root->writable && !u->last[0] &&
         u->store(dir, name, root->room, root->names) < 0)
-        return fail(u);
-    return own(u, dir, name, head) < 0 ? fail(u) : remember(u, head, u->last);
+        return fail_unpack(u);
+    return set_owner(u, dir, name, head) < 0 ? fail_unpack(u) : remember(u, head, u->last);
 }
 
 /* In its place may stand another of its type. */
@@ -188,12 +189,12 @@ static int take_file(struct tc_unpack *u, int dir, const char *name,
     if (head->size > INT64_MAX)
         return blame(u, malformed);
     if (make_room(dir, name) < 0)
-        return fail(u);
+        return fail_unpack(u);
     u->file =
         openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
     u->offset = 0;
     u->head = *head;
-    return u->file < 0 ? fail(u) : 0;
+    return u->file < 0 ? fail_unpack(u) : 0;
 }
 
 static int take_link(struct tc_unpack *u, int dir, const char *name,
@@ -205,9 +206,9 @@ static int take_link(struct tc_unpack *u, int dir, const char *name,
     _autofree_ char *text = strndup(target, len);
     set_times(times, head);
     bool fine = text && make_room(dir, name) == 0 && symlinkat(text, dir, name) == 0 &&
-                own(u, dir, name, head) == 0 &&
+                set_owner(u, dir, name, head) == 0 &&
                 utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW) == 0;
-    return fine ? 0 : fail(u);
+    return fine ? 0 : fail_unpack(u);
 }
 
 static int take_grant(struct tc_unpack *u, const struct tc_carry_head *head)
@@ -222,7 +223,7 @@ static int take_grant(struct tc_unpack *u, const struct tc_carry_head *head)
     u->grant = head->grant;
     u->fresh = true;
     errno = ENOMEM;
-    return add_root(u, &like, tc_format("%u", head->grant)) ? 0 : fail(u);
+    return add_root(u, &like, tc_format("%u", head->grant)) ? 0 : fail_unpack(u);
 }
 
 static int take_entry(struct tc_unpack *u, const struct tc_frame *f)
@@ -240,11 +241,11 @@ static int take_entry(struct tc_unpack *u, const struct tc_frame *f)
         return take_grant(u, &head);
     if (head.kind < TC_CARRY_DIRECTORY || head.kind > TC_CARRY_LINK)
         return blame(u, "makes something that is no file, directory or link");
-    if (enter(u, head.grant, false, path, head.path_len) < 0)
+    if (enter_name(u, head.grant, false, path, head.path_len) < 0)
         return -1;
     int dir = go_to(u, head.grant, u->last, &name);
     if (dir < 0)
-        return fail(u);
+        return fail_unpack(u);
     if (head.kind == TC_CARRY_DIRECTORY)
         return take_directory(u, dir, name, &head);
     if (head.kind == TC_CARRY_FILE)
@@ -260,12 +261,12 @@ static int take_removal(struct tc_unpack *u, const struct tc_frame *f)
     if (f->len < sizeof(grant))
         return blame(u, malformed);
     memcpy(&grant, f->bytes, sizeof(grant));
-    if (enter(u, grant, true, f->bytes + sizeof(grant), f->len - sizeof(grant)) < 0)
+    if (enter_name(u, grant, true, f->bytes + sizeof(grant), f->len - sizeof(grant)) < 0)
         return -1;
     int dir = go_to(u, grant, u->last, &name);
     bool fine = dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
                 unlinkat(dir, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) == 0;
-    return fine ? 0 : fail(u);
+    return fine ? 0 : fail_unpack(u);
 }
 
 /* ---- bytes ---- */
@@ -287,7 +288,7 @@ static int take_bytes(struct tc_unpack *u, const struct tc_frame *f)
     while (len) {
         ssize_t n = pwrite(u->file, bytes, len, (off_t)at);
         if (n < 0 && errno != EINTR)
-            return fail(u);
+            return fail_unpack(u);
         bytes += n > 0 ? n : 0;
         at += n > 0 ? (uint64_t)n : 0;
         len -= n > 0 ? (size_t)n : 0;
@@ -299,7 +300,7 @@ static int take_bytes(struct tc_unpack *u, const struct tc_frame *f)
 
 /* Rights that would have kept out what a directory is to hold, and times that it would have
  * changed. */
-static int finish(struct tc_unpack *u)
+static int finish_unpack(struct tc_unpack *u)
 {
     for (size_t i = u->directory_count; i-- > 0;) {
         const struct tc_unpack_directory *d = &u->directories[i];
@@ -309,7 +310,7 @@ static int finish(struct tc_unpack *u)
         int dir = go_to(u, d->grant, d->path, &name);
         if (dir < 0 || fchmodat(dir, name, d->head.mode, 0) < 0 ||
             utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW) < 0)
-            return fail(u);
+            return fail_unpack(u);
     }
     u->ended = true;
     return 0;
@@ -331,7 +332,7 @@ int tc_unpack_take(struct tc_unpack *u, const struct tc_frame *f)
     case TC_FRAME_REMOVAL:
         return take_removal(u, f);
     case TC_FRAME_FILES_END:
-        return f->len ? blame(u, malformed) : finish(u);
+        return f->len ? blame(u, malformed) : finish_unpack(u);
     default:
         return blame(u, malformed);
     }

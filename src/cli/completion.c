@@ -178,7 +178,7 @@ static void take_word(struct asked *a, const char *word)
 
 /* ---- what may stand there ---- */
 
-static void put(FILE *out, const char *word, size_t length, const char *description)
+static void put_candidate(FILE *out, const char *word, size_t length, const char *description)
 {
     (void)fprintf(out, "%.*s%s%s\n", (int)length, word, description ? "\t" : "",
                   description ? description : "");
@@ -192,11 +192,11 @@ static void put_verbs(FILE *out)
         size_t length = strcspn(verb->name, " ");
         bool member = verb->name[length] == ' ';
         if (!member)
-            put(out, verb->name, length, verb->summary);
+            put_candidate(out, verb->name, length, verb->summary);
         else if (!before || strncmp(before->name, verb->name, length + 1) != 0)
-            put(out, verb->name, length, "what a policy file says");
+            put_candidate(out, verb->name, length, "what a policy file says");
     }
-    put(out, "help", strlen("help"), "how to use a verb");
+    put_candidate(out, "help", strlen("help"), "how to use a verb");
 }
 
 static void put_members(FILE *out, const char *group)
@@ -205,7 +205,8 @@ static void put_members(FILE *out, const char *group)
     size_t length = strlen(group);
     for (size_t i = 0; (verb = tc_verb_at(i)); i++)
         if (!strncmp(verb->name, group, length) && verb->name[length] == ' ')
-            put(out, verb->name + length + 1, strlen(verb->name + length + 1), verb->summary);
+            put_candidate(out, verb->name + length + 1, strlen(verb->name + length + 1),
+                          verb->summary);
 }
 
 static void put_options(FILE *out, const struct tc_verb *verb)
@@ -214,7 +215,7 @@ static void put_options(FILE *out, const struct tc_verb *verb)
     for (size_t i = 0; i < TC_COUNT(tables); i++)
         for (const struct tc_option *o = tables[i]; o && o->name; o++) {
             (void)fputs("--", out);
-            put(out, o->name, strlen(o->name), o->help);
+            put_candidate(out, o->name, strlen(o->name), o->help);
         }
 }
 
@@ -224,7 +225,7 @@ static void put_choices(FILE *out, const char *choices)
     for (const char *at = choices; *at; at += strspn(at, "|")) {
         size_t length = strcspn(at, "|");
         if (*at >= 'a' && *at <= 'z')
-            put(out, at, length, NULL);
+            put_candidate(out, at, length, NULL);
         at += length;
     }
 }
@@ -242,7 +243,7 @@ static void put_named(FILE *out, const char *policy, const char *format)
     for (struct tc_scan_each each = tc_scan_walk(tc_json_of(json)); tc_scan_next(&each);) {
         _autofree_ char *name = tc_json_text(tc_json_get(each.value, "name"));
         if (name)
-            put(out, name, strlen(name), NULL);
+            put_candidate(out, name, strlen(name), NULL);
     }
     toolcage_free(json);
 }
@@ -269,7 +270,7 @@ static const char *put_word(FILE *out, const struct asked *a)
     }
     if (verb == &tc_verb_completion)
         for (size_t i = 0; i < TC_COUNT(shells) && !a->count; i++)
-            put(out, shells[i].name, strlen(shells[i].name), NULL);
+            put_candidate(out, shells[i].name, strlen(shells[i].name), NULL);
     if (verb == &tc_verb_call && !a->count)
         put_named(out, a->policy, "toolcage");
     if (strstr(verb->words, "[ARG]..."))
@@ -331,7 +332,7 @@ static int print_words(const struct tc_args *args)
     return rc;
 }
 
-static int run(const struct tc_args *args)
+static int run_completion(const struct tc_args *args)
 {
     if (tc_args_has(args, "words"))
         return print_words(args);
@@ -350,5 +351,5 @@ const struct tc_verb tc_verb_completion = {
     .options = options,
     .command = true,
     .most = -1,
-    .run = run,
+    .run = run_completion,
 };

@@ -10,8 +10,8 @@
 
 #include "base/cleanup.h"
 
-static bool fill(struct tc_document *document, struct tc_node *node, const json_t *value,
-                 unsigned depth);
+static bool fill_node(struct tc_document *document, struct tc_node *node, const json_t *value,
+                      unsigned depth);
 
 static bool fill_object(struct tc_document *document, struct tc_node *node, const json_t *value,
                         unsigned depth)
@@ -25,7 +25,7 @@ static bool fill_object(struct tc_document *document, struct tc_node *node, cons
             return false;
         child->at = child->key_at = node->at;
         if (!tc_node_set_key(document, child, key, strlen(key)) ||
-            !fill(document, child, json_object_iter_value(it), depth + 1))
+            !fill_node(document, child, json_object_iter_value(it), depth + 1))
             return false;
     }
     return true;
@@ -39,14 +39,14 @@ static bool fill_array(struct tc_document *document, struct tc_node *node, const
         if (!child)
             return false;
         child->at = node->at;
-        if (!fill(document, child, json_array_get(value, i), depth + 1))
+        if (!fill_node(document, child, json_array_get(value, i), depth + 1))
             return false;
     }
     return true;
 }
 
-static bool fill(struct tc_document *document, struct tc_node *node, const json_t *value,
-                 unsigned depth)
+static bool fill_node(struct tc_document *document, struct tc_node *node, const json_t *value,
+                      unsigned depth)
 {
     if (depth > TC_DOCUMENT_DEPTH_MAX) {
         tc_document_fail(document, node->at, "the JSON is nested deeper than 24");
@@ -101,7 +101,7 @@ bool tc_node_read_json(struct tc_document *document, const char *text, size_t le
                        error.column);
         tc_document_fail(document, at, message);
     }
-    fine = fine && fill(document, &document->root, value, 0);
+    fine = fine && fill_node(document, &document->root, value, 0);
     json_decref(value);
     json_decref(again);
     return fine && !document->memory && !document->error;

@@ -100,7 +100,7 @@ static bool would_wait(ssize_t n)
     return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-static void fill(struct relay *r, struct piece *p, int fd, size_t most)
+static void fill_piece(struct relay *r, struct piece *p, int fd, size_t most)
 {
     ssize_t n = read(fd, p->bytes, most < PIECE ? most : PIECE);
     r->ended = r->ended || (n <= 0 && !would_wait(n));
@@ -137,7 +137,7 @@ static void read_streams(struct relay *r)
         read_prefix(r);
         return;
     }
-    fill(r, &r->out, r->streams, r->left);
+    fill_piece(r, &r->out, r->streams, r->left);
     r->left -= (uint32_t)r->out.len;
     r->known = r->left ? PREFIX : 0;
 }
@@ -151,7 +151,7 @@ static int out_to(const struct relay *r)
 enum { STREAMS, PORT, CONSOLE, CONTROL, WAITS };
 
 /* One piece a direction: the next one is read when it has gone. */
-static void ask(const struct relay *r, struct pollfd p[WAITS])
+static void poll_relay(const struct relay *r, struct pollfd p[WAITS])
 {
     bool to_port = r->out.len && out_to(r) == r->config->port;
     p[STREAMS] = (struct pollfd){r->streams,
@@ -162,7 +162,7 @@ static void ask(const struct relay *r, struct pollfd p[WAITS])
     p[CONTROL] = (struct pollfd){TC_ENGINE_CONTROL, POLLIN, 0};
 }
 
-static void answer(struct relay *r, const struct pollfd p[WAITS])
+static void serve_relay(struct relay *r, const struct pollfd p[WAITS])
 {
     if (r->out.len && (p[PORT].revents | p[CONSOLE].revents) & (POLLOUT | POLLERR))
         drain(r, &r->out, out_to(r));
@@ -171,7 +171,7 @@ static void answer(struct relay *r, const struct pollfd p[WAITS])
     if (!r->out.len && p[STREAMS].revents & (POLLIN | POLLHUP | POLLERR))
         read_streams(r);
     if (!r->in.len && p[PORT].revents & (POLLIN | POLLHUP | POLLERR))
-        fill(r, &r->in, r->config->port, PIECE);
+        fill_piece(r, &r->in, r->config->port, PIECE);
     r->ended = r->ended || p[CONTROL].revents;
 }
 
@@ -184,9 +184,9 @@ void tc_engine_relay(int streams, const struct tc_engine_config *config)
         fcntl(config->console, F_SETFL, O_NONBLOCK) < 0)
         return;
     while (!r.ended) {
-        ask(&r, p);
+        poll_relay(&r, p);
         if (poll(p, WAITS, -1) > 0)
-            answer(&r, p);
+            serve_relay(&r, p);
         else if (errno != EINTR)
             return;
     }

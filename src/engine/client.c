@@ -61,7 +61,7 @@ static _Noreturn void become(const struct client *c, char **argv, const int stre
 
 /* which: what of it is read, its output (1) or its complaints (2); or ATTACHED: nothing, the
  * container's own streams are in their places. */
-static bool begin(const struct client *c, const char *const *words, int which, struct run *ret)
+static bool begin_run(const struct client *c, const char *const *words, int which, struct run *ret)
 {
     char patience[32];
     const char *argv[WORDS_MAX] = {c->config->client, "--address", c->address,
@@ -99,7 +99,7 @@ static bool drain(struct run *r)
 
 /* Until it ends, its time is over (0: it has as long as nobody hangs up), or, after somebody has,
  * a while more. Its exit code, or -1: it was ended. */
-static int finish(struct run *r, int patience_ms, int hangup)
+static int finish_run(struct run *r, int patience_ms, int hangup)
 {
     int64_t until = patience_ms ? tc_now_us() + (int64_t)patience_ms * 1000 : INT64_MAX;
     struct pollfd p[] = {{r->pidfd, POLLIN, 0}, {r->out, POLLIN, 0}, {hangup, POLLIN, 0}};
@@ -130,10 +130,11 @@ static int finish(struct run *r, int patience_ms, int hangup)
 }
 
 /* A short one. Its exit code; -1: it did not end well, or not in time. */
-static int ask(const struct client *c, const char *const *words, int which, char **ret_said)
+static int run_short(const struct client *c, const char *const *words, int which, char **ret_said)
 {
     struct run r;
-    int code = begin(c, words, which, &r) ? finish(&r, (int)c->config->patience_ms, -1) : -1;
+    int code =
+        begin_run(c, words, which, &r) ? finish_run(&r, (int)c->config->patience_ms, -1) : -1;
     if (ret_said)
         *ret_said = tc_buf_steal(&r.said);
     tc_buf_done(&r.said);
@@ -162,7 +163,7 @@ static void let_go(const struct client *c)
 
 /* From its making to its removal. PID 1's exit code is ctr's, too: whether the tool ran, PID 1
  * itself has told; and what ctr complains of where it is attached stands on the console. */
-static void run(const struct client *c)
+static void run_container(const struct client *c)
 {
     const struct tc_engine_config *config = c->config;
     const char *words[WORDS_MAX] = {"run",        "--rm",    "--config",
@@ -181,10 +182,10 @@ static void run(const struct client *c)
         words[count++] = config->runtime;
     }
     words[count++] = config->name;
-    bool began = begin(c, words, attached ? ATTACHED : 2, &r);
+    bool began = begin_run(c, words, attached ? ATTACHED : 2, &r);
     if (attached)
         let_go(c);
-    int code = began ? finish(&r, 0, TC_ENGINE_CONTROL) : -1;
+    int code = began ? finish_run(&r, 0, TC_ENGINE_CONTROL) : -1;
     _autofree_ char *said = tc_buf_steal(&r.said);
     if (code != 0 && (!began || !attached))
         tc_engine_say(TC_ENGINE_FAILED, last_line(said));
@@ -197,7 +198,7 @@ static int is_there(const struct client *c, char **ret_why)
     _autofree_ char *filter = tc_format("id==%s", c->config->name);
     const char *const words[] = {"containers", "list", "-q", filter, NULL};
     _autofree_ char *said = NULL;
-    int code = filter ? ask(c, words, 1, &said) : -1;
+    int code = filter ? run_short(c, words, 1, &said) : -1;
     if (code == 0)
         return said && strstr(said, c->config->name);
     free(*ret_why);
@@ -216,10 +217,10 @@ static void remove_container(const struct client *c)
     int there = is_there(c, &why);
     for (int i = 0; i < TRIES && there != 0; i++) {
         _autofree_ char *said = NULL;
-        (void)ask(c, stop, 2, NULL); /* it may run no more */
+        (void)run_short(c, stop, 2, NULL); /* it may run no more */
         (void)usleep(i ? (WAIT_MS * 1000U) << i : 0);
-        (void)ask(c, end, 2, NULL);
-        if (ask(c, remove, 2, &said) != 0) {
+        (void)run_short(c, end, 2, NULL);
+        if (run_short(c, remove, 2, &said) != 0) {
             free(why);
             why = strdup(last_line(said));
         }
@@ -251,7 +252,7 @@ static void sweep(const struct client *c)
     _autofree_ char *said = NULL;
     char *rest = NULL;
     unsigned gone = 0, seen = 0;
-    if (ask(c, list, 1, &said) != 0 || !said)
+    if (run_short(c, list, 1, &said) != 0 || !said)
         return;
     for (char *name = strtok_r(said, "\n", &rest); name && seen < SWEEP_MAX;
          name = strtok_r(NULL, "\n", &rest)) {
@@ -259,7 +260,7 @@ static void sweep(const struct client *c)
         if (!is_left(c, name))
             continue;
         seen++;
-        gone += ask(c, words, 2, NULL) == 0;
+        gone += run_short(c, words, 2, NULL) == 0;
     }
     _autofree_ char *text = tc_format("%u", gone);
     tc_engine_say(TC_ENGINE_SWEPT, text ? text : "");
@@ -271,7 +272,7 @@ static bool tell_about(const struct client *c)
     static const char server[] = "Server:", version[] = "Version:";
     const char *const words[] = {"version", NULL};
     _autofree_ char *said = NULL;
-    int code = ask(c, words, 1, &said);
+    int code = run_short(c, words, 1, &said);
     const char *at = code == 0 && said ? strstr(said, server) : NULL;
     at = at ? strstr(at, version) : NULL;
     if (!at) {
@@ -296,7 +297,7 @@ bool tc_engine_live_by_client(const struct tc_engine_config *config)
     (void)snprintf(c.spec_path, sizeof(c.spec_path), "/proc/self/fd/%d", spec);
     if (config->about && !tell_about(&c))
         return true;
-    run(&c);
+    run_container(&c);
     remove_container(&c);
     if (config->sweep)
         sweep(&c);

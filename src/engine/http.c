@@ -161,11 +161,11 @@ static CURLcode set_up(CURL *easy, struct exchange *x, struct curl_slist *header
     return rc;
 }
 
-static enum tc_http_end say(struct tc_http *http, const char **ret_why, enum tc_http_end end,
-                            const char *fmt, ...) TC_PRINTF(4, 5);
+static enum tc_http_end end_exchange(struct tc_http *http, const char **ret_why,
+                                     enum tc_http_end end, const char *fmt, ...) TC_PRINTF(4, 5);
 
-static enum tc_http_end say(struct tc_http *http, const char **ret_why, enum tc_http_end end,
-                            const char *fmt, ...)
+static enum tc_http_end end_exchange(struct tc_http *http, const char **ret_why,
+                                     enum tc_http_end end, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -211,36 +211,38 @@ static enum tc_http_end drive(struct tc_http *http, const struct tc_http_ask *as
     }
 }
 
-static enum tc_http_end judge(struct tc_http *http, struct exchange *x, CURLcode code,
-                              const char **ret_why)
+static enum tc_http_end judge_exchange(struct tc_http *http, struct exchange *x, CURLcode code,
+                                       const char **ret_why)
 {
     const char *text = x->error[0] ? x->error : curl_easy_strerror(code);
     if (x->too_large)
-        return say(http, ret_why, TC_HTTP_BROKEN, "it sent more than any answer has");
+        return end_exchange(http, ret_why, TC_HTTP_BROKEN, "it sent more than any answer has");
     if (code == CURLE_OUT_OF_MEMORY || x->answer->body.failed)
-        return say(http, ret_why, TC_HTTP_MEMORY, "out of memory");
+        return end_exchange(http, ret_why, TC_HTTP_MEMORY, "out of memory");
     if (code == CURLE_OK && x->answer->status >= 200 && x->answer->status < 600)
         return TC_HTTP_ANSWERED;
     if (code == CURLE_OK)
-        return say(http, ret_why, TC_HTTP_BROKEN, "it answered with status %ld", x->answer->status);
-    return say(http, ret_why, TC_HTTP_BROKEN, "%s", text);
+        return end_exchange(http, ret_why, TC_HTTP_BROKEN, "it answered with status %ld",
+                            x->answer->status);
+    return end_exchange(http, ret_why, TC_HTTP_BROKEN, "%s", text);
 }
 
-static enum tc_http_end run(struct tc_http *http, CURL *easy, struct exchange *x,
-                            const char **ret_why)
+static enum tc_http_end run_exchange(struct tc_http *http, CURL *easy, struct exchange *x,
+                                     const char **ret_why)
 {
     CURLcode code = CURLE_OK;
     if (curl_multi_add_handle(http->multi, easy) != CURLM_OK)
-        return say(http, ret_why, TC_HTTP_MEMORY, "out of memory");
+        return end_exchange(http, ret_why, TC_HTTP_MEMORY, "out of memory");
     enum tc_http_end end = drive(http, x->ask, &code);
     if (end == TC_HTTP_ANSWERED) {
         (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &x->answer->status);
-        end = judge(http, x, code, ret_why);
+        end = judge_exchange(http, x, code, ret_why);
     } else if (end == TC_HTTP_SILENT) {
-        (void)say(http, ret_why, end, "it did not answer within %d ms", x->ask->patience_ms);
+        (void)end_exchange(http, ret_why, end, "it did not answer within %d ms",
+                           x->ask->patience_ms);
     } else {
-        (void)say(http, ret_why, end,
-                  end == TC_HTTP_HUNG_UP ? "the call has ended" : "out of memory");
+        (void)end_exchange(http, ret_why, end,
+                           end == TC_HTTP_HUNG_UP ? "the call has ended" : "out of memory");
     }
     (void)curl_multi_remove_handle(http->multi, easy);
     return end;
@@ -252,14 +254,14 @@ enum tc_http_end tc_http_ask(struct tc_http *http, const struct tc_http_ask *ask
     struct exchange x = {.http = http, .ask = ask, .answer = ret};
     _autobuf_ struct tc_buf url = TC_BUF_INIT;
     if (!ask->afterwards_ms && hung_up(http))
-        return say(http, ret_why, TC_HTTP_HUNG_UP, "the call has ended");
+        return end_exchange(http, ret_why, TC_HTTP_HUNG_UP, "the call has ended");
     tc_buf_addf(&url, "http://localhost%s", ask->path);
     CURL *easy = curl_easy_init();
     struct curl_slist *headers = list_headers(ask);
     enum tc_http_end end =
         easy && headers && !url.failed && set_up(easy, &x, headers, url.data) == CURLE_OK
-            ? run(http, easy, &x, ret_why)
-            : say(http, ret_why, TC_HTTP_MEMORY, "out of memory");
+            ? run_exchange(http, easy, &x, ret_why)
+            : end_exchange(http, ret_why, TC_HTTP_MEMORY, "out of memory");
     curl_easy_cleanup(easy);
     curl_slist_free_all(headers);
     return end;

@@ -31,7 +31,7 @@ struct image {
     int program;
 };
 
-static void add(struct image *m, const char *name, char type, size_t size, unsigned mode)
+static void add_header(struct image *m, const char *name, char type, size_t size, unsigned mode)
 {
     struct header *h = (struct header *)(m->head + m->head_len);
     unsigned sum = 0;
@@ -93,8 +93,8 @@ bool tc_engine_image(int program, struct tc_http_source *ret)
     }
     *m = (struct image){.head = head, .size = (size_t)st.st_size, .program = program};
     for (size_t i = 0; i < TC_COUNT(directories); i++)
-        add(m, directories[i], '5', 0, 0755);
-    add(m, &TC_ENGINE_INIT[1], '0', m->size, 0755);
+        add_header(m, directories[i], '5', 0, 0755);
+    add_header(m, &TC_ENGINE_INIT[1], '0', m->size, 0755);
     *ret = (struct tc_http_source){
         .read = give, .userdata = m, .len = m->head_len + padded(m->size) + 2 * (size_t)BLOCK};
     return true;

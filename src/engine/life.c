@@ -44,7 +44,7 @@ static void add_version(struct tc_buf *out, const char *text)
 }
 
 /* "Podman Engine 4.3.1, crun 1.8.1", of an answer to /version; owned, NULL: no memory. */
-static char *describe(const char *version)
+static char *describe_engine(const char *version)
 {
     static const char *const runtimes[] = {"crun", "runc", "runsc"};
     json_t *v = json_loads(version, 0, NULL);
@@ -90,7 +90,7 @@ struct life {
 
 /* ---- words ---- */
 
-static bool fail(const struct life *l, const char *why)
+static bool fail_engine(const struct life *l, const char *why)
 {
     _autofree_ char *text = tc_format("%s: %s", l->doing, why);
     tc_engine_say(TC_ENGINE_FAILED, text ? text : "out of memory");
@@ -105,7 +105,7 @@ static bool fail_status(const struct life *l, const struct tc_http_answer *a)
     _autofree_ char *text =
         tc_format("status %ld%s%s", a->status, message ? ": " : "", message ? message : "");
     json_decref(said);
-    return fail(l, text ? text : "out of memory");
+    return fail_engine(l, text ? text : "out of memory");
 }
 
 /* ---- requests ---- */
@@ -118,8 +118,8 @@ static bool is_other(const struct life *l)
 }
 
 /* An answer, or false when it was said why there is none. */
-static bool ask(struct life *l, const char *doing, struct tc_http_ask *a,
-                struct tc_http_answer *ret)
+static bool ask_engine(struct life *l, const char *doing, struct tc_http_ask *a,
+                       struct tc_http_answer *ret)
 {
     const char *why = "";
     l->doing = doing;
@@ -127,12 +127,12 @@ static bool ask(struct life *l, const char *doing, struct tc_http_ask *a,
     if (end == TC_HTTP_HUNG_UP)
         return false;
     if (end != TC_HTTP_ANSWERED)
-        return fail(l, why);
+        return fail_engine(l, why);
     if (!is_other(l))
         return true;
     _autofree_ char *text =
         tc_format("this engine is %s, not %s", tc_http_server(l->http), l->config->engine);
-    return fail(l, text ? text : "out of memory");
+    return fail_engine(l, text ? text : "out of memory");
 }
 
 #define ASK(times, ...) \
@@ -149,9 +149,9 @@ static bool import(struct life *l)
                : tc_format(API "/images/create?fromSrc=-&repo=%s&tag=%s", c->repository, c->tag);
     l->doing = "making the image of the first program";
     if (!path || !tc_engine_image(l->config->program, &tar))
-        return fail(l, "the program cannot be read");
-    bool good =
-        ask(l, l->doing, ASK(IMPORT_TIMES, .method = "POST", .path = path, .source = &tar), &a);
+        return fail_engine(l, "the program cannot be read");
+    bool good = ask_engine(l, l->doing,
+                           ASK(IMPORT_TIMES, .method = "POST", .path = path, .source = &tar), &a);
     if (good && a.status != 200)
         good = fail_status(l, &a);
     tc_engine_image_done(&tar);
@@ -171,7 +171,7 @@ static bool create_once(struct life *l, long *ret_status, bool last)
                                  .json = l->config->create,
                                  .patience_ms = (int)l->config->patience_ms,
                                  .afterwards_ms = AFTERWARDS_MS};
-    bool good = path && ask(l, "making the container", &wanted, &a);
+    bool good = path && ask_engine(l, "making the container", &wanted, &a);
     *ret_status = a.status;
     l->made = !good || a.status == 201; /* who did not answer may have made it */
     if (good && a.status != 201 && (last || a.status != 404))
@@ -195,12 +195,12 @@ static char *path_of(const struct life *l, const char *what)
     return tc_format(API "/containers/%s%s", l->config->name, what);
 }
 
-static bool start(struct life *l)
+static bool start_container(struct life *l)
 {
     struct tc_http_answer a = TC_HTTP_NO_ANSWER;
     _autofree_ char *path = path_of(l, "/start");
     bool good =
-        path && ask(l, "starting the container", ASK(1, .method = "POST", .path = path), &a);
+        path && ask_engine(l, "starting the container", ASK(1, .method = "POST", .path = path), &a);
     if (good && a.status != 204)
         good = fail_status(l, &a);
     tc_http_answer_done(&a);
@@ -214,8 +214,8 @@ static bool wait_for_end(struct life *l)
 {
     struct tc_http_answer a = TC_HTTP_NO_ANSWER;
     _autofree_ char *path = path_of(l, "/wait");
-    bool good = path && ask(l, "waiting for the container's end",
-                            ASK(0, .method = "POST", .path = path), &a);
+    bool good = path && ask_engine(l, "waiting for the container's end",
+                                   ASK(0, .method = "POST", .path = path), &a);
     if (good && a.status != 200 && a.status != 404) /* 404: ended and removed */
         good = fail_status(l, &a);
     tc_http_answer_done(&a);
@@ -321,8 +321,9 @@ static void sweep(struct life *l)
 static bool tell_about(struct life *l)
 {
     struct tc_http_answer a = TC_HTTP_NO_ANSWER;
-    bool good = ask(l, "asking who it is", ASK(1, .method = "GET", .path = API "/version"), &a);
-    _autofree_ char *text = good ? describe(a.body.data ? a.body.data : "") : NULL;
+    bool good =
+        ask_engine(l, "asking who it is", ASK(1, .method = "GET", .path = API "/version"), &a);
+    _autofree_ char *text = good ? describe_engine(a.body.data ? a.body.data : "") : NULL;
     if (text)
         tc_engine_say(TC_ENGINE_ABOUT, text);
     tc_http_answer_done(&a);
@@ -337,14 +338,15 @@ static bool attach(struct life *l, int *ret)
         return true;
     l->doing = "attaching to the container";
     *ret = tc_engine_attach(l->config, &why);
-    return *ret >= 0 || fail(l, why);
+    return *ret >= 0 || fail_engine(l, why);
 }
 
 void tc_engine_live(struct tc_http *http, const struct tc_engine_config *config)
 {
     struct life l = {.http = http, .config = config, .doing = ""};
     _autofd_ int streams = -1;
-    if ((!config->about || tell_about(&l)) && create(&l) && attach(&l, &streams) && start(&l)) {
+    if ((!config->about || tell_about(&l)) && create(&l) && attach(&l, &streams) &&
+        start_container(&l)) {
         if (config->sweep)
             sweep(&l);
         if (streams >= 0)

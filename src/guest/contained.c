@@ -27,7 +27,7 @@
 /* The root is built here, in memory, over a directory of the container's that has served. */
 #define ROOT "/.toolcage/talk"
 
-static _Noreturn void fail(const char *what, const char *why)
+static _Noreturn void fail_contained(const char *what, const char *why)
 {
     (void)fprintf(stderr, TC_GUEST_LAST_WORD "%s: %s\n", what, why);
     _exit(1);
@@ -35,7 +35,7 @@ static _Noreturn void fail(const char *what, const char *why)
 
 static _Noreturn void fail_errno(const char *what)
 {
-    fail(what, strerror(errno));
+    fail_contained(what, strerror(errno));
 }
 
 /* ---- whose kernel it is ---- */
@@ -48,9 +48,10 @@ static void refuse_hosts_kernel(const char *hosts)
     ssize_t n = fd < 0 ? -1 : read(fd, id, sizeof(id));
     size_t len = strlen(hosts);
     if (n <= 0 || !len)
-        fail("boot_id", "it cannot be told whose kernel this is");
+        fail_contained("boot_id", "it cannot be told whose kernel this is");
     if ((size_t)n >= len && memcmp(id, hosts, len) == 0)
-        fail("kernel", "this container runs on the host's kernel, and not on one of its own: its "
+        fail_contained("kernel",
+                       "this container runs on the host's kernel, and not on one of its own: its "
                        "runtime is not Kata");
 }
 
@@ -82,7 +83,7 @@ static void bind(const char *from, const char *to)
 }
 
 /* Directories and links: what else stands at the top of an image is nothing that tools need. */
-static void show(int from, int to, const char *name)
+static void show_entry(int from, int to, const char *name)
 {
     struct stat st;
     char source[300], target[300];
@@ -105,7 +106,7 @@ static void show_image(void)
     if (!dir || to < 0)
         fail_errno(TC_GUEST_IMAGE);
     while (tc_next_entry(dir, &e) > 0)
-        show(from, to, e->d_name);
+        show_entry(from, to, e->d_name);
 }
 
 struct place {
@@ -182,7 +183,7 @@ static void take_stream(int *ret_from, int *ret_to)
     (void)close(null);
 }
 
-static _Noreturn void serve(void)
+static _Noreturn void serve_contained(void)
 {
     int from, to;
     take_stream(&from, &to);
@@ -196,7 +197,7 @@ void tc_guest_contained(int argc, char **argv)
     make_root();
     pid_t engine = fork();
     if (engine == 0)
-        serve();
+        serve_contained();
     if (engine < 0)
         fail_errno("fork");
     /* who waits for the end of the stream shall not wait for us */

@@ -35,7 +35,7 @@ enum { WAIT_MS = 10000 };
 /* The machine's supervisor reads the console. What a terminal has not sent yet is gone with the
  * machine; what goes through the kernel's log has been sent when it is written (2: shown also where
  * the kernel is told to be quiet). */
-static _Noreturn void end(const char *what, const char *how)
+static _Noreturn void end_guest(const char *what, const char *how)
 {
     FILE *log = fopen("/dev/kmsg", "we");
     (void)fprintf(log ? log : stderr, "%s" TC_GUEST_LAST_WORD "%s%s\n", log ? "<2>" : "", what,
@@ -45,11 +45,11 @@ static _Noreturn void end(const char *what, const char *how)
     _exit(1);
 }
 
-static _Noreturn void fail(const char *what)
+static _Noreturn void fail_guest(const char *what)
 {
     char how[128];
     (void)snprintf(how, sizeof(how), ": %s", strerror(errno));
-    end(what, how);
+    end_guest(what, how);
 }
 
 /* ---- file systems ---- */
@@ -65,7 +65,7 @@ static void mount_all(const struct place *places, size_t count)
         const struct place *p = &places[i];
         (void)mkdir(p->path, 0755);
         if (mount(p->type, p->path, p->type, p->flags, p->options) < 0)
-            fail(p->path);
+            fail_guest(p->path);
     }
 }
 
@@ -77,7 +77,7 @@ static void wait_for(const char *path)
     while (access(path, F_OK) < 0 && tc_now_us() < until)
         (void)nanosleep(&moment, NULL);
     if (access(path, F_OK) < 0)
-        fail(path);
+        fail_guest(path);
 }
 
 /* The kernel found none before there was a /dev. */
@@ -93,13 +93,13 @@ static void open_console(void)
 
 /* ---- modules ---- */
 
-static void load(const char *from, const char *name)
+static void load_module(const char *from, const char *name)
 {
     char path[512];
     (void)snprintf(path, sizeof(path), "%s/%s", from, name);
     _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || (syscall(SYS_finit_module, fd, "", 0) < 0 && errno != EEXIST))
-        fail(path);
+        fail_guest(path);
 }
 
 static int only_files(const struct dirent *entry)
@@ -112,7 +112,7 @@ static void load_modules(const char *from)
     struct dirent **entries = NULL;
     int count = scandir(from, &entries, only_files, alphasort);
     for (int i = 0; i < count; i++) {
-        load(from, entries[i]->d_name);
+        load_module(from, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);
@@ -124,7 +124,7 @@ static void mount_image(const char *at)
 {
     if (mkdir(at, 0755) < 0 ||
         mount(TC_GUEST_DISK, at, TC_GUEST_FILE_SYSTEM, MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
-        fail(TC_GUEST_DISK);
+        fail_guest(TC_GUEST_DISK);
 }
 
 /* The engine looks for the proxy's program beside its own, which is this one. */
@@ -134,15 +134,15 @@ static void add_relay(const char *root)
     (void)snprintf(at, sizeof(at), "%s" TC_GUEST_RELAY, root);
     _autofd_ int fd = open(at, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
     if (fd < 0 || mount("/init", at, NULL, MS_BIND, NULL) < 0)
-        fail(at);
+        fail_guest(at);
 }
 
-static void enter(const char *root)
+static void enter_root(const char *root)
 {
     add_relay(root);
     if (chdir(root) < 0 || mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0 ||
         chdir("/") < 0)
-        fail("root");
+        fail_guest("root");
 }
 
 /* The image below, and above it memory for what a system wants to make: places to mount on. What
@@ -154,12 +154,12 @@ static void enter_image(void)
     };
     mount_all(below, TC_COUNT(below));
     if (mkdir("/new", 0755) < 0 || mkdir("/upper/u", 0755) < 0 || mkdir("/upper/w", 0755) < 0)
-        fail("directories");
+        fail_guest("directories");
     mount_image(TC_GUEST_IMAGE);
     if (mount("overlay", "/new", "overlay", MS_NOSUID | MS_NODEV,
               "lowerdir=" TC_GUEST_IMAGE ",upperdir=/upper/u,workdir=/upper/w") < 0)
-        fail("overlay");
-    enter("/new");
+        fail_guest("overlay");
+    enter_root("/new");
 }
 
 /* A module's image is what runs it. */
@@ -167,7 +167,7 @@ static void mount_ourselves(const char *at)
 {
     if (mkdir(at, 0755) < 0 || mount("/", at, NULL, MS_BIND, NULL) < 0 ||
         mount(NULL, at, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
-        fail(at);
+        fail_guest(at);
 }
 
 /* A runtime leaves its root for the container's, which nobody can leave the kernel's very first
@@ -175,12 +175,12 @@ static void mount_ourselves(const char *at)
 static void stay_here(bool has_disk)
 {
     if (mkdir("/new", 0755) < 0 || mount("/", "/new", NULL, MS_BIND, NULL) < 0)
-        fail("root");
+        fail_guest("root");
     if (has_disk)
         mount_image("/new" TC_GUEST_IMAGE);
     else
         mount_ourselves("/new" TC_GUEST_IMAGE);
-    enter("/new");
+    enter_root("/new");
 }
 
 static void mount_system(void)
@@ -218,7 +218,7 @@ static void settle_boot_id(void)
     char id[64];
     _autofd_ int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     if (fd < 0 || read(fd, id, sizeof(id)) <= 0)
-        fail("boot_id");
+        fail_guest("boot_id");
 }
 
 /* Copies of one machine have the same random numbers ahead of them, and the time of their first. */
@@ -241,11 +241,11 @@ static int open_port(void)
     wait_for(TC_GUEST_PORT);
     int port = open(TC_GUEST_PORT, O_RDWR | O_CLOEXEC);
     if (port < 0)
-        fail(TC_GUEST_PORT);
+        fail_guest(TC_GUEST_PORT);
     wait_for(TC_GUEST_NET_PORT);
     /* the relay is nobody, and no cage has a port in its /dev */
     if (chmod(TC_GUEST_NET_PORT, 0666) < 0)
-        fail(TC_GUEST_NET_PORT);
+        fail_guest(TC_GUEST_NET_PORT);
     return port;
 }
 
@@ -259,12 +259,12 @@ static int call_host(void)
         if (fd >= 0)
             return fd;
         if (tc_now_us() > until)
-            fail("host");
+            fail_guest("host");
         (void)nanosleep(&moment, NULL);
     }
 }
 
-static _Noreturn void serve(bool calls)
+static _Noreturn void serve_guest(bool calls)
 {
     int port = calls ? call_host() : open_port();
     tc_helper_serve_stream(port, port,
@@ -295,7 +295,7 @@ int main(int argc, char **argv)
     /* before it stand words of the kernel's that it does not know itself */
     const char *word = argc > 1 ? argv[argc - 1] : "";
     if (strcmp(word, TC_GUEST_TRY) == 0)
-        end(TC_GUEST_RUNS, "");
+        end_guest(TC_GUEST_RUNS, "");
     bool calls = strcmp(word, TC_GUEST_CALLING) == 0;
     load_modules(TC_GUEST_MODULES);
     if (calls)
@@ -311,9 +311,9 @@ int main(int argc, char **argv)
     settle_boot_id();
     pid_t engine = fork();
     if (engine == 0)
-        serve(calls);
+        serve_guest(calls);
     if (engine < 0)
-        fail("fork");
+        fail_guest("fork");
     reap_until(engine);
     (void)reboot(RB_AUTOBOOT);
     return 1;

@@ -55,7 +55,7 @@ static _Noreturn void give_up(void)
     _exit(1);
 }
 
-static void say(enum tc_egress_kind kind)
+static void send_message(enum tc_egress_kind kind)
 {
     const struct tc_egress_message m = {.kind = kind};
     if (tc_send(TC_EGRESS_CONTROL, &m, sizeof(m), NULL, 0) < 0)
@@ -227,7 +227,7 @@ static void take_authority(struct tc_strands *l, uint32_t id)
     tc_strands_close(l, id, false);
     relay.ready = true;
     atomic_store(&said->ready, 1);
-    say(TC_EGRESS_READY);
+    send_message(TC_EGRESS_READY);
 }
 
 static void ask_authority(void)
@@ -253,7 +253,7 @@ static void listen_at(int fd, int32_t role)
 }
 
 /* What has come already is taken. */
-static void finish(void)
+static void finish_relay(void)
 {
     for (size_t i = 0; i < relay.listener_count; i++) {
         while (!is_packets(&relay.listeners[i]) && take_connection(&relay.listeners[i]))
@@ -293,14 +293,14 @@ static void hear_supervisor(void)
     else
         tc_close_all(fds, count);
     if (m.kind == TC_EGRESS_FINISH)
-        finish();
+        finish_relay();
 }
 
 /* ---- its life ---- */
 
 enum { CONTROL, FIXED };
 
-static size_t ask(struct pollfd *p)
+static size_t poll_relay(struct pollfd *p)
 {
     size_t count = FIXED;
     p[CONTROL] = (struct pollfd){.fd = TC_EGRESS_CONTROL, .events = POLLIN};
@@ -322,7 +322,7 @@ static void answer_listener(size_t number)
 
 static void turn(struct pollfd *p)
 {
-    size_t count = ask(p);
+    size_t count = poll_relay(p);
     if (poll(p, count, LOOK_MS) < 0)
         return;
     for (size_t i = 0; i < relay.asked; i++)
@@ -382,7 +382,7 @@ _Noreturn void tc_guest_relay(void)
         turn(polls);
         if (relay.lines.leaving && !relay.lines.mux.used &&
             relay.lines.mux.out.len == relay.lines.mux.sent) {
-            say(TC_EGRESS_DONE);
+            send_message(TC_EGRESS_DONE);
             _exit(0);
         }
     }

@@ -67,7 +67,7 @@ static bool watch_all(struct tc_running *j)
            tc_job_watch(j, TC_ROLE_FEED, j->feed.to, EPOLLOUT);
 }
 
-static void start(struct tc_running *j)
+static void start_cage(struct tc_running *j)
 {
     const struct tc_limits *l = &j->plan.limits;
     j->step_us = tc_now_us();
@@ -98,7 +98,7 @@ static void go_on(struct tc_running *j)
     if (j->prepared < 0)
         tc_job_step(j, TC_ON_OUTCOME);
     else
-        start(j);
+        start_cage(j);
     if (sweep)
         sweep_once(j->workers);
 }
@@ -161,7 +161,7 @@ static bool is_alone(const struct tc_running *j)
 }
 
 /* Prepares, or has prepared; then the cage starts. */
-static void prepare(struct tc_running *j)
+static void prepare_cage(struct tc_running *j)
 {
     int64_t timeout_ms = j->plan.limits.timeout_ms;
     j->step_us = tc_now_us();
@@ -280,7 +280,7 @@ static void begin_call(struct tc_running *j, const struct tc_job *job, const cha
     if (j->plan.terminal) /* what comes there is typed */
         j->feed.from = TAKE_FD(j->cage.stdin_fd);
     tc_job_mark(j, "receive", j->begun_us);
-    prepare(j);
+    prepare_cage(j);
 }
 
 /* ---- the jobs that run no tool ---- */
@@ -300,7 +300,7 @@ static bool begin_trial(struct tc_running *j)
         j->reason = j->reason < TC_FOR_CANCEL ? TC_FOR_NOTHING : j->reason;
         j->limit = NULL;
         tc_job_step(j, TC_ON_TRIAL);
-        prepare(j);
+        prepare_cage(j);
         return true;
     }
     return false;

@@ -34,7 +34,7 @@ void tc_carried_open(struct tc_carried *c, const char *place, uid_t owner)
 }
 
 /* Of what can be written, as it is now. */
-static bool look(struct tc_carried *c)
+static bool look_at_carried(struct tc_carried *c)
 {
     enum { NAMES_MAX = 10000000 };
     size_t root;
@@ -48,7 +48,7 @@ static bool take_all(struct tc_carried *c)
         _autofree_ char *path = tc_format("%s/%s", c->place, c->in.roots[i].name);
         fine = path && (!c->in.roots[i].writable || tc_pack_add(&c->out, (uint32_t)i, path, true));
     }
-    c->some = fine && look(c);
+    c->some = fine && look_at_carried(c);
     return c->some;
 }
 
@@ -68,7 +68,7 @@ bool tc_carried_take(struct tc_carried *c, const struct tc_frame *f)
 
 bool tc_carried_compare(struct tc_carried *c)
 {
-    bool fine = look(c);
+    bool fine = look_at_carried(c);
     if (!fine)
         (void)fprintf(stderr, TC_GUEST_LAST_WORD "cannot read what the tool changed: %s\n",
                       strerror(errno));

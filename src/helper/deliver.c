@@ -19,7 +19,7 @@ static void want(struct tc_running *j, bool more)
 }
 
 /* 1: sent, 0: the socket is full, -1: the host has gone. */
-static int say(struct tc_running *j, const void *m, size_t len, int fd)
+static int send_packet(struct tc_running *j, const void *m, size_t len, int fd)
 {
     if (j->reason == TC_FOR_HOST)
         return -1;
@@ -40,7 +40,7 @@ static int say_text(struct tc_running *j, int stream, const char *text, size_t l
         n = n > TC_MESSAGE_BYTES_MAX ? TC_MESSAGE_BYTES_MAX : n;
         u.m = (struct tc_message){.kind = TC_MESSAGE_OUTPUT, .stream = stream + 1};
         memcpy(u.room + sizeof(u.m), text + j->flows[stream].sent, n);
-        int rc = say(j, &u.m, sizeof(u.m) + n, -1);
+        int rc = send_packet(j, &u.m, sizeof(u.m) + n, -1);
         if (rc <= 0)
             return rc;
         j->flows[stream].sent += n;
@@ -81,14 +81,14 @@ static int say_done(struct tc_running *j)
     const char *bytes = packet.data + sizeof(done);
     size_t length = packet.len - sizeof(done);
     if (j->inside && length <= TC_MESSAGE_BYTES_MAX)
-        return say(j, packet.data, packet.len, -1);
+        return send_packet(j, packet.data, packet.len, -1);
     _autofd_ int memory = tc_memfd("outcome", bytes, length);
     if (memory < 0 && j->state == TC_IS_ENDED) { /* what the cage held may do */
         j->cage.outcome = &j->aside;
         tc_job_clear(j);
         memory = tc_memfd("outcome", bytes, length);
     }
-    return memory < 0 ? -1 : say(j, &done, sizeof(done), memory);
+    return memory < 0 ? -1 : send_packet(j, &done, sizeof(done), memory);
 }
 
 void tc_deliver(struct tc_running *j)

@@ -25,7 +25,7 @@ static const size_t most[TC_FRAME_KINDS] = {
     [TC_FRAME_RESIZE] = 2 * sizeof(uint16_t),  [TC_FRAME_ENTRY] = TC_CARRY_ENTRY_MAX,
     [TC_FRAME_BYTES] = TC_MESSAGE_BYTES_MAX,   [TC_FRAME_RENEW] = sizeof(struct tc_renewal)};
 
-static void drop(struct tc_loop *loop, struct tc_source *source, int *fd)
+static void drop_source(struct tc_loop *loop, struct tc_source *source, int *fd)
 {
     (void)tc_loop_watch(loop, source, -1, 0); /* a close alone does not end it: see job.c */
     if (*fd >= 0)
@@ -38,11 +38,11 @@ static void give_up(struct tc_inline *s)
     s->over = true;
     (void)tc_loop_watch(s->loop, &s->from, -1, 0);
     (void)tc_loop_watch(s->loop, &s->to, -1, 0);
-    drop(s->loop, &s->input, &s->input_fd);
-    drop(s->loop, &s->job, &s->job_fd);
+    drop_source(s->loop, &s->input, &s->input_fd);
+    drop_source(s->loop, &s->job, &s->job_fd);
 }
 
-static void watch(struct tc_inline *s, struct tc_source *source, int fd, uint32_t events)
+static void watch_source(struct tc_inline *s, struct tc_source *source, int fd, uint32_t events)
 {
     if (tc_loop_watch(s->loop, source, fd, events) < 0) {
         source->fd = -1;
@@ -103,12 +103,12 @@ static void flush(struct tc_inline *s)
     }
     if (s->over)
         return;
-    watch(s, &s->to, backlog(s) ? s->to_fd : -1, EPOLLOUT);
+    watch_source(s, &s->to, backlog(s) ? s->to_fd : -1, EPOLLOUT);
     if (s->job_fd >= 0)
-        watch(s, &s->job, backlog(s) < BACKLOG ? s->job_fd : -1, EPOLLIN);
+        watch_source(s, &s->job, backlog(s) < BACKLOG ? s->job_fd : -1, EPOLLIN);
 }
 
-static void say(struct tc_inline *s, enum tc_frame_kind kind, const void *bytes, size_t len)
+static void send_frame(struct tc_inline *s, enum tc_frame_kind kind, const void *bytes, size_t len)
 {
     tc_frame_put(&s->out, kind, bytes, len);
     if (s->out.failed) /* the peer would take the rest for something else */
@@ -119,8 +119,8 @@ static void say(struct tc_inline *s, enum tc_frame_kind kind, const void *bytes,
 
 static void say_done(struct tc_inline *s, int fd)
 {
-    drop(s->loop, &s->input, &s->input_fd);
-    drop(s->loop, &s->job, &s->job_fd);
+    drop_source(s->loop, &s->input, &s->input_fd);
+    drop_source(s->loop, &s->job, &s->job_fd);
     if (!s->carried.some) {
         put_outcome(s, fd);
     } else if (tc_carried_compare(&s->carried)) {
@@ -150,8 +150,8 @@ static void on_job(struct tc_source *source)
     _autofd_ int fd = n >= 0 && count ? fds[0] : -1;
     bool output = n >= (ssize_t)sizeof(in.m) && in.m.kind == TC_MESSAGE_OUTPUT;
     if (output)
-        say(s, in.m.stream == 1 ? TC_FRAME_OUT : TC_FRAME_ERR, in.m.bytes,
-            (size_t)n - sizeof(in.m));
+        send_frame(s, in.m.stream == 1 ? TC_FRAME_OUT : TC_FRAME_ERR, in.m.bytes,
+                   (size_t)n - sizeof(in.m));
     else
         say_done(s, fd);
 }
@@ -165,7 +165,7 @@ static void on_input(struct tc_source *source)
     size_t left = s->pending.len - s->fed;
     ssize_t n = s->input_fd >= 0 && left ? write(s->input_fd, s->pending.data + s->fed, left) : 0;
     if (n < 0 && errno != EAGAIN && errno != EINTR)
-        drop(s->loop, &s->input, &s->input_fd);
+        drop_source(s->loop, &s->input, &s->input_fd);
     size_t taken = n > 0 ? (size_t)n : s->input_fd < 0 ? left : 0;
     s->fed += taken;
     s->untold += taken;
@@ -173,13 +173,13 @@ static void on_input(struct tc_source *source)
     if (all)
         s->pending.len = s->fed = 0;
     if (all && s->input_ended)
-        drop(s->loop, &s->input, &s->input_fd);
+        drop_source(s->loop, &s->input, &s->input_fd);
     else if (s->input_fd >= 0)
-        watch(s, &s->input, all ? -1 : s->input_fd, EPOLLOUT);
+        watch_source(s, &s->input, all ? -1 : s->input_fd, EPOLLOUT);
     uint32_t told = (uint32_t)s->untold;
     if (s->untold && (all || s->untold >= TELL)) {
         s->untold = 0;
-        say(s, TC_FRAME_TAKEN, &told, sizeof(told));
+        send_frame(s, TC_FRAME_TAKEN, &told, sizeof(told));
     }
 }
 
@@ -228,7 +228,7 @@ static bool take_file(struct tc_inline *s, const struct tc_frame *f, int *at, bo
 }
 
 /* Everything has come: a job as it comes over the engine's socket. */
-static bool begin(struct tc_inline *s)
+static bool start_job(struct tc_inline *s)
 {
     struct tc_job job = s->announced;
     int pair[2], tube[2] = {-1, -1};
@@ -246,7 +246,7 @@ static bool begin(struct tc_inline *s)
     job.stdin_kind = reads ? TC_STDIN_PIPE : TC_STDIN_NONE;
     job.secrets = s->secrets >= 0;
     job.inside = job.plan_bytes = 0;
-    watch(s, &s->job, s->job_fd, EPOLLIN);
+    watch_source(s, &s->job, s->job_fd, EPOLLIN);
     int fds[4];
     size_t count = 0;
     int *given[] = {&theirs, &s->plan, &tube[0], &s->secrets};
@@ -279,7 +279,7 @@ static void tell_job(struct tc_inline *s, const struct tc_frame *f)
 static void greet(struct tc_inline *s)
 {
     static const char build[TC_BUILD_ID_SIZE] = TC_BUILD_ID;
-    say(s, TC_FRAME_HELLO, build, sizeof(build));
+    send_frame(s, TC_FRAME_HELLO, build, sizeof(build));
 }
 
 static bool take_renewal(struct tc_inline *s, const struct tc_frame *f)
@@ -294,7 +294,7 @@ static bool take_renewal(struct tc_inline *s, const struct tc_frame *f)
     return fine;
 }
 
-static bool take(struct tc_inline *s, const struct tc_frame *f)
+static bool take_frame(struct tc_inline *s, const struct tc_frame *f)
 {
     bool call = s->announced.kind == TC_JOB_CALL;
     if (tc_unpack_takes(f))
@@ -331,14 +331,14 @@ static bool is_idle(const struct tc_inline *s)
 
 static void call_again(struct tc_inline *s)
 {
-    watch(s, &s->from, -1, 0);
-    watch(s, &s->to, -1, 0);
+    watch_source(s, &s->from, -1, 0);
+    watch_source(s, &s->to, -1, 0);
     _autofd_ int fd = s->again();
     if (fd < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || dup3(fd, s->from_fd, O_CLOEXEC) < 0 ||
         dup3(fd, s->to_fd, O_CLOEXEC) < 0)
         give_up(s);
     else
-        watch(s, &s->from, s->from_fd, EPOLLIN);
+        watch_source(s, &s->from, s->from_fd, EPOLLIN);
 }
 
 static void on_from(struct tc_source *source)
@@ -355,9 +355,9 @@ static void on_from(struct tc_source *source)
         return;
     }
     while (fine && !s->over && (more = tc_frames_next(&s->frames, &f)) > 0) {
-        fine = take(s, &f);
+        fine = take_frame(s, &f);
         if (fine && is_whole(s))
-            fine = begin(s);
+            fine = start_job(s);
     }
     if (!fine || more < 0)
         give_up(s);

@@ -179,7 +179,7 @@ static void gather_no_longer(struct tc_running *j)
     end_gathering(j);
 }
 
-static void ask(struct tc_running *j)
+static void ask_to_end(struct tc_running *j)
 {
     j->cage.works->signal(&j->cage, false);
     j->due_us = tc_now_us() + tc_us_of_ms(j->plan.limits.grace_ms);
@@ -329,7 +329,7 @@ static void conclude(struct tc_running *j)
     (void)tc_reserve_close();
 }
 
-static void reap(struct tc_running *j)
+static void reap_cage(struct tc_running *j)
 {
     j->cage.works->reap(&j->cage);
     conclude(j);
@@ -400,7 +400,7 @@ const struct tc_job_row tc_job_rows[TC_ON_EVENTS][TC_IS_STATES] = {
         FROM(RUNNING, ENDING) = NEVER, [TC_IS_KILLED] = STAY(stand), FROM(GIVEN_UP, GONE) = NEVER},
     [TC_ON_CANCEL] = {
         NEVER, [TC_IS_PREPARING] = STAY(tc_job_abandon), [TC_IS_STARTING] = {kill_it, TC_IS_KILLED},
-        [TC_IS_RUNNING] = {ask, TC_IS_ENDING}, [TC_IS_ENDING] = STAY(nothing),
+        [TC_IS_RUNNING] = {ask_to_end, TC_IS_ENDING}, [TC_IS_ENDING] = STAY(nothing),
         FROM(KILLED, GIVEN_UP) = STAY(kill_again), [TC_IS_GATHERING] = STAY(end_gathering),
         FROM(ENDED, GONE) = STAY(nothing)},
     [TC_ON_HOST] = {
@@ -418,7 +418,7 @@ const struct tc_job_row tc_job_rows[TC_ON_EVENTS][TC_IS_STATES] = {
         FROM(FREE, PREPARING) = NEVER, FROM(STARTING, ENDING) = {kill_it, TC_IS_KILLED},
         [TC_IS_KILLED] = STAY(kill_again), FROM(GIVEN_UP, GONE) = NEVER},
     [TC_ON_EXIT] = {
-        FROM(FREE, PREPARING) = NEVER, FROM(STARTING, ENDING) = {reap, TC_IS_FREE},
+        FROM(FREE, PREPARING) = NEVER, FROM(STARTING, ENDING) = {reap_cage, TC_IS_FREE},
         [TC_IS_KILLED] = {reap_killed, TC_IS_FREE}, [TC_IS_GIVEN_UP] = {reap_given_up, TC_IS_FREE},
         FROM(GATHERING, ABANDONED) = NEVER, [TC_IS_DYING] = {reap_rest, TC_IS_ENDED},
         FROM(CLEARING, GONE) = NEVER},
@@ -509,7 +509,7 @@ static void on_output(struct tc_source *s)
         hold_back(j);
 }
 
-static void hear(struct tc_running *j)
+static void hear_host(struct tc_running *j)
 {
     bool was = j->cage.running, held = j->cage.err_held;
     int rc = tc_cage_event(&j->cage);
@@ -535,7 +535,7 @@ static void hear(struct tc_running *j)
 
 static void on_event(struct tc_source *s)
 {
-    hear(s->owner);
+    hear_host(s->owner);
 }
 
 static void close_feed(struct tc_running *j)
@@ -638,7 +638,7 @@ void tc_job_tick(struct tc_running *j, int64_t now)
         tc_job_step(j, TC_ON_DUE);
     }
     if (j->cage.look_at_us && now >= j->cage.look_at_us)
-        hear(j);
+        hear_host(j);
 }
 
 void tc_job_end(struct tc_running *j)

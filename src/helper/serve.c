@@ -153,7 +153,7 @@ static void end_all(void)
             break;
 }
 
-static void run(void)
+static void run_loop(void)
 {
     tc_machine->open();
 
@@ -197,7 +197,7 @@ _Noreturn void tc_helper_serve(const char *state)
     if (!open_all(state) || tc_loop_watch(&helper.loop, &engine, TC_HELPER_SOCKET, EPOLLIN) < 0 ||
         tc_loop_watch(&helper.loop, &host, TC_HELPER_HOST, EPOLLIN) < 0)
         _exit(CANNOT);
-    run();
+    run_loop();
     _exit(0); /* at once, whatever the workers do */
 }
 
@@ -212,6 +212,6 @@ _Noreturn void tc_helper_serve_stream(int from, int to, const struct tc_serve_pl
         helper.stream.renew = place->renew;
         helper.stream.again = place->again;
     }
-    run();
+    run_loop();
     _exit(0);
 }

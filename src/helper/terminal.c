@@ -18,7 +18,7 @@ static bool set_size(const struct tc_running *j)
 }
 
 /* One of both is waited for: the pipe when nothing is left to type, else the terminal. */
-static bool watch(struct tc_running *j)
+static bool watch_terminal(struct tc_running *j)
 {
     bool left = j->terminal.from < j->terminal.to;
     return tc_job_watch(j, TC_ROLE_TYPED, left ? -1 : j->feed.from, EPOLLIN) &&
@@ -47,7 +47,7 @@ bool tc_terminal_attach(struct tc_running *j)
         return false;
     if (j->feed.from < 0)
         return true;
-    return fcntl(j->feed.from, F_SETFL, O_NONBLOCK) == 0 && watch(j);
+    return fcntl(j->feed.from, F_SETFL, O_NONBLOCK) == 0 && watch_terminal(j);
 }
 
 void tc_terminal_feed(struct tc_running *j)
@@ -56,7 +56,7 @@ void tc_terminal_feed(struct tc_running *j)
     ssize_t n = write(j->feed.to, t->typed + t->from, t->to - t->from);
     if (n > 0)
         t->from += (size_t)n;
-    if ((n < 0 && errno != EAGAIN && errno != EINTR) || !watch(j))
+    if ((n < 0 && errno != EAGAIN && errno != EINTR) || !watch_terminal(j))
         stop_typing(j);
 }
 

@@ -49,7 +49,7 @@ static void wake(const struct tc_workers *w)
 }
 
 /* Idle from its birth on. */
-static void *serve(void *arg)
+static void *serve_jobs(void *arg)
 {
     struct tc_workers *w = arg;
     struct tc_task *task;
@@ -78,7 +78,7 @@ static int add_thread(struct tc_workers *w)
     if (rc == 0) {
         (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
         (void)pthread_attr_setstacksize(&attr, STACK);
-        rc = pthread_create(&thread, &attr, serve, w);
+        rc = pthread_create(&thread, &attr, serve_jobs, w);
         (void)pthread_attr_destroy(&attr);
     }
     w->threads += rc == 0;

@@ -23,8 +23,8 @@ enum { ASK_SECONDS = 3000, BOOTSTRAP_SECONDS = 7200 };
 
 /* ---- words that become arguments of programs ---- */
 
-static int check(const char *word, const char *pattern, const char *what,
-                 struct toolcage_error **err)
+static int check_value(const char *word, const char *pattern, const char *what,
+                       struct toolcage_error **err)
 {
     regex_t is;
     if (!word)
@@ -41,17 +41,18 @@ static int check(const char *word, const char *pattern, const char *what,
 
 static int check_words(const struct tc_build *build, struct toolcage_error **err)
 {
-    int r = check(build->suite, "^[a-z0-9][a-z0-9-]*$", "the name of a suite", err);
+    int r = check_value(build->suite, "^[a-z0-9][a-z0-9-]*$", "the name of a suite", err);
     if (r == 0)
-        r = check(build->mirror, "^(https?://|file:///)[^][ \t\n\"']*$",
-                  "the address of a mirror (http://, https:// or file:///)", err);
+        r = check_value(build->mirror, "^(https?://|file:///)[^][ \t\n\"']*$",
+                        "the address of a mirror (http://, https:// or file:///)", err);
     if (r == 0)
-        r = check(build->keyring, "^/[^][ \t\n,\"]*$", "the absolute path of a keyring", err);
+        r = check_value(build->keyring, "^/[^][ \t\n,\"]*$", "the absolute path of a keyring", err);
     for (size_t i = 0; r == 0 && i < build->packages.count; i++)
-        r = check(build->packages.items[i], "^[a-z0-9][a-z0-9+.-]*$", "the name of a package", err);
+        r = check_value(build->packages.items[i], "^[a-z0-9][a-z0-9+.-]*$", "the name of a package",
+                        err);
     for (size_t i = 0; r == 0 && i < build->options.count; i++)
-        r = check(build->options.items[i], "^[A-Z][^\"\n;{}=]*=[^\"\n;{}]*$",
-                  "an option of apt (NAME=VALUE)", err);
+        r = check_value(build->options.items[i], "^[A-Z][^\"\n;{}=]*=[^\"\n;{}]*$",
+                        "an option of apt (NAME=VALUE)", err);
     return r;
 }
 
@@ -79,7 +80,7 @@ static bool add_common(const struct tc_import *how, const struct tc_build *build
            tc_strv_take(env, tc_format("OWN=%s/%s", how->store->path, how->store->own_name));
 }
 
-static bool add(struct tc_strv *env, const char *name, const char *value)
+static bool add_variable(struct tc_strv *env, const char *name, const char *value)
 {
     return tc_strv_take(env, tc_format("%s=%s", name, value ? value : ""));
 }
@@ -118,8 +119,8 @@ static const char *value_of(const struct tc_strv *answer, const char *name)
     return "";
 }
 
-static int ask(const struct tc_import *how, const struct tc_build *build, struct tc_strv *answer,
-               struct toolcage_error **err)
+static int ask_store(const struct tc_import *how, const struct tc_build *build,
+                     struct tc_strv *answer, struct toolcage_error **err)
 {
     static const char *const programs[] = {"apt-get", "apt-cache", "awk", "date",
                                            "mkdir",   "sed",       NULL};
@@ -131,8 +132,9 @@ static int ask(const struct tc_import *how, const struct tc_build *build, struct
                                    "images are built from Debian's packages: run this on Debian, "
                                    "or import an image that was built elsewhere",
                                .output = &out};
-    if (!add_common(how, build, &env) || !add(&env, "SUITE", build->suite) ||
-        !add(&env, "MIRROR", build->mirror) || !add(&env, "KEYRING", build->keyring))
+    if (!add_common(how, build, &env) || !add_variable(&env, "SUITE", build->suite) ||
+        !add_variable(&env, "MIRROR", build->mirror) ||
+        !add_variable(&env, "KEYRING", build->keyring))
         return tc_fail_memory(err);
     tc_image_say("asking the mirror what it has");
     int r = run_step("ask", build, &env, run, err);
@@ -253,7 +255,7 @@ int tc_build(const struct tc_import *how, const struct tc_build *build, struct t
     *ret = (struct tc_imported){.bytes = 0};
     int r = check_words(build, err);
     if (r == 0)
-        r = ask(how, build, &answer, err);
+        r = ask_store(how, build, &answer, err);
     if (dated.epoch < 0)
         dated.epoch = strtoll(value_of(&answer, "EPOCH="), NULL, 10);
     if (r == 0)

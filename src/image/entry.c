@@ -7,7 +7,8 @@
 #include "base/strv.h"
 
 /* One component more; false when it cannot be. */
-static bool add(char ret[PATH_MAX], size_t *used, const char *part, size_t length, int *depth)
+static bool add_component(char ret[PATH_MAX], size_t *used, const char *part, size_t length,
+                          int *depth)
 {
     if (length == 0 || (length == 1 && part[0] == '.'))
         return true;
@@ -31,7 +32,7 @@ bool tc_entry_clean(const char *name, char ret[PATH_MAX])
         return false;
     while (*name) {
         size_t length = strcspn(name, "/");
-        if (!add(ret, &used, name, length, &depth))
+        if (!add_component(ret, &used, name, length, &depth))
             return false;
         name += length;
         name += strspn(name, "/");

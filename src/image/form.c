@@ -19,7 +19,7 @@ const char *tc_image_architecture(void)
     return NULL;
 }
 
-static json_t *load(const char *json, size_t length)
+static json_t *load_json(const char *json, size_t length)
 {
     return json_loadb(json, length, JSON_REJECT_DUPLICATES, NULL);
 }
@@ -97,7 +97,7 @@ static const char *take_choice(const json_t *root, const char *architecture,
 const char *tc_image_read_choice(const char *json, size_t length, const char *architecture,
                                  struct tc_image_choice *ret)
 {
-    json_t *root = load(json, length);
+    json_t *root = load_json(json, length);
     *ret = (struct tc_image_choice){.index = false};
     const char *complaint = take_choice(root, architecture, ret);
     json_decref(root);
@@ -124,7 +124,7 @@ static const char *take_manifest(const json_t *root, struct tc_image_manifest *r
 
 const char *tc_image_read_manifest(const char *json, size_t length, struct tc_image_manifest *ret)
 {
-    json_t *root = load(json, length);
+    json_t *root = load_json(json, length);
     ret->count = 0;
     const char *complaint = take_manifest(root, ret);
     json_decref(root);
@@ -156,7 +156,7 @@ static const char *take_config(const json_t *root, const char *architecture,
 const char *tc_image_read_config(const char *json, size_t length, const char *architecture,
                                  struct tc_image_config *ret)
 {
-    json_t *root = load(json, length);
+    json_t *root = load_json(json, length);
     ret->count = 0;
     const char *complaint = take_config(root, architecture, ret);
     json_decref(root);
@@ -194,7 +194,7 @@ static const char *take_docker(const json_t *root, struct tc_image_docker *ret)
 
 const char *tc_image_read_docker(const char *json, size_t length, struct tc_image_docker *ret)
 {
-    json_t *root = load(json, length);
+    json_t *root = load_json(json, length);
     ret->layers = NULL;
     ret->count = 0;
     ret->name[0] = ret->config[0] = '\0';

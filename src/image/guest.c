@@ -71,8 +71,8 @@ static int open_modules(const char *from, const char *version)
 /* ---- its files ---- */
 
 /* What a root caller's cages read has no owner of theirs. */
-static int put(int dir, const char *name, const void *bytes, size_t size,
-               struct toolcage_error **err)
+static int put_file(int dir, const char *name, const void *bytes, size_t size,
+                    struct toolcage_error **err)
 {
     _autofd_ int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     return fd < 0 || tc_write_all(fd, bytes, size) < 0 || fsync(fd) < 0 ? fail_system(name, err)
@@ -91,7 +91,7 @@ static int put_roots(int dir, struct tc_initrd *initrd, bool there[TC_INITRD_PAR
         there[i] = r > 0;
         *ret_size = i ? *ret_size : initrd->bytes.len;
         if (there[i])
-            r = put(dir, names[i], initrd->bytes.data, initrd->bytes.len, err);
+            r = put_file(dir, names[i], initrd->bytes.data, initrd->bytes.len, err);
     }
     return r < 0 ? r : 0;
 }
@@ -102,9 +102,9 @@ static int write_guest(struct tc_images *store, int dir, const char *version,
     struct tc_initrd initrd = {.bytes.max = TC_GUEST_INITRD_MAX, .modules = modules};
     bool there[TC_INITRD_PARTS];
     size_t size = 0;
-    int r = put(dir, "kernel", kernel->data, kernel->len, err);
+    int r = put_file(dir, "kernel", kernel->data, kernel->len, err);
     if (r == 0)
-        r = put(dir, VERSION, version, strlen(version), err);
+        r = put_file(dir, VERSION, version, strlen(version), err);
     if (r == 0)
         r = put_roots(dir, &initrd, there, &size, err);
     tc_strv_done(&initrd.made);

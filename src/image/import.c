@@ -160,8 +160,8 @@ static int choose_name(const struct tc_import *how, const char *brought, const c
 }
 
 /* All blobs are in the store: from the manifest to a name. */
-static int finish(const struct tc_import *how, const struct tc_image_blob *manifest,
-                  const char *from, struct tc_imported *ret, struct toolcage_error **err)
+static int finish_import(const struct tc_import *how, const struct tc_image_blob *manifest,
+                         const char *from, struct tc_imported *ret, struct toolcage_error **err)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT, config_text = TC_BUF_INIT;
     struct tc_image_manifest m;
@@ -236,7 +236,7 @@ static int import_layout(const struct tc_import *how, int dir, const char *from,
     r = take_blob(how, dir, from, &m.config, err);
     for (size_t i = 0; r == 0 && i < m.count; i++)
         r = take_blob(how, dir, from, &m.layers[i], err);
-    return r < 0 ? r : finish(how, &choice.blob, from, ret, err);
+    return r < 0 ? r : finish_import(how, &choice.blob, from, ret, err);
 }
 
 /* ---- docker's own form ---- */
@@ -300,7 +300,7 @@ static int take_docker(const struct tc_import *how, int dir, const char *from,
         r = take_part(how, dir, docker->layers[i], from, &layers[i], err);
     if (r == 0)
         r = put_manifest(how, &config, layers, docker->count, &manifest, err);
-    return r < 0 ? r : finish(how, &manifest, from, ret, err);
+    return r < 0 ? r : finish_import(how, &manifest, from, ret, err);
 }
 
 static int import_docker(const struct tc_import *how, int dir, const char *from,
@@ -361,7 +361,7 @@ int tc_import_root(const struct tc_import *how, int dir, const char *from, struc
         return r;
     ret->left_out = report.left_out;
     ret->cleared = report.cleared;
-    return finish(how, &manifest, from, ret, err);
+    return finish_import(how, &manifest, from, ret, err);
 }
 
 /* ---- which form it is ---- */

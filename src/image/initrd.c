@@ -26,7 +26,7 @@ enum { LINKED_SECONDS = 20, LINKED_MAX = 1 << 20, LIBRARIES_MAX = 64 };
 
 /* ---- archives ---- */
 
-static la_ssize_t keep(struct archive *archive, void *ud, const void *bytes, size_t size)
+static la_ssize_t keep_bytes(struct archive *archive, void *ud, const void *bytes, size_t size)
 {
     struct tc_buf *to = ud;
     (void)archive;
@@ -34,12 +34,13 @@ static la_ssize_t keep(struct archive *archive, void *ud, const void *bytes, siz
     return to->failed ? -1 : (la_ssize_t)size;
 }
 
-static bool begin(struct tc_initrd *initrd)
+static bool begin_initrd(struct tc_initrd *initrd)
 {
     initrd->archive = archive_write_new();
     return initrd->archive && archive_write_set_format_cpio_newc(initrd->archive) == ARCHIVE_OK &&
            archive_write_set_bytes_per_block(initrd->archive, 0) == ARCHIVE_OK &&
-           archive_write_open(initrd->archive, &initrd->bytes, NULL, keep, NULL) == ARCHIVE_OK;
+           archive_write_open(initrd->archive, &initrd->bytes, NULL, keep_bytes, NULL) ==
+               ARCHIVE_OK;
 }
 
 void tc_initrd_add(struct tc_initrd *initrd, const char *name, unsigned mode,
@@ -68,8 +69,8 @@ struct part {
     const char *what, *hint;
 };
 
-static int fail(const struct part *part, const char *path, const char *reason,
-                struct toolcage_error **err)
+static int fail_initrd(const struct part *part, const char *path, const char *reason,
+                       struct toolcage_error **err)
 {
     return tc_fail(err, TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "guest", path, errno, part->hint),
                    "the guest's %s: %s %s", part->what, path, reason);
@@ -93,11 +94,11 @@ static int add_file(const struct part *part, const char *path, const char *as,
         return 0;
     _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
-        return fail(part, path, "cannot be read", err);
+        return fail_initrd(part, path, "cannot be read", err);
     const char *reason = tc_program_unsafe(&st);
     errno = 0;
     if (reason || tc_read_all(fd, &bytes) < 0)
-        return fail(part, path, reason ? reason : "cannot be read", err);
+        return fail_initrd(part, path, reason ? reason : "cannot be read", err);
     for (const char *at = strchr(as + 1, '/'); at; at = strchr(at + 1, '/')) {
         _autofree_ char *above = strndup(as, (size_t)(at - as));
         if (!above || is_new(part->initrd, above))
@@ -185,7 +186,7 @@ int tc_initrd_grow(struct tc_initrd *initrd, enum tc_initrd_part part, struct to
                                struct toolcage_error **) = {[TC_INITRD_FIRST] = add_first,
                                                             [TC_INITRD_RUNTIME] = add_runtime,
                                                             [TC_INITRD_ENGINE] = add_engine};
-    bool fine = begin(initrd);
+    bool fine = begin_initrd(initrd);
     int r = fine ? adds[part](initrd, err) : 0;
     fine = archive_write_free(initrd->archive) == ARCHIVE_OK && fine && !initrd->bytes.failed;
     return r < 0 || fine ? r : tc_fail_memory(err);

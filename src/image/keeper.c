@@ -42,7 +42,7 @@ static void choose_signals(sigset_t *ret)
 }
 
 /* Everybody who has ended; false: nobody is left. */
-static bool reap(struct keeper *k)
+static bool reap_children(struct keeper *k)
 {
     int status = 0;
     pid_t pid;
@@ -58,7 +58,7 @@ static bool reap(struct keeper *k)
 static bool wait_for_program(struct keeper *k)
 {
     int signal = SIGCHLD;
-    while (reap(k), !k->ended && (signal == SIGCHLD || signal < 0))
+    while (reap_children(k), !k->ended && (signal == SIGCHLD || signal < 0))
         signal = sigwaitinfo(&k->heard, NULL);
     return k->ended;
 }
@@ -67,7 +67,7 @@ static void wait_for_end(struct keeper *k)
 {
     const struct timespec step = {.tv_sec = 1};
     int64_t until = tc_now_us() + GRACE_US;
-    while (reap(k), !k->ended && tc_now_us() < until)
+    while (reap_children(k), !k->ended && tc_now_us() < until)
         (void)sigtimedwait(&k->heard, NULL, &step);
 }
 
@@ -88,7 +88,7 @@ static void end_all(struct keeper *k)
     enum { STEP_NS = 5000000, STEPS = 2000 };
     (void)kill(-k->program, SIGTERM);
     wait_for_end(k);
-    for (int i = 0; i < STEPS && reap(k); i++) {
+    for (int i = 0; i < STEPS && reap_children(k); i++) {
         (void)kill(-k->program, SIGKILL);
         kill_children();
         (void)nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);

@@ -16,7 +16,7 @@
 enum { SETUP_SECTORS = 0x1f1, MAGIC = 0x202, VERSION = 0x206, OFFSET = 0x248, LENGTH = 0x24c };
 enum { SECTOR = 512, OLDEST = 0x208, HEAD = 0x250, TRAILER = 4, STEP = 1 << 16 };
 
-static int fail(const char *name, const char *what, struct toolcage_error **err)
+static int fail_kernel(const char *name, const char *what, struct toolcage_error **err)
 {
     return tc_fail(err,
                    TC_WHY(TOOLCAGE_EBACKEND, "guest", name,
@@ -43,10 +43,12 @@ int tc_guest_unpack(const void *bytes, size_t size, const char *name, struct tc_
         ret->len += fine ? (size_t)n : 0;
     }
     (void)archive_read_free(a);
-    return fine ? 0 : fail(name, "cannot be unpacked: it is packed in no way that is known", err);
+    return fine
+               ? 0
+               : fail_kernel(name, "cannot be unpacked: it is packed in no way that is known", err);
 }
 
-static uint32_t number(const struct tc_buf *image, size_t at)
+static uint32_t read_u32(const struct tc_buf *image, size_t at)
 {
     uint32_t value;
     memcpy(&value, image->data + at, sizeof(value));
@@ -58,10 +60,10 @@ static uint32_t number(const struct tc_buf *image, size_t at)
 static const char *find_packed(const struct tc_buf *image, size_t *ret_size)
 {
     if (image->len < HEAD || memcmp(image->data + MAGIC, "HdrS", 4) != 0 ||
-        (number(image, VERSION) & 0xffff) < OLDEST)
+        (read_u32(image, VERSION) & 0xffff) < OLDEST)
         return NULL;
-    size_t sectors = (unsigned char)image->data[SETUP_SECTORS], size = number(image, LENGTH);
-    size_t at = ((sectors ? sectors : 4) + 1) * SECTOR + number(image, OFFSET);
+    size_t sectors = (unsigned char)image->data[SETUP_SECTORS], size = read_u32(image, LENGTH);
+    size_t at = ((sectors ? sectors : 4) + 1) * SECTOR + read_u32(image, OFFSET);
     if (at > image->len || size > image->len - at || size <= TRAILER)
         return NULL;
     *ret_size = memcmp(image->data + at, "\x1f\x8b", 2) == 0 ? size : size - TRAILER;
@@ -73,12 +75,12 @@ int tc_guest_kernel(const char *path, struct tc_buf *ret, struct toolcage_error 
     _autobuf_ struct tc_buf image = TC_BUF_INIT;
     size_t size = 0;
     if (tc_read_file(AT_FDCWD, path, &image) < 0)
-        return fail(path, strerror(errno), err);
+        return fail_kernel(path, strerror(errno), err);
     const char *packed = find_packed(&image, &size);
     if (!packed)
-        return fail(path, "is no kernel of this kind of machine", err);
+        return fail_kernel(path, "is no kernel of this kind of machine", err);
     int r = tc_guest_unpack(packed, size, path, ret, err);
     if (r == 0 && (ret->len < 4 || memcmp(ret->data, "\177ELF", 4) != 0))
-        r = fail(path, "has something else in it than a kernel", err);
+        r = fail_kernel(path, "has something else in it than a kernel", err);
     return r;
 }

@@ -37,8 +37,8 @@ struct command {
     size_t count;
 };
 
-static int usage(struct toolcage_error **err, const char *subject, const char *hint,
-                 const char *what)
+static int fail_usage(struct toolcage_error **err, const char *subject, const char *hint,
+                      const char *what)
 {
     return tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "image", subject, hint), "%s%s%s", subject,
                    *subject ? ": " : "", what);
@@ -116,13 +116,13 @@ static int list(const struct command *c, struct tc_buf *out, struct toolcage_err
     return 0;
 }
 
-static int find(const struct tc_images *store, const char *name, struct tc_image_index *index,
-                const struct tc_image_entry **ret, struct toolcage_error **err)
+static int find_image(const struct tc_images *store, const char *name, struct tc_image_index *index,
+                      const struct tc_image_entry **ret, struct toolcage_error **err)
 {
     struct tc_image_ref ref;
     const char *complaint = tc_image_ref_parse(name, &ref);
     if (complaint)
-        return usage(err, name, "toolcage image list", complaint);
+        return fail_usage(err, name, "toolcage image list", complaint);
     int r = store->dir < 0 ? 0 : tc_image_index_read(store->dir, store->path, index, err);
     if (r < 0)
         return r;
@@ -178,7 +178,7 @@ static int inspect(const struct command *c, struct tc_buf *out, struct toolcage_
     const struct tc_image_entry *e;
     int r = tc_images_open(TC_IMAGES_READS, &store, err);
     if (r == 0)
-        r = find(&store, c->words[0], &index, &e, err);
+        r = find_image(&store, c->words[0], &index, &e, err);
     if (r < 0)
         return r;
     text.max = TC_IMAGE_JSON_MAX;
@@ -190,7 +190,7 @@ static int inspect(const struct command *c, struct tc_buf *out, struct toolcage_
                                 ? "it cannot be read"
                                 : tc_image_read_manifest(text.data, text.len, &m);
     if (complaint)
-        return usage(err, e->digest, "remove the image, and import it again", complaint);
+        return fail_usage(err, e->digest, "remove the image, and import it again", complaint);
     add_image(out, &store, e, &m, c->json);
     return 0;
 }
@@ -206,7 +206,8 @@ static int64_t wanted_epoch(void)
     return end && !*end && !errno && epoch >= 0 ? epoch : -1;
 }
 
-static int tell(const struct command *c, const struct tc_imported *made, struct tc_buf *out)
+static int print_imported(const struct command *c, const struct tc_imported *made,
+                          struct tc_buf *out)
 {
     if (made->left_out)
         tc_image_say("left out: %lld devices, pipes and sockets", (long long)made->left_out);
@@ -243,13 +244,13 @@ static int import(const struct command *c, struct tc_buf *out, struct toolcage_e
     struct tc_imported made;
     const char *complaint = c->count > 1 ? check_name(c->words[1]) : NULL;
     if (complaint)
-        return usage(err, c->words[1], "toolcage image import SOURCE NAME", complaint);
+        return fail_usage(err, c->words[1], "toolcage image import SOURCE NAME", complaint);
     int r = tc_images_open(TC_IMAGES_ADDS, &store, err);
     const struct tc_import how = {
         .store = &store, .name = c->words[1], .limits = c->limits, .epoch = wanted_epoch()};
     if (r == 0)
         r = tc_import(&how, c->words[0], &made, err);
-    return r < 0 ? r : tell(c, &made, out);
+    return r < 0 ? r : print_imported(c, &made, out);
 }
 
 static int build_guest(const struct command *c, struct tc_buf *out, struct toolcage_error **err)
@@ -259,7 +260,7 @@ static int build_guest(const struct command *c, struct tc_buf *out, struct toolc
     const struct tc_image_entry *e = NULL;
     int r = tc_images_open(TC_IMAGES_ADDS, &store, err);
     if (r == 0 && c->count > 1)
-        r = find(&store, c->words[1], &index, &e, err);
+        r = find_image(&store, c->words[1], &index, &e, err);
     if (r == 0)
         r = tc_guest_build(&store, c->kernel ? c->kernel : "/", err);
     if (r == 0 && e)
@@ -274,28 +275,28 @@ static int build(const struct command *c, struct tc_buf *out, struct toolcage_er
     if (strcmp(c->words[0], TC_IMAGE_GUEST) == 0)
         return build_guest(c, out, err);
     if (c->count > 1)
-        return usage(err, c->words[1], "toolcage image build NAME", "one word too many");
+        return fail_usage(err, c->words[1], "toolcage image build NAME", "one word too many");
     _autoimages_ struct tc_images store = TC_IMAGES_INIT;
     struct tc_imported made;
     const char *complaint = check_name(c->words[0]);
     if (complaint)
-        return usage(err, c->words[0], "toolcage image build default", complaint);
+        return fail_usage(err, c->words[0], "toolcage image build default", complaint);
     int r = tc_images_open(TC_IMAGES_ADDS, &store, err);
     const struct tc_import how = {
         .store = &store, .name = c->words[0], .limits = c->limits, .epoch = wanted_epoch()};
     if (r == 0)
         r = tc_build(&how, &c->build, &made, err);
-    return r < 0 ? r : tell(c, &made, out);
+    return r < 0 ? r : print_imported(c, &made, out);
 }
 
-static int drop(const struct command *c, struct tc_buf *out, struct toolcage_error **err)
+static int remove_image(const struct command *c, struct tc_buf *out, struct toolcage_error **err)
 {
     _autoimages_ struct tc_images store = TC_IMAGES_INIT;
     struct tc_image_ref ref;
     unsigned count = 0;
     const char *complaint = tc_image_ref_parse(c->words[0], &ref);
     if (complaint)
-        return usage(err, c->words[0], "toolcage image list", complaint);
+        return fail_usage(err, c->words[0], "toolcage image list", complaint);
     int r = tc_images_open(TC_IMAGES_REMOVES, &store, err);
     if (r == 0)
         r = tc_images_remove(&store, &ref, &count, err);
@@ -321,8 +322,8 @@ static const struct {
     size_t least, most;
     int (*run)(const struct command *c, struct tc_buf *out, struct toolcage_error **err);
 } verbs[] = {
-    {"list", 0, 0, list},   {"inspect", 1, 1, inspect}, {"import", 1, 2, import},
-    {"build", 1, 2, build}, {"remove", 1, 1, drop},
+    {"list", 0, 0, list},   {"inspect", 1, 1, inspect},     {"import", 1, 2, import},
+    {"build", 1, 2, build}, {"remove", 1, 1, remove_image},
 };
 
 static bool take_number(const char *text, int64_t unit, int64_t *ret)
@@ -395,34 +396,36 @@ static int parse(int argc, char **argv, struct command *c, struct toolcage_error
             if (take_flag(c, argv[i] + 2))
                 continue;
             if (i + 1 >= argc || !take_option(c, argv[i] + 2, argv[i + 1]))
-                return usage(err, argv[i], "see toolcage image build --help; sizes are like 20GiB",
-                             "no such option, or not with this value");
+                return fail_usage(err, argv[i],
+                                  "see toolcage image build --help; sizes are like 20GiB",
+                                  "no such option, or not with this value");
             i++;
         } else if (c->count < 2) {
             c->words[c->count++] = argv[i];
         } else {
-            return usage(err, argv[i], "toolcage image --help", "one argument too many");
+            return fail_usage(err, argv[i], "toolcage image --help", "one argument too many");
         }
     }
     return 0;
 }
 
-static int run(int argc, char **argv, struct command *c, struct tc_buf *out,
-               struct toolcage_error **err)
+static int run_command(int argc, char **argv, struct command *c, struct tc_buf *out,
+                       struct toolcage_error **err)
 {
     int r = parse(argc, argv, c, err);
     for (size_t i = 0; r == 0 && argc > 1 && i < TC_COUNT(verbs); i++) {
         if (strcmp(argv[1], verbs[i].name) != 0)
             continue;
         if (c->count < verbs[i].least || c->count > verbs[i].most)
-            return usage(err, argv[1], "toolcage image --help",
-                         "too few arguments, or too "
-                         "many");
+            return fail_usage(err, argv[1], "toolcage image --help",
+                              "too few arguments, or too "
+                              "many");
         return verbs[i].run(c, out, err);
     }
-    return r < 0 ? r
-                 : usage(err, argc > 1 ? argv[1] : "", "build, list, import, remove or inspect",
-                         "there is no such action for images");
+    return r < 0
+               ? r
+               : fail_usage(err, argc > 1 ? argv[1] : "", "build, list, import, remove or inspect",
+                            "there is no such action for images");
 }
 
 static int report(const struct command *c, const struct toolcage_error *err)
@@ -446,7 +449,7 @@ int main(int argc, char **argv)
     struct command c = {.limits = usual};
     (void)setlocale(LC_CTYPE, "C.UTF-8"); /* archives name files in it */
     (void)umask(022);
-    int r = run(argc, argv, &c, &out, &err);
+    int r = run_command(argc, argv, &c, &out, &err);
     tc_image_bar_end();
     if (r == 0 && (out.failed || (out.len && tc_write_all(STDOUT_FILENO, out.data, out.len) < 0)))
         r = tc_fail(&err, &(struct tc_why){.code = TOOLCAGE_ESYSTEM, .errnum = errno},

@@ -27,7 +27,7 @@ struct search {
     struct tc_initrd *initrd;
 };
 
-static int keep(void *ud, const struct tc_walk_entry *e)
+static int keep_module(void *ud, const struct tc_walk_entry *e)
 {
     struct search *s = ud;
     return strstr(e->name, ".ko") && !tc_strv_add(&s->paths, e->relative) ? -1 : 0;
@@ -42,7 +42,7 @@ static bool has_name(const char *path, const char *name)
     return !*name && tc_startswith(file, ".ko");
 }
 
-static int fail(const char *path, struct toolcage_error **err)
+static int fail_modules(const char *path, struct toolcage_error **err)
 {
     return tc_fail(
         err,
@@ -59,7 +59,7 @@ static char *needs(const struct tc_buf *module)
 }
 
 /* What is not there, the kernel has built in. */
-static int add(struct search *s, const char *name, struct toolcage_error **err)
+static int add_module(struct search *s, const char *name, struct toolcage_error **err)
 {
     _autobuf_ struct tc_buf packed = TC_BUF_INIT, module = TC_BUF_INIT;
     const char *path = NULL;
@@ -70,11 +70,11 @@ static int add(struct search *s, const char *name, struct toolcage_error **err)
     if (!tc_strv_add(&s->begun, name))
         return tc_fail_memory(err);
     if (tc_read_file(s->dir, path, &packed) < 0)
-        return fail(path, err);
+        return fail_modules(path, err);
     int r = tc_guest_unpack(packed.data, packed.len, path, &module, err);
     _autofree_ char *list = r == 0 ? needs(&module) : NULL;
     for (char *rest = list, *each; r == 0 && (each = strsep(&rest, ","));)
-        r = add(s, each, err);
+        r = add_module(s, each, err);
     _autofree_ char *place = tc_format("%s/%02u-%s.ko", s->place, s->count++, name);
     if (r == 0)
         tc_initrd_add(s->initrd, place, 0100644, &module);
@@ -85,13 +85,13 @@ int tc_guest_modules(int dir, struct tc_initrd *initrd, struct toolcage_error **
 {
     struct search s = {.dir = dir, .initrd = initrd};
     struct tc_walk walk = {
-        .visit = keep, .userdata = &s, .names_only = true, .entries_max = INT_MAX};
-    int r = tc_walk(&walk, dir) < 0 || walk.skipped ? fail("lib/modules", err) : 0;
+        .visit = keep_module, .userdata = &s, .names_only = true, .entries_max = INT_MAX};
+    int r = tc_walk(&walk, dir) < 0 || walk.skipped ? fail_modules("lib/modules", err) : 0;
     tc_initrd_add(initrd, "modules", 0040755, NULL);
     tc_initrd_add(initrd, "modules/vsock", 0040755, NULL);
     for (size_t i = 0; r == 0 && i < TC_COUNT(wanted); i++) {
         s.place = wanted[i].place;
-        r = add(&s, wanted[i].name, err);
+        r = add_module(&s, wanted[i].name, err);
     }
     tc_strv_done(&s.paths);
     tc_strv_done(&s.begun);

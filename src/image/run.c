@@ -87,7 +87,7 @@ static bool take_output(int from, struct tc_buf *out, int slice_ms)
 }
 
 /* True: it has ended, one way or the other. */
-static bool ended(pid_t child, int pidfd, int wait_ms, int *ret_status)
+static bool child_ended(pid_t child, int pidfd, int wait_ms, int *ret_status)
 {
     struct pollfd ready = {.fd = pidfd, .events = POLLIN};
     (void)poll(&ready, 1, wait_ms);
@@ -110,7 +110,7 @@ static enum end await(pid_t child, int pidfd, int from, const struct tc_run *run
     while (end == LATE && tc_now_us() < until) {
         if (from >= 0 && !take_output(from, run->output, slice))
             from = -1;
-        if (ended(child, pidfd, from >= 0 ? 0 : slice, ret_status)) {
+        if (child_ended(child, pidfd, from >= 0 ? 0 : slice, ret_status)) {
             while (from >= 0 && take_output(from, run->output, slice))
                 ;
             return is_too_large(run) ? LARGE : ENDED;
@@ -119,15 +119,15 @@ static enum end await(pid_t child, int pidfd, int from, const struct tc_run *run
             end = LARGE;
     }
     (void)kill(child, SIGTERM);
-    if (!ended(child, pidfd, GRACE_MS, ret_status)) {
+    if (!child_ended(child, pidfd, GRACE_MS, ret_status)) {
         (void)kill(child, SIGKILL);
         (void)waitpid(child, ret_status, 0);
     }
     return end;
 }
 
-static int fail(const char *name, const char *hint, struct toolcage_error **err, const char *how,
-                int number)
+static int fail_program(const char *name, const char *hint, struct toolcage_error **err,
+                        const char *how, int number)
 {
     return tc_fail(err, TC_WHY(TOOLCAGE_EBACKEND, "run", name, hint), "%s %s %d", name, how,
                    number);
@@ -179,7 +179,7 @@ int tc_run(const struct tc_run *run, struct toolcage_error **err)
     if (!make_environment(run, &env))
         return tc_fail_memory(err);
     if (run->output && pipe2(pair, O_CLOEXEC) < 0)
-        return fail(name, "see ulimit -n", err, "cannot have a pipe: errno", errno);
+        return fail_program(name, "see ulimit -n", err, "cannot have a pipe: errno", errno);
     _autofd_ int from = pair[0], to = pair[1];
     tc_image_bar_end();
     const struct start start = {run,
@@ -192,22 +192,23 @@ int tc_run(const struct tc_run *run, struct toolcage_error **err)
     if (child == 0)
         tc_keeper_run(self, become, &start);
     if (child < 0)
-        return fail(name, "see ulimit -u", err, "cannot be started: errno", errno);
+        return fail_program(name, "see ulimit -u", err, "cannot be started: errno", errno);
     _autofd_ int watched = pidfd;
     if (to >= 0)
         (void)close(TAKE_FD(to));
     enum end end = await(child, watched, from, run, &status);
     if (end == LARGE)
-        return fail(name, run->large ? run->large : "what it said is above", err,
-                    "was ended; it had made more than these MiB:",
-                    (int)((run->made ? run->room : (int64_t)run->output->max) >> 20));
+        return fail_program(name, run->large ? run->large : "what it said is above", err,
+                            "was ended; it had made more than these MiB:",
+                            (int)((run->made ? run->room : (int64_t)run->output->max) >> 20));
     if (end == LATE)
-        return fail(name, "try again when the machine and the network are less busy", err,
-                    "was ended; it had not finished after seconds:", run->seconds);
+        return fail_program(name, "try again when the machine and the network are less busy", err,
+                            "was ended; it had not finished after seconds:", run->seconds);
     if (WIFSIGNALED(status))
-        return fail(name, "what it said is above", err, "ended by signal", WTERMSIG(status));
+        return fail_program(name, "what it said is above", err, "ended by signal",
+                            WTERMSIG(status));
     if (WEXITSTATUS(status))
-        return fail(name, run->failed ? run->failed : "what it said is above", err,
-                    "failed with exit code", WEXITSTATUS(status));
+        return fail_program(name, run->failed ? run->failed : "what it said is above", err,
+                            "failed with exit code", WEXITSTATUS(status));
     return 0;
 }

@@ -184,7 +184,7 @@ static int add_other(struct layer *l, int dir, const char *base, const struct st
     return r;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -198,7 +198,7 @@ static int names_of(int dir, struct tc_strv *ret)
         if (!tc_strv_add(ret, e->d_name))
             return -1;
     if (ret->count)
-        qsort(ret->items, ret->count, sizeof(*ret->items), compare);
+        qsort(ret->items, ret->count, sizeof(*ret->items), compare_names);
     return more;
 }
 

@@ -56,8 +56,8 @@ static void work(const struct tc_unpack_job *job, int say, pid_t parent)
     _exit(write(SAY_FD, &report, sizeof(report)) == (ssize_t)sizeof(report) ? 0 : 1);
 }
 
-static int fail(const struct tc_unpack_job *job, const struct tc_unpack_report *report,
-                struct toolcage_error **err)
+static int fail_unpacked(const struct tc_unpack_job *job, const struct tc_unpack_report *report,
+                         struct toolcage_error **err)
 {
     static const struct {
         const char *what, *hint;
@@ -146,5 +146,5 @@ int tc_unpack(const struct tc_unpack_job *job, struct tc_unpack_report *ret,
         ;
     if (!ret->over)
         return fail_child(job, status, err);
-    return ret->fault ? fail(job, ret, err) : 0;
+    return ret->fault ? fail_unpacked(job, ret, err) : 0;
 }

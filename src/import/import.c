@@ -30,9 +30,10 @@ void tc_import_leave(struct tc_settings_import *im, const char *fmt, ...)
 }
 
 /* The first failure counts. */
-static void fail(struct tc_settings_import *im, int code, const char *hint, const char *fmt, ...)
-    TC_PRINTF(4, 5);
-static void fail(struct tc_settings_import *im, int code, const char *hint, const char *fmt, ...)
+static void fail_import(struct tc_settings_import *im, int code, const char *hint, const char *fmt,
+                        ...) TC_PRINTF(4, 5);
+static void fail_import(struct tc_settings_import *im, int code, const char *hint, const char *fmt,
+                        ...)
 {
     if (im->rc)
         return;
@@ -46,7 +47,8 @@ static void fail(struct tc_settings_import *im, int code, const char *hint, cons
 
 void tc_import_refuse(struct tc_settings_import *im, const char *place, const char *what)
 {
-    fail(im, TOOLCAGE_EPOLICY, "fix the file, or remove this from it", "%.80s %s", place, what);
+    fail_import(im, TOOLCAGE_EPOLICY, "fix the file, or remove this from it", "%.80s %s", place,
+                what);
 }
 
 void tc_import_leave_others(struct tc_settings_import *im, const char *place, const char *table,
@@ -175,7 +177,8 @@ static void write_left(const struct tc_settings_import *im, struct tc_buf *json,
     tc_buf_addc(json, ']');
 }
 
-static int finish(struct tc_settings_import *im, const char *what, char **ret_text, char **ret_left)
+static int finish_import(struct tc_settings_import *im, const char *what, char **ret_text,
+                         char **ret_left)
 {
     _autobuf_ struct tc_buf json = TC_BUF_INIT;
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
@@ -198,8 +201,8 @@ static void read_settings(struct tc_settings_import *im, const char *format, con
 {
     bool vscode = tc_streq(format, "vscode");
     if (!vscode && !tc_streq(format, "srt")) {
-        fail(im, TOOLCAGE_EUSAGE, "the formats are srt and vscode", "there is no format \"%.40s\"",
-             format);
+        fail_import(im, TOOLCAGE_EUSAGE, "the formats are srt and vscode",
+                    "there is no format \"%.40s\"", format);
         return;
     }
     json_t *root = read_json(im, text, length, vscode);
@@ -221,7 +224,7 @@ int tc_import_settings(const char *format, const char *text, size_t length,
     if (!home)
         return TOOLCAGE_EMEMORY;
     read_settings(&im, format, text, length);
-    int rc = im.rc ? im.rc : finish(&im, format, ret_text, ret_left);
+    int rc = im.rc ? im.rc : finish_import(&im, format, ret_text, ret_left);
     tc_strv_done(&im.left);
     tc_buf_done(&im.body);
     return rc;

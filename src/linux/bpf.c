@@ -27,23 +27,23 @@ void tc_bpf_return(struct tc_bpf *p, uint32_t verdict)
     tc_bpf_add(p, BPF_RET | BPF_K, 0, 0, verdict);
 }
 
-static void load(struct tc_bpf *p, size_t offset)
+static void load_word(struct tc_bpf *p, size_t offset)
 {
     tc_bpf_add(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)offset);
 }
 
 void tc_bpf_begin(struct tc_bpf *p)
 {
-    load(p, offsetof(struct seccomp_data, arch));
+    load_word(p, offsetof(struct seccomp_data, arch));
     tc_bpf_add(p, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, ARCHITECTURE);
     tc_bpf_return(p, SECCOMP_RET_KILL_PROCESS);
-    load(p, offsetof(struct seccomp_data, nr));
+    load_word(p, offsetof(struct seccomp_data, nr));
 }
 
 void tc_bpf_load_argument(struct tc_bpf *p, unsigned index)
 {
     size_t half = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0;
-    load(p, offsetof(struct seccomp_data, args) + 8 * (size_t)index + half);
+    load_word(p, offsetof(struct seccomp_data, args) + 8 * (size_t)index + half);
 }
 
 size_t tc_bpf_open(struct tc_bpf *p, int nr)

@@ -91,8 +91,8 @@ static char *own_directory(const char *mount, const char *root, const char *grou
     return *rest ? tc_path_join(mount, rest) : strdup(mount);
 }
 
-static bool fill(struct tc_cgroup_place *place, const struct mount_line *line, const char *groups,
-                 const char *controller)
+static bool fill_place(struct tc_cgroup_place *place, const struct mount_line *line,
+                       const char *groups, const char *controller)
 {
     if (place->mount)
         return true; /* the first mount counts */
@@ -107,12 +107,13 @@ static bool take_mount(struct tc_cgroup_places *places, const struct mount_line 
                        const char *groups)
 {
     if (strcmp(line->type, "cgroup2") == 0)
-        return fill(&places->v2, line, groups, NULL);
+        return fill_place(&places->v2, line, groups, NULL);
     if (strcmp(line->type, "cgroup") != 0)
         return true;
     for (int c = 0; c < TC_CGROUP_CONTROLLERS; c++) {
         const char *name = tc_cgroup_controller_name(c);
-        if (tc_cgroup_has_word(line->super, ",", name) && !fill(&places->v1[c], line, groups, name))
+        if (tc_cgroup_has_word(line->super, ",", name) &&
+            !fill_place(&places->v1[c], line, groups, name))
             return false;
     }
     return true;

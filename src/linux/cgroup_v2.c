@@ -39,7 +39,7 @@ static void read_list(int dir, const char *file, bool ret[TC_CGROUP_CONTROLLERS]
         ret[c] = read && tc_cgroup_has_word(text.data, " \n", tc_cgroup_controller_name(c));
 }
 
-static void look(const char *path, struct offer *ret)
+static void look_at_group(const char *path, struct offer *ret)
 {
     *ret = (struct offer){.barrier = tc_cgroup_barrier(path)};
     _autofd_ int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -73,7 +73,7 @@ static char *choose_base(const struct tc_cgroup_place *place, struct offer *ret)
     _autofree_ char *best = NULL, *at = strdup(place->own);
     for (bool own = true; at && tc_path_within(place->mount, at); own = false) {
         struct offer offer;
-        look(at, &offer);
+        look_at_group(at, &offer);
         if (own)
             *ret = offer;
         if (worth(&offer) > (best ? worth(ret) : 0)) {
@@ -90,8 +90,8 @@ static char *choose_base(const struct tc_cgroup_place *place, struct offer *ret)
     return TAKE(best);
 }
 
-static void refuse(struct tc_cgroups *cgroups, enum tc_cgroup_controller c,
-                   const struct offer *offer)
+static void refuse_controller(struct tc_cgroups *cgroups, enum tc_cgroup_controller c,
+                              const struct offer *offer)
 {
     const struct tc_cgroup_place *place = &cgroups->places.v2;
     const char *name = tc_cgroup_controller_name(c), *own = place->own ? place->own : place->mount;
@@ -137,12 +137,12 @@ static void v2_find(struct tc_cgroups *cgroups)
     for (int c = TC_CGROUP_MEMORY; c <= TC_CGROUP_CPU; c++) {
         cgroups->state[c] = (struct tc_cgroup_state){.mechanism = "cgroup v2"};
         if (!cgroups->base[LEAF] || !offer.usable[c])
-            refuse(cgroups, c, &offer);
+            refuse_controller(cgroups, c, &offer);
     }
     /* time used is counted in every group, without a controller */
     cgroups->state[TC_CGROUP_CPUACCT] = (struct tc_cgroup_state){.mechanism = "cgroup v2"};
     if (!cgroups->base[LEAF])
-        refuse(cgroups, TC_CGROUP_CPUACCT, &offer);
+        refuse_controller(cgroups, TC_CGROUP_CPUACCT, &offer);
 }
 
 /* Lets the children of `dir` have the controllers. One write each: one that fails must not take the

@@ -61,7 +61,7 @@ struct range {
 static int row_of[NUMBERS_MAX];
 static int watched_at[WATCHED]; /* its number, or negative */
 
-static void fail(const char *what, const char *subject)
+static void fail_generator(const char *what, const char *subject)
 {
     fprintf(stderr, "gen_seccomp: %s: %s\n", what, subject);
     exit(1);
@@ -75,7 +75,7 @@ static int resolve(const char *name, unsigned arch)
             nr = newer[i].nr;
     }
     if (nr == __NR_SCMP_ERROR)
-        fail("no such system call", name);
+        fail_generator("no such system call", name);
     return nr; /* other negative numbers: not on this architecture */
 }
 
@@ -86,9 +86,9 @@ static void fill_rows(unsigned arch)
     for (size_t i = 0; i < ROWS; i++) {
         int nr = resolve(tc_seccomp_rows[i].name, arch);
         if (nr >= NUMBERS_MAX)
-            fail("number too large", tc_seccomp_rows[i].name);
+            fail_generator("number too large", tc_seccomp_rows[i].name);
         if (nr >= 0 && row_of[nr] >= 0)
-            fail("named twice", tc_seccomp_rows[i].name);
+            fail_generator("named twice", tc_seccomp_rows[i].name);
         if (nr >= 0)
             row_of[nr] = (int)i;
     }
@@ -99,7 +99,7 @@ static void fill_watched(unsigned arch)
     for (size_t i = 0; i < WATCHED; i++) {
         watched_at[i] = resolve(tc_seccomp_watched[i].name, arch);
         if (watched_at[i] >= 0 && row_of[watched_at[i]] < 0)
-            fail("watched, but not in the profile", tc_seccomp_watched[i].name);
+            fail_generator("watched, but not in the profile", tc_seccomp_watched[i].name);
     }
 }
 
@@ -118,7 +118,7 @@ static void emit(struct program *p, unsigned short op, unsigned char jt, unsigne
                  unsigned k)
 {
     if (p->len == CODE_MAX)
-        fail("program too long", "BPF_MAXINSNS");
+        fail_generator("program too long", "BPF_MAXINSNS");
     p->code[p->len++] = (struct sock_filter){op, jt, jf, k};
 }
 
@@ -139,7 +139,7 @@ static unsigned outcome(const struct program *p, enum tc_seccomp_verdict verdict
         return SECCOMP_RET_ERRNO | (unsigned)errnum;
     case TC_SECCOMP_CHECK:
     default:
-        fail("a check is no outcome", "verdict");
+        fail_generator("a check is no outcome", "verdict");
         return SECCOMP_RET_KILL_PROCESS;
     }
 }
@@ -360,7 +360,7 @@ int main(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : "x86_64";
     bool arm = strcmp(name, "aarch64") == 0;
     if (!arm && strcmp(name, "x86_64") != 0)
-        fail("unknown architecture", name);
+        fail_generator("unknown architecture", name);
     fill_rows(arm ? SCMP_ARCH_AARCH64 : SCMP_ARCH_X86_64);
     fill_watched(arm ? SCMP_ARCH_AARCH64 : SCMP_ARCH_X86_64);
     printf("/* made by gen_seccomp for %s; do not edit */\n", name);

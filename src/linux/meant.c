@@ -69,8 +69,8 @@ bool tc_meant_datagram(int fd, struct msghdr *message, union tc_inet *ret)
     return false;
 }
 
-static void put(struct msghdr *message, union tc_meant_control *control, int level, int type,
-                const void *info, size_t size)
+static void put_control(struct msghdr *message, union tc_meant_control *control, int level,
+                        int type, const void *info, size_t size)
 {
     *control = (union tc_meant_control){.head = {CMSG_LEN(size), level, type}};
     memcpy(CMSG_DATA(&control->head), info, size);
@@ -84,7 +84,7 @@ void tc_meant_answer(struct msghdr *message, union tc_meant_control *control,
     const struct in6_pktinfo v6 = {.ipi6_addr = from->v6.sin6_addr};
     const struct in_pktinfo v4 = {.ipi_spec_dst = from->v4.sin_addr};
     if (from->any.sa_family == AF_INET6)
-        put(message, control, IPPROTO_IPV6, IPV6_PKTINFO, &v6, sizeof(v6));
+        put_control(message, control, IPPROTO_IPV6, IPV6_PKTINFO, &v6, sizeof(v6));
     else
-        put(message, control, IPPROTO_IP, IP_PKTINFO, &v4, sizeof(v4));
+        put_control(message, control, IPPROTO_IP, IP_PKTINFO, &v4, sizeof(v4));
 }

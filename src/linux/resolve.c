@@ -106,7 +106,7 @@ static bool trusted(const struct walk *w, uid_t owner)
     return owner == 0 || owner == w->r->caller;
 }
 
-static int enter(struct walk *w, int fd)
+static int enter_directory(struct walk *w, int fd)
 {
     if (w->parent >= 0)
         (void)close(w->parent);
@@ -128,7 +128,7 @@ static bool sees(struct walk *w)
 
 static int restart(struct walk *w)
 {
-    return enter(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    return enter_directory(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
 /* Puts the link's target in front of what is left. */
@@ -187,7 +187,7 @@ static int step(struct walk *w, const char *name)
         return -1;
     int rc = fstat(fd, &st);
     if (rc == 0 && !S_ISLNK(st.st_mode))
-        return enter(w, fd);
+        return enter_directory(w, fd);
     if (rc == 0)
         rc = sees(w) ? follow(w, fd, &st) : -1;
     (void)close(fd);

@@ -71,7 +71,7 @@ const struct tc_seccomp_row *tc_seccomp_row(int nr)
     return NULL;
 }
 
-static bool holds(const struct tc_seccomp_cond *cond, const uint64_t args[6])
+static bool condition_holds(const struct tc_seccomp_cond *cond, const uint64_t args[6])
 {
     uint64_t whole = args[cond->arg % TC_SECCOMP_ARGS];
     uint32_t value = (uint32_t)(cond->arg < TC_SECCOMP_ARGS ? whole : whole >> 32);
@@ -91,7 +91,7 @@ static bool holds(const struct tc_seccomp_cond *cond, const uint64_t args[6])
 static const struct tc_seccomp_step *first_step(const struct tc_seccomp_step *step,
                                                 const uint64_t args[6])
 {
-    while (!holds(&step->cond[0], args) || !holds(&step->cond[1], args))
+    while (!condition_holds(&step->cond[0], args) || !condition_holds(&step->cond[1], args))
         step++;
     return step;
 }
@@ -204,7 +204,7 @@ bool tc_seccomp_denied(const struct tc_seccomp_changes *changes, int nr)
     return false;
 }
 
-static size_t answer(struct sock_filter *code, int nr, unsigned ret)
+static size_t add_return(struct sock_filter *code, int nr, unsigned ret)
 {
     code[0] = (struct sock_filter){BPF_JMP | BPF_JEQ | BPF_K, 0, 1, (unsigned)nr};
     code[1] = (struct sock_filter){BPF_RET | BPF_K, 0, 0, ret};
@@ -220,9 +220,9 @@ size_t tc_seccomp_change(const struct sock_fprog *base, const struct tc_seccomp_
         return 0;
     memcpy(code, base->filter, HEAD * sizeof(*code));
     for (size_t i = 0; i < changes->denied_count; i++)
-        len += answer(code + len, changes->denied[i], refusal);
+        len += add_return(code + len, changes->denied[i], refusal);
     for (size_t i = 0; i < changes->allowed_count; i++)
-        len += answer(code + len, changes->allowed[i], SECCOMP_RET_ALLOW);
+        len += add_return(code + len, changes->allowed[i], SECCOMP_RET_ALLOW);
     memcpy(code + len, base->filter + HEAD, (base->len - HEAD) * sizeof(*code));
     return len + base->len - HEAD;
 }

@@ -29,7 +29,8 @@ static int skip(struct tc_walk *w, size_t length)
 
 static int walk_directory(struct tc_walk *w, int fd, size_t length, int depth);
 
-static int look(const struct tc_walk *w, int dirfd, const struct dirent *e, struct statx *ret)
+static int look_at_entry(const struct tc_walk *w, int dirfd, const struct dirent *e,
+                         struct statx *ret)
 {
     *ret = (struct statx){0};
     if (w->names_only && e->d_type != DT_DIR && e->d_type != DT_UNKNOWN)
@@ -43,7 +44,7 @@ static int walk_entry(struct tc_walk *w, int dirfd, const struct dirent *e, size
     struct statx st;
     const char *name = e->d_name;
     size_t n = strlen(name);
-    if (length + n + 2 > sizeof(w->path) || over(w) || look(w, dirfd, e, &st) < 0)
+    if (length + n + 2 > sizeof(w->path) || over(w) || look_at_entry(w, dirfd, e, &st) < 0)
         return skip(w, length);
     w->seen++;
     memcpy(w->path + length, name, n + 1);

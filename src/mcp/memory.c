@@ -8,7 +8,7 @@
 
 static bool starved;
 
-static void *take(size_t size)
+static void *take_memory(size_t size)
 {
     void *made = malloc(size);
     starved |= !made;
@@ -18,7 +18,7 @@ static void *take(size_t size)
 void tc_mcp_memory_watch(void)
 {
     starved = false;
-    json_set_alloc_funcs(take, free);
+    json_set_alloc_funcs(take_memory, free);
 }
 
 bool tc_mcp_starved(void)
@@ -44,7 +44,7 @@ static bool make_room(struct tc_text *text, size_t more)
 }
 
 /* Once a piece is lost, so is what follows. */
-static ssize_t keep(void *cookie, const char *bytes, size_t length)
+static ssize_t keep_bytes(void *cookie, const char *bytes, size_t length)
 {
     struct tc_text *text = cookie;
     text->failed = text->failed || !make_room(text, length + 1);
@@ -59,11 +59,11 @@ static ssize_t keep(void *cookie, const char *bytes, size_t length)
 bool tc_text_begin(struct tc_text *text)
 {
     *text = (struct tc_text){0};
-    text->out = fopencookie(text, "w", (cookie_io_functions_t){.write = keep});
+    text->out = fopencookie(text, "w", (cookie_io_functions_t){.write = keep_bytes});
     if (!text->out)
         return false;
     setbuf(text->out, NULL);
-    (void)keep(text, "", 0);
+    (void)keep_bytes(text, "", 0);
     if (text->failed)
         (void)tc_text_finish(text);
     return !text->failed;

@@ -31,7 +31,7 @@ static const char *read_members(struct tc_slice message, struct tc_slice *versio
     return NULL;
 }
 
-static const char *judge(struct tc_slice version, const struct tc_rpc *rpc)
+static const char *judge_message(struct tc_slice version, const struct tc_rpc *rpc)
 {
     bool answer = rpc->result.at || rpc->error.at;
     if (!tc_scan_is(version, "2.0"))
@@ -55,7 +55,7 @@ struct tc_rpc tc_rpc_read(struct tc_slice message)
     }
     rpc.fault = read_members(message, &version, &rpc);
     if (!rpc.fault)
-        rpc.fault = judge(version, &rpc);
+        rpc.fault = judge_message(version, &rpc);
     if (!rpc.fault)
         rpc.shape = !rpc.method.at ? TC_SHAPE_RESPONSE
                     : rpc.id.at    ? TC_SHAPE_REQUEST

@@ -11,7 +11,7 @@
 #include "mcp/memory.h"
 #include "mcp/wrap.h"
 
-static bool begin(struct tc_wrap *wrap, struct tc_text *text)
+static bool begin_text(struct tc_wrap *wrap, struct tc_text *text)
 {
     bool good = tc_text_begin(text);
     wrap->failed |= !good;
@@ -19,7 +19,7 @@ static bool begin(struct tc_wrap *wrap, struct tc_text *text)
 }
 
 /* Owned; NULL: no memory. */
-static char *finish(struct tc_wrap *wrap, struct tc_text *text)
+static char *finish_text(struct tc_wrap *wrap, struct tc_text *text)
 {
     char *bytes = tc_text_finish(text);
     wrap->failed |= !bytes;
@@ -64,10 +64,10 @@ static void send(struct tc_wrap *wrap, struct tc_outbox *box, const char *text, 
         wrap->failed |= !tc_outbox_add(box, text, length);
         return;
     }
-    if (!begin(wrap, &escaped))
+    if (!begin_text(wrap, &escaped))
         return;
     escape_line_ends(escaped.out, text, length);
-    char *bytes = finish(wrap, &escaped);
+    char *bytes = finish_text(wrap, &escaped);
     wrap->failed |= !bytes || !tc_outbox_add(box, bytes, escaped.length);
     free(bytes);
 }
@@ -77,13 +77,13 @@ static void send(struct tc_wrap *wrap, struct tc_outbox *box, const char *text, 
 static char *refuse_id(struct tc_wrap *wrap, const char *id, int code, const char *why)
 {
     struct tc_text text;
-    if (!begin(wrap, &text))
+    if (!begin_text(wrap, &text))
         return NULL;
     tc_rpc_refuse(text.out, id, code, why);
-    return finish(wrap, &text);
+    return finish_text(wrap, &text);
 }
 
-static char *refuse(struct tc_wrap *wrap, struct tc_slice id, int code, const char *why)
+static char *refuse_message(struct tc_wrap *wrap, struct tc_slice id, int code, const char *why)
 {
     char *copy = id.at ? strndup(id.at, id.length) : strdup("null");
     char *answer = copy ? refuse_id(wrap, copy, code, why) : NULL;
@@ -95,10 +95,10 @@ static char *refuse(struct tc_wrap *wrap, struct tc_slice id, int code, const ch
 static char *tell_model(struct tc_wrap *wrap, const char *id, bool stateless, const char *words)
 {
     struct tc_text text;
-    if (!begin(wrap, &text))
+    if (!begin_text(wrap, &text))
         return NULL;
     tc_rpc_tell_model(text.out, id, stateless, words);
-    return finish(wrap, &text);
+    return finish_text(wrap, &text);
 }
 
 /* Takes `answer`. */
@@ -131,21 +131,22 @@ static char *check_call(struct tc_wrap *wrap, const struct tc_rpc *rpc,
     if (!tc_scan_member(rpc->params, "name", &name) ||
         !tc_scan_member(rpc->params, "arguments", &arguments) ||
         !tc_scan_member(rpc->params, "task", &task))
-        return refuse(wrap, rpc->id, TC_WRAP_PARAMS,
-                      "name, arguments or task is repeated, or differs only in case");
+        return refuse_message(wrap, rpc->id, TC_WRAP_PARAMS,
+                              "name, arguments or task is repeated, or differs only in case");
     if (arguments.at && !tc_scan_is_object(arguments))
-        return refuse(wrap, rpc->id, TC_WRAP_PARAMS, "arguments must be an object");
+        return refuse_message(wrap, rpc->id, TC_WRAP_PARAMS, "arguments must be an object");
     *ret_rule = tc_rules_find(wrap, name);
     if (!*ret_rule)
-        return refuse(wrap, rpc->id, TC_WRAP_PARAMS,
-                      "the policy has no tool of this name for this server; tools/list names them");
+        return refuse_message(
+            wrap, rpc->id, TC_WRAP_PARAMS,
+            "the policy has no tool of this name for this server; tools/list names them");
     /* its answer comes at once, and the result when somebody asks for it */
     if (task.at && ((*ret_rule)->timeout_ms || (*ret_rule)->output))
-        return refuse(wrap, rpc->id, TC_WRAP_PARAMS,
-                      "the policy limits the time or the output of this tool, which a task "
-                      "would exceed; call it without `task`");
+        return refuse_message(wrap, rpc->id, TC_WRAP_PARAMS,
+                              "the policy limits the time or the output of this tool, which a task "
+                              "would exceed; call it without `task`");
     if (tc_rules_check(wrap, *ret_rule, arguments, &refusal) < 0)
-        return refuse(wrap, rpc->id, TC_WRAP_INTERNAL, "the call could not be checked");
+        return refuse_message(wrap, rpc->id, TC_WRAP_INTERNAL, "the call could not be checked");
     return refusal ? tell_asker(wrap, rpc, refusal) : NULL;
 }
 
@@ -153,20 +154,21 @@ static char *take_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, bool *
 {
     const struct tc_wrap_tool *rule = NULL;
     if (tc_asked_find(wrap, rpc->id))
-        return refuse(wrap, rpc->id, TC_WRAP_REQUEST, "a request with this id still runs");
+        return refuse_message(wrap, rpc->id, TC_WRAP_REQUEST, "a request with this id still runs");
     if (tc_scan_folds(rpc->method, "tools/call")) {
         char *answer = check_call(wrap, rpc, &rule);
         if (answer || wrap->failed)
             return answer;
     }
     if (tc_tasks_concern(wrap, rpc->method) && !tc_tasks_know(wrap, rpc->params))
-        return refuse(wrap, rpc->id, TC_WRAP_PARAMS,
-                      "no call of this client began a task of this id, or its tool has limits that "
-                      "a task would exceed");
+        return refuse_message(
+            wrap, rpc->id, TC_WRAP_PARAMS,
+            "no call of this client began a task of this id, or its tool has limits that "
+            "a task would exceed");
     struct tc_asked *asked = tc_asked_add(wrap, rpc->id);
     if (!asked)
-        return refuse(wrap, rpc->id, TC_WRAP_INTERNAL,
-                      "too many requests wait for the server (1024)");
+        return refuse_message(wrap, rpc->id, TC_WRAP_INTERNAL,
+                              "too many requests wait for the server (1024)");
     asked->stateless = tc_rpc_is_stateless(rpc->params);
     asked->call = rule != NULL;
     asked->task = rule && !rule->output && !rule->timeout_ms;
@@ -195,7 +197,7 @@ static char *take_from_client(struct tc_wrap *wrap, struct tc_slice message, boo
     struct tc_rpc rpc = tc_rpc_read(message);
     *ret_pass = rpc.shape == TC_SHAPE_RESPONSE;
     if (rpc.shape == TC_SHAPE_NONE)
-        return refuse(wrap, (struct tc_slice){0}, TC_WRAP_REQUEST, rpc.fault);
+        return refuse_message(wrap, (struct tc_slice){0}, TC_WRAP_REQUEST, rpc.fault);
     if (rpc.shape == TC_SHAPE_REQUEST)
         return take_request(wrap, &rpc, ret_pass);
     if (rpc.shape == TC_SHAPE_NOTIFICATION)
@@ -216,12 +218,12 @@ static char *filtered(struct tc_wrap *wrap, struct tc_slice message, struct tc_s
 {
     struct tc_text text;
     const char *after = tools.at + tools.length;
-    if (!begin(wrap, &text))
+    if (!begin_text(wrap, &text))
         return NULL;
     (void)fwrite(message.at, 1, (size_t)(tools.at - message.at), text.out);
     wrap->failed |= !tc_rules_filter(wrap, tools, text.out);
     (void)fwrite(after, 1, message.length - (size_t)(after - message.at), text.out);
-    return finish(wrap, &text);
+    return finish_text(wrap, &text);
 }
 
 static char *take_answer(struct tc_wrap *wrap, const struct tc_asked *asked,
@@ -349,13 +351,13 @@ void tc_pass_lost(struct tc_wrap *wrap, const char *why)
 static void cancel(struct tc_wrap *wrap, const char *id)
 {
     struct tc_text text;
-    if (!begin(wrap, &text))
+    if (!begin_text(wrap, &text))
         return;
     (void)fprintf(text.out,
                   "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
                   "\"requestId\":%s,\"reason\":\"timeout\"}}",
                   id);
-    char *bytes = finish(wrap, &text);
+    char *bytes = finish_text(wrap, &text);
     if (bytes)
         send(wrap, &wrap->to_server, bytes, text.length);
     free(bytes);

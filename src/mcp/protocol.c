@@ -27,7 +27,7 @@ static bool is_stateless(const struct tc_mcp_request *request)
     return request->version == stateless;
 }
 
-static void put(const struct tc_mcp_request *request, int code, const json_t *message)
+static void put_reply(const struct tc_mcp_request *request, int code, const json_t *message)
 {
     struct tc_mcp_session *session = request->session;
     char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
@@ -39,7 +39,7 @@ static void put(const struct tc_mcp_request *request, int code, const json_t *me
 /* Takes `message`. */
 static void reply(struct tc_mcp_request *request, int code, json_t *message)
 {
-    put(request, code, message);
+    put_reply(request, code, message);
     json_decref(message);
     tc_mcp_drop(request);
 }

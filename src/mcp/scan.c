@@ -142,7 +142,7 @@ struct reader {
 };
 
 /* Into the container that opens here, up to its first value. `*ret_empty`: it has none. */
-static bool enter(struct reader *r, bool *ret_empty)
+static bool enter_container(struct reader *r, bool *ret_empty)
 {
     if (r->depth == DEPTH_MAX)
         return false;
@@ -181,7 +181,7 @@ bool tc_scan_valid(const char *text, size_t length)
         if (r.at == r.end)
             return false;
         if (*r.at == '{' || *r.at == '[') {
-            if (!enter(&r, &empty))
+            if (!enter_container(&r, &empty))
                 return false;
             if (!empty)
                 continue;

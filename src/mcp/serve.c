@@ -34,7 +34,7 @@ static bool send_line(struct tc_mcp_session *session, void *asker, int code, con
     return tc_outbox_add(&((struct pipe *)session)->out, text, length);
 }
 
-static bool watch(struct watched *w, const struct pipe *pipe, bool open)
+static bool watch_pipe(struct watched *w, const struct pipe *pipe, bool open)
 {
     const struct tc_mcp *server = &pipe->server;
     size_t count = 3 + server->call_count;
@@ -80,7 +80,7 @@ static int loop(struct pipe *pipe, struct watched *w)
     struct tc_mcp *server = &pipe->server;
     bool open = true;
     while (open || server->call_count || tc_outbox_pending(&pipe->out)) {
-        if (tc_mcp_is_broken(server) || !watch(w, pipe, open))
+        if (tc_mcp_is_broken(server) || !watch_pipe(w, pipe, open))
             return TOOLCAGE_EMEMORY;
         size_t calls = server->call_count; /* those that were watched */
         if (poll(w->fds, 3 + calls, -1) < 0) {

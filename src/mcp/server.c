@@ -61,7 +61,8 @@ static bool has_structure(const struct tc_mcp_request *request)
 }
 
 /* Takes `structure`. */
-static void answer(struct tc_mcp_request *request, const char *text, json_t *structure, bool error)
+static void answer_request(struct tc_mcp_request *request, const char *text, json_t *structure,
+                           bool error)
 {
     json_t *result = json_pack("{s:[{s:s, s:s}], s:b}", "content", "type", "text", "text", text,
                                "isError", error);
@@ -75,7 +76,7 @@ static void answer_result(struct tc_mcp_request *request, const struct toolcage_
 {
     bool error = toolcage_result_status(result) != TOOLCAGE_STATUS_OK;
     json_t *whole = json_loads(toolcage_result_json(result), JSON_ALLOW_NUL, NULL);
-    answer(request, toolcage_result_message(result), whole, error);
+    answer_request(request, toolcage_result_message(result), whole, error);
 }
 
 /* The library failed, not the call; takes `err` (NULL: no memory). */
@@ -110,8 +111,8 @@ static int set_arguments(struct toolcage_call *call, const json_t *arguments,
 }
 
 /* A call that runs, or is over already. NULL with *err (NULL: no memory). */
-static struct toolcage_call *start(struct tc_mcp *server, const char *name, const json_t *arguments,
-                                   struct toolcage_error **err)
+static struct toolcage_call *start_call(struct tc_mcp *server, const char *name,
+                                        const json_t *arguments, struct toolcage_error **err)
 {
     const struct tc_mcp_tools *what = server->what;
     struct toolcage_call *call = NULL;
@@ -125,7 +126,7 @@ static struct toolcage_call *start(struct tc_mcp *server, const char *name, cons
     return call;
 }
 
-static struct tc_mcp_call *add(struct tc_mcp *server)
+static struct tc_mcp_call *add_call(struct tc_mcp *server)
 {
     if (!server->calls)
         server->calls = calloc(CALLS_MAX, sizeof(*server->calls));
@@ -154,12 +155,12 @@ void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
         return;
     }
     if (server->call_count == CALLS_MAX) {
-        answer(request, "too many calls run at once (64): wait for one to end, then repeat", NULL,
-               true);
+        answer_request(request, "too many calls run at once (64): wait for one to end, then repeat",
+                       NULL, true);
         return;
     }
-    struct toolcage_call *call = start(server, json_string_value(name), arguments, &err);
-    struct tc_mcp_call *slot = call ? add(server) : NULL;
+    struct toolcage_call *call = start_call(server, json_string_value(name), arguments, &err);
+    struct tc_mcp_call *slot = call ? add_call(server) : NULL;
     if (!slot) {
         (void)toolcage_call_unref(call);
         answer_failure(request, err);
@@ -181,7 +182,7 @@ void tc_mcp_cancel(struct tc_mcp_session *session, const json_t *id)
     }
 }
 
-static void end(struct tc_mcp *server, size_t index, struct toolcage_error *err)
+static void end_call(struct tc_mcp *server, size_t index, struct toolcage_error *err)
 {
     struct tc_mcp_call *c = &server->calls[index];
     const struct toolcage_result *result = toolcage_call_result(c->call);
@@ -204,7 +205,7 @@ void tc_mcp_dispatch(struct tc_mcp *server, size_t index)
     struct toolcage_error *err = NULL;
     int rc = toolcage_call_dispatch(server->calls[index].call, &err);
     if (rc != 0)
-        end(server, index, err);
+        end_call(server, index, err);
 }
 
 void tc_mcp_lost(struct tc_mcp *server)

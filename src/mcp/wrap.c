@@ -45,7 +45,8 @@ int64_t tc_wrap_now_ms(void)
 
 /* ---- words for the operator ---- */
 
-static void tell(struct tc_wrap *wrap, enum tc_wrap_word kind, const char *text, size_t length)
+static void tell_operator(struct tc_wrap *wrap, enum tc_wrap_word kind, const char *text,
+                          size_t length)
 {
     wrap->options->tell(wrap->options->userdata, kind, text, length);
 }
@@ -59,14 +60,14 @@ static void tell_some(struct tc_wrap *wrap, enum tc_wrap_word kind, const char *
         wrap->told_since_ms = now;
         wrap->told = 0;
         if (wrap->left_out)
-            tell(wrap, TC_WRAP_NOTE, cut, strlen(cut));
+            tell_operator(wrap, TC_WRAP_NOTE, cut, strlen(cut));
         wrap->left_out = false;
     }
     wrap->told += length + 1;
     if (wrap->told > TOLD_MAX)
         wrap->left_out = true;
     else
-        tell(wrap, kind, text, length);
+        tell_operator(wrap, kind, text, length);
 }
 
 void tc_wrap_note(struct tc_wrap *wrap, const char *text)
@@ -167,7 +168,8 @@ static void lose_client(struct tc_wrap *wrap, struct life *life)
 
 /* ---- the loop ---- */
 
-static void watch(const struct tc_wrap *wrap, const struct life *life, struct pollfd fds[FDS])
+static void watch_streams(const struct tc_wrap *wrap, const struct life *life,
+                          struct pollfd fds[FDS])
 {
     size_t to_client = tc_outbox_pending(&wrap->to_client);
     size_t to_server = tc_outbox_pending(&wrap->to_server);
@@ -210,7 +212,7 @@ static void tick(struct tc_wrap *wrap, struct life *life)
     }
     if (!wrap->heard && wrap->unheard_since_ms && now >= wrap->unheard_since_ms + SILENT_MS) {
         wrap->heard = true; /* said once */
-        tell(wrap, TC_WRAP_SILENT, "", 0);
+        tell_operator(wrap, TC_WRAP_SILENT, "", 0);
     }
 }
 
@@ -230,7 +232,7 @@ static void pass_on(struct tc_wrap *wrap, struct life *life, const struct pollfd
 }
 
 /* What nobody takes any more goes; the end of the client's words is passed on after them. */
-static void settle(struct tc_wrap *wrap, const struct life *life)
+static void settle_wrap(struct tc_wrap *wrap, const struct life *life)
 {
     if (!life->client_open && !tc_outbox_pending(&wrap->to_server))
         close_sink(wrap);
@@ -241,7 +243,7 @@ static void settle(struct tc_wrap *wrap, const struct life *life)
 }
 
 /* 1 when the call is over, and what it left unanswered is answered. */
-static int hear(struct tc_wrap *wrap, struct life *life, struct toolcage_error **err)
+static int hear_call(struct tc_wrap *wrap, struct life *life, struct toolcage_error **err)
 {
     int rc = toolcage_call_dispatch(wrap->call, err);
     if (rc <= 0)
@@ -265,11 +267,11 @@ static bool is_over(const struct tc_wrap *wrap, const struct life *life)
 static int loop(struct tc_wrap *wrap, struct life *life, struct toolcage_error **err)
 {
     struct pollfd fds[FDS] = {0};
-    int rc = hear(wrap, life, err); /* a call that was refused is over already */
+    int rc = hear_call(wrap, life, err); /* a call that was refused is over already */
     while (rc == 0 && !is_over(wrap, life)) {
         if (wrap->failed || tc_mcp_starved())
             return TOOLCAGE_EMEMORY;
-        watch(wrap, life, fds);
+        watch_streams(wrap, life, fds);
         if (poll(fds, FDS, wait_ms(wrap, life)) < 0) {
             if (errno == EINTR)
                 continue;
@@ -282,8 +284,8 @@ static int loop(struct tc_wrap *wrap, struct life *life, struct toolcage_error *
         else if (fds[IN].revents)
             hang_up(life);
         if (fds[CALL].revents && !life->done)
-            rc = hear(wrap, life, err);
-        settle(wrap, life);
+            rc = hear_call(wrap, life, err);
+        settle_wrap(wrap, life);
     }
     if (rc == 0 && life->broken) {
         errno = life->broken;
@@ -292,7 +294,7 @@ static int loop(struct tc_wrap *wrap, struct life *life, struct toolcage_error *
     return wrap->failed || tc_mcp_starved() ? TOOLCAGE_EMEMORY : rc;
 }
 
-static int start(struct tc_wrap *wrap, struct toolcage_error **err)
+static int start_wrapped(struct tc_wrap *wrap, struct toolcage_error **err)
 {
     const struct tc_wrap_options *options = wrap->options;
     char *place = NULL;
@@ -341,7 +343,7 @@ int tc_mcp_wrap(const struct tc_wrap_options *options, struct toolcage_error **e
     if (rc == 0)
         rc = tc_rules_load(wrap, err);
     if (rc == 0)
-        rc = start(wrap, err);
+        rc = start_wrapped(wrap, err);
     if (rc == 0)
         rc = loop(wrap, &life, err);
     if (rc == 0)

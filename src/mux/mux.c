@@ -15,7 +15,7 @@ const size_t tc_mux_most[TC_MUX_KINDS] = {
     [TC_MUX_CLOSE] = NUMBER + 1,
 };
 
-static uint32_t number(const char *from)
+static uint32_t read_u32(const char *from)
 {
     uint32_t value = 0;
     for (int i = 0; i < NUMBER; i++)
@@ -48,7 +48,7 @@ void tc_mux_done(struct tc_mux *m)
     *m = (struct tc_mux){.out = TC_BUF_INIT};
 }
 
-static void begin(struct tc_mux *m, struct tc_mux_stream *s, const struct tc_mux_to *to)
+static void begin_stream(struct tc_mux *m, struct tc_mux_stream *s, const struct tc_mux_to *to)
 {
     *s = (struct tc_mux_stream){
         .used = true, .may_come = TC_MUX_WINDOW, .may_go = TC_MUX_WINDOW, .in = TC_BUF_INIT};
@@ -56,7 +56,7 @@ static void begin(struct tc_mux *m, struct tc_mux_stream *s, const struct tc_mux
     m->used++;
 }
 
-static void drop(struct tc_mux_stream *s)
+static void drop_stream(struct tc_mux_stream *s)
 {
     tc_buf_done(&s->in);
     s->in = TC_BUF_INIT;
@@ -68,7 +68,7 @@ static void let_go(struct tc_mux *m, struct tc_mux_stream *s)
 {
     if (!s->said_close || !s->heard_close)
         return;
-    drop(s);
+    drop_stream(s);
     s->used = false;
     m->used--;
 }
@@ -85,7 +85,8 @@ static uint32_t id_of(const struct tc_mux *m, const struct tc_mux_stream *s)
     return (uint32_t)(s - m->streams);
 }
 
-static void put(struct tc_mux *m, uint32_t id, enum tc_mux_kind kind, const void *bytes, size_t len)
+static void put_frame(struct tc_mux *m, uint32_t id, enum tc_mux_kind kind, const void *bytes,
+                      size_t len)
 {
     char body[NUMBER + TC_MUX_PIECE];
     put_number(body, id);
@@ -98,23 +99,23 @@ static void put_credit(struct tc_mux *m, struct tc_mux_stream *s)
 {
     char owed[NUMBER];
     put_number(owed, s->owed);
-    put(m, id_of(m, s), TC_MUX_CREDIT, owed, sizeof(owed));
+    put_frame(m, id_of(m, s), TC_MUX_CREDIT, owed, sizeof(owed));
     s->may_come += s->owed;
     s->owed = 0;
 }
 
 /* A window is opened again when half of it is free; nobody waits for the other half. */
-static void settle(struct tc_mux *m, struct tc_mux_stream *s)
+static void settle_stream(struct tc_mux *m, struct tc_mux_stream *s)
 {
     const char cut = (char)s->cut;
     if (s->owed >= TC_MUX_WINDOW / 2 && !s->closed && !s->heard_end && !s->heard_close)
         put_credit(m, s);
     if (s->ended && !s->said_end && !s->closed && !s->heard_close) {
-        put(m, id_of(m, s), TC_MUX_END, NULL, 0);
+        put_frame(m, id_of(m, s), TC_MUX_END, NULL, 0);
         s->said_end = true;
     }
     if (s->closed && !s->said_close) {
-        put(m, id_of(m, s), TC_MUX_CLOSE, &cut, 1);
+        put_frame(m, id_of(m, s), TC_MUX_CLOSE, &cut, 1);
         s->said_close = true;
         let_go(m, s);
     }
@@ -124,7 +125,7 @@ void tc_mux_settle(struct tc_mux *m)
 {
     for (size_t i = 0; i < m->count && !is_full(m); i++)
         if (m->streams[i].used)
-            settle(m, &m->streams[i]);
+            settle_stream(m, &m->streams[i]);
 }
 
 void tc_mux_gone(struct tc_mux *m, size_t len)
@@ -142,9 +143,9 @@ bool tc_mux_open(struct tc_mux *m, const struct tc_mux_to *to, uint32_t *ret_id)
     for (size_t i = 0; m->opens && i < m->count && !is_full(m); i++) {
         if (m->streams[i].used)
             continue;
-        begin(m, &m->streams[i], to);
+        begin_stream(m, &m->streams[i], to);
         *ret_id = (uint32_t)i;
-        put(m, *ret_id, TC_MUX_OPEN, to, sizeof(*to));
+        put_frame(m, *ret_id, TC_MUX_OPEN, to, sizeof(*to));
         return true;
     }
     return false;
@@ -166,7 +167,7 @@ void tc_mux_say(struct tc_mux *m, uint32_t id, const void *bytes, size_t len)
 {
     if (!len || len > tc_mux_room(m, id))
         return;
-    put(m, id, TC_MUX_BYTES, bytes, len);
+    put_frame(m, id, TC_MUX_BYTES, bytes, len);
     m->streams[id].may_go -= (uint32_t)len;
 }
 
@@ -183,7 +184,7 @@ void tc_mux_close(struct tc_mux *m, uint32_t id, bool cut)
         return;
     s->closed = true;
     s->cut = cut;
-    drop(s);
+    drop_stream(s);
 }
 
 /* ---- from the other side ---- */
@@ -220,7 +221,7 @@ static int take_open(struct tc_mux *m, struct tc_mux_stream *s, const struct tc_
     if (f->len != NUMBER + sizeof(to))
         return break_off(m, "opens a connection to nowhere");
     memcpy(&to, f->bytes + NUMBER, sizeof(to));
-    begin(m, s, &to);
+    begin_stream(m, s, &to);
     return TC_MUX_OPENED;
 }
 
@@ -246,7 +247,7 @@ static int take_bytes(struct tc_mux *m, struct tc_mux_stream *s, const struct tc
 
 static int take_credit(struct tc_mux *m, struct tc_mux_stream *s, const struct tc_frame *f)
 {
-    uint32_t more = f->len == NUMBER + NUMBER ? number(f->bytes + NUMBER) : 0;
+    uint32_t more = f->len == NUMBER + NUMBER ? read_u32(f->bytes + NUMBER) : 0;
     if (!more || more > TC_MUX_WINDOW - s->may_go)
         return break_off(m, "took more from a connection than was sent");
     s->may_go += more;
@@ -271,7 +272,7 @@ static int take_close(struct tc_mux *m, struct tc_mux_stream *s, const struct tc
     return s->closed ? TC_MUX_NOTHING : TC_MUX_CHANGED;
 }
 
-static int take(struct tc_mux *m, struct tc_mux_stream *s, const struct tc_frame *f)
+static int take_frame(struct tc_mux *m, struct tc_mux_stream *s, const struct tc_frame *f)
 {
     if (f->kind == TC_MUX_OPEN)
         return take_open(m, s, f);
@@ -297,10 +298,10 @@ int tc_mux_take(struct tc_mux *m, const struct tc_frame *f, enum tc_mux_event *r
         return -1;
     if (f->kind >= TC_MUX_KINDS || f->len < NUMBER || f->len > tc_mux_most[f->kind])
         return break_off(m, "says what is not said of connections");
-    *ret_id = number(f->bytes);
+    *ret_id = read_u32(f->bytes);
     if (*ret_id >= m->count)
         return break_off(m, "opens more connections than it may");
-    int did = take(m, &m->streams[*ret_id], f);
+    int did = take_frame(m, &m->streams[*ret_id], f);
     *ret = did < 0 ? TC_MUX_NOTHING : (enum tc_mux_event)did;
     return did < 0 ? -1 : 0;
 }

@@ -54,7 +54,7 @@ static bool is_datagrams(const struct tc_strands *l, uint32_t id)
 }
 
 /* Both directions are over; or one is, and nobody is left for the other. */
-static void settle(struct tc_strands *l, uint32_t id)
+static void settle_endpoint(struct tc_strands *l, uint32_t id)
 {
     const struct tc_strand *line = &l->line[id];
     if (line->fd >= 0 && line->deaf && (line->mute || l->leaving))
@@ -84,7 +84,7 @@ static void hear_datagram(struct tc_strands *l, uint32_t id)
         tc_strands_datagram(l, id, bytes, (size_t)n);
 }
 
-static void hear(struct tc_strands *l, uint32_t id)
+static void read_endpoint(struct tc_strands *l, uint32_t id)
 {
     char bytes[TC_MUX_PIECE];
     size_t room = tc_mux_room(&l->mux, id);
@@ -107,7 +107,7 @@ static void hear(struct tc_strands *l, uint32_t id)
     }
     l->line[id].deaf = true;
     tc_mux_end(&l->mux, id);
-    settle(l, id);
+    settle_endpoint(l, id);
 }
 
 /* ---- to the socket ---- */
@@ -141,7 +141,7 @@ static ssize_t tell_some(struct tc_strands *l, uint32_t id, const char *bytes, s
 }
 
 /* All of it has gone; half of a datagram never does. */
-static void end(struct tc_strands *l, uint32_t id)
+static void end_endpoint(struct tc_strands *l, uint32_t id)
 {
     struct tc_strand *line = &l->line[id];
     const struct tc_mux_stream *s = &l->mux.streams[id];
@@ -150,11 +150,11 @@ static void end(struct tc_strands *l, uint32_t id)
     } else if (s->heard_end && !line->mute && line->fd >= 0) {
         line->mute = true;
         (void)shutdown(line->fd, SHUT_WR);
-        settle(l, id);
+        settle_endpoint(l, id);
     }
 }
 
-static void tell(struct tc_strands *l, uint32_t id)
+static void forward_state(struct tc_strands *l, uint32_t id)
 {
     const struct tc_mux_stream *s = &l->mux.streams[id];
     const char *bytes;
@@ -172,7 +172,7 @@ static void tell(struct tc_strands *l, uint32_t id)
     if (n < 0 || (s->heard_close && s->heard_cut))
         tc_strands_close(l, id, true);
     else if (!len || is_datagrams(l, id))
-        end(l, id);
+        end_endpoint(l, id);
 }
 
 /* ---- the port ---- */
@@ -184,7 +184,7 @@ void tc_strands_push(struct tc_strands *l)
     for (uint32_t i = 0; l->leaving && i < l->mux.count; i++) {
         if (l->mux.streams[i].used && is_datagrams(l, i))
             tc_strands_close(l, i, false);
-        settle(l, i);
+        settle_endpoint(l, i);
     }
     while (n > 0 && !l->ended) {
         tc_mux_settle(&l->mux);
@@ -210,7 +210,7 @@ static const char *take_frames(struct tc_strands *l)
             l->line[id] = (struct tc_strand){.fd = -1};
             l->opened(l, id, &l->mux.streams[id].to);
         } else if (event == TC_MUX_CHANGED) {
-            tell(l, id);
+            forward_state(l, id);
         }
     }
     return more < 0 ? "lies about the length of what it says of a connection" : NULL;
@@ -261,10 +261,10 @@ static void finish_connect(struct tc_strands *l, uint32_t id)
         return;
     }
     l->line[id].connecting = false;
-    tell(l, id);
+    forward_state(l, id);
 }
 
-static void answer(struct tc_strands *l, uint32_t id, const struct pollfd *p)
+static void serve_endpoint(struct tc_strands *l, uint32_t id, const struct pollfd *p)
 {
     if (p->fd != l->line[id].fd || !p->revents)
         return; /* it was closed meanwhile */
@@ -273,16 +273,16 @@ static void answer(struct tc_strands *l, uint32_t id, const struct pollfd *p)
         return;
     }
     if (p->events & POLLIN && p->revents & ~POLLOUT)
-        hear(l, id);
+        read_endpoint(l, id);
     if (p->events & POLLOUT && l->line[id].fd >= 0)
-        tell(l, id);
+        forward_state(l, id);
 }
 
 const char *tc_strands_answer(struct tc_strands *l, const struct pollfd *p, size_t count)
 {
     const char *fault = NULL;
     for (size_t i = 1; i < count; i++)
-        answer(l, l->asked[i - 1], &p[i]);
+        serve_endpoint(l, l->asked[i - 1], &p[i]);
     if (p[0].revents & ~POLLOUT)
         fault = read_port(l);
     tc_strands_push(l);

@@ -103,7 +103,7 @@ bool tc_broker_open(struct tc_cage *cage)
 /* ---- those under way ---- */
 
 /* Nobody waits for an answer that cannot be given: our end lets everybody go on with an error. */
-static void answer(struct tc_cage *cage, int listener, uint64_t id, int errnum)
+static void answer_notification(struct tc_cage *cage, int listener, uint64_t id, int errnum)
 {
     if (!tc_notify_send(listener, id, errnum, 0))
         tc_seen_break(cage);
@@ -129,7 +129,7 @@ void tc_broker_take(struct tc_cage *cage, int listener, const struct seccomp_not
                                  .rules = &rules,
                                  .parent = getpid()};
     if (!g || n->pid == 0) {
-        answer(cage, listener, n->id, n->pid ? EAGAIN : EACCES);
+        answer_notification(cage, listener, n->id, n->pid ? EAGAIN : EACCES);
         return;
     }
     ask.said = &said[g - going];
@@ -139,7 +139,7 @@ void tc_broker_take(struct tc_cage *cage, int listener, const struct seccomp_not
         tc_connect_do(&ask);
     if (g->pid < 0) {
         g->pid = 0;
-        answer(cage, listener, n->id, EAGAIN);
+        answer_notification(cage, listener, n->id, EAGAIN);
         return;
     }
     g->asked = *n;
@@ -157,7 +157,7 @@ size_t tc_broker_waits(struct pollfd *set, int *ret_ms)
 }
 
 /* What it could not or must not do is told before the tool goes on. */
-static void finish(struct tc_cage *cage, int listener, struct going *g, int status)
+static void finish_connect(struct tc_cage *cage, int listener, struct going *g, int status)
 {
     const struct tc_connect_said *s = &said[g - going];
     (void)close(g->pidfd);
@@ -170,7 +170,7 @@ static void finish(struct tc_cage *cage, int listener, struct going *g, int stat
                      &(struct tc_listed){TC_DENIAL_SOCKET, s->target, s->hint, false, false});
     else if (s->errnum && cage->observer->of.watch)
         tc_notify_connect(cage, &g->asked);
-    answer(cage, listener, g->asked.id, s->errnum ? s->errnum : EAGAIN);
+    answer_notification(cage, listener, g->asked.id, s->errnum ? s->errnum : EAGAIN);
 }
 
 void tc_broker_look(struct tc_cage *cage, int listener)
@@ -181,7 +181,7 @@ void tc_broker_look(struct tc_cage *cage, int listener)
         if (!g->pid)
             continue;
         if (waitpid(g->pid, &status, WNOHANG) == g->pid)
-            finish(cage, listener, g, status);
+            finish_connect(cage, listener, g, status);
         else if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &g->asked.id) < 0 && errno == ENOENT)
             (void)kill(g->pid, SIGKILL); /* the tool was; or it has answered, and is ending */
     }

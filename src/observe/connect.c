@@ -38,13 +38,13 @@ struct taken {
     } to;
 };
 
-static _Noreturn void answer(const struct tc_connect_ask *ask, int errnum)
+static _Noreturn void answer_connect(const struct tc_connect_ask *ask, int errnum)
 {
     bool sent = tc_notify_send(ask->listener, ask->id, errnum, 0);
     _exit(sent ? TC_CONNECT_ANSWERED : TC_CONNECT_FAILED);
 }
 
-static _Noreturn void refuse(const struct tc_connect_ask *ask, const char *hint)
+static _Noreturn void refuse_connect(const struct tc_connect_ask *ask, const char *hint)
 {
     ask->said->hint = hint;
     ask->said->errnum = EACCES;
@@ -88,18 +88,18 @@ static int open_of(pid_t tid, const char *what, int flags)
 static void take_address(struct tc_connect_ask *ask, struct taken *t)
 {
     if (ask->len < 0 || (size_t)ask->len > sizeof(t->to.room))
-        answer(ask, EINVAL);
+        answer_connect(ask, EINVAL);
     if (tc_notify_bytes(ask->tid, ask->at, &t->to, (size_t)ask->len) != (size_t)ask->len)
-        answer(ask, EFAULT);
+        answer_connect(ask, EFAULT);
 }
 
-static void take(struct tc_connect_ask *ask, struct taken *t)
+static void take_arguments(struct tc_connect_ask *ask, struct taken *t)
 {
     take_address(ask, t);
     int thread = open_thread(ask->tid);
     t->socket = thread < 0 ? -1 : tc_pidfd_getfd(thread, ask->fd);
     if (t->socket < 0 && errno == EBADF)
-        answer(ask, EBADF);
+        answer_connect(ask, EBADF);
     t->root = open_of(ask->tid, "root", O_PATH | O_DIRECTORY);
     t->cwd = open_of(ask->tid, "cwd", O_PATH | O_DIRECTORY);
     t->user = open_of(ask->tid, "ns/user", O_RDONLY);
@@ -111,7 +111,7 @@ static void take(struct tc_connect_ask *ask, struct taken *t)
         _exit(errno == ENOENT ? TC_CONNECT_ANSWERED : TC_CONNECT_FAILED);
     if (t->socket < 0 || t->root < 0 || t->cwd < 0 || t->user < 0 || t->mounts < 0 || t->net < 0 ||
         t->own < 0)
-        refuse(ask, "the supervisor cannot look into this process");
+        refuse_connect(ask, "the supervisor cannot look into this process");
 }
 
 /* One that a granted server handed over may be of another network namespace. */
@@ -128,7 +128,7 @@ static int option(const struct tc_connect_ask *ask, const struct taken *t, int n
     int value = 0;
     socklen_t size = sizeof(value);
     if (getsockopt(t->socket, SOL_SOCKET, name, &value, &size) < 0)
-        answer(ask, errno);
+        answer_connect(ask, errno);
     return value;
 }
 
@@ -153,10 +153,10 @@ static bool join(const struct tc_connect_rules *rules, const struct taken *t)
            drop_capabilities();
 }
 
-static void enter(const struct tc_connect_ask *ask, const struct taken *t)
+static void enter_cage(const struct tc_connect_ask *ask, const struct taken *t)
 {
     if (!join(ask->rules, t))
-        refuse(ask, "the supervisor cannot enter the cage");
+        refuse_connect(ask, "the supervisor cannot enter the cage");
     /* it was cleared by the change of ids */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != ask->parent)
         _exit(TC_CONNECT_FAILED);
@@ -203,10 +203,10 @@ static _Noreturn void connect_found(const struct tc_connect_ask *ask, const stru
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     if (fchdir(t->own) < 0)
-        answer(ask, errno);
+        answer_connect(ask, errno);
     (void)snprintf(to.sun_path, sizeof(to.sun_path), "%d", found);
     int rc = connect(t->socket, (struct sockaddr *)&to, sizeof(to));
-    answer(ask, rc < 0 ? errno : 0);
+    answer_connect(ask, rc < 0 ? errno : 0);
 }
 
 static _Noreturn void connect_path(const struct tc_connect_ask *ask, const struct taken *t,
@@ -216,11 +216,11 @@ static _Noreturn void connect_path(const struct tc_connect_ask *ask, const struc
     struct stat st;
     int found = tc_openat2(path[0] == '/' ? t->root : t->cwd, path, &how);
     if (found < 0 || fstat(found, &st) < 0)
-        answer(ask, errno);
+        answer_connect(ask, errno);
     if (!S_ISSOCK(st.st_mode))
-        answer(ask, ECONNREFUSED);
+        answer_connect(ask, ECONNREFUSED);
     if (!is_allowed(ask->rules, &st) && !in_overlay(ask->rules, t, found))
-        refuse(ask, "a socket of the host has to be named in unix_sockets");
+        refuse_connect(ask, "a socket of the host has to be named in unix_sockets");
     connect_found(ask, t, found);
 }
 
@@ -243,16 +243,16 @@ static _Noreturn void connect_unix(struct tc_connect_ask *ask, struct taken *t)
     size_t len = (size_t)ask->len > head ? (size_t)ask->len - head : 0;
     int type = option(ask, t, SO_TYPE);
     if (t->to.any.sa_family != AF_UNIX || !len || len >= sizeof(path))
-        answer(ask, EINVAL);
+        answer_connect(ask, EINVAL);
     memcpy(path, t->to.un.sun_path, len);
     name_target(ask, path, path[0] ? strlen(path) : len);
     if (type != SOCK_STREAM && type != SOCK_SEQPACKET)
-        refuse(ask, "datagram sockets are not granted");
-    enter(ask, t);
+        refuse_connect(ask, "datagram sockets are not granted");
+    enter_cage(ask, t);
     if (path[0])
         connect_path(ask, t, path);
     int rc = connect(t->socket, &t->to.any, (socklen_t)ask->len); /* of the socket's namespace */
-    answer(ask, rc < 0 ? errno : 0);
+    answer_connect(ask, rc < 0 ? errno : 0);
 }
 
 void tc_connect_do(struct tc_connect_ask *ask)
@@ -262,18 +262,19 @@ void tc_connect_do(struct tc_connect_ask *ask)
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         _exit(TC_CONNECT_FAILED);
     (void)snprintf(ask->said->target, sizeof(ask->said->target), "a socket");
-    take(ask, &t);
+    take_arguments(ask, &t);
     int domain = option(ask, &t, SO_DOMAIN);
     if (!is_own_net(&t))
-        refuse(ask, "the socket is not of the cage's own network");
+        refuse_connect(ask, "the socket is not of the cage's own network");
     if (domain == AF_UNIX)
         connect_unix(ask, &t);
     if (domain != AF_INET && domain != AF_INET6 && domain != AF_NETLINK)
-        refuse(ask, "sockets of this kind are not granted");
-    enter(ask, &t); /* some families ask for privileges over the network, which we would lend */
+        refuse_connect(ask, "sockets of this kind are not granted");
+    enter_cage(ask,
+               &t); /* some families ask for privileges over the network, which we would lend */
     int rc = connect(t.socket, &t.to.any, (socklen_t)ask->len);
     if (rc == 0 || errno == EINPROGRESS)
-        answer(ask, rc < 0 ? errno : 0);
+        answer_connect(ask, rc < 0 ? errno : 0);
     ask->said->errnum = errno; /* the network may have been refused, which is listed */
     _exit(TC_CONNECT_TOLD);
 }

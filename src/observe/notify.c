@@ -77,7 +77,7 @@ static bool is_denied(const struct tc_cage *cage, const struct seccomp_notif *n)
     return changes && tc_seccomp_denied(changes, n->data.nr);
 }
 
-static bool answer(struct tc_cage *cage, int fd, const struct seccomp_notif *n)
+static bool answer_notification(struct tc_cage *cage, int fd, const struct seccomp_notif *n)
 {
     const char *name = "?";
     bool probe = false, denied = is_denied(cage, n);
@@ -107,7 +107,7 @@ bool tc_notify_serve(struct tc_cage *cage, int listener)
         return errno == ENOENT || errno == EINTR;
     bool brokered = cage->observer->of.unix_sockets && n.data.nr == SYS_connect;
     if (!brokered || is_denied(cage, &n))
-        return answer(cage, listener, &n);
+        return answer_notification(cage, listener, &n);
     tc_broker_take(cage, listener, &n);
     return true;
 }

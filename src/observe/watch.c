@@ -71,7 +71,7 @@ static bool cut(char *head, char *tail, size_t size)
     return true;
 }
 
-static void settle(struct place *place, int fd, const char *tail)
+static void settle_place(struct place *place, int fd, const char *tail)
 {
     char link[64], dir[PATH_MAX];
     struct statvfs fs;
@@ -106,7 +106,7 @@ static bool locate(int root, const char *path, bool follows, struct place *place
                 return false;
             links++;
         } else {
-            settle(place, fd, tail);
+            settle_place(place, fd, tail);
             return place->path[0] != '\0';
         }
     }
@@ -278,8 +278,8 @@ static int root_of(pid_t pid)
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-static void watch(struct tc_cage *cage, const struct seccomp_notif *n,
-                  const struct tc_seccomp_watched *row, bool runs)
+static void watch_path(struct tc_cage *cage, const struct seccomp_notif *n,
+                       const struct tc_seccomp_watched *row, bool runs)
 {
     const uint64_t *args = (const uint64_t *)n->data.args;
     struct place at = {.path = ""};
@@ -298,11 +298,11 @@ void tc_watch_call(struct tc_cage *cage, const struct seccomp_notif *n)
     size_t count = 0;
     const struct tc_seccomp_watched *rows = tc_seccomp_paths(n->data.nr, &count);
     for (size_t i = 0; i < count; i++)
-        watch(cage, n, &rows[i], false);
+        watch_path(cage, n, &rows[i], false);
 }
 
 void tc_watch_exec(struct tc_cage *cage, const struct seccomp_notif *n)
 {
     static const struct tc_seccomp_watched row = {"execve", TC_SECCOMP_READS, -1, 0};
-    watch(cage, n, &row, true);
+    watch_path(cage, n, &row, true);
 }

@@ -35,7 +35,7 @@ static void close_all_but(int fd)
 enum { SERVED, NOBODY, BROKEN };
 
 /* Waits for what comes next. */
-static int serve(struct tc_cage *cage, int listener)
+static int serve_notifications(struct tc_cage *cage, int listener)
 {
     struct pollfd ready[1 + TC_BROKER_MAX] = {{.fd = listener, .events = POLLIN}};
     int ms;
@@ -58,7 +58,7 @@ static _Noreturn void observe(struct tc_cage *cage, pid_t helper)
     close_all_but(o->listener);
     int rc = SERVED;
     while (getppid() == helper && rc == SERVED)
-        rc = serve(cage, o->listener);
+        rc = serve_notifications(cage, o->listener);
     if (rc == BROKEN)
         tc_seen_break(cage);
     _exit(0);
@@ -66,7 +66,7 @@ static _Noreturn void observe(struct tc_cage *cage, pid_t helper)
 
 /* Of its own for each cage whose paths are observed, or whose connects are done in its place; a
  * slow look-up holds up that cage and nobody else. Takes the listener over. 0, or -1 with errno. */
-static int start(struct tc_cage *cage)
+static int start_watcher(struct tc_cage *cage)
 {
     struct tc_observer *o = cage->observer;
     pid_t helper = getpid();
@@ -162,7 +162,7 @@ int tc_observe_begin(struct tc_cage *cage)
 {
     struct tc_observer *o = cage->observer;
     o->running = true;
-    return is_apart(o) ? start(cage) : 0;
+    return is_apart(o) ? start_watcher(cage) : 0;
 }
 
 void tc_observe_release(struct tc_observer *o)

@@ -27,7 +27,7 @@ static const struct escape {
     {"crun", "CVE-2025-24965 (its krun handler)", {{{0, 0}, {1, 20, 0}}}},
 };
 
-static int compare(const int *a, const int *b, int count)
+static int compare_versions(const int *a, const int *b, int count)
 {
     for (int i = 0; i < count; i++)
         if (a[i] != b[i])
@@ -40,9 +40,9 @@ static const int *closed_in(const struct escape *e, const int version[PARTS])
 {
     const int *closed = NULL;
     for (size_t i = 0; i < TC_COUNT(e->branches); i++)
-        if (e->branches[i].closed[0] && compare(version, e->branches[i].since, 2) >= 0)
+        if (e->branches[i].closed[0] && compare_versions(version, e->branches[i].since, 2) >= 0)
             closed = e->branches[i].closed;
-    return closed && compare(version, closed, PARTS) < 0 ? closed : NULL;
+    return closed && compare_versions(version, closed, PARTS) < 0 ? closed : NULL;
 }
 
 static void add_known(struct tc_buf *out, const char *program, const char *text)

@@ -13,8 +13,8 @@
 
 enum { DNS_PORT = 53 };
 
-static int refuse(struct tc_complaint *c, const char *text, size_t len, const char *hint,
-                  const char *why)
+static int refuse_endpoint(struct tc_complaint *c, const char *text, size_t len, const char *hint,
+                           const char *why)
 {
     tc_complain(c, hint, "\"%.*s\" %s", (int)(len > 80 ? 80 : len), text, why);
     return TOOLCAGE_EPOLICY;
@@ -93,35 +93,37 @@ int tc_host_read(const char *text, size_t len, char **ret, struct tc_complaint *
     struct in_addr v4;
     char host[256];
     if (memchr(text, '*', len) || memchr(text, '?', len))
-        return refuse(
+        return refuse_endpoint(
             c, text, len,
             "name each host; \"*.example.com\" means any one label before it, \"*\" alone "
             "all public addresses",
             "is a pattern");
     if (!len || len >= sizeof(host))
-        return refuse(c, text, len, "write it as in \"api.example.com:443\"",
-                      len ? "is too long for a host" : "has no host");
+        return refuse_endpoint(c, text, len, "write it as in \"api.example.com:443\"",
+                               len ? "is too long for a host" : "has no host");
     for (size_t i = 0; i < len; i++) {
         if (!text[i]) /* what is behind it would not be looked at */
-            return refuse(c, text, len, "write it as in \"api.example.com:443\"", "holds a NUL");
+            return refuse_endpoint(c, text, len, "write it as in \"api.example.com:443\"",
+                                   "holds a NUL");
         if ((unsigned char)text[i] >= 0x80)
-            return refuse(c, text, len, "write the name in its ASCII form, as in \"xn--...\"",
-                          "is not ASCII");
+            return refuse_endpoint(c, text, len,
+                                   "write the name in its ASCII form, as in \"xn--...\"",
+                                   "is not ASCII");
         host[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] - 'A' + 'a' : text[i]);
     }
     host[len] = '\0';
     bool v6 = strchr(host, ':');
     if (!v6 && inet_pton(AF_INET, host, &v4) != 1 && !name_fine(host))
-        return refuse(c, text, len, "write it as in \"api.example.com:443\"",
-                      "is not a host name or address");
+        return refuse_endpoint(c, text, len, "write it as in \"api.example.com:443\"",
+                               "is not a host name or address");
     _autofree_ char *canonical = v6 ? canonical_v6(host) : strdup(host);
     if (!canonical)
-        return v6 ? refuse(c, text, len, "write it as in \"[2001:db8::1]:443\"",
-                           "is not an IPv6 address")
+        return v6 ? refuse_endpoint(c, text, len, "write it as in \"[2001:db8::1]:443\"",
+                                    "is not an IPv6 address")
                   : TOOLCAGE_EMEMORY;
     if (is_nowhere(canonical))
-        return refuse(c, text, len, "for this machine's loopback write 127.0.0.1",
-                      "is not the address of a host");
+        return refuse_endpoint(c, text, len, "for this machine's loopback write 127.0.0.1",
+                               "is not the address of a host");
     *ret = TAKE(canonical);
     return 0;
 }
@@ -141,8 +143,8 @@ static int read_wildcard(const char *text, size_t len, char **ret, struct tc_com
     if (rc)
         return rc;
     if (tc_host_is_address(suffix) || !strchr(suffix, '.'))
-        return refuse(c, text, len, "write it as in \"*.example.com:443\"",
-                      "covers names of more than one owner");
+        return refuse_endpoint(c, text, len, "write it as in \"*.example.com:443\"",
+                               "covers names of more than one owner");
     return (*ret = tc_format("*.%s", suffix)) ? 0 : TOOLCAGE_EMEMORY;
 }
 
@@ -193,7 +195,7 @@ static bool is_base(const struct range *r)
     return true;
 }
 
-static bool holds(const struct range *outer, const struct range *inner)
+static bool range_holds(const struct range *outer, const struct range *inner)
 {
     if (outer->family != inner->family || outer->bits > inner->bits)
         return false;
@@ -212,12 +214,14 @@ static int read_range(const char *text, size_t len, char **ret, struct tc_compla
     if (!host)
         return TOOLCAGE_EMEMORY;
     if (!range_of(host, &r))
-        return refuse(c, text, len, "write it as in \"10.0.0.0/8:5432\"",
-                      "is not a range of addresses");
+        return refuse_endpoint(c, text, len, "write it as in \"10.0.0.0/8:5432\"",
+                               "is not a range of addresses");
     if (r.bits < (r.family == AF_INET ? WIDEST_V4 : WIDEST_V6))
-        return refuse(c, text, len, "\"*\" means all public addresses", "is too wide a range");
+        return refuse_endpoint(c, text, len, "\"*\" means all public addresses",
+                               "is too wide a range");
     if (!is_base(&r))
-        return refuse(c, text, len, "set the bits behind its prefix to zero", "has host bits set");
+        return refuse_endpoint(c, text, len, "set the bits behind its prefix to zero",
+                               "has host bits set");
     (void)inet_ntop(r.family, r.bytes, shown, sizeof(shown));
     return (*ret = tc_format("%s/%u", shown, r.bits)) ? 0 : TOOLCAGE_EMEMORY;
 }
@@ -228,7 +232,7 @@ static bool in_range(const char *range, const char *host)
     enum tc_address_class class;
     if (tc_address_class_of(host, &class) && class == TC_ADDRESS_METADATA)
         return false;
-    return range_of(range, &outer) && range_of(host, &inner) && holds(&outer, &inner);
+    return range_of(range, &outer) && range_of(host, &inner) && range_holds(&outer, &inner);
 }
 
 /* What a cage's own names are answered with (egress/door/synthetic.h): the same address would be
@@ -250,7 +254,7 @@ int tc_host_pattern_read(const char *text, size_t len, char **ret, struct tc_com
     if (rc || !is_synthetic(*ret))
         return rc;
     free(TAKE(*ret));
-    return refuse(c, text, len, "name the host", "stands for a name inside a cage");
+    return refuse_endpoint(c, text, len, "name the host", "stands for a name inside a cage");
 }
 
 bool tc_host_covers(const char *pattern, const char *host)
@@ -281,8 +285,9 @@ static int read_port(const char *text, const char *whole, uint32_t *ret, struct 
     for (size_t i = 0; i < n && i < 6; i++)
         port = port * 10 + (text[i] - '0');
     if (!n || text[n] || n > 5 || port < 1 || port > 65535)
-        return refuse(c, whole, strlen(whole),
-                      "ports are 1 to 65535, as in \"api.example.com:443\"", "has no valid port");
+        return refuse_endpoint(c, whole, strlen(whole),
+                               "ports are 1 to 65535, as in \"api.example.com:443\"",
+                               "has no valid port");
     *ret = (uint32_t)port;
     return 0;
 }
@@ -313,33 +318,35 @@ static int read_stream(const char *text, const char *host, struct tc_net_entry *
                        struct tc_complaint *c)
 {
     if (strstr(host, "://"))
-        return refuse(c, text, strlen(text),
-                      "write only host and port, as in \"api.example.com:443\"", "is a URL");
+        return refuse_endpoint(c, text, strlen(text),
+                               "write only host and port, as in \"api.example.com:443\"",
+                               "is a URL");
     const char *slash = strchr(host, '/');
     if (slash && !is_length(slash + 1))
-        return refuse(c, text, strlen(text),
-                      "use { host = \"...\", paths = [\"/...\"] } to name paths", "holds a path");
+        return refuse_endpoint(c, text, strlen(text),
+                               "use { host = \"...\", paths = [\"/...\"] } to name paths",
+                               "holds a path");
     size_t len = strcspn(host, ":");
     const char *rest = host + len;
     if (host[0] == '[') {
         const char *close = strchr(host, ']');
         if (!close || !memchr(host, ':', (size_t)(close - host)))
-            return refuse(c, text, strlen(text), "write it as in \"[2001:db8::1]:443\"",
-                          "is not an IPv6 address");
+            return refuse_endpoint(c, text, strlen(text), "write it as in \"[2001:db8::1]:443\"",
+                                   "is not an IPv6 address");
         host++;
         len = (size_t)(close - host);
         rest = close + 1;
         if (*rest == '/')
             return read_v6_range(text, host, rest, ret, c);
     } else if (strchr(rest + (*rest != '\0'), ':')) {
-        return refuse(c, text, strlen(text),
-                      "put IPv6 addresses in brackets, as in \"[2001:db8::1]:443\"",
-                      "has more than one colon");
+        return refuse_endpoint(c, text, strlen(text),
+                               "put IPv6 addresses in brackets, as in \"[2001:db8::1]:443\"",
+                               "has more than one colon");
     }
     uint32_t port = TC_PORT_DEFAULT;
     if (*rest && *rest != ':')
-        return refuse(c, text, strlen(text), "write it as in \"api.example.com:443\"",
-                      "has something after its host");
+        return refuse_endpoint(c, text, strlen(text), "write it as in \"api.example.com:443\"",
+                               "has something after its host");
     int rc = *rest ? read_port(rest + 1, text, &port, c) : 0;
     if (!rc)
         rc = tc_host_pattern_read(host, len, &ret->host, c);
@@ -355,13 +362,13 @@ static bool names_loopback(const char *host)
 int tc_endpoint_check(const struct tc_net_entry *entry, const char *text, struct tc_complaint *c)
 {
     if (entry->port == TC_PORT_ANY && names_loopback(entry->host))
-        return refuse(c, text, strlen(text),
-                      "name the ports that the tool needs, as in \"localhost:5432\"",
-                      "would take every port of the tool's own loopback");
+        return refuse_endpoint(c, text, strlen(text),
+                               "name the ports that the tool needs, as in \"localhost:5432\"",
+                               "would take every port of the tool's own loopback");
     if (entry->port == (TC_PORT_UDP | DNS_PORT))
-        return refuse(c, text, strlen(text),
-                      "remove it: granted names are looked up without an entry",
-                      "is the port of the cage's own resolver");
+        return refuse_endpoint(c, text, strlen(text),
+                               "remove it: granted names are looked up without an entry",
+                               "is the port of the cage's own resolver");
     return 0;
 }
 
@@ -372,8 +379,8 @@ static int read_datagrams(const char *text, const char *host, struct tc_net_entr
     const char *colon = strrchr(host, ':');
     int rc = read_stream(text, host, ret, c);
     if (!rc && (!colon || strchr(colon, ']') || ret->port == TC_PORT_ANY))
-        return refuse(c, text, strlen(text), "write it as in \"udp:ntp.example.com:123\"",
-                      "is UDP without one port");
+        return refuse_endpoint(c, text, strlen(text), "write it as in \"udp:ntp.example.com:123\"",
+                               "is UDP without one port");
     ret->port |= TC_PORT_UDP;
     return rc;
 }
@@ -383,8 +390,8 @@ int tc_endpoint_read(const char *text, struct tc_net_entry *ret, struct tc_compl
     static const char list[] = "allowlist:", udp[] = "udp:";
     const char *host = tc_startswith(text, list) ? text + sizeof(list) - 1 : text;
     if (tc_endswith(host, "/udp"))
-        return refuse(c, text, strlen(text), "write it as in \"udp:ntp.example.com:123\"",
-                      "names its transport at the end");
+        return refuse_endpoint(c, text, strlen(text), "write it as in \"udp:ntp.example.com:123\"",
+                               "names its transport at the end");
     int rc = tc_startswith(host, udp) ? read_datagrams(text, host + sizeof(udp) - 1, ret, c)
                                       : read_stream(text, host, ret, c);
     return rc ? rc : tc_endpoint_check(ret, text, c);
@@ -394,8 +401,8 @@ int tc_endpoint_read_one(const char *text, struct tc_net_entry *ret, struct tc_c
 {
     int rc = tc_endpoint_read(text, ret, c);
     if (!rc && (ret->port == TC_PORT_ANY || ret->port & TC_PORT_UDP))
-        return refuse(c, text, strlen(text), "write it as in \"api.example.com:443\"",
-                      "is not one service over TCP");
+        return refuse_endpoint(c, text, strlen(text), "write it as in \"api.example.com:443\"",
+                               "is not one service over TCP");
     return rc;
 }
 

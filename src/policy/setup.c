@@ -17,8 +17,8 @@ static const char *directory_of(const struct toolcage_policy *policy, uint32_t l
     return TC_LINE_FILE(line) ? policy->files[TC_LINE_FILE(line)].dir : policy->dir;
 }
 
-static bool show(const struct toolcage_policy *policy, const struct tc_spec *spec,
-                 struct tc_install *ret)
+static bool show_install(const struct toolcage_policy *policy, const struct tc_spec *spec,
+                         struct tc_install *ret)
 {
     const struct tc_spec *setup = spec ? spec->setup : NULL;
     if (!setup || !setup->into)
@@ -39,10 +39,10 @@ bool tc_policy_next_setup(const struct toolcage_policy *policy, size_t *place,
 {
     while (*place < policy->tool_count + policy->server_count) {
         size_t i = (*place)++;
-        if (show(policy,
-                 i < policy->tool_count ? &policy->tools[i]
-                                        : &policy->servers[i - policy->tool_count].spec,
-                 ret))
+        if (show_install(policy,
+                         i < policy->tool_count ? &policy->tools[i]
+                                                : &policy->servers[i - policy->tool_count].spec,
+                         ret))
             return true;
     }
     return false;
@@ -53,7 +53,7 @@ bool tc_policy_setup(const struct toolcage_policy *policy, const char *name, str
     size_t place = 0;
     const struct tc_spec *spec = tc_policy_tool(policy, name);
     if (!tc_spec_is_setup(spec))
-        return show(policy, spec, ret);
+        return show_install(policy, spec, ret);
     while (tc_policy_next_setup(policy, &place, ret))
         if (tc_streq(ret->name, name))
             return true;

@@ -231,7 +231,7 @@ static void shorten(int fd)
 }
 
 /* The entry of a place; owned, NULL: no memory. */
-static char *describe(const char *place)
+static char *describe_place(const char *place)
 {
     struct stat st;
     struct entry e = {.path = place};
@@ -248,7 +248,7 @@ static bool find_fresh(const struct tc_buf *known, const struct tc_strv *places,
                        struct tc_strv *ret)
 {
     for (size_t i = 0; i < places->count; i++) {
-        char *text = describe(places->items[i]);
+        char *text = describe_place(places->items[i]);
         if (text && (has_text(known, text) || tc_strv_has(ret, text)))
             free(text);
         else if (!tc_strv_take(ret, text))

@@ -12,7 +12,7 @@
 #include "schema/parts.h"
 #include "schema/schema.h"
 
-static bool ended(const struct tc_schema_run *run)
+static bool run_ended(const struct tc_schema_run *run)
 {
     return run->memory || run->costly;
 }
@@ -33,7 +33,7 @@ static size_t count_fitting(struct tc_schema_run *run, const char *name, const j
 {
     size_t fitting = 0;
     bool near = false;
-    for (size_t i = 0; i < json_array_size(parts) && fitting < most && !ended(run); i++) {
+    for (size_t i = 0; i < json_array_size(parts) && fitting < most && !run_ended(run); i++) {
         const json_t *part = json_array_get(parts, i);
         struct tc_complaint one = {0};
         if (tc_schema_check(run, name, part, value, &one)) {
@@ -41,7 +41,7 @@ static size_t count_fitting(struct tc_schema_run *run, const char *name, const j
             continue;
         }
         bool alike = tc_type_fits(tc_schema_own_types(part), value);
-        if (!i || ended(run) || (alike && !near))
+        if (!i || run_ended(run) || (alike && !near))
             *c = one;
         near = near || alike;
     }
@@ -53,12 +53,12 @@ static bool check_any_of(struct tc_schema_run *run, const char *name, const json
 {
     struct tc_complaint near = {0};
     size_t fitting = count_fitting(run, name, parts, value, 1, &near);
-    if (ended(run) || !fitting)
+    if (run_ended(run) || !fitting)
         *c = near;
-    if (!ended(run) && !fitting && json_array_size(parts) > 1)
+    if (!run_ended(run) && !fitting && json_array_size(parts) > 1)
         (void)snprintf(c->what, sizeof(c->what), "none of %zu schemas matches: %.200s",
                        json_array_size(parts), near.what);
-    return !ended(run) && fitting;
+    return !run_ended(run) && fitting;
 }
 
 static bool check_one_of(struct tc_schema_run *run, const char *name, const json_t *parts,
@@ -66,9 +66,9 @@ static bool check_one_of(struct tc_schema_run *run, const char *name, const json
 {
     struct tc_complaint near = {0};
     size_t fitting = count_fitting(run, name, parts, value, 2, &near);
-    if (fitting == 1 && !ended(run))
+    if (fitting == 1 && !run_ended(run))
         return true;
-    if (!fitting || ended(run))
+    if (!fitting || run_ended(run))
         *c = near;
     else
         tc_complain(c, "give a value that matches only one of them",
@@ -81,11 +81,11 @@ static bool check_not(struct tc_schema_run *run, const char *name, const json_t 
 {
     struct tc_complaint one = {0};
     bool fits = tc_schema_check(run, name, part, value, &one);
-    if (ended(run))
+    if (run_ended(run))
         *c = one;
     else if (fits)
         tc_complain(c, NULL, "%s matches a schema that `not` excludes", name);
-    return !fits && !ended(run);
+    return !fits && !run_ended(run);
 }
 
 static bool check_condition(struct tc_schema_run *run, const char *name, const json_t *schema,
@@ -96,7 +96,7 @@ static bool check_condition(struct tc_schema_run *run, const char *name, const j
     if (!condition)
         return true;
     bool fits = tc_schema_check(run, name, condition, value, &one);
-    if (ended(run)) {
+    if (run_ended(run)) {
         *c = one;
         return false;
     }
@@ -113,9 +113,9 @@ static bool check_contains(struct tc_schema_run *run, const char *name, const js
     size_t found = 0;
     if (!part || !json_is_array(value))
         return true;
-    for (size_t i = 0; i < json_array_size(value) && !ended(run); i++)
+    for (size_t i = 0; i < json_array_size(value) && !run_ended(run); i++)
         found += tc_schema_check(run, name, part, json_array_get(value, i), &one);
-    if (ended(run)) {
+    if (run_ended(run)) {
         *c = one;
         return false;
     }

@@ -37,7 +37,8 @@ static void code_done(pcre2_compile_context **context)
     pcre2_compile_context_free(*context);
 }
 
-static int compile(struct tc_pattern *pattern, const struct tc_buf *words, struct tc_complaint *c)
+static int compile_pattern(struct tc_pattern *pattern, const struct tc_buf *words,
+                           struct tc_complaint *c)
 {
     /* nothing is guessed or skipped: what a step costs stays in proportion to what it scans */
     static const uint32_t options = PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C |
@@ -77,7 +78,7 @@ int tc_pattern_new(const char *text, struct tc_pattern **ret, struct tc_complain
         return TOOLCAGE_EMEMORY;
     pattern->scans = scans;
     pattern->text = strdup(text);
-    int rc = pattern->text ? compile(pattern, &words, c) : TOOLCAGE_EMEMORY;
+    int rc = pattern->text ? compile_pattern(pattern, &words, c) : TOOLCAGE_EMEMORY;
     if (rc)
         tc_pattern_free(pattern);
     else

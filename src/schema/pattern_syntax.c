@@ -59,7 +59,7 @@ static bool bad_at(struct reader *r, const char *hint, size_t n)
     return bad(r, hint, what);
 }
 
-static void put(struct reader *r, uint32_t point)
+static void put_point(struct reader *r, uint32_t point)
 {
     tc_buf_addf(r->out, "\\x{%x}", point);
 }
@@ -186,10 +186,10 @@ static bool read_member(struct reader *r)
         if (high < low)
             return bad(r, "write the lower one first", "a range that ends before it begins");
     }
-    put(r, low);
+    put_point(r, low);
     if (high != low) {
         tc_buf_addc(r->out, '-');
-        put(r, high);
+        put_point(r, high);
     }
     return true;
 }
@@ -315,7 +315,7 @@ static bool read_backslash(struct reader *r)
         r->at++;
         if (!take_escape(r, false, &point))
             return false;
-        put(r, point);
+        put_point(r, point);
     }
     r->repeatable = true;
     return true;
@@ -366,7 +366,7 @@ static bool read_piece(struct reader *r)
     case '.':
         return read_mark(r);
     default:
-        put(r, take_point(r));
+        put_point(r, take_point(r));
         r->repeatable = true;
         return true;
     }

@@ -122,7 +122,7 @@ bool tc_own_within(const struct tc_strv *within, struct tc_strv *ret)
 
 /* Beside the library, or where an installed one has its programs. *ret stays NULL where it is not.
  */
-static int find(const char *name, const char *dir, char **ret, struct toolcage_error **err)
+static int find_in_dir(const char *name, const char *dir, char **ret, struct toolcage_error **err)
 {
     for (size_t i = 0; i < TC_COUNT(places) && !*ret; i++) {
         _autofree_ char *place = tc_format("%s%s", places[i], name);
@@ -146,7 +146,7 @@ int tc_own_program(const char *name, char **ret, struct toolcage_error **err)
                               "load libtoolcage by an absolute path, or mount /proc"),
                        "cannot tell where libtoolcage was loaded from, so %s cannot be found",
                        name);
-    int r = find(name, dir, &path, err);
+    int r = find_in_dir(name, dir, &path, err);
     if (r == 0 && !path)
         r = tc_fail(err,
                     TC_WHY(TOOLCAGE_EHELPER, "helper", name,

@@ -47,7 +47,7 @@ static void read_interpreter(const char *path, char ret[INTERPRETER_MAX])
 
 /* The path where it is a program that may be run; NULL with errno. Scripts of scripts are followed
  * as far as the kernel does. */
-static char *judge(struct tc_provenance *writers, const char *path)
+static char *judge_program(struct tc_provenance *writers, const char *path)
 {
     char at[PATH_MAX], interpreter[INTERPRETER_MAX];
     errno = ENOENT;
@@ -68,13 +68,13 @@ static char *judge(struct tc_provenance *writers, const char *path)
 char *tc_spawn_find(struct tc_provenance *writers, const char *name)
 {
     if (name[0] == '/')
-        return judge(writers, name);
+        return judge_program(writers, name);
     _autofree_ char *search = strdup(SEARCH);
     char *rest = search;
     int errnum = search ? ENOENT : ENOMEM;
     for (char *dir; !strchr(name, '/') && search && (dir = strsep(&rest, ":"));) {
         _autofree_ char *path = tc_path_join(dir, name);
-        char *found = path ? judge(writers, path) : NULL;
+        char *found = path ? judge_program(writers, path) : NULL;
         if (found)
             return found;
         errnum = !path ? ENOMEM : errno == ENOENT ? errnum : errno;

@@ -58,7 +58,7 @@ int tc_store_lock(int own, bool patient)
     return st.st_nlink ? 0 : -1;
 }
 
-static int make(int store, const char *name, int most)
+static int make_dir(int store, const char *name, int most)
 {
     int count = tc_store_count(store);
     if (count >= most)
@@ -72,7 +72,7 @@ int tc_store_claim(int store, const char *name, int most)
         _autofd_ int fd = tc_store_enter(store, name);
         if (fd >= 0 && tc_store_lock(fd, true) == 0)
             return TAKE_FD(fd);
-        if (errno != ENOENT || (fd < 0 && make(store, name, most) < 0 && errno != EEXIST))
+        if (errno != ENOENT || (fd < 0 && make_dir(store, name, most) < 0 && errno != EEXIST))
             return -1;
     }
     errno = EAGAIN;

@@ -55,7 +55,7 @@ static void *hold(void *arg)
     return NULL;
 }
 
-static int begin(struct epoch *ret)
+static int begin_epoch(struct epoch *ret)
 {
     int pair[2];
     if (pipe2(pair, O_CLOEXEC) < 0)
@@ -64,13 +64,13 @@ static int begin(struct epoch *ret)
     return 0;
 }
 
-static void end(struct epoch *e)
+static void end_epoch(struct epoch *e)
 {
     (void)close(e->write);
     (void)close(e->read);
 }
 
-static int start(struct away *a, pthread_t *ret)
+static int start_thread(struct away *a, pthread_t *ret)
 {
     pthread_attr_t attr;
     int rc = pthread_attr_init(&attr);
@@ -90,18 +90,18 @@ static int start(struct away *a, pthread_t *ret)
 static int hand_over(struct tc_trees *t, struct away *a, pthread_t *ret)
 {
     struct epoch past = now, next;
-    if (past.read < 0 || begin(&next) < 0)
+    if (past.read < 0 || begin_epoch(&next) < 0)
         return -1;
     memcpy(a->fds, t->fds, t->fd_count * sizeof(*t->fds));
     a->fds[t->fd_count] = a->over = past.read;
     a->fds[t->fd_count + 1] = next.write;
-    if (start(a, ret) < 0) {
-        end(&next);
+    if (start_thread(a, ret) < 0) {
+        end_epoch(&next);
         return -1;
     }
     tc_trees_release(t); /* before the time is over, which who holds them must still have */
     now = next;
-    end(&past);
+    end_epoch(&past);
     return 0;
 }
 
@@ -109,7 +109,7 @@ void tc_trees_know_holders(void)
 {
     (void)pthread_mutex_lock(&lock);
     if (now.read < 0)
-        (void)begin(&now); /* without it, whoever is last puts them away */
+        (void)begin_epoch(&now); /* without it, whoever is last puts them away */
     (void)pthread_mutex_unlock(&lock);
 }
 

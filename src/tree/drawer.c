@@ -88,7 +88,7 @@ static int open_drawer(struct tc_cage *cage, struct tc_item *drawer)
     return drawer->copy < 0 || tc_process_own_directory(t, storage, "w") < 0 ? -1 : 0;
 }
 
-static struct tc_item *find(const struct tc_trees *t, const char *path)
+static struct tc_item *find_item(const struct tc_trees *t, const char *path)
 {
     for (size_t i = 0; i < t->item_count; i++)
         if (strcmp(t->items[i].path, path) == 0)
@@ -100,7 +100,7 @@ static struct tc_item *find(const struct tc_trees *t, const char *path)
 static struct tc_item *drawer_at(struct tc_cage *cage, const struct tc_item *file, char *path)
 {
     struct tc_trees *t = cage->trees;
-    struct tc_item *at = find(t, path);
+    struct tc_item *at = find_item(t, path);
     const struct tc_item *in = tc_process_holder(t, file->path);
     struct stat st = {.st_uid = t->host->uid, .st_gid = t->host->gid};
     int fd = -1;

@@ -255,7 +255,7 @@ static const char *rest_below(const char *above, const char *path)
     return strncmp(above, path, n) == 0 && path[n] == '/' && path[n + 1] ? path + n + 1 : NULL;
 }
 
-static int add(struct tc_trees *t, struct tc_item *item, const char *relative)
+static int add_config_path(struct tc_trees *t, struct tc_item *item, const char *relative)
 {
     struct tc_obeyed *o = tc_arena_alloc(&t->arena, sizeof(*o));
     if (!o || !(o->relative = tc_arena_format(&t->arena, "%s", relative)))
@@ -283,7 +283,7 @@ static int learn(struct tc_trees *t, struct tc_item *item, const char *top)
     for (size_t i = 0; i < paths.count; i++) {
         const char *relative = rest_below(item->context, paths.items[i]);
         if (relative && !tc_path_within(paths.items[i], top) && !tc_item_obeyed(item, relative) &&
-            add(t, item, relative) < 0)
+            add_config_path(t, item, relative) < 0)
             return -1;
     }
     return 0;

@@ -13,8 +13,8 @@
 #include "base/path.h"
 #include "tree/tree.h"
 
-static int refuse(struct tc_cage *cage, const struct tc_item *item, const char *path, int errnum,
-                  const char *why, const char *hint)
+static int refuse_path(struct tc_cage *cage, const struct tc_item *item, const char *path,
+                       int errnum, const char *why, const char *hint)
 {
     (void)tc_cage_fail(cage, TC_WHY_ERRNO(TOOLCAGE_EDENIED, "steering", path, errnum, hint),
                        TC_CLAUSE_FS_STEERING, "the policy is made from %s, %s", path, why);
@@ -43,10 +43,11 @@ static int mark(struct tc_cage *cage, const char *path, const struct stat *st, c
         if (!item->writable || !item->directory || !is(&item->id, st))
             continue;
         if (t->unmounted)
-            return refuse(cage, item, path, 0,
-                          "which the tool may write, and without namespaces nothing keeps it from "
-                          "that",
-                          apart);
+            return refuse_path(
+                cage, item, path, 0,
+                "which the tool may write, and without namespaces nothing keeps it from "
+                "that",
+                apart);
         struct tc_guarded *g = tc_arena_alloc(&t->arena, sizeof(*g));
         char *relative = g ? tc_arena_format(&t->arena, "%s", rest) : NULL;
         if (!relative)
@@ -64,10 +65,10 @@ static int mark_file(struct tc_cage *cage, const char *path, const struct stat *
     struct tc_trees *t = cage->trees;
     for (size_t i = 0; i < t->item_count; i++)
         if (t->items[i].writable && !t->items[i].directory && is(&t->items[i].id, st))
-            return refuse(cage, &t->items[i], path, 0, "and no tool may write that",
-                          "remove the file from what the tool may write");
+            return refuse_path(cage, &t->items[i], path, 0, "and no tool may write that",
+                               "remove the file from what the tool may write");
     if (t->unmounted && st->st_nlink > 1)
-        return refuse(
+        return refuse_path(
             cage, NULL, path, 0,
             "which has other names, and without namespaces the tool may write one of them",
             "put a copy in its place, which has one name");
@@ -87,12 +88,12 @@ static int mark_new(struct tc_cage *cage, const char *path, int dir, const char 
     struct tc_trees *t = cage->trees;
     struct stat st, its;
     if (fstat(dir, &st) < 0)
-        return refuse(cage, NULL, path, errno, unseen, apart);
+        return refuse_path(cage, NULL, path, errno, unseen, apart);
     for (size_t i = 0; i < t->item_count; i++) {
         const struct tc_item *item = &t->items[i];
         if (item->writable && item->host_name && strcmp(item->host_name, name) == 0 &&
             (fstat(item->fd, &its) < 0 || (its.st_dev == st.st_dev && its.st_ino == st.st_ino)))
-            return refuse(cage, item, path, ENOENT, "and no tool may create that", apart);
+            return refuse_path(cage, item, path, ENOENT, "and no tool may create that", apart);
     }
     errno = ENOENT;
     return 0;
@@ -129,7 +130,8 @@ static int walk(struct tc_cage *cage, const char *path, const char *real, bool f
         char name[NAME_MAX + 1];
         size_t n = strcspn(at, "/");
         if (n > NAME_MAX || fstat(dir, &st) < 0)
-            return refuse(cage, NULL, path, n > NAME_MAX ? ENAMETOOLONG : errno, unseen, apart);
+            return refuse_path(cage, NULL, path, n > NAME_MAX ? ENAMETOOLONG : errno, unseen,
+                               apart);
         if (mark(cage, path, &st, at, &inside) < 0)
             return -1;
         memcpy(name, at, n);
@@ -148,11 +150,11 @@ static int walk(struct tc_cage *cage, const char *path, const char *real, bool f
         dir = next;
     }
     if (found || (errno != ENOENT && errno != ENOTDIR))
-        return refuse(cage, NULL, path, errno, unseen, apart);
-    return inside && must ? refuse(cage, NULL, path, errno,
-                                   "which is missing, and the tool could create another one "
-                                   "there",
-                                   "put it back, or load the policy again")
+        return refuse_path(cage, NULL, path, errno, unseen, apart);
+    return inside && must ? refuse_path(cage, NULL, path, errno,
+                                        "which is missing, and the tool could create another one "
+                                        "there",
+                                        "put it back, or load the policy again")
                           : 0;
 }
 
@@ -162,10 +164,10 @@ static int guard(struct tc_cage *cage, const char *path, bool must)
     char real[PATH_MAX];
     int found = tc_resolve_links(&cage->trees->provenance.resolver, path, real);
     if (found < 0)
-        return refuse(cage, NULL, path, errno,
-                      errno == ELOOP ? "through a link that a tool could change"
-                                     : "which cannot be found again",
-                      errno == ELOOP ? "name the file itself, not a link to it" : apart);
+        return refuse_path(cage, NULL, path, errno,
+                           errno == ELOOP ? "through a link that a tool could change"
+                                          : "which cannot be found again",
+                           errno == ELOOP ? "name the file itself, not a link to it" : apart);
     return walk(cage, path, real, found, must);
 }
 

@@ -20,7 +20,7 @@
 #include "linux/mounts.h"
 #include "tree/tree.h"
 
-static int refuse(struct tc_cage *cage, const struct tc_deny *d, const char *message)
+static int refuse_deny(struct tc_cage *cage, const struct tc_deny *d, const char *message)
 {
     struct tc_outcome_failure *f = &cage->outcome->failure;
     (void)tc_cage_fail(
@@ -119,7 +119,7 @@ static int await(struct tc_cage *cage, const struct base *in, const struct tc_de
 {
     struct tc_masked *m = TC_PUSH(cage->trees->masked, cage->trees->masked_count);
     if (!m)
-        return refuse(cage, d, "out of memory while hiding");
+        return refuse_deny(cage, d, "out of memory while hiding");
     cage->trees->beside = true;
     *m = (struct tc_masked){
         .deny = d, .tree = in->fd, .parent = -1, .name = d->path + strlen(in->path) + 1};
@@ -203,16 +203,17 @@ static int hide_behind(struct tc_cage *cage, const struct base *in, const struct
     struct stat st;
     _autofd_ int fd = find_link(in->fd, d->path + strlen(in->path) + 1, way);
     if (fd < 0 || fstat(fd, &st) < 0)
-        return refuse(cage, d, "cannot examine a link on the way to the denied name");
+        return refuse_deny(cage, d, "cannot examine a link on the way to the denied name");
     const struct tc_deny *there = links > 0 ? behind(cage, in, d, fd, way) : NULL;
     if (!there)
-        return refuse(cage, d, "a link cannot be masked where something is mounted beside it:");
+        return refuse_deny(cage, d,
+                           "a link cannot be masked where something is mounted beside it:");
     struct tc_masked masked = {.deny = d,
                                .tree = in->fd,
                                .name = tc_arena_format(&t->arena, "%s", way),
                                .id = {st.st_dev, st.st_ino}};
     if (!masked.name || remember(t, &masked, TAKE_FD(fd)) < 0)
-        return refuse(cage, d, "out of memory while hiding");
+        return refuse_deny(cage, d, "out of memory while hiding");
     t->beside = true;
     return tc_process_denied(cage->plan, there->path) ? 0 : hide_one(cage, there, links - 1);
 }
@@ -225,18 +226,19 @@ static int mask_below(struct tc_cage *cage, const struct base *in, const struct 
     struct stat st;
     _autofd_ int fd = tc_resolve_beneath(in->fd, name);
     if (fd < 0 && errno == ELOOP)
-        return in->writable ? refuse(cage, d, "a link cannot be masked in a writable directory:")
-                            : hide_behind(cage, in, d, links);
+        return in->writable
+                   ? refuse_deny(cage, d, "a link cannot be masked in a writable directory:")
+                   : hide_behind(cage, in, d, links);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || (errno == EACCES && !in->writable)))
         return in->writable ? 0 : await(cage, in, d);
     if (fd < 0 || fstat(fd, &st) < 0)
-        return refuse(cage, d, "cannot examine the denied name");
+        return refuse_deny(cage, d, "cannot examine the denied name");
     t->beside = t->beside || !in->writable;
     struct tc_box_mount *m = tc_process_mask(t, S_ISDIR(st.st_mode), d->path);
     struct tc_masked masked = {
         .deny = d, .tree = in->fd, .name = name, .id = {st.st_dev, st.st_ino}};
     if (!m || remember(t, &masked, TAKE_FD(fd)) < 0)
-        return refuse(cage, d, "cannot mask the denied name");
+        return refuse_deny(cage, d, "cannot mask the denied name");
     m->dev = st.st_dev;
     m->ino = st.st_ino;
     return 0;
@@ -314,7 +316,7 @@ static int hide_apart(struct tc_cage *cage, const struct base *in, const char *n
     _autofd_ int fd = -1;
     ssize_t length = find_whole(t, in->fd, name, &fd);
     if (length < 0)
-        return refuse(cage, d, "cannot examine the way to the denied name");
+        return refuse_deny(cage, d, "cannot examine the way to the denied name");
     if (length == 0)
         return mask_below(cage, in, d, links);
     char *path = tc_arena_format(&t->arena, "%s/%.*s", in->path, (int)length, name);
@@ -324,7 +326,7 @@ static int hide_apart(struct tc_cage *cage, const struct base *in, const char *n
     if (!m && path)
         m = show_again(cage, in, fd, path);
     return !m || hide_in(t, m, name + length + 1) < 0
-               ? refuse(cage, d, "cannot hide the denied name")
+               ? refuse_deny(cage, d, "cannot hide the denied name")
                : 0;
 }
 
@@ -335,14 +337,14 @@ static int hide_below(struct tc_cage *cage, const struct base *in, const struct 
     _autofree_ char *name = strdup(d->path + strlen(in->path) + 1);
     int locked = is_locked_again(t, in);
     if (!name || locked < 0)
-        return refuse(cage, d, "cannot look for mounts around");
+        return refuse_deny(cage, d, "cannot look for mounts around");
     shorten(in->fd, name);
     if (locked)
         return hide_apart(cage, in, name, d, links);
     struct tc_box_mount *m = mount_at(t, in->path);
     if (!m)
         m = insert(t, 1, -1, in->path); /* after /tmp */
-    return !m || hide_in(t, m, name) < 0 ? refuse(cage, d, "out of memory while hiding") : 0;
+    return !m || hide_in(t, m, name) < 0 ? refuse_deny(cage, d, "out of memory while hiding") : 0;
 }
 
 static int hide_below_system(struct tc_cage *cage, const char *tree, const struct tc_deny *d,
@@ -353,7 +355,7 @@ static int hide_below_system(struct tc_cage *cage, const char *tree, const struc
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return 0;
     if (fd < 0)
-        return refuse(cage, d, "cannot examine the system's path of");
+        return refuse_deny(cage, d, "cannot examine the system's path of");
     return hide_below(cage, &(struct base){.fd = fd, .path = tree}, d, links);
 }
 
@@ -369,7 +371,7 @@ static int hide_system(struct tc_cage *cage, const struct tc_deny *d, int links)
         char target[PATH_MAX];
         ssize_t n = readlink(m->from, target, sizeof(target) - 1);
         if (n < 0 && errno != EINVAL && errno != ENOENT && errno != EACCES)
-            return refuse(cage, d, "cannot examine the system's path of");
+            return refuse_deny(cage, d, "cannot examine the system's path of");
         if (n < 0) /* no link */
             return hide_below_system(cage, m->path, d, links);
         target[n] = '\0';
@@ -379,7 +381,7 @@ static int hide_system(struct tc_cage *cage, const struct tc_deny *d, int links)
                                              d->path + strlen(m->path))
                            : NULL;
         if (!there || !moved)
-            return refuse(cage, d, "out of memory while hiding");
+            return refuse_deny(cage, d, "out of memory while hiding");
         *there = (struct tc_deny){.path = moved, .key = d->key, .line = d->line};
         return strcmp(moved, d->path) == 0 ? 0 : hide_system(cage, there, links);
     }
@@ -392,7 +394,7 @@ static int mask_in_drawer(struct tc_cage *cage, const struct tc_item *item, cons
     struct tc_trees *t = cage->trees;
     const char *name = d->path + strlen(item->path) + 1;
     if (tc_drawer_point(t, item, name, false) < 0 || !tc_process_mask(t, false, d->path))
-        return refuse(cage, d, "cannot hide the denied name");
+        return refuse_deny(cage, d, "cannot hide the denied name");
     return 0;
 }
 

@@ -378,7 +378,7 @@ static int search_entry(struct scan *s, int dirfd, const struct dirent *e, const
 
 /* Is a directory to be searched? 0 and what it is now, CLOSED, COVERED, or -1. A file system is of
  * one type; only elsewhere than the item are views of the kernel, which never hold still. */
-static int enter(struct scan *s, int fd, struct stat *ret)
+static int enter_directory(struct scan *s, int fd, struct stat *ret)
 {
     bool closed = fstatat(fd, ".", ret, 0) < 0;
     if (closed && errno != EACCES)
@@ -400,7 +400,7 @@ static int search(struct scan *s, int fd, const char *prefix)
     _autodir_ DIR *dir = tc_take_dir(fd);
     struct dirent *e;
     struct stat before, after;
-    int rc = dir ? enter(s, dirfd(dir), &before) : -1, more = 0;
+    int rc = dir ? enter_directory(s, dirfd(dir), &before) : -1, more = 0;
     if (rc != 0)
         return rc == COVERED ? 0 : rc;
     const bool may = tc_steers_may(prefix) || tc_steers_may(s->item->context);

@@ -81,8 +81,8 @@ static void on_term(int sig)
 
 /* ---- ends ---- */
 
-static void fail(struct talk *t, int code, const char *stage, const char *subject, const char *hint,
-                 const char *message)
+static void fail_call(struct talk *t, int code, const char *stage, const char *subject,
+                      const char *hint, const char *message)
 {
     struct tc_outcome_failure *f = &t->outcome->failure;
     if (t->done)
@@ -102,9 +102,9 @@ static void fail(struct talk *t, int code, const char *stage, const char *subjec
 static void break_off(struct talk *t, const char *how)
 {
     _autofree_ char *message = tc_format("the machine's guest %s", how);
-    fail(t, TOOLCAGE_EBACKEND, "machine", "guest",
-         "a tool may have taken over its guest: look at what it was given to run",
-         message ? message : "");
+    fail_call(t, TOOLCAGE_EBACKEND, "machine", "guest",
+              "a tool may have taken over its guest: look at what it was given to run",
+              message ? message : "");
 }
 
 /* The monitor has ended before the call did. */
@@ -119,15 +119,15 @@ static void fail_ended(struct talk *t)
                                  : "the machine does not start";
     _autofree_ char *message =
         tc_format("%s%s%s", how, words && *words ? "; its last words: " : "", words ? words : "");
-    fail(t, TOOLCAGE_EBACKEND, t->hello ? "machine" : "boot", "guest",
-         t->hello ? "a tool may have ended its machine; more memory may help"
-                  : t->options->driver->remedy,
-         message ? message : how);
+    fail_call(t, TOOLCAGE_EBACKEND, t->hello ? "machine" : "boot", "guest",
+              t->hello ? "a tool may have ended its machine; more memory may help"
+                       : t->options->driver->remedy,
+              message ? message : how);
 }
 
 /* ---- from the guest ---- */
 
-static void put(struct talk *t, enum tc_frame_kind kind, const void *bytes, size_t len)
+static void put_frame(struct talk *t, enum tc_frame_kind kind, const void *bytes, size_t len)
 {
     tc_frame_put(&t->out, kind, bytes, len);
 }
@@ -142,7 +142,8 @@ static void send_files(struct talk *t)
         more = tc_pack_next(&t->files->there, &t->out);
     if (more < 0) {
         _autofree_ char *message = tc_format("a granted file cannot be read: %s", strerror(errno));
-        fail(t, TOOLCAGE_EPATH, "files", "filesystem", "check the disk that it is on", message);
+        fail_call(t, TOOLCAGE_EPATH, "files", "filesystem", "check the disk that it is on",
+                  message);
     } else if (more == 0) {
         begin_call(t);
     }
@@ -154,11 +155,12 @@ static void renew(struct talk *t)
     struct tc_renewal renewal;
     if (getrandom(renewal.secret, sizeof(renewal.secret), 0) != sizeof(renewal.secret) ||
         clock_gettime(CLOCK_REALTIME, &now) < 0) {
-        fail(t, TOOLCAGE_ESYSTEM, "boot", "guest", "", "there are no random numbers for the guest");
+        fail_call(t, TOOLCAGE_ESYSTEM, "boot", "guest", "",
+                  "there are no random numbers for the guest");
         return;
     }
     renewal.now_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-    put(t, TC_FRAME_RENEW, &renewal, sizeof(renewal));
+    put_frame(t, TC_FRAME_RENEW, &renewal, sizeof(renewal));
     explicit_bzero(&renewal, sizeof(renewal));
 }
 
@@ -185,7 +187,7 @@ static void part(struct talk *t)
 
 /* What the guest has seen until now was the same in every machine of its kind. False: it was asked
  * for already, or is not. */
-static bool keep(struct talk *t)
+static bool keep_snapshot(struct talk *t)
 {
     bool asked_for = t->options->keep > 0 && !t->tried;
     if (!asked_for)
@@ -201,8 +203,8 @@ static bool keep(struct talk *t)
 static void send_job(struct talk *t, const char *plan, size_t len, unsigned stdin_kind)
 {
     struct tc_job job = {.build = TC_BUILD_ID, .kind = TC_JOB_CALL, .stdin_kind = stdin_kind};
-    put(t, TC_FRAME_JOB, &job, sizeof(job));
-    put(t, TC_FRAME_PLAN, plan, len);
+    put_frame(t, TC_FRAME_JOB, &job, sizeof(job));
+    put_frame(t, TC_FRAME_PLAN, plan, len);
 }
 
 static void begin_call(struct talk *t)
@@ -227,7 +229,7 @@ static void get_ready(struct talk *t)
 {
     if (t->options->keep > 0 && !t->tried)
         let_settle(t->vm);
-    if (keep(t))
+    if (keep_snapshot(t))
         part(t);
     else
         send_files(t);
@@ -241,10 +243,11 @@ static void fail_warm(struct talk *t, const struct tc_outcome *said)
         : said->signal > 0
             ? tc_format("the command of `warm` was ended by signal %d", (int)said->signal)
             : tc_format("the command of `warm` ended with exit code %d", (int)said->exit_code);
-    fail(t, TOOLCAGE_EBACKEND, "warm", "warm",
-         "run it as a call of the tool without `warm`, which shows what it says; it has no files, "
-         "no network and no input",
-         message ? message : "");
+    fail_call(
+        t, TOOLCAGE_EBACKEND, "warm", "warm",
+        "run it as a call of the tool without `warm`, which shows what it says; it has no files, "
+        "no network and no input",
+        message ? message : "");
 }
 
 /* Nobody hears of what it did but where it did not do it. */
@@ -271,9 +274,9 @@ static void take_hello(struct talk *t, const struct tc_frame *f)
     if (t->hello)
         break_off(t, "greets twice");
     else if (f->len != sizeof(build) || memcmp(f->bytes, build, sizeof(build)) != 0)
-        fail(t, TOOLCAGE_EBACKEND, "boot", "guest",
-             "toolcage image build guest makes it anew, for this version",
-             "the guest's first program is of another version");
+        fail_call(t, TOOLCAGE_EBACKEND, "boot", "guest",
+                  "toolcage image build guest makes it anew, for this version",
+                  "the guest's first program is of another version");
     else
         t->hello = true;
     if (!t->hello || t->done || t->begun)
@@ -324,13 +327,13 @@ static void take_files(struct talk *t, const struct tc_frame *f)
         _autofree_ char *message =
             tc_format("what the tool changed cannot be brought out of its machine: %s",
                       strerror(back->errnum));
-        fail(t, TOOLCAGE_EPATH, "files", "filesystem",
-             back->errnum == ENOSPC ? "it must fit into `disk`: raise it" : "call it again",
-             message);
+        fail_call(t, TOOLCAGE_EPATH, "files", "filesystem",
+                  back->errnum == ENOSPC ? "it must fit into `disk`: raise it" : "call it again",
+                  message);
     }
 }
 
-static void take(struct talk *t, const struct tc_frame *f)
+static void take_frame(struct talk *t, const struct tc_frame *f)
 {
     if (!t->hello && f->kind != TC_FRAME_HELLO) {
         break_off(t, "speaks before it greets");
@@ -371,11 +374,11 @@ static void take_frames(struct talk *t)
     struct tc_frame f;
     int more = 0;
     while (!t->done && t->told == t->shown.len && (more = tc_frames_next(&t->frames, &f)) > 0)
-        take(t, &f);
+        take_frame(t, &f);
     if (more < 0)
         break_off(t, "lies about the length of what it says");
     if (t->shown.failed || t->out.failed)
-        fail(t, TOOLCAGE_EMEMORY, "machine", "toolcage-vm", "free memory", "out of memory");
+        fail_call(t, TOOLCAGE_EMEMORY, "machine", "toolcage-vm", "free memory", "out of memory");
 }
 
 /* A monitor that has ended makes no call any more. */
@@ -404,9 +407,9 @@ static void read_console(struct talk *t)
 {
     tc_console_read(&t->console, t->vm->console);
     if (t->options->kvm && tc_console_stuck(&t->console))
-        fail(t, TOOLCAGE_EBACKEND, t->hello ? "machine" : "boot", "guest",
-             "toolcage doctor tries the processor's virtualisation again",
-             "the processor's virtualisation (KVM) cannot go on with the guest");
+        fail_call(t, TOOLCAGE_EBACKEND, t->hello ? "machine" : "boot", "guest",
+                  "toolcage doctor tries the processor's virtualisation again",
+                  "the processor's virtualisation (KVM) cannot go on with the guest");
 }
 
 /* ---- to the guest, and to who reads us ---- */
@@ -430,7 +433,7 @@ static void read_input(struct talk *t)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     t->input_ended = n <= 0;
-    put(t, n > 0 ? TC_FRAME_INPUT : TC_FRAME_INPUT_END, bytes, n > 0 ? (size_t)n : 0);
+    put_frame(t, n > 0 ? TC_FRAME_INPUT : TC_FRAME_INPUT_END, bytes, n > 0 ? (size_t)n : 0);
     t->window -= n > 0 ? (size_t)n : 0;
 }
 
@@ -438,7 +441,7 @@ static void read_input(struct talk *t)
 
 enum { PORT, CONSOLE_OUT, SHOWN, INPUT, WAITS };
 
-static void ask(struct talk *t, struct pollfd *p)
+static void poll_talk(struct talk *t, struct pollfd *p)
 {
     bool showing = t->told < t->shown.len;
     bool says = !t->listens && t->sent < t->out.len;
@@ -451,7 +454,7 @@ static void ask(struct talk *t, struct pollfd *p)
                                .events = POLLIN};
 }
 
-static void answer(struct talk *t, const struct pollfd *p)
+static void serve_talk(struct talk *t, const struct pollfd *p)
 {
     if (p[CONSOLE_OUT].revents)
         read_console(t);
@@ -480,19 +483,19 @@ static void look_at_clock(struct talk *t)
     int64_t now = tc_now_us();
     if ((!t->hello || t->rehearses) && now > t->boot_until_us &&
         now > t->boot_until_us + tc_waited_us(t->vm->pid))
-        fail(t, TOOLCAGE_EBACKEND, "boot", "guest", t->options->driver->remedy,
-             "the guest did not start in time");
+        fail_call(t, TOOLCAGE_EBACKEND, "boot", "guest", t->options->driver->remedy,
+                  "the guest did not start in time");
     else if (tc_frames_cut(&t->frames) && t->told == t->shown.len &&
              now > t->heard_us + t->options->stall_ms * 1000)
         break_off(t, "stopped half-way through what it says");
     if (asked && t->begun && !t->asked_to_end) {
-        put(t, TC_FRAME_CANCEL, NULL, 0);
+        put_frame(t, TC_FRAME_CANCEL, NULL, 0);
         t->asked_to_end = true;
     }
 }
 
 /* The guest's connections. */
-static void serve(struct talk *t, const struct pollfd *p, size_t count)
+static void serve_connections(struct talk *t, const struct pollfd *p, size_t count)
 {
     const char *fault = count ? tc_strands_answer(&t->net->lines, p, count) : NULL;
     if (fault)
@@ -511,7 +514,7 @@ static size_t ask_net(struct talk *t, struct pollfd *p)
 static void answer_net(struct talk *t, const struct pollfd *p, size_t count)
 {
     if (!t->net_listens)
-        serve(t, p, count);
+        serve_connections(t, p, count);
     else if (count && p->revents)
         t->net_listens = tc_vm_accept(t->vm->net) != 0;
 }
@@ -519,13 +522,13 @@ static void answer_net(struct talk *t, const struct pollfd *p, size_t count)
 static void turn(struct talk *t)
 {
     struct pollfd p[WAITS + TC_STRANDS_WAITS];
-    ask(t, p);
+    poll_talk(t, p);
     size_t lines = ask_net(t, p + WAITS);
     int n = poll(p, WAITS + lines, LOOK_MS);
     if (n > 0)
         answer_net(t, p + WAITS, lines);
     if (n > 0 && !t->done)
-        answer(t, p);
+        serve_talk(t, p);
     look_at_clock(t);
     if (!t->done && t->port_ended && t->console.ended && t->told == t->shown.len) {
         take_frames(t);
@@ -547,8 +550,8 @@ static void deliver(struct talk *t)
     tc_vm_net_close(t->net);
 }
 
-static struct talk begin(const struct tc_vm_options *o, const struct tc_vm *vm,
-                         struct tc_vm_files *files, struct tc_outcome *outcome)
+static struct talk begin_talk(const struct tc_vm_options *o, const struct tc_vm *vm,
+                              struct tc_vm_files *files, struct tc_outcome *outcome)
 {
     return (struct talk){.options = o,
                          .vm = vm,
@@ -564,7 +567,7 @@ static struct talk begin(const struct tc_vm_options *o, const struct tc_vm *vm,
                          .outcome = outcome};
 }
 
-static void end(struct talk *t)
+static void end_talk(struct talk *t)
 {
     tc_frames_done(&t->frames);
     tc_buf_done(&t->out);
@@ -576,14 +579,14 @@ bool tc_vm_rehearse(const struct tc_vm_options *o, const struct tc_vm *vm)
 {
     struct tc_vm_files none = {0};
     struct tc_outcome nobodys = {0};
-    struct talk t = begin(o, vm, &none, &nobodys);
+    struct talk t = begin_talk(o, vm, &none, &nobodys);
     t.rehearses = true;
     renew(&t);
     while (!t.done && !t.rehearsed)
         turn(&t);
     bool fine = t.rehearsed && !t.done && !tc_frames_cut(&t.frames);
     tc_outcome_done(&nobodys);
-    end(&t);
+    end_talk(&t);
     return fine;
 }
 
@@ -591,10 +594,10 @@ void tc_vm_call(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc
                 struct tc_outcome *ret, bool *ret_kept)
 {
     struct sigaction term = {.sa_handler = on_term}, ignore = {.sa_handler = SIG_IGN};
-    struct talk t = begin(o, vm, files, ret);
+    struct talk t = begin_talk(o, vm, files, ret);
     t.net = tc_vm_net_open(o, vm->net);
     if (o->net && !t.net)
-        fail(&t, TOOLCAGE_EMEMORY, "machine", "toolcage-vm", "free memory", "out of memory");
+        fail_call(&t, TOOLCAGE_EMEMORY, "machine", "toolcage-vm", "free memory", "out of memory");
     (void)sigaction(SIGTERM, &term, NULL);
     (void)sigaction(SIGPIPE, &ignore, NULL);
     (void)sigaction(SIGXFSZ, &ignore, NULL); /* a guest may say any size of a file */
@@ -606,5 +609,5 @@ void tc_vm_call(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc
     deliver(&t);
     while (t.told < t.shown.len && drain(&t.shown, &t.told, t.shown_to))
         (void)poll(&(struct pollfd){.fd = t.shown_to, .events = POLLOUT}, 1, -1);
-    end(&t);
+    end_talk(&t);
 }

@@ -78,7 +78,7 @@ static bool runs(const struct tc_console *console)
     return tc_console_has(console, TC_GUEST_LAST_WORD TC_GUEST_RUNS);
 }
 
-static void fail(struct tc_outcome *ret, const struct tc_console *console)
+static void fail_probe(struct tc_outcome *ret, const struct tc_console *console)
 {
     _autofree_ char *words = tc_console_last_words(console);
     char *message = tc_console_stuck(console)
@@ -109,5 +109,5 @@ void tc_vm_try(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc_
     if (runs(&console))
         *ret = (struct tc_outcome){.status = TOOLCAGE_STATUS_OK, .failure.clause = -1};
     else
-        fail(ret, &console);
+        fail_probe(ret, &console);
 }

@@ -15,8 +15,8 @@
 /* All of it is in the machine's memory; the first two stand in docs/machines.md. */
 enum { MIB = 1 << 20, BYTES_MAX = 512 * MIB, NAMES_MAX = 100000, PAGE = 4096, NAME_BYTES = 1024 };
 
-static int fail(struct tc_vm_files *f, int errnum, const char *subject, const char *problem,
-                const char *hint)
+static int fail_files(struct tc_vm_files *f, int errnum, const char *subject, const char *problem,
+                      const char *hint)
 {
     free(f->subject);
     f->subject = strdup(subject + (*subject == '.')); /* of a call that was handed over */
@@ -40,21 +40,21 @@ static bool skip_others(const struct tc_vm_options *o, size_t index, struct tc_s
     return true;
 }
 
-static int add(struct tc_vm_files *f, const struct tc_vm_options *o, size_t index)
+static int add_grant(struct tc_vm_files *f, const struct tc_vm_options *o, size_t index)
 {
     const struct tc_vm_grant *grant = &o->grants[index];
     _autofree_ char *parent = tc_path_parent(grant->path);
     if (!parent)
-        return fail(f, ENOMEM, "toolcage-vm", "out of memory", "free memory");
+        return fail_files(f, ENOMEM, "toolcage-vm", "out of memory", "free memory");
     if (!tc_pack_add(&f->there, (uint32_t)index, grant->path, grant->writable) ||
         !skip_others(o, index, &f->there.roots[index].skip))
-        return fail(f, errno, grant->path, "a granted path cannot be opened",
-                    "check its permissions");
+        return fail_files(f, errno, grant->path, "a granted path cannot be opened",
+                          "check its permissions");
     f->parents[index] = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
     f->writable = f->writable || grant->writable;
     return tc_unpack_add(&f->back, f->parents[index], tc_path_base(grant->path), grant->writable)
                ? 0
-               : fail(f, ENOMEM, "toolcage-vm", "out of memory", "free memory");
+               : fail_files(f, ENOMEM, "toolcage-vm", "out of memory", "free memory");
 }
 
 /* What the tool may leave there, and send back: also all that was there, if it changes that. */
@@ -79,9 +79,10 @@ static int count(struct tc_vm_files *f, const struct tc_vm_options *o)
         for (size_t k = 0; k < root->after.count; k++)
             held += (tc_pack_bytes(&root->after.items[k]) + PAGE - 1) / PAGE * PAGE;
         if (all + held > BYTES_MAX)
-            return fail(f, 0, o->grants[i].path,
-                        "what is granted is too much for a machine, which takes 512 MiB of files",
-                        "grant less of it, or put it into the image");
+            return fail_files(
+                f, 0, o->grants[i].path,
+                "what is granted is too much for a machine, which takes 512 MiB of files",
+                "grant less of it, or put it into the image");
         all += held;
         set_room(f, o, root, held);
     }
@@ -98,20 +99,20 @@ int tc_vm_files_open(struct tc_vm_files *f, const struct tc_vm_options *o)
     f->there.announces = true;
     f->parents = calloc(o->grant_count + 1, sizeof(*f->parents));
     if (!f->parents)
-        return fail(f, ENOMEM, "toolcage-vm", "out of memory", "free memory");
+        return fail_files(f, ENOMEM, "toolcage-vm", "out of memory", "free memory");
     for (size_t i = 0; i < o->grant_count; i++)
         f->parents[i] = -1;
     for (size_t i = 0; i < o->grant_count; i++)
-        if (add(f, o, i) < 0)
+        if (add_grant(f, o, i) < 0)
             return -1;
     if (tc_pack_look(&f->there, NAMES_MAX, &root) == 0)
         return count(f, o);
     if (errno == EFBIG)
-        return fail(f, 0, o->grants[root].path,
-                    "what is granted is too much for a machine, which takes 100,000 files",
-                    "grant less of it, or put it into the image");
-    return fail(f, errno, o->grants[root].path, "not everything that is granted can be read",
-                "check the permissions below it");
+        return fail_files(f, 0, o->grants[root].path,
+                          "what is granted is too much for a machine, which takes 100,000 files",
+                          "grant less of it, or put it into the image");
+    return fail_files(f, errno, o->grants[root].path, "not everything that is granted can be read",
+                      "check the permissions below it");
 }
 
 void tc_vm_files_done(struct tc_vm_files *f)

@@ -76,7 +76,7 @@ static long left_of(const struct tc_buf *answer)
     return answer->len - head >= (size_t)body ? 0 : (long)(head + (size_t)body - answer->len);
 }
 
-static bool hear(int fd, struct tc_buf *answer)
+static bool read_answer(int fd, struct tc_buf *answer)
 {
     char bytes[1024];
     long left = 1;
@@ -105,15 +105,15 @@ static char *fault_of(const struct tc_buf *answer)
     return tc_buf_steal(&text);
 }
 
-static bool ask(int fd, const char *what, const char *body, char **ret_why)
+static bool ask_firecracker(int fd, const char *what, const char *body, char **ret_why)
 {
     _autofree_ char *text = tc_format("%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
                                       "application/json\r\nContent-Length: %zu\r\n\r\n%s",
                                       what, strlen(body), body);
     _autobuf_ struct tc_buf answer = {.max = ANSWER_MAX + 1024};
     int status = 0;
-    if (fd < 0 || !text || tc_send(fd, text, strlen(text), NULL, 0) < 0 || !hear(fd, &answer) ||
-        sscanf(answer.data, "HTTP/1.%*1[01] %d", &status) != 1)
+    if (fd < 0 || !text || tc_send(fd, text, strlen(text), NULL, 0) < 0 ||
+        !read_answer(fd, &answer) || sscanf(answer.data, "HTTP/1.%*1[01] %d", &status) != 1)
         return false;
     if (status != ACCEPTED && ret_why)
         *ret_why = fault_of(&answer);
@@ -122,7 +122,7 @@ static bool ask(int fd, const char *what, const char *body, char **ret_why)
 
 /* ---- a machine in files ---- */
 
-static bool keep(const struct tc_vm_options *o, const struct tc_vm *vm)
+static bool keep_firecracker(const struct tc_vm_options *o, const struct tc_vm *vm)
 {
     _autofd_ int fd = reach(o, vm);
     /* what the guest has not touched stays a hole */
@@ -130,10 +130,10 @@ static bool keep(const struct tc_vm_options *o, const struct tc_vm *vm)
                                        "\"/proc/self/fd/%d\",\"mem_file_path\":"
                                        "\"/proc/self/fd/%d\"}",
                                        vm->state, vm->memory);
-    bool fine = write && ask(fd, "PATCH /vm", "{\"state\":\"Paused\"}", NULL) &&
-                ask(fd, "PUT /snapshot/create", write, NULL);
+    bool fine = write && ask_firecracker(fd, "PATCH /vm", "{\"state\":\"Paused\"}", NULL) &&
+                ask_firecracker(fd, "PUT /snapshot/create", write, NULL);
     /* it goes on in either case, unless it cannot even be told to */
-    return ask(fd, "PATCH /vm", "{\"state\":\"Resumed\"}", NULL) && fine &&
+    return ask_firecracker(fd, "PATCH /vm", "{\"state\":\"Resumed\"}", NULL) && fine &&
            tc_vm_image_write(o, vm->state, vm->memory);
 }
 
@@ -144,7 +144,7 @@ static bool go_on(const struct tc_vm_options *o, const struct tc_vm *vm, char **
                                       "{\"backend_type\":\"File\",\"backend_path\":\"%s\"},"
                                       "\"resume_vm\":true}",
                                       vm->told, o->from);
-    return load && ask(fd, "PUT /snapshot/load", load, ret_why);
+    return load && ask_firecracker(fd, "PUT /snapshot/load", load, ret_why);
 }
 
 enum { GUEST_CID = 3 };
@@ -272,5 +272,5 @@ const struct tc_vm_driver tc_vm_firecracker = {.name = "firecracker",
                                                .config = write_config,
                                                .serves = true,
                                                .command = command,
-                                               .keep = keep,
+                                               .keep = keep_firecracker,
                                                .go_on = go_on};

@@ -46,7 +46,7 @@ static int tell_all(const struct tc_buf *out)
     return rc;
 }
 
-static int tell(struct tc_outcome *outcome, bool kept)
+static int send_outcome(struct tc_outcome *outcome, bool kept)
 {
     struct tc_wire w = TC_WIRE_PUT_INIT;
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
@@ -68,7 +68,7 @@ static int code_of(const struct tc_outcome *o)
     return o->signal > 0 && o->signal < 128 ? 128 + (int)o->signal : (int)(o->exit_code & 255);
 }
 
-static void fail(struct tc_outcome *outcome, const struct tc_outcome_failure *failure)
+static void fail_vm(struct tc_outcome *outcome, const struct tc_outcome_failure *failure)
 {
     outcome->status = TOOLCAGE_STATUS_ERROR;
     outcome->exit_code = -1;
@@ -79,17 +79,17 @@ static void fail(struct tc_outcome *outcome, const struct tc_outcome_failure *fa
 /* NULL: it does not say why. */
 static void fail_file(struct tc_outcome *outcome, const char *why)
 {
-    fail(outcome, &(struct tc_outcome_failure){
-                      .code = TOOLCAGE_EBACKEND,
-                      .stage = strdup("boot"),
-                      .subject = strdup("guest"),
-                      .message = tc_format("the machine cannot go on from its file%s%s",
-                                           why ? ": " : "", why ? why : ""),
-                      .hint = strdup("call it again: that file is not used any more")});
+    fail_vm(outcome, &(struct tc_outcome_failure){
+                         .code = TOOLCAGE_EBACKEND,
+                         .stage = strdup("boot"),
+                         .subject = strdup("guest"),
+                         .message = tc_format("the machine cannot go on from its file%s%s",
+                                              why ? ": " : "", why ? why : ""),
+                         .hint = strdup("call it again: that file is not used any more")});
 }
 
-static void serve(const struct tc_vm_options *options, const struct tc_vm *vm,
-                  struct tc_vm_files *files, struct tc_outcome *outcome, bool *ret_kept)
+static void serve_calls(const struct tc_vm_options *options, const struct tc_vm *vm,
+                        struct tc_vm_files *files, struct tc_outcome *outcome, bool *ret_kept)
 {
     _autofree_ char *why = NULL;
     if (options->from && options->driver->go_on && !options->driver->go_on(options, vm, &why))
@@ -105,13 +105,13 @@ static bool open_files(const struct tc_vm_options *options, struct tc_vm_files *
 {
     if (tc_vm_files_open(files, options) == 0)
         return true;
-    fail(outcome,
-         &(struct tc_outcome_failure){.code = TOOLCAGE_EPATH,
-                                      .stage = strdup("files"),
-                                      .subject = strdup(files->subject ? files->subject : ""),
-                                      .message = strdup(files->problem),
-                                      .hint = strdup(files->hint),
-                                      .errnum = errno});
+    fail_vm(outcome,
+            &(struct tc_outcome_failure){.code = TOOLCAGE_EPATH,
+                                         .stage = strdup("files"),
+                                         .subject = strdup(files->subject ? files->subject : ""),
+                                         .message = strdup(files->problem),
+                                         .hint = strdup(files->hint),
+                                         .errnum = errno});
     return false;
 }
 
@@ -133,8 +133,8 @@ static void run_ahead(struct tc_vm_options *options, struct tc_vm_files *files,
     (void)kill(vm.pid, SIGKILL);
 }
 
-static void run(struct tc_vm_options *options, struct tc_vm_files *files,
-                struct tc_outcome *outcome, bool *ret_kept)
+static void run_vm(struct tc_vm_options *options, struct tc_vm_files *files,
+                   struct tc_outcome *outcome, bool *ret_kept)
 {
     struct tc_vm vm;
     if (!open_files(options, files, outcome))
@@ -142,7 +142,7 @@ static void run(struct tc_vm_options *options, struct tc_vm_files *files,
     if (!options->fixed && !options->from)
         options->memory_mib += files->mib;
     if (tc_vm_start(options, &vm) == 0) {
-        serve(options, &vm, files, outcome, ret_kept);
+        serve_calls(options, &vm, files, outcome, ret_kept);
         if (vm.pid > 0)
             (void)kill(vm.pid, SIGKILL);
         return;
@@ -151,11 +151,12 @@ static void run(struct tc_vm_options *options, struct tc_vm_files *files,
         fail_file(outcome, "it is cut, or another machine's");
         return;
     }
-    fail(outcome, &(struct tc_outcome_failure){.code = TOOLCAGE_ESYSTEM,
-                                               .stage = strdup("boot"),
-                                               .subject = strdup(options->vmm),
-                                               .message = strdup("the monitor cannot be started"),
-                                               .errnum = errno});
+    fail_vm(outcome,
+            &(struct tc_outcome_failure){.code = TOOLCAGE_ESYSTEM,
+                                         .stage = strdup("boot"),
+                                         .subject = strdup(options->vmm),
+                                         .message = strdup("the monitor cannot be started"),
+                                         .errnum = errno});
 }
 
 int main(void)
@@ -176,7 +177,7 @@ int main(void)
     if (options.ahead)
         run_ahead(&options, &files, &outcome);
     else
-        run(&options, &files, &outcome, &kept);
+        run_vm(&options, &files, &outcome, &kept);
     int code = code_of(&outcome);
-    return tell(&outcome, kept) < 0 ? CANNOT : code;
+    return send_outcome(&outcome, kept) < 0 ? CANNOT : code;
 }

@@ -23,7 +23,7 @@
 enum { LINE_MAX_BYTES = 64 << 10, WAIT_S = 60, LOOK_NS = 5000000 };
 
 /* One line of the monitor's; events are lines, too. False: it has nothing more to say. */
-static bool hear(int control, struct tc_buf *line)
+static bool read_line(int control, struct tc_buf *line)
 {
     char byte;
     line->len = 0;
@@ -41,11 +41,11 @@ static bool hear(int control, struct tc_buf *line)
 }
 
 /* The answer to one command, in `line`; with a descriptor to pass, or -1. */
-static bool ask(int control, const char *command, int fd, struct tc_buf *line)
+static bool ask_qemu(int control, const char *command, int fd, struct tc_buf *line)
 {
     if (tc_send(control, command, strlen(command), &fd, fd >= 0 ? 1 : 0) < 0)
         return false;
-    while (hear(control, line)) {
+    while (read_line(control, line)) {
         if (strstr(line->data, "\"return\""))
             return true;
         if (strstr(line->data, "\"error\""))
@@ -58,7 +58,7 @@ static bool wait_until_whole(int control, int64_t until_us, struct tc_buf *line)
 {
     static const char look[] = "{\"execute\":\"query-migrate\"}";
     const struct timespec moment = {.tv_nsec = LOOK_NS};
-    while (tc_now_us() < until_us && ask(control, look, -1, line)) {
+    while (tc_now_us() < until_us && ask_qemu(control, look, -1, line)) {
         if (strstr(line->data, "\"status\": \"completed\""))
             return true;
         if (strstr(line->data, "\"status\": \"failed\""))
@@ -68,7 +68,7 @@ static bool wait_until_whole(int control, int64_t until_us, struct tc_buf *line)
     return false;
 }
 
-static bool keep(const struct tc_vm_options *o, const struct tc_vm *vm)
+static bool keep_qemu(const struct tc_vm_options *o, const struct tc_vm *vm)
 {
     static const char *const first[] = {
         "{\"execute\":\"qmp_capabilities\"}",
@@ -84,11 +84,11 @@ static bool keep(const struct tc_vm_options *o, const struct tc_vm *vm)
     int c = vm->control;
     bool fine = setsockopt(c, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0;
     for (size_t i = 0; i < TC_COUNT(first); i++)
-        fine = fine && ask(c, first[i], -1, &line);
-    fine = fine && ask(c, pass, o->keep, &line) && ask(c, write, -1, &line) &&
+        fine = fine && ask_qemu(c, first[i], -1, &line);
+    fine = fine && ask_qemu(c, pass, o->keep, &line) && ask_qemu(c, write, -1, &line) &&
            wait_until_whole(c, tc_now_us() + o->boot_ms * 1000, &line);
     /* it goes on in either case, unless it cannot even be told to */
-    return ask(c, go_on, -1, &line) && fine;
+    return ask_qemu(c, go_on, -1, &line) && fine;
 }
 
 /* ---- the machine itself ---- */
@@ -193,4 +193,4 @@ const struct tc_vm_driver tc_vm_qemu = {.name = "qemu",
                                         .port = connect_port,
                                         .net = connect_port,
                                         .command = command,
-                                        .keep = keep};
+                                        .keep = keep_qemu};

@@ -28,7 +28,7 @@ static void leave(void)
     _exit(TC_WASM_REFUSED);
 }
 
-static struct rusage usage(void)
+static struct rusage usage_of_thread(void)
 {
     struct rusage u;
     (void)getrusage(RUSAGE_SELF, &u);
@@ -74,7 +74,7 @@ void tc_wasm_await(struct tc_wasm_order *order)
     if (!tc_task_take(&task, &tc_wasm_order_fields, order, TC_WASM_OF_CALL) || task.program ||
         !task.call || task.root < 0 || !tc_task_place_streams(&task))
         leave();
-    const struct rusage before = usage();
+    const struct rusage before = usage_of_thread();
     begun_us = spent_us(&before);
     expected = NULL;
     order->root = task.root;
@@ -117,7 +117,7 @@ bool tc_wasm_answer(struct tc_wasm_order *order, int code)
         return false;
     (void)fflush(stderr);
     served++;
-    const struct rusage u = usage();
+    const struct rusage u = usage_of_thread();
     const struct tc_task_end end = {.code = code,
                                     .last = order->only || is_left_over() ||
                                             served >= order->calls ||

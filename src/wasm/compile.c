@@ -13,14 +13,14 @@
 
 static struct tc_wasm api;
 
-static void load(const struct tc_wasm_order *order)
+static void load_module(const struct tc_wasm_order *order)
 {
     const char *lack = tc_wasm_load(order->engine, &api);
     if (lack)
         tc_wasm_fail(order->engine, "%s", lack);
 }
 
-static struct wasmtime_module *compile(const struct tc_wasm_order *order)
+static struct wasmtime_module *compile_module(const struct tc_wasm_order *order)
 {
     struct wasm_engine *engine = tc_wasm_engine(&api, false, order->fuel > 0);
     if (!engine)
@@ -40,10 +40,10 @@ void tc_wasm_print_code(const struct tc_wasm *of, const char *module, struct was
 int tc_wasm_compile(struct tc_wasm_order *order)
 {
     struct wasm_bytes code = {0};
-    load(order);
+    load_module(order);
     if (tc_wasm_is_component(order->module))
         return tc_wasm_compile_component(&api, order);
-    struct wasmtime_error *error = api.wasmtime_module_serialize(compile(order), &code);
+    struct wasmtime_error *error = api.wasmtime_module_serialize(compile_module(order), &code);
     tc_wasm_print_code(&api, order->module, error, &code);
     return 0;
 }
@@ -59,10 +59,10 @@ static bool provided(const struct wasm_bytes *module, const struct wasm_bytes *n
 int tc_wasm_inspect(struct tc_wasm_order *order)
 {
     struct wasm_imports imports = {0};
-    load(order);
+    load_module(order);
     if (tc_wasm_is_component(order->module))
         return tc_wasm_inspect_component(&api, order);
-    struct wasmtime_module *module = compile(order);
+    struct wasmtime_module *module = compile_module(order);
     int lacking = 0;
     api.wasmtime_module_imports(module, &imports);
     for (size_t i = 0; i < imports.size; i++) {

@@ -108,7 +108,7 @@ static struct wasm_engine *engine;
 /* Of one call; a component is made of several modules. */
 enum { INSTANCES = 64, TABLES = 64, MEMORIES = 8 };
 
-static void load(const struct tc_wasm *loaded, const char *path)
+static void load_library(const struct tc_wasm *loaded, const char *path)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* that is there already */
     api = loaded;
@@ -123,7 +123,7 @@ static void load(const struct tc_wasm *loaded, const char *path)
         tc_wasm_fail(path, "it does not start: out of memory");
 }
 
-static struct component *compile(const struct tc_wasm_order *order)
+static struct component *compile_component(const struct tc_wasm_order *order)
 {
     _autofree_ char *bytes = NULL;
     size_t size;
@@ -184,7 +184,7 @@ static void refuse_lacking(const char *name, size_t length, bool there)
 
 /* ---- what it is handed ---- */
 
-static void check(struct wasmtime_error *error, const char *subject)
+static void check_error(struct wasmtime_error *error, const char *subject)
 {
     if (error)
         tc_wasm_fail(subject, "%s", tc_wasm_said(api, error, NULL));
@@ -250,7 +250,7 @@ static void set_environment(struct wasi_config *config, const struct tc_strv *en
         tc_wasm_fail("environment", "it is not UTF-8, as a component's must be");
 }
 
-static ptrdiff_t put(void *data, const unsigned char *bytes, size_t size)
+static ptrdiff_t put_bytes(void *data, const unsigned char *bytes, size_t size)
 {
     ssize_t n;
     do
@@ -267,8 +267,8 @@ static struct wasi_config *configure(const struct tc_wasm_order *order)
         tc_wasm_fail("arguments", "they are not UTF-8, as a component's must be");
     set_environment(config, &order->env);
     own.wasi_config_inherit_stdin(config);
-    own.wasi_config_set_stdout_custom(config, put, &streams[0], NULL);
-    own.wasi_config_set_stderr_custom(config, put, &streams[1], NULL);
+    own.wasi_config_set_stdout_custom(config, put_bytes, &streams[0], NULL);
+    own.wasi_config_set_stderr_custom(config, put_bytes, &streams[1], NULL);
     open_directories(config, order);
     return config;
 }
@@ -299,7 +299,7 @@ static struct component_export *find_run(const struct component *component,
     return NULL;
 }
 
-static int ended(struct wasmtime_error *error, const struct component_value *answer)
+static int ended_component(struct wasmtime_error *error, const struct component_value *answer)
 {
     int status = 0;
     if (!error)
@@ -337,14 +337,15 @@ static int run_call(const struct component_linker *linker, const struct componen
     struct wasmtime_context *context = api->wasmtime_store_context(store);
     api->wasmtime_store_limiter(store, order->memory ? order->memory : -1, TC_WASM_TABLE_ELEMENTS,
                                 INSTANCES, TABLES, MEMORIES);
-    check(own.wasmtime_context_set_wasi(context, configure(order)), name);
+    check_error(own.wasmtime_context_set_wasi(context, configure(order)), name);
     tc_wasm_watch_time(api, engine, store, order->cpu_time);
-    check(own.wasmtime_component_linker_instantiate(linker, context, component, &instance), name);
+    check_error(own.wasmtime_component_linker_instantiate(linker, context, component, &instance),
+                name);
     const struct component_export *run = find_run(component, &instance, context);
     if (!run || !own.wasmtime_component_instance_get_func(&instance, context, run, &function))
         tc_wasm_fail(name, "it exports no wasi:cli/run: it is not a program");
-    return ended(own.wasmtime_component_func_call(&function, context, NULL, 0, &answer, 1),
-                 &answer);
+    return ended_component(
+        own.wasmtime_component_func_call(&function, context, NULL, 0, &answer, 1), &answer);
 }
 
 /* What is the same for every call comes first, and starts no thread: the wall that comes with a
@@ -353,11 +354,12 @@ static int run_call(const struct component_linker *linker, const struct componen
 void tc_wasm_run_component(const struct tc_wasm *loaded, struct tc_wasm_order *order)
 {
     refuse_what_it_cannot_have(order, name_of(order));
-    load(loaded, order->engine);
-    const struct component *component = order->code ? load_compiled(order) : compile(order);
+    load_library(loaded, order->engine);
+    const struct component *component =
+        order->code ? load_compiled(order) : compile_component(order);
     visit_imports(component, refuse_lacking);
     struct component_linker *linker = own.wasmtime_component_linker_new(engine);
-    check(own.wasmtime_component_linker_add_wasip2(linker), name_of(order));
+    check_error(own.wasmtime_component_linker_add_wasip2(linker), name_of(order));
     order->only = true;
     tc_wasm_await(order);
     int code = run_call(linker, component, order);
@@ -372,8 +374,9 @@ int tc_wasm_compile_component(const struct tc_wasm *loaded, const struct tc_wasm
 {
     struct wasm_bytes code = {0};
     refuse_what_it_cannot_have(order, order->module);
-    load(loaded, order->engine);
-    struct wasmtime_error *error = own.wasmtime_component_serialize(compile(order), &code);
+    load_library(loaded, order->engine);
+    struct wasmtime_error *error =
+        own.wasmtime_component_serialize(compile_component(order), &code);
     tc_wasm_print_code(api, order->module, error, &code);
     return 0;
 }
@@ -390,7 +393,7 @@ static void list_import(const char *name, size_t length, bool there)
 
 int tc_wasm_inspect_component(const struct tc_wasm *loaded, const struct tc_wasm_order *order)
 {
-    load(loaded, order->engine);
-    visit_imports(compile(order), list_import);
+    load_library(loaded, order->engine);
+    visit_imports(compile_component(order), list_import);
     return lacking;
 }

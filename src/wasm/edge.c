@@ -101,7 +101,7 @@ static struct {
 
 static struct tc_wasi guest;
 
-static void load(const char *path)
+static void load_library(const char *path)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
@@ -135,8 +135,9 @@ static bool find_memory(const struct edge_frame *frame)
     return !guest.size || guest.memory;
 }
 
-static struct edge_result serve(void *data, const struct edge_frame *frame,
-                                const struct edge_value *values, struct edge_value *answers)
+static struct edge_result serve_function(void *data, const struct edge_frame *frame,
+                                         const struct edge_value *values,
+                                         struct edge_value *answers)
 {
     const struct tc_wasi_call *call = data;
     const char *types = call->types + (call->types[0] == 'x');
@@ -164,7 +165,7 @@ static void define(struct edge_module *module, const struct tc_wasi_call *call)
     struct edge_function_type *type =
         api.FunctionTypeCreate(arguments, count, &answer, silent ? 0 : 1);
     struct edge_function *function =
-        api.FunctionInstanceCreate(type, serve, (void *)(uintptr_t)call, 0);
+        api.FunctionInstanceCreate(type, serve_function, (void *)(uintptr_t)call, 0);
     if (!function)
         tc_wasm_fail(call->name, "out of memory");
     api.ModuleInstanceAddFunction(module, text_of(call->name), function);
@@ -234,7 +235,7 @@ static void check_imports(const struct edge_ast *module, const char *name)
     free(imports);
 }
 
-static int ended(struct edge_result result)
+static int ended_edge(struct edge_result result)
 {
     if (guest.exited)
         return tc_wasm_exit_code(&guest);
@@ -244,7 +245,8 @@ static int ended(struct edge_result result)
     return TC_WASM_TRAPPED;
 }
 
-static int start(const struct edge_config *config, const struct edge_ast *ast, const char *name)
+static int start_edge(const struct edge_config *config, const struct edge_ast *ast,
+                      const char *name)
 {
     struct edge_executor *executor = api.ExecutorCreate(config, NULL);
     struct edge_store *store = api.StoreCreate();
@@ -260,20 +262,20 @@ static int start(const struct edge_config *config, const struct edge_ast *ast, c
     if (r.code != EDGE_FINE && !guest.exited)
         tc_wasm_fail(name, "%s", said(r));
     if (guest.exited)
-        return ended(r);
+        return ended_edge(r);
     struct edge_function *entry = api.ModuleInstanceFindFunction(module, text_of("_start"));
     if (!entry)
         tc_wasm_fail(name, "it exports no _start: it is not a program");
-    return ended(api.ExecutorInvoke(executor, entry, NULL, 0, NULL, 0));
+    return ended_edge(api.ExecutorInvoke(executor, entry, NULL, 0, NULL, 0));
 }
 
 int tc_wasm_run_edge(struct tc_wasm_order *order)
 {
-    load(order->engine);
+    load_library(order->engine);
     tc_wasm_prepare(order, &guest);
     const struct edge_config *config = configure(order);
     const struct edge_ast *module = read_module(config, order);
-    int code = start(config, module, order->args.count ? order->args.items[0] : order->module);
+    int code = start_edge(config, module, order->args.count ? order->args.items[0] : order->module);
     /* the kernel takes all back, and sooner */
     (void)fflush(stderr);
     _exit(code);

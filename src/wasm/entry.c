@@ -62,8 +62,8 @@ int tc_wasm_exit_code(const struct tc_wasi *guest)
 
 enum { WORD = 4 }; /* a pointer of the guest's */
 
-static bool find(const struct tc_wasm_entry *e, const char *name, uint8_t kind,
-                 struct wasmtime_extern *ret)
+static bool find_export(const struct tc_wasm_entry *e, const char *name, uint8_t kind,
+                        struct wasmtime_extern *ret)
 {
     return e->api->wasmtime_instance_export_get(e->context, e->instance, name, strlen(name), ret) &&
            ret->kind == kind;
@@ -86,7 +86,7 @@ static bool call(struct tc_wasm_entry *e, const struct wasmtime_extern *function
     return true;
 }
 
-static struct wasmtime_value number(int32_t value)
+static struct wasmtime_value number_value(int32_t value)
 {
     return (struct wasmtime_value){.kind = TC_WASM_I32, .of.i32 = value};
 }
@@ -97,17 +97,17 @@ struct library {
 
 static bool find_library(const struct tc_wasm_entry *e, struct library *ret)
 {
-    return find(e, "_initialize", TC_WASM_FUNC, &ret->initialize) &&
-           find(e, "malloc", TC_WASM_FUNC, &ret->malloc) &&
-           find(e, "qjs_init_argv", TC_WASM_FUNC, &ret->init) &&
-           find(e, "memory", TC_WASM_MEMORY, &ret->memory);
+    return find_export(e, "_initialize", TC_WASM_FUNC, &ret->initialize) &&
+           find_export(e, "malloc", TC_WASM_FUNC, &ret->malloc) &&
+           find_export(e, "qjs_init_argv", TC_WASM_FUNC, &ret->init) &&
+           find_export(e, "memory", TC_WASM_MEMORY, &ret->memory);
 }
 
 /* The bytes in the guest's memory, where it says that they may be. */
-static bool put(struct tc_wasm_entry *e, const struct library *library, const void *bytes,
-                size_t size, int32_t *ret_at)
+static bool put_in_guest(struct tc_wasm_entry *e, const struct library *library, const void *bytes,
+                         size_t size, int32_t *ret_at)
 {
-    const struct wasmtime_value length = number((int32_t)size);
+    const struct wasmtime_value length = number_value((int32_t)size);
     if (!call(e, &library->malloc, &length, 1, ret_at))
         return false;
     size_t at = (uint32_t)*ret_at,
@@ -127,12 +127,12 @@ static bool put_arguments(struct tc_wasm_entry *e, const struct library *library
         tc_wasm_fail("arguments", "out of memory");
     for (size_t i = 0; i < e->args->count; i++) {
         int32_t at;
-        if (!put(e, library, e->args->items[i], strlen(e->args->items[i]) + 1, &at))
+        if (!put_in_guest(e, library, e->args->items[i], strlen(e->args->items[i]) + 1, &at))
             return false;
         for (size_t byte = 0; byte < WORD; byte++)
             table[i * WORD + byte] = (uint8_t)((uint32_t)at >> (8 * byte));
     }
-    return put(e, library, table, size, ret_at);
+    return put_in_guest(e, library, table, size, ret_at);
 }
 
 static void run_library(struct tc_wasm_entry *e, const struct library *library)
@@ -140,7 +140,7 @@ static void run_library(struct tc_wasm_entry *e, const struct library *library)
     int32_t at, failed;
     if (!call(e, &library->initialize, NULL, 0, NULL) || !put_arguments(e, library, &at))
         return;
-    const struct wasmtime_value words[] = {number((int32_t)e->args->count), number(at)};
+    const struct wasmtime_value words[] = {number_value((int32_t)e->args->count), number_value(at)};
     if (call(e, &library->init, words, TC_COUNT(words), &failed))
         e->code = failed != 0;
 }
@@ -149,7 +149,7 @@ bool tc_wasm_enter(struct tc_wasm_entry *e)
 {
     struct wasmtime_extern program;
     struct library library;
-    if (find(e, "_start", TC_WASM_FUNC, &program))
+    if (find_export(e, "_start", TC_WASM_FUNC, &program))
         (void)call(e, &program, NULL, 0, NULL);
     else if (e->args->count && find_library(e, &library))
         run_library(e, &library);

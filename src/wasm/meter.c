@@ -48,8 +48,8 @@ static void *tick(void *engine)
     return NULL;
 }
 
-static struct wasmtime_error *look(struct wasmtime_context *context, void *data,
-                                   uint64_t *ret_delta, uint8_t *ret_kind)
+static struct wasmtime_error *look_at_clock(struct wasmtime_context *context, void *data,
+                                            uint64_t *ret_delta, uint8_t *ret_kind)
 {
     (void)context;
     (void)data;
@@ -86,7 +86,7 @@ void tc_wasm_watch_time(const struct tc_wasm *of, struct wasm_engine *engine,
     begin_ticking(engine);
     if (!ticking)
         return;
-    of->wasmtime_store_epoch_deadline_callback(store, look, NULL, NULL);
+    of->wasmtime_store_epoch_deadline_callback(store, look_at_clock, NULL, NULL);
     of->wasmtime_context_set_epoch_deadline(context, 1);
     atomic_store(&runs, true);
     (void)sem_post(&begun);

@@ -98,8 +98,8 @@ void tc_wasm_load_code(const struct tc_wasm *api, struct wasm_engine *engine,
         tc_wasm_fail(order->code, "it was changed while it was loaded: call again");
 }
 
-static struct wasmtime_module *load(const struct tc_wasm *api, struct wasm_engine *engine,
-                                    const struct tc_wasm_order *order)
+static struct wasmtime_module *load_module(const struct tc_wasm *api, struct wasm_engine *engine,
+                                           const struct tc_wasm_order *order)
 {
     struct wasmtime_module *module = NULL;
     const struct tc_wasm_loader loader = {api->wasmtime_module_deserialize_file,
@@ -124,7 +124,7 @@ struct wasmtime_module *tc_wasm_module(const struct tc_wasm *api, struct wasm_en
     size_t size;
     struct wasmtime_module *module = NULL;
     if (order->code)
-        return load(api, engine, order);
+        return load_module(api, engine, order);
     tc_wasm_read(order->module, order->digest, &bytes, &size);
     const char *name = order->args.count ? order->args.items[0] : order->module;
     refuse_other_files(name, bytes, size);

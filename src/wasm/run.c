@@ -32,8 +32,8 @@ static struct wasm_trap *trap(const char *words)
     return api->wasmtime_trap_new(words, strlen(words));
 }
 
-static struct wasm_trap *serve(void *env, struct wasmtime_caller *caller,
-                               union wasmtime_raw *values, size_t count)
+static struct wasm_trap *serve_function(void *env, struct wasmtime_caller *caller,
+                                        union wasmtime_raw *values, size_t count)
 {
     const struct tc_wasi_call *call = env;
     const char *types = call->types + (call->types[0] == 'x');
@@ -71,8 +71,8 @@ static void define(struct wasmtime_linker *linker, const struct tc_wasi_call *ca
                       answer = list_of(silent ? "" : "i");
     struct wasm_functype *type = api->wasm_functype_new(&arguments, &answer);
     struct wasmtime_error *error = api->wasmtime_linker_define_func_unchecked(
-        linker, TC_WASI_MODULE, strlen(TC_WASI_MODULE), call->name, strlen(call->name), type, serve,
-        (void *)(uintptr_t)call, NULL);
+        linker, TC_WASI_MODULE, strlen(TC_WASI_MODULE), call->name, strlen(call->name), type,
+        serve_function, (void *)(uintptr_t)call, NULL);
     if (error)
         tc_wasm_fail(call->name, "%s", tc_wasm_said(api, error, NULL));
     api->wasm_functype_delete(type);
@@ -80,7 +80,7 @@ static void define(struct wasmtime_linker *linker, const struct tc_wasi_call *ca
 
 /* ---- the call ---- */
 
-static int ended(struct wasmtime_error *error, struct wasm_trap *trapped)
+static int ended_module(struct wasmtime_error *error, struct wasm_trap *trapped)
 {
     if (guest.exited)
         return tc_wasm_exit_code(&guest);
@@ -91,8 +91,8 @@ static int ended(struct wasmtime_error *error, struct wasm_trap *trapped)
     return TC_WASM_TRAPPED;
 }
 
-static int start(const struct wasmtime_instance_pre *linked, struct wasmtime_context *context,
-                 const struct tc_wasm_order *order)
+static int start_module(const struct wasmtime_instance_pre *linked,
+                        struct wasmtime_context *context, const struct tc_wasm_order *order)
 {
     const char *name = order->args.count ? order->args.items[0] : order->module;
     struct wasmtime_ref instance;
@@ -103,14 +103,14 @@ static int start(const struct wasmtime_instance_pre *linked, struct wasmtime_con
         tc_wasm_fail(name, "%s", tc_wasm_said(api, error, NULL));
     if (error || trapped) {
         tc_wasm_tell_fuel(context, trapped);
-        return ended(error, trapped);
+        return ended_module(error, trapped);
     }
     struct tc_wasm_entry entry = {
         .api = api, .context = context, .instance = &instance, .args = &order->args};
     if (!tc_wasm_enter(&entry))
         tc_wasm_fail(name, "it exports no _start: it is not a program");
     tc_wasm_tell_fuel(context, entry.trapped);
-    return guest.exited || entry.error || entry.trapped ? ended(entry.error, entry.trapped)
+    return guest.exited || entry.error || entry.trapped ? ended_module(entry.error, entry.trapped)
                                                         : entry.code;
 }
 
@@ -139,7 +139,7 @@ static int run_call(struct wasm_engine *engine, const struct wasmtime_instance_p
     tc_wasm_watch_time(api, engine, store, order->cpu_time);
     guest.fixed = order->fuel > 0;
     tc_wasm_fill_up(api, api->wasmtime_store_context(store), order->fuel);
-    int code = start(linked, api->wasmtime_store_context(store), order);
+    int code = start_module(linked, api->wasmtime_store_context(store), order);
     if (order->calls <= 1)
         return code;
     tc_wasm_rest();

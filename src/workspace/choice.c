@@ -17,7 +17,8 @@ static int by_place(const void *a, const void *b)
     return tc_held_order(*(const void *const *)a, *(const void *const *)b);
 }
 
-static const struct tc_held_row *find(const struct tc_choice *c, int64_t tree, const char *relative)
+static const struct tc_held_row *find_chosen(const struct tc_choice *c, int64_t tree,
+                                             const char *relative)
 {
     struct tc_held_row key = {.tree = tree, .relative = (char *)relative};
     const struct tc_held_row *wanted = &key, *const *found =
@@ -71,7 +72,7 @@ static void choose_above(struct tc_choice *c, const struct tc_held_row *row)
     tc_strcopy(place, sizeof(place), row->relative);
     for (char *slash = strrchr(place, '/'); slash; slash = strrchr(place, '/')) {
         *slash = '\0';
-        const struct tc_held_row *above = find(c, row->tree, place);
+        const struct tc_held_row *above = find_chosen(c, row->tree, place);
         if (above && strcmp(above->kind, "deleted") != 0 && !was_directory(above))
             c->chosen[above - c->list->rows] = true;
     }
@@ -163,7 +164,7 @@ void tc_choice_done(struct tc_choice *choice)
 const struct tc_held_row *tc_choice_row(const struct tc_choice *choice, const struct tc_item *item,
                                         const char *relative)
 {
-    return choice ? find(choice, item - choice->trees->items, relative) : NULL;
+    return choice ? find_chosen(choice, item - choice->trees->items, relative) : NULL;
 }
 
 enum tc_choice_fate tc_choice_fate(const struct tc_choice *choice, const struct tc_item *item,

@@ -94,7 +94,7 @@ static void take_over(struct tc_cage *cage)
     tc_outcome_done(&found);
 }
 
-static int begin(struct tc_cage *cage, bool commit)
+static int begin_collect(struct tc_cage *cage, bool commit)
 {
     struct tc_trees *t = cage->trees;
     struct tc_workspace *w = cage->workspace;
@@ -127,7 +127,7 @@ int tc_workspace_collect(struct tc_cage *cage, bool commit)
     if (!cage->workspace || cage->torn)
         return -1;
     if (!cage->workspace->collector)
-        return begin(cage, commit);
+        return begin_collect(cage, commit);
     take_over(cage);
     return -1;
 }

@@ -279,7 +279,8 @@ static bool was_exchanged(int dir, const char *name, struct tc_version expected)
 
 /* One rename, so that readers see either version; and none that loses what somebody puts there at
  * this very moment. */
-static const char *put(int dir, const char *temporary, const char *name, struct tc_version old)
+static const char *replace_name(int dir, const char *temporary, const char *name,
+                                struct tc_version old)
 {
     if (!old.inode) {
         if (renameat2(dir, temporary, dir, name, RENAME_NOREPLACE) == 0)
@@ -327,7 +328,7 @@ static const char *replace(const struct tc_cage *cage, const struct tc_item *ite
     if (!problem && old.inode && S_ISREG(e->st->stx_mode))
         begin_writing(dir, temporary);
     if (!problem)
-        problem = put(dir, temporary, name, old);
+        problem = replace_name(dir, temporary, name, old);
     int saved = errno;
     (void)unlinkat(dir, temporary, 0);
     errno = saved;

@@ -18,7 +18,7 @@
 
 enum { ENTRIES_MAX = 1000000 };
 
-static int fail(struct tc_cage *cage, const struct tc_item *item, int errnum, const char *what)
+static int fail_copy(struct tc_cage *cage, const struct tc_item *item, int errnum, const char *what)
 {
     const char *hint = "check the permissions below it";
     if (errnum == ENOSPC)
@@ -220,13 +220,13 @@ int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item)
     struct copying c = {.cage = cage, .item = item, .to = copy, .uid = t->id, .gid = (gid_t)t->id};
     struct tc_walk walk = {.visit = copy_in, .userdata = &c, .entries_max = ENTRIES_MAX};
     if (copy < 0)
-        return fail(cage, item, errno, "cannot make room for a copy of");
+        return fail_copy(cage, item, errno, "cannot make room for a copy of");
     if (tc_walk(&walk, item->fd) < 0)
-        return fail(cage, item, errno, "cannot copy");
+        return fail_copy(cage, item, errno, "cannot copy");
     if (walk.skipped)
         return fail_at(cage, item, walk.left);
     if (t->id != (uid_t)-1 && fchownat(copy, "", t->id, (gid_t)t->id, AT_EMPTY_PATH) < 0)
-        return fail(cage, item, errno, "cannot give away the copy of");
+        return fail_copy(cage, item, errno, "cannot give away the copy of");
     item->copy = copy;
     return copy;
 }

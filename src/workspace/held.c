@@ -21,8 +21,8 @@
 
 enum { LIST_MAX = 512 << 20, ID_LENGTH = 26 };
 
-static int fail(struct tc_outcome *outcome, const char *call, int code, const char *hint,
-                const char *what)
+static int fail_held(struct tc_outcome *outcome, const char *call, int code, const char *hint,
+                     const char *what)
 {
     return tc_cage_fail(&(struct tc_cage){.outcome = outcome},
                         TC_WHY_ERRNO(code, "changes", call, errno, hint), -1, "%s %s", what, call);
@@ -76,8 +76,8 @@ int tc_held_calls(struct tc_outcome *outcome)
             continue;
         _autofd_ int own = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (own < 0 && errno != ENOENT)
-            return fail(outcome, e->d_name, TOOLCAGE_ESYSTEM, "look into the state directory",
-                        "cannot look at the changes of call");
+            return fail_held(outcome, e->d_name, TOOLCAGE_ESYSTEM, "look into the state directory",
+                             "cannot look at the changes of call");
         struct tc_held_list list = {0};
         int rc = own >= 0 && read_list(own, &list) == 0 ? add_waiting(outcome, &list) : 0;
         tc_held_list_done(&list);
@@ -85,8 +85,8 @@ int tc_held_calls(struct tc_outcome *outcome)
             return tc_cage_fail_memory(&(struct tc_cage){.outcome = outcome}, "changes");
     }
     return more == 0 ? 0
-                     : fail(outcome, "held", TOOLCAGE_ESYSTEM, "look into the state directory",
-                            "cannot list the changes that are");
+                     : fail_held(outcome, "held", TOOLCAGE_ESYSTEM, "look into the state directory",
+                                 "cannot list the changes that are");
 }
 
 static bool is_left(int own, const char *name)
@@ -143,7 +143,7 @@ static bool add_content(int own, const struct tc_held_list *list, const struct t
     return f && f->path && !c->sha256 == !f->sha256;
 }
 
-static int show(int own, const struct tc_choice *choice, struct tc_outcome *o)
+static int show_held(int own, const struct tc_choice *choice, struct tc_outcome *o)
 {
     const struct tc_held_list *list = choice->list;
     struct tc_reader reader = {0};
@@ -279,12 +279,12 @@ static int bring_back(int own, struct tc_held_list *list, struct tc_choice *choi
         .plan = &past.plan, .outcome = outcome, .workspace = &past.workspace, .trees = &past.trees};
     int rc = 0;
     if (past.workspace.journals < 0 || past.workspace.held < 0)
-        rc = fail(outcome, list->call, TOOLCAGE_EPATH, "make the state directory writable",
-                  "cannot keep a journal of the changes of call");
+        rc = fail_held(outcome, list->call, TOOLCAGE_EPATH, "make the state directory writable",
+                       "cannot keep a journal of the changes of call");
     else if (restore(&past, own, list) < 0)
-        rc = fail(outcome, list->call, TOOLCAGE_EPATH,
-                  "the directories that the call worked in must be where they were",
-                  "cannot apply the changes of call");
+        rc = fail_held(outcome, list->call, TOOLCAGE_EPATH,
+                       "the directories that the call worked in must be where they were",
+                       "cannot apply the changes of call");
     else
         tc_process_gather(&past.cage, true, outcome);
     past_done(&past);
@@ -303,11 +303,11 @@ static int settle_list(int own, struct tc_held_list *list, enum tc_held_action a
         return tc_cage_fail_memory(&(struct tc_cage){.outcome = outcome}, "changes");
     if (made > 0) {
         errno = 0;
-        return fail(outcome, paths->items[made - 1], TOOLCAGE_EUSAGE,
-                    "`toolcage changes CALL` lists them", "no change is held at");
+        return fail_held(outcome, paths->items[made - 1], TOOLCAGE_EUSAGE,
+                         "`toolcage changes CALL` lists them", "no change is held at");
     }
     return action == TC_HELD_SHOW
-               ? show(own, &choice, outcome)
+               ? show_held(own, &choice, outcome)
                : bring_back(own, list, &choice, action == TC_HELD_OVERWRITE, outcome);
 }
 
@@ -315,8 +315,8 @@ static int discard_all(int dir, const char *call, struct tc_outcome *outcome)
 {
     return tc_remove_tree(dir, call) == 0
                ? 0
-               : fail(outcome, call, TOOLCAGE_ESYSTEM, "look into the state directory",
-                      "cannot remove the changes of call");
+               : fail_held(outcome, call, TOOLCAGE_ESYSTEM, "look into the state directory",
+                           "cannot remove the changes of call");
 }
 
 int tc_held_settle(const char *call, enum tc_held_action action, const struct tc_strv *paths,
@@ -329,24 +329,24 @@ int tc_held_settle(const char *call, enum tc_held_action action, const struct tc
     int rc = -1;
     if (own < 0) {
         if (errno != ENOENT)
-            return fail(outcome, call, TOOLCAGE_ESYSTEM, "look into the state directory",
-                        "cannot look at the changes of call");
+            return fail_held(outcome, call, TOOLCAGE_ESYSTEM, "look into the state directory",
+                             "cannot look at the changes of call");
         errno = 0;
-        return fail(outcome, call, TOOLCAGE_EUSAGE,
-                    "`toolcage changes` lists the calls that "
-                    "have any",
-                    "there are no staged changes of a call");
+        return fail_held(outcome, call, TOOLCAGE_EUSAGE,
+                         "`toolcage changes` lists the calls that "
+                         "have any",
+                         "there are no staged changes of a call");
     }
     /* a process that was cloned while an earlier answer was given may have the lock yet */
     if (tc_store_lock(own, true) < 0)
-        return fail(outcome, call, TOOLCAGE_EBACKEND, "try again when it has ended",
-                    "another program settles the changes of call");
+        return fail_held(outcome, call, TOOLCAGE_EBACKEND, "try again when it has ended",
+                         "another program settles the changes of call");
     if (action == TC_HELD_DISCARD && !paths->count)
         rc = discard_all(dir, call, outcome);
     else if (read_list(own, &list) < 0)
-        rc = fail(outcome, call, TOOLCAGE_EBACKEND,
-                  "discard them; their files are in the state directory, below held",
-                  "cannot read the list of changes of call");
+        rc = fail_held(outcome, call, TOOLCAGE_EBACKEND,
+                       "discard them; their files are in the state directory, below held",
+                       "cannot read the list of changes of call");
     else
         rc = settle_list(own, &list, action, paths, outcome);
     tc_held_list_done(&list);

@@ -41,7 +41,7 @@ struct index {
 
 /* ---- entries ---- */
 
-static int compare(const char *a, size_t a_length, const char *b, size_t b_length)
+static int compare_names(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
     return order ? order : (a_length > b_length) - (a_length < b_length);
@@ -76,20 +76,20 @@ static size_t read_entries(struct index *x)
     for (; x->entries && at && x->count < count; x->count++) {
         struct entry *e = &x->entries[x->count];
         at = read_entry(x, at, e);
-        if (at && x->count && compare(e[-1].name, e[-1].length, e->name, e->length) >= 0)
+        if (at && x->count && compare_names(e[-1].name, e[-1].length, e->name, e->length) >= 0)
             at = 0;
     }
     return x->entries ? at : 0;
 }
 
 /* The first entry that is not before this name. */
-static size_t find(const struct index *x, const char *name, size_t length)
+static size_t find_entry(const struct index *x, const char *name, size_t length)
 {
     size_t low = 0, high = x->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct entry *e = &x->entries[middle];
-        if (compare(e->name, e->length, name, length) < 0)
+        if (compare_names(e->name, e->length, name, length) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -166,8 +166,8 @@ static bool read_below(struct index *x, const char *path, size_t prefix, int dep
     x->tree = (struct tc_bytes){x->tree.at + length + 1, x->tree.size - length - 1};
     if (!inner || !after)
         return false;
-    *ret = (struct tree){.from = find(x, inner, prefix + length + 1),
-                         .to = find(x, after, prefix + length + 1)};
+    *ret = (struct tree){.from = find_entry(x, inner, prefix + length + 1),
+                         .to = find_entry(x, after, prefix + length + 1)};
     return read_tree(x, inner, prefix + length + 1, depth + 1, ret) &&
            (ret->from < ret->to || !ret->id); /* git drops an empty one later */
 }

@@ -37,7 +37,7 @@ int tc_journal_open(const char **ret_where)
     return tc_state_open(commits, ret_where);
 }
 
-static DIR *look(void)
+static DIR *open_journals(void)
 {
     return tc_take_dir(tc_state_look(commits));
 }
@@ -48,7 +48,7 @@ static DIR *look(void)
  * Who takes it out has it alone; a second one at the same time has a file of its own. */
 static _Atomic(struct tc_journal *) lasting;
 
-static void add(struct tc_buf *to, char kind, const char *text)
+static void add_field(struct tc_buf *to, char kind, const char *text)
 {
     tc_buf_addc(to, kind);
     tc_buf_add(to, text, strlen(text) + 1);
@@ -62,7 +62,7 @@ static bool is_found(const struct tc_journal *j, int dir)
            its.st_dev == found.st_dev && its.st_ino == found.st_ino;
 }
 
-static bool take(struct tc_journal *j, int dir)
+static bool take_journal(struct tc_journal *j, int dir)
 {
     struct tc_journal *kept = atomic_exchange(&lasting, NULL);
     bool good = kept && is_found(kept, dir);
@@ -77,7 +77,7 @@ static bool take(struct tc_journal *j, int dir)
 }
 
 /* Empty it says nothing, as one that is not there. */
-static bool keep(struct tc_journal *j)
+static bool keep_journal(struct tc_journal *j)
 {
     struct tc_journal *none = NULL, *kept = j->lasting ? malloc(sizeof(*kept)) : NULL;
     if (!kept)
@@ -106,7 +106,7 @@ int tc_journal_begin(struct tc_journal *j, int dir, const char *tool, bool lasts
         return -1;
     (void)snprintf(j->name, sizeof(j->name), "%016llx", (unsigned long long)random);
     (void)snprintf(j->temporary, sizeof(j->temporary), "%s%s", prefix, j->name);
-    return lasts && take(j, dir) ? 0 : make_file(j, dir);
+    return lasts && take_journal(j, dir) ? 0 : make_file(j, dir);
 }
 
 int tc_journal_write(struct tc_journal *j, const struct tc_item *item, const char *relative)
@@ -116,12 +116,12 @@ int tc_journal_write(struct tc_journal *j, const struct tc_item *item, const cha
     if (j->item != item && tc_resolve_name(item->fd, root) < 0)
         return -1;
     if (!j->item) {
-        add(&text, TOOL, j->tool);
-        add(&text, ID, j->temporary + strlen(prefix));
+        add_field(&text, TOOL, j->tool);
+        add_field(&text, ID, j->temporary + strlen(prefix));
     }
     if (j->item != item)
-        add(&text, ROOT, root);
-    add(&text, WRITES, relative);
+        add_field(&text, ROOT, root);
+    add_field(&text, WRITES, relative);
     j->item = item;
     if (!text.failed)
         return tc_write_all(j->fd, text.data, text.len);
@@ -131,7 +131,7 @@ int tc_journal_write(struct tc_journal *j, const struct tc_item *item, const cha
 
 void tc_journal_end(struct tc_journal *j)
 {
-    if (j->fd < 0 || keep(j))
+    if (j->fd < 0 || keep_journal(j))
         return;
     (void)unlinkat(j->dir, j->name, 0);
     (void)close(TAKE_FD(j->fd));
@@ -220,7 +220,7 @@ static bool handle(int dir, const char *name)
 
 unsigned tc_journal_sweep(void)
 {
-    _autodir_ DIR *dir = look();
+    _autodir_ DIR *dir = open_journals();
     const struct dirent *e;
     unsigned found = 0;
     bool cut = false;
@@ -233,7 +233,7 @@ unsigned tc_journal_sweep(void)
     return found;
 }
 
-static void describe(struct tc_buf *out, int dir, const char *name)
+static void describe_file(struct tc_buf *out, int dir, const char *name)
 {
     struct entry e;
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
@@ -257,13 +257,13 @@ static void describe(struct tc_buf *out, int dir, const char *name)
 
 char *tc_journal_cuts(void)
 {
-    _autodir_ DIR *dir = look();
+    _autodir_ DIR *dir = open_journals();
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     struct dirent *e;
     int more = dir || errno == ENOENT ? 0 : -1;
     while (dir && (more = tc_next_entry(dir, &e)) > 0)
         if (is_mark(e->d_name, CUT) || is_mark(e->d_name, TOLD))
-            describe(&out, dirfd(dir), e->d_name);
+            describe_file(&out, dirfd(dir), e->d_name);
     if (more < 0)
         tc_buf_addf(&out, "the journals of commits cannot be read: %s\n", strerror(errno));
     return out.len ? tc_buf_steal(&out) : NULL;
@@ -273,7 +273,7 @@ char *tc_journal_notice(void)
 {
     if (!atomic_exchange(&untold, false))
         return NULL;
-    _autodir_ DIR *dir = look();
+    _autodir_ DIR *dir = open_journals();
     struct dirent *e;
     size_t told = 0;
     int more = dir || errno == ENOENT ? 0 : -1;
@@ -290,7 +290,7 @@ char *tc_journal_notice(void)
 
 unsigned tc_journal_forget(void)
 {
-    _autodir_ DIR *dir = look();
+    _autodir_ DIR *dir = open_journals();
     const struct dirent *e;
     unsigned gone = 0;
     while (dir && (e = readdir(dir)))

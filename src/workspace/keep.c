@@ -208,7 +208,7 @@ void tc_keeping_shed(struct tc_keeping *k, struct tc_outcome *found, const char 
 }
 
 /* Replaces what is kept of the call by what was just written. */
-static int finish(struct tc_keeping *k)
+static int finish_keeping(struct tc_keeping *k)
 {
     const char *call = k->list.call;
     if (k->failed || k->dir < 0)
@@ -224,7 +224,7 @@ static int finish(struct tc_keeping *k)
 
 int tc_keeping_end(struct tc_keeping *k)
 {
-    int rc = finish(k), saved = errno;
+    int rc = finish_keeping(k), saved = errno;
     if (rc < 0 && k->own >= 0)
         (void)tc_remove_tree(k->dir, k->name);
     if (k->own >= 0)

@@ -28,14 +28,14 @@ struct hash {
     SHA2_CTX two;
 };
 
-static void begin(struct hash *h, size_t size)
+static void begin_hash(struct hash *h, size_t size)
 {
     h->sha256 = size != SHA1_DIGEST_LENGTH;
     SHA1Init(&h->one);
     SHA256Init(&h->two);
 }
 
-static void add(struct hash *h, const void *data, size_t n)
+static void hash_bytes(struct hash *h, const void *data, size_t n)
 {
     if (h->sha256)
         SHA256Update(&h->two, data, n);
@@ -43,7 +43,7 @@ static void add(struct hash *h, const void *data, size_t n)
         SHA1Update(&h->one, data, n);
 }
 
-static void finish(struct hash *h, unsigned char digest[SHA256_DIGEST_LENGTH])
+static void finish_hash(struct hash *h, unsigned char digest[SHA256_DIGEST_LENGTH])
 {
     if (h->sha256)
         SHA256Final(digest, &h->two);
@@ -57,10 +57,10 @@ bool tc_object_is(const char *type, struct tc_bytes content, const unsigned char
     char header[HEADER_MAX];
     struct hash h;
     int n = snprintf(header, sizeof(header), "%s %zu", type, content.size);
-    begin(&h, size);
-    add(&h, header, (size_t)n + 1);
-    add(&h, content.at, content.size);
-    finish(&h, digest);
+    begin_hash(&h, size);
+    hash_bytes(&h, header, (size_t)n + 1);
+    hash_bytes(&h, content.at, content.size);
+    finish_hash(&h, digest);
     return memcmp(digest, id, size) == 0;
 }
 
@@ -68,9 +68,9 @@ bool tc_object_sum(struct tc_bytes content, const unsigned char *sum, size_t siz
 {
     unsigned char digest[SHA256_DIGEST_LENGTH];
     struct hash h;
-    begin(&h, size);
-    add(&h, content.at, content.size);
-    finish(&h, digest);
+    begin_hash(&h, size);
+    hash_bytes(&h, content.at, content.size);
+    finish_hash(&h, digest);
     return memcmp(digest, sum, size) == 0;
 }
 
@@ -81,20 +81,20 @@ struct loose {
     int64_t size; /* inflated, with the header */
 };
 
-static void take(struct loose *o, const unsigned char *data, size_t n)
+static void take_inflated(struct loose *o, const unsigned char *data, size_t n)
 {
     size_t room = HEADER_MAX - o->kept, more = n < room ? n : room;
     memcpy(o->header + o->kept, data, more);
     o->kept += more;
     o->size += (int64_t)n;
-    add(&o->hash, data, n);
+    hash_bytes(&o->hash, data, n);
 }
 
 static bool has_id(struct loose *o, const char *id)
 {
     unsigned char digest[SHA256_DIGEST_LENGTH];
     char digits[3];
-    finish(&o->hash, digest);
+    finish_hash(&o->hash, digest);
     for (size_t i = 0; id[2 * i]; i++) {
         (void)snprintf(digits, sizeof(digits), "%02x", digest[i]);
         if (memcmp(digits, id + 2 * i, 2) != 0)
@@ -147,7 +147,7 @@ static bool inflate_all(z_stream *z, int fd, struct loose *o, int64_t *left)
         *left -= (int64_t)made;
         if (*left < 0 || o->size + (int64_t)made > TC_OBJECT_MAX)
             return false;
-        take(o, out, made);
+        take_inflated(o, out, made);
     }
     return rc == Z_STREAM_END && !z->avail_in && read_block(fd, in, left) == 0;
 }
@@ -158,7 +158,7 @@ bool tc_object_matches(int fd, const char *id, int64_t *left)
     z_stream z = {0};
     if (inflateInit(&z) != Z_OK)
         return false;
-    begin(&o.hash, strlen(id) / 2);
+    begin_hash(&o.hash, strlen(id) / 2);
     bool whole = inflate_all(&z, fd, &o, left);
     (void)inflateEnd(&z);
     return whole && has_header(&o) && has_id(&o, id);
@@ -169,8 +169,8 @@ bool tc_object_hashes(int fd, const char *digits, int64_t *left)
     unsigned char block[BLOCK];
     struct loose o = {0};
     ssize_t n;
-    begin(&o.hash, SHA256_DIGEST_LENGTH);
+    begin_hash(&o.hash, SHA256_DIGEST_LENGTH);
     while ((n = read_block(fd, block, left)) > 0)
-        add(&o.hash, block, (size_t)n);
+        hash_bytes(&o.hash, block, (size_t)n);
     return n == 0 && has_id(&o, digits);
 }

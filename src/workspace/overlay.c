@@ -28,8 +28,8 @@ enum { NAMES_MAX = 1000000, ENTRIES_MAX = 2000000 };
 
 /* ---- before the call ---- */
 
-static int fail(struct tc_cage *cage, const struct tc_item *item, int errnum, const char *hint,
-                const char *what)
+static int fail_overlay(struct tc_cage *cage, const struct tc_item *item, int errnum,
+                        const char *hint, const char *what)
 {
     return tc_cage_fail(
         cage, TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "overlay", item->mount->from, errnum, hint),
@@ -88,20 +88,23 @@ static int take_census(struct tc_cage *cage, const struct tc_item *item)
     struct tc_walk walk = {
         .visit = note_name, .userdata = &c, .names_only = true, .entries_max = NAMES_MAX};
     if (tc_walk(&walk, item->fd) < 0)
-        return fail(cage, item, errno, use_copy, "cannot list the names in");
+        return fail_overlay(cage, item, errno, use_copy, "cannot list the names in");
     /* what cannot be listed cannot be changed by the tool either */
-    return walk.seen < NAMES_MAX ? 0
-                                 : fail(cage, item, E2BIG, use_copy, "there are too many names in");
+    return walk.seen < NAMES_MAX
+               ? 0
+               : fail_overlay(cage, item, E2BIG, use_copy, "there are too many names in");
 }
 
 static int refuse_mounts(struct tc_cage *cage, const struct tc_item *item, const char *mounts)
 {
     _autofree_ char *below = NULL;
     if (tc_process_mount_below(item, mounts, &below) < 0)
-        return fail(cage, item, errno, use_copy, "cannot list what is mounted below");
+        return fail_overlay(cage, item, errno, use_copy, "cannot list what is mounted below");
     _autofree_ char *hint =
         below ? tc_format("%s, or unmount %s/%s", use_copy, item->mount->from, below) : NULL;
-    return below ? fail(cage, item, 0, hint, "an overlay does not show what is mounted below") : 0;
+    return below
+               ? fail_overlay(cage, item, 0, hint, "an overlay does not show what is mounted below")
+               : 0;
 }
 
 static int64_t ns_of(int64_t seconds, int64_t nanoseconds)
@@ -134,10 +137,10 @@ static int make_layer(struct tc_cage *cage, struct tc_item *item)
     int upper = storage < 0 ? -1 : tc_process_own_directory(t, storage, "u");
     if (upper < 0 || tc_process_own_directory(t, storage, "w") < 0 || fstat(item->fd, &st) < 0 ||
         fchmod(upper, st.st_mode & 0777) < 0)
-        return fail(cage, item, errno, "check the size of `disk` in the policy",
-                    "cannot make room for the changes of");
+        return fail_overlay(cage, item, errno, "check the size of `disk` in the policy",
+                            "cannot make room for the changes of");
     if (!keeps_attributes(upper))
-        return fail(
+        return fail_overlay(
             cage, item, errno,
             "use workspace = { mode = \"copy\" }, or a kernel from Linux 6.6 on, whose tmpfs "
             "keeps user attributes",
@@ -151,8 +154,9 @@ int tc_overlay_open(struct tc_cage *cage, struct tc_item *item, const char *moun
 {
     struct tc_workspace *w = cage->workspace;
     if (tc_process_remote_fs(item->fd))
-        return fail(cage, item, 0, use_copy,
-                    "an overlay needs the times of a file system of this machine's own, not of");
+        return fail_overlay(
+            cage, item, 0, use_copy,
+            "an overlay needs the times of a file system of this machine's own, not of");
     if (!w->opened_ns) {
         w->opened_ns = clock_ns(CLOCK_REALTIME);
         w->opened_us = tc_now_us();
@@ -364,8 +368,8 @@ static int note_gone(struct comparison *c, const struct tc_walk_entry *e)
     return note(c, e->relative, -1, &was, NULL);
 }
 
-static int compare(struct comparison *c, const struct tc_walk_entry *e, int dir,
-                   const struct statx *host)
+static int compare_entry(struct comparison *c, const struct tc_walk_entry *e, int dir,
+                         const struct statx *host)
 {
     bool directory = S_ISDIR(e->st->stx_mode), was_directory = S_ISDIR(host->stx_mode);
     const struct tc_held_row *row = tc_session_row(c->w, c->item, e->relative);
@@ -395,7 +399,7 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
     if (dir < 0)
         return -1;
     if (statx(dir, e->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &host) == 0)
-        return compare(c, e, dir, &host);
+        return compare_entry(c, e, dir, &host);
     return errno == ENOENT || errno == ENOTDIR ? note_gone(c, e) : -1;
 }
 

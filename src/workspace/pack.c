@@ -59,7 +59,7 @@ static struct content *slot_of(struct pack *p, uint64_t offset)
     return &p->slots[(offset ^ offset >> 8 ^ offset >> 16) % SLOTS];
 }
 
-static void drop(struct pack *p, struct content *slot)
+static void drop_content(struct pack *p, struct content *slot)
 {
     p->kept -= slot->size;
     free(slot->data);
@@ -69,7 +69,7 @@ static void drop(struct pack *p, struct content *slot)
 static void put_back(struct pack *p, struct content *c)
 {
     struct content *slot = slot_of(p, c->offset);
-    drop(p, slot);
+    drop_content(p, slot);
     if (p->kept + c->size > SLOTS_BYTES) {
         free(c->data);
     } else {
@@ -79,7 +79,7 @@ static void put_back(struct pack *p, struct content *c)
     *c = (struct content){0};
 }
 
-static bool take(struct pack *p, uint64_t offset, struct content *ret)
+static bool take_content(struct pack *p, uint64_t offset, struct content *ret)
 {
     struct content *slot = slot_of(p, offset);
     if (slot->offset != offset)
@@ -309,7 +309,7 @@ static bool get(struct pack *p, uint64_t offset, int depth, struct content *ret)
 {
     uint64_t next = next_of(p, offset);
     struct head h;
-    if (take(p, offset, ret))
+    if (take_content(p, offset, ret))
         return true;
     if (!next || depth > TC_PACK_DEPTH_MAX || !read_head(p, offset, next, &h))
         return false;
@@ -321,7 +321,7 @@ static bool get(struct pack *p, uint64_t offset, int depth, struct content *ret)
     return false;
 }
 
-static bool check(struct pack *p, const struct place *place)
+static bool check_place(struct pack *p, const struct place *place)
 {
     static const char *const types[] = {"", "commit", "tree", "blob", "tag"};
     struct content c;
@@ -368,7 +368,7 @@ static bool check_all(struct pack *p, struct tc_bytes index, const struct tc_byt
         !check_sum(p, index) || (reverse && !check_reverse(p, reverse)))
         return false;
     for (uint32_t i = 0; i < p->count; i++)
-        if (!check(p, &p->places[i]))
+        if (!check_place(p, &p->places[i]))
             return false;
     return true;
 }

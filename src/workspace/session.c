@@ -19,8 +19,8 @@
 
 enum { SESSIONS_MAX = 64, SHOWN = 12 };
 
-static int fail(struct tc_cage *cage, int code, const char *name, const char *hint,
-                const char *what)
+static int fail_session(struct tc_cage *cage, int code, const char *name, const char *hint,
+                        const char *what)
 {
     return tc_cage_fail(cage, TC_WHY_ERRNO(code, "session", name, errno, hint), -1, "%s %s", what,
                         name);
@@ -28,8 +28,8 @@ static int fail(struct tc_cage *cage, int code, const char *name, const char *hi
 
 static int cannot(struct tc_outcome *outcome, const char *name, const char *what)
 {
-    return fail(&(struct tc_cage){.outcome = outcome}, TOOLCAGE_ESYSTEM, name,
-                "look into the state directory", what);
+    return fail_session(&(struct tc_cage){.outcome = outcome}, TOOLCAGE_ESYSTEM, name,
+                        "look into the state directory", what);
 }
 
 /* NULL with ENOENT: there never was a session. */
@@ -56,14 +56,14 @@ static void remove_others(int own, const char *tree)
             (void)tc_remove_tree(own, e->d_name);
 }
 
-static int load(struct tc_cage *cage, struct tc_session *s)
+static int load_session(struct tc_cage *cage, struct tc_session *s)
 {
     const char *name = cage->plan->session;
     char tree[24] = "";
     if (tc_session_read(s->own, &s->record) < 0) {
         if (errno != ENOENT)
-            return fail(cage, TOOLCAGE_EBACKEND, name, "`toolcage session end` deletes it",
-                        "cannot read what is kept of session");
+            return fail_session(cage, TOOLCAGE_EBACKEND, name, "`toolcage session end` deletes it",
+                                "cannot read what is kept of session");
         remove_others(s->own, "");
         return 0;
     }
@@ -73,9 +73,10 @@ static int load(struct tc_cage *cage, struct tc_session *s)
     if (list->rows)
         qsort(list->rows, list->row_count, sizeof(*list->rows), tc_held_order);
     s->tree = tc_store_enter(s->own, tree);
-    return s->tree >= 0 ? 0
-                        : fail(cage, TOOLCAGE_EBACKEND, name, "`toolcage session end` deletes it",
-                               "cannot open what is kept of session");
+    return s->tree >= 0
+               ? 0
+               : fail_session(cage, TOOLCAGE_EBACKEND, name, "`toolcage session end` deletes it",
+                              "cannot open what is kept of session");
 }
 
 /* What one grant's calls left is for that grant alone. */
@@ -104,32 +105,33 @@ static int refuse_entry(struct tc_cage *cage, const char *where)
 {
     const char *name = cage->plan->session;
     if (errno == EWOULDBLOCK)
-        return errno = 0, fail(cage, TOOLCAGE_EBACKEND, name,
-                               "wait until that call has ended, or use another name",
-                               "another call is using session");
+        return errno = 0, fail_session(cage, TOOLCAGE_EBACKEND, name,
+                                       "wait until that call has ended, or use another name",
+                                       "another call is using session");
     if (errno == EDQUOT)
-        return errno = 0, fail(cage, TOOLCAGE_EBACKEND, name,
-                               "`toolcage session list` lists them, `toolcage session end` "
-                               "deletes one",
-                               "there are 64 sessions already, which leaves no room for");
+        return errno = 0, fail_session(cage, TOOLCAGE_EBACKEND, name,
+                                       "`toolcage session list` lists them, `toolcage session end` "
+                                       "deletes one",
+                                       "there are 64 sessions already, which leaves no room for");
     _autofree_ char *hint = tc_format("make %s writable for you alone", where);
-    return fail(cage, TOOLCAGE_EPATH, name, hint, "cannot keep session");
+    return fail_session(cage, TOOLCAGE_EPATH, name, hint, "cannot keep session");
 }
 
 static int check_form(struct tc_cage *cage)
 {
     errno = 0;
     if (cage->trees->unmounted)
-        return fail(cage, TOOLCAGE_EUNENFORCEABLE, cage->plan->session,
-                    "run where namespaces can be made, or without a session",
-                    "without namespaces there is no private /tmp for session");
+        return fail_session(cage, TOOLCAGE_EUNENFORCEABLE, cage->plan->session,
+                            "run where namespaces can be made, or without a session",
+                            "without namespaces there is no private /tmp for session");
     if (cage->plan->workspace == TC_WORKSPACE_COPY)
-        return fail(cage, TOOLCAGE_EUNENFORCEABLE, cage->plan->session,
-                    "use workspace = { mode = \"overlay\" }, or no session",
-                    "a copied workspace is made for each call, and cannot be kept for session");
+        return fail_session(
+            cage, TOOLCAGE_EUNENFORCEABLE, cage->plan->session,
+            "use workspace = { mode = \"overlay\" }, or no session",
+            "a copied workspace is made for each call, and cannot be kept for session");
     if (!tc_session_name(cage->plan->session))
-        return fail(cage, TOOLCAGE_EUSAGE, "session", "use letters and digits",
-                    "this name cannot be used for a session:");
+        return fail_session(cage, TOOLCAGE_EUSAGE, "session", "use letters and digits",
+                            "this name cannot be used for a session:");
     return 0;
 }
 
@@ -152,7 +154,7 @@ int tc_session_open(struct tc_cage *cage)
         dir < 0 ? -1 : tc_process_keep(t, tc_store_claim(dir, cage->plan->session, SESSIONS_MAX));
     if (s->own < 0)
         return refuse_entry(cage, where);
-    int rc = load(cage, s);
+    int rc = load_session(cage, s);
     if (s->tree >= 0)
         s->tree = tc_process_keep(t, s->tree);
     if (rc == 0)
@@ -267,11 +269,12 @@ int tc_session_end(const char *name, struct tc_outcome *outcome)
     if (rc == 0 || outcome->failure.code)
         return rc;
     if (rc > 0)
-        return errno = 0, fail(&cage, TOOLCAGE_EBACKEND, name, "wait until that call has ended",
-                               "a call is using session");
+        return errno = 0, fail_session(&cage, TOOLCAGE_EBACKEND, name,
+                                       "wait until that call has ended", "a call is using session");
     if (errno == ENOENT)
-        return errno = 0, fail(&cage, TOOLCAGE_EUSAGE, name,
-                               "`toolcage session list` has the names", "there is no session");
+        return errno = 0,
+               fail_session(&cage, TOOLCAGE_EUSAGE, name, "`toolcage session list` has the names",
+                            "there is no session");
     return cannot(outcome, name, "cannot end session");
 }
 

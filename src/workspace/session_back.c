@@ -24,7 +24,7 @@ struct putting {
     int to;
 };
 
-static int fail(struct tc_cage *cage, const char *what, const char *hint)
+static int fail_restore(struct tc_cage *cage, const char *what, const char *hint)
 {
     return tc_cage_fail(
         cage, TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "session", cage->plan->session, errno, hint), -1,
@@ -93,7 +93,7 @@ bool tc_session_base(const struct tc_workspace *w, const struct tc_item *item, c
 
 /* ---- put back ---- */
 
-static int own(const struct putting *put, int dir, const char *name, bool tools)
+static int set_owner(const struct putting *put, int dir, const char *name, bool tools)
 {
     const struct tc_trees *t = put->cage->trees;
     uid_t id = tools ? t->id : 0;
@@ -120,7 +120,7 @@ static int make_like(const struct putting *put, int dir, const char *relative)
     _autofd_ int below = tc_resolve_beneath(put->item->fd, relative);
     bool there = below >= 0 && fstat(below, &st) == 0 && S_ISDIR(st.st_mode);
     if (mkdirat(dir, name, 0700) < 0 ||
-        own(put, dir, name, !there || st.st_uid == put->item->uid) < 0)
+        set_owner(put, dir, name, !there || st.st_uid == put->item->uid) < 0)
         return -1;
     return fchmodat(dir, name, there ? st.st_mode & 0777 : 0755, 0);
 }
@@ -135,7 +135,7 @@ static int put_directory(const struct putting *put, const struct tc_walk_entry *
         return !S_ISDIR(st.st_mode); /* the grant's own */
     if (put->item && !(row && row->kind))
         return make_like(put, dir, e->relative);
-    if (mkdirat(dir, name, 0700) < 0 || own(put, dir, name, true) < 0)
+    if (mkdirat(dir, name, 0700) < 0 || set_owner(put, dir, name, true) < 0)
         return -1;
     int64_t mode = row && row->mode ? row->mode : e->st->stx_mode;
     return fchmodat(dir, name, mode & 0777, 0);
@@ -146,7 +146,7 @@ static int put_entry(const struct putting *put, const struct tc_walk_entry *e, i
     const char *name = tc_path_base(e->relative);
     if (tc_workspace_copy_entry(e, dir, name) < 0)
         return errno == EEXIST ? 0 : -1; /* the grant's own */
-    return own(put, dir, name, true) < 0 ? -1 : tc_workspace_copy_times(dir, name, e->st);
+    return set_owner(put, dir, name, true) < 0 ? -1 : tc_workspace_copy_times(dir, name, e->st);
 }
 
 static int put_back(void *userdata, const struct tc_walk_entry *e)
@@ -198,7 +198,7 @@ int tc_session_restore_tmp(struct tc_cage *cage)
     if (!w->session || w->session->tree < 0)
         return 0;
     _autofd_ int from = tc_store_enter(w->session->tree, "tmp");
-    return from >= 0 && put_tree(&put, from) == 0 ? 0 : fail(cage, "/tmp", why_not);
+    return from >= 0 && put_tree(&put, from) == 0 ? 0 : fail_restore(cage, "/tmp", why_not);
 }
 
 /* One directory on the way to a removal. 0; 1: something else stands there; or -1. */
@@ -263,7 +263,7 @@ int tc_session_restore_layer(struct tc_cage *cage, const struct tc_item *item)
             rc = put_removal(&put, row);
     }
     s->restored++;
-    return rc == 0 ? 0 : fail(cage, item->path, why_not);
+    return rc == 0 ? 0 : fail_restore(cage, item->path, why_not);
 }
 
 int tc_session_restored(struct tc_cage *cage)
@@ -272,7 +272,8 @@ int tc_session_restored(struct tc_cage *cage)
     if (!s || s->restored == s->record.list.tree_count)
         return 0;
     errno = 0;
-    return fail(cage, "what was changed in the workspace",
-                "every directory that the session changed must be there, on an overlay; or end "
-                "the session");
+    return fail_restore(
+        cage, "what was changed in the workspace",
+        "every directory that the session changed must be there, on an overlay; or end "
+        "the session");
 }

@@ -205,8 +205,8 @@ static int put_record(struct tc_session_keeping *s, const struct tc_cage *cage,
     return -1;
 }
 
-static void fail(const struct tc_session_keeping *s, const struct tc_cage *cage,
-                 struct tc_outcome *found)
+static void fail_keeping(const struct tc_session_keeping *s, const struct tc_cage *cage,
+                         struct tc_outcome *found)
 {
     const char *name = cage->plan->session;
     struct tc_why why = {.code = TOOLCAGE_EBACKEND,
@@ -239,7 +239,7 @@ void tc_session_keep_end(struct tc_session_keeping *s, struct tc_cage *cage,
     tc_session_tree(session->record.generation, old);
     (void)tc_remove_tree(session->own, s->failed ? s->tree : old);
     if (s->failed)
-        fail(s, cage, found);
+        fail_keeping(s, cage, found);
     else if (tc_session_add_row(found, record.name, &record) == 0 && s->dropped && !found->note)
         found->note = tc_format("session %s does not keep %zu sockets, pipes or devices",
                                 record.name, s->dropped);

@@ -20,7 +20,7 @@ enum { PACK, INDEX, REVERSE, ENDS };
 
 /* A file of a pack, in memory, so that nobody changes it while it is verified. False: it is too
  * large or cannot be read. */
-static bool load(int dirfd, const char *name, unsigned char **ret, struct tc_bytes *bytes)
+static bool load_pack_file(int dirfd, const char *name, unsigned char **ret, struct tc_bytes *bytes)
 {
     struct stat st;
     _autofd_ int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -56,7 +56,7 @@ static bool check_pack(struct tc_trusted *t, int dirfd, const char *stem)
     for (size_t i = 0; i < ENDS && there; i++) {
         (void)snprintf(name, sizeof(name), "%s%s", stem, ends[i]);
         bool absent = i == REVERSE && faccessat(dirfd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
-        there = absent || load(dirfd, name, data[i], &bytes[i]);
+        there = absent || load_pack_file(dirfd, name, data[i], &bytes[i]);
     }
     return there && tc_pack_sound(bytes[PACK], bytes[INDEX], reverse ? &bytes[REVERSE] : NULL,
                                   digits_of(stem) / 2, &t->left);
@@ -90,7 +90,7 @@ static bool are_plain_refs(struct tc_trusted *t, const struct tc_walk_entry *e)
     static const char replaces[] = "refs/replace/";
     _autofree_ unsigned char *text = NULL;
     struct tc_bytes bytes;
-    if (!load(e->dirfd, e->name, &text, &bytes))
+    if (!load_pack_file(e->dirfd, e->name, &text, &bytes))
         return false;
     t->left -= (int64_t)bytes.size;
     return t->left >= 0 && !memmem(bytes.at, bytes.size, replaces, strlen(replaces));
@@ -101,7 +101,8 @@ static bool is_sound_index(struct tc_trusted *t, const struct tc_walk_entry *e)
 {
     _autofree_ unsigned char *text = NULL;
     struct tc_bytes bytes;
-    return t->bind && load(e->dirfd, e->name, &text, &bytes) && tc_index_sound(bytes, &t->left);
+    return t->bind && load_pack_file(e->dirfd, e->name, &text, &bytes) &&
+           tc_index_sound(bytes, &t->left);
 }
 
 /* Of git-lfs: its name is the SHA-256 of its content. */

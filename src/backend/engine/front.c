@@ -6,8 +6,8 @@
 
 #include "cage/lower.h"
 
-static int lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
-                 struct toolcage_error **err)
+static int lower_engine(const struct tc_front *front, const struct tc_grant *grant,
+                        struct tc_plan *ret, struct toolcage_error **err)
 {
     int r = tc_image_denies(grant, err);
     return r < 0 ? r : tc_local_lower(grant, front->name, ret, err);
@@ -23,7 +23,7 @@ static int lower(const struct tc_front *front, const struct tc_grant *grant, str
     {                                                                                    \
         .name = (engine),                                                                \
         .summary = "a container of " engine "'s, and in it the walls of a process cage", \
-        .provides = ~(tc_clauses)0, .has = HAS, .lower = lower,                          \
+        .provides = ~(tc_clauses)0, .has = HAS, .lower = lower_engine,                   \
     }
 
 const struct tc_front tc_podman_front = FRONT("podman");

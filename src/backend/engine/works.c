@@ -43,7 +43,7 @@ struct engine {
     char said[TC_ENGINE_TEXT_MAX], about[TC_ENGINE_TEXT_MAX];
 };
 
-static struct engine *own(const struct tc_cage *cage)
+static struct engine *engine_of(const struct tc_cage *cage)
 {
     return TC_PRIV(cage)->own;
 }
@@ -65,7 +65,7 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
 
 /* ---- before the start ---- */
 
-static int make(struct tc_cage *cage)
+static int make_engine(struct tc_cage *cage)
 {
     static const struct tc_local_form form = {.apart = true, .mechanism = mechanism};
     struct engine *e = calloc(1, sizeof(*e));
@@ -85,7 +85,7 @@ static int make(struct tc_cage *cage)
     return rc;
 }
 
-static int prepare(struct tc_cage *cage)
+static int prepare_engine(struct tc_cage *cage)
 {
     if (tc_process_prepare(cage) < 0)
         return -1;
@@ -95,7 +95,7 @@ static int prepare(struct tc_cage *cage)
 static int find_program(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    struct engine *e = own(cage);
+    struct engine *e = engine_of(cage);
     if (tc_engine_find(cage, "toolcage-engine", &e->program) < 0)
         return -1;
     e->program = tc_process_keep(&p->trees, e->program);
@@ -121,9 +121,9 @@ static int64_t own_limit(__rlimit_resource_t resource, int64_t most)
 }
 
 /* What the container is to be. */
-static char *describe(const struct tc_cage *cage, const char *image)
+static char *describe_container(const struct tc_cage *cage, const char *image)
 {
-    const struct engine *e = own(cage);
+    const struct engine *e = engine_of(cage);
     struct tc_engine_container c = {
         .call = cage->plan->call ? cage->plan->call : e->talk.name,
         .image = image,
@@ -140,7 +140,7 @@ static char *describe(const struct tc_cage *cage, const char *image)
 static int send_order(struct tc_cage *cage)
 {
     static _Atomic bool swept;
-    struct engine *e = own(cage);
+    struct engine *e = engine_of(cage);
     struct tc_engine_config config = {0};
     _autofd_ int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     const struct tc_engine_order order = {.engine = cage->works->name,
@@ -150,7 +150,7 @@ static int send_order(struct tc_cage *cage)
                                           .name = e->talk.name,
                                           .runtime = tc_setting(&cage->plan->settings, "runtime")};
     _autofree_ char *image = tc_engine_order(cage, &order, &config);
-    config.create = image ? describe(cage, image) : NULL;
+    config.create = image ? describe_container(cage, image) : NULL;
     config.about = !cage->plan->grant;
     config.sweep = !atomic_exchange(&swept, true);
     int rc = tc_engine_send(cage, e->control, &config);
@@ -158,9 +158,9 @@ static int send_order(struct tc_cage *cage)
     return rc;
 }
 
-static int watch(struct tc_cage *cage)
+static int watch_program(struct tc_cage *cage)
 {
-    const struct engine *e = own(cage);
+    const struct engine *e = engine_of(cage);
     tc_events_drop(cage, TC_PRIV(cage)->child.report); /* the control socket, until PID 1 comes */
     if (tc_events_add(cage, e->control, EPOLLIN) < 0 ||
         tc_events_add(cage, e->talk.listener, EPOLLIN) < 0)
@@ -168,10 +168,10 @@ static int watch(struct tc_cage *cage)
     return 0;
 }
 
-static int start(struct tc_cage *cage)
+static int start_engine(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    struct engine *e = own(cage);
+    struct engine *e = engine_of(cage);
     if (find_program(cage) < 0 ||
         tc_engine_take_root(cage, &e->door, "/proc/self/exe", &e->root) < 0 ||
         tc_process_complete(cage) < 0 || tc_process_enforced(cage) < 0)
@@ -184,7 +184,7 @@ static int start(struct tc_cage *cage)
     e->control = fcntl(p->child.report, F_DUPFD_CLOEXEC, 0);
     if (e->control < 0)
         return tc_engine_fail_start(cage, "report socket");
-    return send_order(cage) < 0 ? -1 : watch(cage);
+    return send_order(cage) < 0 ? -1 : watch_program(cage);
 }
 
 /* ---- PID 1 comes ---- */
@@ -208,7 +208,7 @@ static int join_group(struct tc_cage *cage)
 static int take_first(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    struct engine *e = own(cage);
+    struct engine *e = engine_of(cage);
     uid_t id = p->trees.id != (uid_t)-1 ? p->trees.id : p->trees.host->uid;
     if (e->first >= 0)
         return 0;
@@ -241,9 +241,9 @@ static bool is_stage(const struct engine *e, const struct tc_process_cage *p)
 
 /* What it says of the engine is a stranger's text: it has made words of it, and they are bounded
  * here once more. */
-static void hear(struct tc_cage *cage)
+static void read_message(struct tc_cage *cage)
 {
-    struct engine *e = own(cage);
+    struct engine *e = engine_of(cage);
     struct tc_engine_said said;
     ssize_t n;
     while (e->control >= 0 &&
@@ -264,7 +264,7 @@ static void hear(struct tc_cage *cage)
 
 static int fail_engine(struct tc_cage *cage, const char *why)
 {
-    const struct engine *e = own(cage);
+    const struct engine *e = engine_of(cage);
     return tc_cage_fail(
         cage,
         TC_WHY(TOOLCAGE_EBACKEND, "engine", e->door.path,
@@ -275,11 +275,11 @@ static int fail_engine(struct tc_cage *cage, const char *why)
 static int event(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    struct engine *e = own(cage);
+    struct engine *e = engine_of(cage);
     int rc = 0;
     if (is_stage(e, p))
         return tc_process_event(cage);
-    hear(cage);
+    read_message(cage);
     if (e->first < 0)
         rc = take_first(cage);
     if (rc >= 0 && e->first >= 0)
@@ -296,7 +296,7 @@ static int event(struct tc_cage *cage)
 static void signal_cage(struct tc_cage *cage, bool at_once)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    struct engine *e = own(cage);
+    struct engine *e = engine_of(cage);
     if (p->child.pid <= 0 || p->child.reaped)
         return;
     if (at_once) {
@@ -314,10 +314,10 @@ static void signal_cage(struct tc_cage *cage, bool at_once)
 }
 
 /* toolcage-engine has ended, and the container is gone; unless it was killed. */
-static void reap(struct tc_cage *cage)
+static void reap_engine(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    struct engine *e = own(cage);
+    struct engine *e = engine_of(cage);
     if (e->first >= 0)
         (void)tc_sys(SYS_pidfd_send_signal, e->first, SIGKILL, 0, 0, 0, 0);
     if (!cage->outcome->failure.code)
@@ -377,16 +377,16 @@ static void tell_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
 {
     struct tc_probe *row = tc_cage_tried(tried, outcome);
     if (row && row->works)
-        row->mechanism = describe_engine(own(tried));
+        row->mechanism = describe_engine(engine_of(tried));
 }
 
 static const struct tc_trial trial = {plan_trial, tell_tried};
 
-#define WORKS(backend)                                                                       \
-    {                                                                                        \
-        .name = (backend), .make = make, .prepare = prepare, .start = start, .event = event, \
-        .signal = signal_cage, .reap = reap, .usage = tc_local_usage, .destroy = destroy,    \
-        .trial = &trial,                                                                     \
+#define WORKS(backend)                                                                            \
+    {                                                                                             \
+        .name = (backend), .make = make_engine, .prepare = prepare_engine, .start = start_engine, \
+        .event = event, .signal = signal_cage, .reap = reap_engine, .usage = tc_local_usage,      \
+        .destroy = destroy, .trial = &trial,                                                      \
     }
 
 const struct tc_works tc_podman_works = WORKS("podman");

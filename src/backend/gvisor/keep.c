@@ -89,7 +89,7 @@ static void say_silent(const char *platform)
 
 /* The runtime's own words, and in their places the platform, its log, and a name for the container:
  * one that failed has left something of its own. */
-static pid_t begin(char **command, const char *platform)
+static pid_t begin_runtime(char **command, const char *platform)
 {
     char option[64], log[80];
     pid_t pid = fork();
@@ -115,7 +115,7 @@ enum { FAILED = -1, SILENT = -2 };
 static int try(char **command, const char *platform)
 {
     int status = 0;
-    pid_t pid = begin(command, platform);
+    pid_t pid = begin_runtime(command, platform);
     _autofd_ int pidfd = pid < 0 ? -1 : tc_pidfd_open(pid);
     if (pidfd < 0)
         _exit(127);

@@ -217,7 +217,7 @@ void tc_gvisor_options_learn(const char *runtime, int bundle)
 }
 
 /* Does it know so many of them? */
-static bool ask(const char *runtime, size_t count)
+static bool knows_count(const char *runtime, size_t count)
 {
     int status = 0;
     pid_t pid = fork();
@@ -238,7 +238,7 @@ static bool ask(const char *runtime, size_t count)
     return code == 0;
 }
 
-static void tell(const char *mark, size_t count)
+static void note_count(const char *mark, size_t count)
 {
     _autofree_ char *heard = tc_format("%s %zu", mark, count);
     if (!heard || tc_write_file(AT_FDCWD, TC_OCI_BUNDLE "/" TC_OCI_HEARD, heard) < 0)
@@ -253,9 +253,9 @@ size_t tc_gvisor_options_known(const char *runtime, const char *note)
     const char *word = marked ? tc_gvisor_note_word(note, mark) : NULL;
     if (is_count(word))
         return (size_t)(word[0] - '0');
-    while (count > 0 && !ask(runtime, count))
+    while (count > 0 && !knows_count(runtime, count))
         count--;
     if (marked && tc_gvisor_mark(runtime, after) && strcmp(mark, after) == 0)
-        tell(mark, count);
+        note_count(mark, count);
     return count;
 }

@@ -38,7 +38,7 @@ struct gvisor {
 
 enum { LIMITS_MAX = 16 };
 
-static struct gvisor *own(const struct tc_cage *cage)
+static struct gvisor *gvisor_of(const struct tc_cage *cage)
 {
     return TC_PRIV(cage)->own;
 }
@@ -106,7 +106,7 @@ static int listen_in(int bundle, uid_t id)
 static int make_bundle(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    struct gvisor *g = own(cage);
+    struct gvisor *g = gvisor_of(cage);
     struct tc_oci_blank *b = &g->oci.blank;
     if (put_init(cage) < 0)
         return -1;
@@ -166,8 +166,8 @@ static int tell_inner(struct tc_cage *cage)
     static struct sock_filter code[TC_SECCOMP_CODE_MAX];
     const struct tc_process_cage *p = TC_PRIV(cage);
     struct tc_box_limit limits[LIMITS_MAX];
-    struct tc_box box = {.uid = own(cage)->oci.uid,
-                         .gid = own(cage)->oci.gid,
+    struct tc_box box = {.uid = gvisor_of(cage)->oci.uid,
+                         .gid = gvisor_of(cage)->oci.gid,
                          .root = -1,
                          .image = -1,
                          .in = -1,
@@ -189,7 +189,7 @@ static void let_go(struct gvisor *g)
     free(TAKE(g->note));
 }
 
-static int make(struct tc_cage *cage)
+static int make_gvisor(struct tc_cage *cage)
 {
     struct gvisor *g = calloc(1, sizeof(*g));
     if (g) {
@@ -216,7 +216,7 @@ static int refuse_platform(struct tc_cage *cage, const char *why)
 /* What earlier calls have learnt of this runsc; the doctor asks again. */
 static int recall(struct tc_cage *cage)
 {
-    struct gvisor *g = own(cage);
+    struct gvisor *g = gvisor_of(cage);
     const char *known = cage->plan->grant ? g->oci.blank.path : NULL;
     g->platforms = tc_gvisor_platforms(tc_setting(&cage->plan->settings, "platform"), known);
     if (!g->platforms)
@@ -225,18 +225,18 @@ static int recall(struct tc_cage *cage)
     return g->note ? 0 : tc_cage_fail_memory(cage, "platform");
 }
 
-static int prepare(struct tc_cage *cage)
+static int prepare_gvisor(struct tc_cage *cage)
 {
     if (recall(cage) < 0 || tc_process_prepare(cage) < 0)
         return -1;
     return cage->plan->image ? tc_image_open(cage, &TC_PRIV(cage)->box.image) : 0;
 }
 
-static int start(struct tc_cage *cage)
+static int start_gvisor(struct tc_cage *cage)
 {
     if (make_bundle(cage) < 0 || tc_oci_start(cage) < 0)
         return -1;
-    if (tc_events_add(cage, own(cage)->talk, EPOLLIN) < 0)
+    if (tc_events_add(cage, gvisor_of(cage)->talk, EPOLLIN) < 0)
         return tc_oci_fail_bundle(cage, "report socket", "try again");
     cage->err_held = true; /* runsc's own words are in its log, too */
     return 0;
@@ -265,10 +265,10 @@ static bool was_silent(const struct tc_oci_blank *b)
  * run in this container yet. */
 static int learn(struct tc_cage *cage)
 {
-    const struct tc_oci_blank *b = &own(cage)->oci.blank;
+    const struct tc_oci_blank *b = &gvisor_of(cage)->oci.blank;
     struct tc_outcome *outcome = cage->outcome;
     bool other = false;
-    const char *platform = platform_of(own(cage), &other);
+    const char *platform = platform_of(gvisor_of(cage), &other);
     if (other)
         tc_gvisor_first_failed(b->path, was_silent(b));
     else if (!cage->plan->grant)
@@ -291,7 +291,7 @@ static int learn(struct tc_cage *cage)
 /* In the report socket's place comes PID 1's, once. */
 static bool comes_first(struct tc_cage *cage)
 {
-    struct gvisor *g = own(cage);
+    struct gvisor *g = gvisor_of(cage);
     _autofd_ int fd = g->talk < 0 ? -1 : accept4(g->talk, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0)
         return false;
@@ -326,24 +326,24 @@ static void ask_to_end(struct tc_cage *cage, bool at_once)
 static void fail_runtime(struct tc_cage *cage)
 {
     bool other = false;
-    const char *platform = platform_of(own(cage), &other);
-    _autofree_ char *words = tc_oci_last_words(own(cage)->oci.blank.bundle, platform);
+    const char *platform = platform_of(gvisor_of(cage), &other);
+    _autofree_ char *words = tc_oci_last_words(gvisor_of(cage)->oci.blank.bundle, platform);
     if (tc_setting(&cage->plan->settings, "platform") && !tc_streq(platform, TC_GVISOR_PTRACE))
         (void)refuse_platform(cage, words ? words : "");
     else
         tc_oci_fail_runtime(cage, words);
 }
 
-static void reap(struct tc_cage *cage)
+static void reap_gvisor(struct tc_cage *cage)
 {
     if (tc_oci_unheard(cage))
         fail_runtime(cage);
     tc_process_reap(cage);
 }
 
-static const char *usage(struct tc_cage *cage)
+static const char *usage_of_gvisor(struct tc_cage *cage)
 {
-    struct gvisor *g = own(cage);
+    struct gvisor *g = gvisor_of(cage);
     if (!g->listed)
         tc_gvisor_list_lacked(cage, g->oci.blank.bundle);
     g->listed = true;
@@ -353,7 +353,7 @@ static const char *usage(struct tc_cage *cage)
 static bool destroy(struct tc_cage *cage, enum tc_pace pace)
 {
     if (cage->priv)
-        let_go(own(cage));
+        let_go(gvisor_of(cage));
     return tc_oci_destroy(cage, pace);
 }
 
@@ -367,7 +367,7 @@ static bool plan_trial(const struct tc_works *works, struct tc_plan *ret)
 }
 
 /* The program, what it says of its version, and on what platform it ran. */
-static char *describe(struct gvisor *g)
+static char *describe_runtime(struct gvisor *g)
 {
     const struct tc_oci_blank *b = &g->oci.blank;
     bool other = false;
@@ -383,20 +383,20 @@ static void tell_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
 {
     struct tc_probe *row = tc_cage_tried(tried, outcome);
     if (row && row->works)
-        row->mechanism = describe(own(tried));
+        row->mechanism = describe_runtime(gvisor_of(tried));
 }
 
 static const struct tc_trial trial = {plan_trial, tell_tried};
 
 const struct tc_works tc_gvisor_works = {
     .name = "gvisor",
-    .make = make,
-    .prepare = prepare,
-    .start = start,
+    .make = make_gvisor,
+    .prepare = prepare_gvisor,
+    .start = start_gvisor,
     .event = event,
     .signal = ask_to_end,
-    .reap = reap,
-    .usage = usage,
+    .reap = reap_gvisor,
+    .usage = usage_of_gvisor,
     .destroy = destroy,
     .trial = &trial,
 };

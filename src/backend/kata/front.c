@@ -22,8 +22,8 @@ static bool add_settings(const struct tc_grant *grant, struct tc_plan *plan)
            (!grant->image || tc_strv_take(s, tc_format("image=%s", grant->image)));
 }
 
-static int lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
-                 struct toolcage_error **err)
+static int lower_kata(const struct tc_front *front, const struct tc_grant *grant,
+                      struct tc_plan *ret, struct toolcage_error **err)
 {
     static const struct tc_monitor kata = {.name = "kata", .contained = true};
     int r = tc_machine_lower(&kata, grant, ret, err);
@@ -39,5 +39,5 @@ const struct tc_front tc_kata_front = {
                   TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT)),
     .has = TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SYSCALLS) | TC_FEATURE_BIT(BYTES) |
            TC_FEATURE_BIT(COPY) | TC_FEATURE_BIT(OVERLAY) | TC_FEATURE_BIT(HOST),
-    .lower = lower,
+    .lower = lower_kata,
 };

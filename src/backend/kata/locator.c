@@ -31,14 +31,14 @@ static const char *first(const char *const *places, size_t count, int mode)
     return NULL;
 }
 
-static int fail(const char *hint, const char *message, struct toolcage_error **err)
+static int fail_missing_part(const char *hint, const char *message, struct toolcage_error **err)
 {
     return message ? tc_fail(err, TC_WHY(TOOLCAGE_EBACKEND, "machine", "kata", hint), "%s", message)
                    : tc_fail_memory(err);
 }
 
-static int tell(const struct tc_locator *locator, struct tc_search *search, char **ret_how,
-                struct toolcage_error **err)
+static int tell_kata(const struct tc_locator *locator, struct tc_search *search, char **ret_how,
+                     struct toolcage_error **err)
 {
     const struct tc_kvm *kvm = &search->kvm;
     const char *shim = first(shims, TC_COUNT(shims), X_OK);
@@ -49,14 +49,16 @@ static int tell(const struct tc_locator *locator, struct tc_search *search, char
         return 0;
     if (!configuration) {
         reason = tc_format("%s is here, and no configuration.toml for it", shim);
-        return fail("install Kata whole: its configuration.toml belongs into /etc/kata-containers",
-                    reason, err);
+        return fail_missing_part(
+            "install Kata whole: its configuration.toml belongs into /etc/kata-containers", reason,
+            err);
     }
     if (!kvm->boots) {
         reason = tc_format("%s is here, but needs the processor's virtualisation (KVM), which "
                            "boots no guest of ours: %s",
                            shim, kvm->reason ? kvm->reason : "it was not tried");
-        return fail("backend = \"qemu\" gives each call a kernel of its own, too", reason, err);
+        return fail_missing_part("backend = \"qemu\" gives each call a kernel of its own, too",
+                                 reason, err);
     }
     *ret_how = tc_format("%s, configured by %s, for an engine that knows it; never run by "
                          "toolcage's own tests",
@@ -65,8 +67,8 @@ static int tell(const struct tc_locator *locator, struct tc_search *search, char
 }
 
 /* The engine that is to make it. */
-static int look(const struct tc_locator *locator, struct tc_search *search,
-                const struct tc_grant *grant, struct toolcage_error **err)
+static int look_for_kata(const struct tc_locator *locator, struct tc_search *search,
+                         const struct tc_grant *grant, struct toolcage_error **err)
 {
     (void)search;
     return tc_engine_door_look(grant, locator->name, TC_KATA_ENGINE, err);
@@ -92,8 +94,8 @@ static int check_root(const struct tc_grant *grant, struct toolcage_error **err)
                    "directory is not in the store of images");
 }
 
-static int find(const struct tc_locator *locator, struct tc_search *search, struct tc_grant *grant,
-                struct toolcage_error **err)
+static int locate_kata(const struct tc_locator *locator, struct tc_search *search,
+                       struct tc_grant *grant, struct toolcage_error **err)
 {
     _autofree_ char *worker = NULL;
     (void)locator;
@@ -105,4 +107,4 @@ static int find(const struct tc_locator *locator, struct tc_search *search, stru
 }
 
 const struct tc_locator tc_kata_locator = {
-    .name = "kata", .find = find, .look = look, .tell = tell};
+    .name = "kata", .find = locate_kata, .look = look_for_kata, .tell = tell_kata};

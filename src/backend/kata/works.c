@@ -38,7 +38,7 @@ struct kata {
     char said[TC_ENGINE_TEXT_MAX];
 };
 
-static struct kata *own(const struct tc_cage *cage)
+static struct kata *kata_of(const struct tc_cage *cage)
 {
     void **more = tc_machine_more(cage);
     return more ? *more : NULL;
@@ -97,7 +97,7 @@ static void close_all(struct kata *k)
             (void)close(TAKE_FD(*fds[i]));
 }
 
-static int make(struct tc_cage *cage)
+static int make_kata(struct tc_cage *cage)
 {
     static const struct tc_local_form form = {.mechanism = mechanism};
     struct kata *k = calloc(1, sizeof(*k));
@@ -125,7 +125,7 @@ static int give_birth(struct tc_cage *cage, int program)
     int pair[2], status;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return tc_engine_fail_start(cage, "socket");
-    own(cage)->control = pair[0];
+    kata_of(cage)->control = pair[0];
     _autofd_ int theirs = pair[1];
     const struct tc_box box = {
         .stages = &tc_engine_stages, .report = theirs, .helper = pair[0], .own = &program};
@@ -141,7 +141,7 @@ static int give_birth(struct tc_cage *cage, int program)
     return 0;
 }
 
-static int64_t number(const struct tc_cage *cage, const char *name)
+static int64_t number_of(const struct tc_cage *cage, const char *name)
 {
     return strtoll(setting(cage, name, "0"), NULL, 10);
 }
@@ -168,14 +168,14 @@ static int find_root(struct tc_cage *cage, int program)
 {
     char link[32];
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", program);
-    return tc_engine_take_root(cage, &own(cage)->door, link, &own(cage)->root);
+    return tc_engine_take_root(cage, &kata_of(cage)->door, link, &kata_of(cage)->root);
 }
 
 /* containerd has a name of a form of its own for a runtime. */
 static char *name_runtime(const struct tc_cage *cage)
 {
     const char *said = setting(cage, "runtime", "kata");
-    return own(cage)->root ? tc_format("io.containerd.%s.v2", said) : strdup(said);
+    return kata_of(cage)->root ? tc_format("io.containerd.%s.v2", said) : strdup(said);
 }
 
 /* containerd and its client find the container's streams there, by a path. */
@@ -183,13 +183,13 @@ static char *find_fifos(const struct tc_cage *cage)
 {
     static const char part[] = "engine-fifos";
     const char *where = "";
-    if (!own(cage)->root)
+    if (!kata_of(cage)->root)
         return strdup("");
     _autofd_ int dir = tc_state_open(part, &where);
     return dir < 0 ? NULL : tc_format("%s/%s", where, part);
 }
 
-static char *describe(const struct tc_cage *cage, const char *image)
+static char *describe_container(const struct tc_cage *cage, const char *image)
 {
     _autostrv_ struct tc_strv system = {0};
     char boot[BOOT_SIZE];
@@ -200,10 +200,10 @@ static char *describe(const struct tc_cage *cage, const char *image)
                                   .boot = boot,
                                   .root = setting(cage, "image", NULL),
                                   .system = &system,
-                                  .mib = number(cage, "mib"),
-                                  .cpus_milli = number(cage, "cpus"),
-                                  .pids = number(cage, "pids")};
-    const struct tc_engine_root *root = own(cage)->root;
+                                  .mib = number_of(cage, "mib"),
+                                  .cpus_milli = number_of(cage, "cpus"),
+                                  .pids = number_of(cage, "pids")};
+    const struct tc_engine_root *root = kata_of(cage)->root;
     if (!read_boot(boot) || !list_system(&system))
         return NULL;
     if (!root)
@@ -215,7 +215,7 @@ static char *describe(const struct tc_cage *cage, const char *image)
 
 static int send_order(struct tc_cage *cage, int program)
 {
-    struct kata *k = own(cage);
+    struct kata *k = kata_of(cage);
     struct tc_engine_config config = {0};
     char name[TC_ULID_SIZE] = "";
     _autofree_ char *runtime = name_runtime(cage), *fifos = find_fifos(cage);
@@ -228,7 +228,7 @@ static int send_order(struct tc_cage *cage, int program)
                                           .fifos = fifos};
     bool fine = runtime && fifos && tc_ulid(name) == 0;
     _autofree_ char *image = fine ? tc_engine_order(cage, &order, &config) : NULL;
-    config.create = image ? describe(cage, image) : NULL;
+    config.create = image ? describe_container(cage, image) : NULL;
     config.port = k->theirs[0];
     config.console = k->theirs[1];
     return tc_engine_send(cage, k->control, &config);
@@ -238,7 +238,7 @@ static int send_order(struct tc_cage *cage, int program)
 
 static int open_lines(struct tc_cage *cage)
 {
-    struct kata *k = own(cage);
+    struct kata *k = kata_of(cage);
     int both[2], errors[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both) < 0)
         return tc_engine_fail_start(cage, "streams");
@@ -261,9 +261,9 @@ static void let_go(struct kata *k)
         (void)close(TAKE_FD(*fds[i]));
 }
 
-static int start(struct tc_cage *cage)
+static int start_kata(struct tc_cage *cage)
 {
-    struct kata *k = own(cage);
+    struct kata *k = kata_of(cage);
     _autofd_ int engine = -1, guest = -1;
     if (tc_engine_find(cage, "toolcage-engine", &engine) < 0 ||
         tc_engine_find(cage, "toolcage-guest", &guest) < 0 || find_root(cage, guest) < 0 ||
@@ -280,7 +280,7 @@ static int start(struct tc_cage *cage)
 
 static void hang_up(struct tc_cage *cage)
 {
-    struct kata *k = own(cage);
+    struct kata *k = kata_of(cage);
     if (k->control < 0)
         return;
     tc_events_drop(cage, k->control);
@@ -289,9 +289,9 @@ static void hang_up(struct tc_cage *cage)
 
 /* What it says of the engine is a stranger's text, of which it has made bounded words. A stage of
  * its own birth is told as those of every child are. */
-static void hear(struct tc_cage *cage)
+static void read_message(struct tc_cage *cage)
 {
-    struct kata *k = own(cage);
+    struct kata *k = kata_of(cage);
     union {
         struct tc_engine_said said;
         struct tc_report report;
@@ -313,7 +313,7 @@ static void hear(struct tc_cage *cage)
 
 static int fail_engine(struct tc_cage *cage)
 {
-    const struct kata *k = own(cage);
+    const struct kata *k = kata_of(cage);
     return tc_cage_fail(
         cage,
         TC_WHY(TOOLCAGE_EBACKEND, "engine", k->door.path,
@@ -324,8 +324,8 @@ static int fail_engine(struct tc_cage *cage)
 
 static int event(struct tc_cage *cage)
 {
-    const struct kata *k = own(cage);
-    hear(cage);
+    const struct kata *k = kata_of(cage);
+    read_message(cage);
     if (k->failed && !cage->over && !cage->outcome->failure.code && !tc_machine_killed(cage))
         return fail_engine(cage);
     return tc_process_event(cage);
@@ -341,23 +341,23 @@ static void signal_cage(struct tc_cage *cage, bool kill)
 }
 
 /* Who took the call there has ended: so has the container. */
-static void reap(struct tc_cage *cage)
+static void reap_kata(struct tc_cage *cage)
 {
     tc_process_reap(cage);
-    hear(cage);
+    read_message(cage);
     hang_up(cage);
 }
 
-static const char *usage(struct tc_cage *cage)
+static const char *usage_of_kata(struct tc_cage *cage)
 {
-    if (own(cage)->failed && !cage->outcome->failure.code && !tc_machine_killed(cage))
+    if (kata_of(cage)->failed && !cage->outcome->failure.code && !tc_machine_killed(cage))
         (void)fail_engine(cage);
     return tc_machine_usage(cage);
 }
 
 static bool destroy(struct tc_cage *cage, enum tc_pace pace)
 {
-    struct kata *k = own(cage);
+    struct kata *k = kata_of(cage);
     if (!tc_machine_destroy(cage, pace))
         return false;
     if (k) {
@@ -369,11 +369,11 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
 }
 
 const struct tc_works tc_kata_works = {.name = "kata",
-                                       .make = make,
+                                       .make = make_kata,
                                        .prepare = tc_process_prepare,
-                                       .start = start,
+                                       .start = start_kata,
                                        .event = event,
                                        .signal = signal_cage,
-                                       .reap = reap,
-                                       .usage = usage,
+                                       .reap = reap_kata,
+                                       .usage = usage_of_kata,
                                        .destroy = destroy};

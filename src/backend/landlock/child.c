@@ -47,17 +47,18 @@ static void signal_children(int sig)
     static char text[64 * 1024];
     _autofd_ int fd = open(children, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    char *at = text, *end;
+    char *at = text, *end_children;
     text[n < 0 ? 0 : n] = '\0';
-    for (long pid = strtol(at, &end, 10); end != at && *end == ' '; pid = strtol(at, &end, 10)) {
+    for (long pid = strtol(at, &end_children, 10); end_children != at && *end_children == ' ';
+         pid = strtol(at, &end_children, 10)) {
         (void)kill((pid_t)pid, sig); /* our own child, not reaped: the number is still its */
-        at = end + 1;
+        at = end_children + 1;
     }
 }
 
 /* The children of a killed one come to us and are killed in the next round. */
 /* Kills and reaps until there is no child any more; false when some would not end. */
-static bool end(void)
+static bool end_children(void)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     for (int i = 0; i < ROUNDS; i++) {
@@ -105,7 +106,7 @@ static const struct tc_stage stages[] = {
 
 const struct tc_stages tc_landlock_stages = {stages, TC_COUNT(stages), 0, tc_box_init, NULL};
 
-static int enter(const struct tc_box *box)
+static int enter_ruleset(const struct tc_box *box)
 {
     (void)box;
     return tc_landlock_restrict(TC_BOX_RULESET);
@@ -121,12 +122,12 @@ static void terminate(const struct tc_box *box, pid_t tool)
 
 static void leave(void)
 {
-    (void)end();
+    (void)end_children();
 }
 
 const struct tc_rest tc_landlock_rest = {.adopt = adopt,
-                                         .enter = enter,
+                                         .enter = enter_ruleset,
                                          .terminate = terminate,
-                                         .end = end,
+                                         .end = end_children,
                                          .leave = leave,
                                          .watches = true};

@@ -23,8 +23,8 @@
 enum { ABI_LEAST = 6 };
 enum { PATIENCE_MS = 2000 };
 
-static int refuse(struct tc_cage *cage, enum tc_clause clause, const char *subject,
-                  const char *hint, const char *message)
+static int refuse_clause(struct tc_cage *cage, enum tc_clause clause, const char *subject,
+                         const char *hint, const char *message)
 {
     return tc_cage_fail(cage, TC_WHY(TOOLCAGE_EUNENFORCEABLE, "shared", subject, hint), clause,
                         "%s", message);
@@ -37,8 +37,8 @@ static int refuse_place(struct tc_cage *cage, enum tc_clause clause, const char 
     struct tc_outcome found = {0};
     struct tc_process_host *host;
     const char *fix = tc_process_host_get(&found, &host) < 0 ? found.failure.hint : NULL;
-    int rc = refuse(cage, clause, subject, fix ? fix : "docs/places.md says what a full cage needs",
-                    message);
+    int rc = refuse_clause(cage, clause, subject,
+                           fix ? fix : "docs/places.md says what a full cage needs", message);
     tc_outcome_done(&found);
     return rc;
 }
@@ -145,8 +145,8 @@ static int check_clauses(struct tc_cage *cage)
         tc_format("no namespaces can be made here, and Landlock and seccomp alone cannot "
                   "enforce %s",
                   names.data);
-    return refuse(cage, (enum tc_clause)first, tc_clause_name((enum tc_clause)first), hint.data,
-                  message ? message : "out of memory");
+    return refuse_clause(cage, (enum tc_clause)first, tc_clause_name((enum tc_clause)first),
+                         hint.data, message ? message : "out of memory");
 }
 
 /* ---- the ruleset ---- */
@@ -156,18 +156,19 @@ static int check_item(struct tc_cage *cage, const struct tc_item *item)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     if (item->name) /* its descriptor is that of the directory around it */
-        return refuse(cage, TC_CLAUSE_FS_WRITE, item->path, "grant its directory",
-                      "without namespaces no single file can be writable");
+        return refuse_clause(cage, TC_CLAUSE_FS_WRITE, item->path, "grant its directory",
+                             "without namespaces no single file can be writable");
     if (strcmp(item->path, item->mount->from) != 0)
-        return refuse(cage, TC_CLAUSE_FS_READ, item->path,
-                      "grant it by its path on the host, without `from`",
-                      "without namespaces no path can be shown under another name");
+        return refuse_clause(cage, TC_CLAUSE_FS_READ, item->path,
+                             "grant it by its path on the host, without `from`",
+                             "without namespaces no path can be shown under another name");
     for (size_t i = 0; i < p->trees.item_count; i++)
         if (!item->writable && p->trees.items[i].writable &&
             tc_path_within(p->trees.items[i].path, item->path))
-            return refuse(cage, TC_CLAUSE_FS_WRITE, item->path,
-                          "grant them beside each other, or both in the same way",
-                          "without namespaces nothing can be read-only inside a writable path");
+            return refuse_clause(
+                cage, TC_CLAUSE_FS_WRITE, item->path,
+                "grant them beside each other, or both in the same way",
+                "without namespaces nothing can be read-only inside a writable path");
     return 0;
 }
 
@@ -201,7 +202,7 @@ static int allow_devices(struct tc_process_cage *p)
     return 0;
 }
 
-static int fill(struct tc_cage *cage)
+static int fill_config(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     for (size_t i = 0; i < cage->plan->mount_count; i++) {
@@ -219,7 +220,7 @@ static int fill(struct tc_cage *cage)
 
 /* ---- the slots ---- */
 
-static int make(struct tc_cage *cage)
+static int make_landlock(struct tc_cage *cage)
 {
     static const struct tc_local_form form = {.mechanism = mechanism};
     if (tc_local_new(cage, &form, NULL) < 0)
@@ -243,11 +244,13 @@ static int check_items(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     if (cage->plan->workspace != TC_WORKSPACE_BIND)
-        return refuse(cage, TC_CLAUSE_FS_WRITE, "workspace", "use workspace = { mode = \"bind\" }",
-                      "without namespaces there is no private copy of a workspace");
+        return refuse_clause(cage, TC_CLAUSE_FS_WRITE, "workspace",
+                             "use workspace = { mode = \"bind\" }",
+                             "without namespaces there is no private copy of a workspace");
     if (cage->plan->terminal)
-        return refuse(cage, TC_CLAUSE_TTY_NONE, "terminal", "run commands with toolcage exec",
-                      "without namespaces there is no terminal of the cage's own");
+        return refuse_clause(cage, TC_CLAUSE_TTY_NONE, "terminal",
+                             "run commands with toolcage exec",
+                             "without namespaces there is no terminal of the cage's own");
     for (size_t i = 0; i < p->trees.item_count; i++)
         if (check_item(cage, &p->trees.items[i]) < 0)
             return -1;
@@ -255,7 +258,7 @@ static int check_items(struct tc_cage *cage)
 }
 
 /* Of the host record only what never changes. */
-static int prepare(struct tc_cage *cage)
+static int prepare_landlock(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     tc_trees_open(&p->trees, cage->plan);
@@ -265,7 +268,7 @@ static int prepare(struct tc_cage *cage)
     p->box.stages = &tc_landlock_stages;
     p->box.rest = &tc_landlock_rest;
     p->box.ruleset = tc_process_keep(&p->trees, tc_landlock_open(p->host->landlock_abi, 0));
-    if (p->box.ruleset >= 0 && fill(cage) == 0)
+    if (p->box.ruleset >= 0 && fill_config(cage) == 0)
         return 0;
     return tc_cage_fail(cage,
                         TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "landlock", "ruleset", errno,
@@ -286,7 +289,7 @@ static int check_syscalls(struct tc_cage *cage)
         TC_CLAUSE_SYSCALLS, "without namespaces `syscalls` stays the default profile");
 }
 
-static int start(struct tc_cage *cage)
+static int start_landlock(struct tc_cage *cage)
 {
     if (tc_process_argv(cage) < 0 || tc_process_limits(cage) < 0 || check_syscalls(cage) < 0 ||
         tc_process_filter(cage) < 0 || tc_process_enforced(cage) < 0)
@@ -316,9 +319,9 @@ static void ask_to_end(struct tc_cage *cage, bool at_once)
 
 const struct tc_works tc_landlock_works = {
     .name = "landlock",
-    .make = make,
-    .prepare = prepare,
-    .start = start,
+    .make = make_landlock,
+    .prepare = prepare_landlock,
+    .start = start_landlock,
     .event = tc_process_event,
     .signal = ask_to_end,
     .reap = tc_process_reap,

@@ -37,7 +37,7 @@ void tc_kvm_done(struct tc_kvm *kvm)
 
 /* ---- without a boot ---- */
 
-static bool say(struct tc_kvm *ret, const char *reason, const char *fix)
+static bool set_reason(struct tc_kvm *ret, const char *reason, const char *fix)
 {
     ret->reason = strdup(reason);
     ret->fix = strdup(fix);
@@ -70,19 +70,21 @@ static bool absent(struct tc_kvm *ret)
     if (file)
         (void)fclose(file);
     if (amd || intel)
-        return say(ret, "there is no " DEVICE ", though the processor could",
-                   amd ? "modprobe kvm_amd; a container has to be given the device (docker run "
-                         "--device " DEVICE ")"
-                       : "modprobe kvm_intel; a container has to be given the device (docker run "
-                         "--device " DEVICE ")");
+        return set_reason(
+            ret, "there is no " DEVICE ", though the processor could",
+            amd ? "modprobe kvm_amd; a container has to be given the device (docker run "
+                  "--device " DEVICE ")"
+                : "modprobe kvm_intel; a container has to be given the device (docker run "
+                  "--device " DEVICE ")");
     if (inside)
-        return say(ret,
-                   "there is no " DEVICE ": this is a virtual machine, whose host hands no "
-                   "virtualisation on",
-                   "turn on nested virtualisation on its host (modprobe kvm_intel nested=1, or "
-                   "kvm_amd nested=1, and a processor model like host)");
-    return say(ret, "there is no " DEVICE ", and the processor says of no virtualisation",
-               "turn on VT-x or AMD-V in the machine's firmware");
+        return set_reason(
+            ret,
+            "there is no " DEVICE ": this is a virtual machine, whose host hands no "
+            "virtualisation on",
+            "turn on nested virtualisation on its host (modprobe kvm_intel nested=1, or "
+            "kvm_amd nested=1, and a processor model like host)");
+    return set_reason(ret, "there is no " DEVICE ", and the processor says of no virtualisation",
+                      "turn on VT-x or AMD-V in the machine's firmware");
 }
 
 /* A root caller's cages have ids that are in no group. */
@@ -92,13 +94,14 @@ bool tc_kvm_present(struct tc_kvm *ret)
     if (stat(DEVICE, &st) < 0)
         return absent(ret);
     if (!S_ISCHR(st.st_mode))
-        return say(ret, DEVICE " is not a device", "modprobe kvm_amd or kvm_intel makes it");
+        return set_reason(ret, DEVICE " is not a device", "modprobe kvm_amd or kvm_intel makes it");
     if (geteuid() == 0 && (st.st_mode & 06) != 06)
-        return say(ret, "the ids of root's cages, which are in no group, may not open " DEVICE,
-                   "run it as an ordinary user of the group kvm; or chmod 0666 " DEVICE);
+        return set_reason(ret,
+                          "the ids of root's cages, which are in no group, may not open " DEVICE,
+                          "run it as an ordinary user of the group kvm; or chmod 0666 " DEVICE);
     if (geteuid() != 0 && access(DEVICE, R_OK | W_OK) < 0)
-        return say(ret, "this user may not open " DEVICE,
-                   "sudo usermod -aG kvm $USER, and log in again");
+        return set_reason(ret, "this user may not open " DEVICE,
+                          "sudo usermod -aG kvm $USER, and log in again");
     return true;
 }
 

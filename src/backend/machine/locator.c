@@ -67,8 +67,8 @@ static bool digest_of(const struct tc_grant *grant, const char *machine, char re
 
 /* Where the policy asks for it, names the file that the machine goes on from, or is kept in before
  * its call. `machine` identifies what is the same for every machine. */
-static int keep(const char *backend, const char *machine, struct tc_grant *grant,
-                struct toolcage_error **err)
+static int use_snapshot(const char *backend, const char *machine, struct tc_grant *grant,
+                        struct toolcage_error **err)
 {
     char name[TC_DIGEST_SIZE];
     _autofree_ char *state = NULL;
@@ -89,13 +89,13 @@ static int keep(const char *backend, const char *machine, struct tc_grant *grant
 
 #define WORKER "toolcage-vm"
 
-static int fail(int code, const char *subject, const char *hint, const char *message,
-                struct toolcage_error **err)
+static int fail_locator(int code, const char *subject, const char *hint, const char *message,
+                        struct toolcage_error **err)
 {
     return tc_fail(err, TC_WHY(code, "machine", subject, hint), "%s", message);
 }
 
-static bool add(struct tc_grant *grant, const char *name, const char *path)
+static bool add_setting(struct tc_grant *grant, const char *name, const char *path)
 {
     return tc_setting_add(&grant->located, name, path);
 }
@@ -144,7 +144,8 @@ static int find_monitor(const struct monitor *m, char **ret, struct toolcage_err
         return *ret ? 0 : tc_fail_memory(err);
     }
     _autofree_ char *message = tc_format("no machine monitor is installed here (%s)", m->name);
-    return message ? fail(TOOLCAGE_EBACKEND, m->name, m->fix, message, err) : tc_fail_memory(err);
+    return message ? fail_locator(TOOLCAGE_EBACKEND, m->name, m->fix, message, err)
+                   : tc_fail_memory(err);
 }
 
 /* ---- what runs in it ---- */
@@ -170,14 +171,14 @@ static int find_part(const struct part *part, const char *as, struct tc_grant *g
     if (!tc_image_store_path(&store))
         return tc_fail_memory(err);
     if (!store)
-        return fail(TOOLCAGE_EBACKEND, "guest", "set HOME",
-                    "nothing says where this user's images are", err);
+        return fail_locator(TOOLCAGE_EBACKEND, "guest", "set HOME",
+                            "nothing says where this user's images are", err);
     _autofree_ char *path = tc_format("%s/guest/%s", store, part->name);
     if (!path)
         return tc_fail_memory(err);
     if (access(path, R_OK) < 0)
-        return fail(TOOLCAGE_EBACKEND, part->subject, part->hint, part->message, err);
-    return !grant || !as || add(grant, as, path) ? 0 : tc_fail_memory(err);
+        return fail_locator(TOOLCAGE_EBACKEND, part->subject, part->hint, part->message, err);
+    return !grant || !as || add_setting(grant, as, path) ? 0 : tc_fail_memory(err);
 }
 
 /* Where calls are containers or modules inside: another first root, which has more; the one for
@@ -204,12 +205,12 @@ static int find_disk(struct tc_grant *grant, struct toolcage_error **err)
     if (stored && !disk)
         return tc_fail_memory(err);
     if (!disk || access(disk, R_OK) < 0)
-        return fail(
+        return fail_locator(
             TOOLCAGE_ENOT_FOUND, grant->image,
             stored ? "toolcage image build guest NAME, with the name of the image"
                    : "toolcage image import DIRECTORY NAME, then toolcage image build guest NAME",
             "the image has no disk for virtual machines yet", err);
-    return add(grant, "disk", disk) ? 0 : tc_fail_memory(err);
+    return add_setting(grant, "disk", disk) ? 0 : tc_fail_memory(err);
 }
 
 /* ---- the processor's help ---- */
@@ -288,7 +289,7 @@ static int find_all(const struct monitor *m, struct tc_grant *grant,
     int r = find_monitor(m, &vmm, err);
     if (r == 0)
         r = tc_own_program(WORKER, &worker, err);
-    if (r == 0 && (!add(grant, "vmm", vmm) || !add(grant, "worker", worker)))
+    if (r == 0 && (!add_setting(grant, "vmm", vmm) || !add_setting(grant, "worker", worker)))
         r = tc_fail_memory(err);
     if (r == 0)
         r = find_part(&kernel, "kernel", grant, err);
@@ -300,8 +301,8 @@ static int find_all(const struct monitor *m, struct tc_grant *grant,
 
 /* ---- for calls ---- */
 
-static int look(const struct tc_locator *locator, struct tc_search *search,
-                const struct tc_grant *grant, struct toolcage_error **err)
+static int look_for_monitor(const struct tc_locator *locator, struct tc_search *search,
+                            const struct tc_grant *grant, struct toolcage_error **err)
 {
     const struct monitor *m = monitor_of(locator->name);
     struct tc_grant found = {.settings = grant->settings};
@@ -324,12 +325,13 @@ static int find_try(const struct monitor *m, const char *accel, struct tc_grant 
 {
     char machine[TC_DIGEST_SIZE];
     int r = find_all(m, grant, machine, err);
-    return r < 0 || (add(grant, "accel", accel) && add(grant, "try", "1")) ? r
-                                                                           : tc_fail_memory(err);
+    return r < 0 || (add_setting(grant, "accel", accel) && add_setting(grant, "try", "1"))
+               ? r
+               : tc_fail_memory(err);
 }
 
-static int find(const struct tc_locator *locator, struct tc_search *search, struct tc_grant *grant,
-                struct toolcage_error **err)
+static int locate_monitor(const struct tc_locator *locator, struct tc_search *search,
+                          struct tc_grant *grant, struct toolcage_error **err)
 {
     const struct monitor *m = monitor_of(locator->name);
     char machine[TC_DIGEST_SIZE];
@@ -347,9 +349,9 @@ static int find(const struct tc_locator *locator, struct tc_search *search, stru
         r = tc_modules_name(grant, err);
     if (r == 0)
         r = choose_speed(search, m, grant, machine, &accel, err);
-    if (r == 0 && !add(grant, "accel", accel))
+    if (r == 0 && !add_setting(grant, "accel", accel))
         r = tc_fail_memory(err);
-    return r < 0 ? r : keep(m->backend, machine, grant, err);
+    return r < 0 ? r : use_snapshot(m->backend, machine, grant, err);
 }
 
 /* ---- for the doctor ---- */
@@ -385,7 +387,7 @@ static int tell_here(const struct monitor *m, const struct tc_search *search, ch
     if (r == 0)
         r = tc_kvm_look(search, m->backend, machine, true, kvm, &why);
     if (r == 0 && !kvm->boots && !m->emulates)
-        r = fail(TOOLCAGE_EBACKEND, "/dev/kvm", kvm->fix, kvm->reason, &why);
+        r = fail_locator(TOOLCAGE_EBACKEND, "/dev/kvm", kvm->fix, kvm->reason, &why);
     if (r == 0 && !(*ret_how = how(tc_setting(&found.located, "vmm"), kvm->boots)))
         r = tc_fail_memory(&why);
     tc_strv_done(&found.located);
@@ -393,8 +395,8 @@ static int tell_here(const struct monitor *m, const struct tc_search *search, ch
     return r;
 }
 
-static int tell(const struct tc_locator *locator, struct tc_search *search, char **ret_how,
-                struct toolcage_error **err)
+static int tell_monitor(const struct tc_locator *locator, struct tc_search *search, char **ret_how,
+                        struct toolcage_error **err)
 {
     struct tc_kvm kvm = {.boots = false};
     bool first = !search->kvm.boots && !search->kvm.reason;
@@ -410,6 +412,6 @@ static int tell(const struct tc_locator *locator, struct tc_search *search, char
 }
 
 const struct tc_locator tc_qemu_locator = {
-    .name = "qemu", .find = find, .look = look, .tell = tell};
+    .name = "qemu", .find = locate_monitor, .look = look_for_monitor, .tell = tell_monitor};
 const struct tc_locator tc_firecracker_locator = {
-    .name = "firecracker", .find = find, .look = look, .tell = tell};
+    .name = "firecracker", .find = locate_monitor, .look = look_for_monitor, .tell = tell_monitor};

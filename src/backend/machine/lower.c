@@ -34,8 +34,8 @@ enum { MODULES_MIB = 128 };
 enum { REHEARSAL_MS = 5000 };
 enum { THREADS = 32, FILES = 256, BOOT_MS = 30000, CPUS_MAX = 16 };
 
-static int refuse(const char *subject, const char *hint, const char *message,
-                  struct toolcage_error **err)
+static int refuse_grant(const char *subject, const char *hint, const char *message,
+                        struct toolcage_error **err)
 {
     return tc_fail(err, TC_WHY(TOOLCAGE_EUNENFORCEABLE, "lower", subject, hint), "%s", message);
 }
@@ -86,14 +86,15 @@ static bool is_shown(const struct tc_grant *grant, const struct tc_fs_entry *e)
     return is_granted(e);
 }
 
-static int check(const struct tc_grant *grant, struct toolcage_error **err)
+static int check_grant(const struct tc_grant *grant, struct toolcage_error **err)
 {
     for (size_t i = 0; i < grant->fs_count; i++)
         if (is_granted(&grant->fs[i]) && is_monitors(grant->fs[i].path))
-            return refuse("filesystem",
-                          "show it at another path: { path = \"/data\", from = \"…\" }; the system "
-                          "of a machine is its image",
-                          "a granted path lies where the machine's monitor has its own files", err);
+            return refuse_grant(
+                "filesystem",
+                "show it at another path: { path = \"/data\", from = \"…\" }; the system "
+                "of a machine is its image",
+                "a granted path lies where the machine's monitor has its own files", err);
     return tc_image_denies(grant, err);
 }
 
@@ -173,8 +174,9 @@ static int lower_by(const char *backend, struct tc_grant *inner, struct tc_plan 
     const struct tc_front *front = find_inner(backend);
     bool contained = strcmp(backend, "oci") == 0;
     if (!front)
-        return refuse("layers", "layers = [\"qemu\", \"process\"]",
-                      "no backend of this version runs inside a virtual machine's guest", err);
+        return refuse_grant("layers", "layers = [\"qemu\", \"process\"]",
+                            "no backend of this version runs inside a virtual machine's guest",
+                            err);
     inner->image = contained ? strdup(TC_GUEST_IMAGE) : NULL;
     if (contained && !inner->image)
         return tc_fail_memory(err);
@@ -443,7 +445,8 @@ static bool rehearses(const struct tc_monitor *monitor, const struct tc_grant *g
 }
 
 /* What the machine is, and no call. */
-static struct tc_vm_options describe(const struct tc_monitor *monitor, const struct tc_grant *grant)
+static struct tc_vm_options describe_vm(const struct tc_monitor *monitor,
+                                        const struct tc_grant *grant)
 {
     static char machine[] = PLACE "/machine";
     struct tc_vm_options o = {.monitor = (char *)(uintptr_t)monitor->name,
@@ -520,8 +523,8 @@ static int lower_inside(lower_fn *lower, const struct tc_grant *grant, char **re
 int tc_machine_lower(const struct tc_monitor *monitor, const struct tc_grant *grant,
                      struct tc_plan *ret, struct toolcage_error **err)
 {
-    struct tc_vm_options o = describe(monitor, grant);
-    int r = check(grant, err);
+    struct tc_vm_options o = describe_vm(monitor, grant);
+    int r = check_grant(grant, err);
     if (r == 0)
         r = lower_inside(lower_inner, grant, &o.plan, &o.plan_len, err);
     if (is_try(grant)) /* there is no call */
@@ -547,8 +550,8 @@ static const struct tc_monitor qemu = {"qemu",
                                        false},
                                firecracker = {"firecracker", {NULL}, true, false};
 
-static int lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
-                 struct toolcage_error **err)
+static int lower_vm(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
+                    struct toolcage_error **err)
 {
     bool emulator = strcmp(front->name, qemu.name) == 0;
     return tc_machine_lower(emulator ? &qemu : &firecracker, grant, ret, err);
@@ -563,7 +566,7 @@ const struct tc_front tc_qemu_front = {
     .summary = "a virtual machine for each call, with a kernel of its own",
     .provides = ~(tc_clauses)0,
     .has = HAS,
-    .lower = lower,
+    .lower = lower_vm,
 };
 
 const struct tc_front tc_firecracker_front = {
@@ -571,5 +574,5 @@ const struct tc_front tc_firecracker_front = {
     .summary = "the same by Firecracker, where the processor can",
     .provides = ~(tc_clauses)0,
     .has = HAS,
-    .lower = lower,
+    .lower = lower_vm,
 };

@@ -30,7 +30,7 @@ static int64_t all_units(const struct tc_plan *plan)
     return bytes < UNIT ? 1 : bytes / UNIT;
 }
 
-static int fail(struct tc_cage *cage, int64_t wanted, int64_t free, int64_t all)
+static int fail_memory_budget(struct tc_cage *cage, int64_t wanted, int64_t free, int64_t all)
 {
     bool said = strcmp(cage->works->name, "qemu") == 0;
     return tc_cage_fail(cage,
@@ -51,7 +51,7 @@ static int64_t wanted_units(const struct tc_plan *plan)
 }
 
 /* -1 with errno, EAGAIN where there is too little, of which *ret_free is there. */
-static int take(int64_t most, int64_t wanted, int64_t *ret_free)
+static int take_memory(int64_t most, int64_t wanted, int64_t *ret_free)
 {
     _autofd_ int dir = tc_state_open("room", NULL);
     _autofd_ int fd =
@@ -62,7 +62,7 @@ static int take(int64_t most, int64_t wanted, int64_t *ret_free)
 int tc_machine_room_hold(const struct tc_cage *cage)
 {
     int64_t free = 0;
-    return take(all_units(cage->plan) / 2, wanted_units(cage->plan), &free);
+    return take_memory(all_units(cage->plan) / 2, wanted_units(cage->plan), &free);
 }
 
 /* One alone runs, however large it is; and those that wait make room. */
@@ -71,12 +71,12 @@ int tc_machine_room_take(struct tc_cage *cage, int *ret)
     int64_t all = all_units(cage->plan), wanted = wanted_units(cage->plan), free = 0;
     int64_t most = wanted < all ? wanted : all;
     do {
-        *ret = take(all, most, &free);
+        *ret = take_memory(all, most, &free);
     } while (*ret < 0 && errno == EAGAIN && tc_worker_yield());
     if (*ret >= 0)
         return 0;
     if (errno == EAGAIN)
-        return fail(cage, wanted, free, all);
+        return fail_memory_budget(cage, wanted, free, all);
     return tc_cage_fail(cage,
                         TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "machine", "room", errno,
                                      "see whether the state directory can be written"),

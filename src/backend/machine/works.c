@@ -33,19 +33,19 @@ struct machine {
     void *more;  /* of the backend whose machine it is */
 };
 
-static struct machine *own(const struct tc_cage *cage)
+static struct machine *vm_of(const struct tc_cage *cage)
 {
     return TC_PRIV(cage)->own;
 }
 
 void **tc_machine_more(const struct tc_cage *cage)
 {
-    return cage->priv && own(cage) ? &own(cage)->more : NULL;
+    return cage->priv && vm_of(cage) ? &vm_of(cage)->more : NULL;
 }
 
 bool tc_machine_killed(const struct tc_cage *cage)
 {
-    return own(cage)->killed;
+    return vm_of(cage)->killed;
 }
 
 /* ---- what holds what ---- */
@@ -193,7 +193,7 @@ int tc_machine_make(struct tc_cage *cage, const struct tc_local_form *form)
     return rc < 0 ? rc : take_room(cage, &m->room);
 }
 
-static int make(struct tc_cage *cage)
+static int make_vm(struct tc_cage *cage)
 {
     static const struct tc_local_form form = {.mechanism = tc_machine_mechanism,
                                               .hold = tc_machine_room_hold};
@@ -205,7 +205,7 @@ int tc_machine_start(struct tc_cage *cage)
 {
     const char *path = tc_setting(&cage->plan->settings, "keep");
     if (path)
-        TC_PRIV(cage)->task.file = own(cage)->keep = tc_sealed_open(path);
+        TC_PRIV(cage)->task.file = vm_of(cage)->keep = tc_sealed_open(path);
     return tc_process_run(cage);
 }
 
@@ -245,7 +245,7 @@ static void take_over(struct tc_cage *cage, struct tc_outcome *said)
     o->signal = said->signal;
     add_denials(o, said);
     o->pids_peak = said->pids_peak;
-    own(cage)->limit = TAKE(said->limit);
+    vm_of(cage)->limit = TAKE(said->limit);
     if (said->failure.code && !o->failure.code) {
         o->failure = said->failure;
         said->failure = (struct tc_outcome_failure){.clause = -1};
@@ -270,7 +270,7 @@ static bool listen_to(struct tc_cage *cage, int fd)
     struct tc_wire w = TC_WIRE_GET_INIT("", 0);
     while (more == 0 && tc_frames_read(&frames, fd) > 0)
         while ((more = tc_frames_next(&frames, &f)) > 0 && f.kind == kept)
-            own(cage)->kept = true;
+            vm_of(cage)->kept = true;
     if (more > 0)
         w = TC_WIRE_GET_INIT(f.bytes, f.len);
     tc_outcome_visit(&w, &said);
@@ -287,7 +287,7 @@ static bool listen_to(struct tc_cage *cage, int fd)
  * asked to again: the next call boots one. */
 static void settle_file(struct tc_cage *cage)
 {
-    struct machine *m = own(cage);
+    struct machine *m = vm_of(cage);
     const struct tc_strv *settings = &cage->plan->settings;
     const char *from = tc_setting(settings, "from"), *to = tc_setting(settings, "keep");
     const char *stage = cage->outcome->failure.stage;
@@ -307,12 +307,12 @@ const char *tc_machine_usage(struct tc_cage *cage)
     int talk = TC_PRIV(cage)->worker ? tc_worker_talk(TC_PRIV(cage)) : TC_PRIV(cage)->talk;
     bool heard = talk >= 0 && listen_to(cage, talk);
     /* before anybody hears of the end: who calls again has the room */
-    tc_machine_room_give(TAKE_FD(own(cage)->room));
+    tc_machine_room_give(TAKE_FD(vm_of(cage)->room));
     tc_pool_want(TAKE(TC_PRIV(cage)->next), false);
     settle_file(cage);
     if (heard)
-        return own(cage)->limit ? own(cage)->limit : limit;
-    if (!o->failure.code && !own(cage)->killed && !limit && cage->running)
+        return vm_of(cage)->limit ? vm_of(cage)->limit : limit;
+    if (!o->failure.code && !vm_of(cage)->killed && !limit && cage->running)
         (void)tc_cage_fail(cage,
                            TC_WHY(TOOLCAGE_EBACKEND, "machine", "toolcage-vm",
                                   "call it again; `toolcage doctor` shows what this machine lacks"),
@@ -322,7 +322,7 @@ const char *tc_machine_usage(struct tc_cage *cage)
 
 void tc_machine_signal(struct tc_cage *cage, bool kill)
 {
-    own(cage)->killed |= kill;
+    vm_of(cage)->killed |= kill;
     tc_local_signal(cage, kill);
 }
 
@@ -343,11 +343,11 @@ bool tc_machine_destroy(struct tc_cage *cage, enum tc_pace pace)
 }
 
 /* Monitors differ in toolcage-vm alone. */
-#define WORKS(backend)                                                                             \
-    {                                                                                              \
-        .name = (backend), .make = make, .prepare = tc_process_prepare, .start = tc_machine_start, \
-        .event = tc_process_event, .signal = tc_machine_signal, .reap = tc_process_reap,           \
-        .usage = tc_machine_usage, .destroy = tc_machine_destroy,                                  \
+#define WORKS(backend)                                                                     \
+    {                                                                                      \
+        .name = (backend), .make = make_vm, .prepare = tc_process_prepare,                 \
+        .start = tc_machine_start, .event = tc_process_event, .signal = tc_machine_signal, \
+        .reap = tc_process_reap, .usage = tc_machine_usage, .destroy = tc_machine_destroy, \
     }
 
 const struct tc_works tc_qemu_works = WORKS("qemu");

@@ -43,7 +43,7 @@ bool tc_oci_identical(const struct tc_oci_identity *a, const struct tc_oci_ident
            a->size == b->size && a->changed_ns == b->changed_ns;
 }
 
-static int fail(const char *what, const char **ret_what)
+static int fail_step(const char *what, const char **ret_what)
 {
     *ret_what = what;
     return -1;
@@ -54,14 +54,14 @@ int tc_oci_blank_fill(struct tc_oci_blank *b, const struct tc_process_host *host
                       struct tc_box *box, const char **ret_what)
 {
     if ((b->init = tc_oci_self()) < 0)
-        return fail("PID 1", ret_what);
+        return fail_step("PID 1", ret_what);
     if ((b->bundle = tc_oci_bundle(id, b->config)) < 0)
-        return fail("bundle", ret_what);
+        return fail_step("bundle", ret_what);
     if ((b->null = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0)
-        return fail("streams", ret_what);
+        return fail_step("streams", ret_what);
     if (b->image >= 0 &&
         (b->tree = tc_tree_open(b->image, &(struct tc_tree){.userns = -1}, NULL)) < 0)
-        return fail("image", ret_what);
+        return fail_step("image", ret_what);
     b->mount = (struct tc_box_mount){.fd = b->init, .layers = -1, .path = &TC_OCI_INIT[1]};
     tc_oci_command(b->runtime, b->path, b->argv);
     tc_oci_root_ids(host, id, box);
@@ -74,7 +74,7 @@ int tc_oci_blank_fill(struct tc_oci_blank *b, const struct tc_process_host *host
     return 0;
 }
 
-static void drop(int *fd)
+static void close_fd(int *fd)
 {
     if (*fd >= 0)
         (void)close(*fd);
@@ -84,16 +84,16 @@ static void drop(int *fd)
 void tc_oci_blank_born(struct tc_oci_blank *b)
 {
     b->made_us = b->made_us ? b->made_us : tc_now_us();
-    drop(&b->init);
-    drop(&b->tree);
-    drop(&b->null);
+    close_fd(&b->init);
+    close_fd(&b->tree);
+    close_fd(&b->null);
 }
 
 void tc_oci_blank_done(struct tc_oci_blank *b)
 {
     tc_oci_blank_born(b);
-    drop(&b->image);
-    drop(&b->bundle);
+    close_fd(&b->image);
+    close_fd(&b->bundle);
     free(b->path);
     free(b->config);
     *b = TC_OCI_NO_BLANK;
@@ -154,7 +154,7 @@ static bool serves(void *own, struct tc_process_cage *p, int report)
     return true;
 }
 
-static bool fill(void *own, const struct tc_process_host *host, uid_t id, struct tc_box *box)
+static bool fill_config(void *own, const struct tc_process_host *host, uid_t id, struct tc_box *box)
 {
     const char *what;
     return tc_oci_blank_fill(own, host, id, box, &what) == 0;
@@ -174,7 +174,7 @@ static void done(void *own)
 static const struct tc_spare_kind kind = {.write_key = write_key,
                                           .alike = alike,
                                           .serves = serves,
-                                          .fill = fill,
+                                          .fill = fill_config,
                                           .born = born,
                                           .done = done};
 

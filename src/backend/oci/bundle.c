@@ -18,7 +18,7 @@ enum { BUNDLE_BYTES = 8 << 20, LOG_MAX = 64 << 10 };
 
 /* Only the runtime's state and its log may be written by it, of each platform another; none may be
  * replaced. */
-static int fill(int fd, uid_t id, const char *config)
+static int fill_bundle(int fd, uid_t id, const char *config)
 {
     static const char *const directories[] = {"rootfs", "state", "talk", "base", "image"};
     static const char *const written[] = {"log",    "systrap",    "ptrace",      "kvm",
@@ -36,7 +36,7 @@ static int fill(int fd, uid_t id, const char *config)
 int tc_oci_bundle(uid_t id, const char *config)
 {
     _autofd_ int fd = tc_tmpfs(BUNDLE_BYTES, 0, "0755", false);
-    return fd < 0 || fill(fd, id, config) < 0 ? -1 : TAKE_FD(fd);
+    return fd < 0 || fill_bundle(fd, id, config) < 0 ? -1 : TAKE_FD(fd);
 }
 
 /* Looked up anew in the namespace where mounts are made. */

@@ -15,7 +15,7 @@ enum { NUMBERS = 1024 }; /* beyond them, x32's among others, are none of the pro
 
 #define ANNOTATION "run.oci.seccomp_bpf_data"
 
-static uint32_t answer(int nr, const struct tc_strv *allowed)
+static uint32_t filter_action(int nr, const struct tc_strv *allowed)
 {
     const struct tc_seccomp_row *row = tc_seccomp_row(nr);
     int errnum = row ? tc_oci_seccomp_answer(row, allowed) : TC_SECCOMP_UNNAMED;
@@ -25,11 +25,11 @@ static uint32_t answer(int nr, const struct tc_strv *allowed)
 /* Neighbours mostly have one answer: each run of numbers takes two instructions. */
 void tc_oci_filter(struct tc_bpf *ret, const struct tc_strv *allowed)
 {
-    uint32_t said = answer(0, allowed);
+    uint32_t said = filter_action(0, allowed);
     ret->len = 0;
     tc_bpf_begin(ret);
     for (int nr = 1; nr < NUMBERS; nr++) {
-        uint32_t next = answer(nr, allowed);
+        uint32_t next = filter_action(nr, allowed);
         if (next == said)
             continue;
         tc_bpf_add(ret, BPF_JMP | BPF_JGE | BPF_K, 1, 0, (uint32_t)nr);

@@ -7,8 +7,8 @@
 #include "backend/oci/config.h"
 #include "cage/lower.h"
 
-static int lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
-                 struct toolcage_error **err)
+static int lower_oci(const struct tc_front *front, const struct tc_grant *grant,
+                     struct tc_plan *ret, struct toolcage_error **err)
 {
     int r = tc_image_denies(grant, err);
     if (r == 0)
@@ -29,7 +29,7 @@ const struct tc_front tc_oci_front = {
     .summary = "a container of crun or runc, with our own PID 1 in it",
     .provides = ~(tc_clauses)0,
     .has = HAS | TC_FEATURE_BIT(PATHS) | TC_FEATURE_BIT(SYSCALLS),
-    .lower = lower,
+    .lower = lower_oci,
 };
 
 const struct tc_front tc_gvisor_front = {
@@ -37,5 +37,5 @@ const struct tc_front tc_gvisor_front = {
     .summary = "a container of runsc, which answers system calls by a kernel of its own",
     .provides = ~(tc_clauses)0,
     .has = HAS,
-    .lower = lower,
+    .lower = lower_oci,
 };

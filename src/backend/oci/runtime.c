@@ -55,7 +55,7 @@ static bool runs(const char *path)
 }
 
 /* The path of a runtime in the usual places; NULL with errno. */
-static char *look(const char *name)
+static char *look_for_runtime(const char *name)
 {
     for (size_t i = 0; i < TC_COUNT(places); i++) {
         char *path = tc_format("%s/%s", places[i], name);
@@ -76,7 +76,7 @@ const struct tc_oci_runtime *tc_oci_find(enum tc_oci_kind kind, const char *wish
         if (r->kind != kind || (base && strcmp(base, r->name) != 0))
             continue;
         if (!wish || wish[0] != '/')
-            *ret_path = look(r->name);
+            *ret_path = look_for_runtime(r->name);
         else
             *ret_path = runs(wish) ? strdup(wish) : NULL;
         if (*ret_path)

@@ -25,7 +25,7 @@
 #include "plan/backend.h"
 #include "policy/settings.h"
 
-static struct tc_oci *own(const struct tc_cage *cage)
+static struct tc_oci *oci_of(const struct tc_cage *cage)
 {
     return tc_oci_own(TC_PRIV(cage));
 }
@@ -104,7 +104,7 @@ static int outer(struct tc_cage *cage)
                          .network = p->box.network,
                          .network_count = p->box.network_count};
     const char *what = NULL;
-    if (tc_oci_blank_fill(&own(cage)->blank, p->host, p->trees.id, &box, &what) < 0)
+    if (tc_oci_blank_fill(&oci_of(cage)->blank, p->host, p->trees.id, &box, &what) < 0)
         return fail_blank(cage, what);
     return tc_process_clone_outer(cage, &box, tc_oci_tell);
 }
@@ -176,7 +176,7 @@ int tc_oci_make(struct tc_cage *cage, struct tc_oci *o, enum tc_oci_kind kind)
     return rc;
 }
 
-static int make(struct tc_cage *cage)
+static int make_oci(struct tc_cage *cage)
 {
     struct tc_oci *o = calloc(1, sizeof(*o));
     if (o)
@@ -189,14 +189,14 @@ static int make(struct tc_cage *cage)
 
 static int find_image(struct tc_cage *cage)
 {
-    struct tc_oci_blank *b = &own(cage)->blank;
+    struct tc_oci_blank *b = &oci_of(cage)->blank;
     b->image = tc_image_find(cage);
     if (b->image < 0)
         return -1;
     return tc_oci_identify(b->image, "", &b->root) < 0 ? tc_image_unmounted(cage) : 0;
 }
 
-static int prepare(struct tc_cage *cage)
+static int prepare_oci(struct tc_cage *cage)
 {
     int rc = tc_process_prepare(cage);
     return rc == 0 && cage->plan->image ? find_image(cage) : rc;
@@ -212,7 +212,7 @@ static void note_waiting(struct tc_cage *cage, int64_t us)
 int tc_oci_start(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    struct tc_oci *o = own(cage);
+    struct tc_oci *o = oci_of(cage);
     if (tc_process_complete(cage) < 0 || tc_process_enforced(cage) < 0)
         return -1;
     o->uid = p->box.uid;
@@ -261,7 +261,7 @@ bool tc_oci_unheard(struct tc_cage *cage)
 
 void tc_oci_fail_runtime(struct tc_cage *cage, const char *words)
 {
-    const char *path = own(cage)->blank.path;
+    const char *path = oci_of(cage)->blank.path;
     (void)tc_cage_fail(
         cage,
         TC_WHY(TOOLCAGE_EBACKEND, "runtime", path,
@@ -269,10 +269,10 @@ void tc_oci_fail_runtime(struct tc_cage *cage, const char *words)
         -1, "%s did not run the container: %s", path, words ? words : "");
 }
 
-static void reap(struct tc_cage *cage)
+static void reap_oci(struct tc_cage *cage)
 {
     if (tc_oci_unheard(cage)) {
-        _autofree_ char *words = tc_oci_last_words(own(cage)->blank.bundle, "log");
+        _autofree_ char *words = tc_oci_last_words(oci_of(cage)->blank.bundle, "log");
         tc_oci_fail_runtime(cage, words);
     }
     tc_process_reap(cage);
@@ -280,7 +280,7 @@ static void reap(struct tc_cage *cage)
 
 bool tc_oci_destroy(struct tc_cage *cage, enum tc_pace pace)
 {
-    struct tc_oci *o = cage->priv ? own(cage) : NULL;
+    struct tc_oci *o = cage->priv ? oci_of(cage) : NULL;
     if (!tc_local_destroy(cage, pace))
         return false;
     if (o)
@@ -308,7 +308,7 @@ static bool plan_trial(const struct tc_works *works, struct tc_plan *ret)
 
 static void tell_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
 {
-    struct tc_oci *o = own(tried);
+    struct tc_oci *o = oci_of(tried);
     struct tc_probe *row = tc_cage_tried(tried, outcome);
     if (!row || !row->works)
         return;
@@ -322,12 +322,12 @@ static const struct tc_trial trial = {plan_trial, tell_tried};
 
 const struct tc_works tc_oci_works = {
     .name = "oci",
-    .make = make,
-    .prepare = prepare,
+    .make = make_oci,
+    .prepare = prepare_oci,
     .start = tc_oci_start,
     .event = event,
     .signal = tc_local_signal,
-    .reap = reap,
+    .reap = reap_oci,
     .usage = tc_local_usage,
     .destroy = tc_oci_destroy,
     .trial = &trial,

@@ -6,8 +6,8 @@
 
 #include "cage/lower.h"
 
-static int lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
-                 struct toolcage_error **err)
+static int lower_process(const struct tc_front *front, const struct tc_grant *grant,
+                         struct tc_plan *ret, struct toolcage_error **err)
 {
     return tc_local_lower(grant, front->name, ret, err);
 }
@@ -19,5 +19,5 @@ const struct tc_front tc_process_front = {
     .has = TC_FEATURE_BIT(SOCKETS) | TC_FEATURE_BIT(PATHS) | TC_FEATURE_BIT(SYSCALLS) |
            TC_FEATURE_BIT(BYTES) | TC_FEATURE_BIT(PORTS) | TC_FEATURE_BIT(TERMINAL) |
            TC_FEATURE_BIT(INSTALL) | TC_LOCAL_FEATURES,
-    .lower = lower,
+    .lower = lower_process,
 };

@@ -8,7 +8,7 @@
 
 /* Where the place forbids namespaces, whose policy has given up by name what they hold gets what
  * Landlock and seccomp can build. */
-static int make(struct tc_cage *cage)
+static int make_process(struct tc_cage *cage)
 {
     if (!cage->plan->without || !tc_place_forbids())
         return tc_local_lease(cage, NULL, NULL);
@@ -20,7 +20,7 @@ static const struct tc_trial trial = {tc_process_trial, tc_process_tried};
 
 const struct tc_works tc_process_works = {
     .name = "process",
-    .make = make,
+    .make = make_process,
     .prepare = tc_process_prepare,
     .start = tc_process_run,
     .event = tc_process_event,

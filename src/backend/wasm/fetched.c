@@ -47,7 +47,8 @@ char *tc_fetched_path(const struct tc_fetched *module, const char *dir)
     return tc_format("%s/%s.wasm", dir, module->digest + strlen("sha256:"));
 }
 
-static int fail(const struct tc_fetched *module, const char *reason, struct toolcage_error **err)
+static int fail_fetched(const struct tc_fetched *module, const char *reason,
+                        struct toolcage_error **err)
 {
     _autofree_ char *hint = tc_format("toolcage wasm install %s", module->name);
     return tc_fail(err, TC_WHY(TOOLCAGE_EBACKEND, "module", "module", hint),
@@ -65,10 +66,10 @@ int tc_fetched_use(const struct tc_fetched *module, char **ret, struct toolcage_
     if (state && !path)
         return tc_fail_memory(err);
     if (!path || stat(path, &st) < 0)
-        return fail(module, "is not installed", err);
+        return fail_fetched(module, "is not installed", err);
     const char *reason = tc_program_unsafe(&st);
     if (reason)
-        return fail(module, reason, err);
+        return fail_fetched(module, reason, err);
     *ret = TAKE(path);
     return 0;
 }
@@ -83,7 +84,7 @@ int tc_fetched_uncompiled(const struct tc_fetched *module, bool deterministic,
         return tc_fail(err, TC_WHY(TOOLCAGE_EBACKEND, "module", "deterministic", hint),
                        "the module " TC_CATALOG "%s is not compiled for deterministic calls",
                        module->name);
-    return fail(module, "is not compiled for this version of the engine", err);
+    return fail_fetched(module, "is not compiled for this version of the engine", err);
 }
 
 int tc_fetched_pin(const struct tc_fetched *module, char **digest, struct toolcage_error **err)

@@ -21,7 +21,7 @@
 #define CODE PLACE "/module.cwasm"
 #define EDGE PLACE "/wasmedge"
 
-static int check(const struct tc_grant *grant, struct toolcage_error **err)
+static int check_grant(const struct tc_grant *grant, struct toolcage_error **err)
 {
     for (size_t i = 0; i < grant->fs_count; i++)
         if (tc_path_within(PLACE, grant->fs[i].path))
@@ -84,8 +84,8 @@ static char *located(const struct tc_grant *grant, const char *name)
 }
 
 /* Which module it is, and in what form. */
-static struct tc_wasm_order describe(const struct tc_grant *grant, bool edge,
-                                     const struct tc_plan *plan)
+static struct tc_wasm_order describe_module(const struct tc_grant *grant, bool edge,
+                                            const struct tc_plan *plan)
 {
     static char run[] = "run", in_edge[] = "edge", engine[] = ENGINE, module[] = MODULE,
                 edge_engine[] = EDGE "/" TC_WASM_EDGE_LIBRARY, code[] = CODE;
@@ -119,7 +119,7 @@ static bool replace_command(const struct tc_grant *grant, bool edge, struct tc_p
     plan->fuel = take_fuel(grant, &plan->limits.cpu_time_ms);
     plan->calls = grant->deterministic ? 0 : calls_of(grant);
     plan->ahead = located(grant, "code") && !located(grant, "work") && !grant->deterministic;
-    struct tc_wasm_order order = describe(grant, edge, plan);
+    struct tc_wasm_order order = describe_module(grant, edge, plan);
     order.args = plan->argv;
     order.env = plan->env;
     plan->argv = plan->env = (struct tc_strv){0};
@@ -139,11 +139,11 @@ static bool add_file(struct tc_plan *plan, enum tc_mount_kind kind, const char *
     return !from || (m && (m->key = strdup(key)));
 }
 
-static int lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
-                 struct toolcage_error **err)
+static int lower_wasm(const struct tc_front *front, const struct tc_grant *grant,
+                      struct tc_plan *ret, struct toolcage_error **err)
 {
     bool edge = strcmp(front->name, "wasmedge") == 0;
-    int r = check(grant, err);
+    int r = check_grant(grant, err);
     if (r == 0)
         r = tc_local_lower(grant, front->name, ret, err);
     if (r < 0)
@@ -174,7 +174,7 @@ const struct tc_front tc_wasm_front = {
     .summary = "a WebAssembly module in Wasmtime, inside a process cage of its own",
     .provides = PROVIDES,
     .has = HAS | TC_FEATURE_BIT(DETERMINISTIC),
-    .lower = lower,
+    .lower = lower_wasm,
 };
 
 const struct tc_front tc_wasmedge_front = {
@@ -182,5 +182,5 @@ const struct tc_front tc_wasmedge_front = {
     .summary = "a WebAssembly module in WasmEdge, inside a process cage of its own",
     .provides = PROVIDES,
     .has = HAS,
-    .lower = lower,
+    .lower = lower_wasm,
 };

@@ -54,7 +54,7 @@ static bool is_asked(const struct tc_known_module *k, const struct tc_module_que
            tc_streq(k->pin, asked->pin) && tc_streq(k->state, asked->state);
 }
 
-static bool holds(const struct tc_known_module *k)
+static bool known_holds(const struct tc_known_module *k)
 {
     char now[TC_MARK_SIZE];
     for (size_t i = 0; i < FILES; i++)
@@ -63,11 +63,11 @@ static bool holds(const struct tc_known_module *k)
     return true;
 }
 
-static const struct tc_known_module *find(const struct tc_modules_known *known,
-                                          const struct tc_module_question *asked)
+static const struct tc_known_module *find_known(const struct tc_modules_known *known,
+                                                const struct tc_module_question *asked)
 {
     const struct tc_known_module *k = atomic_load(&known->first);
-    while (k && !(is_asked(k, asked) && holds(k)))
+    while (k && !(is_asked(k, asked) && known_holds(k)))
         k = k->next;
     return k;
 }
@@ -78,7 +78,7 @@ bool tc_modules_hold(const struct tc_modules_known *known, const struct tc_known
                                              .pin = module->pin,
                                              .state = module->state,
                                              .deterministic = module->deterministic};
-    return find(known, &asked) == module;
+    return find_known(known, &asked) == module;
 }
 
 static bool says(const struct tc_known_module *k, const struct tc_grant *grant)
@@ -99,7 +99,7 @@ const struct tc_known_module *tc_modules_known_as(const struct tc_modules_known 
 bool tc_modules_recall(const struct tc_modules_known *known, const struct tc_module_question *asked,
                        struct tc_grant *grant)
 {
-    const struct tc_known_module *k = find(known, asked);
+    const struct tc_known_module *k = find_known(known, asked);
     _autofree_ char *module = k ? strdup(k->module) : NULL, *digest = k ? strdup(k->digest) : NULL;
     _autostrv_ struct tc_strv located = {0};
     if (!module || !digest || !tc_strv_copy(&located, &k->located))
@@ -123,8 +123,8 @@ static bool mark(const char *path, char out[TC_MARK_SIZE])
     return true;
 }
 
-static bool fill(struct tc_known_module *k, const struct tc_module_question *asked,
-                 const struct tc_grant *grant)
+static bool fill_known(struct tc_known_module *k, const struct tc_module_question *asked,
+                       const struct tc_grant *grant)
 {
     const char *code_mark = tc_setting(&grant->located, "code-mark");
     k->deterministic = asked->deterministic;
@@ -154,14 +154,14 @@ static bool is_found(const struct tc_known_module *k)
     return strcmp(k->marks[CODE], tc_setting(&k->located, "code-mark")) == 0 &&
            is_safe(path_of(k, WORKER)) && is_safe(path_of(k, ENGINE)) &&
            (!read || (tc_module_digest(k->module, digest) && strcmp(digest, k->digest) == 0)) &&
-           holds(k);
+           known_holds(k);
 }
 
 void tc_modules_remember(struct tc_modules_known *known, const struct tc_module_question *asked,
                          const struct tc_grant *grant)
 {
     _auto_(discard) struct tc_known_module *k = calloc(1, sizeof(*k));
-    if (!k || !fill(k, asked, grant) || !is_found(k))
+    if (!k || !fill_known(k, asked, grant) || !is_found(k))
         return;
     k->next = atomic_load(&known->first);
     do {

@@ -114,8 +114,8 @@ static int find_program(const struct tc_locator *locator, int *lock, char **ret_
                             : find_engine(*ret_worker, ret_engine, err);
 }
 
-static int tell(const struct tc_locator *locator, struct tc_search *search, char **ret_how,
-                struct toolcage_error **err)
+static int tell_runtime(const struct tc_locator *locator, struct tc_search *search, char **ret_how,
+                        struct toolcage_error **err)
 {
     _autofd_ int lock = -1;
     _autofree_ char *worker = NULL;
@@ -123,12 +123,12 @@ static int tell(const struct tc_locator *locator, struct tc_search *search, char
     return find_program(locator, &lock, &worker, ret_how, err);
 }
 
-static int look(const struct tc_locator *locator, struct tc_search *search,
-                const struct tc_grant *grant, struct toolcage_error **err)
+static int look_for_runtime(const struct tc_locator *locator, struct tc_search *search,
+                            const struct tc_grant *grant, struct toolcage_error **err)
 {
     _autofree_ char *how = NULL;
     (void)grant;
-    return tell(locator, search, &how, err);
+    return tell_runtime(locator, search, &how, err);
 }
 
 /* ---- the module ---- */
@@ -229,8 +229,8 @@ static int find_code(struct tc_grant *grant, const struct tc_fetched *fetched, c
                    : find_code_of_file(grant, dir, err);
 }
 
-static int settle(struct tc_grant *grant, const struct tc_fetched *fetched,
-                  struct toolcage_error **err)
+static int settle_module(struct tc_grant *grant, const struct tc_fetched *fetched,
+                         struct toolcage_error **err)
 {
     int r = tc_modules_catalog(&grant->module, err);
     return r == 0 && fetched ? tc_fetched_pin(fetched, &grant->module_digest, err) : r;
@@ -242,7 +242,7 @@ static int find_files(const struct tc_locator *locator, struct tc_grant *grant, 
 {
     const struct tc_fetched *fetched = tc_fetched_find(grant->module);
     _autofree_ char *worker = NULL, *engine = NULL;
-    int r = settle(grant, fetched, err);
+    int r = settle_module(grant, fetched, err);
     if (r == 0)
         r = find_program(locator, lock, &worker, &engine, err);
     if (r == 0 && (!tc_setting_add(&grant->located, "worker", worker) ||
@@ -274,11 +274,11 @@ static int find_all(const struct tc_locator *locator, struct tc_search *search,
 int tc_modules_name(struct tc_grant *grant, struct toolcage_error **err)
 {
     int r = name_module(grant, err);
-    return r < 0 ? r : settle(grant, tc_fetched_find(grant->module), err);
+    return r < 0 ? r : settle_module(grant, tc_fetched_find(grant->module), err);
 }
 
-static int find(const struct tc_locator *locator, struct tc_search *search, struct tc_grant *grant,
-                struct toolcage_error **err)
+static int find_runtime(const struct tc_locator *locator, struct tc_search *search,
+                        struct tc_grant *grant, struct toolcage_error **err)
 {
     if (search->module) {
         free(grant->module);
@@ -292,6 +292,6 @@ static int find(const struct tc_locator *locator, struct tc_search *search, stru
 }
 
 const struct tc_locator tc_wasm_locator = {
-    .name = "wasm", .find = find, .look = look, .tell = tell};
+    .name = "wasm", .find = find_runtime, .look = look_for_runtime, .tell = tell_runtime};
 const struct tc_locator tc_wasmedge_locator = {
-    .name = "wasmedge", .find = find, .look = look, .tell = tell};
+    .name = "wasmedge", .find = find_runtime, .look = look_for_runtime, .tell = tell_runtime};

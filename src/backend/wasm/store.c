@@ -19,7 +19,8 @@
 
 enum { ENGINE_MAX = 128 << 20, CODE_MAX = 256 << 20 };
 
-static int fail(const char *path, const char *hint, const char *what, struct toolcage_error **err)
+static int fail_store(const char *path, const char *hint, const char *what,
+                      struct toolcage_error **err)
 {
     return tc_fail(err, TC_WHY_ERRNO(TOOLCAGE_EPATH, "wasm", path, errno, hint), "%s: %s", what,
                    path);
@@ -28,9 +29,9 @@ static int fail(const char *path, const char *hint, const char *what, struct too
 static int fail_read(const char *path, struct toolcage_error **err)
 {
     if (errno != ENOENT || strcmp(path, TC_WASM_EDGE_IMAGE) != 0)
-        return fail(path, "name the engine's shared library", "it cannot be read", err);
+        return fail_store(path, "name the engine's shared library", "it cannot be read", err);
     errno = 0;
-    return fail(path, TC_WASM_EDGE_BUILD, "this engine comes as an image", err);
+    return fail_store(path, TC_WASM_EDGE_BUILD, "this engine comes as an image", err);
 }
 
 /* Its bytes, whose digest says what they are: the engine, or a module of the catalog. */
@@ -47,12 +48,12 @@ static int read_known(const char *path, struct tc_buf *ret, const struct tc_fetc
     if (*ret_module || strcmp(digest, TC_WASM_DIGEST) == 0)
         return 0;
     errno = 0;
-    return fail(path,
-                TC_WASM_DIGEST[0] ? "let toolcage wasm install fetch it"
-                                  : "WebAssembly runs only on x86-64 so far",
-                "this is not the shared library of Wasmtime " TC_WASM_VERSION
-                " for this machine, and no module of the catalog",
-                err);
+    return fail_store(path,
+                      TC_WASM_DIGEST[0] ? "let toolcage wasm install fetch it"
+                                        : "WebAssembly runs only on x86-64 so far",
+                      "this is not the shared library of Wasmtime " TC_WASM_VERSION
+                      " for this machine, and no module of the catalog",
+                      err);
 }
 
 /* The directory of it all in the user's state, made where it is missing; owned. */
@@ -63,13 +64,13 @@ static int make_directory(char **ret, struct toolcage_error **err)
         return tc_fail_memory(err);
     errno = ENOENT;
     if (!state)
-        return fail("$HOME", "set HOME, or XDG_STATE_HOME", "this user has no state directory",
-                    err);
+        return fail_store("$HOME", "set HOME, or XDG_STATE_HOME",
+                          "this user has no state directory", err);
     _autofree_ char *path = tc_path_join(state, "wasm");
     if (!path)
         return tc_fail_memory(err);
     if (tc_make_directories(path) < 0)
-        return fail(path, "make room, or give it back to its user", "it cannot be made", err);
+        return fail_store(path, "make room, or give it back to its user", "it cannot be made", err);
     *ret = TAKE(path);
     return 0;
 }
@@ -89,7 +90,8 @@ static int install(const char *from, struct toolcage_error **err)
     if (!path)
         return tc_fail_memory(err);
     return tc_store_write(AT_FDCWD, path, bytes.data, bytes.len, 0644) < 0
-               ? fail(path, "make room, or give it back to its user", "it cannot be written", err)
+               ? fail_store(path, "make room, or give it back to its user", "it cannot be written",
+                            err)
                : 0;
 }
 
@@ -171,14 +173,14 @@ static int work(tc_errand_fn *run, const char *what, const char *path, bool dete
 }
 
 /* Compiled in a cage of its own, and kept with a record of what it is. */
-static int compile(tc_errand_fn *run, const char *from, bool deterministic,
-                   struct toolcage_error **err)
+static int compile_module(tc_errand_fn *run, const char *from, bool deterministic,
+                          struct toolcage_error **err)
 {
     char digest[TC_DIGEST_SIZE];
     _autobuf_ struct tc_buf code = TC_BUF_INIT;
     _autofree_ char *dir = NULL;
     if (!tc_module_digest(from, digest))
-        return fail(from, "name a module's file", "it cannot be read", err);
+        return fail_store(from, "name a module's file", "it cannot be read", err);
     int r = work(run, "compile", from, deterministic, &code, err);
     if (r == 0)
         r = make_directory(&dir, err);
@@ -186,7 +188,8 @@ static int compile(tc_errand_fn *run, const char *from, bool deterministic,
         return r;
     return tc_code_keep(dir, digest, deterministic, &code)
                ? 0
-               : fail(dir, "make room, or give it back to its user", "it cannot be written", err);
+               : fail_store(dir, "make room, or give it back to its user", "it cannot be written",
+                            err);
 }
 
 /* Lines "yes MODULE NAME" as an array. */
@@ -212,7 +215,7 @@ static int inspect(tc_errand_fn *run, const char *from, char **ret, struct toolc
     char digest[TC_DIGEST_SIZE];
     _autobuf_ struct tc_buf lines = TC_BUF_INIT, out = TC_BUF_INIT;
     if (!tc_module_digest(from, digest))
-        return fail(from, "name a module's file", "it cannot be read", err);
+        return fail_store(from, "name a module's file", "it cannot be read", err);
     int r = work(run, "inspect", from, false, &lines, err);
     if (r < 0)
         return r;
@@ -293,9 +296,9 @@ int tc_modules_json(const char *action, const char *path, tc_errand_fn *run, cha
     if (path && tc_streq(action, "install"))
         r = install(file, err);
     else if (path && tc_streq(action, "compile"))
-        r = compile(run, file, false, err);
+        r = compile_module(run, file, false, err);
     else if (path && tc_streq(action, "compile-deterministic"))
-        r = compile(run, file, true, err);
+        r = compile_module(run, file, true, err);
     else if (path || !tc_streq(action, "status"))
         r = refuse_action(action, err);
     return r < 0 ? r : status(ret, err);

@@ -38,7 +38,7 @@ static struct teller *teller_of(const struct tc_cage *cage)
     return cage->priv ? TC_PRIV(cage)->own : NULL;
 }
 
-static int make(struct tc_cage *cage)
+static int make_wasm(struct tc_cage *cage)
 {
     struct teller *teller = cage->plan->fuel ? calloc(1, sizeof(*teller)) : NULL;
     if (cage->plan->fuel && !teller)
@@ -55,7 +55,7 @@ static int make(struct tc_cage *cage)
 
 /* What the worker says is believed as far as its streams are. Who was ended from outside may have
  * come further at another time, whatever it said before. */
-static const char *usage(struct tc_cage *cage)
+static const char *usage_of_wasm(struct tc_cage *cage)
 {
     struct teller *t = teller_of(cage);
     const char *limit = tc_local_usage(cage);
@@ -69,7 +69,7 @@ static const char *usage(struct tc_cage *cage)
     return whole && t->told.spent ? "cpu_time" : limit;
 }
 
-static void end(struct tc_cage *cage, bool at_once)
+static void signal_wasm(struct tc_cage *cage, bool at_once)
 {
     struct teller *teller = teller_of(cage);
     if (teller)
@@ -86,10 +86,10 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
     return true;
 }
 
-#define WORKS(backend)                                                                       \
-    .name = (backend), .make = make, .prepare = tc_process_prepare, .start = tc_process_run, \
-    .event = tc_process_event, .signal = end, .reap = tc_process_reap, .usage = usage,       \
-    .destroy = destroy
+#define WORKS(backend)                                                                            \
+    .name = (backend), .make = make_wasm, .prepare = tc_process_prepare, .start = tc_process_run, \
+    .event = tc_process_event, .signal = signal_wasm, .reap = tc_process_reap,                    \
+    .usage = usage_of_wasm, .destroy = destroy
 
 const struct tc_works tc_wasm_works = {WORKS("wasm")};
 const struct tc_works tc_wasmedge_works = {WORKS("wasmedge")};

@@ -55,7 +55,7 @@ static bool without_links(const char *path, char **ret)
 }
 
 /* What must be looked for among the files of the machine. */
-static bool look(void *context)
+static bool look_at_files(void *context)
 {
     struct tc_surroundings *s = context;
     bool own = false;
@@ -92,7 +92,7 @@ int tc_surroundings_begin(struct tc_surroundings *ret, struct toolcage_error **e
                                    .images = ret->images,
                                    .environ = (const char *const *)environ,
                                    .closed = tc_home_closed,
-                                   .look = look,
+                                   .look = look_at_files,
                                    .context = ret};
     return 0;
 }

@@ -24,7 +24,7 @@ static void close_file(FILE **file)
         (void)fclose(*file);
 }
 
-static bool add(struct tc_strv *homes, const char *home)
+static bool add_home(struct tc_strv *homes, const char *home)
 {
     _autofree_ char *clean = home && home[0] == '/' ? tc_path_absolute("/", home) : NULL;
     if (!home || home[0] != '/')
@@ -60,7 +60,7 @@ static bool add_user(const struct passwd *user, const struct caller *caller, str
     (void)snprintf(uid, sizeof(uid), "%u", user->pw_uid);
     bool wanted = is_caller(user, caller) || logs_in(user) ||
                   (caller->sudo && strcmp(caller->sudo, uid) == 0);
-    return !wanted || strcmp(user->pw_dir, "/") == 0 || add(homes, user->pw_dir);
+    return !wanted || strcmp(user->pw_dir, "/") == 0 || add_home(homes, user->pw_dir);
 }
 
 /* The file is read in one piece: of one that is open the C library asks for its place at each line.
@@ -73,7 +73,7 @@ bool tc_homes(const char *home, struct tc_strv *ret, bool *ret_own)
     int rc = 0;
     *ret_own = home && home[0] == '/';
     _autobuf_ struct tc_buf whole = TC_BUF_INIT;
-    bool fine = add(ret, home), read = tc_read_file(AT_FDCWD, "/etc/passwd", &whole) == 0;
+    bool fine = add_home(ret, home), read = tc_read_file(AT_FDCWD, "/etc/passwd", &whole) == 0;
     if (!read || !whole.len) /* too much of it is as good as no memory for it */
         return fine && (read || (errno != ENOMEM && errno != EFBIG));
     _auto_(close_file) FILE *file = fmemopen(whole.data, whole.len, "r");

@@ -16,7 +16,7 @@
 #include "call/host/install.h"
 #include "state/store.h"
 
-static int fail(struct toolcage_error **err, const char *where, const char *what)
+static int fail_install(struct toolcage_error **err, const char *where, const char *what)
 {
     return tc_fail(
         err,
@@ -123,16 +123,16 @@ int tc_stage_begin(const struct tc_facts *facts, const char *key, struct tc_inst
         return tc_fail_memory(err);
     if (!path) {
         errno = ENOENT;
-        return fail(err, "a state directory (neither HOME nor XDG_STATE_HOME is set)",
-                    "nothing can be installed");
+        return fail_install(err, "a state directory (neither HOME nor XDG_STATE_HOME is set)",
+                            "nothing can be installed");
     }
     if (tc_make_directories(path) < 0 || (stage->all = open_all(path)) < 0)
-        return fail(err, path, "nothing can be installed");
+        return fail_install(err, path, "nothing can be installed");
     (void)tc_store_sweep(stage->all, tc_store_is_begun);
     stage->again =
         fstatat(stage->all, hex_of(key), &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
     if (make_own(stage) < 0)
-        return fail(err, path, "nothing can be installed");
+        return fail_install(err, path, "nothing can be installed");
     stage->tree = tc_format("%s/%s/tree", path, stage->name);
     return stage->tree ? 0 : tc_fail_memory(err);
 }
@@ -142,7 +142,7 @@ int tc_stage_keep(struct tc_install_stage *stage, struct toolcage_error **err)
     /* a machine that loses its power shall find all of it or none */
     if (syncfs(stage->own) < 0 ||
         tc_store_place(stage->all, stage->name, stage->all, hex_of(stage->key), stage->again) < 0)
-        return fail(err, stage->tree, "what was installed cannot be kept");
+        return fail_install(err, stage->tree, "what was installed cannot be kept");
     return 0;
 }
 
@@ -191,5 +191,5 @@ int tc_install_remove(const struct tc_facts *facts, const char *key, unsigned *r
         ++*ret;
     if (rc == 0 || (key && errno == ENOENT))
         return 0;
-    return fail(err, path, "what is installed cannot be removed");
+    return fail_install(err, path, "what is installed cannot be removed");
 }

@@ -224,7 +224,7 @@ static void read_config(struct leads *l)
         free(TAKE(l->interpreter));
 }
 
-static int look(const char *file, struct leads *ret, struct toolcage_error **err)
+static int look_at_program(const char *file, struct leads *ret, struct toolcage_error **err)
 {
     _autofree_ char *bin = tc_path_parent(file);
     _autofree_ char *prefix = bin ? tc_path_parent(bin) : NULL;
@@ -324,7 +324,7 @@ static int add_named(struct extension *x, const char *path, const char *name,
     if (!file)
         return fail_missing(x, name, path, err);
     _auto_(leads_done) struct leads l = {0};
-    int r = look(file, &l, err);
+    int r = look_at_program(file, &l, err);
     if (r < 0)
         return r;
     return is_written(x, file, &l) ? fail_writable(name, file, err) : add_program(x, file, &l, err);
@@ -361,7 +361,7 @@ static int add_command(struct extension *x, const char *path, struct toolcage_er
     if (!file || is_system(file))
         return 0;
     _auto_(leads_done) struct leads l = {0};
-    int r = look(file, &l, err);
+    int r = look_at_program(file, &l, err);
     if (r < 0)
         return r;
     if (is_written(x, file, &l) && !tc_provenance_knows(file, l.digest))

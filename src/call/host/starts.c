@@ -162,7 +162,8 @@ enum step { STEP_FOUND, STEP_ON, STEP_END, STEP_MEMORY };
 
 /* One component. STEP_FOUND: the path ends with it, and *ret_host is the host's name of the file.
  * STEP_END: nothing is there. */
-static enum step look(struct walk *w, const char *prefix, char **ret_host, bool *ret_link)
+static enum step look_at_component(struct walk *w, const char *prefix, char **ret_host,
+                                   bool *ret_link)
 {
     bool exact = false, last = !w->at[strlen(prefix)];
     struct stat st;
@@ -192,7 +193,7 @@ static enum step pass(struct walk *w, char **ret_host)
     for (size_t end = 1; step == STEP_ON && w->at[end - 1];) {
         end += strcspn(w->at + end, "/");
         _autofree_ char *prefix = strndup(w->at, end);
-        step = prefix ? look(w, prefix, ret_host, &link) : STEP_MEMORY;
+        step = prefix ? look_at_component(w, prefix, ret_host, &link) : STEP_MEMORY;
         end++;
     }
     return step;

@@ -36,7 +36,7 @@ static int become(void *arg)
 }
 
 /* All signals, those that libc keeps for itself included: a handler must not run in the child. */
-static pid_t begin(struct child *c)
+static pid_t clone_child(struct child *c)
 {
     uint64_t all = ~UINT64_C(0), before = 0;
     char *stack =
@@ -52,7 +52,7 @@ static pid_t begin(struct child *c)
     return pid;
 }
 
-static long reap(pid_t pid, int *ret_status)
+static long reap_child(pid_t pid, int *ret_status)
 {
     long r;
     do
@@ -90,13 +90,13 @@ static bool ends(pid_t pid, int64_t until)
     return pidfd >= 0 && poll(&p, 1, left > 0 ? (int)left : 0) > 0;
 }
 
-static const char *finish(pid_t pid, int fd, int64_t until, struct tc_buf *out)
+static const char *finish_output(pid_t pid, int fd, int64_t until, struct tc_buf *out)
 {
     int status = 0;
     bool whole = read_all(fd, until, out) && ends(pid, until);
     if (!whole)
         (void)kill(pid, SIGKILL);
-    bool reaped = reap(pid, &status) == pid;
+    bool reaped = reap_child(pid, &status) == pid;
     errno = 0;
     if (!whole)
         return out->failed ? "it prints too much" : "it has not ended in time";
@@ -115,13 +115,13 @@ const char *tc_output_of(const char *path, char *const argv[], int limit_ms, str
     _autofd_ int from = pair[0], to = pair[1];
     struct child child = {
         .program = {.path = path, .argv = argv, .env = env.items, .in = -1, .out = to}};
-    pid_t pid = begin(&child);
+    pid_t pid = clone_child(&child);
     if (pid < 0)
         return "it cannot be started";
     (void)close(TAKE_FD(to));
     if (!child.errnum)
-        return finish(pid, from, until, out);
-    (void)reap(pid, &(int){0});
+        return finish_output(pid, from, until, out);
+    (void)reap_child(pid, &(int){0});
     errno = child.errnum;
     return "it cannot be executed";
 }

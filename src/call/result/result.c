@@ -205,7 +205,7 @@ static struct toolcage_error *error_of_failure(const struct tc_result_frame *fra
 }
 
 /* Out-of-range words of the helper are its failure, never a success. */
-static void settle(const struct tc_result_frame *frame, struct toolcage_result *result)
+static void settle_result(const struct tc_result_frame *frame, struct toolcage_result *result)
 {
     struct tc_outcome *o = &result->outcome;
     if (!tc_status_known(o->status))
@@ -237,7 +237,7 @@ int tc_result_make(const struct tc_result_frame *frame, struct tc_outcome *outco
     result->outcome = *outcome;
     *outcome = (struct tc_outcome){0};
     result->error = error;
-    settle(frame, result);
+    settle_result(frame, result);
     if (tc_result_place_denials(frame, &result->outcome))
         result->message = tc_result_write_message(frame, result);
     if (result->message)

@@ -136,7 +136,7 @@ static char *write_config(const struct httpd *h, const struct tc_found *found)
     return tc_cli_text(out, &text);
 }
 
-static void tell(const struct httpd *h)
+static void print_address(const struct httpd *h)
 {
     char where[TC_ADDRESS_MAX];
     const char *scheme = h->key ? "https" : "http";
@@ -151,7 +151,7 @@ static void tell(const struct httpd *h)
         tc_cli_say("clients send: Authorization: Bearer %s", h->token);
 }
 
-static int prepare(struct httpd *h, struct tc_failure *failure)
+static int prepare_httpd(struct httpd *h, struct tc_failure *failure)
 {
     const char *certificate = tc_args_value(h->args, "tls-cert");
     const char *key = tc_args_value(h->args, "tls-key");
@@ -174,13 +174,13 @@ static int judge_address(const struct httpd *h, const char *given, struct tc_fai
                           "%s can be reached from other machines", given);
 }
 
-static int serve(struct httpd *h, const struct tc_found *found, struct tc_failure *failure)
+static int serve_http(struct httpd *h, const struct tc_found *found, struct tc_failure *failure)
 {
     static char name[] = "toolcage-http";
     char *argv[] = {name, NULL};
     const char *given = tc_args_value(h->args, "listen");
     _autofd_ int program = tc_sibling_open(name, "which serves over HTTP", failure);
-    if (program < 0 || judge_address(h, given, failure) || prepare(h, failure))
+    if (program < 0 || judge_address(h, given, failure) || prepare_httpd(h, failure))
         return -1;
     _autofd_ int listener = tc_listen_open(given, "8931", &h->at, failure);
     if (listener < 0)
@@ -189,7 +189,7 @@ static int serve(struct httpd *h, const struct tc_found *found, struct tc_failur
     if (config < 0)
         return -1;
     const int fds[] = {config, listener};
-    tell(h);
+    print_address(h);
     return tc_sibling_become(program, argv, environ, fds, TC_COUNT(fds), failure);
 }
 
@@ -197,7 +197,7 @@ int tc_httpd_become(const struct tc_args *args, const struct tc_found *found,
                     struct tc_failure *failure)
 {
     struct httpd h = {.args = args, .writers = {found->policy, tc_args_value(args, "workspace")}};
-    int rc = serve(&h, found, failure);
+    int rc = serve_http(&h, found, failure);
     free(h.token);
     free(h.certificate);
     free(h.key);

@@ -30,8 +30,8 @@ static void add_member(FILE *out, const char *key, const char *value)
     (void)fputc(',', out);
 }
 
-static void keep(const char *policy, const char *tool, struct tc_slice result,
-                 struct tc_slice denials)
+static void keep_record(const char *policy, const char *tool, struct tc_slice result,
+                        struct tc_slice denials)
 {
     _autofree_ char *call = tc_json_text(tc_json_get(result, "call"));
     _autofree_ char *text = NULL;
@@ -59,7 +59,7 @@ void tc_last_keep(const struct tc_setup *setup, const char *tool,
         return;
     _autofree_ char *path = setup->found.path ? realpath(setup->found.path, NULL) : NULL;
     if ((path || !setup->found.path) && !setup->found.preset)
-        keep(path, tool, json, denials);
+        keep_record(path, tool, json, denials);
 }
 
 void tc_last_say(struct tc_slice record)

@@ -13,7 +13,7 @@
 #include "cli/show/say.h"
 
 /* What a border is made of: owner, file system and mount of a directory. */
-static int look(const char *path, struct statx *ret)
+static int look_at_border(const char *path, struct statx *ret)
 {
     return statx(AT_FDCWD, path, AT_NO_AUTOMOUNT, STATX_UID | STATX_MODE | STATX_INO | STATX_MNT_ID,
                  ret);
@@ -131,11 +131,11 @@ static int nearest(char **ret, struct tc_failure *failure)
 {
     _autofree_ char *directory = getcwd(NULL, 0);
     struct statx start, here, home = {0};
-    if (!directory || look(directory, &start))
+    if (!directory || look_at_border(directory, &start))
         return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "change to a directory that exists",
                               "cannot look at the working directory: %s", strerror(errno));
     const char *home_path = secure_getenv("HOME");
-    bool has_home = home_path && home_path[0] == '/' && !look(home_path, &home);
+    bool has_home = home_path && home_path[0] == '/' && !look_at_border(home_path, &home);
     here = start;
     for (;;) {
         if (look_in(directory, ret, failure))
@@ -144,7 +144,7 @@ static int nearest(char **ret, struct tc_failure *failure)
         if (*ret || !directory[1] || (has_home && same_directory(&here, &home)))
             return 0;
         slash[slash == directory] = '\0';
-        if (look(directory, &here))
+        if (look_at_border(directory, &here))
             return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "name a policy with --policy FILE",
                                   "cannot look for a policy in %s: %s", directory, strerror(errno));
         if (border(&start, &here))
@@ -198,7 +198,7 @@ char *tc_found_trust_command(const struct tc_found *found)
     return tc_trust_command(found->path, toolcage_policy_digest(found->policy));
 }
 
-static int refuse(const struct tc_found *found, const char *why, struct tc_failure *failure)
+static int refuse_policy(const struct tc_found *found, const char *why, struct tc_failure *failure)
 {
     _autofree_ char *command = tc_found_trust_command(found);
     _autofree_ char *hint = command ? tc_cli_format("read it, then: %s", command) : NULL;
@@ -214,10 +214,10 @@ static int check_trust(struct tc_found *found, enum tc_lookup_flags flags,
         return -1;
     found->untrusted = trust != TC_TRUST_YES;
     return found->untrusted && flags == TC_LOOKUP_TRUSTED
-               ? refuse(found,
-                        trust == TC_TRUST_CHANGED ? "has changed since it was trusted"
-                                                  : "is not trusted",
-                        failure)
+               ? refuse_policy(found,
+                               trust == TC_TRUST_CHANGED ? "has changed since it was trusted"
+                                                         : "is not trusted",
+                               failure)
                : 0;
 }
 
@@ -235,7 +235,7 @@ static int check_writers(struct tc_found *found, enum tc_lookup_flags flags,
         return -1;
     found->untrusted = trust != TC_TRUST_YES;
     return found->untrusted && flags == TC_LOOKUP_TRUSTED
-               ? refuse(found, "may have been written by a tool", failure)
+               ? refuse_policy(found, "may have been written by a tool", failure)
                : 0;
 }
 

@@ -79,7 +79,7 @@ static bool stays_below(const char *path, size_t length)
 }
 
 /* The directory `name`, made where it is missing; -1 when a link or something else stands there. */
-static int enter(int at, const char *name)
+static int enter_directory(int at, const char *name)
 {
     if (mkdirat(at, name, 0777) && errno != EEXIST)
         return -1;
@@ -95,7 +95,7 @@ static int open_parent(int root, const char *path, const char **ret_name)
         size_t n = (size_t)(end - path);
         memcpy(name, path, n);
         name[n] = '\0';
-        int next = enter(at, name), saved = errno;
+        int next = enter_directory(at, name), saved = errno;
         (void)close(at);
         errno = saved;
         at = next;

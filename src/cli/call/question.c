@@ -36,7 +36,7 @@ static void done(struct question *q)
         (void)close(q->fd);
 }
 
-static char ask(struct question *q, const char *words)
+static char ask_action(struct question *q, const char *words)
 {
     return tc_cli_answer(q->fd, q->terminal, words);
 }
@@ -71,11 +71,11 @@ static const char *words_for(const struct question *q)
 }
 
 /* The action, or NULL: not now. "each": for each by itself; "all": with caches. */
-static const char *answer(struct question *q)
+static const char *read_answer(struct question *q)
 {
     bool alone = tc_review_caches_alone(&q->review);
     for (;;) {
-        char c = ask(q, words_for(q));
+        char c = ask_action(q, words_for(q));
         switch (alone && c == 'y' ? 0 : c) {
         case 'y':
             return "commit";
@@ -175,7 +175,8 @@ static void show_row(const struct question *q, const struct tc_review_row *row)
 static bool ask_row(struct question *q, const struct tc_review_row *row, enum verdict *ret)
 {
     show_row(q, row);
-    switch (ask(q, "apply this one? y: yes, d: discard it, q: no more of them, else: later")) {
+    switch (
+        ask_action(q, "apply this one? y: yes, d: discard it, q: no more of them, else: later")) {
     case 'y':
         *ret = APPLY;
         return true;
@@ -263,7 +264,7 @@ static int settle_each(struct question *q)
 }
 
 /* 0, or the exit code of a failure. */
-static int settle(struct question *q)
+static int settle_question(struct question *q)
 {
     _autoerror_ struct toolcage_error *err = NULL;
     int rc = 0;
@@ -273,7 +274,7 @@ static int settle(struct question *q)
     }
     if ((rc = tc_review_make(&q->review, tc_json_of(q->json))))
         return rc;
-    const char *action = answer(q);
+    const char *action = read_answer(q);
     if (!action) {
         say_later(q->call);
         return 0;
@@ -296,7 +297,7 @@ int tc_changes_ask(struct toolcage_engine *engine, const struct toolcage_result 
     q.terminal = q.fd < 0 ? NULL : fdopen(dup(q.fd), "r");
     int rc = 0;
     if (q.terminal)
-        rc = settle(&q);
+        rc = settle_question(&q);
     else
         say_later(call);
     done(&q);

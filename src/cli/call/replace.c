@@ -16,7 +16,7 @@
 enum { RECORD_MAX = 1 << 20 };
 
 /* One step; -1 when a link or something else has that name. Takes `at`. */
-static int enter(int at, const char *name)
+static int enter_step(int at, const char *name)
 {
     int next = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), saved = errno;
     if (at >= 0)
@@ -34,10 +34,10 @@ int tc_replace_directory(const char *path)
     if (path[0] == '/') { /* with a slash behind it a link would be followed */
         for (size_t n = strlen(names); n > 1 && names[n - 1] == '/'; n--)
             names[n - 1] = '\0';
-        return enter(at, names);
+        return enter_step(at, names);
     }
     for (char *name; (name = strsep(&rest, "/"));)
-        if (*name && (at = enter(at, name)) < 0)
+        if (*name && (at = enter_step(at, name)) < 0)
             return -1;
     return at >= 0 ? at : (errno = ENOENT, -1);
 }

@@ -252,8 +252,8 @@ static int run_call(struct run *run, bool input, bool json, struct tc_failure *f
     return rc;
 }
 
-static int finish(const struct run *run, const struct tc_setup *setup, const struct tc_args *args,
-                  const char *tool, const struct tc_outdir *dir)
+static int finish_run(const struct run *run, const struct tc_setup *setup,
+                      const struct tc_args *args, const char *tool, const struct tc_outdir *dir)
 {
     const struct toolcage_result *result = toolcage_call_result(run->call);
     int code = toolcage_result_shell_code(result);
@@ -300,7 +300,7 @@ int tc_run(struct tc_setup *setup, const struct tc_args *args, const char *tool,
     int code = tc_outdir_open(args, setup, &dir, &failure) ||
                        run_call(&run, input, tc_args_has(args, "json"), &failure)
                    ? tc_failure_tell(&failure, args, tool)
-                   : finish(&run, setup, args, tool, &dir);
+                   : finish_run(&run, setup, args, tool, &dir);
     close_sink(&run);
     free(run.input);
     tc_failure_done(&failure);

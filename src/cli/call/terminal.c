@@ -220,7 +220,7 @@ static void lose(struct terminal *t, int errnum)
     t->lost = errnum;
 }
 
-static void show(struct terminal *t)
+static void show_output(struct terminal *t)
 {
     size_t length = t->shown_to - t->shown_from;
     if (!t->ours && length > SHARE)
@@ -296,7 +296,7 @@ static void wait_for_more(struct terminal *t, bool done)
     if (fds[2].revents)
         type(t);
     if (fds[3].revents)
-        show(t);
+        show_output(t);
 }
 
 /* Until the result is there, and all of the output shown. */
@@ -315,7 +315,7 @@ static int loop(struct terminal *t, struct tc_failure *failure)
     }
 }
 
-static int prepare(struct terminal *t, struct tc_failure *failure)
+static int prepare_terminal(struct terminal *t, struct tc_failure *failure)
 {
     struct winsize size = {0};
     struct toolcage_error **err = tc_failure_error(failure);
@@ -335,7 +335,7 @@ static int prepare(struct terminal *t, struct tc_failure *failure)
     return 0;
 }
 
-static int run(struct terminal *t, struct tc_failure *failure)
+static int run_terminal(struct terminal *t, struct tc_failure *failure)
 {
     catch_signals(t);
     open_own(t);
@@ -358,7 +358,7 @@ static int run(struct terminal *t, struct tc_failure *failure)
 int tc_terminal_run(struct toolcage_call *call, int *ret_signal, struct tc_failure *failure)
 {
     struct terminal t = {.call = call, .sink = -1};
-    int rc = prepare(&t, failure) ? -1 : run(&t, failure);
+    int rc = prepare_terminal(&t, failure) ? -1 : run_terminal(&t, failure);
     close_sink(&t);
     free(t.typed);
     free(t.shown);

@@ -31,7 +31,7 @@ static int broken(struct tc_failure *failure, const char *path, const char *what
                           "cannot use the record of trusted policies %s: %s", path, what);
 }
 
-static int load(const char *path, char **ret, struct tc_failure *failure)
+static int load_record(const char *path, char **ret, struct tc_failure *failure)
 {
     const char *what;
     *ret = tc_record_read(path, &what);
@@ -39,7 +39,7 @@ static int load(const char *path, char **ret, struct tc_failure *failure)
 }
 
 /* The entry of `path` in the record's text: where its line starts, or NULL. */
-static const char *find(const char *text, const char *path)
+static const char *find_entry(const char *text, const char *path)
 {
     size_t length = strlen(path);
     for (const char *line = text; *line;) {
@@ -59,9 +59,9 @@ int tc_trust_check(const char *path, const char *digest, enum tc_trust *ret,
     *ret = TC_TRUST_NEVER;
     if (!record)
         return 0; /* no record: nothing is trusted */
-    if (load(record, &text, failure))
+    if (load_record(record, &text, failure))
         return -1;
-    const char *line = find(text, path);
+    const char *line = find_entry(text, path);
     size_t length = strlen(digest);
     if (line)
         *ret =
@@ -108,7 +108,7 @@ char *tc_trust_last(const char *path, char **ret_text)
     _autofree_ char *record = tc_user_path("XDG_STATE_HOME", ".local/state", "trust");
     const char *what;
     _autofree_ char *text = record ? tc_record_read(record, &what) : NULL;
-    char *digest = text ? digest_of(find(text, path)) : NULL;
+    char *digest = text ? digest_of(find_entry(text, path)) : NULL;
     _autofree_ char *place = digest ? place_of_text(digest) : NULL;
     *ret_text = place && !access(place, F_OK) ? tc_record_read(place, &what) : NULL;
     return digest;
@@ -148,7 +148,7 @@ char *tc_trust_command(const char *path, const char *digest)
 
 static char *edited(const char *text, const char *path, const char *digest)
 {
-    const char *line = find(text, path);
+    const char *line = find_entry(text, path);
     const char *rest = line ? strchrnul(line, '\n') : text + strlen(text);
     return tc_cli_format("%.*s%s%s%s%s%s", line ? (int)(line - text) : (int)strlen(text), text,
                          digest ? digest : "", digest ? " " : "", digest ? path : "",
@@ -171,12 +171,12 @@ int tc_trust_set(const char *path, const char *digest, const char *text, struct 
     _autofd_ int lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (lock < 0 || flock(lock, LOCK_EX))
         return broken(failure, directory, strerror(errno));
-    if (load(record, &before, failure))
+    if (load_record(record, &before, failure))
         return -1;
     _autofree_ char *next = edited(before, path, digest);
     if (!next || tc_record_write(record, next, strlen(next)))
         return broken(failure, record, next ? strerror(errno) : "out of memory");
-    forget_text(find(before, path), next);
+    forget_text(find_entry(before, path), next);
     if (digest && text)
         keep_text(digest, text);
     return 0;

@@ -49,7 +49,7 @@ struct pair {
     const char *names[2], *host, *text;
 };
 
-static struct toolcage_call *compare(const struct comparing *c, const struct pair *p)
+static struct toolcage_call *compare_pair(const struct comparing *c, const struct pair *p)
 {
     struct toolcage_policy *policy = grant(p->host, c->until - tc_cli_now_ms());
     struct toolcage_call *call = NULL;
@@ -77,7 +77,7 @@ static void put_diff(FILE *out, struct tc_review_lines *lines, const char *text,
 }
 
 /* diff(1) ends with 0 or 1 when it could compare. */
-static const char *judge(const struct toolcage_result *result)
+static const char *judge_result(const struct toolcage_result *result)
 {
     int32_t code = result ? toolcage_result_exit_code(result) : -1;
     if (code != 0 && code != 1)
@@ -88,9 +88,9 @@ static const char *judge(const struct toolcage_result *result)
 
 static const char *put_compared(FILE *out, struct comparing *c, const struct pair *pair)
 {
-    struct toolcage_call *call = compare(c, pair);
+    struct toolcage_call *call = compare_pair(c, pair);
     const struct toolcage_result *result = call ? toolcage_call_result(call) : NULL;
-    const char *why = judge(result);
+    const char *why = judge_result(result);
     size_t length = 0;
     const char *bytes = why ? "" : toolcage_result_output(result, 1, &length);
     put_diff(out, &c->lines, bytes, length);
@@ -168,14 +168,14 @@ struct piece {
     size_t size;
 };
 
-static bool begin(struct piece *piece)
+static bool open_piece(struct piece *piece)
 {
     *piece = (struct piece){0};
     return (piece->out = open_memstream(&piece->text, &piece->size));
 }
 
 /* Prints it, unless an exit code says that something failed before. */
-static int end(struct piece *piece, int fd, int rc)
+static int end_piece(struct piece *piece, int fd, int rc)
 {
     if ((!piece->out || fclose(piece->out)) && !rc)
         rc = tc_cli_no_memory();
@@ -190,9 +190,9 @@ static int end(struct piece *piece, int fd, int rc)
 static int print_row(int fd, FILE *left, struct comparing *c, const struct tc_review_row *row)
 {
     struct piece piece;
-    if (begin(&piece))
+    if (open_piece(&piece))
         put_row(piece.out, left, c, row);
-    return end(&piece, fd, 0);
+    return end_piece(&piece, fd, 0);
 }
 
 /* What replaces or removes something comes before what is new. */
@@ -218,11 +218,11 @@ int tc_diff_print(int fd, struct toolcage_engine *engine, const char *call,
     struct comparing c = {
         .engine = engine, .review = review, .until = tc_cli_now_ms() + SECONDS * 1000};
     struct piece last;
-    int rc = begin(&last) ? print_rows(fd, last.out, &c) : 0;
+    int rc = open_piece(&last) ? print_rows(fd, last.out, &c) : 0;
     _autofree_ char *sum = tc_review_sum(review, &c.lines);
     if (last.out && sum && (*sum || !review->count))
         (void)fprintf(last.out, "%s\n", *sum ? sum : "nothing is held");
-    rc = end(&last, fd, rc ? rc : sum ? 0 : tc_cli_no_memory());
+    rc = end_piece(&last, fd, rc ? rc : sum ? 0 : tc_cli_no_memory());
     if (!rc && c.late)
         tc_cli_hint("toolcage changes %s show PATH compares only the files at PATH", call);
     return rc;
@@ -275,9 +275,9 @@ static bool same_line(const struct lines *a, size_t i, const struct lines *b, si
 static void print_lines(FILE *out, char mark, const struct lines *lines, size_t from, size_t until)
 {
     for (; from < until; from++) {
-        const char *line = lines->at[from], *end = lines->at[from + 1];
-        (void)fprintf(out, "%c%.*s", mark, (int)(end - line), line);
-        if (end[-1] != '\n')
+        const char *line = lines->at[from], *end_piece = lines->at[from + 1];
+        (void)fprintf(out, "%c%.*s", mark, (int)(end_piece - line), line);
+        if (end_piece[-1] != '\n')
             (void)fputs("\n\\ No newline at end of file\n", out);
     }
 }

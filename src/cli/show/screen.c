@@ -13,13 +13,13 @@ struct sink {
     size_t length;
 };
 
-static void put(struct sink *sink, const char *bytes, size_t length)
+static void put_bytes(struct sink *sink, const char *bytes, size_t length)
 {
     memcpy(sink->to + sink->length, bytes, length);
     sink->length += length;
 }
 
-static void begin(struct tc_screen *s, enum tc_screen_state state, char byte)
+static void begin_sequence(struct tc_screen *s, enum tc_screen_state state, char byte)
 {
     s->state = state;
     s->overlong = false;
@@ -37,7 +37,7 @@ static void hold(struct tc_screen *s, char byte)
 
 /* ---- sequences ---- */
 
-static bool holds(const char *const *list, const char *at, size_t length)
+static bool list_holds(const char *const *list, const char *at, size_t length)
 {
     for (; *list; list++)
         if (strlen(*list) == length && !memcmp(*list, at, length))
@@ -61,9 +61,9 @@ static bool passes_modes(struct tc_screen *s, bool set)
     while (at <= end) {
         const char *semicolon = memchr(at, ';', (size_t)(end - at));
         size_t length = (size_t)((semicolon ? semicolon : end) - at);
-        if (!holds(private ? private_modes : plain_modes, at, length))
+        if (!list_holds(private ? private_modes : plain_modes, at, length))
             return false;
-        screen = screen || (private && holds(screens, at, length));
+        screen = screen || (private && list_holds(screens, at, length));
         at += length + 1;
     }
     if (screen)
@@ -127,7 +127,7 @@ static void take_control(struct tc_screen *s, char byte, struct sink *sink)
     if (c < 0x40)
         return;
     if (passes_control(s))
-        put(sink, s->held, s->count);
+        put_bytes(sink, s->held, s->count);
     s->state = TC_SCREEN_TEXT;
 }
 
@@ -158,7 +158,7 @@ static void take_escape(struct tc_screen *s, char byte, struct sink *sink)
     s->state = first && strchr("]PX^_k", byte) ? TC_SCREEN_STRING : TC_SCREEN_TEXT;
     if (s->state == TC_SCREEN_STRING || !passes_escape(s))
         return;
-    put(sink, s->held, s->count);
+    put_bytes(sink, s->held, s->count);
     s->alternate = s->alternate && !(first && byte == 'c');
 }
 
@@ -183,7 +183,7 @@ static void take_character(struct tc_screen *s, char byte, struct sink *sink)
     s->state = TC_SCREEN_TEXT;
     bool control = (unsigned char)s->held[0] == 0xc2 && (unsigned char)s->held[1] < 0xa0;
     if (!control)
-        put(sink, s->held, s->count);
+        put_bytes(sink, s->held, s->count);
 }
 
 static void take_text(struct tc_screen *s, char byte, struct sink *sink)
@@ -192,17 +192,17 @@ static void take_text(struct tc_screen *s, char byte, struct sink *sink)
     unsigned char c = (unsigned char)byte;
     size_t length = length_of(c);
     if (length) {
-        begin(s, TC_SCREEN_CHARACTER, byte);
+        begin_sequence(s, TC_SCREEN_CHARACTER, byte);
         s->missing = length - 1;
     } else if (c == ESC) {
-        begin(s, TC_SCREEN_ESCAPE, byte);
+        begin_sequence(s, TC_SCREEN_ESCAPE, byte);
     } else if ((c >= 0x20 && c < DEL) || (c && strchr(controls, byte))) {
-        put(sink, &byte, 1);
+        put_bytes(sink, &byte, 1);
         s->in_line = byte != '\n' && (byte != '\r' || s->in_line);
     }
 }
 
-static void take(struct tc_screen *s, char byte, struct sink *sink)
+static void take_byte(struct tc_screen *s, char byte, struct sink *sink)
 {
     unsigned char c = (unsigned char)byte;
     bool in_string = s->state == TC_SCREEN_STRING || s->state == TC_SCREEN_STRING_ESCAPE;
@@ -217,7 +217,7 @@ static void take(struct tc_screen *s, char byte, struct sink *sink)
     } else if (in_string) {
         s->state = c == ESC ? TC_SCREEN_STRING_ESCAPE : TC_SCREEN_STRING;
     } else if (c == ESC) {
-        begin(s, TC_SCREEN_ESCAPE, byte);
+        begin_sequence(s, TC_SCREEN_ESCAPE, byte);
     } else if (s->state == TC_SCREEN_ESCAPE) {
         take_escape(s, byte, sink);
     } else if (s->state == TC_SCREEN_CONTROL) {
@@ -233,7 +233,7 @@ size_t tc_screen_filter(struct tc_screen *screen, const char *bytes, size_t leng
 {
     struct sink sink = {.to = to};
     for (size_t i = 0; i < length; i++)
-        take(screen, bytes[i], &sink);
+        take_byte(screen, bytes[i], &sink);
     return sink.length;
 }
 

@@ -46,8 +46,8 @@ static const char text[] =
     "  toolcage agent --upstream http://127.0.0.1:8080 --transcript ~/talk.jsonl 'and now?'\n";
 
 /* A positive number; -1 with the failure. */
-static long long number(const struct tc_args *args, const char *name, long long usual,
-                        struct tc_failure *failure)
+static long long read_number(const struct tc_args *args, const char *name, long long usual,
+                             struct tc_failure *failure)
 {
     const char *given = tc_args_value(args, name);
     char *end = NULL;
@@ -145,8 +145,8 @@ static int understand(const struct tc_args *args, const struct tc_found *found, 
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, "run it in a terminal, or add --jsonl",
                               "--approve shows each call and asks, and standard input or standard "
                               "error is not a terminal");
-    w->turns = number(args, "max-turns", 20, failure);
-    w->tokens = w->turns < 0 ? -1 : number(args, "max-tokens", 200000, failure);
+    w->turns = read_number(args, "max-turns", 20, failure);
+    w->tokens = w->turns < 0 ? -1 : read_number(args, "max-tokens", 200000, failure);
     w->ms = w->tokens < 0 ? -1 : tc_read_time("max-time", time ? time : "10m", failure);
     if (w->ms < 0 || get_key(args, found, w, failure))
         return -1;
@@ -169,7 +169,7 @@ static int become(const struct tc_args *args, const struct tc_found *found, stru
     return config < 0 ? -1 : tc_sibling_become(program, argv, environ, &config, 1, failure);
 }
 
-static int run(const struct tc_args *args)
+static int run_agent(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     _autofound_ struct tc_found found = {0};
@@ -194,5 +194,5 @@ const struct tc_verb tc_verb_agent = {
     .options = options,
     .least = 0,
     .most = 1,
-    .run = run,
+    .run = run_agent,
 };

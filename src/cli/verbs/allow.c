@@ -127,8 +127,8 @@ static int check_call(const struct tc_args *args, const char *call, struct tc_fa
                           call, wanted);
 }
 
-static int load(struct change *c, const struct tc_args *args, struct tc_slice record,
-                struct tc_failure *failure)
+static int load_change(struct change *c, const struct tc_args *args, struct tc_slice record,
+                       struct tc_failure *failure)
 {
     c->call = tc_json_line(tc_json_get(record, "call"));
     if (!c->call)
@@ -215,7 +215,7 @@ static int print(struct change *c, struct tc_slice record, struct tc_failure *fa
     return c->made ? print_change(c) : 1;
 }
 
-static int run(const struct tc_args *args)
+static int run_allow(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     struct change c = {0};
@@ -226,7 +226,7 @@ static int run(const struct tc_args *args)
     }
     _autofree_ char *record = tc_last_read(&failure);
     struct tc_slice json = record ? tc_json_of(record) : (struct tc_slice){0};
-    int rc = record && !load(&c, args, json, &failure) ? print(&c, json, &failure) : -1;
+    int rc = record && !load_change(&c, args, json, &failure) ? print(&c, json, &failure) : -1;
     if (rc < 0)
         rc = tc_failure_tell(&failure, args, NULL);
     else if (!rc && isatty(STDOUT_FILENO))
@@ -243,5 +243,5 @@ const struct tc_verb tc_verb_allow = {
     .options = options,
     .least = 0,
     .most = 1,
-    .run = run,
+    .run = run_allow,
 };

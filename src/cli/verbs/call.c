@@ -51,7 +51,8 @@ static char *arguments(const char *word, struct tc_failure *failure)
     return NULL;
 }
 
-static int prepare(const struct tc_args *args, struct tc_setup *setup, struct tc_failure *failure)
+static int prepare_call(const struct tc_args *args, struct tc_setup *setup,
+                        struct tc_failure *failure)
 {
     if (tc_setup_open(args, args->words[0], TC_LOOKUP_TRUSTED, setup, failure))
         return -1;
@@ -64,14 +65,14 @@ static int prepare(const struct tc_args *args, struct tc_setup *setup, struct tc
     return toolcage_call_set_arguments_json(setup->call, json, tc_failure_error(failure));
 }
 
-static int run(const struct tc_args *args)
+static int run_call(const struct tc_args *args)
 {
     _autosetup_ struct tc_setup setup = {0};
     _autofailure_ struct tc_failure failure = {0};
     int rc = tc_habit_values(args);
     if (rc)
         return rc;
-    if (prepare(args, &setup, &failure))
+    if (prepare_call(args, &setup, &failure))
         return tc_failure_tell(&failure, args, args->words[0]);
     return tc_run(&setup, args, args->words[0], false);
 }
@@ -84,5 +85,5 @@ const struct tc_verb tc_verb_call = {
     .options = options,
     .least = 1,
     .most = 2,
-    .run = run,
+    .run = run_call,
 };

@@ -230,8 +230,8 @@ static int resolve_last(struct toolcage_engine *engine, const char *action, char
     return strcmp(action, "show") == 0 ? 0 : tc_viewed_check("changes", *ret, failure);
 }
 
-static int ask(struct toolcage_engine *engine, const char *call, const char *action,
-               const struct paths *paths, char **ret, struct tc_failure *failure)
+static int ask_engine(struct toolcage_engine *engine, const char *call, const char *action,
+                      const struct paths *paths, char **ret, struct tc_failure *failure)
 {
     const char *const *items = (const char *const *)paths->items;
     struct toolcage_error **err = tc_failure_error(failure);
@@ -241,8 +241,8 @@ static int ask(struct toolcage_engine *engine, const char *call, const char *act
                                              items, ret, err);
 }
 
-static int settle(const struct tc_args *args, struct toolcage_engine *engine,
-                  struct tc_failure *failure)
+static int settle_changes(const struct tc_args *args, struct toolcage_engine *engine,
+                          struct tc_failure *failure)
 {
     _autofree_ char *last = NULL;
     _autopaths_ struct paths paths = {0};
@@ -257,7 +257,7 @@ static int settle(const struct tc_args *args, struct toolcage_engine *engine,
         call = last;
     }
     if ((call && find_paths(args, engine, call, &paths, failure)) ||
-        ask(engine, call, action, &paths, &json, failure))
+        ask_engine(engine, call, action, &paths, &json, failure))
         return tc_failure_tell(failure, args, NULL);
     int rc = print(args, engine, call, json, action);
     bool all = tc_args_has(args, "all");
@@ -269,13 +269,13 @@ static int settle(const struct tc_args *args, struct toolcage_engine *engine,
     return rc ? rc : left ? EXIT_LEFT : 0;
 }
 
-static int run(const struct tc_args *args)
+static int run_changes(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     struct toolcage_engine *engine = NULL;
     if (toolcage_engine_new(&engine, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, NULL);
-    int rc = settle(args, engine, &failure);
+    int rc = settle_changes(args, engine, &failure);
     (void)toolcage_engine_unref(engine);
     return rc;
 }
@@ -288,5 +288,5 @@ const struct tc_verb tc_verb_changes = {
     .options = options,
     .least = 0,
     .most = -1,
-    .run = run,
+    .run = run_changes,
 };

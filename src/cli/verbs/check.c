@@ -118,8 +118,8 @@ static void put_sum(FILE *out, const char *path, struct tc_slice counts)
     (void)fputc('\n', out);
 }
 
-static int tell(const struct tc_args *args, const char *path, const char *json, int least,
-                int fail_on)
+static int print_findings(const struct tc_args *args, const char *path, const char *json, int least,
+                          int fail_on)
 {
     struct tc_slice all = tc_json_of(json);
     bool as_json = tc_args_has(args, "json");
@@ -176,7 +176,7 @@ static int load_input(struct subject *s, struct tc_failure *failure)
                                        tc_failure_error(failure));
 }
 
-static int load(struct subject *s, const char *word, struct tc_failure *failure)
+static int load_subject(struct subject *s, const char *word, struct tc_failure *failure)
 {
     if (word && !strcmp(word, "-"))
         return load_input(s, failure);
@@ -219,7 +219,7 @@ static int tell_mistakes(const struct tc_failure *failure, const struct tc_args 
     return mistakes ? TC_EXIT_FINDINGS : code;
 }
 
-static int run(const struct tc_args *args)
+static int run_check(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     __attribute__((cleanup(subject_done))) struct subject subject = {0};
@@ -228,11 +228,11 @@ static int run(const struct tc_args *args)
     int fail_on = severity(args, "fail-on", WARNING, NEVER + 1);
     if (least < 0 || fail_on < 0)
         return TC_EXIT_FAILURE;
-    if (load(&subject, args->words[0], &failure))
+    if (load_subject(&subject, args->words[0], &failure))
         return tell_mistakes(&failure, args);
     int rc = lint(&subject, &json, &failure);
-    rc =
-        rc ? tc_failure_tell(&failure, args, NULL) : tell(args, subject.path, json, least, fail_on);
+    rc = rc ? tc_failure_tell(&failure, args, NULL)
+            : print_findings(args, subject.path, json, least, fail_on);
     if (json && !tc_args_has(args, "json"))
         hint_at_trust(&subject);
     toolcage_free(json);
@@ -246,5 +246,5 @@ const struct tc_verb tc_verb_policy_check = {
     .text = text,
     .options = options,
     .most = 1,
-    .run = run,
+    .run = run_check,
 };

@@ -104,7 +104,7 @@ static void put_kvm(FILE *out, struct tc_slice row)
         put_fix(out, tc_json_text(tc_json_get(row, "fix")), &last_fix);
 }
 
-static bool holds(const struct toolcage_result *proof)
+static bool proof_holds(const struct toolcage_result *proof)
 {
     return toolcage_result_status(proof) == TOOLCAGE_STATUS_OK;
 }
@@ -124,7 +124,7 @@ static void put_table(FILE *out, const char *json, const struct toolcage_result 
         _autofree_ char *cut = tc_json_text(each.value);
         (void)fprintf(out, "\n%s\n", cut ? cut : "");
     }
-    if (holds(proof)) {
+    if (proof_holds(proof)) {
         (void)fputs("\n"
                     "the default grant works here: a command ran under it\n",
                     out);
@@ -147,7 +147,7 @@ static void put_json(FILE *out, const char *json, const struct toolcage_result *
         length--;
     const struct toolcage_error *err = toolcage_result_error(proof);
     (void)fprintf(out, "%.*s,\"default_grant\":{\"works\":%s,\"status\":\"%s\",\"error\":%s}}\n",
-                  length ? (int)length - 1 : 0, json, holds(proof) ? "true" : "false",
+                  length ? (int)length - 1 : 0, json, proof_holds(proof) ? "true" : "false",
                   toolcage_result_status_word(proof), err ? toolcage_error_json(err) : "null");
 }
 
@@ -186,7 +186,7 @@ static int print_report(const struct tc_args *args, const char *json,
         put_table(out, json, proof);
     enum tc_paint paint = tc_args_has(args, "json") ? TC_PAINT_NOTHING : TC_PAINT_STATES;
     int rc = tc_cli_print_text(paint, out, &all);
-    return rc ? rc : holds(proof) ? 0 : TC_EXIT_UNFIT;
+    return rc ? rc : proof_holds(proof) ? 0 : TC_EXIT_UNFIT;
 }
 
 static int examine(const struct tc_args *args, struct toolcage_engine *engine,
@@ -218,7 +218,7 @@ static int clean(const struct tc_args *args, struct toolcage_engine *engine,
     return tc_cli_print(line, (size_t)length);
 }
 
-static int run(const struct tc_args *args)
+static int run_doctor(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     struct toolcage_engine *engine = NULL;
@@ -245,5 +245,5 @@ const struct tc_verb tc_verb_doctor = {
     .summary = "what works on this machine, what does not, and the fix",
     .text = text,
     .options = options,
-    .run = run,
+    .run = run_doctor,
 };

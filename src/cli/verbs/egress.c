@@ -40,7 +40,7 @@ static const char text[] =
     "  toolcage egress --policy tools.toml --tool web_fetch\n"
     "  toolcage egress --policy tools.toml --tool web_fetch --listen '[::1]:8080' --json\n";
 
-static int tell(const struct tc_args *args, const union tc_address *at)
+static int print_address(const struct tc_args *args, const union tc_address *at)
 {
     char where[TC_ADDRESS_MAX];
     char line[sizeof(where) + sizeof("{\"listening\":\"\"}\n")];
@@ -140,8 +140,8 @@ static int become(const struct tc_args *args, int program, int control, struct a
     return tc_sibling_become(program, argv, none, fds, a->named ? 3 : 2, failure);
 }
 
-static int serve(const struct tc_args *args, const struct tc_found *found,
-                 struct tc_failure *failure)
+static int serve_egress(const struct tc_args *args, const struct tc_found *found,
+                        struct tc_failure *failure)
 {
     const char *given = tc_args_value(args, "listen");
     union tc_address at;
@@ -159,11 +159,11 @@ static int serve(const struct tc_args *args, const struct tc_found *found,
     _autoauthority_ struct authority authority = {.fd = -1, .beside = -1};
     if (open_authority(args, found->policy, &authority, failure))
         return -1;
-    int rc = tell(args, &at);
+    int rc = print_address(args, &at);
     return rc ? rc : become(args, program, owned, &authority, failure);
 }
 
-static int run(const struct tc_args *args)
+static int run_egress(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     _autofound_ struct tc_found found = {0};
@@ -173,7 +173,7 @@ static int run(const struct tc_args *args)
                             "write a policy (toolcage init), or name one with --policy FILE",
                             "there is no policy here, so there is no network to allow");
     if (!rc)
-        rc = serve(args, &found, &failure);
+        rc = serve_egress(args, &found, &failure);
     return rc < 0 ? tc_failure_tell(&failure, args, tc_args_value(args, "tool")) : rc;
 }
 
@@ -183,5 +183,5 @@ const struct tc_verb tc_verb_egress = {
     .summary = "a tool's egress proxy alone, for programs in another sandbox",
     .text = text,
     .options = options,
-    .run = run,
+    .run = run_egress,
 };

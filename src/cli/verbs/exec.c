@@ -43,7 +43,7 @@ static const char text[] =
     "  toolcage exec --session work sh -c 'echo kept > /tmp/note'\n"
     "  toolcage exec --json --tool python python3 -c 'print(6 * 7)'\n";
 
-static int usage(const struct tc_args *args)
+static int usage_of_exec(const struct tc_args *args)
 {
     const char *input = tc_args_value(args, "stdin");
     if (!args->word_count) {
@@ -87,12 +87,12 @@ static void hint_at_shell(const struct tc_args *args)
                         args->words[0]);
 }
 
-static int run(const struct tc_args *args)
+static int run_exec(const struct tc_args *args)
 {
     _autosetup_ struct tc_setup setup = {0};
     _autofailure_ struct tc_failure failure = {0};
     const char *tool = tc_args_value(args, "tool"), *input = tc_args_value(args, "stdin");
-    int rc = usage(args);
+    int rc = usage_of_exec(args);
     if (rc)
         return rc;
     if (tc_setup_open(args, tool, TC_LOOKUP_TRUSTED, &setup, &failure) ||
@@ -115,5 +115,5 @@ const struct tc_verb tc_verb_exec = {
     .command = true,
     .least = 0,
     .most = -1,
-    .run = run,
+    .run = run_exec,
 };

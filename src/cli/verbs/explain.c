@@ -388,8 +388,8 @@ static void say_untrusted(const struct tc_found *found)
         tc_cli_hint("to trust the policy as it was read: %s", command);
 }
 
-static int prepare(const struct tc_args *args, const char *tool, struct tc_setup *setup,
-                   struct tc_failure *failure)
+static int prepare_explain(const struct tc_args *args, const char *tool, struct tc_setup *setup,
+                           struct tc_failure *failure)
 {
     const char *arguments = tc_args_value(args, "arguments");
     if (open_call(args, tool, setup, failure))
@@ -437,7 +437,7 @@ static char *place_of(const char *server, const char *tool)
     return tc_cli_format("server.%s%s%s", server, tool ? ".tool." : "", tool ? tool : "");
 }
 
-static int run(const struct tc_args *args)
+static int run_explain(const struct tc_args *args)
 {
     _autosetup_ struct tc_setup setup = {0};
     _autofailure_ struct tc_failure failure = {0};
@@ -449,7 +449,7 @@ static int run(const struct tc_args *args)
     if (rc || (server && !place))
         return rc ? rc : tc_cli_no_memory();
     tool = server ? place : tool;
-    if (prepare(args, tool, &setup, &failure) ||
+    if (prepare_explain(args, tool, &setup, &failure) ||
         toolcage_call_explain_json(setup.call, access, &json, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, tool);
     rc = print_answer(args, &setup, access, json);
@@ -470,5 +470,5 @@ const struct tc_verb tc_verb_policy_explain = {
     .options = options,
     .command = true,
     .most = -1,
-    .run = run,
+    .run = run_explain,
 };

@@ -77,7 +77,7 @@ static int check_files(const struct tc_args *args, struct tc_failure *failure)
     return 0;
 }
 
-static int run(const struct tc_args *args)
+static int run_image(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     if (check_files(args, &failure))
@@ -119,7 +119,7 @@ const struct tc_verb tc_verb_image_build = {
     .options = build_options,
     .least = 1,
     .most = 2,
-    .run = run,
+    .run = run_image,
 };
 
 const struct tc_verb tc_verb_image_import = {
@@ -143,7 +143,7 @@ const struct tc_verb tc_verb_image_import = {
     .options = import_options,
     .least = 1,
     .most = 2,
-    .run = run,
+    .run = run_image,
 };
 
 const struct tc_verb tc_verb_image_list = {
@@ -155,7 +155,7 @@ const struct tc_verb tc_verb_image_list = {
             "\"guest\" is what virtual machines boot, with the version of its kernel.\n",
     .options = plain_options,
     .most = 0,
-    .run = run,
+    .run = run_image,
 };
 
 const struct tc_verb tc_verb_image_inspect = {
@@ -167,7 +167,7 @@ const struct tc_verb tc_verb_image_inspect = {
     .options = plain_options,
     .least = 1,
     .most = 1,
-    .run = run,
+    .run = run_image,
 };
 
 const struct tc_verb tc_verb_image_remove = {
@@ -184,5 +184,5 @@ const struct tc_verb tc_verb_image_remove = {
     .options = plain_options,
     .least = 1,
     .most = 1,
-    .run = run,
+    .run = run_image,
 };

@@ -56,7 +56,7 @@ static const char starter[] =
     "# filesystem = { writable = [\"/workspace\"] }\n"
     "# timeout = \"60s\"\n";
 
-static int refuse(const char *name, struct tc_failure *failure)
+static int refuse_name(const char *name, struct tc_failure *failure)
 {
     _autofree_ char *hint =
         tc_cli_format("edit it, or check it with toolcage policy check %s", name);
@@ -72,10 +72,10 @@ static int write_starter(struct tc_failure *failure)
     if (tc_lookup_in(".", &there, failure))
         return -1;
     if (there)
-        return refuse(strrchr(there, '/') + 1, failure);
+        return refuse_name(strrchr(there, '/') + 1, failure);
     int fd = open(TC_POLICY_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0 && errno == EEXIST)
-        return refuse(TC_POLICY_NAME, failure);
+        return refuse_name(TC_POLICY_NAME, failure);
     ssize_t n = fd < 0 ? -1 : write(fd, starter, sizeof(starter) - 1);
     if (n == (ssize_t)sizeof(starter) - 1)
         return fd;
@@ -121,7 +121,7 @@ static int trust_starter(int fd, struct tc_failure *failure)
     return rc;
 }
 
-static int run(const struct tc_args *args)
+static int run_init(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     _autofd_ int fd = write_starter(&failure);
@@ -139,5 +139,5 @@ const struct tc_verb tc_verb_init = {
     .text = "Never overwrites a file, and writes none beside a toolcage.yaml or .yml.\n\n"
             "examples:\n  toolcage init\n",
     .options = options,
-    .run = run,
+    .run = run_init,
 };

@@ -54,9 +54,9 @@ static char *tool_of(const struct toolcage_policy *policy, bool *ret_command,
     return name;
 }
 
-static int begin(struct toolcage_engine *engine, const struct toolcage_policy *policy,
-                 char *const words[], size_t word_count, struct toolcage_call **ret,
-                 struct tc_failure *failure)
+static int begin_trial(struct toolcage_engine *engine, const struct toolcage_policy *policy,
+                       char *const words[], size_t word_count, struct toolcage_call **ret,
+                       struct tc_failure *failure)
 {
     bool command = false;
     struct toolcage_error **err = tc_failure_error(failure);
@@ -87,7 +87,8 @@ static size_t put_denials(FILE *out, struct tc_slice json)
     return count;
 }
 
-static void judge(const struct toolcage_result *result, int wanted, struct trial *ret, FILE *out)
+static void judge_result(const struct toolcage_result *result, int wanted, struct trial *ret,
+                         FILE *out)
 {
     const struct toolcage_error *why = toolcage_result_error(result);
     int32_t status = toolcage_result_status(result);
@@ -110,13 +111,13 @@ static void judge(const struct toolcage_result *result, int wanted, struct trial
         (void)fputs("nothing was refused: it may be a command that cannot be run twice\n", out);
 }
 
-static int tell(const struct toolcage_result *result, int wanted, struct trial *ret,
-                struct tc_failure *failure)
+static int report_result(const struct toolcage_result *result, int wanted, struct trial *ret,
+                         struct tc_failure *failure)
 {
     size_t length = 0;
     FILE *out = open_memstream(&ret->lines, &length);
     if (out)
-        judge(result, wanted, ret, out);
+        judge_result(result, wanted, ret, out);
     if (!out || fclose(out) || !ret->lines)
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
     return 0;
@@ -132,10 +133,10 @@ static int run_trial(struct toolcage_engine *engine, const char *policy, char *c
     *ret = (struct trial){0};
     int rc = toolcage_policy_load_buffer(policy, strlen(policy), "/learned.toml", &compiled,
                                          tc_failure_error(failure)) ||
-                     begin(engine, compiled, words, word_count, &call, failure) ||
+                     begin_trial(engine, compiled, words, word_count, &call, failure) ||
                      tc_run_silent(call, failure)
                  ? -1
-                 : tell(toolcage_call_result(call), code, ret, failure);
+                 : report_result(toolcage_call_result(call), code, ret, failure);
     (void)toolcage_call_unref(call);
     (void)toolcage_policy_unref(compiled);
     return rc;
@@ -258,7 +259,7 @@ static void hint_at_trust(const char *learned)
 }
 
 /* Did the tool come to an end of its own, which a second run can be compared with? */
-static bool ended(const struct toolcage_result *result)
+static bool tool_ended(const struct toolcage_result *result)
 {
     int32_t status = toolcage_result_status(result);
     return status == TOOLCAGE_STATUS_OK || status == TOOLCAGE_STATUS_FAILED;
@@ -272,7 +273,7 @@ static int teach(const struct tc_setup *setup, const struct tc_args *args, int c
     if (toolcage_call_learned_policy(setup->call, tc_args_value(args, "name"), &policy,
                                      tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, NULL);
-    bool tried = !tc_args_has(args, "no-trial") && ended(toolcage_call_result(setup->call));
+    bool tried = !tc_args_has(args, "no-trial") && tool_ended(toolcage_call_result(setup->call));
     int rc = tried ? run_trial(setup->engine, policy, args->words, args->word_count, code, &trial,
                                &failure)
                    : 0;
@@ -294,7 +295,7 @@ static bool began(const struct toolcage_result *result)
     return status != TOOLCAGE_STATUS_DENIED && status != TOOLCAGE_STATUS_ERROR;
 }
 
-static int run(const struct tc_args *args)
+static int run_learn(const struct tc_args *args)
 {
     _autosetup_ struct tc_setup setup = {0};
     _autofailure_ struct tc_failure failure = {0};
@@ -321,5 +322,5 @@ const struct tc_verb tc_verb_learn = {
     .command = true,
     .least = 1,
     .most = -1,
-    .run = run,
+    .run = run_learn,
 };

@@ -59,8 +59,8 @@ static int set_workspace(void *userdata, struct toolcage_call *call, struct tool
     return toolcage_call_set(call, "workspace", userdata, err);
 }
 
-static int serve(const struct tc_args *args, const struct tc_found *found,
-                 struct tc_failure *failure)
+static int serve_mcp(const struct tc_args *args, const struct tc_found *found,
+                     struct tc_failure *failure)
 {
     const char *workspace = tc_args_value(args, "workspace");
     const struct tc_mcp_tools what = {.policy = found->policy,
@@ -71,7 +71,7 @@ static int serve(const struct tc_args *args, const struct tc_found *found,
     return tc_failure_of_pipes(failure, rc);
 }
 
-static int run(const struct tc_args *args)
+static int run_mcp(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     _autofound_ struct tc_found found = {0};
@@ -86,7 +86,7 @@ static int run(const struct tc_args *args)
                             "there is no policy here, so there are no tools to serve");
     if (!rc)
         rc = tc_args_has(args, "listen") ? tc_httpd_become(args, &found, &failure)
-                                         : serve(args, &found, &failure);
+                                         : serve_mcp(args, &found, &failure);
     return rc ? tc_failure_tell(&failure, args, NULL) : 0;
 }
 
@@ -96,5 +96,5 @@ const struct tc_verb tc_verb_mcp = {
     .summary = "serve the policy's tools to an MCP client",
     .text = text,
     .options = options,
-    .run = run,
+    .run = run_mcp,
 };

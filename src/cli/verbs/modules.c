@@ -42,7 +42,7 @@ static const char inspect_text[] =
     "example:\n"
     "  toolcage wasm inspect ./tool.wasm\n";
 
-static int ask(const struct tc_args *args, bool compiles, char **ret)
+static int ask_modules(const struct tc_args *args, bool compiles, char **ret)
 {
     _autofailure_ struct tc_failure failure = {0};
     struct toolcage_error **err = tc_failure_error(&failure);
@@ -64,10 +64,10 @@ static int print_json(char *json)
     return line ? tc_cli_print_clean(line) : tc_cli_no_memory();
 }
 
-static int compile(const struct tc_args *args)
+static int compile_modules(const struct tc_args *args)
 {
     char *json = NULL;
-    int rc = ask(args, true, &json);
+    int rc = ask_modules(args, true, &json);
     if (rc)
         return rc;
     if (tc_args_has(args, "json"))
@@ -108,7 +108,7 @@ static int print_imports(const char *json)
 static int inspect(const struct tc_args *args)
 {
     char *json = NULL;
-    int rc = ask(args, false, &json);
+    int rc = ask_modules(args, false, &json);
     if (rc)
         return rc;
     bool lacking = count_lacking(json) > 0;
@@ -140,7 +140,7 @@ static bool is_named(const char *module, const char *name)
     return strcmp(module, name) == 0 || strcmp(module + n, name) == 0;
 }
 
-static char *describe(const char *json, const char *name)
+static char *describe_module(const char *json, const char *name)
 {
     char *text = NULL;
     size_t size = 0;
@@ -170,7 +170,7 @@ static int list(const struct tc_args *args)
     char *json = NULL;
     if (toolcage_wasm_list_json(&json, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, NULL);
-    _autofree_ char *text = describe(json, name);
+    _autofree_ char *text = describe_module(json, name);
     if (text && text[0] && tc_args_has(args, "json"))
         return print_json(json);
     toolcage_free(json);
@@ -200,7 +200,7 @@ const struct tc_verb tc_verb_wasm_compile = {
     .text = compile_text,
     .options = compile_options,
     .most = 1,
-    .run = compile,
+    .run = compile_modules,
 };
 
 const struct tc_verb tc_verb_wasm_inspect = {

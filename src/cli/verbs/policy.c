@@ -16,8 +16,8 @@
 #include "cli/show/opts.h"
 #include "cli/show/say.h"
 
-static int load(const struct tc_args *args, char **ret_path, struct toolcage_policy **ret,
-                struct tc_failure *failure)
+static int load_policy(const struct tc_args *args, char **ret_path, struct toolcage_policy **ret,
+                       struct tc_failure *failure)
 {
     *ret_path = tc_lookup_named(args->words[0], failure);
     return *ret_path ? toolcage_policy_load_file(*ret_path, ret, tc_failure_error(failure)) : -1;
@@ -35,7 +35,7 @@ static int run_digest(const struct tc_args *args)
     _autofailure_ struct tc_failure failure = {0};
     _autofree_ char *path = NULL;
     struct toolcage_policy *policy = NULL;
-    if (load(args, &path, &policy, &failure))
+    if (load_policy(args, &path, &policy, &failure))
         return tc_failure_tell(&failure, args, NULL);
     _autofree_ char *line = tc_cli_format("%s  %s\n", toolcage_policy_digest(policy), path);
     (void)toolcage_policy_unref(policy);
@@ -261,7 +261,7 @@ static void show_change(const struct subject *s, const char *last, const char *t
     (void)toolcage_policy_unref(before);
 }
 
-static void show(struct subject *s)
+static void show_policy(struct subject *s)
 {
     _autofree_ char *text = NULL;
     _autofree_ char *last = tc_trust_last(s->path, &text);
@@ -283,7 +283,7 @@ static int refuse_unasked(const struct subject *s, struct tc_failure *failure)
 }
 
 /* Scripts are not asked: they say what they mean with --digest. */
-static int ask(const struct subject *s, struct tc_failure *failure)
+static int ask_trust(const struct subject *s, struct tc_failure *failure)
 {
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return 0;
@@ -324,8 +324,8 @@ static int trust(struct subject *s, const char *given, struct tc_failure *failur
     s->text = tc_cli_read_file(s->path);
     if (given && check_digest(s, given, failure))
         return -1;
-    show(s);
-    if (!s->known && !given && ask(s, failure))
+    show_policy(s);
+    if (!s->known && !given && ask_trust(s, failure))
         return -1;
     return tc_trust_set(s->path, toolcage_policy_digest(s->policy), s->text, failure);
 }

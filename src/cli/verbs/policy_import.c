@@ -44,7 +44,7 @@ static int say_left(const char *left)
 }
 
 /* What is handed out must be a policy: that is asked of the compiler, not of the writer. */
-static int check(const char *text, struct tc_failure *failure)
+static int check_policy(const char *text, struct tc_failure *failure)
 {
     struct toolcage_policy *policy = NULL;
     struct toolcage_error *why = NULL;
@@ -75,10 +75,10 @@ static int import(const char *format, const char *settings, size_t length, char 
     if (rc)
         return tc_failure_set(failure, rc, fault.hint, "%s",
                               *fault.text ? fault.text : "out of memory");
-    return check(*ret_text, failure);
+    return check_policy(*ret_text, failure);
 }
 
-static int run(const struct tc_args *args)
+static int run_policy_import(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     _autofree_ char *policy = NULL, *left = NULL;
@@ -112,5 +112,5 @@ const struct tc_verb tc_verb_policy_import = {
     .options = options,
     .least = 2,
     .most = 2,
-    .run = run,
+    .run = run_policy_import,
 };

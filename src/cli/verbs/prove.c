@@ -276,8 +276,8 @@ static bool ran(const struct toolcage_result *result)
            status != TOOLCAGE_STATUS_CANCELLED;
 }
 
-static struct row judge(const struct proof *proof, const struct tc_attack *attack, bool bare,
-                        const struct toolcage_result *result)
+static struct row judge_attack(const struct proof *proof, const struct tc_attack *attack, bool bare,
+                               const struct toolcage_result *result)
 {
     const struct toolcage_error *err = toolcage_result_error(result);
     size_t length = 0;
@@ -304,7 +304,7 @@ static struct row try_caged(const struct proof *proof, const struct tc_attack *a
     if (call_caged(proof, attack, &call, &err))
         row = (struct row){NOT_PROVEN, strdup(err ? toolcage_error_message(err) : "out of memory")};
     else
-        row = judge(proof, attack, bare, toolcage_call_result(call));
+        row = judge_attack(proof, attack, bare, toolcage_call_result(call));
     (void)toolcage_call_unref(call);
     return row;
 }
@@ -387,7 +387,7 @@ static int print_proof(const struct tc_args *args, const struct proof *proof)
 /* ---- the verb ---- */
 
 /* Two tools: one that may do nothing, and one with a workspace. */
-static int compile(struct proof *proof, struct toolcage_error **err)
+static int compile_policy(struct proof *proof, struct toolcage_error **err)
 {
     char *text = NULL;
     size_t size = 0;
@@ -426,7 +426,7 @@ static int open_proof(struct proof *proof, struct tc_failure *failure)
     proof->rows = calloc(tc_attack_count, sizeof(*proof->rows));
     if (!proof->rows || chdir("/"))
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    return toolcage_engine_new(&proof->engine, err) || compile(proof, err) ? -1 : 0;
+    return toolcage_engine_new(&proof->engine, err) || compile_policy(proof, err) ? -1 : 0;
 }
 
 static int try_all(const struct tc_args *args, struct proof *proof)

@@ -122,7 +122,7 @@ static void put_all(FILE *out, const struct tc_args *args, struct tc_slice all)
                   tc_json_int(tc_json_get(coverage, "total"), 0), percent(coverage));
 }
 
-static int tell(const struct tc_args *args, const char *json, int64_t wanted)
+static int print_results(const struct tc_args *args, const char *json, int64_t wanted)
 {
     struct tc_slice all = tc_json_of(json);
     char *lines = NULL;
@@ -197,8 +197,8 @@ static int open_policy(const struct tc_args *args, struct toolcage_policy **ret,
     return path ? toolcage_policy_load_file(path, ret, tc_failure_error(failure)) : -1;
 }
 
-static int ask(const struct tc_args *args, const struct toolcage_policy *policy, size_t taken,
-               char **ret, struct tc_failure *failure)
+static int ask_policy(const struct tc_args *args, const struct toolcage_policy *policy,
+                      size_t taken, char **ret, struct tc_failure *failure)
 {
     __attribute__((cleanup(files_done))) struct files files = {0};
     if (read_files(&files, args->words + taken, args->word_count - taken, failure))
@@ -225,7 +225,7 @@ static int test(const struct tc_args *args, char **ret, bool *ret_alone, struct 
     int rc = open_policy(args, &policy, &taken, &doubt, failure);
     bool found = policy;
     if (!rc)
-        rc = ask(args, policy, taken, ret, failure);
+        rc = ask_policy(args, policy, taken, ret, failure);
     (void)toolcage_policy_unref(policy);
     *ret_alone = false;
     if (!rc || !prefer(&doubt, failure, found))
@@ -246,7 +246,7 @@ static int tell_failure(const struct tc_args *args, const struct tc_failure *fai
     return rc;
 }
 
-static int run(const struct tc_args *args)
+static int run_policy_test(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     const char *value = tc_args_value(args, "require-coverage");
@@ -259,7 +259,7 @@ static int run(const struct tc_args *args)
     }
     bool alone = false;
     int rc = test(args, &json, &alone, &failure) ? tell_failure(args, &failure, alone)
-                                                 : tell(args, json, wanted);
+                                                 : print_results(args, json, wanted);
     toolcage_free(json);
     return rc;
 }
@@ -271,5 +271,5 @@ const struct tc_verb tc_verb_policy_test = {
     .text = text,
     .options = options,
     .most = -1,
-    .run = run,
+    .run = run_policy_test,
 };

@@ -120,7 +120,7 @@ static const char *action_of(const struct tc_args *args, struct tc_failure *fail
     return NULL;
 }
 
-static int run(const struct tc_args *args)
+static int run_sessions(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     struct toolcage_engine *engine = NULL;
@@ -147,5 +147,5 @@ const struct tc_verb tc_verb_session = {
     .options = options,
     .least = 0,
     .most = 2,
-    .run = run,
+    .run = run_sessions,
 };

@@ -37,8 +37,8 @@ static const char text[] =
     "  toolcage setup --list\n"
     "  toolcage setup --remove --all\n";
 
-static int ask(const struct tc_found *found, const struct tc_args *args, const char *action,
-               char **ret, struct tc_failure *failure)
+static int ask_setups(const struct tc_found *found, const struct tc_args *args, const char *action,
+                      char **ret, struct tc_failure *failure)
 {
     const char *tool = tc_args_value(args, "tool");
     struct toolcage_error **err = tc_failure_error(failure);
@@ -110,11 +110,11 @@ static int print(const struct tc_args *args, const char *json)
     return rc;
 }
 
-static int show(const struct tc_found *found, const struct tc_args *args, const char *action)
+static int show_setups(const struct tc_found *found, const struct tc_args *args, const char *action)
 {
     _autofailure_ struct tc_failure failure = {0};
     char *json = NULL;
-    if (ask(found, args, action, &json, &failure))
+    if (ask_setups(found, args, action, &json, &failure))
         return tc_failure_tell(&failure, args, tc_args_value(args, "tool"));
     int rc = print(args, json);
     if (!rc && !tc_args_has(args, "json") && action[0] == 'r')
@@ -170,7 +170,7 @@ static int install_each(struct tc_setup *setup, const struct tc_args *args, cons
     return rc;
 }
 
-static int check(const struct tc_args *args, struct tc_failure *failure)
+static int check_options(const struct tc_args *args, struct tc_failure *failure)
 {
     bool remove = tc_args_has(args, "remove"), list = tc_args_has(args, "list");
     if (list && (remove || tc_args_has(args, "force")))
@@ -185,12 +185,12 @@ static int check(const struct tc_args *args, struct tc_failure *failure)
     return 0;
 }
 
-static int run(const struct tc_args *args)
+static int run_setups(const struct tc_args *args)
 {
     _autosetup_ struct tc_setup setup = {.aside = true};
     _autofailure_ struct tc_failure failure = {0};
     char *json = NULL;
-    if (check(args, &failure) ||
+    if (check_options(args, &failure) ||
         tc_lookup(tc_args_value(args, "policy"), TC_LOOKUP_TRUSTED, &setup.found, &failure))
         return tc_failure_tell(&failure, args, NULL);
     if (!setup.found.path)
@@ -199,8 +199,8 @@ static int run(const struct tc_args *args)
                               "there is no policy here"),
                tc_failure_tell(&failure, args, NULL);
     if (tc_args_has(args, "remove") || tc_args_has(args, "list"))
-        return show(&setup.found, args, tc_args_has(args, "remove") ? "remove" : "list");
-    if (ask(&setup.found, args, "list", &json, &failure) ||
+        return show_setups(&setup.found, args, tc_args_has(args, "remove") ? "remove" : "list");
+    if (ask_setups(&setup.found, args, "list", &json, &failure) ||
         toolcage_engine_new(&setup.engine, tc_failure_error(&failure))) {
         toolcage_free(json);
         return tc_failure_tell(&failure, args, tc_args_value(args, "tool"));
@@ -217,5 +217,5 @@ const struct tc_verb tc_verb_setup = {
     .text = text,
     .options = options,
     .most = 0,
-    .run = run,
+    .run = run_setups,
 };

@@ -45,7 +45,7 @@ static const char text[] =
 static char *const usual[] = {(char *)"/bin/sh", (char *)"-c",
                               (char *)"test -x /bin/bash && exec /bin/bash; exec /bin/sh", NULL};
 
-static int usage(const struct tc_args *args)
+static int usage_of_shell(const struct tc_args *args)
 {
     if (!tc_terminal_is_one()) {
         tc_cli_say("shell: standard input and output are no terminal");
@@ -55,8 +55,8 @@ static int usage(const struct tc_args *args)
     return tc_habit_values(args);
 }
 
-static int prepare(const struct tc_args *args, const char *tool, struct tc_setup *setup,
-                   struct tc_failure *failure)
+static int prepare_shell(const struct tc_args *args, const char *tool, struct tc_setup *setup,
+                         struct tc_failure *failure)
 {
     const char *arguments = tc_args_value(args, "arguments");
     struct toolcage_error **err = tc_failure_error(failure);
@@ -98,7 +98,7 @@ static char *writable(struct tc_slice grant)
 }
 
 /* One line of what holds from here on. */
-static int tell(const struct tc_setup *setup, const char *tool, struct tc_failure *failure)
+static int print_bounds(const struct tc_setup *setup, const char *tool, struct tc_failure *failure)
 {
     char *json = NULL;
     if (toolcage_call_explain_json(setup->call, NULL, &json, tc_failure_error(failure)))
@@ -119,7 +119,7 @@ static int tell(const struct tc_setup *setup, const char *tool, struct tc_failur
     return 0;
 }
 
-static int finish(const struct tc_setup *setup, const struct tc_args *args, int signal_number)
+static int finish_shell(const struct tc_setup *setup, const struct tc_args *args, int signal_number)
 {
     const struct toolcage_result *result = toolcage_call_result(setup->call);
     tc_report(result, args);
@@ -132,18 +132,18 @@ static int finish(const struct tc_setup *setup, const struct tc_args *args, int 
     return rc ? rc : toolcage_result_shell_code(result);
 }
 
-static int run(const struct tc_args *args)
+static int run_shell(const struct tc_args *args)
 {
     _autosetup_ struct tc_setup setup = {0};
     _autofailure_ struct tc_failure failure = {0};
     const char *tool = tc_args_value(args, "tool");
-    int signal_number = 0, rc = usage(args);
+    int signal_number = 0, rc = usage_of_shell(args);
     if (rc)
         return rc;
-    if (prepare(args, tool, &setup, &failure) || tell(&setup, tool, &failure) ||
+    if (prepare_shell(args, tool, &setup, &failure) || print_bounds(&setup, tool, &failure) ||
         tc_terminal_run(setup.call, &signal_number, &failure))
         return tc_failure_tell(&failure, args, tool);
-    return finish(&setup, args, signal_number);
+    return finish_shell(&setup, args, signal_number);
 }
 
 const struct tc_verb tc_verb_shell = {
@@ -155,5 +155,5 @@ const struct tc_verb tc_verb_shell = {
     .command = true,
     .least = 0,
     .most = -1,
-    .run = run,
+    .run = run_shell,
 };

@@ -94,7 +94,7 @@ static int print_tools(const struct toolcage_policy *policy, const char *format,
     return rc;
 }
 
-static int run(const struct tc_args *args)
+static int run_tools(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     _autofound_ struct tc_found found = {0};
@@ -123,5 +123,5 @@ const struct tc_verb tc_verb_tools = {
     .summary = "the tools of the policy, for a person or a model's API",
     .text = text,
     .options = options,
-    .run = run,
+    .run = run_tools,
 };

@@ -82,7 +82,7 @@ static bool is_wheel(const char *file)
 
 /* ---- what is installed ---- */
 
-static int take(const char *dir, const char *file, struct tc_failure *failure)
+static int take_module(const char *dir, const char *file, struct tc_failure *failure)
 {
     char *json = NULL;
     _autofree_ char *path = tc_cli_format("%s/%s", dir, file);
@@ -104,7 +104,7 @@ static int take_package(const char *place, const char *requirement, const char *
         return tc_failure_set(failure, TOOLCAGE_EPATH, "make room there, or set TMPDIR",
                               "%s cannot be made: %s", dir, strerror(errno));
     return tc_fetch_wheel(dir, requirement, &wheel, failure) ||
-                   tc_fetch_unpack(dir, wheel, failure) || take(dir, file, failure)
+                   tc_fetch_unpack(dir, wheel, failure) || take_module(dir, file, failure)
                ? -1
                : 0;
 }
@@ -120,7 +120,7 @@ static void tell_uncompiled(const char *module, struct toolcage_error *error)
     toolcage_error_free(error);
 }
 
-static int compile(const char *module, struct toolcage_error **error)
+static int compile_module(const char *module, struct toolcage_error **error)
 {
     char *json = NULL;
     int rc = toolcage_wasm_compile_json(module, 0, &json, error);
@@ -138,7 +138,7 @@ static void compile_catalog(struct tc_slice modules)
         struct toolcage_error *error = NULL;
         if (!tc_json_true(tc_json_get(each.value, "installed")))
             continue;
-        compiled = module && compile(module, &error) == 0;
+        compiled = module && compile_module(module, &error) == 0;
         if (module && !compiled)
             tell_uncompiled(module, error);
     }
@@ -196,7 +196,7 @@ static int install_module(const struct work *w, struct tc_slice row)
     if (!has_engine() && install_engine(w))
         return -1;
     if (take_package(w->place, requirement, file, w->failure) ||
-        compile(module, tc_failure_error(w->failure)))
+        compile_module(module, tc_failure_error(w->failure)))
         return -1;
     tc_cli_say("%s is installed", module);
     return 0;
@@ -212,7 +212,8 @@ static int install_unpacked(const struct work *w, size_t *count)
         _autofree_ char *path = file ? tc_cli_format("%s/%s", w->place, file) : NULL;
         if (!module || !path || access(path, F_OK) < 0)
             continue;
-        if (take(w->place, file, w->failure) || compile(module, tc_failure_error(w->failure)))
+        if (take_module(w->place, file, w->failure) ||
+            compile_module(module, tc_failure_error(w->failure)))
             return -1;
         tc_cli_say("%s is installed", module);
         ++*count;
@@ -231,7 +232,7 @@ static int install_wheel(const struct work *w, const char *wheel)
         return -1;
     if (count)
         return 0;
-    if (take(w->place, LIBRARY, w->failure))
+    if (take_module(w->place, LIBRARY, w->failure))
         return -1;
     compile_catalog(w->modules);
     return 0;

@@ -182,7 +182,7 @@ static bool is_heard(void)
     return poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT);
 }
 
-static void tell(void *userdata, enum tc_wrap_word kind, const char *words, size_t length)
+static void print_message(void *userdata, enum tc_wrap_word kind, const char *words, size_t length)
 {
     struct scene *scene = userdata;
     _autofree_ char *clean = tc_clean(TC_CLEAN_LINE, words, length, NULL);
@@ -200,7 +200,7 @@ static void tell(void *userdata, enum tc_wrap_word kind, const char *words, size
     }
 }
 
-static void ended(void *userdata, const struct toolcage_result *result, bool by_client)
+static void on_ended(void *userdata, const struct toolcage_result *result, bool by_client)
 {
     struct scene *scene = userdata;
     int code = toolcage_result_shell_code(result);
@@ -226,15 +226,16 @@ static int wrap(struct scene *scene, const struct tc_found *found, struct tc_fai
                                         .in = STDIN_FILENO,
                                         .out = STDOUT_FILENO,
                                         .narrow = set_workspace,
-                                        .tell = tell,
-                                        .ended = ended,
+                                        .tell = print_message,
+                                        .ended = on_ended,
                                         .userdata = scene};
     /* a client that has gone is an error of a write, not our end: the cage is still to be ended */
     (void)signal(SIGPIPE, SIG_IGN);
     return tc_failure_of_pipes(failure, tc_mcp_wrap(&how, tc_failure_error(failure)));
 }
 
-static int find(struct scene *scene, const struct tc_found *found, struct tc_failure *failure)
+static int find_server(struct scene *scene, const struct tc_found *found,
+                       struct tc_failure *failure)
 {
     char *servers = NULL;
     if (!found->path)
@@ -248,14 +249,14 @@ static int find(struct scene *scene, const struct tc_found *found, struct tc_fai
     return rc;
 }
 
-static int run(const struct tc_args *args)
+static int run_wrap(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     _autofound_ struct tc_found found = {0};
     struct scene scene = {.args = args, .workspace = tc_args_value(args, "workspace")};
     int rc = tc_lookup(tc_args_value(args, "policy"), TC_LOOKUP_TRUSTED, &found, &failure);
     if (!rc)
-        rc = find(&scene, &found, &failure);
+        rc = find_server(&scene, &found, &failure);
     if (!rc)
         rc = wrap(&scene, &found, &failure);
     int code = rc ? tc_failure_tell(&failure, args, NULL) : scene.code;
@@ -272,5 +273,5 @@ const struct tc_verb tc_verb_wrap = {
     .options = options,
     .command = true,
     .most = -1,
-    .run = run,
+    .run = run_wrap,
 };

@@ -100,7 +100,7 @@ static struct tc_place place_of_event(struct reader *r, const yaml_event_t *even
 
 /* ---- findings ---- */
 
-static bool fail(struct reader *r, struct tc_place at, const char *hint, const char *message)
+static bool fail_yaml(struct reader *r, struct tc_place at, const char *hint, const char *message)
 {
     if (!r->document->error && hint)
         r->document->hint = hint;
@@ -138,7 +138,7 @@ static bool fail_syntax(struct reader *r)
     _autofree_ char *message =
         tab ? strdup("syntax error: tab character as indent instead of space")
             : tc_format("syntax error: %s%s%s", r->parser.problem, *during ? " " : "", during);
-    return message ? fail(r, at, NULL, message) : fail_memory(r);
+    return message ? fail_yaml(r, at, NULL, message) : fail_memory(r);
 }
 
 /* ---- values ---- */
@@ -148,12 +148,12 @@ static bool refuse_extras(struct reader *r, const yaml_event_t *event, const voi
 {
     const struct tc_place at = place_of_mark(r, &event->start_mark);
     if (anchor)
-        return fail(r, at, "write the value out where it is needed",
-                    "anchors and aliases have no place in a policy");
+        return fail_yaml(r, at, "write the value out where it is needed",
+                         "anchors and aliases have no place in a policy");
     /* the tag "!" alone leaves no trace in the event of a plain scalar */
     if (tag || (r->seen < r->len && r->text[r->seen] == '!'))
-        return fail(r, at, "leave it out; quotes make anything a string",
-                    "tags have no place in a policy");
+        return fail_yaml(r, at, "leave it out; quotes make anything a string",
+                         "tags have no place in a policy");
     return true;
 }
 
@@ -166,7 +166,7 @@ static struct tc_node *slot(struct reader *r, struct tc_place at)
     if (top->node->kind == TC_NODE_ARRAY)
         return tc_node_add(r->document, top->node);
     if (!top->keyed) {
-        fail(r, at, NULL, "a key must be a single string");
+        fail_yaml(r, at, NULL, "a key must be a single string");
         return NULL;
     }
     top->keyed = false;
@@ -182,7 +182,7 @@ static bool open_node(struct reader *r, const yaml_event_t *event, enum tc_node_
     node->kind = kind;
     node->at = at;
     if (r->depth == TC_COUNT(r->open))
-        return fail(r, at, NULL, "the tables are nested too deeply (at most 24 levels)");
+        return fail_yaml(r, at, NULL, "the tables are nested too deeply (at most 24 levels)");
     r->open[r->depth++] = (struct frame){.node = node};
     return true;
 }
@@ -198,7 +198,7 @@ static bool fail_twice(struct reader *r, const struct tc_node *first, const stru
 {
     _autofree_ char *message = tc_format("the key \"%.80s\" is here twice, first in line %u",
                                          second->key, first->key_at.line);
-    return message ? fail(r, second->key_at, "keep one of them", message) : fail_memory(r);
+    return message ? fail_yaml(r, second->key_at, "keep one of them", message) : fail_memory(r);
 }
 
 /* The first member, by place, whose key was there before. */
@@ -231,12 +231,13 @@ static bool add_key(struct reader *r, struct tc_place at, const char *text, size
     struct tc_node *child, meant = {0};
     const char *wrong = plain ? tc_yaml_plain(text, len, &meant) : NULL;
     if (wrong || (plain && meant.kind != TC_NODE_STRING))
-        return fail(r, at, "write it in quotes", "a key must be a string");
+        return fail_yaml(r, at, "write it in quotes", "a key must be a string");
     if (r->seen && r->text[r->seen - 1] == '?')
-        return fail(r, at, "write it in quotes", "a key that YAML 1.1 and 1.2 read differently");
+        return fail_yaml(r, at, "write it in quotes",
+                         "a key that YAML 1.1 and 1.2 read differently");
     if (plain && len == 2 && memcmp(text, "<<", 2) == 0)
-        return fail(r, at, "write the members out; [defaults] hold for every tool",
-                    "merge keys have no place in a policy");
+        return fail_yaml(r, at, "write the members out; [defaults] hold for every tool",
+                         "merge keys have no place in a policy");
     child = tc_node_add(r->document, top->node);
     if (!child)
         return false;
@@ -254,10 +255,10 @@ static bool fill_scalar(struct reader *r, struct tc_place at, const char *text, 
     node->at = at;
     const char *wrong = plain ? tc_yaml_plain(text, len, node) : NULL;
     if (wrong)
-        return fail(r, at,
-                    "write a string in quotes, a number in plain digits; leave out keys "
-                    "without a value",
-                    wrong);
+        return fail_yaml(r, at,
+                         "write a string in quotes, a number in plain digits; leave out keys "
+                         "without a value",
+                         wrong);
     if (!plain)
         node->kind = TC_NODE_STRING;
     return node->kind != TC_NODE_STRING || tc_node_set_text(r->document, node, text, len);
@@ -281,10 +282,11 @@ static bool read_scalar(struct reader *r, const yaml_event_t *event)
 
 /* ---- the stream ---- */
 
-static bool begin(struct reader *r, const yaml_event_t *event)
+static bool begin_stream(struct reader *r, const yaml_event_t *event)
 {
     if (r->begun)
-        return fail(r, place_of_event(r, event), "one policy is one document", "a second document");
+        return fail_yaml(r, place_of_event(r, event), "one policy is one document",
+                         "a second document");
     r->begun = true;
     return true;
 }
@@ -293,7 +295,7 @@ static bool read_event(struct reader *r, const yaml_event_t *event)
 {
     switch ((int)event->type) {
     case YAML_DOCUMENT_START_EVENT:
-        return begin(r, event);
+        return begin_stream(r, event);
     case YAML_ALIAS_EVENT:
         return refuse_extras(r, event, event->data.alias.anchor, NULL);
     case YAML_SCALAR_EVENT:
@@ -352,15 +354,16 @@ static bool check_characters(struct reader *r)
     for (size_t i = 0, n; i < r->len; i += n) {
         n = tc_utf8_decode(r->text + i, r->len - i, &c);
         if (!n || !c)
-            return fail(r, place_of(r, i, SIZE_MAX), "write the policy as UTF-8",
-                        "the file holds a NUL or is not UTF-8");
+            return fail_yaml(r, place_of(r, i, SIZE_MAX), "write the policy as UTF-8",
+                             "the file holds a NUL or is not UTF-8");
         if (c == 0x85 || c == 0x2028 || c == 0x2029 || (c == 0xfeff && i))
-            return fail(r, place_of(r, i, SIZE_MAX),
-                        "write \\N, \\L, \\P or \\uFEFF in double quotes",
-                        "a character that YAML 1.1 and 1.2 read differently");
+            return fail_yaml(r, place_of(r, i, SIZE_MAX),
+                             "write \\N, \\L, \\P or \\uFEFF in double quotes",
+                             "a character that YAML 1.1 and 1.2 read differently");
         if (c == '%' && (i == 0 || r->text[i - 1] == '\n' || r->text[i - 1] == '\r'))
-            return fail(r, place_of(r, i, SIZE_MAX), "leave the line out: what is read is YAML 1.2",
-                        "directives have no place in a policy");
+            return fail_yaml(r, place_of(r, i, SIZE_MAX),
+                             "leave the line out: what is read is YAML 1.2",
+                             "directives have no place in a policy");
     }
     return true;
 }
@@ -377,7 +380,7 @@ bool tc_yaml_read(struct tc_document *document, const char *text, size_t len)
     if (!check_characters(&r) || !read_stream(&r))
         return false;
     if (document->root.kind != TC_NODE_TABLE)
-        return fail(&r, document->root.at, "as in: tool: {NAME: {command: [\"true\"]}}",
-                    "a policy is a table of keys");
+        return fail_yaml(&r, document->root.at, "as in: tool: {NAME: {command: [\"true\"]}}",
+                         "a policy is a table of keys");
     return true;
 }

@@ -130,7 +130,7 @@ bool tc_door_trust(const struct tc_net_entry *net, size_t count, struct tc_strv 
 
 /* ---- listening sockets ---- */
 
-static bool add(struct tc_door *door, enum tc_egress_role role, int type, unsigned port)
+static bool add_listener(struct tc_door *door, enum tc_egress_role role, int type, unsigned port)
 {
     bool both = role == TC_EGRESS_DIRECT || role == TC_EGRESS_DATAGRAMS;
     struct tc_door_listener *l = TC_PUSH(door->listeners, door->listener_count);
@@ -153,8 +153,8 @@ static bool add(struct tc_door *door, enum tc_egress_role role, int type, unsign
 static bool add_port(struct tc_door *door, uint32_t port)
 {
     unsigned number = port & TC_PORT_NUMBER;
-    return port & TC_PORT_UDP ? add(door, TC_EGRESS_DATAGRAMS, SOCK_DGRAM, number)
-                              : add(door, TC_EGRESS_DIRECT, SOCK_STREAM, number);
+    return port & TC_PORT_UDP ? add_listener(door, TC_EGRESS_DATAGRAMS, SOCK_DGRAM, number)
+                              : add_listener(door, TC_EGRESS_DIRECT, SOCK_STREAM, number);
 }
 
 static bool add_ports(struct tc_door *door, const struct tc_net_entry *net, size_t count)
@@ -170,8 +170,8 @@ static bool add_ports(struct tc_door *door, const struct tc_net_entry *net, size
  * address of IPv4 was meant to go only of a socket of IPv4. */
 static bool add_any(struct tc_door *door, unsigned port, bool ipv6)
 {
-    if (!add(door, TC_EGRESS_REDIRECTED, SOCK_STREAM, port) ||
-        (ipv6 && !add(door, TC_EGRESS_REDIRECTED, SOCK_STREAM, port)))
+    if (!add_listener(door, TC_EGRESS_REDIRECTED, SOCK_STREAM, port) ||
+        (ipv6 && !add_listener(door, TC_EGRESS_REDIRECTED, SOCK_STREAM, port)))
         return false;
     tc_redirect_make(&door->requests[TC_DOOR_FILTER_V4], AF_INET, port);
     if (!ipv6)
@@ -276,11 +276,11 @@ static bool add_listeners(struct tc_door *door, const struct tc_net_entry *net, 
                           bool ipv6)
 {
     unsigned own = tc_door_port(net, count);
-    if (!add(door, TC_EGRESS_PROXY, SOCK_STREAM, own) ||
-        !add(door, TC_EGRESS_DNS_UDP, SOCK_DGRAM, DNS) || !add_ports(door, net, count))
+    if (!add_listener(door, TC_EGRESS_PROXY, SOCK_STREAM, own) ||
+        !add_listener(door, TC_EGRESS_DNS_UDP, SOCK_DGRAM, DNS) || !add_ports(door, net, count))
         return false;
     /* the port is one connection's or the other's */
-    if (!names_port(net, count, DNS) && !add(door, TC_EGRESS_DNS_TCP, SOCK_STREAM, DNS))
+    if (!names_port(net, count, DNS) && !add_listener(door, TC_EGRESS_DNS_TCP, SOCK_STREAM, DNS))
         return false;
     return !names_port(net, count, TC_PORT_ANY) ||
            add_any(door, free_port(net, count, own + 1), ipv6);

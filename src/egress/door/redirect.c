@@ -22,7 +22,7 @@ static const char table[] = "toolcage", chain[] = "out";
 
 /* ---- attributes ---- */
 
-static void put(struct tc_buf *out, uint16_t type, const void *data, size_t len)
+static void put_attribute(struct tc_buf *out, uint16_t type, const void *data, size_t len)
 {
     static const char pad[NLA_ALIGNTO];
     struct nlattr head = {.nla_len = (uint16_t)(NLA_HDRLEN + len), .nla_type = type};
@@ -34,28 +34,28 @@ static void put(struct tc_buf *out, uint16_t type, const void *data, size_t len)
 static void put_number(struct tc_buf *out, uint16_t type, uint32_t number)
 {
     uint32_t wire = htonl(number);
-    put(out, type, &wire, sizeof(wire));
+    put_attribute(out, type, &wire, sizeof(wire));
 }
 
 static void put_all(struct tc_buf *out, uint16_t type, const struct tc_buf *inner)
 {
-    put(out, type | NLA_F_NESTED, inner->data, inner->len);
+    put_attribute(out, type | NLA_F_NESTED, inner->data, inner->len);
     out->failed |= inner->failed;
 }
 
 static void put_value(struct tc_buf *out, uint16_t type, const void *data, size_t len)
 {
     _autobuf_ struct tc_buf value = TC_BUF_INIT;
-    put(&value, NFTA_DATA_VALUE, data, len);
+    put_attribute(&value, NFTA_DATA_VALUE, data, len);
     put_all(out, type, &value);
 }
 
 /* ---- the rule ---- */
 
-static void add(struct tc_buf *rule, const char *name, const struct tc_buf *data)
+static void add_expression(struct tc_buf *rule, const char *name, const struct tc_buf *data)
 {
     _autobuf_ struct tc_buf element = TC_BUF_INIT;
-    put(&element, NFTA_EXPR_NAME, name, strlen(name) + 1);
+    put_attribute(&element, NFTA_EXPR_NAME, name, strlen(name) + 1);
     put_all(&element, NFTA_EXPR_DATA, data);
     put_all(rule, NFTA_LIST_ELEM, &element);
 }
@@ -66,7 +66,7 @@ static void add_compare(struct tc_buf *rule, enum nft_cmp_ops op, const void *va
     put_number(&data, NFTA_CMP_SREG, REGISTER);
     put_number(&data, NFTA_CMP_OP, op);
     put_value(&data, NFTA_CMP_DATA, value, len);
-    add(rule, "cmp", &data);
+    add_expression(rule, "cmp", &data);
 }
 
 static void add_is_tcp(struct tc_buf *rule)
@@ -75,7 +75,7 @@ static void add_is_tcp(struct tc_buf *rule)
     _autobuf_ struct tc_buf data = TC_BUF_INIT;
     put_number(&data, NFTA_META_DREG, REGISTER);
     put_number(&data, NFTA_META_KEY, NFT_META_L4PROTO);
-    add(rule, "meta", &data);
+    add_expression(rule, "meta", &data);
     add_compare(rule, NFT_CMP_EQ, &tcp, sizeof(tcp));
 }
 
@@ -89,13 +89,13 @@ static void add_is_not(struct tc_buf *rule, const void *address, const void *mas
     put_number(&load, NFTA_PAYLOAD_BASE, NFT_PAYLOAD_NETWORK_HEADER);
     put_number(&load, NFTA_PAYLOAD_OFFSET, len == 4 ? DESTINATION_V4 : DESTINATION_V6);
     put_number(&load, NFTA_PAYLOAD_LEN, (uint32_t)len);
-    add(rule, "payload", &load);
+    add_expression(rule, "payload", &load);
     put_number(&bits, NFTA_BITWISE_SREG, REGISTER);
     put_number(&bits, NFTA_BITWISE_DREG, REGISTER);
     put_number(&bits, NFTA_BITWISE_LEN, (uint32_t)len);
     put_value(&bits, NFTA_BITWISE_MASK, mask, len);
     put_value(&bits, NFTA_BITWISE_XOR, zero, len);
-    add(rule, "bitwise", &bits);
+    add_expression(rule, "bitwise", &bits);
     add_compare(rule, NFT_CMP_NEQ, address, len);
 }
 
@@ -105,9 +105,9 @@ static void add_redirect(struct tc_buf *rule, unsigned port)
     _autobuf_ struct tc_buf load = TC_BUF_INIT, redirect = TC_BUF_INIT;
     put_number(&load, NFTA_IMMEDIATE_DREG, REGISTER);
     put_value(&load, NFTA_IMMEDIATE_DATA, &wire, sizeof(wire));
-    add(rule, "immediate", &load);
+    add_expression(rule, "immediate", &load);
     put_number(&redirect, NFTA_REDIR_REG_PROTO_MIN, REGISTER);
-    add(rule, "redir", &redirect);
+    add_expression(rule, "redir", &redirect);
 }
 
 static void add_addresses(struct tc_buf *rule, int family)
@@ -153,10 +153,10 @@ static void add_chain(struct tc_buf *out, int family)
     _autobuf_ struct tc_buf hook = TC_BUF_INIT, attributes = TC_BUF_INIT;
     put_number(&hook, NFTA_HOOK_HOOKNUM, NF_INET_LOCAL_OUT);
     put_number(&hook, NFTA_HOOK_PRIORITY, (uint32_t)PRIORITY_DNAT);
-    put(&attributes, NFTA_CHAIN_TABLE, table, sizeof(table));
-    put(&attributes, NFTA_CHAIN_NAME, chain, sizeof(chain));
+    put_attribute(&attributes, NFTA_CHAIN_TABLE, table, sizeof(table));
+    put_attribute(&attributes, NFTA_CHAIN_NAME, chain, sizeof(chain));
     put_all(&attributes, NFTA_CHAIN_HOOK, &hook);
-    put(&attributes, NFTA_CHAIN_TYPE, type, sizeof(type));
+    put_attribute(&attributes, NFTA_CHAIN_TYPE, type, sizeof(type));
     add_message(out, NFT_MSG_NEWCHAIN, 0, family, &attributes);
 }
 
@@ -166,8 +166,8 @@ static void add_rule(struct tc_buf *out, int family, unsigned port)
     add_is_tcp(&rule);
     add_addresses(&rule, family);
     add_redirect(&rule, port);
-    put(&attributes, NFTA_RULE_TABLE, table, sizeof(table));
-    put(&attributes, NFTA_RULE_CHAIN, chain, sizeof(chain));
+    put_attribute(&attributes, NFTA_RULE_TABLE, table, sizeof(table));
+    put_attribute(&attributes, NFTA_RULE_CHAIN, chain, sizeof(chain));
     put_all(&attributes, NFTA_RULE_EXPRESSIONS, &rule);
     add_message(out, NFT_MSG_NEWRULE, NLM_F_APPEND | NLM_F_ACK, family, &attributes);
 }
@@ -176,7 +176,7 @@ void tc_redirect_make(struct tc_buf *out, int family, unsigned port)
 {
     static const struct tc_buf none = {0};
     _autobuf_ struct tc_buf name = TC_BUF_INIT;
-    put(&name, NFTA_TABLE_NAME, table, sizeof(table));
+    put_attribute(&name, NFTA_TABLE_NAME, table, sizeof(table));
     add_request(out, NFNL_MSG_BATCH_BEGIN, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES, &none);
     add_message(out, NFT_MSG_NEWTABLE, 0, family, &name);
     add_chain(out, family);

@@ -291,8 +291,8 @@ static struct tc_egress_pair *new_pair(struct tc_egress_proxy *p, struct tc_egre
 
 /* ---- in ---- */
 
-static void take(struct tc_egress_proxy *p, struct tc_egress_watch *listener,
-                 const union tc_inet *from, const union tc_inet *meant, size_t len)
+static void take_datagram(struct tc_egress_proxy *p, struct tc_egress_watch *listener,
+                          const union tc_inet *from, const union tc_inet *meant, size_t len)
 {
     struct tc_egress_pair *pair = find_pair(p, listener, from, meant);
     bool is_new = !pair;
@@ -328,7 +328,7 @@ void tc_egress_datagrams_ready(struct tc_egress_proxy *p, struct tc_egress_watch
             return;
         if (!(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
             tc_meant_datagram(listener->fd, &message, &meant))
-            take(p, listener, &from, &meant, (size_t)n);
+            take_datagram(p, listener, &from, &meant, (size_t)n);
     }
 }
 

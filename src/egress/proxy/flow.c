@@ -79,7 +79,8 @@ void tc_egress_flow_end(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     tc_egress_flow_watch(p, f);
 }
 
-static void tell(struct tc_egress_proxy *p, struct tc_egress_flow *f, int what, const char *why)
+static void send_refusal(struct tc_egress_proxy *p, struct tc_egress_flow *f, int what,
+                         const char *why)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     unsigned char socks[TC_SOCKS_ANSWER_SIZE];
@@ -111,7 +112,7 @@ void tc_egress_flow_refuse(struct tc_egress_proxy *p, struct tc_egress_flow *f, 
     if (f->speaks == TC_SPEAKS_BYTES)
         tc_egress_flow_close(p, f, true);
     else
-        tell(p, f, what, why);
+        send_refusal(p, f, what, why);
 }
 
 /* ---- what is watched ---- */

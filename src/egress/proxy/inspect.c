@@ -12,7 +12,8 @@
 #include "egress/read/secrets.h"
 #include "egress/read/sniff.h"
 
-static bool refuse(struct tc_egress_proxy *p, struct tc_egress_flow *f, int what, const char *why)
+static bool refuse_request(struct tc_egress_proxy *p, struct tc_egress_flow *f, int what,
+                           const char *why)
 {
     tc_egress_flow_refuse(p, f, what, why);
     return false;
@@ -21,7 +22,7 @@ static bool refuse(struct tc_egress_proxy *p, struct tc_egress_flow *f, int what
 static bool stream(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (!tc_egress_may_stream(&p->config, f->to.name, f->to.port))
-        return refuse(p, f, TC_EGRESS_NOT_NAMED, NULL);
+        return refuse_request(p, f, TC_EGRESS_NOT_NAMED, NULL);
     f->mode = TC_MODE_STREAM;
     tc_egress_flow_deadline(p, f, TC_EGRESS_IDLE_US);
     bool open = tc_egress_flow_send(p, f, f->in.data, f->in.len);
@@ -39,10 +40,10 @@ static bool inspect_tls(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     if (got == TC_HELLO_MORE)
         return true;
     if (got == TC_HELLO_UNCLEAR)
-        return refuse(p, f, TC_EGRESS_UNCLEAR, NULL);
+        return refuse_request(p, f, TC_EGRESS_UNCLEAR, NULL);
     bool streams = tc_egress_may_stream(&p->config, f->to.name, f->to.port);
     if (asked.name[0] && !(f->literal && streams) && strcmp(asked.name, f->to.name) != 0)
-        return refuse(p, f, TC_EGRESS_OTHER_NAME, NULL);
+        return refuse_request(p, f, TC_EGRESS_OTHER_NAME, NULL);
     return streams || !p->authority ? stream(p, f) : tc_egress_wrap_client(p, f);
 }
 
@@ -62,15 +63,15 @@ static bool inspect_http(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         return true;
     f->speaks = TC_SPEAKS_HTTP;
     if (got == TC_HTTP_BAD)
-        return refuse(p, f, TC_EGRESS_UNCLEAR, head.why);
+        return refuse_request(p, f, TC_EGRESS_UNCLEAR, head.why);
     if (head.form == TC_HTTP_AUTHORITY)
-        return refuse(p, f, TC_EGRESS_UNCLEAR, "it asks the server to be a proxy");
+        return refuse_request(p, f, TC_EGRESS_UNCLEAR, "it asks the server to be a proxy");
     if (!same_host(f, &head.host))
-        return refuse(p, f, TC_EGRESS_OTHER_NAME, NULL);
+        return refuse_request(p, f, TC_EGRESS_OTHER_NAME, NULL);
     const char *why;
     int reason = tc_egress_judge_request(&p->config, f->to.name, f->to.port, &head, &why);
     if (reason)
-        return refuse(p, f, reason, why);
+        return refuse_request(p, f, reason, why);
     if (!tc_egress_take_request(p, f, &head)) {
         tc_egress_flow_close(p, f, true);
         return false;
@@ -90,7 +91,7 @@ bool tc_egress_inspect(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     case TC_SNIFF_OTHER:
         return stream(p, f);
     case TC_SNIFF_UNCLEAR:
-        return refuse(p, f, TC_EGRESS_UNCLEAR, "its first line does not end");
+        return refuse_request(p, f, TC_EGRESS_UNCLEAR, "its first line does not end");
     case TC_SNIFF_MORE:
         break;
     }
@@ -102,7 +103,7 @@ bool tc_egress_inspect_end(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     bool word = tc_sniff(f->in.data, f->in.len) == TC_SNIFF_MORE &&
                 !(f->in.data[0] >= 0x14 && f->in.data[0] <= 0x18);
-    return word ? stream(p, f) : refuse(p, f, TC_EGRESS_UNCLEAR, "it ends in the middle");
+    return word ? stream(p, f) : refuse_request(p, f, TC_EGRESS_UNCLEAR, "it ends in the middle");
 }
 
 bool tc_egress_take_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
@@ -127,7 +128,7 @@ bool tc_egress_forward(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     ssize_t body = tc_http_rest_take(&f->rest, f->in.data, f->in.len);
     if (body < 0)
-        return refuse(p, f, TC_EGRESS_UNCLEAR, "its body is not clear");
+        return refuse_request(p, f, TC_EGRESS_UNCLEAR, "its body is not clear");
     bool open = tc_egress_flow_send(p, f, f->head.data, f->head.len) &&
                 (!body || tc_egress_flow_send(p, f, f->in.data, (size_t)body));
     tc_egress_flow_deadline(p, f, TC_EGRESS_IDLE_US);

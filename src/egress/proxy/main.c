@@ -100,7 +100,7 @@ static void control_ready(struct tc_egress_proxy *p, struct tc_egress_watch *wat
         p->over = true;
 }
 
-static bool say(enum tc_egress_kind kind)
+static bool send_message(enum tc_egress_kind kind)
 {
     const struct tc_egress_message message = {.kind = kind};
     return tc_send(TC_EGRESS_CONTROL, &message, sizeof(message), NULL, 0) == 0;
@@ -109,7 +109,7 @@ static bool say(enum tc_egress_kind kind)
 static bool say_ready(void)
 {
     atomic_store(&proxy.said->ready, 1);
-    return say(TC_EGRESS_READY);
+    return send_message(TC_EGRESS_READY);
 }
 
 /* ---- the start ---- */
@@ -232,5 +232,5 @@ int main(int argc, char **argv)
     if (!proxy.finish_at)
         return 0;
     tc_egress_flows_leave(&proxy);
-    return !say(TC_EGRESS_DONE);
+    return !send_message(TC_EGRESS_DONE);
 }

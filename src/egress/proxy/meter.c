@@ -41,7 +41,7 @@ static int64_t bucket_size(const struct tc_egress_proxy *p)
     return size > SHARE_MIN ? size : SHARE_MIN;
 }
 
-static void fill(struct tc_egress_proxy *p)
+static void fill_budget(struct tc_egress_proxy *p)
 {
     struct tc_egress_meter *m = &p->meter;
     int64_t passed = least(p->now - m->filled_at, SECOND_US);
@@ -58,7 +58,7 @@ size_t tc_egress_meter_room(struct tc_egress_proxy *p, size_t size)
         return size;
     if (p->meter.rest_until)
         return 0;
-    fill(p);
+    fill_budget(p);
     /* nobody takes all of it while others wait */
     int64_t share = bucket_size(p) / (int64_t)(p->flow_count + 1);
     int64_t room = least(p->meter.bucket, share > SHARE_MIN ? share : SHARE_MIN);
@@ -73,7 +73,7 @@ bool tc_egress_meter_datagram(struct tc_egress_proxy *p, size_t len)
         return true;
     if (m->rest_until)
         return false;
-    fill(p);
+    fill_budget(p);
     m->bucket -= (int64_t)len;
     if (m->bucket <= 0)
         m->rest_until = p->now + REST_US - m->bucket * SECOND_US / p->config.bandwidth;

@@ -70,7 +70,8 @@ static void judge_upgrade(struct tc_egress_flow *f, const char *bytes, size_t le
 }
 
 /* What may be the beginning of a secret waits for what follows it. */
-static bool tell(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes, size_t len)
+static bool forward_bytes(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
+                          size_t len)
 {
     if (!f->masks)
         return tc_egress_side_send(p, &f->client, bytes, len);
@@ -101,7 +102,7 @@ static bool from_server(struct tc_egress_proxy *p, struct tc_egress_flow *f, con
     if (f->mode == TC_MODE_WEBSOCKET)
         judge_upgrade(f, bytes, len);
     tc_egress_received(p->said, f->destination, len);
-    return tell(p, f, bytes, len) || broken(p, f);
+    return forward_bytes(p, f, bytes, len) || broken(p, f);
 }
 
 /* ---- ends ---- */
@@ -151,7 +152,7 @@ static void settle_ending(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         tc_egress_flow_watch(p, f);
 }
 
-static void settle(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+static void settle_flow(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     switch (f->stage) {
     case TC_FLOW_JOINED:
@@ -210,8 +211,8 @@ static bool unwrap(struct tc_egress_proxy *p, struct tc_egress_flow *f, struct t
 }
 
 /* The connection is at its end, in order or not. */
-static bool ended(struct tc_egress_proxy *p, struct tc_egress_flow *f, struct tc_egress_side *from,
-                  struct tc_egress_side *to)
+static bool flow_ended(struct tc_egress_proxy *p, struct tc_egress_flow *f,
+                       struct tc_egress_side *from, struct tc_egress_side *to)
 {
     from->eof = true;
     if (from->tls && tc_egress_wrapping(from))
@@ -239,7 +240,7 @@ static bool drain(struct tc_egress_proxy *p, struct tc_egress_flow *f, struct tc
             return broken(p, f);
         touch(p, f);
         if (n == 0)
-            return ended(p, f, from, to);
+            return flow_ended(p, f, from, to);
         tc_egress_meter_read(p, (size_t)n);
         if (!(from->tls ? unwrap(p, f, from, (size_t)n, pass) : pass(p, f, p->scratch, (size_t)n)))
             return false;
@@ -268,7 +269,7 @@ void tc_egress_client_ready(struct tc_egress_proxy *p, struct tc_egress_watch *w
         return;
     }
     if (drain(p, f, &f->client, &f->server, from_client))
-        settle(p, f);
+        settle_flow(p, f);
 }
 
 void tc_egress_server_ready(struct tc_egress_proxy *p, struct tc_egress_watch *watch,
@@ -283,5 +284,5 @@ void tc_egress_server_ready(struct tc_egress_proxy *p, struct tc_egress_watch *w
     if (!tc_egress_side_flush(&f->server) && !tc_egress_flow_deaf(p, f))
         return;
     if (drain(p, f, &f->server, &f->client, from_server))
-        settle(p, f);
+        settle_flow(p, f);
 }

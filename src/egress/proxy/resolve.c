@@ -258,7 +258,7 @@ static struct lookup *find_lookup(struct tc_egress_resolver *r, const char *host
     return lookup;
 }
 
-static void start(struct tc_egress_resolver *r, struct lookup *lookup)
+static void start_lookup(struct tc_egress_resolver *r, struct lookup *lookup)
 {
     const struct ares_addrinfo_hints hints = {
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = ARES_AI_NOSORT};
@@ -288,7 +288,7 @@ void tc_egress_resolve(struct tc_egress_proxy *p, struct tc_egress_query *query)
     }
     memcpy(lookup->host, query->host, sizeof(lookup->host));
     lookup->queries = query;
-    start(p->resolver, lookup);
+    start_lookup(p->resolver, lookup);
 }
 
 /* While the answers of a lookup are handed round it is in no list, and frees what was left. */

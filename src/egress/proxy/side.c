@@ -9,7 +9,7 @@
 #include "egress/proxy/flow.h"
 #include "egress/read/said.h"
 
-static bool keep(struct tc_egress_side *to, const char *bytes, size_t len)
+static bool keep_bytes(struct tc_egress_side *to, const char *bytes, size_t len)
 {
     char *grown = malloc(to->len + len);
     if (!grown)
@@ -38,7 +38,7 @@ static bool send_raw(struct tc_egress_side *to, const char *bytes, size_t len)
     ssize_t n = to->len ? 0 : push(to->watch.fd, bytes, len);
     if (n < 0)
         return false;
-    return (size_t)n == len || keep(to, bytes + n, len - (size_t)n);
+    return (size_t)n == len || keep_bytes(to, bytes + n, len - (size_t)n);
 }
 
 bool tc_egress_side_push(struct tc_egress_side *to)

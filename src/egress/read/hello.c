@@ -18,7 +18,7 @@ struct cursor {
     bool failed;
 };
 
-static const unsigned char *take(struct cursor *c, size_t len)
+static const unsigned char *take_field(struct cursor *c, size_t len)
 {
     if (c->failed || len > c->left) {
         c->failed = true;
@@ -32,7 +32,7 @@ static const unsigned char *take(struct cursor *c, size_t len)
 
 static size_t take_number(struct cursor *c, size_t bytes)
 {
-    const unsigned char *at = take(c, bytes);
+    const unsigned char *at = take_field(c, bytes);
     size_t value = 0;
     for (size_t i = 0; at && i < bytes; i++)
         value = value << 8 | at[i];
@@ -43,7 +43,7 @@ static size_t take_number(struct cursor *c, size_t bytes)
 static struct cursor take_vector(struct cursor *c, size_t bytes)
 {
     size_t len = take_number(c, bytes);
-    const unsigned char *at = take(c, len);
+    const unsigned char *at = take_field(c, len);
     return (struct cursor){at, at ? len : 0, !at};
 }
 
@@ -124,7 +124,7 @@ static bool read_message(const struct message *m, struct tc_egress_host *ret)
 {
     struct cursor c = {m->bytes + MESSAGE_HEAD, m->len - MESSAGE_HEAD, false};
     enum { VERSION_AND_RANDOM = 34, SESSION_MAX = 32 };
-    (void)take(&c, VERSION_AND_RANDOM);
+    (void)take_field(&c, VERSION_AND_RANDOM);
     struct cursor session = take_vector(&c, 1);
     struct cursor suites = take_vector(&c, 2);
     struct cursor compressions = take_vector(&c, 1);

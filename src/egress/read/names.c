@@ -36,7 +36,7 @@ static bool grow(struct tc_egress_names *names)
     return true;
 }
 
-static uint32_t add(struct tc_egress_names *names, const char *name)
+static uint32_t add_name(struct tc_egress_names *names, const char *name)
 {
     if (names->count + TC_SYNTHETIC_FIRST >= TC_SYNTHETIC_MAX)
         return 0;
@@ -63,7 +63,7 @@ bool tc_egress_names_open(struct tc_egress_names *names, const struct tc_egress_
         const char *host = config->net[i].host;
         if (tc_host_is_pattern(host) || tc_host_is_address(host) || *slot_of(names, host))
             continue;
-        if (!add(names, host))
+        if (!add_name(names, host))
             return false;
     }
     return true;
@@ -92,7 +92,7 @@ static bool is_covered(const struct tc_egress_names *names, const char *name)
 uint32_t tc_egress_names_number(struct tc_egress_names *names, const char *name)
 {
     uint32_t number = *slot_of(names, name);
-    return number || !is_covered(names, name) ? number : add(names, name);
+    return number || !is_covered(names, name) ? number : add_name(names, name);
 }
 
 const char *tc_egress_names_name(const struct tc_egress_names *names, uint32_t number)

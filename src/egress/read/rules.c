@@ -45,8 +45,8 @@ static bool path_fits(const struct tc_strv *paths, const char *path)
     return false;
 }
 
-static int judge(const struct tc_net_entry *entry, const struct tc_http_head *head,
-                 const char **ret_why)
+static int judge_request(const struct tc_net_entry *entry, const struct tc_http_head *head,
+                         const char **ret_why)
 {
     _autobuf_ struct tc_buf path = TC_BUF_INIT;
     bool bare = !tc_net_entry_rules(entry);
@@ -75,7 +75,7 @@ int tc_egress_judge_request(const struct tc_egress_config *config, const char *h
     size_t at = 0;
     *ret_why = NULL;
     while ((entry = tc_endpoint_next(config->net, config->net_count, first, &at))) {
-        int got = judge(entry, head, ret_why);
+        int got = judge_request(entry, head, ret_why);
         if (!got)
             return 0;
         reason = got == TC_EGRESS_UNCLEAR ? got : reason;

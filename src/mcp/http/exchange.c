@@ -180,7 +180,7 @@ static enum MHD_Result take_whole(struct tc_exchange *exchange)
 }
 
 /* False: too much, or no memory. */
-static bool add(struct tc_exchange *exchange, const char *bytes, size_t length)
+static bool add_bytes(struct tc_exchange *exchange, const char *bytes, size_t length)
 {
     size_t want = exchange->size ? exchange->size : 4096;
     if (length > TC_WEB_BODY_MAX - exchange->length ||
@@ -199,8 +199,9 @@ static bool add(struct tc_exchange *exchange, const char *bytes, size_t length)
     return true;
 }
 
-static enum MHD_Result begin(struct tc_web *web, struct MHD_Connection *connection, const char *url,
-                             const char *method, const char *version, void **context)
+static enum MHD_Result begin_exchange(struct tc_web *web, struct MHD_Connection *connection,
+                                      const char *url, const char *method, const char *version,
+                                      void **context)
 {
     struct tc_heads heads;
     struct tc_refusal refusal;
@@ -241,9 +242,9 @@ enum MHD_Result tc_exchange_take(void *web, struct MHD_Connection *connection, c
 {
     struct tc_exchange *exchange = *context;
     if (!exchange)
-        return begin(web, connection, url, method, version, context);
+        return begin_exchange(web, connection, url, method, version, context);
     if (*length) {
-        bool good = add(exchange, bytes, *length);
+        bool good = add_bytes(exchange, bytes, *length);
         *length = 0;
         return good ? MHD_YES : MHD_NO;
     }

@@ -84,7 +84,7 @@ static int set_workspace(void *userdata, struct toolcage_call *call, struct tool
 }
 
 /* 0, or an exit code after saying why. */
-static int load(struct program *p)
+static int load_program(struct program *p)
 {
     struct toolcage_error *err = NULL;
     const char *workspace = text_of(p, "workspace");
@@ -110,7 +110,7 @@ static int load(struct program *p)
 #define STRICTNESS MHD_OPTION_STRICT_FOR_CLIENT, 1
 #endif
 
-static int begin(struct program *p)
+static int begin_server(struct program *p)
 {
     const struct tc_web_config *c = &p->web.config;
     struct MHD_OptionItem tls[] = {
@@ -153,7 +153,7 @@ static size_t count_sleeping(const struct tc_web *web)
 
 /* The calls stand behind the fixed ones, and then the connections that nobody reads meanwhile: only
  * that they close is of interest. */
-static bool watch(struct program *p, size_t *ret_count)
+static bool watch_calls(struct program *p, size_t *ret_count)
 {
     struct tc_mcp *server = &p->web.server;
     size_t count = OTHERS + server->call_count + count_sleeping(&p->web), at = OTHERS;
@@ -221,7 +221,7 @@ static int loop(struct program *p)
 {
     size_t count = 0;
     for (;;) {
-        if (tc_mcp_is_broken(&p->web.server) || !watch(p, &count))
+        if (tc_mcp_is_broken(&p->web.server) || !watch_calls(p, &count))
             return TOOLCAGE_EMEMORY;
         if (poll(p->fds, count, wait_ms(p)) < 0) {
             if (errno == EINTR)
@@ -235,7 +235,7 @@ static int loop(struct program *p)
 }
 
 /* The library stops only when nobody sleeps. */
-static void end(struct program *p)
+static void end_server(struct program *p)
 {
     struct tc_web *web = &p->web;
     for (struct tc_exchange *e = web->exchanges; e; e = e->next)
@@ -275,14 +275,14 @@ int main(void)
         return complain("toolcage-http is started by toolcage mcp --listen", NULL);
     if (p.signals < 0 || fcntl(LISTENER, F_SETFD, FD_CLOEXEC) < 0)
         return complain_of(TOOLCAGE_ESYSTEM, NULL);
-    int rc = load(&p);
+    int rc = load_program(&p);
     if (!rc)
-        rc = begin(&p);
+        rc = begin_server(&p);
     if (!rc) {
         rc = loop(&p);
         rc = rc < 0 ? complain_of(rc, NULL) : 0;
     }
-    end(&p);
+    end_server(&p);
     (void)close(p.signals);
     return rc;
 }

@@ -35,7 +35,7 @@ static void make_room(struct tc_web *web)
         hang_up(oldest);
 }
 
-static void begin(struct tc_web *web, struct MHD_Connection *connection, void **context)
+static void begin_wire(struct tc_web *web, struct MHD_Connection *connection, void **context)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -56,7 +56,7 @@ static void begin(struct tc_web *web, struct MHD_Connection *connection, void **
     *context = wire;
 }
 
-static void end(struct tc_http_wire *wire)
+static void end_wire(struct tc_http_wire *wire)
 {
     *wire->at = wire->next;
     if (wire->next)
@@ -69,9 +69,9 @@ void tc_wire_notify(void *web, struct MHD_Connection *connection, void **context
                     enum MHD_ConnectionNotificationCode code)
 {
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
-        begin(web, connection, context);
+        begin_wire(web, connection, context);
     else if (*context)
-        end(*context);
+        end_wire(*context);
 }
 
 void tc_wires_tick(struct tc_web *web, int64_t now_ms)

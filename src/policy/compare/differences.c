@@ -12,8 +12,8 @@ static bool knows_before(const struct tc_differences *changes)
     return !changes->is_new && !changes->from_nothing;
 }
 
-static void add(struct tc_differences *changes, enum tc_difference_kind kind, const char *was,
-                const char *fmt, va_list ap)
+static void add_difference(struct tc_differences *changes, enum tc_difference_kind kind,
+                           const char *was, const char *fmt, va_list ap)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     if (changes->is_new && kind != TC_DIFFERENCE_MORE)
@@ -38,7 +38,7 @@ void tc_differences_add(struct tc_differences *changes, enum tc_difference_kind 
 {
     va_list ap;
     va_start(ap, fmt);
-    add(changes, kind, NULL, fmt, ap);
+    add_difference(changes, kind, NULL, fmt, ap);
     va_end(ap);
 }
 
@@ -47,7 +47,7 @@ void tc_differences_changed(struct tc_differences *changes, enum tc_difference_k
 {
     va_list ap;
     va_start(ap, fmt);
-    add(changes, kind, was, fmt, ap);
+    add_difference(changes, kind, was, fmt, ap);
     va_end(ap);
 }
 

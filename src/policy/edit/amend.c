@@ -17,8 +17,8 @@ struct wanted {
     bool optional; /* nothing is there yet */
 };
 
-static int refuse(const struct wanted *w, const char *hint, const char *why,
-                  struct toolcage_error **err)
+static int refuse_change(const struct wanted *w, const char *hint, const char *why,
+                         struct toolcage_error **err)
 {
     return tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "allow", w->path, hint), "%s", why);
 }
@@ -42,7 +42,7 @@ static int read_access(const char *access, struct wanted *w, struct toolcage_err
         w->access = words[i].access;
         return 0;
     }
-    return refuse(w, "as in \"read /data/x.csv\"", "one more path does not allow this", err);
+    return refuse_change(w, "as in \"read /data/x.csv\"", "one more path does not allow this", err);
 }
 
 static const struct tc_spec *spec_of(const struct wanted *w, const struct toolcage_policy *policy)
@@ -97,40 +97,42 @@ static int refuse_elsewhere(const struct wanted *w, const struct toolcage_policy
     _autofree_ char *why = tc_format("the tool's filesystem is set in %s, line %u, which this "
                                      "file extends",
                                      tc_policy_file(policy, line), TC_LINE_NUMBER(line));
-    return why ? refuse(w,
-                        "add the path there, or give the tool a filesystem here, with what it "
-                        "inherits and this path",
-                        why, err)
+    return why ? refuse_change(
+                     w,
+                     "add the path there, or give the tool a filesystem here, with what it "
+                     "inherits and this path",
+                     why, err)
                : tc_fail_memory(err);
 }
 
-static int check(const struct wanted *w, const struct toolcage_policy *policy,
-                 struct toolcage_error **err)
+static int check_change(const struct wanted *w, const struct toolcage_policy *policy,
+                        struct toolcage_error **err)
 {
     const struct tc_spec *spec = spec_of(w, policy);
     const struct tc_spec *said = tc_policy_said(policy, w->tool ? spec : NULL, TC_KEY_FILESYSTEM);
     if (!spec)
-        return refuse(w, "`toolcage tools` lists them", "the policy has no such tool", err);
+        return refuse_change(w, "`toolcage tools` lists them", "the policy has no such tool", err);
     if (said && said != spec)
-        return refuse(w,
-                      "give the tool a filesystem of its own, with what it inherits and this path",
-                      "the tool's filesystem is that of [defaults], and more there would be more "
-                      "for every tool",
-                      err);
+        return refuse_change(
+            w, "give the tool a filesystem of its own, with what it inherits and this path",
+            "the tool's filesystem is that of [defaults], and more there would be more "
+            "for every tool",
+            err);
     uint32_t line = said ? said->said[TC_KEY_FILESYSTEM] : 0;
     if (TC_LINE_FILE(line))
         return refuse_elsewhere(w, policy, line, err);
     const struct tc_fs_rule *rule = holder(spec, w->path);
     if (rule && rule->access == TC_ACCESS_DENY)
-        return refuse(w, "remove it from filesystem.denied by hand, if it should be read at all",
-                      "the policy denies it by name", err);
+        return refuse_change(
+            w, "remove it from filesystem.denied by hand, if it should be read at all",
+            "the policy denies it by name", err);
     if (rule && !rule->from && strcmp(rule->path, w->path) != 0)
-        return refuse(w, "move /workspace from readable to writable",
-                      "it lies in the call's workspace, which is only readable", err);
+        return refuse_change(w, "move /workspace from readable to writable",
+                             "it lies in the call's workspace, which is only readable", err);
     return 0;
 }
 
-static bool holds(const struct toolcage_policy *policy, const struct wanted *w)
+static bool policy_holds(const struct toolcage_policy *policy, const struct wanted *w)
 {
     const struct tc_spec *spec = spec_of(w, policy);
     const struct tc_fs_rule *rule = holder(spec, w->path);
@@ -153,7 +155,7 @@ static int name_clause(const struct wanted *w, const struct toolcage_policy *pol
     write_element(&hint, holder(spec, w->path), w, ":");
     tc_buf_adds(&hint, line ? "" : "]}");
     return hint.failed ? tc_fail_memory(err)
-                       : refuse(w, hint.data, "this YAML file cannot be edited safely", err);
+                       : refuse_change(w, hint.data, "this YAML file cannot be edited safely", err);
 }
 
 /* Is it a policy that says so? */
@@ -165,7 +167,7 @@ static bool says(const struct tc_policy_source *source, const char *text, const 
     edited.text = text;
     edited.length = strlen(text);
     int rc = tc_policy_compile_source(&edited, policy->dir, policy->home, &after, NULL);
-    bool good = rc == 0 && holds(after, w);
+    bool good = rc == 0 && policy_holds(after, w);
     (void)tc_policy_unref(after);
     return good;
 }
@@ -200,10 +202,10 @@ static int edit(const struct tc_policy_source *source, const struct wanted *w,
     _autofree_ char *hint =
         tc_format("add it by hand: filesystem.%s = [%s]", list_of(w), element.data);
     if (!next)
-        return refuse(w, hint ? hint : "", why, err);
+        return refuse_change(w, hint ? hint : "", why, err);
     /* it is read again: an edit that does not say what it should is none */
     if (!says(source, next, w, policy))
-        return refuse(w, hint ? hint : "", "the file cannot be edited safely", err);
+        return refuse_change(w, hint ? hint : "", "the file cannot be edited safely", err);
     *ret = TAKE(next);
     return 0;
 }
@@ -214,7 +216,7 @@ int tc_policy_amend(const struct toolcage_policy *policy, const struct tc_policy
     struct wanted w = {.tool = tool};
     int rc = read_access(access, &w, err);
     if (rc == 0)
-        rc = check(&w, policy, err);
+        rc = check_change(&w, policy, err);
     if (rc)
         return rc;
     return source->reader == tc_document_read_toml ? edit(source, &w, policy, ret, err)

@@ -124,7 +124,7 @@ static const char *read_statement(const char *p, const char *list, enum where wh
     return next;
 }
 
-static void find(const char *text, const char *table, const char *list, struct place *place)
+static void find_list(const char *text, const char *table, const char *list, struct place *place)
 {
     enum where where = ELSEWHERE;
     for (const char *p = skip_space(text); *p; p = skip_space(p))
@@ -150,7 +150,8 @@ static struct value member(struct value table, const char *list)
 
 /* ---- the edit ---- */
 
-static char *put(const char *text, const char *at, const char *until, const struct tc_buf *words)
+static char *put_words(const char *text, const char *at, const char *until,
+                       const struct tc_buf *words)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     tc_buf_add(&out, text, (size_t)(at - text));
@@ -179,7 +180,7 @@ static char *add_element(const char *text, struct value array, const char *eleme
     const char *begin = NULL, *end = last_element(array, &begin);
     if (!end) {
         tc_buf_adds(&words, element);
-        return put(text, array.at + 1, array.at + 1, &words);
+        return put_words(text, array.at + 1, array.at + 1, &words);
     }
     const char *line = begin;
     while (line > array.at && line[-1] != '\n')
@@ -189,7 +190,7 @@ static char *add_element(const char *text, struct value array, const char *eleme
     if (own_line)
         tc_buf_add(&words, line, (size_t)(begin - line));
     tc_buf_adds(&words, element);
-    return put(text, end, end, &words);
+    return put_words(text, end, end, &words);
 }
 
 static char *add_member(const char *text, struct value table, const char *list, const char *element)
@@ -197,7 +198,7 @@ static char *add_member(const char *text, struct value table, const char *list, 
     _autobuf_ struct tc_buf words = TC_BUF_INIT;
     bool empty = *skip_space(table.at + 1) == '}';
     tc_buf_addf(&words, " %s = [%s]%s", list, element, empty ? " " : ",");
-    return put(text, table.at + 1, table.at + 1, &words);
+    return put_words(text, table.at + 1, table.at + 1, &words);
 }
 
 /* A statement of its own, in a line of its own. */
@@ -207,7 +208,7 @@ static char *add_statement(const char *text, const char *at, const char *key, co
     _autobuf_ struct tc_buf words = TC_BUF_INIT;
     bool cut = at > text && at[-1] != '\n';
     tc_buf_addf(&words, "%s%s%s = [%s]\n", cut ? "\n" : "", key, list, element);
-    return put(text, at, at, &words);
+    return put_words(text, at, at, &words);
 }
 
 static char *replace_none(const char *text, struct value none, const char *list,
@@ -215,7 +216,7 @@ static char *replace_none(const char *text, struct value none, const char *list,
 {
     _autobuf_ struct tc_buf words = TC_BUF_INIT;
     tc_buf_addf(&words, "{ %s = [%s] }", list, element);
-    return put(text, none.at, none.end, &words);
+    return put_words(text, none.at, none.end, &words);
 }
 
 char *tc_toml_add(const char *text, const char *table, const char *list, const char *element,
@@ -223,7 +224,7 @@ char *tc_toml_add(const char *text, const char *table, const char *list, const c
 {
     struct place place = {0};
     *ret_why = NULL;
-    find(text, table, list, &place);
+    find_list(text, table, list, &place);
     if (place.whole.at && *place.whole.at == '{') {
         struct value inside = member(place.whole, list);
         return inside.at ? add_element(text, inside, element)

@@ -178,7 +178,8 @@ static bool grew(const struct tc_node *before, const struct tc_node *after, cons
     return !*keys || (next && grew(inner, next, keys + 1));
 }
 
-static bool check(const struct edit *e, const struct tc_node *before, const struct tc_buf *text)
+static bool check_edit(const struct edit *e, const struct tc_node *before,
+                       const struct tc_buf *text)
 {
     _auto_(tc_document_done) struct tc_document after = {0};
     return e->reader(&after, text->data, text->len) && grew(before, &after.root, e->keys);
@@ -206,7 +207,8 @@ char *tc_yaml_add(tc_document_reader *reader, const char *text, const char *tabl
     struct edit e = {
         .reader = reader, .text = text, .end = text + strlen(text), .element = element};
     bool fine = split(&e, table, list) && reader(&before, text, strlen(text)) &&
-                write_edit(&e, &before.root, &out) && !out.failed && check(&e, &before.root, &out);
+                write_edit(&e, &before.root, &out) && !out.failed &&
+                check_edit(&e, &before.root, &out);
     free(e.words);
     return fine ? tc_buf_steal(&out) : NULL;
 }

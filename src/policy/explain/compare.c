@@ -151,7 +151,7 @@ static void compare_server_tool(struct tc_differences *changes, const struct tc_
     compare_texts(changes, x, y);
 }
 
-static const struct tc_spec *find(const struct tc_spec *specs, size_t count, const char *name)
+static const struct tc_spec *find_spec(const struct tc_spec *specs, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (tc_streq(specs[i].name, name))
@@ -204,13 +204,14 @@ static int compare_tools(struct tc_differences *changes, const struct toolcage_p
 {
     int rc = 0;
     for (size_t i = 0; !rc && i < a->tool_count; i++) {
-        const struct tc_spec *one = &a->tools[i], *other = find(b->tools, b->tool_count, one->name);
+        const struct tc_spec *one = &a->tools[i],
+                             *other = find_spec(b->tools, b->tool_count, one->name);
         rc = compare_pair(changes, a, one, b, other, facts);
         if (other && !rc)
             rc = compare_pair(changes, a, one->setup, b, other->setup, facts);
     }
     for (size_t i = 0; !rc && i < b->tool_count; i++) {
-        if (find(a->tools, a->tool_count, b->tools[i].name))
+        if (find_spec(a->tools, a->tool_count, b->tools[i].name))
             continue;
         rc = compare_pair(changes, a, NULL, b, &b->tools[i], facts);
         if (!rc)
@@ -223,14 +224,14 @@ static void compare_server_tools(struct tc_differences *changes, const struct tc
                                  const struct tc_server *b)
 {
     for (size_t i = 0; i < a->tool_count; i++) {
-        const struct tc_spec *other = find(b->tools, b->tool_count, a->tools[i].name);
+        const struct tc_spec *other = find_spec(b->tools, b->tool_count, a->tools[i].name);
         if (other)
             compare_server_tool(changes, &a->tools[i], other);
         else
             removed(changes, &a->tools[i]);
     }
     for (size_t i = 0; i < b->tool_count; i++)
-        if (!find(a->tools, a->tool_count, b->tools[i].name))
+        if (!find_spec(a->tools, a->tool_count, b->tools[i].name))
             added(changes, &b->tools[i]);
 }
 

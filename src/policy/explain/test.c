@@ -28,7 +28,7 @@ struct coverage {
 };
 
 /* Takes both strings. */
-static bool add(struct coverage *c, char *key, char *what, uint32_t line)
+static bool add_uncovered(struct coverage *c, char *key, char *what, uint32_t line)
 {
     struct covered *one = key && what ? TC_PUSH(c->items, c->count) : NULL;
     if (!one) {
@@ -46,10 +46,11 @@ static bool add_bounds(struct coverage *c, const struct tc_spec *spec)
     for (size_t i = 0; fine && i < spec->argument_count; i++)
         for (size_t b = 0; fine && b < spec->arguments[i].bound_count; b++) {
             const struct tc_bound *bound = &spec->arguments[i].bounds[b];
-            fine = add(c, tc_format("%s.arguments.%s", spec->prefix, spec->arguments[i].name),
-                       bound->path ? strdup(bound->path)
-                                   : tc_endpoint_write(bound->host.host, bound->host.port),
-                       bound->line);
+            fine = add_uncovered(
+                c, tc_format("%s.arguments.%s", spec->prefix, spec->arguments[i].name),
+                bound->path ? strdup(bound->path)
+                            : tc_endpoint_write(bound->host.host, bound->host.port),
+                bound->line);
         }
     return fine;
 }
@@ -58,19 +59,19 @@ static bool add_spec(struct coverage *c, const struct tc_spec *spec)
 {
     bool fine = true;
     for (size_t i = 0; fine && i < spec->fs_count; i++)
-        fine = add(c, tc_spec_key(spec, tc_access_list(spec->fs[i].access)),
-                   strdup(spec->fs[i].path), spec->fs[i].line);
+        fine = add_uncovered(c, tc_spec_key(spec, tc_access_list(spec->fs[i].access)),
+                             strdup(spec->fs[i].path), spec->fs[i].line);
     for (size_t i = 0; fine && i < spec->socket_count; i++)
-        fine = add(c, tc_spec_key(spec, "unix_sockets"), strdup(spec->sockets[i].path),
-                   spec->sockets[i].line);
+        fine = add_uncovered(c, tc_spec_key(spec, "unix_sockets"), strdup(spec->sockets[i].path),
+                             spec->sockets[i].line);
     for (size_t i = 0; fine && i < spec->net_count; i++)
-        fine =
-            add(c, tc_spec_key(spec, "network"),
-                tc_endpoint_write(spec->net[i].host, spec->net[i].port), spec->net[i].origin.line);
+        fine = add_uncovered(c, tc_spec_key(spec, "network"),
+                             tc_endpoint_write(spec->net[i].host, spec->net[i].port),
+                             spec->net[i].origin.line);
     return fine && add_bounds(c, spec);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b)
 {
     const struct covered *x = a, *y = b;
     int order = strcmp(x->key, y->key);
@@ -80,7 +81,7 @@ static int compare(const void *a, const void *b)
 static int by_line(const void *a, const void *b)
 {
     const struct covered *x = a, *y = b;
-    return x->line != y->line ? (x->line > y->line) - (x->line < y->line) : compare(a, b);
+    return x->line != y->line ? (x->line > y->line) - (x->line < y->line) : compare_rows(a, b);
 }
 
 static bool new_coverage(const struct toolcage_policy *policy, struct coverage *ret)
@@ -94,7 +95,7 @@ static bool new_coverage(const struct toolcage_policy *policy, struct coverage *
             fine = add_spec(ret, &policy->servers[i].tools[t]);
     }
     if (fine && ret->count)
-        qsort(ret->items, ret->count, sizeof(*ret->items), compare);
+        qsort(ret->items, ret->count, sizeof(*ret->items), compare_rows);
     return fine;
 }
 
@@ -103,7 +104,7 @@ static void see(struct coverage *c, const char *key, const char *what)
 {
     const struct covered wanted = {.key = (char *)(uintptr_t)key, .what = (char *)(uintptr_t)what};
     struct covered *one =
-        c->count ? bsearch(&wanted, c->items, c->count, sizeof(wanted), compare) : NULL;
+        c->count ? bsearch(&wanted, c->items, c->count, sizeof(wanted), compare_rows) : NULL;
     if (one)
         one->seen = true;
 }
@@ -259,8 +260,8 @@ static int refused(struct run *r, struct toolcage_error *why, struct toolcage_er
     return 0;
 }
 
-static int ask(struct run *r, const struct tc_grant *grant, const struct tc_test_access *access,
-               struct toolcage_error **err)
+static int ask_grant(struct run *r, const struct tc_grant *grant,
+                     const struct tc_test_access *access, struct toolcage_error **err)
 {
     _auto_(tc_verdict_done) struct tc_verdict v = {0};
     _autoerror_ struct toolcage_error *why = NULL;
@@ -303,7 +304,7 @@ static int granted(struct run *r, const struct tc_grant *grant, struct toolcage_
     bool fine = !t->arguments || (t->call && tc_streq(t->call, "denied")) ||
                 see_arguments(&r->coverage, tool, t->arguments);
     for (size_t i = 0; fine && !rc && i < t->access_count; i++)
-        rc = ask(r, grant, &t->accesses[i], err);
+        rc = ask_grant(r, grant, &t->accesses[i], err);
     return fine ? rc : tc_fail_memory(err);
 }
 

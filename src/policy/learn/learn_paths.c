@@ -40,7 +40,7 @@ static bool needs_nothing(const struct tc_lesson *l, const struct tc_touched *t)
 }
 
 /* Adds a path, and takes those below it out. */
-static bool add(struct tc_strv *set, const char *path)
+static bool add_path(struct tc_strv *set, const char *path)
 {
     size_t kept = 0;
     if (tc_path_within_any(set, path))
@@ -80,7 +80,7 @@ static bool add_written(const struct tc_lesson *l, const struct tc_touched *t, s
     if (!parent)
         return false;
     bool whole = (t->link || !stands_alone(l, t)) && !tc_learn_wide(l, parent);
-    return (t->link && !whole) || add(set, whole ? parent : t->path);
+    return (t->link && !whole) || add_path(set, whole ? parent : t->path);
 }
 
 /* ---- reading ---- */
@@ -104,7 +104,7 @@ static bool add_read(const struct tc_touched *t, const struct tc_strv *writable,
     if (t->link || tc_path_within_any(writable, t->path) || (t->directory && !listed))
         return true;
     _autofree_ char *packages = packages_of(t->path);
-    return add(set, packages ? packages : t->path);
+    return add_path(set, packages ? packages : t->path);
 }
 
 /* A directory of which many entries are in the set; NULL: there is none. Owned. */
@@ -147,7 +147,7 @@ bool tc_learn_paths(const struct tc_lesson *l, struct tc_strv *readable, struct 
     }
     char *dir;
     while (fine && (dir = crowded(l, readable))) {
-        fine = add(readable, dir);
+        fine = add_path(readable, dir);
         free(dir);
     }
     sort(readable);

@@ -12,7 +12,7 @@
 
 /* ---- public suffixes ---- */
 
-static int compare(const void *a, const void *b)
+static int compare_suffixes(const void *a, const void *b)
 {
     const struct tc_suffix *x = a, *y = b;
     size_t n = x->len < y->len ? x->len : y->len;
@@ -38,7 +38,7 @@ bool tc_suffixes_read(struct tc_suffixes *ret, const char *text, size_t len)
         at = newline ? newline + 1 : end;
     }
     if (ret->count)
-        qsort(ret->rules, ret->count, sizeof(*ret->rules), compare);
+        qsort(ret->rules, ret->count, sizeof(*ret->rules), compare_suffixes);
     return true;
 }
 
@@ -57,7 +57,8 @@ static bool has_rule(const struct tc_suffixes *suffixes, const char *before, con
     memcpy(text, before, n);
     memcpy(text + n, name, m);
     const struct tc_suffix wanted = {text, n + m};
-    return bsearch(&wanted, suffixes->rules, suffixes->count, sizeof(wanted), compare) != NULL;
+    return bsearch(&wanted, suffixes->rules, suffixes->count, sizeof(wanted), compare_suffixes) !=
+           NULL;
 }
 
 bool tc_suffixes_has(const struct tc_suffixes *suffixes, const char *host)

@@ -186,7 +186,7 @@ static void silence(struct tc_lint *l, const struct silences *all, struct tc_lin
     }
 }
 
-static void tell(struct tc_lint *l, const struct silence *s)
+static void report_silence(struct tc_lint *l, const struct silence *s)
 {
     static const char *const ids[] = {"silence-unknown", "silence-unused",
                                       "silence-without-reason"};
@@ -219,6 +219,6 @@ void tc_lint_silence(struct tc_lint *l)
         silence(l, &all, &l->findings[i]);
     for (size_t i = 0; !l->memory && i < all.count; i++)
         if (!all.items[i].rule || !all.items[i].used || !all.items[i].reason_len)
-            tell(l, &all.items[i]);
+            report_silence(l, &all.items[i]);
     free(all.items);
 }

@@ -61,7 +61,7 @@ static void shown_done(struct shown *s)
     tc_strv_done(&s->brought);
 }
 
-static bool show(struct shown *s, const char *path, const char *from)
+static bool show_path(struct shown *s, const char *path, const char *from)
 {
     struct tc_shown *place = TC_PUSH(s->places, s->count);
     if (place)
@@ -80,11 +80,11 @@ static bool gather(struct tc_lint *l, const struct tc_spec *spec, struct shown *
         return false;
     for (size_t i = 0; fs && fine && i < fs->fs_count; i++)
         if (fs->fs[i].access != TC_ACCESS_DENY)
-            fine = show(s, fs->fs[i].path, fs->fs[i].from ? fs->fs[i].from : fs->fs[i].path);
+            fine = show_path(s, fs->fs[i].path, fs->fs[i].from ? fs->fs[i].from : fs->fs[i].path);
     for (size_t i = 0; fine && i < s->brought.count; i++)
-        fine = show(s, s->brought.items[i], s->brought.items[i]);
+        fine = show_path(s, s->brought.items[i], s->brought.items[i]);
     if (fine && spec->setup)
-        fine = show(s, spec->setup->into, spec->setup->into);
+        fine = show_path(s, spec->setup->into, spec->setup->into);
     l->memory |= !fine;
     return fine;
 }
@@ -114,7 +114,8 @@ static char *hint_of(const struct tc_spec *spec, const struct tc_starts *starts)
     return tc_buf_steal(&out);
 }
 
-static void tell(struct tc_lint *l, const struct tc_spec *spec, const struct tc_starts *starts)
+static void report_start(struct tc_lint *l, const struct tc_spec *spec,
+                         const struct tc_starts *starts)
 {
     const char *command = spec->command.items[0];
     _autofree_ char *hint = hint_of(spec, starts);
@@ -146,8 +147,8 @@ static bool comes_later(const struct tc_spec *spec, const struct shown *s, const
            (spec->setup && tc_path_within(spec->setup->into, path));
 }
 
-static bool look(const struct tc_lint *l, const struct shown *s, const char *path,
-                 struct tc_starts *ret)
+static bool look_at_start(const struct tc_lint *l, const struct shown *s, const char *path,
+                          struct tc_starts *ret)
 {
     if (l->facts->starts)
         return l->facts->starts(s->places, s->count, l->policy->home, path, TC_STARTS_BEYOND, ret);
@@ -175,7 +176,7 @@ void tc_lint_start(struct tc_lint *l, const struct tc_spec *spec)
         s.count = 0; /* granted or not, it is not on the cage's PATH */
     if (comes_later(spec, &s, path))
         return;
-    l->memory |= !look(l, &s, path, &starts);
+    l->memory |= !look_at_start(l, &s, path, &starts);
     if (!l->memory && starts.missing && starts.grant.count)
-        tell(l, spec, &starts);
+        report_start(l, spec, &starts);
 }

@@ -21,31 +21,31 @@ struct walk {
     bool granted;     /* it is of the context */
 };
 
-static void settle(struct walk *w)
+static void settle_walk(struct walk *w)
 {
     while (*w->at == '/')
         w->at++;
     if (*w->at || !w->next)
         return;
     *w = (struct walk){.at = w->next};
-    settle(w);
+    settle_walk(w);
 }
 
-static struct walk begin(const char *context, const char *relative)
+static struct walk begin_walk(const char *context, const char *relative)
 {
     struct walk w = {.at = context, .next = relative, .granted = true};
-    settle(&w);
+    settle_walk(&w);
     return w;
 }
 
 static void step(struct walk *w)
 {
     w->at += tc_row_width(w->at);
-    settle(w);
+    settle_walk(w);
 }
 
 /* `last` is where the path stood when the row ended, or the path. */
-static enum found find(const char *row, struct walk w, struct walk *last)
+static enum found find_row(const char *row, struct walk w, struct walk *last)
 {
     for (; *row; row += tc_row_width(row), row += *row == '/') {
         if (!*w.at)
@@ -85,7 +85,7 @@ static enum found named(struct walk w, const char **ret)
     enum found best = NONE;
     for (size_t i = 0; may_begin(w.at) && tc_steering_names[i] && best != WHOLE; i++) {
         *ret = tc_steering_names[i];
-        enum found this = **ret == *w.at ? find(*ret, w, &last) : NONE;
+        enum found this = **ret == *w.at ? find_row(*ret, w, &last) : NONE;
         best = this > best && !last.granted ? this : best;
     }
     return best;
@@ -95,7 +95,7 @@ static bool listed(const struct tc_strv *rows, struct walk w)
 {
     struct walk last = w;
     for (size_t i = 0; i < rows->count; i++)
-        if (find(rows->items[i], w, &last) == WHOLE && !last.granted)
+        if (find_row(rows->items[i], w, &last) == WHOLE && !last.granted)
             return true;
     return false;
 }
@@ -114,7 +114,7 @@ static enum found spared(struct walk w, bool *record)
     struct walk last;
     enum found best = NONE;
     for (size_t i = 0; tc_steering_spared[i] && best != WHOLE; i++) {
-        enum found this = find(tc_steering_spared[i], w, &last);
+        enum found this = find_row(tc_steering_spared[i], w, &last);
         *record = *record || (this == WHOLE && strchr(tc_steering_spared[i], '/'));
         best = this > best ? this : best;
     }
@@ -185,7 +185,7 @@ static bool written(struct walk w)
             return true;
         for (size_t i = 0; tc_steering_written[i]; i++)
             if (*tc_steering_written[i] == *w.at &&
-                find(tc_steering_written[i], w, &last) == WHOLE && !last.granted)
+                find_row(tc_steering_written[i], w, &last) == WHOLE && !last.granted)
                 return true;
     }
     return false;
@@ -214,7 +214,7 @@ static const char *tail(const char *path)
 }
 
 /* Toolcage's own decide about later calls. */
-static bool own(struct walk w)
+static bool is_own(struct walk w)
 {
     const char *row;
     for (; *w.at; step(&w))
@@ -240,8 +240,8 @@ enum tc_steers tc_steers(const struct tc_steering *rules, const char *context, c
     if ((!rules || !rules->add.count) && !may_be_written(relative) && !may_be_written(context) &&
         !tc_steers_may(relative) && !tc_steers_may(context))
         return TC_STEERS_NOT;
-    const struct walk start = begin(tail(context), relative);
-    if (rules && any(&rules->remove, start) && !own(start))
+    const struct walk start = begin_walk(tail(context), relative);
+    if (rules && any(&rules->remove, start) && !is_own(start))
         return TC_STEERS_NOT;
     if (rules && any(&rules->add, start))
         return TC_STEERS_HOST;
@@ -257,7 +257,7 @@ enum tc_steers tc_steers(const struct tc_steering *rules, const char *context, c
 const char *tc_steers_named(const char *path)
 {
     const char *row;
-    for (struct walk w = begin("", path); *w.at; step(&w))
+    for (struct walk w = begin_walk("", path); *w.at; step(&w))
         if (named(w, &row) == WHOLE)
             return row;
     return NULL;

@@ -34,11 +34,11 @@ char *tc_catalog_description(const struct tc_profile *row)
 }
 
 /* A finding in it is one at the word that brought it. */
-static void settle(struct tc_node *node, struct tc_place at)
+static void settle_node(struct tc_node *node, struct tc_place at)
 {
     node->at = node->key_at = at;
     for (size_t i = 0; i < node->count; i++)
-        settle(&node->items[i], at);
+        settle_node(&node->items[i], at);
 }
 
 /* Arguments and what becomes of them belong together: who says one of these says all. */
@@ -57,14 +57,14 @@ static bool says(const struct tc_node *tool, const char *key)
     return false;
 }
 
-static bool take(struct tc_node *tool, struct tc_node *from, struct tc_place at)
+static bool take_table(struct tc_node *tool, struct tc_node *from, struct tc_place at)
 {
     struct tc_node *to = TC_PUSH(tool->items, tool->count);
     if (!to)
         return false;
     *to = *from;
     *from = (struct tc_node){0};
-    settle(to, at);
+    settle_node(to, at);
     return true;
 }
 
@@ -82,7 +82,7 @@ void tc_catalog_fill(struct tc_parse *p, struct tc_node *tool)
     for (size_t i = 0; fine && i < document.root.count; i++) {
         struct tc_node *item = &document.root.items[i];
         struct tc_node before = {.items = tool->items, .count = own};
-        fine = says(&before, item->key) || take(tool, item, at);
+        fine = says(&before, item->key) || take_table(tool, item, at);
     }
     p->diag.memory |= !fine;
     tc_document_done(&document);

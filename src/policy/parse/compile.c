@@ -123,9 +123,9 @@ static bool add_first(struct toolcage_policy *policy, const struct tc_policy_sou
            file->dir && file->said;
 }
 
-static int compile(const struct tc_policy_source *source, const char *dir, const char *home,
-                   const struct toolcage_policy *tested, struct toolcage_policy **ret,
-                   struct toolcage_error **err)
+static int compile_source(const struct tc_policy_source *source, const char *dir, const char *home,
+                          const struct toolcage_policy *tested, struct toolcage_policy **ret,
+                          struct toolcage_error **err)
 {
     _auto_(unref) struct toolcage_policy *policy = new_policy(source->name, dir, home);
     _auto_(tc_document_done) struct tc_document document = {0};
@@ -164,14 +164,14 @@ int tc_policy_compile_by(tc_document_reader *reader, const char *text, size_t le
 {
     const struct tc_policy_source source = {
         .text = text, .length = length, .name = name, .reader = reader};
-    return compile(&source, dir, home, NULL, ret, err);
+    return compile_source(&source, dir, home, NULL, ret, err);
 }
 
 int tc_policy_compile_source(const struct tc_policy_source *source, const char *dir,
                              const char *home, struct toolcage_policy **ret,
                              struct toolcage_error **err)
 {
-    return compile(source, dir, home, NULL, ret, err);
+    return compile_source(source, dir, home, NULL, ret, err);
 }
 
 int tc_policy_compile_tests(const struct toolcage_policy *policy, tc_document_reader *reader,
@@ -180,7 +180,7 @@ int tc_policy_compile_tests(const struct toolcage_policy *policy, tc_document_re
 {
     const struct tc_policy_source source = {
         .text = text, .length = length, .name = name, .reader = reader};
-    return compile(&source, policy->dir, policy->home, policy, ret, err);
+    return compile_source(&source, policy->dir, policy->home, policy, ret, err);
 }
 
 int tc_policy_new_default(struct toolcage_policy **ret, struct toolcage_error **err)

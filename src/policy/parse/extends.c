@@ -29,9 +29,9 @@ const char *tc_profile_text(const char *name)
     return NULL;
 }
 
-static int refuse(struct merge *m, uint32_t by, const char *hint, const char *fmt, ...)
+static int refuse_merge(struct merge *m, uint32_t by, const char *hint, const char *fmt, ...)
     TC_PRINTF(4, 5);
-static int refuse(struct merge *m, uint32_t by, const char *hint, const char *fmt, ...)
+static int refuse_merge(struct merge *m, uint32_t by, const char *hint, const char *fmt, ...)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     va_list ap;
@@ -67,7 +67,7 @@ static int read_profile(struct merge *m, const char *text, uint32_t by, struct t
     if (hint.failed)
         return tc_fail_memory(m->err);
     if (!found)
-        return refuse(m, by, hint.data, "there is no profile \"%.60s\"", name);
+        return refuse_merge(m, by, hint.data, "there is no profile \"%.60s\"", name);
     file->name = strdup(text);
     file->text = strdup(found);
     file->len = strlen(found);
@@ -92,23 +92,23 @@ static int read_other(struct merge *m, const char *text, uint32_t by, struct tc_
     const struct tc_policy_file *from = &m->policy->files[TC_LINE_FILE(by)];
     _autofree_ char *path = NULL;
     if (!m->source->read || !from->dir)
-        return refuse(m, by, "load the policy from a file, or extend profile:NAME",
-                      "a policy that is not a file cannot name \"%.200s\"", text);
+        return refuse_merge(m, by, "load the policy from a file, or extend profile:NAME",
+                            "a policy that is not a file cannot name \"%.200s\"", text);
     int rc = tc_path_expand(text, from->dir, m->policy->home, &path, &c);
     if (rc == TOOLCAGE_EMEMORY)
         return tc_fail_memory(m->err);
     if (rc)
-        return refuse(m, by, c.hint, "%s", c.what);
+        return refuse_merge(m, by, c.hint, "%s", c.what);
     if (!tc_endswith(path, ".toml") && !tc_endswith(path, ".yaml") && !tc_endswith(path, ".yml"))
-        return refuse(m, by, "call it NAME.toml, NAME.yaml or NAME.yml",
-                      "\"%.200s\" does not have a policy's file name", text);
+        return refuse_merge(m, by, "call it NAME.toml, NAME.yaml or NAME.yml",
+                            "\"%.200s\" does not have a policy's file name", text);
     _autoerror_ struct toolcage_error *why = NULL;
     struct tc_policy_found found = {0};
     rc = m->source->read(m->source->context, path, &found, &why);
     if (rc == TOOLCAGE_EMEMORY)
         return tc_fail_memory(m->err);
     if (rc)
-        return refuse(m, by, tc_error_hint(why), "%s", tc_error_message(why));
+        return refuse_merge(m, by, tc_error_hint(why), "%s", tc_error_message(why));
     file->real = found.real;
     file->text = found.text;
     file->len = found.length;
@@ -294,16 +294,17 @@ static int parse_file(struct merge *m, size_t index, struct tc_document *documen
     bool binary = memchr(file->text, '\0', file->len) != NULL;
     m->bytes += file->len;
     if (m->bytes > TC_DOCUMENT_BYTES_MAX)
-        return refuse(m, file->by, "extend less", "the files of this policy have more than 4 MiB");
+        return refuse_merge(m, file->by, "extend less",
+                            "the files of this policy have more than 4 MiB");
     if (!binary && file->reader(document, file->text, file->len)) {
         place_tree(&document->root, (uint32_t)index);
         return 0;
     }
     if (!binary && (document->memory || !document->error))
         return tc_fail_memory(m->err);
-    return refuse(m, document->error_at.line | (uint32_t)index << TC_LINE_BITS,
-                  binary ? "remove the NUL byte" : document->hint, "%s",
-                  binary ? "the file holds a NUL byte" : document->error);
+    return refuse_merge(m, document->error_at.line | (uint32_t)index << TC_LINE_BITS,
+                        binary ? "remove the NUL byte" : document->hint, "%s",
+                        binary ? "the file holds a NUL byte" : document->error);
 }
 
 static int merge_other(struct merge *m, struct tc_node *root, const struct tc_node *entry)
@@ -313,16 +314,18 @@ static int merge_other(struct merge *m, struct tc_node *root, const struct tc_no
     uint32_t by = entry->at.line;
     size_t index = policy->file_count, depth = policy->files[TC_LINE_FILE(by)].depth + 1;
     if (entry->kind != TC_NODE_STRING || !entry->len)
-        return refuse(m, by, "write extends = [\"profile:team\", \"../base.toml\"]",
-                      "extends names files and profiles");
+        return refuse_merge(m, by, "write extends = [\"profile:team\", \"../base.toml\"]",
+                            "extends names files and profiles");
     if (depth > TC_EXTENDS_DEPTH_MAX || index == TC_FILES_MAX)
-        return refuse(m, by, "extend fewer files", "a policy has at most %d files in %d levels",
-                      TC_FILES_MAX, TC_EXTENDS_DEPTH_MAX);
+        return refuse_merge(m, by, "extend fewer files",
+                            "a policy has at most %d files in %d levels", TC_FILES_MAX,
+                            TC_EXTENDS_DEPTH_MAX);
     struct tc_policy_file *file = &policy->files[policy->file_count++];
     *file = (struct tc_policy_file){.by = by, .depth = depth};
     int rc = read_named(m, entry->text, by, file);
     if (!rc && cycles(policy, file))
-        rc = refuse(m, by, "remove it from one of them", "\"%.200s\" extends itself", entry->text);
+        rc = refuse_merge(m, by, "remove it from one of them", "\"%.200s\" extends itself",
+                          entry->text);
     if (!rc)
         rc = parse_file(m, index, &document);
     if (!rc)
@@ -332,7 +335,7 @@ static int merge_other(struct merge *m, struct tc_node *root, const struct tc_no
     return rc;
 }
 
-static void drop(struct tc_node *table, struct tc_node *member)
+static void drop_member(struct tc_node *table, struct tc_node *member)
 {
     tc_node_become_empty(member, TC_NODE_BOOL);
     free(member->key);
@@ -349,11 +352,11 @@ static int merge_entries(struct merge *m, struct tc_node *root, size_t index)
     struct tc_node list = *said;
     bool array = list.kind == TC_NODE_ARRAY;
     if (array && !list.count)
-        return refuse(m, list.at.line, "name a file or a profile", "extends is empty");
+        return refuse_merge(m, list.at.line, "name a file or a profile", "extends is empty");
     said->items = NULL; /* the entries outlive moves of the table */
     said->text = NULL;
     said->count = 0;
-    drop(root, said);
+    drop_member(root, said);
     list.key = NULL;
     for (size_t i = array ? list.count : 1; !rc && i > 0; i--)
         rc = merge_other(m, root, array ? &list.items[i - 1] : &list);

@@ -72,10 +72,10 @@ static bool find_habit_value(const struct tc_node *node, enum tc_node_kind wante
 
 /* ---- the reader ---- */
 
-static void add(struct tc_parse *p, struct tc_place at, const char *key, const char *hint,
-                const char *fmt, va_list ap) TC_PRINTF(5, 0);
-static void add(struct tc_parse *p, struct tc_place at, const char *key, const char *hint,
-                const char *fmt, va_list ap)
+static void add_finding(struct tc_parse *p, struct tc_place at, const char *key, const char *hint,
+                        const char *fmt, va_list ap) TC_PRINTF(5, 0);
+static void add_finding(struct tc_parse *p, struct tc_place at, const char *key, const char *hint,
+                        const char *fmt, va_list ap)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
     size_t mark = key ? tc_parse_enter(p, key) : p->path_len;
@@ -95,7 +95,7 @@ void tc_parse_bad(struct tc_parse *p, const struct tc_node *node, const char *hi
 {
     va_list ap;
     va_start(ap, fmt);
-    add(p, node->at, node->key, hint, fmt, ap);
+    add_finding(p, node->at, node->key, hint, fmt, ap);
     va_end(ap);
 }
 
@@ -104,7 +104,7 @@ void tc_parse_bad_in(struct tc_parse *p, const struct tc_node *array, const stru
 {
     va_list ap;
     va_start(ap, fmt);
-    add(p, node->at, array->key, hint, fmt, ap);
+    add_finding(p, node->at, array->key, hint, fmt, ap);
     va_end(ap);
 }
 
@@ -113,7 +113,7 @@ void tc_parse_bad_key(struct tc_parse *p, const struct tc_node *node, const char
 {
     va_list ap;
     va_start(ap, fmt);
-    add(p, node->key ? node->key_at : node->at, node->key, hint, fmt, ap);
+    add_finding(p, node->key ? node->key_at : node->at, node->key, hint, fmt, ap);
     va_end(ap);
 }
 

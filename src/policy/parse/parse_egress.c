@@ -89,8 +89,9 @@ void tc_set_egress(struct tc_parse *p, const struct tc_key *key, struct tc_node 
 
 /* ---- what the networks say to it ---- */
 
-static void refuse(struct tc_parse *p, const struct tc_spec *spec, const struct tc_net_entry *entry,
-                   uint32_t line, const char *hint, const char *why)
+static void refuse_spec(struct tc_parse *p, const struct tc_spec *spec,
+                        const struct tc_net_entry *entry, uint32_t line, const char *hint,
+                        const char *why)
 {
     _autofree_ char *text = tc_endpoint_write(entry->host, entry->port);
     tc_parse_bad_line(p, line, text ? tc_spec_key(spec, "network") : NULL, hint, "%s %s",
@@ -105,18 +106,18 @@ static void check_entry(struct tc_parse *p, const struct tc_spec *spec,
     const struct tc_upstream *up = &p->policy->upstream;
     bool names = entry->host[0] == '*';
     if (up->names && names)
-        refuse(p, spec, entry, line,
-               "name each host, or remove names = \"upstream\" from "
-               "[egress]",
-               "is a pattern of names, which the upstream proxy would resolve unchecked");
+        refuse_spec(p, spec, entry, line,
+                    "name each host, or remove names = \"upstream\" from "
+                    "[egress]",
+                    "is a pattern of names, which the upstream proxy would resolve unchecked");
     else if (entry->port & TC_PORT_UDP)
-        refuse(p, spec, entry, line,
-               "use the service over TCP, or remove upstream from "
-               "[egress]",
-               "is UDP, which an upstream proxy does not carry");
+        refuse_spec(p, spec, entry, line,
+                    "use the service over TCP, or remove upstream from "
+                    "[egress]",
+                    "is UDP, which an upstream proxy does not carry");
     else if (tc_streq(entry->host, up->host) && tc_port_covers(entry->port, up->port))
-        refuse(p, spec, entry, line, "remove it; connections go through it anyway",
-               "is the upstream proxy itself, through which everything could be reached");
+        refuse_spec(p, spec, entry, line, "remove it; connections go through it anyway",
+                    "is the upstream proxy itself, through which everything could be reached");
 }
 
 /* They would be in the cage after all. */

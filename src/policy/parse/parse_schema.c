@@ -17,7 +17,8 @@
 
 enum { PATTERN_BYTES_MAX = 64 << 20 };
 
-static void put(struct tc_parse *p, struct tc_argument *argument, const char *key, json_t *value)
+static void put_keyword(struct tc_parse *p, struct tc_argument *argument, const char *key,
+                        json_t *value)
 {
     if (!value || json_object_set_new(argument->schema, key, value))
         p->diag.memory = true;
@@ -39,7 +40,7 @@ void tc_set_schema_word(struct tc_parse *p, const struct tc_key *key, struct tc_
     choice.offset = 0;
     tc_set_choice(p, &choice, node, (void *)&word);
     if (word)
-        put(p, into, key->name, json_string(word));
+        put_keyword(p, into, key->name, json_string(word));
     free(word);
 }
 
@@ -70,13 +71,13 @@ void tc_set_type(struct tc_parse *p, const struct tc_key *key, struct tc_node *n
             p->diag.memory = true;
         free(found);
     }
-    put(p, into, key->name, words);
+    put_keyword(p, into, key->name, words);
 }
 
 void tc_set_text(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     if (tc_parse_is(p, node, TC_NODE_STRING))
-        put(p, into, key->name, json_string(node->text));
+        put_keyword(p, into, key->name, json_string(node->text));
 }
 
 void tc_set_value_of(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
@@ -84,7 +85,7 @@ void tc_set_value_of(struct tc_parse *p, const struct tc_key *key, struct tc_nod
     settle_number(node);
     json_t *value = tc_parse_json(p, node);
     if (value)
-        put(p, into, key->name, value);
+        put_keyword(p, into, key->name, value);
 }
 
 void tc_set_enum(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
@@ -121,7 +122,7 @@ void tc_set_length(struct tc_parse *p, const struct tc_key *key, struct tc_node 
     if (node->integer < 0)
         tc_parse_bad(p, node, NULL, "%s cannot be negative", key->name);
     else
-        put(p, into, key->name, json_integer(node->integer));
+        put_keyword(p, into, key->name, json_integer(node->integer));
 }
 
 /* Of integers alone: what a fraction is a multiple of depends on who rounds. */
@@ -133,13 +134,13 @@ void tc_set_multiple(struct tc_parse *p, const struct tc_key *key, struct tc_nod
     if (node->integer < 1)
         tc_parse_bad(p, node, NULL, "%s must be more than 0", key->name);
     else
-        put(p, into, key->name, json_integer(node->integer));
+        put_keyword(p, into, key->name, json_integer(node->integer));
 }
 
 void tc_set_unique(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     if (tc_parse_is(p, node, TC_NODE_BOOL))
-        put(p, into, key->name, json_boolean(node->integer));
+        put_keyword(p, into, key->name, json_boolean(node->integer));
 }
 
 /* Takes the pattern; each has its place in the order of texts. */
@@ -197,7 +198,7 @@ static bool take_pattern(struct tc_parse *p, const struct tc_node *node, const c
 void tc_set_pattern(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     if (tc_parse_is(p, node, TC_NODE_STRING) && take_pattern(p, node, node->text))
-        put(p, into, key->name, json_string(node->text));
+        put_keyword(p, into, key->name, json_string(node->text));
 }
 
 static double number_of(const json_t *schema, const char *keyword)
@@ -322,18 +323,18 @@ static void check_pairs(struct tc_parse *p, const struct tc_node *table, const j
 static void fill_schema(struct tc_parse *p, struct tc_argument *argument)
 {
     if (!json_object_get(argument->schema, "type"))
-        put(p, argument, "type", json_string("string"));
+        put_keyword(p, argument, "type", json_string("string"));
     unsigned types = tc_schema_types(argument->schema);
     if (types & TC_TYPE_ARRAY && !json_object_get(argument->schema, "items"))
-        put(p, argument, "items",
-            json_object_get(argument->schema, "prefixItems")
-                ? json_false()
-                : json_pack("{s:s}", "type", "string"));
+        put_keyword(p, argument, "items",
+                    json_object_get(argument->schema, "prefixItems")
+                        ? json_false()
+                        : json_pack("{s:s}", "type", "string"));
     if (types & TC_TYPE_OBJECT) {
         if (!json_object_get(argument->schema, "properties"))
-            put(p, argument, "properties", json_object());
+            put_keyword(p, argument, "properties", json_object());
         if (!json_object_get(argument->schema, "additionalProperties"))
-            put(p, argument, "additionalProperties", json_false());
+            put_keyword(p, argument, "additionalProperties", json_false());
     }
 }
 
@@ -421,7 +422,7 @@ void tc_set_others(struct tc_parse *p, const struct tc_key *key, struct tc_node 
     bool none = node->kind == TC_NODE_BOOL && !node->integer;
     json_t *items = none ? json_false() : read_part(p, key->name, node, p->bearer);
     if (items)
-        put(p, into, key->name, items);
+        put_keyword(p, into, key->name, items);
 }
 
 static bool are_parts(struct tc_parse *p, const struct tc_node *node)
@@ -447,7 +448,7 @@ static void set_parts(struct tc_parse *p, const struct tc_key *key, struct tc_no
             p->diag.memory = true;
     }
     tc_parse_leave(p, mark);
-    put(p, into, key->name, parts);
+    put_keyword(p, into, key->name, parts);
 }
 
 void tc_set_parts(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
@@ -473,7 +474,7 @@ void tc_set_part(struct tc_parse *p, const struct tc_key *key, struct tc_node *n
 {
     json_t *part = read_part(p, key->name, node, true);
     if (part)
-        put(p, into, key->name, part);
+        put_keyword(p, into, key->name, part);
 }
 
 bool tc_parse_members_fit(struct tc_parse *p, const struct tc_node *node)
@@ -496,7 +497,7 @@ static void set_members(struct tc_parse *p, const struct tc_key *key, struct tc_
             p->diag.memory = true;
     }
     tc_parse_leave(p, mark);
-    put(p, into, key->name, members);
+    put_keyword(p, into, key->name, members);
 }
 
 void tc_set_properties(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
@@ -545,7 +546,7 @@ void tc_set_required(struct tc_parse *p, const struct tc_key *key, struct tc_nod
 {
     json_t *names = read_names(p, node);
     if (names)
-        put(p, into, key->name, names);
+        put_keyword(p, into, key->name, names);
 }
 
 void tc_set_dependent_required(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
@@ -561,7 +562,7 @@ void tc_set_dependent_required(struct tc_parse *p, const struct tc_key *key, str
             p->diag.memory = true;
     }
     tc_parse_leave(p, mark);
-    put(p, into, key->name, all);
+    put_keyword(p, into, key->name, all);
 }
 
 void tc_set_additional(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,

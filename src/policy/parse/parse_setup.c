@@ -88,7 +88,7 @@ void tc_set_inputs(struct tc_parse *p, const struct tc_key *key, struct tc_node 
     }
 }
 
-static void check(struct tc_parse *p, struct tc_spec *setup, const struct tc_node *node)
+static void check_setup(struct tc_parse *p, struct tc_spec *setup, const struct tc_node *node)
 {
     static const char *const needed[] = {"command", "into"};
     for (size_t i = 0; i < TC_COUNT(needed); i++)
@@ -129,7 +129,7 @@ void tc_set_setup(struct tc_parse *p, const struct tc_key *key, struct tc_node *
     }
     tc_parse_spec(p, key, node, name, outer->setup);
     if (!p->diag.memory) {
-        check(p, outer->setup, node);
+        check_setup(p, outer->setup, node);
         p->diag.memory |= !keep_canonical(outer->setup, node);
     }
 }

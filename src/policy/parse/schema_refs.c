@@ -111,7 +111,7 @@ static const struct tc_node *resolve(struct writer *w, const struct tc_node *ref
 static bool write_node(struct writer *w, struct tc_node *parent, const struct tc_node *from,
                        const struct tc_node *notes, const struct chain *above);
 
-static size_t enter(struct writer *w, const struct tc_node *node)
+static size_t enter_node(struct writer *w, const struct tc_node *node)
 {
     return node->key ? tc_parse_enter(w->p, node->key) : w->p->path_len;
 }
@@ -135,7 +135,7 @@ static bool write_beside(struct writer *w, struct tc_node *parent, const struct 
     const struct tc_node *others = tc_node_get(from, "allOf");
     struct tc_node *to = add_node(w, parent, from, from->key, TC_NODE_TABLE);
     bool fine = to;
-    size_t mark = enter(w, from);
+    size_t mark = enter_node(w, from);
     for (size_t i = 0; fine && i < from->count; i++)
         if (!tc_streq(from->items[i].key, "$ref") && &from->items[i] != others)
             fine = write_node(w, to, &from->items[i], NULL, above);
@@ -154,7 +154,7 @@ static bool write_reference(struct writer *w, struct tc_node *parent, const stru
                             const struct tc_node *ref, const struct tc_node *notes,
                             const struct chain *above)
 {
-    size_t mark = enter(w, from);
+    size_t mark = enter_node(w, from);
     const struct tc_node *target = resolve(w, ref, above);
     tc_parse_leave(w->p, mark);
     bool alone = true, told = false;
@@ -186,7 +186,7 @@ static bool write_plain(struct writer *w, struct tc_node *parent, const struct t
     if (from->text && !tc_node_set_text(w->made, to, from->text, from->len))
         return false;
     bool fine = true;
-    size_t mark = enter(w, from);
+    size_t mark = enter_node(w, from);
     for (size_t i = 0; fine && i < from->count; i++)
         if (!(notes && is_note(from->items[i].key) && tc_node_get(notes, from->items[i].key)))
             fine = write_node(w, to, &from->items[i], NULL, above);

@@ -309,7 +309,7 @@ static int mask_first(struct tc_resolve *r)
     return r->operators ? 0 : tc_resolve_masks(r);
 }
 
-static int finish(struct tc_resolve *r)
+static int finish_resolve(struct tc_resolve *r)
 {
     r->grant->clauses = tc_grant_clauses(r->grant);
     tc_grant_sort(r->grant);
@@ -340,7 +340,7 @@ int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_requ
         tc_resolve_secrets,
         take_upstream,
         take_caches,
-        finish,
+        finish_resolve,
         tc_resolve_within,
     };
     struct tc_grant grant = {0};

@@ -15,8 +15,8 @@
 enum { ARGUMENTS_BYTES_MAX = 4 << 20, NAMED_MAX = 4096 };
 
 /* A refusal that names "arguments.NAME" and the line of the policy that declares it. */
-static int refuse(struct tc_resolve *r, const struct tc_argument *argument, uint32_t line,
-                  const char *hint, const char *what)
+static int refuse_argument(struct tc_resolve *r, const struct tc_argument *argument, uint32_t line,
+                           const char *hint, const char *what)
 {
     char subject[128];
     (void)snprintf(subject, sizeof(subject), "arguments.%.80s", argument->name);
@@ -46,8 +46,9 @@ static bool of_server(const struct tc_resolve *r)
 
 static int refuse_ungranted(struct tc_resolve *r, const struct tc_argument *argument, uint32_t line)
 {
-    return refuse(r, argument, line, "name another one, or let the operator grant it to the server",
-                  "the server itself is not granted this");
+    return refuse_argument(r, argument, line,
+                           "name another one, or let the operator grant it to the server",
+                           "the server itself is not granted this");
 }
 
 static bool bound_to_workspace(const struct tc_argument *argument)
@@ -130,8 +131,8 @@ static int grant_path(struct tc_resolve *r, const struct tc_argument *argument,
 {
     const struct tc_fs_entry *covering = tc_grant_find(r->grant, path);
     if (covering && covering->access == TC_ACCESS_DENY)
-        return refuse(r, argument, covering->origin.line, "name another path",
-                      "the path is denied by the policy");
+        return refuse_argument(r, argument, covering->origin.line, "name another path",
+                               "the path is denied by the policy");
     if (covering && covering->access >= bound->access)
         return 0;
     if (!covering && bound->access == TC_ACCESS_READ && tc_system_path_find(path))
@@ -167,10 +168,11 @@ static int take_path(struct tc_resolve *r, const struct tc_argument *argument, j
         fault = "does not start with \"/\"";
     if (fault) {
         tc_complain(&c, NULL, "the path %s", fault);
-        return refuse(r, argument, 0,
-                      of_server(r) ? "give a plain absolute path"
+        return refuse_argument(r, argument, 0,
+                               of_server(r)
+                                   ? "give a plain absolute path"
                                    : "give a plain path, absolute or from the working directory",
-                      c.what);
+                               c.what);
     }
     _autofree_ char *path = tc_path_absolute(start_directory(r, argument), text);
     if (!path)
@@ -179,15 +181,15 @@ static int take_path(struct tc_resolve *r, const struct tc_argument *argument, j
     if (!bound) {
         tc_complain(&c, NULL, "\"%.150s\" is outside the bounds of the argument", path);
         list_bounds(argument, &c);
-        return refuse(r, argument, argument->bounds[0].line, c.hint, c.what);
+        return refuse_argument(r, argument, argument->bounds[0].line, c.hint, c.what);
     }
     int rc = grant_path(r, argument, bound, path);
     if (rc || !json_string_set(value, path))
         return rc;
     return tc_utf8_valid(path, strlen(path))
                ? tc_resolve_memory(r)
-               : refuse(r, argument, 0, "start in a directory whose name is UTF-8",
-                        "the path is not UTF-8");
+               : refuse_argument(r, argument, 0, "start in a directory whose name is UTF-8",
+                                 "the path is not UTF-8");
 }
 
 /* The endpoint of a URL or of "host[:port]". User names, backslashes and spaces are read
@@ -243,8 +245,8 @@ static int take_host(struct tc_resolve *r, const struct tc_argument *argument, c
     if (rc == TOOLCAGE_EMEMORY)
         return tc_resolve_memory(r);
     if (rc || tc_host_is_pattern(wanted.host))
-        return refuse(r, argument, 0, rc ? c.hint : "give one host",
-                      rc ? c.what : "a pattern is not a host");
+        return refuse_argument(r, argument, 0, rc ? c.hint : "give one host",
+                               rc ? c.what : "a pattern is not a host");
     for (size_t i = 0; i < argument->bound_count; i++) {
         const struct tc_bound *bound = &argument->bounds[i];
         if (tc_endpoint_find(&bound->host, 1, wanted.host, wanted.port))
@@ -254,7 +256,7 @@ static int take_host(struct tc_resolve *r, const struct tc_argument *argument, c
     tc_endpoint_format(text, sizeof(text), wanted.host, wanted.port);
     tc_complain(&c, NULL, "%.160s is outside the bounds of the argument", text);
     list_bounds(argument, &c);
-    return refuse(r, argument, argument->bounds[0].line, c.hint, c.what);
+    return refuse_argument(r, argument, argument->bounds[0].line, c.hint, c.what);
 }
 
 static int take_bounded(struct tc_resolve *r, const struct tc_argument *argument, json_t *value)
@@ -265,8 +267,8 @@ static int take_bounded(struct tc_resolve *r, const struct tc_argument *argument
     if (!json_is_string(value))
         return rc;
     if (++r->named > NAMED_MAX)
-        return refuse(r, argument, 0, "give them in several calls",
-                      "the arguments name more than 4096 paths and hosts");
+        return refuse_argument(r, argument, 0, "give them in several calls",
+                               "the arguments name more than 4096 paths and hosts");
     return argument->bounds[0].path ? take_path(r, argument, value) : take_host(r, argument, value);
 }
 
@@ -302,12 +304,13 @@ static int check_all(struct tc_resolve *r)
         run.patterns = argument->patterns;
         run.pattern_count = argument->pattern_count;
         if (!tc_schema_check(&run, name, argument->schema, value, &c))
-            return run.memory ? tc_resolve_memory(r) : refuse(r, argument, 0, c.hint, c.what);
+            return run.memory ? tc_resolve_memory(r)
+                              : refuse_argument(r, argument, 0, c.hint, c.what);
     }
     for (size_t i = 0; r->asked && i < r->asked->argument_count; i++) {
         const struct tc_argument *argument = &r->asked->arguments[i];
         if (!argument->optional && !json_object_get(r->arguments, argument->name))
-            return refuse(r, argument, 0, "give it", "the argument is missing");
+            return refuse_argument(r, argument, 0, "give it", "the argument is missing");
     }
     return r->asked && r->asked->together ? check_together(r, &run) : 0;
 }

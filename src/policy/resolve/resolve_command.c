@@ -44,7 +44,7 @@ static void add_value(struct filled *f, const json_t *value, const struct tc_arg
     }
 }
 
-static void fill(const struct tc_resolve *r, const char *text, struct filled *f)
+static void fill_text(const struct tc_resolve *r, const char *text, struct filled *f)
 {
     struct tc_hole hole;
     f->text = TC_BUF_INIT;
@@ -121,7 +121,7 @@ static int fill_command(struct tc_resolve *r)
             rc = add_spread(r, &hole, after_dashes);
             continue;
         }
-        fill(r, text, &f);
+        fill_text(r, text, &f);
         rc = add_element(r, &f, after_dashes);
         tc_buf_done(&f.text);
         after_dashes |= tc_streq(text, "--");
@@ -148,7 +148,7 @@ static int fill_stdin(struct tc_resolve *r)
     struct filled f = {0};
     if (!r->tool || !r->tool->stdin_text)
         return 0;
-    fill(r, r->tool->stdin_text, &f);
+    fill_text(r, r->tool->stdin_text, &f);
     size_t length = f.absent ? 0 : f.text.len;
     char *bytes = f.absent ? strdup("") : tc_buf_steal(&f.text);
     tc_buf_done(&f.text);
@@ -218,7 +218,7 @@ static int set_env(struct tc_resolve *r, const struct tc_spec *said)
         const char *pair = said->env_set.items[i], *equals = strchr(pair, '=');
         struct filled f = {0};
         _autofree_ char *name = strndup(pair, (size_t)(equals - pair));
-        fill(r, equals + 1, &f);
+        fill_text(r, equals + 1, &f);
         bool fine = name && !f.text.failed &&
                     (f.absent || tc_env_put(&r->grant->env, name, f.text.data ? f.text.data : ""));
         tc_buf_done(&f.text);

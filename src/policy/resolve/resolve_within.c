@@ -60,7 +60,7 @@ static char *where(const struct toolcage_policy *policy, const struct tc_spec *t
                      tc_policy_file(policy, *ret_line));
 }
 
-static int tell(struct tc_resolve *r, const char *tool, const struct tc_difference *d)
+static int report_difference(struct tc_resolve *r, const char *tool, const struct tc_difference *d)
 {
     const struct toolcage_policy *ceiling = r->policy->ceiling;
     enum tc_key_id id = d->key;
@@ -92,7 +92,7 @@ static int tell_refused(struct tc_resolve *r, struct toolcage_error *why)
                              tc_error_message(why));
 }
 
-static int compare(struct tc_resolve *r, const char *tool, struct tc_grant *theirs)
+static int compare_grants(struct tc_resolve *r, const char *tool, struct tc_grant *theirs)
 {
     _auto_(tc_differences_done) struct tc_differences changes = {0};
     const struct toolcage_policy *ceiling = r->policy->ceiling;
@@ -109,7 +109,7 @@ static int compare(struct tc_resolve *r, const char *tool, struct tc_grant *thei
         return tc_resolve_memory(r);
     for (size_t i = 0; i < changes.count; i++)
         if (changes.items[i].kind == TC_DIFFERENCE_MORE)
-            return tell(r, tool, &changes.items[i]);
+            return report_difference(r, tool, &changes.items[i]);
     return 0;
 }
 
@@ -143,5 +143,6 @@ int tc_resolve_within(struct tc_resolve *r)
     int rc = check_setup(r, tool);
     if (rc)
         return rc;
-    return resolve(r, tool, &theirs, &why) ? tell_refused(r, why) : compare(r, tool, &theirs);
+    return resolve(r, tool, &theirs, &why) ? tell_refused(r, why)
+                                           : compare_grants(r, tool, &theirs);
 }

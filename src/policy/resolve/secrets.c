@@ -34,7 +34,7 @@ static bool take_secret(struct tc_secret *to, const struct tc_secret *from,
     return copy_words(to, from);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_secrets(const void *a, const void *b)
 {
     return strcmp(((const struct tc_secret *)a)->name, ((const struct tc_secret *)b)->name);
 }
@@ -107,6 +107,6 @@ int tc_resolve_secrets(struct tc_resolve *r)
     if (rc)
         return rc;
     if (grant->secret_count > 1)
-        qsort(grant->secrets, grant->secret_count, sizeof(*grant->secrets), compare);
+        qsort(grant->secrets, grant->secret_count, sizeof(*grant->secrets), compare_secrets);
     return 0;
 }

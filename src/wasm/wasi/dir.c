@@ -26,7 +26,7 @@ struct room {
     size_t left, used;
 };
 
-static void add(struct room *room, const void *bytes, size_t length)
+static void add_bytes(struct room *room, const void *bytes, size_t length)
 {
     size_t n = length < room->left ? length : room->left;
     memcpy(room->at, bytes, n);
@@ -54,8 +54,8 @@ static void add_entry(struct room *room, const struct head *h, const char *name)
     memcpy(head + 8, &h->ino, sizeof(h->ino));
     memcpy(head + 16, &length, sizeof(length));
     head[20] = type_of(h->type);
-    add(room, head, sizeof(head));
-    add(room, name, length);
+    add_bytes(room, head, sizeof(head));
+    add_bytes(room, name, length);
 }
 
 static bool shows(const struct tc_wasi_fd *fd, const char *name)
@@ -63,7 +63,7 @@ static bool shows(const struct tc_wasi_fd *fd, const char *name)
     return !fd->root || !fd->root->only.count || tc_strv_has(&fd->root->only, name);
 }
 
-static uint32_t fill(const struct tc_wasi_fd *fd, struct room *room)
+static uint32_t fill_entries(const struct tc_wasi_fd *fd, struct room *room)
 {
     char batch[BATCH] __attribute__((aligned(8)));
     long n = 0;
@@ -111,7 +111,7 @@ uint32_t tc_wasi_fd_readdir(struct tc_wasi *w, const uint64_t *a)
         return tc_guest_put32(w, a[4], 0) ? WASI_OK : WASI_FAULT;
     if (!w->fixed && lseek(fd->fd, (off_t)a[3], SEEK_SET) < 0)
         return tc_wasi_error(errno);
-    error = w->fixed ? fill_by_name(w, fd, a[3], &room) : fill(fd, &room);
+    error = w->fixed ? fill_by_name(w, fd, a[3], &room) : fill_entries(fd, &room);
     if (error)
         return error;
     (void)tc_guest_put32(w, a[4], (uint32_t)room.used);

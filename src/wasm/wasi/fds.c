@@ -83,7 +83,7 @@ static int open_at(const struct tc_wasi *w, const char *path, int flags)
 }
 
 /* What is there, not opened for anything. */
-static int find(const struct tc_wasi *w, const char *path)
+static int open_path(const struct tc_wasi *w, const char *path)
 {
     return open_at(w, path, O_PATH);
 }
@@ -106,7 +106,7 @@ static bool put_file(struct tc_wasi *w, const char *path, bool writable)
         w->fds[i].writable |= w->fds[i].root == root && writable;
     if (root)
         return !root->only.count || tc_strv_add(&root->only, tc_path_base(path));
-    _autofd_ int at = find(w, parent), fd = open_found(at);
+    _autofd_ int at = open_path(w, parent), fd = open_found(at);
     if (fd < 0 || !put_root(w, fd, parent, tc_path_base(path), writable))
         return false;
     (void)TAKE_FD(fd);
@@ -117,7 +117,7 @@ static bool add_file(struct tc_wasi *w, const char *path, bool writable)
 {
     struct stat st = {0};
     int why = errno;
-    _autofd_ int at = find(w, path);
+    _autofd_ int at = open_path(w, path);
     if (at < 0 ? errno != ENOENT || !writable : fstat(at, &st) < 0)
         return false;
     if (!S_ISDIR(st.st_mode)) /* or not there yet */
@@ -149,7 +149,7 @@ bool tc_wasi_add_outside(struct tc_wasi *w)
 }
 
 /* Streams stay open: there is no other to take their numbers. */
-static void drop(struct tc_wasi_fd *fd)
+static void drop_fd(struct tc_wasi_fd *fd)
 {
     if (fd->fd > STDERR_FILENO && !(fd->root && fd->root->outside))
         (void)close(fd->fd);
@@ -160,7 +160,7 @@ void tc_wasi_done(struct tc_wasi *w)
 {
     for (size_t i = 0; i < TC_WASI_FDS; i++)
         if (w->fds[i].kind != TC_WASI_FREE)
-            drop(&w->fds[i]);
+            drop_fd(&w->fds[i]);
     for (size_t i = 0; i < w->root_count; i++) {
         free(w->roots[i].name);
         tc_strv_done(&w->roots[i].only);
@@ -199,7 +199,7 @@ uint32_t tc_wasi_fd_close(struct tc_wasi *w, const uint64_t *a)
     struct tc_wasi_fd *fd = tc_wasi_get(w, a[0], 0, &error);
     if (!fd)
         return error;
-    drop(fd);
+    drop_fd(fd);
     return WASI_OK;
 }
 
@@ -217,7 +217,7 @@ uint32_t tc_wasi_fd_renumber(struct tc_wasi *w, const uint64_t *a)
         return WASI_OK;
     struct tc_wasi_fd moved = *from;
     *from = (struct tc_wasi_fd){0};
-    drop(to);
+    drop_fd(to);
     *to = moved;
     return WASI_OK;
 }

@@ -40,7 +40,7 @@ void tc_wasi_fixed_random(struct tc_wasi *w, uint8_t *to, uint64_t length)
     }
 }
 
-static uint64_t find(const struct tc_wasi *w, const struct tc_wasi_seen *one)
+static uint64_t find_inode(const struct tc_wasi *w, const struct tc_wasi_seen *one)
 {
     for (size_t i = 0; i < w->seen_count; i++)
         if (w->seen[i].ino == one->ino && w->seen[i].dev == one->dev &&
@@ -59,7 +59,7 @@ uint64_t tc_wasi_fixed_number(struct tc_wasi *w, int dir, const char *name)
                                      .ino = st.stx_ino,
                                      .born =
                                          st.stx_btime.tv_sec * 1000000000 + st.stx_btime.tv_nsec};
-    uint64_t number = find(w, &one);
+    uint64_t number = find_inode(w, &one);
     w->cost += w->seen_count;
     struct tc_wasi_seen *new =
         number || w->seen_count == SEEN_MAX ? NULL : TC_PUSH(w->seen, w->seen_count);

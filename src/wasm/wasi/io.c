@@ -29,7 +29,7 @@ uint32_t tc_wasi_vectors(const struct tc_wasi *w, uint64_t at, uint64_t count, s
 
 typedef ssize_t transfer(int fd, const struct iovec *vectors, int count, off_t at);
 
-static ssize_t take(int fd, const struct iovec *vectors, int count, off_t at)
+static ssize_t read_vectors(int fd, const struct iovec *vectors, int count, off_t at)
 {
     return at < 0 ? readv(fd, vectors, count) : preadv(fd, vectors, count, at);
 }
@@ -83,7 +83,7 @@ static uint32_t move(struct tc_wasi *w, const uint64_t *a, uint64_t rights, int6
 
 uint32_t tc_wasi_fd_read(struct tc_wasi *w, const uint64_t *a)
 {
-    return move(w, a, WASI_R_READ, -1, a[3], take);
+    return move(w, a, WASI_R_READ, -1, a[3], read_vectors);
 }
 
 uint32_t tc_wasi_fd_write(struct tc_wasi *w, const uint64_t *a)
@@ -93,8 +93,9 @@ uint32_t tc_wasi_fd_write(struct tc_wasi *w, const uint64_t *a)
 
 uint32_t tc_wasi_fd_pread(struct tc_wasi *w, const uint64_t *a)
 {
-    return (int64_t)a[3] < 0 ? WASI_INVAL
-                             : move(w, a, WASI_R_READ | WASI_R_SEEK, (int64_t)a[3], a[4], take);
+    return (int64_t)a[3] < 0
+               ? WASI_INVAL
+               : move(w, a, WASI_R_READ | WASI_R_SEEK, (int64_t)a[3], a[4], read_vectors);
 }
 
 uint32_t tc_wasi_fd_pwrite(struct tc_wasi *w, const uint64_t *a)

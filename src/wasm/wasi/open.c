@@ -38,8 +38,8 @@ static int open_place(const struct tc_wasi_place *at, int flags)
     return fd;
 }
 
-static uint32_t keep(struct tc_wasi *w, int *fd, const struct tc_wasi_fd *parent, uint64_t rights,
-                     uint64_t inherits, uint64_t ret)
+static uint32_t keep_fd(struct tc_wasi *w, int *fd, const struct tc_wasi_fd *parent,
+                        uint64_t rights, uint64_t inherits, uint64_t ret)
 {
     struct stat st;
     uint32_t number;
@@ -87,5 +87,5 @@ uint32_t tc_wasi_path_open(struct tc_wasi *w, const uint64_t *a)
     _autofd_ int fd = open_place(&at, at.directory ? flags | O_DIRECTORY : flags);
     if (fd >= 0 && flags & O_DIRECTORY && rights & WASI_R_WRITE)
         return WASI_ISDIR;
-    return fd < 0 ? tc_wasi_error(errno) : keep(w, &fd, parent, rights, inherits, a[8]);
+    return fd < 0 ? tc_wasi_error(errno) : keep_fd(w, &fd, parent, rights, inherits, a[8]);
 }

@@ -23,7 +23,7 @@ static void fix(struct tc_wasi *w, int dir, const char *name, struct stat *st)
     }
 }
 
-static uint32_t put(const struct tc_wasi *w, uint64_t at, const struct stat *st)
+static uint32_t put_stat(const struct tc_wasi *w, uint64_t at, const struct stat *st)
 {
     uint8_t *to = tc_guest(w, at, WASI_FILESTAT_SIZE);
     const uint64_t values[] = {st->st_dev,
@@ -51,7 +51,7 @@ uint32_t tc_wasi_fd_filestat_get(struct tc_wasi *w, const uint64_t *a)
     if (fstat(fd->fd, &st) < 0)
         return tc_wasi_error(errno);
     fix(w, fd->fd, "", &st);
-    return put(w, a[1], &st);
+    return put_stat(w, a[1], &st);
 }
 
 uint32_t tc_wasi_path_filestat_get(struct tc_wasi *w, const uint64_t *a)
@@ -70,7 +70,7 @@ uint32_t tc_wasi_path_filestat_get(struct tc_wasi *w, const uint64_t *a)
     if (fstatat(at.dir, at.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return tc_wasi_error(errno);
     fix(w, at.dir, at.name, &st);
-    return at.directory && !S_ISDIR(st.st_mode) ? WASI_NOTDIR : put(w, a[4], &st);
+    return at.directory && !S_ISDIR(st.st_mode) ? WASI_NOTDIR : put_stat(w, a[4], &st);
 }
 
 static bool read_time(uint64_t value, bool given, bool now, struct timespec *ret)

@@ -57,7 +57,7 @@ static uint32_t expand(struct walk *w, const char *name, const char *rest)
     return WASI_OK;
 }
 
-static uint32_t enter(struct walk *w, const char *name, const char *rest)
+static uint32_t enter_directory(struct walk *w, const char *name, const char *rest)
 {
     if (w->depth + 1 == DEPTH_MAX)
         return WASI_NAMETOOLONG;
@@ -98,7 +98,7 @@ static uint32_t last(struct walk *w, char name[NAME_MAX + 1], bool *ret_more)
     return error == WASI_INVAL || error == WASI_NOENT ? WASI_OK : error;
 }
 
-static uint32_t run(struct walk *w, char name[NAME_MAX + 1])
+static uint32_t walk_component(struct walk *w, char name[NAME_MAX + 1])
 {
     for (;;) {
         const char *rest;
@@ -117,7 +117,7 @@ static uint32_t run(struct walk *w, char name[NAME_MAX + 1])
         if (dot || dots)
             memmove(w->rest, rest, strlen(rest) + 1);
         else if (*rest)
-            error = enter(w, name, rest);
+            error = enter_directory(w, name, rest);
         else if ((error = last(w, name, &more)) || !more)
             return error;
         if (error)
@@ -148,7 +148,7 @@ static uint32_t read_path(const struct tc_wasi *w, const struct tc_wasi_where *w
 /* Names to whoever watches the process (a seccomp notification) what the guest asked for and does
  * not get, as if it had opened it. Nothing comes of it: what is no directory is not opened at all,
  * and no directory is opened for writing. */
-static void tell(int dir, const char *path, bool change)
+static void report_path(int dir, const char *path, bool change)
 {
     int flags = change ? O_WRONLY : O_RDONLY;
     int fd = openat(dir, path, flags | O_DIRECTORY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -181,11 +181,11 @@ static void tell_refused(const struct tc_wasi_fd *fd, const char *path, bool cha
         path[0] != '/' && fd->root &&
         (fd->root->outside || (strcmp(fd->root->name, ".") == 0 && was_absolute(fd->fd, path)));
     memcpy(whole + absolute, path, strlen(path) + 1);
-    tell(fd->fd, whole, change);
+    report_path(fd->fd, whole, change);
 }
 
-static uint32_t find(const struct tc_wasi_fd *fd, struct walk *walk, bool change,
-                     struct tc_wasi_place *ret)
+static uint32_t find_place(const struct tc_wasi_fd *fd, struct walk *walk, bool change,
+                           struct tc_wasi_place *ret)
 {
     uint32_t error;
     if (walk->rest[0] == '/')
@@ -199,7 +199,7 @@ static uint32_t find(const struct tc_wasi_fd *fd, struct walk *walk, bool change
         if ((error = check_only(fd, walk->rest)))
             return error;
     }
-    return run(walk, ret->name);
+    return walk_component(walk, ret->name);
 }
 
 uint32_t tc_wasi_walk(struct tc_wasi *w, const struct tc_wasi_where *where,
@@ -216,7 +216,7 @@ uint32_t tc_wasi_walk(struct tc_wasi *w, const struct tc_wasi_where *where,
     if ((error = read_path(w, where, walk.rest)))
         return error;
     memcpy(said, walk.rest, strlen(walk.rest) + 1);
-    error = find(fd, &walk, where->change, ret);
+    error = find_place(fd, &walk, where->change, ret);
     if (error)
         tell_refused(fd, said, where->change);
     if (!error) {
