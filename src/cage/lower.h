@@ -13,7 +13,7 @@
     (TC_FEATURE_BIT(COPY) | TC_FEATURE_BIT(OVERLAY) | TC_FEATURE_BIT(BIND) | \
      TC_FEATURE_BIT(HOST) | TC_FEATURE_BIT(SESSION))
 
-/* What struct tc_front.lower says, for a backend of this name. */
+/* What struct tc_planner.lower says, for a backend of this name. */
 int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_plan *ret,
                    struct toolcage_error **err);
 

@@ -65,12 +65,12 @@ static char *clauses_lacking(tc_clauses missing)
 }
 
 /* What lowering says of the grant; the plan is thrown away. 0, with *ret NULL when it can. */
-static int lower_lacks(const struct tc_front *front, const struct tc_grant *grant, char **ret,
+static int lower_lacks(const struct tc_planner *planner, const struct tc_grant *grant, char **ret,
                        struct toolcage_error **err)
 {
     struct tc_plan plan = {0};
     struct toolcage_error *why = NULL;
-    int r = tc_front_lower(front, grant, &plan, &why);
+    int r = tc_planner_lower(planner, grant, &plan, &why);
     tc_plan_done(&plan);
     if (r == 0)
         return 0;
@@ -80,13 +80,13 @@ static int lower_lacks(const struct tc_front *front, const struct tc_grant *gran
 }
 
 /* What the backend's own data and its lowering say of the grant, as above. */
-static int front_lacks(const struct tc_front *front, const struct tc_grant *grant, char **ret,
-                       struct toolcage_error **err)
+static int planner_lacks(const struct tc_planner *planner, const struct tc_grant *grant, char **ret,
+                         struct toolcage_error **err)
 {
-    tc_clauses clauses = tc_front_missing(front, grant);
-    tc_features features = tc_front_lacks(front, grant, 0);
+    tc_clauses clauses = tc_planner_missing(planner, grant);
+    tc_features features = tc_planner_lacks(planner, grant, 0);
     if (!clauses && !features)
-        return lower_lacks(front, grant, ret, err);
+        return lower_lacks(planner, grant, ret, err);
     *ret = clauses ? clauses_lacking(clauses)
                    : tc_format("it %s", tc_feature_rows[__builtin_ctz(features)].text);
     return *ret ? 0 : tc_fail_memory(err);
@@ -107,13 +107,13 @@ static int host_lacks(struct toolcage_engine *engine, const struct tc_locator *l
 static int judge_backend(struct toolcage_engine *engine, const struct tc_grant *grant,
                          const char *name, char **ret_reason, struct toolcage_error **err)
 {
-    const struct tc_front *front = tc_front_find(name);
+    const struct tc_planner *planner = tc_planner_find(name);
     *ret_reason = NULL;
-    if (!front) {
+    if (!planner) {
         *ret_reason = strdup("this version has no such backend");
         return *ret_reason ? 0 : tc_fail_memory(err);
     }
-    int r = front_lacks(front, grant, ret_reason, err);
+    int r = planner_lacks(planner, grant, ret_reason, err);
     if (r < 0 || *ret_reason)
         return r;
     const struct tc_locator *locator = tc_locator_find(name);
@@ -192,15 +192,15 @@ static int backend_holds(struct toolcage_engine *engine, const struct tc_grant *
                          const char *name, enum tc_clause clause, char **ret,
                          struct toolcage_error **err)
 {
-    const struct tc_front *front = tc_front_find(name);
+    const struct tc_planner *planner = tc_planner_find(name);
     *ret = NULL;
-    if (!front) {
+    if (!planner) {
         *ret = strdup("this version has no such backend");
         return *ret ? 0 : tc_fail_memory(err);
     }
-    if (front->flags & TC_BACKEND_NO_BOUNDARY || grant->without & TC_CLAUSE_BIT(clause))
+    if (planner->flags & TC_BACKEND_NO_BOUNDARY || grant->without & TC_CLAUSE_BIT(clause))
         return 0;
-    if (tc_front_missing(front, grant) & TC_CLAUSE_BIT(clause)) {
+    if (tc_planner_missing(planner, grant) & TC_CLAUSE_BIT(clause)) {
         *ret = clauses_lacking(TC_CLAUSE_BIT(clause));
         return *ret ? 0 : tc_fail_memory(err);
     }

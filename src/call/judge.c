@@ -8,7 +8,7 @@
 #include "plan/backend.h"
 #include "policy/lint/lint.h"
 
-enum { FRONTS_MAX = 32 };
+enum { PLANNERS_MAX = 32 };
 
 static bool brings(const struct toolcage_policy *policy, const struct tc_strv *programs,
                    struct tc_strv *ret)
@@ -38,20 +38,20 @@ int tc_policy_lint_here(const struct toolcage_policy *policy, const char *text, 
                         const char *suffixes, size_t suffixes_len, char **ret,
                         struct toolcage_error **err)
 {
-    struct tc_lint_backend backends[FRONTS_MAX];
+    struct tc_lint_backend backends[PLANNERS_MAX];
     struct tc_lint_facts facts = {.backends = backends,
                                   .suffixes = suffixes,
                                   .suffixes_len = suffixes_len,
                                   .starts = tc_starts_look,
                                   .brings = brings,
                                   .finds = finds};
-    const struct tc_front *front;
-    while (facts.backend_count < FRONTS_MAX && (front = tc_front_at(facts.backend_count)))
+    const struct tc_planner *planner;
+    while (facts.backend_count < PLANNERS_MAX && (planner = tc_planner_at(facts.backend_count)))
         backends[facts.backend_count++] =
-            (struct tc_lint_backend){.name = front->name,
-                                     .provides = front->provides,
-                                     .has = front->has,
-                                     .no_boundary = front->flags & TC_BACKEND_NO_BOUNDARY};
+            (struct tc_lint_backend){.name = planner->name,
+                                     .provides = planner->provides,
+                                     .has = planner->has,
+                                     .no_boundary = planner->flags & TC_BACKEND_NO_BOUNDARY};
     return tc_policy_lint(policy, text, length, &facts, ret, err);
 }
 

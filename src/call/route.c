@@ -30,7 +30,7 @@ static int fail_absent(const struct toolcage_policy *policy, const struct tc_gra
                        struct toolcage_error **err)
 {
     static const char *const keys[] = {"backend", "tier", "risk", "image", "module"};
-    _autofree_ char *names = tc_front_names();
+    _autofree_ char *names = tc_planner_names();
     _autofree_ char *hint = names ? tc_format("choose one of: %s", names) : NULL;
     if (!hint)
         return tc_fail_memory(err);
@@ -67,12 +67,12 @@ static bool runs_modules(const char *backend)
 static char *others_for(const struct tc_grant *grant)
 {
     _autobuf_ struct tc_buf names = TC_BUF_INIT;
-    const struct tc_front *front;
-    for (size_t i = 0; (front = tc_front_at(i)); i++)
-        if (!(front->flags & TC_BACKEND_NO_BOUNDARY) && front->provides &&
-            runs_modules(front->name) == runs_modules(grant->backend) &&
-            !tc_front_missing(front, grant) && !tc_front_lacks(front, grant, 0))
-            tc_buf_addf(&names, "%sbackend = \"%s\"", names.len ? ", or " : "", front->name);
+    const struct tc_planner *planner;
+    for (size_t i = 0; (planner = tc_planner_at(i)); i++)
+        if (!(planner->flags & TC_BACKEND_NO_BOUNDARY) && planner->provides &&
+            runs_modules(planner->name) == runs_modules(grant->backend) &&
+            !tc_planner_missing(planner, grant) && !tc_planner_lacks(planner, grant, 0))
+            tc_buf_addf(&names, "%sbackend = \"%s\"", names.len ? ", or " : "", planner->name);
     tc_buf_adds(&names, names.len ? ", or take the grant that needs it out of the policy"
                                   : "no backend of this version can: take the grant that needs it "
                                     "out of the policy");
@@ -80,7 +80,7 @@ static char *others_for(const struct tc_grant *grant)
 }
 
 static int fail_missing(const struct toolcage_policy *policy, const struct tc_grant *grant,
-                        const struct tc_front *front, tc_clauses missing,
+                        const struct tc_planner *planner, tc_clauses missing,
                         struct toolcage_error **err)
 {
     _autobuf_ struct tc_buf list = TC_BUF_INIT;
@@ -104,12 +104,12 @@ static int fail_missing(const struct toolcage_policy *policy, const struct tc_gr
         why.line = tc_policy_number(origin->line);
         why.column = 1;
     }
-    return tc_fail(err, &why, "backend %s cannot enforce %s for tool %s", front->name, list.data,
+    return tc_fail(err, &why, "backend %s cannot enforce %s for tool %s", planner->name, list.data,
                    tool_words(grant));
 }
 
 static int fail_feature(const struct toolcage_policy *policy, const struct tc_grant *grant,
-                        const struct tc_front *front, tc_features missing,
+                        const struct tc_planner *planner, tc_features missing,
                         struct toolcage_error **err)
 {
     const struct tc_feature_row *row = &tc_feature_rows[__builtin_ctz(missing)];
@@ -119,21 +119,21 @@ static int fail_feature(const struct toolcage_policy *policy, const struct tc_gr
                          .subject = row->subject,
                          .hint = row->hint};
     place(policy, grant, keys, row->key ? 1 : 0, &why);
-    return tc_fail(err, &why, "the backend %s %s, as tool %s needs", front->name, row->text,
+    return tc_fail(err, &why, "the backend %s %s, as tool %s needs", planner->name, row->text,
                    tool_words(grant));
 }
 
 /* A backend without walls must be the operator's own word: a call may not choose it under a policy.
  */
-static int check_no_boundary(const struct toolcage_policy *policy, const struct tc_front *front,
+static int check_no_boundary(const struct toolcage_policy *policy, const struct tc_planner *planner,
                              bool by_call, struct toolcage_error **err)
 {
     if (!by_call || tc_policy_is_default(policy))
         return 0;
     return tc_fail(err,
-                   TC_WHY(TOOLCAGE_EDENIED, "route", front->name,
+                   TC_WHY(TOOLCAGE_EDENIED, "route", planner->name,
                           "only the policy itself can name it (backend = \"…\")"),
-                   "a call cannot choose the backend %s, which enforces nothing", front->name);
+                   "a call cannot choose the backend %s, which enforces nothing", planner->name);
 }
 
 static int fail_approval(const struct toolcage_policy *policy, const struct tc_grant *grant,
@@ -183,21 +183,21 @@ int tc_route_admit(const struct toolcage_policy *policy, const struct tc_grant *
 }
 
 int tc_route(const struct toolcage_policy *policy, const struct tc_grant *grant, bool by_call,
-             tc_features wanted, const struct tc_front **ret, struct toolcage_error **err)
+             tc_features wanted, const struct tc_planner **ret, struct toolcage_error **err)
 {
     int r = 0;
-    const struct tc_front *front = tc_front_find(grant->backend);
-    if (!front)
+    const struct tc_planner *planner = tc_planner_find(grant->backend);
+    if (!planner)
         return fail_absent(policy, grant, err);
-    if (front->flags & TC_BACKEND_NO_BOUNDARY)
-        r = check_no_boundary(policy, front, by_call, err);
-    tc_clauses clauses = tc_front_missing(front, grant);
-    tc_features features = tc_front_lacks(front, grant, wanted);
+    if (planner->flags & TC_BACKEND_NO_BOUNDARY)
+        r = check_no_boundary(policy, planner, by_call, err);
+    tc_clauses clauses = tc_planner_missing(planner, grant);
+    tc_features features = tc_planner_lacks(planner, grant, wanted);
     if (r == 0 && clauses)
-        r = fail_missing(policy, grant, front, clauses, err);
+        r = fail_missing(policy, grant, planner, clauses, err);
     else if (r == 0 && features)
-        r = fail_feature(policy, grant, front, features, err);
+        r = fail_feature(policy, grant, planner, features, err);
     if (r == 0)
-        *ret = front;
+        *ret = planner;
     return r;
 }

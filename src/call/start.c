@@ -114,7 +114,7 @@ static bool note_places(const struct tc_grant *grant, struct tc_plan *plan)
 /* A call on its way to the helper. */
 struct start {
     struct toolcage_call *call;
-    const struct tc_front *front;
+    const struct tc_planner *planner;
     struct tc_plan plan;
 };
 
@@ -122,12 +122,12 @@ static int lower_grant(struct start *s, struct toolcage_error **err)
 {
     struct toolcage_call *call = s->call;
     struct tc_plan *plan = &s->plan;
-    int r = tc_front_lower(s->front, &call->grant, plan, err);
+    int r = tc_planner_lower(s->planner, &call->grant, plan, err);
     if (r < 0)
         return r;
     bool filled =
         note_places(&call->grant, plan) && fill_field(&plan->call, call->id) &&
-        fill_field(&plan->tool, call->grant.tool) && fill_field(&plan->backend, s->front->name) &&
+        fill_field(&plan->tool, call->grant.tool) && fill_field(&plan->backend, s->planner->name) &&
         fill_field(&plan->grant, call->grant.digest) && fill_field(&plan->session, call->session) &&
         fill_field(&plan->bounds, call->grant.bounds);
     plan->stream = call->output ? stream_mode(call) : TC_STREAM_NONE;
@@ -248,7 +248,7 @@ static int route(struct start *s, struct toolcage_error **err)
         r = tc_choose(call->engine, call->policy, &call->grant, err);
     return r < 0 ? r
                  : tc_route(call->policy, &call->grant, chose_backend(call), wanted(call),
-                            &s->front, err);
+                            &s->planner, err);
 }
 
 static int seal(struct start *s, struct toolcage_error **err)
@@ -262,7 +262,7 @@ static int seal(struct start *s, struct toolcage_error **err)
 static int locate(struct start *s, struct toolcage_error **err)
 {
     struct toolcage_call *call = s->call;
-    const struct tc_locator *locator = tc_locator_find(s->front->name);
+    const struct tc_locator *locator = tc_locator_find(s->planner->name);
     struct tc_search search = tc_errand_search(call->engine);
     search.work = call->work;
     search.module = call->module;

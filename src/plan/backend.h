@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a backend is, in three parts. The front lives in the library and only decides: which clauses
- * the backend can enforce at all, and the plan for a grant. The locator lives there, too, and looks
- * for what this host has for the backend. The works live in the helper and only do. All are named
- * by the same word; src/backend/registry.h is the only list of them. What all cages of a machine
- * share is no backend's: tc_machine. */
+ * What a backend is, in three parts. The planner lives in the library and only decides: which
+ * clauses the backend can enforce at all, and the plan for a grant. The locator lives there, too,
+ * and looks for what this host has for the backend. The works live in the helper and only do. All
+ * are named by the same word; src/backend/registry.h is the only list of them. What all cages of a
+ * machine share is no backend's: tc_machine. */
 #ifndef TC_PLAN_BACKEND_H
 #define TC_PLAN_BACKEND_H
 
@@ -19,33 +19,33 @@ enum {
     TC_BACKEND_NO_BOUNDARY = 1, /* enforces nothing, and every result says so */
 };
 
-/* ---- the front (library) ---- */
+/* ---- the planner (library) ---- */
 
-struct tc_front {
+struct tc_planner {
     const char *name, *summary;
     int flags;
     tc_clauses provides; /* which clauses it can enforce on a machine that has everything */
     tc_features has;     /* and what else it can do */
     /* grant -> plan; pure. Fills *ret (zeroed); the caller frees it with tc_plan_done also on
-     * failure. Called by tc_front_lower(). */
-    int (*lower)(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
-                 struct toolcage_error **err);
+     * failure. Called by tc_planner_lower(). */
+    int (*lower)(const struct tc_planner *planner, const struct tc_grant *grant,
+                 struct tc_plan *ret, struct toolcage_error **err);
 };
 
 /* grant -> plan, with what no backend needs to do by itself; pure. *ret as above. */
-int tc_front_lower(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
-                   struct toolcage_error **err);
+int tc_planner_lower(const struct tc_planner *planner, const struct tc_grant *grant,
+                     struct tc_plan *ret, struct toolcage_error **err);
 /* What the grant needs and the backend does not enforce, whatever the machine; nothing where it has
  * no walls. And what it does not have of what the grant needs, or the call `wanted` beside. */
-tc_clauses tc_front_missing(const struct tc_front *front, const struct tc_grant *grant);
-tc_features tc_front_lacks(const struct tc_front *front, const struct tc_grant *grant,
-                           tc_features wanted);
+tc_clauses tc_planner_missing(const struct tc_planner *planner, const struct tc_grant *grant);
+tc_features tc_planner_lacks(const struct tc_planner *planner, const struct tc_grant *grant,
+                             tc_features wanted);
 /* By name, or NULL. */
-const struct tc_front *tc_front_find(const char *name);
+const struct tc_planner *tc_planner_find(const char *name);
 /* The index-th, or NULL past the end. */
-const struct tc_front *tc_front_at(size_t index);
-/* "process, oci, …" of all fronts; owned. */
-char *tc_front_names(void);
+const struct tc_planner *tc_planner_at(size_t index);
+/* "process, oci, …" of all planners; owned. */
+char *tc_planner_names(void);
 
 /* What a backend without walls passes over in silence, as it does with clauses; the others would
  * make a promise of its own. */

@@ -41,7 +41,7 @@ static void add_grants(const struct tc_grant *grant, struct tc_buf *out)
         tc_buf_addf(out, "%u ", count[i]);
 }
 
-/* The machine's files, and what the front makes of the grant. False: it cannot be told. */
+/* The machine's files, and what the planner makes of the grant. False: it cannot be told. */
 static bool digest_of(const struct tc_grant *grant, const char *machine, char ret[TC_DIGEST_SIZE])
 {
     const struct tc_limits *l = &grant->limits;
@@ -197,7 +197,7 @@ static int find_disk(struct tc_grant *grant, struct toolcage_error **err)
 {
     static const char root[] = "/rootfs", name[] = "/disk";
     if (!grant->image || tc_backend_runs_module(&grant->layers))
-        return 0; /* refused by the front, as whatever else it does not show; a module has none */
+        return 0; /* refused by the planner, as whatever else it does not show; a module has none */
     size_t len = strlen(grant->image);
     bool stored = tc_endswith(grant->image, root);
     _autofree_ char *disk =

@@ -157,10 +157,10 @@ static bool move_all_in(struct tc_plan *plan)
 }
 
 /* What a guest runs a call in. */
-static const struct tc_front *find_inner(const char *backend)
+static const struct tc_planner *find_inner(const char *backend)
 {
-    static const struct tc_front *const inner[] = {&tc_process_front, &tc_oci_front,
-                                                   &tc_wasm_front};
+    static const struct tc_planner *const inner[] = {&tc_process_planner, &tc_oci_planner,
+                                                     &tc_wasm_planner};
     for (size_t i = 0; i < TC_COUNT(inner); i++)
         if (strcmp(inner[i]->name, backend) == 0)
             return inner[i];
@@ -171,16 +171,16 @@ static const struct tc_front *find_inner(const char *backend)
 static int lower_by(const char *backend, struct tc_grant *inner, struct tc_plan *ret,
                     struct toolcage_error **err)
 {
-    const struct tc_front *front = find_inner(backend);
+    const struct tc_planner *planner = find_inner(backend);
     bool contained = strcmp(backend, "oci") == 0;
-    if (!front)
+    if (!planner)
         return refuse_grant("layers", "layers = [\"qemu\", \"process\"]",
                             "no backend of this version runs inside a virtual machine's guest",
                             err);
     inner->image = contained ? strdup(TC_GUEST_IMAGE) : NULL;
     if (contained && !inner->image)
         return tc_fail_memory(err);
-    int r = front->lower(front, inner, ret, err);
+    int r = planner->lower(planner, inner, ret, err);
     free(TAKE(inner->image));
     return r;
 }
@@ -542,7 +542,7 @@ int tc_machine_lower(const struct tc_monitor *monitor, const struct tc_grant *gr
     return r;
 }
 
-/* ---- the fronts of machines with a monitor of ours ---- */
+/* ---- the planners of machines with a monitor of ours ---- */
 
 static const struct tc_monitor qemu = {"qemu",
                                        {"/usr/share/qemu", "/usr/share/seabios"},
@@ -550,10 +550,10 @@ static const struct tc_monitor qemu = {"qemu",
                                        false},
                                firecracker = {"firecracker", {NULL}, true, false};
 
-static int lower_vm(const struct tc_front *front, const struct tc_grant *grant, struct tc_plan *ret,
-                    struct toolcage_error **err)
+static int lower_vm(const struct tc_planner *planner, const struct tc_grant *grant,
+                    struct tc_plan *ret, struct toolcage_error **err)
 {
-    bool emulator = strcmp(front->name, qemu.name) == 0;
+    bool emulator = strcmp(planner->name, qemu.name) == 0;
     return tc_machine_lower(emulator ? &qemu : &firecracker, grant, ret, err);
 }
 
@@ -561,7 +561,7 @@ static int lower_vm(const struct tc_front *front, const struct tc_grant *grant, 
     (TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SYSCALLS) | TC_FEATURE_BIT(BYTES) | \
      TC_FEATURE_BIT(COPY) | TC_FEATURE_BIT(OVERLAY))
 
-const struct tc_front tc_qemu_front = {
+const struct tc_planner tc_qemu_planner = {
     .name = "qemu",
     .summary = "a virtual machine for each call, with a kernel of its own",
     .provides = ~(tc_clauses)0,
@@ -569,7 +569,7 @@ const struct tc_front tc_qemu_front = {
     .lower = lower_vm,
 };
 
-const struct tc_front tc_firecracker_front = {
+const struct tc_planner tc_firecracker_planner = {
     .name = "firecracker",
     .summary = "the same by Firecracker, where the processor can",
     .provides = ~(tc_clauses)0,

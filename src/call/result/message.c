@@ -14,9 +14,9 @@
 
 enum { HELD_TOLD = 10, DENIALS_TOLD = 20, GRANTED_TOLD = 8 };
 
-static const struct tc_front *front_of(const struct tc_result_frame *frame)
+static const struct tc_planner *planner_of(const struct tc_result_frame *frame)
 {
-    return frame->grant->backend ? tc_front_find(frame->grant->backend) : NULL;
+    return frame->grant->backend ? tc_planner_find(frame->grant->backend) : NULL;
 }
 
 static void add_bytes(struct tc_buf *buf, int64_t bytes)
@@ -273,10 +273,10 @@ char *tc_result_write_message(const struct tc_result_frame *frame,
                               const struct toolcage_result *result)
 {
     _autobuf_ struct tc_buf buf = {.max = (size_t)1 << 32};
-    const struct tc_front *front = front_of(frame);
+    const struct tc_planner *planner = planner_of(frame);
     const struct tc_outcome *o = &result->outcome;
-    if (front && front->flags & TC_BACKEND_NO_BOUNDARY)
-        tc_buf_addf(&buf, "NOT A SECURITY BOUNDARY: backend %s enforces nothing\n", front->name);
+    if (planner && planner->flags & TC_BACKEND_NO_BOUNDARY)
+        tc_buf_addf(&buf, "NOT A SECURITY BOUNDARY: backend %s enforces nothing\n", planner->name);
     add_status(&buf, frame, result);
     if (o->status != TOOLCAGE_STATUS_OK)
         add_denials(&buf, frame, o);

@@ -24,15 +24,15 @@ static const char *const names[TC_FEATURE_COUNT] = {
 #undef NAME
 };
 
-/* `| name: … | yes | no |`, in the order of the fronts. */
+/* `| name: … | yes | no |`, in the order of the planners. */
 static void the_row_is_true(const char *text, const char *name, tc_features bit)
 {
     size_t n = strlen(name);
-    const struct tc_front *front;
+    const struct tc_planner *planner;
     _autobuf_ struct tc_buf cells = TC_BUF_INIT;
-    for (size_t i = 0; (front = tc_front_at(i)); i++)
-        if (!(front->flags & TC_BACKEND_NO_BOUNDARY))
-            tc_buf_addf(&cells, " %s |", front->has & bit ? "yes" : "no");
+    for (size_t i = 0; (planner = tc_planner_at(i)); i++)
+        if (!(planner->flags & TC_BACKEND_NO_BOUNDARY))
+            tc_buf_addf(&cells, " %s |", planner->has & bit ? "yes" : "no");
     for (const char *at = text; (at = strstr(at, "\n| ")); at++) {
         size_t length = strcspn(at + 1, "\n");
         if (strncasecmp(at + 3, name, n) != 0 || at[3 + n] != ':')
@@ -134,16 +134,16 @@ static void isolating_backends_provide_every_clause(void **state)
     const tc_clauses net = TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) |
                            TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT) |
                            TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET);
-    const struct tc_front *front;
+    const struct tc_planner *planner;
     size_t i;
-    for (i = 0; (front = tc_front_at(i)); i++) {
+    for (i = 0; (planner = tc_planner_at(i)); i++) {
         bool apart = i == 6 || i == 7 || i == 10;
         assert_true(i < TC_COUNT(backends));
-        assert_string_equal(front->name, backends[i]);
-        assert_non_null(tc_backend_find(front->name));
-        if (!(front->flags & TC_BACKEND_NO_BOUNDARY))
-            assert_int_equal(~front->provides, apart ? net : 0);
-        assert_int_equal(front->flags & TC_BACKEND_NO_BOUNDARY,
+        assert_string_equal(planner->name, backends[i]);
+        assert_non_null(tc_backend_find(planner->name));
+        if (!(planner->flags & TC_BACKEND_NO_BOUNDARY))
+            assert_int_equal(~planner->provides, apart ? net : 0);
+        assert_int_equal(planner->flags & TC_BACKEND_NO_BOUNDARY,
                          i < 11 ? 0 : TC_BACKEND_NO_BOUNDARY);
     }
     assert_int_equal(i, TC_COUNT(backends));
@@ -152,15 +152,15 @@ static void isolating_backends_provide_every_clause(void **state)
 /* A backend that has nothing lacks whatever is wanted, by the grant or by the call. */
 static void bare_backend_lacks_every_wanted_feature(void **state)
 {
-    static const struct tc_front bare = {.name = "bare"};
+    static const struct tc_planner bare = {.name = "bare"};
     struct tc_grant grant = {.image = TEXT("/image"), .clauses = 5};
-    assert_int_equal(tc_front_lacks(&bare, &grant, TC_FEATURE_BIT(SESSION)),
+    assert_int_equal(tc_planner_lacks(&bare, &grant, TC_FEATURE_BIT(SESSION)),
                      TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SESSION));
-    assert_int_equal(tc_front_missing(&bare, &grant), 5);
-    assert_int_equal(tc_front_missing(tc_front_find("not-a-security-boundary"), &grant), 0);
-    assert_int_equal(
-        tc_front_lacks(tc_front_find("not-a-security-boundary"), &grant, TC_FEATURE_BIT(INSTALL)),
-        TC_FEATURE_BIT(INSTALL));
+    assert_int_equal(tc_planner_missing(&bare, &grant), 5);
+    assert_int_equal(tc_planner_missing(tc_planner_find("not-a-security-boundary"), &grant), 0);
+    assert_int_equal(tc_planner_lacks(tc_planner_find("not-a-security-boundary"), &grant,
+                                      TC_FEATURE_BIT(INSTALL)),
+                     TC_FEATURE_BIT(INSTALL));
 }
 
 int main(void)

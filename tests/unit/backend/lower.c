@@ -17,9 +17,9 @@
 
 #define TEXT(literal) ((char[]){literal}) /* fields of a grant are not const */
 
-static const struct tc_front *front(void)
+static const struct tc_planner *planner(void)
 {
-    const struct tc_front *f = tc_front_find("process");
+    const struct tc_planner *f = tc_planner_find("process");
     assert_non_null(f);
     return f;
 }
@@ -37,7 +37,7 @@ static struct tc_plan lowered(const struct tc_grant *grant)
 {
     struct tc_plan plan = {0};
     struct toolcage_error *err = NULL;
-    assert_int_equal(tc_front_lower(front(), grant, &plan, &err), 0);
+    assert_int_equal(tc_planner_lower(planner(), grant, &plan, &err), 0);
     assert_null(err);
     return plan;
 }
@@ -225,7 +225,7 @@ static void unenforceable_grants_are_refused(void **state)
         grant.workspace = c->mode;
         grant.commit = c->commit;
         grant.limits.disk_set = c->disk_set;
-        int rc = tc_front_lower(front(), &grant, &plan, &err);
+        int rc = tc_planner_lower(planner(), &grant, &plan, &err);
         if (rc != (c->subject ? TOOLCAGE_EUNENFORCEABLE : 0) ||
             (c->subject && strcmp(tc_error_subject(err), c->subject) != 0))
             fail_msg("%s: %d", c->what, rc);
@@ -241,7 +241,7 @@ static void unenforceable_grants_are_refused(void **state)
 static void every_clause_is_promised(void **state)
 {
     for (int clause = 0; clause < TC_CLAUSE_COUNT; clause++)
-        assert_true(front()->provides & TC_CLAUSE_BIT(clause));
+        assert_true(planner()->provides & TC_CLAUSE_BIT(clause));
 }
 
 static struct tc_buf encoded(const struct tc_fields *fields, int other, struct filling *ret)
@@ -312,7 +312,7 @@ static void settings_go_with_their_backend(void **state)
     struct tc_plan plan = {0};
     assert_true(tc_strv_add(&grant.settings, "oci.runtime=runc"));
     assert_true(tc_strv_add(&grant.settings, "process.x=1=2"));
-    assert_int_equal(tc_front_lower(front(), &grant, &plan, NULL), 0);
+    assert_int_equal(tc_planner_lower(planner(), &grant, &plan, NULL), 0);
     assert_int_equal(plan.settings.count, 1);
     assert_string_equal(plan.settings.items[0], "x=1=2");
     tc_plan_done(&plan);

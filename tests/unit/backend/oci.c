@@ -38,9 +38,9 @@ static char *payload(const char *backend, const struct tc_grant *grant)
 {
     struct tc_plan plan = {0};
     struct toolcage_error *err = NULL;
-    const struct tc_front *front = tc_front_find(backend);
-    assert_non_null(front);
-    assert_int_equal(tc_front_lower(front, grant, &plan, &err), 0);
+    const struct tc_planner *planner = tc_planner_find(backend);
+    assert_non_null(planner);
+    assert_int_equal(tc_planner_lower(planner, grant, &plan, &err), 0);
     assert_string_equal(plan.backend, backend);
     char *text = plan.payload;
     plan.payload = NULL;
@@ -258,7 +258,7 @@ static void allowed_calls_are_in_the_runtimes_list(void **state)
     struct toolcage_error *err = NULL;
     grant.syscalls_allow = (struct tc_strv){allowed, 1};
     grant.syscalls_deny = (struct tc_strv){denied, 1};
-    assert_int_equal(tc_front_lower(tc_front_find("oci"), &grant, &plan, &err), 0);
+    assert_int_equal(tc_planner_lower(tc_planner_find("oci"), &grant, &plan, &err), 0);
     json_t *c = json_loads(plan.payload, JSON_REJECT_DUPLICATES, NULL);
     json_t *seccomp = at(c, "linux", "seccomp");
     assert_string_equal(verdict(seccomp, "ptrace"), "SCMP_ACT_ALLOW");
@@ -266,8 +266,9 @@ static void allowed_calls_are_in_the_runtimes_list(void **state)
     assert_string_equal(plan.syscalls_deny.items[0], "mlock");
     json_decref(c);
     tc_plan_done(&plan);
-    assert_int_equal(tc_front_lacks(tc_front_find("oci"), &grant, 0), 0);
-    assert_int_equal(tc_front_lacks(tc_front_find("gvisor"), &grant, 0), TC_FEATURE_BIT(SYSCALLS));
+    assert_int_equal(tc_planner_lacks(tc_planner_find("oci"), &grant, 0), 0);
+    assert_int_equal(tc_planner_lacks(tc_planner_find("gvisor"), &grant, 0),
+                     TC_FEATURE_BIT(SYSCALLS));
 }
 
 static void bytes_that_json_cannot_carry_are_refused(void **state)
@@ -276,19 +277,22 @@ static void bytes_that_json_cannot_carry_are_refused(void **state)
     struct tc_strv line = {odd, 2};
     for (size_t i = 0; i < TC_COUNT(both); i++) {
         struct tc_grant grant = some_grant(), other = some_grant();
-        assert_int_equal(tc_front_lacks(tc_front_find(both[i]), &grant, 0), 0);
+        assert_int_equal(tc_planner_lacks(tc_planner_find(both[i]), &grant, 0), 0);
         grant.argv = line;
         other.env = line;
-        assert_int_equal(tc_front_lacks(tc_front_find(both[i]), &grant, 0), TC_FEATURE_BIT(BYTES));
-        assert_int_equal(tc_front_lacks(tc_front_find(both[i]), &other, 0), TC_FEATURE_BIT(BYTES));
-        assert_int_equal(tc_front_lacks(tc_front_find("process"), &grant, 0), 0);
+        assert_int_equal(tc_planner_lacks(tc_planner_find(both[i]), &grant, 0),
+                         TC_FEATURE_BIT(BYTES));
+        assert_int_equal(tc_planner_lacks(tc_planner_find(both[i]), &other, 0),
+                         TC_FEATURE_BIT(BYTES));
+        assert_int_equal(tc_planner_lacks(tc_planner_find("process"), &grant, 0), 0);
         struct tc_fs_entry named = {.path = odd[1]};
         grant = some_grant();
         grant.fs = &named;
         grant.fs_count = 1;
-        assert_int_equal(tc_front_lacks(tc_front_find(both[i]), &grant, 0), TC_FEATURE_BIT(BYTES));
+        assert_int_equal(tc_planner_lacks(tc_planner_find(both[i]), &grant, 0),
+                         TC_FEATURE_BIT(BYTES));
         named.access = TC_ACCESS_DENY;
-        assert_int_equal(tc_front_lacks(tc_front_find(both[i]), &grant, 0), 0);
+        assert_int_equal(tc_planner_lacks(tc_planner_find(both[i]), &grant, 0), 0);
     }
 }
 

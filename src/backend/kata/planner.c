@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The front of Kata Containers: the plans of a machine, which an engine's runtime makes. */
+ * The planner of Kata Containers: the plans of a machine, which an engine's runtime makes. */
 #include <inttypes.h>
 #include <string.h>
 #include <toolcage/error.h>
@@ -22,16 +22,16 @@ static bool add_settings(const struct tc_grant *grant, struct tc_plan *plan)
            (!grant->image || tc_strv_take(s, tc_format("image=%s", grant->image)));
 }
 
-static int lower_kata(const struct tc_front *front, const struct tc_grant *grant,
+static int lower_kata(const struct tc_planner *planner, const struct tc_grant *grant,
                       struct tc_plan *ret, struct toolcage_error **err)
 {
     static const struct tc_monitor kata = {.name = "kata", .contained = true};
     int r = tc_machine_lower(&kata, grant, ret, err);
-    (void)front;
+    (void)planner;
     return r == 0 && !add_settings(grant, ret) ? tc_fail_memory(err) : r;
 }
 
-const struct tc_front tc_kata_front = {
+const struct tc_planner tc_kata_planner = {
     .name = "kata",
     .summary =
         "a container of an engine's with Kata, a kernel of its own, and in it a process cage",

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The fronts of the container runtimes. */
+ * The planners of the container runtimes. */
 #include <toolcage/error.h>
 
 #include "backend/oci/config.h"
 #include "cage/lower.h"
 
-static int lower_oci(const struct tc_front *front, const struct tc_grant *grant,
+static int lower_oci(const struct tc_planner *planner, const struct tc_grant *grant,
                      struct tc_plan *ret, struct toolcage_error **err)
 {
     int r = tc_image_denies(grant, err);
     if (r == 0)
-        r = tc_local_lower(grant, front->name, ret, err);
+        r = tc_local_lower(grant, planner->name, ret, err);
     if (r < 0)
         return r;
-    ret->payload = tc_oci_config(ret, tc_oci_kind_of(front->name));
+    ret->payload = tc_oci_config(ret, tc_oci_kind_of(planner->name));
     return ret->payload ? 0 : tc_fail_memory(err);
 }
 
@@ -24,7 +24,7 @@ static int lower_oci(const struct tc_front *front, const struct tc_grant *grant,
 #define HAS \
     (TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(PORTS) | TC_LOCAL_FEATURES | TC_FEATURE_BIT(INSTALL))
 
-const struct tc_front tc_oci_front = {
+const struct tc_planner tc_oci_planner = {
     .name = "oci",
     .summary = "a container of crun or runc, with our own PID 1 in it",
     .provides = ~(tc_clauses)0,
@@ -32,7 +32,7 @@ const struct tc_front tc_oci_front = {
     .lower = lower_oci,
 };
 
-const struct tc_front tc_gvisor_front = {
+const struct tc_planner tc_gvisor_planner = {
     .name = "gvisor",
     .summary = "a container of runsc, which answers system calls by a kernel of its own",
     .provides = ~(tc_clauses)0,

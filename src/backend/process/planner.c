@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The process backend's front: everything but an image. */
+ * The process backend's planner: everything but an image. */
 #include <toolcage/error.h>
 
 #include "cage/lower.h"
 
-static int lower_process(const struct tc_front *front, const struct tc_grant *grant,
+static int lower_process(const struct tc_planner *planner, const struct tc_grant *grant,
                          struct tc_plan *ret, struct toolcage_error **err)
 {
-    return tc_local_lower(grant, front->name, ret, err);
+    return tc_local_lower(grant, planner->name, ret, err);
 }
 
-const struct tc_front tc_process_front = {
+const struct tc_planner tc_process_planner = {
     .name = "process",
     .summary = "namespaces, mounts, Landlock and seccomp around a process of this machine",
     .provides = ~(tc_clauses)0,

@@ -16,20 +16,20 @@ static bool add_directories(struct tc_plan *plan, const struct tc_grant *grant)
 }
 
 /* Mounts and denies stay behind: nothing would honour them. */
-static int lower_unconfined(const struct tc_front *front, const struct tc_grant *grant,
+static int lower_unconfined(const struct tc_planner *planner, const struct tc_grant *grant,
                             struct tc_plan *ret, struct toolcage_error **err)
 {
     ret->clauses = 0;
     ret->limits = grant->limits;
     ret->denials = TC_DENIALS_OFF;
     ret->workspace = TC_WORKSPACE_BIND;
-    ret->backend = strdup(front->name);
+    ret->backend = strdup(planner->name);
     bool whole = ret->backend && tc_strv_copy(&ret->argv, &grant->argv) &&
                  tc_strv_copy(&ret->env, &grant->env) && add_directories(ret, grant);
     return whole ? 0 : tc_fail_memory(err);
 }
 
-const struct tc_front tc_unconfined_front = {
+const struct tc_planner tc_unconfined_planner = {
     .name = "not-a-security-boundary",
     .summary = "runs the tool without any cage; for tests only",
     .flags = TC_BACKEND_NO_BOUNDARY,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The fronts of the container engines. What holds the tool is held in a container of theirs by the
- * same walls as in a process cage. */
+ * The planners of the container engines. What holds the tool is held in a container of theirs by
+ * the same walls as in a process cage. */
 
 #include "cage/lower.h"
 
-static int lower_engine(const struct tc_front *front, const struct tc_grant *grant,
+static int lower_engine(const struct tc_planner *planner, const struct tc_grant *grant,
                         struct tc_plan *ret, struct toolcage_error **err)
 {
     int r = tc_image_denies(grant, err);
-    return r < 0 ? r : tc_local_lower(grant, front->name, ret, err);
+    return r < 0 ? r : tc_local_lower(grant, planner->name, ret, err);
 }
 
 /* Not PATHS: a rootless engine's container stands in a user namespace in which the helper has no
@@ -26,6 +26,6 @@ static int lower_engine(const struct tc_front *front, const struct tc_grant *gra
         .provides = ~(tc_clauses)0, .has = HAS, .lower = lower_engine,                   \
     }
 
-const struct tc_front tc_podman_front = FRONT("podman");
-const struct tc_front tc_docker_front = FRONT("docker");
-const struct tc_front tc_containerd_front = FRONT("containerd");
+const struct tc_planner tc_podman_planner = FRONT("podman");
+const struct tc_planner tc_docker_planner = FRONT("docker");
+const struct tc_planner tc_containerd_planner = FRONT("containerd");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The wasm backend's front: a process cage in which toolcage-wasm runs the module. What holds a
+ * The wasm backend's planner: a process cage in which toolcage-wasm runs the module. What holds a
  * process holds the engine, whatever the module makes of it; within that, the module reaches what
  * it is handed and nothing else of the cage. */
 #include <string.h>
@@ -139,13 +139,13 @@ static bool add_file(struct tc_plan *plan, enum tc_mount_kind kind, const char *
     return !from || (m && (m->key = strdup(key)));
 }
 
-static int lower_wasm(const struct tc_front *front, const struct tc_grant *grant,
+static int lower_wasm(const struct tc_planner *planner, const struct tc_grant *grant,
                       struct tc_plan *ret, struct toolcage_error **err)
 {
-    bool edge = strcmp(front->name, "wasmedge") == 0;
+    bool edge = strcmp(planner->name, "wasmedge") == 0;
     int r = check_grant(grant, err);
     if (r == 0)
-        r = tc_local_lower(grant, front->name, ret, err);
+        r = tc_local_lower(grant, planner->name, ret, err);
     if (r < 0)
         return r;
     if (!ret->argv.count)
@@ -169,7 +169,7 @@ static int lower_wasm(const struct tc_front *front, const struct tc_grant *grant
       TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT))
 #define HAS (TC_FEATURE_BIT(PATHS) | TC_LOCAL_FEATURES | TC_FEATURE_BIT(BYTES))
 
-const struct tc_front tc_wasm_front = {
+const struct tc_planner tc_wasm_planner = {
     .name = "wasm",
     .summary = "a WebAssembly module in Wasmtime, inside a process cage of its own",
     .provides = PROVIDES,
@@ -177,7 +177,7 @@ const struct tc_front tc_wasm_front = {
     .lower = lower_wasm,
 };
 
-const struct tc_front tc_wasmedge_front = {
+const struct tc_planner tc_wasmedge_planner = {
     .name = "wasmedge",
     .summary = "a WebAssembly module in WasmEdge, inside a process cage of its own",
     .provides = PROVIDES,
