@@ -38,9 +38,9 @@ int tc_planner_lower(const struct tc_planner *planner, const struct tc_grant *gr
 
 /* ---- by index and by name ---- */
 
-#define FRONT(id) &tc_##id##_planner,
+#define PLANNER(id) &tc_##id##_planner,
 #define NONE(id)
-static const struct tc_planner *const planners[] = {TC_REGISTRY(FRONT, FRONT, NONE)};
+static const struct tc_planner *const planners[] = {TC_REGISTRY(PLANNER, PLANNER, NONE)};
 
 const struct tc_planner *tc_planner_at(size_t index)
 {

@@ -2,8 +2,8 @@
  * Copyright The toolcage authors
  *
  * The only list of backends by what they are made of: BACKEND(id) has tc_ID_planner and
- * tc_ID_works, LOCATED(id) has tc_ID_locator, too. SECOND(id) has works alone: no policy names it,
- * another backend's works hand calls to it. */
+ * tc_ID_executor, LOCATED(id) has tc_ID_locator, too. SECOND(id) has an executor alone: no policy
+ * names it, another backend's executor hands calls to it. */
 #ifndef TC_BACKEND_REGISTRY_H
 #define TC_BACKEND_REGISTRY_H
 
@@ -25,7 +25,7 @@
     BACKEND(unconfined)
 
 #define TC_DECLARE_FRONT_(id) extern const struct tc_planner tc_##id##_planner;
-#define TC_DECLARE_WORKS_(id) extern const struct tc_works tc_##id##_works;
+#define TC_DECLARE_WORKS_(id) extern const struct tc_executor tc_##id##_executor;
 #define TC_DECLARE_LOCATOR_(id) extern const struct tc_locator tc_##id##_locator;
 #define TC_NOTHING_(id)
 TC_REGISTRY(TC_DECLARE_FRONT_, TC_DECLARE_FRONT_, TC_NOTHING_)

@@ -217,7 +217,7 @@ void tc_process_close_ends(struct tc_cage *cage);
 int tc_process_event(struct tc_cage *cage);
 void tc_process_reap(struct tc_cage *cage);
 /* probe.c */
-bool tc_process_trial(const struct tc_works *works, struct tc_plan *ret);
+bool tc_process_trial(const struct tc_executor *executor, struct tc_plan *ret);
 void tc_process_tried(const struct tc_cage *trial, struct tc_outcome *outcome);
 /* enforce.c */
 int tc_process_enforced(struct tc_cage *cage);
@@ -246,7 +246,7 @@ int64_t tc_sample_cpu(pid_t pid);
  * more than the limit), or what they keep in files without a name, whichever is more. */
 int64_t tc_sample_shared(pid_t pid, int64_t limit);
 
-/* slots.c: slots of struct tc_works that the backends of this machine have in common
+/* slots.c: slots of struct tc_executor that the backends of this machine have in common
  * (plan/backend.h). */
 void tc_local_signal(struct tc_cage *cage, bool at_once);
 const char *tc_local_usage(struct tc_cage *cage);

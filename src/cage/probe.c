@@ -15,7 +15,7 @@ static struct tc_probe *row(struct tc_outcome *o, const struct tc_cage *trial, i
     struct tc_probe *p = TC_PUSH(o->probes, o->probe_count);
     if (p)
         *p = (struct tc_probe){
-            .backend = strdup(trial->works->name), .clause = clause, .works = true};
+            .backend = strdup(trial->executor->name), .clause = clause, .works = true};
     return p;
 }
 
@@ -28,7 +28,7 @@ static void set_broken(struct tc_probe *p, const char *reason, const char *fix)
 
 /* The smallest cage: no granted path, the first program that every machine has. One that cannot be
  * found is no matter of walls. */
-bool tc_process_trial(const struct tc_works *works, struct tc_plan *plan)
+bool tc_process_trial(const struct tc_executor *executor, struct tc_plan *plan)
 {
     static const char *const system[] = {"/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache"};
     *plan = (struct tc_plan){.clauses = tc_clauses_always() | TC_CLAUSE_BIT(TC_CLAUSE_NET_NONE),
@@ -39,7 +39,7 @@ bool tc_process_trial(const struct tc_works *works, struct tc_plan *plan)
                                         .disk = 1 << 20,
                                         .inodes = 64,
                                         .open_files = 64}};
-    plan->backend = strdup(works->name);
+    plan->backend = strdup(executor->name);
     plan->mounts = calloc(TC_COUNT(system), sizeof(*plan->mounts));
     for (size_t i = 0; plan->mounts && i < TC_COUNT(system); i++)
         plan->mounts[plan->mount_count++] = (struct tc_mount){

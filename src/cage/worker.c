@@ -100,7 +100,7 @@ static void done(struct tc_pool_entry *entry)
     if (w->held >= 0)
         (void)close(w->held);
     drop_root(&w->root);
-    while (!w->cage.works->destroy(&w->cage, TC_PACE_LONG))
+    while (!w->cage.executor->destroy(&w->cage, TC_PACE_LONG))
         ;
     tc_plan_done(&w->plan);
     tc_outcome_done(&w->outcome);
@@ -152,7 +152,7 @@ static bool bring_up(struct tc_worker *w)
     return started;
 }
 
-static struct tc_pool_entry *describe_worker(const struct tc_works *works,
+static struct tc_pool_entry *describe_worker(const struct tc_executor *executor,
                                              const struct tc_local_form *form,
                                              const struct tc_buf *key);
 
@@ -164,7 +164,7 @@ static bool make_worker(struct tc_pool_entry *entry)
         return false;
     (void)tc_pool_find(entry->ops, &entry->key, &count);
     if (!w->plan.calls && count + 1 < entry->wanted)
-        tc_pool_want(describe_worker(w->cage.works, w->form, &entry->key), false);
+        tc_pool_want(describe_worker(w->cage.executor, w->form, &entry->key), false);
     return true;
 }
 
@@ -183,7 +183,7 @@ static size_t how_many(const struct tc_plan *plan)
     return plan->calls ? 2 : said ? strtoul(said, NULL, 10) : 1;
 }
 
-static struct tc_pool_entry *describe_worker(const struct tc_works *works,
+static struct tc_pool_entry *describe_worker(const struct tc_executor *executor,
                                              const struct tc_local_form *form,
                                              const struct tc_buf *key)
 {
@@ -197,7 +197,7 @@ static struct tc_pool_entry *describe_worker(const struct tc_works *works,
     w->root = no_root;
     w->outcome.failure.clause = -1;
     w->cage = tc_cage_empty(&w->plan, &w->outcome);
-    w->cage.works = works;
+    w->cage.executor = executor;
     struct tc_wire wire = TC_WIRE_GET_INIT(key->data, key->len);
     tc_plan_visit(&wire, &w->plan);
     if (wire.failed || w->entry.key.failed) {
@@ -231,7 +231,7 @@ bool tc_worker_next(struct tc_cage *cage)
     const struct tc_pool_entry *known = tc_pool_find(&workers, &key, &count);
     if (known && (known->state == TC_POOL_BARRED || cage->plan->calls || count >= known->wanted))
         return known->state == TC_POOL_IDLE;
-    struct tc_pool_entry *like = describe_worker(cage->works, p->form, &key);
+    struct tc_pool_entry *like = describe_worker(cage->executor, p->form, &key);
     if (p->form && p->form->hold)
         p->next = like;
     else

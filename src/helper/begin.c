@@ -71,7 +71,7 @@ static void start_cage(struct tc_running *j)
 {
     const struct tc_limits *l = &j->plan.limits;
     j->step_us = tc_now_us();
-    if (j->cage.works->start(&j->cage) < 0) {
+    if (j->cage.executor->start(&j->cage) < 0) {
         tc_job_step(j, TC_ON_OUTCOME);
         return;
     }
@@ -167,7 +167,7 @@ static void prepare_cage(struct tc_running *j)
     j->step_us = tc_now_us();
     j->cage.begun_us = j->begun_us;
     j->end_at_us = timeout_ms ? j->begun_us + tc_us_of_ms(timeout_ms) : 0;
-    j->prepared = j->cage.works->make(&j->cage);
+    j->prepared = j->cage.executor->make(&j->cage);
 
     /* a hand-over costs two wake-ups: not for a moment in which nobody else's deadline waits */
     if (j->prepared == 0 && j->cage.pace > (is_alone(j) ? TC_PACE_LOCAL : TC_PACE_QUICK)) {
@@ -253,7 +253,7 @@ static int read_plan(struct tc_running *j, int fd)
 static void begin_call(struct tc_running *j, const struct tc_job *job, const char *inside,
                        int plan_fd, int input)
 {
-    const struct tc_works *works = NULL;
+    const struct tc_executor *executor = NULL;
     bool room = tc_reserve_close();
     if (open_input(j, job->stdin_kind, input) < 0)
         (void)tc_cage_fail(&j->cage,
@@ -269,14 +269,14 @@ static void begin_call(struct tc_running *j, const struct tc_job *job, const cha
              !j->plan.backend)
         (void)tc_cage_fail(&j->cage, &(struct tc_why){.code = TOOLCAGE_EHELPER, .stage = "job"}, -1,
                            "the helper did not understand the plan");
-    else if (!(works = tc_works_find(j->plan.backend)))
+    else if (!(executor = tc_executor_find(j->plan.backend)))
         (void)tc_cage_fail(&j->cage, TC_WHY(TOOLCAGE_EBACKEND, "backend", j->plan.backend, NULL),
                            -1, "the helper has no backend \"%s\"", j->plan.backend);
     if (j->outcome.failure.code) {
         tc_job_step(j, TC_ON_OUTCOME);
         return;
     }
-    j->cage.works = works;
+    j->cage.executor = executor;
     if (j->plan.terminal) /* what comes there is typed */
         j->feed.from = TAKE_FD(j->cage.stdin_fd);
     tc_job_mark(j, "receive", j->begun_us);
@@ -285,17 +285,17 @@ static void begin_call(struct tc_running *j, const struct tc_job *job, const cha
 
 /* ---- the jobs that run no tool ---- */
 
-/* The next works that have something to try: a call like any other, but nobody's. */
+/* The next executor that has something to try: a call like any other, but nobody's. */
 static bool begin_trial(struct tc_running *j)
 {
-    const struct tc_works *w;
-    while (j->reason < TC_FOR_HOST && (w = tc_works_at(j->trials))) {
+    const struct tc_executor *w;
+    while (j->reason < TC_FOR_HOST && (w = tc_executor_at(j->trials))) {
         j->trials++;
         tc_plan_done(&j->plan);
         if (!w->trial || !w->trial->plan(w, &j->plan))
             continue;
         j->cage = tc_cage_empty(&j->plan, &j->outcome);
-        j->cage.works = w;
+        j->cage.executor = w;
         j->begun_us = tc_now_us();
         j->reason = j->reason < TC_FOR_CANCEL ? TC_FOR_NOTHING : j->reason;
         j->limit = NULL;
@@ -314,7 +314,7 @@ bool tc_job_next_trial(struct tc_running *j)
     rows.probes = TAKE(j->outcome.probes);
     rows.probe_count = j->outcome.probe_count;
     j->outcome.probe_count = 0;
-    j->cage.works->trial->tell(&j->cage, &rows);
+    j->cage.executor->trial->tell(&j->cage, &rows);
     tc_outcome_done(&j->outcome);
     j->outcome = rows;
     /* while it is held the record has no room for another cage */

@@ -81,7 +81,7 @@ static void finish_clearing(struct tc_running *j)
 
 static void kill_again(struct tc_running *j)
 {
-    j->cage.works->signal(&j->cage, true);
+    j->cage.executor->signal(&j->cage, true);
 }
 
 /* What is left of the cage ends; how soon is the kernel's matter, or that of who ends the rest, and
@@ -181,7 +181,7 @@ static void gather_no_longer(struct tc_running *j)
 
 static void ask_to_end(struct tc_running *j)
 {
-    j->cage.works->signal(&j->cage, false);
+    j->cage.executor->signal(&j->cage, false);
     j->due_us = tc_now_us() + tc_us_of_ms(j->plan.limits.grace_ms);
 }
 
@@ -223,7 +223,7 @@ static void leave_to_the_kernel(struct tc_running *j)
     o->note = strdup("it was killed but has not ended yet: it waits in the kernel, for a file "
                      "system or a device that does not answer");
     o->omitted_changes++;
-    tc_job_judge(j, j->cage.works->usage(&j->cage));
+    tc_job_judge(j, j->cage.executor->usage(&j->cage));
     unwatch_cage(j, TC_ROLE_EXIT);
     tc_job_answer(j);
     await_end(j);
@@ -319,7 +319,7 @@ static void sum_up(struct tc_running *j)
         (tc_output_over(&j->flows[0].read) || tc_output_over(&j->flows[1].read)))
         limit_to(j, "output");
     tc_reserve_open();
-    tc_job_judge(j, j->cage.works->usage(&j->cage));
+    tc_job_judge(j, j->cage.executor->usage(&j->cage));
 }
 
 static void conclude(struct tc_running *j)
@@ -331,7 +331,7 @@ static void conclude(struct tc_running *j)
 
 static void reap_cage(struct tc_running *j)
 {
-    j->cage.works->reap(&j->cage);
+    j->cage.executor->reap(&j->cage);
     conclude(j);
 }
 
@@ -339,7 +339,7 @@ static void reap_cage(struct tc_running *j)
 static void reap_killed(struct tc_running *j)
 {
     bool ours = !j->cage.running && !j->outcome.failure.code;
-    j->cage.works->reap(&j->cage);
+    j->cage.executor->reap(&j->cage);
     if (ours) {
         tc_failure_clear(&j->outcome.failure);
         j->outcome.exit_code = -1;
@@ -350,7 +350,7 @@ static void reap_killed(struct tc_running *j)
 
 static void reap_given_up(struct tc_running *j)
 {
-    j->cage.works->reap(&j->cage);
+    j->cage.executor->reap(&j->cage);
     sum_up(j);
     tc_job_step(j, TC_ON_OUTCOME);
     (void)tc_reserve_close();
@@ -358,7 +358,7 @@ static void reap_given_up(struct tc_running *j)
 
 static void reap_rest(struct tc_running *j)
 {
-    j->cage.works->reap(&j->cage);
+    j->cage.executor->reap(&j->cage);
     tc_job_clear(j);
 }
 

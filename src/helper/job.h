@@ -112,7 +112,7 @@ struct tc_running {
     struct tc_terminal terminal;
     bool inside;     /* the host takes the outcome in the message */
     int64_t removed; /* of a CLEAN job */
-    size_t trials;   /* of a PROBE job: works that were looked at */
+    size_t trials;   /* of a PROBE job: executors that were looked at */
 };
 
 static inline bool tc_job_answered(const struct tc_running *job)

@@ -3,9 +3,9 @@
  *
  * What a backend is, in three parts. The planner lives in the library and only decides: which
  * clauses the backend can enforce at all, and the plan for a grant. The locator lives there, too,
- * and looks for what this host has for the backend. The works live in the helper and only do. All
- * are named by the same word; src/backend/registry.h is the only list of them. What all cages of a
- * machine share is no backend's: tc_machine. */
+ * and looks for what this host has for the backend. The executor lives in the helper and only does.
+ * All are named by the same word; src/backend/registry.h is the only list of them. What all cages
+ * of a machine share is no backend's: tc_machine. */
 #ifndef TC_PLAN_BACKEND_H
 #define TC_PLAN_BACKEND_H
 
@@ -111,9 +111,9 @@ struct tc_locator {
 const struct tc_locator *tc_locator_find(const char *name);
 const struct tc_locator *tc_locator_at(size_t index);
 
-/* ---- the works (helper) ---- */
+/* ---- the executor (helper) ---- */
 
-struct tc_works;
+struct tc_executor;
 struct tc_trees;
 struct tc_workspace;
 struct tc_observer;
@@ -128,7 +128,7 @@ enum tc_pace {
 /* One cage. The supervisor owns the record; a backend keeps its own state behind `priv`.
  * Descriptors that a backend puts here stay its own: destroy() closes them. */
 struct tc_cage {
-    const struct tc_works *works;
+    const struct tc_executor *executor;
     const struct tc_plan *plan;
     struct tc_outcome *outcome; /* denials, enforcement, timings and failures are written here */
     void *priv;
@@ -164,7 +164,7 @@ struct tc_cage {
  * and are quick, but for prepare() and destroy(), which may take long and are then called on a
  * thread of their own: they use what is the cage's, and of the backend's own only what its comments
  * allow. */
-struct tc_works {
+struct tc_executor {
     const char *name;
 
     /* -- every backend has these */
@@ -201,16 +201,16 @@ struct tc_works {
 
 struct tc_trial {
     /* The smallest call, as a plan; false: this machine has nothing to try it with. */
-    bool (*plan)(const struct tc_works *works, struct tc_plan *ret);
+    bool (*plan)(const struct tc_executor *executor, struct tc_plan *ret);
     /* After its end: what was seen, into outcome->probes. */
     void (*tell)(const struct tc_cage *tried, struct tc_outcome *outcome);
 };
 
-const struct tc_works *tc_works_find(const char *name);
-const struct tc_works *tc_works_at(size_t index);
+const struct tc_executor *tc_executor_find(const char *name);
+const struct tc_executor *tc_executor_at(size_t index);
 
-/* The slots that may be empty, and of a cage that has no works yet: nothing is built, and nothing
- * is to be done. */
+/* The slots that may be empty, and of a cage that has no executor yet: nothing is built, and
+ * nothing is to be done. */
 int tc_cage_prepare(struct tc_cage *cage);
 int tc_cage_event(struct tc_cage *cage);
 bool tc_cage_destroy(struct tc_cage *cage, enum tc_pace pace);
@@ -228,7 +228,8 @@ struct tc_machine {
 };
 extern const struct tc_machine *const tc_machine;
 
-/* Writes cage->outcome->failure (status too) and returns -1: the one way in which works fail. */
+/* Writes cage->outcome->failure (status too) and returns -1: the one way in which executors fail.
+ */
 int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, const char *fmt, ...)
     TC_PRINTF(4, 5);
 
@@ -237,7 +238,7 @@ int tc_cage_fail_memory(struct tc_cage *cage, const char *stage);
  * when out of memory; how it holds, where it does, is the backend's to say. */
 struct tc_probe *tc_cage_tried(const struct tc_cage *tried, struct tc_outcome *outcome);
 
-/* Nothing is built yet, and no works are chosen. */
+/* Nothing is built yet, and no executor is chosen. */
 struct tc_cage tc_cage_empty(const struct tc_plan *plan, struct tc_outcome *outcome);
 
 /* Closes our ends of the tool's streams; for destroy(). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What every kind of works does in the same way with a cage's record. */
+ * What every kind of executor does in the same way with a cage's record. */
 #include <stdarg.h>
 #include <string.h>
 #include <toolcage/result.h>
@@ -65,7 +65,7 @@ struct tc_probe *tc_cage_tried(const struct tc_cage *tried, struct tc_outcome *o
     if (!row)
         return NULL;
     *row = (struct tc_probe){
-        .backend = strdup(tried->works->name), .whole = true, .works = tried->running};
+        .backend = strdup(tried->executor->name), .whole = true, .works = tried->running};
     if (row->works)
         return row;
     row->clause = f->clause >= 0 ? f->clause : TC_CLAUSE_PRIV_NONE;
@@ -98,27 +98,27 @@ struct tc_cage tc_cage_empty(const struct tc_plan *plan, struct tc_outcome *outc
 
 /* ---- slots that may be empty ---- */
 
-static const struct tc_works *works_of(const struct tc_cage *cage)
+static const struct tc_executor *executor_of(const struct tc_cage *cage)
 {
-    static const struct tc_works none = {0};
-    return cage->works ? cage->works : &none;
+    static const struct tc_executor none = {0};
+    return cage->executor ? cage->executor : &none;
 }
 
 int tc_cage_prepare(struct tc_cage *cage)
 {
-    return works_of(cage)->prepare ? cage->works->prepare(cage) : 0;
+    return executor_of(cage)->prepare ? cage->executor->prepare(cage) : 0;
 }
 
 int tc_cage_event(struct tc_cage *cage)
 {
-    return works_of(cage)->event ? cage->works->event(cage) : 0;
+    return executor_of(cage)->event ? cage->executor->event(cage) : 0;
 }
 
-/* A call that failed before it had works has nothing but its input. */
+/* A call that failed before it had an executor has nothing but its input. */
 bool tc_cage_destroy(struct tc_cage *cage, enum tc_pace pace)
 {
-    if (works_of(cage)->destroy)
-        return cage->works->destroy(cage, pace);
+    if (executor_of(cage)->destroy)
+        return cage->executor->destroy(cage, pace);
     tc_cage_close_streams(cage);
     return true;
 }

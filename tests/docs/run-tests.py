@@ -101,12 +101,12 @@ ALL = ["containers", "modules", "machines", "places"]
 for name, areas in (
     ("src/helper/serve.c", ALL),
     ("src/tree/resolve.c", ALL),  # by way of cage, which backends may use
-    ("src/backend/works.c", ALL),
+    ("src/backend/executor.c", ALL),
     ("src/meson.build", ALL),
     ("tests/tap.py", ALL),
     ("src/vm/start.c", ["machines"]),
     ("src/egress/proxy/main.c", ["containers", "machines"]),
-    ("src/backend/landlock/works.c", ["places"]),
+    ("src/backend/landlock/executor.c", ["places"]),
     ("catalog/grep.c", ["modules"]),
     ("tests/integration/oci/runs.py", ["containers"]),
     ("tests/integration/wasm/deep/data", ["modules"]),
@@ -128,7 +128,7 @@ named = {folder for folders in run_tests.AREAS.values() for folder in folders}
 unknown = [folder for folder in named if folder not in rows and not (root / folder).is_dir()]
 tap.check(not unknown, "areas name folders that exist", unknown)
 unseen = (
-    {row for row in rows if row.startswith("backend/")} - run_tests.reach(rows, named) - {"backend/works.c"}
+    {row for row in rows if row.startswith("backend/")} - run_tests.reach(rows, named) - {"backend/executor.c"}
 )
 tap.check(not unseen, "every backend belongs to an area", unseen)
 tap.finish()

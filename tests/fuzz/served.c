@@ -65,13 +65,13 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
     return true;
 }
 
-static const struct tc_works works = {.name = "w",
-                                      .make = make,
-                                      .start = start,
-                                      .signal = end,
-                                      .reap = reap,
-                                      .usage = usage,
-                                      .destroy = destroy};
+static const struct tc_executor executor = {.name = "w",
+                                            .make = make,
+                                            .start = start,
+                                            .signal = end,
+                                            .reap = reap,
+                                            .usage = usage,
+                                            .destroy = destroy};
 
 static unsigned sweep(void)
 {
@@ -81,15 +81,15 @@ static unsigned sweep(void)
 static const struct tc_machine machine = {.sweep = sweep};
 const struct tc_machine *const tc_machine = &machine;
 
-const struct tc_works *tc_works_at(size_t index)
+const struct tc_executor *tc_executor_at(size_t index)
 {
-    return index == 0 ? &works : NULL;
+    return index == 0 ? &executor : NULL;
 }
 
 /* Any name will do: no input finds one by chance. */
-const struct tc_works *tc_works_find(const char *name)
+const struct tc_executor *tc_executor_find(const char *name)
 {
-    return name[0] == 'w' ? &works : NULL;
+    return name[0] == 'w' ? &executor : NULL;
 }
 
 /* ---- the helper ---- */

@@ -19,13 +19,13 @@ static int lower_engine(const struct tc_planner *planner, const struct tc_grant 
     (TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SYSCALLS) | TC_FEATURE_BIT(PORTS) | \
      TC_FEATURE_BIT(BYTES) | TC_LOCAL_FEATURES | TC_FEATURE_BIT(INSTALL))
 
-#define FRONT(engine)                                                                    \
+#define PLANNER(engine)                                                                  \
     {                                                                                    \
         .name = (engine),                                                                \
         .summary = "a container of " engine "'s, and in it the walls of a process cage", \
         .provides = ~(tc_clauses)0, .has = HAS, .lower = lower_engine,                   \
     }
 
-const struct tc_planner tc_podman_planner = FRONT("podman");
-const struct tc_planner tc_docker_planner = FRONT("docker");
-const struct tc_planner tc_containerd_planner = FRONT("containerd");
+const struct tc_planner tc_podman_planner = PLANNER("podman");
+const struct tc_planner tc_docker_planner = PLANNER("docker");
+const struct tc_planner tc_containerd_planner = PLANNER("containerd");

@@ -145,7 +145,7 @@ void tc_gvisor_first_failed(const char *runtime, bool silent)
         tc_gvisor_note_write(first_failed, mark, silent ? silent_word : fails);
 }
 
-void tc_gvisor_first_works(const char *runtime)
+void tc_gvisor_first_working(const char *runtime)
 {
     char mark[TC_MARK_SIZE];
     avoided_until_us = 0;

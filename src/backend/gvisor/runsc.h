@@ -27,7 +27,7 @@ enum { TC_GVISOR_ANSWER_MS = 5000 };
 const char *const *tc_gvisor_platforms(const char *wish, const char *runtime);
 /* ptrace had to be taken: remembered. Or systrap was asked again, and works. */
 void tc_gvisor_first_failed(const char *runtime, bool silent);
-void tc_gvisor_first_works(const char *runtime);
+void tc_gvisor_first_working(const char *runtime);
 /* Its whole command, NULL-terminated, on the first of these platforms that answers, with what is
  * remembered of it; with a `network` it is to use that around it. */
 void tc_gvisor_command(const struct tc_oci_runtime *runtime, const char *path,

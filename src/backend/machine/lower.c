@@ -461,7 +461,7 @@ static struct tc_vm_options describe_vm(const struct tc_monitor *monitor,
     return o;
 }
 
-/* The command, and what the works have to know of it. */
+/* The command, and what the executor has to know of it. */
 static bool add_command(const struct tc_grant *grant, struct tc_plan *plan)
 {
     return tc_strv_add(&plan->argv, PLACE "/toolcage-vm") && add_kept(grant, plan) &&

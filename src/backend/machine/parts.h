@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Parts of the works of virtual machines, for who has the machine made by others: toolcage-vm in
- * its cage, what it says of the call, and what comes back of files. */
+ * Parts of the executors of virtual machines, for who has the machine made by others: toolcage-vm
+ * in its cage, what it says of the call, and what comes back of files. */
 #ifndef TC_MACHINE_PARTS_H
 #define TC_MACHINE_PARTS_H
 

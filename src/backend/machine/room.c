@@ -32,7 +32,7 @@ static int64_t all_units(const struct tc_plan *plan)
 
 static int fail_memory_budget(struct tc_cage *cage, int64_t wanted, int64_t free, int64_t all)
 {
-    bool said = strcmp(cage->works->name, "qemu") == 0;
+    bool said = strcmp(cage->executor->name, "qemu") == 0;
     return tc_cage_fail(cage,
                         TC_WHY(TOOLCAGE_EUNENFORCEABLE, "machine", "memory",
                                said ? "wait until one of the running machines has ended, lower the "

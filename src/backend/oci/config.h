@@ -3,9 +3,9 @@
  *
  * The configuration that a container runtime is given, in the words of the OCI runtime
  * specification. Pure: the plan alone says what stands in it, and every name in it is one of a
- * bundle that the works build (works.c) or of the container itself. Granted paths are not in it for
- * runtimes that share our kernel: they are attached to the root by descriptor before the runtime
- * starts, so that it resolves no path of the host. */
+ * bundle that the executors build (executor.c) or of the container itself. Granted paths are not in
+ * it for runtimes that share our kernel: they are attached to the root by descriptor before the
+ * runtime starts, so that it resolves no path of the host. */
 #ifndef TC_OCI_CONFIG_H
 #define TC_OCI_CONFIG_H
 

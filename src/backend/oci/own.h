@@ -72,7 +72,7 @@ void tc_oci_ready_ask(struct tc_oci *o, const struct tc_plan *plan);
 /* The tool runs: a container for the next call will be made. */
 void tc_oci_ready_next(struct tc_process_cage *p, const struct tc_plan *plan);
 
-/* ---- works.c: what gVisor's works share with those of crun and runc ---- */
+/* ---- executor.c: what gVisor's executor shares with those of crun and runc ---- */
 
 /* Sends PID 1 its orders: 0, or -1 with errno. */
 int tc_oci_tell(struct tc_process_cage *p, int report);
@@ -85,7 +85,8 @@ void tc_oci_clear(struct tc_cage *cage);
 bool tc_oci_unheard(struct tc_cage *cage);
 void tc_oci_fail_runtime(struct tc_cage *cage, const char *words);
 bool tc_oci_destroy(struct tc_cage *cage, enum tc_pace pace);
-bool tc_oci_plan_trial(const struct tc_works *works, enum tc_oci_kind kind, struct tc_plan *ret);
+bool tc_oci_plan_trial(const struct tc_executor *executor, enum tc_oci_kind kind,
+                       struct tc_plan *ret);
 void tc_oci_drop(struct tc_oci *o);
 /* The failure of a part of the bundle, with errno; -1. */
 int tc_oci_fail_bundle(struct tc_cage *cage, const char *what, const char *hint);

@@ -41,7 +41,7 @@ static void unnamed_platform_is_tried_in_order(void **state)
     tc_gvisor_first_failed(RUNTIME, true);
     expect(NULL, "ptrace", NULL);
     assert_string_equal(tc_gvisor_platforms(NULL, NULL)[0], "systrap"); /* who asks again */
-    tc_gvisor_first_works(RUNTIME);
+    tc_gvisor_first_working(RUNTIME);
     expect(NULL, "systrap", "ptrace");
     tc_gvisor_first_failed(RUNTIME, false);
     expect(NULL, "ptrace", NULL);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Jobs with works that are made here. A cage that cannot be watched, and does not end when it is
- * told to: the job is answered, and the loop does not wait for it. An input that cannot be read. */
+ * Jobs with an executor that is made here. A cage that cannot be watched, and does not end when it
+ * is told to: the job is answered, and the loop does not wait for it. An input that cannot be read.
+ */
 #include "helper/job.h"
 
 #include <errno.h>
@@ -100,14 +101,14 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
     return true;
 }
 
-static const struct tc_works works = {.name = "stubborn",
-                                      .make = make,
-                                      .start = start,
-                                      .event = event,
-                                      .signal = kill_it,
-                                      .reap = reap,
-                                      .usage = usage,
-                                      .destroy = destroy};
+static const struct tc_executor executor = {.name = "stubborn",
+                                            .make = make,
+                                            .start = start,
+                                            .event = event,
+                                            .signal = kill_it,
+                                            .reap = reap,
+                                            .usage = usage,
+                                            .destroy = destroy};
 
 static unsigned sweep(void)
 {
@@ -117,19 +118,19 @@ static unsigned sweep(void)
 static const struct tc_machine machine = {.sweep = sweep};
 const struct tc_machine *const tc_machine = &machine;
 
-const struct tc_works *tc_works_at(size_t index)
+const struct tc_executor *tc_executor_at(size_t index)
 {
-    return index == 0 ? &works : NULL;
+    return index == 0 ? &executor : NULL;
 }
 
-const struct tc_works *tc_works_find(const char *name)
+const struct tc_executor *tc_executor_find(const char *name)
 {
-    return strcmp(name, works.name) == 0 ? &works : NULL;
+    return strcmp(name, executor.name) == 0 ? &executor : NULL;
 }
 
 static int plan_of_one_call(void)
 {
-    struct tc_plan plan = {.backend = strdup(works.name)};
+    struct tc_plan plan = {.backend = strdup(executor.name)};
     struct tc_wire w = TC_WIRE_PUT_INIT;
     tc_plan_visit(&w, &plan);
     assert_false(w.failed);

@@ -207,7 +207,7 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
     return true;
 }
 
-static bool plan_trial(const struct tc_works *w, struct tc_plan *ret)
+static bool plan_trial(const struct tc_executor *w, struct tc_plan *ret)
 {
     *ret = (struct tc_plan){.backend = strdup(w->name),
                             .limits = {.timeout_ms = TIMEOUT_MS, .grace_ms = GRACE_MS}};
@@ -221,15 +221,15 @@ static void tell_trial(const struct tc_cage *tried, struct tc_outcome *outcome)
 
 static const struct tc_trial trial = {.plan = plan_trial, .tell = tell_trial};
 
-static const struct tc_works works = {.name = "lettered",
-                                      .make = make,
-                                      .start = start,
-                                      .event = event,
-                                      .signal = ask,
-                                      .reap = reap,
-                                      .usage = usage,
-                                      .destroy = destroy,
-                                      .trial = &trial};
+static const struct tc_executor executor = {.name = "lettered",
+                                            .make = make,
+                                            .start = start,
+                                            .event = event,
+                                            .signal = ask,
+                                            .reap = reap,
+                                            .usage = usage,
+                                            .destroy = destroy,
+                                            .trial = &trial};
 
 static unsigned sweep(void)
 {
@@ -239,14 +239,14 @@ static unsigned sweep(void)
 static const struct tc_machine machine = {.sweep = sweep};
 const struct tc_machine *const tc_machine = &machine;
 
-const struct tc_works *tc_works_at(size_t index)
+const struct tc_executor *tc_executor_at(size_t index)
 {
-    return index < 2 ? &works : NULL;
+    return index < 2 ? &executor : NULL;
 }
 
-const struct tc_works *tc_works_find(const char *name)
+const struct tc_executor *tc_executor_find(const char *name)
 {
-    return strcmp(name, works.name) == 0 ? &works : NULL;
+    return strcmp(name, executor.name) == 0 ? &executor : NULL;
 }
 
 /* ---- a host ---- */
@@ -254,7 +254,7 @@ const struct tc_works *tc_works_find(const char *name)
 static int plan_of_one(void)
 {
     struct tc_plan plan = {
-        .backend = strdup(works.name),
+        .backend = strdup(executor.name),
         .call = strdup(""),
         .payload = strdup("show"),
         .limits = {

@@ -125,8 +125,8 @@ static void say_job(const char *script, enum tc_stdin_kind input)
     struct tc_job job = {.build = TC_BUILD_ID, .kind = TC_JOB_CALL, .stdin_kind = input};
     struct tc_plan plan;
     struct tc_wire w = TC_WIRE_PUT_INIT;
-    const struct tc_works *works = tc_works_find("process");
-    assert_true(works->trial->plan(works, &plan));
+    const struct tc_executor *executor = tc_executor_find("process");
+    assert_true(executor->trial->plan(executor, &plan));
     tc_strv_done(&plan.argv);
     assert_true(tc_strv_add(&plan.argv, "/bin/sh") && tc_strv_add(&plan.argv, "-c") &&
                 tc_strv_add(&plan.argv, script));

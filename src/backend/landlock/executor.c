@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The works for places without namespaces: the tool shares the machine's, and Landlock and seccomp
- * alone hold what they can. Only for a policy that gives up, by name, what they cannot (`without`).
- * It shows paths as they are on the host, has no /tmp, no /proc and no sockets. */
+ * The executor for places without namespaces: the tool shares the machine's, and Landlock and
+ * seccomp alone hold what they can. Only for a policy that gives up, by name, what they cannot
+ * (`without`). It shows paths as they are on the host, has no /tmp, no /proc and no sockets. */
 #include "backend/registry.h"
 
 #include <errno.h>
@@ -317,7 +317,7 @@ static void ask_to_end(struct tc_cage *cage, bool at_once)
     (void)kill(p->child.pid, SIGCONT); /* somebody outside may have stopped it */
 }
 
-const struct tc_works tc_landlock_works = {
+const struct tc_executor tc_landlock_executor = {
     .name = "landlock",
     .make = make_landlock,
     .prepare = prepare_landlock,

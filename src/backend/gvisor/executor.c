@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The works of gVisor: a container of runsc, whose kernel of its own passes no descriptor on. So
+ * The executor of gVisor: a container of runsc, whose kernel of its own passes no descriptor on. So
  * our PID 1 in it connects to a socket that runsc shows in one directory; it is listened on for one
  * connection, which comes before anything of the tool's runs. */
 #include "backend/registry.h"
@@ -272,7 +272,7 @@ static int learn(struct tc_cage *cage)
     if (other)
         tc_gvisor_first_failed(b->path, was_silent(b));
     else if (!cage->plan->grant)
-        tc_gvisor_first_works(b->path);
+        tc_gvisor_first_working(b->path);
     tc_gvisor_options_learn(b->path, b->bundle);
     for (size_t i = 0; i < outcome->enforced_count; i++) {
         if (outcome->enforced[i].clause != TC_CLAUSE_SYSCALLS)
@@ -359,9 +359,9 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
 
 /* ---- the doctor's trial ---- */
 
-static bool plan_trial(const struct tc_works *works, struct tc_plan *ret)
+static bool plan_trial(const struct tc_executor *executor, struct tc_plan *ret)
 {
-    bool fine = tc_oci_plan_trial(works, TC_OCI_SENTRY, ret);
+    bool fine = tc_oci_plan_trial(executor, TC_OCI_SENTRY, ret);
     ret->limits.timeout_ms += TC_GVISOR_ANSWER_MS; /* of the first platform */
     return fine;
 }
@@ -388,7 +388,7 @@ static void tell_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
 
 static const struct tc_trial trial = {plan_trial, tell_tried};
 
-const struct tc_works tc_gvisor_works = {
+const struct tc_executor tc_gvisor_executor = {
     .name = "gvisor",
     .make = make_gvisor,
     .prepare = prepare_gvisor,

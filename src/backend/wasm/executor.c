@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The works of wasm and wasmedge: those of a process cage, whose program is toolcage-wasm. The cage
- * is the process backend's to try; what runs a module is looked for by the library. */
+ * The executor of wasm and wasmedge: those of a process cage, whose program is toolcage-wasm. The
+ * cage is the process backend's to try; what runs a module is looked for by the library. */
 #include "backend/registry.h"
 
 #include <stdlib.h>
@@ -86,10 +86,10 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
     return true;
 }
 
-#define WORKS(backend)                                                                            \
+#define EXECUTOR(backend)                                                                         \
     .name = (backend), .make = make_wasm, .prepare = tc_process_prepare, .start = tc_process_run, \
     .event = tc_process_event, .signal = signal_wasm, .reap = tc_process_reap,                    \
     .usage = usage_of_wasm, .destroy = destroy
 
-const struct tc_works tc_wasm_works = {WORKS("wasm")};
-const struct tc_works tc_wasmedge_works = {WORKS("wasmedge")};
+const struct tc_executor tc_wasm_executor = {EXECUTOR("wasm")};
+const struct tc_executor tc_wasmedge_executor = {EXECUTOR("wasmedge")};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The process backend's works: a cage whose PID 1 is the helper's own child. */
+ * The process backend's executor: a cage whose PID 1 is the helper's own child. */
 #include "backend/registry.h"
 
 #include "cage/cage.h"
@@ -12,13 +12,13 @@ static int make_process(struct tc_cage *cage)
 {
     if (!cage->plan->without || !tc_place_forbids())
         return tc_local_lease(cage, NULL, NULL);
-    cage->works = &tc_landlock_works;
-    return cage->works->make(cage);
+    cage->executor = &tc_landlock_executor;
+    return cage->executor->make(cage);
 }
 
 static const struct tc_trial trial = {tc_process_trial, tc_process_tried};
 
-const struct tc_works tc_process_works = {
+const struct tc_executor tc_process_executor = {
     .name = "process",
     .make = make_process,
     .prepare = tc_process_prepare,

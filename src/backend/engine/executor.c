@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The works of the container engines: leases, resolved trees, root, supervision and changes are
+ * The executor of the container engines: leases, resolved trees, root, supervision and changes are
  * those of every cage of this machine. The engine makes a container that has nothing; its first
  * process is our PID 1, which comes to us by a socket, gets the cage by descriptors, and tells how
  * the tool fares over the same socket. Beside it toolcage-engine asks the engine for all that, and
@@ -73,7 +73,7 @@ static int make_engine(struct tc_cage *cage)
         return tc_cage_fail_memory(cage, "runtime");
     e->control = e->first = -1;
     e->talk = TC_ENGINE_NO_TALK;
-    if (tc_engine_enter(cage, cage->works->name, &e->door) < 0) {
+    if (tc_engine_enter(cage, cage->executor->name, &e->door) < 0) {
         free(e);
         return -1;
     }
@@ -143,7 +143,7 @@ static int send_order(struct tc_cage *cage)
     struct engine *e = engine_of(cage);
     struct tc_engine_config config = {0};
     _autofd_ int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    const struct tc_engine_order order = {.engine = cage->works->name,
+    const struct tc_engine_order order = {.engine = cage->executor->name,
                                           .door = &e->door,
                                           .repository = "localhost/toolcage-init",
                                           .program = program,
@@ -269,7 +269,7 @@ static int fail_engine(struct tc_cage *cage, const char *why)
         cage,
         TC_WHY(TOOLCAGE_EBACKEND, "engine", e->door.path,
                "`toolcage doctor` shows what this engine can; or use backend = \"process\""),
-        -1, "%s at %s did not run the container: %s", cage->works->name, e->door.path, why);
+        -1, "%s at %s did not run the container: %s", cage->executor->name, e->door.path, why);
 }
 
 static int event(struct tc_cage *cage)
@@ -351,12 +351,12 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
 /* ---- the doctor's trial ---- */
 
 /* The smallest container, where an engine listens in its usual place. */
-static bool plan_trial(const struct tc_works *works, struct tc_plan *ret)
+static bool plan_trial(const struct tc_executor *executor, struct tc_plan *ret)
 {
     static const struct tc_strv none = {0};
     struct tc_engine_door door;
-    if (!tc_engine_door_path(works->name, &none, geteuid(), &door) || access(door.path, F_OK) < 0 ||
-        !tc_process_trial(works, ret))
+    if (!tc_engine_door_path(executor->name, &none, geteuid(), &door) ||
+        access(door.path, F_OK) < 0 || !tc_process_trial(executor, ret))
         return false;
     ret->limits.timeout_ms += TC_ENGINE_PATIENCE_MS;
     return true;
@@ -382,13 +382,13 @@ static void tell_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
 
 static const struct tc_trial trial = {plan_trial, tell_tried};
 
-#define WORKS(backend)                                                                            \
+#define EXECUTOR(backend)                                                                         \
     {                                                                                             \
         .name = (backend), .make = make_engine, .prepare = prepare_engine, .start = start_engine, \
         .event = event, .signal = signal_cage, .reap = reap_engine, .usage = tc_local_usage,      \
         .destroy = destroy, .trial = &trial,                                                      \
     }
 
-const struct tc_works tc_podman_works = WORKS("podman");
-const struct tc_works tc_docker_works = WORKS("docker");
-const struct tc_works tc_containerd_works = WORKS("containerd");
+const struct tc_executor tc_podman_executor = EXECUTOR("podman");
+const struct tc_executor tc_docker_executor = EXECUTOR("docker");
+const struct tc_executor tc_containerd_executor = EXECUTOR("containerd");

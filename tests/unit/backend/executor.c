@@ -11,11 +11,11 @@
 
 static void every_backend_has_its_operations(void **state)
 {
-    const struct tc_works *w;
+    const struct tc_executor *w;
     _autobuf_ struct tc_buf all = TC_BUF_INIT;
-    for (size_t i = 0; (w = tc_works_at(i)); i++) {
+    for (size_t i = 0; (w = tc_executor_at(i)); i++) {
         tc_buf_addf(&all, " %s%s", w->name, w->trial ? " (tried)" : "");
-        assert_ptr_equal(tc_works_find(w->name), w);
+        assert_ptr_equal(tc_executor_find(w->name), w);
         if (!w->make || !w->start || !w->signal || !w->reap || !w->usage || !w->destroy)
             fail_msg("%s lacks what every backend has", w->name);
         assert_true(!w->trial || (w->trial->plan && w->trial->tell));
@@ -24,7 +24,7 @@ static void every_backend_has_its_operations(void **state)
         all.data,
         " process (tried) landlock oci (tried) podman (tried) docker (tried) containerd (tried) "
         "gvisor (tried) wasm wasmedge qemu firecracker kata not-a-security-boundary");
-    assert_null(tc_works_find("none"));
+    assert_null(tc_executor_find("none"));
 }
 
 static void machine_has_its_operations(void **state)
@@ -37,11 +37,11 @@ static void machine_has_its_operations(void **state)
 
 static void absent_operations_succeed(void **state)
 {
-    static const struct tc_works bare = {.name = "bare"};
+    static const struct tc_executor bare = {.name = "bare"};
     struct tc_outcome outcome = {0};
     struct tc_plan plan = {0};
     struct tc_cage cage = tc_cage_empty(&plan, &outcome);
-    cage.works = &bare;
+    cage.executor = &bare;
     assert_int_equal(tc_cage_prepare(&cage), 0);
     assert_int_equal(tc_cage_event(&cage), 0);
     assert_true(tc_cage_destroy(&cage, TC_PACE_QUICK));

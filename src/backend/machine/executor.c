@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The works of virtual machines: a process cage around the machine's monitor. What the guest says
- * of the call comes over a socket of toolcage-vm's when the call is over, and is taken for the
+ * The executor of virtual machines: a process cage around the machine's monitor. What the guest
+ * says of the call comes over a socket of toolcage-vm's when the call is over, and is taken for the
  * guest's word. */
 #include "backend/registry.h"
 
@@ -140,7 +140,7 @@ const char *tc_machine_mechanism(const struct tc_cage *cage, enum tc_clause clau
     case TC_CLAUSE_NET_NONE:
         return "a virtual machine without a network device";
     case TC_CLAUSE_NET_ALLOW:
-        return strcmp(cage->works->name, "qemu") == 0
+        return strcmp(cage->executor->name, "qemu") == 0
                    ? WITHOUT_NETWORK "by a serial port to the egress proxy outside"
                    : WITHOUT_NETWORK "by a socket of the machine's (vsock) to the egress proxy "
                                      "outside";
@@ -343,12 +343,12 @@ bool tc_machine_destroy(struct tc_cage *cage, enum tc_pace pace)
 }
 
 /* Monitors differ in toolcage-vm alone. */
-#define WORKS(backend)                                                                     \
+#define EXECUTOR(backend)                                                                  \
     {                                                                                      \
         .name = (backend), .make = make_vm, .prepare = tc_process_prepare,                 \
         .start = tc_machine_start, .event = tc_process_event, .signal = tc_machine_signal, \
         .reap = tc_process_reap, .usage = tc_machine_usage, .destroy = tc_machine_destroy, \
     }
 
-const struct tc_works tc_qemu_works = WORKS("qemu");
-const struct tc_works tc_firecracker_works = WORKS("firecracker");
+const struct tc_executor tc_qemu_executor = EXECUTOR("qemu");
+const struct tc_executor tc_firecracker_executor = EXECUTOR("firecracker");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The works of crun and runc, and what gVisor's share with them: leases, resolved trees, root,
+ * The executor of crun and runc, and what gVisor's share with them: leases, resolved trees, root,
  * supervision and changes are those of every cage of this machine; in the place of our own child
  * stands the runtime, and our PID 1 in its container says how the tool fares, over the same socket.
  */
@@ -255,7 +255,7 @@ bool tc_oci_unheard(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     if (!cage->outcome->failure.code)
-        (void)cage->works->event(cage);
+        (void)cage->executor->event(cage);
     return !cage->over && !p->child.ready && !cage->outcome->failure.code && !p->asked_us;
 }
 
@@ -292,18 +292,19 @@ bool tc_oci_destroy(struct tc_cage *cage, enum tc_pace pace)
 
 /* The smallest container, of the runtime that a call would take; nothing to see where none is. A
  * runtime that hangs is ended by the trial's own time limit. */
-bool tc_oci_plan_trial(const struct tc_works *works, enum tc_oci_kind kind, struct tc_plan *ret)
+bool tc_oci_plan_trial(const struct tc_executor *executor, enum tc_oci_kind kind,
+                       struct tc_plan *ret)
 {
     _autofree_ char *path = NULL;
-    if (!tc_oci_find(kind, NULL, &path) || !tc_process_trial(works, ret))
+    if (!tc_oci_find(kind, NULL, &path) || !tc_process_trial(executor, ret))
         return false;
     ret->payload = tc_oci_config(ret, kind);
     return ret->payload;
 }
 
-static bool plan_trial(const struct tc_works *works, struct tc_plan *ret)
+static bool plan_trial(const struct tc_executor *executor, struct tc_plan *ret)
 {
-    return tc_oci_plan_trial(works, TC_OCI_KERNEL, ret);
+    return tc_oci_plan_trial(executor, TC_OCI_KERNEL, ret);
 }
 
 static void tell_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
@@ -320,7 +321,7 @@ static void tell_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
 
 static const struct tc_trial trial = {plan_trial, tell_tried};
 
-const struct tc_works tc_oci_works = {
+const struct tc_executor tc_oci_executor = {
     .name = "oci",
     .make = make_oci,
     .prepare = prepare_oci,

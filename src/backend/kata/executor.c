@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The works of Kata Containers: a machine like the others, which no monitor of ours makes. An
+ * The executor of Kata Containers: a machine like the others, which no monitor of ours makes. An
  * engine is asked for a container with that runtime, by toolcage-engine, which passes its streams
  * on; toolcage-vm, in its cage, takes the call to the guest's engine by them. Neither has what the
  * other has: who hears the guest has no way to the engine. */
@@ -368,12 +368,12 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
     return true;
 }
 
-const struct tc_works tc_kata_works = {.name = "kata",
-                                       .make = make_kata,
-                                       .prepare = tc_process_prepare,
-                                       .start = start_kata,
-                                       .event = event,
-                                       .signal = signal_cage,
-                                       .reap = reap_kata,
-                                       .usage = usage_of_kata,
-                                       .destroy = destroy};
+const struct tc_executor tc_kata_executor = {.name = "kata",
+                                             .make = make_kata,
+                                             .prepare = tc_process_prepare,
+                                             .start = start_kata,
+                                             .event = event,
+                                             .signal = signal_cage,
+                                             .reap = reap_kata,
+                                             .usage = usage_of_kata,
+                                             .destroy = destroy};

@@ -146,7 +146,7 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
     return true;
 }
 
-const struct tc_works tc_unconfined_works = {
+const struct tc_executor tc_unconfined_executor = {
     .name = "not-a-security-boundary",
     .make = make_unconfined,
     .start = start_unconfined,

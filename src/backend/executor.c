@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The works, by index and by name, and the machine that they work on. */
+ * The executors, by index and by name, and the machine that they work on. */
 #include <string.h>
 
 #include "backend/registry.h"
 #include "cage/cage.h"
 
-#define WORKS(id) &tc_##id##_works,
-static const struct tc_works *const all[] = {TC_REGISTRY(WORKS, WORKS, WORKS)};
+#define EXECUTOR(id) &tc_##id##_executor,
+static const struct tc_executor *const all[] = {TC_REGISTRY(EXECUTOR, EXECUTOR, EXECUTOR)};
 
 const struct tc_machine *const tc_machine = &tc_local_machine;
 
-const struct tc_works *tc_works_at(size_t index)
+const struct tc_executor *tc_executor_at(size_t index)
 {
     return index < TC_COUNT(all) ? all[index] : NULL;
 }
 
-const struct tc_works *tc_works_find(const char *name)
+const struct tc_executor *tc_executor_find(const char *name)
 {
     for (size_t i = 0; i < TC_COUNT(all); i++)
         if (strcmp(all[i]->name, name) == 0)
