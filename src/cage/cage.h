@@ -86,7 +86,7 @@ struct tc_process_cage;
 struct tc_spare_kind;
 
 /* What a backend adds to a cage around which it puts a container runtime. */
-struct tc_local_form {
+struct tc_cage_ops {
     bool apart;  /* its first process is not ours to clone: who brings it is no part of the cage */
     bool sentry; /* a kernel of its own between the tool and ours, which keeps the tool's memory */
     int64_t memory, pids;               /* what the runtime needs of the control group for itself */
@@ -127,8 +127,8 @@ struct tc_looks {
 };
 
 struct tc_process_cage {
-    struct tc_buf trusted;            /* certificates, from their reading until they are shown */
-    const struct tc_local_form *form; /* NULL: a process cage */
+    struct tc_buf trusted;         /* certificates, from their reading until they are shown */
+    const struct tc_cage_ops *ops; /* NULL: a process cage */
     /* The words for what holds a clause within the cage, before it has to; NULL: nothing does. */
     const char *(*inner)(enum tc_clause clause);
     struct tc_process_host *host;
@@ -162,7 +162,7 @@ struct tc_process_cage {
 /* Its PID 1, whoever made it. */
 static inline pid_t tc_process_first(const struct tc_process_cage *p)
 {
-    return p->form && p->form->apart ? p->child.first : p->child.pid;
+    return p->ops && p->ops->apart ? p->child.first : p->child.pid;
 }
 
 #define TC_PRIV(cage) ((struct tc_process_cage *)(cage)->priv)
@@ -171,10 +171,10 @@ static inline pid_t tc_process_first(const struct tc_process_cage *p)
 /* Before the first call: what it will need whatever it is. */
 void tc_process_ahead(void);
 int64_t tc_process_tick(int64_t now_us);
-/* Form and `own` are those of tc_process_cage, borrowed until the backend's destroy(). */
-int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form, void *own);
+/* `ops` and `own` are those of tc_process_cage, borrowed until the backend's destroy(). */
+int tc_local_lease(struct tc_cage *cage, const struct tc_cage_ops *ops, void *own);
 /* The record alone, and how long its preparation may take: for who leases nothing. */
-int tc_local_new(struct tc_cage *cage, const struct tc_local_form *form, void *own);
+int tc_local_new(struct tc_cage *cage, const struct tc_cage_ops *ops, void *own);
 enum tc_pace tc_local_pace(const struct tc_cage *cage);
 int tc_process_prepare(struct tc_cage *cage);
 /* What is left of it when the files are there. */
@@ -207,7 +207,7 @@ int tc_events_report(struct tc_cage *cage, int fd);
 int tc_process_start(struct tc_cage *cage);
 /* From a prepared cage to one in which the program runs, and what the next call will need. */
 int tc_process_run(struct tc_cage *cage);
-/* For tc_local_form.outer: with this box in place of the cage's own, whose root and report socket
+/* For tc_cage_ops.outer: with this box in place of the cage's own, whose root and report socket
  * it has. Then tell() sends PID 1's orders by the socket: 0, or -1 with errno. */
 int tc_process_clone_outer(struct tc_cage *cage, const struct tc_box *box,
                            int (*tell)(struct tc_process_cage *p, int report));
@@ -246,7 +246,7 @@ int64_t tc_sample_cpu(pid_t pid);
  * more than the limit), or what they keep in files without a name, whichever is more. */
 int64_t tc_sample_shared(pid_t pid, int64_t limit);
 
-/* slots.c: slots of struct tc_executor that the backends of this machine have in common
+/* local_ops.c: operations of struct tc_executor that the backends of this machine have in common
  * (plan/backend.h). */
 void tc_local_signal(struct tc_cage *cage, bool at_once);
 const char *tc_local_usage(struct tc_cage *cage);

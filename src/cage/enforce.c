@@ -165,7 +165,7 @@ static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const c
     if (clause == TC_CLAUSE_LIMIT_CPU_TIME && cage->plan->fuel)
         return strdup("fuel, counted by the engine");
     /* a form's are those of a program of ours around the tool: no other form grants any */
-    if (clause == TC_CLAUSE_NET_UNIX && cage->plan->unix_sockets && !TC_PRIV(cage)->form)
+    if (clause == TC_CLAUSE_NET_UNIX && cage->plan->unix_sockets && !TC_PRIV(cage)->ops)
         return how_connected(cage, how);
     if (clause == TC_CLAUSE_FS_DENIED && TC_PRIV(cage)->trees.beside)
         return tc_format("%s; the same masks in a directory below which something is mounted", how);
@@ -190,8 +190,8 @@ static char *how_layered(const struct tc_cage *cage, enum tc_clause clause, cons
 static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
-    if (p->form)
-        return p->form->mechanism(cage, clause);
+    if (p->ops)
+        return p->ops->mechanism(cage, clause);
     if (p->worker && cage->plan->calls &&
         (clause == TC_CLAUSE_FS_READ || clause == TC_CLAUSE_FS_WRITE))
         return "mount namespace without paths; a root made for the call, by descriptor";

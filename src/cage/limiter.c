@@ -25,7 +25,7 @@ enum {
 static bool is_there(const struct tc_process_cage *p)
 {
     struct pollfd first = {.fd = p->child.first_pidfd, .events = POLLIN};
-    return !(p->form && p->form->apart) || (first.fd >= 0 && poll(&first, 1, 0) == 0);
+    return !(p->ops && p->ops->apart) || (first.fd >= 0 && poll(&first, 1, 0) == 0);
 }
 
 /* So far, of the whole cage; -1 with errno: unknown. */
@@ -82,7 +82,7 @@ static void sample_cpu(struct tc_cage *cage)
 static bool is_sampled(const struct tc_process_cage *p)
 {
     bool bounded = p->group && p->group_limits.memory;
-    return !bounded && !(p->form && p->form->sentry);
+    return !bounded && !(p->ops && p->ops->sentry);
 }
 
 int64_t tc_limits_segments(const struct tc_cage *cage)

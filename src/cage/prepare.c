@@ -66,18 +66,18 @@ static bool leaves_choice(const struct tc_limits *l)
 /* What the cage itself needs comes on top. Nothing set: rlimits then, and said so. */
 static struct tc_cgroup_limits group_limits(const struct tc_cage *cage)
 {
-    static const struct tc_local_form bare = {.memory = 0};
+    static const struct tc_cage_ops bare = {.memory = 0};
     const struct tc_process_cage *p = TC_PRIV(cage);
-    const struct tc_local_form *form = p->form ? p->form : &bare;
+    const struct tc_cage_ops *ops = p->ops ? p->ops : &bare;
     const struct tc_limits *l = &cage->plan->limits;
     const struct tc_cgroups *groups = p->host->cgroups;
     struct tc_cgroup_limits limits = {.cpus_milli = l->cpus_milli};
     if (leaves_choice(l) && !cheap(groups, TC_CGROUP_MEMORY))
         return limits;
     if (l->memory && (!l->memory_any || tc_cgroups_has(groups, TC_CGROUP_MEMORY)))
-        limits.memory = l->memory + form->memory; /* pages of the private storage included */
+        limits.memory = l->memory + ops->memory; /* pages of the private storage included */
     if (tc_cgroups_has(groups, TC_CGROUP_PIDS))
-        limits.pids = l->pids + 1 + form->pids; /* PID 1 is ours */
+        limits.pids = l->pids + 1 + ops->pids; /* PID 1 is ours */
     return limits;
 }
 
@@ -103,7 +103,7 @@ static int take_group(struct tc_cage *cage)
     bool any = leaves_choice(l);
     if (!tc_cgroup_limits_any(&limits))
         return 0;
-    if (p->form && p->form->apart && !p->trees.host->privileged)
+    if (p->ops && p->ops->apart && !p->trees.host->privileged)
         return any ? 0 : refuse_joining(cage);
     if (limits.memory && l->memory < SMALLEST_MEMORY)
         return tc_cage_fail(
@@ -185,13 +185,13 @@ static int put_point(struct tc_cage *cage, const struct tc_item *item, const str
 static int collect_points(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    size_t more = p->form ? p->form->point_count : 0;
+    size_t more = p->ops ? p->ops->point_count : 0;
     p->points =
         tc_arena_alloc(&p->trees.arena, (p->trees.item_count + more + 2) * sizeof(*p->points));
     if (!p->points)
         return out_of_memory(cage);
     for (size_t i = 0; i < more; i++)
-        p->points[p->point_count++] = p->form->points[i];
+        p->points[p->point_count++] = p->ops->points[i];
     if (tc_plan_inspects(cage->plan))
         p->points[p->point_count++] = (struct tc_root_point){TC_BUNDLE_OWN, false};
     for (size_t i = 0; i < p->trees.item_count; i++) {
@@ -244,9 +244,9 @@ static int take_leases(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     p->group_limits = group_limits(cage);
-    bool waits = p->form && !p->form->hold;
+    bool waits = p->ops && !p->ops->hold;
     bool spare = cage->plan->uid ? false
-                 : waits         ? p->form->ready && tc_spare_claim(p, cage->plan->tool)
+                 : waits         ? p->ops->ready && tc_spare_claim(p, cage->plan->tool)
                  : is_ahead(cage->plan)
                      ? tc_spare_new(p)
                      : tc_worker_claim(cage) || tc_spare_claim(p, cage->plan->tool);
@@ -326,7 +326,7 @@ static int check_broker(struct tc_cage *cage)
         TC_CLAUSE_NET_UNIX, "%s", lack);
 }
 
-int tc_local_new(struct tc_cage *cage, const struct tc_local_form *form, void *own)
+int tc_local_new(struct tc_cage *cage, const struct tc_cage_ops *ops, void *own)
 {
     struct tc_process_cage *p = calloc(1, sizeof(*p));
     if (!p)
@@ -338,7 +338,7 @@ int tc_local_new(struct tc_cage *cage, const struct tc_local_form *form, void *o
     p->workspace = TC_WORKSPACE_NEW;
     cage->observer = &p->observer;
     p->observer = TC_OBSERVER_NEW;
-    p->form = form;
+    p->ops = ops;
     p->own = own;
     p->child.report = p->child.theirs = p->child.pidfd = p->child.first_pidfd = p->box.root = -1;
     p->box.in = p->box.out = p->box.err = p->box.image = p->looks.oom_fd = p->box.talk = p->talk =
@@ -347,9 +347,9 @@ int tc_local_new(struct tc_cage *cage, const struct tc_local_form *form, void *o
     return 0;
 }
 
-int tc_local_lease(struct tc_cage *cage, const struct tc_local_form *form, void *own)
+int tc_local_lease(struct tc_cage *cage, const struct tc_cage_ops *ops, void *own)
 {
-    if (tc_local_new(cage, form, own) < 0 ||
+    if (tc_local_new(cage, ops, own) < 0 ||
         tc_process_host_get(cage->outcome, &TC_PRIV(cage)->host) < 0)
         return -1;
     cage->pace = tc_local_pace(cage);

@@ -261,7 +261,7 @@ void tc_spare_next(const struct tc_process_cage *p, const char *tool)
 struct tc_pool_entry *tc_spare_like(const struct tc_process_cage *p, const char *tool, void *own,
                                     size_t wanted)
 {
-    const struct tc_spare_kind *kind = p->form->ready;
+    const struct tc_spare_kind *kind = p->ops->ready;
     struct tc_spare *like = describe_like(p, kind, tool);
     if (!like) {
         kind->done(own);
@@ -296,7 +296,7 @@ bool tc_spare_new(struct tc_process_cage *p)
 
 static struct tc_pool_entry *claim(const struct tc_process_cage *p, const char *tool)
 {
-    const struct tc_spare_kind *kind = p->form ? p->form->ready : NULL;
+    const struct tc_spare_kind *kind = p->ops ? p->ops->ready : NULL;
     _autobuf_ struct tc_buf key = TC_BUF_INIT;
     return write_key(kind, p, tool, &p->group_limits, &key)
                ? tc_pool_claim(kind ? &containers : &cages, &key)
@@ -306,7 +306,7 @@ static struct tc_pool_entry *claim(const struct tc_process_cage *p, const char *
 bool tc_spare_claim(struct tc_process_cage *p, const char *tool)
 {
     struct tc_pool_entry *found = claim(p, tool);
-    if (!found && tool && !(p->form && p->form->ready))
+    if (!found && tool && !(p->ops && p->ops->ready))
         found = claim(p, NULL);
     return found && lease(of(found), p);
 }

@@ -165,7 +165,7 @@ static int start_cold(struct tc_cage *cage)
     p->box.root = tc_process_keep(&p->trees, tc_root_copy(p->root));
     if (p->box.root < 0)
         return fail_root(cage);
-    return p->form && p->form->outer ? p->form->outer(cage) : clone_cold(cage, &p->box);
+    return p->ops && p->ops->outer ? p->ops->outer(cage) : clone_cold(cage, &p->box);
 }
 
 static void tell_observer(struct tc_process_cage *p)
@@ -201,7 +201,7 @@ int tc_process_start(struct tc_cage *cage)
     tc_workspace_start(&p->workspace);
     if (l->timeout_ms)
         p->box.last_us = cage->begun_us + (l->timeout_ms + l->grace_ms + LATE_MS) * 1000;
-    bool apart = p->form && p->form->apart;
+    bool apart = p->ops && p->ops->apart;
     int rc = apart ? fork_apart(cage) : p->trees.unmounted ? fork_here(cage) : start_inside(cage);
     cage->exit_fd = p->child.pid > 0 ? p->child.pidfd : -1;
     if (rc < 0)
@@ -454,7 +454,7 @@ int tc_process_event(struct tc_cage *cage)
  * memory. */
 static bool lost_word(const struct tc_process_cage *p, int status)
 {
-    if (!p->form || p->trees.unmounted)
+    if (!p->ops || p->trees.unmounted)
         return WEXITSTATUS(status) == TC_BOX_MUTE;
     bool killed = p->asked_us || (p->group && tc_cgroup_oomed(p->group));
     return p->child.ready && !killed;

@@ -41,9 +41,9 @@ struct tc_worker {
     struct tc_plan plan;
     struct tc_outcome outcome;
     struct tc_cage cage;
-    const struct tc_local_form *form; /* of the cages that it is for */
-    int held;                         /* what it takes of what all share; -1: nothing */
-    int talk; /* where its program waits for a call; -1: there is no process */
+    const struct tc_cage_ops *ops; /* of the cages that it is for */
+    int held;                      /* what it takes of what all share; -1: nothing */
+    int talk;                      /* where its program waits for a call; -1: there is no process */
     int64_t made_us;
     int64_t served; /* calls */
     bool answered;  /* by it, to the one that it served last: it can serve another */
@@ -140,9 +140,9 @@ static bool waits(const struct tc_pool_entry *entry)
 static bool bring_up(struct tc_worker *w)
 {
     w->made_us = tc_now_us();
-    if (w->form && w->form->hold && (w->held = w->form->hold(&w->cage)) < 0)
+    if (w->ops && w->ops->hold && (w->held = w->ops->hold(&w->cage)) < 0)
         return false;
-    if (tc_local_lease(&w->cage, w->form, NULL) < 0 || tc_process_prepare(&w->cage) < 0 ||
+    if (tc_local_lease(&w->cage, w->ops, NULL) < 0 || tc_process_prepare(&w->cage) < 0 ||
         tc_process_complete(&w->cage) < 0)
         return false;
     struct tc_process_cage *p = TC_PRIV(&w->cage);
@@ -153,7 +153,7 @@ static bool bring_up(struct tc_worker *w)
 }
 
 static struct tc_pool_entry *describe_worker(const struct tc_executor *executor,
-                                             const struct tc_local_form *form,
+                                             const struct tc_cage_ops *ops,
                                              const struct tc_buf *key);
 
 static bool make_worker(struct tc_pool_entry *entry)
@@ -164,7 +164,7 @@ static bool make_worker(struct tc_pool_entry *entry)
         return false;
     (void)tc_pool_find(entry->ops, &entry->key, &count);
     if (!w->plan.calls && count + 1 < entry->wanted)
-        tc_pool_want(describe_worker(w->cage.executor, w->form, &entry->key), false);
+        tc_pool_want(describe_worker(w->cage.executor, w->ops, &entry->key), false);
     return true;
 }
 
@@ -184,7 +184,7 @@ static size_t how_many(const struct tc_plan *plan)
 }
 
 static struct tc_pool_entry *describe_worker(const struct tc_executor *executor,
-                                             const struct tc_local_form *form,
+                                             const struct tc_cage_ops *ops,
                                              const struct tc_buf *key)
 {
     struct tc_worker *w = calloc(1, sizeof(*w));
@@ -193,7 +193,7 @@ static struct tc_pool_entry *describe_worker(const struct tc_executor *executor,
     w->entry = (struct tc_pool_entry){.ops = &workers, .key = TC_BUF_INIT};
     tc_buf_add(&w->entry.key, key->data, key->len);
     w->talk = w->held = -1;
-    w->form = form;
+    w->ops = ops;
     w->root = no_root;
     w->outcome.failure.clause = -1;
     w->cage = tc_cage_empty(&w->plan, &w->outcome);
@@ -205,7 +205,7 @@ static struct tc_pool_entry *describe_worker(const struct tc_executor *executor,
         return NULL;
     }
     w->entry.wanted = how_many(&w->plan);
-    w->entry.idle_us = form ? MACHINE_IDLE_US : IDLE_US;
+    w->entry.idle_us = ops ? MACHINE_IDLE_US : IDLE_US;
     return &w->entry;
 }
 
@@ -231,8 +231,8 @@ bool tc_worker_next(struct tc_cage *cage)
     const struct tc_pool_entry *known = tc_pool_find(&workers, &key, &count);
     if (known && (known->state == TC_POOL_BARRED || cage->plan->calls || count >= known->wanted))
         return known->state == TC_POOL_IDLE;
-    struct tc_pool_entry *like = describe_worker(cage->executor, p->form, &key);
-    if (p->form && p->form->hold)
+    struct tc_pool_entry *like = describe_worker(cage->executor, p->ops, &key);
+    if (p->ops && p->ops->hold)
         p->next = like;
     else
         tc_pool_want(like, true);
@@ -390,7 +390,7 @@ int tc_worker_talk(const struct tc_process_cage *p)
 
 int tc_worker_fd(const struct tc_process_cage *p)
 {
-    bool says = p->worker && !p->worker->form && (p->worker->plan.calls || p->worker->harmless);
+    bool says = p->worker && !p->worker->ops && (p->worker->plan.calls || p->worker->harmless);
     return says ? p->worker->talk : -1;
 }
 

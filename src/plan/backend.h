@@ -89,8 +89,8 @@ struct tc_search {
     struct tc_kvm kvm; /* out of tell(): by that one, or the first; the caller's */
 };
 
-/* What a backend needs of this host beside what every cage needs; one without has no locator. A
- * slot that is NULL has nothing to do. Each fails with what is not here, and how to get it. */
+/* What a backend needs of this host beside what every cage needs; one without has no locator. An
+ * operation that is NULL has nothing to do. Each fails with what is not here, and how to get it. */
 struct tc_locator {
     const char *name;
     bool tried; /* the helper tries the backend, too (tc_trial), when look() has found all */
@@ -209,7 +209,7 @@ struct tc_trial {
 const struct tc_executor *tc_executor_find(const char *name);
 const struct tc_executor *tc_executor_at(size_t index);
 
-/* The slots that may be empty, and of a cage that has no executor yet: nothing is built, and
+/* The operations that may be empty, and of a cage that has no executor yet: nothing is built, and
  * nothing is to be done. */
 int tc_cage_prepare(struct tc_cage *cage);
 int tc_cage_event(struct tc_cage *cage);

@@ -96,7 +96,7 @@ struct tc_cage tc_cage_empty(const struct tc_plan *plan, struct tc_outcome *outc
                             .exit_fd = -1};
 }
 
-/* ---- slots that may be empty ---- */
+/* ---- operations that may be empty ---- */
 
 static const struct tc_executor *executor_of(const struct tc_cage *cage)
 {

@@ -67,7 +67,7 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
 
 static int make_engine(struct tc_cage *cage)
 {
-    static const struct tc_local_form form = {.apart = true, .mechanism = mechanism};
+    static const struct tc_cage_ops ops = {.apart = true, .mechanism = mechanism};
     struct engine *e = calloc(1, sizeof(*e));
     if (!e)
         return tc_cage_fail_memory(cage, "runtime");
@@ -77,7 +77,7 @@ static int make_engine(struct tc_cage *cage)
         free(e);
         return -1;
     }
-    int rc = tc_local_lease(cage, &form, e);
+    int rc = tc_local_lease(cage, &ops, e);
     if (cage->priv)
         return rc;
     (void)close(e->door.fd);

@@ -194,10 +194,10 @@ static int make_gvisor(struct tc_cage *cage)
     struct gvisor *g = calloc(1, sizeof(*g));
     if (g) {
         g->talk = -1;
-        g->oci.form = (struct tc_local_form){.sentry = true,
-                                             .points = points,
-                                             .point_count = TC_COUNT(points),
-                                             .mechanism = mechanism};
+        g->oci.ops = (struct tc_cage_ops){.sentry = true,
+                                          .points = points,
+                                          .point_count = TC_COUNT(points),
+                                          .mechanism = mechanism};
     }
     return tc_oci_make(cage, g ? &g->oci : NULL, TC_OCI_SENTRY);
 }

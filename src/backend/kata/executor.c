@@ -99,13 +99,13 @@ static void close_all(struct kata *k)
 
 static int make_kata(struct tc_cage *cage)
 {
-    static const struct tc_local_form form = {.mechanism = mechanism};
+    static const struct tc_cage_ops ops = {.mechanism = mechanism};
     struct kata *k = calloc(1, sizeof(*k));
     if (!k)
         return tc_cage_fail_memory(cage, "runtime");
     *k = (struct kata){.control = -1, .ours = {-1, -1}, .theirs = {-1, -1}, .door.fd = -1};
     int rc =
-        tc_engine_enter(cage, engine_of(cage), &k->door) < 0 ? -1 : tc_machine_make(cage, &form);
+        tc_engine_enter(cage, engine_of(cage), &k->door) < 0 ? -1 : tc_machine_make(cage, &ops);
     void **more = tc_machine_more(cage);
     if (more) {
         *more = k;

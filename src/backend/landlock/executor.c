@@ -218,12 +218,12 @@ static int fill_config(struct tc_cage *cage)
     return allow_devices(p);
 }
 
-/* ---- the slots ---- */
+/* ---- the operations ---- */
 
 static int make_landlock(struct tc_cage *cage)
 {
-    static const struct tc_local_form form = {.mechanism = mechanism};
-    if (tc_local_new(cage, &form, NULL) < 0)
+    static const struct tc_cage_ops ops = {.mechanism = mechanism};
+    if (tc_local_new(cage, &ops, NULL) < 0)
         return -1;
     struct tc_process_cage *p = TC_PRIV(cage);
     p->host = tc_process_host_known();

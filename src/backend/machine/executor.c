@@ -179,13 +179,13 @@ static int take_room(struct tc_cage *cage, int *ret)
     return *ret >= 0 ? 0 : tc_machine_room_take(cage, ret);
 }
 
-int tc_machine_make(struct tc_cage *cage, const struct tc_local_form *form)
+int tc_machine_make(struct tc_cage *cage, const struct tc_cage_ops *ops)
 {
     struct machine *m = calloc(1, sizeof(*m));
     if (!m)
         return tc_cage_fail_memory(cage, "machine");
     m->keep = m->room = -1;
-    int rc = tc_local_lease(cage, form, m);
+    int rc = tc_local_lease(cage, ops, m);
     if (!cage->priv) {
         free(m);
         return rc;
@@ -195,9 +195,9 @@ int tc_machine_make(struct tc_cage *cage, const struct tc_local_form *form)
 
 static int make_vm(struct tc_cage *cage)
 {
-    static const struct tc_local_form form = {.mechanism = tc_machine_mechanism,
-                                              .hold = tc_machine_room_hold};
-    return tc_machine_make(cage, &form);
+    static const struct tc_cage_ops ops = {.mechanism = tc_machine_mechanism,
+                                           .hold = tc_machine_room_hold};
+    return tc_machine_make(cage, &ops);
 }
 
 /* Where no file can be made, the machine is not kept; that is no fault of the call's. */

@@ -9,7 +9,7 @@
 #include "cage/cage.h"
 #include "plan/backend.h"
 
-int tc_machine_make(struct tc_cage *cage, const struct tc_local_form *form);
+int tc_machine_make(struct tc_cage *cage, const struct tc_cage_ops *ops);
 int tc_machine_start(struct tc_cage *cage);
 void tc_machine_signal(struct tc_cage *cage, bool kill);
 const char *tc_machine_usage(struct tc_cage *cage);

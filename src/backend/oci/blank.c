@@ -184,7 +184,7 @@ void tc_oci_ready_ask(struct tc_oci *o, const struct tc_plan *plan)
     const char *said = tc_setting(&plan->settings, "ready");
     o->ready = said ? strtoul(said, NULL, 10) : USUALLY;
     bool can = plan->grant && !plan->net_count && !plan->asks_network;
-    o->form.ready = can && o->ready ? &kind : NULL;
+    o->ops.ready = can && o->ready ? &kind : NULL;
 }
 
 /* Has a call been? Who makes one call and ends makes no container for a second. */
@@ -193,7 +193,7 @@ static bool again;
 void tc_oci_ready_next(struct tc_process_cage *p, const struct tc_plan *plan)
 {
     struct tc_oci *o = tc_oci_own(p);
-    struct tc_oci_blank *blank = p->form->ready ? tc_oci_blank_copy(&o->blank) : NULL;
+    struct tc_oci_blank *blank = p->ops->ready ? tc_oci_blank_copy(&o->blank) : NULL;
     if (!blank)
         return;
     p->next = tc_spare_like(p, plan->tool, blank, o->ready);

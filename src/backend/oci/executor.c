@@ -166,11 +166,11 @@ int tc_oci_make(struct tc_cage *cage, struct tc_oci *o, enum tc_oci_kind kind)
         tc_oci_drop(o);
         return -1;
     }
-    o->form.memory = o->blank.runtime->memory;
-    o->form.pids = o->blank.runtime->pids;
+    o->ops.memory = o->blank.runtime->memory;
+    o->ops.pids = o->blank.runtime->pids;
     if (kind == TC_OCI_KERNEL)
         tc_oci_ready_ask(o, cage->plan);
-    int rc = tc_local_lease(cage, &o->form, o);
+    int rc = tc_local_lease(cage, &o->ops, o);
     if (!cage->priv)
         tc_oci_drop(o);
     return rc;
@@ -180,10 +180,10 @@ static int make_oci(struct tc_cage *cage)
 {
     struct tc_oci *o = calloc(1, sizeof(*o));
     if (o)
-        o->form = (struct tc_local_form){.points = points,
-                                         .point_count = TC_COUNT(points),
-                                         .mechanism = tc_oci_mechanism,
-                                         .outer = outer};
+        o->ops = (struct tc_cage_ops){.points = points,
+                                      .point_count = TC_COUNT(points),
+                                      .mechanism = tc_oci_mechanism,
+                                      .outer = outer};
     return tc_oci_make(cage, o, TC_OCI_KERNEL);
 }
 

@@ -52,7 +52,7 @@ bool tc_oci_identical(const struct tc_oci_identity *a, const struct tc_oci_ident
 void tc_oci_blank_done(struct tc_oci_blank *blank);
 
 struct tc_oci {
-    struct tc_local_form form;
+    struct tc_cage_ops ops;
     struct tc_oci_blank blank; /* its container, before the call is in it */
     uid_t uid;                 /* what the tool sees; the runtime is root of its own */
     gid_t gid;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The slots that are the same for every backend of this machine, and too small for a file of their
- * own. */
+ * The operations that are the same for every backend of this machine, and too small for a file of
+ * their own. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
