@@ -33,7 +33,7 @@ static int list_programs(struct tc_cage *cage)
     const char **list = tc_arena_alloc(&p->trees.arena, (places + 1) * sizeof(*list));
     if (!list)
         return out_of_memory(cage);
-    p->box.programs = list;
+    p->init.programs = list;
     if (strchr(command, '/') || !command[0]) {
         list[0] = command;
         return 0;
@@ -62,20 +62,20 @@ int tc_process_argv(struct tc_cage *cage)
                              .stage = "argv",
                              .hint = "give the tool a `command`, or name one in the call"},
             -1, "there is no command to run");
-    p->box.argv = plan->argv.items;
-    p->box.envp = plan->env.count ? plan->env.items : empty;
-    p->box.directories = (const char *const *)plan->cwd.items;
+    p->init.argv = plan->argv.items;
+    p->init.envp = plan->env.count ? plan->env.items : empty;
+    p->init.directories = (const char *const *)plan->cwd.items;
     return list_programs(cage);
 }
 
-static void add_limit(struct tc_process_cage *p, struct tc_box_limit *list, int resource,
+static void add_limit(struct tc_process_cage *p, struct tc_init_limit *list, int resource,
                       int64_t value)
 {
     rlim_t most = (rlim_t)value;
     struct rlimit now;
     if (getrlimit((__rlimit_resource_t)resource, &now) == 0 && now.rlim_max < most)
         most = now.rlim_max; /* never above what the caller has */
-    list[p->box.limit_count++] = (struct tc_box_limit){resource, {most, most}};
+    list[p->init.limit_count++] = (struct tc_init_limit){resource, {most, most}};
 }
 
 /* Is all that the tool writes in storage that `disk` bounds? */
@@ -95,7 +95,7 @@ int tc_process_limits(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     const struct tc_limits *l = &cage->plan->limits;
-    struct tc_box_limit *list = tc_arena_alloc(&p->trees.arena, 8 * sizeof(*list));
+    struct tc_init_limit *list = tc_arena_alloc(&p->trees.arena, 8 * sizeof(*list));
     if (!list)
         return out_of_memory(cage);
     /* 1 and not 0: the kernel starts a core handler of the host's even at 0, and at 1 it does not
@@ -112,7 +112,7 @@ int tc_process_limits(struct tc_cage *cage)
     /* without namespaces it would count what the user has outside of the cage, too */
     if (!p->trees.unmounted && (!grouped || !tc_cgroups_has(p->host->cgroups, TC_CGROUP_PIDS)))
         add_limit(p, list, RLIMIT_NPROC, l->pids + 1);
-    p->box.limits = list;
+    p->init.limits = list;
     return 0;
 }
 
@@ -144,7 +144,7 @@ static int change(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     const char *bad = "syscalls";
-    const struct sock_fprog *base = tc_seccomp_program(p->box.watch, p->box.unix_sockets);
+    const struct sock_fprog *base = tc_seccomp_program(p->init.watch, p->init.unix_sockets);
     struct tc_seccomp_changes *changes = tc_arena_alloc(&p->trees.arena, sizeof(*changes));
     struct sock_filter *code = tc_arena_alloc(&p->trees.arena, TC_SECCOMP_CODE_MAX * sizeof(*code));
     if (!changes || !code)
@@ -152,11 +152,11 @@ static int change(struct tc_cage *cage)
     if (!tc_seccomp_changes(changes, &cage->plan->syscalls_deny, &cage->plan->syscalls_allow, &bad))
         return refuse_command(cage, bad, "remove it from `syscalls`",
                               "the profile cannot be changed by this call");
-    size_t len = tc_seccomp_change(base, changes, p->box.watch, code);
+    size_t len = tc_seccomp_change(base, changes, p->init.watch, code);
     if (!len)
         return refuse_command(cage, bad, "name fewer calls", "the changed filter is too long");
-    p->box.code = (char *)code;
-    p->box.code_len = len * sizeof(*code);
+    p->init.code = (char *)code;
+    p->init.code_len = len * sizeof(*code);
     p->changes = changes;
     return 0;
 }
@@ -164,7 +164,7 @@ static int change(struct tc_cage *cage)
 int tc_process_filter(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    p->box.watch = watch_of_plan(cage->plan);
+    p->init.watch = watch_of_plan(cage->plan);
     if (!cage->plan->syscalls_allow.count && !cage->plan->syscalls_deny.count)
         return 0;
     return change(cage);

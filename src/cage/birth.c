@@ -34,7 +34,7 @@ struct tc_spawner {
     pid_t pid, helper;
     char *stack;
     struct clone_args *args;
-    const struct tc_box *box;
+    const struct tc_init_config *init;
     pid_t result;
     int errnum;
 };
@@ -82,7 +82,7 @@ static int live(void *arg)
             (void)wait_while(&s->turn, HELPERS);
         pid_t pid = tc_clone3(s->args);
         if (pid == 0)
-            tc_box_enter(s->box);
+            tc_init_enter(s->init);
         s->result = pid;
         s->errnum = errno;
         give_turn(s, HELPERS);
@@ -132,13 +132,14 @@ static int revive(struct tc_spawner *s)
     return start_spawner(s);
 }
 
-/* clone3(args) in the spawner's place; the child, whose parent is the helper, enters the box. The
- * child's pid, or -1 with errno. */
-static pid_t clone_there(struct tc_spawner *s, struct clone_args *args, const struct tc_box *box)
+/* clone3(args) in the spawner's place; the child, whose parent is the helper, runs the stages of
+ * the init config. The child's pid, or -1 with errno. */
+static pid_t clone_there(struct tc_spawner *s, struct clone_args *args,
+                         const struct tc_init_config *init)
 {
     struct timespec patience = {.tv_nsec = PATIENCE_NS};
     s->args = args;
-    s->box = box;
+    s->init = init;
     give_turn(s, SPAWNERS);
     while (atomic_load(&s->turn) != HELPERS) {
         long rc =
@@ -180,13 +181,13 @@ unsigned tc_process_inside(const struct tc_process_host *h, unsigned id)
     return h->tree->privileged || id == 0 ? INSIDE : id;
 }
 
-void tc_process_set_ids(const struct tc_process_host *host, uid_t id, struct tc_box *box)
+void tc_process_set_ids(const struct tc_process_host *host, uid_t id, struct tc_init_config *init)
 {
-    box->wait_for_maps = host->tree->privileged;
-    box->uid = tc_process_inside(host, host->tree->uid);
-    box->gid = tc_process_inside(host, host->tree->gid);
-    tc_id_map(box->uid_map, box->uid, host->tree->privileged ? id : host->tree->uid);
-    tc_id_map(box->gid_map, box->gid, host->tree->privileged ? id : host->tree->gid);
+    init->wait_for_maps = host->tree->privileged;
+    init->uid = tc_process_inside(host, host->tree->uid);
+    init->gid = tc_process_inside(host, host->tree->gid);
+    tc_id_map(init->uid_map, init->uid, host->tree->privileged ? id : host->tree->uid);
+    tc_id_map(init->gid_map, init->gid, host->tree->privileged ? id : host->tree->gid);
 }
 
 static struct tc_spawner *resident(struct tc_cgroup *group)
@@ -206,7 +207,7 @@ static struct tc_spawner *resident(struct tc_cgroup *group)
     return s;
 }
 
-pid_t tc_process_clone(struct tc_cgroup *group, const struct tc_box *box, int *ret_pidfd)
+pid_t tc_process_clone(struct tc_cgroup *group, const struct tc_init_config *init, int *ret_pidfd)
 {
     /* the descriptor is born with the process: made later it could fail, and nobody could wait */
     struct clone_args args = {.flags = NAMESPACES | CLONE_CLEAR_SIGHAND | CLONE_PIDFD,
@@ -215,7 +216,7 @@ pid_t tc_process_clone(struct tc_cgroup *group, const struct tc_box *box, int *r
         struct tc_spawner *s = resident(group);
         args.flags |=
             CLONE_PARENT; /* the helper's child, so it dies and is reaped with the helper */
-        return s ? clone_there(s, &args, box) : -1;
+        return s ? clone_there(s, &args, init) : -1;
     }
     args.exit_signal = SIGCHLD;
     if (group) {
@@ -224,7 +225,7 @@ pid_t tc_process_clone(struct tc_cgroup *group, const struct tc_box *box, int *r
     }
     pid_t pid = tc_clone3(&args);
     if (pid == 0)
-        tc_box_enter(box);
+        tc_init_enter(init);
     return pid;
 }
 
@@ -235,13 +236,13 @@ int tc_process_announce(const struct tc_process_host *host, int report)
     return tc_send(report, ids, sizeof(ids), NULL, 0);
 }
 
-int tc_process_map_ids(pid_t pid, const struct tc_box *box, int report)
+int tc_process_map_ids(pid_t pid, const struct tc_init_config *init, int report)
 {
     char proc[16];
-    if (!box->wait_for_maps)
+    if (!init->wait_for_maps)
         return 0;
     (void)snprintf(proc, sizeof(proc), "%d", (int)pid);
-    if (tc_write_id_maps(proc, box->uid_map, box->gid_map, 0) < 0)
+    if (tc_write_id_maps(proc, init->uid_map, init->gid_map, 0) < 0)
         return -1;
     return tc_send(report, "", 1, NULL, 0);
 }

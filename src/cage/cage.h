@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/task.h"
-#include "cage/box.h"
+#include "cage/init_config.h"
 #include "linux/cgroup.h"
 #include "linux/ids.h"
 #include "observe/observe.h"
@@ -96,7 +96,7 @@ struct tc_cage_ops {
     const char *(*mechanism)(const struct tc_cage *cage, enum tc_clause clause);
     /* Where PID 1 is a program of its own: clones the process that brings it, by
      * tc_process_clone_outer(). 0, or -1 with the failure written. NULL: what is cloned has the
-     * cage's own box. */
+     * cage's own init config. */
     int (*outer)(struct tc_cage *cage);
     const struct tc_spare_kind *ready; /* how such a one is kept ready for a call; NULL: none is */
     /* Its program may have been started ahead of the call (cage/worker.h), and takes this of what
@@ -147,7 +147,7 @@ struct tc_process_cage {
     uint64_t root;
     struct tc_root_point *points;
     size_t point_count;
-    struct tc_box box;
+    struct tc_init_config init;
     struct tc_child child;
     struct tc_seccomp_changes *changes; /* of the profile; in the arena. NULL: none */
     struct tc_looks looks;
@@ -188,15 +188,16 @@ int tc_process_limits(struct tc_cage *cage);
 /* The id that the tool sees for one of the caller's. */
 unsigned tc_process_inside(const struct tc_process_host *h, unsigned id);
 /* What the maps of a cage's user namespace say. */
-void tc_process_set_ids(const struct tc_process_host *host, uid_t id, struct tc_box *box);
+void tc_process_set_ids(const struct tc_process_host *host, uid_t id, struct tc_init_config *init);
 /* Clones a process into a cage's namespaces and the group (NULL: none; then from any thread), where
- * it enters the box. Its pid, or -1 with errno; the descriptor may be there then, too. */
-pid_t tc_process_clone(struct tc_cgroup *group, const struct tc_box *box, int *ret_pidfd);
+ * it runs the stages of the init config. Its pid, or -1 with errno; the descriptor may be there
+ * then, too. */
+pid_t tc_process_clone(struct tc_cgroup *group, const struct tc_init_config *init, int *ret_pidfd);
 /* A PID 1 that is a program of its own makes what it can before its orders: says which ids its tool
  * will see, two numbers. 0, or -1 with errno. */
 int tc_process_announce(const struct tc_process_host *host, int report);
 /* A root caller's child waits until its ids exist. 0, or -1 with errno. */
-int tc_process_map_ids(pid_t pid, const struct tc_box *box, int report);
+int tc_process_map_ids(pid_t pid, const struct tc_init_config *init, int report);
 /* events.c: cage->event_fd, as which several descriptors are one; -1 is none. */
 int tc_events_open(struct tc_cage *cage);
 int tc_events_add(struct tc_cage *cage, int fd, uint32_t events);
@@ -207,9 +208,9 @@ int tc_events_report(struct tc_cage *cage, int fd);
 int tc_process_start(struct tc_cage *cage);
 /* From a prepared cage to one in which the program runs, and what the next call will need. */
 int tc_process_run(struct tc_cage *cage);
-/* For tc_cage_ops.outer: with this box in place of the cage's own, whose root and report socket
- * it has. Then tell() sends PID 1's orders by the socket: 0, or -1 with errno. */
-int tc_process_clone_outer(struct tc_cage *cage, const struct tc_box *box,
+/* For tc_cage_ops.outer: with this init config in place of the cage's own, whose root and report
+ * socket it has. Then tell() sends PID 1's orders by the socket: 0, or -1 with errno. */
+int tc_process_clone_outer(struct tc_cage *cage, const struct tc_init_config *init,
                            int (*tell)(struct tc_process_cage *p, int report));
 /* Of what is the tool's our copies go, once its first process has its own; a cage that is apart
  * keeps them until it says so. */

@@ -23,7 +23,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
-#include "cage/box.h"
+#include "cage/init_config.h"
 #include "cage/stages.h"
 #include "linux/mounts.h"
 #include "linux/privileges.h"
@@ -41,16 +41,16 @@ static int terminal = -1; /* the tool's */
 static int mounting = -1; /* which of the trees is being attached */
 
 /* They belong to the user namespace that the child was born in. */
-static int make_namespaces(const struct tc_box *box)
+static int make_namespaces(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     return unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS);
 }
 
 /* No terminal of the caller can be ours, and no signal state of the helper survives. */
-int tc_stage_session(const struct tc_box *box)
+int tc_stage_session(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     (void)umask(0022);
     (void)signal(SIGPIPE, SIG_DFL);
     /* when the machine runs out of memory, cages go first */
@@ -61,9 +61,9 @@ int tc_stage_session(const struct tc_box *box)
 
 /* A privileged helper writes the maps and then says so with one byte; else we map our own ids. By
  * raw system calls: libc's would wait for the helper's other threads, which do not exist here. */
-int tc_stage_ids(const struct tc_box *box)
+int tc_stage_ids(const struct tc_init_config *init)
 {
-    if (box->wait_for_maps) {
+    if (init->wait_for_maps) {
         char go;
         if (recv(report, &go, 1, 0) != 1) {
             errno = EPIPE; /* the helper has gone */
@@ -71,22 +71,22 @@ int tc_stage_ids(const struct tc_box *box)
         }
         if (tc_sys(SYS_setgroups, 0, 0, 0, 0, 0, 0) < 0)
             return -1;
-    } else if (tc_write_id_maps("self", box->uid_map, box->gid_map, 1) < 0) {
+    } else if (tc_write_id_maps("self", init->uid_map, init->gid_map, 1) < 0) {
         return -1;
     }
-    if (tc_sys(SYS_setresgid, box->gid, box->gid, box->gid, 0, 0, 0) < 0)
+    if (tc_sys(SYS_setresgid, init->gid, init->gid, init->gid, 0, 0, 0) < 0)
         return -1;
-    return (int)tc_sys(SYS_setresuid, box->uid, box->uid, box->uid, 0, 0, 0);
+    return (int)tc_sys(SYS_setresuid, init->uid, init->uid, init->uid, 0, 0, 0);
 }
 
 /* One that is cloned ahead gets it by message: it is made while the namespaces are. */
-static int take_root(const struct tc_box *box)
+static int take_root(const struct tc_init_config *init)
 {
     int fd = -1;
     size_t count = 0;
     char go;
-    if (!box->parks)
-        return box->root;
+    if (!init->parks)
+        return init->root;
     if (tc_recv(report, &go, 1, &fd, 1, &count, NULL, NULL, true) == 1 && count == 1)
         return fd;
     errno = EPIPE;
@@ -95,9 +95,9 @@ static int take_root(const struct tc_box *box)
 
 /* Nothing that is mounted from here on is seen outside, nor the other way round. The root goes on
  * top of the old one, and everything later is relative to it. */
-static int attach_root(const struct tc_box *box)
+static int attach_root(const struct tc_init_config *init)
 {
-    int root = take_root(box);
+    int root = take_root(init);
     if (root < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         return -1;
     if (tc_move_mount(root, AT_FDCWD, "/") < 0)
@@ -137,7 +137,7 @@ static int set_layer(int fs, const char *key, int fd, const char *below)
 
 /* The tree, below the names that are hidden; what the tool may write there goes into the upper
  * directory. */
-static int set_layers(const struct tc_box_mount *m, int fs, int top, int tree)
+static int set_layers(const struct tc_init_mount *m, int fs, int top, int tree)
 {
     char below[32];
     (void)snprintf(below, sizeof(below), ":/proc/self/fd/%d", tree);
@@ -152,7 +152,7 @@ static int set_layers(const struct tc_box_mount *m, int fs, int top, int tree)
 }
 
 /* The layers were attached only for as long as the overlay was made of them. */
-static int detach_layers(const struct tc_box_mount *m, int top)
+static int detach_layers(const struct tc_init_mount *m, int top)
 {
     int rc = 0;
     for (int i = 0; i < m->layered + (top >= 0) && rc == 0; i++)
@@ -162,7 +162,7 @@ static int detach_layers(const struct tc_box_mount *m, int top)
 
 /* Over what was attached, by its descriptor: the path may lead elsewhere by now. Directories of our
  * own root have none. */
-static int cover(const struct tc_box_mount *m)
+static int cover(const struct tc_init_mount *m)
 {
     unsigned attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
     _autofd_ int top = m->hide ? whiteouts(m->hide) : -1;
@@ -181,13 +181,13 @@ static int cover(const struct tc_box_mount *m)
     return TAKE_FD(overlay);
 }
 
-int tc_stage_trees(const struct tc_box *box)
+int tc_stage_trees(const struct tc_init_config *init)
 {
     size_t hidden = 0;
-    for (size_t i = 0; i < box->mount_count; i++) {
-        const struct tc_box_mount *m = &box->mounts[i];
+    for (size_t i = 0; i < init->mount_count; i++) {
+        const struct tc_init_mount *m = &init->mounts[i];
         mounting = (int)i;
-        if (m->fd >= 0 && tc_box_mount_attach(AT_FDCWD, m) < 0)
+        if (m->fd >= 0 && tc_init_mount_attach(AT_FDCWD, m) < 0)
             return -1;
         if (!m->hide && !m->layered)
             continue;
@@ -223,11 +223,11 @@ static int mount_terminals(void)
 
 /* A terminal in a devpts of the cage's own, so that it has a name there and no way leads from it to
  * one of the caller's. The tool gets this end, the helper the other. */
-static int open_terminal(const struct tc_box *box)
+static int open_terminal(const struct tc_init_config *init)
 {
-    const struct winsize size = {.ws_row = box->rows, .ws_col = box->columns};
+    const struct winsize size = {.ws_row = init->rows, .ws_col = init->columns};
     int unlocked = 0;
-    if (!box->terminal)
+    if (!init->terminal)
         return 0;
     if (mount_terminals() < 0)
         return -1;
@@ -264,9 +264,9 @@ enum {
 
 /* The cage's own processes and no others. Read-only as a whole: what OCI freezes name by name, and
  * the rest costs no tool anything. */
-static int own_proc(const struct tc_box *box)
+static int own_proc(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     _autofd_ int fs = tc_fsopen("proc");
     if (fs < 0 || tc_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
         return -1;
@@ -275,33 +275,33 @@ static int own_proc(const struct tc_box *box)
 }
 
 /* From here on the host's tree is out of reach: nothing in this mount namespace leads to it. */
-static int leave_host(const struct tc_box *box)
+static int leave_host(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     if (tc_pivot_root(".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
         return -1;
     return chdir("/");
 }
 
-static int name_host(const struct tc_box *box)
+static int name_host(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     return sethostname("cage", 4);
 }
 
-int tc_stage_rlimits(const struct tc_box *box)
+int tc_stage_rlimits(const struct tc_init_config *init)
 {
-    for (size_t i = 0; i < box->limit_count; i++)
-        if (setrlimit((__rlimit_resource_t)box->limits[i].resource, &box->limits[i].value) < 0)
+    for (size_t i = 0; i < init->limit_count; i++)
+        if (setrlimit((__rlimit_resource_t)init->limits[i].resource, &init->limits[i].value) < 0)
             return -1;
     return 0;
 }
 
 /* The first working directory that exists and can be entered; the last failure speaks when none
  * can. */
-int tc_stage_cwd(const struct tc_box *box)
+int tc_stage_cwd(const struct tc_init_config *init)
 {
-    for (const char *const *d = box->directories; *d; d++) {
+    for (const char *const *d = init->directories; *d; d++) {
         if (chdir(*d) == 0)
             return 0;
         if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
@@ -311,9 +311,9 @@ int tc_stage_cwd(const struct tc_box *box)
 }
 
 /* No capability is left, and neither exec nor a set-id file can bring one back. */
-int tc_stage_privileges(const struct tc_box *box)
+int tc_stage_privileges(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return -1;
     if (prctl(PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0) < 0)
@@ -324,12 +324,12 @@ int tc_stage_privileges(const struct tc_box *box)
 }
 
 /* The second wall behind the mounts: the same paths once more, by their descriptors. */
-static int raise_walls(const struct tc_box *box, enum tc_landlock_kind root)
+static int raise_walls(const struct tc_init_config *init, enum tc_landlock_kind root)
 {
     static const char *const readable[] = {"/usr", "/etc"};
     /* on most systems they lead to /usr and need no rule */
     static const char *const unmerged[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
-    int abi = box->landlock_abi;
+    int abi = init->landlock_abi;
     if (abi == 0)
         return 0;
     _autofd_ int ruleset = tc_landlock_open(abi, 0);
@@ -344,8 +344,8 @@ static int raise_walls(const struct tc_box *box, enum tc_landlock_kind root)
     for (size_t i = 0; i < TC_COUNT(unmerged); i++)
         if (tc_landlock_allow_directory(ruleset, abi, unmerged[i], TC_LANDLOCK_READ_TREE) < 0)
             return -1;
-    for (size_t i = 0, hidden = 0; i < box->mount_count; i++) {
-        const struct tc_box_mount *m = &box->mounts[i];
+    for (size_t i = 0, hidden = 0; i < init->mount_count; i++) {
+        const struct tc_init_mount *m = &init->mounts[i];
         if (m->no_rule)
             continue;
         int fd = m->hide || m->layered ? hide_fds[hidden++] : m->fd;
@@ -355,56 +355,56 @@ static int raise_walls(const struct tc_box *box, enum tc_landlock_kind root)
     return tc_landlock_restrict(ruleset);
 }
 
-static int raise_landlock(const struct tc_box *box)
+static int raise_landlock(const struct tc_init_config *init)
 {
-    return raise_walls(box, TC_LANDLOCK_LIST);
+    return raise_walls(init, TC_LANDLOCK_LIST);
 }
 
 /* Closes everything above them. */
 static int keep_report(int last)
 {
-    if (report != TC_BOX_REPORT && dup3(report, TC_BOX_REPORT, O_CLOEXEC) < 0)
+    if (report != TC_INIT_REPORT && dup3(report, TC_INIT_REPORT, O_CLOEXEC) < 0)
         return -1;
-    report = TC_BOX_REPORT;
+    report = TC_INIT_REPORT;
     return tc_close_range((unsigned)last + 1, ~0U, 0);
 }
 
-static int place_streams(const struct tc_box *box)
+static int place_streams(const struct tc_init_config *init)
 {
     /* the helper always has 0 to 4 open, so none of these is below 5; ahead of its call the child
-     * has 0 to 3, and was handed the box's before it opened a terminal */
-    int ends[] = {box->in, box->out, box->err};
+     * has 0 to 3, and was handed the init config's before it opened a terminal */
+    int ends[] = {init->in, init->out, init->err};
     for (int i = 0; i < 3; i++)
-        if (dup2(box->terminal ? terminal : ends[i], i) < 0)
+        if (dup2(init->terminal ? terminal : ends[i], i) < 0)
             return -1;
     return 0;
 }
 
 /* 0, 1 and 2 are the call's own pipes or its terminal, 3 is the report socket (closed by exec), and
  * nothing else is. */
-int tc_stage_descriptors(const struct tc_box *box)
+int tc_stage_descriptors(const struct tc_init_config *init)
 {
-    if (place_streams(box) < 0)
+    if (place_streams(init) < 0)
         return -1;
-    if (!box->talks)
-        return keep_report(TC_BOX_REPORT);
-    return dup2(box->talk, TC_BOX_TALK) < 0 ? -1 : keep_report(TC_BOX_TALK);
+    if (!init->talks)
+        return keep_report(TC_INIT_REPORT);
+    return dup2(init->talk, TC_INIT_TALK) < 0 ? -1 : keep_report(TC_INIT_TALK);
 }
 
-int tc_stage_ruleset(const struct tc_box *box)
+int tc_stage_ruleset(const struct tc_init_config *init)
 {
-    if (place_streams(box) < 0 || dup3(box->ruleset, TC_BOX_RULESET, O_CLOEXEC) < 0)
+    if (place_streams(init) < 0 || dup3(init->ruleset, TC_INIT_RULESET, O_CLOEXEC) < 0)
         return -1;
-    return keep_report(TC_BOX_RULESET);
+    return keep_report(TC_INIT_RULESET);
 }
 
 /* Set after the last change of credentials, which would clear it; then look whether the parent went
  * before: its end of the socket would be closed, now or soon, and PID 1 looks again. (getppid() is
  * 0 here, whoever lives.) */
-int tc_stage_parent(const struct tc_box *box)
+int tc_stage_parent(const struct tc_init_config *init)
 {
-    (void)box;
-    struct pollfd p = {.fd = TC_BOX_REPORT};
+    (void)init;
+    struct pollfd p = {.fd = TC_INIT_REPORT};
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || poll(&p, 1, 0) < 0)
         return -1;
     if (p.revents & (POLLHUP | POLLERR)) {
@@ -417,43 +417,43 @@ int tc_stage_parent(const struct tc_box *box)
 /* Ahead of its call the child has run nothing but this file, sees what every cage sees, and holds
  * no descriptor of anybody's. What it waits for is one message; or the helper's end, which closes
  * the socket. */
-static int wait_for_call(const struct tc_box *box)
+static int wait_for_call(const struct tc_init_config *init)
 {
     int fds[TC_FDS_MAX];
     size_t count = 0;
     char go;
-    if (!box->parks)
+    if (!init->parks)
         return 0;
-    if (keep_report(TC_BOX_REPORT) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
-        tc_stage_parent(box) < 0)
+    if (keep_report(TC_INIT_REPORT) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+        tc_stage_parent(init) < 0)
         return -1;
     if (tc_recv(report, &go, 1, fds, TC_FDS_MAX, &count, NULL, NULL, true) != 1)
         _exit(1);
-    for (size_t i = 0; i < count && fds[i] == TC_BOX_HANDED + (int)i; i++)
-        if (i + 1 == box->handed)
+    for (size_t i = 0; i < count && fds[i] == TC_INIT_HANDED + (int)i; i++)
+        if (i + 1 == init->handed)
             return 0;
     errno = EBADF;
     return -1;
 }
 
-static int open_network(const struct tc_box *box)
+static int open_network(const struct tc_init_config *init)
 {
-    return tc_stage_network(box, report);
+    return tc_stage_network(init, report);
 }
 
 /* Last, because the filter forbids most of the above. The listener goes to the helper. */
-int tc_stage_filter(const struct tc_box *box)
+int tc_stage_filter(const struct tc_init_config *init)
 {
-    bool listens = box->watch || box->unix_sockets;
+    bool listens = init->watch || init->unix_sockets;
     struct sock_fprog own;
-    const struct sock_fprog *filter = tc_box_filter(box, &own);
+    const struct sock_fprog *filter = tc_init_filter(init, &own);
     int listener = filter ? tc_seccomp_install(filter, listens) : -1;
     if (listener < 0)
         return -1;
     if (!listens)
         return 0;
     struct tc_report said = {.kind = TC_REPORT_LISTENER, .us = tc_now_us()};
-    int rc = tc_send(TC_BOX_REPORT, &said, sizeof(said), &listener, 1);
+    int rc = tc_send(TC_INIT_REPORT, &said, sizeof(said), &listener, 1);
     (void)close(listener);
     return rc;
 }
@@ -462,17 +462,17 @@ int tc_stage_filter(const struct tc_box *box)
 
 /* Everything but processes, whose namespace is the container's. Its process has no right of any
  * kind there, and gets those of a user namespace of its own. */
-static int leave_container(const struct tc_box *box)
+static int leave_container(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     return unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
                    CLONE_NEWCGROUP);
 }
 
 /* It leads its session already. */
-static int begin_contained(const struct tc_box *box)
+static int begin_contained(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     (void)umask(0022);
     (void)signal(SIGPIPE, SIG_DFL);
     return tc_write_file(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
@@ -491,13 +491,13 @@ int tc_stage_devices(int base)
 }
 
 /* Our root with its mount points over the image, both read-only. */
-static int lay_over_image(const struct tc_box *box)
+static int lay_over_image(const struct tc_init_config *init)
 {
     char layers[64];
     _autofd_ int fs = tc_fsopen("overlay");
-    (void)snprintf(layers, sizeof(layers), "/proc/self/fd/%d:/proc/self/fd/%d", box->root,
-                   box->image);
-    if (fs < 0 || tc_move_mount(box->image, AT_FDCWD, "mnt") < 0 ||
+    (void)snprintf(layers, sizeof(layers), "/proc/self/fd/%d:/proc/self/fd/%d", init->root,
+                   init->image);
+    if (fs < 0 || tc_move_mount(init->image, AT_FDCWD, "mnt") < 0 ||
         tc_fsconfig(fs, FSCONFIG_SET_STRING, "lowerdir", layers) < 0 ||
         tc_fsconfig(fs, FSCONFIG_SET_FLAG, "userxattr", NULL) < 0 ||
         tc_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
@@ -506,20 +506,20 @@ static int lay_over_image(const struct tc_box *box)
     if (overlay < 0 || umount2("mnt", MNT_DETACH) < 0 ||
         tc_move_mount(overlay, AT_FDCWD, ".") < 0 || fchdir(overlay) < 0)
         return -1;
-    return tc_stage_devices(box->root);
+    return tc_stage_devices(init->root);
 }
 
-static int attach_contained(const struct tc_box *box)
+static int attach_contained(const struct tc_init_config *init)
 {
-    return attach_root(box) < 0 ? -1 : box->image < 0 ? 0 : lay_over_image(box);
+    return attach_root(init) < 0 ? -1 : init->image < 0 ? 0 : lay_over_image(init);
 }
 
 /* The container's own, with whatever the engine has put over it: in a user namespace that does not
  * own the processes' no new one can be mounted. */
-static int take_proc(const struct tc_box *box)
+static int take_proc(const struct tc_init_config *init)
 {
     const struct mount_attr attr = {.attr_set = PROC_ATTRIBUTES};
-    (void)box;
+    (void)init;
     _autofd_ int proc =
         tc_open_tree(AT_FDCWD, "/proc", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
     if (proc < 0 || tc_mount_setattr(proc, AT_RECURSIVE, &attr) < 0)
@@ -528,9 +528,9 @@ static int take_proc(const struct tc_box *box)
 }
 
 /* Of an image every directory is the tool's to read. */
-static int raise_contained(const struct tc_box *box)
+static int raise_contained(const struct tc_init_config *init)
 {
-    return raise_walls(box, box->image < 0 ? TC_LANDLOCK_LIST : TC_LANDLOCK_READ_TREE);
+    return raise_walls(init, init->image < 0 ? TC_LANDLOCK_LIST : TC_LANDLOCK_READ_TREE);
 }
 
 static const struct tc_stage whole[] = {
@@ -577,35 +577,35 @@ static const struct tc_stage contained[] = {
     {"seccomp", tc_stage_filter, TC_CLAUSE_SYSCALLS},
 };
 
-const struct tc_stages tc_contained_stages = {contained, TC_COUNT(contained), 100, tc_box_init,
+const struct tc_stages tc_contained_stages = {contained, TC_COUNT(contained), 100, tc_init_main,
                                               NULL};
 
-static const struct tc_stages whole_stages = {whole, TC_COUNT(whole), 0, tc_box_init, NULL};
+static const struct tc_stages whole_stages = {whole, TC_COUNT(whole), 0, tc_init_main, NULL};
 
-static const struct tc_stages *stages_of(const struct tc_box *box)
+static const struct tc_stages *stages_of(const struct tc_init_config *init)
 {
-    return box->stages ? box->stages : &whole_stages;
+    return init->stages ? init->stages : &whole_stages;
 }
 
-const struct tc_stage *tc_box_stage(const struct tc_box *box, int stage)
+const struct tc_stage *tc_init_stage(const struct tc_init_config *init, int stage)
 {
     static const struct tc_stage fork = {"fork", NULL, -1},
                                  ruleset = {"landlock", NULL, TC_CLAUSE_FS_READ},
                                  unknown = {"unknown", NULL, -1};
-    for (const struct tc_stages *t = stages_of(box); t; t = t->inner)
+    for (const struct tc_stages *t = stages_of(init); t; t = t->inner)
         if (stage >= t->base && (size_t)(stage - t->base) < t->count)
             return &t->items[stage - t->base];
-    if (stage == TC_BOX_STAGE_RULESET)
+    if (stage == TC_INIT_STAGE_RULESET)
         return &ruleset;
-    return stage == TC_BOX_STAGE_FORK ? &fork : &unknown;
+    return stage == TC_INIT_STAGE_FORK ? &fork : &unknown;
 }
 
-void tc_box_go(const struct tc_box *box)
+void tc_init_run_stages(const struct tc_init_config *init)
 {
-    const struct tc_stages *t = stages_of(box);
-    report = box->report;
+    const struct tc_stages *t = stages_of(init);
+    report = init->report;
     for (size_t i = 0; i < t->count; i++) {
-        if (t->items[i].run(box) == 0)
+        if (t->items[i].run(init) == 0)
             continue;
         struct tc_report failed = {.kind = TC_REPORT_FAILED,
                                    .stage = t->base + (int)i,
@@ -615,12 +615,12 @@ void tc_box_go(const struct tc_box *box)
         (void)tc_send(report, &failed, sizeof(failed), NULL, 0);
         _exit(1);
     }
-    t->then(box);
+    t->then(init);
     _exit(1);
 }
 
-void tc_box_enter(const struct tc_box *box)
+void tc_init_enter(const struct tc_init_config *init)
 {
-    (void)close(box->helper); /* with it open, a wait for a helper that was killed would not end */
-    tc_box_go(box);
+    (void)close(init->helper); /* with it open, a wait for a helper that was killed would not end */
+    tc_init_run_stages(init);
 }

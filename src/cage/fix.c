@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * What to do where a cage cannot be built: looks at the place, and picks the words. */
-#include "cage/box.h"
+#include "cage/init_config.h"
 
 #include <errno.h>
 #include <fcntl.h>

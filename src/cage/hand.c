@@ -22,7 +22,7 @@ bool tc_hand_can(const struct tc_process_cage *p)
     return true;
 }
 
-static bool of_the_call(const struct tc_box_mount *m)
+static bool of_the_call(const struct tc_init_mount *m)
 {
     return m->fd >= 0 && !tc_path_within(&TC_PLACE_OWN[1], m->path);
 }
@@ -31,7 +31,7 @@ size_t tc_hand_put_together(const struct tc_process_cage *p, int root)
 {
     size_t i = 0;
     while (i < p->trees.mount_count && (!of_the_call(&p->trees.mounts[i]) ||
-                                        tc_box_mount_attach(root, &p->trees.mounts[i]) == 0))
+                                        tc_init_mount_attach(root, &p->trees.mounts[i]) == 0))
         i++;
     return i;
 }
@@ -41,15 +41,15 @@ bool tc_hand_take_back(struct tc_cage *cage, size_t count)
     const unsigned whole = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE;
     struct tc_process_cage *p = TC_PRIV(cage);
     for (size_t i = 0; i < count; i++) {
-        const struct tc_box_mount *m = &p->trees.mounts[i];
+        const struct tc_init_mount *m = &p->trees.mounts[i];
         _autofd_ int copy = of_the_call(m) ? tc_open_tree(m->fd, "", whole) : -1;
         if (of_the_call(m) && (copy < 0 || dup3(copy, m->fd, O_CLOEXEC) < 0))
             return false;
     }
     if (tc_process_trees_standing(cage) < 0)
         return false;
-    p->box.mounts = p->trees.mounts;
-    p->box.mount_count = p->trees.mount_count;
+    p->init.mounts = p->trees.mounts;
+    p->init.mount_count = p->trees.mount_count;
     return true;
 }
 
@@ -61,7 +61,7 @@ static int wall(const struct tc_process_cage *p, int root)
     if (ruleset < 0 || tc_landlock_allow(ruleset, abi, root, TC_LANDLOCK_LIST) < 0)
         return -1;
     for (size_t i = 0; i < p->trees.mount_count; i++) {
-        const struct tc_box_mount *m = &p->trees.mounts[i];
+        const struct tc_init_mount *m = &p->trees.mounts[i];
         if (of_the_call(m) && !m->no_rule && tc_landlock_allow(ruleset, abi, m->fd, m->rights) < 0)
             return -1;
     }
@@ -90,9 +90,9 @@ bool tc_hand_call(const struct tc_cage *cage, int talk, int root)
     task.call = plan->program_call;
     task.call_len = plan->program_call_len;
     task.cwd = find_cwd(plan, root);
-    task.in = p->box.in;
-    task.out = p->box.out;
-    task.err = p->box.err;
+    task.in = p->init.in;
+    task.out = p->init.out;
+    task.err = p->init.err;
     task.root = root;
     task.wall = ruleset;
     return task.cwd && (!walled || ruleset >= 0) && tc_task_send(talk, &tc_task_fields, &task) == 0;
@@ -108,8 +108,8 @@ int tc_hand_program(struct tc_cage *cage)
         return 0;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0) {
         p->talk = pair[0];
-        p->box.talk = pair[1];
-        p->box.talks = true;
+        p->init.talk = pair[1];
+        p->init.talks = true;
         task.program = plan->program;
         task.program_len = plan->program_len;
         task.call = plan->program_call;

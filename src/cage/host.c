@@ -20,8 +20,8 @@
 #include "base/fd.h"
 #include "base/process.h"
 #include "base/sys.h"
-#include "cage/box.h"
 #include "cage/cage.h"
+#include "cage/init_config.h"
 #include "linux/mounts.h"
 
 static struct tc_process_host the_host = {

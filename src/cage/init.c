@@ -21,7 +21,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "cage/box.h"
+#include "cage/init_config.h"
 
 /* ---- in a PID namespace: the kernel ends the rest with PID 1 ---- */
 
@@ -30,19 +30,19 @@ static int adopt_nothing(void)
     return 0;
 }
 
-static int enter_nothing(const struct tc_box *box)
+static int enter_nothing(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     return 0;
 }
 
 /* A shell at a terminal ends when that hangs up, and ignores SIGTERM; who is stopped hears nothing.
  */
-static void terminate_all(const struct tc_box *box, pid_t tool)
+static void terminate_all(const struct tc_init_config *init, pid_t tool)
 {
     (void)tool;
     (void)kill(-1, SIGTERM);
-    if (box->terminal && kill(-1, SIGHUP) == 0)
+    if (init->terminal && kill(-1, SIGHUP) == 0)
         (void)kill(-1, SIGCONT);
 }
 
@@ -68,9 +68,9 @@ static const struct tc_rest namespaced = {.adopt = adopt_nothing,
                                           .end = end_all,
                                           .leave = leave_all};
 
-static const struct tc_rest *rest_of(const struct tc_box *box)
+static const struct tc_rest *rest_of(const struct tc_init_config *init)
 {
-    return box->rest ? box->rest : &namespaced;
+    return init->rest ? init->rest : &namespaced;
 }
 
 /* ---- the tool, and its end ---- */
@@ -81,10 +81,10 @@ static volatile bool mute;
 
 static void send_report(const struct tc_report *report)
 {
-    if (tc_send(TC_BOX_REPORT, report, sizeof(*report), NULL, 0) == 0)
+    if (tc_send(TC_INIT_REPORT, report, sizeof(*report), NULL, 0) == 0)
         return;
     mute = true; /* nothing may run that the helper does not know of */
-    _exit(TC_BOX_MUTE);
+    _exit(TC_INIT_MUTE);
 }
 
 static void say_at(int stage, int kind, int errnum)
@@ -95,15 +95,15 @@ static void say_at(int stage, int kind, int errnum)
 
 static void report_event(int kind, int errnum)
 {
-    say_at(TC_BOX_STAGE_FORK, kind, errnum);
+    say_at(TC_INIT_STAGE_FORK, kind, errnum);
 }
 
 /* Tries the paths in order, as execvp does: the first that exists and is a program runs. What says
  * more than "not there" is remembered. */
-static int execute(const struct tc_box *box)
+static int execute(const struct tc_init_config *init)
 {
     int worst = ENOENT;
-    for (const char *const *path = box->programs; *path; path++) {
+    for (const char *const *path = init->programs; *path; path++) {
         struct stat st;
         if (stat(*path, &st) < 0) {
             worst = errno == ENOENT || errno == ENOTDIR ? worst : errno;
@@ -114,7 +114,7 @@ static int execute(const struct tc_box *box)
             continue;
         }
         /* not execve, which the filter asks the helper about */
-        (void)execveat(AT_FDCWD, *path, box->argv, box->envp, 0);
+        (void)execveat(AT_FDCWD, *path, init->argv, init->envp, 0);
         if (errno != ENOENT || !*(path + 1))
             worst = errno;
         if (errno != EACCES && errno != ENOENT)
@@ -123,21 +123,21 @@ static int execute(const struct tc_box *box)
     return worst;
 }
 
-static _Noreturn void become_tool(const struct tc_box *box)
+static _Noreturn void become_tool(const struct tc_init_config *init)
 {
     sigset_t none;
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    if (setsid() < 0 || (box->terminal && ioctl(0, TIOCSCTTY, 0) < 0)) {
+    if (setsid() < 0 || (init->terminal && ioctl(0, TIOCSCTTY, 0) < 0)) {
         report_event(TC_REPORT_FAILED, errno);
         _exit(1);
     }
-    if (rest_of(box)->enter(box) < 0) {
-        say_at(TC_BOX_STAGE_RULESET, TC_REPORT_FAILED, errno);
+    if (rest_of(init)->enter(init) < 0) {
+        say_at(TC_INIT_STAGE_RULESET, TC_REPORT_FAILED, errno);
         _exit(1);
     }
     report_event(TC_REPORT_READY, 0);
-    report_event(TC_REPORT_EXEC_FAILED, execute(box));
+    report_event(TC_REPORT_EXEC_FAILED, execute(init));
     _exit(127);
 }
 
@@ -183,7 +183,7 @@ static bool look_for_segments(int64_t most)
  * helper's end of the socket may stay open a moment longer, in a spawner that dies with it. */
 static bool alone(void)
 {
-    struct pollfd p = {.fd = TC_BOX_REPORT};
+    struct pollfd p = {.fd = TC_INIT_REPORT};
     return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR));
 }
 
@@ -195,29 +195,29 @@ static void interrupt(int sig)
 /* Where signals come as words: until there is one, or something has ended, or the time is over. */
 static int wait_word(const struct timespec *patience)
 {
-    struct pollfd report = {.fd = TC_BOX_REPORT, .events = POLLIN};
+    struct pollfd report = {.fd = TC_INIT_REPORT, .events = POLLIN};
     sigset_t blocked;
     char word;
     (void)sigfillset(&blocked);
     (void)sigdelset(&blocked, SIGCHLD);
     if (ppoll(&report, 1, patience, &blocked) <= 0 || !(report.revents & POLLIN))
         return -1;
-    return recv(TC_BOX_REPORT, &word, 1, MSG_DONTWAIT) == 1 ? SIGTERM : -1;
+    return recv(TC_INIT_REPORT, &word, 1, MSG_DONTWAIT) == 1 ? SIGTERM : -1;
 }
 
 /* The deadline is the helper's; but one that is stopped, or held up by a file system that does not
  * answer, must not give the tool more time than that. */
-static int wait_signal(const sigset_t *set, const struct tc_box *box, bool often)
+static int wait_signal(const sigset_t *set, const struct tc_init_config *init, bool often)
 {
     int64_t left = often ? WATCH_OFTEN_US : WATCH_US;
-    if (box->last_us && box->last_us - tc_now_us() < left)
-        left = box->last_us - tc_now_us();
+    if (init->last_us && init->last_us - tc_now_us() < left)
+        left = init->last_us - tc_now_us();
     if (left <= 0 || alone()) {
-        rest_of(box)->leave();
+        rest_of(init)->leave();
         _exit(1);
     }
     struct timespec patience = {.tv_sec = left / 1000000, .tv_nsec = left % 1000000 * 1000};
-    return box->told ? wait_word(&patience) : sigtimedwait(set, NULL, &patience);
+    return init->told ? wait_word(&patience) : sigtimedwait(set, NULL, &patience);
 }
 
 /* The helper takes the result when it hears of the end, so nothing of the tool's may run then. */
@@ -226,7 +226,7 @@ static _Noreturn void finish_init(int status, const struct tc_rest *rest)
     struct rusage used;
     if (mute) {
         rest->leave();
-        _exit(TC_BOX_MUTE);
+        _exit(TC_INIT_MUTE);
     }
     if (!rest->end())
         _exit(1);
@@ -241,16 +241,16 @@ static _Noreturn void finish_init(int status, const struct tc_rest *rest)
     _exit(0);
 }
 
-void tc_box_init(const struct tc_box *box)
+void tc_init_main(const struct tc_init_config *init)
 {
-    const struct tc_rest *rest = rest_of(box);
+    const struct tc_rest *rest = rest_of(init);
     sigset_t set;
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGCHLD);
     (void)sigaddset(&set, SIGTERM);
-    (void)sigaddset(&set, TC_BOX_END);
+    (void)sigaddset(&set, TC_INIT_END);
     if (rest->adopt() < 0 || sigprocmask(SIG_SETMASK, &set, NULL) < 0 ||
-        (box->told && signal(SIGCHLD, interrupt) == SIG_ERR))
+        (init->told && signal(SIGCHLD, interrupt) == SIG_ERR))
         _exit(1);
     /* no copy of our memory, which exec would throw away at once; we sleep until that exec */
     pid_t tool = vfork();
@@ -259,18 +259,18 @@ void tc_box_init(const struct tc_box *box)
         _exit(1);
     }
     if (tool == 0)
-        become_tool(box);
+        become_tool(init);
     /* a terminal that nobody has open tells the helper that it has ended */
-    for (int fd = box->terminal ? 1 : 0; fd < TC_BOX_REPORT; fd++)
+    for (int fd = init->terminal ? 1 : 0; fd < TC_INIT_REPORT; fd++)
         (void)close(fd);
-    if (box->talks)
-        (void)close(TC_BOX_TALK);
-    for (bool look = box->segments > 0;;) {
-        int status = 0, sig = wait_signal(&set, box, rest->watches || look);
-        look = look && look_for_segments(box->segments);
+    if (init->talks)
+        (void)close(TC_INIT_TALK);
+    for (bool look = init->segments > 0;;) {
+        int status = 0, sig = wait_signal(&set, init, rest->watches || look);
+        look = look && look_for_segments(init->segments);
         if (sig == SIGTERM)
-            rest->terminate(box, tool);
-        if (sig == TC_BOX_END)
+            rest->terminate(init, tool);
+        if (sig == TC_INIT_END)
             finish_init(SIGKILL, rest);
         if (reap_children(tool, &status))
             finish_init(status, rest);

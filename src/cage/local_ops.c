@@ -91,7 +91,7 @@ static void release(struct tc_process_cage *p, void (*trees)(struct tc_trees *))
 {
     tc_session_let_go(&p->workspace);
     int *own[] = {&p->child.report, &p->child.theirs, &p->child.pidfd, &p->talk,
-                  &p->box.talk,     &p->box.out,      &p->box.err};
+                  &p->init.talk,    &p->init.out,     &p->init.err};
     for (size_t i = 0; i < TC_COUNT(own); i++) {
         if (*own[i] >= 0)
             (void)close(*own[i]);

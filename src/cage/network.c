@@ -16,14 +16,14 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "cage/box.h"
+#include "cage/init_config.h"
 #include "cage/stages.h"
 
 enum { BACKLOG = 1024, ANSWER = 1024, BUFFER = 1 << 16 };
 
-int tc_stage_loopback(const struct tc_box *box)
+int tc_stage_loopback(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     _autofd_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
     return fd < 0 ? -1 : ioctl(fd, SIOCSIFFLAGS, &lo);
@@ -103,7 +103,7 @@ static int open_listener(const struct tc_door_listener *l)
 }
 
 /* As many as a message takes, from the number on; how many, or -1. */
-static int send_some(const struct tc_box_network *n, size_t from, size_t all, int report)
+static int send_some(const struct tc_init_network *n, size_t from, size_t all, int report)
 {
     int fds[TC_EGRESS_LISTENERS_MAX], count = 0, rc = 0;
     struct tc_report said = {.kind = TC_REPORT_NETWORK, .status = (int32_t)from, .us = tc_now_us()};
@@ -118,9 +118,9 @@ static int send_some(const struct tc_box_network *n, size_t from, size_t all, in
     return rc < 0 ? -1 : count;
 }
 
-int tc_stage_network(const struct tc_box *box, int report)
+int tc_stage_network(const struct tc_init_config *init, int report)
 {
-    const struct tc_box_network *n = box->network;
+    const struct tc_init_network *n = init->network;
     if (!n)
         return 0;
     _autofd_ int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);

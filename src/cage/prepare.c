@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Plan -> box: paths become descriptors, ids and control groups are leased, and everything the
- * child needs is computed. Nothing of the host changes here but the leases. */
+ * Plan -> init config: paths become descriptors, ids and control groups are leased, and everything
+ * the child needs is computed. Nothing of the host changes here but the leases. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -218,8 +218,8 @@ static int open_root(struct tc_cage *cage)
     struct tc_root_spec spec = {.plan = cage->plan,
                                 .points = p->points,
                                 .point_count = p->point_count,
-                                .uid = p->box.uid,
-                                .gid = p->box.gid,
+                                .uid = p->init.uid,
+                                .gid = p->init.gid,
                                 .terminal = cage->plan->terminal};
     const char *step = "";
     p->root = tc_root_ready(p->host->shelf, &spec, &step);
@@ -252,7 +252,7 @@ static int take_leases(struct tc_cage *cage)
                      : tc_worker_claim(cage) || tc_spare_claim(p, cage->plan->tool);
     if (!spare && (take_id(cage) < 0 || take_group(cage) < 0))
         return -1;
-    tc_process_set_ids(p->host, p->trees.id, &p->box);
+    tc_process_set_ids(p->host, p->trees.id, &p->init);
     return 0;
 }
 
@@ -340,9 +340,9 @@ int tc_local_new(struct tc_cage *cage, const struct tc_cage_ops *ops, void *own)
     p->observer = TC_OBSERVER_NEW;
     p->ops = ops;
     p->own = own;
-    p->child.report = p->child.theirs = p->child.pidfd = p->child.first_pidfd = p->box.root = -1;
-    p->box.in = p->box.out = p->box.err = p->box.image = p->looks.oom_fd = p->box.talk = p->talk =
-        -1;
+    p->child.report = p->child.theirs = p->child.pidfd = p->child.first_pidfd = p->init.root = -1;
+    p->init.in = p->init.out = p->init.err = p->init.image = p->looks.oom_fd = p->init.talk =
+        p->talk = -1;
     p->task = TC_TASK_NONE;
     return 0;
 }
@@ -417,13 +417,13 @@ int tc_process_complete(struct tc_cage *cage)
     if (open_root(cage) < 0 || tc_process_argv(cage) < 0 || tc_process_limits(cage) < 0 ||
         tc_proxy_start(cage) < 0 || tc_trust_show(cage) < 0)
         return -1;
-    p->box.terminal = cage->plan->terminal;
-    p->box.rows = cage->plan->rows;
-    p->box.columns = cage->plan->columns;
-    p->box.landlock_abi = p->host->landlock_abi;
-    p->box.segments = tc_limits_segments(cage);
-    p->box.unix_sockets = cage->plan->unix_sockets;
-    p->box.mounts = p->trees.mounts;
-    p->box.mount_count = p->trees.mount_count;
+    p->init.terminal = cage->plan->terminal;
+    p->init.rows = cage->plan->rows;
+    p->init.columns = cage->plan->columns;
+    p->init.landlock_abi = p->host->landlock_abi;
+    p->init.segments = tc_limits_segments(cage);
+    p->init.unix_sockets = cage->plan->unix_sockets;
+    p->init.mounts = p->trees.mounts;
+    p->init.mount_count = p->trees.mount_count;
     return tc_process_filter(cage);
 }

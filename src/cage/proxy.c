@@ -24,7 +24,7 @@ enum { LEFT_MAX = 64 };
 
 struct tc_proxy {
     struct tc_door door;
-    struct tc_box_network network;
+    struct tc_init_network network;
     struct tc_egress_said *said;
     int control;          /* our end */
     bool killed;          /* by us, with its cage */
@@ -214,14 +214,14 @@ int tc_proxy_start(struct tc_cage *cage)
     x->id = (uid_t)-1;
     if (tc_door_make(plan->net, plan->net_count, ipv6, &x->door) < 0)
         return tc_cage_fail_memory(cage, "network");
-    x->network = (struct tc_box_network){.listeners = x->door.listeners,
-                                         .listeners_size =
-                                             x->door.listener_count * sizeof(*x->door.listeners)};
+    x->network = (struct tc_init_network){.listeners = x->door.listeners,
+                                          .listeners_size =
+                                              x->door.listener_count * sizeof(*x->door.listeners)};
     for (size_t i = 0; i < TC_DOOR_REQUESTS; i++)
         x->network.requests[i] =
             (struct tc_door_requests){x->door.requests[i].data, x->door.requests[i].len};
-    p->box.network = &x->network;
-    p->box.network_count = 1;
+    p->init.network = &x->network;
+    p->init.network_count = 1;
     return start_process(cage, x, program) < 0 ? -1 : send_config(cage, x, ipv6);
 }
 
@@ -397,8 +397,8 @@ void tc_proxy_end(struct tc_cage *cage)
     struct tc_proxy *x = p ? TAKE(p->proxy) : NULL;
     if (!x)
         return;
-    p->box.network = NULL;
-    p->box.network_count = 0;
+    p->init.network = NULL;
+    p->init.network_count = 0;
     if (x->pid > 0)
         let_go(x, &p->host->ids);
     else

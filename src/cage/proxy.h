@@ -14,9 +14,11 @@
 const char *tc_proxy_lacks(void);
 /* Does it look into connections? */
 bool tc_plan_inspects(const struct tc_plan *plan);
-/* Starts it and fills in the network of the box; nothing where the plan has none. 0, or -1. */
+/* Starts it and fills in the network of the init config; nothing where the plan has none. 0, or -1.
+ */
 int tc_proxy_start(struct tc_cage *cage);
-/* Hands over listeners, of which the first has this number in the box; closes them. 0, or -1. */
+/* Hands over listeners, of which the first has this number in the init config; closes them. 0, or
+ * -1. */
 int tc_proxy_listen(struct tc_cage *cage, const int *fds, size_t count, int32_t first);
 /* Waits until it is ready, and adds the certificate of its authority. 0, or -1. */
 int tc_proxy_authority(struct tc_cage *cage, struct tc_buf *to);

@@ -32,7 +32,7 @@ struct tc_spare {
     int pidfd, report;
     /* shared with it, at one address, and with nobody else; MAP_FAILED: it gets its call otherwise
      */
-    struct tc_box *box;
+    struct tc_init_config *init;
 };
 
 /* The one of before the first call, idle or claimed, until it has a root. */
@@ -57,8 +57,8 @@ static void done(struct tc_pool_entry *entry)
         (void)tc_cgroup_give(s->group);
     if (s->id != (uid_t)-1)
         tc_ids_give(&s->host->ids, s->id);
-    if (s->box != MAP_FAILED)
-        (void)munmap(s->box, TC_SPARE_ROOM);
+    if (s->init != MAP_FAILED)
+        (void)munmap(s->init, TC_SPARE_ROOM);
     if (s->kind)
         s->kind->done(s->own);
     free(s);
@@ -107,40 +107,41 @@ static bool take_leases(struct tc_spare *s)
 
 static bool give_birth(struct tc_spare *s, int child_report)
 {
-    *s->box =
-        (struct tc_box){.report = child_report, .helper = s->report, .parks = true, .root = -1};
-    tc_process_set_ids(s->host, s->id, s->box);
-    s->pid = tc_process_clone(s->group, s->box, &s->pidfd);
+    *s->init = (struct tc_init_config){
+        .report = child_report, .helper = s->report, .parks = true, .root = -1};
+    tc_process_set_ids(s->host, s->id, s->init);
+    s->pid = tc_process_clone(s->group, s->init, &s->pidfd);
     /* no later child may see, or write, what this one will run with */
-    return s->pid > 0 && madvise(s->box, TC_SPARE_ROOM, MADV_DONTFORK) == 0 &&
-           tc_process_map_ids(s->pid, s->box, s->report) == 0;
+    return s->pid > 0 && madvise(s->init, TC_SPARE_ROOM, MADV_DONTFORK) == 0 &&
+           tc_process_map_ids(s->pid, s->init, s->report) == 0;
 }
 
-/* Of a kind that becomes another program: what it needs before its call stands in its box at the
- * clone. */
+/* Of a kind that becomes another program: what it needs before its call stands in its init config
+ * at the clone. */
 static bool give_birth_of_kind(struct tc_spare *s, int child_report)
 {
     _autofd_ int root = tc_root_copy(s->root);
-    struct tc_box box = {.report = child_report, .helper = s->report, .root = root, .image = -1};
-    if (root < 0 || !s->kind->fill(s->own, s->host, s->id, &box))
+    struct tc_init_config init = {
+        .report = child_report, .helper = s->report, .root = root, .image = -1};
+    if (root < 0 || !s->kind->fill(s->own, s->host, s->id, &init))
         return false;
-    s->pid = tc_process_clone(s->group, &box, &s->pidfd);
+    s->pid = tc_process_clone(s->group, &init, &s->pidfd);
     s->kind->born(s->own);
-    return s->pid > 0 && tc_process_map_ids(s->pid, &box, s->report) == 0 &&
+    return s->pid > 0 && tc_process_map_ids(s->pid, &init, s->report) == 0 &&
            tc_process_announce(s->host, s->report) == 0;
 }
 
-static bool share_box(struct tc_spare *s)
+static bool share_init(struct tc_spare *s)
 {
-    s->box = mmap(NULL, TC_SPARE_ROOM, PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return s->box != MAP_FAILED;
+    s->init = mmap(NULL, TC_SPARE_ROOM, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return s->init != MAP_FAILED;
 }
 
 static bool bring_up(struct tc_spare *s)
 {
     int pair[2];
-    if ((!s->kind && !share_box(s)) || !take_leases(s) ||
+    if ((!s->kind && !share_init(s)) || !take_leases(s) ||
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return false;
     s->report = pair[0];
@@ -207,7 +208,7 @@ static struct tc_spare *describe_spare(struct tc_process_host *host, uint64_t ro
             .pid = -1,
             .pidfd = -1,
             .report = -1,
-            .box = MAP_FAILED};
+            .init = MAP_FAILED};
     return s;
 }
 
@@ -317,7 +318,7 @@ static bool serve_call(struct tc_spare *s, struct tc_process_cage *p)
         return s->root == p->root && waits(&s->entry) && s->kind->serves(s->own, p, s->report);
     if (!s->root)
         (void)send_root(s, p->root);
-    return s->root == p->root && tc_box_hand(s->box, TC_SPARE_ROOM, &p->box, s->report) == 0;
+    return s->root == p->root && tc_init_hand(s->init, TC_SPARE_ROOM, &p->init, s->report) == 0;
 }
 
 bool tc_spare_go(struct tc_process_cage *p)
@@ -343,7 +344,7 @@ bool tc_spare_serves(const struct tc_process_cage *p)
 
 void tc_spare_until(const struct tc_process_cage *p, int64_t last_us)
 {
-    p->spare->box->last_us = last_us;
+    p->spare->init->last_us = last_us;
 }
 
 void tc_spare_replace(struct tc_process_cage *p)

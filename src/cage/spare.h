@@ -12,8 +12,8 @@
 #include "cage/cage.h"
 #include "cage/pool.h"
 
-/* The memory that a spare shares with the helper: room for common boxes; a page is there once it is
- * written to. */
+/* The memory that a spare shares with the helper: room for common init configs; a page is there
+ * once it is written to. */
 enum { TC_SPARE_ROOM = 256 << 10 };
 
 /* What is cloned ahead where PID 1 of the cage is another program, which gets its call by orders: a
@@ -28,9 +28,10 @@ struct tc_spare_kind {
     /* The call is prepared: is it still what the call would get? Then the orders go to this socket.
      */
     bool (*serves)(void *own, struct tc_process_cage *p, int report);
-    /* All of the box but the root and the report socket, for who is cloned now; false: it cannot be
-     * made. Then born(): it has its copies. */
-    bool (*fill)(void *own, const struct tc_process_host *host, uid_t id, struct tc_box *box);
+    /* All of the init config but the root and the report socket, for who is cloned now; false: it
+     * cannot be made. Then born(): it has its copies. */
+    bool (*fill)(void *own, const struct tc_process_host *host, uid_t id,
+                 struct tc_init_config *init);
     void (*born)(void *own);
     void (*done)(void *own);
 };
@@ -47,8 +48,8 @@ void tc_spare_no_first(void);
 bool tc_spare_claim(struct tc_process_cage *p, const char *tool);
 /* The same, made now for this cage alone, and of no call before it. */
 bool tc_spare_new(struct tc_process_cage *p);
-/* Hands the box over: the spare becomes the cage's PID 1. False: there is none, it does not fit
- * after all, or has been killed; id and group are still the cage's. */
+/* Hands the init config over: the spare becomes the cage's PID 1. False: there is none, it does not
+ * fit after all, or has been killed; id and group are still the cage's. */
 bool tc_spare_go(struct tc_process_cage *p);
 /* Is its PID 1 the spare, and not one that was started in its place? */
 bool tc_spare_serves(const struct tc_process_cage *p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * From a prepared box to a running tool, and from there to its end. */
+ * From a prepared init config to a running tool, and from there to its end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
-#include "cage/box.h"
 #include "cage/cage.h"
+#include "cage/init_config.h"
 #include "cage/proxy.h"
 #include "cage/spare.h"
 #include "cage/worker.h"
@@ -46,8 +46,8 @@ static int open_pipe(struct tc_cage *cage, int *ret_ours, int *ret_theirs)
 /* Without an input of the call's, the tool reads end-of-file from a pipe of its own. */
 static int open_streams(struct tc_cage *cage)
 {
-    struct tc_box *box = &TC_PRIV(cage)->box;
-    if (box->terminal)
+    struct tc_init_config *init = &TC_PRIV(cage)->init;
+    if (init->terminal)
         return 0;
     if (cage->stdin_fd < 0) {
         int pair[2];
@@ -56,18 +56,18 @@ static int open_streams(struct tc_cage *cage)
         (void)close(pair[1]);
         cage->stdin_fd = pair[0];
     }
-    box->in = cage->stdin_fd;
-    if (open_pipe(cage, &cage->out_fd, &box->out) < 0)
+    init->in = cage->stdin_fd;
+    if (open_pipe(cage, &cage->out_fd, &init->out) < 0)
         return -1;
-    return open_pipe(cage, &cage->err_fd, &box->err);
+    return open_pipe(cage, &cage->err_fd, &init->err);
 }
 
 /* A program that opens /dev/stdout once more is checked against the owner of the pipe. */
 static int give_streams(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
-    const int ends[] = {p->box.in, p->box.out, p->box.err};
-    if (p->trees.id == (uid_t)-1 || p->box.terminal)
+    const int ends[] = {p->init.in, p->init.out, p->init.err};
+    if (p->trees.id == (uid_t)-1 || p->init.terminal)
         return 0;
     for (size_t i = 0; i < TC_COUNT(ends); i++)
         if (fchown(ends[i], p->trees.id, (gid_t)p->trees.id) < 0)
@@ -78,7 +78,7 @@ static int give_streams(struct tc_cage *cage)
 void tc_process_close_ends(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    int *ends[] = {&cage->stdin_fd, &p->box.out, &p->box.err, &p->box.talk, &p->child.theirs};
+    int *ends[] = {&cage->stdin_fd, &p->init.out, &p->init.err, &p->init.talk, &p->child.theirs};
     for (size_t i = 0; i < TC_COUNT(ends); i++) {
         if (*ends[i] >= 0)
             (void)close(*ends[i]);
@@ -110,8 +110,8 @@ static int open_report(struct tc_cage *cage)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return fail_system(cage, "report socket");
     p->child.report = pair[0];
-    p->child.theirs = p->box.report = pair[1];
-    p->box.helper = pair[0];
+    p->child.theirs = p->init.report = pair[1];
+    p->init.helper = pair[0];
     return 0;
 }
 
@@ -123,7 +123,7 @@ static int fork_here(struct tc_cage *cage)
         return -1;
     p->child.pid = tc_fork(&p->child.pidfd);
     if (p->child.pid == 0)
-        tc_box_enter(&p->box);
+        tc_init_enter(&p->init);
     return p->child.pid < 0 ? fail_system(cage, "process") : 0;
 }
 
@@ -131,25 +131,26 @@ static int fork_here(struct tc_cage *cage)
 static int fork_apart(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    p->box.root = tc_process_keep(&p->trees, tc_root_copy(p->root));
-    return p->box.root < 0 ? fail_root(cage) : fork_here(cage);
+    p->init.root = tc_process_keep(&p->trees, tc_root_copy(p->root));
+    return p->init.root < 0 ? fail_root(cage) : fork_here(cage);
 }
 
-static int clone_cold(struct tc_cage *cage, const struct tc_box *box)
+static int clone_cold(struct tc_cage *cage, const struct tc_init_config *init)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    p->child.pid = tc_process_clone(p->group, box, &p->child.pidfd);
+    p->child.pid = tc_process_clone(p->group, init, &p->child.pidfd);
     if (p->child.pid < 0)
         return refuse_namespaces(cage, "clone3");
-    return tc_process_map_ids(p->child.pid, box, p->child.report) < 0 ? fail_system(cage, "id maps")
-                                                                      : 0;
+    return tc_process_map_ids(p->child.pid, init, p->child.report) < 0
+               ? fail_system(cage, "id maps")
+               : 0;
 }
 
-int tc_process_clone_outer(struct tc_cage *cage, const struct tc_box *box,
+int tc_process_clone_outer(struct tc_cage *cage, const struct tc_init_config *init,
                            int (*tell)(struct tc_process_cage *p, int report))
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    if (clone_cold(cage, box) < 0)
+    if (clone_cold(cage, init) < 0)
         return -1;
     if (tc_process_announce(p->host, p->child.report) < 0 || tell(p, p->child.report) < 0)
         return fail_system(cage, "orders");
@@ -162,21 +163,21 @@ static int start_cold(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     if (open_report(cage) < 0)
         return -1;
-    p->box.root = tc_process_keep(&p->trees, tc_root_copy(p->root));
-    if (p->box.root < 0)
+    p->init.root = tc_process_keep(&p->trees, tc_root_copy(p->root));
+    if (p->init.root < 0)
         return fail_root(cage);
-    return p->ops && p->ops->outer ? p->ops->outer(cage) : clone_cold(cage, &p->box);
+    return p->ops && p->ops->outer ? p->ops->outer(cage) : clone_cold(cage, &p->init);
 }
 
 static void tell_observer(struct tc_process_cage *p)
 {
-    const struct tc_box *box = &p->box;
-    p->observer.of = (struct tc_observed){.watch = box->watch,
-                                          .unix_sockets = box->unix_sockets,
+    const struct tc_init_config *init = &p->init;
+    p->observer.of = (struct tc_observed){.watch = init->watch,
+                                          .unix_sockets = init->unix_sockets,
                                           .mounts = !p->trees.unmounted,
-                                          .uid = box->uid,
-                                          .gid = box->gid,
-                                          .clear_groups = box->wait_for_maps,
+                                          .uid = init->uid,
+                                          .gid = init->gid,
+                                          .clear_groups = init->wait_for_maps,
                                           .changes = p->changes};
 }
 
@@ -200,7 +201,7 @@ int tc_process_start(struct tc_cage *cage)
     tell_observer(p);
     tc_workspace_start(&p->workspace);
     if (l->timeout_ms)
-        p->box.last_us = cage->begun_us + (l->timeout_ms + l->grace_ms + LATE_MS) * 1000;
+        p->init.last_us = cage->begun_us + (l->timeout_ms + l->grace_ms + LATE_MS) * 1000;
     bool apart = p->ops && p->ops->apart;
     int rc = apart ? fork_apart(cage) : p->trees.unmounted ? fork_here(cage) : start_inside(cage);
     cage->exit_fd = p->child.pid > 0 ? p->child.pidfd : -1;
@@ -242,9 +243,9 @@ int tc_process_run(struct tc_cage *cage)
 /* A path of the grant that could not be put in its place, or NULL. */
 static const char *path_of(const struct tc_cage *cage, const struct tc_report *r)
 {
-    const struct tc_box *box = &TC_PRIV(cage)->box;
-    bool known = r->status >= 0 && (size_t)r->status < box->mount_count;
-    return known ? box->mounts[r->status].path : NULL;
+    const struct tc_init_config *init = &TC_PRIV(cage)->init;
+    bool known = r->status >= 0 && (size_t)r->status < init->mount_count;
+    return known ? init->mounts[r->status].path : NULL;
 }
 
 static int path_failed(struct tc_cage *cage, const struct tc_report *r,
@@ -291,15 +292,15 @@ static int no_directory(struct tc_cage *cage, const struct tc_report *r,
 }
 
 /* Does its network need a packet filter? */
-static bool filters(const struct tc_box *box)
+static bool filters(const struct tc_init_config *init)
 {
-    return box->network && box->network->requests[TC_DOOR_FILTER_V4].len;
+    return init->network && init->network->requests[TC_DOOR_FILTER_V4].len;
 }
 
 static int stage_failed(struct tc_cage *cage, const struct tc_report *r)
 {
-    const struct tc_box *box = &TC_PRIV(cage)->box;
-    const struct tc_stage *stage = tc_box_stage(box, r->stage);
+    const struct tc_init_config *init = &TC_PRIV(cage)->init;
+    const struct tc_stage *stage = tc_init_stage(init, r->stage);
     enum tc_process_lack lack = stage->lack;
     errno = r->errnum;
     bool of_path = lack == TC_LACK_PATH && path_of(cage, r);
@@ -311,7 +312,7 @@ static int stage_failed(struct tc_cage *cage, const struct tc_report *r)
         return refuse_namespaces(cage, "unshare");
     if (lack == TC_LACK_CWD)
         return no_directory(cage, r, stage);
-    if (lack == TC_LACK_FILTER && !filters(box))
+    if (lack == TC_LACK_FILTER && !filters(init))
         lack = TC_LACK_OTHER;
     return tc_cage_fail(cage,
                         TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, stage->name, stage->name, r->errnum,
@@ -455,7 +456,7 @@ int tc_process_event(struct tc_cage *cage)
 static bool lost_word(const struct tc_process_cage *p, int status)
 {
     if (!p->ops || p->trees.unmounted)
-        return WEXITSTATUS(status) == TC_BOX_MUTE;
+        return WEXITSTATUS(status) == TC_INIT_MUTE;
     bool killed = p->asked_us || (p->group && tc_cgroup_oomed(p->group));
     return p->child.ready && !killed;
 }

@@ -146,7 +146,7 @@ static bool bring_up(struct tc_worker *w)
         tc_process_complete(&w->cage) < 0)
         return false;
     struct tc_process_cage *p = TC_PRIV(&w->cage);
-    p->box.landlock_abi = 0;
+    p->init.landlock_abi = 0;
     bool started = p->spare && tc_process_start(&w->cage) == 0 && tc_spare_serves(p);
     w->talk = TAKE_FD(p->talk);
     return started;
@@ -368,7 +368,7 @@ int tc_worker_go(struct tc_cage *cage)
     p->seen_cpu_us = 0;
     int sent = send_call(cage);
     if (sent > 0) {
-        tc_spare_until(p, p->box.last_us);
+        tc_spare_until(p, p->init.last_us);
         tell_age(cage);
         p->worker->served++;
         cage->running = p->child.ready; /* its walls stand since an earlier call */

@@ -174,7 +174,7 @@ static int cover(struct tc_cage *cage, const struct tc_item *item, const char *r
     if (fd < 0 || fstat(fd, &st) < 0)
         return -1;
     char *path = tc_arena_format(&t->arena, "%s/%s", item->path, relative);
-    struct tc_box_mount *m = path ? tc_process_mask(t, S_ISDIR(st.st_mode), path) : NULL;
+    struct tc_init_mount *m = path ? tc_process_mask(t, S_ISDIR(st.st_mode), path) : NULL;
     if (!m)
         return -1;
     if (item->writable) { /* below what is read-only an overlay may have hidden it already */

@@ -11,7 +11,7 @@
 #include "linux/landlock_rules.h"
 
 /* A detached mount and where it goes, in the order of attaching (parents first). */
-struct tc_box_mount {
+struct tc_init_mount {
     int fd;           /* -1: the tree is part of the root already */
     const char *path; /* relative to the new root */
     /* What must be found at the path, for places inside a tree that others can change; dev 0: no
@@ -33,6 +33,6 @@ struct tc_box_mount {
  * granted tree may have been swapped since it was looked up (by another cage with the same
  * directory, say): no link is followed, and the mount goes onto the very object that was meant. 0,
  * or -1 with errno, ESTALE where another is there. It allocates nothing. */
-int tc_box_mount_attach(int root, const struct tc_box_mount *m);
+int tc_init_mount_attach(int root, const struct tc_init_mount *m);
 
 #endif

@@ -53,7 +53,7 @@ static bool covers(const char *name, const char *other)
 
 /* Adds a name to the NULL-terminated list of a mount. What lies below a hidden name is hidden with
  * it: the list keeps the upper one of two. */
-static int hide_in(struct tc_trees *t, struct tc_box_mount *m, const char *name)
+static int hide_in(struct tc_trees *t, struct tc_init_mount *m, const char *name)
 {
     size_t n = 0, kept = 0;
     while (m->hide && m->hide[n])
@@ -72,7 +72,7 @@ static int hide_in(struct tc_trees *t, struct tc_box_mount *m, const char *name)
 }
 
 /* The last: a directory may have been mounted on itself before what was granted there. */
-static struct tc_box_mount *mount_at(struct tc_trees *t, const char *path)
+static struct tc_init_mount *mount_at(struct tc_trees *t, const char *path)
 {
     for (size_t i = t->mount_count; i-- > 0;)
         if (strcmp(t->mounts[i].path, path + 1) == 0)
@@ -81,12 +81,12 @@ static struct tc_box_mount *mount_at(struct tc_trees *t, const char *path)
 }
 
 /* A mount at a place in the list: before what is granted below it. */
-static struct tc_box_mount *insert(struct tc_trees *t, size_t at, int fd, const char *path)
+static struct tc_init_mount *insert(struct tc_trees *t, size_t at, int fd, const char *path)
 {
-    struct tc_box_mount *m = tc_process_mount(t, fd, path, TC_LANDLOCK_READ_TREE);
+    struct tc_init_mount *m = tc_process_mount(t, fd, path, TC_LANDLOCK_READ_TREE);
     if (!m)
         return NULL;
-    struct tc_box_mount added = *m;
+    struct tc_init_mount added = *m;
     memmove(&t->mounts[at + 1], &t->mounts[at], (t->mount_count - 1 - at) * sizeof(*t->mounts));
     t->mounts[at] = added;
     return &t->mounts[at];
@@ -234,7 +234,7 @@ static int mask_below(struct tc_cage *cage, const struct base *in, const struct 
     if (fd < 0 || fstat(fd, &st) < 0)
         return refuse_deny(cage, d, "cannot examine the denied name");
     t->beside = t->beside || !in->writable;
-    struct tc_box_mount *m = tc_process_mask(t, S_ISDIR(st.st_mode), d->path);
+    struct tc_init_mount *m = tc_process_mask(t, S_ISDIR(st.st_mode), d->path);
     struct tc_masked masked = {
         .deny = d, .tree = in->fd, .name = name, .id = {st.st_dev, st.st_ino}};
     if (!m || remember(t, &masked, TAKE_FD(fd)) < 0)
@@ -289,18 +289,18 @@ static ssize_t find_whole(struct tc_trees *t, int tree, const char *name, int *r
 }
 
 /* Such a directory once more, over itself, to be hidden in like a tree. */
-static struct tc_box_mount *show_again(struct tc_cage *cage, const struct base *in, int fd,
-                                       const char *path)
+static struct tc_init_mount *show_again(struct tc_cage *cage, const struct base *in, int fd,
+                                        const char *path)
 {
     struct tc_trees *t = cage->trees;
-    struct tc_box_mount *base = mount_at(t, in->path);
+    struct tc_init_mount *base = mount_at(t, in->path);
     struct stat st;
     int tree = in->item
                    ? tc_process_show(cage, in->item, fd)
                    : tc_process_keep(t, tc_tree_open(fd, &(struct tc_tree){.userns = -1}, NULL));
     if (tree < 0 || fstat(fd, &st) < 0)
         return NULL;
-    struct tc_box_mount *m = insert(t, base ? (size_t)(base - t->mounts) + 1 : 1, tree, path);
+    struct tc_init_mount *m = insert(t, base ? (size_t)(base - t->mounts) + 1 : 1, tree, path);
     if (!m)
         return NULL;
     m->no_rule = true;
@@ -320,7 +320,7 @@ static int hide_apart(struct tc_cage *cage, const struct base *in, const char *n
     if (length == 0)
         return mask_below(cage, in, d, links);
     char *path = tc_arena_format(&t->arena, "%s/%.*s", in->path, (int)length, name);
-    struct tc_box_mount *m = path ? mount_at(t, path) : NULL;
+    struct tc_init_mount *m = path ? mount_at(t, path) : NULL;
     if (!m && tc_process_kernel_fs(fd) > 0)
         return 0; /* covered as a whole */
     if (!m && path)
@@ -341,7 +341,7 @@ static int hide_below(struct tc_cage *cage, const struct base *in, const struct 
     shorten(in->fd, name);
     if (locked)
         return hide_apart(cage, in, name, d, links);
-    struct tc_box_mount *m = mount_at(t, in->path);
+    struct tc_init_mount *m = mount_at(t, in->path);
     if (!m)
         m = insert(t, 1, -1, in->path); /* after /tmp */
     return !m || hide_in(t, m, name) < 0 ? refuse_deny(cage, d, "out of memory while hiding") : 0;

@@ -30,21 +30,21 @@ int tc_process_keep(struct tc_trees *t, int fd)
     return *slot = fd;
 }
 
-struct tc_box_mount *tc_process_mount(struct tc_trees *t, int fd, const char *path,
-                                      enum tc_landlock_kind rights)
+struct tc_init_mount *tc_process_mount(struct tc_trees *t, int fd, const char *path,
+                                       enum tc_landlock_kind rights)
 {
-    struct tc_box_mount *m = TC_PUSH(t->mounts, t->mount_count);
+    struct tc_init_mount *m = TC_PUSH(t->mounts, t->mount_count);
     if (m)
-        *m = (struct tc_box_mount){
+        *m = (struct tc_init_mount){
             .fd = fd, .path = path[1] ? path + 1 : ".", .rights = rights, .layers = -1};
     return m;
 }
 
-struct tc_box_mount *tc_process_mask(struct tc_trees *t, bool directory, const char *path)
+struct tc_init_mount *tc_process_mask(struct tc_trees *t, bool directory, const char *path)
 {
     int over = directory ? t->host->mask_dir : t->host->mask_file;
     int tree = tc_process_keep(t, tc_tree_open(over, &(struct tc_tree){.userns = -1}, NULL));
-    struct tc_box_mount *m =
+    struct tc_init_mount *m =
         tree < 0 ? NULL : tc_process_mount(t, tree, path, TC_LANDLOCK_READ_TREE);
     if (m)
         m->no_rule = true;

@@ -90,7 +90,7 @@ int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, 
     self.directory = S_ISDIR(st.st_mode);
     int tree = tc_process_show(cage, &self, fd);
     /* no rule of its own: Landlock adds rights up, and this one must not lose the tree's */
-    struct tc_box_mount *m =
+    struct tc_init_mount *m =
         tree < 0 ? NULL : tc_process_mount(t, tree, path, tc_process_rights(cage->plan, &self));
     if (!m)
         return -1;
@@ -101,7 +101,7 @@ int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, 
     return 0;
 }
 
-int tc_box_mount_attach(int root, const struct tc_box_mount *m)
+int tc_init_mount_attach(int root, const struct tc_init_mount *m)
 {
     struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
                            .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};

@@ -103,7 +103,7 @@ struct tc_trees {
     size_t fd_count;
     struct tc_item *items;
     size_t item_count;
-    struct tc_box_mount *mounts;
+    struct tc_init_mount *mounts;
     size_t mount_count;
     int storage; /* root of the private tmpfs; -1: none. Who makes the cage may bring it */
     bool remote; /* a granted path is of a file system that may make whoever lets go of it wait */
@@ -126,11 +126,11 @@ void tc_trees_open(struct tc_trees *t, const struct tc_plan *plan);
 /* Keeps a descriptor until the cage goes; returns it, or -1 when fd is -1 or memory ran out. */
 int tc_process_keep(struct tc_trees *t, int fd);
 /* One more mount for its first process; NULL: no memory. */
-struct tc_box_mount *tc_process_mount(struct tc_trees *t, int fd, const char *path,
-                                      enum tc_landlock_kind rights);
+struct tc_init_mount *tc_process_mount(struct tc_trees *t, int fd, const char *path,
+                                       enum tc_landlock_kind rights);
 
 /* One more that lets nobody see what is at the path. NULL with errno. */
-struct tc_box_mount *tc_process_mask(struct tc_trees *t, bool directory, const char *path);
+struct tc_init_mount *tc_process_mask(struct tc_trees *t, bool directory, const char *path);
 
 /* The helper's /proc/self/mountinfo as it was when first asked for; NULL with errno. */
 const char *tc_trees_mounts(struct tc_trees *t);

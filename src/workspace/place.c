@@ -41,7 +41,7 @@ static int add_tree(struct tc_cage *cage, struct tc_item *item, const char *moun
     int tree = open_item(cage, item, mounts);
     if (tree < 0)
         return -1;
-    struct tc_box_mount *m =
+    struct tc_init_mount *m =
         tc_process_mount(t, tree, item->path, tc_process_rights(cage->plan, item));
     if (!m)
         return tc_cage_fail_memory(cage, "trees");

@@ -89,7 +89,7 @@ static int prepare_engine(struct tc_cage *cage)
 {
     if (tc_process_prepare(cage) < 0)
         return -1;
-    return cage->plan->image ? tc_image_open(cage, &TC_PRIV(cage)->box.image) : 0;
+    return cage->plan->image ? tc_image_open(cage, &TC_PRIV(cage)->init.image) : 0;
 }
 
 static int find_program(struct tc_cage *cage)
@@ -99,7 +99,7 @@ static int find_program(struct tc_cage *cage)
     if (tc_engine_find(cage, "toolcage-engine", &e->program) < 0)
         return -1;
     e->program = tc_process_keep(&p->trees, e->program);
-    p->box.own = &e->program;
+    p->init.own = &e->program;
     return e->program < 0 ? tc_cage_fail_memory(cage, "start") : 0;
 }
 
@@ -178,7 +178,7 @@ static int start_engine(struct tc_cage *cage)
         return -1;
     if (tc_engine_talk_open(&e->talk, p->trees.id) < 0)
         return tc_engine_fail_start(cage, "report socket");
-    p->box.stages = &tc_engine_stages;
+    p->init.stages = &tc_engine_stages;
     if (tc_process_start(cage) < 0)
         return -1;
     e->control = fcntl(p->child.report, F_DUPFD_CLOEXEC, 0);
@@ -221,7 +221,7 @@ static int take_first(struct tc_cage *cage)
         return tc_engine_fail_start(cage, "report socket");
     if (join_group(cage) < 0)
         return -1;
-    if (tc_box_send(p->child.report, &p->box) < 0)
+    if (tc_init_send(p->child.report, &p->init) < 0)
         return tc_engine_fail_start(cage, "PID 1's orders");
     tc_process_close_ends(cage);
     return 1;

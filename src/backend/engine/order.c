@@ -177,35 +177,35 @@ int tc_engine_send(struct tc_cage *cage, int control, struct tc_engine_config *c
 
 enum { PROGRAM = TC_ENGINE_CONTROL + 1 };
 
-_Static_assert((int)TC_ENGINE_CONTROL == (int)TC_BOX_REPORT, "one socket, under one number");
+_Static_assert((int)TC_ENGINE_CONTROL == (int)TC_INIT_REPORT, "one socket, under one number");
 
 /* What is sent to the caller's group of processes is not meant for it. */
-static int leave_session(const struct tc_box *box)
+static int leave_session(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     (void)umask(0077);
     (void)signal(SIGPIPE, SIG_DFL);
     return setsid() < 0 ? -1 : 0;
 }
 
 /* The helper always has 0 to 4 open, so that no number is overwritten here before it is read. */
-static int keep_descriptors(const struct tc_box *box)
+static int keep_descriptors(const struct tc_init_config *init)
 {
-    const int *program = box->own;
+    const int *program = init->own;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int i = 0; i < TC_ENGINE_CONTROL; i++)
         if (null < 0 || dup2(null, i) < 0)
             return -1;
-    if (dup2(box->report, TC_ENGINE_CONTROL) < 0 || dup3(*program, PROGRAM, O_CLOEXEC) < 0)
+    if (dup2(init->report, TC_ENGINE_CONTROL) < 0 || dup3(*program, PROGRAM, O_CLOEXEC) < 0)
         return -1;
     return tc_close_range(PROGRAM + 1, ~0U, 0);
 }
 
-static void become_engine(const struct tc_box *box)
+static void become_engine(const struct tc_init_config *init)
 {
     static char name[] = "toolcage-engine";
     static char *argv[] = {name, NULL}, *envp[] = {NULL};
-    (void)box;
+    (void)init;
     (void)tc_sys(SYS_execveat, PROGRAM, TC_ARG(""), TC_ARG(argv), TC_ARG(envp), AT_EMPTY_PATH, 0);
     _exit(127);
 }

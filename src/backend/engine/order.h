@@ -9,7 +9,7 @@
 #include <limits.h>
 
 #include "backend/engine/door.h"
-#include "cage/box.h"
+#include "cage/init_config.h"
 #include "engine/engine.h"
 #include "plan/backend.h"
 
@@ -49,7 +49,7 @@ char *tc_engine_order(const struct tc_cage *cage, const struct tc_engine_order *
 int tc_engine_send(struct tc_cage *cage, int control, struct tc_engine_config *config);
 
 /* Of the process that becomes toolcage-engine; behind them those of the first program in the
- * container. The box has the former's descriptor, an int, as its `own`. */
+ * container. The init config has the former's descriptor, an int, as its `own`. */
 extern const struct tc_stages tc_engine_stages;
 
 #endif

@@ -20,7 +20,7 @@
 
 #include "base/fd.h"
 #include "base/sys.h"
-#include "cage/box.h"
+#include "cage/init_config.h"
 #include "cage/stages.h"
 #include "engine/engine.h"
 #include "workspace/state.h"
@@ -121,17 +121,17 @@ static bool connect_report(void)
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *)&name, sizeof(name)) < 0)
         return false;
-    return fd == TC_BOX_REPORT || dup3(fd, TC_BOX_REPORT, O_CLOEXEC) >= 0;
+    return fd == TC_INIT_REPORT || dup3(fd, TC_INIT_REPORT, O_CLOEXEC) >= 0;
 }
 
 void tc_engine_guest_main(void)
 {
-    struct tc_box box = {.stages = &tc_contained_stages};
-    if (!connect_report() || !tc_box_receive(TC_BOX_REPORT, &box))
+    struct tc_init_config init = {.stages = &tc_contained_stages};
+    if (!connect_report() || !tc_init_receive(TC_INIT_REPORT, &init))
         _exit(1);
     /* one id, the container's, is the tool's */
-    tc_id_map(box.uid_map, box.uid, geteuid());
-    tc_id_map(box.gid_map, box.gid, getegid());
-    tc_box_go(&box);
+    tc_id_map(init.uid_map, init.uid, geteuid());
+    tc_id_map(init.gid_map, init.gid, getegid());
+    tc_init_run_stages(&init);
     _exit(1);
 }

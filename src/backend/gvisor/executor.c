@@ -116,36 +116,36 @@ static int make_bundle(struct tc_cage *cage)
                                   "`toolcage doctor` shows what this machine lacks");
     if ((g->talk = listen_in(b->bundle, p->trees.id)) < 0)
         return tc_oci_fail_bundle(cage, "report socket", "try again");
-    p->box.own = b;
+    p->init.own = b;
     tc_gvisor_command(b->runtime, b->path, g->platforms, g->note, cage->plan->net_count > 0,
                       b->argv);
     return 0;
 }
 
 /* PID 1 sets them, within what the runtime got. False: they are too many. */
-static bool tell_limits(const struct tc_cage *cage, struct tc_box *box,
-                        struct tc_box_limit limits[LIMITS_MAX])
+static bool tell_limits(const struct tc_cage *cage, struct tc_init_config *init,
+                        struct tc_init_limit limits[LIMITS_MAX])
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     const rlim_t pids = (rlim_t)cage->plan->limits.pids + 1;
     bool counted = tc_oci_counts_exactly(p);
-    box->limits = limits;
-    for (size_t i = 0; i < p->box.limit_count && i < LIMITS_MAX - 1; i++) {
-        struct tc_box_limit limit = p->box.limits[i];
+    init->limits = limits;
+    for (size_t i = 0; i < p->init.limit_count && i < LIMITS_MAX - 1; i++) {
+        struct tc_init_limit limit = p->init.limits[i];
         if (limit.resource == RLIMIT_MSGQUEUE) /* a kernel of its own has queues of its own */
             continue;
         if (limit.resource == RLIMIT_DATA) /* gVisor counts the program break alone */
             limit.resource = RLIMIT_AS;
-        limits[box->limit_count++] = limit;
+        limits[init->limit_count++] = limit;
         counted = counted || limit.resource == RLIMIT_NPROC;
     }
     if (!counted)
-        limits[box->limit_count++] = (struct tc_box_limit){RLIMIT_NPROC, {pids, pids}};
-    return p->box.limit_count < LIMITS_MAX;
+        limits[init->limit_count++] = (struct tc_init_limit){RLIMIT_NPROC, {pids, pids}};
+    return p->init.limit_count < LIMITS_MAX;
 }
 
 /* The profile, without what the policy denies. */
-static bool change_filter(const struct tc_plan *plan, struct tc_box *box,
+static bool change_filter(const struct tc_plan *plan, struct tc_init_config *init,
                           struct sock_filter code[TC_SECCOMP_CODE_MAX])
 {
     static struct tc_seccomp_changes changes;
@@ -156,29 +156,29 @@ static bool change_filter(const struct tc_plan *plan, struct tc_box *box,
         return true;
     if (!tc_seccomp_changes(&changes, &plan->syscalls_deny, &nothing, &bad))
         return false;
-    box->code = (char *)code;
-    box->code_len = tc_seccomp_change(base, &changes, TC_WATCH_NOTHING, code) * sizeof(*code);
-    return box->code_len > 0;
+    init->code = (char *)code;
+    init->code_len = tc_seccomp_change(base, &changes, TC_WATCH_NOTHING, code) * sizeof(*code);
+    return init->code_len > 0;
 }
 
 static int tell_inner(struct tc_cage *cage)
 {
     static struct sock_filter code[TC_SECCOMP_CODE_MAX];
     const struct tc_process_cage *p = TC_PRIV(cage);
-    struct tc_box_limit limits[LIMITS_MAX];
-    struct tc_box box = {.uid = gvisor_of(cage)->oci.uid,
-                         .gid = gvisor_of(cage)->oci.gid,
-                         .root = -1,
-                         .image = -1,
-                         .in = -1,
-                         .out = -1,
-                         .err = -1,
-                         .talk = -1,
-                         .directories = p->box.directories,
-                         .last_us = p->box.last_us,
-                         .segments = p->box.segments};
-    bool told = tell_limits(cage, &box, limits) && change_filter(cage->plan, &box, code) &&
-                tc_box_send(p->child.report, &box) == 0;
+    struct tc_init_limit limits[LIMITS_MAX];
+    struct tc_init_config init = {.uid = gvisor_of(cage)->oci.uid,
+                                  .gid = gvisor_of(cage)->oci.gid,
+                                  .root = -1,
+                                  .image = -1,
+                                  .in = -1,
+                                  .out = -1,
+                                  .err = -1,
+                                  .talk = -1,
+                                  .directories = p->init.directories,
+                                  .last_us = p->init.last_us,
+                                  .segments = p->init.segments};
+    bool told = tell_limits(cage, &init, limits) && change_filter(cage->plan, &init, code) &&
+                tc_init_send(p->child.report, &init) == 0;
     return told ? 0 : tc_oci_fail_bundle(cage, "PID 1's orders", "try again");
 }
 
@@ -229,7 +229,7 @@ static int prepare_gvisor(struct tc_cage *cage)
 {
     if (recall(cage) < 0 || tc_process_prepare(cage) < 0)
         return -1;
-    return cage->plan->image ? tc_image_open(cage, &TC_PRIV(cage)->box.image) : 0;
+    return cage->plan->image ? tc_image_open(cage, &TC_PRIV(cage)->init.image) : 0;
 }
 
 static int start_gvisor(struct tc_cage *cage)

@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/sys.h"
-#include "cage/box.h"
+#include "cage/init_config.h"
 
 enum {
     STUCK_MS = 2000, /* that the kernel may take to end what was killed */
@@ -34,7 +34,7 @@ struct look {
 
 static bool answered(void)
 {
-    struct pollfd report = {.fd = TC_BOX_REPORT};
+    struct pollfd report = {.fd = TC_INIT_REPORT};
     return poll(&report, 1, 0) > 0;
 }
 
@@ -51,7 +51,7 @@ static int64_t held_up_us(struct look *last)
 /* Until it ends: true; or until the time is over and nobody has answered. */
 static bool ends(int pidfd, bool limited)
 {
-    struct pollfd both[] = {{.fd = pidfd, .events = POLLIN}, {.fd = TC_BOX_REPORT}};
+    struct pollfd both[] = {{.fd = pidfd, .events = POLLIN}, {.fd = TC_INIT_REPORT}};
     int64_t begun = tc_now_us(), limit = begun + TC_GVISOR_ANSWER_MS * 1000LL;
     struct look last = {.at_us = begun};
     while (!(both[0].revents & POLLIN)) {
@@ -149,7 +149,7 @@ static bool drop_words(void)
 static bool block_again(void)
 {
     bool good = true;
-    for (int fd = 0; fd < TC_BOX_REPORT; fd++) {
+    for (int fd = 0; fd < TC_INIT_REPORT; fd++) {
         int flags = fcntl(fd, F_GETFL);
         good = good && flags >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0;
     }
@@ -188,7 +188,7 @@ void tc_gvisor_keep_main(char **argv)
     char **platform = argv + 1, **command = platform;
     while (*command && strcmp(*command, "--") != 0)
         command++;
-    if (!*command || fcntl(TC_BOX_REPORT, F_SETFD, FD_CLOEXEC) < 0)
+    if (!*command || fcntl(TC_INIT_REPORT, F_SETFD, FD_CLOEXEC) < 0)
         _exit(127);
     *command++ = NULL;
     command = choose_words(command);

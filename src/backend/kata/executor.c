@@ -127,13 +127,13 @@ static int give_birth(struct tc_cage *cage, int program)
         return tc_engine_fail_start(cage, "socket");
     kata_of(cage)->control = pair[0];
     _autofd_ int theirs = pair[1];
-    const struct tc_box box = {
+    const struct tc_init_config init = {
         .stages = &tc_engine_stages, .report = theirs, .helper = pair[0], .own = &program};
     pid_t pid = _Fork();
     if (pid == 0) {
         pid = _Fork();
         if (pid == 0)
-            tc_box_enter(&box);
+            tc_init_enter(&init);
         _exit(pid < 0);
     }
     if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status))

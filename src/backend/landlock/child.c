@@ -75,9 +75,9 @@ static bool end_children(void)
 
 /* Without namespaces of its own the caller is an ordinary user with no capabilities, or the helper
  * stands in a user namespace and has them there. */
-static int drop_privileges(const struct tc_box *box)
+static int drop_privileges(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return -1;
     if (prctl(PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0) < 0 && geteuid() == 0)
@@ -88,9 +88,9 @@ static int drop_privileges(const struct tc_box *box)
 }
 
 /* What mounts and namespaces would stop; the other filter comes after it, because it reports. */
-static int raise_second_filter(const struct tc_box *box)
+static int raise_second_filter(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     return tc_seccomp_install(tc_seccomp_shared(), false);
 }
 
@@ -104,18 +104,18 @@ static const struct tc_stage stages[] = {
     {"seccomp", tc_stage_filter, TC_CLAUSE_SYSCALLS},
 };
 
-const struct tc_stages tc_landlock_stages = {stages, TC_COUNT(stages), 0, tc_box_init, NULL};
+const struct tc_stages tc_landlock_stages = {stages, TC_COUNT(stages), 0, tc_init_main, NULL};
 
-static int enter_ruleset(const struct tc_box *box)
+static int enter_ruleset(const struct tc_init_config *init)
 {
-    (void)box;
-    return tc_landlock_restrict(TC_BOX_RULESET);
+    (void)init;
+    return tc_landlock_restrict(TC_INIT_RULESET);
 }
 
 /* To the tool's own group, and to who was orphaned. */
-static void terminate(const struct tc_box *box, pid_t tool)
+static void terminate(const struct tc_init_config *init, pid_t tool)
 {
-    (void)box;
+    (void)init;
     (void)kill(-tool, SIGTERM);
     signal_children(SIGTERM);
 }

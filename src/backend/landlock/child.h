@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "cage/box.h"
+#include "cage/init_config.h"
 
 extern const struct tc_stages tc_landlock_stages;
 extern const struct tc_rest tc_landlock_rest;

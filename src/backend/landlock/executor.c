@@ -177,7 +177,7 @@ static int allow(struct tc_process_cage *p, int fd, bool directory, bool writabl
     enum tc_landlock_kind kind = directory ? TC_LANDLOCK_READ_TREE : TC_LANDLOCK_READ_FILE;
     if (writable)
         kind = directory ? TC_LANDLOCK_WRITE_TREE : TC_LANDLOCK_WRITE_FILE;
-    return tc_landlock_allow(p->box.ruleset, p->host->landlock_abi, fd, kind);
+    return tc_landlock_allow(p->init.ruleset, p->host->landlock_abi, fd, kind);
 }
 
 static int allow_system(struct tc_process_cage *p, const char *path)
@@ -196,7 +196,7 @@ static int allow_devices(struct tc_process_cage *p)
         (void)snprintf(path, sizeof(path), "/dev/%s", tc_devices[i]);
         _autofd_ int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 ||
-            tc_landlock_allow(p->box.ruleset, p->host->landlock_abi, fd, TC_LANDLOCK_DEVICE) < 0)
+            tc_landlock_allow(p->init.ruleset, p->host->landlock_abi, fd, TC_LANDLOCK_DEVICE) < 0)
             return -1;
     }
     return 0;
@@ -265,10 +265,10 @@ static int prepare_landlock(struct tc_cage *cage)
     if (tc_session_open(cage) < 0 || tc_process_resolve(cage) < 0 || check_items(cage) < 0 ||
         check_clauses(cage) < 0)
         return -1;
-    p->box.stages = &tc_landlock_stages;
-    p->box.rest = &tc_landlock_rest;
-    p->box.ruleset = tc_process_keep(&p->trees, tc_landlock_open(p->host->landlock_abi, 0));
-    if (p->box.ruleset >= 0 && fill_config(cage) == 0)
+    p->init.stages = &tc_landlock_stages;
+    p->init.rest = &tc_landlock_rest;
+    p->init.ruleset = tc_process_keep(&p->trees, tc_landlock_open(p->host->landlock_abi, 0));
+    if (p->init.ruleset >= 0 && fill_config(cage) == 0)
         return 0;
     return tc_cage_fail(cage,
                         TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "landlock", "ruleset", errno,
@@ -303,7 +303,7 @@ static int end_signal(struct tc_process_cage *p)
     int64_t now = tc_now_us();
     if (!p->asked_us)
         p->asked_us = now;
-    return now - p->asked_us < PATIENCE_MS * 1000 ? TC_BOX_END : SIGKILL;
+    return now - p->asked_us < PATIENCE_MS * 1000 ? TC_INIT_END : SIGKILL;
 }
 
 static void ask_to_end(struct tc_cage *cage, bool at_once)

@@ -51,7 +51,7 @@ static int fail_step(const char *what, const char **ret_what)
 
 /* The socket alone is the way to our PID 1: what the runtime has beside it leads nowhere. */
 int tc_oci_blank_fill(struct tc_oci_blank *b, const struct tc_process_host *host, uid_t id,
-                      struct tc_box *box, const char **ret_what)
+                      struct tc_init_config *init, const char **ret_what)
 {
     if ((b->init = tc_oci_self()) < 0)
         return fail_step("PID 1", ret_what);
@@ -62,15 +62,15 @@ int tc_oci_blank_fill(struct tc_oci_blank *b, const struct tc_process_host *host
     if (b->image >= 0 &&
         (b->tree = tc_tree_open(b->image, &(struct tc_tree){.userns = -1}, NULL)) < 0)
         return fail_step("image", ret_what);
-    b->mount = (struct tc_box_mount){.fd = b->init, .layers = -1, .path = &TC_OCI_INIT[1]};
+    b->mount = (struct tc_init_mount){.fd = b->init, .layers = -1, .path = &TC_OCI_INIT[1]};
     tc_oci_command(b->runtime, b->path, b->argv);
-    tc_oci_root_ids(host, id, box);
-    box->stages = &tc_oci_stages;
-    box->own = b;
-    box->image = b->tree;
-    box->mounts = &b->mount;
-    box->mount_count = 1;
-    box->in = box->out = box->err = b->null;
+    tc_oci_root_ids(host, id, init);
+    init->stages = &tc_oci_stages;
+    init->own = b;
+    init->image = b->tree;
+    init->mounts = &b->mount;
+    init->mount_count = 1;
+    init->in = init->out = init->err = b->null;
     return 0;
 }
 
@@ -154,10 +154,11 @@ static bool serves(void *own, struct tc_process_cage *p, int report)
     return true;
 }
 
-static bool fill_config(void *own, const struct tc_process_host *host, uid_t id, struct tc_box *box)
+static bool fill_config(void *own, const struct tc_process_host *host, uid_t id,
+                        struct tc_init_config *init)
 {
     const char *what;
-    return tc_oci_blank_fill(own, host, id, box, &what) == 0;
+    return tc_oci_blank_fill(own, host, id, init, &what) == 0;
 }
 
 static void born(void *own)

@@ -54,12 +54,12 @@ int tc_oci_self(void)
     return tc_tree_open(fd, &(struct tc_tree){.userns = -1}, NULL);
 }
 
-void tc_oci_root_ids(const struct tc_process_host *host, uid_t id, struct tc_box *box)
+void tc_oci_root_ids(const struct tc_process_host *host, uid_t id, struct tc_init_config *init)
 {
-    box->wait_for_maps = host->tree->privileged;
-    box->uid = box->gid = 0;
-    tc_id_map(box->uid_map, 0, host->tree->privileged ? id : host->tree->uid);
-    tc_id_map(box->gid_map, 0, host->tree->privileged ? (gid_t)id : host->tree->gid);
+    init->wait_for_maps = host->tree->privileged;
+    init->uid = init->gid = 0;
+    tc_id_map(init->uid_map, 0, host->tree->privileged ? id : host->tree->uid);
+    tc_id_map(init->gid_map, 0, host->tree->privileged ? (gid_t)id : host->tree->gid);
 }
 
 /* runsc writes an object a line, and says it in "msg"; the others write text. In place. */

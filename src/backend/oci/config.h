@@ -58,9 +58,9 @@ void tc_oci_filter(struct tc_bpf *ret, const struct tc_strv *allowed);
  * stays there for versions that do not know it. Owned; NULL: out of memory. */
 char *tc_oci_with_filter(const char *config, const struct tc_strv *allowed);
 
-/* PID 1 of a container: the helper's file under the name TC_OCI_INIT. It is told a box
- * (cage/box.h) by the report socket; in gVisor, which passes no descriptor on, the command and its
- * variables come from the runtime. Never returns. */
+/* PID 1 of a container: the helper's file under the name TC_OCI_INIT. It is told an init config
+ * (cage/init_config.h) by the report socket; in gVisor, which passes no descriptor on, the command
+ * and its variables come from the runtime. Never returns. */
 _Noreturn void tc_inner_main(int argc, char **argv);
 
 #endif

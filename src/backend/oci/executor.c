@@ -98,42 +98,42 @@ static int fail_blank(struct tc_cage *cage, const char *what)
 static int outer(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    struct tc_box box = {.report = p->box.report,
-                         .helper = p->box.helper,
-                         .root = p->box.root,
-                         .network = p->box.network,
-                         .network_count = p->box.network_count};
+    struct tc_init_config init = {.report = p->init.report,
+                                  .helper = p->init.helper,
+                                  .root = p->init.root,
+                                  .network = p->init.network,
+                                  .network_count = p->init.network_count};
     const char *what = NULL;
-    if (tc_oci_blank_fill(&oci_of(cage)->blank, p->host, p->trees.id, &box, &what) < 0)
+    if (tc_oci_blank_fill(&oci_of(cage)->blank, p->host, p->trees.id, &init, &what) < 0)
         return fail_blank(cage, what);
-    return tc_process_clone_outer(cage, &box, tc_oci_tell);
+    return tc_process_clone_outer(cage, &init, tc_oci_tell);
 }
 
-/* What stands in the cage's box but the root and what is made of ids, which are the container's
- * already. Limits that the runtime might not live with come this late, too. */
+/* What stands in the cage's init config but the root and what is made of ids, which are the
+ * container's already. Limits that the runtime might not live with come this late, too. */
 int tc_oci_tell(struct tc_process_cage *p, int report)
 {
     const struct tc_oci *o = tc_oci_own(p);
-    struct tc_box box = p->box;
-    struct tc_box_limit limits[LIMITS_MAX];
+    struct tc_init_config init = p->init;
+    struct tc_init_limit limits[LIMITS_MAX];
     bool counted = tc_oci_counts_exactly(p);
-    if (box.limit_count >= LIMITS_MAX) {
+    if (init.limit_count >= LIMITS_MAX) {
         errno = E2BIG;
         return -1;
     }
-    for (size_t i = 0; i < box.limit_count; i++) {
-        limits[i] = box.limits[i];
+    for (size_t i = 0; i < init.limit_count; i++) {
+        limits[i] = init.limits[i];
         counted = counted || limits[i].resource == RLIMIT_NPROC;
     }
     if (!counted)
-        limits[box.limit_count++] = (struct tc_box_limit){RLIMIT_NPROC, {o->pids, o->pids}};
-    box.limits = limits;
-    box.uid = o->uid;
-    box.gid = o->gid;
-    box.root = box.image = -1;
-    box.network = NULL;
-    box.network_count = 0;
-    return tc_box_send(report, &box);
+        limits[init.limit_count++] = (struct tc_init_limit){RLIMIT_NPROC, {o->pids, o->pids}};
+    init.limits = limits;
+    init.uid = o->uid;
+    init.gid = o->gid;
+    init.root = init.image = -1;
+    init.network = NULL;
+    init.network_count = 0;
+    return tc_init_send(report, &init);
 }
 
 void tc_oci_drop(struct tc_oci *o)
@@ -215,11 +215,11 @@ int tc_oci_start(struct tc_cage *cage)
     struct tc_oci *o = oci_of(cage);
     if (tc_process_complete(cage) < 0 || tc_process_enforced(cage) < 0)
         return -1;
-    o->uid = p->box.uid;
-    o->gid = p->box.gid;
+    o->uid = p->init.uid;
+    o->gid = p->init.gid;
     o->pids = (rlim_t)cage->plan->limits.pids + 1;
-    tc_oci_root_ids(p->host, p->trees.id, &p->box);
-    p->box.stages = &tc_oci_stages;
+    tc_oci_root_ids(p->host, p->trees.id, &p->init);
+    p->init.stages = &tc_oci_stages;
     int rc = tc_process_start(cage);
     tc_oci_blank_born(&o->blank);
     if (rc < 0)

@@ -34,47 +34,47 @@ enum { NOBODY = 65534 };
 
 /* The tool is not the container's root, who would have rights over files and over this process.
  * The mounts go along: only whose user namespace owns them may change one. */
-static int leave_root(const struct tc_box *box)
+static int leave_root(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     return unshare(CLONE_NEWUSER | CLONE_NEWNS);
 }
 
 /* The runtime cannot do it: the ids of the stage before are written there. Outside, PID 1 and the
  * tool have one id, and with that alone some files of PID 1 open for writing. */
-static int freeze_proc(const struct tc_box *box)
+static int freeze_proc(const struct tc_init_config *init)
 {
     struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
-    (void)box;
+    (void)init;
     _autofd_ int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     return proc < 0 ? -1 : tc_mount_setattr(proc, 0, &attr);
 }
 
 /* gVisor has its trees by mounts of the runtime's. */
-static int keep_trees(const struct tc_box *box)
+static int keep_trees(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     return 0;
 }
 
 /* There are no groups of the host's in gVisor; one that knows /proc/self/setgroups wants it said.
  */
-static int take_ids_in_sentry(const struct tc_box *box)
+static int take_ids_in_sentry(const struct tc_init_config *init)
 {
     int deny = access("/proc/self/setgroups", F_OK) == 0 || errno != ENOENT;
-    if (tc_write_id_maps("self", box->uid_map, box->gid_map, deny) < 0 ||
-        tc_sys(SYS_setresgid, box->gid, box->gid, box->gid, 0, 0, 0) < 0)
+    if (tc_write_id_maps("self", init->uid_map, init->gid_map, deny) < 0 ||
+        tc_sys(SYS_setresgid, init->gid, init->gid, init->gid, 0, 0, 0) < 0)
         return -1;
-    return (int)tc_sys(SYS_setresuid, box->uid, box->uid, box->uid, 0, 0, 0);
+    return (int)tc_sys(SYS_setresuid, init->uid, init->uid, init->uid, 0, 0, 0);
 }
 
 /* What is written there reaches gVisor's kernel and nothing outside of it. In those of 2023 and
  * later that is much: the ids' owner, who is the tool, could change settings, and PID 1's. Older
  * ones change no mount, and have none of these files. */
-static int freeze_proc_in_sentry(const struct tc_box *box)
+static int freeze_proc_in_sentry(const struct tc_init_config *init)
 {
     unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
-    (void)box;
+    (void)init;
     if (mount(NULL, "/proc", NULL, flags, NULL) == 0)
         return 0;
     if (errno != EINVAL && errno != EPERM)
@@ -83,9 +83,9 @@ static int freeze_proc_in_sentry(const struct tc_box *box)
 }
 
 /* gVisor has no securebits: with no_new_privs they would stop nothing that is not stopped. */
-static int drop_in_sentry(const struct tc_box *box)
+static int drop_in_sentry(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || tc_drop_capabilities(TC_BOUNDING_EMPTIED) < 0)
         return -1;
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -112,33 +112,33 @@ static int tidy_devices(void)
     return rc < 0 || symlink("/tmp", "/dev/shm") < 0 ? -1 : chown("/dev", NOBODY, NOBODY);
 }
 
-static int leave_root_in_sentry(const struct tc_box *box)
+static int leave_root_in_sentry(const struct tc_init_config *init)
 {
-    return tidy_devices() < 0 ? -1 : leave_root(box);
+    return tidy_devices() < 0 ? -1 : leave_root(init);
 }
 
-static int close_rest(const struct tc_box *box)
+static int close_rest(const struct tc_init_config *init)
 {
-    (void)box;
-    return close_range(TC_BOX_REPORT + 1, INT_MAX, 0); /* gVisor knows no larger number */
+    (void)init;
+    return close_range(TC_INIT_REPORT + 1, INT_MAX, 0); /* gVisor knows no larger number */
 }
 
-/* Its own box: what stands above the orders in the table needs the ids alone. */
-static struct tc_box ours;
+/* Its own init config: what stands above the orders in the table needs the ids alone. */
+static struct tc_init_config ours;
 
 /* Nothing of any call is here until they are, and that may be a while. */
-static int await_orders(const struct tc_box *box)
+static int await_orders(const struct tc_init_config *init)
 {
-    struct tc_box told = {.stages = box->stages};
-    if (!tc_box_receive(TC_BOX_REPORT, &told))
+    struct tc_init_config told = {.stages = init->stages};
+    if (!tc_init_receive(TC_INIT_REPORT, &told))
         _exit(1); /* the helper has gone */
     ours = told;
     return 0;
 }
 
-static int have_orders(const struct tc_box *box)
+static int have_orders(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     return 0;
 }
 
@@ -170,16 +170,16 @@ static const struct tc_stage inner_in_sentry[] = {
 
 _Static_assert(TC_COUNT(inner) == TC_COUNT(inner_in_sentry), "the helper knows one of them");
 static const struct tc_stages sentry_stages = {inner_in_sentry, TC_COUNT(inner_in_sentry), 100,
-                                               tc_box_init, NULL};
+                                               tc_init_main, NULL};
 
-const struct tc_stages tc_oci_inner_stages = {inner, TC_COUNT(inner), 100, tc_box_init, NULL};
+const struct tc_stages tc_oci_inner_stages = {inner, TC_COUNT(inner), 100, tc_init_main, NULL};
 
 /* crun and runc pass the socket on; gVisor shows its name. */
 static bool has_report(void)
 {
     int type = 0;
     socklen_t len = sizeof(type);
-    return getsockopt(TC_BOX_REPORT, SOL_SOCKET, SO_TYPE, &type, &len) == 0;
+    return getsockopt(TC_INIT_REPORT, SOL_SOCKET, SO_TYPE, &type, &len) == 0;
 }
 
 static bool connect_report(void)
@@ -188,7 +188,7 @@ static bool connect_report(void)
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *)&name, sizeof(name)) < 0)
         return false;
-    return fd == TC_BOX_REPORT || dup3(fd, TC_BOX_REPORT, O_CLOEXEC) >= 0;
+    return fd == TC_INIT_REPORT || dup3(fd, TC_INIT_REPORT, O_CLOEXEC) >= 0;
 }
 
 /* Every place where the command may be, in the order of PATH. */
@@ -209,11 +209,11 @@ static const char **list_programs(const char *command)
     return (const char **)list.items;
 }
 
-static _Noreturn void go(struct tc_box *box)
+static _Noreturn void go(struct tc_init_config *init)
 {
-    tc_id_map(box->uid_map, box->uid, 0);
-    tc_id_map(box->gid_map, box->gid, 0);
-    tc_box_go(box);
+    tc_id_map(init->uid_map, init->uid, 0);
+    tc_id_map(init->gid_map, init->gid, 0);
+    tc_init_run_stages(init);
     _exit(1);
 }
 
@@ -221,11 +221,11 @@ static _Noreturn void go(struct tc_box *box)
 static _Noreturn void run_by_orders(void)
 {
     unsigned ids[2];
-    if (fcntl(TC_BOX_REPORT, F_SETFD, FD_CLOEXEC) < 0 ||
-        recv(TC_BOX_REPORT, ids, sizeof(ids), 0) != (ssize_t)sizeof(ids))
+    if (fcntl(TC_INIT_REPORT, F_SETFD, FD_CLOEXEC) < 0 ||
+        recv(TC_INIT_REPORT, ids, sizeof(ids), 0) != (ssize_t)sizeof(ids))
         _exit(1);
-    ours = (struct tc_box){
-        .stages = &tc_oci_inner_stages, .report = TC_BOX_REPORT, .uid = ids[0], .gid = ids[1]};
+    ours = (struct tc_init_config){
+        .stages = &tc_oci_inner_stages, .report = TC_INIT_REPORT, .uid = ids[0], .gid = ids[1]};
     go(&ours);
 }
 
@@ -233,16 +233,16 @@ static _Noreturn void run_by_orders(void)
 static _Noreturn void run_in_sentry(char **argv)
 {
     static const char *nothing[] = {NULL};
-    struct tc_box box = {.stages = &sentry_stages};
-    if (!connect_report() || !tc_box_receive(TC_BOX_REPORT, &box))
+    struct tc_init_config init = {.stages = &sentry_stages};
+    if (!connect_report() || !tc_init_receive(TC_INIT_REPORT, &init))
         _exit(1);
-    box.programs = list_programs(argv[0]);
-    box.argv = argv;
-    box.envp = environ;
-    box.told = true; /* signals of the host do not reach us in gVisor */
-    if (!box.programs)
-        box.programs = nothing;
-    go(&box);
+    init.programs = list_programs(argv[0]);
+    init.argv = argv;
+    init.envp = environ;
+    init.told = true; /* signals of the host do not reach us in gVisor */
+    if (!init.programs)
+        init.programs = nothing;
+    go(&init);
 }
 
 void tc_inner_main(int argc, char **argv)

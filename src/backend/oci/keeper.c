@@ -23,17 +23,17 @@
 
 /* The network too: runsc talks to its sandbox over an abstract socket whose name is the
  * container's, and in one network two of the same name meet. */
-static int make_namespaces(const struct tc_box *box)
+static int make_namespaces(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     return unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS);
 }
 
 /* Our root with its mount points over the image, both read-only. */
-static int lay_over_image(const struct tc_box *box)
+static int lay_over_image(const struct tc_init_config *init)
 {
-    if (tc_move_mount(box->root, AT_FDCWD, TC_OCI_BASE) < 0 ||
-        tc_move_mount(box->image, AT_FDCWD, TC_OCI_IMAGE) < 0)
+    if (tc_move_mount(init->root, AT_FDCWD, TC_OCI_BASE) < 0 ||
+        tc_move_mount(init->image, AT_FDCWD, TC_OCI_IMAGE) < 0)
         return -1;
     _autofd_ int fs = tc_fsopen("overlay");
     if (fs < 0 ||
@@ -49,29 +49,29 @@ static int lay_over_image(const struct tc_box *box)
 }
 
 /* Everything later is relative to the root of the container. */
-static int attach_bundle(const struct tc_box *box)
+static int attach_bundle(const struct tc_init_config *init)
 {
-    const struct tc_oci_blank *b = box->own;
+    const struct tc_oci_blank *b = init->own;
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
         tc_move_mount(b->bundle, AT_FDCWD, TC_OCI_BUNDLE) < 0)
         return -1;
-    if (box->image >= 0)
-        return lay_over_image(box);
-    return tc_move_mount(box->root, AT_FDCWD, TC_OCI_ROOT) < 0 ? -1 : fchdir(box->root);
+    if (init->image >= 0)
+        return lay_over_image(init);
+    return tc_move_mount(init->root, AT_FDCWD, TC_OCI_ROOT) < 0 ? -1 : fchdir(init->root);
 }
 
 /* The runtime looks for itself there, and must not see the machine's. */
-static int mount_proc(const struct tc_box *box)
+static int mount_proc(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 }
 
 /* Control groups are the helper's: the runtime stands in the cage's, and makes none. crun fails
  * where both versions are mounted; runc wants to see what it may not write. */
-static int show_groups(const struct tc_box *box)
+static int show_groups(const struct tc_init_config *init)
 {
-    const struct tc_oci_blank *b = box->own;
+    const struct tc_oci_blank *b = init->own;
     if (!b->runtime->hides_groups || access("/sys/fs/cgroup", F_OK) < 0)
         return 0;
     return mount("tmpfs", "/sys/fs/cgroup", "tmpfs", MS_RDONLY, "size=4k");
@@ -79,9 +79,9 @@ static int show_groups(const struct tc_box *box)
 
 /* Where our PID 1 in gVisor finds the report socket: as a mount of runsc's it would cost a server
  * of files of its own. */
-static int show_talk(const struct tc_box *box)
+static int show_talk(const struct tc_init_config *init)
 {
-    const struct tc_oci_blank *b = box->own;
+    const struct tc_oci_blank *b = init->own;
     if (strcmp(b->argv[0], TC_OCI_KEEPER) != 0)
         return 0;
     struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
@@ -92,33 +92,33 @@ static int show_talk(const struct tc_box *box)
                : tc_move_mount(talk, AT_FDCWD, TC_OCI_ROOT TC_OCI_TALK);
 }
 
-static int stand_in_bundle(const struct tc_box *box)
+static int stand_in_bundle(const struct tc_init_config *init)
 {
-    (void)box;
+    (void)init;
     return chdir(TC_OCI_BUNDLE);
 }
 
 /* The socket goes through the runtime to our PID 1. gVisor has no descriptor but the first three to
  * give: there PID 1 connects to it. */
-static int pass_report(const struct tc_box *box)
+static int pass_report(const struct tc_init_config *init)
 {
-    (void)box;
-    return fcntl(TC_BOX_REPORT, F_SETFD, 0);
+    (void)init;
+    return fcntl(TC_INIT_REPORT, F_SETFD, 0);
 }
 
-static void become_runtime(const struct tc_box *box)
+static void become_runtime(const struct tc_init_config *init)
 {
     static const char *const envp[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", NULL};
-    const struct tc_oci_blank *b = box->own;
+    const struct tc_oci_blank *b = init->own;
     (void)execve(b->argv[0], (char *const *)b->argv, (char *const *)envp);
     _exit(127);
 }
 
 /* The container has no network namespace of its own but this one, which is as empty: each costs a
  * millisecond to make and another to clear away. (gVisor's has one if it has no way out.) */
-static int open_network(const struct tc_box *box)
+static int open_network(const struct tc_init_config *init)
 {
-    return tc_stage_loopback(box) < 0 ? -1 : tc_stage_network(box, box->report);
+    return tc_stage_loopback(init) < 0 ? -1 : tc_stage_network(init, init->report);
 }
 
 static const struct tc_stage stages[] = {

@@ -29,16 +29,16 @@ struct tc_oci_blank {
     int64_t made_us;      /* when it was begun */
     int bundle;           /* once it was made: the runtime's log is in there */
     int init, tree, null; /* until the child has its own */
-    struct tc_box_mount mount;
+    struct tc_init_mount mount;
     const char *argv[TC_OCI_WORDS];
 };
 #define TC_OCI_NO_BLANK \
     ((struct tc_oci_blank){.image = -1, .bundle = -1, .init = -1, .tree = -1, .null = -1})
 
-/* Fills the box of the process that becomes the runtime: all but the root and the report socket. 0,
- * or -1 with errno, and *ret_what says what could not be made. */
+/* Fills the init config of the process that becomes the runtime: all but the root and the report
+ * socket. 0, or -1 with errno, and *ret_what says what could not be made. */
 int tc_oci_blank_fill(struct tc_oci_blank *blank, const struct tc_process_host *host, uid_t id,
-                      struct tc_box *box, const char **ret_what);
+                      struct tc_init_config *init, const char **ret_what);
 /* The child has its copies. */
 void tc_oci_blank_born(struct tc_oci_blank *blank);
 /* What was looked up for a call, for the next one; allocated. NULL with errno. */

@@ -20,7 +20,7 @@
 #include "backend/engine/order.h"
 #include "backend/landlock/child.h"
 #include "backend/oci/bundle.h"
-#include "cage/box.h"
+#include "cage/init_config.h"
 #include "policy/clauses.h"
 #include "test.h"
 
@@ -110,11 +110,11 @@ static void means_the_same(const struct tc_stage *stage)
 static void stages_of_each_cage_are_in_order(void **state)
 {
     for (size_t i = 0; i < TC_COUNT(cages); i++) {
-        const struct tc_box box = {.stages = cages[i].stages};
+        const struct tc_init_config init = {.stages = cages[i].stages};
         int base = cages[i].stages ? cages[i].stages->base : 0;
         _autobuf_ struct tc_buf order = TC_BUF_INIT;
         const struct tc_stage *stage;
-        for (int n = base; (stage = tc_box_stage(&box, n))->run; n++) {
+        for (int n = base; (stage = tc_init_stage(&init, n))->run; n++) {
             means_the_same(stage);
             tc_buf_addf(&order, " %s,", stage->name);
         }

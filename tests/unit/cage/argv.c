@@ -43,11 +43,11 @@ static const char *places_of(const char *command, const char *path)
     size_t at = 0;
     cage.priv = &p;
     assert_int_equal(tc_process_argv(&cage), 0);
-    assert_ptr_equal(p.box.argv, argv);
-    assert_ptr_equal(p.box.envp, env);
+    assert_ptr_equal(p.init.argv, argv);
+    assert_ptr_equal(p.init.envp, env);
     text[0] = '\0';
-    for (size_t i = 0; p.box.programs[i]; i++)
-        at += (size_t)snprintf(text + at, sizeof(text) - at, " %s", p.box.programs[i]);
+    for (size_t i = 0; p.init.programs[i]; i++)
+        at += (size_t)snprintf(text + at, sizeof(text) - at, " %s", p.init.programs[i]);
     tc_trees_done(&p.trees);
     return text;
 }
@@ -124,8 +124,8 @@ static const char *limits_of(unsigned with, const struct tc_limits *limits)
     cage.priv = &p;
     assert_int_equal(tc_process_limits(&cage), 0);
     text[0] = '\0';
-    for (size_t i = 0; i < p.box.limit_count; i++) {
-        const struct tc_box_limit *l = &p.box.limits[i];
+    for (size_t i = 0; i < p.init.limit_count; i++) {
+        const struct tc_init_limit *l = &p.init.limits[i];
         assert_int_equal(l->value.rlim_cur, l->value.rlim_max);
         assert_true(l->resource != RLIMIT_CORE || l->value.rlim_max <= 1);
         for (size_t k = 0; k < TC_COUNT(names); k++)

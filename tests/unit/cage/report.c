@@ -36,7 +36,7 @@ static struct {
 
 static char *argv[] = {TEXT("prog"), NULL}, *cwd[] = {TEXT("/srv"), TEXT("/srv/ws"), NULL};
 /* Two, and what lies behind them in memory. */
-static const struct tc_box_mount mounts[] = {{.path = "etc"}, {.path = "/srv/ws"}, {.path = "no"}};
+static const struct tc_init_mount mounts[] = {{.path = "etc"}, {.path = "/srv/ws"}, {.path = "no"}};
 enum { MOUNTS = 2 };
 
 static int set_up(void **state)
@@ -54,8 +54,8 @@ static int set_up(void **state)
     the.priv.child = (struct tc_child){.report = pair[0], .theirs = -1, .pidfd = -1};
     the.priv.looks.oom_fd = -1;
     the.priv.talk = -1;
-    the.priv.box.mounts = mounts;
-    the.priv.box.mount_count = MOUNTS;
+    the.priv.init.mounts = mounts;
+    the.priv.init.mount_count = MOUNTS;
     the.cage = tc_cage_empty(&the.plan, &the.outcome);
     the.cage.priv = &the.priv;
     the.cage.trees = &the.priv.trees;
@@ -94,7 +94,7 @@ static void say_kind(enum tc_report_kind kind)
 static int stage_named(const char *name)
 {
     const struct tc_stage *stage;
-    for (int n = 0; (stage = tc_box_stage(&the.priv.box, n))->run; n++)
+    for (int n = 0; (stage = tc_init_stage(&the.priv.init, n))->run; n++)
         if (strcmp(stage->name, name) == 0)
             return n;
     fail_msg("there is no stage %s", name);
@@ -293,7 +293,7 @@ static void lost_first_process_is_an_error_or_a_kill(void **state)
         {false, 0, SIGKILL, TOOLCAGE_EBACKEND, "start", 0},
         {true, 0, SIGKILL, 0, NULL, SIGKILL},
         {true, 1, 0, 0, NULL, SIGKILL},
-        {true, TC_BOX_MUTE, 0, TOOLCAGE_EBACKEND, "supervise", 0},
+        {true, TC_INIT_MUTE, 0, TOOLCAGE_EBACKEND, "supervise", 0},
     };
     (void)state;
     for (size_t i = 0; i < TC_COUNT(rows); i++) {

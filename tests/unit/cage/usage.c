@@ -66,7 +66,7 @@ static struct tc_cage cage_of(struct tc_process_cage *p)
                                   .observer = TC_OBSERVER_NEW,
                                   .talk = -1,
                                   .child = {.report = -1, .theirs = -1, .pidfd = -1},
-                                  .box = {.talk = -1, .out = -1, .err = -1},
+                                  .init = {.talk = -1, .out = -1, .err = -1},
                                   .looks.oom_fd = -1};
     cage.priv = p;
     cage.trees = &p->trees;

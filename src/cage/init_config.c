@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The box on its way to a first process that is no copy of the helper: all but what that process
- * knows by itself. No path of the host is ever resolved there, because its mounts come as
+ * The init config on its way to a first process that is no copy of the helper: all but what that
+ * process knows by itself. No path of the host is ever resolved there, because its mounts come as
  * descriptors. */
-#include "cage/box.h"
+#include "cage/init_config.h"
 
 #include <limits.h>
 
@@ -14,7 +14,7 @@
 
 enum { MOUNTS_MAX = 8192, LIMITS_MAX = 16 };
 
-#define TC_STRUCT struct tc_box_network
+#define TC_STRUCT struct tc_init_network
 #define REQUESTS(F, n) F(BYTES, requests[n].at, TC_COUNTED(requests[n].len))
 #define NETWORK(F)                 \
     REQUESTS(F, TC_DOOR_V4)        \
@@ -25,7 +25,7 @@ enum { MOUNTS_MAX = 8192, LIMITS_MAX = 16 };
 static TC_FIELDS(network_fields, NETWORK);
 #undef TC_STRUCT
 
-#define TC_STRUCT struct tc_box_limit
+#define TC_STRUCT struct tc_init_limit
 #define LIMIT(F)           \
     F(ONE, resource)       \
     F(ONE, value.rlim_cur) \
@@ -33,7 +33,7 @@ static TC_FIELDS(network_fields, NETWORK);
 static TC_FIELDS(limit_fields, LIMIT);
 #undef TC_STRUCT
 
-#define TC_STRUCT struct tc_box_mount
+#define TC_STRUCT struct tc_init_mount
 #define MOUNT(F)    \
     F(FD, fd)       \
     F(ONE, path)    \
@@ -48,7 +48,7 @@ static TC_FIELDS(limit_fields, LIMIT);
 static TC_FIELDS(mount_fields, MOUNT);
 #undef TC_STRUCT
 
-#define TC_STRUCT struct tc_box
+#define TC_STRUCT struct tc_init_config
 #define BOX(F)                                                                         \
     F(POINTER, stages)                                                                 \
     F(POINTER, rest)                                                                   \
@@ -87,21 +87,21 @@ static TC_FIELDS(mount_fields, MOUNT);
     F(TEXTS, envp)                                                                     \
     F(ONE, last_us)                                                                    \
     F(ONE, segments)
-TC_FIELDS(tc_box_fields, BOX);
+TC_FIELDS(tc_init_fields, BOX);
 #undef TC_STRUCT
 
 /* The other side may have another clock: it is told how long. */
-int tc_box_send(int sock, const struct tc_box *box)
+int tc_init_send(int sock, const struct tc_init_config *init)
 {
-    struct tc_box told = *box;
-    int64_t left = box->last_us - tc_now_us();
-    if (box->last_us)
+    struct tc_init_config told = *init;
+    int64_t left = init->last_us - tc_now_us();
+    if (init->last_us)
         told.last_us = left > 0 ? left : 1;
-    return tc_task_send(sock, &tc_box_fields, &told);
+    return tc_task_send(sock, &tc_init_fields, &told);
 }
 
 /* No limit above what there is already, which may be the container's own. */
-static void lower_limits(struct tc_box_limit *limits, size_t count)
+static void lower_limits(struct tc_init_limit *limits, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct rlimit now;
@@ -115,38 +115,39 @@ static void lower_limits(struct tc_box_limit *limits, size_t count)
     }
 }
 
-bool tc_box_receive(int sock, struct tc_box *ret)
+bool tc_init_receive(int sock, struct tc_init_config *ret)
 {
-    if (!tc_task_receive(sock, &tc_box_fields, ret) || ret->watch > TC_WATCH_ACCESSES ||
+    if (!tc_task_receive(sock, &tc_init_fields, ret) || ret->watch > TC_WATCH_ACCESSES ||
         !ret->directories || !*ret->directories || ret->last_us < 0)
         return false;
     for (size_t i = 0; i < ret->mount_count; i++)
         if (!ret->mounts[i].path)
             return false;
-    lower_limits((struct tc_box_limit *)(uintptr_t)ret->limits, ret->limit_count);
+    lower_limits((struct tc_init_limit *)(uintptr_t)ret->limits, ret->limit_count);
     ret->last_us += ret->last_us ? tc_now_us() : 0;
     ret->report = sock;
     return true;
 }
 
 /* What is static in the program, the stages and the filter, is at the same place in the child. */
-int tc_box_hand(struct tc_box *to, size_t size, const struct tc_box *box, int report)
+int tc_init_hand(struct tc_init_config *to, size_t size, const struct tc_init_config *init,
+                 int report)
 {
     enum { USUAL = 16384 };
     struct tc_wire put = TC_WIRE_PUT_INIT;
     (void)tc_buf_room(&put.out, USUAL);
-    tc_fields_visit(&put, &tc_box_fields, (void *)(uintptr_t)box, 0, 0);
+    tc_fields_visit(&put, &tc_init_fields, (void *)(uintptr_t)init, 0, 0);
     bool fits = !put.failed && put.fd_count <= TC_FDS_MAX;
     int there[TC_FDS_MAX];
     for (size_t i = 0; i < TC_FDS_MAX; i++)
-        there[i] = TC_BOX_HANDED + (int)i;
+        there[i] = TC_INIT_HANDED + (int)i;
     struct tc_wire get = TC_WIRE_GET_INIT(put.out.data, put.out.len);
     get.fds = there;
     get.fd_max = fits ? put.fd_count : 0;
     get.room = (char *)to + (sizeof(*to) + 15) / 16 * 16;
     get.room_end = (char *)to + size;
     if (fits)
-        tc_fields_visit(&get, &tc_box_fields, to, 0, 0);
+        tc_fields_visit(&get, &tc_init_fields, to, 0, 0);
     to->handed = put.fd_count;
     int rc = fits && !get.failed ? tc_send(report, "", 1, put.fds, put.fd_count) : -1;
     tc_buf_done(&put.out);
@@ -154,12 +155,12 @@ int tc_box_hand(struct tc_box *to, size_t size, const struct tc_box *box, int re
     return rc;
 }
 
-const struct sock_fprog *tc_box_filter(const struct tc_box *box, struct sock_fprog *own)
+const struct sock_fprog *tc_init_filter(const struct tc_init_config *init, struct sock_fprog *own)
 {
-    size_t count = box->code_len / sizeof(*own->filter);
-    if (!box->code)
-        return tc_seccomp_program(box->watch, box->unix_sockets);
+    size_t count = init->code_len / sizeof(*own->filter);
+    if (!init->code)
+        return tc_seccomp_program(init->watch, init->unix_sockets);
     *own = (struct sock_fprog){.len = (unsigned short)count,
-                               .filter = (struct sock_filter *)(void *)box->code};
-    return count && count <= USHRT_MAX && box->code_len % sizeof(*own->filter) == 0 ? own : NULL;
+                               .filter = (struct sock_filter *)(void *)init->code};
+    return count && count <= USHRT_MAX && init->code_len % sizeof(*own->filter) == 0 ? own : NULL;
 }
