@@ -17,7 +17,7 @@
 #include "tree/tree.h"
 #include "workspace/workspace.h"
 
-enum { TC_SHELF_PLACES = 8 };
+enum { TC_ROOT_CACHE_SLOTS = 8 };
 
 /* ---- host.c: once a helper ---- */
 
@@ -30,7 +30,7 @@ struct tc_process_host {
     struct tc_cgroups *cgroups;
     /* A tmpfs at a place where no grant leads: prepared roots stand on it, and beside them an
      * unreadable file and directory to put over denied names. */
-    int shelf;
+    int root_cache;
     int mounts; /* /proc/self/mountinfo, which tells when it changes */
     bool local; /* what it said last */
 };
@@ -73,9 +73,9 @@ struct tc_root_spec {
 /* A prepared root is known by a number that is never used again; 0: none. */
 
 /* Builds one that has no mount points yet, for the first call that fits; 0 when it cannot. */
-uint64_t tc_root_ahead(int shelf, const struct tc_root_spec *spec);
+uint64_t tc_root_ahead(int root_cache, const struct tc_root_spec *spec);
 /* The root of a spec; built once for each different one. 0 with errno and *ret_step. */
-uint64_t tc_root_ready(int shelf, const struct tc_root_spec *spec, const char **ret_step);
+uint64_t tc_root_ready(int root_cache, const struct tc_root_spec *spec, const char **ret_step);
 /* A detached, read-only copy of it; -1 with errno. */
 int tc_root_copy(uint64_t serial);
 

@@ -25,7 +25,7 @@
 #include "linux/mounts.h"
 
 static struct tc_process_host the_host = {
-    .tree = &tc_tree_host, .shelf = -1, .mounts = -1, .ids.lock_fd = -1};
+    .tree = &tc_tree_host, .root_cache = -1, .mounts = -1, .ids.lock_fd = -1};
 
 static int fail_host(struct tc_outcome *outcome, const struct tc_why *why, int clause,
                      const char *message)
@@ -128,32 +128,33 @@ static int enter_root(struct tc_process_host *h, struct tc_outcome *outcome)
     return 0;
 }
 
-/* Puts the shelf where no grant leads. Not over "/": a process whose root is covered counts as
+/* Puts the root cache where no grant leads. Not over "/": a process whose root is covered counts as
  * chrooted and may make no user namespace. Not in /proc: a covered procfs lets no cage mount its
  * own. */
-static int place_shelf(int shelf)
+static int place_root_cache(int root_cache)
 {
     static const char *const places[] = {"/sys/kernel/debug", "/sys/kernel/security",
                                          "/sys/firmware", "/sys/kernel", "/dev/mqueue"};
     for (size_t i = 0; i < TC_COUNT(places); i++)
-        if (tc_move_mount(shelf, AT_FDCWD, places[i]) == 0)
+        if (tc_move_mount(root_cache, AT_FDCWD, places[i]) == 0)
             return 0;
     return -1;
 }
 
 /* Filled before it is placed: a try that fails leaves nothing, and the next call tries again. */
-static int fill_shelf(struct tc_process_host *h)
+static int fill_root_cache(struct tc_process_host *h)
 {
-    for (int i = 0; i < TC_SHELF_PLACES; i++) {
+    for (int i = 0; i < TC_ROOT_CACHE_SLOTS; i++) {
         char place[8];
         (void)snprintf(place, sizeof(place), "%d", i);
-        if (mkdirat(h->shelf, place, 0700) < 0)
+        if (mkdirat(h->root_cache, place, 0700) < 0)
             return -1;
     }
-    if (mkdirat(h->shelf, "directory", 0) < 0 || tc_put_file(h->shelf, "file", "", 0, 0) < 0)
+    if (mkdirat(h->root_cache, "directory", 0) < 0 ||
+        tc_put_file(h->root_cache, "file", "", 0, 0) < 0)
         return -1;
-    h->tree->mask_dir = openat(h->shelf, "directory", O_PATH | O_CLOEXEC);
-    h->tree->mask_file = openat(h->shelf, "file", O_PATH | O_CLOEXEC);
+    h->tree->mask_dir = openat(h->root_cache, "directory", O_PATH | O_CLOEXEC);
+    h->tree->mask_file = openat(h->root_cache, "file", O_PATH | O_CLOEXEC);
     return h->tree->mask_dir < 0 || h->tree->mask_file < 0 ? -1 : 0;
 }
 
@@ -175,14 +176,14 @@ bool tc_process_host_local(struct tc_process_host *h)
     return h->local;
 }
 
-static int make_shelf(struct tc_process_host *h)
+static int make_root_cache(struct tc_process_host *h)
 {
-    h->shelf = tc_tmpfs(1 << 20, 0, "0700", false);
-    if (h->shelf < 0)
+    h->root_cache = tc_tmpfs(1 << 20, 0, "0700", false);
+    if (h->root_cache < 0)
         return -1;
-    if (fill_shelf(h) == 0 && place_shelf(h->shelf) == 0)
+    if (fill_root_cache(h) == 0 && place_root_cache(h->root_cache) == 0)
         return 0;
-    int saved = errno, *fds[] = {&h->shelf, &h->tree->mask_dir, &h->tree->mask_file};
+    int saved = errno, *fds[] = {&h->root_cache, &h->tree->mask_dir, &h->tree->mask_file};
     for (size_t i = 0; i < TC_COUNT(fds); i++) {
         if (*fds[i] >= 0)
             (void)close(*fds[i]);
@@ -223,7 +224,8 @@ static int furnish(struct tc_process_host *h, struct tc_outcome *outcome)
     if (check_needs(outcome) < 0)
         return -1;
     /* what is mounted on the host later shows up here; nothing goes the other way */
-    if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 || (h->shelf < 0 && make_shelf(h) < 0))
+    if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
+        (h->root_cache < 0 && make_root_cache(h) < 0))
         return fail_host(outcome,
                          TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "namespaces", "mount", errno,
                                       "the helper needs the kernel's mount API (5.12 or newer); "

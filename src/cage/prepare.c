@@ -222,7 +222,7 @@ static int open_root(struct tc_cage *cage)
                                 .gid = p->init.gid,
                                 .terminal = cage->plan->terminal};
     const char *step = "";
-    p->root = tc_root_ready(p->host->shelf, &spec, &step);
+    p->root = tc_root_ready(p->host->root_cache, &spec, &step);
     if (p->root)
         return 0;
     return tc_cage_fail(cage,
@@ -283,7 +283,7 @@ static void build_root(void)
         struct tc_root_spec spec = {.plan = &plan,
                                     .uid = tc_process_inside(host, host->tree->uid),
                                     .gid = tc_process_inside(host, host->tree->gid)};
-        tc_spare_root(tc_root_ahead(host->shelf, &spec));
+        tc_spare_root(tc_root_ahead(host->root_cache, &spec));
     }
     tc_plan_done(&plan);
 }

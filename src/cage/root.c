@@ -3,7 +3,7 @@
  *
  * Prepared roots. A root is a small tmpfs with the system directories bound read-only, synthesised
  * files of /etc, a minimal /dev and the mount points of a grant. It is built once for each
- * different set of these, kept on the helper's shelf, and every cage gets a detached copy: one
+ * different set of these, kept in the helper's root cache, and every cage gets a detached copy: one
  * system call in place of thirty. */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ static struct root {
     int fd;
     uint64_t serial; /* its name, never used again */
     uint64_t used;   /* when, for giving up the oldest */
-} roots[TC_SHELF_PLACES];
+} roots[TC_ROOT_CACHE_SLOTS];
 static uint64_t uses, serials;
 
 static int fail_at(const char *step, const char **ret_step)
@@ -200,13 +200,13 @@ static void unmount(int fd)
     errno = saved;
 }
 
-static int mount_root(int shelf, size_t place, const struct tc_root_spec *spec,
+static int mount_root(int root_cache, size_t place, const struct tc_root_spec *spec,
                       const char **ret_step)
 {
     char at[8];
     (void)snprintf(at, sizeof(at), "%zu", place);
     _autofd_ int root = tc_tmpfs(ROOT_BYTES, 0, "0755", true);
-    if (root < 0 || tc_move_mount(root, shelf, at) < 0)
+    if (root < 0 || tc_move_mount(root, root_cache, at) < 0)
         return fail_at("tmpfs", ret_step);
     if (fill_root(root, spec, ret_step) < 0) {
         unmount(root);
@@ -252,7 +252,7 @@ static void drop_root(struct root *r)
 
 static struct root *find_root(const char *base, const char *points)
 {
-    for (size_t i = 0; i < TC_SHELF_PLACES; i++)
+    for (size_t i = 0; i < TC_ROOT_CACHE_SLOTS; i++)
         if (tc_streq(roots[i].base, base) &&
             (!roots[i].points || tc_streq(roots[i].points, points)))
             return &roots[i];
@@ -263,19 +263,19 @@ static struct root *find_root(const char *base, const char *points)
 static struct root *make_place(void)
 {
     struct root *oldest = &roots[0];
-    for (size_t i = 0; i < TC_SHELF_PLACES; i++)
+    for (size_t i = 0; i < TC_ROOT_CACHE_SLOTS; i++)
         if (!roots[i].base || (oldest->base && roots[i].used < oldest->used))
             oldest = &roots[i];
     drop_root(oldest);
     return oldest;
 }
 
-static struct root *build(int shelf, const struct tc_root_spec *spec, char *base,
+static struct root *build(int root_cache, const struct tc_root_spec *spec, char *base,
                           const char **ret_step)
 {
     struct root *r = make_place();
     _autofree_ char *owned = base;
-    int fd = mount_root(shelf, (size_t)(r - roots), spec, ret_step);
+    int fd = mount_root(root_cache, (size_t)(r - roots), spec, ret_step);
     if (fd < 0)
         return NULL;
     *r = (struct root){.base = TAKE(owned), .fd = fd, .serial = ++serials, .used = ++uses};
@@ -298,11 +298,11 @@ static int put_points(struct root *r, const struct tc_root_spec *spec, char *poi
     return 0;
 }
 
-uint64_t tc_root_ahead(int shelf, const struct tc_root_spec *spec)
+uint64_t tc_root_ahead(int root_cache, const struct tc_root_spec *spec)
 {
     const char *step;
     char *base = base_words(spec);
-    struct root *r = base ? build(shelf, spec, base, &step) : NULL;
+    struct root *r = base ? build(root_cache, spec, base, &step) : NULL;
     return r ? r->serial : 0;
 }
 
@@ -313,7 +313,7 @@ static uint64_t fail_root(const char *step, const char **ret_step)
     return 0;
 }
 
-uint64_t tc_root_ready(int shelf, const struct tc_root_spec *spec, const char **ret_step)
+uint64_t tc_root_ready(int root_cache, const struct tc_root_spec *spec, const char **ret_step)
 {
     _autofree_ char *base = base_words(spec);
     _autofree_ char *points = point_words(spec);
@@ -323,7 +323,7 @@ uint64_t tc_root_ready(int shelf, const struct tc_root_spec *spec, const char **
     }
     struct root *r = find_root(base, points);
     if (!r)
-        r = build(shelf, spec, TAKE(base), ret_step);
+        r = build(root_cache, spec, TAKE(base), ret_step);
     if (!r || (!r->points && put_points(r, spec, TAKE(points), ret_step) < 0))
         return 0;
     r->used = ++uses;
@@ -333,9 +333,9 @@ uint64_t tc_root_ready(int shelf, const struct tc_root_spec *spec, const char **
 int tc_root_copy(uint64_t serial)
 {
     size_t i = 0;
-    while (i < TC_SHELF_PLACES && roots[i].serial != serial)
+    while (i < TC_ROOT_CACHE_SLOTS && roots[i].serial != serial)
         i++;
-    if (!serial || i == TC_SHELF_PLACES) {
+    if (!serial || i == TC_ROOT_CACHE_SLOTS) {
         errno = ESTALE;
         return -1;
     }

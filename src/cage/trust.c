@@ -65,7 +65,7 @@ int tc_trust_await(struct tc_cage *cage)
 /* ---- shown ---- */
 
 /* One file of a tmpfs of its own: it can be mounted apart only from where it is attached itself. */
-static int clone_file(int shelf, const struct tc_buf *text, int *ret_tree)
+static int clone_file(int root_cache, const struct tc_buf *text, int *ret_tree)
 {
     static atomic_uint count;
     char at[24], file[40];
@@ -73,9 +73,9 @@ static int clone_file(int shelf, const struct tc_buf *text, int *ret_tree)
     (void)snprintf(file, sizeof(file), "%s/bundle", at);
     _autofd_ int fs = tc_tmpfs((int64_t)text->len + PAGES, 8, "0755", false);
     if (fs < 0 || tc_put_file(fs, "bundle", text->data, text->len, 0444) < 0 ||
-        mkdirat(shelf, at, 0700) < 0)
+        mkdirat(root_cache, at, 0700) < 0)
         return -1;
-    int rc = tc_move_mount(fs, shelf, at);
+    int rc = tc_move_mount(fs, root_cache, at);
     if (rc == 0) {
         char self[32];
         _autofd_ int fd = openat(fs, "bundle", O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -87,7 +87,7 @@ static int clone_file(int shelf, const struct tc_buf *text, int *ret_tree)
         errno = saved;
     }
     int saved = errno;
-    (void)unlinkat(shelf, at, AT_REMOVEDIR);
+    (void)unlinkat(root_cache, at, AT_REMOVEDIR);
     errno = saved;
     return rc;
 }
@@ -97,7 +97,8 @@ static int show_certificates(struct tc_cage *cage, const char *path)
     struct tc_process_cage *p = TC_PRIV(cage);
     int tree = -1;
     const char *copy = tc_arena_format(&p->trees.arena, "%s", path);
-    if (clone_file(p->host->shelf, &p->trusted, &tree) < 0 || tc_process_keep(&p->trees, tree) < 0)
+    if (clone_file(p->host->root_cache, &p->trusted, &tree) < 0 ||
+        tc_process_keep(&p->trees, tree) < 0)
         return fail_certificates(cage, path, "`toolcage doctor` shows what this machine lacks",
                                  "the cage's certificates cannot be mounted");
     return copy && tc_process_mount(&p->trees, tree, copy, TC_LANDLOCK_READ_FILE)
