@@ -170,7 +170,7 @@ static int put_point(struct tc_cage *cage, const struct tc_item *item, const str
         const char *below = item->path + strlen(in->path) + 1;
         _autofd_ int fd = in->layers < 0 ? -1 : tc_resolve_beneath(in->fd, below);
         bool there = fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) == item->directory;
-        rc = there ? 0 : tc_drawer_point(&p->trees, in, below, item->directory);
+        rc = there ? 0 : tc_single_file_point(&p->trees, in, below, item->directory);
     } else {
         const char *below = item->path + strlen("/tmp/");
         rc = item->directory ? tc_mkdirs(p->trees.storage, below)
@@ -201,7 +201,7 @@ static int collect_points(struct tc_cage *cage)
         if (item->name) /* its directory has it */
             continue;
         if (in)
-            rc = in->drawer ? put_point(cage, item, in) : check_point(cage, item, in);
+            rc = in->single_dir ? put_point(cage, item, in) : check_point(cage, item, in);
         else if (tc_path_within("/tmp", item->path))
             rc = put_point(cage, item, NULL);
         else if (!in_system(cage->plan, item->path))
@@ -403,7 +403,7 @@ int tc_process_prepare(struct tc_cage *cage)
     if (tc_session_open(cage) < 0)
         return -1;
     if (tc_process_resolve(cage) < 0 || check_planting(cage) < 0 || tc_process_storage(cage) < 0 ||
-        tc_process_drawers(cage) < 0 || tc_workspace_alone(cage) < 0)
+        tc_process_single_files(cage) < 0 || tc_workspace_single_files(cage) < 0)
         return -1;
     if (collect_points(cage) < 0 || tc_session_restore_tmp(cage) < 0 ||
         tc_process_trees(cage) < 0 || tc_session_restored(cage) < 0)

@@ -389,11 +389,12 @@ static int hide_system(struct tc_cage *cage, const struct tc_deny *d, int links)
 }
 
 /* In a private directory the name is taken, so that nothing of the host shows there. */
-static int mask_in_drawer(struct tc_cage *cage, const struct tc_item *item, const struct tc_deny *d)
+static int mask_in_single_dir(struct tc_cage *cage, const struct tc_item *item,
+                              const struct tc_deny *d)
 {
     struct tc_trees *t = cage->trees;
     const char *name = d->path + strlen(item->path) + 1;
-    if (tc_drawer_point(t, item, name, false) < 0 || !tc_process_mask(t, false, d->path))
+    if (tc_single_file_point(t, item, name, false) < 0 || !tc_process_mask(t, false, d->path))
         return refuse_deny(cage, d, "cannot hide the denied name");
     return 0;
 }
@@ -420,8 +421,8 @@ static int hide_one(struct tc_cage *cage, const struct tc_deny *d, int links)
                             .writable = item->writable && item->layers < 0};
     if (strcmp(item->path, d->path) == 0)
         return 0; /* left out as a whole */
-    if (item->drawer)
-        return mask_in_drawer(cage, item, d);
+    if (item->single_dir)
+        return mask_in_single_dir(cage, item, d);
     if (item->copy >= 0 && item->layers < 0)
         return 0; /* the copy has none */
     return in.writable ? mask_below(cage, &in, d, links) : hide_below(cage, &in, d, links);

@@ -73,7 +73,7 @@ enum tc_landlock_kind tc_process_rights(const struct tc_plan *plan, const struct
     if (plan->unix_sockets && item->directory && (item->copy >= 0 || item->layers >= 0))
         return TC_LANDLOCK_OWN_TREE;
     if (item->directory)
-        return item->writable || item->drawer ? TC_LANDLOCK_WRITE_TREE : TC_LANDLOCK_READ_TREE;
+        return item->writable || item->single_dir ? TC_LANDLOCK_WRITE_TREE : TC_LANDLOCK_READ_TREE;
     return item->writable ? TC_LANDLOCK_WRITE_FILE : TC_LANDLOCK_READ_FILE;
 }
 

@@ -81,7 +81,7 @@ struct tc_item {
     struct tc_file_id id;  /* of the file; dev 0: it is not there yet */
     bool part;             /* in a writable tree, and comes back with that */
     /* A private directory for such files: `copy` is what can be written in it. */
-    bool drawer;
+    bool single_dir;
     int layers; /* storage of an overlay over `fd`; -1: there is none */
     struct tc_guarded *guarded;
     const struct tc_steering *steering; /* the plan's */
@@ -160,15 +160,16 @@ int tc_process_refuse(struct tc_cage *cage, const struct tc_mount *m, int errnum
                       const char *before, const char *after);
 
 int tc_process_resolve(struct tc_cage *cage);
-/* drawer.c: files that are granted writable by themselves. After the storage and before the root.
+/* single_file.c: files that are granted writable by themselves. After the storage and before the
+ * root.
  */
-int tc_process_drawers(struct tc_cage *cage);
+int tc_process_single_files(struct tc_cage *cage);
 /* A failure of such a file. Returns -1. */
-int tc_drawer_fail(struct tc_cage *cage, const struct tc_item *item, int errnum, const char *before,
-                   const char *after);
+int tc_single_file_fail(struct tc_cage *cage, const struct tc_item *item, int errnum,
+                        const char *before, const char *after);
 /* Makes a mount point in one of their directories. 0, or -1. */
-int tc_drawer_point(const struct tc_trees *t, const struct tc_item *drawer, const char *relative,
-                    bool directory);
+int tc_single_file_point(const struct tc_trees *t, const struct tc_item *single_dir,
+                         const char *relative, bool directory);
 /* kernelfs.c: is this a view of the kernel, like /proc? 1, 0, or -1 with errno. Covers those that
  * are mounted below a granted directory, by the text of mountinfo. */
 int tc_process_kernel_fs(int fd);

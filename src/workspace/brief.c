@@ -24,13 +24,13 @@ static bool is_tree(const struct tc_item *item)
 
 static bool is_file(const struct tc_item *item)
 {
-    return item->name && !item->part && !item->drawer && item->layers < 0;
+    return item->name && !item->part && !item->single_dir && item->layers < 0;
 }
 
 /* A private directory in which nothing is but such files, and no entry of the host's. */
-static bool is_empty_drawer(const struct tc_item *item)
+static bool is_empty_single_dir(const struct tc_item *item)
 {
-    return item->drawer && item->layers < 0 && !item->writable;
+    return item->single_dir && item->layers < 0 && !item->writable;
 }
 
 static struct kinds count(const struct tc_trees *t)
@@ -41,7 +41,7 @@ static struct kinds count(const struct tc_trees *t)
         bool tree = is_tree(item), file = !tree && is_file(item);
         k.trees += tree && item->writable && !item->part;
         k.files += file;
-        k.others += !tree && !file && !is_empty_drawer(item);
+        k.others += !tree && !file && !is_empty_single_dir(item);
     }
     return k;
 }

@@ -526,18 +526,19 @@ static void gather_file(struct gathering *g)
     (void)visit_copy(g, &e);
 }
 
-/* Does a file that was granted by itself stand at this name of the drawer? */
-static bool granted_in(const struct tc_trees *t, const struct tc_item *drawer, const char *relative)
+/* Does a file that was granted by itself stand at this name of the private directory? */
+static bool granted_in(const struct tc_trees *t, const struct tc_item *single_dir,
+                       const char *relative)
 {
     for (size_t i = 0; i < t->item_count; i++)
-        if (t->items[i].name && t->items[i].copy == drawer->copy &&
+        if (t->items[i].name && t->items[i].copy == single_dir->copy &&
             strcmp(t->items[i].name, relative) == 0)
             return true;
     return false;
 }
 
 /* What the tool wrote over what it could only read stays behind, and the result says so. */
-static int visit_drawer(void *userdata, const struct tc_walk_entry *e)
+static int visit_single_dir(void *userdata, const struct tc_walk_entry *e)
 {
     struct gathering *g = userdata;
     if (S_ISDIR(e->st->stx_mode) || granted_in(g->cage->trees, g->item, e->relative) ||
@@ -558,9 +559,9 @@ static int gather_tree(struct gathering *g)
     if (copied && g->item->writable)
         gather_removals(g);
     /* a copy is bounded by `disk`, and half a commit is none */
-    struct tc_walk walk = {.visit = g->item->drawer ? visit_drawer
-                                    : copied        ? visit_copy
-                                                    : visit,
+    struct tc_walk walk = {.visit = g->item->single_dir ? visit_single_dir
+                                    : copied            ? visit_copy
+                                                        : visit,
                            .leave = copied ? leave_copy : leave,
                            .userdata = g,
                            .entries_max = w->brief ? TC_BRIEF_ENTRIES : ENTRIES_MAX,
@@ -575,7 +576,7 @@ static int gather_tree(struct gathering *g)
         visit_root(g);
     w->over = w->over || (w->brief && walk.skipped); /* a process may come further */
     g->found->omitted_changes += walk.skipped;
-    if (g->item->layers >= 0 && !g->item->drawer)
+    if (g->item->layers >= 0 && !g->item->single_dir)
         tc_session_keep_skipped(&g->session, walk.skipped);
     return copied && g->commit && walk.skipped ? -1 : 0;
 }
@@ -595,7 +596,7 @@ static int compare_overlays(struct tc_cage *cage)
 {
     struct tc_trees *t = cage->trees;
     for (size_t i = 0; i < t->item_count; i++)
-        if (t->items[i].layers >= 0 && !t->items[i].drawer &&
+        if (t->items[i].layers >= 0 && !t->items[i].single_dir &&
             tc_overlay_compare(cage, &t->items[i]) < 0)
             return -1;
     return 0;

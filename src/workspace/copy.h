@@ -15,9 +15,9 @@
  * devices are left out, and so are denied names. */
 int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item);
 
-/* alone.c: copies the files that are granted writable by themselves into their drawers, and opens
- * the journals of what comes back. 0, or -1 with the failure written. */
-int tc_workspace_alone(struct tc_cage *cage);
+/* single_file.c: copies the files that are granted writable by themselves into private directories,
+ * and opens the journals of what comes back. 0, or -1 with the failure written. */
+int tc_workspace_single_files(struct tc_cage *cage);
 
 bool tc_workspace_denied(const struct tc_cage *cage, const struct tc_item *item,
                          const char *relative);

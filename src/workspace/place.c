@@ -30,7 +30,7 @@ static int open_item(struct tc_cage *cage, struct tc_item *item, const char *mou
         return open_layers(cage, item, mounts);
     if (tc_process_copied(cage->plan, item))
         return tc_workspace_copy(cage, item);
-    if (item->drawer && item->layers < 0)
+    if (item->single_dir && item->layers < 0)
         return item->copy;
     return tc_process_show(cage, item, item->fd);
 }
@@ -49,7 +49,7 @@ static int add_tree(struct tc_cage *cage, struct tc_item *item, const char *moun
     m->ino = item->point.ino;
     m->layered = item->layers >= 0;
     m->layers = item->layers;
-    if (!item->directory || (item->copy >= 0 && !(item->drawer && m->layered)))
+    if (!item->directory || (item->copy >= 0 && !(item->single_dir && m->layered)))
         return 0;
     if (tc_process_cover_kernel(cage, item, mounts) < 0)
         return tc_process_refuse(cage, item->mount, errno, "unmount them",
@@ -62,7 +62,7 @@ static int add_tree(struct tc_cage *cage, struct tc_item *item, const char *moun
 static bool any_directory(const struct tc_trees *t)
 {
     for (size_t i = 0; i < t->item_count; i++)
-        if (t->items[i].directory && !(t->items[i].drawer && t->items[i].layers < 0))
+        if (t->items[i].directory && !(t->items[i].single_dir && t->items[i].layers < 0))
             return true;
     return false;
 }

@@ -63,7 +63,7 @@ static bool is_kept(const struct tc_walk_entry *e)
 
 static bool of_layer(struct tc_session_keeping *s, const struct tc_item *item)
 {
-    if (!s->active || s->failed || item->layers < 0 || item->drawer || item->name)
+    if (!s->active || s->failed || item->layers < 0 || item->single_dir || item->name)
         return false;
     if (s->item != item) {
         s->item = item;

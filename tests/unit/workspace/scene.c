@@ -142,7 +142,7 @@ int scene_begin(struct scene *s)
     s->trees.items = &s->item;
     s->trees.item_count = 1;
     bool made = tc_item_learn_around(&s->trees, &s->item) == 0 && make_private(s) >= 0 &&
-                tc_workspace_alone(&s->cage) == 0;
+                tc_workspace_single_files(&s->cage) == 0;
     tc_workspace_start(&s->workspace);
     return made ? 0 : -1;
 }

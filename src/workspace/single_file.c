@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Files that are granted writable by themselves: each is copied into its drawer, and comes back. */
+ * Files that are granted writable by themselves: each is copied into a private directory, and comes
+ * back. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -70,11 +71,11 @@ static int open_journals(struct tc_cage *cage)
     return 0;
 }
 
-int tc_workspace_alone(struct tc_cage *cage)
+int tc_workspace_single_files(struct tc_cage *cage)
 {
     struct tc_trees *t = cage->trees;
     for (size_t i = 0; i < t->item_count; i++)
         if (t->items[i].name && !t->items[i].part && copy_in(cage, &t->items[i]) < 0)
-            return tc_drawer_fail(cage, &t->items[i], errno, "cannot copy ", "");
+            return tc_single_file_fail(cage, &t->items[i], errno, "cannot copy ", "");
     return open_journals(cage);
 }

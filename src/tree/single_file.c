@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * Files that are granted writable by themselves. A file that is bound cannot be replaced, and most
- * programs save by replacing, so such a file stands as a copy in a private directory, its drawer:
+ * programs save by replacing, so such a file stands as a copy in a private directory, its own:
  * what the tool does there is its own, and only the file comes back. Where the directory is
  * readable as well, an overlay shows the rest of it below. */
 #include <errno.h>
@@ -15,8 +15,8 @@
 #include "policy/names/system_paths.h"
 #include "tree/tree.h"
 
-int tc_drawer_fail(struct tc_cage *cage, const struct tc_item *item, int errnum, const char *before,
-                   const char *after)
+int tc_single_file_fail(struct tc_cage *cage, const struct tc_item *item, int errnum,
+                        const char *before, const char *after)
 {
     const char *hint = errnum == ENOSPC ? "the copy must fit into `disk`: raise it"
                                         : "grant the directory that holds it";
@@ -40,20 +40,21 @@ static int check_writable(struct tc_cage *cage, const struct tc_item *item)
 {
     const struct tc_tree_host *host = cage->trees->host;
     if (faccessat(item->fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
-        return tc_drawer_fail(cage, item, errno, "the directory that holds ", " cannot be written");
+        return tc_single_file_fail(cage, item, errno, "the directory that holds ",
+                                   " cannot be written");
     if (host->privileged || !item->id.dev)
         return 0;
     if (item->uid != host->uid)
-        return tc_drawer_fail(cage, item, 0, "",
-                              " belongs to somebody else, and a new version would not");
+        return tc_single_file_fail(cage, item, 0, "",
+                                   " belongs to somebody else, and a new version would not");
     if (faccessat(item->fd, item->host_name, W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) < 0)
-        return tc_drawer_fail(cage, item, errno, "granted path ", " cannot be written");
+        return tc_single_file_fail(cage, item, errno, "granted path ", " cannot be written");
     return 0;
 }
 
 /* An overlay marks the directories that it merges, so all of them must be the tool's. */
-int tc_drawer_point(const struct tc_trees *t, const struct tc_item *drawer, const char *relative,
-                    bool directory)
+int tc_single_file_point(const struct tc_trees *t, const struct tc_item *single_dir,
+                         const char *relative, bool directory)
 {
     _autofree_ char *path = strdup(relative);
     for (char *slash = path; slash; *slash = '/') {
@@ -61,31 +62,32 @@ int tc_drawer_point(const struct tc_trees *t, const struct tc_item *drawer, cons
         if (!slash)
             break;
         *slash = '\0';
-        if (mkdirat(drawer->copy, path, 0755) < 0 ? errno != EEXIST
-                                                  : tc_process_own(t, drawer->copy, path) < 0)
+        if (mkdirat(single_dir->copy, path, 0755) < 0
+                ? errno != EEXIST
+                : tc_process_own(t, single_dir->copy, path) < 0)
             return -1;
     }
     int rc = !path       ? -1
-             : directory ? (mkdirat(drawer->copy, path, 0755) < 0 && errno != EEXIST ? -1 : 0)
-                         : mknodat(drawer->copy, path, S_IFREG, 0);
-    return rc < 0 ? -1 : tc_process_own(t, drawer->copy, path);
+             : directory ? (mkdirat(single_dir->copy, path, 0755) < 0 && errno != EEXIST ? -1 : 0)
+                         : mknodat(single_dir->copy, path, S_IFREG, 0);
+    return rc < 0 ? -1 : tc_process_own(t, single_dir->copy, path);
 }
 
-static int open_drawer(struct tc_cage *cage, struct tc_item *drawer)
+static int open_single_dir(struct tc_cage *cage, struct tc_item *single_dir)
 {
     struct tc_trees *t = cage->trees;
     const struct tc_limits *l = &cage->plan->limits;
     int storage = tc_process_keep(t, tc_tmpfs(l->disk, l->inodes, "0755", true));
     if (storage < 0)
         return -1;
-    drawer->drawer = true;
-    if (drawer->fd < 0) {
-        drawer->copy = storage;
+    single_dir->single_dir = true;
+    if (single_dir->fd < 0) {
+        single_dir->copy = storage;
         return tc_process_own(t, storage, "");
     }
-    drawer->layers = storage;
-    drawer->copy = tc_process_own_directory(t, storage, "u");
-    return drawer->copy < 0 || tc_process_own_directory(t, storage, "w") < 0 ? -1 : 0;
+    single_dir->layers = storage;
+    single_dir->copy = tc_process_own_directory(t, storage, "u");
+    return single_dir->copy < 0 || tc_process_own_directory(t, storage, "w") < 0 ? -1 : 0;
 }
 
 static struct tc_item *find_item(const struct tc_trees *t, const char *path)
@@ -97,7 +99,7 @@ static struct tc_item *find_item(const struct tc_trees *t, const char *path)
 }
 
 /* The item of the file's directory; made where the grant names none. NULL with errno. */
-static struct tc_item *drawer_at(struct tc_cage *cage, const struct tc_item *file, char *path)
+static struct tc_item *single_dir_at(struct tc_cage *cage, const struct tc_item *file, char *path)
 {
     struct tc_trees *t = cage->trees;
     struct tc_item *at = find_item(t, path);
@@ -105,10 +107,10 @@ static struct tc_item *drawer_at(struct tc_cage *cage, const struct tc_item *fil
     struct stat st = {.st_uid = t->host->uid, .st_gid = t->host->gid};
     int fd = -1;
     if (at)
-        return at->drawer || open_drawer(cage, at) == 0 ? at : NULL;
+        return at->single_dir || open_single_dir(cage, at) == 0 ? at : NULL;
     if (in && in->fd >= 0) {
         fd = tc_process_keep(t, tc_resolve_beneath(in->fd, path + strlen(in->path) + 1));
-        if (fd < 0 ? !in->drawer || errno != ENOENT : fstat(fd, &st) < 0)
+        if (fd < 0 ? !in->single_dir || errno != ENOENT : fstat(fd, &st) < 0)
             return NULL;
     }
     at = &t->items[t->item_count];
@@ -120,7 +122,7 @@ static struct tc_item *drawer_at(struct tc_cage *cage, const struct tc_item *fil
                            .layers = -1,
                            .uid = st.st_uid,
                            .gid = st.st_gid};
-    if (open_drawer(cage, at) < 0)
+    if (open_single_dir(cage, at) < 0)
         return NULL;
     t->item_count++;
     return at;
@@ -144,13 +146,13 @@ static int place(struct tc_cage *cage, struct tc_item *item)
     char *path = parent ? tc_arena_format(&t->arena, "%s", parent) : NULL;
     const struct tc_item *in = tc_process_holder(t, item->path);
     if (!path)
-        return tc_drawer_fail(cage, item, ENOMEM, "granted path ", " cannot be placed");
+        return tc_single_file_fail(cage, item, ENOMEM, "granted path ", " cannot be placed");
     if (in && in->writable) {
         item->part = shown_by(in, item, path);
         return item->part ? 0
-                          : tc_drawer_fail(cage, item, 0, "",
-                                           " lies in a writable directory that shows "
-                                           "something else there");
+                          : tc_single_file_fail(cage, item, 0, "",
+                                                " lies in a writable directory that shows "
+                                                "something else there");
     }
     if (check_writable(cage, item) < 0)
         return -1;
@@ -160,15 +162,15 @@ static int place(struct tc_cage *cage, struct tc_item *item)
                tc_system_path_below(path)) {
         return refuse_place(cage, item, path);
     } else {
-        const struct tc_item *drawer = drawer_at(cage, item, path);
-        item->copy = drawer ? drawer->copy : -1;
+        const struct tc_item *single_dir = single_dir_at(cage, item, path);
+        item->copy = single_dir ? single_dir->copy : -1;
     }
-    return item->copy >= 0
-               ? 0
-               : tc_drawer_fail(cage, item, errno, "the private directory of ", " cannot be made");
+    return item->copy >= 0 ? 0
+                           : tc_single_file_fail(cage, item, errno, "the private directory of ",
+                                                 " cannot be made");
 }
 
-int tc_process_drawers(struct tc_cage *cage)
+int tc_process_single_files(struct tc_cage *cage)
 {
     struct tc_trees *t = cage->trees;
     size_t files = t->item_count;
