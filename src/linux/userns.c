@@ -50,7 +50,7 @@ static int carry(void *arg)
     return 0;
 }
 
-static int begin_carrier(struct tc_carrier *c)
+static int begin_holder(struct tc_userns_holder *c)
 {
     c->pid = -1;
     c->stack =
@@ -64,7 +64,7 @@ static int begin_carrier(struct tc_carrier *c)
     return c->pid < 0 ? -1 : 0;
 }
 
-void tc_carrier_reap(struct tc_carrier *c)
+void tc_userns_holder_reap(struct tc_userns_holder *c)
 {
     while (c->pid > 0 && waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
         ;
@@ -75,12 +75,12 @@ void tc_carrier_reap(struct tc_carrier *c)
 }
 
 int tc_idmap_userns(uid_t file_uid, gid_t file_gid, uid_t cage_uid, gid_t cage_gid,
-                    struct tc_carrier *ret_carrier)
+                    struct tc_userns_holder *ret_holder)
 {
-    if (begin_carrier(ret_carrier) < 0)
+    if (begin_holder(ret_holder) < 0)
         return -1;
     char proc[16], path[64], uid_map[TC_ID_MAP_SIZE], gid_map[TC_ID_MAP_SIZE];
-    (void)snprintf(proc, sizeof(proc), "%d", (int)ret_carrier->pid);
+    (void)snprintf(proc, sizeof(proc), "%d", (int)ret_holder->pid);
     (void)snprintf(path, sizeof(path), "/proc/%s/ns/user", proc);
     tc_id_map(uid_map, file_uid, cage_uid);
     tc_id_map(gid_map, file_gid, cage_gid);
@@ -88,7 +88,7 @@ int tc_idmap_userns(uid_t file_uid, gid_t file_gid, uid_t cage_uid, gid_t cage_g
     if (tc_write_id_maps(proc, uid_map, gid_map, 0) == 0)
         fd = open(path, O_RDONLY | O_CLOEXEC);
     int saved = errno;
-    (void)kill(ret_carrier->pid, SIGKILL); /* our child, not yet reaped */
+    (void)kill(ret_holder->pid, SIGKILL); /* our child, not yet reaped */
     errno = saved;
     return fd;
 }

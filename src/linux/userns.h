@@ -18,8 +18,8 @@ void tc_id_map(char out[TC_ID_MAP_SIZE], unsigned inside, unsigned outside);
 int tc_write_id_maps(const char *proc, const char *uid_map, const char *gid_map,
                      int deny_setgroups);
 
-/* A child that carried a namespace and is dying, and the memory of ours that it stands on. */
-struct tc_carrier {
+/* A child that held a namespace and is dying, and the memory of ours that it stands on. */
+struct tc_userns_holder {
     pid_t pid; /* -1: none */
     void *stack;
 };
@@ -29,10 +29,10 @@ struct tc_carrier {
  * CAP_SETUID and CAP_SETGID where we are. -1 with errno. *ret_carrier is to be reaped in either
  * case. */
 int tc_idmap_userns(uid_t file_uid, gid_t file_gid, uid_t cage_uid, gid_t cage_gid,
-                    struct tc_carrier *ret_carrier);
+                    struct tc_userns_holder *ret_holder);
 
 /* Waits for its end, which a SIGKILL has begun: for the moment when that is no wait. Nothing the
  * second time. */
-void tc_carrier_reap(struct tc_carrier *carrier);
+void tc_userns_holder_reap(struct tc_userns_holder *holder);
 
 #endif

@@ -20,18 +20,18 @@ struct tc_idmap {
     uid_t file_uid, cage_uid;
     gid_t file_gid, cage_gid;
     int fd;
-    struct tc_carrier carrier;
+    struct tc_userns_holder holder;
 };
 
 struct tc_tree_host tc_tree_host = {.mask_file = -1, .mask_dir = -1};
 
 static pthread_mutex_t idmap_lock = PTHREAD_MUTEX_INITIALIZER;
 
-void tc_process_reap_carriers(struct tc_tree_host *h)
+void tc_process_reap_holders(struct tc_tree_host *h)
 {
     (void)pthread_mutex_lock(&idmap_lock);
     for (size_t i = 0; i < h->idmap_count; i++)
-        tc_carrier_reap(&h->idmaps[i].carrier);
+        tc_userns_holder_reap(&h->idmaps[i].holder);
     (void)pthread_mutex_unlock(&idmap_lock);
 }
 
@@ -49,7 +49,7 @@ static struct tc_idmap *find_idmap(struct tc_tree_host *h, const struct tc_idmap
 static struct tc_idmap *make_idmap(struct tc_tree_host *h, const struct tc_idmap *like)
 {
     if (h->idmap_count == IDMAPS_MAX) { /* a mount made with it keeps what it needs */
-        tc_carrier_reap(&h->idmaps[0].carrier);
+        tc_userns_holder_reap(&h->idmaps[0].holder);
         (void)close(h->idmaps[0].fd);
         memmove(&h->idmaps[0], &h->idmaps[1], --h->idmap_count * sizeof(*h->idmaps));
     }
@@ -59,11 +59,11 @@ static struct tc_idmap *make_idmap(struct tc_tree_host *h, const struct tc_idmap
         return NULL;
     }
     *m = *like;
-    m->fd = tc_idmap_userns(m->file_uid, m->file_gid, m->cage_uid, m->cage_gid, &m->carrier);
+    m->fd = tc_idmap_userns(m->file_uid, m->file_gid, m->cage_uid, m->cage_gid, &m->holder);
     if (m->fd >= 0)
         return m;
     int saved = errno;
-    tc_carrier_reap(&m->carrier);
+    tc_userns_holder_reap(&m->holder);
     h->idmap_count--;
     errno = saved;
     return NULL;

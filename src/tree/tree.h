@@ -38,7 +38,7 @@ extern struct tc_tree_host tc_tree_host;
  * errno. From any thread. */
 int tc_process_idmap(struct tc_tree_host *host, uid_t file_uid, gid_t file_gid, uid_t cage_id);
 /* Reaps the children that carried them. */
-void tc_process_reap_carriers(struct tc_tree_host *host);
+void tc_process_reap_holders(struct tc_tree_host *host);
 
 /* ---- one cage ---- */
 

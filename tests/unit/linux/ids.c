@@ -127,20 +127,20 @@ static void a_map_is_one_line(void **state)
 static void a_namespace_carries_a_map(void **state)
 {
     need_root();
-    struct tc_carrier carrier;
-    _autofd_ int fd = tc_idmap_userns(1000, 1001, 2000000007, 2000000008, &carrier);
+    struct tc_userns_holder holder;
+    _autofd_ int fd = tc_idmap_userns(1000, 1001, 2000000007, 2000000008, &holder);
     assert_true(fd >= 0);
-    assert_true(carrier.pid > 0);
-    tc_carrier_reap(&carrier);
+    assert_true(holder.pid > 0);
+    tc_userns_holder_reap(&holder);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
-    tc_carrier_reap(&carrier);
+    tc_userns_holder_reap(&holder);
 }
 
 static int map_others(void)
 {
-    struct tc_carrier carrier;
-    int fd = tc_idmap_userns(1, 1, 2, 2, &carrier);
-    tc_carrier_reap(&carrier);
+    struct tc_userns_holder holder;
+    int fd = tc_idmap_userns(1, 1, 2, 2, &holder);
+    tc_userns_holder_reap(&holder);
     return fd == -1 ? 0 : 1;
 }
 
