@@ -18,7 +18,7 @@
 #include "base/fd.h"
 #include "egress/egress.h"
 #include "linux/meant.h"
-#include "mux/strands.h"
+#include "mux/endpoints.h"
 #include "plan/guest.h"
 
 enum {
@@ -41,7 +41,7 @@ struct pair {
 };
 
 static struct relay {
-    struct tc_strands lines;
+    struct tc_mux_endpoints lines;
     struct tc_egress_said *said;
     struct listener *listeners;
     size_t listener_count, asked; /* of them, in this round */
@@ -107,7 +107,7 @@ static bool take_connection(const struct listener *l)
         return true;
     const struct tc_mux_to to = leads(TC_MUX_STREAM, &at);
     if (tc_mux_open(&relay.lines.mux, &to, &id))
-        tc_strands_attach(&relay.lines, id, TAKE_FD(fd), false);
+        tc_mux_endpoints_attach(&relay.lines, id, TAKE_FD(fd), false);
     return true;
 }
 
@@ -132,7 +132,7 @@ static void make_room(void)
             (last == TC_MUX_STREAMS_MAX || relay.pairs[i].used_us < relay.pairs[last].used_us))
             last = i;
     if (last < TC_MUX_STREAMS_MAX)
-        tc_strands_close(&relay.lines, last, false);
+        tc_mux_endpoints_close(&relay.lines, last, false);
 }
 
 static bool find_pair(const struct pair *wanted, uint32_t *ret)
@@ -155,7 +155,7 @@ static bool open_pair(const struct pair *wanted, uint32_t *ret)
     make_room();
     if (!tc_mux_open(&relay.lines.mux, &to, ret))
         return false;
-    tc_strands_attach(&relay.lines, *ret, -1, false);
+    tc_mux_endpoints_attach(&relay.lines, *ret, -1, false);
     relay.pairs[*ret] = *wanted;
     return true;
 }
@@ -181,11 +181,11 @@ static bool take_datagram(size_t number)
         (!find_pair(&pair, &id) && !open_pair(&pair, &id)))
         return true;
     relay.pairs[id].used_us = tc_now_us();
-    tc_strands_datagram(&relay.lines, id, bytes, (size_t)n);
+    tc_mux_endpoints_datagram(&relay.lines, id, bytes, (size_t)n);
     return true;
 }
 
-static void send_datagram(struct tc_strands *l, uint32_t id, const char *bytes, size_t len)
+static void send_datagram(struct tc_mux_endpoints *l, uint32_t id, const char *bytes, size_t len)
 {
     struct pair *p = &relay.pairs[id];
     union tc_meant_control control;
@@ -205,13 +205,13 @@ static void end_silent(void)
     int64_t now = tc_now_us();
     for (uint32_t i = 0; i < relay.lines.mux.count; i++)
         if (is_pair(i) && now - relay.pairs[i].used_us > SILENT_US)
-            tc_strands_close(&relay.lines, i, false);
+            tc_mux_endpoints_close(&relay.lines, i, false);
 }
 
 /* ---- what the cage has to trust ---- */
 
 /* Text of the proxy's outside; nothing where it looks into no TLS. */
-static void take_authority(struct tc_strands *l, uint32_t id)
+static void take_authority(struct tc_mux_endpoints *l, uint32_t id)
 {
     struct tc_egress_said *said = relay.said;
     size_t len;
@@ -224,7 +224,7 @@ static void take_authority(struct tc_strands *l, uint32_t id)
     atomic_store(&said->authority_size, at + (uint32_t)len);
     if (!l->mux.streams[id].heard_end)
         return;
-    tc_strands_close(l, id, false);
+    tc_mux_endpoints_close(l, id, false);
     relay.ready = true;
     atomic_store(&said->ready, 1);
     send_message(TC_EGRESS_READY);
@@ -235,8 +235,8 @@ static void ask_authority(void)
     const struct tc_mux_to to = {.what = TC_MUX_AUTHORITY};
     if (!tc_mux_open(&relay.lines.mux, &to, &relay.authority))
         give_up();
-    tc_strands_attach(&relay.lines, relay.authority, -1, false);
-    tc_strands_push(&relay.lines);
+    tc_mux_endpoints_attach(&relay.lines, relay.authority, -1, false);
+    tc_mux_endpoints_push(&relay.lines);
 }
 
 /* ---- from its supervisor ---- */
@@ -262,7 +262,7 @@ static void finish_relay(void)
     }
     relay.listener_count = 0;
     relay.lines.leaving = true;
-    tc_strands_push(&relay.lines);
+    tc_mux_endpoints_push(&relay.lines);
 }
 
 /* The config is for the proxy on the host, which gets it another way. */
@@ -309,7 +309,7 @@ static size_t poll_relay(struct pollfd *p)
         bool takes = is_packets(&relay.listeners[i]) || has_room();
         p[count++] = (struct pollfd){.fd = takes ? relay.listeners[i].fd : -1, .events = POLLIN};
     }
-    return count + tc_strands_ask(&relay.lines, p + count);
+    return count + tc_mux_endpoints_ask(&relay.lines, p + count);
 }
 
 static void answer_listener(size_t number)
@@ -329,7 +329,7 @@ static void turn(struct pollfd *p)
         if (p[FIXED + i].revents)
             answer_listener(i);
     size_t before = FIXED + relay.asked;
-    if (tc_strands_answer(&relay.lines, p + before, count - before) || relay.lines.ended)
+    if (tc_mux_endpoints_answer(&relay.lines, p + before, count - before) || relay.lines.ended)
         give_up();
     if (p[CONTROL].revents)
         hear_supervisor();
@@ -363,7 +363,7 @@ static void open_relay(void)
         mmap(NULL, sizeof(*relay.said), PROT_READ | PROT_WRITE, MAP_SHARED, TC_EGRESS_SHARED, 0);
     int port = open_port();
     if (at == MAP_FAILED || port < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
-        !tc_strands_init(&relay.lines, port, true))
+        !tc_mux_endpoints_init(&relay.lines, port, true))
         give_up();
     relay.said = at;
     relay.lines.came = take_authority;
@@ -374,7 +374,7 @@ static void open_relay(void)
 _Noreturn void tc_guest_relay(void)
 {
     enum { LISTENERS_MAX = 4200 };
-    static struct pollfd polls[FIXED + LISTENERS_MAX + TC_STRANDS_WAITS];
+    static struct pollfd polls[FIXED + LISTENERS_MAX + TC_MUX_ENDPOINTS_WAITS];
     (void)signal(SIGPIPE, SIG_IGN);
     drop_config();
     open_relay();

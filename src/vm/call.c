@@ -497,7 +497,7 @@ static void look_at_clock(struct talk *t)
 /* The guest's connections. */
 static void serve_connections(struct talk *t, const struct pollfd *p, size_t count)
 {
-    const char *fault = count ? tc_strands_answer(&t->net->lines, p, count) : NULL;
+    const char *fault = count ? tc_mux_endpoints_answer(&t->net->lines, p, count) : NULL;
     if (fault)
         break_off(t, fault);
 }
@@ -506,7 +506,7 @@ static void serve_connections(struct talk *t, const struct pollfd *p, size_t cou
 static size_t ask_net(struct talk *t, struct pollfd *p)
 {
     if (!t->net || !t->net_listens)
-        return t->net ? tc_strands_ask(&t->net->lines, p) : 0;
+        return t->net ? tc_mux_endpoints_ask(&t->net->lines, p) : 0;
     *p = (struct pollfd){.fd = t->vm->net, .events = POLLIN};
     return 1;
 }
@@ -521,7 +521,7 @@ static void answer_net(struct talk *t, const struct pollfd *p, size_t count)
 
 static void turn(struct talk *t)
 {
-    struct pollfd p[WAITS + TC_STRANDS_WAITS];
+    struct pollfd p[WAITS + TC_MUX_ENDPOINTS_WAITS];
     poll_talk(t, p);
     size_t lines = ask_net(t, p + WAITS);
     int n = poll(p, WAITS + lines, LOOK_MS);
@@ -540,12 +540,12 @@ static void turn(struct talk *t)
  * then, or of one that was ended, breaks off. */
 static void deliver(struct talk *t)
 {
-    struct pollfd p[TC_STRANDS_WAITS];
+    struct pollfd p[TC_MUX_ENDPOINTS_WAITS];
     int64_t until = tc_now_us() + DELIVER_MS * 1000;
     bool fine = t->net && !asked && !t->outcome->failure.code && !t->outcome->limit;
     while (fine && t->net->lines.mux.used && !t->net->lines.ended && tc_now_us() < until) {
-        size_t count = tc_strands_ask(&t->net->lines, p);
-        fine = poll(p, count, LOOK_MS) <= 0 || !tc_strands_answer(&t->net->lines, p, count);
+        size_t count = tc_mux_endpoints_ask(&t->net->lines, p);
+        fine = poll(p, count, LOOK_MS) <= 0 || !tc_mux_endpoints_answer(&t->net->lines, p, count);
     }
     tc_vm_net_close(t->net);
 }

@@ -61,21 +61,21 @@ static int open_authority(const char *path)
     return fd >= 0 && lseek(fd, 0, SEEK_SET) == 0 ? TAKE_FD(fd) : -1;
 }
 
-static void opened(struct tc_strands *lines, uint32_t id, const struct tc_mux_to *to)
+static void opened(struct tc_mux_endpoints *lines, uint32_t id, const struct tc_mux_to *to)
 {
     const struct tc_vm_net *net = (const struct tc_vm_net *)(const void *)lines;
     bool waits = false;
     int fd = to->what == TC_MUX_AUTHORITY ? open_authority(net->authority) : connect_to(to, &waits);
     if (fd >= 0)
-        tc_strands_attach(lines, id, fd, waits);
+        tc_mux_endpoints_attach(lines, id, fd, waits);
     else
-        tc_strands_close(lines, id, true);
+        tc_mux_endpoints_close(lines, id, true);
 }
 
 struct tc_vm_net *tc_vm_net_open(const struct tc_vm_options *o, int port)
 {
     struct tc_vm_net *net = o->net ? calloc(1, sizeof(*net)) : NULL;
-    if (!net || !tc_strands_init(&net->lines, port, false)) {
+    if (!net || !tc_mux_endpoints_init(&net->lines, port, false)) {
         free(net);
         return NULL;
     }
@@ -87,6 +87,6 @@ struct tc_vm_net *tc_vm_net_open(const struct tc_vm_options *o, int port)
 void tc_vm_net_close(struct tc_vm_net *net)
 {
     if (net)
-        tc_strands_done(&net->lines);
+        tc_mux_endpoints_done(&net->lines);
     free(net);
 }

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "carry/carry.h"
-#include "mux/strands.h"
+#include "mux/endpoints.h"
 #include "plan/outcome.h"
 #include "vm/options.h"
 
@@ -132,7 +132,7 @@ void tc_vm_files_done(struct tc_vm_files *files);
 
 /* net.c: the tool's connections. NULL: it has none, or memory is out. */
 struct tc_vm_net {
-    struct tc_strands lines; /* first */
+    struct tc_mux_endpoints lines; /* first */
     const char *authority;
 };
 struct tc_vm_net *tc_vm_net_open(const struct tc_vm_options *options, int port);

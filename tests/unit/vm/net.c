@@ -28,7 +28,7 @@ enum { PATIENCE_US = 20000000, MANY = 20, LARGE = 4 << 20 };
 /* ---- both ends of a port ---- */
 
 struct ends {
-    struct tc_strands *guest;
+    struct tc_mux_endpoints *guest;
     struct tc_vm_net *net;
     int ports[2];
     const char *fault;
@@ -36,7 +36,7 @@ struct ends {
 
 static char authority_text[600000];
 
-static void came(struct tc_strands *l, uint32_t id)
+static void came(struct tc_mux_endpoints *l, uint32_t id)
 {
     size_t len;
     const char *bytes = tc_mux_heard(&l->mux, id, &len);
@@ -44,7 +44,7 @@ static void came(struct tc_strands *l, uint32_t id)
     strncat(authority_text, bytes, len);
     tc_mux_taken(&l->mux, id, len);
     if (l->mux.streams[id].heard_end)
-        tc_strands_close(l, id, false);
+        tc_mux_endpoints_close(l, id, false);
 }
 
 static void open_ends(struct ends *e, char *authority)
@@ -53,7 +53,7 @@ static void open_ends(struct ends *e, char *authority)
     *e = (struct ends){.guest = calloc(1, sizeof(*e->guest))};
     assert_non_null(e->guest);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, e->ports), 0);
-    assert_true(tc_strands_init(e->guest, e->ports[0], true));
+    assert_true(tc_mux_endpoints_init(e->guest, e->ports[0], true));
     e->guest->came = came;
     e->net = tc_vm_net_open(&options, e->ports[1]);
     assert_non_null(e->net);
@@ -61,26 +61,26 @@ static void open_ends(struct ends *e, char *authority)
 
 static void close_ends(struct ends *e)
 {
-    tc_strands_done(e->guest);
+    tc_mux_endpoints_done(e->guest);
     free(e->guest);
     tc_vm_net_close(e->net);
     (void)close(e->ports[0]);
     (void)close(e->ports[1]);
 }
 
-static void turn_one(struct ends *e, struct tc_strands *l)
+static void turn_one(struct ends *e, struct tc_mux_endpoints *l)
 {
-    static struct pollfd polls[TC_STRANDS_WAITS];
-    size_t count = tc_strands_ask(l, polls);
+    static struct pollfd polls[TC_MUX_ENDPOINTS_WAITS];
+    size_t count = tc_mux_endpoints_ask(l, polls);
     if (poll(polls, count, 1) <= 0)
         return;
-    const char *fault = tc_strands_answer(l, polls, count);
+    const char *fault = tc_mux_endpoints_answer(l, polls, count);
     e->fault = e->fault ? e->fault : fault;
 }
 
 static void turn(struct ends *e)
 {
-    tc_strands_push(e->guest);
+    tc_mux_endpoints_push(e->guest);
     turn_one(e, e->guest);
     turn_one(e, &e->net->lines);
 }
@@ -107,7 +107,7 @@ static int open_tool(struct ends *e, const struct tc_mux_to *to, uint32_t *ret_i
     int pair[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     assert_true(tc_mux_open(&e->guest->mux, to, ret_id));
-    tc_strands_attach(e->guest, *ret_id, pair[1], false);
+    tc_mux_endpoints_attach(e->guest, *ret_id, pair[1], false);
     return pair[0];
 }
 
@@ -302,7 +302,7 @@ static void a_reset_is_a_reset(void **state)
     /* and the other way round */
     tool = open_tool(&e, &to, &id);
     server = await_server(&e, listener);
-    tc_strands_close(e.guest, id, true);
+    tc_mux_endpoints_close(e.guest, id, true);
     assert_int_equal(await_bytes(&e, server, &byte, 1), -1);
     assert_int_equal(errno, ECONNRESET);
     end(&e, tool, server, listener);
@@ -311,7 +311,7 @@ static void a_reset_is_a_reset(void **state)
 static uint32_t last_datagram;
 static char last_text[64];
 
-static void datagram(struct tc_strands *l, uint32_t id, const char *bytes, size_t len)
+static void datagram(struct tc_mux_endpoints *l, uint32_t id, const char *bytes, size_t len)
 {
     (void)l;
     last_datagram = id;
@@ -331,9 +331,9 @@ static void datagrams_stay_datagrams(void **state)
     e.guest->datagram = datagram;
     int server = listen_here(SOCK_DGRAM, &to);
     assert_true(tc_mux_open(&e.guest->mux, &to, &id));
-    tc_strands_attach(e.guest, id, -1, false);
-    tc_strands_datagram(e.guest, id, "one", 3);
-    tc_strands_datagram(e.guest, id, "three", 5);
+    tc_mux_endpoints_attach(e.guest, id, -1, false);
+    tc_mux_endpoints_datagram(e.guest, id, "one", 3);
+    tc_mux_endpoints_datagram(e.guest, id, "three", 5);
     assert_int_equal(await_bytes(&e, server, bytes, sizeof(bytes)), 3);
     assert_int_equal(recvfrom(server, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &len), 5);
     assert_int_equal(sendto(server, "back", 4, 0, (struct sockaddr *)&from, len), 4);
@@ -341,7 +341,7 @@ static void datagrams_stay_datagrams(void **state)
         assert_true(tc_now_us() < until);
     assert_int_equal(last_datagram, id);
     assert_string_equal(last_text, "back");
-    tc_strands_close(e.guest, id, false);
+    tc_mux_endpoints_close(e.guest, id, false);
     end(&e, -1, server, -1);
 }
 
@@ -363,7 +363,7 @@ static void the_authority_is_the_bundles_last(void **state)
         authority_text[0] = '\0';
         open_ends(&e, has ? path : NULL);
         assert_true(tc_mux_open(&e.guest->mux, &to, &id));
-        tc_strands_attach(e.guest, id, -1, false);
+        tc_mux_endpoints_attach(e.guest, id, -1, false);
         await_unused(&e);
         assert_string_equal(authority_text, has ? last : "");
         close_ends(&e);

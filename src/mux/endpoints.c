@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "mux/strands.h"
+#include "mux/endpoints.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,16 +9,16 @@
 
 enum { LENGTH = 2 }; /* before a datagram */
 
-bool tc_strands_init(struct tc_strands *l, int port, bool opens)
+bool tc_mux_endpoints_init(struct tc_mux_endpoints *l, int port, bool opens)
 {
-    *l = (struct tc_strands){.port = port, .frames = tc_frames_of(tc_mux_most, TC_MUX_KINDS)};
+    *l = (struct tc_mux_endpoints){.port = port, .frames = tc_frames_of(tc_mux_most, TC_MUX_KINDS)};
     for (size_t i = 0; i < TC_MUX_STREAMS_MAX; i++)
         l->line[i].fd = -1;
     return tc_mux_init(&l->mux, opens, TC_MUX_STREAMS_MAX);
 }
 
 /* Who is at the other end of the socket sees whether it was in order. */
-static void hang_up(struct tc_strand *line, bool cut)
+static void hang_up(struct tc_mux_endpoint *line, bool cut)
 {
     const struct linger at_once = {.l_onoff = 1};
     if (line->fd < 0)
@@ -29,7 +29,7 @@ static void hang_up(struct tc_strand *line, bool cut)
     line->fd = -1;
 }
 
-void tc_strands_done(struct tc_strands *l)
+void tc_mux_endpoints_done(struct tc_mux_endpoints *l)
 {
     for (size_t i = 0; i < TC_MUX_STREAMS_MAX; i++)
         hang_up(&l->line[i], true);
@@ -37,33 +37,34 @@ void tc_strands_done(struct tc_strands *l)
     tc_frames_done(&l->frames);
 }
 
-void tc_strands_attach(struct tc_strands *l, uint32_t id, int fd, bool connecting)
+void tc_mux_endpoints_attach(struct tc_mux_endpoints *l, uint32_t id, int fd, bool connecting)
 {
-    l->line[id] = (struct tc_strand){.fd = fd, .connecting = connecting};
+    l->line[id] = (struct tc_mux_endpoint){.fd = fd, .connecting = connecting};
 }
 
-void tc_strands_close(struct tc_strands *l, uint32_t id, bool cut)
+void tc_mux_endpoints_close(struct tc_mux_endpoints *l, uint32_t id, bool cut)
 {
     hang_up(&l->line[id], cut);
     tc_mux_close(&l->mux, id, cut);
 }
 
-static bool is_datagrams(const struct tc_strands *l, uint32_t id)
+static bool is_datagrams(const struct tc_mux_endpoints *l, uint32_t id)
 {
     return l->mux.streams[id].to.what == TC_MUX_DATAGRAMS;
 }
 
 /* Both directions are over; or one is, and nobody is left for the other. */
-static void settle_endpoint(struct tc_strands *l, uint32_t id)
+static void settle_endpoint(struct tc_mux_endpoints *l, uint32_t id)
 {
-    const struct tc_strand *line = &l->line[id];
+    const struct tc_mux_endpoint *line = &l->line[id];
     if (line->fd >= 0 && line->deaf && (line->mute || l->leaving))
-        tc_strands_close(l, id, false);
+        tc_mux_endpoints_close(l, id, false);
 }
 
 /* ---- from the socket ---- */
 
-void tc_strands_datagram(struct tc_strands *l, uint32_t id, const char *bytes, size_t len)
+void tc_mux_endpoints_datagram(struct tc_mux_endpoints *l, uint32_t id, const char *bytes,
+                               size_t len)
 {
     char framed[TC_MUX_PIECE];
     if (!len || len > sizeof(framed) - LENGTH || len + LENGTH > tc_mux_room(&l->mux, id))
@@ -76,15 +77,15 @@ void tc_strands_datagram(struct tc_strands *l, uint32_t id, const char *bytes, s
 
 /* Of one for which there is no room the kernel keeps what it can. A refusal is told once, and the
  * next one may get through. */
-static void hear_datagram(struct tc_strands *l, uint32_t id)
+static void hear_datagram(struct tc_mux_endpoints *l, uint32_t id)
 {
     char bytes[TC_MUX_PIECE];
     ssize_t n = recv(l->line[id].fd, bytes, sizeof(bytes), MSG_TRUNC);
     if (n > 0 && (size_t)n < sizeof(bytes))
-        tc_strands_datagram(l, id, bytes, (size_t)n);
+        tc_mux_endpoints_datagram(l, id, bytes, (size_t)n);
 }
 
-static void read_endpoint(struct tc_strands *l, uint32_t id)
+static void read_endpoint(struct tc_mux_endpoints *l, uint32_t id)
 {
     char bytes[TC_MUX_PIECE];
     size_t room = tc_mux_room(&l->mux, id);
@@ -98,7 +99,7 @@ static void read_endpoint(struct tc_strands *l, uint32_t id)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n < 0) {
-        tc_strands_close(l, id, true);
+        tc_mux_endpoints_close(l, id, true);
         return;
     }
     if (n > 0) {
@@ -114,7 +115,7 @@ static void read_endpoint(struct tc_strands *l, uint32_t id)
 
 /* How much of it was taken; 0: it has to wait; -1: it cannot go. A datagram goes as a whole, or is
  * lost. */
-static ssize_t tell_datagram(struct tc_strands *l, uint32_t id, const char *bytes, size_t len)
+static ssize_t tell_datagram(struct tc_mux_endpoints *l, uint32_t id, const char *bytes, size_t len)
 {
     if (len < LENGTH)
         return 0;
@@ -130,7 +131,7 @@ static ssize_t tell_datagram(struct tc_strands *l, uint32_t id, const char *byte
     return (ssize_t)(LENGTH + size);
 }
 
-static ssize_t tell_some(struct tc_strands *l, uint32_t id, const char *bytes, size_t len)
+static ssize_t tell_some(struct tc_mux_endpoints *l, uint32_t id, const char *bytes, size_t len)
 {
     if (l->leaving) /* nobody is there to hear it */
         return (ssize_t)len;
@@ -141,12 +142,12 @@ static ssize_t tell_some(struct tc_strands *l, uint32_t id, const char *bytes, s
 }
 
 /* All of it has gone; half of a datagram never does. */
-static void end_endpoint(struct tc_strands *l, uint32_t id)
+static void end_endpoint(struct tc_mux_endpoints *l, uint32_t id)
 {
-    struct tc_strand *line = &l->line[id];
+    struct tc_mux_endpoint *line = &l->line[id];
     const struct tc_mux_stream *s = &l->mux.streams[id];
     if (s->heard_close) {
-        tc_strands_close(l, id, s->heard_cut);
+        tc_mux_endpoints_close(l, id, s->heard_cut);
     } else if (s->heard_end && !line->mute && line->fd >= 0) {
         line->mute = true;
         (void)shutdown(line->fd, SHUT_WR);
@@ -154,7 +155,7 @@ static void end_endpoint(struct tc_strands *l, uint32_t id)
     }
 }
 
-static void forward_state(struct tc_strands *l, uint32_t id)
+static void forward_state(struct tc_mux_endpoints *l, uint32_t id)
 {
     const struct tc_mux_stream *s = &l->mux.streams[id];
     const char *bytes;
@@ -170,7 +171,7 @@ static void forward_state(struct tc_strands *l, uint32_t id)
         if ((n = tell_some(l, id, bytes, len)) > 0)
             tc_mux_taken(&l->mux, id, (size_t)n);
     if (n < 0 || (s->heard_close && s->heard_cut))
-        tc_strands_close(l, id, true);
+        tc_mux_endpoints_close(l, id, true);
     else if (!len || is_datagrams(l, id))
         end_endpoint(l, id);
 }
@@ -178,12 +179,12 @@ static void forward_state(struct tc_strands *l, uint32_t id)
 /* ---- the port ---- */
 
 /* A write makes room for what is owed. */
-void tc_strands_push(struct tc_strands *l)
+void tc_mux_endpoints_push(struct tc_mux_endpoints *l)
 {
     ssize_t n = 1;
     for (uint32_t i = 0; l->leaving && i < l->mux.count; i++) {
         if (l->mux.streams[i].used && is_datagrams(l, i))
-            tc_strands_close(l, i, false);
+            tc_mux_endpoints_close(l, i, false);
         settle_endpoint(l, i);
     }
     while (n > 0 && !l->ended) {
@@ -197,7 +198,7 @@ void tc_strands_push(struct tc_strands *l)
     }
 }
 
-static const char *take_frames(struct tc_strands *l)
+static const char *take_frames(struct tc_mux_endpoints *l)
 {
     struct tc_frame f;
     enum tc_mux_event event;
@@ -207,7 +208,7 @@ static const char *take_frames(struct tc_strands *l)
         if (tc_mux_take(&l->mux, &f, &event, &id) < 0)
             return l->mux.fault ? l->mux.fault : "has connections that memory is out for";
         if (event == TC_MUX_OPENED) {
-            l->line[id] = (struct tc_strand){.fd = -1};
+            l->line[id] = (struct tc_mux_endpoint){.fd = -1};
             l->opened(l, id, &l->mux.streams[id].to);
         } else if (event == TC_MUX_CHANGED) {
             forward_state(l, id);
@@ -216,7 +217,7 @@ static const char *take_frames(struct tc_strands *l)
     return more < 0 ? "lies about the length of what it says of a connection" : NULL;
 }
 
-static const char *read_port(struct tc_strands *l)
+static const char *read_port(struct tc_mux_endpoints *l)
 {
     ssize_t n = tc_frames_read(&l->frames, l->port);
     if (n == 0 || (n < 0 && errno != EAGAIN))
@@ -226,7 +227,7 @@ static const char *read_port(struct tc_strands *l)
 
 /* ---- waiting ---- */
 
-static short wanted(const struct tc_strands *l, uint32_t id)
+static short wanted(const struct tc_mux_endpoints *l, uint32_t id)
 {
     size_t len;
     if (l->line[id].connecting)
@@ -236,7 +237,7 @@ static short wanted(const struct tc_strands *l, uint32_t id)
     return (short)((hears ? POLLIN : 0) | (len ? POLLOUT : 0));
 }
 
-size_t tc_strands_ask(struct tc_strands *l, struct pollfd p[TC_STRANDS_WAITS])
+size_t tc_mux_endpoints_ask(struct tc_mux_endpoints *l, struct pollfd p[TC_MUX_ENDPOINTS_WAITS])
 {
     size_t count = 1;
     bool waits = l->mux.out.len > l->mux.sent;
@@ -252,19 +253,19 @@ size_t tc_strands_ask(struct tc_strands *l, struct pollfd p[TC_STRANDS_WAITS])
     return count;
 }
 
-static void finish_connect(struct tc_strands *l, uint32_t id)
+static void finish_connect(struct tc_mux_endpoints *l, uint32_t id)
 {
     int error = 0;
     socklen_t size = sizeof(error);
     if (getsockopt(l->line[id].fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0 || error) {
-        tc_strands_close(l, id, true);
+        tc_mux_endpoints_close(l, id, true);
         return;
     }
     l->line[id].connecting = false;
     forward_state(l, id);
 }
 
-static void serve_endpoint(struct tc_strands *l, uint32_t id, const struct pollfd *p)
+static void serve_endpoint(struct tc_mux_endpoints *l, uint32_t id, const struct pollfd *p)
 {
     if (p->fd != l->line[id].fd || !p->revents)
         return; /* it was closed meanwhile */
@@ -278,13 +279,14 @@ static void serve_endpoint(struct tc_strands *l, uint32_t id, const struct pollf
         forward_state(l, id);
 }
 
-const char *tc_strands_answer(struct tc_strands *l, const struct pollfd *p, size_t count)
+const char *tc_mux_endpoints_answer(struct tc_mux_endpoints *l, const struct pollfd *p,
+                                    size_t count)
 {
     const char *fault = NULL;
     for (size_t i = 1; i < count; i++)
         serve_endpoint(l, l->asked[i - 1], &p[i]);
     if (p[0].revents & ~POLLOUT)
         fault = read_port(l);
-    tc_strands_push(l);
+    tc_mux_endpoints_push(l);
     return fault;
 }
