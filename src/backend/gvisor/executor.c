@@ -107,7 +107,7 @@ static int make_bundle(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct gvisor *g = gvisor_of(cage);
-    struct tc_oci_blank *b = &g->oci.blank;
+    struct tc_oci_template *b = &g->oci.template;
     if (put_init(cage) < 0)
         return -1;
     b->bundle = tc_oci_bundle(p->trees.id, b->config);
@@ -217,7 +217,7 @@ static int refuse_platform(struct tc_cage *cage, const char *why)
 static int recall(struct tc_cage *cage)
 {
     struct gvisor *g = gvisor_of(cage);
-    const char *known = cage->plan->grant ? g->oci.blank.path : NULL;
+    const char *known = cage->plan->grant ? g->oci.template.path : NULL;
     g->platforms = tc_gvisor_platforms(tc_setting(&cage->plan->settings, "platform"), known);
     if (!g->platforms)
         return refuse_platform(cage, "there is none of this name");
@@ -249,12 +249,12 @@ static const char *platform_of(const struct gvisor *g, bool *ret_other)
 {
     struct stat st;
     *ret_other =
-        fstatat(g->oci.blank.bundle, "failed", &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size > 0;
+        fstatat(g->oci.template.bundle, "failed", &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size > 0;
     return g->platforms[g->platforms[1] && *ret_other ? 1 : 0];
 }
 
 /* The first platform had said nothing when its time was over. */
-static bool was_silent(const struct tc_oci_blank *b)
+static bool was_silent(const struct tc_oci_template *b)
 {
     char how = 0;
     _autofd_ int file = openat(b->bundle, "failed", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -265,7 +265,7 @@ static bool was_silent(const struct tc_oci_blank *b)
  * run in this container yet. */
 static int learn(struct tc_cage *cage)
 {
-    const struct tc_oci_blank *b = &gvisor_of(cage)->oci.blank;
+    const struct tc_oci_template *b = &gvisor_of(cage)->oci.template;
     struct tc_outcome *outcome = cage->outcome;
     bool other = false;
     const char *platform = platform_of(gvisor_of(cage), &other);
@@ -327,7 +327,7 @@ static void fail_runtime(struct tc_cage *cage)
 {
     bool other = false;
     const char *platform = platform_of(gvisor_of(cage), &other);
-    _autofree_ char *words = tc_oci_last_words(gvisor_of(cage)->oci.blank.bundle, platform);
+    _autofree_ char *words = tc_oci_last_words(gvisor_of(cage)->oci.template.bundle, platform);
     if (tc_setting(&cage->plan->settings, "platform") && !tc_streq(platform, TC_GVISOR_PTRACE))
         (void)refuse_platform(cage, words ? words : "");
     else
@@ -345,7 +345,7 @@ static const char *usage_of_gvisor(struct tc_cage *cage)
 {
     struct gvisor *g = gvisor_of(cage);
     if (!g->listed)
-        tc_gvisor_list_lacked(cage, g->oci.blank.bundle);
+        tc_gvisor_list_lacked(cage, g->oci.template.bundle);
     g->listed = true;
     return tc_local_usage(cage);
 }
@@ -369,7 +369,7 @@ static bool plan_trial(const struct tc_executor *executor, struct tc_plan *ret)
 /* The program, what it says of its version, and on what platform it ran. */
 static char *describe_runtime(struct gvisor *g)
 {
-    const struct tc_oci_blank *b = &g->oci.blank;
+    const struct tc_oci_template *b = &g->oci.template;
     bool other = false;
     const char *platform = platform_of(g, &other);
     _autofree_ char *version = tc_oci_version(&g->oci.asked, b->runtime->name);

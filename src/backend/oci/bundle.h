@@ -18,7 +18,7 @@ void tc_oci_root_ids(const struct tc_process_host *host, uid_t id, struct tc_ini
 /* The last line of a log in the bundle, by its path there; owned, NULL when out of memory. */
 char *tc_oci_last_words(int bundle, const char *log);
 
-/* Of the process in which the runtime runs, whose init config has the tc_oci_blank as its `own`;
+/* Of the process in which the runtime runs, whose init config has the tc_oci_template as its `own`;
  * and, on the same report socket, of our PID 1. */
 extern const struct tc_stages tc_oci_stages, tc_oci_inner_stages;
 

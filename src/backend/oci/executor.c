@@ -38,7 +38,7 @@ static const struct tc_root_point points[] = {{TC_OCI_INIT, false}, {TC_OCI_TALK
 
 bool tc_oci_counts_exactly(const struct tc_process_cage *p)
 {
-    return p->group && p->group_limits.pids && tc_oci_own(p)->blank.runtime->pids == 1;
+    return p->group && p->group_limits.pids && tc_oci_own(p)->template.runtime->pids == 1;
 }
 
 const char *tc_oci_mechanism(const struct tc_cage *cage, enum tc_clause clause)
@@ -84,7 +84,7 @@ int tc_oci_fail_bundle(struct tc_cage *cage, const char *what, const char *hint)
                         "cannot make the container's %s", what);
 }
 
-static int fail_blank(struct tc_cage *cage, const char *what)
+static int fail_template(struct tc_cage *cage, const char *what)
 {
     if (strcmp(what, "image") == 0)
         return tc_image_unmounted(cage);
@@ -104,8 +104,8 @@ static int outer(struct tc_cage *cage)
                                   .network = p->init.network,
                                   .network_count = p->init.network_count};
     const char *what = NULL;
-    if (tc_oci_blank_fill(&oci_of(cage)->blank, p->host, p->trees.id, &init, &what) < 0)
-        return fail_blank(cage, what);
+    if (tc_oci_template_fill(&oci_of(cage)->template, p->host, p->trees.id, &init, &what) < 0)
+        return fail_template(cage, what);
     return tc_process_clone_outer(cage, &init, tc_oci_tell);
 }
 
@@ -139,13 +139,13 @@ int tc_oci_tell(struct tc_process_cage *p, int report)
 void tc_oci_drop(struct tc_oci *o)
 {
     free(tc_oci_version(&o->asked, ""));
-    tc_oci_blank_done(&o->blank);
+    tc_oci_template_done(&o->template);
     free(o);
 }
 
 static int find_runtime(struct tc_cage *cage, struct tc_oci *o, enum tc_oci_kind kind)
 {
-    struct tc_oci_blank *b = &o->blank;
+    struct tc_oci_template *b = &o->template;
     const char *wish = kind == TC_OCI_KERNEL ? tc_setting(&cage->plan->settings, "runtime") : NULL;
     b->runtime = tc_oci_find(kind, wish, &b->path);
     if (!b->runtime || tc_oci_identify(AT_FDCWD, b->path, &b->program) < 0)
@@ -160,14 +160,14 @@ int tc_oci_make(struct tc_cage *cage, struct tc_oci *o, enum tc_oci_kind kind)
 {
     if (!o)
         return tc_cage_fail_memory(cage, "runtime");
-    o->blank = TC_OCI_NO_BLANK;
+    o->template = TC_OCI_NO_BLANK;
     o->asked = TC_OCI_NOT_ASKED;
     if (find_runtime(cage, o, kind) < 0) {
         tc_oci_drop(o);
         return -1;
     }
-    o->ops.memory = o->blank.runtime->memory;
-    o->ops.pids = o->blank.runtime->pids;
+    o->ops.memory = o->template.runtime->memory;
+    o->ops.pids = o->template.runtime->pids;
     if (kind == TC_OCI_KERNEL)
         tc_oci_ready_ask(o, cage->plan);
     int rc = tc_local_lease(cage, &o->ops, o);
@@ -189,7 +189,7 @@ static int make_oci(struct tc_cage *cage)
 
 static int find_image(struct tc_cage *cage)
 {
-    struct tc_oci_blank *b = &oci_of(cage)->blank;
+    struct tc_oci_template *b = &oci_of(cage)->template;
     b->image = tc_image_find(cage);
     if (b->image < 0)
         return -1;
@@ -221,13 +221,13 @@ int tc_oci_start(struct tc_cage *cage)
     tc_oci_root_ids(p->host, p->trees.id, &p->init);
     p->init.stages = &tc_oci_stages;
     int rc = tc_process_start(cage);
-    tc_oci_blank_born(&o->blank);
+    tc_oci_template_started(&o->template);
     if (rc < 0)
         return -1;
     if (o->waited_us)
         note_waiting(cage, o->waited_us);
     if (!cage->plan->grant) /* the doctor's */
-        tc_oci_ask(&o->asked, o->blank.path);
+        tc_oci_ask(&o->asked, o->template.path);
     return 0;
 }
 
@@ -261,7 +261,7 @@ bool tc_oci_unheard(struct tc_cage *cage)
 
 void tc_oci_fail_runtime(struct tc_cage *cage, const char *words)
 {
-    const char *path = oci_of(cage)->blank.path;
+    const char *path = oci_of(cage)->template.path;
     (void)tc_cage_fail(
         cage,
         TC_WHY(TOOLCAGE_EBACKEND, "runtime", path,
@@ -272,7 +272,7 @@ void tc_oci_fail_runtime(struct tc_cage *cage, const char *words)
 static void reap_oci(struct tc_cage *cage)
 {
     if (tc_oci_unheard(cage)) {
-        _autofree_ char *words = tc_oci_last_words(oci_of(cage)->blank.bundle, "log");
+        _autofree_ char *words = tc_oci_last_words(oci_of(cage)->template.bundle, "log");
         tc_oci_fail_runtime(cage, words);
     }
     tc_process_reap(cage);
@@ -313,10 +313,10 @@ static void tell_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
     struct tc_probe *row = tc_cage_tried(tried, outcome);
     if (!row || !row->works)
         return;
-    _autofree_ char *version = tc_oci_version(&o->asked, o->blank.runtime->name);
+    _autofree_ char *version = tc_oci_version(&o->asked, o->template.runtime->name);
     _autofree_ char *known = version ? tc_known_escapes(version) : NULL;
-    row->mechanism = version && known ? tc_format("%s, %s%s", o->blank.path, version, known)
-                                      : strdup(o->blank.path);
+    row->mechanism = version && known ? tc_format("%s, %s%s", o->template.path, version, known)
+                                      : strdup(o->template.path);
 }
 
 static const struct tc_trial trial = {plan_trial, tell_tried};

@@ -51,7 +51,7 @@ static int lay_over_image(const struct tc_init_config *init)
 /* Everything later is relative to the root of the container. */
 static int attach_bundle(const struct tc_init_config *init)
 {
-    const struct tc_oci_blank *b = init->own;
+    const struct tc_oci_template *b = init->own;
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
         tc_move_mount(b->bundle, AT_FDCWD, TC_OCI_BUNDLE) < 0)
         return -1;
@@ -71,7 +71,7 @@ static int mount_proc(const struct tc_init_config *init)
  * where both versions are mounted; runc wants to see what it may not write. */
 static int show_groups(const struct tc_init_config *init)
 {
-    const struct tc_oci_blank *b = init->own;
+    const struct tc_oci_template *b = init->own;
     if (!b->runtime->hides_groups || access("/sys/fs/cgroup", F_OK) < 0)
         return 0;
     return mount("tmpfs", "/sys/fs/cgroup", "tmpfs", MS_RDONLY, "size=4k");
@@ -81,7 +81,7 @@ static int show_groups(const struct tc_init_config *init)
  * of files of its own. */
 static int show_talk(const struct tc_init_config *init)
 {
-    const struct tc_oci_blank *b = init->own;
+    const struct tc_oci_template *b = init->own;
     if (strcmp(b->argv[0], TC_OCI_KEEPER) != 0)
         return 0;
     struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
@@ -109,7 +109,7 @@ static int pass_report(const struct tc_init_config *init)
 static void become_runtime(const struct tc_init_config *init)
 {
     static const char *const envp[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", NULL};
-    const struct tc_oci_blank *b = init->own;
+    const struct tc_oci_template *b = init->own;
     (void)execve(b->argv[0], (char *const *)b->argv, (char *const *)envp);
     _exit(127);
 }

@@ -15,11 +15,11 @@ struct tc_oci_identity {
     int64_t changed_ns;
 };
 
-/* A blank container: all of one in which no call has a part. It has a runtime, a configuration
+/* A container template: all of one in which no call has a part. It has a runtime, a configuration
  * (which names no command, no variable and no path of the host), a root with perhaps an image under
  * it, and our PID 1, which waits for orders. Each is made for one call: the one that has come, or
  * the next one that is like it. */
-struct tc_oci_blank {
+struct tc_oci_template {
     const struct tc_oci_runtime *runtime;
     char *path; /* of the runtime */
     struct tc_oci_identity program;
@@ -33,28 +33,28 @@ struct tc_oci_blank {
     const char *argv[TC_OCI_WORDS];
 };
 #define TC_OCI_NO_BLANK \
-    ((struct tc_oci_blank){.image = -1, .bundle = -1, .init = -1, .tree = -1, .null = -1})
+    ((struct tc_oci_template){.image = -1, .bundle = -1, .init = -1, .tree = -1, .null = -1})
 
 /* Fills the init config of the process that becomes the runtime: all but the root and the report
  * socket. 0, or -1 with errno, and *ret_what says what could not be made. */
-int tc_oci_blank_fill(struct tc_oci_blank *blank, const struct tc_process_host *host, uid_t id,
-                      struct tc_init_config *init, const char **ret_what);
+int tc_oci_template_fill(struct tc_oci_template *template, const struct tc_process_host *host,
+                         uid_t id, struct tc_init_config *init, const char **ret_what);
 /* The child has its copies. */
-void tc_oci_blank_born(struct tc_oci_blank *blank);
+void tc_oci_template_started(struct tc_oci_template *template);
 /* What was looked up for a call, for the next one; allocated. NULL with errno. */
-struct tc_oci_blank *tc_oci_blank_copy(const struct tc_oci_blank *blank);
+struct tc_oci_template *tc_oci_template_copy(const struct tc_oci_template *template);
 /* What two calls must have in common to get the same container, but for the image's root, which is
  * looked up later: appended. */
-void tc_oci_blank_key(const struct tc_oci_blank *blank, struct tc_buf *key);
+void tc_oci_template_key(const struct tc_oci_template *template, struct tc_buf *key);
 /* 0, or -1 with errno. */
 int tc_oci_identify(int dirfd, const char *path, struct tc_oci_identity *ret);
 bool tc_oci_identical(const struct tc_oci_identity *a, const struct tc_oci_identity *b);
-void tc_oci_blank_done(struct tc_oci_blank *blank);
+void tc_oci_template_done(struct tc_oci_template *template);
 
 struct tc_oci {
     struct tc_cage_ops ops;
-    struct tc_oci_blank blank; /* its container, before the call is in it */
-    uid_t uid;                 /* what the tool sees; the runtime is root of its own */
+    struct tc_oci_template template; /* its container, before the call is in it */
+    uid_t uid;                       /* what the tool sees; the runtime is root of its own */
     gid_t gid;
     rlim_t pids;               /* the policy's, and PID 1 */
     struct tc_oci_asked asked; /* of a trial: its version */

@@ -80,11 +80,11 @@ static void an_image_is_its_directory(void **state)
     assert_int_equal(rmdir(place), 0);
 }
 
-static bool same_key(const struct tc_oci_blank *one, const struct tc_oci_blank *other)
+static bool same_key(const struct tc_oci_template *one, const struct tc_oci_template *other)
 {
     _autobuf_ struct tc_buf a = TC_BUF_INIT, b = TC_BUF_INIT;
-    tc_oci_blank_key(one, &a);
-    tc_oci_blank_key(other, &b);
+    tc_oci_template_key(one, &a);
+    tc_oci_template_key(other, &b);
     assert_false(a.failed || b.failed);
     return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
 }
@@ -94,8 +94,8 @@ static void keys_that_differ_in_one_field_differ(void **state)
     static char crun[] = "/usr/bin/crun", local[] = "/usr/local/bin/crun", shifted[] = "/usr/bin/";
     static char config[] = "{\"a\":1}", longer[] = "{\"a\":1,\"b\":2}", joined[] = "crun{\"a\":1}";
     const struct tc_oci_runtime one = {.name = "crun"}, two = {.name = "runc"};
-    const struct tc_oci_blank b = {.runtime = &one, .path = crun, .config = config};
-    struct tc_oci_blank same = b, others[] = {b, b, b, b, b, b, b, b, b};
+    const struct tc_oci_template b = {.runtime = &one, .path = crun, .config = config};
+    struct tc_oci_template same = b, others[] = {b, b, b, b, b, b, b, b, b};
     others[0].runtime = &two;
     others[1].path = local;
     others[2].config = longer;
@@ -113,20 +113,20 @@ static void keys_that_differ_in_one_field_differ(void **state)
 
 static void a_copy_has_nothing_of_the_one_that_was_made(void **state)
 {
-    struct tc_oci_blank b = TC_OCI_NO_BLANK;
+    struct tc_oci_template b = TC_OCI_NO_BLANK;
     b.path = strdup("/usr/bin/crun");
     b.config = strdup("{}");
     b.image = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     b.bundle = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    struct tc_oci_blank *copy = tc_oci_blank_copy(&b);
+    struct tc_oci_template *copy = tc_oci_template_copy(&b);
     assert_non_null(copy);
     assert_true(same_key(&b, copy));
     assert_true(copy->image >= 0 && copy->image != b.image);
     assert_int_equal(copy->bundle, -1);
     assert_int_equal(copy->made_us, 0);
-    tc_oci_blank_done(&b);
+    tc_oci_template_done(&b);
     assert_int_equal(fcntl(copy->image, F_GETFD), FD_CLOEXEC);
-    tc_oci_blank_done(copy);
+    tc_oci_template_done(copy);
     free(copy);
 }
 

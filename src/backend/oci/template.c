@@ -50,8 +50,8 @@ static int fail_step(const char *what, const char **ret_what)
 }
 
 /* The socket alone is the way to our PID 1: what the runtime has beside it leads nowhere. */
-int tc_oci_blank_fill(struct tc_oci_blank *b, const struct tc_process_host *host, uid_t id,
-                      struct tc_init_config *init, const char **ret_what)
+int tc_oci_template_fill(struct tc_oci_template *b, const struct tc_process_host *host, uid_t id,
+                         struct tc_init_config *init, const char **ret_what)
 {
     if ((b->init = tc_oci_self()) < 0)
         return fail_step("PID 1", ret_what);
@@ -81,7 +81,7 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-void tc_oci_blank_born(struct tc_oci_blank *b)
+void tc_oci_template_started(struct tc_oci_template *b)
 {
     b->made_us = b->made_us ? b->made_us : tc_now_us();
     close_fd(&b->init);
@@ -89,9 +89,9 @@ void tc_oci_blank_born(struct tc_oci_blank *b)
     close_fd(&b->null);
 }
 
-void tc_oci_blank_done(struct tc_oci_blank *b)
+void tc_oci_template_done(struct tc_oci_template *b)
 {
-    tc_oci_blank_born(b);
+    tc_oci_template_started(b);
     close_fd(&b->image);
     close_fd(&b->bundle);
     free(b->path);
@@ -99,9 +99,9 @@ void tc_oci_blank_done(struct tc_oci_blank *b)
     *b = TC_OCI_NO_BLANK;
 }
 
-struct tc_oci_blank *tc_oci_blank_copy(const struct tc_oci_blank *b)
+struct tc_oci_template *tc_oci_template_copy(const struct tc_oci_template *b)
 {
-    struct tc_oci_blank *copy = malloc(sizeof(*copy));
+    struct tc_oci_template *copy = malloc(sizeof(*copy));
     if (!copy)
         return NULL;
     *copy = TC_OCI_NO_BLANK;
@@ -113,12 +113,12 @@ struct tc_oci_blank *tc_oci_blank_copy(const struct tc_oci_blank *b)
     copy->image = b->image < 0 ? -1 : fcntl(b->image, F_DUPFD_CLOEXEC, 0);
     if (copy->path && copy->config && (b->image < 0) == (copy->image < 0))
         return copy;
-    tc_oci_blank_done(copy);
+    tc_oci_template_done(copy);
     free(copy);
     return NULL;
 }
 
-void tc_oci_blank_key(const struct tc_oci_blank *b, struct tc_buf *key)
+void tc_oci_template_key(const struct tc_oci_template *b, struct tc_buf *key)
 {
     tc_buf_add(key, &b->runtime, sizeof(b->runtime));
     tc_buf_add(key, &b->program, sizeof(b->program));
@@ -132,13 +132,13 @@ enum { USUALLY = 1 };
 
 static void write_key(const struct tc_process_cage *p, struct tc_buf *key)
 {
-    tc_oci_blank_key(&tc_oci_own(p)->blank, key);
+    tc_oci_template_key(&tc_oci_own(p)->template, key);
 }
 
 /* In the same image, if in any. */
 static bool alike(const void *own, const void *other)
 {
-    const struct tc_oci_blank *a = own, *b = other;
+    const struct tc_oci_template *a = own, *b = other;
     return tc_oci_identical(&a->root, &b->root);
 }
 
@@ -146,7 +146,7 @@ static bool alike(const void *own, const void *other)
  * container's. */
 static bool serves(void *own, struct tc_process_cage *p, int report)
 {
-    struct tc_oci_blank *theirs = own, *ours = &tc_oci_own(p)->blank;
+    struct tc_oci_template *theirs = own, *ours = &tc_oci_own(p)->template;
     if (!tc_oci_identical(&theirs->root, &ours->root) || tc_oci_tell(p, report) < 0)
         return false;
     ours->bundle = TAKE_FD(theirs->bundle);
@@ -158,17 +158,17 @@ static bool fill_config(void *own, const struct tc_process_host *host, uid_t id,
                         struct tc_init_config *init)
 {
     const char *what;
-    return tc_oci_blank_fill(own, host, id, init, &what) == 0;
+    return tc_oci_template_fill(own, host, id, init, &what) == 0;
 }
 
 static void born(void *own)
 {
-    tc_oci_blank_born(own);
+    tc_oci_template_started(own);
 }
 
 static void done(void *own)
 {
-    tc_oci_blank_done(own);
+    tc_oci_template_done(own);
     free(own);
 }
 
@@ -194,10 +194,10 @@ static bool again;
 void tc_oci_ready_next(struct tc_process_cage *p, const struct tc_plan *plan)
 {
     struct tc_oci *o = tc_oci_own(p);
-    struct tc_oci_blank *blank = p->ops->ready ? tc_oci_blank_copy(&o->blank) : NULL;
-    if (!blank)
+    struct tc_oci_template *template = p->ops->ready ? tc_oci_template_copy(&o->template) : NULL;
+    if (!template)
         return;
-    p->next = tc_spare_like(p, plan->tool, blank, o->ready);
+    p->next = tc_spare_like(p, plan->tool, template, o->ready);
     if (again)
         tc_pool_want(TAKE(p->next), false);
     again = true;
