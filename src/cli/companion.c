@@ -51,7 +51,7 @@ void tc_companion_offer(int argc, char **argv)
     if (argc > 0 && strcmp(argv[0], TC_ENGINE_INIT) == 0)
         tc_engine_guest_main();
     if (argc > 0 && strcmp(argv[0], TC_OCI_KEEPER) == 0)
-        tc_gvisor_keep_main(argv);
+        tc_gvisor_shim_main(argv);
     if (argc < 2)
         return;
     words_begin = words_end = argv[0];

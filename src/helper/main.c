@@ -17,6 +17,6 @@ int main(int argc, char **argv)
     if (argc > 0 && strcmp(argv[0], TC_ENGINE_INIT) == 0)
         tc_engine_guest_main();
     if (argc > 0 && strcmp(argv[0], TC_OCI_KEEPER) == 0)
-        tc_gvisor_keep_main(argv);
+        tc_gvisor_shim_main(argv);
     tc_helper_serve(argc > 1 ? argv[1] : NULL);
 }

@@ -22,7 +22,7 @@
 #include "spawn/spawn.h"
 #include "state/store.h"
 
-/* The keeper's own grace is 10 s, and it needs a moment more. */
+/* The subreaper's own grace is 10 s, and it needs a moment more. */
 enum { SECOND_US = 1000000, GRACE_MS = 30000, SLICE_MS = 1000, WATCH_MS = 100 };
 enum { FILE_MORE = 32 << 20 }; /* so that the watch sees it first, which says why */
 
@@ -60,7 +60,7 @@ static bool bound_files(const struct tc_run *run)
     return setrlimit(RLIMIT_FSIZE, &most) == 0;
 }
 
-/* In its own process group: a terminal's ^C is for the keeper, which ends it in order. */
+/* In its own process group: a terminal's ^C is for the subreaper, which ends it in order. */
 static void become(const void *ud)
 {
     const struct start *s = ud;
@@ -190,7 +190,7 @@ int tc_run(const struct tc_run *run, struct toolcage_error **err)
                                  .out = to}};
     pid_t self = getpid(), child = tc_fork(&pidfd);
     if (child == 0)
-        tc_keeper_run(self, become, &start);
+        tc_subreaper_run(self, become, &start);
     if (child < 0)
         return fail_program(name, "see ulimit -u", err, "cannot be started: errno", errno);
     _autofd_ int watched = pidfd;

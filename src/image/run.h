@@ -38,6 +38,6 @@ int tc_run(const struct tc_run *run, struct toolcage_error **err);
 /* In a new process, the child of `parent`: starts the program by become(), which does not return,
  * and ends as the program does. SIGTERM, SIGINT and SIGHUP, and the end of `parent`, end the
  * program: by SIGTERM, so that it can clean up; 10 s later all that is left, by SIGKILL. */
-_Noreturn void tc_keeper_run(pid_t parent, void (*become)(const void *ud), const void *ud);
+_Noreturn void tc_subreaper_run(pid_t parent, void (*become)(const void *ud), const void *ud);
 
 #endif

@@ -296,7 +296,7 @@ static bool comes_first(struct tc_cage *cage)
     if (fd < 0)
         return false;
     (void)close(TAKE_FD(g->talk));
-    /* at once, and whoever has a copy of it: the keeper is to hear of this */
+    /* at once, and whoever has a copy of it: the shim is to hear of this */
     (void)shutdown(TC_PRIV(cage)->child.report, SHUT_RDWR);
     return tc_events_report(cage, fd) == 0;
 }

@@ -34,13 +34,13 @@ void tc_gvisor_command(const struct tc_oci_runtime *runtime, const char *path,
                        const char *const *platforms, const char *note, bool network,
                        const char **ret);
 
-/* ---- keep.c ---- */
+/* ---- shim.c ---- */
 
 /* The process around runsc: the file of our PID 1 by its other name, TC_OCI_KEEPER. Its words are
  * the platforms, "--", what is remembered of runsc, and runsc's command, in which the word "-" is
  * where the platform goes. It is PID 1 of the namespaces around runsc and ends with its exit code.
  * Never returns. */
-_Noreturn void tc_gvisor_keep_main(char **argv);
+_Noreturn void tc_gvisor_shim_main(char **argv);
 
 /* ---- learnt.c: which options it knows ---- */
 

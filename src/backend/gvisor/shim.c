@@ -183,7 +183,7 @@ static char **choose_words(char **said)
     return words;
 }
 
-void tc_gvisor_keep_main(char **argv)
+void tc_gvisor_shim_main(char **argv)
 {
     char **platform = argv + 1, **command = platform;
     while (*command && strcmp(*command, "--") != 0)

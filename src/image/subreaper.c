@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * A bootstrap has children that chroot, mount and ignore signals for a while; whose parent ends
- * becomes a child of the keeper, so that none is out of its reach. It holds what its parent had
+ * becomes a child of the subreaper, so that none is out of its reach. It holds what its parent had
  * open, too: a directory of the store stays locked for as long as somebody writes to it. */
 #include "image/run.h"
 
@@ -21,7 +21,7 @@
 
 enum { GRACE_US = 10000000, FAILED = 127 };
 
-struct keeper {
+struct subreaper {
     pid_t program; /* and its group */
     int status;
     bool ended;
@@ -42,7 +42,7 @@ static void choose_signals(sigset_t *ret)
 }
 
 /* Everybody who has ended; false: nobody is left. */
-static bool reap_children(struct keeper *k)
+static bool reap_children(struct subreaper *k)
 {
     int status = 0;
     pid_t pid;
@@ -55,7 +55,7 @@ static bool reap_children(struct keeper *k)
 }
 
 /* False: somebody wants the end. */
-static bool wait_for_program(struct keeper *k)
+static bool wait_for_program(struct subreaper *k)
 {
     int signal = SIGCHLD;
     while (reap_children(k), !k->ended && (signal == SIGCHLD || signal < 0))
@@ -63,7 +63,7 @@ static bool wait_for_program(struct keeper *k)
     return k->ended;
 }
 
-static void wait_for_end(struct keeper *k)
+static void wait_for_end(struct subreaper *k)
 {
     const struct timespec step = {.tv_sec = 1};
     int64_t until = tc_now_us() + GRACE_US;
@@ -83,7 +83,7 @@ static void kill_children(void)
 }
 
 /* Whoever is killed hands its children on, so that this goes on until there are none. */
-static void end_all(struct keeper *k)
+static void end_all(struct subreaper *k)
 {
     enum { STEP_NS = 5000000, STEPS = 2000 };
     (void)kill(-k->program, SIGTERM);
@@ -117,9 +117,9 @@ _Noreturn static void start(void (*become)(const void *ud), const void *ud)
     _exit(FAILED);
 }
 
-_Noreturn void tc_keeper_run(pid_t parent, void (*become)(const void *ud), const void *ud)
+_Noreturn void tc_subreaper_run(pid_t parent, void (*become)(const void *ud), const void *ud)
 {
-    struct keeper k = {.program = -1};
+    struct subreaper k = {.program = -1};
     choose_signals(&k.heard);
     if (sigprocmask(SIG_SETMASK, &k.heard, NULL) < 0 ||
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ||
