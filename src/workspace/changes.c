@@ -411,8 +411,8 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
                                                 .was_mode = (unsigned)mode_before(g, e->relative)},
                                             change.held);
     if (!guarded && is_kept(g, change.held))
-        tc_keep_entry(&g->keeping, g->cage, g->item, e,
-                      &(struct tc_keep){.kind = change.kind,
+        tc_save_entry(&g->keeping, g->cage, g->item, e,
+                      &(struct tc_save){.kind = change.kind,
                                         .held = change.held,
                                         .cache = change.cache,
                                         .checked = change.checked});
@@ -496,7 +496,7 @@ static void gather_removals(struct gathering *g)
         if (fate == TC_COMMIT_REPLACED)
             continue; /* what took its place is listed */
         if (!guarded && is_kept(g, change.held))
-            tc_keep_removal(&g->keeping, g->cage, entry, change.held);
+            tc_save_removal(&g->keeping, g->cage, entry, change.held);
         if (change.held)
             tc_session_keep_removal(&g->session, g->cage, entry, change.held);
         enum tc_steers steers = tc_item_steers(g->item, entry->relative);

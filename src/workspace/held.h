@@ -62,7 +62,7 @@ struct tc_keeping {
 int tc_held_open(const char **ret_where);
 int tc_held_look(void);
 /* What is said of an entry that stays away. */
-struct tc_keep {
+struct tc_save {
     const char *kind, *held;
     size_t cache; /* how much of its name makes it one */
     bool checked; /* as of the row */
@@ -71,10 +71,10 @@ struct tc_keep {
 /* `call` is its id. */
 void tc_keeping_begin(struct tc_keeping *k, int dir, const struct tc_plan *plan);
 /* An entry of the private workspace that stays away from the host. */
-void tc_keep_entry(struct tc_keeping *k, const struct tc_cage *cage, const struct tc_item *item,
-                   const struct tc_walk_entry *e, const struct tc_keep *keep);
+void tc_save_entry(struct tc_keeping *k, const struct tc_cage *cage, const struct tc_item *item,
+                   const struct tc_walk_entry *e, const struct tc_save *keep);
 /* A removal. */
-void tc_keep_removal(struct tc_keeping *k, const struct tc_cage *cage,
+void tc_save_removal(struct tc_keeping *k, const struct tc_cage *cage,
                      const struct tc_copied *entry, const char *held);
 /* A yes to the rest may leave only caches, which would stay for ever, and fill the room of others:
  * then nothing of them stays, and their rows say so. `held`: only if that holds them; NULL: any

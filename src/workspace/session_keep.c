@@ -84,7 +84,7 @@ void tc_session_keep_entry(struct tc_session_keeping *s, const struct tc_cage *c
     }
     if (!fits(s, cage, e))
         return;
-    tc_keep_entry(&s->k, cage, item, e, &(struct tc_keep){.kind = kind, .held = held});
+    tc_save_entry(&s->k, cage, item, e, &(struct tc_save){.kind = kind, .held = held});
     if (s->k.failed)
         give_up(s, errno, NULL);
 }
@@ -94,7 +94,7 @@ void tc_session_keep_removal(struct tc_session_keeping *s, const struct tc_cage 
 {
     if (!of_layer(s, entry->item))
         return;
-    tc_keep_removal(&s->k, cage, entry, held);
+    tc_save_removal(&s->k, cage, entry, held);
     if (s->k.failed)
         give_up(s, errno, NULL);
 }

@@ -106,7 +106,7 @@ static int64_t tree_of(struct tc_keeping *k, const struct tc_item *item)
 }
 
 static bool add_row(struct tc_keeping *k, int64_t tree, const char *relative,
-                    const struct tc_keep *keep, int64_t mode, const struct tc_copied *base)
+                    const struct tc_save *keep, int64_t mode, const struct tc_copied *base)
 {
     struct tc_held_row *row = TC_PUSH(k->list.rows, k->list.row_count);
     bool failed = !row;
@@ -135,7 +135,7 @@ static bool make_way(struct tc_keeping *k, int64_t tree, char *place)
     for (char *slash = strchr(start, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         int rc = mkdirat(k->own, place, 0700);
-        bool fine = rc == 0 ? add_row(k, tree, start, &(struct tc_keep){0}, 0, &directory)
+        bool fine = rc == 0 ? add_row(k, tree, start, &(struct tc_save){0}, 0, &directory)
                             : errno == EEXIST;
         *slash = '/';
         if (!fine)
@@ -153,8 +153,8 @@ static bool copy_entry(struct tc_keeping *k, const struct tc_walk_entry *e, cons
            (!file || tc_workspace_copy_times(k->own, place, e->st) == 0);
 }
 
-void tc_keep_entry(struct tc_keeping *k, const struct tc_cage *cage, const struct tc_item *item,
-                   const struct tc_walk_entry *e, const struct tc_keep *keep)
+void tc_save_entry(struct tc_keeping *k, const struct tc_cage *cage, const struct tc_item *item,
+                   const struct tc_walk_entry *e, const struct tc_save *keep)
 {
     bool fine = !k->failed && open_own(k, cage);
     int64_t tree = fine ? tree_of(k, item) : -1;
@@ -166,13 +166,13 @@ void tc_keep_entry(struct tc_keeping *k, const struct tc_cage *cage, const struc
                          tc_commit_base(cage->workspace, item, e->relative));
 }
 
-void tc_keep_removal(struct tc_keeping *k, const struct tc_cage *cage,
+void tc_save_removal(struct tc_keeping *k, const struct tc_cage *cage,
                      const struct tc_copied *entry, const char *held)
 {
     bool fine = !k->failed && open_own(k, cage);
     int64_t tree = fine ? tree_of(k, entry->item) : -1;
     k->failed = tree < 0 || !add_row(k, tree, entry->relative,
-                                     &(struct tc_keep){.kind = "deleted", .held = held}, 0, entry);
+                                     &(struct tc_save){.kind = "deleted", .held = held}, 0, entry);
 }
 
 static int write_list(struct tc_keeping *k)
