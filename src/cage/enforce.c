@@ -109,7 +109,7 @@ static char *how_connected(const struct tc_cage *cage, const char *how)
                      granted ? " and granted ones" : "");
 }
 
-/* The same walls, with a door that is the cage's own. */
+/* The same walls, with a gateway that is the cage's own. */
 static const char *at_terminal(enum tc_clause clause)
 {
     switch ((int)clause) {

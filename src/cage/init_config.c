@@ -16,11 +16,11 @@ enum { MOUNTS_MAX = 8192, LIMITS_MAX = 16 };
 
 #define TC_STRUCT struct tc_init_network
 #define REQUESTS(F, n) F(BYTES, requests[n].at, TC_COUNTED(requests[n].len))
-#define NETWORK(F)                 \
-    REQUESTS(F, TC_DOOR_V4)        \
-    REQUESTS(F, TC_DOOR_V6)        \
-    REQUESTS(F, TC_DOOR_FILTER_V4) \
-    REQUESTS(F, TC_DOOR_FILTER_V6) \
+#define NETWORK(F)                    \
+    REQUESTS(F, TC_GATEWAY_V4)        \
+    REQUESTS(F, TC_GATEWAY_V6)        \
+    REQUESTS(F, TC_GATEWAY_FILTER_V4) \
+    REQUESTS(F, TC_GATEWAY_FILTER_V6) \
     F(BYTES, listeners, TC_COUNTED(listeners_size))
 static TC_FIELDS(network_fields, NETWORK);
 #undef TC_STRUCT

@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 #include "base/field.h"
-#include "egress/door/door.h"
+#include "egress/gateway/gateway.h"
 #include "linux/seccomp_filter.h"
 #include "linux/userns.h"
 #include "tree/mount.h"
@@ -37,11 +37,11 @@ const char *tc_process_fix(enum tc_process_lack lack, int errnum);
 
 /* What is made in the network namespace of a cage with an allowlist, for the proxy outside. */
 struct tc_init_network {
-    struct tc_door_requests {
+    struct tc_gateway_requests {
         const char *at; /* netlink requests, one after another */
         size_t len;
-    } requests[TC_DOOR_REQUESTS];
-    const struct tc_door_listener *listeners;
+    } requests[TC_GATEWAY_REQUESTS];
+    const struct tc_gateway_listener *listeners;
     size_t listeners_size; /* bytes */
 };
 

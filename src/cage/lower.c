@@ -9,7 +9,7 @@
 
 #include "base/path.h"
 #include "base/strv.h"
-#include "egress/door/door.h"
+#include "egress/gateway/gateway.h"
 #include "policy/endpoint.h"
 
 static bool copy_text(char **to, const char *from)
@@ -69,8 +69,8 @@ static bool add_network(struct tc_plan *plan, const struct tc_grant *grant)
     plan->asks_network = !plan->net_count && grant->denials == TC_DENIALS_ACCESSES;
     if (!plan->net_count && !plan->asks_network)
         return true;
-    return tc_door_environment(plan->net, plan->net_count, &plan->env) &&
-           tc_door_trust(plan->net, plan->net_count, &plan->env);
+    return tc_gateway_environment(plan->net, plan->net_count, &plan->env) &&
+           tc_gateway_trust(plan->net, plan->net_count, &plan->env);
 }
 
 static bool add_sockets(struct tc_plan *plan, const struct tc_grant *grant)

@@ -52,7 +52,7 @@ static int ask_netlink(int netlink, const struct nlmsghdr *request)
     return heard(&answer.head, recv(netlink, &answer, sizeof(answer), 0));
 }
 
-static int ask_all(int netlink, const struct tc_door_requests *requests)
+static int ask_all(int netlink, const struct tc_gateway_requests *requests)
 {
     for (size_t at = 0; at < requests->len;) {
         const struct nlmsghdr *request = (const void *)(requests->at + at);
@@ -65,7 +65,7 @@ static int ask_all(int netlink, const struct tc_door_requests *requests)
 
 /* Packet filters take all of a batch or none of it. Its last request alone wants an answer: one
  * that comes first says that an earlier one was refused. */
-static int ask_filter(const struct tc_door_requests *batch)
+static int ask_filter(const struct tc_gateway_requests *batch)
 {
     union {
         struct nlmsghdr head;
@@ -77,7 +77,7 @@ static int ask_filter(const struct tc_door_requests *batch)
     return heard(&answer.head, recv(netlink, &answer, sizeof(answer), 0));
 }
 
-static int bound(const struct tc_door_listener *l, int family)
+static int bound(const struct tc_gateway_listener *l, int family)
 {
     const struct sockaddr *at =
         family == AF_INET6 ? (const struct sockaddr *)&l->v6 : (const struct sockaddr *)&l->v4;
@@ -96,7 +96,7 @@ static int bound(const struct tc_door_listener *l, int family)
     return TAKE_FD(fd);
 }
 
-static int open_listener(const struct tc_door_listener *l)
+static int open_listener(const struct tc_gateway_listener *l)
 {
     int fd = l->v6.sin6_family ? bound(l, AF_INET6) : -1;
     return fd < 0 ? bound(l, AF_INET) : fd;
@@ -124,13 +124,13 @@ int tc_stage_network(const struct tc_init_config *init, int report)
     if (!n)
         return 0;
     _autofd_ int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    if (netlink < 0 || ask_all(netlink, &n->requests[TC_DOOR_V4]) < 0)
+    if (netlink < 0 || ask_all(netlink, &n->requests[TC_GATEWAY_V4]) < 0)
         return -1;
-    (void)ask_all(netlink, &n->requests[TC_DOOR_V6]);
-    if (n->requests[TC_DOOR_FILTER_V4].len && ask_filter(&n->requests[TC_DOOR_FILTER_V4]) < 0)
+    (void)ask_all(netlink, &n->requests[TC_GATEWAY_V6]);
+    if (n->requests[TC_GATEWAY_FILTER_V4].len && ask_filter(&n->requests[TC_GATEWAY_FILTER_V4]) < 0)
         return -1;
-    if (n->requests[TC_DOOR_FILTER_V6].len)
-        (void)ask_filter(&n->requests[TC_DOOR_FILTER_V6]);
+    if (n->requests[TC_GATEWAY_FILTER_V6].len)
+        (void)ask_filter(&n->requests[TC_GATEWAY_FILTER_V6]);
     const size_t all = n->listeners_size / sizeof(*n->listeners);
     for (size_t i = 0; i < all;) {
         int sent = send_some(n, i, all, report);

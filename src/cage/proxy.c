@@ -23,7 +23,7 @@
 enum { LEFT_MAX = 64 };
 
 struct tc_proxy {
-    struct tc_door door;
+    struct tc_gateway gateway;
     struct tc_init_network network;
     struct tc_egress_said *said;
     int control;          /* our end */
@@ -212,14 +212,14 @@ int tc_proxy_start(struct tc_cage *cage)
         return tc_cage_fail_memory(cage, "network");
     x->control = -1;
     x->id = (uid_t)-1;
-    if (tc_door_make(plan->net, plan->net_count, ipv6, &x->door) < 0)
+    if (tc_gateway_make(plan->net, plan->net_count, ipv6, &x->gateway) < 0)
         return tc_cage_fail_memory(cage, "network");
-    x->network = (struct tc_init_network){.listeners = x->door.listeners,
-                                          .listeners_size =
-                                              x->door.listener_count * sizeof(*x->door.listeners)};
-    for (size_t i = 0; i < TC_DOOR_REQUESTS; i++)
+    x->network = (struct tc_init_network){.listeners = x->gateway.listeners,
+                                          .listeners_size = x->gateway.listener_count *
+                                                            sizeof(*x->gateway.listeners)};
+    for (size_t i = 0; i < TC_GATEWAY_REQUESTS; i++)
         x->network.requests[i] =
-            (struct tc_door_requests){x->door.requests[i].data, x->door.requests[i].len};
+            (struct tc_gateway_requests){x->gateway.requests[i].data, x->gateway.requests[i].len};
     p->init.network = &x->network;
     p->init.network_count = 1;
     return start_process(cage, x, program) < 0 ? -1 : send_config(cage, x, ipv6);
@@ -252,9 +252,9 @@ int tc_proxy_listen(struct tc_cage *cage, const int *fds, size_t count, int32_t 
     struct tc_proxy *x = TC_PRIV(cage)->proxy;
     struct tc_egress_message m = {.kind = TC_EGRESS_LISTEN, .count = (int32_t)count};
     bool fine = x && first >= 0 && count <= TC_EGRESS_LISTENERS_MAX &&
-                (size_t)first + count <= x->door.listener_count;
+                (size_t)first + count <= x->gateway.listener_count;
     for (size_t i = 0; fine && i < count; i++)
-        m.role[i] = (int32_t)x->door.listeners[(size_t)first + i].role;
+        m.role[i] = (int32_t)x->gateway.listeners[(size_t)first + i].role;
     errno = EPROTO;
     int rc = fine ? tc_send(x->control, &m, sizeof(m), fds, count) : -1;
     tc_close_all(fds, count);
@@ -407,6 +407,6 @@ void tc_proxy_end(struct tc_cage *cage)
         (void)close(x->control);
     if (x->said)
         (void)munmap(x->said, sizeof(*x->said));
-    tc_door_done(&x->door);
+    tc_gateway_done(&x->gateway);
     free(x);
 }

@@ -294,7 +294,7 @@ static int no_directory(struct tc_cage *cage, const struct tc_report *r,
 /* Does its network need a packet filter? */
 static bool filters(const struct tc_init_config *init)
 {
-    return init->network && init->network->requests[TC_DOOR_FILTER_V4].len;
+    return init->network && init->network->requests[TC_GATEWAY_FILTER_V4].len;
 }
 
 static int stage_failed(struct tc_cage *cage, const struct tc_report *r)

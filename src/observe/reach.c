@@ -13,7 +13,7 @@
 
 #include "base/fd.h"
 #include "base/sys.h"
-#include "egress/door/door.h"
+#include "egress/gateway/gateway.h"
 #include "observe/observe.h"
 #include "observe/watch.h"
 
@@ -92,7 +92,7 @@ static bool connect_target(const struct tc_cage *cage, pid_t pid, const uint64_t
         v6 ? IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr) : ntohl(a.v4.sin_addr.s_addr) >> 24 == 127;
     if (port == 0 || (local && listens(o, pid, port)))
         return false;
-    if (tc_door_leads(plan->net, plan->net_count, &a.any, host, sizeof(host)))
+    if (tc_gateway_leads(plan->net, plan->net_count, &a.any, host, sizeof(host)))
         return false;
     format_target(to, size, host, port, strchr(host, ':'));
     *ret_kind = plan->net_count ? TC_DENIAL_CONNECT : TC_DENIAL_NOWHERE;

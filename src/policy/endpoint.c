@@ -235,7 +235,7 @@ static bool in_range(const char *range, const char *host)
     return range_of(range, &outer) && range_of(host, &inner) && range_holds(&outer, &inner);
 }
 
-/* What a cage's own names are answered with (egress/door/synthetic.h): the same address would be
+/* What a cage's own names are answered with (egress/gateway/synthetic.h): the same address would be
  * two things. */
 static bool is_synthetic(const char *host)
 {

@@ -2,9 +2,9 @@
  * Copyright The toolcage authors
  *
  * Reaches src/base/task.c, src/vm/options.c, src/wasm/order.c, src/engine/config.c and
- * src/egress/door/config.c: what a program of ours reads of its work. The first byte says how many
- * descriptors come with the packet; the rest is the packet. Whatever comes: it is understood as a
- * whole or not at all, and no descriptor is left. */
+ * src/egress/gateway/config.c: what a program of ours reads of its work. The first byte says how
+ * many descriptors come with the packet; the rest is the packet. Whatever comes: it is understood
+ * as a whole or not at all, and no descriptor is left. */
 #include "fuzz.h"
 
 #include <fcntl.h>

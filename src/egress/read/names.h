@@ -6,8 +6,8 @@
 #ifndef TC_EGRESS_READ_NAMES_H
 #define TC_EGRESS_READ_NAMES_H
 
-#include "egress/door/synthetic.h"
 #include "egress/egress.h"
+#include "egress/gateway/synthetic.h"
 #include "egress/read/host.h"
 #include "linux/meant.h"
 

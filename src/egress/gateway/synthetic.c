@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "egress/door/synthetic.h"
+#include "egress/gateway/synthetic.h"
 
 #include <arpa/inet.h>
 #include <string.h>

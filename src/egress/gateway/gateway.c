@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "egress/door/door.h"
+#include "egress/gateway/gateway.h"
 
 #include <arpa/inet.h>
 #include <linux/if_addr.h>
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "egress/door/synthetic.h"
 #include "egress/egress.h"
+#include "egress/gateway/synthetic.h"
 #include "policy/endpoint.h"
 
 enum { LOOPBACK = 1, DNS = 53, V4_BITS = 15, V6_BITS = 48, FIRST_PORT = 3128 };
@@ -30,7 +30,7 @@ static unsigned free_port(const struct tc_net_entry *net, size_t count, unsigned
     return port;
 }
 
-unsigned tc_door_port(const struct tc_net_entry *net, size_t count)
+unsigned tc_gateway_port(const struct tc_net_entry *net, size_t count)
 {
     return free_port(net, count, FIRST_PORT);
 }
@@ -59,13 +59,13 @@ static uint32_t number_of(const struct sockaddr *to, unsigned *ret_port, char *h
     return tc_synthetic_of_v6(&v6->sin6_addr);
 }
 
-bool tc_door_leads(const struct tc_net_entry *net, size_t count, const struct sockaddr *to,
-                   char *host, size_t size)
+bool tc_gateway_leads(const struct tc_net_entry *net, size_t count, const struct sockaddr *to,
+                      char *host, size_t size)
 {
     unsigned port;
     uint32_t number = number_of(to, &port, host, size);
     const char *name = tc_synthetic_name(net, count, number);
-    if (number == TC_SYNTHETIC_OWN && port == tc_door_port(net, count))
+    if (number == TC_SYNTHETIC_OWN && port == tc_gateway_port(net, count))
         return true;
     if (name)
         (void)snprintf(host, size, "%s", name);
@@ -99,13 +99,13 @@ static bool set(struct tc_strv *env, const char *name, const char *value)
 
 /* Programs read one spelling or the other. ALL_PROXY is of HTTP too: clients that know no SOCKS
  * fail on it, and every client that knows SOCKS knows CONNECT. */
-bool tc_door_environment(const struct tc_net_entry *net, size_t count, struct tc_strv *env)
+bool tc_gateway_environment(const struct tc_net_entry *net, size_t count, struct tc_strv *env)
 {
     static const char *const names[] = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
                                         "http_proxy", "https_proxy", "all_proxy"};
     static const char *const direct = "localhost,127.0.0.1,::1"; /* the cage's own servers */
     _autofree_ char *own = own_address();
-    _autofree_ char *url = own ? tc_format("http://%s:%u", own, tc_door_port(net, count)) : NULL;
+    _autofree_ char *url = own ? tc_format("http://%s:%u", own, tc_gateway_port(net, count)) : NULL;
     for (size_t i = 0; url && i < TC_COUNT(names); i++)
         if (!set(env, names[i], url))
             return false;
@@ -114,7 +114,7 @@ bool tc_door_environment(const struct tc_net_entry *net, size_t count, struct tc
 
 /* Of OpenSSL (Python, Ruby, Go too), and of those that look elsewhere: one's own list in Python, a
  * list within Node, git's and curl's own words. */
-bool tc_door_trust(const struct tc_net_entry *net, size_t count, struct tc_strv *env)
+bool tc_gateway_trust(const struct tc_net_entry *net, size_t count, struct tc_strv *env)
 {
     static const char *const names[] = {
         "SSL_CERT_FILE",       "CURL_CA_BUNDLE",    "REQUESTS_CA_BUNDLE",
@@ -130,13 +130,14 @@ bool tc_door_trust(const struct tc_net_entry *net, size_t count, struct tc_strv 
 
 /* ---- listening sockets ---- */
 
-static bool add_listener(struct tc_door *door, enum tc_egress_role role, int type, unsigned port)
+static bool add_listener(struct tc_gateway *gateway, enum tc_egress_role role, int type,
+                         unsigned port)
 {
     bool both = role == TC_EGRESS_DIRECT || role == TC_EGRESS_DATAGRAMS;
-    struct tc_door_listener *l = TC_PUSH(door->listeners, door->listener_count);
+    struct tc_gateway_listener *l = TC_PUSH(gateway->listeners, gateway->listener_count);
     if (!l)
         return false;
-    *l = (struct tc_door_listener){
+    *l = (struct tc_gateway_listener){
         .role = role,
         .type = type,
         .both = both,
@@ -150,37 +151,37 @@ static bool add_listener(struct tc_door *door, enum tc_egress_role role, int typ
 }
 
 /* One for each port, whatever the host: the address to which a connection came says which. */
-static bool add_port(struct tc_door *door, uint32_t port)
+static bool add_port(struct tc_gateway *gateway, uint32_t port)
 {
     unsigned number = port & TC_PORT_NUMBER;
-    return port & TC_PORT_UDP ? add_listener(door, TC_EGRESS_DATAGRAMS, SOCK_DGRAM, number)
-                              : add_listener(door, TC_EGRESS_DIRECT, SOCK_STREAM, number);
+    return port & TC_PORT_UDP ? add_listener(gateway, TC_EGRESS_DATAGRAMS, SOCK_DGRAM, number)
+                              : add_listener(gateway, TC_EGRESS_DIRECT, SOCK_STREAM, number);
 }
 
-static bool add_ports(struct tc_door *door, const struct tc_net_entry *net, size_t count)
+static bool add_ports(struct tc_gateway *gateway, const struct tc_net_entry *net, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (net[i].port != TC_PORT_ANY && !names_port(net, i, net[i].port) &&
-            !add_port(door, net[i].port))
+            !add_port(gateway, net[i].port))
             return false;
     return true;
 }
 
 /* Where connections to any port arrive: one for each family, because the kernel tells where an
  * address of IPv4 was meant to go only of a socket of IPv4. */
-static bool add_any(struct tc_door *door, unsigned port, bool ipv6)
+static bool add_any(struct tc_gateway *gateway, unsigned port, bool ipv6)
 {
-    if (!add_listener(door, TC_EGRESS_REDIRECTED, SOCK_STREAM, port) ||
-        (ipv6 && !add_listener(door, TC_EGRESS_REDIRECTED, SOCK_STREAM, port)))
+    if (!add_listener(gateway, TC_EGRESS_REDIRECTED, SOCK_STREAM, port) ||
+        (ipv6 && !add_listener(gateway, TC_EGRESS_REDIRECTED, SOCK_STREAM, port)))
         return false;
-    tc_redirect_make(&door->requests[TC_DOOR_FILTER_V4], AF_INET, port);
+    tc_redirect_make(&gateway->requests[TC_GATEWAY_FILTER_V4], AF_INET, port);
     if (!ipv6)
         return true;
-    struct tc_door_listener *l = &door->listeners[door->listener_count - 1];
+    struct tc_gateway_listener *l = &gateway->listeners[gateway->listener_count - 1];
     l->v6.sin6_family = AF_INET6;
     l->v6.sin6_addr = in6addr_loopback;
     l->v4.sin_port = 0; /* where there is no IPv6 after all, one that nobody finds */
-    tc_redirect_make(&door->requests[TC_DOOR_FILTER_V6], AF_INET6, port);
+    tc_redirect_make(&gateway->requests[TC_GATEWAY_FILTER_V6], AF_INET6, port);
     return true;
 }
 
@@ -240,18 +241,18 @@ static void put_route(struct tc_buf *to, int family, const void *address, size_t
     put_request(to, RTM_NEWROUTE, &body, sizeof(body), &attributes);
 }
 
-static void put_own(struct tc_door *door)
+static void put_own(struct tc_gateway *gateway)
 {
     struct in_addr v4 = tc_synthetic_v4(TC_SYNTHETIC_OWN), range4 = tc_synthetic_v4(0);
     struct in6_addr v6 = tc_synthetic_v6(TC_SYNTHETIC_OWN), range6 = tc_synthetic_v6(0);
-    put_address(&door->requests[TC_DOOR_V4], AF_INET, &v4, sizeof(v4));
-    put_route(&door->requests[TC_DOOR_V4], AF_INET, &range4, sizeof(range4), V4_BITS);
-    put_address(&door->requests[TC_DOOR_V6], AF_INET6, &v6, sizeof(v6));
-    put_route(&door->requests[TC_DOOR_V6], AF_INET6, &range6, sizeof(range6), V6_BITS);
+    put_address(&gateway->requests[TC_GATEWAY_V4], AF_INET, &v4, sizeof(v4));
+    put_route(&gateway->requests[TC_GATEWAY_V4], AF_INET, &range4, sizeof(range4), V4_BITS);
+    put_address(&gateway->requests[TC_GATEWAY_V6], AF_INET6, &v6, sizeof(v6));
+    put_route(&gateway->requests[TC_GATEWAY_V6], AF_INET6, &range6, sizeof(range6), V6_BITS);
 }
 
 /* An address or a range that is granted itself; "*" may be any. Loopback is there already. */
-static void put_entry(struct tc_door *door, const char *host)
+static void put_entry(struct tc_gateway *gateway, const char *host)
 {
     struct in_addr v4;
     struct in6_addr v6;
@@ -259,56 +260,58 @@ static void put_entry(struct tc_door *door, const char *host)
     size_t len = strcspn(host, "/");
     unsigned bits = host[len] ? (unsigned)strtoul(host + len + 1, NULL, 10) : 128;
     if (strcmp(host, "*") == 0) {
-        put_route(&door->requests[TC_DOOR_V4], AF_INET, NULL, 0, 0);
-        put_route(&door->requests[TC_DOOR_V6], AF_INET6, NULL, 0, 0);
+        put_route(&gateway->requests[TC_GATEWAY_V4], AF_INET, NULL, 0, 0);
+        put_route(&gateway->requests[TC_GATEWAY_V6], AF_INET6, NULL, 0, 0);
     }
     if (len >= sizeof(address))
         return;
     memcpy(address, host, len);
     address[len] = '\0';
     if (inet_pton(AF_INET, address, &v4) == 1 && ntohl(v4.s_addr) >> 24 != 127)
-        put_route(&door->requests[TC_DOOR_V4], AF_INET, &v4, sizeof(v4), bits > 32 ? 32 : bits);
+        put_route(&gateway->requests[TC_GATEWAY_V4], AF_INET, &v4, sizeof(v4),
+                  bits > 32 ? 32 : bits);
     else if (inet_pton(AF_INET6, address, &v6) == 1 && !IN6_IS_ADDR_LOOPBACK(&v6))
-        put_route(&door->requests[TC_DOOR_V6], AF_INET6, &v6, sizeof(v6), bits);
+        put_route(&gateway->requests[TC_GATEWAY_V6], AF_INET6, &v6, sizeof(v6), bits);
 }
 
-static bool add_listeners(struct tc_door *door, const struct tc_net_entry *net, size_t count,
+static bool add_listeners(struct tc_gateway *gateway, const struct tc_net_entry *net, size_t count,
                           bool ipv6)
 {
-    unsigned own = tc_door_port(net, count);
-    if (!add_listener(door, TC_EGRESS_PROXY, SOCK_STREAM, own) ||
-        !add_listener(door, TC_EGRESS_DNS_UDP, SOCK_DGRAM, DNS) || !add_ports(door, net, count))
+    unsigned own = tc_gateway_port(net, count);
+    if (!add_listener(gateway, TC_EGRESS_PROXY, SOCK_STREAM, own) ||
+        !add_listener(gateway, TC_EGRESS_DNS_UDP, SOCK_DGRAM, DNS) ||
+        !add_ports(gateway, net, count))
         return false;
     /* the port is one connection's or the other's */
-    if (!names_port(net, count, DNS) && !add_listener(door, TC_EGRESS_DNS_TCP, SOCK_STREAM, DNS))
+    if (!names_port(net, count, DNS) && !add_listener(gateway, TC_EGRESS_DNS_TCP, SOCK_STREAM, DNS))
         return false;
     return !names_port(net, count, TC_PORT_ANY) ||
-           add_any(door, free_port(net, count, own + 1), ipv6);
+           add_any(gateway, free_port(net, count, own + 1), ipv6);
 }
 
-int tc_door_make(const struct tc_net_entry *net, size_t count, bool ipv6, struct tc_door *ret)
+int tc_gateway_make(const struct tc_net_entry *net, size_t count, bool ipv6, struct tc_gateway *ret)
 {
-    *ret = (struct tc_door){0};
-    for (size_t i = 0; i < TC_DOOR_REQUESTS; i++)
+    *ret = (struct tc_gateway){0};
+    for (size_t i = 0; i < TC_GATEWAY_REQUESTS; i++)
         ret->requests[i] = TC_BUF_INIT;
     put_own(ret);
     for (size_t i = 0; i < count; i++)
         put_entry(ret, net[i].host);
     if (!ipv6)
-        ret->requests[TC_DOOR_V6].len = 0;
+        ret->requests[TC_GATEWAY_V6].len = 0;
     bool fine = add_listeners(ret, net, count, ipv6);
-    for (size_t i = 0; i < TC_DOOR_REQUESTS; i++)
+    for (size_t i = 0; i < TC_GATEWAY_REQUESTS; i++)
         fine &= !ret->requests[i].failed;
     if (fine)
         return 0;
-    tc_door_done(ret);
+    tc_gateway_done(ret);
     return -1;
 }
 
-void tc_door_done(struct tc_door *door)
+void tc_gateway_done(struct tc_gateway *gateway)
 {
-    free(door->listeners);
-    for (size_t i = 0; i < TC_DOOR_REQUESTS; i++)
-        tc_buf_done(&door->requests[i]);
-    *door = (struct tc_door){0};
+    free(gateway->listeners);
+    for (size_t i = 0; i < TC_GATEWAY_REQUESTS; i++)
+        tc_buf_done(&gateway->requests[i]);
+    *gateway = (struct tc_gateway){0};
 }

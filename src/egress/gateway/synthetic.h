@@ -7,8 +7,8 @@
  * 198.18.0.0/15 and 2001:2::/48. Number 1 is the cage's own address; the names of the grant follow
  * from 2 on in the order of its entries, each name once; after them come names that a "*" covers,
  * as they are asked for. */
-#ifndef TC_EGRESS_DOOR_SYNTHETIC_H
-#define TC_EGRESS_DOOR_SYNTHETIC_H
+#ifndef TC_EGRESS_GATEWAY_SYNTHETIC_H
+#define TC_EGRESS_GATEWAY_SYNTHETIC_H
 
 #include <netinet/in.h>
 

@@ -4,7 +4,7 @@
  * Where a host is granted with any port no socket can listen on all of them: a packet filter of the
  * cage's own namespace brings each connection to one. Written as nf_tables reads it, because a
  * program for it would cost more than the rest of the cage. */
-#include "egress/door/door.h"
+#include "egress/gateway/gateway.h"
 
 #include <arpa/inet.h>
 #include <linux/netfilter.h>
@@ -14,7 +14,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "egress/door/synthetic.h"
+#include "egress/gateway/synthetic.h"
 
 enum { REGISTER = NFT_REG_1, PRIORITY_DNAT = -100 };
 
