@@ -33,7 +33,7 @@
 enum { FILES_MAX = 16384, PROCESSES_MAX = 32768 };
 
 struct engine {
-    struct tc_engine_door door;
+    struct tc_engine_socket socket;
     struct tc_engine_talk talk;
     struct tc_engine_root *root; /* of containerd's containers, else NULL */
     int program, control;        /* toolcage-engine, which is the trees', and the socket to it */
@@ -73,14 +73,14 @@ static int make_engine(struct tc_cage *cage)
         return tc_cage_fail_memory(cage, "runtime");
     e->control = e->first = -1;
     e->talk = TC_ENGINE_NO_TALK;
-    if (tc_engine_enter(cage, cage->executor->name, &e->door) < 0) {
+    if (tc_engine_enter(cage, cage->executor->name, &e->socket) < 0) {
         free(e);
         return -1;
     }
     int rc = tc_local_lease(cage, &ops, e);
     if (cage->priv)
         return rc;
-    (void)close(e->door.fd);
+    (void)close(e->socket.fd);
     free(e);
     return rc;
 }
@@ -108,8 +108,8 @@ static void set_ids(const struct tc_process_cage *p, const struct engine *e,
                     struct tc_engine_container *c)
 {
     bool leased = p->trees.id != (uid_t)-1;
-    c->uid = leased ? p->trees.id : e->door.rootless ? 0 : p->trees.host->uid;
-    c->gid = leased ? (gid_t)p->trees.id : e->door.rootless ? 0 : p->trees.host->gid;
+    c->uid = leased ? p->trees.id : e->socket.rootless ? 0 : p->trees.host->uid;
+    c->gid = leased ? (gid_t)p->trees.id : e->socket.rootless ? 0 : p->trees.host->gid;
 }
 
 static int64_t own_limit(__rlimit_resource_t resource, int64_t most)
@@ -144,7 +144,7 @@ static int send_order(struct tc_cage *cage)
     struct tc_engine_config config = {0};
     _autofd_ int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     const struct tc_engine_order order = {.engine = cage->executor->name,
-                                          .door = &e->door,
+                                          .socket = &e->socket,
                                           .repository = "localhost/toolcage-init",
                                           .program = program,
                                           .name = e->talk.name,
@@ -173,7 +173,7 @@ static int start_engine(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     struct engine *e = engine_of(cage);
     if (find_program(cage) < 0 ||
-        tc_engine_take_root(cage, &e->door, "/proc/self/exe", &e->root) < 0 ||
+        tc_engine_take_root(cage, &e->socket, "/proc/self/exe", &e->root) < 0 ||
         tc_process_complete(cage) < 0 || tc_process_enforced(cage) < 0)
         return -1;
     if (tc_engine_talk_open(&e->talk, p->trees.id) < 0)
@@ -267,9 +267,9 @@ static int fail_engine(struct tc_cage *cage, const char *why)
     const struct engine *e = engine_of(cage);
     return tc_cage_fail(
         cage,
-        TC_WHY(TOOLCAGE_EBACKEND, "engine", e->door.path,
+        TC_WHY(TOOLCAGE_EBACKEND, "engine", e->socket.path,
                "`toolcage doctor` shows what this engine can; or use backend = \"process\""),
-        -1, "%s at %s did not run the container: %s", cage->executor->name, e->door.path, why);
+        -1, "%s at %s did not run the container: %s", cage->executor->name, e->socket.path, why);
 }
 
 static int event(struct tc_cage *cage)
@@ -337,7 +337,7 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
     if (!tc_local_destroy(cage, pace))
         return false;
     if (e) {
-        const int fds[] = {e->door.fd, e->control, e->first};
+        const int fds[] = {e->socket.fd, e->control, e->first};
         tc_engine_talk_close(&e->talk);
         for (size_t i = 0; i < TC_COUNT(fds); i++)
             if (fds[i] >= 0)
@@ -354,9 +354,9 @@ static bool destroy(struct tc_cage *cage, enum tc_pace pace)
 static bool plan_trial(const struct tc_executor *executor, struct tc_plan *ret)
 {
     static const struct tc_strv none = {0};
-    struct tc_engine_door door;
-    if (!tc_engine_door_path(executor->name, &none, geteuid(), &door) ||
-        access(door.path, F_OK) < 0 || !tc_process_trial(executor, ret))
+    struct tc_engine_socket socket;
+    if (!tc_engine_socket_path(executor->name, &none, geteuid(), &socket) ||
+        access(socket.path, F_OK) < 0 || !tc_process_trial(executor, ret))
         return false;
     ret->limits.timeout_ms += TC_ENGINE_PATIENCE_MS;
     return true;
@@ -366,9 +366,9 @@ static bool plan_trial(const struct tc_executor *executor, struct tc_plan *ret)
 static char *describe_engine(const struct engine *e)
 {
     _autofree_ char *known = tc_known_escapes(e->about);
-    return known ? tc_format("%s at %s, %s%s", e->about, e->door.path,
-                             e->door.rootless ? "rootless"
-                                              : "with root's rights: who may use it is root",
+    return known ? tc_format("%s at %s, %s%s", e->about, e->socket.path,
+                             e->socket.rootless ? "rootless"
+                                                : "with root's rights: who may use it is root",
                              known)
                  : NULL;
 }

@@ -31,13 +31,13 @@ int tc_engine_fail_start(struct tc_cage *cage, const char *what)
                         -1, "cannot make the container's %s", what);
 }
 
-int tc_engine_enter(struct tc_cage *cage, const char *engine, struct tc_engine_door *ret)
+int tc_engine_enter(struct tc_cage *cage, const char *engine, struct tc_engine_socket *ret)
 {
     struct tc_engine_lack lack = {.text = "the path of its socket is too long",
                                   .hint = "sockets have paths of at most 107 bytes"};
     uid_t uid = geteuid();
-    if (tc_engine_door_path(engine, &cage->plan->settings, uid, ret) &&
-        tc_engine_door_open(engine, uid, ret, &lack))
+    if (tc_engine_socket_path(engine, &cage->plan->settings, uid, ret) &&
+        tc_engine_socket_open(engine, uid, ret, &lack))
         return 0;
     return tc_cage_fail(cage,
                         TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "runtime",
@@ -107,10 +107,10 @@ static int find_root(const char *program, struct tc_engine_root *ret)
     return n < 0 || (size_t)n >= sizeof(ret->directory) ? -1 : find_program(program, ret->program);
 }
 
-int tc_engine_take_root(struct tc_cage *cage, const struct tc_engine_door *door,
+int tc_engine_take_root(struct tc_cage *cage, const struct tc_engine_socket *socket,
                         const char *program, struct tc_engine_root **ret)
 {
-    if (!door->client[0])
+    if (!socket->client[0])
         return 0;
     *ret = malloc(sizeof(**ret));
     if (!*ret)
@@ -146,14 +146,14 @@ char *tc_engine_order(const struct tc_cage *cage, const struct tc_engine_order *
                                      .repository = strdup(o->repository),
                                      .tag = image_tag(o->program),
                                      .name = tc_format("toolcage-%s", o->name),
-                                     .client = strdup(o->door->client),
+                                     .client = strdup(o->socket->client),
                                      .label = tc_format(TC_ENGINE_LABEL "=%s", call),
                                      .runtime = strdup(o->runtime ? o->runtime : ""),
                                      .fifos = strdup(o->fifos ? o->fifos : ""),
                                      .patience_ms = TC_ENGINE_PATIENCE_MS,
                                      .stale_s = STALE_S,
                                      .program = o->program,
-                                     .socket = o->door->fd,
+                                     .socket = o->socket->fd,
                                      .port = -1,
                                      .console = -1};
     bool fine = ret->engine && ret->repository && ret->tag && ret->name && ret->client &&

@@ -8,7 +8,7 @@
 
 #include <limits.h>
 
-#include "backend/engine/door.h"
+#include "backend/engine/socket.h"
 #include "cage/init_config.h"
 #include "engine/engine.h"
 #include "plan/backend.h"
@@ -24,7 +24,7 @@ enum { TC_ENGINE_PATIENCE_MS = 20000 };
 
 struct tc_engine_order {
     const char *engine; /* who is asked */
-    const struct tc_engine_door *door;
+    const struct tc_engine_socket *socket;
     const char *repository; /* of the image that holds `program` */
     int program;
     const char *name;    /* the container's own, to which a word of ours is added */
@@ -33,12 +33,12 @@ struct tc_engine_order {
 };
 
 int tc_engine_fail_start(struct tc_cage *cage, const char *what);
-int tc_engine_enter(struct tc_cage *cage, const char *engine, struct tc_engine_door *ret);
+int tc_engine_enter(struct tc_cage *cage, const char *engine, struct tc_engine_socket *ret);
 /* A program of ours, by its name. */
 int tc_engine_find(struct tc_cage *cage, const char *name, int *ret);
 /* containerd takes paths: the container's root, with a place for `program`, a link of /proc to it.
  * *ret is the caller's to free, and stays NULL where an engine takes images. */
-int tc_engine_take_root(struct tc_cage *cage, const struct tc_engine_door *door,
+int tc_engine_take_root(struct tc_cage *cage, const struct tc_engine_socket *socket,
                         const char *program, struct tc_engine_root **ret);
 /* All but what the container is to be; its descriptors are borrowed. The image's name, owned; NULL
  * when out of memory. */

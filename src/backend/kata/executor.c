@@ -30,7 +30,7 @@
 enum { BOOT_SIZE = 37 };
 
 struct kata {
-    struct tc_engine_door door;
+    struct tc_engine_socket socket;
     struct tc_engine_root *root; /* of containerd's containers, else NULL */
     int control;                 /* the socket to toolcage-engine; -1: none */
     int ours[2], theirs[2];      /* ends of the container's streams: both ways, and its errors */
@@ -91,7 +91,8 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
 
 static void close_all(struct kata *k)
 {
-    int *fds[] = {&k->door.fd, &k->control, &k->ours[0], &k->ours[1], &k->theirs[0], &k->theirs[1]};
+    int *fds[] = {&k->socket.fd, &k->control,   &k->ours[0],
+                  &k->ours[1],   &k->theirs[0], &k->theirs[1]};
     for (size_t i = 0; i < TC_COUNT(fds); i++)
         if (*fds[i] >= 0)
             (void)close(TAKE_FD(*fds[i]));
@@ -103,9 +104,9 @@ static int make_kata(struct tc_cage *cage)
     struct kata *k = calloc(1, sizeof(*k));
     if (!k)
         return tc_cage_fail_memory(cage, "runtime");
-    *k = (struct kata){.control = -1, .ours = {-1, -1}, .theirs = {-1, -1}, .door.fd = -1};
+    *k = (struct kata){.control = -1, .ours = {-1, -1}, .theirs = {-1, -1}, .socket.fd = -1};
     int rc =
-        tc_engine_enter(cage, engine_of(cage), &k->door) < 0 ? -1 : tc_machine_make(cage, &ops);
+        tc_engine_enter(cage, engine_of(cage), &k->socket) < 0 ? -1 : tc_machine_make(cage, &ops);
     void **more = tc_machine_more(cage);
     if (more) {
         *more = k;
@@ -168,7 +169,7 @@ static int find_root(struct tc_cage *cage, int program)
 {
     char link[32];
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", program);
-    return tc_engine_take_root(cage, &kata_of(cage)->door, link, &kata_of(cage)->root);
+    return tc_engine_take_root(cage, &kata_of(cage)->socket, link, &kata_of(cage)->root);
 }
 
 /* containerd has a name of a form of its own for a runtime. */
@@ -220,7 +221,7 @@ static int send_order(struct tc_cage *cage, int program)
     char name[TC_ULID_SIZE] = "";
     _autofree_ char *runtime = name_runtime(cage), *fifos = find_fifos(cage);
     const struct tc_engine_order order = {.engine = engine_of(cage),
-                                          .door = &k->door,
+                                          .socket = &k->socket,
                                           .repository = "localhost/toolcage-guest",
                                           .program = program,
                                           .name = name,
@@ -316,10 +317,10 @@ static int fail_engine(struct tc_cage *cage)
     const struct kata *k = kata_of(cage);
     return tc_cage_fail(
         cage,
-        TC_WHY(TOOLCAGE_EBACKEND, "engine", k->door.path,
+        TC_WHY(TOOLCAGE_EBACKEND, "engine", k->socket.path,
                "[backend.kata] runtime names it as this engine does; `toolcage doctor` shows what "
                "is here of Kata; backend = \"qemu\" gives each call a kernel of its own, too"),
-        -1, "%s at %s did not run the container: %s", engine_of(cage), k->door.path, k->said);
+        -1, "%s at %s did not run the container: %s", engine_of(cage), k->socket.path, k->said);
 }
 
 static int event(struct tc_cage *cage)

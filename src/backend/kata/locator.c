@@ -6,7 +6,7 @@
  * Kata is looked for, and not tried: an engine may have it elsewhere. */
 #include <unistd.h>
 
-#include "backend/engine/door.h"
+#include "backend/engine/socket.h"
 #include "backend/kata/create.h"
 #include "backend/registry.h"
 #include "base/path.h"
@@ -71,7 +71,7 @@ static int look_for_kata(const struct tc_locator *locator, struct tc_search *sea
                          const struct tc_grant *grant, struct toolcage_error **err)
 {
     (void)search;
-    return tc_engine_door_look(grant, locator->name, TC_KATA_ENGINE, err);
+    return tc_engine_socket_look(grant, locator->name, TC_KATA_ENGINE, err);
 }
 
 /* An engine comes to the root of an image by its path: only the store's, where no tool writes. */

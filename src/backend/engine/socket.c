@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "backend/engine/door.h"
+#include "backend/engine/socket.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +24,8 @@ static const char *usual_place(const char *engine)
 
 /* Rootless docker has a socket of each user's, too: it is named by who wants it, because to take
  * the one or the other by what is there would be to choose who has root's rights. */
-bool tc_engine_door_path(const char *engine, const struct tc_strv *settings, uid_t uid,
-                         struct tc_engine_door *ret)
+bool tc_engine_socket_path(const char *engine, const struct tc_strv *settings, uid_t uid,
+                           struct tc_engine_socket *ret)
 {
     const char *said = tc_setting(settings, "socket");
     int n;
@@ -40,39 +40,39 @@ bool tc_engine_door_path(const char *engine, const struct tc_strv *settings, uid
     return n > 0 && (size_t)n < sizeof(ret->path);
 }
 
-static void say_start(const char *engine, const struct tc_engine_door *door,
+static void say_start(const char *engine, const struct tc_engine_socket *socket,
                       struct tc_engine_lack *lack)
 {
-    bool user = strncmp(door->path, "/run/user/", strlen("/run/user/")) == 0;
+    bool user = strncmp(socket->path, "/run/user/", strlen("/run/user/")) == 0;
     if (strcmp(engine, "podman") == 0)
         (void)snprintf(lack->hint, sizeof(lack->hint),
                        "start it: systemctl %senable --now podman.socket, or: podman system "
                        "service --time=0 unix://%s",
-                       user ? "--user " : "", door->path);
+                       user ? "--user " : "", socket->path);
     else if (strcmp(engine, "containerd") == 0)
         (void)snprintf(lack->hint, sizeof(lack->hint),
                        "start it: systemctl start containerd, or: containerd --address %s; another "
                        "socket is named by [backend.containerd] socket",
-                       door->path);
+                       socket->path);
     else
         (void)snprintf(lack->hint, sizeof(lack->hint),
                        "start it: systemctl %sstart docker, or: dockerd -H unix://%s; another "
                        "socket is named by [backend.docker] socket",
-                       user ? "--user " : "", door->path);
+                       user ? "--user " : "", socket->path);
 }
 
-static bool lacks(const char *engine, const struct tc_engine_door *door,
+static bool lacks(const char *engine, const struct tc_engine_socket *socket,
                   struct tc_engine_lack *lack, const char *what)
 {
     lack->errnum = errno;
-    (void)snprintf(lack->text, sizeof(lack->text), "%s %s", what, door->path);
+    (void)snprintf(lack->text, sizeof(lack->text), "%s %s", what, socket->path);
     if (errno == EACCES || errno == EPERM)
         (void)snprintf(lack->hint, sizeof(lack->hint),
                        "this user may not use that engine, and who may is root by it; a rootless "
                        "engine of the user's own is named by [backend.%s] socket",
                        engine);
     else
-        say_start(engine, door, lack);
+        say_start(engine, socket, lack);
     return false;
 }
 
@@ -88,13 +88,13 @@ static int connect_to(int fd)
 }
 
 /* containerd's own client comes with it. */
-static bool find_client(struct tc_engine_door *door, struct tc_engine_lack *lack)
+static bool find_client(struct tc_engine_socket *socket, struct tc_engine_lack *lack)
 {
     static const char *const places[] = {"/usr/bin/ctr", "/usr/local/bin/ctr", "/usr/sbin/ctr",
                                          "/bin/ctr"};
     for (size_t i = 0; i < TC_COUNT(places); i++)
         if (access(places[i], X_OK) == 0) {
-            door->client = places[i];
+            socket->client = places[i];
             return true;
         }
     lack->errnum = ENOENT;
@@ -105,38 +105,38 @@ static bool find_client(struct tc_engine_door *door, struct tc_engine_lack *lack
     return false;
 }
 
-bool tc_engine_door_open(const char *engine, uid_t uid, struct tc_engine_door *door,
-                         struct tc_engine_lack *lack)
+bool tc_engine_socket_open(const char *engine, uid_t uid, struct tc_engine_socket *socket,
+                           struct tc_engine_lack *lack)
 {
     struct stat st;
     struct ucred peer;
     socklen_t len = sizeof(peer);
-    _autofd_ int fd = open(door->path, O_PATH | O_CLOEXEC);
+    _autofd_ int fd = open(socket->path, O_PATH | O_CLOEXEC);
     if (fd < 0)
-        return lacks(engine, door, lack, "no engine listens at");
+        return lacks(engine, socket, lack, "no engine listens at");
     errno = ENOTSOCK;
     if (fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode))
-        return lacks(engine, door, lack, "there is no socket at");
+        return lacks(engine, socket, lack, "there is no socket at");
     _autofd_ int sock = connect_to(fd);
     if (sock < 0)
-        return lacks(engine, door, lack, "no engine answers at");
+        return lacks(engine, socket, lack, "no engine answers at");
     if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
-        return lacks(engine, door, lack, "it cannot be seen who listens at");
-    door->rootless = uid != 0 && peer.uid == uid;
+        return lacks(engine, socket, lack, "it cannot be seen who listens at");
+    socket->rootless = uid != 0 && peer.uid == uid;
     errno = EPERM;
     if (uid == 0 && peer.uid != 0)
-        return lacks(engine, door, lack, "an engine of another user's listens at");
-    if (strcmp(engine, "containerd") == 0 && !find_client(door, lack))
+        return lacks(engine, socket, lack, "an engine of another user's listens at");
+    if (strcmp(engine, "containerd") == 0 && !find_client(socket, lack))
         return false;
-    door->fd = TAKE_FD(fd);
+    socket->fd = TAKE_FD(fd);
     return true;
 }
 
-int tc_engine_door_look(const struct tc_grant *grant, const char *backend, const char *engine,
-                        struct toolcage_error **err)
+int tc_engine_socket_look(const struct tc_grant *grant, const char *backend, const char *engine,
+                          struct toolcage_error **err)
 {
     _autostrv_ struct tc_strv own = {0};
-    struct tc_engine_door door;
+    struct tc_engine_socket socket;
     struct tc_engine_lack lack = {.text = "the path of its socket is too long"};
     for (size_t i = 0; i < grant->settings.count; i++) {
         const char *one = tc_setting_of(grant->settings.items[i], backend);
@@ -145,13 +145,13 @@ int tc_engine_door_look(const struct tc_grant *grant, const char *backend, const
     }
     const char *said = tc_setting(&own, "engine");
     engine = said ? said : engine;
-    if (!tc_engine_door_path(engine, &own, geteuid(), &door) ||
-        !tc_engine_door_open(engine, geteuid(), &door, &lack))
+    if (!tc_engine_socket_path(engine, &own, geteuid(), &socket) ||
+        !tc_engine_socket_open(engine, geteuid(), &socket, &lack))
         return tc_fail(
             err,
             TC_WHY(TOOLCAGE_EBACKEND, "engine", lack.subject ? lack.subject : "socket", lack.hint),
             "%s", lack.text);
-    (void)close(door.fd);
+    (void)close(socket.fd);
     return 0;
 }
 
@@ -161,7 +161,7 @@ static int look_for_engine(const struct tc_locator *locator, struct tc_search *s
                            const struct tc_grant *grant, struct toolcage_error **err)
 {
     (void)search;
-    return tc_engine_door_look(grant, locator->name, locator->name, err);
+    return tc_engine_socket_look(grant, locator->name, locator->name, err);
 }
 
 const struct tc_locator tc_podman_locator = {

@@ -2,8 +2,8 @@
  * Copyright The toolcage authors
  *
  * Where an engine listens, and who does. */
-#ifndef TC_BACKEND_ENGINE_DOOR_H
-#define TC_BACKEND_ENGINE_DOOR_H
+#ifndef TC_BACKEND_ENGINE_SOCKET_H
+#define TC_BACKEND_ENGINE_SOCKET_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 
 enum { TC_ENGINE_SOCKET_SIZE = 108 };
 
-struct tc_engine_door {
+struct tc_engine_socket {
     char path[TC_ENGINE_SOCKET_SIZE]; /* as it was looked for */
     int fd;                           /* O_PATH; -1: none */
     const char *client;               /* what speaks to it, static; "": we do */
@@ -28,15 +28,15 @@ struct tc_engine_lack {
 };
 
 /* The path for this caller: the policy's word, or the engine's own custom. False: too long. */
-bool tc_engine_door_path(const char *engine, const struct tc_strv *settings, uid_t uid,
-                         struct tc_engine_door *ret);
+bool tc_engine_socket_path(const char *engine, const struct tc_strv *settings, uid_t uid,
+                           struct tc_engine_socket *ret);
 /* Opens it, and looks whether somebody answers there who may be trusted with it: root, or the
  * caller. False with *ret_lack. */
-bool tc_engine_door_open(const char *engine, uid_t uid, struct tc_engine_door *door,
-                         struct tc_engine_lack *ret_lack);
+bool tc_engine_socket_open(const char *engine, uid_t uid, struct tc_engine_socket *socket,
+                           struct tc_engine_lack *ret_lack);
 /* Would a call of this backend get in there, as its settings are? `engine`: where they name none.
  */
-int tc_engine_door_look(const struct tc_grant *grant, const char *backend, const char *engine,
-                        struct toolcage_error **err);
+int tc_engine_socket_look(const struct tc_grant *grant, const char *backend, const char *engine,
+                          struct toolcage_error **err);
 
 #endif
