@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "mcp/handed.h"
+#include "mcp/handoff.h"
 
 enum { CONFIG = 3, CONFIG_MAX = 4 << 20, LIMITED = 124, FAILURE = 125 };
 
@@ -174,7 +174,7 @@ static void release_signals(void)
 int main(void)
 {
     struct tc_agent agent = {.transcript = -1};
-    json_t *config = tc_handed_config(CONFIG, CONFIG_MAX);
+    json_t *config = tc_handoff_config(CONFIG, CONFIG_MAX);
     release_signals();
     if (!config || !take_config(&agent, config) || curl_global_init(CURL_GLOBAL_DEFAULT)) {
         (void)fprintf(stderr, "toolcage: toolcage-agent is started by toolcage agent\n");

@@ -187,7 +187,7 @@ static int start_inside(struct tc_cage *cage)
     int rc = tc_worker_go(cage);
     if (rc != 0)
         return rc > 0 ? 0 : -1;
-    if (tc_hand_program(cage) < 0)
+    if (tc_handoff_program(cage) < 0)
         return -1;
     return tc_spare_go(TC_PRIV(cage)) ? 0 : start_cold(cage);
 }

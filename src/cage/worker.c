@@ -321,7 +321,7 @@ static bool send_made(const struct tc_cage *cage)
     if (!made->given || made->serial != p->root)
         return false;
     tc_untouched_note(&made->rest);
-    return tc_hand_call(cage, p->worker->talk, made->root);
+    return tc_handoff_call(cage, p->worker->talk, made->root);
 }
 
 /* 1: it has the call; 0: it has not, and another can be started for it; -1: none can. */
@@ -331,11 +331,11 @@ static int send_call(struct tc_cage *cage)
     if (send_made(cage))
         return 1;
     bool made = p->worker->root.given;
-    _autofd_ int root = !made && tc_hand_can(p) ? tc_root_copy(p->root) : -1;
-    size_t count = made ? p->trees.mount_count : root >= 0 ? tc_hand_put_together(p, root) : 0;
-    if (root >= 0 && count == p->trees.mount_count && tc_hand_call(cage, p->worker->talk, root))
+    _autofd_ int root = !made && tc_handoff_can(p) ? tc_root_copy(p->root) : -1;
+    size_t count = made ? p->trees.mount_count : root >= 0 ? tc_handoff_assemble(p, root) : 0;
+    if (root >= 0 && count == p->trees.mount_count && tc_handoff_call(cage, p->worker->talk, root))
         return 1;
-    if (tc_hand_take_back(cage, count))
+    if (tc_handoff_take_back(cage, count))
         return 0;
     int errnum = errno;
     if (!cage->outcome->failure.code)

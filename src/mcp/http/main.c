@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "mcp/handed.h"
+#include "mcp/handoff.h"
 #include "mcp/http/web.h"
 
 enum { CONFIG = 3, LISTENER = 4, CONFIG_MAX = 1 << 20, FAILURE = 125, TICK_MS = 500 };
@@ -269,7 +269,7 @@ static int take_signals(void)
 
 int main(void)
 {
-    struct program p = {.config = tc_handed_config(CONFIG, CONFIG_MAX), .signals = take_signals()};
+    struct program p = {.config = tc_handoff_config(CONFIG, CONFIG_MAX), .signals = take_signals()};
     struct stat st;
     if (!p.config || !take_config(&p) || fstat(LISTENER, &st) < 0 || !S_ISSOCK(st.st_mode))
         return complain("toolcage-http is started by toolcage mcp --listen", NULL);

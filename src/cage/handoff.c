@@ -14,7 +14,7 @@
 #include "base/path.h"
 #include "base/sys.h"
 
-bool tc_hand_can(const struct tc_process_cage *p)
+bool tc_handoff_can(const struct tc_process_cage *p)
 {
     for (size_t i = 0; i < p->trees.mount_count; i++)
         if (p->trees.mounts[i].hide || p->trees.mounts[i].layered)
@@ -27,7 +27,7 @@ static bool of_the_call(const struct tc_init_mount *m)
     return m->fd >= 0 && !tc_path_within(&TC_PLACE_OWN[1], m->path);
 }
 
-size_t tc_hand_put_together(const struct tc_process_cage *p, int root)
+size_t tc_handoff_assemble(const struct tc_process_cage *p, int root)
 {
     size_t i = 0;
     while (i < p->trees.mount_count && (!of_the_call(&p->trees.mounts[i]) ||
@@ -36,7 +36,7 @@ size_t tc_hand_put_together(const struct tc_process_cage *p, int root)
     return i;
 }
 
-bool tc_hand_take_back(struct tc_cage *cage, size_t count)
+bool tc_handoff_take_back(struct tc_cage *cage, size_t count)
 {
     const unsigned whole = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE;
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -80,7 +80,7 @@ static char *find_cwd(const struct tc_plan *plan, int root)
     return NULL;
 }
 
-bool tc_hand_call(const struct tc_cage *cage, int talk, int root)
+bool tc_handoff_call(const struct tc_cage *cage, int talk, int root)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     const struct tc_plan *plan = cage->plan;
@@ -98,7 +98,7 @@ bool tc_hand_call(const struct tc_cage *cage, int talk, int root)
     return task.cwd && (!walled || ruleset >= 0) && tc_task_send(talk, &tc_task_fields, &task) == 0;
 }
 
-int tc_hand_program(struct tc_cage *cage)
+int tc_handoff_program(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     const struct tc_plan *plan = cage->plan;

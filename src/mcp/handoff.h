@@ -3,8 +3,8 @@
  *
  * The other end of tc_secret_hand_over(): how a program of ours takes what the command line hands
  * to it. */
-#ifndef TC_MCP_HANDED_H
-#define TC_MCP_HANDED_H
+#ifndef TC_MCP_HANDOFF_H
+#define TC_MCP_HANDOFF_H
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 /* The JSON text of at most `most` bytes behind descriptor `fd`, which is closed; the text, which
  * may hold keys, is wiped. Owned; NULL where there is none. */
-static inline json_t *tc_handed_config(int fd, size_t most)
+static inline json_t *tc_handoff_config(int fd, size_t most)
 {
     char *text = malloc(most);
     ssize_t n = text ? pread(fd, text, most, 0) : -1;
