@@ -130,10 +130,10 @@ static const char *usage_of_unconfined(struct tc_cage *cage)
     return NULL;
 }
 
-static bool destroy(struct tc_cage *cage, enum tc_pace pace)
+static bool destroy(struct tc_cage *cage, enum tc_may_block may_block)
 {
     struct plain *p = PLAIN(cage);
-    (void)pace;
+    (void)may_block;
     tc_cage_close_streams(cage);
     if (!p)
         return true;

@@ -175,7 +175,7 @@ int64_t tc_process_tick(int64_t now_us);
 int tc_local_lease(struct tc_cage *cage, const struct tc_cage_ops *ops, void *own);
 /* The record alone, and how long its preparation may take: for who leases nothing. */
 int tc_local_new(struct tc_cage *cage, const struct tc_cage_ops *ops, void *own);
-enum tc_pace tc_local_pace(const struct tc_cage *cage);
+enum tc_may_block tc_local_may_block(const struct tc_cage *cage);
 int tc_process_prepare(struct tc_cage *cage);
 /* What is left of it when the files are there. */
 int tc_process_complete(struct tc_cage *cage);
@@ -251,7 +251,7 @@ int64_t tc_sample_shared(pid_t pid, int64_t limit);
  * (plan/backend.h). */
 void tc_local_signal(struct tc_cage *cage, bool at_once);
 const char *tc_local_usage(struct tc_cage *cage);
-bool tc_local_destroy(struct tc_cage *cage, enum tc_pace pace);
+bool tc_local_destroy(struct tc_cage *cage, enum tc_may_block may_block);
 /* Control groups, ids, roots and processes ahead, proxies, and what is kept on disk. */
 extern const struct tc_machine tc_local_machine;
 

@@ -129,11 +129,11 @@ static void drop_cage(struct tc_cage *cage)
     cage->observer = NULL;
 }
 
-bool tc_local_destroy(struct tc_cage *cage, enum tc_pace pace)
+bool tc_local_destroy(struct tc_cage *cage, enum tc_may_block may_block)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     bool large = p && !p->released && (p->trees.remote || tc_workspace_large(&p->trees));
-    if (large && pace == TC_PACE_LONG) {
+    if (large && may_block == TC_BLOCK_YES) {
         tc_worker_forget_root(p);
         release(p, tc_trees_put_away);
     }

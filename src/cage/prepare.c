@@ -297,20 +297,20 @@ int64_t tc_process_tick(int64_t now)
 }
 
 /* What may be written is searched, and perhaps copied. */
-enum tc_pace tc_local_pace(const struct tc_cage *cage)
+enum tc_may_block tc_local_may_block(const struct tc_cage *cage)
 {
-    enum tc_pace most = TC_PACE_QUICK;
+    enum tc_may_block most = TC_BLOCK_NO;
     if (cage->plan->image || cage->plan->session || tc_plan_inspects(cage->plan))
-        return TC_PACE_LONG;
+        return TC_BLOCK_YES;
     for (size_t i = 0; i < cage->plan->mount_count; i++) {
         if (cage->plan->mounts[i].kind == TC_MOUNT_WRITE)
-            return TC_PACE_LONG;
+            return TC_BLOCK_YES;
         if (cage->plan->mounts[i].kind == TC_MOUNT_READ ||
             cage->plan->mounts[i].kind == TC_MOUNT_SOCKET)
-            most = TC_PACE_LOCAL;
+            most = TC_BLOCK_LOCAL_FS;
     }
-    if (most == TC_PACE_LOCAL && !tc_process_host_local(TC_PRIV(cage)->host))
-        return TC_PACE_LONG;
+    if (most == TC_BLOCK_LOCAL_FS && !tc_process_host_local(TC_PRIV(cage)->host))
+        return TC_BLOCK_YES;
     return most;
 }
 
@@ -352,7 +352,7 @@ int tc_local_lease(struct tc_cage *cage, const struct tc_cage_ops *ops, void *ow
     if (tc_local_new(cage, ops, own) < 0 ||
         tc_process_host_get(cage->outcome, &TC_PRIV(cage)->host) < 0)
         return -1;
-    cage->pace = tc_local_pace(cage);
+    cage->may_block = tc_local_may_block(cage);
     if (cage->plan->unix_sockets && check_broker(cage) < 0)
         return -1;
     if (take_leases(cage) < 0)
@@ -360,7 +360,7 @@ int tc_local_lease(struct tc_cage *cage, const struct tc_cage_ops *ops, void *ow
     /* early, because what it makes for the cage is waited for in a worker */
     if (tc_plan_inspects(cage->plan) && tc_proxy_start(cage) < 0)
         return -1;
-    if (root_is_due && cage->pace != TC_PACE_LONG)
+    if (root_is_due && cage->may_block != TC_BLOCK_YES)
         build_root();
     cage->sweep = true;
     return 0;

@@ -100,7 +100,7 @@ static void done(struct tc_pool_entry *entry)
     if (w->held >= 0)
         (void)close(w->held);
     drop_root(&w->root);
-    while (!w->cage.executor->destroy(&w->cage, TC_PACE_LONG))
+    while (!w->cage.executor->destroy(&w->cage, TC_BLOCK_YES))
         ;
     tc_plan_done(&w->plan);
     tc_outcome_done(&w->outcome);

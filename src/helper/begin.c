@@ -170,7 +170,7 @@ static void prepare_cage(struct tc_running *j)
     j->prepared = j->cage.executor->make(&j->cage);
 
     /* a hand-over costs two wake-ups: not for a moment in which nobody else's deadline waits */
-    if (j->prepared == 0 && j->cage.pace > (is_alone(j) ? TC_PACE_LOCAL : TC_PACE_QUICK)) {
+    if (j->prepared == 0 && j->cage.may_block > (is_alone(j) ? TC_BLOCK_LOCAL_FS : TC_BLOCK_NO)) {
         if (hand_over(j, work_prepare, on_prepared) < 0)
             tc_job_step(j, TC_ON_OUTCOME);
         return;

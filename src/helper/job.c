@@ -66,7 +66,7 @@ static void unwatch_cage(struct tc_running *j, enum tc_role but)
 static void work_release(struct tc_task *task)
 {
     struct tc_running *j = task->owner;
-    (void)tc_cage_destroy(&j->cage, TC_PACE_LONG);
+    (void)tc_cage_destroy(&j->cage, TC_BLOCK_YES);
 }
 
 static void on_done(struct tc_task *task)
@@ -76,7 +76,7 @@ static void on_done(struct tc_task *task)
 
 static void finish_clearing(struct tc_running *j)
 {
-    (void)tc_cage_destroy(&j->cage, TC_PACE_QUICK);
+    (void)tc_cage_destroy(&j->cage, TC_BLOCK_NO);
 }
 
 static void kill_again(struct tc_running *j)
@@ -101,14 +101,14 @@ void tc_job_clear(struct tc_running *j)
         tc_job_step(j, TC_ON_ALIVE);
         return;
     }
-    bool gone = tc_cage_destroy(&j->cage, TC_PACE_QUICK);
+    bool gone = tc_cage_destroy(&j->cage, TC_BLOCK_NO);
     j->task = (struct tc_task){.work = work_release, .done = on_done, .owner = j};
     if (!gone && tc_workers_give(j->workers, &j->task) == 0) {
         tc_job_step(j, TC_ON_LARGE);
         return;
     }
     while (!gone) /* at the cost of waiting here */
-        gone = tc_cage_destroy(&j->cage, TC_PACE_LONG);
+        gone = tc_cage_destroy(&j->cage, TC_BLOCK_YES);
     tc_job_step(j, TC_ON_CLEARED);
 }
 
@@ -664,7 +664,7 @@ void tc_job_free(struct tc_running *j)
 {
     unwatch_cage(j, TC_ROLES);
     tc_job_hang_up(j);
-    (void)tc_cage_destroy(&j->cage, TC_PACE_QUICK);
+    (void)tc_cage_destroy(&j->cage, TC_BLOCK_NO);
     for (size_t i = 0; i < TC_COUNT(j->flows); i++)
         tc_output_done(&j->flows[i].read);
     tc_plan_done(&j->plan);

@@ -118,11 +118,11 @@ struct tc_trees;
 struct tc_workspace;
 struct tc_observer;
 
-/* How long prepare() and destroy() may take. */
-enum tc_pace {
-    TC_PACE_QUICK, /* it asks no file system of the host */
-    TC_PACE_LOCAL, /* some paths are looked up on this machine's own disks */
-    TC_PACE_LONG   /* many files, or those of another machine or of a process */
+/* What prepare() and destroy() may wait for. */
+enum tc_may_block {
+    TC_BLOCK_NO,       /* it asks no file system of the host */
+    TC_BLOCK_LOCAL_FS, /* some paths are looked up on this machine's own disks */
+    TC_BLOCK_YES       /* many files, or those of another machine or of a process */
 };
 
 /* One cage. The supervisor owns the record; a backend keeps its own state behind `priv`.
@@ -153,10 +153,10 @@ struct tc_cage {
     bool over;
     bool torn;         /* out of usage(): not all that was changed came back; none is gathered */
     const char *limit; /* out: that was reached, for which the cage is to end; NULL: none */
-    enum tc_pace pace; /* out of make(): what prepare() may wait for */
-    bool sweep;        /* out of make(): it is time to sweep(), once */
-    int64_t begun_us;  /* in: when the call came; its timeout counts from here */
-    _Atomic bool unwanted; /* in: the call was answered already; prepare() may give up */
+    enum tc_may_block may_block; /* out of make(): what prepare() may wait for */
+    bool sweep;                  /* out of make(): it is time to sweep(), once */
+    int64_t begun_us;            /* in: when the call came; its timeout counts from here */
+    _Atomic bool unwanted;       /* in: the call was answered already; prepare() may give up */
 };
 
 /* What a backend does with a cage. Those that can fail return 0, or -1 after tc_cage_fail(). None
@@ -181,10 +181,10 @@ struct tc_executor {
     /* After the end: usage into the outcome; the name of the limit whose counter moved, or NULL. */
     const char *(*usage)(struct tc_cage *cage);
     /* Everything gone, whatever had been built; fine for half-built cages. Not before exit_fd is
-     * -1, be it that nothing ran or that it was reaped. With TC_PACE_QUICK false where that would
-     * take long: called on a thread of its own with TC_PACE_LONG it then lets go of what does, and
+     * -1, be it that nothing ran or that it was reaped. With TC_BLOCK_NO false where that would
+     * take long: called on a thread of its own with TC_BLOCK_YES it then lets go of what does, and
      * the next one is quick. */
-    bool (*destroy)(struct tc_cage *cage, enum tc_pace pace);
+    bool (*destroy)(struct tc_cage *cage, enum tc_may_block may_block);
 
     /* -- a backend leaves out what it has no use for; then what stands behind the arrow is so.
      * Called through the function of the same name below. */
@@ -213,7 +213,7 @@ const struct tc_executor *tc_executor_at(size_t index);
  * nothing is to be done. */
 int tc_cage_prepare(struct tc_cage *cage);
 int tc_cage_event(struct tc_cage *cage);
-bool tc_cage_destroy(struct tc_cage *cage, enum tc_pace pace);
+bool tc_cage_destroy(struct tc_cage *cage, enum tc_may_block may_block);
 
 /* What this machine has for the cages of every backend; nobody's cage. */
 struct tc_machine {

@@ -115,10 +115,10 @@ int tc_cage_event(struct tc_cage *cage)
 }
 
 /* A call that failed before it had an executor has nothing but its input. */
-bool tc_cage_destroy(struct tc_cage *cage, enum tc_pace pace)
+bool tc_cage_destroy(struct tc_cage *cage, enum tc_may_block may_block)
 {
     if (executor_of(cage)->destroy)
-        return cage->executor->destroy(cage, pace);
+        return cage->executor->destroy(cage, may_block);
     tc_cage_close_streams(cage);
     return true;
 }

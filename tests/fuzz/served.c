@@ -56,9 +56,9 @@ static const char *usage(struct tc_cage *cage)
     return NULL;
 }
 
-static bool destroy(struct tc_cage *cage, enum tc_pace pace)
+static bool destroy(struct tc_cage *cage, enum tc_may_block may_block)
 {
-    (void)pace;
+    (void)may_block;
     INVARIANT(!cage->priv || cage->exit_fd == -1);
     cage->priv = NULL;
     tc_cage_close_streams(cage);

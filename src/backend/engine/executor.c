@@ -330,11 +330,11 @@ static void reap_engine(struct tc_cage *cage)
     tc_process_reap(cage);
 }
 
-static bool destroy(struct tc_cage *cage, enum tc_pace pace)
+static bool destroy(struct tc_cage *cage, enum tc_may_block may_block)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct engine *e = p ? p->own : NULL;
-    if (!tc_local_destroy(cage, pace))
+    if (!tc_local_destroy(cage, may_block))
         return false;
     if (e) {
         const int fds[] = {e->socket.fd, e->control, e->first};

@@ -350,11 +350,11 @@ static const char *usage_of_gvisor(struct tc_cage *cage)
     return tc_local_usage(cage);
 }
 
-static bool destroy(struct tc_cage *cage, enum tc_pace pace)
+static bool destroy(struct tc_cage *cage, enum tc_may_block may_block)
 {
     if (cage->priv)
         let_go(gvisor_of(cage));
-    return tc_oci_destroy(cage, pace);
+    return tc_oci_destroy(cage, may_block);
 }
 
 /* ---- the doctor's trial ---- */

@@ -356,10 +356,10 @@ static const char *usage_of_kata(struct tc_cage *cage)
     return tc_machine_usage(cage);
 }
 
-static bool destroy(struct tc_cage *cage, enum tc_pace pace)
+static bool destroy(struct tc_cage *cage, enum tc_may_block may_block)
 {
     struct kata *k = kata_of(cage);
-    if (!tc_machine_destroy(cage, pace))
+    if (!tc_machine_destroy(cage, may_block))
         return false;
     if (k) {
         close_all(k);

@@ -230,7 +230,7 @@ static int make_landlock(struct tc_cage *cage)
     p->trees.unmounted = true;
     if (check_place(cage) < 0)
         return -1;
-    cage->pace = tc_local_pace(cage);
+    cage->may_block = tc_local_may_block(cage);
     if (!cage->plan->unix_sockets)
         return 0;
     return tc_cage_fail(

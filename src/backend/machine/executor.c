@@ -326,11 +326,11 @@ void tc_machine_signal(struct tc_cage *cage, bool kill)
     tc_local_signal(cage, kill);
 }
 
-bool tc_machine_destroy(struct tc_cage *cage, enum tc_pace pace)
+bool tc_machine_destroy(struct tc_cage *cage, enum tc_may_block may_block)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     struct machine *m = p ? p->own : NULL;
-    if (!tc_local_destroy(cage, pace))
+    if (!tc_local_destroy(cage, may_block))
         return false;
     if (!m)
         return true;

@@ -13,7 +13,7 @@ int tc_machine_make(struct tc_cage *cage, const struct tc_cage_ops *ops);
 int tc_machine_start(struct tc_cage *cage);
 void tc_machine_signal(struct tc_cage *cage, bool kill);
 const char *tc_machine_usage(struct tc_cage *cage);
-bool tc_machine_destroy(struct tc_cage *cage, enum tc_pace pace);
+bool tc_machine_destroy(struct tc_cage *cage, enum tc_may_block may_block);
 const char *tc_machine_mechanism(const struct tc_cage *cage, enum tc_clause clause);
 /* Where the backend keeps its own; NULL: there is no record yet. */
 void **tc_machine_more(const struct tc_cage *cage);

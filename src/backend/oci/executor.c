@@ -278,10 +278,10 @@ static void reap_oci(struct tc_cage *cage)
     tc_process_reap(cage);
 }
 
-bool tc_oci_destroy(struct tc_cage *cage, enum tc_pace pace)
+bool tc_oci_destroy(struct tc_cage *cage, enum tc_may_block may_block)
 {
     struct tc_oci *o = cage->priv ? oci_of(cage) : NULL;
-    if (!tc_local_destroy(cage, pace))
+    if (!tc_local_destroy(cage, may_block))
         return false;
     if (o)
         tc_oci_drop(o);

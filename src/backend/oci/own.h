@@ -84,7 +84,7 @@ void tc_oci_clear(struct tc_cage *cage);
 /* Did the runtime end before PID 1 had spoken? Then it is failed with the runtime's last words. */
 bool tc_oci_unheard(struct tc_cage *cage);
 void tc_oci_fail_runtime(struct tc_cage *cage, const char *words);
-bool tc_oci_destroy(struct tc_cage *cage, enum tc_pace pace);
+bool tc_oci_destroy(struct tc_cage *cage, enum tc_may_block may_block);
 bool tc_oci_plan_trial(const struct tc_executor *executor, enum tc_oci_kind kind,
                        struct tc_plan *ret);
 void tc_oci_drop(struct tc_oci *o);

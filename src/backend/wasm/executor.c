@@ -77,10 +77,10 @@ static void signal_wasm(struct tc_cage *cage, bool at_once)
     tc_local_signal(cage, at_once);
 }
 
-static bool destroy(struct tc_cage *cage, enum tc_pace pace)
+static bool destroy(struct tc_cage *cage, enum tc_may_block may_block)
 {
     struct teller *teller = teller_of(cage);
-    if (!tc_local_destroy(cage, pace))
+    if (!tc_local_destroy(cage, may_block))
         return false;
     free(teller);
     return true;

@@ -44,7 +44,7 @@ static void absent_operations_succeed(void **state)
     cage.executor = &bare;
     assert_int_equal(tc_cage_prepare(&cage), 0);
     assert_int_equal(tc_cage_event(&cage), 0);
-    assert_true(tc_cage_destroy(&cage, TC_PACE_QUICK));
+    assert_true(tc_cage_destroy(&cage, TC_BLOCK_NO));
     assert_int_equal(outcome.failure.code, 0);
 }
 
@@ -55,7 +55,7 @@ static void a_cage_without_a_backend_closes_its_input(void **state)
     assert_int_equal(pipe(pair), 0);
     struct tc_cage cage = tc_cage_empty(NULL, NULL);
     cage.stdin_fd = pair[1];
-    assert_true(tc_cage_destroy(&cage, TC_PACE_QUICK));
+    assert_true(tc_cage_destroy(&cage, TC_BLOCK_NO));
     assert_int_equal(cage.stdin_fd, -1);
     assert_int_equal(read(pair[0], &byte, 1), 0);
     assert_int_equal(close(pair[0]), 0);

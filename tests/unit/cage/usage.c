@@ -247,20 +247,20 @@ static void large_storage_is_released_by_a_worker(void **state)
         struct tc_cage cage = cage_of(p);
         counters.large = !remote;
         p->trees.remote = remote;
-        assert_false(tc_local_destroy(&cage, TC_PACE_QUICK));
+        assert_false(tc_local_destroy(&cage, TC_BLOCK_NO));
         assert_false(p->released);
-        assert_false(tc_local_destroy(&cage, TC_PACE_LONG));
+        assert_false(tc_local_destroy(&cage, TC_BLOCK_YES));
         assert_true(p->released);
-        assert_true(tc_local_destroy(&cage, TC_PACE_QUICK));
+        assert_true(tc_local_destroy(&cage, TC_BLOCK_NO));
         assert_null(cage.priv);
         assert_null(cage.trees);
-        assert_true(tc_local_destroy(&cage, TC_PACE_QUICK)); /* of nothing */
+        assert_true(tc_local_destroy(&cage, TC_BLOCK_NO)); /* of nothing */
     }
     struct tc_process_cage *small = malloc(sizeof(*small));
     assert_non_null(small);
     struct tc_cage cage = cage_of(small);
     counters.large = false;
-    assert_true(tc_local_destroy(&cage, TC_PACE_QUICK));
+    assert_true(tc_local_destroy(&cage, TC_BLOCK_NO));
     assert_null(cage.priv);
 }
 

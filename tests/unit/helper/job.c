@@ -87,12 +87,12 @@ static void reap(struct tc_cage *cage)
     cage->exit_fd = -1;
 }
 
-static bool destroy(struct tc_cage *cage, enum tc_pace pace)
+static bool destroy(struct tc_cage *cage, enum tc_may_block may_block)
 {
     if (!cage->priv)
         return true;
     bool large = seen.large && !seen.releases;
-    seen.releases += large && pace == TC_PACE_LONG;
+    seen.releases += large && may_block == TC_BLOCK_YES;
     if (large)
         return false;
     assert_int_equal(cage->exit_fd, -1);

@@ -132,7 +132,7 @@ static int make(struct tc_cage *cage)
 {
     cage->priv = &seen;
     seen.makes++;
-    cage->pace = seen.task || !seen.begun ? TC_PACE_LONG : TC_PACE_QUICK;
+    cage->may_block = seen.task || !seen.begun ? TC_BLOCK_YES : TC_BLOCK_NO;
     return 0;
 }
 
@@ -193,10 +193,10 @@ static const char *usage(struct tc_cage *cage)
     return NULL;
 }
 
-static bool destroy(struct tc_cage *cage, enum tc_pace pace)
+static bool destroy(struct tc_cage *cage, enum tc_may_block may_block)
 {
     if (cage->priv && seen.large) {
-        seen.large = pace != TC_PACE_LONG;
+        seen.large = may_block != TC_BLOCK_YES;
         return false;
     }
     if (cage->priv) {
