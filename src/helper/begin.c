@@ -57,7 +57,7 @@ bool tc_job_sweeping(void)
 
 /* ---- the cage ---- */
 
-static bool watch_all(struct tc_running *j)
+static bool watch_all(struct tc_job_record *j)
 {
     const struct tc_cage *c = &j->cage;
     return tc_job_watch(j, TC_ROLE_OUT, c->out_fd, EPOLLIN) &&
@@ -67,7 +67,7 @@ static bool watch_all(struct tc_running *j)
            tc_job_watch(j, TC_ROLE_FEED, j->feed.to, EPOLLOUT);
 }
 
-static void start_cage(struct tc_running *j)
+static void start_cage(struct tc_job_record *j)
 {
     const struct tc_limits *l = &j->plan.limits;
     j->step_us = tc_now_us();
@@ -91,7 +91,7 @@ static void start_cage(struct tc_running *j)
         tc_job_step(j, TC_ON_UP);
 }
 
-static void go_on(struct tc_running *j)
+static void go_on(struct tc_job_record *j)
 {
     bool sweep = j->cage.sweep;
     tc_job_mark(j, "prepare", j->step_us);
@@ -105,21 +105,21 @@ static void go_on(struct tc_running *j)
 
 static void work_prepare(struct tc_task *task)
 {
-    struct tc_running *j = task->owner;
+    struct tc_job_record *j = task->owner;
     j->prepared = tc_cage_prepare(&j->cage);
 }
 
-void tc_job_take_over(struct tc_running *j)
+void tc_job_take_over(struct tc_job_record *j)
 {
     j->due_us = 0;
     j->cage.outcome = &j->outcome;
-    j->outcome.failure = j->aside.failure;
-    j->outcome.status = j->aside.status;
-    j->aside = (struct tc_outcome){.failure.clause = -1};
+    j->outcome.failure = j->late_outcome.failure;
+    j->outcome.status = j->late_outcome.status;
+    j->late_outcome = (struct tc_outcome){.failure.clause = -1};
 }
 
 /* A worker is done: is its job waited for? */
-static bool is_back(struct tc_running *j)
+static bool is_back(struct tc_job_record *j)
 {
     tc_job_step(j, TC_ON_DONE);
     return j->state == TC_IS_FREE;
@@ -127,18 +127,18 @@ static bool is_back(struct tc_running *j)
 
 static void on_prepared(struct tc_task *task)
 {
-    struct tc_running *j = task->owner;
+    struct tc_job_record *j = task->owner;
     if (is_back(j))
         go_on(j);
 }
 
 /* Gives the job to a worker; until it comes back, what it says is not the call's. */
-static int hand_over(struct tc_running *j, void (*work)(struct tc_task *),
+static int hand_over(struct tc_job_record *j, void (*work)(struct tc_task *),
                      void (*done)(struct tc_task *))
 {
     j->task = (struct tc_task){.work = work, .done = done, .owner = j};
-    j->aside.failure.clause = -1;
-    j->cage.outcome = &j->aside;
+    j->late_outcome.failure.clause = -1;
+    j->cage.outcome = &j->late_outcome;
     j->due_us = tc_now_us() + BUSY_US;
     if (tc_workers_give(j->workers, &j->task) == 0) {
         tc_job_step(j, TC_ON_GIVEN);
@@ -152,7 +152,7 @@ static int hand_over(struct tc_running *j, void (*work)(struct tc_task *),
         -1, "the helper cannot make a thread");
 }
 
-static bool is_alone(const struct tc_running *j)
+static bool is_alone(const struct tc_job_record *j)
 {
     for (j = j->next; j; j = j->next)
         if (!tc_job_answered(j))
@@ -161,7 +161,7 @@ static bool is_alone(const struct tc_running *j)
 }
 
 /* Prepares, or has prepared; then the cage starts. */
-static void prepare_cage(struct tc_running *j)
+static void prepare_cage(struct tc_job_record *j)
 {
     int64_t timeout_ms = j->plan.limits.timeout_ms;
     j->step_us = tc_now_us();
@@ -180,7 +180,7 @@ static void prepare_cage(struct tc_running *j)
     go_on(j);
 }
 
-void tc_job_abandon(struct tc_running *j)
+void tc_job_abandon(struct tc_job_record *j)
 {
     if (tc_workers_take_back(j->workers, &j->task))
         tc_job_step(j, TC_ON_DONE);
@@ -191,14 +191,14 @@ void tc_job_abandon(struct tc_running *j)
     tc_job_step(j, TC_ON_OUTCOME);
 }
 
-void tc_job_leave(struct tc_running *j)
+void tc_job_leave(struct tc_job_record *j)
 {
-    j->cage.unwanted = true;
+    j->cage.answered = true;
     tc_job_answer(j);
     tc_cage_close_streams(&j->cage); /* they are not the worker's */
 }
 
-void tc_job_refuse(struct tc_running *j)
+void tc_job_refuse(struct tc_job_record *j)
 {
     if (!tc_workers_take_back(j->workers, &j->task))
         return; /* it is being worked on */
@@ -213,7 +213,7 @@ void tc_job_refuse(struct tc_running *j)
 
 /* ---- calls ---- */
 
-static int open_input(struct tc_running *j, int kind, int fd)
+static int open_input(struct tc_job_record *j, int kind, int fd)
 {
     if (kind == TC_STDIN_PIPE) {
         j->cage.stdin_fd = fd;
@@ -230,14 +230,14 @@ static int open_input(struct tc_running *j, int kind, int fd)
     return fcntl(pair[1], F_SETFL, O_NONBLOCK);
 }
 
-static int parse_plan(struct tc_running *j, const char *text, size_t size)
+static int parse_plan(struct tc_job_record *j, const char *text, size_t size)
 {
     struct tc_wire w = TC_WIRE_GET_INIT(text, size);
     tc_plan_visit(&w, &j->plan);
     return w.failed || w.left ? -1 : 0;
 }
 
-static int read_plan(struct tc_running *j, int fd)
+static int read_plan(struct tc_job_record *j, int fd)
 {
     off_t size = lseek(fd, 0, SEEK_END);
     if (size <= 0)
@@ -250,7 +250,7 @@ static int read_plan(struct tc_running *j, int fd)
     return rc;
 }
 
-static void begin_call(struct tc_running *j, const struct tc_job *job, const char *inside,
+static void begin_call(struct tc_job_record *j, const struct tc_job *job, const char *inside,
                        int plan_fd, int input)
 {
     const struct tc_executor *executor = NULL;
@@ -286,7 +286,7 @@ static void begin_call(struct tc_running *j, const struct tc_job *job, const cha
 /* ---- the jobs that run no tool ---- */
 
 /* The next executor that has something to try: a call like any other, but nobody's. */
-static bool begin_trial(struct tc_running *j)
+static bool begin_trial(struct tc_job_record *j)
 {
     const struct tc_executor *w;
     while (j->reason < TC_FOR_HOST && (w = tc_executor_at(j->trials))) {
@@ -306,7 +306,7 @@ static bool begin_trial(struct tc_running *j)
     return false;
 }
 
-bool tc_job_next_trial(struct tc_running *j)
+bool tc_job_next_trial(struct tc_job_record *j)
 {
     struct tc_outcome rows = {.exit_code = -1, .failure.clause = -1};
     if (!j->cage.priv) /* all were tried */
@@ -329,13 +329,13 @@ bool tc_job_next_trial(struct tc_running *j)
 
 static void work_clean(struct tc_task *task)
 {
-    struct tc_running *j = task->owner;
+    struct tc_job_record *j = task->owner;
     j->removed = tc_machine->sweep() + tc_journal_forget();
 }
 
 static void on_clean(struct tc_task *task)
 {
-    struct tc_running *j = task->owner;
+    struct tc_job_record *j = task->owner;
     if (is_back(j))
         tc_job_step(j, TC_ON_OUTCOME);
 }
@@ -346,30 +346,31 @@ static void work_changes(struct tc_task *task)
                                         [TC_HELD_COMMIT] = "commit",
                                         [TC_HELD_OVERWRITE] = "overwrite",
                                         [TC_HELD_DISCARD] = "discard"};
-    struct tc_running *j = task->owner;
+    struct tc_job_record *j = task->owner;
     if (!j->plan.call[0]) {
-        (void)tc_held_calls(&j->aside);
+        (void)tc_held_calls(&j->late_outcome);
         return;
     }
     for (size_t i = 0; i < TC_COUNT(words); i++)
         if (strcmp(j->plan.payload, words[i]) == 0)
-            (void)tc_held_settle(j->plan.call, (enum tc_held_action)i, &j->plan.argv, &j->aside);
+            (void)tc_held_settle(j->plan.call, (enum tc_held_action)i, &j->plan.argv,
+                                 &j->late_outcome);
 }
 
 static void work_sessions(struct tc_task *task)
 {
-    struct tc_running *j = task->owner;
+    struct tc_job_record *j = task->owner;
     if (strcmp(j->plan.payload, "end") == 0)
-        (void)tc_session_end(j->plan.session, &j->aside);
+        (void)tc_session_end(j->plan.session, &j->late_outcome);
     else
-        (void)tc_session_list(&j->aside);
+        (void)tc_session_list(&j->late_outcome);
 }
 
 static void on_kept(struct tc_task *task)
 {
-    struct tc_running *j = task->owner;
-    struct tc_outcome found = j->aside;
-    j->aside = (struct tc_outcome){.failure.clause = -1};
+    struct tc_job_record *j = task->owner;
+    struct tc_outcome found = j->late_outcome;
+    j->late_outcome = (struct tc_outcome){.failure.clause = -1};
     if (!is_back(j)) {
         tc_outcome_done(&found);
         return;
@@ -380,7 +381,7 @@ static void on_kept(struct tc_task *task)
 }
 
 /* What is kept on disk: its plan names a thing, and says what to do with it. */
-static void begin_kept(struct tc_running *j, int plan_fd, bool changes)
+static void begin_kept(struct tc_job_record *j, int plan_fd, bool changes)
 {
     if (read_plan(j, plan_fd) < 0 || !(changes ? j->plan.call : j->plan.session) ||
         !j->plan.payload)
@@ -392,28 +393,28 @@ static void begin_kept(struct tc_running *j, int plan_fd, bool changes)
     tc_job_step(j, TC_ON_OUTCOME);
 }
 
-static void begin_other(struct tc_running *j, int kind)
+static void begin_other(struct tc_job_record *j, int kind)
 {
     bool begun = kind == TC_JOB_PROBE ? begin_trial(j) : hand_over(j, work_clean, on_clean) == 0;
     if (!begun)
         tc_job_step(j, TC_ON_OUTCOME);
 }
 
-struct tc_running *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
-                              const struct tc_job *job, const struct tc_job_fds *fds,
-                              struct tc_running *others)
+struct tc_job_record *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
+                                 const struct tc_job *job, const struct tc_job_fds *fds,
+                                 struct tc_job_record *others)
 {
-    struct tc_running *j = calloc(1, sizeof(*j));
+    struct tc_job_record *j = calloc(1, sizeof(*j));
     _autofd_ int plan_fd = fds->plan, socket = fds->socket, input = fds->input,
                  secrets = fds->secrets;
     if (!j)
         return NULL;
-    *j = (struct tc_running){.loop = loop,
-                             .workers = workers,
-                             .next = others,
-                             .inside = job->inside,
-                             .socket = TAKE_FD(socket),
-                             .feed = {.from = -1, .to = -1}};
+    *j = (struct tc_job_record){.loop = loop,
+                                .workers = workers,
+                                .next = others,
+                                .inside = job->inside,
+                                .socket = TAKE_FD(socket),
+                                .feed = {.from = -1, .to = -1}};
     j->begun_us = tc_now_us();
     j->cage = tc_cage_empty(&j->plan, &j->outcome);
     j->cage.secrets_fd = TAKE_FD(secrets);

@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "helper/job.h"
 
-static void want(struct tc_running *j, bool more)
+static void want(struct tc_job_record *j, bool more)
 {
     if (j->reason < TC_FOR_HOST)
         (void)tc_loop_watch(j->loop, &j->sources[TC_ROLE_SOCKET], j->socket,
@@ -19,7 +19,7 @@ static void want(struct tc_running *j, bool more)
 }
 
 /* 1: sent, 0: the socket is full, -1: the host has gone. */
-static int send_packet(struct tc_running *j, const void *m, size_t len, int fd)
+static int send_packet(struct tc_job_record *j, const void *m, size_t len, int fd)
 {
     if (j->reason == TC_FOR_HOST)
         return -1;
@@ -29,7 +29,7 @@ static int send_packet(struct tc_running *j, const void *m, size_t len, int fd)
 }
 
 /* Sends `text` from *sent on; 1 when all of it is gone. */
-static int say_text(struct tc_running *j, int stream, const char *text, size_t len)
+static int say_text(struct tc_job_record *j, int stream, const char *text, size_t len)
 {
     union {
         struct tc_message m;
@@ -48,7 +48,7 @@ static int say_text(struct tc_running *j, int stream, const char *text, size_t l
     return 1;
 }
 
-void tc_deliver_stream(struct tc_running *j)
+void tc_deliver_stream(struct tc_job_record *j)
 {
     int rc = 1;
     for (int i = 0; i < 2 && rc > 0; i++)
@@ -68,7 +68,7 @@ static void forget_stream(struct tc_stream *stream)
 }
 
 /* Closing the socket without an outcome is an error for the library. */
-static int say_done(struct tc_running *j)
+static int say_done(struct tc_job_record *j)
 {
     const struct tc_message done = {.kind = TC_MESSAGE_DONE, .removed = (int32_t)j->removed};
     struct tc_wire w = TC_WIRE_PUT_INIT;
@@ -84,14 +84,14 @@ static int say_done(struct tc_running *j)
         return send_packet(j, packet.data, packet.len, -1);
     _autofd_ int memory = tc_memfd("outcome", bytes, length);
     if (memory < 0 && j->state == TC_IS_ENDED) { /* what the cage held may do */
-        j->cage.outcome = &j->aside;
+        j->cage.outcome = &j->late_outcome;
         tc_job_clear(j);
         memory = tc_memfd("outcome", bytes, length);
     }
     return memory < 0 ? -1 : send_packet(j, &done, sizeof(done), memory);
 }
 
-void tc_deliver(struct tc_running *j)
+void tc_deliver(struct tc_job_record *j)
 {
     struct tc_stream *streams[] = {&j->outcome.out, &j->outcome.err};
     int rc = 1;
@@ -107,7 +107,7 @@ void tc_deliver(struct tc_running *j)
         tc_job_hang_up(j);
 }
 
-void tc_deliver_more(struct tc_running *j)
+void tc_deliver_more(struct tc_job_record *j)
 {
     if (tc_job_answered(j))
         tc_deliver(j);

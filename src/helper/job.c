@@ -24,7 +24,7 @@ enum {
     GATHERING_US = 120000000 /* over what the gathering bounds itself to */
 };
 
-void tc_job_mark(struct tc_running *j, const char *step, int64_t since_us)
+void tc_job_mark(struct tc_job_record *j, const char *step, int64_t since_us)
 {
     struct tc_timing *t = TC_PUSH(j->outcome.timings, j->outcome.timing_count);
     if (t)
@@ -34,7 +34,7 @@ void tc_job_mark(struct tc_running *j, const char *step, int64_t since_us)
 /* ---- the end ---- */
 
 /* What the call came to, decided once, when everything about it is known. */
-void tc_job_judge(struct tc_running *j, const char *counter)
+void tc_job_judge(struct tc_job_record *j, const char *counter)
 {
     struct tc_outcome *o = &j->outcome;
     bool failed = o->exit_code != 0 || o->signal != 0;
@@ -55,7 +55,7 @@ void tc_job_judge(struct tc_running *j, const char *counter)
     }
 }
 
-static void unwatch_cage(struct tc_running *j, enum tc_role but)
+static void unwatch_cage(struct tc_job_record *j, enum tc_role but)
 {
     for (int role = TC_ROLE_OUT; role < TC_ROLES; role++)
         if (role != (int)but)
@@ -65,7 +65,7 @@ static void unwatch_cage(struct tc_running *j, enum tc_role but)
 
 static void work_release(struct tc_task *task)
 {
-    struct tc_running *j = task->owner;
+    struct tc_job_record *j = task->owner;
     (void)tc_cage_destroy(&j->cage, TC_BLOCK_YES);
 }
 
@@ -74,25 +74,25 @@ static void on_done(struct tc_task *task)
     tc_job_step(task->owner, TC_ON_DONE);
 }
 
-static void finish_clearing(struct tc_running *j)
+static void finish_clearing(struct tc_job_record *j)
 {
     (void)tc_cage_destroy(&j->cage, TC_BLOCK_NO);
 }
 
-static void kill_again(struct tc_running *j)
+static void kill_again(struct tc_job_record *j)
 {
     j->cage.executor->signal(&j->cage, true);
 }
 
 /* What is left of the cage ends; how soon is the kernel's matter, or that of who ends the rest, and
  * nobody waits here. An end that cannot be watched for is looked for again. */
-static void await_end(struct tc_running *j)
+static void await_end(struct tc_job_record *j)
 {
     bool watched = tc_job_watch(j, TC_ROLE_EXIT, j->cage.exit_fd, EPOLLIN);
     j->due_us = tc_now_us() + (watched ? CLEAR_US : LOOK_US);
 }
 
-void tc_job_clear(struct tc_running *j)
+void tc_job_clear(struct tc_job_record *j)
 {
     unwatch_cage(j, TC_ROLE_EXIT);
     if (j->cage.exit_fd >= 0) {
@@ -113,7 +113,7 @@ void tc_job_clear(struct tc_running *j)
 }
 
 /* Clearing away is not what the host waits for. */
-void tc_job_answer(struct tc_running *j)
+void tc_job_answer(struct tc_job_record *j)
 {
     struct tc_stream *streams[] = {&j->outcome.out, &j->outcome.err};
     j->end_at_us = j->due_us = 0;
@@ -126,13 +126,13 @@ void tc_job_answer(struct tc_running *j)
     tc_reserve_open();
     tc_deliver(j);
     (void)tc_reserve_close();
-    j->cage.outcome = &j->aside; /* nobody waits for what it has to say from here on */
+    j->cage.outcome = &j->late_outcome; /* nobody waits for what it has to say from here on */
     if (j->state == TC_IS_ENDED)
         tc_job_clear(j);
 }
 
 /* A cage that cannot be watched is not run: nobody would see its end. */
-int tc_job_not_watched(struct tc_running *j)
+int tc_job_not_watched(struct tc_job_record *j)
 {
     return tc_cage_fail(&j->cage,
                         TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "supervise", "epoll", errno,
@@ -140,7 +140,7 @@ int tc_job_not_watched(struct tc_running *j)
                         -1, "the helper cannot watch the cage");
 }
 
-static void read_output(struct tc_running *j, int stream, int share)
+static void read_output(struct tc_job_record *j, int stream, int share)
 {
     char bytes[READ_SHARE];
     int fd = stream == 0 ? j->cage.out_fd : j->cage.err_held ? -1 : j->cage.err_fd;
@@ -160,7 +160,7 @@ static void read_output(struct tc_running *j, int stream, int share)
 }
 
 /* A commit that has begun goes to its end, and the answer with it. */
-static void end_gathering(struct tc_running *j)
+static void end_gathering(struct tc_job_record *j)
 {
     if (!tc_workspace_cancel(&j->cage))
         return;
@@ -170,7 +170,7 @@ static void end_gathering(struct tc_running *j)
     tc_job_step(j, TC_ON_OUTCOME);
 }
 
-static void gather_no_longer(struct tc_running *j)
+static void gather_no_longer(struct tc_job_record *j)
 {
     (void)tc_cage_fail(
         &j->cage,
@@ -179,31 +179,31 @@ static void gather_no_longer(struct tc_running *j)
     end_gathering(j);
 }
 
-static void ask_to_end(struct tc_running *j)
+static void ask_to_end(struct tc_job_record *j)
 {
     j->cage.executor->signal(&j->cage, false);
     j->due_us = tc_now_us() + tc_us_of_ms(j->plan.limits.grace_ms);
 }
 
-static void kill_it(struct tc_running *j)
+static void kill_it(struct tc_job_record *j)
 {
     kill_again(j);
     j->due_us = tc_now_us() + STUCK_US;
 }
 
-static void give_up(struct tc_running *j)
+static void give_up(struct tc_job_record *j)
 {
     unwatch_cage(j, TC_ROLE_EXIT);
     kill_it(j);
 }
 
-static void give_up_killed(struct tc_running *j)
+static void give_up_killed(struct tc_job_record *j)
 {
     unwatch_cage(j, TC_ROLE_EXIT);
     kill_again(j);
 }
 
-static void kill_rest(struct tc_running *j)
+static void kill_rest(struct tc_job_record *j)
 {
     kill_again(j);
     await_end(j);
@@ -211,7 +211,7 @@ static void kill_rest(struct tc_running *j)
 
 /* The kernel cannot end what waits in it for a file system that does not answer. The call's time is
  * over all the same; the cage goes when the kernel lets it. */
-static void leave_to_the_kernel(struct tc_running *j)
+static void leave_to_the_kernel(struct tc_job_record *j)
 {
     struct tc_outcome *o = &j->outcome;
     enum { LAST_WORDS = 1 << 20 };
@@ -229,33 +229,33 @@ static void leave_to_the_kernel(struct tc_running *j)
     await_end(j);
 }
 
-static void end_for(struct tc_running *j, enum tc_reason reason)
+static void end_for(struct tc_job_record *j, enum tc_reason reason)
 {
     j->reason = reason > j->reason ? reason : j->reason;
 }
 
-static void limit_to(struct tc_running *j, const char *limit)
+static void limit_to(struct tc_job_record *j, const char *limit)
 {
     j->limit = j->limit ? j->limit : limit;
     end_for(j, TC_FOR_LIMIT);
 }
 
-static void stop_for(struct tc_running *j, const char *limit)
+static void stop_for(struct tc_job_record *j, const char *limit)
 {
     limit_to(j, limit);
     tc_job_step(j, TC_ON_KILL);
 }
 
-static void gather(struct tc_running *j);
+static void gather(struct tc_job_record *j);
 
 static void work_gather(struct tc_task *task)
 {
-    struct tc_running *j = task->owner;
+    struct tc_job_record *j = task->owner;
     tc_brief_work(&j->cage);
 }
 
 /* Who gathered has come to an end, whatever it found. */
-static void on_gathered(struct tc_running *j, bool whole)
+static void on_gathered(struct tc_job_record *j, bool whole)
 {
     tc_job_step(j, TC_ON_DONE);
     if (j->state == TC_IS_FREE && whole)
@@ -266,17 +266,17 @@ static void on_gathered(struct tc_running *j, bool whole)
 
 static void on_gathered_briefly(struct tc_task *task)
 {
-    struct tc_running *j = task->owner;
+    struct tc_job_record *j = task->owner;
     on_gathered(j, tc_brief_end(&j->cage));
 }
 
-static void await_changes(struct tc_running *j)
+static void await_changes(struct tc_job_record *j)
 {
     j->due_us = tc_now_us() + GATHERING_US;
 }
 
 /* By a worker that is free: to be started, it costs more than the little that it is for. */
-static bool gather_briefly(struct tc_running *j)
+static bool gather_briefly(struct tc_job_record *j)
 {
     if (!tc_workers_free(j->workers) || !tc_brief_begin(&j->cage))
         return false;
@@ -286,7 +286,7 @@ static bool gather_briefly(struct tc_running *j)
     return true;
 }
 
-static void gather(struct tc_running *j)
+static void gather(struct tc_job_record *j)
 {
     bool commit = j->plan.commit == TC_COMMIT_ALWAYS ||
                   (j->plan.commit == TC_COMMIT_SUCCESS && j->outcome.status == TOOLCAGE_STATUS_OK);
@@ -304,7 +304,7 @@ static void gather(struct tc_running *j)
 }
 
 /* Nothing of the tool runs any more: the outcome is what it is. */
-static void sum_up(struct tc_running *j)
+static void sum_up(struct tc_job_record *j)
 {
     int64_t now = tc_now_us();
     j->outcome.wall_us = now - j->step_us;
@@ -322,21 +322,21 @@ static void sum_up(struct tc_running *j)
     tc_job_judge(j, j->cage.executor->usage(&j->cage));
 }
 
-static void conclude(struct tc_running *j)
+static void conclude(struct tc_job_record *j)
 {
     sum_up(j);
     gather(j);
     (void)tc_reserve_close();
 }
 
-static void reap_cage(struct tc_running *j)
+static void reap_cage(struct tc_job_record *j)
 {
     j->cage.executor->reap(&j->cage);
     conclude(j);
 }
 
 /* That we ended the cage before its walls stood is no failure of the cage. */
-static void reap_killed(struct tc_running *j)
+static void reap_killed(struct tc_job_record *j)
 {
     bool ours = !j->cage.running && !j->outcome.failure.code;
     j->cage.executor->reap(&j->cage);
@@ -348,7 +348,7 @@ static void reap_killed(struct tc_running *j)
     conclude(j);
 }
 
-static void reap_given_up(struct tc_running *j)
+static void reap_given_up(struct tc_job_record *j)
 {
     j->cage.executor->reap(&j->cage);
     sum_up(j);
@@ -356,13 +356,13 @@ static void reap_given_up(struct tc_running *j)
     (void)tc_reserve_close();
 }
 
-static void reap_rest(struct tc_running *j)
+static void reap_rest(struct tc_job_record *j)
 {
     j->cage.executor->reap(&j->cage);
     tc_job_clear(j);
 }
 
-static void stand(struct tc_running *j)
+static void stand(struct tc_job_record *j)
 {
     tc_job_mark(j, "walls", j->step_us);
     j->step_us = tc_now_us();
@@ -370,13 +370,13 @@ static void stand(struct tc_running *j)
 
 /* ---- what comes next ---- */
 
-static void nothing(struct tc_running *j)
+static void nothing(struct tc_job_record *j)
 {
     (void)j;
 }
 
 /* It happened all the same: the job ends, and leaves nothing. */
-static void never(struct tc_running *j)
+static void never(struct tc_job_record *j)
 {
     struct tc_cage said = {.outcome = &j->outcome}; /* a worker may have the cage's */
     if (!tc_job_answered(j))
@@ -444,7 +444,7 @@ const struct tc_job_row tc_job_rows[TC_ON_EVENTS][TC_IS_STATES] = {
 };
 /* clang-format on */
 
-void tc_job_step(struct tc_running *j, enum tc_job_event event)
+void tc_job_step(struct tc_job_record *j, enum tc_job_event event)
 {
     static const struct tc_job_row unknown = NEVER;
     const struct tc_job_row *row = &tc_job_rows[event][j->state];
@@ -462,7 +462,7 @@ static void on_exit_ready(struct tc_source *s)
 
 static void on_collected(struct tc_source *s)
 {
-    struct tc_running *j = s->owner;
+    struct tc_job_record *j = s->owner;
     (void)tc_job_watch(j, TC_ROLE_COLLECT, -1, 0);
     (void)tc_workspace_collect(&j->cage, false);
     on_gathered(j, true);
@@ -471,7 +471,7 @@ static void on_collected(struct tc_source *s)
 /* ---- while it runs ---- */
 
 /* Of a stream that is delivered whole no more is read than the host takes. */
-static void hold_back(struct tc_running *j)
+static void hold_back(struct tc_job_record *j)
 {
     for (int stream = 0; stream < 2 && j->flows[stream].read.all; stream++) {
         int fd = stream == 0 ? j->cage.out_fd : j->cage.err_fd;
@@ -487,7 +487,7 @@ static void hold_back(struct tc_running *j)
 }
 
 /* A host that was promised all of it must not take a part for the whole. */
-static void give_up_output(struct tc_running *j)
+static void give_up_output(struct tc_job_record *j)
 {
     (void)tc_cage_fail(&j->cage, TC_WHY(TOOLCAGE_EMEMORY, "supervise", "output", "free memory"), -1,
                        "the helper has no memory for the output");
@@ -496,7 +496,7 @@ static void give_up_output(struct tc_running *j)
 
 static void on_output(struct tc_source *s)
 {
-    struct tc_running *j = s->owner;
+    struct tc_job_record *j = s->owner;
     int stream = (int)(s - &j->sources[TC_ROLE_OUT]);
     read_output(j, stream, 1);
     if (j->plan.limits.output_kill && tc_output_over(&j->flows[stream].read))
@@ -509,7 +509,7 @@ static void on_output(struct tc_source *s)
         hold_back(j);
 }
 
-static void hear_host(struct tc_running *j)
+static void hear_host(struct tc_job_record *j)
 {
     bool was = j->cage.running, held = j->cage.err_held;
     int rc = tc_cage_event(&j->cage);
@@ -538,14 +538,14 @@ static void on_event(struct tc_source *s)
     hear_host(s->owner);
 }
 
-static void close_feed(struct tc_running *j)
+static void close_feed(struct tc_job_record *j)
 {
     (void)tc_job_watch(j, TC_ROLE_FEED, -1, 0);
     (void)close(TAKE_FD(j->feed.to));
 }
 
 /* The tool would take its end for the end of the input. */
-static void fail_feed(struct tc_running *j)
+static void fail_feed(struct tc_job_record *j)
 {
     (void)tc_cage_fail(&j->cage,
                        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "supervise", "standard input", errno,
@@ -557,7 +557,7 @@ static void fail_feed(struct tc_running *j)
 /* Standard input from a memory file: as much as the pipe takes. */
 static void on_feed(struct tc_source *s)
 {
-    struct tc_running *j = s->owner;
+    struct tc_job_record *j = s->owner;
     char bytes[FEED_SHARE];
     if (j->plan.terminal) {
         tc_terminal_feed(j);
@@ -578,7 +578,7 @@ static void on_feed(struct tc_source *s)
 
 static void on_socket(struct tc_source *s)
 {
-    struct tc_running *j = s->owner;
+    struct tc_job_record *j = s->owner;
     struct tc_message m = {0};
     size_t count;
     if (s->ready_for & EPOLLOUT) {
@@ -610,13 +610,13 @@ static void (*const handlers[TC_ROLES])(struct tc_source *) = {
     [TC_ROLE_COLLECT] = on_collected, [TC_ROLE_TYPED] = tc_terminal_typed,
 };
 
-void tc_job_attach(struct tc_running *j)
+void tc_job_attach(struct tc_job_record *j)
 {
     for (int role = 0; role < TC_ROLES; role++)
         j->sources[role] = (struct tc_source){.ready = handlers[role], .owner = j, .fd = -1};
 }
 
-int64_t tc_job_next(const struct tc_running *j)
+int64_t tc_job_next(const struct tc_job_record *j)
 {
     const int64_t times[] = {j->end_at_us, j->due_us, j->cage.look_at_us};
     int64_t next = 0;
@@ -626,7 +626,7 @@ int64_t tc_job_next(const struct tc_running *j)
     return next;
 }
 
-void tc_job_tick(struct tc_running *j, int64_t now)
+void tc_job_tick(struct tc_job_record *j, int64_t now)
 {
     if (j->end_at_us && now >= j->end_at_us) {
         j->end_at_us = 0;
@@ -641,7 +641,7 @@ void tc_job_tick(struct tc_running *j, int64_t now)
         hear_host(j);
 }
 
-void tc_job_end(struct tc_running *j)
+void tc_job_end(struct tc_job_record *j)
 {
     end_for(j, TC_FOR_HOST);
     tc_job_step(j, TC_ON_HOST);
@@ -649,7 +649,7 @@ void tc_job_end(struct tc_running *j)
         tc_job_step(j, TC_ON_DUE);
 }
 
-void tc_job_hang_up(struct tc_running *j)
+void tc_job_hang_up(struct tc_job_record *j)
 {
     int *fds[] = {&j->socket, &j->feed.from, &j->feed.to};
     (void)tc_job_watch(j, TC_ROLE_SOCKET, -1, 0);
@@ -660,7 +660,7 @@ void tc_job_hang_up(struct tc_running *j)
             (void)close(TAKE_FD(*fds[i]));
 }
 
-void tc_job_free(struct tc_running *j)
+void tc_job_free(struct tc_job_record *j)
 {
     unwatch_cage(j, TC_ROLES);
     tc_job_hang_up(j);
@@ -669,6 +669,6 @@ void tc_job_free(struct tc_running *j)
         tc_output_done(&j->flows[i].read);
     tc_plan_done(&j->plan);
     tc_outcome_done(&j->outcome);
-    tc_outcome_done(&j->aside);
+    tc_outcome_done(&j->late_outcome);
     free(j);
 }

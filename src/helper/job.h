@@ -88,15 +88,15 @@ struct tc_terminal {
     size_t from, to;
 };
 
-struct tc_running {
-    struct tc_running *next;
+struct tc_job_record {
+    struct tc_job_record *next;
     struct tc_loop *loop;
     struct tc_workers *workers;
     int socket; /* -1: nobody is to hear more of it */
     struct tc_plan plan;
     struct tc_outcome outcome;
     struct tc_outcome
-        aside; /* what a cage has to say that a worker has, or that was answered for */
+        late_outcome; /* what a cage has to say that a worker has, or that was answered for */
     struct tc_cage cage;
     enum tc_job_state state;
     enum tc_reason reason;
@@ -115,13 +115,13 @@ struct tc_running {
     size_t trials;   /* of a PROBE job: executors that were looked at */
 };
 
-static inline bool tc_job_answered(const struct tc_running *job)
+static inline bool tc_job_answered(const struct tc_job_record *job)
 {
     return job->state >= TC_IS_ENDED;
 }
 
 /* To be freed. */
-static inline bool tc_job_over(const struct tc_running *job)
+static inline bool tc_job_over(const struct tc_job_record *job)
 {
     return job->state == TC_IS_GONE && job->socket < 0;
 }
@@ -133,26 +133,27 @@ struct tc_job_fds {
     const char *inside; /* the plan itself, job->plan_bytes of it, in place of its file; borrowed */
 };
 /* Takes the descriptors; the job stands before the others then. NULL when out of memory. */
-struct tc_running *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
-                              const struct tc_job *job, const struct tc_job_fds *fds,
-                              struct tc_running *others);
+struct tc_job_record *tc_job_new(struct tc_loop *loop, struct tc_workers *workers,
+                                 const struct tc_job *job, const struct tc_job_fds *fds,
+                                 struct tc_job_record *others);
 /* Are leftovers of dead helpers being looked for? */
 bool tc_job_sweeping(void);
 /* A trial has ended: true when another has begun, or the answer now holds what was found. */
-bool tc_job_next_trial(struct tc_running *job);
+bool tc_job_next_trial(struct tc_job_record *job);
 /* Prepares, or has prepared; then the cage starts. */
-void tc_job_prepare(struct tc_running *job);
+void tc_job_prepare(struct tc_job_record *job);
 /* For the table: the loop has the cage again; no worker has begun with it for long; the call's time
  * is over while a worker has its cage, and then it is answered for. */
-void tc_job_take_over(struct tc_running *job);
-void tc_job_refuse(struct tc_running *job);
-void tc_job_abandon(struct tc_running *job);
-void tc_job_leave(struct tc_running *job);
+void tc_job_take_over(struct tc_job_record *job);
+void tc_job_refuse(struct tc_job_record *job);
+void tc_job_abandon(struct tc_job_record *job);
+void tc_job_leave(struct tc_job_record *job);
 
 /* job.c */
-void tc_job_attach(struct tc_running *job);
+void tc_job_attach(struct tc_job_record *job);
 /* False: it cannot be watched. -1: not any more. */
-static inline bool tc_job_watch(struct tc_running *job, enum tc_role role, int fd, uint32_t events)
+static inline bool tc_job_watch(struct tc_job_record *job, enum tc_role role, int fd,
+                                uint32_t events)
 {
     if (tc_loop_watch(job->loop, &job->sources[role], fd, events) == 0)
         return true;
@@ -160,44 +161,44 @@ static inline bool tc_job_watch(struct tc_running *job, enum tc_role role, int f
     return false;
 }
 /* The next moment at which tc_job_tick() must be called; 0: never. */
-int64_t tc_job_next(const struct tc_running *job);
-void tc_job_tick(struct tc_running *job, int64_t now_us);
+int64_t tc_job_next(const struct tc_job_record *job);
+void tc_job_tick(struct tc_job_record *job, int64_t now_us);
 /* The helper ends: as if its host had gone. */
-void tc_job_end(struct tc_running *job);
+void tc_job_end(struct tc_job_record *job);
 /* Nobody is to hear more of it: its socket and its input go. */
-void tc_job_hang_up(struct tc_running *job);
+void tc_job_hang_up(struct tc_job_record *job);
 /* Only when nobody has its cage. */
-void tc_job_free(struct tc_running *job);
+void tc_job_free(struct tc_job_record *job);
 
 /* for begin.c and deliver.c */
 struct tc_job_row {
-    void (*act)(struct tc_running *job); /* in the next state already */
+    void (*act)(struct tc_job_record *job); /* in the next state already */
     enum tc_job_state next;
 };
 extern const struct tc_job_row tc_job_rows[TC_ON_EVENTS][TC_IS_STATES];
-void tc_job_step(struct tc_running *job, enum tc_job_event event);
-void tc_job_mark(struct tc_running *job, const char *step, int64_t since_us);
-int tc_job_not_watched(struct tc_running *job);
+void tc_job_step(struct tc_job_record *job, enum tc_job_event event);
+void tc_job_mark(struct tc_job_record *job, const char *step, int64_t since_us);
+int tc_job_not_watched(struct tc_job_record *job);
 /* Decides what the call came to. */
-void tc_job_judge(struct tc_running *job, const char *counter);
+void tc_job_judge(struct tc_job_record *job, const char *counter);
 /* Tells it; an ended cage goes then. */
-void tc_job_answer(struct tc_running *job);
+void tc_job_answer(struct tc_job_record *job);
 /* Of an ended job, the cage goes. */
-void tc_job_clear(struct tc_running *job);
+void tc_job_clear(struct tc_job_record *job);
 
 /* deliver.c: bringing a job's news to the library. A host that does not read is waited for without
  * holding up anybody. New output was read, the outcome is complete, and the socket takes more. */
-void tc_deliver_stream(struct tc_running *job);
-void tc_deliver(struct tc_running *job);
-void tc_deliver_more(struct tc_running *job);
+void tc_deliver_stream(struct tc_job_record *job);
+void tc_deliver(struct tc_job_record *job);
+void tc_deliver_more(struct tc_job_record *job);
 
 /* terminal.c. After an event of the cage its terminal may be there: false when it cannot be
  * watched.
  */
-bool tc_terminal_attach(struct tc_running *job);
+bool tc_terminal_attach(struct tc_job_record *job);
 /* The host's pipe has something; the terminal takes more; the host's window has another size. */
 void tc_terminal_typed(struct tc_source *source);
-void tc_terminal_feed(struct tc_running *job);
-void tc_terminal_resize(struct tc_running *job, uint16_t rows, uint16_t columns);
+void tc_terminal_feed(struct tc_job_record *job);
+void tc_terminal_resize(struct tc_job_record *job, uint16_t rows, uint16_t columns);
 
 #endif

@@ -30,7 +30,7 @@ enum {
 static struct {
     struct tc_loop loop;
     struct tc_workers workers;
-    struct tc_running *jobs;
+    struct tc_job_record *jobs;
     struct ucred host;       /* who made the socket */
     struct tc_inline stream; /* in place of the socket; its loop is NULL where there is none */
     bool ending;
@@ -63,7 +63,7 @@ static void take_job(const struct tc_job *job, const char *inside, const int *fd
                                      .input = input ? fds[1 + file] : -1,
                                      .secrets = secrets ? fds[count - 1] : -1,
                                      .inside = inside};
-    struct tc_running *j = tc_job_new(&helper.loop, &helper.workers, job, &given, helper.jobs);
+    struct tc_job_record *j = tc_job_new(&helper.loop, &helper.workers, job, &given, helper.jobs);
     if (j)
         helper.jobs = j;
 }
@@ -107,8 +107,8 @@ static void on_engine(struct tc_source *s)
 
 static void forget_finished(void)
 {
-    for (struct tc_running **at = &helper.jobs; *at;) {
-        struct tc_running *j = *at;
+    for (struct tc_job_record **at = &helper.jobs; *at;) {
+        struct tc_job_record *j = *at;
         if (!tc_job_over(j)) {
             at = &j->next;
             continue;
@@ -122,7 +122,7 @@ static void forget_finished(void)
 static int64_t next_deadline(void)
 {
     int64_t next = tc_machine->tick(tc_now_us());
-    for (const struct tc_running *j = helper.jobs; j; j = j->next) {
+    for (const struct tc_job_record *j = helper.jobs; j; j = j->next) {
         int64_t at = tc_job_next(j);
         if (at && (!next || at < next))
             next = at;
@@ -135,7 +135,7 @@ static int turn(int64_t until_us)
     if (tc_loop_turn(&helper.loop, until_us) < 0)
         return -1;
     int64_t now = tc_now_us();
-    for (struct tc_running *j = helper.jobs; j; j = j->next)
+    for (struct tc_job_record *j = helper.jobs; j; j = j->next)
         tc_job_tick(j, now);
     forget_finished();
     return 0;
@@ -145,7 +145,7 @@ static int turn(int64_t until_us)
 static void end_all(void)
 {
     int64_t until = tc_now_us() + PATIENCE_US;
-    for (struct tc_running *j = helper.jobs; j; j = j->next)
+    for (struct tc_job_record *j = helper.jobs; j; j = j->next)
         tc_job_end(j);
     forget_finished();
     while ((helper.jobs || tc_job_sweeping()) && tc_now_us() < until)

@@ -11,14 +11,14 @@
 #include "base/fd.h"
 #include "helper/job.h"
 
-static bool set_size(const struct tc_running *j)
+static bool set_size(const struct tc_job_record *j)
 {
     const struct winsize size = {.ws_row = j->terminal.rows, .ws_col = j->terminal.columns};
     return !size.ws_row || ioctl(j->cage.out_fd, TIOCSWINSZ, &size) == 0;
 }
 
 /* One of both is waited for: the pipe when nothing is left to type, else the terminal. */
-static bool watch_terminal(struct tc_running *j)
+static bool watch_terminal(struct tc_job_record *j)
 {
     bool left = j->terminal.from < j->terminal.to;
     return tc_job_watch(j, TC_ROLE_TYPED, left ? -1 : j->feed.from, EPOLLIN) &&
@@ -26,7 +26,7 @@ static bool watch_terminal(struct tc_running *j)
 }
 
 /* Nothing more is typed; what there is to see still comes. */
-static void stop_typing(struct tc_running *j)
+static void stop_typing(struct tc_job_record *j)
 {
     j->terminal.from = j->terminal.to = 0;
     (void)tc_job_watch(j, TC_ROLE_TYPED, -1, 0);
@@ -35,7 +35,7 @@ static void stop_typing(struct tc_running *j)
         (void)close(TAKE_FD(j->feed.from));
 }
 
-bool tc_terminal_attach(struct tc_running *j)
+bool tc_terminal_attach(struct tc_job_record *j)
 {
     struct tc_terminal *t = &j->terminal;
     if (!j->plan.terminal || t->attached || j->cage.out_fd < 0)
@@ -50,7 +50,7 @@ bool tc_terminal_attach(struct tc_running *j)
     return fcntl(j->feed.from, F_SETFL, O_NONBLOCK) == 0 && watch_terminal(j);
 }
 
-void tc_terminal_feed(struct tc_running *j)
+void tc_terminal_feed(struct tc_job_record *j)
 {
     struct tc_terminal *t = &j->terminal;
     ssize_t n = write(j->feed.to, t->typed + t->from, t->to - t->from);
@@ -62,7 +62,7 @@ void tc_terminal_feed(struct tc_running *j)
 
 void tc_terminal_typed(struct tc_source *source)
 {
-    struct tc_running *j = source->owner;
+    struct tc_job_record *j = source->owner;
     struct tc_terminal *t = &j->terminal;
     ssize_t n = read(j->feed.from, t->typed, sizeof(t->typed));
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -76,7 +76,7 @@ void tc_terminal_typed(struct tc_source *source)
     tc_terminal_feed(j);
 }
 
-void tc_terminal_resize(struct tc_running *j, uint16_t rows, uint16_t columns)
+void tc_terminal_resize(struct tc_job_record *j, uint16_t rows, uint16_t columns)
 {
     if (!j->plan.terminal || !rows || !columns)
         return;

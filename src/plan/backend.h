@@ -151,12 +151,12 @@ struct tc_cage {
     /* out: the tool and everything that it started have ended, and the outcome says how; what is
      * left of the cage ends by itself, and exit_fd tells when. */
     bool over;
-    bool torn;         /* out of usage(): not all that was changed came back; none is gathered */
+    bool changes_lost; /* out of usage(): not all that was changed came back; none is gathered */
     const char *limit; /* out: that was reached, for which the cage is to end; NULL: none */
     enum tc_may_block may_block; /* out of make(): what prepare() may wait for */
     bool sweep;                  /* out of make(): it is time to sweep(), once */
     int64_t begun_us;            /* in: when the call came; its timeout counts from here */
-    _Atomic bool unwanted;       /* in: the call was answered already; prepare() may give up */
+    _Atomic bool answered;       /* in: the call was answered already; prepare() may give up */
 };
 
 /* What a backend does with a cage. Those that can fail return 0, or -1 after tc_cage_fail(). None

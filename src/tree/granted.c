@@ -273,7 +273,7 @@ int tc_process_resolve(struct tc_cage *cage)
     t->items = tc_arena_alloc(&t->arena, (2 * plan->mount_count + 1) * sizeof(*t->items));
     if (!t->items)
         return tc_cage_fail_memory(cage, "resolve");
-    for (size_t i = 0; i < plan->mount_count && !cage->unwanted; i++) {
+    for (size_t i = 0; i < plan->mount_count && !cage->answered; i++) {
         const struct tc_mount *m = &plan->mounts[i];
         if ((m->kind != TC_MOUNT_READ && m->kind != TC_MOUNT_WRITE && m->kind != TC_MOUNT_SOCKET) ||
             tc_process_denied(plan, m->path))

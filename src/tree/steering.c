@@ -387,7 +387,7 @@ static int enter_directory(struct scan *s, int fd, struct stat *ret)
     int kernel = same ? 0 : tc_process_kernel_fs(fd);
     if (kernel != 0)
         return kernel < 0 ? -1 : COVERED;
-    if (++s->directories > DIRECTORIES_MAX || s->cage->unwanted) {
+    if (++s->directories > DIRECTORIES_MAX || s->cage->answered) {
         errno = E2BIG;
         return -1;
     }

@@ -51,7 +51,7 @@ static bool suits(const struct tc_cage *cage)
 {
     const struct tc_workspace *w = cage->workspace;
     const struct tc_trees *t = cage->trees;
-    if (!w || cage->torn || w->over || w->session || w->choice || t->remote ||
+    if (!w || cage->changes_lost || w->over || w->session || w->choice || t->remote ||
         cage->plan->workspace != TC_WORKSPACE_BIND || cage->outcome->failure.code)
         return false;
     struct kinds k = count(t);

@@ -124,7 +124,7 @@ static int begin_collect(struct tc_cage *cage, bool commit)
 
 int tc_workspace_collect(struct tc_cage *cage, bool commit)
 {
-    if (!cage->workspace || cage->torn)
+    if (!cage->workspace || cage->changes_lost)
         return -1;
     if (!cage->workspace->collector)
         return begin_collect(cage, commit);

@@ -192,7 +192,7 @@ int tc_workspace_kernel_fs(const struct tc_walk_entry *e)
 static int copy_in(void *userdata, const struct tc_walk_entry *e)
 {
     struct copying *c = userdata;
-    if (c->cage->unwanted) {
+    if (c->cage->answered) {
         errno = ECANCELED;
         return -1;
     }

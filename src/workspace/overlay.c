@@ -61,7 +61,7 @@ static int note_name(void *userdata, const struct tc_walk_entry *e)
     struct tc_trees *t = c->cage->trees;
     struct tc_workspace *w = c->cage->workspace;
     bool directory = S_ISDIR(e->st->stx_mode);
-    if (c->cage->unwanted) {
+    if (c->cage->answered) {
         errno = ECANCELED;
         return -1;
     }

@@ -15,7 +15,7 @@ static int open_layers(struct tc_cage *cage, struct tc_item *item, const char *m
 {
     if (tc_overlay_open(cage, item, mounts) == 0)
         return tc_process_show(cage, item, item->fd);
-    if (!cage->plan->overlay_or_copy || cage->plan->session || cage->unwanted)
+    if (!cage->plan->overlay_or_copy || cage->plan->session || cage->answered)
         return -1;
     tc_failure_clear(&cage->outcome->failure);
     cage->outcome->status = 0;

@@ -153,8 +153,8 @@ static int put_back(void *userdata, const struct tc_walk_entry *e)
 {
     const struct putting *put = userdata;
     bool directory = S_ISDIR(e->st->stx_mode);
-    errno = put->cage->unwanted ? ECANCELED : EPERM;
-    if (put->cage->unwanted || e->st->stx_uid != geteuid())
+    errno = put->cage->answered ? ECANCELED : EPERM;
+    if (put->cage->answered || e->st->stx_uid != geteuid())
         return -1;
     if (!directory && !S_ISREG(e->st->stx_mode) && !S_ISLNK(e->st->stx_mode))
         return 0;

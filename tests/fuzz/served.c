@@ -96,7 +96,7 @@ const struct tc_executor *tc_executor_find(const char *name)
 
 static struct tc_loop loop = {.epoll = -1};
 static struct tc_workers workers;
-static struct tc_running *jobs;
+static struct tc_job_record *jobs;
 
 static void begin(const struct tc_job *job, const char *inside, const int *fds, size_t count)
 {
@@ -108,7 +108,7 @@ static void begin(const struct tc_job *job, const char *inside, const int *fds, 
                                      .plan = call ? fds[1] : -1,
                                      .input = input ? fds[2] : -1,
                                      .secrets = secrets ? fds[count - 1] : -1};
-    struct tc_running *j = tc_job_new(&loop, &workers, job, &given, jobs);
+    struct tc_job_record *j = tc_job_new(&loop, &workers, job, &given, jobs);
     INVARIANT(j);
     jobs = j;
 }
@@ -116,18 +116,18 @@ static void begin(const struct tc_job *job, const char *inside, const int *fds, 
 static void turn(void)
 {
     INVARIANT(tc_loop_turn(&loop, 1) == 0); /* a moment that has passed */
-    for (struct tc_running *j = jobs; j; j = j->next)
+    for (struct tc_job_record *j = jobs; j; j = j->next)
         tc_job_tick(j, tc_now_us());
 }
 
 static void end_jobs(void)
 {
     for (int i = 0; i < 50 && jobs; i++) {
-        for (struct tc_running *j = jobs; j; j = j->next)
+        for (struct tc_job_record *j = jobs; j; j = j->next)
             tc_job_end(j);
         turn();
         while (jobs && tc_job_over(jobs)) {
-            struct tc_running *j = jobs;
+            struct tc_job_record *j = jobs;
             jobs = j->next;
             tc_job_free(j);
         }

@@ -275,7 +275,7 @@ static bool listen_to(struct tc_cage *cage, int fd)
         w = TC_WIRE_GET_INIT(f.bytes, f.len);
     tc_outcome_visit(&w, &said);
     bool heard = more > 0 && !w.failed && !w.left && is_status(&said);
-    cage->torn = !heard || said.failure.code;
+    cage->changes_lost = !heard || said.failure.code;
     if (heard)
         take_over(cage, &said);
     tc_outcome_done(&said);
@@ -303,7 +303,7 @@ const char *tc_machine_usage(struct tc_cage *cage)
 {
     struct tc_outcome *o = cage->outcome;
     const char *limit = tc_local_usage(cage);
-    cage->torn = true;
+    cage->changes_lost = true;
     int talk = TC_PRIV(cage)->worker ? tc_worker_talk(TC_PRIV(cage)) : TC_PRIV(cage)->talk;
     bool heard = talk >= 0 && listen_to(cage, talk);
     /* before anybody hears of the end: who calls again has the room */

@@ -141,7 +141,7 @@ static int plan_of_one_call(void)
     return fd;
 }
 
-static struct tc_running *begin(int *ret_host, int kind, int input)
+static struct tc_job_record *begin(int *ret_host, int kind, int input)
 {
     int pair[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
@@ -149,12 +149,12 @@ static struct tc_running *begin(int *ret_host, int kind, int input)
     struct tc_job job = {.kind = TC_JOB_CALL, .stdin_kind = kind};
     const struct tc_job_fds fds = {
         .socket = pair[1], .plan = plan_of_one_call(), .input = input, .secrets = -1};
-    struct tc_running *j = tc_job_new(&loop, &workers, &job, &fds, NULL);
+    struct tc_job_record *j = tc_job_new(&loop, &workers, &job, &fds, NULL);
     assert_non_null(j);
     return j;
 }
 
-static void turn(struct tc_running *j, int64_t us)
+static void turn(struct tc_job_record *j, int64_t us)
 {
     for (int64_t until = tc_now_us() + us; tc_now_us() < until;) {
         assert_int_equal(tc_loop_turn(&loop, tc_job_next(j) ? tc_now_us() + 1000 : until), 0);
@@ -187,7 +187,7 @@ static int tear_down(void **state)
     return close(loop.epoll);
 }
 
-static void ends_when_it_ends(struct tc_running *j, int host)
+static void ends_when_it_ends(struct tc_job_record *j, int host)
 {
     assert_true(answered(host));
     assert_true(seen.kills > 0);
@@ -211,7 +211,7 @@ static void unwatchable_cage_fails_at_once(void **state)
     int host;
     (void)state;
     int64_t began = tc_now_us();
-    struct tc_running *j = begin(&host, TC_STDIN_NONE, -1);
+    struct tc_job_record *j = begin(&host, TC_STDIN_NONE, -1);
     assert_true(tc_now_us() - began < 1000000);
     assert_int_equal(j->outcome.failure.code, TOOLCAGE_ESYSTEM);
     assert_string_equal(j->outcome.failure.subject, "epoll");
@@ -223,7 +223,7 @@ static void failed_start_ends_at_once(void **state)
     int host;
     (void)state;
     seen.fails = true;
-    struct tc_running *j = begin(&host, TC_STDIN_NONE, -1);
+    struct tc_job_record *j = begin(&host, TC_STDIN_NONE, -1);
     assert_string_equal(j->outcome.failure.stage, "start");
     ends_when_it_ends(j, host);
 }
@@ -234,7 +234,7 @@ static void unwatchable_end_is_polled(void **state)
     int host, whole = seen.exit_pipe[0];
     (void)state;
     seen.exit_pipe[0] = seen.file;
-    struct tc_running *j = begin(&host, TC_STDIN_NONE, -1);
+    struct tc_job_record *j = begin(&host, TC_STDIN_NONE, -1);
     assert_true(answered(host));
     turn(j, 300000);
     assert_true(seen.kills > 1);
@@ -254,7 +254,7 @@ static void half_an_input_is_not_taken_for_the_whole(void **state)
     int host;
     (void)state;
     seen.runs = true;
-    struct tc_running *j = begin(&host, TC_STDIN_BYTES, open("/", O_RDONLY | O_CLOEXEC));
+    struct tc_job_record *j = begin(&host, TC_STDIN_BYTES, open("/", O_RDONLY | O_CLOEXEC));
     turn(j, 200000);
     assert_true(answered(host));
     assert_int_equal(j->outcome.status, TOOLCAGE_STATUS_ERROR);
@@ -275,7 +275,7 @@ static void the_whole_input_comes(void **state)
     (void)state;
     memset(text, 'x', sizeof(text));
     seen.runs = true;
-    struct tc_running *j = begin(&host, TC_STDIN_BYTES, tc_memfd("input", text, sizeof(text)));
+    struct tc_job_record *j = begin(&host, TC_STDIN_BYTES, tc_memfd("input", text, sizeof(text)));
     size_t have = 0;
     for (ssize_t n = 1; n > 0; have += (size_t)n) {
         turn(j, 5000);
@@ -293,7 +293,7 @@ static void the_whole_input_comes(void **state)
     (void)close(host);
 }
 
-static struct tc_running *begin_that_is_told(int *ret_host)
+static struct tc_job_record *begin_that_is_told(int *ret_host)
 {
     seen.runs = true;
     seen.told = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -307,7 +307,7 @@ static void tell(void)
     assert_int_equal(write(seen.told, &one, sizeof(one)), sizeof(one));
 }
 
-static void ends_for(struct tc_running *j, int host, const char *limit)
+static void ends_for(struct tc_job_record *j, int host, const char *limit)
 {
     turn(j, 100000);
     assert_true(answered(host));
@@ -325,7 +325,7 @@ static void a_limit_that_is_seen_at_a_later_look_ends_it(void **state)
     int host;
     (void)state;
     seen.reached = true;
-    struct tc_running *j = begin_that_is_told(&host);
+    struct tc_job_record *j = begin_that_is_told(&host);
     assert_int_equal(tc_job_next(j), 0);
     tell();
     turn(j, 5000);
@@ -339,7 +339,7 @@ static void look_below_the_limits_ends_nothing(void **state)
 {
     int host;
     (void)state;
-    struct tc_running *j = begin_that_is_told(&host);
+    struct tc_job_record *j = begin_that_is_told(&host);
     tell();
     turn(j, 200000);
     assert_int_equal(seen.looks, 3);
@@ -353,7 +353,7 @@ static void a_good_end_does_not_hide_a_kill(void **state)
 {
     int host;
     (void)state;
-    struct tc_running *j = begin_that_is_told(&host);
+    struct tc_job_record *j = begin_that_is_told(&host);
     seen.oomed = true;
     (void)close(seen.exit_pipe[1]);
     ends_for(j, host, "memory");
@@ -365,7 +365,7 @@ static void slow_release_delays_no_answer(void **state)
     int host;
     (void)state;
     seen.runs = seen.large = true;
-    struct tc_running *j = begin(&host, TC_STDIN_NONE, -1);
+    struct tc_job_record *j = begin(&host, TC_STDIN_NONE, -1);
     (void)close(seen.exit_pipe[1]);
     turn(j, 200000);
     assert_true(answered(host));

@@ -286,20 +286,20 @@ static void say(int32_t kind)
 }
 
 /* As the loop would; nothing where it would not. */
-static void be_ready(struct tc_running *j, enum tc_role role, uint32_t events)
+static void be_ready(struct tc_job_record *j, enum tc_role role, uint32_t events)
 {
     j->sources[role].ready_for = events;
     if (j->sources[role].fd >= 0)
         j->sources[role].ready(&j->sources[role]);
 }
 
-static void pass(struct tc_running *j, int64_t us)
+static void pass(struct tc_job_record *j, int64_t us)
 {
     seen.now += us;
     tc_job_tick(j, seen.now);
 }
 
-static void play(struct tc_running *j, char letter)
+static void play(struct tc_job_record *j, char letter)
 {
     char bytes[128];
     int64_t left = BEGUN + TIMEOUT_MS * 1000 - seen.now;
@@ -354,7 +354,7 @@ static void play(struct tc_running *j, char letter)
     }
 }
 
-static struct tc_running *begin(char from)
+static struct tc_job_record *begin(char from)
 {
     int pair[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
@@ -383,7 +383,7 @@ static struct tc_running *begin(char from)
         .plan = kind == TC_JOB_CALL || kind == TC_JOB_CHANGES ? plan_of_one() : -1,
         .input = -1,
         .secrets = -1};
-    struct tc_running *j = tc_job_new(&loop, &workers, &job, &fds, NULL);
+    struct tc_job_record *j = tc_job_new(&loop, &workers, &job, &fds, NULL);
     assert_non_null(j);
     seen.begun = from != 'q';
     seen.now += 9 * (int64_t)SECOND;
@@ -395,7 +395,7 @@ static struct tc_running *begin(char from)
 }
 
 /* Whatever it is in, it comes to its end, is told once, and leaves nothing. */
-static void settle(struct tc_running *j)
+static void settle(struct tc_job_record *j)
 {
     for (int i = 0; i < 6 && !tc_job_over(j); i++) {
         play(j, 'X');
@@ -420,7 +420,7 @@ static void settle(struct tc_running *j)
  * before the settling). */
 static void drive(const char *letters, char *ret, size_t size)
 {
-    struct tc_running *j = begin(letters[0]);
+    struct tc_job_record *j = begin(letters[0]);
     char told = '-';
     for (const char *at = letters + 1; *at && !tc_job_over(j); at++) {
         play(j, *at);
@@ -544,9 +544,9 @@ static const char *const after[TC_ON_EVENTS] = {
     [TC_ON_CLEARED] = "OAUUUUUAOADCO", [TC_ON_TRIAL] = "FAUUUUUAEADCF",
 };
 
-static struct tc_running *bring_to(enum tc_job_state there)
+static struct tc_job_record *bring_to(enum tc_job_state there)
 {
-    struct tc_running *j = begin(ways[there][0]);
+    struct tc_job_record *j = begin(ways[there][0]);
     for (const char *at = ways[there] + 1; *at; at++)
         play(j, *at);
     if (there == TC_IS_FREE) {
@@ -561,7 +561,7 @@ static struct tc_running *bring_to(enum tc_job_state there)
 }
 
 /* Who was said to have it lets go of it, and what was said to run in it ends. */
-static void release(struct tc_running *j)
+static void release(struct tc_job_record *j)
 {
     for (int i = 0; i < 6 && j->state != TC_IS_GONE; i++) {
         if (seen.task)
@@ -589,7 +589,7 @@ static void every_state_knows_every_event(void **state)
             if (!row->act)
                 fail_msg("no row for event %d in state %d", e, s);
             assert_true(row->next <= TC_IS_SAME);
-            struct tc_running *j = bring_to((enum tc_job_state)s);
+            struct tc_job_record *j = bring_to((enum tc_job_state)s);
             bool told = tc_job_answered(j);
             if (e == TC_ON_DONE && seen.task) {
                 seen.task->work(seen.task);

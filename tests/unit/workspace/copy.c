@@ -111,7 +111,7 @@ static void failed_copies_refuse_the_call(void **state)
         scene_sh(i == 1 ? line : "echo >host/a");
         scene_plan(&s, TC_WORKSPACE_COPY, TC_COMMIT_SUCCESS);
         scene_storage.errnum = i == 0 ? ENOSPC : 0;
-        s.cage.unwanted = i == 2; /* the caller waits no longer */
+        s.cage.answered = i == 2; /* the caller waits no longer */
         assert_int_equal(scene_begin(&s), -1);
         scene_storage.errnum = 0;
         assert_int_equal(s.outcome.failure.code, TOOLCAGE_EPATH);
