@@ -14,7 +14,7 @@ static double compiled_us, loaded_us;
 static void fine(struct wasmtime_error *error, struct wasm_trap *trap)
 {
     if (error || trap)
-        die("the bare engine: %s", tc_wasm_said(&api, error, trap));
+        die("the bare engine: %s", tc_wasm_error_text(&api, error, trap));
 }
 
 void loop_open(const char *library, const void *bytes, size_t size)

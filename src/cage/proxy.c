@@ -25,7 +25,7 @@ enum { LEFT_MAX = 64 };
 struct tc_proxy {
     struct tc_gateway gateway;
     struct tc_init_network network;
-    struct tc_egress_said *said;
+    struct tc_egress_stats *stats;
     int control;          /* our end */
     bool killed;          /* by us, with its cage */
     bool finishing, done; /* it delivers what the tool sent before its end; has delivered it */
@@ -138,13 +138,13 @@ static pid_t give_birth(const struct birth *b)
 static int share(struct tc_proxy *x)
 {
     _autofd_ int fd = memfd_create("egress", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0 || ftruncate(fd, sizeof(*x->said)) < 0 ||
+    if (fd < 0 || ftruncate(fd, sizeof(*x->stats)) < 0 ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
         return -1;
-    void *at = mmap(NULL, sizeof(*x->said), PROT_READ, MAP_SHARED, fd, 0);
+    void *at = mmap(NULL, sizeof(*x->stats), PROT_READ, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED)
         return -1;
-    x->said = at;
+    x->stats = at;
     return TAKE_FD(fd);
 }
 
@@ -235,7 +235,7 @@ int tc_proxy_authority(struct tc_cage *cage, struct tc_buf *to)
     bool said = poll(&ready, 1, PATIENCE_MS) > 0 &&
                 recv(x->control, &m, sizeof(m), MSG_DONTWAIT) == (ssize_t)sizeof(m) &&
                 m.kind == TC_EGRESS_READY;
-    uint32_t size = said ? atomic_load(&x->said->authority_size) : 0;
+    uint32_t size = said ? atomic_load(&x->stats->authority_size) : 0;
     errno = 0;
     if (!size || size > TC_EGRESS_AUTHORITY_MAX)
         return fail_proxy(
@@ -243,7 +243,7 @@ int tc_proxy_authority(struct tc_cage *cage, struct tc_buf *to)
             "the machine may be out of memory: try again; name fewer hosts with methods or "
             "paths, if there are thousands",
             "the egress proxy did not make its authority for TLS");
-    tc_buf_add(to, x->said->authority, size);
+    tc_buf_add(to, x->stats->authority, size);
     return 0;
 }
 
@@ -307,17 +307,17 @@ static void deliver(struct tc_proxy *x)
 void tc_proxy_finish(struct tc_cage *cage)
 {
     struct tc_proxy *x = TC_PRIV(cage)->proxy;
-    if (!x || !x->said)
+    if (!x || !x->stats)
         return;
     if (cage->over && x->control >= 0)
         deliver(x);
-    tc_proxy_told(cage, x->said);
+    tc_proxy_report(cage, x->stats);
 }
 
 bool tc_proxy_spent(const struct tc_cage *cage)
 {
     const struct tc_proxy *x = TC_PRIV(cage)->proxy;
-    return x && x->said && cage->plan->limits.transfer && atomic_load(&x->said->spent);
+    return x && x->stats && cage->plan->limits.transfer && atomic_load(&x->stats->spent);
 }
 
 void tc_proxy_kill(struct tc_cage *cage)
@@ -405,8 +405,8 @@ void tc_proxy_end(struct tc_cage *cage)
         give_back(&p->host->ids, x->id);
     if (x->control >= 0)
         (void)close(x->control);
-    if (x->said)
-        (void)munmap(x->said, sizeof(*x->said));
+    if (x->stats)
+        (void)munmap(x->stats, sizeof(*x->stats));
     tc_gateway_done(&x->gateway);
     free(x);
 }

@@ -30,10 +30,10 @@ int tc_proxy_event(struct tc_cage *cage);
 void tc_proxy_finish(struct tc_cage *cage);
 /* More was wanted than the grant's `transfer`. */
 bool tc_proxy_spent(const struct tc_cage *cage);
-struct tc_egress_said;
-/* told.c: the same out of what the proxy has written down; its words are taken as far as they can
- * be true. */
-void tc_proxy_told(struct tc_cage *cage, const struct tc_egress_said *said);
+struct tc_egress_stats;
+/* proxy_report.c: the same out of what the proxy has written down; its words are taken as far as
+ * they can be true. */
+void tc_proxy_report(struct tc_cage *cage, const struct tc_egress_stats *stats);
 /* The tool is about to be killed: its connections break before it could seem to have ended them. */
 void tc_proxy_kill(struct tc_cage *cage);
 /* Ends it; fine when there is none. Its id is given back once it has gone. */

@@ -4,7 +4,7 @@
  * What the supervisor of a cage and the cage's egress proxy say to each other.
  *
  * toolcage-egress serves one cage. It is started with a SOCK_SEQPACKET socket as descriptor 3, a
- * shared memory file of sizeof(struct tc_egress_said) as descriptor 4, descriptors 0 to 2 on
+ * shared memory file of sizeof(struct tc_egress_stats) as descriptor 4, descriptors 0 to 2 on
  * /dev/null, argv {"toolcage-egress"} and an empty environment, as the user that it is to stay.
  *
  * On the socket the supervisor sends a tc_egress_config first, as its task. Where entries name
@@ -126,7 +126,7 @@ struct tc_egress_destination {
     _Atomic uint64_t sent, received; /* bytes, as the tool sees it */
 };
 
-struct tc_egress_said {
+struct tc_egress_stats {
     _Atomic uint32_t ready;
     _Atomic uint32_t denial_count, omitted_denials;
     _Atomic uint32_t destination_count, omitted_destinations;

@@ -55,7 +55,7 @@ enum tc_engine_kind {
     TC_ENGINE_SWEPT,  /* how many others went, as text */
 };
 
-struct tc_engine_said {
+struct tc_engine_message {
     int32_t kind;
     char text[TC_ENGINE_TEXT_MAX];
 };

@@ -31,7 +31,7 @@ static void write_line(char to[TC_ENGINE_TEXT_MAX], const char *from)
 
 void tc_engine_say(int kind, const char *text)
 {
-    struct tc_engine_said said = {.kind = kind};
+    struct tc_engine_message said = {.kind = kind};
     write_line(said.text, text);
     (void)tc_send(TC_ENGINE_CONTROL, &said, sizeof(said), NULL, 0);
 }

@@ -42,7 +42,7 @@ struct pair {
 
 static struct relay {
     struct tc_mux_endpoints lines;
-    struct tc_egress_said *said;
+    struct tc_egress_stats *said;
     struct listener *listeners;
     size_t listener_count, asked; /* of them, in this round */
     struct pair pairs[TC_MUX_STREAMS_MAX];
@@ -213,7 +213,7 @@ static void end_silent(void)
 /* Text of the proxy's outside; nothing where it looks into no TLS. */
 static void take_authority(struct tc_mux_endpoints *l, uint32_t id)
 {
-    struct tc_egress_said *said = relay.said;
+    struct tc_egress_stats *said = relay.said;
     size_t len;
     const char *bytes = tc_mux_heard(&l->mux, id, &len);
     uint32_t at = atomic_load(&said->authority_size);

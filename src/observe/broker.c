@@ -35,7 +35,7 @@ struct going {
 static struct going going[TC_BROKER_MAX];
 static size_t going_count;
 /* Written by the children, each its own. */
-static struct tc_connect_said *said;
+static struct tc_connect_report *said;
 static struct tc_connect_rules rules;
 
 /* ---- what can be connected to ---- */
@@ -133,7 +133,7 @@ void tc_broker_take(struct tc_cage *cage, int listener, const struct seccomp_not
         return;
     }
     ask.said = &said[g - going];
-    *ask.said = (struct tc_connect_said){.errnum = 0};
+    *ask.said = (struct tc_connect_report){.errnum = 0};
     g->pid = tc_fork(&g->pidfd);
     if (g->pid == 0)
         tc_connect_do(&ask);
@@ -159,7 +159,7 @@ size_t tc_broker_waits(struct pollfd *set, int *ret_ms)
 /* What it could not or must not do is told before the tool goes on. */
 static void finish_connect(struct tc_cage *cage, int listener, struct going *g, int status)
 {
-    const struct tc_connect_said *s = &said[g - going];
+    const struct tc_connect_report *s = &said[g - going];
     (void)close(g->pidfd);
     g->pid = 0;
     going_count--;

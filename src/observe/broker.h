@@ -23,7 +23,7 @@
 enum { TC_CONNECT_ANSWERED, TC_CONNECT_TOLD, TC_CONNECT_FAILED };
 
 /* What it says in shared memory when it does not answer. */
-struct tc_connect_said {
+struct tc_connect_report {
     int errnum;
     char target[128]; /* of a unix socket that was refused, with a static hint; else NULL */
     const char *hint;
@@ -50,7 +50,7 @@ struct tc_connect_ask {
     int fd, len;
     uint64_t at;
     const struct tc_connect_rules *rules;
-    struct tc_connect_said *said;
+    struct tc_connect_report *said;
 };
 
 _Noreturn void tc_connect_do(struct tc_connect_ask *ask);

@@ -125,10 +125,10 @@ bool tc_policy_index_writable(struct toolcage_policy *policy)
     bool fine = add_spec(policy, &policy->defaults, NULL);
     for (size_t i = 0; fine && i < policy->tool_count; i++)
         fine = add_spec(policy, &policy->tools[i],
-                        tc_policy_said(policy, &policy->tools[i], TC_KEY_FILESYSTEM));
+                        tc_policy_given(policy, &policy->tools[i], TC_KEY_FILESYSTEM));
     for (size_t i = 0; fine && i < policy->server_count; i++) {
         const struct tc_spec *server = &policy->servers[i].spec;
-        const struct tc_spec *files = tc_policy_said(policy, server, TC_KEY_FILESYSTEM);
+        const struct tc_spec *files = tc_policy_given(policy, server, TC_KEY_FILESYSTEM);
         fine = add_spec(policy, server, files);
         for (size_t t = 0; fine && t < policy->servers[i].tool_count; t++)
             fine = add_spec(policy, &policy->servers[i].tools[t], files);

@@ -165,8 +165,8 @@ bool tc_spec_is_server(const struct tc_spec *spec);
 /* Is it an install phase? */
 bool tc_spec_is_setup(const struct tc_spec *spec);
 /* Who said a key for this tool (NULL: a bare command): the tool, the defaults, or NULL: nobody. */
-const struct tc_spec *tc_policy_said(const struct toolcage_policy *policy,
-                                     const struct tc_spec *tool, enum tc_key_id id);
+const struct tc_spec *tc_policy_given(const struct toolcage_policy *policy,
+                                      const struct tc_spec *tool, enum tc_key_id id);
 /* Explicit backend over tier, tier over risk; then what image or module need. Borrows. */
 const char *tc_policy_backend(const struct toolcage_policy *policy, const struct tc_spec *tool);
 /* A key that can choose the backend, with the offset of its word in a tc_spec; 0: of none. */

@@ -208,8 +208,8 @@ bool tc_spec_is_server(const struct tc_spec *spec)
     return spec && !spec->into && tc_startswith(spec->prefix, "server.");
 }
 
-const struct tc_spec *tc_policy_said(const struct toolcage_policy *policy,
-                                     const struct tc_spec *tool, enum tc_key_id id)
+const struct tc_spec *tc_policy_given(const struct toolcage_policy *policy,
+                                      const struct tc_spec *tool, enum tc_key_id id)
 {
     if (tool && tool->said[id])
         return tool;

@@ -75,7 +75,7 @@ int tc_vm_start(const struct tc_vm_options *options, struct tc_vm *ret);
 /* Has the monitor ended? Then it has hung up its console. */
 bool tc_vm_has_ended(const struct tc_vm *vm, int patience_ms);
 
-/* told.c: what we are told (base/task.h). False: it makes no sense. */
+/* task.c: what we are told (base/task.h). False: it makes no sense. */
 bool tc_vm_begin(struct tc_vm_options *options);
 /* Waits, with a machine that waits as well, until its call comes: with its streams, and a root in
  * which its paths begin with a dot. False: nobody needs us. */

@@ -32,7 +32,7 @@ void tc_wasm_print_code(const struct tc_wasm *of, const char *module, struct was
                         const struct wasm_bytes *code)
 {
     if (error)
-        tc_wasm_fail(module, "%s", tc_wasm_said(of, error, NULL));
+        tc_wasm_fail(module, "%s", tc_wasm_error_text(of, error, NULL));
     if (tc_write_all(STDOUT_FILENO, code->data, code->size) < 0)
         tc_wasm_fail(module, "%s", strerror(errno));
 }

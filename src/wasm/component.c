@@ -133,7 +133,7 @@ static struct component *compile_component(const struct tc_wasm_order *order)
         own.wasmtime_component_new(engine, (const uint8_t *)bytes, size, &component);
     if (error)
         tc_wasm_fail(order->module, "not a component that can be run: %s",
-                     tc_wasm_said(api, error, NULL));
+                     tc_wasm_error_text(api, error, NULL));
     return component;
 }
 
@@ -187,7 +187,7 @@ static void refuse_lacking(const char *name, size_t length, bool there)
 static void check_error(struct wasmtime_error *error, const char *subject)
 {
     if (error)
-        tc_wasm_fail(subject, "%s", tc_wasm_said(api, error, NULL));
+        tc_wasm_fail(subject, "%s", tc_wasm_error_text(api, error, NULL));
 }
 
 /* The engine takes directories by paths of this process: those of a root that is attached nowhere
@@ -307,7 +307,7 @@ static int ended_component(struct wasmtime_error *error, const struct component_
     if (own.wasmtime_error_exit_status(error, &status))
         return status < 0 || status > 255 ? 255 : status;
     (void)fprintf(stderr, "toolcage-wasm: the component was stopped: %s\n",
-                  tc_wasm_said(api, error, NULL));
+                  tc_wasm_error_text(api, error, NULL));
     return TC_WASM_TRAPPED;
 }
 

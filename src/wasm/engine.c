@@ -95,8 +95,8 @@ static const char *cause_in(const char *text)
     return number && strncmp(last + number, ": ", 2) == 0 ? last + number + 2 : last;
 }
 
-const char *tc_wasm_said(const struct tc_wasm *api, struct wasmtime_error *error,
-                         struct wasm_trap *trap)
+const char *tc_wasm_error_text(const struct tc_wasm *api, struct wasmtime_error *error,
+                               struct wasm_trap *trap)
 {
     static char text[4096];
     struct wasm_bytes said = {0};

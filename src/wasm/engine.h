@@ -204,7 +204,7 @@ const char *tc_wasm_load(const char *path, struct tc_wasm *ret);
  * says so, or counting fuel and leaving nothing to the machine. NULL: no memory. */
 struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api, bool again, bool fixed);
 /* What a failure says, which it frees; the first line of it. Static storage. */
-const char *tc_wasm_said(const struct tc_wasm *api, struct wasmtime_error *error,
-                         struct wasm_trap *trap);
+const char *tc_wasm_error_text(const struct tc_wasm *api, struct wasmtime_error *error,
+                               struct wasm_trap *trap);
 
 #endif

@@ -112,7 +112,7 @@ static uint64_t left(const struct wasmtime_context *context)
     uint64_t fuel = 0;
     struct wasmtime_error *error = api->wasmtime_context_get_fuel(context, &fuel);
     if (error)
-        tc_wasm_fail("fuel", "%s", tc_wasm_said(api, error, NULL));
+        tc_wasm_fail("fuel", "%s", tc_wasm_error_text(api, error, NULL));
     return fuel;
 }
 
@@ -120,7 +120,7 @@ static void set(struct wasmtime_context *context, uint64_t fuel)
 {
     struct wasmtime_error *error = api->wasmtime_context_set_fuel(context, fuel);
     if (error)
-        tc_wasm_fail("fuel", "%s", tc_wasm_said(api, error, NULL));
+        tc_wasm_fail("fuel", "%s", tc_wasm_error_text(api, error, NULL));
 }
 
 void tc_wasm_fill_up(const struct tc_wasm *of, struct wasmtime_context *context, int64_t fuel)

@@ -93,7 +93,7 @@ void tc_wasm_load_code(const struct tc_wasm *api, struct wasm_engine *engine,
         error = loader->read(engine, (const uint8_t *)bytes, size, ret);
     }
     if (error)
-        tc_wasm_fail(order->code, "%s", tc_wasm_said(api, error, NULL));
+        tc_wasm_fail(order->code, "%s", tc_wasm_error_text(api, error, NULL));
     if (known && !is_marked(fd, order->code_mark))
         tc_wasm_fail(order->code, "it was changed while it was loaded: call again");
 }
@@ -131,6 +131,7 @@ struct wasmtime_module *tc_wasm_module(const struct tc_wasm *api, struct wasm_en
     struct wasmtime_error *error =
         api->wasmtime_module_new(engine, (const uint8_t *)bytes, size, &module);
     if (error)
-        tc_wasm_fail(name, "not a module that can be run: %s", tc_wasm_said(api, error, NULL));
+        tc_wasm_fail(name, "not a module that can be run: %s",
+                     tc_wasm_error_text(api, error, NULL));
     return module;
 }

@@ -74,7 +74,7 @@ static void define(struct wasmtime_linker *linker, const struct tc_wasi_call *ca
         linker, TC_WASI_MODULE, strlen(TC_WASI_MODULE), call->name, strlen(call->name), type,
         serve_function, (void *)(uintptr_t)call, NULL);
     if (error)
-        tc_wasm_fail(call->name, "%s", tc_wasm_said(api, error, NULL));
+        tc_wasm_fail(call->name, "%s", tc_wasm_error_text(api, error, NULL));
     api->wasm_functype_delete(type);
 }
 
@@ -87,7 +87,7 @@ static int ended_module(struct wasmtime_error *error, struct wasm_trap *trapped)
     if (!error && !trapped)
         return 0;
     (void)fprintf(stderr, "toolcage-wasm: the module was stopped: %s\n",
-                  tc_wasm_said(api, error, trapped));
+                  tc_wasm_error_text(api, error, trapped));
     return TC_WASM_TRAPPED;
 }
 
@@ -100,7 +100,7 @@ static int start_module(const struct wasmtime_instance_pre *linked,
     struct wasmtime_error *error =
         api->wasmtime_instance_pre_instantiate(linked, context, &instance, &trapped);
     if (error && !guest.exited && !trapped)
-        tc_wasm_fail(name, "%s", tc_wasm_said(api, error, NULL));
+        tc_wasm_fail(name, "%s", tc_wasm_error_text(api, error, NULL));
     if (error || trapped) {
         tc_wasm_tell_fuel(context, trapped);
         return ended_module(error, trapped);
@@ -123,7 +123,7 @@ link_module(struct wasm_engine *engine, const struct wasmtime_module *module, co
         define(linker, &tc_wasi_calls[i]);
     struct wasmtime_error *error = api->wasmtime_linker_instantiate_pre(linker, module, &linked);
     if (error)
-        tc_wasm_fail(name, "%s", tc_wasm_said(api, error, NULL));
+        tc_wasm_fail(name, "%s", tc_wasm_error_text(api, error, NULL));
     api->wasmtime_linker_delete(linker);
     return linked;
 }

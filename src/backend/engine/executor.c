@@ -244,7 +244,7 @@ static bool is_stage(const struct engine *e, const struct tc_process_cage *p)
 static void read_message(struct tc_cage *cage)
 {
     struct engine *e = engine_of(cage);
-    struct tc_engine_said said;
+    struct tc_engine_message said;
     ssize_t n;
     while (e->control >= 0 &&
            (n = recv(e->control, &said, sizeof(said), MSG_DONTWAIT)) == (ssize_t)sizeof(said)) {

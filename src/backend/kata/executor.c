@@ -294,7 +294,7 @@ static void read_message(struct tc_cage *cage)
 {
     struct kata *k = kata_of(cage);
     union {
-        struct tc_engine_said said;
+        struct tc_engine_message said;
         struct tc_report report;
     } in;
     ssize_t n = 0;

@@ -16,7 +16,7 @@
 #include "base/jsontext.h"
 #include "egress/egress.h"
 #include "egress/proxy/loop.h"
-#include "egress/read/said.h"
+#include "egress/read/stats.h"
 
 enum { NOBODY = 65534, FAILURE = 125 };
 
@@ -95,20 +95,20 @@ void tc_egress_alone_tell(struct tc_egress_proxy *p)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     bool json = p->alone == TC_EGRESS_JSON;
-    uint32_t count = atomic_load(&p->said->denial_count);
-    if (!count && !atomic_load(&p->said->omitted_denials))
+    uint32_t count = atomic_load(&p->stats->denial_count);
+    if (!count && !atomic_load(&p->stats->omitted_denials))
         return;
     for (uint32_t i = 0; i < count && i < TC_EGRESS_DENIALS_MAX; i++) {
-        const struct tc_egress_denial *d = &p->said->denials[i];
+        const struct tc_egress_denial *d = &p->stats->denials[i];
         if (json)
             add_json(&out, &p->config, d, atomic_load(&d->count));
         else
             add_text(&out, d, atomic_load(&d->count));
     }
-    uint32_t more = atomic_exchange(&p->said->omitted_denials, 0);
+    uint32_t more = atomic_exchange(&p->stats->omitted_denials, 0);
     if (more)
         tc_buf_addf(&out, json ? "{\"omitted\":%u}\n" : "toolcage: %u more were denied\n", more);
-    atomic_store(&p->said->denial_count, 0);
+    atomic_store(&p->stats->denial_count, 0);
     write_all(json ? STDOUT_FILENO : STDERR_FILENO, &out);
 }
 

@@ -195,7 +195,7 @@ X509 *tc_egress_authority_leaf(const struct tc_egress_authority *a, const char *
     return NULL;
 }
 
-static bool write_down(const struct tc_egress_authority *a, struct tc_egress_said *said)
+static bool write_down(const struct tc_egress_authority *a, struct tc_egress_stats *stats)
 {
     BIO *text = BIO_new(BIO_s_mem());
     char *at = NULL;
@@ -203,8 +203,8 @@ static bool write_down(const struct tc_egress_authority *a, struct tc_egress_sai
         text && PEM_write_bio_X509(text, a->certificate) == 1 ? BIO_get_mem_data(text, &at) : 0;
     bool fine = len > 0 && len <= TC_EGRESS_AUTHORITY_MAX;
     if (fine) {
-        memcpy(said->authority, at, (size_t)len);
-        atomic_store(&said->authority_size, (uint32_t)len);
+        memcpy(stats->authority, at, (size_t)len);
+        atomic_store(&stats->authority_size, (uint32_t)len);
     }
     BIO_free(text);
     return fine;
@@ -288,12 +288,12 @@ static bool speak_to_servers(struct tc_egress_authority *a)
 }
 
 bool tc_egress_authority_open(struct tc_egress_authority *a, const struct tc_egress_config *config,
-                              struct tc_egress_said *said)
+                              struct tc_egress_stats *stats)
 {
     if (OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) != 1)
         return false;
     a->key = EVP_EC_gen("P-256");
     a->leaf = EVP_EC_gen("P-256");
-    return a->key && a->leaf && make_root(a, config) && write_down(a, said) &&
+    return a->key && a->leaf && make_root(a, config) && write_down(a, stats) &&
            speak_to_clients(a) && speak_to_servers(a);
 }

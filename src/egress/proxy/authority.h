@@ -22,7 +22,7 @@ struct tc_egress_authority {
 /* Before the walls, because it reads what the system trusts. Writes its certificate down where the
  * supervisor reads it. False: it cannot be. */
 bool tc_egress_authority_open(struct tc_egress_authority *a, const struct tc_egress_config *config,
-                              struct tc_egress_said *said);
+                              struct tc_egress_stats *stats);
 
 /* The slow part, for which nobody waits: takes in what was read. Before the first connection. */
 bool tc_egress_authority_trust(struct tc_egress_authority *a);

@@ -13,7 +13,7 @@
 
 #include "egress/proxy/resolve.h"
 #include "egress/read/rules.h"
-#include "egress/read/said.h"
+#include "egress/read/stats.h"
 #include "policy/endpoint.h"
 
 enum {
@@ -112,7 +112,7 @@ static void deny(struct tc_egress_proxy *p, const struct tc_egress_pair *pair,
 {
     char target[TC_EGRESS_TARGET_MAX];
     tc_egress_target(pair->host, pair->port, target);
-    tc_egress_deny(p->said, target, reason, false);
+    tc_egress_deny(p->stats, target, reason, false);
 }
 
 /* What cannot go is lost, as UDP may be. */
@@ -126,7 +126,7 @@ static void send_out(struct tc_egress_proxy *p, struct tc_egress_pair *pair, con
         return;
     }
     if (send(pair->watch.fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len)
-        tc_egress_sent(p->said, pair->destination, len);
+        tc_egress_sent(p->stats, pair->destination, len);
 }
 
 static void hold(struct tc_egress_pair *pair, const char *bytes, size_t len)
@@ -172,7 +172,7 @@ static void answers_ready(struct tc_egress_proxy *p, struct tc_egress_watch *wat
             deny(p, pair, TC_EGRESS_SPENT);
             continue;
         }
-        tc_egress_received(p->said, pair->destination, (size_t)n);
+        tc_egress_received(p->stats, pair->destination, (size_t)n);
         send_back(pair, p->scratch, (size_t)n);
     }
 }
@@ -203,7 +203,7 @@ static void go_on(struct tc_egress_proxy *p, struct tc_egress_pair *pair, const 
         return;
     }
     tc_egress_target(pair->host, pair->port, target);
-    pair->destination = tc_egress_reached(p->said, target);
+    pair->destination = tc_egress_reached(p->stats, target);
     for (size_t i = 0; i < pair->held_count; i++)
         send_out(p, pair, pair->held[i].bytes, pair->held[i].len);
     free(TAKE(pair->held));

@@ -5,8 +5,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "egress/read/said.h"
 #include "egress/read/socks.h"
+#include "egress/read/stats.h"
 
 /* ---- life ---- */
 
@@ -106,9 +106,9 @@ void tc_egress_flow_refuse(struct tc_egress_proxy *p, struct tc_egress_flow *f, 
         return;
     tc_egress_target(f->to.name[0] ? f->to.name : "proxy", f->to.name[0] ? f->to.port : 0, target);
     if (what < TC_EGRESS_REASONS)
-        tc_egress_deny(p->said, target, (enum tc_egress_reason)what, false);
+        tc_egress_deny(p->stats, target, (enum tc_egress_reason)what, false);
     else
-        tc_egress_unreached(p->said, target, (enum tc_egress_failure)what);
+        tc_egress_unreached(p->stats, target, (enum tc_egress_failure)what);
     if (f->speaks == TC_SPEAKS_BYTES)
         tc_egress_flow_close(p, f, true);
     else

@@ -4,7 +4,7 @@
  * All flows: new ones, and those whose time is over. */
 
 #include "egress/proxy/flow.h"
-#include "egress/read/said.h"
+#include "egress/read/stats.h"
 
 struct tc_egress_flow *tc_egress_flow_new(struct tc_egress_proxy *p, int fd,
                                           enum tc_egress_role role)

@@ -7,8 +7,8 @@
 
 #include "egress/proxy/flow.h"
 #include "egress/read/rules.h"
-#include "egress/read/said.h"
 #include "egress/read/socks.h"
+#include "egress/read/stats.h"
 #include "policy/endpoint.h"
 
 static void use(struct tc_egress_flow *f, size_t bytes)

@@ -8,9 +8,9 @@
 
 #include "egress/proxy/flow.h"
 #include "egress/read/rules.h"
-#include "egress/read/said.h"
 #include "egress/read/secrets.h"
 #include "egress/read/sniff.h"
+#include "egress/read/stats.h"
 
 static bool refuse_request(struct tc_egress_proxy *p, struct tc_egress_flow *f, int what,
                            const char *why)
@@ -48,11 +48,11 @@ static bool inspect_tls(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 }
 
 /* The same for the host of a request. */
-static bool same_host(const struct tc_egress_flow *f, const struct tc_egress_host *said)
+static bool same_host(const struct tc_egress_flow *f, const struct tc_egress_host *stats)
 {
-    if (said->port && said->port != f->to.port)
+    if (stats->port && stats->port != f->to.port)
         return false;
-    return f->literal || !said->name[0] || strcmp(said->name, f->to.name) == 0;
+    return f->literal || !stats->name[0] || strcmp(stats->name, f->to.name) == 0;
 }
 
 static bool inspect_http(struct tc_egress_proxy *p, struct tc_egress_flow *f)

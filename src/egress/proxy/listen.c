@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 #include "egress/proxy/flow.h"
-#include "egress/read/said.h"
+#include "egress/read/stats.h"
 #include "linux/meant.h"
 
 struct tc_egress_listener {

@@ -33,7 +33,7 @@ enum { TC_EGRESS_SCRATCH = 65536 };
 
 struct tc_egress_proxy {
     struct tc_egress_config config;
-    struct tc_egress_said *said;
+    struct tc_egress_stats *stats;
     struct tc_egress_names names;
     struct tc_egress_resolver *resolver;
     const struct tc_egress_authority *authority; /* NULL: nothing is looked into */

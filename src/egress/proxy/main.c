@@ -108,19 +108,19 @@ static bool send_message(enum tc_egress_kind kind)
 
 static bool say_ready(void)
 {
-    atomic_store(&proxy.said->ready, 1);
+    atomic_store(&proxy.stats->ready, 1);
     return send_message(TC_EGRESS_READY);
 }
 
 /* ---- the start ---- */
 
-static bool map_said(void)
+static bool map_stats(void)
 {
-    void *at = mmap(NULL, sizeof(struct tc_egress_said), PROT_READ | PROT_WRITE, MAP_SHARED,
+    void *at = mmap(NULL, sizeof(struct tc_egress_stats), PROT_READ | PROT_WRITE, MAP_SHARED,
                     TC_EGRESS_SHARED, 0);
     if (at == MAP_FAILED)
         return false;
-    proxy.said = at;
+    proxy.stats = at;
     return tc_close_range(TC_EGRESS_SHARED, ~0U, 0) == 0;
 }
 
@@ -145,7 +145,7 @@ static bool open_authority(void)
     if (!inspects)
         return true;
     proxy.authority = &authority;
-    return tc_egress_authority_open(&authority, &proxy.config, proxy.said);
+    return tc_egress_authority_open(&authority, &proxy.config, proxy.stats);
 }
 
 static bool open_proxy(void)
@@ -178,8 +178,8 @@ static bool write_authority(const char *made, const char *named)
 {
     bool fine = open_authority();
     if (fine && proxy.authority) {
-        size_t size = atomic_load(&proxy.said->authority_size);
-        fine = size && write(TC_EGRESS_SHARED, proxy.said->authority, size) == (ssize_t)size;
+        size_t size = atomic_load(&proxy.stats->authority_size);
+        fine = size && write(TC_EGRESS_SHARED, proxy.stats->authority, size) == (ssize_t)size;
     }
     (void)close(TC_EGRESS_SHARED);
     if (!named)
@@ -195,9 +195,9 @@ static bool write_authority(const char *made, const char *named)
  * be. */
 static int serve_alone(char *const *words)
 {
-    static struct tc_egress_said said;
+    static struct tc_egress_stats stats;
     proxy.alone = strcmp(words[0], "json") == 0 ? TC_EGRESS_JSON : TC_EGRESS_TEXT;
-    proxy.said = &said;
+    proxy.stats = &stats;
     if (!tc_egress_keep_shut() || !receive_config(&proxy.config) || !open_proxy() ||
         !take_listeners())
         return tc_egress_alone_fail("its settings are incomplete", "run toolcage egress");
@@ -224,7 +224,7 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN); /* c-ares writes to sockets that may be closed */
     if (argc > 1)
         return serve_alone(argv + 1);
-    if (!tc_egress_keep_shut() || !receive_config(&proxy.config) || !map_said() || !open_proxy() ||
+    if (!tc_egress_keep_shut() || !receive_config(&proxy.config) || !map_stats() || !open_proxy() ||
         !open_control() || !open_authority() || !tc_egress_walls(&proxy.config, false) ||
         !say_ready() || (proxy.authority && !tc_egress_authority_trust(&authority)))
         return 1;

@@ -11,7 +11,7 @@ enum { BUCKET_US = 100000, REST_US = 20000, SECOND_US = 1000000, SHARE_MIN = 512
 
 bool tc_egress_meter_left(const struct tc_egress_proxy *p)
 {
-    return !atomic_load(&p->said->spent);
+    return !atomic_load(&p->stats->spent);
 }
 
 bool tc_egress_meter_take(struct tc_egress_proxy *p, size_t len)
@@ -21,7 +21,7 @@ bool tc_egress_meter_take(struct tc_egress_proxy *p, size_t len)
     if (!most)
         return true;
     if (!tc_egress_meter_left(p) || (int64_t)len > most - m->taken) {
-        atomic_store(&p->said->spent, 1);
+        atomic_store(&p->stats->spent, 1);
         return false;
     }
     m->taken += (int64_t)len;

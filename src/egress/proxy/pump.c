@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 
 #include "egress/proxy/flow.h"
-#include "egress/read/said.h"
 #include "egress/read/secrets.h"
+#include "egress/read/stats.h"
 
 /* ---- between ---- */
 
@@ -101,7 +101,7 @@ static bool from_server(struct tc_egress_proxy *p, struct tc_egress_flow *f, con
         return tc_egress_flow_spent(p, f);
     if (f->mode == TC_MODE_WEBSOCKET)
         judge_upgrade(f, bytes, len);
-    tc_egress_received(p->said, f->destination, len);
+    tc_egress_received(p->stats, f->destination, len);
     return forward_bytes(p, f, bytes, len) || broken(p, f);
 }
 

@@ -8,7 +8,7 @@
 #include "egress/proxy/flow.h"
 #include "egress/proxy/loop.h"
 #include "egress/read/dns.h"
-#include "egress/read/said.h"
+#include "egress/read/stats.h"
 
 static const char *name_of_reverse(struct tc_egress_proxy *p, const char *name)
 {
@@ -39,7 +39,7 @@ static size_t refuse_name(struct tc_egress_proxy *p, const struct tc_dns_query *
 {
     char target[TC_EGRESS_TARGET_MAX];
     tc_egress_target(query->name[0] ? query->name : ".", 0, target);
-    tc_egress_deny(p->said, target, TC_EGRESS_NOT_NAMED, true);
+    tc_egress_deny(p->stats, target, TC_EGRESS_NOT_NAMED, true);
     return tc_dns_write(query, TC_DNS_NO_NAME, NULL, out);
 }
 

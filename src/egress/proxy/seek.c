@@ -10,9 +10,9 @@
 
 #include "egress/proxy/flow.h"
 #include "egress/read/rules.h"
-#include "egress/read/said.h"
 #include "egress/read/secrets.h"
 #include "egress/read/socks.h"
+#include "egress/read/stats.h"
 #include "policy/endpoint.h"
 
 static void set_nodelay(int fd)
@@ -56,7 +56,7 @@ static void join(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     char target[TC_EGRESS_TARGET_MAX];
     tc_egress_target(f->to.name, f->to.port, target);
-    f->destination = tc_egress_reached(p->said, target);
+    f->destination = tc_egress_reached(p->stats, target);
     f->stage = TC_FLOW_JOINED;
     f->bound = !tc_egress_may_stream(&p->config, f->to.name, f->to.port);
     f->masks = tc_egress_secrets_go(&p->config, f->to.name, f->to.port);

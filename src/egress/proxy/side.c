@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "egress/proxy/flow.h"
-#include "egress/read/said.h"
+#include "egress/read/stats.h"
 
 static bool keep_bytes(struct tc_egress_side *to, const char *bytes, size_t len)
 {
@@ -127,6 +127,6 @@ bool tc_egress_flow_send(struct tc_egress_proxy *p, struct tc_egress_flow *f, co
         return tc_egress_flow_spent(p, f);
     if (!tc_egress_side_send(p, &f->server, bytes, len))
         return tc_egress_flow_deaf(p, f);
-    tc_egress_sent(p->said, f->destination, len);
+    tc_egress_sent(p->stats, f->destination, len);
     return true;
 }

@@ -12,7 +12,7 @@
 
 #include "egress/proxy/flow.h"
 #include "egress/proxy/upstream.h"
-#include "egress/read/said.h"
+#include "egress/read/stats.h"
 
 enum { HEAD_MAX = 8192 };
 

@@ -7,14 +7,14 @@
 #include <netinet/tcp.h>
 
 #include "egress/proxy/flow.h"
-#include "egress/read/said.h"
+#include "egress/read/stats.h"
 
 /* Who reads the result learns why such a program fails. */
 static void list(struct tc_egress_proxy *p, const struct tc_egress_flow *f)
 {
     char target[TC_EGRESS_TARGET_MAX];
     tc_egress_target(f->to.name, f->to.port, target);
-    tc_egress_deny(p->said, target, TC_EGRESS_NOT_SPOKEN, false);
+    tc_egress_deny(p->stats, target, TC_EGRESS_NOT_SPOKEN, false);
 }
 
 /* The client is told by TLS itself, and nothing behind that would be understood. */

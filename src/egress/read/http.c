@@ -237,23 +237,23 @@ static bool same_port(uint16_t a, uint16_t b)
 static const char *read_host(struct tc_http_head *head)
 {
     size_t count;
-    struct tc_egress_host said = {0};
+    struct tc_egress_host stats = {0};
     const struct tc_http_field *host = find_field(head, "Host", &count);
     if (count > 1 || (!count && head->one_one))
         return count ? "there is more than one Host" : "there is no Host";
     if (!host)
         return NULL;
-    if (!tc_egress_authority_read(host->value.at, host->value.len, &said))
+    if (!tc_egress_authority_read(host->value.at, host->value.len, &stats))
         return "Host is not clear";
     if (!head->host.name[0]) {
-        head->host = said;
+        head->host = stats;
         return NULL;
     }
-    if (strcmp(said.name, head->host.name) != 0)
+    if (strcmp(stats.name, head->host.name) != 0)
         return "Host is not the target's";
     /* clients leave the port of a CONNECT out of Host, or say it; another one they do not say */
-    bool fine = head->form == TC_HTTP_AUTHORITY ? !said.port || said.port == head->host.port
-                                                : same_port(said.port, head->host.port);
+    bool fine = head->form == TC_HTTP_AUTHORITY ? !stats.port || stats.port == head->host.port
+                                                : same_port(stats.port, head->host.port);
     return fine ? NULL : "Host is not the target's";
 }
 

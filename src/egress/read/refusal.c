@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/jsontext.h"
-#include "egress/read/said.h"
+#include "egress/read/stats.h"
 #include "policy/endpoint.h"
 
 static const struct {

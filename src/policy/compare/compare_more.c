@@ -118,8 +118,8 @@ void tc_compare_env(struct tc_differences *changes, const struct toolcage_policy
                     const struct tc_spec *y)
 {
     static const struct tc_spec none = {0};
-    const struct tc_spec *a = tc_policy_said(from, x, TC_KEY_ENV),
-                         *b = tc_policy_said(to, y, TC_KEY_ENV);
+    const struct tc_spec *a = tc_policy_given(from, x, TC_KEY_ENV),
+                         *b = tc_policy_given(to, y, TC_KEY_ENV);
     a = a ? a : &none;
     b = b ? b : &none;
     tc_differences_lists(changes, &a->env_pass, &b->env_pass, TC_DIFFERENCE_MORE,

@@ -109,7 +109,7 @@ static int check_change(const struct wanted *w, const struct toolcage_policy *po
                         struct toolcage_error **err)
 {
     const struct tc_spec *spec = spec_of(w, policy);
-    const struct tc_spec *said = tc_policy_said(policy, w->tool ? spec : NULL, TC_KEY_FILESYSTEM);
+    const struct tc_spec *said = tc_policy_given(policy, w->tool ? spec : NULL, TC_KEY_FILESYSTEM);
     if (!spec)
         return refuse_change(w, "`toolcage tools` lists them", "the policy has no such tool", err);
     if (said && said != spec)

@@ -185,7 +185,7 @@ static void add_limits(struct tc_buf *out, const struct toolcage_policy *policy,
             tc_json_member(out, "by", grant->limits.memory_any ? "any" : "group");
         if (row->key == TC_KEY_OUTPUT)
             tc_json_member(out, "over", grant->limits.output_kill ? "kill" : "truncate");
-        add_limit_origin(out, policy, tc_policy_said(policy, tool, row->key), row, value);
+        add_limit_origin(out, policy, tc_policy_given(policy, tool, row->key), row, value);
         tc_buf_addc(out, '}');
     }
     tc_buf_addc(out, '}');

@@ -88,11 +88,11 @@ static bool has_bound(const struct tc_spec *tool, bool host)
 static void add_annotations(const struct toolcage_policy *policy, const struct tc_spec *tool,
                             struct tc_buf *out)
 {
-    const struct tc_spec *net = tc_policy_said(policy, tool, TC_KEY_NETWORK);
-    const struct tc_spec *sockets = tc_policy_said(policy, tool, TC_KEY_UNIX_SOCKETS);
+    const struct tc_spec *net = tc_policy_given(policy, tool, TC_KEY_NETWORK);
+    const struct tc_spec *sockets = tc_policy_given(policy, tool, TC_KEY_UNIX_SOCKETS);
     bool open =
         (net && net->net_count) || (sockets && sockets->unix_sockets) || has_bound(tool, true);
-    bool writes = tc_spec_writable(tc_policy_said(policy, tool, TC_KEY_FILESYSTEM)) ||
+    bool writes = tc_spec_writable(tc_policy_given(policy, tool, TC_KEY_FILESYSTEM)) ||
                   has_bound(tool, false) || open; /* what it reaches it may change */
     tc_json_key(out, "annotations");
     tc_buf_addf(out, "{\"readOnlyHint\":%s,\"destructiveHint\":%s,\"openWorldHint\":%s}",
@@ -116,7 +116,7 @@ static void add_mcp(const struct toolcage_policy *policy, const struct tc_spec *
 static void add_toolcage(const struct toolcage_policy *policy, const struct tc_spec *tool,
                          struct tc_buf *out)
 {
-    const struct tc_spec *tier = tc_policy_said(policy, tool, TC_KEY_TIER);
+    const struct tc_spec *tier = tc_policy_given(policy, tool, TC_KEY_TIER);
     tc_buf_addc(out, '{');
     tc_json_member(out, "name", tool->name);
     tc_json_member(out, "description", tool->description ? tool->description : "");
@@ -154,7 +154,7 @@ static void add_server_tool(const struct tc_spec *tool, struct tc_buf *out)
 static void add_server(const struct toolcage_policy *policy, const struct tc_server *server,
                        struct tc_buf *out)
 {
-    const struct tc_spec *net = tc_policy_said(policy, &server->spec, TC_KEY_NETWORK);
+    const struct tc_spec *net = tc_policy_given(policy, &server->spec, TC_KEY_NETWORK);
     tc_buf_addc(out, '{');
     tc_json_member(out, "name", server->spec.name);
     tc_json_bool(out, "network", net && net->net_count);
@@ -187,7 +187,7 @@ static int servers_json(const struct toolcage_policy *policy, char **ret,
 /* Has it a command, and does no person have to approve each call? None can be asked yet. */
 static bool is_callable(const struct toolcage_policy *policy, const struct tc_spec *tool)
 {
-    const struct tc_spec *said = tc_policy_said(policy, tool, TC_KEY_TIER);
+    const struct tc_spec *said = tc_policy_given(policy, tool, TC_KEY_TIER);
     return tool->command.count && !(said && tc_tier_asks(said->tier));
 }
 

@@ -53,7 +53,7 @@ static int decide_missing(const struct toolcage_policy *policy, const struct tc_
                           struct tc_verdict *v, struct toolcage_error **err)
 {
     const struct tc_spec *tool = grant->tool ? tc_policy_tool(policy, grant->tool) : NULL;
-    const struct tc_spec *said = tc_policy_said(policy, tool, id);
+    const struct tc_spec *said = tc_policy_given(policy, tool, id);
     _autofree_ char *full = tc_spec_key(said ? said : spec_of(policy, grant), key);
     if (!full) {
         free(reason);

@@ -44,17 +44,17 @@ void tc_lint_no_backend(struct tc_lint *l, const struct tc_spec *spec)
 /* What a grant of it needs, as far as the text tells. */
 static struct tc_grant grant_of(const struct tc_lint *l, const struct tc_spec *spec)
 {
-    const struct tc_spec *sockets = tc_lint_said(l, spec, TC_KEY_UNIX_SOCKETS);
-    const struct tc_spec *syscalls = tc_lint_said(l, spec, TC_KEY_SYSCALLS);
-    const struct tc_spec *workspace = tc_lint_said(l, spec, TC_KEY_WORKSPACE);
-    const struct tc_spec *net = tc_lint_said(l, spec, TC_KEY_NETWORK);
-    const struct tc_spec *secrets = tc_lint_said(l, spec, TC_KEY_SECRETS);
-    const struct tc_spec *time = tc_lint_said(l, spec, TC_KEY_CPU_TIME);
-    const struct tc_spec *cpus = tc_lint_said(l, spec, TC_KEY_CPUS);
-    const struct tc_spec *layers = tc_lint_said(l, spec, TC_KEY_LAYERS);
+    const struct tc_spec *sockets = tc_lint_given(l, spec, TC_KEY_UNIX_SOCKETS);
+    const struct tc_spec *syscalls = tc_lint_given(l, spec, TC_KEY_SYSCALLS);
+    const struct tc_spec *workspace = tc_lint_given(l, spec, TC_KEY_WORKSPACE);
+    const struct tc_spec *net = tc_lint_given(l, spec, TC_KEY_NETWORK);
+    const struct tc_spec *secrets = tc_lint_given(l, spec, TC_KEY_SECRETS);
+    const struct tc_spec *time = tc_lint_given(l, spec, TC_KEY_CPU_TIME);
+    const struct tc_spec *cpus = tc_lint_given(l, spec, TC_KEY_CPUS);
+    const struct tc_spec *layers = tc_lint_given(l, spec, TC_KEY_LAYERS);
     static char somewhere[] = "/";
     static struct tc_fs_entry written = {.access = TC_ACCESS_WRITE, .path = somewhere};
-    bool written_to = tc_spec_writable(tc_lint_said(l, spec, TC_KEY_FILESYSTEM));
+    bool written_to = tc_spec_writable(tc_lint_given(l, spec, TC_KEY_FILESYSTEM));
     struct tc_grant grant = {
         .fs = written_to ? &written : NULL,
         .fs_count = written_to,
@@ -68,7 +68,7 @@ static struct tc_grant grant_of(const struct tc_lint *l, const struct tc_spec *s
         .limits = {.cpu_time_ms = time ? time->limits.cpu_time_ms : 0,
                    .cpus_milli = cpus ? cpus->limits.cpus_milli : 0}};
     for (size_t i = 0; i < TC_PLAIN_COUNT; i++)
-        tc_plain_lend(&tc_plain_rows[i], &grant, tc_lint_said(l, spec, tc_plain_rows[i].id));
+        tc_plain_lend(&tc_plain_rows[i], &grant, tc_lint_given(l, spec, tc_plain_rows[i].id));
     return grant;
 }
 
@@ -80,7 +80,7 @@ static void lint_features(struct tc_lint *l, const struct tc_spec *spec,
     for (int i = 0; i < TC_FEATURE_COUNT; i++) {
         const struct tc_feature_row *row = &tc_feature_rows[i];
         const struct tc_key *key = row->key ? tc_key_find(tc_keys, TC_SCOPE_TOOL, row->key) : NULL;
-        const struct tc_spec *said = key ? tc_lint_said(l, spec, key->id) : NULL;
+        const struct tc_spec *said = key ? tc_lint_given(l, spec, key->id) : NULL;
         if (said && lacks & (tc_features)1 << i)
             tc_lint_add(l, said, row->key, said->said[key->id], row->key, row->hint,
                         "backend %s %s: each call is refused", backend->name, row->text);
@@ -117,13 +117,13 @@ void tc_lint_unenforceable(struct tc_lint *l, const struct tc_spec *spec)
 {
     const char *name = tc_policy_backend(l->policy, spec);
     const struct tc_lint_backend *backend = find_backend(l, name);
-    const struct tc_spec *net = tc_lint_said(l, spec, TC_KEY_NETWORK);
-    const struct tc_spec *secrets = tc_lint_said(l, spec, TC_KEY_SECRETS);
+    const struct tc_spec *net = tc_lint_given(l, spec, TC_KEY_NETWORK);
+    const struct tc_spec *secrets = tc_lint_given(l, spec, TC_KEY_SECRETS);
     const struct tc_grant grant = grant_of(l, spec);
     tc_clauses missing = backend && !backend->no_boundary && backend->provides
                              ? tc_grant_clauses(&grant) & ~backend->provides
                              : 0;
-    if (backend && !tc_lint_said(l, spec, TC_KEY_FALLBACK))
+    if (backend && !tc_lint_given(l, spec, TC_KEY_FALLBACK))
         lint_features(l, spec, backend, &grant);
     for (int i = 0; i < TC_CLAUSE_COUNT; i++) {
         if (!(missing & TC_CLAUSE_BIT(i)))
@@ -146,7 +146,7 @@ void tc_lint_unenforceable(struct tc_lint *l, const struct tc_spec *spec)
 
 void tc_lint_no_boundary(struct tc_lint *l, const struct tc_spec *spec)
 {
-    const struct tc_spec *said = tc_lint_said(l, spec, TC_KEY_BACKEND);
+    const struct tc_spec *said = tc_lint_given(l, spec, TC_KEY_BACKEND);
     if (said && tc_backend_strength(said->backend) == 0)
         tc_lint_add(l, said, "backend", said->said[TC_KEY_BACKEND], said->backend,
                     "backend = \"process\" costs about as much and holds",
@@ -155,7 +155,7 @@ void tc_lint_no_boundary(struct tc_lint *l, const struct tc_spec *spec)
 
 void tc_lint_gives_up(struct tc_lint *l, const struct tc_spec *spec)
 {
-    const struct tc_spec *said = tc_lint_said(l, spec, TC_KEY_WITHOUT);
+    const struct tc_spec *said = tc_lint_given(l, spec, TC_KEY_WITHOUT);
     _autobuf_ struct tc_buf list = TC_BUF_INIT;
     for (int i = 0; said && i < TC_CLAUSE_COUNT; i++)
         if (said->without & TC_CLAUSE_BIT(i))
@@ -171,7 +171,7 @@ void tc_lint_gives_up(struct tc_lint *l, const struct tc_spec *spec)
 /* What cannot be compared with the backend is taken for weaker. */
 void tc_lint_fallback(struct tc_lint *l, const struct tc_spec *spec)
 {
-    const struct tc_spec *said = tc_lint_said(l, spec, TC_KEY_FALLBACK);
+    const struct tc_spec *said = tc_lint_given(l, spec, TC_KEY_FALLBACK);
     const char *backend = tc_policy_backend(l->policy, spec);
     int strength = tc_backend_strength(backend);
     for (size_t i = 0; said && i < said->fallback.count; i++) {
@@ -190,7 +190,7 @@ void tc_lint_module(struct tc_lint *l, const struct tc_spec *spec)
 {
     const struct tc_backend_key *by;
     const char *name = tc_policy_backend(l->policy, spec);
-    const struct tc_spec *module = tc_lint_said(l, spec, TC_KEY_MODULE);
+    const struct tc_spec *module = tc_lint_given(l, spec, TC_KEY_MODULE);
     const struct tc_spec *said = tc_policy_chooser(l->policy, spec, false, &by);
     const struct tc_backend *backend = tc_backend_find(name);
     const struct tc_spec *layers = tc_policy_layers(l->policy, spec);
@@ -216,7 +216,7 @@ void tc_lint_module(struct tc_lint *l, const struct tc_spec *spec)
 /* Each of the closed list looks into or changes other processes, be they of the same cage. */
 void tc_lint_syscalls(struct tc_lint *l, const struct tc_spec *spec)
 {
-    const struct tc_spec *said = tc_lint_said(l, spec, TC_KEY_SYSCALLS);
+    const struct tc_spec *said = tc_lint_given(l, spec, TC_KEY_SYSCALLS);
     if (said && said->syscalls_allow.count)
         tc_lint_add(l, said, "syscalls", said->said[TC_KEY_SYSCALLS], said->syscalls_allow.items[0],
                     "give it to a tool of its own, for debuggers, with nothing else in its cage",
@@ -230,7 +230,7 @@ void tc_lint_syscalls(struct tc_lint *l, const struct tc_spec *spec)
 void tc_lint_timeout(struct tc_lint *l, const struct tc_spec *spec)
 {
     char text[TC_VALUE_TEXT_SIZE];
-    const struct tc_spec *said = tc_lint_said(l, spec, TC_KEY_TIMEOUT);
+    const struct tc_spec *said = tc_lint_given(l, spec, TC_KEY_TIMEOUT);
     bool install = tc_spec_is_setup(spec);
     int64_t longest = install ? longest_install_ms : longest_ms;
     if (!said || tc_spec_is_server(spec) || said->limits.timeout_ms <= longest)
@@ -246,8 +246,8 @@ void tc_lint_timeout(struct tc_lint *l, const struct tc_spec *spec)
 void tc_lint_memory(struct tc_lint *l, const struct tc_spec *spec)
 {
     char text[TC_VALUE_TEXT_SIZE];
-    const struct tc_spec *memory = tc_lint_said(l, spec, TC_KEY_MEMORY);
-    const struct tc_spec *pids = tc_lint_said(l, spec, TC_KEY_PIDS);
+    const struct tc_spec *memory = tc_lint_given(l, spec, TC_KEY_MEMORY);
+    const struct tc_spec *pids = tc_lint_given(l, spec, TC_KEY_PIDS);
     const struct tc_limits *m = memory ? &memory->limits : &tc_limits_default;
     int64_t most = m->memory, count = (pids ? &pids->limits : &tc_limits_default)->pids;
     if (!m->memory_any || most <= largest_memory / count)
@@ -265,8 +265,8 @@ void tc_lint_memory(struct tc_lint *l, const struct tc_spec *spec)
 /* Private storage is memory. By "any" it counts where there is a control group only. */
 void tc_lint_disk_memory(struct tc_lint *l, const struct tc_spec *spec)
 {
-    const struct tc_spec *disk = tc_lint_said(l, spec, TC_KEY_DISK);
-    const struct tc_spec *memory = tc_lint_said(l, spec, TC_KEY_MEMORY);
+    const struct tc_spec *disk = tc_lint_given(l, spec, TC_KEY_DISK);
+    const struct tc_spec *memory = tc_lint_given(l, spec, TC_KEY_MEMORY);
     if (!disk || !memory || memory->limits.memory_any || disk->limits.disk <= memory->limits.memory)
         return;
     tc_lint_add(l, disk, "disk", disk->said[TC_KEY_DISK], "disk",
@@ -279,7 +279,7 @@ void tc_lint_disk_memory(struct tc_lint *l, const struct tc_spec *spec)
 void tc_lint_output(struct tc_lint *l, const struct tc_spec *spec)
 {
     char text[TC_VALUE_TEXT_SIZE];
-    const struct tc_spec *said = tc_lint_said(l, spec, TC_KEY_OUTPUT);
+    const struct tc_spec *said = tc_lint_given(l, spec, TC_KEY_OUTPUT);
     if (!said || said->limits.output <= largest_output || tc_spec_is_setup(spec))
         return; /* no model reads what an install prints */
     tc_value_write(TC_UNIT_SIZE, said->limits.output, text);

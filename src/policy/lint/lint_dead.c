@@ -397,7 +397,7 @@ static bool is_empty(const struct tc_lint *l, const struct tc_spec *tool)
         if (tool->said[i] && i != TC_KEY_DESCRIPTION && i != TC_KEY_TITLE)
             return false;
     for (size_t i = 0; i < TC_COUNT(grants); i++)
-        if (tc_lint_said(l, tool, grants[i]))
+        if (tc_lint_given(l, tool, grants[i]))
             return false;
     return !tool->setup;
 }

@@ -50,9 +50,9 @@ static void tell_secret(struct tc_lint *l, const struct tc_spec *says, const cha
 
 void tc_lint_secrets(struct tc_lint *l, const struct tc_spec *spec)
 {
-    const struct tc_spec *fs = tc_lint_said(l, spec, TC_KEY_FILESYSTEM);
-    const struct tc_spec *env = tc_lint_said(l, spec, TC_KEY_ENV);
-    const struct tc_spec *net = tc_lint_said(l, spec, TC_KEY_NETWORK);
+    const struct tc_spec *fs = tc_lint_given(l, spec, TC_KEY_FILESYSTEM);
+    const struct tc_spec *env = tc_lint_given(l, spec, TC_KEY_ENV);
+    const struct tc_spec *net = tc_lint_given(l, spec, TC_KEY_NETWORK);
     for (size_t i = 0; fs && i < fs->fs_count; i++) {
         const struct tc_fs_rule *rule = &fs->fs[i];
         if (rule->access != TC_ACCESS_DENY && tc_credential_path(host_of(rule)))
@@ -71,7 +71,7 @@ void tc_lint_secrets(struct tc_lint *l, const struct tc_spec *spec)
 
 void tc_lint_home(struct tc_lint *l, const struct tc_spec *spec)
 {
-    const struct tc_spec *fs = tc_lint_said(l, spec, TC_KEY_FILESYSTEM);
+    const struct tc_spec *fs = tc_lint_given(l, spec, TC_KEY_FILESYSTEM);
     const char *home = l->policy->home;
     for (size_t i = 0; home && fs && i < fs->fs_count; i++) {
         const struct tc_fs_rule *rule = &fs->fs[i];
@@ -122,7 +122,7 @@ static char *path_on_host(const struct tc_spec *fs, const char *path)
 
 static bool index_spec(struct tc_lint *l, const struct tc_spec *spec)
 {
-    const struct tc_spec *fs = tc_lint_said(l, spec, TC_KEY_FILESYSTEM);
+    const struct tc_spec *fs = tc_lint_given(l, spec, TC_KEY_FILESYSTEM);
     bool fine = true;
     for (size_t i = 0; fine && i < spec->fs_count; i++)
         if (spec->fs[i].access == TC_ACCESS_WRITE)
@@ -235,7 +235,7 @@ void tc_lint_run_by_tool(struct tc_lint *l, const struct tc_spec *spec)
     if (tc_spec_is_setup(spec))
         check_inputs(l, spec);
     const char *path = executed(spec);
-    const struct tc_spec *fs = tc_lint_said(l, spec, TC_KEY_FILESYSTEM);
+    const struct tc_spec *fs = tc_lint_given(l, spec, TC_KEY_FILESYSTEM);
     _autofree_ char *clean = path ? tc_path_absolute("/", path) : NULL;
     l->memory |= path && !clean;
     if (!clean)
@@ -298,7 +298,7 @@ static void check_run_by_host(struct tc_lint *l, const struct tc_spec *says, con
 
 void tc_lint_run_by_host(struct tc_lint *l, const struct tc_spec *spec)
 {
-    const struct tc_spec *fs = tc_lint_said(l, spec, TC_KEY_FILESYSTEM);
+    const struct tc_spec *fs = tc_lint_given(l, spec, TC_KEY_FILESYSTEM);
     for (size_t i = 0; fs && i < fs->fs_count; i++)
         if (fs->fs[i].access == TC_ACCESS_WRITE)
             check_run_by_host(l, fs, "filesystem.writable", fs->fs[i].line, fs->fs[i].path,
@@ -313,7 +313,7 @@ void tc_lint_run_by_host(struct tc_lint *l, const struct tc_spec *spec)
 
 void tc_lint_root_socket(struct tc_lint *l, const struct tc_spec *spec)
 {
-    const struct tc_spec *said = tc_lint_said(l, spec, TC_KEY_UNIX_SOCKETS);
+    const struct tc_spec *said = tc_lint_given(l, spec, TC_KEY_UNIX_SOCKETS);
     for (size_t i = 0; said && i < said->socket_count; i++) {
         const struct tc_fs_rule *rule = &said->sockets[i];
         const char *risk = tc_socket_risk(host_of(rule));
@@ -336,9 +336,9 @@ struct writes {
 
 static struct writes writes_of(const struct tc_lint *l, const struct tc_spec *spec)
 {
-    struct writes w = {.fs = tc_lint_said(l, spec, TC_KEY_FILESYSTEM),
-                       .workspace = tc_lint_said(l, spec, TC_KEY_WORKSPACE),
-                       .disk = tc_lint_said(l, spec, TC_KEY_DISK)};
+    struct writes w = {.fs = tc_lint_given(l, spec, TC_KEY_FILESYSTEM),
+                       .workspace = tc_lint_given(l, spec, TC_KEY_WORKSPACE),
+                       .disk = tc_lint_given(l, spec, TC_KEY_DISK)};
     /* what [defaults] grants to write an install reads */
     w.rule = tc_spec_is_setup(spec) ? NULL : tc_spec_writable(w.fs);
     w.mode = w.workspace ? (enum tc_workspace_mode)w.workspace->workspace : TC_WORKSPACE_BIND;
@@ -369,7 +369,7 @@ void tc_lint_disk_bind(struct tc_lint *l, const struct tc_spec *spec)
 void tc_lint_auto_writes(struct tc_lint *l, const struct tc_spec *spec)
 {
     struct writes w = writes_of(l, spec);
-    const struct tc_spec *tier = tc_lint_said(l, spec, TC_KEY_TIER);
+    const struct tc_spec *tier = tc_lint_given(l, spec, TC_KEY_TIER);
     bool alone = tier && tc_streq(tier->tier, "Auto");
     bool asked = tier && !alone && !tc_streq(tier->tier, "Assisted");
     if (!w.rule || asked)

@@ -84,10 +84,10 @@ void tc_lint_add(struct tc_lint *l, const struct tc_spec *spec, const char *key,
     l->memory |= !f->key || !f->hint || !f->message;
 }
 
-const struct tc_spec *tc_lint_said(const struct tc_lint *l, const struct tc_spec *spec,
-                                   enum tc_key_id id)
+const struct tc_spec *tc_lint_given(const struct tc_lint *l, const struct tc_spec *spec,
+                                    enum tc_key_id id)
 {
-    return tc_policy_said(l->policy, spec, id);
+    return tc_policy_given(l->policy, spec, id);
 }
 
 char *tc_lint_endpoints(struct tc_lint *l, const struct tc_spec *net)

@@ -94,7 +94,7 @@ static const char *const publishers[] = {
 void tc_lint_entries(struct tc_lint *l, const struct tc_spec *spec)
 {
     tc_lint_entry *look = l->rule->entry;
-    const struct tc_spec *net = tc_lint_said(l, spec, TC_KEY_NETWORK);
+    const struct tc_spec *net = tc_lint_given(l, spec, TC_KEY_NETWORK);
     for (size_t i = 0; net && i < net->net_count; i++)
         look(l, net, "network", &net->net[i], net->net[i].origin.line);
     for (size_t i = 0; i < spec->argument_count; i++)
@@ -192,8 +192,8 @@ static const char *data_of(const struct tc_spec *spec, const struct tc_spec *fs)
 
 void tc_lint_any_host(struct tc_lint *l, const struct tc_spec *spec)
 {
-    const struct tc_spec *net = tc_lint_said(l, spec, TC_KEY_NETWORK);
-    const char *data = data_of(spec, tc_lint_said(l, spec, TC_KEY_FILESYSTEM));
+    const struct tc_spec *net = tc_lint_given(l, spec, TC_KEY_NETWORK);
+    const char *data = data_of(spec, tc_lint_given(l, spec, TC_KEY_FILESYSTEM));
     for (size_t i = 0; net && data && i < net->net_count; i++)
         if (tc_streq(net->net[i].host, "*"))
             tc_lint_add(

@@ -105,8 +105,8 @@ void tc_lint_add(struct tc_lint *l, const struct tc_spec *spec, const char *key,
 /* NULL: there is no such line. */
 const struct tc_lint_line *tc_lint_line(const struct tc_lint *l, uint32_t line);
 /* Who says the key for it, or NULL. */
-const struct tc_spec *tc_lint_said(const struct tc_lint *l, const struct tc_spec *spec,
-                                   enum tc_key_id id);
+const struct tc_spec *tc_lint_given(const struct tc_lint *l, const struct tc_spec *spec,
+                                    enum tc_key_id id);
 /* "api.example.com:443 and 2 more"; owned, NULL: out of memory (noted). */
 char *tc_lint_endpoints(struct tc_lint *l, const struct tc_spec *net);
 

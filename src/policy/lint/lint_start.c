@@ -15,7 +15,7 @@
 static bool shows_host(const struct tc_lint *l, const struct tc_spec *spec)
 {
     const char *backend = tc_policy_backend(l->policy, spec);
-    return !tc_lint_said(l, spec, TC_KEY_IMAGE) && !tc_lint_said(l, spec, TC_KEY_MODULE) &&
+    return !tc_lint_given(l, spec, TC_KEY_IMAGE) && !tc_lint_given(l, spec, TC_KEY_MODULE) &&
            (tc_streq(backend, "process") || tc_streq(backend, "oci") ||
             tc_streq(backend, "gvisor"));
 }
@@ -28,7 +28,7 @@ static bool is_always_there(const char *path)
 
 static bool sets_path(const struct tc_lint *l, const struct tc_spec *spec)
 {
-    const struct tc_spec *env = tc_lint_said(l, spec, TC_KEY_ENV);
+    const struct tc_spec *env = tc_lint_given(l, spec, TC_KEY_ENV);
     return env && tc_strv_value(&env->env_set, "PATH");
 }
 
@@ -36,7 +36,7 @@ static bool sets_path(const struct tc_lint *l, const struct tc_spec *spec)
 static char *command_path(struct tc_lint *l, const struct tc_spec *spec)
 {
     const char *command = spec->command.items[0];
-    const struct tc_spec *cwd = tc_lint_said(l, spec, TC_KEY_CWD);
+    const struct tc_spec *cwd = tc_lint_given(l, spec, TC_KEY_CWD);
     if (command[0] == '/' || (strchr(command, '/') && cwd)) {
         char *path = tc_path_absolute(cwd ? cwd->cwd : "/", command);
         l->memory |= !path;
@@ -72,8 +72,8 @@ static bool show_path(struct shown *s, const char *path, const char *from)
 /* False: it cannot be told here, or there is no memory. */
 static bool gather(struct tc_lint *l, const struct tc_spec *spec, struct shown *s)
 {
-    const struct tc_spec *fs = tc_lint_said(l, spec, TC_KEY_FILESYSTEM);
-    const struct tc_spec *programs = tc_lint_said(l, spec, TC_KEY_PROGRAMS);
+    const struct tc_spec *fs = tc_lint_given(l, spec, TC_KEY_FILESYSTEM);
+    const struct tc_spec *programs = tc_lint_given(l, spec, TC_KEY_PROGRAMS);
     bool fine = true;
     if (programs && programs->programs.count &&
         (!l->facts->brings || !l->facts->brings(l->policy, &programs->programs, &s->brought)))
@@ -158,7 +158,7 @@ static bool look_at_start(const struct tc_lint *l, const struct shown *s, const 
 /* Its place is what `programs` names. */
 static bool is_brought(const struct tc_lint *l, const struct tc_spec *spec)
 {
-    const struct tc_spec *programs = tc_lint_said(l, spec, TC_KEY_PROGRAMS);
+    const struct tc_spec *programs = tc_lint_given(l, spec, TC_KEY_PROGRAMS);
     return programs && tc_strv_has(&programs->programs, spec->command.items[0]);
 }
 

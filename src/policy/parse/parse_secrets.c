@@ -223,7 +223,7 @@ static char *key_of(const struct tc_spec *said, const struct tc_secret *secret)
 static void check_hosts(struct tc_parse *p, const struct tc_spec *tool, const struct tc_spec *said,
                         const struct tc_secret *secret)
 {
-    const struct tc_spec *net = tc_policy_said(p->policy, tool, TC_KEY_NETWORK);
+    const struct tc_spec *net = tc_policy_given(p->policy, tool, TC_KEY_NETWORK);
     for (size_t i = 0; i < secret->hosts.count; i++) {
         const char *host = secret->hosts.items[i];
         if (tc_secret_reaches(net ? net->net : NULL, net ? net->net_count : 0, host))
@@ -239,7 +239,7 @@ static void check_hosts(struct tc_parse *p, const struct tc_spec *tool, const st
 static void check_passed(struct tc_parse *p, const struct tc_spec *tool, const struct tc_spec *said,
                          const struct tc_secret *secret)
 {
-    const struct tc_spec *env = tc_policy_said(p->policy, tool, TC_KEY_ENV);
+    const struct tc_spec *env = tc_policy_given(p->policy, tool, TC_KEY_ENV);
     if (!env || !tc_startswith(secret->from, "env:") ||
         !tc_strv_has(&env->env_pass, secret->from + 4))
         return;
@@ -281,7 +281,7 @@ static void check_alone(struct tc_parse *p, const struct tc_spec *said, size_t a
 /* The defaults are whole only at the end of the file. */
 static void check_spec(struct tc_parse *p, const struct tc_spec *tool)
 {
-    const struct tc_spec *said = tc_policy_said(p->policy, tool, TC_KEY_SECRETS);
+    const struct tc_spec *said = tc_policy_given(p->policy, tool, TC_KEY_SECRETS);
     for (size_t i = 0; said && i < said->secret_count; i++) {
         check_hosts(p, tool, said, &said->secrets[i]);
         check_passed(p, tool, said, &said->secrets[i]);

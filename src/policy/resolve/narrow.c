@@ -185,7 +185,7 @@ static bool check_env(const struct tc_flag *flag, const char *value, struct tc_c
 
 static int apply_env(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
 {
-    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_ENV);
+    const struct tc_spec *said = tc_policy_given(r->policy, r->tool, TC_KEY_ENV);
     const char *equals = strchr(value, '=');
     _autofree_ char *name = strndup(value, equals ? (size_t)(equals - value) : strlen(value));
     if (!name)

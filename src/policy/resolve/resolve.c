@@ -68,7 +68,7 @@ static void take_limits(struct tc_resolve *r)
         limits->timeout_ms = 0;
     for (size_t i = 0; i < tc_limits_fields.count; i++) {
         const struct tc_field *row = &tc_limits_fields.rows[i];
-        const struct tc_spec *said = tc_policy_said(r->policy, r->tool, row->key);
+        const struct tc_spec *said = tc_policy_given(r->policy, r->tool, row->key);
         if (said)
             (void)tc_field_set(row, limits, tc_field_number(row, &said->limits));
     }
@@ -86,7 +86,7 @@ static const char *class_backend(const struct tc_class *classes, size_t count, c
 static const char *backend_of_keys(const struct toolcage_policy *policy, const struct tc_spec *tool)
 {
     for (const struct tc_backend *b = tc_backends; b->name; b++)
-        if (b->key != TC_KEY_NONE && tc_policy_said(policy, tool, b->key))
+        if (b->key != TC_KEY_NONE && tc_policy_given(policy, tool, b->key))
             return b->name;
     return TC_BACKEND_DEFAULT;
 }
@@ -95,17 +95,17 @@ static const char *backend_of_keys(const struct toolcage_policy *policy, const s
 const struct tc_spec *tc_policy_layers(const struct toolcage_policy *policy,
                                        const struct tc_spec *tool)
 {
-    const struct tc_spec *layers = tc_policy_said(policy, tool, TC_KEY_LAYERS);
-    const struct tc_spec *backend = tc_policy_said(policy, tool, TC_KEY_BACKEND);
+    const struct tc_spec *layers = tc_policy_given(policy, tool, TC_KEY_LAYERS);
+    const struct tc_spec *backend = tc_policy_given(policy, tool, TC_KEY_BACKEND);
     bool nearer = backend && layers != backend && backend == tool;
     return nearer ? NULL : layers;
 }
 
 const char *tc_policy_backend(const struct toolcage_policy *policy, const struct tc_spec *tool)
 {
-    const struct tc_spec *backend = tc_policy_said(policy, tool, TC_KEY_BACKEND);
-    const struct tc_spec *tier = tc_policy_said(policy, tool, TC_KEY_TIER);
-    const struct tc_spec *risk = tc_policy_said(policy, tool, TC_KEY_RISK);
+    const struct tc_spec *backend = tc_policy_given(policy, tool, TC_KEY_BACKEND);
+    const struct tc_spec *tier = tc_policy_given(policy, tool, TC_KEY_TIER);
+    const struct tc_spec *risk = tc_policy_given(policy, tool, TC_KEY_RISK);
     const struct tc_spec *layers = tc_policy_layers(policy, tool);
     const char *own = NULL;
     if (layers)
@@ -139,7 +139,7 @@ const struct tc_spec *tc_policy_chooser(const struct toolcage_policy *policy,
     for (size_t i = layers ? 0 : 1; !said && i < TC_COUNT(rows); i++) {
         *ret = &rows[i];
         said = rows[i].id == TC_KEY_LAYERS ? tc_policy_layers(policy, tool)
-                                           : tc_policy_said(policy, tool, rows[i].id);
+                                           : tc_policy_given(policy, tool, rows[i].id);
     }
     return said;
 }
@@ -148,13 +148,13 @@ static const struct tc_spec *said_tier(const struct tc_resolve *r)
 {
     if (r->asked && r->asked->said[TC_KEY_TIER])
         return r->asked;
-    return tc_policy_said(r->policy, r->tool, TC_KEY_TIER);
+    return tc_policy_given(r->policy, r->tool, TC_KEY_TIER);
 }
 
 /* A tool's own backend, which may be among those that the defaults fall back to. */
 static bool take_fallback(struct tc_resolve *r)
 {
-    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_FALLBACK);
+    const struct tc_spec *said = tc_policy_given(r->policy, r->tool, TC_KEY_FALLBACK);
     for (size_t i = 0; said && i < said->fallback.count; i++)
         if (!tc_streq(said->fallback.items[i], r->grant->backend) &&
             !tc_strv_add(&r->grant->fallback, said->fallback.items[i]))
@@ -173,7 +173,7 @@ static bool may_run(const struct tc_grant *grant, const char *setting)
 /* What nobody trusts shares no process with another call, whatever the file says of all tools. */
 static bool is_ruled_out(const struct tc_resolve *r, const char *setting)
 {
-    const struct tc_spec *risk = tc_policy_said(r->policy, r->tool, TC_KEY_RISK);
+    const struct tc_spec *risk = tc_policy_given(r->policy, r->tool, TC_KEY_RISK);
     return risk && strcmp(risk->risk, "untrusted") == 0 && tc_startswith(setting, "wasm.reuse=");
 }
 
@@ -199,7 +199,7 @@ static bool take_module(struct tc_grant *grant, const char *said)
 static bool take_backend(struct tc_resolve *r)
 {
     struct tc_grant *grant = r->grant;
-    const struct tc_spec *module = tc_policy_said(r->policy, r->tool, TC_KEY_MODULE);
+    const struct tc_spec *module = tc_policy_given(r->policy, r->tool, TC_KEY_MODULE);
     const struct tc_spec *layers = tc_policy_layers(r->policy, r->tool);
     grant->backend = strdup(tc_policy_backend(r->policy, r->tool));
     bool fine = grant->backend;
@@ -216,12 +216,12 @@ static int take_words(struct tc_resolve *r)
 {
     struct tc_grant *grant = r->grant;
     const struct tc_spec *tier = said_tier(r);
-    const struct tc_spec *mode = tc_policy_said(r->policy, r->tool, TC_KEY_WORKSPACE);
-    const struct tc_spec *without = tc_policy_said(r->policy, r->tool, TC_KEY_WITHOUT);
+    const struct tc_spec *mode = tc_policy_given(r->policy, r->tool, TC_KEY_WORKSPACE);
+    const struct tc_spec *without = tc_policy_given(r->policy, r->tool, TC_KEY_WITHOUT);
     bool fine = take_backend(r);
     for (size_t i = 0; i < TC_PLAIN_COUNT; i++)
         fine = fine && tc_plain_take(&tc_plain_rows[i], grant,
-                                     tc_policy_said(r->policy, r->tool, tc_plain_rows[i].id));
+                                     tc_policy_given(r->policy, r->tool, tc_plain_rows[i].id));
     if (r->tool)
         fine = fine && (grant->tool = strdup(r->request->tool));
     if (tier)
@@ -237,7 +237,7 @@ static int take_words(struct tc_resolve *r)
 
 static int take_steering(struct tc_resolve *r)
 {
-    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_FILESYSTEM);
+    const struct tc_spec *said = tc_policy_given(r->policy, r->tool, TC_KEY_FILESYSTEM);
     bool fine = !said || tc_steering_copy(&r->grant->steering, &said->steering);
     r->grant->steering.listed = tc_spec_is_setup(r->tool);
     return fine ? 0 : tc_resolve_memory(r);
@@ -247,7 +247,7 @@ static int take_steering(struct tc_resolve *r)
 static int take_caches(struct tc_resolve *r)
 {
     struct tc_grant *grant = r->grant;
-    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_REVIEW);
+    const struct tc_spec *said = tc_policy_given(r->policy, r->tool, TC_KEY_REVIEW);
     bool fine = true;
     if (grant->workspace == TC_WORKSPACE_BIND || tc_spec_is_setup(r->tool))
         return 0;
@@ -260,7 +260,7 @@ static int take_caches(struct tc_resolve *r)
 
 static int take_syscalls(struct tc_resolve *r)
 {
-    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_SYSCALLS);
+    const struct tc_spec *said = tc_policy_given(r->policy, r->tool, TC_KEY_SYSCALLS);
     bool fine = !said || (tc_strv_copy(&r->grant->syscalls_allow, &said->syscalls_allow) &&
                           tc_strv_copy(&r->grant->syscalls_deny, &said->syscalls_deny));
     return fine ? 0 : tc_resolve_memory(r);
@@ -268,7 +268,7 @@ static int take_syscalls(struct tc_resolve *r)
 
 static int take_network(struct tc_resolve *r)
 {
-    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_NETWORK);
+    const struct tc_spec *said = tc_policy_given(r->policy, r->tool, TC_KEY_NETWORK);
     for (size_t i = 0; said && i < said->net_count; i++) {
         struct tc_net_entry *entry = TC_PUSH(r->grant->net, r->grant->net_count);
         if (!entry || !tc_net_entry_copy(entry, &said->net[i]))

@@ -252,7 +252,7 @@ int tc_resolve_env(struct tc_resolve *r)
         {"USER", "tool"},
         {"LOGNAME", "tool"},
         {"TERM", "dumb"}};
-    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_ENV);
+    const struct tc_spec *said = tc_policy_given(r->policy, r->tool, TC_KEY_ENV);
     for (size_t i = 0; i < TC_COUNT(base); i++)
         if (!tc_env_put(&r->grant->env, base[i][0], base[i][1]))
             return tc_resolve_memory(r);

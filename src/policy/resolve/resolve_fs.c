@@ -103,7 +103,7 @@ static int add_default(struct tc_resolve *r)
 
 int tc_resolve_fs(struct tc_resolve *r)
 {
-    const struct tc_spec *spec = tc_policy_said(r->policy, r->tool, TC_KEY_FILESYSTEM);
+    const struct tc_spec *spec = tc_policy_given(r->policy, r->tool, TC_KEY_FILESYSTEM);
     bool grants = r->operators || (spec && spec->fs_count) || r->policy->defaults.fs_count;
     if (grants && !tc_facts_look(r->facts))
         return tc_resolve_memory(r);

@@ -46,7 +46,7 @@ int tc_resolve_memory(struct tc_resolve *r)
 bool tc_resolve_origin(const struct tc_resolve *r, enum tc_key_id id, const char *key,
                        struct tc_origin *ret)
 {
-    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, id);
+    const struct tc_spec *said = tc_policy_given(r->policy, r->tool, id);
     const struct tc_spec *owner = said ? said : r->tool ? r->tool : &r->policy->defaults;
     ret->key = tc_spec_key(owner, key);
     ret->line = said ? said->said[id] : 0;

@@ -26,7 +26,7 @@ static bool add_socket(struct tc_grant *grant, const char *path, const char *fro
 
 int tc_resolve_unix(struct tc_resolve *r)
 {
-    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_UNIX_SOCKETS);
+    const struct tc_spec *said = tc_policy_given(r->policy, r->tool, TC_KEY_UNIX_SOCKETS);
     if (!said)
         return 0;
     _autofree_ char *key = tc_spec_key(said, "unix_sockets");

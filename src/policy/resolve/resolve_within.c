@@ -52,7 +52,7 @@ static int resolve(const struct tc_resolve *r, const char *tool, struct tc_grant
 static char *where(const struct toolcage_policy *policy, const struct tc_spec *tool,
                    enum tc_key_id id, const char *key, uint32_t *ret_line)
 {
-    const struct tc_spec *said = tc_policy_said(policy, tool, id);
+    const struct tc_spec *said = tc_policy_given(policy, tool, id);
     if (!said)
         return tc_format("%s by default", key);
     *ret_line = said->said[id];
@@ -64,7 +64,7 @@ static int report_difference(struct tc_resolve *r, const char *tool, const struc
 {
     const struct toolcage_policy *ceiling = r->policy->ceiling;
     enum tc_key_id id = d->key;
-    if (id == TC_KEY_FILESYSTEM && !tc_policy_said(r->policy, r->tool, id))
+    if (id == TC_KEY_FILESYSTEM && !tc_policy_given(r->policy, r->tool, id))
         id = TC_KEY_ARGUMENTS;
     const char *key = key_name(id);
     uint32_t line = r->policy->within, theirs = 0;
@@ -73,7 +73,7 @@ static int report_difference(struct tc_resolve *r, const char *tool, const struc
                                    key_name(d->key), &theirs);
     if (!here || !there)
         return tc_resolve_memory(r);
-    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, id);
+    const struct tc_spec *said = tc_policy_given(r->policy, r->tool, id);
     _autofree_ char *subject = said ? tc_spec_key(said, key) : strdup("within");
     return tc_resolve_refuse(r, TOOLCAGE_EDENIED, subject, line,
                              "narrow it, or widen the ceiling; what cannot be compared must be "

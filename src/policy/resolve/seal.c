@@ -58,7 +58,7 @@ uint32_t tc_policy_line(const struct toolcage_policy *policy, const char *tool, 
 {
     const struct tc_key *known = tc_key_find(tc_keys, TC_SCOPE_TOOL, key);
     const struct tc_spec *spec = tool ? tc_policy_tool(policy, tool) : NULL;
-    const struct tc_spec *said = known ? tc_policy_said(policy, spec, known->id) : NULL;
+    const struct tc_spec *said = known ? tc_policy_given(policy, spec, known->id) : NULL;
     *ret_prefix = said ? said->prefix : "";
     return said ? said->said[known->id] : 0;
 }

@@ -89,7 +89,7 @@ static int take_credentials(struct tc_resolve *r)
 int tc_resolve_secrets(struct tc_resolve *r)
 {
     struct tc_grant *grant = r->grant;
-    const struct tc_spec *said = tc_policy_said(r->policy, r->tool, TC_KEY_SECRETS);
+    const struct tc_spec *said = tc_policy_given(r->policy, r->tool, TC_KEY_SECRETS);
     for (size_t i = 0; said && i < said->secret_count; i++) {
         struct tc_secret *to = TC_PUSH(grant->secrets, grant->secret_count);
         if (!to || !take_secret(to, &said->secrets[i], grant))

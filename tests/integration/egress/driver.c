@@ -195,29 +195,29 @@ static void wait_ready(int control)
 
 /* ---- what it said ---- */
 
-static void print_said(const struct tc_egress_said *said)
+static void print_stats(const struct tc_egress_stats *stats)
 {
     struct tc_buf out = TC_BUF_INIT;
     tc_buf_adds(&out, "{\"denials\":[");
-    for (uint32_t i = 0; i < said->denial_count && i < TC_EGRESS_DENIALS_MAX; i++) {
-        const struct tc_egress_denial *d = &said->denials[i];
+    for (uint32_t i = 0; i < stats->denial_count && i < TC_EGRESS_DENIALS_MAX; i++) {
+        const struct tc_egress_denial *d = &stats->denials[i];
         tc_buf_addf(&out, "%s{\"target\":", i ? "," : "");
         tc_json_string(&out, d->target, strlen(d->target));
         tc_buf_addf(&out, ",\"reason\":%d,\"resolve\":%d,\"count\":%u}", d->reason, d->resolve,
                     d->count);
     }
     tc_buf_adds(&out, "],\"destinations\":[");
-    for (uint32_t i = 0; i < said->destination_count && i < TC_EGRESS_DESTINATIONS_MAX; i++) {
-        const struct tc_egress_destination *d = &said->destinations[i];
+    for (uint32_t i = 0; i < stats->destination_count && i < TC_EGRESS_DESTINATIONS_MAX; i++) {
+        const struct tc_egress_destination *d = &stats->destinations[i];
         tc_buf_addf(&out, "%s{\"target\":", i ? "," : "");
         tc_json_string(&out, d->target, strlen(d->target));
         tc_buf_addf(&out, ",\"connections\":%u,\"sent\":%llu,\"received\":%llu}", d->connections,
                     (unsigned long long)d->sent, (unsigned long long)d->received);
     }
     tc_buf_adds(&out, "],\"authority\":");
-    tc_json_string(&out, said->authority, said->authority_size);
+    tc_json_string(&out, stats->authority, stats->authority_size);
     printf("%s,\"sent\":%llu,\"received\":%llu,\"ready\":%u}\n", out.data,
-           (unsigned long long)said->sent, (unsigned long long)said->received, said->ready);
+           (unsigned long long)stats->sent, (unsigned long long)stats->received, stats->ready);
     (void)fflush(stdout);
     tc_buf_done(&out);
 }
@@ -228,10 +228,11 @@ int main(int argc, char **argv)
     char line[64];
     int shared = memfd_create("egress-said", MFD_CLOEXEC);
     const char *program = read_options(argc, argv);
-    if (!program || shared < 0 || ftruncate(shared, sizeof(struct tc_egress_said)) < 0 ||
+    if (!program || shared < 0 || ftruncate(shared, sizeof(struct tc_egress_stats)) < 0 ||
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         fail("usage");
-    const struct tc_egress_said *said = mmap(NULL, sizeof(*said), PROT_READ, MAP_SHARED, shared, 0);
+    const struct tc_egress_stats *stats =
+        mmap(NULL, sizeof(*stats), PROT_READ, MAP_SHARED, shared, 0);
     unsigned proxy = listen_at("127.0.0.1", 0, SOCK_STREAM, TC_EGRESS_PROXY);
     /* The number is TCP's choice: there a client that has gone may still hold one. */
     unsigned dns = listen_at("127.0.0.1", 0, SOCK_STREAM, TC_EGRESS_DNS_TCP);
@@ -246,7 +247,7 @@ int main(int argc, char **argv)
     printf("{\"pid\":%d,\"proxy\":%u,\"dns\":%u}\n", pid, proxy, dns);
     (void)fflush(stdout);
     while (fgets(line, sizeof(line), stdin))
-        print_said(said);
+        print_stats(stats);
     (void)close(pair[0]);
     (void)waitpid(pid, &status, 0);
     printf("{\"code\":%d,\"signal\":%d}\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1,

@@ -23,7 +23,7 @@ static struct {
     struct tc_plan plan;
     struct tc_outcome outcome;
     struct tc_cage cage;
-    struct tc_egress_said *said;
+    struct tc_egress_stats *said;
 } the;
 
 static struct tc_net_entry net[] = {{.host = TEXT("api.example"), .port = 443},
@@ -88,7 +88,7 @@ static void denied_connections_name_the_reason(void **state)
     }
     atomic_store(&the.said->denial_count, TC_COUNT(rows));
     atomic_store(&the.said->omitted_denials, 5);
-    tc_proxy_told(&the.cage, the.said);
+    tc_proxy_report(&the.cage, the.said);
     assert_int_equal(the.outcome.denial_count, TC_COUNT(rows));
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         const struct tc_denial *d = &the.outcome.denials[i];
@@ -115,7 +115,7 @@ static void unprintable_rows_are_left_out(void **state)
     the.said->denials[n++].reason = TC_EGRESS_UNCLEAR;
     deny(n++, "fine.example:443", TC_EGRESS_UNCLEAR, 1);
     atomic_store(&the.said->denial_count, n);
-    tc_proxy_told(&the.cage, the.said);
+    tc_proxy_report(&the.cage, the.said);
     assert_int_equal(the.outcome.denial_count, 1);
     assert_string_equal(the.outcome.denials[0].target, "fine.example:443");
 }
@@ -134,7 +134,7 @@ static void counts_beyond_the_tables_are_cut(void **state)
     atomic_store(&the.said->destination_count, UINT32_MAX);
     atomic_store(&the.said->sent, UINT64_MAX);
     atomic_store(&the.said->received, (uint64_t)INT64_MAX + 1);
-    tc_proxy_told(&the.cage, the.said);
+    tc_proxy_report(&the.cage, the.said);
     assert_int_equal(the.outcome.denial_count, TC_EGRESS_DENIALS_MAX);
     assert_int_equal(the.outcome.destination_count, 1);
     assert_int_equal(the.outcome.destinations[0].sent, INT64_MAX);
@@ -150,7 +150,7 @@ static void only_granted_destinations_are_reported(void **state)
     for (uint32_t i = 0; i < TC_COUNT(targets); i++)
         reach(i, targets[i], 7);
     atomic_store(&the.said->destination_count, TC_COUNT(targets));
-    tc_proxy_told(&the.cage, the.said);
+    tc_proxy_report(&the.cage, the.said);
     assert_int_equal(the.outcome.destination_count, 2);
     assert_string_equal(the.outcome.destinations[0].target, "api.example:443");
     assert_string_equal(the.outcome.destinations[1].target, "db.example:5432");
@@ -183,7 +183,7 @@ static void unreachable_endpoint_explains_a_failed_tool(void **state)
         the.outcome.exit_code = rows[i].exit_code;
         atomic_store(&the.said->failure, rows[i].failure);
         (void)snprintf(the.said->unreached, sizeof(the.said->unreached), "%s", rows[i].target);
-        tc_proxy_told(&the.cage, the.said);
+        tc_proxy_report(&the.cage, the.said);
         const char *note = the.outcome.note;
         if (!note != !rows[i].note || (note && !strstr(note, rows[i].note)))
             fail_msg("row %zu: %s", i, note ? note : "no note");

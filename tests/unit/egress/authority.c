@@ -17,11 +17,11 @@ static struct tc_egress_authority authorities[8];
 static size_t used;
 
 static struct tc_egress_authority *open_for(struct tc_net_entry *net, size_t count,
-                                            struct tc_egress_said *said)
+                                            struct tc_egress_stats *stats)
 {
     const struct tc_egress_config config = {.net = net, .net_count = count};
     struct tc_egress_authority *a = &authorities[used++];
-    if (!tc_egress_authority_open(a, &config, said))
+    if (!tc_egress_authority_open(a, &config, stats))
         skip(); /* a machine that trusts nobody */
     return a;
 }
@@ -50,14 +50,14 @@ static int good_for(const struct tc_egress_authority *a, const char *host)
     return error;
 }
 
-static struct tc_egress_said said;
+static struct tc_egress_stats stats;
 
 static void names_bound_an_authority(void **state)
 {
     struct tc_net_entry net[] = {{HOST("api.example"), .port = 443, .methods = {get, 1}},
                                  {HOST("blind.example"), .port = 443},
                                  {HOST("93.184.216.34"), .port = 443, .methods = {get, 1}}};
-    const struct tc_egress_authority *a = open_for(net, TC_COUNT(net), &said);
+    const struct tc_egress_authority *a = open_for(net, TC_COUNT(net), &stats);
     assert_int_equal(good_for(a, "api.example"), X509_V_OK);
     assert_int_equal(good_for(a, "93.184.216.34"), X509_V_OK);
     assert_int_equal(good_for(a, "blind.example"), X509_V_ERR_PERMITTED_VIOLATION);
@@ -71,8 +71,8 @@ static void kinds_bound_an_authority(void **state)
 {
     struct tc_net_entry names[] = {{HOST("api.example"), .port = 443, .methods = {get, 1}}};
     struct tc_net_entry addresses[] = {{HOST("2606:2800::34"), .port = 443, .methods = {get, 1}}};
-    const struct tc_egress_authority *a = open_for(names, 1, &said), *b;
-    b = open_for(addresses, 1, &said);
+    const struct tc_egress_authority *a = open_for(names, 1, &stats), *b;
+    b = open_for(addresses, 1, &stats);
     assert_int_equal(good_for(a, "93.184.216.34"), X509_V_ERR_EXCLUDED_VIOLATION);
     assert_int_equal(good_for(a, "2606:2800::34"), X509_V_ERR_EXCLUDED_VIOLATION);
     assert_int_equal(good_for(b, "2606:2800::34"), X509_V_OK);
@@ -83,7 +83,7 @@ static void kinds_bound_an_authority(void **state)
 static void every_host_is_every_host(void **state)
 {
     struct tc_net_entry net[] = {{HOST("*"), .port = 443, .methods = {get, 1}}};
-    const struct tc_egress_authority *a = open_for(net, 1, &said);
+    const struct tc_egress_authority *a = open_for(net, 1, &stats);
     assert_int_equal(good_for(a, "any.example"), X509_V_OK);
     assert_int_equal(good_for(a, "93.184.216.34"), X509_V_OK);
 }
@@ -91,7 +91,7 @@ static void every_host_is_every_host(void **state)
 static void leaf_of_another_authority_is_refused(void **state)
 {
     struct tc_net_entry net[] = {{HOST("api.example"), .port = 443, .methods = {get, 1}}};
-    const struct tc_egress_authority *a = open_for(net, 1, &said), *b = open_for(net, 1, &said);
+    const struct tc_egress_authority *a = open_for(net, 1, &stats), *b = open_for(net, 1, &stats);
     X509 *leaf = tc_egress_authority_leaf(b, "api.example");
     assert_int_not_equal(judge(a, leaf), X509_V_OK);
     X509_free(leaf);
@@ -100,12 +100,12 @@ static void leaf_of_another_authority_is_refused(void **state)
 static void printed_authority_is_its_certificate(void **state)
 {
     struct tc_net_entry net[] = {{HOST("api.example"), .port = 443, .methods = {get, 1}}};
-    const struct tc_egress_authority *a = open_for(net, 1, &said);
-    BIO *text = BIO_new_mem_buf(said.authority, (int)said.authority_size);
+    const struct tc_egress_authority *a = open_for(net, 1, &stats);
+    BIO *text = BIO_new_mem_buf(stats.authority, (int)stats.authority_size);
     X509 *read = PEM_read_bio_X509(text, NULL, NULL, NULL);
     assert_non_null(read);
     assert_int_equal(X509_cmp(read, a->certificate), 0);
-    assert_null(strstr(said.authority, "PRIVATE"));
+    assert_null(strstr(stats.authority, "PRIVATE"));
     X509_free(read);
     BIO_free(text);
 }

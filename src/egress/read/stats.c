@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "egress/read/said.h"
+#include "egress/read/stats.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,12 +19,12 @@ void tc_egress_target(const char *host, uint32_t port, char out[TC_EGRESS_TARGET
             *c = '?';
 }
 
-void tc_egress_deny(struct tc_egress_said *said, const char *target, enum tc_egress_reason reason,
+void tc_egress_deny(struct tc_egress_stats *stats, const char *target, enum tc_egress_reason reason,
                     bool resolve)
 {
-    uint32_t count = atomic_load(&said->denial_count);
+    uint32_t count = atomic_load(&stats->denial_count);
     for (uint32_t i = 0; i < count && i < TC_EGRESS_DENIALS_MAX; i++) {
-        struct tc_egress_denial *denial = &said->denials[i];
+        struct tc_egress_denial *denial = &stats->denials[i];
         if (denial->reason == (int32_t)reason && denial->resolve == resolve &&
             strcmp(denial->target, target) == 0) {
             atomic_fetch_add(&denial->count, 1);
@@ -32,55 +32,56 @@ void tc_egress_deny(struct tc_egress_said *said, const char *target, enum tc_egr
         }
     }
     if (count >= TC_EGRESS_DENIALS_MAX) {
-        atomic_fetch_add(&said->omitted_denials, 1);
+        atomic_fetch_add(&stats->omitted_denials, 1);
         return;
     }
-    struct tc_egress_denial *denial = &said->denials[count];
+    struct tc_egress_denial *denial = &stats->denials[count];
     tc_strcopy(denial->target, sizeof(denial->target), target);
     denial->reason = (int32_t)reason;
     denial->resolve = resolve;
     atomic_store(&denial->count, 1);
-    atomic_store(&said->denial_count, count + 1); /* last: what stands below it is whole */
+    atomic_store(&stats->denial_count, count + 1); /* last: what stands below it is whole */
 }
 
-struct tc_egress_destination *tc_egress_reached(struct tc_egress_said *said, const char *target)
+struct tc_egress_destination *tc_egress_reached(struct tc_egress_stats *stats, const char *target)
 {
-    uint32_t count = atomic_load(&said->destination_count);
+    uint32_t count = atomic_load(&stats->destination_count);
     for (uint32_t i = 0; i < count && i < TC_EGRESS_DESTINATIONS_MAX; i++)
-        if (strcmp(said->destinations[i].target, target) == 0) {
-            atomic_fetch_add(&said->destinations[i].connections, 1);
-            return &said->destinations[i];
+        if (strcmp(stats->destinations[i].target, target) == 0) {
+            atomic_fetch_add(&stats->destinations[i].connections, 1);
+            return &stats->destinations[i];
         }
     if (count >= TC_EGRESS_DESTINATIONS_MAX) {
-        atomic_fetch_add(&said->omitted_destinations, 1);
+        atomic_fetch_add(&stats->omitted_destinations, 1);
         return NULL;
     }
-    struct tc_egress_destination *at = &said->destinations[count];
+    struct tc_egress_destination *at = &stats->destinations[count];
     tc_strcopy(at->target, sizeof(at->target), target);
     atomic_store(&at->connections, 1);
-    atomic_store(&said->destination_count, count + 1);
+    atomic_store(&stats->destination_count, count + 1);
     return at;
 }
 
-void tc_egress_unreached(struct tc_egress_said *said, const char *target,
+void tc_egress_unreached(struct tc_egress_stats *stats, const char *target,
                          enum tc_egress_failure failure)
 {
-    if (atomic_load(&said->failure))
+    if (atomic_load(&stats->failure))
         return;
-    tc_strcopy(said->unreached, sizeof(said->unreached), target);
-    atomic_store(&said->failure, failure);
+    tc_strcopy(stats->unreached, sizeof(stats->unreached), target);
+    atomic_store(&stats->failure, failure);
 }
 
-void tc_egress_sent(struct tc_egress_said *said, struct tc_egress_destination *at, size_t bytes)
+void tc_egress_sent(struct tc_egress_stats *stats, struct tc_egress_destination *at, size_t bytes)
 {
-    atomic_fetch_add(&said->sent, bytes);
+    atomic_fetch_add(&stats->sent, bytes);
     if (at)
         atomic_fetch_add(&at->sent, bytes);
 }
 
-void tc_egress_received(struct tc_egress_said *said, struct tc_egress_destination *at, size_t bytes)
+void tc_egress_received(struct tc_egress_stats *stats, struct tc_egress_destination *at,
+                        size_t bytes)
 {
-    atomic_fetch_add(&said->received, bytes);
+    atomic_fetch_add(&stats->received, bytes);
     if (at)
         atomic_fetch_add(&at->received, bytes);
 }

@@ -7,38 +7,38 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "egress/read/said.h"
+#include "egress/read/stats.h"
 
 static void denials_are_counted_once(void **state)
 {
-    static struct tc_egress_said said;
+    static struct tc_egress_stats stats;
     char target[TC_EGRESS_TARGET_MAX];
     tc_egress_target("a.example", 443, target);
     assert_string_equal(target, "a.example:443");
-    tc_egress_deny(&said, target, TC_EGRESS_NOT_NAMED, false);
-    tc_egress_deny(&said, target, TC_EGRESS_NOT_NAMED, false);
-    tc_egress_deny(&said, target, TC_EGRESS_NOT_NAMED, true);
-    tc_egress_deny(&said, target, TC_EGRESS_NOT_PUBLIC, false);
-    assert_int_equal(said.denial_count, 3);
-    assert_int_equal(said.denials[0].count, 2);
+    tc_egress_deny(&stats, target, TC_EGRESS_NOT_NAMED, false);
+    tc_egress_deny(&stats, target, TC_EGRESS_NOT_NAMED, false);
+    tc_egress_deny(&stats, target, TC_EGRESS_NOT_NAMED, true);
+    tc_egress_deny(&stats, target, TC_EGRESS_NOT_PUBLIC, false);
+    assert_int_equal(stats.denial_count, 3);
+    assert_int_equal(stats.denials[0].count, 2);
     for (int i = 0; i < 200; i++) {
         (void)snprintf(target, sizeof(target), "h%d", i);
-        tc_egress_deny(&said, target, TC_EGRESS_NOT_NAMED, true);
-        (void)tc_egress_reached(&said, target);
+        tc_egress_deny(&stats, target, TC_EGRESS_NOT_NAMED, true);
+        (void)tc_egress_reached(&stats, target);
     }
-    assert_int_equal(said.denial_count, TC_EGRESS_DENIALS_MAX);
-    assert_int_equal(said.omitted_denials, 103);
-    assert_int_equal(said.destination_count, TC_EGRESS_DESTINATIONS_MAX);
-    assert_int_equal(said.omitted_destinations, 100);
+    assert_int_equal(stats.denial_count, TC_EGRESS_DENIALS_MAX);
+    assert_int_equal(stats.omitted_denials, 103);
+    assert_int_equal(stats.destination_count, TC_EGRESS_DESTINATIONS_MAX);
+    assert_int_equal(stats.omitted_destinations, 100);
 }
 
 static void the_first_failure_is_kept(void **state)
 {
-    static struct tc_egress_said said;
-    tc_egress_unreached(&said, "a.example:443", TC_EGRESS_NO_NAME);
-    tc_egress_unreached(&said, "b.example:443", TC_EGRESS_TOO_LATE);
-    assert_int_equal(said.failure, TC_EGRESS_NO_NAME);
-    assert_string_equal(said.unreached, "a.example:443");
+    static struct tc_egress_stats stats;
+    tc_egress_unreached(&stats, "a.example:443", TC_EGRESS_NO_NAME);
+    tc_egress_unreached(&stats, "b.example:443", TC_EGRESS_TOO_LATE);
+    assert_int_equal(stats.failure, TC_EGRESS_NO_NAME);
+    assert_string_equal(stats.unreached, "a.example:443");
 }
 
 static void targets_are_printable(void **state)

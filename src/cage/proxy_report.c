@@ -35,11 +35,11 @@ static bool copy_target(char to[TC_EGRESS_TARGET_MAX], const char *from)
     return n > 0 && n < TC_EGRESS_TARGET_MAX;
 }
 
-static void list_denials(struct tc_cage *cage, const struct tc_egress_said *said)
+static void list_denials(struct tc_cage *cage, const struct tc_egress_stats *stats)
 {
-    uint32_t count = atomic_load(&said->denial_count);
+    uint32_t count = atomic_load(&stats->denial_count);
     for (uint32_t i = 0; i < count && i < TC_EGRESS_DENIALS_MAX; i++) {
-        const struct tc_egress_denial *d = &said->denials[i];
+        const struct tc_egress_denial *d = &stats->denials[i];
         char target[TC_EGRESS_TARGET_MAX];
         int32_t reason = d->reason;
         if (reason <= 0 || reason >= TC_EGRESS_REASONS || !copy_target(target, d->target))
@@ -48,7 +48,7 @@ static void list_denials(struct tc_cage *cage, const struct tc_egress_said *said
                        &(struct tc_listed){TC_DENIAL_CONNECT, target, hints[reason], false, false},
                        atomic_load(&d->count));
     }
-    cage->outcome->omitted_denials += atomic_load(&said->omitted_denials);
+    cage->outcome->omitted_denials += atomic_load(&stats->omitted_denials);
 }
 
 static int64_t load_number(const _Atomic uint64_t *value)
@@ -65,12 +65,12 @@ static bool is_granted(const struct tc_plan *plan, const char *target)
            tc_endpoint_find(plan->net, plan->net_count, to.host, to.port);
 }
 
-static void list_destinations(struct tc_cage *cage, const struct tc_egress_said *said)
+static void list_destinations(struct tc_cage *cage, const struct tc_egress_stats *stats)
 {
     struct tc_outcome *o = cage->outcome;
-    uint32_t count = atomic_load(&said->destination_count);
+    uint32_t count = atomic_load(&stats->destination_count);
     for (uint32_t i = 0; i < count && i < TC_EGRESS_DESTINATIONS_MAX; i++) {
-        const struct tc_egress_destination *d = &said->destinations[i];
+        const struct tc_egress_destination *d = &stats->destinations[i];
         char target[TC_EGRESS_TARGET_MAX];
         bool fine = copy_target(target, d->target) && is_granted(cage->plan, target);
         struct tc_destination *to = fine ? TC_PUSH(o->destinations, o->destination_count) : NULL;
@@ -80,8 +80,8 @@ static void list_destinations(struct tc_cage *cage, const struct tc_egress_said 
                                           .sent = load_number(&d->sent),
                                           .received = load_number(&d->received)};
     }
-    o->sent = load_number(&said->sent);
-    o->received = load_number(&said->received);
+    o->sent = load_number(&stats->sent);
+    o->received = load_number(&stats->received);
 }
 
 /* Why, and what to do. */
@@ -99,19 +99,19 @@ static const char *const failures[TC_EGRESS_FAILURES] = {
 
 /* A tool that fails for it knows no more than "502", so that its end says the rest. */
 static void note_failure(struct tc_outcome *o, const struct tc_plan *plan,
-                         const struct tc_egress_said *said)
+                         const struct tc_egress_stats *stats)
 {
-    uint32_t failure = atomic_load(&said->failure);
+    uint32_t failure = atomic_load(&stats->failure);
     char target[TC_EGRESS_TARGET_MAX];
     if (o->exit_code <= 0 || failure >= TC_EGRESS_FAILURES || !failures[failure] ||
-        !copy_target(target, said->unreached) || !is_granted(plan, target))
+        !copy_target(target, stats->unreached) || !is_granted(plan, target))
         return;
     tc_outcome_note(o, tc_format("network: %s %s", target, failures[failure]));
 }
 
-void tc_proxy_told(struct tc_cage *cage, const struct tc_egress_said *said)
+void tc_proxy_report(struct tc_cage *cage, const struct tc_egress_stats *stats)
 {
-    list_denials(cage, said);
-    list_destinations(cage, said);
-    note_failure(cage->outcome, cage->plan, said);
+    list_denials(cage, stats);
+    list_destinations(cage, stats);
+    note_failure(cage->outcome, cage->plan, stats);
 }
