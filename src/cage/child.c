@@ -324,7 +324,7 @@ int tc_stage_privileges(const struct tc_init_config *init)
 }
 
 /* The second wall behind the mounts: the same paths once more, by their descriptors. */
-static int raise_walls(const struct tc_init_config *init, enum tc_landlock_kind root)
+static int confine(const struct tc_init_config *init, enum tc_landlock_kind root)
 {
     static const char *const readable[] = {"/usr", "/etc"};
     /* on most systems they lead to /usr and need no rule */
@@ -357,7 +357,7 @@ static int raise_walls(const struct tc_init_config *init, enum tc_landlock_kind 
 
 static int raise_landlock(const struct tc_init_config *init)
 {
-    return raise_walls(init, TC_LANDLOCK_LIST);
+    return confine(init, TC_LANDLOCK_LIST);
 }
 
 /* Closes everything above them. */
@@ -530,7 +530,7 @@ static int take_proc(const struct tc_init_config *init)
 /* Of an image every directory is the tool's to read. */
 static int raise_contained(const struct tc_init_config *init)
 {
-    return raise_walls(init, init->image < 0 ? TC_LANDLOCK_LIST : TC_LANDLOCK_READ_TREE);
+    return confine(init, init->image < 0 ? TC_LANDLOCK_LIST : TC_LANDLOCK_READ_TREE);
 }
 
 static const struct tc_stage whole[] = {

@@ -44,7 +44,7 @@ static void work(const struct tc_unpack_job *job, int say, pid_t parent)
     own.target = TARGET_FD;
     if (tc_close_range(ABOVE, ~0U, 0) < 0 || getppid() != parent)
         _exit(1);
-    const char *failed = tc_unpack_walls(TARGET_FD, job->limits.bytes);
+    const char *failed = tc_unpack_confine(TARGET_FD, job->limits.bytes);
     if (failed) {
         report.fault = TC_UNPACK_WALLS;
         report.errnum = errno;

@@ -56,7 +56,7 @@ int tc_unpack(const struct tc_unpack_job *job, struct tc_unpack_report *ret,
  * walls. `say` hears of progress. */
 void tc_unpack_here(const struct tc_unpack_job *job, struct tc_unpack_report *report, int say);
 
-/* walls.c: NULL, or the step that failed, with errno. The process's root is the target after. */
-const char *tc_unpack_walls(int target, int64_t most_bytes);
+/* confine.c: NULL, or the step that failed, with errno. The process's root is the target after. */
+const char *tc_unpack_confine(int target, int64_t most_bytes);
 
 #endif

@@ -16,7 +16,7 @@
 
 /* The second wall of a cage that stands ready comes with its call, for us; a monitor needs nothing
  * but what is there already. */
-static int raise_wall(void)
+static int confine(void)
 {
     int abi = tc_landlock_abi();
     if (abi <= 0)
@@ -42,7 +42,7 @@ static _Noreturn void become_monitor(char *const *argv, int console, bool ahead)
     (void)sigprocmask(SIG_BLOCK, &asking, NULL);
     int null = open("/dev/null", O_RDONLY);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && null >= 0 && dup2(null, 0) == 0 &&
-        dup2(console, 1) == 1 && dup2(console, 2) == 2 && (!ahead || raise_wall() == 0))
+        dup2(console, 1) == 1 && dup2(console, 2) == 2 && (!ahead || confine() == 0))
         (void)execve(argv[0], argv, none);
     _exit(127);
 }

@@ -78,7 +78,7 @@ static bool begin_paths_here(struct tc_vm_options *o)
 
 /* As in any cage what its processes wait for can be seen, which is not counted against the guest.
  */
-static bool raise_wall(int wall)
+static bool confine(int wall)
 {
     return wall < 0 ||
            (tc_landlock_allow_path(wall, tc_landlock_abi(), "/proc", TC_LANDLOCK_READ_TREE) == 0 &&
@@ -97,7 +97,7 @@ bool tc_vm_await(struct tc_vm_options *o, struct tc_vm *vm)
     bool fine = wait_for_call(vm) && tc_task_take(&task, &tc_vm_option_fields, o, TC_VM_OF_CALL) &&
                 !task.program && task.call && task.root >= 0 && tc_task_place_streams(&task) &&
                 stand_in(task.root) && o->plan && is_whole(o) && begin_paths_here(o) &&
-                still_stands(o, vm) && raise_wall(task.wall);
+                still_stands(o, vm) && confine(task.wall);
     tc_fields_done(&tc_task_fields, &task);
     return fine;
 }

@@ -16,10 +16,10 @@
 #include "base/sys.h"
 #include "egress/egress.h"
 #include "egress/proxy/authority.h"
+#include "egress/proxy/confine.h"
 #include "egress/proxy/flow.h"
 #include "egress/proxy/loop.h"
 #include "egress/proxy/resolve.h"
-#include "egress/proxy/walls.h"
 #include "egress/read/secrets.h"
 #include "policy/endpoint.h"
 
@@ -210,7 +210,7 @@ static int serve_alone(char *const *words)
                                     "have methods or paths");
     if (!tc_egress_alone_become() || !tc_egress_keep_shut()) /* a change of ids opens it again */
         return tc_egress_alone_fail("root cannot become nobody here", "start it as another user");
-    if (!tc_egress_walls(&proxy.config, true) ||
+    if (!tc_egress_confine(&proxy.config, true) ||
         (proxy.authority && !tc_egress_authority_trust(&authority)))
         return tc_egress_alone_fail("it cannot confine itself", "toolcage doctor says what "
                                                                 "this machine lacks");
@@ -225,7 +225,7 @@ int main(int argc, char **argv)
     if (argc > 1)
         return serve_alone(argv + 1);
     if (!tc_egress_keep_shut() || !receive_config(&proxy.config) || !map_stats() || !open_proxy() ||
-        !open_control() || !open_authority() || !tc_egress_walls(&proxy.config, false) ||
+        !open_control() || !open_authority() || !tc_egress_confine(&proxy.config, false) ||
         !say_ready() || (proxy.authority && !tc_egress_authority_trust(&authority)))
         return 1;
     tc_egress_run(&proxy);

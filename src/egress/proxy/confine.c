@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "egress/proxy/walls.h"
+#include "egress/proxy/confine.h"
 
 #include <limits.h>
 #include <linux/capability.h>
@@ -239,7 +239,7 @@ static bool depend(bool alone)
            (tc_fix_limit(RLIMIT_FSIZE, 0) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0);
 }
 
-bool tc_egress_walls(const struct tc_egress_config *config, bool alone)
+bool tc_egress_confine(const struct tc_egress_config *config, bool alone)
 {
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && raise_files() && restrict_reach(config) &&
            drop_capabilities() && depend(alone) && wall_calls();

@@ -127,7 +127,7 @@ static int filter_calls(void)
 
 /* ---- all ---- */
 
-const char *tc_unpack_walls(int target, int64_t most_bytes)
+const char *tc_unpack_confine(int target, int64_t most_bytes)
 {
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return "no_new_privs";

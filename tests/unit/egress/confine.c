@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "egress/proxy/walls.h"
+#include "egress/proxy/confine.h"
 #include "linux/landlock_rules.h"
 
 enum { NOBODY = 65534, GRANTED = 4433, OTHER = 4434, KILLED = -SIGSYS, FAILED_WALLS = 254 };
@@ -30,7 +30,7 @@ static const struct tc_egress_config config = {.net = net, .net_count = 1, .conn
 typedef int attempt_fn(void); /* 0, or an errno */
 
 /* What the attempt gives: its errno, or the signal that it died of, negative. */
-static int behind_walls(attempt_fn *attempt)
+static int confined(attempt_fn *attempt)
 {
     int status = 0;
     pid_t pid = fork();
@@ -38,7 +38,7 @@ static int behind_walls(attempt_fn *attempt)
         if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
                                setresuid(NOBODY, NOBODY, NOBODY) < 0))
             _exit(FAILED_WALLS);
-        syscall(SYS_exit_group, tc_egress_walls(&config, false) ? attempt() : FAILED_WALLS);
+        syscall(SYS_exit_group, tc_egress_confine(&config, false) ? attempt() : FAILED_WALLS);
     }
     assert_true(pid > 0 && waitpid(pid, &status, 0) == pid);
     return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
@@ -169,10 +169,10 @@ static int do_x32(void)
 
 static void confined_proxy_can_work(void **state)
 {
-    assert_int_equal(behind_walls(read_hosts), 0);
-    assert_int_equal(behind_walls(read_random), 0);
-    assert_int_equal(behind_walls(datagrams), 0);
-    int granted = behind_walls(connect_granted), dns = behind_walls(connect_dns);
+    assert_int_equal(confined(read_hosts), 0);
+    assert_int_equal(confined(read_random), 0);
+    assert_int_equal(confined(datagrams), 0);
+    int granted = confined(connect_granted), dns = confined(connect_dns);
     assert_true(granted == 0 || granted == ECONNREFUSED);
     assert_true(dns == 0 || dns == ECONNREFUSED);
 }
@@ -180,19 +180,19 @@ static void confined_proxy_can_work(void **state)
 static void ungranted_access_is_refused(void **state)
 {
     int abi = tc_landlock_abi();
-    assert_int_equal(behind_walls(read_shadow), EACCES);
-    assert_int_equal(behind_walls(write_hosts), EACCES);
-    assert_int_equal(behind_walls(make_file), EACCES);
-    assert_int_equal(behind_walls(make_nameless), EACCES);
-    assert_int_equal(behind_walls(unix_socket), EAFNOSUPPORT);
-    assert_int_equal(behind_walls(netlink_socket), EAFNOSUPPORT);
-    assert_int_equal(behind_walls(raw_socket), EAFNOSUPPORT);
+    assert_int_equal(confined(read_shadow), EACCES);
+    assert_int_equal(confined(write_hosts), EACCES);
+    assert_int_equal(confined(make_file), EACCES);
+    assert_int_equal(confined(make_nameless), EACCES);
+    assert_int_equal(confined(unix_socket), EAFNOSUPPORT);
+    assert_int_equal(confined(netlink_socket), EAFNOSUPPORT);
+    assert_int_equal(confined(raw_socket), EAFNOSUPPORT);
     if (abi >= 1) {
-        assert_int_equal(behind_walls(read_program), EACCES);
-        assert_int_equal(behind_walls(read_process), EACCES);
+        assert_int_equal(confined(read_program), EACCES);
+        assert_int_equal(confined(read_process), EACCES);
     }
     if (abi >= 4)
-        assert_int_equal(behind_walls(connect_other), EACCES);
+        assert_int_equal(confined(connect_other), EACCES);
     print_message("# Landlock ABI %d\n", abi);
 }
 
@@ -205,7 +205,7 @@ static void unneeded_syscalls_kill(void **state)
 #endif
     };
     for (size_t i = 0; i < TC_COUNT(attempts); i++) {
-        int got = behind_walls(attempts[i]);
+        int got = confined(attempts[i]);
         if (got != KILLED)
             print_error("attempt %zu: %d\n", i, got);
         assert_int_equal(got, KILLED);
