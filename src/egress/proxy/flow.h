@@ -63,7 +63,7 @@ struct tc_egress_flow {
     struct tc_egress_way *way; /* by the upstream; NULL: there is none */
     struct tc_egress_destination *destination;
     int64_t deadline;
-    int64_t seek_until;
+    int64_t connect_until;
 };
 
 enum {
@@ -123,16 +123,16 @@ bool tc_egress_flow_deaf(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* The call has had its share; false. */
 bool tc_egress_flow_spent(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 
-/* greet.c: more of the client's first words is in `in`. */
-void tc_egress_greet(struct tc_egress_proxy *p, struct tc_egress_flow *f);
+/* handshake.c: more of the client's first words is in `in`. */
+void tc_egress_handshake(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* A connection that arrived where it was meant to go; one that is too many is told apart. */
-void tc_egress_greet_direct(struct tc_egress_proxy *p, struct tc_egress_flow *f, bool too_many);
+void tc_egress_handshake_direct(struct tc_egress_proxy *p, struct tc_egress_flow *f, bool too_many);
 
-/* seek.c: connects to where `to` leads. */
-void tc_egress_seek(struct tc_egress_proxy *p, struct tc_egress_flow *f);
-void tc_egress_seek_ready(struct tc_egress_proxy *p, struct tc_egress_flow *f);
+/* connect.c: connects to where `to` leads. */
+void tc_egress_connect(struct tc_egress_proxy *p, struct tc_egress_flow *f);
+void tc_egress_connect_ready(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* The time of one attempt is over. */
-void tc_egress_seek_late(struct tc_egress_proxy *p, struct tc_egress_flow *f);
+void tc_egress_connect_late(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 
 /* inspect.c: what the client begins to say to the server is in `in`. False: the flow is closed. */
 bool tc_egress_inspect(struct tc_egress_proxy *p, struct tc_egress_flow *f);

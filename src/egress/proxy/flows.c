@@ -44,7 +44,7 @@ static void free_dead(struct tc_egress_proxy *p)
 static void late(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (f->stage == TC_FLOW_SEEK)
-        tc_egress_seek_late(p, f);
+        tc_egress_connect_late(p, f);
     else if (f->stage == TC_FLOW_JOINED && tc_egress_wrapping(&f->server))
         tc_egress_flow_refuse(p, f, TC_EGRESS_TOO_LATE, NULL);
     else if (f->stage == TC_FLOW_JOINED && f->mode == TC_MODE_UNDECIDED && f->in.len)

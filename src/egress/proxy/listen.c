@@ -61,14 +61,14 @@ void tc_egress_listeners_tick(struct tc_egress_proxy *p)
 
 /* One more than may be is told so at once, whatever it speaks; those that come while some are being
  * told are not even that. */
-static void greet_new(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+static void handshake_new(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     enum { TOLD = 64 };
     bool many = p->flow_count + p->pair_count > p->flow_max;
     if (f->role == TC_EGRESS_PROXY && p->flow_count <= p->flow_max + TOLD)
         f->speaks = TC_SPEAKS_HTTP;
     if (f->role == TC_EGRESS_DIRECT || f->role == TC_EGRESS_REDIRECTED)
-        tc_egress_greet_direct(p, f, many);
+        tc_egress_handshake_direct(p, f, many);
     else if (many)
         tc_egress_flow_refuse(p, f, TC_EGRESS_TOO_MANY, NULL);
     else
@@ -89,7 +89,7 @@ static void connections_ready(struct tc_egress_proxy *p, struct tc_egress_watch 
         }
         struct tc_egress_flow *f = tc_egress_flow_new(p, fd, l->role);
         if (f)
-            greet_new(p, f);
+            handshake_new(p, f);
         else
             (void)close(fd);
     }

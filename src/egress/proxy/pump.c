@@ -56,7 +56,7 @@ static bool from_client(struct tc_egress_proxy *p, struct tc_egress_flow *f, con
     if (f->stage == TC_FLOW_QUESTION)
         tc_egress_question(p, f);
     else
-        tc_egress_greet(p, f);
+        tc_egress_handshake(p, f);
     return f->stage != TC_FLOW_DEAD;
 }
 
@@ -278,7 +278,7 @@ void tc_egress_server_ready(struct tc_egress_proxy *p, struct tc_egress_watch *w
     struct tc_egress_flow *f = flow_of(watch, offsetof(struct tc_egress_flow, server.watch));
     (void)events;
     if (f->stage == TC_FLOW_SEEK) {
-        tc_egress_seek_ready(p, f);
+        tc_egress_connect_ready(p, f);
         return;
     }
     if (!tc_egress_side_flush(&f->server) && !tc_egress_flow_deaf(p, f))

@@ -126,8 +126,8 @@ static void ask_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 static void dial_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     struct tc_egress_way *way = f->way;
-    while (way->next < way->count && p->now < f->seek_until) {
-        int64_t left = f->seek_until - p->now;
+    while (way->next < way->count && p->now < f->connect_until) {
+        int64_t left = f->connect_until - p->now;
         int got = try_address(p, f, &way->addresses[way->next++]);
         if (got < 0)
             continue;
@@ -165,7 +165,7 @@ static void hear_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 
 static void give_up(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    if (p->now >= f->seek_until)
+    if (p->now >= f->connect_until)
         tc_egress_flow_refuse(p, f, TC_EGRESS_TOO_LATE, NULL);
     else if (f->way && f->way->why[0])
         tc_egress_flow_refuse(p, f, TC_EGRESS_NOT_UPSTREAM, f->way->why);
@@ -177,8 +177,8 @@ static void give_up(struct tc_egress_proxy *p, struct tc_egress_flow *f)
  * is public goes by the upstream, where there is one. */
 static void try_next(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    while (f->address_next < f->address_count && p->now < f->seek_until) {
-        int64_t left = f->seek_until - p->now;
+    while (f->address_next < f->address_count && p->now < f->connect_until) {
+        int64_t left = f->connect_until - p->now;
         int64_t share = left / (int64_t)(f->address_count - f->address_next);
         const union tc_inet *to = &f->addresses[f->address_next++];
         if (is_upstream(f->way, to)) {
@@ -204,7 +204,7 @@ static void try_next(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     give_up(p, f);
 }
 
-void tc_egress_seek_ready(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+void tc_egress_connect_ready(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     int error = 0;
     socklen_t len = sizeof(error);
@@ -217,7 +217,7 @@ void tc_egress_seek_ready(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         (by ? ask_way : join)(p, f);
 }
 
-void tc_egress_seek_late(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+void tc_egress_connect_late(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     bool by = f->way && f->way->taken;
     if (f->query || (by && f->way->asked))
@@ -246,7 +246,7 @@ static void resolved(struct tc_egress_proxy *p, void *ctx, struct tc_egress_quer
     }
 }
 
-static void seek_target(struct tc_egress_proxy *p, struct tc_egress_flow *f);
+static void connect_target(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 
 static void way_resolved(struct tc_egress_proxy *p, void *ctx, struct tc_egress_query *query,
                          enum tc_egress_resolved how)
@@ -257,7 +257,7 @@ static void way_resolved(struct tc_egress_proxy *p, void *ctx, struct tc_egress_
         memcpy(f->way->addresses, query->addresses, query->count * sizeof(query->addresses[0]));
         f->way->count = query->count;
     }
-    seek_target(p, f);
+    connect_target(p, f);
 }
 
 typedef void found_fn(struct tc_egress_proxy *p, void *ctx, struct tc_egress_query *query,
@@ -289,7 +289,7 @@ static void add_address(struct tc_egress_flow *f, const char *text)
     f->address_count += tc_egress_address_read(text, f->to.port, &f->addresses[f->address_count]);
 }
 
-static void seek_target(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+static void connect_target(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     bool local = tc_host_is_local_name(f->to.name);
     if (!f->literal && !local && p->config.upstream.host && p->config.upstream.names) {
@@ -314,7 +314,7 @@ static void seek_target(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 }
 
 /* Where the upstream is, for every connection: those that go past it must not go to it. */
-static void seek_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+static void connect_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     const struct tc_upstream *up = &p->config.upstream;
     const char *host = tc_host_is_local_name(up->host) ? "127.0.0.1" : up->host;
@@ -323,23 +323,23 @@ static void seek_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         tc_egress_flow_close(p, f, true);
     } else if (tc_egress_address_read(host, up->port, &f->way->addresses[0])) {
         f->way->count = 1;
-        seek_target(p, f);
+        connect_target(p, f);
     } else {
         look_up(p, f, host, up->port, way_resolved);
     }
 }
 
-void tc_egress_seek(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+void tc_egress_connect(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (!tc_egress_meter_left(p)) {
         tc_egress_flow_refuse(p, f, TC_EGRESS_SPENT, NULL);
         return;
     }
     f->stage = TC_FLOW_SEEK;
-    f->seek_until = p->now + TC_EGRESS_SEEK_US;
+    f->connect_until = p->now + TC_EGRESS_SEEK_US;
     tc_egress_flow_deadline(p, f, TC_EGRESS_SEEK_US);
     if (p->config.upstream.host)
-        seek_way(p, f);
+        connect_way(p, f);
     else
-        seek_target(p, f);
+        connect_target(p, f);
 }

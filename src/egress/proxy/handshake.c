@@ -28,7 +28,7 @@ static void go(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     if (!tc_egress_may_some(&p->config, f->to.name, f->to.port))
         tc_egress_flow_refuse(p, f, TC_EGRESS_NOT_NAMED, NULL);
     else
-        tc_egress_seek(p, f);
+        tc_egress_connect(p, f);
 }
 
 /* ---- SOCKS ---- */
@@ -42,7 +42,7 @@ static void last_words(struct tc_egress_proxy *p, struct tc_egress_flow *f,
         tc_egress_flow_close(p, f, true);
 }
 
-static void greet_socks4(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+static void handshake_socks4(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     unsigned char answer[TC_SOCKS4_ANSWER_SIZE];
     tc_socks4_refusal(answer);
@@ -71,7 +71,7 @@ static void socks_request(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     }
 }
 
-static void greet_socks(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+static void handshake_socks(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     static const unsigned char fine[] = {5, 0}, none[] = {5, 0xff};
     size_t used = 0;
@@ -108,7 +108,7 @@ static void proxy_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
         go(p, f);
 }
 
-static void greet_http(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+static void handshake_http(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     struct tc_http_head head;
     enum tc_http_read got = tc_http_read(f->in.data, f->in.len, &head);
@@ -133,18 +133,18 @@ static void greet_http(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     go(p, f);
 }
 
-void tc_egress_greet(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+void tc_egress_handshake(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (!f->in.len)
         return;
     if (f->in.data[0] == 5)
-        greet_socks(p, f);
+        handshake_socks(p, f);
     else if (f->greeted)
         socks_request(p, f);
     else if (f->in.data[0] == 4)
-        greet_socks4(p, f);
+        handshake_socks4(p, f);
     else
-        greet_http(p, f);
+        handshake_http(p, f);
 }
 
 /* ---- where it arrived ---- */
@@ -156,7 +156,7 @@ static bool read_destination(const struct tc_egress_proxy *p, struct tc_egress_f
            tc_egress_address_meant(&p->names, &to, &f->to);
 }
 
-void tc_egress_greet_direct(struct tc_egress_proxy *p, struct tc_egress_flow *f, bool too_many)
+void tc_egress_handshake_direct(struct tc_egress_proxy *p, struct tc_egress_flow *f, bool too_many)
 {
     f->speaks = TC_SPEAKS_BYTES;
     if (!read_destination(p, f))
