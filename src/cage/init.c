@@ -62,15 +62,15 @@ static void leave_all(void)
 {
 }
 
-static const struct tc_rest namespaced = {.adopt = adopt_nothing,
-                                          .enter = enter_nothing,
-                                          .terminate = terminate_all,
-                                          .end = end_all,
-                                          .leave = leave_all};
+static const struct tc_reaper_ops namespaced = {.adopt = adopt_nothing,
+                                                .enter = enter_nothing,
+                                                .terminate = terminate_all,
+                                                .end = end_all,
+                                                .leave = leave_all};
 
-static const struct tc_rest *rest_of(const struct tc_init_config *init)
+static const struct tc_reaper_ops *reaper_of(const struct tc_init_config *init)
 {
-    return init->rest ? init->rest : &namespaced;
+    return init->reaper ? init->reaper : &namespaced;
 }
 
 /* ---- the tool, and its end ---- */
@@ -132,7 +132,7 @@ static _Noreturn void become_tool(const struct tc_init_config *init)
         report_event(TC_REPORT_FAILED, errno);
         _exit(1);
     }
-    if (rest_of(init)->enter(init) < 0) {
+    if (reaper_of(init)->enter(init) < 0) {
         say_at(TC_INIT_STAGE_RULESET, TC_REPORT_FAILED, errno);
         _exit(1);
     }
@@ -213,7 +213,7 @@ static int wait_signal(const sigset_t *set, const struct tc_init_config *init, b
     if (init->last_us && init->last_us - tc_now_us() < left)
         left = init->last_us - tc_now_us();
     if (left <= 0 || alone()) {
-        rest_of(init)->leave();
+        reaper_of(init)->leave();
         _exit(1);
     }
     struct timespec patience = {.tv_sec = left / 1000000, .tv_nsec = left % 1000000 * 1000};
@@ -221,14 +221,14 @@ static int wait_signal(const sigset_t *set, const struct tc_init_config *init, b
 }
 
 /* The helper takes the result when it hears of the end, so nothing of the tool's may run then. */
-static _Noreturn void finish_init(int status, const struct tc_rest *rest)
+static _Noreturn void finish_init(int status, const struct tc_reaper_ops *reaper)
 {
     struct rusage used;
     if (mute) {
-        rest->leave();
+        reaper->leave();
         _exit(TC_INIT_MUTE);
     }
-    if (!rest->end())
+    if (!reaper->end())
         _exit(1);
     (void)getrusage(RUSAGE_CHILDREN, &used);
     send_report(&(struct tc_report){
@@ -243,13 +243,13 @@ static _Noreturn void finish_init(int status, const struct tc_rest *rest)
 
 void tc_init_main(const struct tc_init_config *init)
 {
-    const struct tc_rest *rest = rest_of(init);
+    const struct tc_reaper_ops *reaper = reaper_of(init);
     sigset_t set;
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGCHLD);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, TC_INIT_END);
-    if (rest->adopt() < 0 || sigprocmask(SIG_SETMASK, &set, NULL) < 0 ||
+    if (reaper->adopt() < 0 || sigprocmask(SIG_SETMASK, &set, NULL) < 0 ||
         (init->told && signal(SIGCHLD, interrupt) == SIG_ERR))
         _exit(1);
     /* no copy of our memory, which exec would throw away at once; we sleep until that exec */
@@ -266,13 +266,13 @@ void tc_init_main(const struct tc_init_config *init)
     if (init->talks)
         (void)close(TC_INIT_TALK);
     for (bool look = init->segments > 0;;) {
-        int status = 0, sig = wait_signal(&set, init, rest->watches || look);
+        int status = 0, sig = wait_signal(&set, init, reaper->watches || look);
         look = look && look_for_segments(init->segments);
         if (sig == SIGTERM)
-            rest->terminate(init, tool);
+            reaper->terminate(init, tool);
         if (sig == TC_INIT_END)
-            finish_init(SIGKILL, rest);
+            finish_init(SIGKILL, reaper);
         if (reap_children(tool, &status))
-            finish_init(status, rest);
+            finish_init(status, reaper);
     }
 }

@@ -51,7 +51,7 @@ static TC_FIELDS(mount_fields, MOUNT);
 #define TC_STRUCT struct tc_init_config
 #define BOX(F)                                                                         \
     F(POINTER, stages)                                                                 \
-    F(POINTER, rest)                                                                   \
+    F(POINTER, reaper)                                                                 \
     F(POINTER, report)                                                                 \
     F(POINTER, helper)                                                                 \
     F(POINTER, parks)                                                                  \

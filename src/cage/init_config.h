@@ -70,7 +70,7 @@ struct tc_stages {
 };
 
 /* What PID 1 does about all that the tool has started. In the child: no allocation. */
-struct tc_rest {
+struct tc_reaper_ops {
     int (*adopt)(void);                              /* before there is any; -1: PID 1 ends */
     int (*enter)(const struct tc_init_config *init); /* in the tool, its last wall; -1 with errno */
     void (*terminate)(const struct tc_init_config *init, pid_t tool); /* passes SIGTERM on */
@@ -80,10 +80,10 @@ struct tc_rest {
 };
 
 struct tc_init_config {
-    const struct tc_stages *stages; /* NULL: those of a process cage */
-    const struct tc_rest *rest;     /* NULL: what a PID namespace takes with it */
-    int report;                     /* our end of the report socket */
-    int helper;                     /* the helper's end, of which the child has a copy at first */
+    const struct tc_stages *stages;     /* NULL: those of a process cage */
+    const struct tc_reaper_ops *reaper; /* NULL: what a PID namespace takes with it */
+    int report;                         /* our end of the report socket */
+    int helper; /* the helper's end, of which the child has a copy at first */
     /* Cloned ahead: waits for its call where the table of stages says so. The init config then lies
      * in memory that helper and child share; what is needed before that is there at the clone, the
      * rest when the message comes that carries the descriptors. */

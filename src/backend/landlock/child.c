@@ -125,9 +125,9 @@ static void leave(void)
     (void)end_children();
 }
 
-const struct tc_rest tc_landlock_rest = {.adopt = adopt,
-                                         .enter = enter_ruleset,
-                                         .terminate = terminate,
-                                         .end = end_children,
-                                         .leave = leave,
-                                         .watches = true};
+const struct tc_reaper_ops tc_landlock_reaper = {.adopt = adopt,
+                                                 .enter = enter_ruleset,
+                                                 .terminate = terminate,
+                                                 .end = end_children,
+                                                 .leave = leave,
+                                                 .watches = true};

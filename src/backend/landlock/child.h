@@ -10,7 +10,7 @@
 #include "cage/init_config.h"
 
 extern const struct tc_stages tc_landlock_stages;
-extern const struct tc_rest tc_landlock_rest;
+extern const struct tc_reaper_ops tc_landlock_reaper;
 
 /* Can it be done here: does the kernel list a process's children? */
 bool tc_orphans_known(void);

@@ -266,7 +266,7 @@ static int prepare_landlock(struct tc_cage *cage)
         check_clauses(cage) < 0)
         return -1;
     p->init.stages = &tc_landlock_stages;
-    p->init.rest = &tc_landlock_rest;
+    p->init.reaper = &tc_landlock_reaper;
     p->init.ruleset = tc_process_keep(&p->trees, tc_landlock_open(p->host->landlock_abi, 0));
     if (p->init.ruleset >= 0 && fill_config(cage) == 0)
         return 0;
