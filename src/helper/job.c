@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "workspace/brief.h"
+#include "workspace/inline_collect.h"
 #include "workspace/workspace.h"
 
 enum { READ_SHARE = 65536, FEED_SHARE = 65536 };
@@ -251,7 +251,7 @@ static void gather(struct tc_job_record *j);
 static void work_gather(struct tc_task *task)
 {
     struct tc_job_record *j = task->owner;
-    tc_brief_work(&j->cage);
+    tc_inline_collect_work(&j->cage);
 }
 
 /* Who gathered has come to an end, whatever it found. */
@@ -267,7 +267,7 @@ static void on_gathered(struct tc_job_record *j, bool whole)
 static void on_gathered_briefly(struct tc_task *task)
 {
     struct tc_job_record *j = task->owner;
-    on_gathered(j, tc_brief_end(&j->cage));
+    on_gathered(j, tc_inline_collect_end(&j->cage));
 }
 
 static void await_changes(struct tc_job_record *j)
@@ -278,7 +278,7 @@ static void await_changes(struct tc_job_record *j)
 /* By a worker that is free: to be started, it costs more than the little that it is for. */
 static bool gather_briefly(struct tc_job_record *j)
 {
-    if (!tc_workers_free(j->workers) || !tc_brief_begin(&j->cage))
+    if (!tc_workers_free(j->workers) || !tc_inline_collect_begin(&j->cage))
         return false;
     j->task = (struct tc_task){.work = work_gather, .done = on_gathered_briefly, .owner = j};
     (void)tc_workers_give(j->workers, &j->task); /* there is one */

@@ -18,10 +18,10 @@
 #include "base/sys.h"
 #include "linux/walk.h"
 #include "tree/steering.h"
-#include "workspace/brief.h"
 #include "workspace/choice.h"
 #include "workspace/copy.h"
 #include "workspace/held.h"
+#include "workspace/inline_collect.h"
 #include "workspace/journal.h"
 #include "workspace/reading.h"
 #include "workspace/session.h"
@@ -176,8 +176,8 @@ static bool is_checked(struct gathering *g, const struct tc_walk_entry *e)
                    tc_item_steers(g->item, e->relative) == TC_STEERS_WRITTEN;
     if (!trusted || w->choice)
         return trusted && row && row->checked;
-    w->over = w->over || w->brief;
-    return !w->brief && tc_trusted_check(&g->trusted, e);
+    w->over = w->over || w->inline_collect;
+    return !w->inline_collect && tc_trusted_check(&g->trusted, e);
 }
 
 /* A new directory of objects only holds them. In a bind a modified one may have been moved there,
@@ -299,7 +299,7 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
     else if (tc_steers_new(g->cage, g->item, e) || is_moved_object(g, e))
         note(g, e, &(struct change){.kind = "added", .by_time = true});
     g->told[e->depth + 1] = false;
-    if (w->brief && e->depth >= TC_BRIEF_DEPTH)
+    if (w->inline_collect && e->depth >= TC_INLINE_COLLECT_DEPTH)
         return -1;
     return S_ISDIR(e->st->stx_mode) ? tc_workspace_kernel_fs(e) : 0;
 }
@@ -559,14 +559,14 @@ static int gather_tree(struct gathering *g)
     if (copied && g->item->writable)
         gather_removals(g);
     /* a copy is bounded by `disk`, and half a commit is none */
-    struct tc_walk walk = {.visit = g->item->single_dir ? visit_single_dir
-                                    : copied            ? visit_copy
-                                                        : visit,
-                           .leave = copied ? leave_copy : leave,
-                           .userdata = g,
-                           .entries_max = w->brief ? TC_BRIEF_ENTRIES : ENTRIES_MAX,
-                           .deadline_us =
-                               copied ? 0 : tc_now_us() + (int64_t)SECONDS_MAX * 1000000};
+    struct tc_walk walk = {
+        .visit = g->item->single_dir ? visit_single_dir
+                 : copied            ? visit_copy
+                                     : visit,
+        .leave = copied ? leave_copy : leave,
+        .userdata = g,
+        .entries_max = w->inline_collect ? TC_INLINE_COLLECT_ENTRIES : ENTRIES_MAX,
+        .deadline_us = copied ? 0 : tc_now_us() + (int64_t)SECONDS_MAX * 1000000};
     g->told[0] = false;
     if (tc_walk(&walk, copied ? g->item->copy : g->item->fd) < 0)
         walk.skipped++;
@@ -574,7 +574,7 @@ static int gather_tree(struct gathering *g)
         tc_process_left(g->cage, g->item, walk.left);
     if (!copied)
         visit_root(g);
-    w->over = w->over || (w->brief && walk.skipped); /* a process may come further */
+    w->over = w->over || (w->inline_collect && walk.skipped); /* a process may come further */
     g->found->omitted_changes += walk.skipped;
     if (g->item->layers >= 0 && !g->item->single_dir)
         tc_session_keep_skipped(&g->session, walk.skipped);
@@ -617,7 +617,7 @@ static bool rows_told(const struct gathering *g)
 /* What is brought back is bounded already. 0: as many as in any call. */
 static int64_t bytes_to_read(const struct tc_workspace *w)
 {
-    return w->brief && !w->committing ? TC_BRIEF_BYTES : 0;
+    return w->inline_collect && !w->committing ? TC_INLINE_COLLECT_BYTES : 0;
 }
 
 static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *found)
@@ -672,7 +672,7 @@ void tc_process_gather(struct tc_cage *cage, bool commit, struct tc_outcome *fou
     int rc = tc_process_commits(cage, commit) ? -1 : 0;
     for (int tries = 0; rc < 0 && tries < 8; tries++) {
         tc_journal_end(&journal);
-        rc = tc_journal_begin(&journal, w->journals, cage->plan->tool, w->brief != NULL);
+        rc = tc_journal_begin(&journal, w->journals, cage->plan->tool, w->inline_collect != NULL);
     }
     if (rc < 0)
         (void)tc_not_gathered(w, found);

@@ -137,5 +137,5 @@ bool tc_workspace_cancel(const struct tc_cage *cage)
     const struct tc_workspace *w = cage->workspace;
     if (!w || w->committing)
         return false;
-    return w->brief || (w->collector > 0 && kill(w->collector, SIGKILL) == 0);
+    return w->inline_collect || (w->collector > 0 && kill(w->collector, SIGKILL) == 0);
 }

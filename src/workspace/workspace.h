@@ -49,14 +49,14 @@ struct tc_workspace {
     pid_t collector;              /* gathers changes; 0: none */
     int collector_fd, changes_fd;
     bool committing;
-    struct tc_outcome *brief;       /* what a worker gathers; NULL: none does */
-    bool over;                      /* that was too much for a worker */
-    int journals;                   /* directory of journals; -1: nothing will come back */
-    int held;                       /* directory of what waits for a person; -1: nothing will */
-    const struct tc_choice *choice; /* of what was held; NULL: this is the call itself */
-    bool overwrite;                 /* a person says so of newer work of the host */
-    struct tc_journal *journal;     /* in the process that commits */
-    struct tc_session *session;     /* NULL: none */
+    struct tc_outcome *inline_collect; /* what a worker gathers; NULL: none does */
+    bool over;                         /* that was too much for a worker */
+    int journals;                      /* directory of journals; -1: nothing will come back */
+    int held;                          /* directory of what waits for a person; -1: nothing will */
+    const struct tc_choice *choice;    /* of what was held; NULL: this is the call itself */
+    bool overwrite;                    /* a person says so of newer work of the host */
+    struct tc_journal *journal;        /* in the process that commits */
+    struct tc_session *session;        /* NULL: none */
 };
 
 /* What a new one is. */

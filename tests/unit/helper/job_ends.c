@@ -29,7 +29,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "test.h"
-#include "workspace/brief.h"
+#include "workspace/inline_collect.h"
 #include "workspace/workspace.h"
 
 enum { SECOND = 1000000, BEGUN = 100 * SECOND, TIMEOUT_MS = 10000, GRACE_MS = 200 };
@@ -109,18 +109,18 @@ bool tc_workspace_cancel(const struct tc_cage *cage)
     return seen.cancels;
 }
 
-bool tc_brief_begin(struct tc_cage *cage)
+bool tc_inline_collect_begin(struct tc_cage *cage)
 {
     (void)cage;
     return true;
 }
 
-void tc_brief_work(struct tc_cage *cage)
+void tc_inline_collect_work(struct tc_cage *cage)
 {
     (void)cage;
 }
 
-bool tc_brief_end(struct tc_cage *cage)
+bool tc_inline_collect_end(struct tc_cage *cage)
 {
     (void)cage;
     return true;

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * A workspace without changes to collect, for jobs that have none. */
-#include "workspace/brief.h"
+#include "workspace/inline_collect.h"
 #include "workspace/workspace.h"
 
 int tc_workspace_collect(struct tc_cage *cage, bool commit)
@@ -17,18 +17,18 @@ bool tc_workspace_cancel(const struct tc_cage *cage)
     return false;
 }
 
-bool tc_brief_begin(struct tc_cage *cage)
+bool tc_inline_collect_begin(struct tc_cage *cage)
 {
     (void)cage;
     return false;
 }
 
-void tc_brief_work(struct tc_cage *cage)
+void tc_inline_collect_work(struct tc_cage *cage)
 {
     (void)cage;
 }
 
-bool tc_brief_end(struct tc_cage *cage)
+bool tc_inline_collect_end(struct tc_cage *cage)
 {
     (void)cage;
     return true;

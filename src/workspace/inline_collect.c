@@ -4,7 +4,7 @@
  * A gathering that takes so little that it is done by a worker of the helper, without a process.
  * It can be broken off as long as it only looks; what it brings back is one file, of which half
  * would be nothing. Where it turns out to be more, nothing of it counts, and a process does it. */
-#include "workspace/brief.h"
+#include "workspace/inline_collect.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -58,13 +58,13 @@ static bool suits(const struct tc_cage *cage)
     return !k.others && (k.files ? k.files == 1 && !k.trees : k.trees || t->masked_count);
 }
 
-bool tc_brief_begin(struct tc_cage *cage)
+bool tc_inline_collect_begin(struct tc_cage *cage)
 {
     struct tc_workspace *w = cage->workspace;
     if (!suits(cage))
         return false;
-    w->brief = calloc(1, sizeof(*w->brief));
-    if (!w->brief)
+    w->inline_collect = calloc(1, sizeof(*w->inline_collect));
+    if (!w->inline_collect)
         return false;
     w->committing = tc_process_commits(cage, false);
     return true;
@@ -77,29 +77,29 @@ static bool is_small(const struct tc_trees *t)
     for (size_t i = 0; i < t->item_count; i++)
         if (is_file(&t->items[i]) && t->items[i].copy >= 0 &&
             fstatat(t->items[i].copy, t->items[i].name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            st.st_size > TC_BRIEF_BYTES)
+            st.st_size > TC_INLINE_COLLECT_BYTES)
             return false;
     return true;
 }
 
 /* The loop may have something to say of the same cage meanwhile. */
-void tc_brief_work(struct tc_cage *cage)
+void tc_inline_collect_work(struct tc_cage *cage)
 {
     struct tc_workspace *w = cage->workspace;
     struct tc_cage own = *cage;
-    own.outcome = w->brief;
+    own.outcome = w->inline_collect;
     w->over = !is_small(own.trees);
     if (!w->over)
         tc_workspace_gather(&own, false);
 }
 
-bool tc_brief_end(struct tc_cage *cage)
+bool tc_inline_collect_end(struct tc_cage *cage)
 {
     struct tc_workspace *w = cage->workspace;
     if (!w->over)
-        tc_workspace_merge(cage->outcome, w->brief);
-    tc_outcome_done(w->brief);
-    free(TAKE(w->brief));
+        tc_workspace_merge(cage->outcome, w->inline_collect);
+    tc_outcome_done(w->inline_collect);
+    free(TAKE(w->inline_collect));
     w->committing = false;
     return !w->over;
 }
