@@ -233,14 +233,14 @@ bool tc_egress_keep_shut(void)
 
 /* Where it says what it refuses to a file of its caller's, that may grow; and who started it may be
  * gone. */
-static bool depend(bool alone)
+static bool depend(bool standalone)
 {
-    return alone ||
+    return standalone ||
            (tc_fix_limit(RLIMIT_FSIZE, 0) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0);
 }
 
-bool tc_egress_confine(const struct tc_egress_config *config, bool alone)
+bool tc_egress_confine(const struct tc_egress_config *config, bool standalone)
 {
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && raise_files() && restrict_reach(config) &&
-           drop_capabilities() && depend(alone) && wall_calls();
+           drop_capabilities() && depend(standalone) && wall_calls();
 }

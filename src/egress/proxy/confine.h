@@ -11,9 +11,9 @@
 /* The first thing of all: whoever else has its user id cannot look into it, and it leaves no core.
  */
 bool tc_egress_keep_shut(void);
-/* `alone`: without a supervisor. Sets up the whole confinement; false where a part of it is
+/* `standalone`: without a supervisor. Sets up the whole confinement; false where a part of it is
  * missing. Names of the machine can be looked up afterwards, and connections made to the ports of
  * the grant; hardly anything else. */
-bool tc_egress_confine(const struct tc_egress_config *config, bool alone);
+bool tc_egress_confine(const struct tc_egress_config *config, bool standalone);
 
 #endif

@@ -32,7 +32,7 @@ static int patience(struct tc_egress_proxy *p)
 /* A cage's clients are gone; one alone has some that wait for an answer. */
 static bool has_finished(const struct tc_egress_proxy *p)
 {
-    return p->alone ? !p->flows : tc_egress_flows_sent(p) && tc_egress_datagrams_sent(p);
+    return p->standalone ? !p->flows : tc_egress_flows_sent(p) && tc_egress_datagrams_sent(p);
 }
 
 void tc_egress_run(struct tc_egress_proxy *p)
@@ -53,8 +53,8 @@ void tc_egress_run(struct tc_egress_proxy *p)
         tc_egress_flows_tick(p);
         tc_egress_datagrams_tick(p);
         tc_egress_listeners_tick(p);
-        if (p->alone)
-            tc_egress_alone_tell(p);
+        if (p->standalone)
+            tc_egress_standalone_report(p);
         if (p->finish_at && (p->now >= p->finish_at || has_finished(p)))
             p->over = true;
     }

@@ -45,7 +45,7 @@ struct tc_egress_proxy {
     size_t pair_count;
     int64_t datagrams_at; /* their next tick; 0: there are none */
     struct tc_egress_meter meter;
-    int alone; /* enum tc_egress_form: without a supervisor */
+    int standalone; /* enum tc_egress_form: without a supervisor */
     int epoll;
     int64_t now;       /* of this round, microseconds */
     int64_t wake;      /* some flow's deadline may be then */
@@ -102,13 +102,13 @@ size_t tc_egress_answer(struct tc_egress_proxy *p, const unsigned char *bytes, s
 enum tc_egress_form { TC_EGRESS_TEXT = 1, TC_EGRESS_JSON };
 
 /* TERM and INT end it, before the walls are up. False: no descriptor for them. */
-bool tc_egress_alone_begin(struct tc_egress_proxy *p);
+bool tc_egress_standalone_begin(struct tc_egress_proxy *p);
 /* Whoever starts it as root does not want it to be. False: it cannot become nobody. */
-bool tc_egress_alone_become(void);
+bool tc_egress_standalone_become(void);
 /* Says what was refused since the last time, and forgets it. */
-void tc_egress_alone_tell(struct tc_egress_proxy *p);
+void tc_egress_standalone_report(struct tc_egress_proxy *p);
 /* Says why it cannot start, and returns its exit code. */
-int tc_egress_alone_fail(const char *what, const char *hint);
+int tc_egress_standalone_fail(const char *what, const char *hint);
 
 /* UDP that the grant names. Nothing in a datagram says for which host it is, so what holds is the
  * address: each pair of who sent it and where it was meant to go has a socket of its own outside,

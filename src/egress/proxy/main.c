@@ -162,7 +162,7 @@ static bool open_control(void)
     return tc_egress_watch_for(&proxy, &proxy.control, EPOLLIN);
 }
 
-/* ---- alone ---- */
+/* ---- standalone ---- */
 
 /* What it hears of its listeners was said ahead. */
 static bool take_listeners(void)
@@ -193,27 +193,30 @@ static bool write_authority(const char *made, const char *named)
 
 /* Its words: the form; where there is a file for the certificate, its name so far and the one to
  * be. */
-static int serve_alone(char *const *words)
+static int serve_standalone(char *const *words)
 {
     static struct tc_egress_stats stats;
-    proxy.alone = strcmp(words[0], "json") == 0 ? TC_EGRESS_JSON : TC_EGRESS_TEXT;
+    proxy.standalone = strcmp(words[0], "json") == 0 ? TC_EGRESS_JSON : TC_EGRESS_TEXT;
     proxy.stats = &stats;
     if (!tc_egress_keep_shut() || !receive_config(&proxy.config) || !open_proxy() ||
         !take_listeners())
-        return tc_egress_alone_fail("its settings are incomplete", "run toolcage egress");
+        return tc_egress_standalone_fail("its settings are incomplete", "run toolcage egress");
     (void)tc_close_range(TC_EGRESS_SHARED + 1, ~0U, CLOSE_RANGE_CLOEXEC);
-    if (!tc_egress_alone_begin(&proxy))
-        return tc_egress_alone_fail("signals cannot be waited for", "free descriptors");
+    if (!tc_egress_standalone_begin(&proxy))
+        return tc_egress_standalone_fail("signals cannot be waited for", "free descriptors");
     if (!write_authority(words[1], words[1] ? words[2] : NULL))
-        return tc_egress_alone_fail("its authority for TLS cannot be written down",
-                                    "name a file with --authority, because entries of the network "
-                                    "have methods or paths");
-    if (!tc_egress_alone_become() || !tc_egress_keep_shut()) /* a change of ids opens it again */
-        return tc_egress_alone_fail("root cannot become nobody here", "start it as another user");
+        return tc_egress_standalone_fail(
+            "its authority for TLS cannot be written down",
+            "name a file with --authority, because entries of the network "
+            "have methods or paths");
+    if (!tc_egress_standalone_become() ||
+        !tc_egress_keep_shut()) /* a change of ids opens it again */
+        return tc_egress_standalone_fail("root cannot become nobody here",
+                                         "start it as another user");
     if (!tc_egress_confine(&proxy.config, true) ||
         (proxy.authority && !tc_egress_authority_trust(&authority)))
-        return tc_egress_alone_fail("it cannot confine itself", "toolcage doctor says what "
-                                                                "this machine lacks");
+        return tc_egress_standalone_fail("it cannot confine itself", "toolcage doctor says what "
+                                                                     "this machine lacks");
     tc_egress_run(&proxy);
     tc_egress_flows_leave(&proxy);
     return 0;
@@ -223,7 +226,7 @@ int main(int argc, char **argv)
 {
     (void)signal(SIGPIPE, SIG_IGN); /* c-ares writes to sockets that may be closed */
     if (argc > 1)
-        return serve_alone(argv + 1);
+        return serve_standalone(argv + 1);
     if (!tc_egress_keep_shut() || !receive_config(&proxy.config) || !map_stats() || !open_proxy() ||
         !open_control() || !open_authority() || !tc_egress_confine(&proxy.config, false) ||
         !say_ready() || (proxy.authority && !tc_egress_authority_trust(&authority)))

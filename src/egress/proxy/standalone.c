@@ -34,7 +34,7 @@ static void told(struct tc_egress_proxy *p, struct tc_egress_watch *watch, uint3
     p->finish_at = p->now + TC_EGRESS_FINISH_US;
 }
 
-bool tc_egress_alone_begin(struct tc_egress_proxy *p)
+bool tc_egress_standalone_begin(struct tc_egress_proxy *p)
 {
     sigset_t set;
     (void)sigemptyset(&set);
@@ -47,7 +47,7 @@ bool tc_egress_alone_begin(struct tc_egress_proxy *p)
     return p->control.fd >= 0 && tc_egress_watch_for(p, &p->control, EPOLLIN);
 }
 
-bool tc_egress_alone_become(void)
+bool tc_egress_standalone_become(void)
 {
     if (geteuid() != 0)
         return true;
@@ -91,10 +91,10 @@ static void write_all(int fd, const struct tc_buf *text)
 }
 
 /* The list is this process's own here: it begins anew, so that it is never full for long. */
-void tc_egress_alone_tell(struct tc_egress_proxy *p)
+void tc_egress_standalone_report(struct tc_egress_proxy *p)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
-    bool json = p->alone == TC_EGRESS_JSON;
+    bool json = p->standalone == TC_EGRESS_JSON;
     uint32_t count = atomic_load(&p->stats->denial_count);
     if (!count && !atomic_load(&p->stats->omitted_denials))
         return;
@@ -112,7 +112,7 @@ void tc_egress_alone_tell(struct tc_egress_proxy *p)
     write_all(json ? STDOUT_FILENO : STDERR_FILENO, &out);
 }
 
-int tc_egress_alone_fail(const char *what, const char *hint)
+int tc_egress_standalone_fail(const char *what, const char *hint)
 {
     (void)fprintf(stderr, "toolcage: the egress proxy cannot start: %s\nhint: %s\n", what, hint);
     return FAILURE;
