@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/show/habits.h"
+#include "cli/show/foreign_options.h"
 #include "cli/show/say.h"
 
 static const struct tc_option *find_long(const struct tc_verb *verb, const char *name, size_t len)
@@ -57,7 +57,7 @@ static int unknown(const struct tc_verb *verb, int argc, char **argv)
 {
     const char *word = argv[0];
     tc_cli_say("unknown option %s", word);
-    if (find_long(verb, "read", 4) && tc_habit_option(argc, argv))
+    if (find_long(verb, "read", 4) && tc_foreign_option_hint(argc, argv))
         return TC_EXIT_FAILURE;
     _autofree_ char *name =
         strndup(word + strspn(word, "-"), strcspn(word + strspn(word, "-"), "="));

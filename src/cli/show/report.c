@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/show/clean.h"
-#include "cli/show/habits.h"
+#include "cli/show/foreign_options.h"
 #include "cli/show/review.h"
 #include "cli/show/say.h"
 
@@ -161,7 +161,7 @@ static void say_error(const struct toolcage_error *err, char *const words[])
 {
     if (toolcage_error_code(err) == TOOLCAGE_ECOMMAND_NOT_FOUND && words[0]) {
         tc_cli_say("%s", toolcage_error_message(err));
-        if (!tc_habit_one_word(words) && *toolcage_error_hint(err))
+        if (!tc_foreign_command_line(words) && *toolcage_error_hint(err))
             tc_cli_hint("%s", toolcage_error_hint(err));
         return;
     }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/call/run.h"
-#include "cli/show/habits.h"
+#include "cli/show/foreign_options.h"
 #include "cli/show/io.h"
 #include "cli/show/say.h"
 
@@ -69,7 +69,7 @@ static int run_call(const struct tc_args *args)
 {
     _autosetup_ struct tc_setup setup = {0};
     _autofailure_ struct tc_failure failure = {0};
-    int rc = tc_habit_values(args);
+    int rc = tc_foreign_values(args);
     if (rc)
         return rc;
     if (prepare_call(args, &setup, &failure))

@@ -6,7 +6,7 @@
 
 #include "cli/call/lookup.h"
 #include "cli/call/run.h"
-#include "cli/show/habits.h"
+#include "cli/show/foreign_options.h"
 #include "cli/show/say.h"
 
 static const struct tc_option options[] = {
@@ -60,7 +60,7 @@ static int usage_of_exec(const struct tc_args *args)
         tc_cli_hint("to read a file: toolcage exec CMD < FILE");
         return TC_EXIT_FAILURE;
     }
-    return tc_habit_values(args);
+    return tc_foreign_values(args);
 }
 
 /* Nobody who waits for a build means 30 seconds, and nobody is there to end it but the person. */

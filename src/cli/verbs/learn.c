@@ -12,7 +12,7 @@
 #include "cli/call/dangers.h"
 #include "cli/call/run.h"
 #include "cli/call/trust.h"
-#include "cli/show/habits.h"
+#include "cli/show/foreign_options.h"
 #include "cli/show/json.h"
 #include "cli/show/say.h"
 
@@ -300,7 +300,7 @@ static int run_learn(const struct tc_args *args)
     _autosetup_ struct tc_setup setup = {0};
     _autofailure_ struct tc_failure failure = {0};
     const char *input = tc_args_value(args, "stdin");
-    int rc = tc_habit_values(args);
+    int rc = tc_foreign_values(args);
     if (rc)
         return rc;
     if (tc_setup_open(args, NULL, TC_LOOKUP_DEFAULT, &setup, &failure) ||

@@ -8,7 +8,7 @@
 
 #include "cli/call/lookup.h"
 #include "cli/call/run.h"
-#include "cli/show/habits.h"
+#include "cli/show/foreign_options.h"
 #include "cli/show/json.h"
 #include "cli/show/report.h"
 #include "cli/show/say.h"
@@ -52,7 +52,7 @@ static int usage_of_shell(const struct tc_args *args)
         tc_cli_hint("toolcage exec CMD runs a command without one");
         return TC_EXIT_FAILURE;
     }
-    return tc_habit_values(args);
+    return tc_foreign_values(args);
 }
 
 static int prepare_shell(const struct tc_args *args, const char *tool, struct tc_setup *setup,

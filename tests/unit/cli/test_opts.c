@@ -11,7 +11,7 @@
 
 #include "capture.h"
 #include "cli/cli.h"
-#include "cli/show/habits.h"
+#include "cli/show/foreign_options.h"
 #include "cli/show/opts.h"
 
 static int count(char **argv)
@@ -164,7 +164,7 @@ static void suggested_options_exist(void **state)
     const struct tc_verb *const verbs[] = {&tc_verb_exec, &tc_verb_call, &tc_verb_shell,
                                            &tc_verb_learn};
     for (size_t i = 0; i < TC_COUNT(verbs); i++)
-        for (const struct tc_habit *habit = tc_habits; habit->options; habit++) {
+        for (const struct tc_foreign_option *habit = tc_foreign_options; habit->options; habit++) {
             _autofree_ char *options = strdup(habit->options);
             char *rest = options, *option, *verb_name;
             while ((option = strsep(&rest, " ")))
@@ -186,13 +186,13 @@ static void shared_networks_are_refused(void **state)
     struct capture c;
     assert_int_equal(parse(&tc_verb_exec, argv, &args), 0);
     capture_begin(&c, STDERR_FILENO);
-    int rc = tc_habit_values(&args);
+    int rc = tc_foreign_values(&args);
     assert_non_null(
         strstr(capture_end(&c), "--network host: a cage never shares a network\nhint: "));
     assert_int_equal(rc, TC_EXIT_FAILURE);
     tc_args_done(&args);
     assert_int_equal(parse(&tc_verb_exec, fine, &args), 0);
-    assert_int_equal(tc_habit_values(&args), 0);
+    assert_int_equal(tc_foreign_values(&args), 0);
     tc_args_done(&args);
 }
 
@@ -212,7 +212,7 @@ static void a_command_line_in_one_word_is_seen(void **state)
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         struct capture c;
         capture_begin(&c, STDERR_FILENO);
-        bool answered = tc_habit_one_word(rows[i].words);
+        bool answered = tc_foreign_command_line(rows[i].words);
         assert_string_equal(capture_end(&c), rows[i].said);
         assert_int_equal(answered, *rows[i].said != '\0');
     }

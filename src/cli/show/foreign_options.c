@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "cli/show/habits.h"
+#include "cli/show/foreign_options.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/show/say.h"
 
-const struct tc_habit tc_habits[] = {
+const struct tc_foreign_option tc_foreign_options[] = {
     {"--rm", "leave it out: a cage ends with its call"},
     {"-i --interactive", "leave it out: standard input passes by default"},
     {"-it --tty", "leave it out; a command that needs a terminal has one in toolcage shell"},
@@ -76,7 +76,7 @@ static bool is(const char *word, const char *options)
     return false;
 }
 
-bool tc_habit_option(int argc, char **argv)
+bool tc_foreign_option_hint(int argc, char **argv)
 {
     const char *word = argv[0], *equals = strchr(word, '=');
     const char *first = equals ? equals + 1 : argc > 1 ? argv[1] : NULL;
@@ -90,13 +90,13 @@ bool tc_habit_option(int argc, char **argv)
         return volume(""), true;
     if (!strncmp(word, "--unshare-", 10))
         return tc_cli_hint("leave it out: a cage has namespaces of its own"), true;
-    for (const struct tc_habit *habit = tc_habits; habit->options; habit++)
+    for (const struct tc_foreign_option *habit = tc_foreign_options; habit->options; habit++)
         if (is(word, habit->options))
             return tc_cli_hint("%s", habit->hint), true;
     return false;
 }
 
-int tc_habit_values(const struct tc_args *args)
+int tc_foreign_values(const struct tc_args *args)
 {
     static const char *const shared[] = {"host", "bridge", "default", "all"};
     const char *network = tc_args_value(args, "network");
@@ -110,7 +110,7 @@ int tc_habit_values(const struct tc_args *args)
     return 0;
 }
 
-bool tc_habit_one_word(char *const words[])
+bool tc_foreign_command_line(char *const words[])
 {
     if (words[1] || !strpbrk(words[0], " \t"))
         return false;
