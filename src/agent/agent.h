@@ -94,11 +94,11 @@ bool tc_say_read(struct tc_agent *agent, char **ret);
  * chose, unless it was made harmless. */
 void tc_say_begin(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* shown.c: the arguments of a call, for the person who approves it: all of them, harmless for a
+/* display.c: the arguments of a call, for the person who approves it: all of them, harmless for a
  * terminal, in lines that no value can imitate and that hide nothing beyond the right edge. */
 /* "  name: value", and below it "  | " in front of each line of a text, "  : " where one goes on.
  * Owned; NULL without memory. */
-char *tc_shown_arguments(json_t *arguments, size_t width);
+char *tc_display_arguments(json_t *arguments, size_t width);
 
 /* approve.c: asks about one call. False: the run ends. */
 bool tc_agent_approved(struct tc_agent *agent, const char *id, const char *tool,

@@ -86,7 +86,7 @@ static bool ask_person(struct tc_agent *agent, const char *text, bool *ret)
 static bool ask_at_terminal(struct tc_agent *agent, const char *arguments, bool *ret)
 {
     json_t *object = json_loads(arguments, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-    char *text = object ? tc_shown_arguments(object, look_at_terminal().ws_col) : NULL;
+    char *text = object ? tc_display_arguments(object, look_at_terminal().ws_col) : NULL;
     bool good = text ? ask_person(agent, text, ret)
                      : tc_agent_fail(agent, TC_AGENT_MEMORY, "free memory on this machine",
                                      "out of memory");

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/display.h"
 #include "base/jsontext.h"
-#include "base/shown.h"
 #include "base/strv.h"
 
 struct toolcage_error {
@@ -85,7 +85,7 @@ static char *make_message(const struct tc_why *why, const char *fmt, va_list ap)
         tc_buf_addf(&buf, ": %s",
                     strerrordesc_np(why->errnum) ? strerrordesc_np(why->errnum) : "unknown error");
     _autofree_ char *raw = tc_buf_steal(&buf);
-    return raw ? tc_shown(raw) : NULL;
+    return raw ? tc_display(raw) : NULL;
 }
 
 static char *copy(const char *text)
@@ -141,7 +141,7 @@ int tc_fail(struct toolcage_error **err, const struct tc_why *why, const char *f
     e->column = why->column;
     e->stage = copy(why->stage);
     e->subject = copy(why->subject);
-    e->hint = tc_shown(own_hint(why) ? why->hint : usual_hint(why->errnum));
+    e->hint = tc_display(own_hint(why) ? why->hint : usual_hint(why->errnum));
     e->file = copy(why->file);
     bool whole = e->message && e->stage && e->subject && e->hint && e->file;
     if (whole) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/shown.h"
+#include "base/display.h"
 #include "base/strv.h"
 
 enum { WORD = sizeof(uint64_t) };

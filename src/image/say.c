@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/display.h"
 #include "base/fd.h"
-#include "base/shown.h"
 
 enum { WIDTH = 24, EACH_US = 100000 };
 
@@ -32,7 +32,7 @@ static void line(const char *prefix, const char *text)
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     bool marked = on_terminal();
     tc_buf_addf(&out, "%s%s:%s ", marked ? "\x1b[1m" : "", prefix, marked ? "\x1b[0m" : "");
-    tc_buf_add_shown(&out, text);
+    tc_buf_add_display(&out, text);
     tc_buf_addc(&out, '\n');
     tc_image_bar_end();
     if (!out.failed)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/shown.h"
+#include "base/display.h"
 #include "policy/model.h"
 #include "text/utf8.h"
 
@@ -144,21 +144,21 @@ static void add_source(struct tc_buf *out, const struct tc_diag *diag, struct tc
 
 static void add_finding(struct tc_buf *out, const struct tc_diag *diag, const struct tc_finding *f)
 {
-    tc_buf_add_shown(out, file_name(diag, f->at.line));
+    tc_buf_add_display(out, file_name(diag, f->at.line));
     tc_buf_addf(out, ":%u:%u: error: ", TC_LINE_NUMBER(f->at.line), f->at.column);
-    tc_buf_add_shown(out, f->message);
+    tc_buf_add_display(out, f->message);
     tc_buf_addc(out, '\n');
     add_source(out, diag, f->at);
     for (uint32_t line = f->at.line; TC_LINE_FILE(line);) {
         line = diag->policy->files[TC_LINE_FILE(line)].by;
         tc_buf_adds(out, "extended by ");
-        tc_buf_add_shown(out, file_name(diag, line));
+        tc_buf_add_display(out, file_name(diag, line));
         tc_buf_addf(out, ":%u\n", TC_LINE_NUMBER(line));
     }
     if (!f->hint[0])
         return;
     tc_buf_adds(out, "hint: ");
-    tc_buf_add_shown(out, f->hint);
+    tc_buf_add_display(out, f->hint);
     tc_buf_addc(out, '\n');
 }
 

@@ -10,7 +10,7 @@
 
 /* What a shell reads as this one word, with quotes only where they are needed. Fresh memory; NULL
  * without. */
-static inline char *tc_shell_word(const char *text)
+static inline char *tc_shell_quote(const char *text)
 {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+:,./-";

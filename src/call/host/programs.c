@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "base/digest.h"
+#include "base/display.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "base/shown.h"
 #include "provenance/provenance.h"
 
 enum { SMALL_FILE = 64 << 10 };
@@ -340,7 +340,7 @@ static int add_written(struct extension *x, const char *name, const char *file,
         return add_to_path(x, file, err);
     bool link = strcmp(file, l->real) != 0;
     _autofree_ char *needed = tc_program_prefix(x->facts->home, there ? file : l->real);
-    _autofree_ char *word = needed ? tc_shell_word(needed) : NULL;
+    _autofree_ char *word = needed ? tc_shell_quote(needed) : NULL;
     _autofree_ char *hint =
         word ? tc_format("if you trust it: --read %s; or name another program by its path", word)
              : NULL;

@@ -25,7 +25,7 @@
 enum { HOPS_MAX = 40, HEAD_BYTES = 256, ELF_HEADERS_MAX = 64 };
 
 struct walk {
-    const struct tc_shown *shown;
+    const struct tc_shown_path *shown;
     size_t count;
     const char *home;
     bool beyond;
@@ -41,7 +41,7 @@ struct walk {
  * followed already. NULL: the cage does not show it. Owned; "" when out of memory. */
 static char *host_of(const struct walk *w, const char *path, bool *ret_exact)
 {
-    const struct tc_shown *best = NULL;
+    const struct tc_shown_path *best = NULL;
     for (size_t i = 0; i < w->count; i++)
         if (tc_path_within(w->shown[i].path, path) &&
             (!best || strlen(w->shown[i].path) > strlen(best->path)))
@@ -236,7 +236,7 @@ static bool walk(struct walk *w)
     return step != STEP_MEMORY;
 }
 
-bool tc_starts_look(const struct tc_shown *shown, size_t count, const char *home,
+bool tc_starts_look(const struct tc_shown_path *shown, size_t count, const char *home,
                     const char *command, unsigned flags, struct tc_starts *ret)
 {
     struct walk w = {.shown = shown,
@@ -255,10 +255,10 @@ bool tc_starts_of_grant(const struct tc_grant *grant, const char *home, const ch
                         struct tc_starts *ret)
 {
     size_t count = 0;
-    struct tc_shown *shown = calloc(grant->fs_count + 1, sizeof(*shown));
+    struct tc_shown_path *shown = calloc(grant->fs_count + 1, sizeof(*shown));
     for (size_t i = 0; shown && i < grant->fs_count; i++)
         if (grant->fs[i].access != TC_ACCESS_DENY && grant->fs[i].from)
-            shown[count++] = (struct tc_shown){grant->fs[i].path, grant->fs[i].from};
+            shown[count++] = (struct tc_shown_path){grant->fs[i].path, grant->fs[i].from};
     bool fine = shown && tc_starts_look(shown, count, home, command, 0, ret);
     free(shown);
     return fine;

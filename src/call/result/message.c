@@ -7,8 +7,8 @@
  * everything is the tool's. */
 #include <string.h>
 
+#include "base/display.h"
 #include "base/path.h"
-#include "base/shown.h"
 #include "call/result/result.h"
 #include "policy/endpoint.h"
 
@@ -125,12 +125,12 @@ static void add_stream(struct tc_buf *buf, const char *name, const struct tc_str
 static void add_socket(struct tc_buf *buf, const struct tc_grant *grant, const char *target)
 {
     tc_buf_adds(buf, "denied: ");
-    tc_buf_add_shown(buf, target);
+    tc_buf_add_display(buf, target);
     tc_buf_adds(buf, " is not among the unix sockets; allowed: the tool's own in /tmp and abstract "
                      "ones");
     for (size_t i = 0; i < grant->socket_count && i < GRANTED_TOLD; i++) {
         tc_buf_adds(buf, ", ");
-        tc_buf_add_shown(buf, grant->sockets[i].path);
+        tc_buf_add_display(buf, grant->sockets[i].path);
     }
 }
 
@@ -139,7 +139,7 @@ static void add_connect(struct tc_buf *buf, const struct tc_grant *grant, const 
 {
     const char *tool = grant->tool ? "tool " : "this call", *name = grant->tool ? grant->tool : "";
     tc_buf_adds(buf, "denied: network: ");
-    tc_buf_add_shown(buf, target);
+    tc_buf_add_display(buf, target);
     if (!grant->net_count) {
         tc_buf_addf(buf, " was refused: %s%s has no network", tool, name);
         return;
@@ -166,7 +166,7 @@ static void add_granted(struct tc_buf *buf, const struct tc_grant *grant, bool w
         if (e->access == TC_ACCESS_DENY || (write && e->access != TC_ACCESS_WRITE))
             continue;
         tc_buf_adds(buf, ", ");
-        tc_buf_add_shown(buf, e->path);
+        tc_buf_add_display(buf, e->path);
         told++;
     }
 }
@@ -179,7 +179,7 @@ static bool add_path(struct tc_buf *buf, const struct tc_result_frame *frame,
     if (!tc_result_verdict(frame, d, &v))
         return false;
     tc_buf_adds(buf, "denied: ");
-    tc_buf_add_shown(buf, v.reason);
+    tc_buf_add_display(buf, v.reason);
     add_granted(buf, frame->grant, d->kind == TC_DENIAL_WRITE);
     tc_verdict_done(&v);
     return true;
@@ -198,7 +198,7 @@ static void add_denial(struct tc_buf *buf, const struct tc_result_frame *frame,
         path = path || frame->grant->net_count; /* the hint is in it */
     } else if (!path) {
         tc_buf_addf(buf, "denied: %s%s", row->word, target[0] ? " " : "");
-        tc_buf_add_shown(buf, target);
+        tc_buf_add_display(buf, target);
     }
     if (d->count > 1)
         tc_buf_addf(buf, " (%lld times)", (long long)d->count);
@@ -238,7 +238,7 @@ static void add_held(struct tc_buf *buf, const struct tc_outcome *o)
             continue;
         }
         tc_buf_addf(buf, "not applied: %s ", c->kind ? c->kind : "changed");
-        tc_buf_add_shown(buf, c->path ? c->path : "");
+        tc_buf_add_display(buf, c->path ? c->path : "");
         tc_buf_addf(buf, " (%s)\n", c->held);
         told++;
     }
@@ -262,7 +262,7 @@ static void add_steering(struct tc_buf *buf, const struct tc_outcome *o)
             continue;
         }
         tc_buf_addf(buf, "steers the host: %s ", c->kind ? c->kind : "changed");
-        tc_buf_add_shown(buf, c->path);
+        tc_buf_add_display(buf, c->path);
         tc_buf_adds(buf, " (programs of the user run or obey such files unasked)\n");
     }
     if (left)

@@ -138,7 +138,7 @@ bool tc_trust_matches(const char *given, const char *digest)
 
 char *tc_trust_command(const char *path, const char *digest)
 {
-    _autofree_ char *word = tc_shell_word(path);
+    _autofree_ char *word = tc_shell_quote(path);
     return word ? tc_cli_format("toolcage policy trust %s%s%s", word, digest ? " --digest " : "",
                                 digest ? digest : "")
                 : NULL;

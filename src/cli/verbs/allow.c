@@ -183,7 +183,7 @@ static bool was_trusted(const struct change *c)
 static void hint_at_change(const struct change *c)
 {
     struct toolcage_policy *policy = was_trusted(c) ? load_text(c, c->after) : NULL;
-    _autofree_ char *path = tc_shell_word(c->policy);
+    _autofree_ char *path = tc_shell_quote(c->policy);
     _autofree_ char *trust =
         tc_trust_command(c->policy, policy ? toolcage_policy_digest(policy) : NULL);
     if (path && trust)

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/display.h"
 #include "base/jsontext.h"
 #include "base/path.h"
-#include "base/shown.h"
 #include "policy/endpoint.h"
 #include "policy/explain/explain.h"
 #include "policy/names/system_paths.h"
@@ -116,7 +116,7 @@ static const struct tc_fs_entry *find_entry(const struct tc_grant *grant, struct
 static char *path_clause(const struct toolcage_policy *policy, const char *path, bool write)
 {
     _autobuf_ struct tc_buf clause = TC_BUF_INIT;
-    _autofree_ char *word = policy->is_default ? tc_shell_word(path) : NULL;
+    _autofree_ char *word = policy->is_default ? tc_shell_quote(path) : NULL;
     if (policy->is_default)
         return word ? tc_format("--%s %s", write ? "write" : "read", word) : NULL;
     tc_buf_addf(&clause, "filesystem.%s = [", write ? "writable" : "readable");

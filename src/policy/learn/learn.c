@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/display.h"
 #include "base/jsontext.h"
 #include "base/path.h"
-#include "base/shown.h"
 #include "policy/names/credentials.h"
 #include "policy/parse/template.h"
 
@@ -42,7 +42,7 @@ static void add_line(struct tc_buf *out, const char *words, const char *subject)
     tc_buf_adds(out, "# ");
     tc_buf_adds(out, words);
     if (subject)
-        tc_buf_add_shown(out, subject);
+        tc_buf_add_display(out, subject);
     tc_buf_addc(out, '\n');
 }
 
@@ -142,7 +142,7 @@ static void add_refused(struct tc_buf *out, const struct tc_lesson *l)
             add_line(out, "These were refused, and the tool may need them:", NULL);
         tc_buf_adds(out, "#   ");
         tc_buf_adds(out, verbs[t->how]);
-        tc_buf_add_shown(out, t->path);
+        tc_buf_add_display(out, t->path);
         tc_buf_addc(out, '\n');
     }
     if (more)
@@ -165,7 +165,7 @@ static void add_links(struct tc_buf *out, const struct tc_lesson *l, const struc
                      "each call:",
                      NULL);
         tc_buf_adds(out, "#   ");
-        tc_buf_add_shown(out, last = t->path);
+        tc_buf_add_display(out, last = t->path);
         tc_buf_addc(out, '\n');
     }
 }

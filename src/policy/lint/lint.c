@@ -8,8 +8,8 @@
 
 #include <string.h>
 
+#include "base/display.h"
 #include "base/jsontext.h"
-#include "base/shown.h"
 #include "policy/diag.h"
 #include "policy/lint/lint_rules.h"
 
@@ -125,16 +125,16 @@ static void add_text(const struct tc_lint *l, const struct tc_lint_finding *f, s
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     const struct tc_lint_line *line = tc_lint_line(l, f->at.line);
-    tc_buf_add_shown(&text, tc_policy_file(l->policy, f->at.line));
+    tc_buf_add_display(&text, tc_policy_file(l->policy, f->at.line));
     if (line)
         tc_buf_addf(&text, ":%u:%u", TC_LINE_NUMBER(f->at.line), f->at.column);
     tc_buf_addf(&text, ": %s: ", severities[f->rule->severity]);
-    tc_buf_add_shown(&text, f->message);
+    tc_buf_add_display(&text, f->message);
     tc_buf_addf(&text, " [%s]\n", f->rule->id);
     if (line)
         tc_diag_quote(&text, line->at, line->len, f->at);
     tc_buf_adds(&text, "hint: ");
-    tc_buf_add_shown(&text, f->hint);
+    tc_buf_add_display(&text, f->hint);
     tc_buf_addc(&text, '\n');
     out->failed |= text.failed;
     tc_json_member(out, "text", text.data ? text.data : "");

@@ -17,7 +17,7 @@
  */
 
 /* What the cage shows beside the system directories: both clean and absolute; borrowed. */
-struct tc_shown {
+struct tc_shown_path {
     const char *path; /* as the tool sees it */
     const char *from; /* of the host */
 };
@@ -40,7 +40,7 @@ enum tc_starts_flags {
 
 /* `command` is clean and absolute. False: out of memory. *ret is zeroed before, and the caller's in
  * both cases. */
-typedef bool tc_starts_fn(const struct tc_shown *shown, size_t count, const char *home,
+typedef bool tc_starts_fn(const struct tc_shown_path *shown, size_t count, const char *home,
                           const char *command, unsigned flags, struct tc_starts *ret);
 
 static inline void tc_starts_done(struct tc_starts *s)

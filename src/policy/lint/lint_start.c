@@ -50,7 +50,7 @@ static char *command_path(struct tc_lint *l, const struct tc_spec *spec)
 /* ---- what the cage shows ---- */
 
 struct shown {
-    struct tc_shown *places;
+    struct tc_shown_path *places;
     size_t count;
     struct tc_strv brought;
 };
@@ -63,9 +63,9 @@ static void shown_done(struct shown *s)
 
 static bool show_path(struct shown *s, const char *path, const char *from)
 {
-    struct tc_shown *place = TC_PUSH(s->places, s->count);
+    struct tc_shown_path *place = TC_PUSH(s->places, s->count);
     if (place)
-        *place = (struct tc_shown){path, from};
+        *place = (struct tc_shown_path){path, from};
     return place != NULL;
 }
 

@@ -64,13 +64,13 @@ static int remove_home(void **state)
 /* Looks with the granted directories (a list with blanks) of the home, each by its own name. */
 static void look(struct tc_starts *s, const char *granted, const char *command, unsigned flags)
 {
-    struct tc_shown shown[4];
+    struct tc_shown_path shown[4];
     size_t count = 0;
     _autofree_ char *copy = strdup(granted);
     char *rest = copy;
     for (char *word = strtok_r(rest, " ", &rest); word; word = strtok_r(rest, " ", &rest)) {
         const char *path = at(word);
-        shown[count++] = (struct tc_shown){path, path};
+        shown[count++] = (struct tc_shown_path){path, path};
     }
     *s = (struct tc_starts){0};
     assert_true(tc_starts_look(shown, count, home, at(command), flags, s));

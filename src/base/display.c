@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "base/shown.h"
+#include "base/display.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -25,7 +25,7 @@ size_t tc_harmful(const char *at, uint32_t *ret_point)
     return n && harmful(*ret_point) ? n : 0;
 }
 
-void tc_buf_add_shown(struct tc_buf *buf, const char *text)
+void tc_buf_add_display(struct tc_buf *buf, const char *text)
 {
     while (*text) {
         uint32_t point = 0;
@@ -40,9 +40,9 @@ void tc_buf_add_shown(struct tc_buf *buf, const char *text)
     }
 }
 
-char *tc_shown(const char *text)
+char *tc_display(const char *text)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
-    tc_buf_add_shown(&buf, text);
+    tc_buf_add_display(&buf, text);
     return tc_buf_steal(&buf);
 }

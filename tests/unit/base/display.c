@@ -2,7 +2,7 @@
  * Copyright The toolcage authors */
 #include "test.h"
 
-#include "base/shown.h"
+#include "base/display.h"
 
 #include <string.h>
 
@@ -29,7 +29,7 @@ static void unprintable_characters_are_escaped(void **state)
         {"\xff\xc0\xaf\xe2\x82", "\\xff\\xc0\\xaf\\xe2\\x82"},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
-        char *shown = tc_shown(rows[i].in);
+        char *shown = tc_display(rows[i].in);
         assert_string_equal(shown, rows[i].out);
         free(shown);
     }
@@ -43,7 +43,7 @@ static void shell_word_is_quoted(void **state)
         {"/~;`x`\"", "'/~;`x`\"'"},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
-        char *word = tc_shell_word(rows[i][0]);
+        char *word = tc_shell_quote(rows[i][0]);
         assert_string_equal(word, rows[i][1]);
         free(word);
     }
