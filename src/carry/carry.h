@@ -54,7 +54,7 @@ struct tc_way {
 int tc_way_to(struct tc_way *way, const char *path, const char **ret_name);
 void tc_way_done(struct tc_way *way);
 
-/* ---- census.c: what stands in a tree ---- */
+/* ---- inventory.c: what stands in a tree ---- */
 
 struct tc_carry_seen {
     const char *path; /* below the tree; "": itself */
@@ -65,7 +65,7 @@ struct tc_carry_seen {
 };
 
 /* In the order of strcmp(), so that directories come before what they hold. */
-struct tc_census {
+struct tc_inventory {
     struct tc_arena arena;
     struct tc_carry_seen *items;
     size_t count;
@@ -74,9 +74,9 @@ struct tc_census {
 
 /* Of `name` in `parent`; nothing is no failure. Into the directories of `skip`, paths below it,
  * nobody looks. -1 with errno; EFBIG: there are more than `most`. */
-int tc_census_take(struct tc_census *census, int parent, const char *name,
-                   const struct tc_strv *skip, size_t most);
-void tc_census_done(struct tc_census *census);
+int tc_inventory_take(struct tc_inventory *inventory, int parent, const char *name,
+                      const struct tc_strv *skip, size_t most);
+void tc_inventory_done(struct tc_inventory *inventory);
 
 /* ---- pack.c: from a tree to frames ---- */
 
@@ -87,7 +87,7 @@ struct tc_pack_root {
     bool writable;
     uint64_t room, names; /* how much there may be, where that is announced */
     struct tc_strv skip;  /* directories below it that are other grants' */
-    struct tc_census before, after;
+    struct tc_inventory before, after;
 };
 
 struct tc_pack {

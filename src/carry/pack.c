@@ -49,11 +49,11 @@ int tc_pack_look(struct tc_pack *p, size_t most, size_t *ret_root)
     for (size_t i = 0; i < p->count; i++) {
         struct tc_pack_root *root = &p->roots[i];
         *ret_root = i;
-        tc_census_done(&root->before);
+        tc_inventory_done(&root->before);
         root->before = root->after;
-        root->after = (struct tc_census){0};
-        if (root->parent >= 0 && tc_census_take(&root->after, root->parent, root->name, &root->skip,
-                                                most - (size_t)p->names) < 0)
+        root->after = (struct tc_inventory){0};
+        if (root->parent >= 0 && tc_inventory_take(&root->after, root->parent, root->name,
+                                                   &root->skip, most - (size_t)p->names) < 0)
             return -1;
         p->names += (int64_t)root->after.count;
         for (size_t k = 0; k < root->after.count; k++)
@@ -85,7 +85,7 @@ static int compare_seen(const void *path, const void *seen)
     return strcmp(path, ((const struct tc_carry_seen *)seen)->path);
 }
 
-static const struct tc_carry_seen *find_seen(const struct tc_census *c, const char *path)
+static const struct tc_carry_seen *find_seen(const struct tc_inventory *c, const char *path)
 {
     return c->count ? bsearch(path, c->items, c->count, sizeof(*c->items), compare_seen) : NULL;
 }
@@ -269,8 +269,8 @@ void tc_pack_done(struct tc_pack *p)
             (void)close(root->parent);
         free(root->name);
         tc_strv_done(&root->skip);
-        tc_census_done(&root->before);
-        tc_census_done(&root->after);
+        tc_inventory_done(&root->before);
+        tc_inventory_done(&root->after);
     }
     free(p->roots);
     tc_pack_init(p);

@@ -50,14 +50,14 @@ static bool keeps_attributes(int dir)
     return fsetxattr(dir, name, "", 0, 0) == 0 && fremovexattr(dir, name) == 0;
 }
 
-struct census {
+struct inventory {
     struct tc_cage *cage;
     const struct tc_item *item;
 };
 
 static int note_name(void *userdata, const struct tc_walk_entry *e)
 {
-    const struct census *c = userdata;
+    const struct inventory *c = userdata;
     struct tc_trees *t = c->cage->trees;
     struct tc_workspace *w = c->cage->workspace;
     bool directory = S_ISDIR(e->st->stx_mode);
@@ -82,9 +82,9 @@ static int note_name(void *userdata, const struct tc_walk_entry *e)
     return tc_workspace_kernel_fs(e);
 }
 
-static int take_census(struct tc_cage *cage, const struct tc_item *item)
+static int take_inventory(struct tc_cage *cage, const struct tc_item *item)
 {
-    struct census c = {.cage = cage, .item = item};
+    struct inventory c = {.cage = cage, .item = item};
     struct tc_walk walk = {
         .visit = note_name, .userdata = &c, .names_only = true, .entries_max = NAMES_MAX};
     if (tc_walk(&walk, item->fd) < 0)
@@ -162,7 +162,7 @@ int tc_overlay_open(struct tc_cage *cage, struct tc_item *item, const char *moun
         w->opened_us = tc_now_us();
     }
     if (refuse_mounts(cage, item, mounts) < 0 || make_layer(cage, item) < 0 ||
-        take_census(cage, item) < 0 || tc_session_restore_layer(cage, item) < 0)
+        take_inventory(cage, item) < 0 || tc_session_restore_layer(cage, item) < 0)
         return -1;
     wait_for_tick(w->opened_ns);
     return 0;

@@ -11,14 +11,14 @@
 #include "linux/walk.h"
 
 struct taking {
-    struct tc_census *census;
+    struct tc_inventory *inventory;
     const struct tc_strv *skip;
     int errnum;
 };
 
 static int add_seen(struct taking *t, const char *path, const struct statx *st)
 {
-    struct tc_census *c = t->census;
+    struct tc_inventory *c = t->inventory;
     char *kept = tc_arena_format(&c->arena, "%s", path);
     struct tc_carry_seen *seen = kept ? TC_PUSH(c->items, c->count) : NULL;
     if (!seen) {
@@ -61,7 +61,7 @@ static int by_path(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
-static int fail_census(struct tc_census *c, const char *where, int errnum)
+static int fail_census(struct tc_inventory *c, const char *where, int errnum)
 {
     tc_strcopy(c->left, sizeof(c->left), where);
     errno = errnum;
@@ -72,18 +72,18 @@ static int walk_all(struct taking *t, int fd, size_t most)
 {
     struct tc_walk walk = {.visit = visit, .userdata = t, .entries_max = (int64_t)most};
     if (tc_walk(&walk, fd) < 0)
-        return fail_census(t->census, walk.path, t->errnum ? t->errnum : errno);
+        return fail_census(t->inventory, walk.path, t->errnum ? t->errnum : errno);
     if (walk.skipped)
-        return fail_census(t->census, walk.left, walk.seen >= walk.entries_max ? EFBIG : EACCES);
+        return fail_census(t->inventory, walk.left, walk.seen >= walk.entries_max ? EFBIG : EACCES);
     return 0;
 }
 
-int tc_census_take(struct tc_census *c, int parent, const char *name, const struct tc_strv *skip,
-                   size_t most)
+int tc_inventory_take(struct tc_inventory *c, int parent, const char *name,
+                      const struct tc_strv *skip, size_t most)
 {
-    struct taking t = {.census = c, .skip = skip};
+    struct taking t = {.inventory = c, .skip = skip};
     struct statx st;
-    *c = (struct tc_census){0};
+    *c = (struct tc_inventory){0};
     _autofd_ int fd = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? 0 : -1;
@@ -96,9 +96,9 @@ int tc_census_take(struct tc_census *c, int parent, const char *name, const stru
     return 0;
 }
 
-void tc_census_done(struct tc_census *c)
+void tc_inventory_done(struct tc_inventory *c)
 {
     free(c->items);
     tc_arena_done(&c->arena);
-    *c = (struct tc_census){0};
+    *c = (struct tc_inventory){0};
 }
