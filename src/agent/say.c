@@ -89,12 +89,12 @@ void tc_say_result(const struct tc_agent *agent, const char *id, const char *too
 /* On a terminal a line that begins as ours do is marked as the model's. Owned. */
 static char *harmless(const char *text, int fd)
 {
-    struct tc_marker mark = {.by = "model", .plain = !tc_cli_draws(fd)};
+    struct tc_origin_prefix mark = {.by = "model", .plain = !tc_cli_draws(fd)};
     size_t length = 0;
     char *clean = tc_clean(TC_CLEAN_TEXT, text, strlen(text), &length);
     if (!clean || !isatty(fd))
         return clean;
-    char *marked = tc_mark_lines(&mark, clean, length, &length);
+    char *marked = tc_origin_prefix_lines(&mark, clean, length, &length);
     free(clean);
     return marked;
 }

@@ -16,7 +16,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/strv.h"
-#include "state/mark.h"
+#include "state/stamp.h"
 #include "state/store.h"
 
 enum { KEY = 32, BLOCK = 64 };
@@ -102,9 +102,9 @@ static char *record_of(const char *path)
 
 static char *words_of(const char *path, const struct stat *st)
 {
-    char mark[TC_MARK_SIZE];
-    tc_mark(st, mark);
-    return tc_format("toolcage-sealed 2\n%s\n%s\n", path, mark);
+    char stamp[TC_STAMP_SIZE];
+    tc_stamp(st, stamp);
+    return tc_format("toolcage-sealed 2\n%s\n%s\n", path, stamp);
 }
 
 bool tc_sealed_holds(const char *path)

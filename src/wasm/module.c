@@ -11,7 +11,7 @@
 
 #include "base/digest.h"
 #include "base/fd.h"
-#include "state/mark.h"
+#include "state/stamp.h"
 #include "wasm/worker.h"
 
 enum { MODULE_MAX = 256 << 20 };
@@ -29,14 +29,14 @@ void tc_wasm_fail(const char *subject, const char *fmt, ...)
 }
 
 /* Is the open file in that state? */
-static bool is_marked(int fd, const char *mark)
+static bool is_marked(int fd, const char *stamp)
 {
     struct stat st;
-    char now[TC_MARK_SIZE];
-    if (!mark || fstat(fd, &st) < 0)
+    char now[TC_STAMP_SIZE];
+    if (!stamp || fstat(fd, &st) < 0)
         return false;
-    tc_mark(&st, now);
-    return strcmp(now, mark) == 0;
+    tc_stamp(&st, now);
+    return strcmp(now, stamp) == 0;
 }
 
 void tc_wasm_read(const char *path, const char *digest, char **ret, size_t *ret_size)
@@ -74,8 +74,8 @@ bool tc_wasm_is_component(const char *path)
            memcmp(head + LAYER, layer, sizeof(layer)) == 0;
 }
 
-/* In the state of its mark it is mapped, as the engine's own file is, and shared by all who run it;
- * else its bytes are read, and are those of the digest. */
+/* In the state of its stamp it is mapped, as the engine's own file is, and shared by all who run
+ * it; else its bytes are read, and are those of the digest. */
 void tc_wasm_load_code(const struct tc_wasm *api, struct wasm_engine *engine,
                        const struct tc_wasm_order *order, const struct tc_wasm_loader *loader,
                        void *ret)
@@ -84,7 +84,7 @@ void tc_wasm_load_code(const struct tc_wasm *api, struct wasm_engine *engine,
     size_t size;
     struct wasmtime_error *error;
     _autofd_ int fd = open(order->code, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    bool known = fd >= 0 && is_marked(fd, order->code_mark);
+    bool known = fd >= 0 && is_marked(fd, order->code_stamp);
     if (known && (path = tc_format("/proc/self/fd/%d", fd))) {
         error = loader->map(engine, path, ret);
     } else {
@@ -94,7 +94,7 @@ void tc_wasm_load_code(const struct tc_wasm *api, struct wasm_engine *engine,
     }
     if (error)
         tc_wasm_fail(order->code, "%s", tc_wasm_error_text(api, error, NULL));
-    if (known && !is_marked(fd, order->code_mark))
+    if (known && !is_marked(fd, order->code_stamp))
         tc_wasm_fail(order->code, "it was changed while it was loaded: call again");
 }
 

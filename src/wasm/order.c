@@ -10,7 +10,7 @@
     F(ONE, digest)                           \
     F(ONE, code)                             \
     F(ONE, code_digest)                      \
-    F(ONE, code_mark)                        \
+    F(ONE, code_stamp)                       \
     F(ONE, calls)                            \
     F(ONE, memory)                           \
     F(ONE, fuel)                             \

@@ -12,7 +12,7 @@ struct tc_wasm_order {
     char *work; /* "run", "edge" (in WasmEdge), "compile" or "inspect" */
     char *engine, *module, *digest;
     char *code, *code_digest; /* what it was compiled to; NULL: it is not */
-    char *code_mark;          /* the state in which it had that digest; NULL: read it */
+    char *code_stamp;         /* the state in which it had that digest; NULL: read it */
     int64_t calls;            /* that one worker serves that waits for them; 0: one */
     int64_t memory;           /* bytes of a module's memory; 0: as many as there are */
     int64_t fuel;             /* of a deterministic call; 0: it is none */

@@ -17,7 +17,7 @@
 #include "cage/stages.h"
 #include "engine/engine.h"
 #include "policy/clauses.h"
-#include "state/mark.h"
+#include "state/stamp.h"
 #include "workspace/state.h"
 
 /* How old a container that does not run must be to be nobody's. */
@@ -129,13 +129,13 @@ int tc_engine_take_root(struct tc_cage *cage, const struct tc_engine_socket *soc
 static char *image_tag(int program)
 {
     struct stat st;
-    char mark[TC_MARK_SIZE];
+    char stamp[TC_STAMP_SIZE];
     if (fstat(program, &st) < 0)
         return NULL;
-    tc_mark(&st, mark);
-    for (char *c = mark; (c = strchr(c, '.'));)
+    tc_stamp(&st, stamp);
+    for (char *c = stamp; (c = strchr(c, '.'));)
         *c = '-';
-    return strdup(mark);
+    return strdup(stamp);
 }
 
 char *tc_engine_order(const struct tc_cage *cage, const struct tc_engine_order *o,

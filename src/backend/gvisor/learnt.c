@@ -25,29 +25,29 @@
 
 static const char place[] = "gvisor";
 
-bool tc_gvisor_mark(const char *runtime, char out[TC_MARK_SIZE])
+bool tc_gvisor_stamp(const char *runtime, char out[TC_STAMP_SIZE])
 {
     struct stat st;
-    if (stat(runtime, &st) < 0 || !tc_mark_settled(&st))
+    if (stat(runtime, &st) < 0 || !tc_stamp_settled(&st))
         return false;
-    tc_mark(&st, out);
+    tc_stamp(&st, out);
     return true;
 }
 
 /* By the last two digits of the file's number, so that two runtimes hardly ever take turns, and
  * what was learnt of files that have gone does not pile up. */
-static char *link_of(const char *name, const char *mark)
+static char *link_of(const char *name, const char *stamp)
 {
-    size_t device = strcspn(mark, ".");
-    size_t end = mark[device] ? device + 1 + strcspn(mark + device + 1, ".") : device;
-    return tc_format("%s-%.*s", name, end < 2 ? 0 : 2, mark + (end < 2 ? 0 : end - 2));
+    size_t device = strcspn(stamp, ".");
+    size_t end = stamp[device] ? device + 1 + strcspn(stamp + device + 1, ".") : device;
+    return tc_format("%s-%.*s", name, end < 2 ? 0 : 2, stamp + (end < 2 ? 0 : end - 2));
 }
 
-bool tc_gvisor_note_read(const char *name, const char *mark, time_t oldest_s,
+bool tc_gvisor_note_read(const char *name, const char *stamp, time_t oldest_s,
                          char out[TC_GVISOR_NOTE_SIZE])
 {
     struct stat st;
-    _autofree_ char *link = link_of(name, mark);
+    _autofree_ char *link = link_of(name, stamp);
     _autofd_ int dir = link ? tc_state_look(place) : -1;
     if (dir < 0 || fstatat(dir, link, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return false;
@@ -58,19 +58,19 @@ bool tc_gvisor_note_read(const char *name, const char *mark, time_t oldest_s,
     if (n <= 0 || n == TC_GVISOR_NOTE_SIZE)
         return false;
     out[n] = '\0';
-    return tc_gvisor_note_word(out, mark) != NULL;
+    return tc_gvisor_note_word(out, stamp) != NULL;
 }
 
-const char *tc_gvisor_note_word(const char *note, const char *mark)
+const char *tc_gvisor_note_word(const char *note, const char *stamp)
 {
-    size_t len = strlen(mark);
-    return len && strncmp(note, mark, len) == 0 && note[len] == ' ' ? note + len + 1 : NULL;
+    size_t len = strlen(stamp);
+    return len && strncmp(note, stamp, len) == 0 && note[len] == ' ' ? note + len + 1 : NULL;
 }
 
-void tc_gvisor_note_write(const char *name, const char *mark, const char *word)
+void tc_gvisor_note_write(const char *name, const char *stamp, const char *word)
 {
-    _autofree_ char *text = tc_format("%s %s", mark, word);
-    _autofree_ char *link = link_of(name, mark);
+    _autofree_ char *text = tc_format("%s %s", stamp, word);
+    _autofree_ char *link = link_of(name, stamp);
     _autofd_ int dir = text && link ? tc_state_open(place, NULL) : -1;
     if (dir < 0)
         return;
@@ -79,9 +79,9 @@ void tc_gvisor_note_write(const char *name, const char *mark, const char *word)
         return; /* another helper was faster, or there is no room */
 }
 
-void tc_gvisor_note_drop(const char *name, const char *mark)
+void tc_gvisor_note_drop(const char *name, const char *stamp)
 {
-    _autofree_ char *link = link_of(name, mark);
+    _autofree_ char *link = link_of(name, stamp);
     _autofd_ int dir = link ? tc_state_look(place) : -1;
     if (dir >= 0)
         (void)unlinkat(dir, link, 0);
@@ -101,19 +101,19 @@ static const char first_failed[] = "first-failed", fails[] = "fails", silent_wor
 
 static _Atomic int64_t avoided_until_us; /* in this helper's life */
 
-static bool is_noted(const char *mark, time_t oldest_s, const char *word)
+static bool is_noted(const char *stamp, time_t oldest_s, const char *word)
 {
     char note[TC_GVISOR_NOTE_SIZE];
-    return tc_gvisor_note_read(first_failed, mark, oldest_s, note) &&
-           tc_streq(tc_gvisor_note_word(note, mark), word);
+    return tc_gvisor_note_read(first_failed, stamp, oldest_s, note) &&
+           tc_streq(tc_gvisor_note_word(note, stamp), word);
 }
 
 /* Another call has seen it fail, not long ago. */
 static bool is_known(const char *runtime)
 {
-    char mark[TC_MARK_SIZE];
-    return tc_gvisor_mark(runtime, mark) &&
-           (is_noted(mark, BELIEVED_S, fails) || is_noted(mark, DOUBTED_S, silent_word));
+    char stamp[TC_STAMP_SIZE];
+    return tc_gvisor_stamp(runtime, stamp) &&
+           (is_noted(stamp, BELIEVED_S, fails) || is_noted(stamp, DOUBTED_S, silent_word));
 }
 
 /* What another helper has noted is read once a second at most. */
@@ -139,18 +139,18 @@ const char *const *tc_gvisor_platforms(const char *wish, const char *runtime)
 
 void tc_gvisor_first_failed(const char *runtime, bool silent)
 {
-    char mark[TC_MARK_SIZE];
+    char stamp[TC_STAMP_SIZE];
     avoided_until_us = tc_now_us() + (silent ? DOUBTED_S : BELIEVED_S) * 1000000LL;
-    if (tc_gvisor_mark(runtime, mark))
-        tc_gvisor_note_write(first_failed, mark, silent ? silent_word : fails);
+    if (tc_gvisor_stamp(runtime, stamp))
+        tc_gvisor_note_write(first_failed, stamp, silent ? silent_word : fails);
 }
 
 void tc_gvisor_first_working(const char *runtime)
 {
-    char mark[TC_MARK_SIZE];
+    char stamp[TC_STAMP_SIZE];
     avoided_until_us = 0;
-    if (tc_gvisor_mark(runtime, mark))
-        tc_gvisor_note_drop(first_failed, mark);
+    if (tc_gvisor_stamp(runtime, stamp))
+        tc_gvisor_note_drop(first_failed, stamp);
 }
 
 /* A kernel of its own has a network of its own, in which nothing leads out; or uses that of the
@@ -193,9 +193,9 @@ static const char noted_options[] = "options";
 
 char *tc_gvisor_options_note(const char *runtime)
 {
-    char mark[TC_MARK_SIZE], note[TC_GVISOR_NOTE_SIZE];
-    bool any = runtime && tc_gvisor_mark(runtime, mark) &&
-               tc_gvisor_note_read(noted_options, mark, 0, note);
+    char stamp[TC_STAMP_SIZE], note[TC_GVISOR_NOTE_SIZE];
+    bool any = runtime && tc_gvisor_stamp(runtime, stamp) &&
+               tc_gvisor_note_read(noted_options, stamp, 0, note);
     return strdup(any ? note : "nothing");
 }
 
@@ -206,14 +206,14 @@ static bool is_count(const char *word)
 
 void tc_gvisor_options_learn(const char *runtime, int bundle)
 {
-    char mark[TC_MARK_SIZE];
+    char stamp[TC_STAMP_SIZE];
     _autobuf_ struct tc_buf heard = TC_BUF_INIT;
     heard.max = TC_GVISOR_NOTE_SIZE;
     if (tc_read_file(bundle, TC_OCI_HEARD, &heard) < 0 || !heard.len ||
-        !tc_gvisor_mark(runtime, mark))
+        !tc_gvisor_stamp(runtime, stamp))
         return;
-    if (is_count(tc_gvisor_note_word(heard.data, mark)))
-        tc_gvisor_note_write(noted_options, mark, tc_gvisor_note_word(heard.data, mark));
+    if (is_count(tc_gvisor_note_word(heard.data, stamp)))
+        tc_gvisor_note_write(noted_options, stamp, tc_gvisor_note_word(heard.data, stamp));
 }
 
 /* Does it know so many of them? */
@@ -238,24 +238,24 @@ static bool knows_count(const char *runtime, size_t count)
     return code == 0;
 }
 
-static void note_count(const char *mark, size_t count)
+static void note_count(const char *stamp, size_t count)
 {
-    _autofree_ char *heard = tc_format("%s %zu", mark, count);
+    _autofree_ char *heard = tc_format("%s %zu", stamp, count);
     if (!heard || tc_write_file(AT_FDCWD, TC_OCI_BUNDLE "/" TC_OCI_HEARD, heard) < 0)
         return; /* then the next call asks, too */
 }
 
 size_t tc_gvisor_options_known(const char *runtime, const char *note)
 {
-    char mark[TC_MARK_SIZE], after[TC_MARK_SIZE];
+    char stamp[TC_STAMP_SIZE], after[TC_STAMP_SIZE];
     size_t count = TC_GVISOR_OPTIONS;
-    bool marked = tc_gvisor_mark(runtime, mark);
-    const char *word = marked ? tc_gvisor_note_word(note, mark) : NULL;
+    bool marked = tc_gvisor_stamp(runtime, stamp);
+    const char *word = marked ? tc_gvisor_note_word(note, stamp) : NULL;
     if (is_count(word))
         return (size_t)(word[0] - '0');
     while (count > 0 && !knows_count(runtime, count))
         count--;
-    if (marked && tc_gvisor_mark(runtime, after) && strcmp(mark, after) == 0)
-        note_count(mark, count);
+    if (marked && tc_gvisor_stamp(runtime, after) && strcmp(stamp, after) == 0)
+        note_count(stamp, count);
     return count;
 }

@@ -11,7 +11,7 @@
 
 #include "backend/oci/runtime.h"
 #include "plan/backend.h"
-#include "state/mark.h"
+#include "state/stamp.h"
 
 /* ---- learnt.c: which platform works ---- */
 
@@ -59,21 +59,21 @@ size_t tc_gvisor_options_known(const char *runtime, const char *note);
 
 /* ---- learnt.c: notes ---- */
 
-/* A mark, a space, a word. */
-enum { TC_GVISOR_NOTE_SIZE = TC_MARK_SIZE + 16 };
+/* A stamp, a space, a word. */
+enum { TC_GVISOR_NOTE_SIZE = TC_STAMP_SIZE + 16 };
 
 /* Which file stands there now. False: none, or one that was written to a moment ago, of which
  * nothing can be remembered. */
-bool tc_gvisor_mark(const char *runtime, char out[TC_MARK_SIZE]);
+bool tc_gvisor_stamp(const char *runtime, char out[TC_STAMP_SIZE]);
 /* The note of this name about the file with this mark, if it is no older (0: however old it is).
  * False: there is none. */
-bool tc_gvisor_note_read(const char *name, const char *mark, time_t oldest_s,
+bool tc_gvisor_note_read(const char *name, const char *stamp, time_t oldest_s,
                          char out[TC_GVISOR_NOTE_SIZE]);
 /* The word that a note's text says of the file with this mark; NULL: nothing of that file. */
-const char *tc_gvisor_note_word(const char *note, const char *mark);
+const char *tc_gvisor_note_word(const char *note, const char *stamp);
 /* In place of the one before; of what cannot be written the next helper learns anew. */
-void tc_gvisor_note_write(const char *name, const char *mark, const char *word);
-void tc_gvisor_note_drop(const char *name, const char *mark);
+void tc_gvisor_note_write(const char *name, const char *stamp, const char *word);
+void tc_gvisor_note_drop(const char *name, const char *stamp);
 
 /* ---- lacked.c ---- */
 

@@ -16,9 +16,9 @@
 #include "base/digest.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "state/mark.h"
 #include "state/places.h"
 #include "state/seal.h"
+#include "state/stamp.h"
 
 #define DEVICE "/dev/kvm"
 /* Which runs the same guest by emulation, too. */
@@ -110,8 +110,8 @@ bool tc_kvm_present(struct tc_kvm *ret)
 /* The machine, the device in its state, and the user. False: it cannot be told. */
 static bool make_key(const char *machine, char ret[TC_DIGEST_SIZE])
 {
-    char device[TC_MARK_SIZE];
-    _autofree_ char *text = *machine && tc_mark_path(DEVICE, device)
+    char device[TC_STAMP_SIZE];
+    _autofree_ char *text = *machine && tc_stamp_path(DEVICE, device)
                                 ? tc_format("%s\n%s\n%u", machine, device, (unsigned)geteuid())
                                 : NULL;
     if (text)

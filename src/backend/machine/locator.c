@@ -20,9 +20,9 @@
 #include "policy/backends.h"
 #include "policy/settings.h"
 #include "spawn/own.h"
-#include "state/mark.h"
 #include "state/places.h"
 #include "state/seal.h"
+#include "state/stamp.h"
 #include "version.h"
 
 /* ---- machines that stand ready ---- */
@@ -48,13 +48,13 @@ static bool digest_of(const struct tc_grant *grant, const char *machine, char re
     const char *accel = tc_setting(&grant->located, "accel");
     const char *disk = tc_setting(&grant->located, "disk");       /* of a module's there is none */
     const char *runtime = tc_setting(&grant->located, "runtime"); /* most machines have none */
-    char mark[TC_MARK_SIZE] = "", also[TC_MARK_SIZE] = "";
+    char stamp[TC_STAMP_SIZE] = "", also[TC_STAMP_SIZE] = "";
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    if (!*machine || !accel || (!disk && !runtime) || (disk && !tc_mark_path(disk, mark)) ||
-        (runtime && !tc_mark_path(runtime, also)))
+    if (!*machine || !accel || (!disk && !runtime) || (disk && !tc_stamp_path(disk, stamp)) ||
+        (runtime && !tc_stamp_path(runtime, also)))
         return false;
     tc_buf_addf(&text, "machine 2 %s\n%s %s\n%s %" PRIi64 " %" PRIi64 " %" PRIi64 "\n", machine,
-                disk ? disk : "-", mark, accel, l->memory, l->disk, l->cpus_milli);
+                disk ? disk : "-", stamp, accel, l->memory, l->disk, l->cpus_milli);
     add_grants(grant, &text);
     for (size_t i = 0; i < grant->warm.count; i++)
         tc_buf_addf(&text, "\nwarm %zu %s", strlen(grant->warm.items[i]), grant->warm.items[i]);
@@ -266,15 +266,15 @@ static int check_speed(const struct monitor *m, const struct tc_grant *grant,
 static void identify(const struct tc_strv *machine, char ret[TC_DIGEST_SIZE])
 {
     static const char *const names[] = {"vmm", "worker", "kernel", "initrd"};
-    char mark[TC_MARK_SIZE];
+    char stamp[TC_STAMP_SIZE];
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     bool told = tc_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &text) == 0;
     tc_buf_adds(&text, TC_BUILD_ID "\n");
     for (size_t i = 0; i < TC_COUNT(names); i++) {
         const char *path = tc_setting(machine, names[i]);
-        told = told && path && tc_mark_path(path, mark);
+        told = told && path && tc_stamp_path(path, stamp);
         if (told)
-            tc_buf_addf(&text, "%s %s\n", path, mark);
+            tc_buf_addf(&text, "%s %s\n", path, stamp);
     }
     *ret = '\0';
     if (told && !text.failed)

@@ -15,8 +15,8 @@
 #include "base/digest.h"
 #include "base/fd.h"
 #include "policy/settings.h"
-#include "state/mark.h"
 #include "state/seal.h"
+#include "state/stamp.h"
 #include "state/store.h"
 #include "wasm/version.h"
 
@@ -73,30 +73,30 @@ static bool read_record(const char *dir, const char *module, bool deterministic,
 
 /* ---- the state in which it was read ---- */
 
-static char *mark_path(const char *dir, const char *code)
+static char *stamp_path(const char *dir, const char *code)
 {
     return tc_format("%s/%s.mark", dir, hex(code));
 }
 
-static char *mark_words(const char *code, const char *mark)
+static char *stamp_words(const char *code, const char *stamp)
 {
-    return tc_format("toolcage-wasm code 1\n%s\n%s\n", code, mark);
+    return tc_format("toolcage-wasm code 1\n%s\n%s\n", code, stamp);
 }
 
-static bool is_marked(const char *dir, const char *code, const char *mark)
+static bool is_marked(const char *dir, const char *code, const char *stamp)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    _autofree_ char *path = mark_path(dir, code), *words = mark_words(code, mark);
+    _autofree_ char *path = stamp_path(dir, code), *words = stamp_words(code, stamp);
     return path && words && read_own(path, &text) && text.len == TC_DIGEST_SIZE - 1 &&
            tc_seal_holds(dir, words, text.data);
 }
 
 /* Where it cannot be kept, the code is read again. */
-static void keep_mark(const char *dir, const char *code, const char *mark)
+static void keep_stamp(const char *dir, const char *code, const char *stamp)
 {
     char seal[TC_DIGEST_SIZE];
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    _autofree_ char *path = mark_path(dir, code), *words = mark_words(code, mark);
+    _autofree_ char *path = stamp_path(dir, code), *words = stamp_words(code, stamp);
     if (!path || !words || !tc_seal(dir, words, seal))
         return;
     tc_buf_adds(&text, seal);
@@ -114,39 +114,39 @@ static bool has_digest(int fd, const char *code)
     return strcmp(found, code) == 0;
 }
 
-/* Is the open file that code? Its mark, if it is settled, is for whoever loads it. */
-static bool check_code(const char *dir, const char *code, int fd, char mark[TC_MARK_SIZE])
+/* Is the open file that code? Its stamp, if it is settled, is for whoever loads it. */
+static bool check_code(const char *dir, const char *code, int fd, char stamp[TC_STAMP_SIZE])
 {
     struct stat st, after;
-    char again[TC_MARK_SIZE];
+    char again[TC_STAMP_SIZE];
     if (fd < 0 || fstat(fd, &st) < 0)
         return false;
-    tc_mark(&st, mark);
-    bool settled = tc_mark_settled(&st);
-    if (settled && is_marked(dir, code, mark))
+    tc_stamp(&st, stamp);
+    bool settled = tc_stamp_settled(&st);
+    if (settled && is_marked(dir, code, stamp))
         return true;
     if (!has_digest(fd, code) || fstat(fd, &after) < 0)
         return false;
-    tc_mark(&after, again);
-    if (settled && strcmp(mark, again) == 0)
-        keep_mark(dir, code, mark);
+    tc_stamp(&after, again);
+    if (settled && strcmp(stamp, again) == 0)
+        keep_stamp(dir, code, stamp);
     else
-        mark[0] = '\0';
+        stamp[0] = '\0';
     return true;
 }
 
 int tc_code_find(const char *dir, const char *module, bool deterministic, struct tc_strv *to,
                  struct toolcage_error **err)
 {
-    char code[TC_DIGEST_SIZE], mark[TC_MARK_SIZE];
+    char code[TC_DIGEST_SIZE], stamp[TC_STAMP_SIZE];
     if (!read_record(dir, module, deterministic, code))
         return 0;
     _autofree_ char *path = code_path(dir, code);
     _autofd_ int fd = path ? tc_open_own(path, O_RDONLY) : -1;
-    if (!check_code(dir, code, fd, mark))
+    if (!check_code(dir, code, fd, stamp))
         return 0;
     bool fine = tc_setting_add(to, "code", path) && tc_setting_add(to, "code-digest", code) &&
-                tc_setting_add(to, "code-mark", mark);
+                tc_setting_add(to, "code-mark", stamp);
     return fine ? 1 : tc_fail_memory(err);
 }
 

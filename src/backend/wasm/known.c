@@ -11,7 +11,7 @@
 #include "base/process.h"
 #include "base/strv.h"
 #include "policy/settings.h"
-#include "state/mark.h"
+#include "state/stamp.h"
 
 enum { KNOWN_MAX = 64 };
 enum { MODULE, WORKER, ENGINE, CODE, FILES };
@@ -23,7 +23,7 @@ struct tc_known_module {
     char *asked, *pin, *state; /* what it was looked for by */
     char *module, *digest;     /* and what was found, as in the grant */
     struct tc_strv located;
-    char marks[FILES][TC_MARK_SIZE];
+    char stamps[FILES][TC_STAMP_SIZE];
 };
 
 static void let_go(struct tc_known_module *k)
@@ -56,9 +56,9 @@ static bool is_asked(const struct tc_known_module *k, const struct tc_module_que
 
 static bool known_holds(const struct tc_known_module *k)
 {
-    char now[TC_MARK_SIZE];
+    char now[TC_STAMP_SIZE];
     for (size_t i = 0; i < FILES; i++)
-        if (!tc_mark_path(path_of(k, i), now) || strcmp(now, k->marks[i]) != 0)
+        if (!tc_stamp_path(path_of(k, i), now) || strcmp(now, k->stamps[i]) != 0)
             return false;
     return true;
 }
@@ -114,19 +114,19 @@ bool tc_modules_recall(const struct tc_modules_known *known, const struct tc_mod
 }
 
 /* Could a write to it now leave the same mark? */
-static bool mark(const char *path, char out[TC_MARK_SIZE])
+static bool stamp(const char *path, char out[TC_STAMP_SIZE])
 {
     struct stat st;
-    if (!path || stat(path, &st) < 0 || !tc_mark_settled(&st))
+    if (!path || stat(path, &st) < 0 || !tc_stamp_settled(&st))
         return false;
-    tc_mark(&st, out);
+    tc_stamp(&st, out);
     return true;
 }
 
 static bool fill_known(struct tc_known_module *k, const struct tc_module_question *asked,
                        const struct tc_grant *grant)
 {
-    const char *code_mark = tc_setting(&grant->located, "code-mark");
+    const char *code_stamp = tc_setting(&grant->located, "code-mark");
     k->deterministic = asked->deterministic;
     bool fine = (k->asked = strdup(asked->module)) && (k->state = strdup(asked->state)) &&
                 (!asked->pin || (k->pin = strdup(asked->pin))) &&
@@ -134,8 +134,8 @@ static bool fill_known(struct tc_known_module *k, const struct tc_module_questio
                 (k->digest = strdup(grant->module_digest)) &&
                 tc_strv_copy(&k->located, &grant->located);
     for (size_t i = 0; fine && i < FILES; i++)
-        fine = mark(path_of(k, i), k->marks[i]);
-    return fine && code_mark && code_mark[0];
+        fine = stamp(path_of(k, i), k->stamps[i]);
+    return fine && code_stamp && code_stamp[0];
 }
 
 /* Whoever may write to what runs as our own does is looked at as when it was found. */
@@ -145,13 +145,13 @@ static bool is_safe(const char *path)
     return stat(path, &st) == 0 && !tc_program_unsafe(&st);
 }
 
-/* Are the marks those of the files that were found, and not of what took their places meanwhile?
+/* Are the stamps those of the files that were found, and not of what took their places meanwhile?
  * Nobody reads a fetched module: its digest is ours. */
 static bool is_found(const struct tc_known_module *k)
 {
     char digest[TC_DIGEST_SIZE];
     bool read = !tc_fetched_find(k->asked);
-    return strcmp(k->marks[CODE], tc_setting(&k->located, "code-mark")) == 0 &&
+    return strcmp(k->stamps[CODE], tc_setting(&k->located, "code-mark")) == 0 &&
            is_safe(path_of(k, WORKER)) && is_safe(path_of(k, ENGINE)) &&
            (!read || (tc_module_digest(k->module, digest) && strcmp(digest, k->digest) == 0)) &&
            known_holds(k);

@@ -35,7 +35,7 @@ struct run {
     bool unfinished; /* the last line there has no end yet */
     bool aside;      /* standard output is not the tool's */
     struct tc_clean_held held[3];
-    struct tc_marker mark;
+    struct tc_origin_prefix mark;
 };
 
 static volatile sig_atomic_t signals_seen, last_signal;
@@ -124,7 +124,8 @@ static void on_output(void *userdata, int stream, const void *bytes, size_t leng
     }
     size_t shown = 0;
     _autofree_ char *clean = tc_clean_piece(&run->held[stream], bytes, length, &shown);
-    _autofree_ char *marked = clean ? tc_mark_lines(&run->mark, clean, shown, &shown) : NULL;
+    _autofree_ char *marked =
+        clean ? tc_origin_prefix_lines(&run->mark, clean, shown, &shown) : NULL;
     if (!marked)
         give_up(run, stream, ENOMEM);
     else

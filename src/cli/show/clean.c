@@ -137,13 +137,13 @@ bool tc_cli_draws(int fd)
     return isatty(fd) && term && strcmp(term, "dumb") != 0;
 }
 
-static void start_line(struct tc_marker *m)
+static void start_line(struct tc_origin_prefix *m)
 {
-    *m = (struct tc_marker){.plain = m->plain, .by = m->by};
+    *m = (struct tc_origin_prefix){.plain = m->plain, .by = m->by};
 }
 
 /* Would this character, the last one of a beginning, make the line begin as one of ours? */
-static bool is_ours(const struct tc_marker *m, char c)
+static bool is_ours(const struct tc_origin_prefix *m, char c)
 {
     for (size_t i = 0; i < TC_COUNT(ours); i++)
         if (strlen(ours[i]) == m->column + 1 && ours[i][m->column] == c &&
@@ -152,7 +152,7 @@ static bool is_ours(const struct tc_marker *m, char c)
     return false;
 }
 
-static void put_char(struct tc_marker *m, FILE *out, char c)
+static void put_char(struct tc_origin_prefix *m, FILE *out, char c)
 {
     if (m->returned && !m->plain) /* or the rest of what was there would be read on behind it */
         (void)fputs(erase, out);
@@ -167,7 +167,8 @@ static void put_char(struct tc_marker *m, FILE *out, char c)
     (void)fputc(c, out);
 }
 
-char *tc_mark_lines(struct tc_marker *mark, const char *bytes, size_t length, size_t *ret_length)
+char *tc_origin_prefix_lines(struct tc_origin_prefix *mark, const char *bytes, size_t length,
+                             size_t *ret_length)
 {
     char *text = NULL;
     FILE *out = open_memstream(&text, ret_length);

@@ -37,7 +37,7 @@ char *tc_clean_piece(struct tc_clean_held *held, const char *bytes, size_t lengt
 bool tc_cli_draws(int fd);
 
 /* Both streams of a tool are one to who looks at them. All zero at the beginning of a line. */
-struct tc_marker {
+struct tc_origin_prefix {
     size_t column; /* of the line so far, in bytes, as far as it may be one of our beginnings */
     char begun[16];
     bool other;     /* it is none of them */
@@ -47,6 +47,7 @@ struct tc_marker {
 };
 
 /* `bytes` have been made harmless. Owned, NULL without memory. */
-char *tc_mark_lines(struct tc_marker *mark, const char *bytes, size_t length, size_t *ret_length);
+char *tc_origin_prefix_lines(struct tc_origin_prefix *mark, const char *bytes, size_t length,
+                             size_t *ret_length);
 
 #endif

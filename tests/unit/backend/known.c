@@ -15,7 +15,7 @@
 #include "base/digest.h"
 #include "base/path.h"
 #include "policy/settings.h"
-#include "state/mark.h"
+#include "state/stamp.h"
 #include "test.h"
 
 enum { FILES = 4, SETTLED_S = 2 };
@@ -36,25 +36,25 @@ static struct tc_module_question question(void)
     return (struct tc_module_question){.module = paths[0], .state = "/state"};
 }
 
-static void locate(struct tc_strv *located, const char *worker, const char *mark)
+static void locate(struct tc_strv *located, const char *worker, const char *stamp)
 {
     assert_true(tc_setting_add(located, "worker", worker) &&
                 tc_setting_add(located, "engine", paths[2]) &&
                 tc_setting_add(located, "code", paths[3]) &&
                 tc_setting_add(located, "code-digest", "sha256:code") &&
-                tc_setting_add(located, "code-mark", mark));
+                tc_setting_add(located, "code-mark", stamp));
 }
 
 /* As it is found. */
 static void find(struct tc_grant *grant)
 {
     struct stat st;
-    char digest[TC_DIGEST_SIZE], mark[TC_MARK_SIZE];
+    char digest[TC_DIGEST_SIZE], stamp[TC_STAMP_SIZE];
     assert_int_equal(stat(paths[3], &st), 0);
-    tc_mark(&st, mark);
+    tc_stamp(&st, stamp);
     tc_digest("module", strlen("module"), digest);
     *grant = (struct tc_grant){.module = strdup(paths[0]), .module_digest = strdup(digest)};
-    locate(&grant->located, paths[1], mark);
+    locate(&grant->located, paths[1], stamp);
 }
 
 static void remember(void)
@@ -150,9 +150,9 @@ static const struct tc_known_module *known_as(const char *worker)
 {
     struct tc_grant grant;
     find(&grant);
-    _autofree_ char *mark = strdup(tc_setting(&grant.located, "code-mark"));
+    _autofree_ char *stamp = strdup(tc_setting(&grant.located, "code-mark"));
     tc_strv_done(&grant.located);
-    locate(&grant.located, worker, mark);
+    locate(&grant.located, worker, stamp);
     const struct tc_known_module *k = tc_modules_known_as(&known, &grant);
     tc_grant_done(&grant);
     return k;

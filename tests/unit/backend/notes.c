@@ -22,13 +22,13 @@
 
 static char state_place[] = "/tmp/toolcage-notes-XXXXXX";
 
-static void expect(const char *name, const char *mark, const char *word)
+static void expect(const char *name, const char *stamp, const char *word)
 {
     char note[TC_GVISOR_NOTE_SIZE];
-    bool any = tc_gvisor_note_read(name, mark, 0, note);
+    bool any = tc_gvisor_note_read(name, stamp, 0, note);
     assert_int_equal(any, word != NULL);
     if (word)
-        assert_string_equal(tc_gvisor_note_word(note, mark), word);
+        assert_string_equal(tc_gvisor_note_word(note, stamp), word);
 }
 
 static void a_note_is_about_one_state_of_a_file(void **state)
@@ -64,45 +64,45 @@ static void expired_note_is_not_read(void **state)
     assert_false(tc_gvisor_note_read("c", OLD, 3600, note));
 }
 
-/* A mark that is equal before and after does not say that nobody has written: not this soon. */
-static void just_written_file_has_no_mark(void **state)
+/* A stamp that is equal before and after does not say that nobody has written: not this soon. */
+static void just_written_file_has_no_stamp(void **state)
 {
-    char mark[TC_MARK_SIZE], path[64];
+    char stamp[TC_STAMP_SIZE], path[64];
     (void)state;
     (void)snprintf(path, sizeof(path), "%s/runtime", state_place);
     assert_int_equal(tc_put_file(AT_FDCWD, path, "x", 1, 0700), 0);
-    assert_false(tc_gvisor_mark(path, mark));
-    assert_false(tc_gvisor_mark("/nonexistent/runsc", mark));
-    assert_true(tc_gvisor_mark("/proc/self/exe", mark));
+    assert_false(tc_gvisor_stamp(path, stamp));
+    assert_false(tc_gvisor_stamp("/nonexistent/runsc", stamp));
+    assert_true(tc_gvisor_stamp("/proc/self/exe", stamp));
 }
 
 /* From the bundle comes no other word, and none about another file. */
 static void only_counts_are_learnt(void **state)
 {
     static const char *const bad[] = {"3", "-1", "02", "x", "", "2 ", NULL};
-    char mark[TC_MARK_SIZE], text[TC_GVISOR_NOTE_SIZE + 8];
+    char stamp[TC_STAMP_SIZE], text[TC_GVISOR_NOTE_SIZE + 8];
     (void)state;
     _autofd_ int bundle = open(state_place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_true(bundle >= 0 && tc_gvisor_mark("/proc/self/exe", mark));
+    assert_true(bundle >= 0 && tc_gvisor_stamp("/proc/self/exe", stamp));
     for (const char *const *word = bad; *word; word++) {
-        (void)snprintf(text, sizeof(text), "%s %s", mark, *word);
+        (void)snprintf(text, sizeof(text), "%s %s", stamp, *word);
         assert_int_equal(tc_put_file(bundle, "heard", text, strlen(text), 0600), 0);
         tc_gvisor_options_learn("/proc/self/exe", bundle);
-        expect("options", mark, NULL);
+        expect("options", stamp, NULL);
         assert_int_equal(unlinkat(bundle, "heard", 0), 0);
     }
     assert_int_equal(tc_put_file(bundle, "heard", OLD " 0", strlen(OLD " 0"), 0600), 0);
     tc_gvisor_options_learn("/proc/self/exe", bundle);
     expect("options", OLD, NULL);
     assert_int_equal(unlinkat(bundle, "heard", 0), 0);
-    (void)snprintf(text, sizeof(text), "%s 2", mark);
+    (void)snprintf(text, sizeof(text), "%s 2", stamp);
     assert_int_equal(tc_put_file(bundle, "heard", text, strlen(text), 0600), 0);
     tc_gvisor_options_learn("/proc/self/exe", bundle);
-    expect("options", mark, "2");
+    expect("options", stamp, "2");
     _autofree_ char *note = tc_gvisor_options_note("/proc/self/exe");
     assert_string_equal(note, text);
     _autofree_ char *none = tc_gvisor_options_note(NULL); /* the doctor's */
-    assert_null(tc_gvisor_note_word(none, mark));
+    assert_null(tc_gvisor_note_word(none, stamp));
 }
 
 int main(void)
@@ -110,7 +110,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_note_is_about_one_state_of_a_file),
         cmocka_unit_test(expired_note_is_not_read),
-        cmocka_unit_test(just_written_file_has_no_mark),
+        cmocka_unit_test(just_written_file_has_no_stamp),
         cmocka_unit_test(only_counts_are_learnt),
     };
     if (geteuid() == 0 && setresuid(65533, 65533, 65533) < 0) /* root's state has one place */

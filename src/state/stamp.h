@@ -3,8 +3,8 @@
  *
  * Which file it was that was looked at, and in which state: whoever writes to it moves the time of
  * its last change, which nobody can set. */
-#ifndef TC_STATE_MARK_H
-#define TC_STATE_MARK_H
+#ifndef TC_STATE_STAMP_H
+#define TC_STATE_STAMP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,10 +13,10 @@
 
 #include "base/cleanup.h"
 
-enum { TC_MARK_SIZE = 128 };
+enum { TC_STAMP_SIZE = 128 };
 
 /* In hexadecimal, with points between them. */
-static inline void tc_mark(const struct stat *st, char out[TC_MARK_SIZE])
+static inline void tc_stamp(const struct stat *st, char out[TC_STAMP_SIZE])
 {
     const uint64_t numbers[] = {st->st_dev, st->st_ino, (uint64_t)st->st_size,
                                 (uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec};
@@ -30,18 +30,18 @@ static inline void tc_mark(const struct stat *st, char out[TC_MARK_SIZE])
 }
 
 /* The same of what a path leads to; false: nothing. */
-static inline bool tc_mark_path(const char *path, char out[TC_MARK_SIZE])
+static inline bool tc_stamp_path(const char *path, char out[TC_STAMP_SIZE])
 {
     struct stat st;
     if (stat(path, &st) < 0)
         return false;
-    tc_mark(&st, out);
+    tc_stamp(&st, out);
     return true;
 }
 
 /* Has a second gone since its last change? Before that a write could leave the same time; and a
  * file system that counts whole seconds tells nothing. */
-static inline bool tc_mark_settled(const struct stat *st)
+static inline bool tc_stamp_settled(const struct stat *st)
 {
     struct timespec now;
     return st->st_ctim.tv_nsec && clock_gettime(CLOCK_REALTIME, &now) == 0 &&
