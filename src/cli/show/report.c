@@ -61,9 +61,9 @@ static void say_row(const struct tc_review *review, const struct tc_review_row *
         tc_cli_say("not applied: %s %s%s (%s)", kind, name, detail, row->held);
 }
 
-static void say_sums(const struct tc_review *review)
+static void print_summary(const struct tc_review *review)
 {
-    _autofree_ char *sums = tc_review_sums(review);
+    _autofree_ char *sums = tc_review_summary(review);
     char *rest = sums;
     for (char *line; rest && (line = strsep(&rest, "\n")) && *line;)
         tc_cli_say("%s", line);
@@ -109,7 +109,7 @@ static void say_held(struct tc_slice result, bool dry, bool fine)
     }
     if (more > 0)
         tc_cli_say("and %" PRId64 " more changes (--json lists them)", more);
-    say_sums(&review);
+    print_summary(&review);
     if (dry && (held ? held > 1 : fine))
         say_dry_sum(added, held - added - deleted, deleted);
 }

@@ -182,7 +182,7 @@ void tc_review_put(FILE *out, const struct tc_review *review)
         (void)fprintf(out, "%s%s%s\n", row->held ? "  (" : "", row->held ? row->held : "",
                       row->held ? ")" : "");
     }
-    _autofree_ char *sums = tc_review_sums(review);
+    _autofree_ char *sums = tc_review_summary(review);
     if (sums)
         (void)fputs(sums, out);
 }
@@ -375,7 +375,7 @@ static void put_index(FILE *out, const struct tc_review *review)
     }
 }
 
-char *tc_review_sums(const struct tc_review *review)
+char *tc_review_summary(const struct tc_review *review)
 {
     char *text = NULL;
     size_t size = 0;

@@ -45,7 +45,7 @@ bool tc_review_is_index(const char *path);
 bool tc_review_caches(const struct tc_review *review);
 bool tc_review_caches_alone(const struct tc_review *review);
 /* A line for each sort of those that are summed up, "" without any; owned, NULL without memory. */
-char *tc_review_sums(const struct tc_review *review);
+char *tc_review_summary(const struct tc_review *review);
 /* One line a change, and one for what is summed up. */
 void tc_review_put(FILE *out, const struct tc_review *review);
 
