@@ -218,8 +218,8 @@ void tc_process_close_ends(struct tc_cage *cage);
 int tc_process_event(struct tc_cage *cage);
 void tc_process_reap(struct tc_cage *cage);
 /* probe.c */
-bool tc_process_trial(const struct tc_executor *executor, struct tc_plan *ret);
-void tc_process_tried(const struct tc_cage *trial, struct tc_outcome *outcome);
+bool tc_process_probe_plan(const struct tc_executor *executor, struct tc_plan *ret);
+void tc_process_probed(const struct tc_cage *probe, struct tc_outcome *outcome);
 /* enforce.c */
 int tc_process_enforced(struct tc_cage *cage);
 /* The words for how a clause is held; NULL when nothing holds it. Static text. */

@@ -10,12 +10,12 @@
 #include "cage/proxy.h"
 #include "observe/observe.h"
 
-static struct tc_probe *row(struct tc_outcome *o, const struct tc_cage *trial, int clause)
+static struct tc_probe *row(struct tc_outcome *o, const struct tc_cage *probe, int clause)
 {
     struct tc_probe *p = TC_PUSH(o->probes, o->probe_count);
     if (p)
         *p = (struct tc_probe){
-            .backend = strdup(trial->executor->name), .clause = clause, .works = true};
+            .backend = strdup(probe->executor->name), .clause = clause, .works = true};
     return p;
 }
 
@@ -28,7 +28,7 @@ static void set_broken(struct tc_probe *p, const char *reason, const char *fix)
 
 /* The smallest cage: no granted path, the first program that every machine has. One that cannot be
  * found is no matter of walls. */
-bool tc_process_trial(const struct tc_executor *executor, struct tc_plan *plan)
+bool tc_process_probe_plan(const struct tc_executor *executor, struct tc_plan *plan)
 {
     static const char *const system[] = {"/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache"};
     *plan = (struct tc_plan){.clauses = tc_clauses_always() | TC_CLAUSE_BIT(TC_CLAUSE_NET_NONE),
@@ -48,12 +48,12 @@ bool tc_process_trial(const struct tc_executor *executor, struct tc_plan *plan)
            tc_strv_add(&plan->cwd, "/") && tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
 }
 
-static void add_group_row(struct tc_outcome *o, const struct tc_cage *trial,
+static void add_group_row(struct tc_outcome *o, const struct tc_cage *probe,
                           const struct tc_process_host *h, int clause,
                           enum tc_cgroup_controller controller)
 {
     struct tc_cgroup_state state = tc_cgroups_describe(h->cgroups, controller);
-    struct tc_probe *p = row(o, trial, clause);
+    struct tc_probe *p = row(o, probe, clause);
     if (!p)
         return;
     if (state.mechanism)
@@ -97,36 +97,36 @@ static bool is_lacking(struct tc_probe *p, int clause, const char *how)
     return lack || !how;
 }
 
-/* Every clause but those of control groups: held as said when the trial cage came up; else none is,
+/* Every clause but those of control groups: held as said when the probe cage came up; else none is,
  * because the call would be refused, and the clause that failed says why. */
-static void add_rows(struct tc_outcome *o, const struct tc_cage *trial)
+static void add_rows(struct tc_outcome *o, const struct tc_cage *probe)
 {
-    const struct tc_outcome_failure *f = &trial->outcome->failure;
+    const struct tc_outcome_failure *f = &probe->outcome->failure;
     const struct tc_process_host *h = tc_process_host_opened();
     for (int clause = 0; clause < TC_CLAUSE_COUNT; clause++) {
         bool no_group = clause == TC_CLAUSE_LIMIT_PIDS || clause == TC_CLAUSE_LIMIT_CPU_TIME;
         if (by_group(clause) && h)
             continue;
-        struct tc_probe *p = row(o, trial, clause);
+        struct tc_probe *p = row(o, probe, clause);
         if (!p)
             return;
         const char *how = h ? tc_process_mechanism(h, (enum tc_clause)clause, no_group) : "";
         if (is_lacking(p, clause, how))
             continue;
-        if (!trial->running && (f->clause == clause || f->clause < 0))
+        if (!probe->running && (f->clause == clause || f->clause < 0))
             set_broken(p, f->message ? f->message : "the trial cage did not come up in time",
                        f->hint ? f->hint : "try again when this machine is less busy");
-        else if (!trial->running)
+        else if (!probe->running)
             set_broken(p, "no cage can be built here", "see the clause that fails");
         else
             p->mechanism = clause == TC_CLAUSE_NET_UNIX ? about_sockets(how) : strdup(how);
     }
 }
 
-void tc_process_tried(const struct tc_cage *trial, struct tc_outcome *outcome)
+void tc_process_probed(const struct tc_cage *probe, struct tc_outcome *outcome)
 {
     const struct tc_process_host *h = tc_process_host_opened();
-    add_rows(outcome, trial);
+    add_rows(outcome, probe);
     for (size_t i = 0; h && i < TC_COUNT(grouped); i++)
-        add_group_row(outcome, trial, h, grouped[i].clause, grouped[i].controller);
+        add_group_row(outcome, probe, h, grouped[i].clause, grouped[i].controller);
 }

@@ -286,27 +286,27 @@ static void begin_call(struct tc_job_record *j, const struct tc_job *job, const 
 /* ---- the jobs that run no tool ---- */
 
 /* The next executor that has something to try: a call like any other, but nobody's. */
-static bool begin_trial(struct tc_job_record *j)
+static bool begin_probe(struct tc_job_record *j)
 {
     const struct tc_executor *w;
-    while (j->reason < TC_FOR_HOST && (w = tc_executor_at(j->trials))) {
-        j->trials++;
+    while (j->reason < TC_FOR_HOST && (w = tc_executor_at(j->probed))) {
+        j->probed++;
         tc_plan_done(&j->plan);
-        if (!w->trial || !w->trial->plan(w, &j->plan))
+        if (!w->probe || !w->probe->plan(w, &j->plan))
             continue;
         j->cage = tc_cage_empty(&j->plan, &j->outcome);
         j->cage.executor = w;
         j->begun_us = tc_now_us();
         j->reason = j->reason < TC_FOR_CANCEL ? TC_FOR_NOTHING : j->reason;
         j->limit = NULL;
-        tc_job_step(j, TC_ON_TRIAL);
+        tc_job_step(j, TC_ON_PROBE);
         prepare_cage(j);
         return true;
     }
     return false;
 }
 
-bool tc_job_next_trial(struct tc_job_record *j)
+bool tc_job_next_probe(struct tc_job_record *j)
 {
     struct tc_outcome rows = {.exit_code = -1, .failure.clause = -1};
     if (!j->cage.priv) /* all were tried */
@@ -314,13 +314,13 @@ bool tc_job_next_trial(struct tc_job_record *j)
     rows.probes = TAKE(j->outcome.probes);
     rows.probe_count = j->outcome.probe_count;
     j->outcome.probe_count = 0;
-    j->cage.executor->trial->tell(&j->cage, &rows);
+    j->cage.executor->probe->tell(&j->cage, &rows);
     tc_outcome_done(&j->outcome);
     j->outcome = rows;
     /* while it is held the record has no room for another cage */
     if (j->state == TC_IS_ENDED)
         tc_job_clear(j);
-    if (j->state == TC_IS_GONE && begin_trial(j))
+    if (j->state == TC_IS_GONE && begin_probe(j))
         return true;
     (void)tc_journal_sweep();
     j->outcome.notice = tc_journal_cuts();
@@ -395,7 +395,7 @@ static void begin_kept(struct tc_job_record *j, int plan_fd, bool changes)
 
 static void begin_other(struct tc_job_record *j, int kind)
 {
-    bool begun = kind == TC_JOB_PROBE ? begin_trial(j) : hand_over(j, work_clean, on_clean) == 0;
+    bool begun = kind == TC_JOB_PROBE ? begin_probe(j) : hand_over(j, work_clean, on_clean) == 0;
     if (!begun)
         tc_job_step(j, TC_ON_OUTCOME);
 }

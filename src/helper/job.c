@@ -117,7 +117,7 @@ void tc_job_answer(struct tc_job_record *j)
 {
     struct tc_stream *streams[] = {&j->outcome.out, &j->outcome.err};
     j->end_at_us = j->due_us = 0;
-    if (j->trials && tc_job_next_trial(j))
+    if (j->probed && tc_job_next_probe(j))
         return;
     for (size_t i = 0; i < TC_COUNT(streams); i++) {
         tc_output_finish(&j->flows[i].read, 0, streams[i]);
@@ -439,7 +439,7 @@ const struct tc_job_row tc_job_rows[TC_ON_EVENTS][TC_IS_STATES] = {
     [TC_ON_ALIVE] = OF_ENDED(await_end, TC_IS_DYING),
     [TC_ON_LARGE] = OF_ENDED(nothing, TC_IS_CLEARING),
     [TC_ON_CLEARED] = OF_ENDED(nothing, TC_IS_GONE),
-    [TC_ON_TRIAL] = {
+    [TC_ON_PROBE] = {
         STAY(nothing), FROM(PREPARING, CLEARING) = NEVER, [TC_IS_GONE] = {nothing, TC_IS_FREE}},
 };
 /* clang-format on */
@@ -519,7 +519,7 @@ static void hear_host(struct tc_job_record *j)
         tc_job_step(j, TC_ON_OUTCOME);
         return;
     }
-    if (j->cage.over && !j->trials) { /* after a trial comes another, which needs it whole */
+    if (j->cage.over && !j->probed) { /* after a trial comes another, which needs it whole */
         tc_job_step(j, TC_ON_OVER);
         return;
     }

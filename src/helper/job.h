@@ -63,7 +63,7 @@ enum tc_job_event {
     TC_ON_ALIVE,   /* of a cage that is to go: something of it is left */
     TC_ON_LARGE,   /* a worker has begun to take it down */
     TC_ON_CLEARED,
-    TC_ON_TRIAL, /* another cage is tried for the same job */
+    TC_ON_PROBE, /* another cage is tried for the same job */
     TC_ON_EVENTS
 };
 
@@ -112,7 +112,7 @@ struct tc_job_record {
     struct tc_terminal terminal;
     bool inside;     /* the host takes the outcome in the message */
     int64_t removed; /* of a CLEAN job */
-    size_t trials;   /* of a PROBE job: executors that were looked at */
+    size_t probed;   /* of a PROBE job: executors that were looked at */
 };
 
 static inline bool tc_job_answered(const struct tc_job_record *job)
@@ -138,8 +138,8 @@ struct tc_job_record *tc_job_new(struct tc_loop *loop, struct tc_workers *worker
                                  struct tc_job_record *others);
 /* Are leftovers of dead helpers being looked for? */
 bool tc_job_sweeping(void);
-/* A trial has ended: true when another has begun, or the answer now holds what was found. */
-bool tc_job_next_trial(struct tc_job_record *job);
+/* A probe has ended: true when another has begun, or the answer now holds what was found. */
+bool tc_job_next_probe(struct tc_job_record *job);
 /* Prepares, or has prepared; then the cage starts. */
 void tc_job_prepare(struct tc_job_record *job);
 /* For the table: the loop has the cage again; no worker has begun with it for long; the call's time

@@ -93,7 +93,7 @@ struct tc_search {
  * operation that is NULL has nothing to do. Each fails with what is not here, and how to get it. */
 struct tc_locator {
     const char *name;
-    bool tried; /* the helper tries the backend, too (tc_trial), when look() has found all */
+    bool tried; /* the helper tries the backend, too (tc_probe_ops), when look() has found all */
     /* For a call that is about to be lowered: into grant->located. NULL: nothing is needed there.
      */
     int (*find)(const struct tc_locator *locator, struct tc_search *search, struct tc_grant *grant,
@@ -102,7 +102,7 @@ struct tc_locator {
     int (*look)(const struct tc_locator *locator, struct tc_search *search,
                 const struct tc_grant *grant, struct toolcage_error **err);
     /* What any call would run by, for the doctor; owned. *ret_how stays NULL: there is nothing to
-     * say of the backend here. NULL: its trial says it. */
+     * say of the backend here. NULL: its probe says it. */
     int (*tell)(const struct tc_locator *locator, struct tc_search *search, char **ret_how,
                 struct toolcage_error **err);
 };
@@ -196,10 +196,10 @@ struct tc_executor {
      * when the cage failed to come up. -> nothing happened */
     int (*event)(struct tc_cage *cage);
     /* How the doctor sees what works on this machine. -> nothing to see */
-    const struct tc_trial *trial;
+    const struct tc_probe_ops *probe;
 };
 
-struct tc_trial {
+struct tc_probe_ops {
     /* The smallest call, as a plan; false: this machine has nothing to try it with. */
     bool (*plan)(const struct tc_executor *executor, struct tc_plan *ret);
     /* After its end: what was seen, into outcome->probes. */
@@ -234,9 +234,9 @@ int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, con
     TC_PRINTF(4, 5);
 
 int tc_cage_fail_memory(struct tc_cage *cage, const char *stage);
-/* The row of a trial cage: it came up with every wall, or the clause that failed says why not. NULL
+/* The row of a probe cage: it came up with every wall, or the clause that failed says why not. NULL
  * when out of memory; how it holds, where it does, is the backend's to say. */
-struct tc_probe *tc_cage_tried(const struct tc_cage *tried, struct tc_outcome *outcome);
+struct tc_probe *tc_cage_probed(const struct tc_cage *tried, struct tc_outcome *outcome);
 
 /* Nothing is built yet, and no executor is chosen. */
 struct tc_cage tc_cage_empty(const struct tc_plan *plan, struct tc_outcome *outcome);

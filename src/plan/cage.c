@@ -58,14 +58,14 @@ int tc_cage_fail_memory(struct tc_cage *cage, const char *stage)
     return tc_cage_fail(cage, &why, -1, "out of memory");
 }
 
-struct tc_probe *tc_cage_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
+struct tc_probe *tc_cage_probed(const struct tc_cage *probed, struct tc_outcome *outcome)
 {
-    const struct tc_outcome_failure *f = &tried->outcome->failure;
+    const struct tc_outcome_failure *f = &probed->outcome->failure;
     struct tc_probe *row = TC_PUSH(outcome->probes, outcome->probe_count);
     if (!row)
         return NULL;
     *row = (struct tc_probe){
-        .backend = strdup(tried->executor->name), .whole = true, .works = tried->running};
+        .backend = strdup(probed->executor->name), .whole = true, .works = probed->running};
     if (row->works)
         return row;
     row->clause = f->clause >= 0 ? f->clause : TC_CLAUSE_PRIV_NONE;

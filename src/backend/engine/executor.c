@@ -348,15 +348,15 @@ static bool destroy(struct tc_cage *cage, enum tc_may_block may_block)
     return true;
 }
 
-/* ---- the doctor's trial ---- */
+/* ---- the doctor's probe ---- */
 
 /* The smallest container, where an engine listens in its usual place. */
-static bool plan_trial(const struct tc_executor *executor, struct tc_plan *ret)
+static bool plan_probe(const struct tc_executor *executor, struct tc_plan *ret)
 {
     static const struct tc_strv none = {0};
     struct tc_engine_socket socket;
     if (!tc_engine_socket_path(executor->name, &none, geteuid(), &socket) ||
-        access(socket.path, F_OK) < 0 || !tc_process_trial(executor, ret))
+        access(socket.path, F_OK) < 0 || !tc_process_probe_plan(executor, ret))
         return false;
     ret->limits.timeout_ms += TC_ENGINE_PATIENCE_MS;
     return true;
@@ -373,20 +373,20 @@ static char *describe_engine(const struct engine *e)
                  : NULL;
 }
 
-static void tell_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
+static void report_probe(const struct tc_cage *probed, struct tc_outcome *outcome)
 {
-    struct tc_probe *row = tc_cage_tried(tried, outcome);
+    struct tc_probe *row = tc_cage_probed(probed, outcome);
     if (row && row->works)
-        row->mechanism = describe_engine(engine_of(tried));
+        row->mechanism = describe_engine(engine_of(probed));
 }
 
-static const struct tc_trial trial = {plan_trial, tell_tried};
+static const struct tc_probe_ops probe = {plan_probe, report_probe};
 
 #define EXECUTOR(backend)                                                                         \
     {                                                                                             \
         .name = (backend), .make = make_engine, .prepare = prepare_engine, .start = start_engine, \
         .event = event, .signal = signal_cage, .reap = reap_engine, .usage = tc_local_usage,      \
-        .destroy = destroy, .trial = &trial,                                                      \
+        .destroy = destroy, .probe = &probe,                                                      \
     }
 
 const struct tc_executor tc_podman_executor = EXECUTOR("podman");

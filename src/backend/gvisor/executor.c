@@ -357,11 +357,11 @@ static bool destroy(struct tc_cage *cage, enum tc_may_block may_block)
     return tc_oci_destroy(cage, may_block);
 }
 
-/* ---- the doctor's trial ---- */
+/* ---- the doctor's probe ---- */
 
-static bool plan_trial(const struct tc_executor *executor, struct tc_plan *ret)
+static bool plan_probe(const struct tc_executor *executor, struct tc_plan *ret)
 {
-    bool fine = tc_oci_plan_trial(executor, TC_OCI_SENTRY, ret);
+    bool fine = tc_oci_plan_probe(executor, TC_OCI_SENTRY, ret);
     ret->limits.timeout_ms += TC_GVISOR_ANSWER_MS; /* of the first platform */
     return fine;
 }
@@ -379,14 +379,14 @@ static char *describe_runtime(struct gvisor *g)
                      why ? g->platforms[0] : "", why ? ": " : "", why ? why : "");
 }
 
-static void tell_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
+static void report_probe(const struct tc_cage *probed, struct tc_outcome *outcome)
 {
-    struct tc_probe *row = tc_cage_tried(tried, outcome);
+    struct tc_probe *row = tc_cage_probed(probed, outcome);
     if (row && row->works)
-        row->mechanism = describe_runtime(gvisor_of(tried));
+        row->mechanism = describe_runtime(gvisor_of(probed));
 }
 
-static const struct tc_trial trial = {plan_trial, tell_tried};
+static const struct tc_probe_ops probe = {plan_probe, report_probe};
 
 const struct tc_executor tc_gvisor_executor = {
     .name = "gvisor",
@@ -398,5 +398,5 @@ const struct tc_executor tc_gvisor_executor = {
     .reap = reap_gvisor,
     .usage = usage_of_gvisor,
     .destroy = destroy,
-    .trial = &trial,
+    .probe = &probe,
 };

@@ -90,7 +90,7 @@ void tc_gvisor_note_drop(const char *name, const char *stamp)
 /* ---- which platform works ---- */
 
 /* A platform is by what runsc stops the tool's system calls. Which of them works on a machine is
- * known when a container has run on it, and one may hang. So the call's own container is the trial:
+ * known when a container has run on it, and one may hang. So the call's own container is the probe:
  * a process of ours around runsc takes the next platform where one does not answer. */
 
 /* A platform that said why it does not work is asked again after an hour; one that said nothing

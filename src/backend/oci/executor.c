@@ -288,29 +288,29 @@ bool tc_oci_destroy(struct tc_cage *cage, enum tc_may_block may_block)
     return true;
 }
 
-/* ---- the doctor's trial ---- */
+/* ---- the doctor's probe ---- */
 
 /* The smallest container, of the runtime that a call would take; nothing to see where none is. A
- * runtime that hangs is ended by the trial's own time limit. */
-bool tc_oci_plan_trial(const struct tc_executor *executor, enum tc_oci_kind kind,
+ * runtime that hangs is ended by the probe's own time limit. */
+bool tc_oci_plan_probe(const struct tc_executor *executor, enum tc_oci_kind kind,
                        struct tc_plan *ret)
 {
     _autofree_ char *path = NULL;
-    if (!tc_oci_find(kind, NULL, &path) || !tc_process_trial(executor, ret))
+    if (!tc_oci_find(kind, NULL, &path) || !tc_process_probe_plan(executor, ret))
         return false;
     ret->payload = tc_oci_config(ret, kind);
     return ret->payload;
 }
 
-static bool plan_trial(const struct tc_executor *executor, struct tc_plan *ret)
+static bool plan_probe(const struct tc_executor *executor, struct tc_plan *ret)
 {
-    return tc_oci_plan_trial(executor, TC_OCI_KERNEL, ret);
+    return tc_oci_plan_probe(executor, TC_OCI_KERNEL, ret);
 }
 
-static void tell_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
+static void report_probe(const struct tc_cage *probed, struct tc_outcome *outcome)
 {
-    struct tc_oci *o = oci_of(tried);
-    struct tc_probe *row = tc_cage_tried(tried, outcome);
+    struct tc_oci *o = oci_of(probed);
+    struct tc_probe *row = tc_cage_probed(probed, outcome);
     if (!row || !row->works)
         return;
     _autofree_ char *version = tc_oci_version(&o->asked, o->template.runtime->name);
@@ -319,7 +319,7 @@ static void tell_tried(const struct tc_cage *tried, struct tc_outcome *outcome)
                                       : strdup(o->template.path);
 }
 
-static const struct tc_trial trial = {plan_trial, tell_tried};
+static const struct tc_probe_ops probe = {plan_probe, report_probe};
 
 const struct tc_executor tc_oci_executor = {
     .name = "oci",
@@ -331,5 +331,5 @@ const struct tc_executor tc_oci_executor = {
     .reap = reap_oci,
     .usage = tc_local_usage,
     .destroy = tc_oci_destroy,
-    .trial = &trial,
+    .probe = &probe,
 };

@@ -57,7 +57,7 @@ struct tc_oci {
     uid_t uid;                       /* what the tool sees; the runtime is root of its own */
     gid_t gid;
     rlim_t pids;               /* the policy's, and PID 1 */
-    struct tc_oci_asked asked; /* of a trial: its version */
+    struct tc_oci_asked asked; /* of a probe: its version */
     size_t ready;              /* how many are kept ready for calls like it */
     int64_t waited_us; /* how long the one that it has taken had waited; 0: it was made for it */
 };
@@ -85,7 +85,7 @@ void tc_oci_clear(struct tc_cage *cage);
 bool tc_oci_unheard(struct tc_cage *cage);
 void tc_oci_fail_runtime(struct tc_cage *cage, const char *words);
 bool tc_oci_destroy(struct tc_cage *cage, enum tc_may_block may_block);
-bool tc_oci_plan_trial(const struct tc_executor *executor, enum tc_oci_kind kind,
+bool tc_oci_plan_probe(const struct tc_executor *executor, enum tc_oci_kind kind,
                        struct tc_plan *ret);
 void tc_oci_drop(struct tc_oci *o);
 /* The failure of a part of the bundle, with errno; -1. */

@@ -28,7 +28,7 @@ void tc_oci_command(const struct tc_oci_runtime *runtime, const char *path, cons
 /* "crun, runc" */
 const char *tc_oci_names(enum tc_oci_kind kind);
 
-/* What it says of its version, for the doctor: asked while the trial container runs, so that nobody
+/* What it says of its version, for the doctor: asked while the probe container runs, so that nobody
  * waits for it. */
 struct tc_oci_asked {
     pid_t pid; /* 0: nobody was asked */

@@ -179,7 +179,7 @@ static const struct tc_spare_kind kind = {.write_key = write_key,
                                           .born = born,
                                           .done = done};
 
-/* With a network its way out is made before the runtime starts. The doctor's trial is no call. */
+/* With a network its way out is made before the runtime starts. The doctor's probe is no call. */
 void tc_oci_ready_ask(struct tc_oci *o, const struct tc_plan *plan)
 {
     const char *said = tc_setting(&plan->settings, "ready");

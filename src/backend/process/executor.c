@@ -16,7 +16,7 @@ static int make_process(struct tc_cage *cage)
     return cage->executor->make(cage);
 }
 
-static const struct tc_trial trial = {tc_process_trial, tc_process_tried};
+static const struct tc_probe_ops probe = {tc_process_probe_plan, tc_process_probed};
 
 const struct tc_executor tc_process_executor = {
     .name = "process",
@@ -28,5 +28,5 @@ const struct tc_executor tc_process_executor = {
     .reap = tc_process_reap,
     .usage = tc_local_usage,
     .destroy = tc_local_destroy,
-    .trial = &trial,
+    .probe = &probe,
 };

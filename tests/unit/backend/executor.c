@@ -14,11 +14,11 @@ static void every_backend_has_its_operations(void **state)
     const struct tc_executor *w;
     _autobuf_ struct tc_buf all = TC_BUF_INIT;
     for (size_t i = 0; (w = tc_executor_at(i)); i++) {
-        tc_buf_addf(&all, " %s%s", w->name, w->trial ? " (tried)" : "");
+        tc_buf_addf(&all, " %s%s", w->name, w->probe ? " (tried)" : "");
         assert_ptr_equal(tc_executor_find(w->name), w);
         if (!w->make || !w->start || !w->signal || !w->reap || !w->usage || !w->destroy)
             fail_msg("%s lacks what every backend has", w->name);
-        assert_true(!w->trial || (w->trial->plan && w->trial->tell));
+        assert_true(!w->probe || (w->probe->plan && w->probe->tell));
     }
     assert_string_equal(
         all.data,

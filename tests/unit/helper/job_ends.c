@@ -216,10 +216,10 @@ static bool plan_trial(const struct tc_executor *w, struct tc_plan *ret)
 
 static void tell_trial(const struct tc_cage *tried, struct tc_outcome *outcome)
 {
-    (void)tc_cage_tried(tried, outcome);
+    (void)tc_cage_probed(tried, outcome);
 }
 
-static const struct tc_trial trial = {.plan = plan_trial, .tell = tell_trial};
+static const struct tc_probe_ops probe = {.plan = plan_trial, .tell = tell_trial};
 
 static const struct tc_executor executor = {.name = "lettered",
                                             .make = make,
@@ -229,7 +229,7 @@ static const struct tc_executor executor = {.name = "lettered",
                                             .reap = reap,
                                             .usage = usage,
                                             .destroy = destroy,
-                                            .trial = &trial};
+                                            .probe = &probe};
 
 static unsigned sweep(void)
 {
@@ -541,7 +541,7 @@ static const char *const after[TC_ON_EVENTS] = {
     [TC_ON_OVER] = "OADDDDUAEADCO",    [TC_ON_GATHER] = "GAUUUUUAEADCO",
     [TC_ON_OUTCOME] = "OAUUUUUAEADCO", [TC_ON_DONE] = "OFUUUUUFEODOO",
     [TC_ON_ALIVE] = "OAUUUUUADADCO",   [TC_ON_LARGE] = "OAUUUUUACADCO",
-    [TC_ON_CLEARED] = "OAUUUUUAOADCO", [TC_ON_TRIAL] = "FAUUUUUAEADCF",
+    [TC_ON_CLEARED] = "OAUUUUUAOADCO", [TC_ON_PROBE] = "FAUUUUUAEADCF",
 };
 
 static struct tc_job_record *bring_to(enum tc_job_state there)
@@ -595,7 +595,7 @@ static void every_state_knows_every_event(void **state)
                 seen.task->work(seen.task);
                 seen.task = NULL;
             }
-            if (e == TC_ON_TRIAL) { /* which begins with nothing told */
+            if (e == TC_ON_PROBE) { /* which begins with nothing told */
                 free(TAKE(j->outcome.out.head));
                 free(TAKE(j->outcome.err.head));
             }

@@ -126,7 +126,7 @@ static void say_job(const char *script, enum tc_stdin_kind input)
     struct tc_plan plan;
     struct tc_wire w = TC_WIRE_PUT_INIT;
     const struct tc_executor *executor = tc_executor_find("process");
-    assert_true(executor->trial->plan(executor, &plan));
+    assert_true(executor->probe->plan(executor, &plan));
     tc_strv_done(&plan.argv);
     assert_true(tc_strv_add(&plan.argv, "/bin/sh") && tc_strv_add(&plan.argv, "-c") &&
                 tc_strv_add(&plan.argv, script));
