@@ -10,7 +10,7 @@
 #define EXECUTOR(id) &tc_##id##_executor,
 static const struct tc_executor *const all[] = {TC_REGISTRY(EXECUTOR, EXECUTOR, EXECUTOR)};
 
-const struct tc_machine *const tc_machine = &tc_local_machine;
+const struct tc_host_ops *const tc_host_ops = &tc_local_host_ops;
 
 const struct tc_executor *tc_executor_at(size_t index)
 {

@@ -96,7 +96,7 @@ char *tc_self_beside(const char *name)
 /* The kernel's own settings belong to the machine's root, in every user namespace. */
 static const char owned[] = "/proc/sys/kernel";
 
-struct tc_root tc_machine_root(void)
+struct tc_root tc_host_root_user(void)
 {
     struct statfs fs;
     struct stat st;
@@ -111,7 +111,7 @@ const char *tc_program_unsafe(const struct stat *st)
         return "is not a regular file";
     /* where the namespace has no number for root, the owner of what lies beside the library, whose
      * code this is */
-    if (st->st_uid != 0 && st->st_uid != geteuid() && st->st_uid != tc_machine_root().uid)
+    if (st->st_uid != 0 && st->st_uid != geteuid() && st->st_uid != tc_host_root_user().uid)
         return "belongs to neither root nor the caller";
     if (st->st_mode & (S_IWGRP | S_IWOTH))
         return "can be written by its group or by others";

@@ -46,7 +46,7 @@ struct tc_root {
     uid_t uid;
     gid_t gid;
 };
-struct tc_root tc_machine_root(void);
+struct tc_root tc_host_root_user(void);
 
 struct stat;
 /* Why a program of ours with this status is not to be run: others could change it. NULL: it is

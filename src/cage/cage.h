@@ -253,7 +253,7 @@ void tc_local_signal(struct tc_cage *cage, bool at_once);
 const char *tc_local_usage(struct tc_cage *cage);
 bool tc_local_destroy(struct tc_cage *cage, enum tc_may_block may_block);
 /* Control groups, ids, roots and processes ahead, proxies, and what is kept on disk. */
-extern const struct tc_machine tc_local_machine;
+extern const struct tc_host_ops tc_local_host_ops;
 
 /* trust.c */
 /* Waits for the proxy's authority, in a worker; nothing where it has none. 0, or -1. */

@@ -199,7 +199,7 @@ static int enter_namespaces(struct tc_process_host *h, struct tc_outcome *outcom
     (void)tc_self_path();
     h->tree->uid = geteuid();
     h->tree->gid = getegid();
-    struct tc_root root = tc_machine_root();
+    struct tc_root root = tc_host_root_user();
     h->landlock_abi = tc_landlock_abi();
     h->tree->privileged = h->tree->uid == root.uid;
     if (!h->tree->privileged && h->tree->gid == root.gid)

@@ -145,7 +145,7 @@ bool tc_local_destroy(struct tc_cage *cage, enum tc_may_block may_block)
     return true;
 }
 
-static void close_machine(void)
+static void close_host(void)
 {
     struct tc_process_host *host = tc_process_host_opened();
     tc_pool_close();
@@ -163,5 +163,5 @@ static unsigned sweep(void)
            (host ? tc_cgroups_sweep(host->cgroups) : 0);
 }
 
-const struct tc_machine tc_local_machine = {
-    .open = tc_process_ahead, .tick = tc_process_tick, .sweep = sweep, .close = close_machine};
+const struct tc_host_ops tc_local_host_ops = {
+    .open = tc_process_ahead, .tick = tc_process_tick, .sweep = sweep, .close = close_host};

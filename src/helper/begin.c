@@ -33,7 +33,7 @@ static struct {
 static void work_sweep(struct tc_task *task)
 {
     (void)task;
-    (void)tc_machine->sweep();
+    (void)tc_host_ops->sweep();
 }
 
 static void on_sweep_done(struct tc_task *task)
@@ -330,7 +330,7 @@ bool tc_job_next_probe(struct tc_job_record *j)
 static void work_clean(struct tc_task *task)
 {
     struct tc_job_record *j = task->owner;
-    j->removed = tc_machine->sweep() + tc_journal_forget();
+    j->removed = tc_host_ops->sweep() + tc_journal_forget();
 }
 
 static void on_clean(struct tc_task *task)

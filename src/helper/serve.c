@@ -121,7 +121,7 @@ static void forget_finished(void)
 /* When something is due next; what is due to the machine by now is done. */
 static int64_t next_deadline(void)
 {
-    int64_t next = tc_machine->tick(tc_now_us());
+    int64_t next = tc_host_ops->tick(tc_now_us());
     for (const struct tc_job_record *j = helper.jobs; j; j = j->next) {
         int64_t at = tc_job_next(j);
         if (at && (!next || at < next))
@@ -155,7 +155,7 @@ static void end_all(void)
 
 static void run_loop(void)
 {
-    tc_machine->open();
+    tc_host_ops->open();
 
     /* a call that waits already comes before what tick() does ahead of one */
     helper.ending = turn(tc_now_us()) < 0 || helper.ending;
@@ -167,7 +167,7 @@ static void run_loop(void)
     end_all();
     /* a worker that still sweeps needs what close() frees; then a later helper sweeps after us */
     if (!tc_job_sweeping())
-        tc_machine->close();
+        tc_host_ops->close();
 }
 
 /* What does not hang on how the jobs come. */

@@ -5,7 +5,7 @@
  * clauses the backend can enforce at all, and the plan for a grant. The locator lives there, too,
  * and looks for what this host has for the backend. The executor lives in the helper and only does.
  * All are named by the same word; src/backend/registry.h is the only list of them. What all cages
- * of a machine share is no backend's: tc_machine. */
+ * of a machine share is no backend's: tc_host_ops. */
 #ifndef TC_PLAN_BACKEND_H
 #define TC_PLAN_BACKEND_H
 
@@ -215,8 +215,8 @@ int tc_cage_prepare(struct tc_cage *cage);
 int tc_cage_event(struct tc_cage *cage);
 bool tc_cage_destroy(struct tc_cage *cage, enum tc_may_block may_block);
 
-/* What this machine has for the cages of every backend; nobody's cage. */
-struct tc_machine {
+/* What this host has for the cages of every backend. */
+struct tc_host_ops {
     /* Once, when the helper starts: what every call will need, while the library still thinks. */
     void (*open)(void);
     /* Now and then: lets go of what nobody used. When to come again; 0: no matter. */
@@ -226,7 +226,7 @@ struct tc_machine {
     /* Once, when the helper ends. */
     void (*close)(void);
 };
-extern const struct tc_machine *const tc_machine;
+extern const struct tc_host_ops *const tc_host_ops;
 
 /* Writes cage->outcome->failure (status too) and returns -1: the one way in which executors fail.
  */

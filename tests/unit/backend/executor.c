@@ -29,10 +29,10 @@ static void every_backend_has_its_operations(void **state)
 
 static void machine_has_its_operations(void **state)
 {
-    assert_non_null(tc_machine->open);
-    assert_non_null(tc_machine->tick);
-    assert_non_null(tc_machine->sweep);
-    assert_non_null(tc_machine->close);
+    assert_non_null(tc_host_ops->open);
+    assert_non_null(tc_host_ops->tick);
+    assert_non_null(tc_host_ops->sweep);
+    assert_non_null(tc_host_ops->close);
 }
 
 static void absent_operations_succeed(void **state)

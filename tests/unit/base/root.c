@@ -15,7 +15,7 @@ static void is_the_owner_of_the_kernels_settings(void **state)
 {
     _autobuf_ struct tc_buf map = TC_BUF_INIT;
     unsigned inside = 1, outside = 1;
-    struct tc_root root = tc_machine_root();
+    struct tc_root root = tc_host_root_user();
     assert_int_equal(tc_read_file(AT_FDCWD, "/proc/self/uid_map", &map), 0);
     assert_int_equal(sscanf(map.data, "%u %u", &inside, &outside), 2);
     if (inside != 0 || outside != 0) {
@@ -35,7 +35,7 @@ static void unmapped_root_is_the_overflow_id(void **state)
     if (pid == 0) {
         if (unshare(CLONE_NEWUSER) < 0)
             _exit(2);
-        _exit(tc_machine_root().uid == 65534 && tc_machine_root().gid == 65534 ? 0 : 1);
+        _exit(tc_host_root_user().uid == 65534 && tc_host_root_user().gid == 65534 ? 0 : 1);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     if (WEXITSTATUS(status) == 2) {

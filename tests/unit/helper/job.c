@@ -115,8 +115,8 @@ static unsigned sweep(void)
     return 0;
 }
 
-static const struct tc_machine machine = {.sweep = sweep};
-const struct tc_machine *const tc_machine = &machine;
+static const struct tc_host_ops machine = {.sweep = sweep};
+const struct tc_host_ops *const tc_host_ops = &machine;
 
 const struct tc_executor *tc_executor_at(size_t index)
 {
