@@ -19,7 +19,7 @@
 
 #include "backend/engine/order.h"
 #include "backend/kata/create.h"
-#include "backend/machine/parts.h"
+#include "backend/vm/parts.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "cage/cage.h"
@@ -40,7 +40,7 @@ struct kata {
 
 static struct kata *kata_of(const struct tc_cage *cage)
 {
-    void **more = tc_machine_more(cage);
+    void **more = tc_vm_cage_own(cage);
     return more ? *more : NULL;
 }
 
@@ -81,7 +81,7 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
     case TC_CLAUSE_LIMIT_CPU_TIME:
     case TC_CLAUSE_LIMIT_DISK:
     case TC_CLAUSE_LIMIT_OPEN_FILES:
-        return tc_machine_mechanism(cage, clause);
+        return tc_vm_cage_mechanism(cage, clause);
     default:
         return both;
     }
@@ -106,8 +106,8 @@ static int make_kata(struct tc_cage *cage)
         return tc_cage_fail_memory(cage, "runtime");
     *k = (struct kata){.control = -1, .ours = {-1, -1}, .theirs = {-1, -1}, .socket.fd = -1};
     int rc =
-        tc_engine_enter(cage, engine_of(cage), &k->socket) < 0 ? -1 : tc_machine_make(cage, &ops);
-    void **more = tc_machine_more(cage);
+        tc_engine_enter(cage, engine_of(cage), &k->socket) < 0 ? -1 : tc_vm_cage_make(cage, &ops);
+    void **more = tc_vm_cage_own(cage);
     if (more) {
         *more = k;
         return rc;
@@ -268,7 +268,7 @@ static int start_kata(struct tc_cage *cage)
     _autofd_ int engine = -1, guest = -1;
     if (tc_engine_find(cage, "toolcage-engine", &engine) < 0 ||
         tc_engine_find(cage, "toolcage-guest", &guest) < 0 || find_root(cage, guest) < 0 ||
-        open_lines(cage) < 0 || tc_machine_start(cage) < 0 || give_birth(cage, engine) < 0 ||
+        open_lines(cage) < 0 || tc_vm_cage_start(cage) < 0 || give_birth(cage, engine) < 0 ||
         send_order(cage, guest) < 0)
         return -1;
     let_go(k);
@@ -327,7 +327,7 @@ static int event(struct tc_cage *cage)
 {
     const struct kata *k = kata_of(cage);
     read_message(cage);
-    if (k->failed && !cage->over && !cage->outcome->failure.code && !tc_machine_killed(cage))
+    if (k->failed && !cage->over && !cage->outcome->failure.code && !tc_vm_cage_killed(cage))
         return fail_engine(cage);
     return tc_process_event(cage);
 }
@@ -336,7 +336,7 @@ static int event(struct tc_cage *cage)
 
 static void signal_cage(struct tc_cage *cage, bool kill)
 {
-    tc_machine_signal(cage, kill);
+    tc_vm_cage_signal(cage, kill);
     if (kill)
         hang_up(cage);
 }
@@ -351,15 +351,15 @@ static void reap_kata(struct tc_cage *cage)
 
 static const char *usage_of_kata(struct tc_cage *cage)
 {
-    if (kata_of(cage)->failed && !cage->outcome->failure.code && !tc_machine_killed(cage))
+    if (kata_of(cage)->failed && !cage->outcome->failure.code && !tc_vm_cage_killed(cage))
         (void)fail_engine(cage);
-    return tc_machine_usage(cage);
+    return tc_vm_cage_usage(cage);
 }
 
 static bool destroy(struct tc_cage *cage, enum tc_may_block may_block)
 {
     struct kata *k = kata_of(cage);
-    if (!tc_machine_destroy(cage, may_block))
+    if (!tc_vm_cage_destroy(cage, may_block))
         return false;
     if (k) {
         close_all(k);

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <toolcage/error.h>
 
-#include "backend/machine/lower.h"
 #include "backend/registry.h"
+#include "backend/vm/lower.h"
 
 enum { PROCESSES = 64 }; /* the guest's own, beside the tool's */
 
@@ -16,7 +16,7 @@ static bool add_settings(const struct tc_grant *grant, struct tc_plan *plan)
 {
     const struct tc_limits *l = &grant->limits;
     struct tc_strv *s = &plan->settings;
-    return tc_strv_take(s, tc_format("mib=%" PRId64, tc_machine_mib(grant))) &&
+    return tc_strv_take(s, tc_format("mib=%" PRId64, tc_vm_mib(grant))) &&
            tc_strv_take(s, tc_format("cpus=%" PRId64, l->cpus_milli)) &&
            tc_strv_take(s, tc_format("pids=%" PRId64, l->pids ? l->pids + PROCESSES : 0)) &&
            (!grant->image || tc_strv_take(s, tc_format("image=%s", grant->image)));
@@ -26,7 +26,7 @@ static int lower_kata(const struct tc_planner *planner, const struct tc_grant *g
                       struct tc_plan *ret, struct toolcage_error **err)
 {
     static const struct tc_monitor kata = {.name = "kata", .contained = true};
-    int r = tc_machine_lower(&kata, grant, ret, err);
+    int r = tc_vm_lower(&kata, grant, ret, err);
     (void)planner;
     return r == 0 && !add_settings(grant, ret) ? tc_fail_memory(err) : r;
 }

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * What all machines of one user may use of the host's memory at once, in all processes together. */
-#include "backend/machine/parts.h"
+#include "backend/vm/parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,14 +59,14 @@ static int take_memory(int64_t most, int64_t wanted, int64_t *ret_free)
     return fd >= 0 && tc_shares_take(fd, most, wanted, ret_free) == 0 ? TAKE_FD(fd) : -1;
 }
 
-int tc_machine_room_hold(const struct tc_cage *cage)
+int tc_vm_memory_hold(const struct tc_cage *cage)
 {
     int64_t free = 0;
     return take_memory(all_units(cage->plan) / 2, wanted_units(cage->plan), &free);
 }
 
 /* One alone runs, however large it is; and those that wait make room. */
-int tc_machine_room_take(struct tc_cage *cage, int *ret)
+int tc_vm_memory_take(struct tc_cage *cage, int *ret)
 {
     int64_t all = all_units(cage->plan), wanted = wanted_units(cage->plan), free = 0;
     int64_t most = wanted < all ? wanted : all;
@@ -83,7 +83,7 @@ int tc_machine_room_take(struct tc_cage *cage, int *ret)
                         -1, "cannot count the memory of virtual machines");
 }
 
-void tc_machine_room_give(int room)
+void tc_vm_memory_give(int room)
 {
     if (room < 0)
         return;

@@ -2,8 +2,8 @@
  * Copyright The toolcage authors
  *
  * The plans of a machine, whoever its monitor is. Pure. */
-#ifndef TC_MACHINE_LOWER_H
-#define TC_MACHINE_LOWER_H
+#ifndef TC_BACKEND_VM_LOWER_H
+#define TC_BACKEND_VM_LOWER_H
 
 #include "plan/backend.h"
 
@@ -15,9 +15,9 @@ struct tc_monitor {
     bool contained; /* the machine is a container engine's: no monitor of ours stands around it */
 };
 
-int tc_machine_lower(const struct tc_monitor *monitor, const struct tc_grant *grant,
-                     struct tc_plan *ret, struct toolcage_error **err);
+int tc_vm_lower(const struct tc_monitor *monitor, const struct tc_grant *grant, struct tc_plan *ret,
+                struct toolcage_error **err);
 /* How much memory the machine itself has to have. */
-int64_t tc_machine_mib(const struct tc_grant *grant);
+int64_t tc_vm_mib(const struct tc_grant *grant);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "backend/machine/kvm.h"
+#include "backend/vm/kvm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -108,11 +108,11 @@ bool tc_kvm_present(struct tc_kvm *ret)
 /* ---- what the answer depends on ---- */
 
 /* The machine, the device in its state, and the user. False: it cannot be told. */
-static bool make_key(const char *machine, char ret[TC_DIGEST_SIZE])
+static bool make_key(const char *vm, char ret[TC_DIGEST_SIZE])
 {
     char device[TC_STAMP_SIZE];
-    _autofree_ char *text = *machine && tc_stamp_path(DEVICE, device)
-                                ? tc_format("%s\n%s\n%u", machine, device, (unsigned)geteuid())
+    _autofree_ char *text = *vm && tc_stamp_path(DEVICE, device)
+                                ? tc_format("%s\n%s\n%u", vm, device, (unsigned)geteuid())
                                 : NULL;
     if (text)
         tc_digest(text, strlen(text), ret);
@@ -228,13 +228,13 @@ static int try_boot(const struct tc_search *search, const char *backend, struct 
     return ret->boots || ret->reason ? 0 : tc_fail_memory(err);
 }
 
-int tc_kvm_look(const struct tc_search *search, const char *backend, const char *machine,
-                bool again, struct tc_kvm *ret, struct toolcage_error **err)
+int tc_kvm_look(const struct tc_search *search, const char *backend, const char *vm, bool again,
+                struct tc_kvm *ret, struct toolcage_error **err)
 {
     char key[TC_DIGEST_SIZE];
     if (!tc_kvm_present(ret))
         return ret->reason ? 0 : tc_fail_memory(err);
-    _autofd_ int record = make_key(machine, key) ? open_record(backend) : -1;
+    _autofd_ int record = make_key(vm, key) ? open_record(backend) : -1;
     bool kept = read_record(record, key, ret);
     int r = 0;
     if (!kept || (again && !ret->boots)) {

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backend/machine/kvm.h"
 #include "backend/registry.h"
+#include "backend/vm/kvm.h"
 #include "backend/wasm/modules.h"
 #include "base/digest.h"
 #include "base/fd.h"
@@ -42,7 +42,7 @@ static void add_grants(const struct tc_grant *grant, struct tc_buf *out)
 }
 
 /* The machine's files, and what the planner makes of the grant. False: it cannot be told. */
-static bool digest_of(const struct tc_grant *grant, const char *machine, char ret[TC_DIGEST_SIZE])
+static bool digest_of(const struct tc_grant *grant, const char *vm, char ret[TC_DIGEST_SIZE])
 {
     const struct tc_limits *l = &grant->limits;
     const char *accel = tc_setting(&grant->located, "accel");
@@ -50,10 +50,10 @@ static bool digest_of(const struct tc_grant *grant, const char *machine, char re
     const char *runtime = tc_setting(&grant->located, "runtime"); /* most machines have none */
     char stamp[TC_STAMP_SIZE] = "", also[TC_STAMP_SIZE] = "";
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    if (!*machine || !accel || (!disk && !runtime) || (disk && !tc_stamp_path(disk, stamp)) ||
+    if (!*vm || !accel || (!disk && !runtime) || (disk && !tc_stamp_path(disk, stamp)) ||
         (runtime && !tc_stamp_path(runtime, also)))
         return false;
-    tc_buf_addf(&text, "machine 2 %s\n%s %s\n%s %" PRIi64 " %" PRIi64 " %" PRIi64 "\n", machine,
+    tc_buf_addf(&text, "machine 2 %s\n%s %s\n%s %" PRIi64 " %" PRIi64 " %" PRIi64 "\n", vm,
                 disk ? disk : "-", stamp, accel, l->memory, l->disk, l->cpus_milli);
     add_grants(grant, &text);
     for (size_t i = 0; i < grant->warm.count; i++)
@@ -67,7 +67,7 @@ static bool digest_of(const struct tc_grant *grant, const char *machine, char re
 
 /* Where the policy asks for it, names the file that the machine goes on from, or is kept in before
  * its call. `machine` identifies what is the same for every machine. */
-static int use_snapshot(const char *backend, const char *machine, struct tc_grant *grant,
+static int use_snapshot(const char *backend, const char *vm, struct tc_grant *grant,
                         struct toolcage_error **err)
 {
     char name[TC_DIGEST_SIZE];
@@ -79,7 +79,7 @@ static int use_snapshot(const char *backend, const char *machine, struct tc_gran
         return 0;
     if (!setting || !tc_state_directory(&state))
         return tc_fail_memory(err);
-    if (!state || !digest_of(grant, machine, name))
+    if (!state || !digest_of(grant, vm, name))
         return 0; /* it boots, as it does without */
     _autofree_ char *path = tc_format("%s/machines/%s", state, name + strlen("sha256:"));
     const char *word = path && tc_sealed_holds(path) ? "from" : "keep";
@@ -236,11 +236,11 @@ static int fail_slow(const struct monitor *m, const struct tc_kvm *kvm, struct t
 
 /* By the processor where that boots, else by emulation where the policy allows it. */
 static int choose_speed(const struct tc_search *search, const struct monitor *m,
-                        const struct tc_grant *grant, const char *machine, const char **ret,
+                        const struct tc_grant *grant, const char *vm, const char **ret,
                         struct toolcage_error **err)
 {
     struct tc_kvm kvm = {.boots = false};
-    int r = tc_kvm_look(search, m->backend, machine, false, &kvm, err);
+    int r = tc_kvm_look(search, m->backend, vm, false, &kvm, err);
     if (r == 0 && !kvm.boots && !may_emulate(m, grant))
         r = fail_slow(m, &kvm, err);
     *ret = kvm.boots ? "kvm" : "tcg";
@@ -263,7 +263,7 @@ static int check_speed(const struct monitor *m, const struct tc_grant *grant,
 /* This boot of the host, whose processor the guest's clock counts by; us; and which files the
  * machine is made of, not what they hold: those of the store never change, and a monitor that is
  * replaced is another file. Empty: it cannot be told. */
-static void identify(const struct tc_strv *machine, char ret[TC_DIGEST_SIZE])
+static void identify(const struct tc_strv *vm, char ret[TC_DIGEST_SIZE])
 {
     static const char *const names[] = {"vmm", "worker", "kernel", "initrd"};
     char stamp[TC_STAMP_SIZE];
@@ -271,7 +271,7 @@ static void identify(const struct tc_strv *machine, char ret[TC_DIGEST_SIZE])
     bool told = tc_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &text) == 0;
     tc_buf_adds(&text, TC_BUILD_ID "\n");
     for (size_t i = 0; i < TC_COUNT(names); i++) {
-        const char *path = tc_setting(machine, names[i]);
+        const char *path = tc_setting(vm, names[i]);
         told = told && path && tc_stamp_path(path, stamp);
         if (told)
             tc_buf_addf(&text, "%s %s\n", path, stamp);
@@ -306,15 +306,15 @@ static int look_for_monitor(const struct tc_locator *locator, struct tc_search *
 {
     const struct monitor *m = monitor_of(locator->name);
     struct tc_grant found = {.settings = grant->settings};
-    char machine[TC_DIGEST_SIZE];
+    char vm[TC_DIGEST_SIZE];
     const char *accel;
     int r = check_speed(m, grant, err);
     if (r == 0)
-        r = find_all(m, &found, machine, err);
+        r = find_all(m, &found, vm, err);
     if (r == 0)
         r = find_runtime(&grant->layers, NULL, err);
     if (r == 0)
-        r = choose_speed(search, m, grant, machine, &accel, err);
+        r = choose_speed(search, m, grant, vm, &accel, err);
     tc_strv_done(&found.located);
     return r;
 }
@@ -323,8 +323,8 @@ static int look_for_monitor(const struct tc_locator *locator, struct tc_search *
 static int find_try(const struct monitor *m, const char *accel, struct tc_grant *grant,
                     struct toolcage_error **err)
 {
-    char machine[TC_DIGEST_SIZE];
-    int r = find_all(m, grant, machine, err);
+    char vm[TC_DIGEST_SIZE];
+    int r = find_all(m, grant, vm, err);
     return r < 0 || (add_setting(grant, "accel", accel) && add_setting(grant, "try", "1"))
                ? r
                : tc_fail_memory(err);
@@ -334,13 +334,13 @@ static int locate_monitor(const struct tc_locator *locator, struct tc_search *se
                           struct tc_grant *grant, struct toolcage_error **err)
 {
     const struct monitor *m = monitor_of(locator->name);
-    char machine[TC_DIGEST_SIZE];
+    char vm[TC_DIGEST_SIZE];
     const char *accel;
     if (search->work)
         return find_try(m, search->work, grant, err);
     int r = check_speed(m, grant, err);
     if (r == 0)
-        r = find_all(m, grant, machine, err);
+        r = find_all(m, grant, vm, err);
     if (r == 0)
         r = find_runtime(&grant->layers, grant, err);
     if (r == 0)
@@ -348,10 +348,10 @@ static int locate_monitor(const struct tc_locator *locator, struct tc_search *se
     if (r == 0 && tc_backend_runs_module(&grant->layers))
         r = tc_modules_name(grant, err);
     if (r == 0)
-        r = choose_speed(search, m, grant, machine, &accel, err);
+        r = choose_speed(search, m, grant, vm, &accel, err);
     if (r == 0 && !add_setting(grant, "accel", accel))
         r = tc_fail_memory(err);
-    return r < 0 ? r : use_snapshot(m->backend, machine, grant, err);
+    return r < 0 ? r : use_snapshot(m->backend, vm, grant, err);
 }
 
 /* ---- for the doctor ---- */
@@ -380,12 +380,12 @@ static int tell_here(const struct monitor *m, const struct tc_search *search, ch
 {
     struct tc_grant found = {.without = 0};
     struct toolcage_error *why = NULL;
-    char machine[TC_DIGEST_SIZE];
-    int r = find_all(m, &found, machine, &why);
+    char vm[TC_DIGEST_SIZE];
+    int r = find_all(m, &found, vm, &why);
     if (r < 0 && tell_untried(why, kvm) < 0)
         r = TOOLCAGE_EMEMORY;
     if (r == 0)
-        r = tc_kvm_look(search, m->backend, machine, true, kvm, &why);
+        r = tc_kvm_look(search, m->backend, vm, true, kvm, &why);
     if (r == 0 && !kvm->boots && !m->emulates)
         r = fail_locator(TOOLCAGE_EBACKEND, "/dev/kvm", kvm->fix, kvm->reason, &why);
     if (r == 0 && !(*ret_how = how(tc_setting(&found.located, "vmm"), kvm->boots)))

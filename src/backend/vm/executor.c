@@ -12,7 +12,7 @@
 #include <toolcage/result.h>
 #include <unistd.h>
 
-#include "backend/machine/parts.h"
+#include "backend/vm/parts.h"
 #include "base/fd.h"
 #include "base/frame.h"
 #include "base/path.h"
@@ -24,7 +24,7 @@
 
 enum { SAID_MAX = 1 << 20, KEPT_MOST = 8, DENIALS_MAX = 200 };
 
-struct machine {
+struct vm {
     int room; /* its share of the memory of all; -1: none yet */
     int keep; /* a file without a name for the machine, before its call; -1: none */
     bool kept;
@@ -33,17 +33,17 @@ struct machine {
     void *more;  /* of the backend whose machine it is */
 };
 
-static struct machine *vm_of(const struct tc_cage *cage)
+static struct vm *vm_of(const struct tc_cage *cage)
 {
     return TC_PRIV(cage)->own;
 }
 
-void **tc_machine_more(const struct tc_cage *cage)
+void **tc_vm_cage_own(const struct tc_cage *cage)
 {
     return cage->priv && vm_of(cage) ? &vm_of(cage)->more : NULL;
 }
 
-bool tc_machine_killed(const struct tc_cage *cage)
+bool tc_vm_cage_killed(const struct tc_cage *cage)
 {
     return vm_of(cage)->killed;
 }
@@ -116,7 +116,7 @@ static const char *file_mechanism(const struct tc_cage *cage, enum tc_clause cla
 #define BY_KVM "a virtual machine by the processor's virtualisation (KVM), in a process cage; "
 
 /* Every wall, the outer one first. */
-static const char *machine_and_more(const struct tc_cage *cage)
+static const char *vm_and_own(const struct tc_cage *cage)
 {
     static const char *const walls[][WITHINS] = {
         INSIDE(EMULATED, "a process cage", "a container of crun"),
@@ -127,7 +127,7 @@ static const char *machine_and_more(const struct tc_cage *cage)
 #define WITHOUT_NETWORK "a virtual machine without a network device; its connections go "
 
 /* What the guest's engine holds, it holds in the guest. */
-const char *tc_machine_mechanism(const struct tc_cage *cage, enum tc_clause clause)
+const char *tc_vm_cage_mechanism(const struct tc_cage *cage, enum tc_clause clause)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     switch ((int)clause) {
@@ -168,7 +168,7 @@ const char *tc_machine_mechanism(const struct tc_cage *cage, enum tc_clause clau
     case TC_CLAUSE_LIMIT_OPEN_FILES:
         return "RLIMIT_NOFILE inside the machine";
     default:
-        return machine_and_more(cage);
+        return vm_and_own(cage);
     }
 }
 
@@ -176,12 +176,12 @@ const char *tc_machine_mechanism(const struct tc_cage *cage, enum tc_clause clau
 static int take_room(struct tc_cage *cage, int *ret)
 {
     *ret = tc_worker_held(TC_PRIV(cage));
-    return *ret >= 0 ? 0 : tc_machine_room_take(cage, ret);
+    return *ret >= 0 ? 0 : tc_vm_memory_take(cage, ret);
 }
 
-int tc_machine_make(struct tc_cage *cage, const struct tc_cage_ops *ops)
+int tc_vm_cage_make(struct tc_cage *cage, const struct tc_cage_ops *ops)
 {
-    struct machine *m = calloc(1, sizeof(*m));
+    struct vm *m = calloc(1, sizeof(*m));
     if (!m)
         return tc_cage_fail_memory(cage, "machine");
     m->keep = m->room = -1;
@@ -195,13 +195,13 @@ int tc_machine_make(struct tc_cage *cage, const struct tc_cage_ops *ops)
 
 static int make_vm(struct tc_cage *cage)
 {
-    static const struct tc_cage_ops ops = {.mechanism = tc_machine_mechanism,
-                                           .hold = tc_machine_room_hold};
-    return tc_machine_make(cage, &ops);
+    static const struct tc_cage_ops ops = {.mechanism = tc_vm_cage_mechanism,
+                                           .hold = tc_vm_memory_hold};
+    return tc_vm_cage_make(cage, &ops);
 }
 
 /* Where no file can be made, the machine is not kept; that is no fault of the call's. */
-int tc_machine_start(struct tc_cage *cage)
+int tc_vm_cage_start(struct tc_cage *cage)
 {
     const char *path = tc_setting(&cage->plan->settings, "keep");
     if (path)
@@ -287,7 +287,7 @@ static bool listen_to(struct tc_cage *cage, int fd)
  * asked to again: the next call boots one. */
 static void settle_file(struct tc_cage *cage)
 {
-    struct machine *m = vm_of(cage);
+    struct vm *m = vm_of(cage);
     const struct tc_strv *settings = &cage->plan->settings;
     const char *from = tc_setting(settings, "from"), *to = tc_setting(settings, "keep");
     const char *stage = cage->outcome->failure.stage;
@@ -299,7 +299,7 @@ static void settle_file(struct tc_cage *cage)
 
 /* Of a monitor that was ended nothing is expected; and half of what a tool changed would be worse
  * than nothing. */
-const char *tc_machine_usage(struct tc_cage *cage)
+const char *tc_vm_cage_usage(struct tc_cage *cage)
 {
     struct tc_outcome *o = cage->outcome;
     const char *limit = tc_local_usage(cage);
@@ -307,7 +307,7 @@ const char *tc_machine_usage(struct tc_cage *cage)
     int talk = TC_PRIV(cage)->worker ? tc_worker_talk(TC_PRIV(cage)) : TC_PRIV(cage)->talk;
     bool heard = talk >= 0 && listen_to(cage, talk);
     /* before anybody hears of the end: who calls again has the room */
-    tc_machine_room_give(TAKE_FD(vm_of(cage)->room));
+    tc_vm_memory_give(TAKE_FD(vm_of(cage)->room));
     tc_pool_want(TAKE(TC_PRIV(cage)->next), false);
     settle_file(cage);
     if (heard)
@@ -320,21 +320,21 @@ const char *tc_machine_usage(struct tc_cage *cage)
     return limit;
 }
 
-void tc_machine_signal(struct tc_cage *cage, bool kill)
+void tc_vm_cage_signal(struct tc_cage *cage, bool kill)
 {
     vm_of(cage)->killed |= kill;
     tc_local_signal(cage, kill);
 }
 
-bool tc_machine_destroy(struct tc_cage *cage, enum tc_may_block may_block)
+bool tc_vm_cage_destroy(struct tc_cage *cage, enum tc_may_block may_block)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    struct machine *m = p ? p->own : NULL;
+    struct vm *m = p ? p->own : NULL;
     if (!tc_local_destroy(cage, may_block))
         return false;
     if (!m)
         return true;
-    tc_machine_room_give(m->room);
+    tc_vm_memory_give(m->room);
     if (m->keep >= 0)
         (void)close(m->keep);
     free(m->limit);
@@ -346,8 +346,8 @@ bool tc_machine_destroy(struct tc_cage *cage, enum tc_may_block may_block)
 #define EXECUTOR(backend)                                                                  \
     {                                                                                      \
         .name = (backend), .make = make_vm, .prepare = tc_process_prepare,                 \
-        .start = tc_machine_start, .event = tc_process_event, .signal = tc_machine_signal, \
-        .reap = tc_process_reap, .usage = tc_machine_usage, .destroy = tc_machine_destroy, \
+        .start = tc_vm_cage_start, .event = tc_process_event, .signal = tc_vm_cage_signal, \
+        .reap = tc_process_reap, .usage = tc_vm_cage_usage, .destroy = tc_vm_cage_destroy, \
     }
 
 const struct tc_executor tc_qemu_executor = EXECUTOR("qemu");

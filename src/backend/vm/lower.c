@@ -7,7 +7,7 @@
  * is granted into the machine;
  * what can be written there is a copy or a layer, to which what was changed comes back, and of
  * which the workspace's own code makes what it makes of any call's. */
-#include "backend/machine/lower.h"
+#include "backend/vm/lower.h"
 
 #include <string.h>
 #include <toolcage/error.h>
@@ -104,7 +104,7 @@ static int64_t megabytes(int64_t bytes)
 }
 
 /* Its memory holds the tools' private storage, too, and what they may write in granted paths. */
-int64_t tc_machine_mib(const struct tc_grant *grant)
+int64_t tc_vm_mib(const struct tc_grant *grant)
 {
     const struct tc_limits *l = &grant->limits;
     int64_t storages = 1;
@@ -415,7 +415,7 @@ static char *authority_of(const struct tc_grant *grant)
     return NULL;
 }
 
-static void set_machine(const struct tc_grant *grant, struct tc_vm_options *o)
+static void set_vm(const struct tc_grant *grant, struct tc_vm_options *o)
 {
     static char none[] = "", kernel[] = PLACE "/kernel", initrd[] = PLACE "/initrd",
                 runtime[] = PLACE "/runtime", disk[] = PLACE "/disk";
@@ -448,16 +448,16 @@ static bool rehearses(const struct tc_monitor *monitor, const struct tc_grant *g
 static struct tc_vm_options describe_vm(const struct tc_monitor *monitor,
                                         const struct tc_grant *grant)
 {
-    static char machine[] = PLACE "/machine";
+    static char vm[] = PLACE "/machine";
     struct tc_vm_options o = {.monitor = (char *)(uintptr_t)monitor->name,
                               .memory_mib =
-                                  tc_machine_mib(grant) + (is_kept(grant) ? files_mib(grant) : 0),
+                                  tc_vm_mib(grant) + (is_kept(grant) ? files_mib(grant) : 0),
                               .cpus = processors(&grant->limits),
                               .boot_ms = BOOT_MS,
-                              .from = tc_setting(&grant->located, "from") ? machine : NULL,
+                              .from = tc_setting(&grant->located, "from") ? vm : NULL,
                               .fixed = is_kept(grant)};
     if (!monitor->contained)
-        set_machine(grant, &o);
+        set_vm(grant, &o);
     return o;
 }
 
@@ -478,7 +478,7 @@ static void set_limits(const struct tc_grant *grant, struct tc_limits *l)
 {
     *l = grant->limits;
     int64_t net_mib = grant->net_count ? NET_MIB : 0;
-    l->memory = (tc_machine_mib(grant) + files_mib(grant) + MONITOR_MIB + net_mib) * MIB;
+    l->memory = (tc_vm_mib(grant) + files_mib(grant) + MONITOR_MIB + net_mib) * MIB;
     l->pids = THREADS;
     l->open_files = FILES + (grant->net_count ? TC_MUX_STREAMS_MAX : 0);
     l->cpu_time_ms = 0;
@@ -520,8 +520,8 @@ static int lower_inside(lower_fn *lower, const struct tc_grant *grant, char **re
     return r;
 }
 
-int tc_machine_lower(const struct tc_monitor *monitor, const struct tc_grant *grant,
-                     struct tc_plan *ret, struct toolcage_error **err)
+int tc_vm_lower(const struct tc_monitor *monitor, const struct tc_grant *grant, struct tc_plan *ret,
+                struct toolcage_error **err)
 {
     struct tc_vm_options o = describe_vm(monitor, grant);
     int r = check_grant(grant, err);
@@ -554,7 +554,7 @@ static int lower_vm(const struct tc_planner *planner, const struct tc_grant *gra
                     struct tc_plan *ret, struct toolcage_error **err)
 {
     bool emulator = strcmp(planner->name, qemu.name) == 0;
-    return tc_machine_lower(emulator ? &qemu : &firecracker, grant, ret, err);
+    return tc_vm_lower(emulator ? &qemu : &firecracker, grant, ret, err);
 }
 
 #define HAS                                                                     \
