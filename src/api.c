@@ -13,7 +13,7 @@
 #include "call/call.h"
 #include "call/engine.h"
 #include "call/host/facts.h"
-#include "call/judge.h"
+#include "call/policy_check.h"
 #include "policy/compare/compare.h"
 #include "version.h"
 
@@ -262,7 +262,7 @@ EXPORT int toolcage_policy_written(const struct toolcage_policy *policy, const c
 {
     if (!policy && !path)
         return fail_usage(err, __func__, "policy and path must not both be NULL");
-    return closed(tc_policy_written(policy, path, workspace, err), err);
+    return closed(tc_policy_tool_writable(policy, path, workspace, err), err);
 }
 
 EXPORT void toolcage_free(void *text)

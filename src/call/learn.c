@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * A policy from what a call touched. */
-#include "call/judge.h"
+#include "call/policy_check.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 #include "base/path.h"
+#include "call/host/exec_check.h"
 #include "call/host/programs.h"
-#include "call/host/starts.h"
 #include "policy/learn/learn.h"
 #include "policy/names/credentials.h"
 #include "policy/names/system_paths.h"
@@ -179,8 +179,8 @@ static bool add_hop(struct tc_lesson *l, const struct tc_grant *grant, const cha
 static bool add_start(struct tc_lesson *l, const struct tc_grant *grant,
                       const struct tc_grant *programs, const char *command)
 {
-    _auto_(tc_starts_done) struct tc_starts starts = {0};
-    bool fine = tc_starts_of_grant(grant, l->home, command, &starts);
+    _auto_(tc_exec_check_done) struct tc_exec_check starts = {0};
+    bool fine = tc_exec_check_of_grant(grant, l->home, command, &starts);
     for (size_t i = 0; fine && !starts.missing && i < starts.hops.count; i++)
         if (!brought(programs, starts.hops.items[i]))
             fine = add_hop(l, grant, starts.hops.items[i]);

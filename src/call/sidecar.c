@@ -3,7 +3,7 @@
  *
  * What toolcage-egress hears from a supervisor, said ahead: the program starts with it, and nobody
  * supervises. */
-#include "call/judge.h"
+#include "call/policy_check.h"
 
 #include <errno.h>
 #include <sys/socket.h>

@@ -366,7 +366,7 @@ static void work_sessions(struct tc_task *task)
         (void)tc_session_list(&j->late_outcome);
 }
 
-static void on_kept(struct tc_task *task)
+static void on_state(struct tc_task *task)
 {
     struct tc_job_record *j = task->owner;
     struct tc_outcome found = j->late_outcome;
@@ -381,14 +381,14 @@ static void on_kept(struct tc_task *task)
 }
 
 /* What is kept on disk: its plan names a thing, and says what to do with it. */
-static void begin_kept(struct tc_job_record *j, int plan_fd, bool changes)
+static void begin_state(struct tc_job_record *j, int plan_fd, bool changes)
 {
     if (read_plan(j, plan_fd) < 0 || !(changes ? j->plan.call : j->plan.session) ||
         !j->plan.payload)
         (void)tc_cage_fail(&j->cage, &(struct tc_why){.code = TOOLCAGE_EHELPER, .stage = "job"}, -1,
                            "the helper did not understand what to do with %s",
                            changes ? "changes" : "sessions");
-    else if (hand_over(j, changes ? work_changes : work_sessions, on_kept) == 0)
+    else if (hand_over(j, changes ? work_changes : work_sessions, on_state) == 0)
         return;
     tc_job_step(j, TC_ON_OUTCOME);
 }
@@ -430,9 +430,9 @@ struct tc_job_record *tc_job_new(struct tc_loop *loop, struct tc_workers *worker
     if (job->kind == TC_JOB_CALL)
         begin_call(j, job, fds->inside, plan_fd, TAKE_FD(input));
     else if (job->kind == TC_JOB_CHANGES)
-        begin_kept(j, plan_fd, true);
+        begin_state(j, plan_fd, true);
     else if (job->kind == TC_JOB_SESSIONS)
-        begin_kept(j, plan_fd, false);
+        begin_state(j, plan_fd, false);
     else
         begin_other(j, job->kind);
     return j;

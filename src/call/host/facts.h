@@ -41,8 +41,8 @@ int tc_policy_allow(const char *text, size_t length, const char *name, const cha
                     const char *access, char **ret, struct toolcage_error **err);
 
 /* As toolcage_policy_written. */
-int tc_policy_written(const struct toolcage_policy *policy, const char *path, const char *workspace,
-                      struct toolcage_error **err);
+int tc_policy_tool_writable(const struct toolcage_policy *policy, const char *path,
+                            const char *workspace, struct toolcage_error **err);
 
 /* ---- homes.c ---- */
 

@@ -258,8 +258,8 @@ static int ask_path(const struct toolcage_policy *policy, const char *path, cons
     return tc_provenance_tool(&writers, file);
 }
 
-int tc_policy_written(const struct toolcage_policy *policy, const char *path, const char *workspace,
-                      struct toolcage_error **err)
+int tc_policy_tool_writable(const struct toolcage_policy *policy, const char *path,
+                            const char *workspace, struct toolcage_error **err)
 {
     return path ? ask_path(policy, path, workspace, err) : ask_files(policy, err);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "call/host/starts.h"
+#include "call/host/exec_check.h"
 
 /* ---- what of the policy refused what the tool was refused ---- */
 
@@ -62,8 +62,8 @@ static bool place_path(const struct tc_result_frame *frame, struct tc_denial *d)
  * it found anything. */
 static bool is_search(const struct tc_grant *grant, const struct tc_denial *d)
 {
-    _auto_(tc_starts_done) struct tc_starts starts = {0};
-    return d->target && tc_starts_on_path(grant, NULL, tc_path_base(d->target), &starts) &&
+    _auto_(tc_exec_check_done) struct tc_exec_check starts = {0};
+    return d->target && tc_exec_check_on_path(grant, NULL, tc_path_base(d->target), &starts) &&
            starts.hops.count && !starts.missing;
 }
 
@@ -198,7 +198,7 @@ static struct toolcage_error *error_of_failure(const struct tc_result_frame *fra
                                                const struct tc_outcome_failure *f)
 {
     uint32_t line = line_of(frame->grant, f);
-    struct toolcage_error *better = tc_unstarted_error(frame, f);
+    struct toolcage_error *better = tc_not_found_error(frame, f);
     return better ? better
                   : tc_error_of_failure(f, tc_policy_file(frame->policy, line),
                                         tc_policy_number(line));

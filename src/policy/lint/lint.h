@@ -22,7 +22,7 @@ struct tc_shown_path {
     const char *from; /* of the host */
 };
 
-struct tc_starts {
+struct tc_exec_check {
     struct tc_strv hops;  /* as the tool names them: the command, what links lead to, its
                            * interpreter and so on, as far as they were found */
     char *missing;        /* the first path that the tool would not find, or NULL */
@@ -32,18 +32,18 @@ struct tc_starts {
     struct tc_strv grant; /* what would grant it: prefixes or files; none: nothing is there */
 };
 
-enum tc_starts_flags {
+enum tc_exec_check_flags {
     /* Goes on where the cage shows nothing, with what the host has there: for whoever may know that
      * of the host, and never for what a tool or a model reads. */
-    TC_STARTS_BEYOND = 1,
+    TC_EXEC_CHECK_BEYOND = 1,
 };
 
 /* `command` is clean and absolute. False: out of memory. *ret is zeroed before, and the caller's in
  * both cases. */
-typedef bool tc_starts_fn(const struct tc_shown_path *shown, size_t count, const char *home,
-                          const char *command, unsigned flags, struct tc_starts *ret);
+typedef bool tc_exec_check_fn(const struct tc_shown_path *shown, size_t count, const char *home,
+                              const char *command, unsigned flags, struct tc_exec_check *ret);
 
-static inline void tc_starts_done(struct tc_starts *s)
+static inline void tc_exec_check_done(struct tc_exec_check *s)
 {
     tc_strv_done(&s->hops);
     tc_strv_done(&s->grant);
@@ -67,7 +67,7 @@ struct tc_lint_facts {
     const char *suffixes; /* the public suffix list; NULL: not at hand */
     size_t suffixes_len;
     /* Who looks at this machine's files; each NULL: nobody. */
-    tc_starts_fn *starts;
+    tc_exec_check_fn *starts;
     /* What `programs` makes readable, appended; false: that cannot be told. */
     bool (*brings)(const struct toolcage_policy *policy, const struct tc_strv *programs,
                    struct tc_strv *ret);

@@ -99,7 +99,7 @@ static bool shows(const struct shown *s, const char *path)
 
 /* ---- what is said ---- */
 
-static char *hint_of(const struct tc_spec *spec, const struct tc_starts *starts)
+static char *hint_of(const struct tc_spec *spec, const struct tc_exec_check *starts)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     const char *command = spec->command.items[0];
@@ -115,7 +115,7 @@ static char *hint_of(const struct tc_spec *spec, const struct tc_starts *starts)
 }
 
 static void report_start(struct tc_lint *l, const struct tc_spec *spec,
-                         const struct tc_starts *starts)
+                         const struct tc_exec_check *starts)
 {
     const char *command = spec->command.items[0];
     _autofree_ char *hint = hint_of(spec, starts);
@@ -148,10 +148,11 @@ static bool comes_later(const struct tc_spec *spec, const struct shown *s, const
 }
 
 static bool look_at_start(const struct tc_lint *l, const struct shown *s, const char *path,
-                          struct tc_starts *ret)
+                          struct tc_exec_check *ret)
 {
     if (l->facts->starts)
-        return l->facts->starts(s->places, s->count, l->policy->home, path, TC_STARTS_BEYOND, ret);
+        return l->facts->starts(s->places, s->count, l->policy->home, path, TC_EXEC_CHECK_BEYOND,
+                                ret);
     return shows(s, path) || ((ret->missing = strdup(path)) && tc_strv_add(&ret->grant, path));
 }
 
@@ -164,7 +165,7 @@ static bool is_brought(const struct tc_lint *l, const struct tc_spec *spec)
 
 void tc_lint_start(struct tc_lint *l, const struct tc_spec *spec)
 {
-    _auto_(tc_starts_done) struct tc_starts starts = {0};
+    _auto_(tc_exec_check_done) struct tc_exec_check starts = {0};
     _auto_(shown_done) struct shown s = {0};
     if (!spec->command.count || tc_spec_is_setup(spec) || !shows_host(l, spec) ||
         is_brought(l, spec))

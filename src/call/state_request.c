@@ -67,8 +67,8 @@ static int read_answer(const struct ask *ask, int fd, char **ret_json, struct to
     return r;
 }
 
-static int ask_kept(struct toolcage_engine *engine, const struct ask *ask, char **ret_json,
-                    struct toolcage_error **err)
+static int ask_state(struct toolcage_engine *engine, const struct ask *ask, char **ret_json,
+                     struct toolcage_error **err)
 {
     struct tc_message message;
     _autofd_ int plan = -1, fd = -1;
@@ -152,7 +152,7 @@ int tc_engine_changes(struct toolcage_engine *engine, const char *call, const ch
         r = check_action(ask.action, err);
     if (r == 0)
         r = check_paths(path_count, paths, err);
-    return r < 0 ? r : ask_kept(engine, &ask, ret_json, err);
+    return r < 0 ? r : ask_state(engine, &ask, ret_json, err);
 }
 
 /* ---- sessions ---- */
@@ -208,5 +208,5 @@ int tc_engine_sessions(struct toolcage_engine *engine, const char *name, const c
     int r = tc_engine_check(engine, err);
     if (r == 0)
         r = check_session(name, ask.action, err);
-    return r < 0 ? r : ask_kept(engine, &ask, ret_json, err);
+    return r < 0 ? r : ask_state(engine, &ask, ret_json, err);
 }

@@ -7,7 +7,7 @@
  * granted directory leads to a place of the cage and not of the host; then to the interpreter of
  * what is there. Only granted files are opened, and never one that could block: a FIFO, a device.
  */
-#include "call/host/starts.h"
+#include "call/host/exec_check.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ struct walk {
     size_t count;
     const char *home;
     bool beyond;
-    struct tc_starts *ret;
+    struct tc_exec_check *ret;
     char *at; /* what is looked for, as the tool names it */
     char *by; /* what names it */
     bool interpreter;
@@ -137,7 +137,7 @@ static bool follow_link(struct walk *w, const char *host, const char *prefix)
 /* The tool does not find it. False: out of memory. */
 static bool miss(struct walk *w)
 {
-    struct tc_starts *ret = w->ret;
+    struct tc_exec_check *ret = w->ret;
     if (ret->missing)
         return true;
     ret->missing = strdup(w->at);
@@ -236,13 +236,13 @@ static bool walk(struct walk *w)
     return step != STEP_MEMORY;
 }
 
-bool tc_starts_look(const struct tc_shown_path *shown, size_t count, const char *home,
-                    const char *command, unsigned flags, struct tc_starts *ret)
+bool tc_exec_check_look(const struct tc_shown_path *shown, size_t count, const char *home,
+                        const char *command, unsigned flags, struct tc_exec_check *ret)
 {
     struct walk w = {.shown = shown,
                      .count = count,
                      .home = home,
-                     .beyond = flags & TC_STARTS_BEYOND,
+                     .beyond = flags & TC_EXEC_CHECK_BEYOND,
                      .ret = ret,
                      .at = strdup(command)};
     bool fine = w.at && walk(&w);
@@ -251,15 +251,15 @@ bool tc_starts_look(const struct tc_shown_path *shown, size_t count, const char 
     return fine;
 }
 
-bool tc_starts_of_grant(const struct tc_grant *grant, const char *home, const char *command,
-                        struct tc_starts *ret)
+bool tc_exec_check_of_grant(const struct tc_grant *grant, const char *home, const char *command,
+                            struct tc_exec_check *ret)
 {
     size_t count = 0;
     struct tc_shown_path *shown = calloc(grant->fs_count + 1, sizeof(*shown));
     for (size_t i = 0; shown && i < grant->fs_count; i++)
         if (grant->fs[i].access != TC_ACCESS_DENY && grant->fs[i].from)
             shown[count++] = (struct tc_shown_path){grant->fs[i].path, grant->fs[i].from};
-    bool fine = shown && tc_starts_look(shown, count, home, command, 0, ret);
+    bool fine = shown && tc_exec_check_look(shown, count, home, command, 0, ret);
     free(shown);
     return fine;
 }
@@ -272,14 +272,14 @@ static const char *search_path(const struct tc_grant *grant)
     return "";
 }
 
-bool tc_starts_lacks(const struct tc_starts *starts)
+bool tc_exec_check_lacks(const struct tc_exec_check *starts)
 {
     return starts->missing && starts->by &&
            (starts->interpreter || starts->link || starts->grant.count);
 }
 
-bool tc_starts_on_path(const struct tc_grant *grant, const char *home, const char *name,
-                       struct tc_starts *ret)
+bool tc_exec_check_on_path(const struct tc_grant *grant, const char *home, const char *name,
+                           struct tc_exec_check *ret)
 {
     _autofree_ char *copy = strdup(search_path(grant));
     char *rest = copy;
@@ -288,30 +288,30 @@ bool tc_starts_on_path(const struct tc_grant *grant, const char *home, const cha
         _autofree_ char *clean = path ? tc_path_absolute("/", path) : NULL;
         if (!clean)
             continue;
-        if (!tc_starts_of_grant(grant, home, clean, ret))
+        if (!tc_exec_check_of_grant(grant, home, clean, ret))
             return false;
-        if (!ret->missing || tc_starts_lacks(ret))
+        if (!ret->missing || tc_exec_check_lacks(ret))
             return true;
-        tc_starts_done(ret);
-        *ret = (struct tc_starts){0};
+        tc_exec_check_done(ret);
+        *ret = (struct tc_exec_check){0};
     }
     return copy != NULL;
 }
 
 /* ---- the error in the place of the helper's ---- */
 
-static bool trace(const struct tc_grant *grant, const char *home, struct tc_starts *ret)
+static bool trace(const struct tc_grant *grant, const char *home, struct tc_exec_check *ret)
 {
     const char *command = grant->argv.items[0], *cwd = grant->cwd ? grant->cwd : grant->caller_cwd;
     if (!strchr(command, '/'))
-        return tc_starts_on_path(grant, home, command, ret);
+        return tc_exec_check_on_path(grant, home, command, ret);
     _autofree_ char *path =
         command[0] == '/' || cwd ? tc_path_absolute(cwd ? cwd : "/", command) : strdup("/");
-    return path && tc_starts_of_grant(grant, home, path, ret);
+    return path && tc_exec_check_of_grant(grant, home, path, ret);
 }
 
 /* May a tool have chosen what is missing? The file is asked about as the cage shows it. */
-static bool is_written(const struct tc_result_frame *frame, const struct tc_starts *starts)
+static bool is_written(const struct tc_result_frame *frame, const struct tc_exec_check *starts)
 {
     _autoprovenance_ struct tc_provenance writers;
     return !tc_provenance_here(&writers, &frame->grant->tool_writable, NULL) ||
@@ -320,7 +320,7 @@ static bool is_written(const struct tc_result_frame *frame, const struct tc_star
 
 /* What would grant it, in the words of the policy or of the options; what is granted, and not
  * there, is to be installed. */
-static char *hint_of(const struct tc_result_frame *frame, const struct tc_starts *starts)
+static char *hint_of(const struct tc_result_frame *frame, const struct tc_exec_check *starts)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     if (is_written(frame, starts))
@@ -343,7 +343,7 @@ static char *hint_of(const struct tc_result_frame *frame, const struct tc_starts
 }
 
 static struct toolcage_error *write_error(const struct tc_result_frame *frame,
-                                          const struct tc_starts *starts)
+                                          const struct tc_exec_check *starts)
 {
     struct toolcage_error *error = NULL;
     const char *command = frame->grant->argv.items[0];
@@ -361,19 +361,19 @@ static struct toolcage_error *write_error(const struct tc_result_frame *frame,
     return error;
 }
 
-struct toolcage_error *tc_unstarted_error(const struct tc_result_frame *frame,
+struct toolcage_error *tc_not_found_error(const struct tc_result_frame *frame,
                                           const struct tc_outcome_failure *failure)
 {
     const struct tc_grant *grant = frame->grant;
     _autosurroundings_ struct tc_surroundings here = {0};
-    _auto_(tc_starts_done) struct tc_starts starts = {0};
+    _auto_(tc_exec_check_done) struct tc_exec_check starts = {0};
     struct toolcage_error *err = NULL;
     if (failure->code != TOOLCAGE_ECOMMAND_NOT_FOUND || !tc_streq(failure->stage, "exec") ||
         !grant->argv.count || grant->image || grant->module)
         return NULL;
     int rc = tc_surroundings_gather(&here, &err);
     tc_error_free(err);
-    if (rc < 0 || !trace(grant, here.home, &starts) || !tc_starts_lacks(&starts))
+    if (rc < 0 || !trace(grant, here.home, &starts) || !tc_exec_check_lacks(&starts))
         return NULL;
     return write_error(frame, &starts);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "call/judge.h"
+#include "call/policy_check.h"
 
+#include "call/host/exec_check.h"
 #include "call/host/facts.h"
 #include "call/host/programs.h"
-#include "call/host/starts.h"
 #include "plan/backend.h"
 #include "policy/lint/lint.h"
 
@@ -42,7 +42,7 @@ int tc_policy_lint_here(const struct toolcage_policy *policy, const char *text, 
     struct tc_lint_facts facts = {.backends = backends,
                                   .suffixes = suffixes,
                                   .suffixes_len = suffixes_len,
-                                  .starts = tc_starts_look,
+                                  .starts = tc_exec_check_look,
                                   .brings = brings,
                                   .finds = finds};
     const struct tc_planner *planner;

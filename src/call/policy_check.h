@@ -3,8 +3,8 @@
  *
  * What the public functions ask of a policy beside calls: what the policy layer cannot know by
  * itself is brought to it. */
-#ifndef TC_CALL_JUDGE_H
-#define TC_CALL_JUDGE_H
+#ifndef TC_CALL_POLICY_CHECK_H
+#define TC_CALL_POLICY_CHECK_H
 
 #include "base/error.h"
 #include "call/call.h"

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * What a program needs to start: links, interpreters, and what of them a cage shows. */
-#include "call/host/starts.h"
+#include "call/host/exec_check.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static int remove_home(void **state)
 }
 
 /* Looks with the granted directories (a list with blanks) of the home, each by its own name. */
-static void look(struct tc_starts *s, const char *granted, const char *command, unsigned flags)
+static void look(struct tc_exec_check *s, const char *granted, const char *command, unsigned flags)
 {
     struct tc_shown_path shown[4];
     size_t count = 0;
@@ -72,11 +72,11 @@ static void look(struct tc_starts *s, const char *granted, const char *command, 
         const char *path = at(word);
         shown[count++] = (struct tc_shown_path){path, path};
     }
-    *s = (struct tc_starts){0};
-    assert_true(tc_starts_look(shown, count, home, at(command), flags, s));
+    *s = (struct tc_exec_check){0};
+    assert_true(tc_exec_check_look(shown, count, home, at(command), flags, s));
 }
 
-static void expect(struct tc_starts *s, const char *missing, const char *by, bool interpreter)
+static void expect(struct tc_exec_check *s, const char *missing, const char *by, bool interpreter)
 {
     if (missing)
         assert_string_equal(s->missing, missing[0] == '/' ? missing : at(missing));
@@ -94,7 +94,7 @@ static void present_programs_add_no_grant(void **state)
     static const char *const commands[] = {"lone/system", "lone/relative", "lone/fifo", "lone/loop",
                                            "lone"};
     for (size_t i = 0; i < TC_COUNT(commands); i++) {
-        _auto_(tc_starts_done) struct tc_starts s;
+        _auto_(tc_exec_check_done) struct tc_exec_check s;
         look(&s, "lone", commands[i], 0);
         expect(&s, NULL, NULL, false);
     }
@@ -104,7 +104,7 @@ static void links_and_interpreters_are_hops(void **state)
 {
     static const char *const hops[] = {"venv/bin/test", "venv/bin/python", "venv/bin/python9",
                                        "py/v/bin/python9"};
-    _auto_(tc_starts_done) struct tc_starts s;
+    _auto_(tc_exec_check_done) struct tc_exec_check s;
     look(&s, "venv py/v", "venv/bin/test", 0);
     expect(&s, NULL, NULL, false);
     assert_int_equal(s.hops.count, TC_COUNT(hops));
@@ -114,7 +114,7 @@ static void links_and_interpreters_are_hops(void **state)
 
 static void a_missing_interpreter_is_named(void **state)
 {
-    _auto_(tc_starts_done) struct tc_starts s, nowhere, alone;
+    _auto_(tc_exec_check_done) struct tc_exec_check s, nowhere, alone;
     look(&s, "venv", "venv/bin/test", 0);
     expect(&s, "py/v/bin/python9", "venv/bin/python9", true);
     assert_int_equal(s.grant.count, 1);
@@ -129,7 +129,7 @@ static void a_missing_interpreter_is_named(void **state)
 /* A granted file is what it leads to, and a link on the way is one of the cage. */
 static void links_are_those_of_the_cage(void **state)
 {
-    _auto_(tc_starts_done) struct tc_starts exact, on_the_way, outside;
+    _auto_(tc_exec_check_done) struct tc_exec_check exact, on_the_way, outside;
     look(&exact, "venv/bin/python", "venv/bin/python", 0);
     expect(&exact, NULL, NULL, false);
     look(&on_the_way, "current venv py", "current/bin/python", 0);
@@ -141,7 +141,7 @@ static void links_are_those_of_the_cage(void **state)
 /* Of what the cage does not show nothing is told, unless that was asked for. */
 static void ungranted_paths_are_not_resolved(void **state)
 {
-    _auto_(tc_starts_done) struct tc_starts there, not_there, beyond;
+    _auto_(tc_exec_check_done) struct tc_exec_check there, not_there, beyond;
     look(&there, "lone", "venv/bin/test", 0);
     look(&not_there, "lone", "venv/bin/none", 0);
     expect(&there, "venv/bin/test", NULL, false);
@@ -149,7 +149,7 @@ static void ungranted_paths_are_not_resolved(void **state)
     assert_int_equal(there.hops.count + not_there.hops.count, 0);
     assert_int_equal(there.grant.count, not_there.grant.count);
     assert_string_equal(there.grant.items[0], not_there.grant.items[0]);
-    look(&beyond, "lone", "venv/bin/test", TC_STARTS_BEYOND);
+    look(&beyond, "lone", "venv/bin/test", TC_EXEC_CHECK_BEYOND);
     expect(&beyond, "venv/bin/test", NULL, false);
     assert_int_equal(beyond.grant.count, 2);
     assert_string_equal(beyond.grant.items[1], at("py/v"));
