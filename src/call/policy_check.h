@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "call/call.h"
-#include "policy/explain/test.h"
+#include "policy/explain/run_cases.h"
 #include "policy/policy.h"
 
 /* As toolcage_policy_lint_json. */

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/path.h"
 #include "policy/edit/amend.h"
-#include "policy/explain/test.h"
+#include "policy/explain/run_cases.h"
 #include "policy/lint/lint.h"
 #include "policy/model.h"
 #include "policy/policy.h"

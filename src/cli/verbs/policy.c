@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The verbs about a policy file itself: digest, diff, schema, trust. check.c, explain.c, ptest.c
- * and policy_import.c hold the others. */
+ * The verbs about a policy file itself: digest, diff, schema, trust. check.c, explain.c,
+ * policy_test.c and policy_import.c hold the others. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * From a text to a policy, and the policy that holds where there is no text. */
 #include <string.h>
 
-#include "policy/explain/test.h"
+#include "policy/explain/run_cases.h"
 #include "policy/parse/parse.h"
 #include "policy/policy.h"
 

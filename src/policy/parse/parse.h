@@ -110,7 +110,7 @@ void tc_parse_tool_finish(struct tc_parse *p, struct tc_spec *spec, const struct
 /* Of within (extends.c), which is read before */
 tc_key_set tc_set_within;
 
-/* Of tests (parse_test.c) */
+/* Of tests (parse_cases.c) */
 tc_key_set tc_set_tests, tc_set_test_arguments;
 /* The value as JSON; owned, NULL after a finding. */
 json_t *tc_parse_json(struct tc_parse *p, const struct tc_node *node);

@@ -5,7 +5,7 @@
  * never a policy or grant with something missing. */
 #include "test.h"
 
-#include "policy/explain/test.h"
+#include "policy/explain/run_cases.h"
 #include "policy/lint/lint.h"
 
 #include <jansson.h>

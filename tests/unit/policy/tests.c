@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "policy/explain/test.h"
+#include "policy/explain/run_cases.h"
 
 #define POLICY                                                               \
     "[defaults]\nfilesystem.denied = [\"/data/no\"]\n"                       \

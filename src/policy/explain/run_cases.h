@@ -3,8 +3,8 @@
  *
  * Running a policy's tests: each access is asked of the grant that the call would get. The grant is
  * resolved under made-up surroundings, so that the answers are the same everywhere. */
-#ifndef TC_POLICY_EXPLAIN_TEST_H
-#define TC_POLICY_EXPLAIN_TEST_H
+#ifndef TC_POLICY_EXPLAIN_RUN_CASES_H
+#define TC_POLICY_EXPLAIN_RUN_CASES_H
 
 #include "policy/policy.h"
 

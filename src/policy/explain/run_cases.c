@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * Running the tests of a policy, and which of its entries they have asked about. */
-#include "policy/explain/test.h"
+#include "policy/explain/run_cases.h"
 
 #include <string.h>
 
