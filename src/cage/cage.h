@@ -184,7 +184,7 @@ int tc_process_argv(struct tc_cage *cage);
 /* The system call filter that the plan asks for. */
 int tc_process_filter(struct tc_cage *cage);
 int tc_process_limits(struct tc_cage *cage);
-/* birth.c */
+/* clone.c */
 /* The id that the tool sees for one of the caller's. */
 unsigned tc_process_inside(const struct tc_process_host *h, unsigned id);
 /* What the maps of a cage's user namespace say. */

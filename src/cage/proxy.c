@@ -94,13 +94,13 @@ static int fail_program(struct tc_cage *cage, const char *lack)
 
 /* ---- its process ---- */
 
-struct birth {
+struct cloned_us {
     int program, null, control, shared;
     uid_t id;
 };
 
 /* Group first, while there is the right to. */
-static int become(const struct birth *b)
+static int become(const struct cloned_us *b)
 {
     const int from[] = {b->null, b->null, b->null, b->control, b->shared};
     for (int i = 0; i < (int)TC_COUNT(from); i++)
@@ -121,7 +121,7 @@ static int become(const struct birth *b)
 /* With memory of its own: a change of ids makes what shares its memory undumpable, and the helper
  * could not be looked at by its own children any more. What fails in it is heard of as the end of
  * its socket. */
-static pid_t give_birth(const struct birth *b)
+static pid_t clone_child(const struct cloned_us *b)
 {
     static char name[] = "toolcage-egress";
     static char *argv[] = {name, NULL}, *envp[] = {NULL};
@@ -162,7 +162,7 @@ static int start_process(struct tc_cage *cage, struct tc_proxy *x, int program)
         return fail_proxy(cage, "/run/toolcage/ids.lock",
                           "wait until some of the running cages have ended",
                           "every unprivileged id is in use");
-    x->pid = give_birth(&(struct birth){program, null, control, shared, x->id});
+    x->pid = clone_child(&(struct cloned_us){program, null, control, shared, x->id});
     if (x->pid > 0)
         return 0;
     x->pid = 0;

@@ -105,7 +105,7 @@ static bool take_leases(struct tc_spare *s)
     return false;
 }
 
-static bool give_birth(struct tc_spare *s, int child_report)
+static bool clone_child(struct tc_spare *s, int child_report)
 {
     *s->init = (struct tc_init_config){
         .report = child_report, .helper = s->report, .parks = true, .root = -1};
@@ -118,7 +118,7 @@ static bool give_birth(struct tc_spare *s, int child_report)
 
 /* Of a kind that becomes another program: what it needs before its call stands in its init config
  * at the clone. */
-static bool give_birth_of_kind(struct tc_spare *s, int child_report)
+static bool clone_kind(struct tc_spare *s, int child_report)
 {
     _autofd_ int root = tc_root_copy(s->root);
     struct tc_init_config init = {
@@ -126,7 +126,7 @@ static bool give_birth_of_kind(struct tc_spare *s, int child_report)
     if (root < 0 || !s->kind->fill(s->own, s->host, s->id, &init))
         return false;
     s->pid = tc_process_clone(s->group, &init, &s->pidfd);
-    s->kind->born(s->own);
+    s->kind->cloned(s->own);
     return s->pid > 0 && tc_process_map_ids(s->pid, &init, s->report) == 0 &&
            tc_process_announce(s->host, s->report) == 0;
 }
@@ -145,9 +145,9 @@ static bool bring_up(struct tc_spare *s)
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return false;
     s->report = pair[0];
-    bool born = s->kind ? give_birth_of_kind(s, pair[1]) : give_birth(s, pair[1]);
+    bool cloned = s->kind ? clone_kind(s, pair[1]) : clone_child(s, pair[1]);
     (void)close(pair[1]);
-    return born;
+    return cloned;
 }
 
 static int send_root(struct tc_spare *s, uint64_t root)

@@ -32,7 +32,7 @@ struct tc_spare_kind {
      * cannot be made. Then born(): it has its copies. */
     bool (*fill)(void *own, const struct tc_process_host *host, uid_t id,
                  struct tc_init_config *init);
-    void (*born)(void *own);
+    void (*cloned)(void *own);
     void (*done)(void *own);
 };
 

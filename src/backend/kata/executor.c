@@ -121,7 +121,7 @@ static int make_kata(struct tc_cage *cage)
 
 /* It outlives us, to have the container removed, and is nobody's child then: so it is not ours
  * either. */
-static int give_birth(struct tc_cage *cage, int program)
+static int clone_child(struct tc_cage *cage, int program)
 {
     int pair[2], status;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -268,7 +268,7 @@ static int start_kata(struct tc_cage *cage)
     _autofd_ int engine = -1, guest = -1;
     if (tc_engine_find(cage, "toolcage-engine", &engine) < 0 ||
         tc_engine_find(cage, "toolcage-guest", &guest) < 0 || find_root(cage, guest) < 0 ||
-        open_lines(cage) < 0 || tc_vm_cage_start(cage) < 0 || give_birth(cage, engine) < 0 ||
+        open_lines(cage) < 0 || tc_vm_cage_start(cage) < 0 || clone_child(cage, engine) < 0 ||
         send_order(cage, guest) < 0)
         return -1;
     let_go(k);

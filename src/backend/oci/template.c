@@ -161,7 +161,7 @@ static bool fill_config(void *own, const struct tc_process_host *host, uid_t id,
     return tc_oci_template_fill(own, host, id, init, &what) == 0;
 }
 
-static void born(void *own)
+static void cloned(void *own)
 {
     tc_oci_template_started(own);
 }
@@ -176,7 +176,7 @@ static const struct tc_spare_kind kind = {.write_key = write_key,
                                           .alike = alike,
                                           .serves = serves,
                                           .fill = fill_config,
-                                          .born = born,
+                                          .cloned = cloned,
                                           .done = done};
 
 /* With a network its way out is made before the runtime starts. The doctor's probe is no call. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Processes of a cage are born: into its namespaces and its control group, with its ids.
+ * Processes of a cage are cloned: into its namespaces and its control group, with its ids.
  *
  * With version 1 groups a process can only be born in its parent's group, and moving one costs
  * milliseconds. So a spawner is moved once a group: a process that shares the helper's memory and
@@ -169,8 +169,8 @@ static void end_spawner(void *spawner)
 
 /* ---- in any ---- */
 
-/* Those that a process must be born in. The rest the child makes itself, in its own time: a network
- * namespace takes half a millisecond. */
+/* Those that a process must be cloned into. The rest the child makes itself, in its own time: a
+ * network namespace takes half a millisecond. */
 enum { NAMESPACES = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWCGROUP };
 
 /* What the tool sees as its ids: the caller's, or these where the caller is some root. */
