@@ -48,7 +48,7 @@ struct tc_process_host *tc_process_host_opened(void);
 /* The same whether it was entered or not: ids and Landlock are known. */
 struct tc_process_host *tc_process_host_known(void);
 /* Is it sure that no cage with namespaces can be built here, ever? */
-bool tc_place_forbids(void);
+bool tc_host_forbids_cages(void);
 /* A descriptor of the program of ours of this name beside this one, or where an installed one has
  * it; nowhere else, whatever PATH says. -1, and what is wrong, as the end of a sentence. */
 int tc_beside(const char *name, const char **ret_lack);

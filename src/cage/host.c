@@ -315,7 +315,7 @@ static bool whole(struct tc_process_host *h)
     return answer != 1;
 }
 
-bool tc_place_forbids(void)
+bool tc_host_forbids_cages(void)
 {
     struct tc_outcome found = {0};
     struct tc_process_host *host;

@@ -23,7 +23,7 @@ struct tc_node *tc_node_add(struct tc_document *document, struct tc_node *parent
     return node;
 }
 
-void tc_document_fail(struct tc_document *document, struct tc_place at, const char *message)
+void tc_document_fail(struct tc_document *document, struct tc_location at, const char *message)
 {
     if (document->error)
         return;
@@ -33,7 +33,7 @@ void tc_document_fail(struct tc_document *document, struct tc_place at, const ch
 }
 
 static bool set_string(struct tc_document *document, char **to, const char *text, size_t len,
-                       struct tc_place at)
+                       struct tc_location at)
 {
     if (!tc_utf8_valid(text, len)) {
         tc_document_fail(document, at, "the file holds a NUL or is not UTF-8");

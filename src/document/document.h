@@ -25,7 +25,7 @@ enum {
 };
 
 /* Line and column count from 1, in bytes; span is how many bytes the thing takes on its line. */
-struct tc_place {
+struct tc_location {
     uint32_t line, column, span;
 };
 
@@ -42,11 +42,11 @@ enum tc_node_kind {
 
 struct tc_node {
     enum tc_node_kind kind;
-    bool unordered;         /* an array whose order means nothing */
-    struct tc_place at;     /* the value */
-    struct tc_place key_at; /* its key, where it stands in a table */
-    char *key;              /* NULL in an array */
-    char *text;             /* strings and datetimes; always valid UTF-8 without NUL */
+    bool unordered;            /* an array whose order means nothing */
+    struct tc_location at;     /* the value */
+    struct tc_location key_at; /* its key, where it stands in a table */
+    char *key;                 /* NULL in an array */
+    char *text;                /* strings and datetimes; always valid UTF-8 without NUL */
     size_t len;
     int64_t integer; /* INTEGER, and 0 or 1 for BOOL */
     double number;
@@ -61,7 +61,7 @@ struct tc_document {
     /* the reader's only finding; the tree is then not to be used */
     char *error;
     const char *hint; /* static */
-    struct tc_place error_at;
+    struct tc_location error_at;
 };
 
 /* Fills an empty document. False when there is a finding or no memory. */
@@ -75,7 +75,7 @@ bool tc_node_set_text(struct tc_document *document, struct tc_node *node, const 
                       size_t len);
 bool tc_node_set_key(struct tc_document *document, struct tc_node *node, const char *key,
                      size_t len);
-void tc_document_fail(struct tc_document *document, struct tc_place at, const char *message);
+void tc_document_fail(struct tc_document *document, struct tc_location at, const char *message);
 void tc_node_sort(struct tc_node *table);
 
 struct tc_node *tc_node_get(const struct tc_node *table, const char *key); /* NULL: not there */
@@ -94,7 +94,7 @@ void tc_node_canonical(const struct tc_node *node, struct tc_buf *out);
 /* Adds what the text says to the root of an empty document, all at one place. False when it cannot:
  * document->error says why, in words that hold nothing of the text, or memory ran out. */
 bool tc_node_read_json(struct tc_document *document, const char *text, size_t len,
-                       struct tc_place at);
+                       struct tc_location at);
 
 /* A copy of a node as a new child. NULL: no memory, or the document is full. */
 struct tc_node *tc_node_copy(struct tc_document *document, struct tc_node *parent,

@@ -84,7 +84,7 @@ static bool fill_node(struct tc_document *document, struct tc_node *node, const 
 }
 
 bool tc_node_read_json(struct tc_document *document, const char *text, size_t len,
-                       struct tc_place at)
+                       struct tc_location at)
 {
     json_error_t error;
     /* jansson goes on without a character when there is no memory to keep it: two must agree */

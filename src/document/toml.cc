@@ -75,7 +75,7 @@ class reader
 
     bool bounded();
     bool fill(tc_node *to, const toml::node &from, unsigned depth);
-    tc_place place(const toml::source_region &region) const;
+    tc_location place(const toml::source_region &region) const;
 
   private:
     tc_document *document_;
@@ -84,7 +84,7 @@ class reader
 
     uint32_t column(uint32_t line, uint32_t column) const;
     size_t skip_string(size_t i) const;
-    tc_place place_at(size_t offset) const;
+    tc_location place_at(size_t offset) const;
     bool fill_table(tc_node *to, const toml::table &from, unsigned depth);
     bool fill_array(tc_node *to, const toml::array &from, unsigned depth);
     bool fill_value(tc_node *to, const toml::node &from);
@@ -108,9 +108,9 @@ uint32_t reader::column(uint32_t line, uint32_t column) const
     return static_cast<uint32_t>(i - start + 1);
 }
 
-tc_place reader::place(const toml::source_region &region) const
+tc_location reader::place(const toml::source_region &region) const
 {
-    tc_place at = {};
+    tc_location at = {};
     at.line = region.begin.line;
     at.column = column(region.begin.line, region.begin.column);
     at.span = 1;
@@ -121,12 +121,12 @@ tc_place reader::place(const toml::source_region &region) const
     return at;
 }
 
-tc_place reader::place_at(size_t offset) const
+tc_location reader::place_at(size_t offset) const
 {
     size_t line = 1;
     while (line < starts_.size() && starts_[line] <= offset)
         line++;
-    tc_place at = {};
+    tc_location at = {};
     at.line = static_cast<uint32_t>(line);
     at.column = static_cast<uint32_t>(offset - starts_[line - 1] + 1);
     at.span = 1;
@@ -224,7 +224,7 @@ bool reader::fill_array(tc_node *to, const toml::array &from, unsigned depth)
 
 bool reader::fill_date(tc_node *to, const toml::node &from)
 {
-    const tc_place at = place(from.source());
+    const tc_location at = place(from.source());
     size_t start = starts_[at.line - 1] + at.column - 1;
     to->kind = TC_NODE_DATETIME;
     if (start > text_.size())
@@ -303,7 +303,7 @@ bool fail_unclosed(tc_document *document, const reader &reader, std::string_view
 {
     if (error.description().find("string") == std::string_view::npos)
         return false;
-    tc_place at = reader.place(error.source());
+    tc_location at = reader.place(error.source());
     size_t start = 0;
     for (uint32_t line = 1; line < at.line && start != std::string_view::npos; line++)
         start = text.find('\n', start) + 1;
@@ -342,7 +342,7 @@ extern "C" bool tc_document_read_toml(tc_document *document, const char *text, s
     try {
         return read(document, std::string_view(text, len));
     } catch (const broken_text &) {
-        tc_document_fail(document, tc_place{1, 1, 1}, "the file is not TOML");
+        tc_document_fail(document, tc_location{1, 1, 1}, "the file is not TOML");
         return false;
     } catch (...) {
         document->memory = true;

@@ -19,7 +19,7 @@ static void finding_done(struct tc_finding *f)
     memset(f, 0, sizeof(*f));
 }
 
-static bool before(struct tc_place a, struct tc_place b)
+static bool before(struct tc_location a, struct tc_location b)
 {
     return a.line != b.line ? a.line < b.line : a.column < b.column;
 }
@@ -43,7 +43,7 @@ static void insert(struct tc_diag *diag, struct tc_finding *f)
     diag->count++;
 }
 
-void tc_diag_add(struct tc_diag *diag, struct tc_place at, const char *subject, const char *hint,
+void tc_diag_add(struct tc_diag *diag, struct tc_location at, const char *subject, const char *hint,
                  const char *fmt, ...)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
@@ -93,7 +93,7 @@ static void add_quoted(struct tc_buf *out, const char *text, size_t len)
     }
 }
 
-void tc_diag_quote(struct tc_buf *out, const char *line, size_t len, struct tc_place at)
+void tc_diag_quote(struct tc_buf *out, const char *line, size_t len, struct tc_location at)
 {
     size_t first = 0;
     size_t column = at.column ? at.column - 1 : 0;
@@ -133,7 +133,7 @@ static bool quotable(const struct tc_diag *diag, size_t file)
     return slash && strncmp(real, beside, (size_t)(slash - beside) + 1) == 0;
 }
 
-static void add_source(struct tc_buf *out, const struct tc_diag *diag, struct tc_place at)
+static void add_source(struct tc_buf *out, const struct tc_diag *diag, struct tc_location at)
 {
     if (!quotable(diag, TC_LINE_FILE(at.line)))
         return;

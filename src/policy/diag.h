@@ -17,7 +17,7 @@
 enum { TC_FINDINGS_MAX = 20 };
 
 struct tc_finding {
-    struct tc_place at;
+    struct tc_location at;
     char *message, *hint, *subject;
 };
 
@@ -32,12 +32,12 @@ struct tc_diag {
 };
 
 /* Adds a finding; subject (the key) and hint may be NULL. */
-void tc_diag_add(struct tc_diag *diag, struct tc_place at, const char *subject, const char *hint,
+void tc_diag_add(struct tc_diag *diag, struct tc_location at, const char *subject, const char *hint,
                  const char *fmt, ...) TC_PRINTF(5, 6);
 /* 0 when nothing was found; else the error with the whole report, and its code. */
 int tc_diag_result(const struct tc_diag *diag, struct toolcage_error **err);
 /* The line of the file with a caret below the place; nothing for a place without a line. */
-void tc_diag_quote(struct tc_buf *out, const char *line, size_t len, struct tc_place at);
+void tc_diag_quote(struct tc_buf *out, const char *line, size_t len, struct tc_location at);
 void tc_diag_done(struct tc_diag *diag);
 
 #endif

@@ -10,7 +10,7 @@
  * Landlock and seccomp can build. */
 static int make_process(struct tc_cage *cage)
 {
-    if (!cage->plan->without || !tc_place_forbids())
+    if (!cage->plan->without || !tc_host_forbids_cages())
         return tc_local_lease(cage, NULL, NULL);
     cage->executor = &tc_landlock_executor;
     return cage->executor->make(cage);

@@ -59,7 +59,7 @@ static void rewind_places(struct reader *r)
 }
 
 /* Of the byte at `offset`, or of the character with that number, whichever comes first. */
-static struct tc_place place_of(struct reader *r, size_t offset, size_t character)
+static struct tc_location place_of(struct reader *r, size_t offset, size_t character)
 {
     if (offset < r->seen || character < r->characters)
         rewind_places(r);
@@ -72,21 +72,21 @@ static struct tc_place place_of(struct reader *r, size_t offset, size_t characte
             r->line_start = r->seen;
         r->line += newline;
     }
-    return (struct tc_place){r->line, (uint32_t)(r->seen - r->line_start) + 1, 1};
+    return (struct tc_location){r->line, (uint32_t)(r->seen - r->line_start) + 1, 1};
 }
 
-static struct tc_place place_of_mark(struct reader *r, const yaml_mark_t *mark)
+static struct tc_location place_of_mark(struct reader *r, const yaml_mark_t *mark)
 {
     return place_of(r, SIZE_MAX, mark->index);
 }
 
-static struct tc_place place_of_event(struct reader *r, const yaml_event_t *event)
+static struct tc_location place_of_event(struct reader *r, const yaml_event_t *event)
 {
     const struct frame *top = r->depth ? &r->open[r->depth - 1] : NULL;
     const size_t width = event->end_mark.index - event->start_mark.index;
     if (event->type == YAML_SCALAR_EVENT && !width && top && top->keyed)
         return top->node->items[top->node->count - 1].key_at; /* there is nothing but the key */
-    struct tc_place at = place_of_mark(r, &event->start_mark);
+    struct tc_location at = place_of_mark(r, &event->start_mark);
     size_t end = r->seen;
     for (size_t i = 0; i < width && end < r->len; i++) {
         if (r->text[end] == '\n')
@@ -100,7 +100,8 @@ static struct tc_place place_of_event(struct reader *r, const yaml_event_t *even
 
 /* ---- findings ---- */
 
-static bool fail_yaml(struct reader *r, struct tc_place at, const char *hint, const char *message)
+static bool fail_yaml(struct reader *r, struct tc_location at, const char *hint,
+                      const char *message)
 {
     if (!r->document->error && hint)
         r->document->hint = hint;
@@ -115,12 +116,12 @@ static bool fail_memory(struct reader *r)
 }
 
 /* What cannot be read to its end has the place where it begins. */
-static struct tc_place place_of_problem(struct reader *r, bool *ret_tab)
+static struct tc_location place_of_problem(struct reader *r, bool *ret_tab)
 {
     const yaml_parser_t *parser = &r->parser;
     if (parser->error == YAML_READER_ERROR)
         return place_of(r, parser->problem_offset, SIZE_MAX);
-    const struct tc_place at = place_of_mark(r, &parser->problem_mark);
+    const struct tc_location at = place_of_mark(r, &parser->problem_mark);
     *ret_tab = r->seen < r->len && r->text[r->seen] == '\t';
     return parser->error == YAML_SCANNER_ERROR && parser->context && !*ret_tab
                ? place_of_mark(r, &parser->context_mark)
@@ -133,7 +134,7 @@ static bool fail_syntax(struct reader *r)
     if (r->parser.error == YAML_MEMORY_ERROR)
         return fail_memory(r);
     bool tab = false;
-    const struct tc_place at = place_of_problem(r, &tab);
+    const struct tc_location at = place_of_problem(r, &tab);
     const char *during = r->parser.context ? r->parser.context : "";
     _autofree_ char *message =
         tab ? strdup("syntax error: tab character as indent instead of space")
@@ -146,7 +147,7 @@ static bool fail_syntax(struct reader *r)
 static bool refuse_extras(struct reader *r, const yaml_event_t *event, const void *anchor,
                           const void *tag)
 {
-    const struct tc_place at = place_of_mark(r, &event->start_mark);
+    const struct tc_location at = place_of_mark(r, &event->start_mark);
     if (anchor)
         return fail_yaml(r, at, "write the value out where it is needed",
                          "anchors and aliases have no place in a policy");
@@ -158,7 +159,7 @@ static bool refuse_extras(struct reader *r, const yaml_event_t *event, const voi
 }
 
 /* The node that the next value fills; NULL when there is a finding. */
-static struct tc_node *slot(struct reader *r, struct tc_place at)
+static struct tc_node *slot(struct reader *r, struct tc_location at)
 {
     if (!r->depth)
         return &r->document->root;
@@ -175,7 +176,7 @@ static struct tc_node *slot(struct reader *r, struct tc_place at)
 
 static bool open_node(struct reader *r, const yaml_event_t *event, enum tc_node_kind kind)
 {
-    const struct tc_place at = place_of_event(r, event);
+    const struct tc_location at = place_of_event(r, event);
     struct tc_node *node = slot(r, at);
     if (!node)
         return false;
@@ -225,7 +226,8 @@ static bool close_node(struct reader *r)
     return node->kind != TC_NODE_TABLE || check_keys(r, node);
 }
 
-static bool add_key(struct reader *r, struct tc_place at, const char *text, size_t len, bool plain)
+static bool add_key(struct reader *r, struct tc_location at, const char *text, size_t len,
+                    bool plain)
 {
     struct frame *top = &r->open[r->depth - 1];
     struct tc_node *child, meant = {0};
@@ -246,7 +248,7 @@ static bool add_key(struct reader *r, struct tc_place at, const char *text, size
     return tc_node_set_key(r->document, child, text, len);
 }
 
-static bool fill_scalar(struct reader *r, struct tc_place at, const char *text, size_t len,
+static bool fill_scalar(struct reader *r, struct tc_location at, const char *text, size_t len,
                         bool plain)
 {
     struct tc_node *node = slot(r, at);
@@ -269,7 +271,7 @@ static bool read_scalar(struct reader *r, const yaml_event_t *event)
     const char *text = (const char *)event->data.scalar.value;
     const size_t len = event->data.scalar.length;
     const bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    const struct tc_place at = place_of_event(r, event);
+    const struct tc_location at = place_of_event(r, event);
     if (!refuse_extras(r, event, event->data.scalar.anchor, event->data.scalar.tag))
         return false;
     if (!r->depth && plain && !len)
@@ -373,7 +375,7 @@ bool tc_yaml_read(struct tc_document *document, const char *text, size_t len)
     _auto_(reader_done) struct reader r = {.document = document, .text = text, .len = len};
     document->hint = "the file is YAML: key: value, with what belongs to a key indented below it";
     document->root.kind = TC_NODE_TABLE;
-    document->root.at = (struct tc_place){1, 1, 1};
+    document->root.at = (struct tc_location){1, 1, 1};
     rewind_places(&r);
     if (!yaml_parser_initialize(&r.parser))
         return fail_memory(&r);

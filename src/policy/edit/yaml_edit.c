@@ -30,7 +30,7 @@ static const char *line_at(const struct edit *e, uint32_t line)
     return at;
 }
 
-static const char *place_at(const struct edit *e, struct tc_place place)
+static const char *place_at(const struct edit *e, struct tc_location place)
 {
     const char *line = place.line ? line_at(e, place.line) : NULL;
     return line && place.column && place.column <= (size_t)(e->end - line) ? line + place.column - 1

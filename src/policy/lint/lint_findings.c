@@ -39,12 +39,12 @@ const struct tc_lint_line *tc_lint_line(const struct tc_lint *l, uint32_t line)
                          : NULL;
 }
 
-static struct tc_place place_on(const struct tc_lint *l, uint32_t line, const char *needle)
+static struct tc_location place_on(const struct tc_lint *l, uint32_t line, const char *needle)
 {
-    struct tc_place at = {.line = line};
+    struct tc_location at = {.line = line};
     const struct tc_lint_line *whole = tc_lint_line(l, line);
     if (!whole)
-        return (struct tc_place){0};
+        return (struct tc_location){0};
     const char *text = whole->at;
     size_t len = whole->len;
     const char *found = find_word(l, whole, &needle);

@@ -60,7 +60,7 @@ struct tc_lint_rule {
 
 struct tc_lint_finding {
     const struct tc_lint_rule *rule;
-    struct tc_place at; /* line 0: no place */
+    struct tc_location at; /* line 0: no place */
     char *key, *message, *hint;
     char *silenced; /* the reason, or NULL */
 };

@@ -34,7 +34,7 @@ char *tc_catalog_description(const struct tc_profile *row)
 }
 
 /* A finding in it is one at the word that brought it. */
-static void settle_node(struct tc_node *node, struct tc_place at)
+static void settle_node(struct tc_node *node, struct tc_location at)
 {
     node->at = node->key_at = at;
     for (size_t i = 0; i < node->count; i++)
@@ -57,7 +57,7 @@ static bool says(const struct tc_node *tool, const char *key)
     return false;
 }
 
-static bool take_table(struct tc_node *tool, struct tc_node *from, struct tc_place at)
+static bool take_table(struct tc_node *tool, struct tc_node *from, struct tc_location at)
 {
     struct tc_node *to = TC_PUSH(tool->items, tool->count);
     if (!to)
@@ -76,7 +76,7 @@ void tc_catalog_fill(struct tc_parse *p, struct tc_node *tool)
     struct tc_document document = {0};
     if (!row)
         return;
-    struct tc_place at = module->key_at;
+    struct tc_location at = module->key_at;
     bool fine = read_manifest(row, &document);
     size_t own = tool->count;
     for (size_t i = 0; fine && i < document.root.count; i++) {

@@ -49,10 +49,10 @@ static void check_tests(struct tc_parse *p, const struct tc_node *root)
 static void check_text(struct tc_parse *p, const char *text, size_t length)
 {
     if (length > TC_DOCUMENT_BYTES_MAX)
-        tc_diag_add(&p->diag, (struct tc_place){1, 1, 1}, "", "split the policy",
+        tc_diag_add(&p->diag, (struct tc_location){1, 1, 1}, "", "split the policy",
                     "the file has %zu bytes, at most %d are read", length, TC_DOCUMENT_BYTES_MAX);
     else if (memchr(text, '\0', length))
-        tc_diag_add(&p->diag, (struct tc_place){1, 1, 1}, "", "remove the NUL byte",
+        tc_diag_add(&p->diag, (struct tc_location){1, 1, 1}, "", "remove the NUL byte",
                     "the file holds a NUL byte");
 }
 

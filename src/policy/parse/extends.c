@@ -40,7 +40,7 @@ static int refuse_merge(struct merge *m, uint32_t by, const char *hint, const ch
     va_end(ap);
     if (out.failed || !out.data)
         return tc_fail_memory(m->err);
-    tc_diag_add(m->diag, (struct tc_place){by, 1, 1}, "extends", hint, "%s", out.data);
+    tc_diag_add(m->diag, (struct tc_location){by, 1, 1}, "extends", hint, "%s", out.data);
     return tc_diag_result(m->diag, m->err);
 }
 
@@ -378,7 +378,7 @@ int tc_extends_merge(struct toolcage_policy *policy, struct tc_document *documen
 
 /* ---- the ceiling ---- */
 
-static int refuse_ceiling(struct tc_diag *diag, struct tc_place at, const char *hint,
+static int refuse_ceiling(struct tc_diag *diag, struct tc_location at, const char *hint,
                           const char *what, struct toolcage_error **err)
 {
     tc_diag_add(diag, at, "within", hint, "%s", what);

@@ -72,10 +72,10 @@ static bool find_habit_value(const struct tc_node *node, enum tc_node_kind wante
 
 /* ---- the reader ---- */
 
-static void add_finding(struct tc_parse *p, struct tc_place at, const char *key, const char *hint,
-                        const char *fmt, va_list ap) TC_PRINTF(5, 0);
-static void add_finding(struct tc_parse *p, struct tc_place at, const char *key, const char *hint,
-                        const char *fmt, va_list ap)
+static void add_finding(struct tc_parse *p, struct tc_location at, const char *key,
+                        const char *hint, const char *fmt, va_list ap) TC_PRINTF(5, 0);
+static void add_finding(struct tc_parse *p, struct tc_location at, const char *key,
+                        const char *hint, const char *fmt, va_list ap)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
     size_t mark = key ? tc_parse_enter(p, key) : p->path_len;
@@ -127,7 +127,7 @@ void tc_parse_bad_line(struct tc_parse *p, uint32_t line, char *subject, const c
     tc_buf_vaddf(&text, fmt, ap);
     va_end(ap);
     if (owned && !text.failed)
-        tc_diag_add(&p->diag, (struct tc_place){line, 1, 1}, owned, hint, "%s", text.data);
+        tc_diag_add(&p->diag, (struct tc_location){line, 1, 1}, owned, hint, "%s", text.data);
     else
         p->diag.memory = true;
 }
