@@ -61,7 +61,7 @@ struct tc_agent {
 /* say.c: ends the run: fills code, message and hint, and returns false. */
 bool tc_agent_fail(struct tc_agent *agent, enum tc_agent_code code, const char *hint,
                    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-const char *tc_agent_word(enum tc_agent_code code);
+const char *tc_agent_code_name(enum tc_agent_code code);
 int64_t tc_agent_now_ms(void);
 int64_t tc_agent_left_ms(const struct tc_agent *agent);
 

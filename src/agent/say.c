@@ -116,7 +116,7 @@ void tc_say_end(const struct tc_agent *agent)
 {
     json_t *error = agent->code == TC_AGENT_ANSWERED
                         ? json_null()
-                        : json_pack("{s:s, s:s, s:s}", "code", tc_agent_word(agent->code),
+                        : json_pack("{s:s, s:s, s:s}", "code", tc_agent_code_name(agent->code),
                                     "message", agent->message, "hint", agent->hint);
     tc_say_event(agent, json_pack("{s:s, s:o, s:I, s:I, s:I}", "type", "end", "error", error,
                                   "turns", (json_int_t)agent->turns, "calls",
@@ -124,7 +124,7 @@ void tc_say_end(const struct tc_agent *agent)
     if (agent->config.jsonl || agent->code == TC_AGENT_ANSWERED)
         return;
     char *clean = tc_clean(TC_CLEAN_LINE, agent->message, strlen(agent->message), NULL);
-    tc_say_begin("%s (%s)\n", clean ? clean : "?", tc_agent_word(agent->code));
+    tc_say_begin("%s (%s)\n", clean ? clean : "?", tc_agent_code_name(agent->code));
     put_prefix("hint");
     (void)fprintf(stderr, "%s\n", agent->hint);
     free(clean);
@@ -196,7 +196,7 @@ int64_t tc_agent_left_ms(const struct tc_agent *agent)
     return agent->deadline_ms - tc_agent_now_ms();
 }
 
-const char *tc_agent_word(enum tc_agent_code code)
+const char *tc_agent_code_name(enum tc_agent_code code)
 {
     static const char *const words[] = {
         [TC_AGENT_ANSWERED] = "answered",

@@ -87,9 +87,9 @@ struct tc_args;
 /* One verb. `name` has two words for the members of a group ("policy check"). */
 struct tc_verb {
     const char *name, *alias;
-    const char *words;   /* what follows the options, for the usage line */
-    const char *summary; /* one line of `toolcage --help` */
-    const char *text;    /* what `--help` says below the options: notes and examples */
+    const char *operands; /* what follows the options, for the usage line */
+    const char *summary;  /* one line of `toolcage --help` */
+    const char *text;     /* what `--help` says below the options: notes and examples */
     const struct tc_option *options;
     bool command;    /* the first word that is no option ends the options */
     int least, most; /* how many words; most < 0: any number */

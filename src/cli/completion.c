@@ -273,9 +273,9 @@ static const char *put_word(FILE *out, const struct asked *a)
             put_candidate(out, shells[i].name, strlen(shells[i].name), NULL);
     if (verb == &tc_verb_call && !a->count)
         put_named(out, a->policy, "toolcage");
-    if (strstr(verb->words, "[ARG]..."))
+    if (strstr(verb->operands, "[ARG]..."))
         return a->count ? "files" : "commands";
-    return strstr(verb->words, "FILE") && !a->count ? "files" : "nothing";
+    return strstr(verb->operands, "FILE") && !a->count ? "files" : "nothing";
 }
 
 /* Whole options before the verb: "--color", "=" where bash parts it, and the value. */
@@ -326,7 +326,7 @@ static int print_words(const struct tc_args *args)
     FILE *out = open_memstream(&all, &size);
     if (!out)
         return tc_cli_no_memory();
-    (void)fprintf(out, ":%s\n", complete(out, (int)args->word_count, args->words));
+    (void)fprintf(out, ":%s\n", complete(out, (int)args->operand_count, args->operands));
     int rc = fclose(out) || !all ? tc_cli_no_memory() : tc_cli_print(all, size);
     free(all);
     return rc;
@@ -336,8 +336,8 @@ static int run_completion(const struct tc_args *args)
 {
     if (tc_args_has(args, "words"))
         return print_words(args);
-    if (args->word_count == 1)
-        return print_script(args->words[0]);
+    if (args->operand_count == 1)
+        return print_script(args->operands[0]);
     tc_cli_say("completion: for which shell?");
     tc_cli_hint("toolcage completion bash, zsh or fish");
     return TC_EXIT_FAILURE;
@@ -345,7 +345,7 @@ static int run_completion(const struct tc_args *args)
 
 const struct tc_verb tc_verb_completion = {
     .name = "completion",
-    .words = "bash|zsh|fish",
+    .operands = "bash|zsh|fish",
     .summary = "print the completion script for a shell",
     .text = text,
     .options = options,

@@ -24,7 +24,7 @@ static int print_version(const struct tc_args *args)
 
 const struct tc_verb tc_verb_version = {
     .name = "version",
-    .words = "",
+    .operands = "",
     .summary = "the version of the library in use",
     .text = "examples:\n  toolcage version\n",
     .options = version_options,

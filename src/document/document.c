@@ -102,7 +102,7 @@ struct tc_node *tc_node_get(const struct tc_node *table, const char *key)
     return NULL;
 }
 
-const char *tc_node_kind_word(enum tc_node_kind kind)
+const char *tc_node_kind_name(enum tc_node_kind kind)
 {
     static const char *const words[] = {"a table",  "an array",      "a string", "an integer",
                                         "a number", "true or false", "a date",   "null"};

@@ -79,7 +79,7 @@ void tc_document_fail(struct tc_document *document, struct tc_location at, const
 void tc_node_sort(struct tc_node *table);
 
 struct tc_node *tc_node_get(const struct tc_node *table, const char *key); /* NULL: not there */
-const char *tc_node_kind_word(enum tc_node_kind kind);                     /* "a table", … */
+const char *tc_node_kind_name(enum tc_node_kind kind);                     /* "a table", … */
 
 /* Canonical forms, in place. */
 void tc_node_become_integer(struct tc_node *node, int64_t value);

@@ -61,7 +61,8 @@ static _Noreturn void become(const struct client *c, char **argv, const int stre
 
 /* which: what of it is read, its output (1) or its complaints (2); or ATTACHED: nothing, the
  * container's own streams are in their places. */
-static bool begin_run(const struct client *c, const char *const *words, int which, struct run *ret)
+static bool begin_run(const struct client *c, const char *const *arguments, int which,
+                      struct run *ret)
 {
     char patience[32];
     const char *argv[WORDS_MAX] = {c->config->client, "--address", c->address,
@@ -70,10 +71,10 @@ static bool begin_run(const struct client *c, const char *const *words, int whic
     size_t count = 7;
     int pair[2];
     (void)snprintf(patience, sizeof(patience), "%dms", (int)c->config->patience_ms);
-    while (*words && count + 1 < WORDS_MAX)
-        argv[count++] = *words++;
+    while (*arguments && count + 1 < WORDS_MAX)
+        argv[count++] = *arguments++;
     *ret = (struct run){.pidfd = -1, .out = -1, .said = {.max = SAID_MAX}};
-    if (*words || pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
+    if (*arguments || pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
         return false;
     ret->pid = tc_fork(&ret->pidfd);
     if (ret->pid == 0) {
@@ -130,11 +131,12 @@ static int finish_run(struct run *r, int patience_ms, int hangup)
 }
 
 /* A short one. Its exit code; -1: it did not end well, or not in time. */
-static int run_short(const struct client *c, const char *const *words, int which, char **ret_said)
+static int run_short(const struct client *c, const char *const *arguments, int which,
+                     char **ret_said)
 {
     struct run r;
     int code =
-        begin_run(c, words, which, &r) ? finish_run(&r, (int)c->config->patience_ms, -1) : -1;
+        begin_run(c, arguments, which, &r) ? finish_run(&r, (int)c->config->patience_ms, -1) : -1;
     if (ret_said)
         *ret_said = tc_buf_steal(&r.said);
     tc_buf_done(&r.said);
@@ -166,23 +168,23 @@ static void let_go(const struct client *c)
 static void run_container(const struct client *c)
 {
     const struct tc_engine_config *config = c->config;
-    const char *words[WORDS_MAX] = {"run",        "--rm",    "--config",
-                                    c->spec_path, "--label", config->label};
+    const char *arguments[WORDS_MAX] = {"run",        "--rm",    "--config",
+                                        c->spec_path, "--label", config->label};
     bool attached = config->port >= 0;
     size_t count = 6;
     struct run r;
     if (attached) {
-        words[count++] = "--fifo-dir";
-        words[count++] = config->fifos;
+        arguments[count++] = "--fifo-dir";
+        arguments[count++] = config->fifos;
     } else {
-        words[count++] = "--null-io";
+        arguments[count++] = "--null-io";
     }
     if (config->runtime && config->runtime[0]) {
-        words[count++] = attached ? "--runtime" : "--runc-binary";
-        words[count++] = config->runtime;
+        arguments[count++] = attached ? "--runtime" : "--runc-binary";
+        arguments[count++] = config->runtime;
     }
-    words[count++] = config->name;
-    bool began = begin_run(c, words, attached ? ATTACHED : 2, &r);
+    arguments[count++] = config->name;
+    bool began = begin_run(c, arguments, attached ? ATTACHED : 2, &r);
     if (attached)
         let_go(c);
     int code = began ? finish_run(&r, 0, TC_ENGINE_CONTROL) : -1;
@@ -196,9 +198,9 @@ static void run_container(const struct client *c)
 static int is_there(const struct client *c, char **ret_why)
 {
     _autofree_ char *filter = tc_format("id==%s", c->config->name);
-    const char *const words[] = {"containers", "list", "-q", filter, NULL};
+    const char *const arguments[] = {"containers", "list", "-q", filter, NULL};
     _autofree_ char *said = NULL;
-    int code = filter ? run_short(c, words, 1, &said) : -1;
+    int code = filter ? run_short(c, arguments, 1, &said) : -1;
     if (code == 0)
         return said && strstr(said, c->config->name);
     free(*ret_why);
@@ -256,11 +258,11 @@ static void sweep(const struct client *c)
         return;
     for (char *name = strtok_r(said, "\n", &rest); name && seen < SWEEP_MAX;
          name = strtok_r(NULL, "\n", &rest)) {
-        const char *const words[] = {"containers", "delete", name, NULL};
+        const char *const arguments[] = {"containers", "delete", name, NULL};
         if (!is_left(c, name))
             continue;
         seen++;
-        gone += run_short(c, words, 2, NULL) == 0;
+        gone += run_short(c, arguments, 2, NULL) == 0;
     }
     _autofree_ char *text = tc_format("%u", gone);
     tc_engine_say(TC_ENGINE_SWEPT, text ? text : "");
@@ -270,9 +272,9 @@ static void sweep(const struct client *c)
 static bool tell_about(const struct client *c)
 {
     static const char server[] = "Server:", version[] = "Version:";
-    const char *const words[] = {"version", NULL};
+    const char *const arguments[] = {"version", NULL};
     _autofree_ char *said = NULL;
-    int code = run_short(c, words, 1, &said);
+    int code = run_short(c, arguments, 1, &said);
     const char *at = code == 0 && said ? strstr(said, server) : NULL;
     at = at ? strstr(at, version) : NULL;
     if (!at) {

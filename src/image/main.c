@@ -33,7 +33,7 @@ struct command {
     struct tc_unpack_limits limits;
     struct tc_build build;
     const char *kernel; /* where the packages of kernels are */
-    const char *words[3];
+    const char *operands[3];
     size_t count;
 };
 
@@ -178,7 +178,7 @@ static int inspect(const struct command *c, struct tc_buf *out, struct toolcage_
     const struct tc_image_entry *e;
     int r = tc_images_open(TC_IMAGES_READS, &store, err);
     if (r == 0)
-        r = find_image(&store, c->words[0], &index, &e, err);
+        r = find_image(&store, c->operands[0], &index, &e, err);
     if (r < 0)
         return r;
     text.max = TC_IMAGE_JSON_MAX;
@@ -242,14 +242,14 @@ static int import(const struct command *c, struct tc_buf *out, struct toolcage_e
 {
     _autoimages_ struct tc_images store = TC_IMAGES_INIT;
     struct tc_imported made;
-    const char *complaint = c->count > 1 ? check_name(c->words[1]) : NULL;
+    const char *complaint = c->count > 1 ? check_name(c->operands[1]) : NULL;
     if (complaint)
-        return fail_usage(err, c->words[1], "toolcage image import SOURCE NAME", complaint);
+        return fail_usage(err, c->operands[1], "toolcage image import SOURCE NAME", complaint);
     int r = tc_images_open(TC_IMAGES_ADDS, &store, err);
     const struct tc_import how = {
-        .store = &store, .name = c->words[1], .limits = c->limits, .epoch = wanted_epoch()};
+        .store = &store, .name = c->operands[1], .limits = c->limits, .epoch = wanted_epoch()};
     if (r == 0)
-        r = tc_import(&how, c->words[0], &made, err);
+        r = tc_import(&how, c->operands[0], &made, err);
     return r < 0 ? r : print_imported(c, &made, out);
 }
 
@@ -260,7 +260,7 @@ static int build_guest(const struct command *c, struct tc_buf *out, struct toolc
     const struct tc_image_entry *e = NULL;
     int r = tc_images_open(TC_IMAGES_ADDS, &store, err);
     if (r == 0 && c->count > 1)
-        r = find_image(&store, c->words[1], &index, &e, err);
+        r = find_image(&store, c->operands[1], &index, &e, err);
     if (r == 0)
         r = tc_guest_build(&store, c->kernel ? c->kernel : "/", err);
     if (r == 0 && e)
@@ -272,18 +272,18 @@ static int build_guest(const struct command *c, struct tc_buf *out, struct toolc
 
 static int build(const struct command *c, struct tc_buf *out, struct toolcage_error **err)
 {
-    if (strcmp(c->words[0], TC_IMAGE_GUEST) == 0)
+    if (strcmp(c->operands[0], TC_IMAGE_GUEST) == 0)
         return build_guest(c, out, err);
     if (c->count > 1)
-        return fail_usage(err, c->words[1], "toolcage image build NAME", "one word too many");
+        return fail_usage(err, c->operands[1], "toolcage image build NAME", "one word too many");
     _autoimages_ struct tc_images store = TC_IMAGES_INIT;
     struct tc_imported made;
-    const char *complaint = check_name(c->words[0]);
+    const char *complaint = check_name(c->operands[0]);
     if (complaint)
-        return fail_usage(err, c->words[0], "toolcage image build default", complaint);
+        return fail_usage(err, c->operands[0], "toolcage image build default", complaint);
     int r = tc_images_open(TC_IMAGES_ADDS, &store, err);
     const struct tc_import how = {
-        .store = &store, .name = c->words[0], .limits = c->limits, .epoch = wanted_epoch()};
+        .store = &store, .name = c->operands[0], .limits = c->limits, .epoch = wanted_epoch()};
     if (r == 0)
         r = tc_build(&how, &c->build, &made, err);
     return r < 0 ? r : print_imported(c, &made, out);
@@ -294,13 +294,14 @@ static int remove_image(const struct command *c, struct tc_buf *out, struct tool
     _autoimages_ struct tc_images store = TC_IMAGES_INIT;
     struct tc_image_ref ref;
     unsigned count = 0;
-    const char *complaint = tc_image_ref_parse(c->words[0], &ref);
+    const char *complaint = tc_image_ref_parse(c->operands[0], &ref);
     if (complaint)
-        return fail_usage(err, c->words[0], "toolcage image list", complaint);
+        return fail_usage(err, c->operands[0], "toolcage image list", complaint);
     int r = tc_images_open(TC_IMAGES_REMOVES, &store, err);
     if (r == 0)
         r = tc_images_remove(&store, &ref, &count, err);
-    int guests = r == 0 && strcmp(c->words[0], TC_IMAGE_GUEST) == 0 ? tc_guest_remove(&store) : 0;
+    int guests =
+        r == 0 && strcmp(c->operands[0], TC_IMAGE_GUEST) == 0 ? tc_guest_remove(&store) : 0;
     if (guests < 0)
         return tc_images_fail(&store, "the guest cannot be removed", err);
     count += (unsigned)guests;
@@ -308,9 +309,9 @@ static int remove_image(const struct command *c, struct tc_buf *out, struct tool
         return r;
     if (!count)
         return tc_fail(err,
-                       TC_WHY(TOOLCAGE_ENOT_FOUND, "image", c->words[0],
+                       TC_WHY(TOOLCAGE_ENOT_FOUND, "image", c->operands[0],
                               "toolcage image list shows what is there"),
-                       "there is no image %s", c->words[0]);
+                       "there is no image %s", c->operands[0]);
     tc_buf_addf(out, c->json ? "{\"removed\":%u}\n" : "removed %u\n", count);
     return 0;
 }
@@ -401,7 +402,7 @@ static int parse(int argc, char **argv, struct command *c, struct toolcage_error
                                   "no such option, or not with this value");
             i++;
         } else if (c->count < 2) {
-            c->words[c->count++] = argv[i];
+            c->operands[c->count++] = argv[i];
         } else {
             return fail_usage(err, argv[i], "toolcage image --help", "one argument too many");
         }

@@ -27,7 +27,7 @@ int tc_mcp_serve(const struct tc_mcp_tools *what, int in, int out, struct toolca
 
 /* For the operator: a line of the server's standard error (any bytes), one of ours, or (empty) that
  * nothing has been heard from the server for long. */
-enum tc_wrap_word { TC_WRAP_SERVER, TC_WRAP_NOTE, TC_WRAP_SILENT };
+enum tc_wrap_message { TC_WRAP_SERVER, TC_WRAP_NOTE, TC_WRAP_SILENT };
 
 struct tc_wrap_options {
     struct toolcage_policy *policy; /* borrowed, as all here */
@@ -36,7 +36,7 @@ struct tc_wrap_options {
     size_t command_count;
     int in, out; /* the client, one message a line; they stay in their blocking mode */
     int (*narrow)(void *userdata, struct toolcage_call *call, struct toolcage_error **err);
-    void (*tell)(void *userdata, enum tc_wrap_word kind, const char *text, size_t length);
+    void (*tell)(void *userdata, enum tc_wrap_message kind, const char *text, size_t length);
     /* Called once, last. */
     void (*ended)(void *userdata, const struct toolcage_result *result, bool by_client);
     void *userdata;

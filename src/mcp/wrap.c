@@ -45,14 +45,15 @@ int64_t tc_wrap_now_ms(void)
 
 /* ---- words for the operator ---- */
 
-static void tell_operator(struct tc_wrap *wrap, enum tc_wrap_word kind, const char *text,
+static void tell_operator(struct tc_wrap *wrap, enum tc_wrap_message kind, const char *text,
                           size_t length)
 {
     wrap->options->tell(wrap->options->userdata, kind, text, length);
 }
 
 /* A server that writes without end must not fill a log. */
-static void tell_some(struct tc_wrap *wrap, enum tc_wrap_word kind, const char *text, size_t length)
+static void tell_some(struct tc_wrap *wrap, enum tc_wrap_message kind, const char *text,
+                      size_t length)
 {
     static const char cut[] = "some lines were left out: they came too fast";
     int64_t now = tc_wrap_now_ms();

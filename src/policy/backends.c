@@ -8,8 +8,8 @@
 
 #include "base/strv.h"
 
-const char *const tc_words_tier[] = {"Auto", "Assisted", "HumanApprove", "ManualOnly", NULL};
-const char *const tc_words_risk[] = {"pure_compute", "file_ops", "build_test", "untrusted", NULL};
+const char *const tc_values_tier[] = {"Auto", "Assisted", "HumanApprove", "ManualOnly", NULL};
+const char *const tc_values_risk[] = {"pure_compute", "file_ops", "build_test", "untrusted", NULL};
 
 /* in the order of these words */
 enum { AUTO = 1, ASSISTED = 2, HUMAN_APPROVE = 4, MANUAL_ONLY = 8 };
@@ -39,7 +39,7 @@ enum { UNKNOWN = TC_STRENGTH_UNKNOWN };
 #define WORD(name, ...) name,
 
 const struct tc_backend tc_backends[] = {BACKENDS(ROW){.name = NULL}};
-const char *const tc_words_backend[] = {BACKENDS(WORD) NULL};
+const char *const tc_values_backend[] = {BACKENDS(WORD) NULL};
 
 const struct tc_backend *tc_backend_find(const char *name)
 {
@@ -120,7 +120,7 @@ static unsigned bit_of(const char *const *words, const char *word)
 
 const char *tc_backend_of_tier(const char *tier)
 {
-    unsigned bit = bit_of(tc_words_tier, tier);
+    unsigned bit = bit_of(tc_values_tier, tier);
     for (const struct tc_backend *b = tc_backends; b->name; b++)
         if (b->tiers & bit)
             return b->name;
@@ -129,7 +129,7 @@ const char *tc_backend_of_tier(const char *tier)
 
 const char *tc_backend_of_risk(const char *risk)
 {
-    unsigned bit = bit_of(tc_words_risk, risk);
+    unsigned bit = bit_of(tc_values_risk, risk);
     for (const struct tc_backend *b = tc_backends; b->name; b++)
         if (b->risks & bit)
             return b->name;
@@ -138,5 +138,5 @@ const char *tc_backend_of_risk(const char *risk)
 
 bool tc_tier_asks(const char *tier)
 {
-    return bit_of(tc_words_tier, tier) & (HUMAN_APPROVE | MANUAL_ONLY);
+    return bit_of(tc_values_tier, tier) & (HUMAN_APPROVE | MANUAL_ONLY);
 }

@@ -35,7 +35,7 @@ struct tc_backend {
 /* where nothing in a policy speaks of a backend */
 #define TC_BACKEND_DEFAULT "process"
 
-/* Ends with a row whose name is NULL, in the order of tc_words_backend. */
+/* Ends with a row whose name is NULL, in the order of tc_values_backend. */
 extern const struct tc_backend tc_backends[];
 /* By name, or NULL. */
 const struct tc_backend *tc_backend_find(const char *name);

@@ -125,7 +125,7 @@ struct toolcage_policy {
     struct tc_upstream upstream; /* of [egress]; host NULL: none */
     char *upstream_from;         /* where its credentials are; NULL: it needs none */
     uint32_t upstream_from_line;
-    int upstream_names; /* index into tc_words_names */
+    int upstream_names; /* index into tc_values_names */
     struct tc_class *tiers, *risks;
     size_t tier_count, risk_count;
     struct tc_test *tests;

@@ -54,7 +54,7 @@
                      "cpu_time = \"2s\"")                                                          \
     PLAIN(F, DENIALS, ONE, enum tc_denials, denials, EACH_AND_SETUP, tc_set_index,                 \
           TC_BY_HAND,                                                                              \
-          .choices = tc_words_denials, .type = "word", .fallback = "calls",                        \
+          .choices = tc_values_denials, .type = "word", .fallback = "calls",                        \
           .text = "What is watched and listed: refused calls, connections and programs (calls), "  \
                   "refused paths as well (paths), also those that were allowed (accesses), or "    \
                   "nothing (off).",                                                                \

@@ -13,9 +13,9 @@
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define HEX DIGITS "abcdefABCDEF"
 
-const char *const tc_words_format[] = {"date",         "time",  "date-time", "duration", "email",
-                                       "hostname",     "ipv4",  "ipv6",      "uri",      "uuid",
-                                       "json-pointer", "regex", NULL};
+const char *const tc_values_format[] = {"date",         "time",  "date-time", "duration", "email",
+                                        "hostname",     "ipv4",  "ipv6",      "uri",      "uuid",
+                                        "json-pointer", "regex", NULL};
 
 /* ---- dates and times ---- */
 

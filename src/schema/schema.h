@@ -59,7 +59,7 @@ int tc_json_compare_numbers(const json_t *a, const json_t *b);
 void tc_json_canonical(const json_t *value, struct tc_buf *out);
 
 /* The words of `format`, each of which is checked in full; ended by NULL. */
-extern const char *const tc_words_format[];
+extern const char *const tc_values_format[];
 
 /* False, too, where the format is none of the words. */
 bool tc_format_fits(const char *format, const char *text);

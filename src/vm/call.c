@@ -110,7 +110,7 @@ static void break_off(struct talk *t, const char *how)
 /* The monitor has ended before the call did. */
 static void fail_ended(struct talk *t)
 {
-    _autofree_ char *words = tc_console_last_words(&t->console);
+    _autofree_ char *words = tc_vm_console_tail(&t->console);
     const char *how = tc_console_has(&t->console, "Kernel panic")
                           ? "the guest's kernel panicked before the call had ended"
                       : tc_console_has(&t->console, TC_GUEST_LAST_WORD)

@@ -53,7 +53,7 @@ static size_t find_last(const struct tc_console *c, const char *text)
 }
 
 /* What our own program said, or else whoever spoke last. */
-char *tc_console_last_words(const struct tc_console *c)
+char *tc_vm_console_tail(const struct tc_console *c)
 {
     _autobuf_ struct tc_buf words = TC_BUF_INIT;
     size_t end = c->len, begin = find_last(c, TC_GUEST_LAST_WORD);
@@ -80,7 +80,7 @@ static bool runs(const struct tc_console *console)
 
 static void fail_probe(struct tc_outcome *ret, const struct tc_console *console)
 {
-    _autofree_ char *words = tc_console_last_words(console);
+    _autofree_ char *words = tc_vm_console_tail(console);
     char *message = tc_console_stuck(console)
                         ? strdup("the processor's virtualisation (KVM) cannot go on with the "
                                  "guest's kernel")

@@ -110,7 +110,7 @@ bool tc_console_has(const struct tc_console *console, const char *text);
 bool tc_console_stuck(const struct tc_console *console);
 /* What the guest's first program said last, or the last line that means something; cut to what can
  * be shown. Owned; NULL: out of memory. */
-char *tc_console_last_words(const struct tc_console *console);
+char *tc_vm_console_tail(const struct tc_console *console);
 
 /* Waits until a guest without a call has booted. Fills *ret (zeroed): an end without a fault, or a
  * failure that says what stood in the way. */

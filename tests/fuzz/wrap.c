@@ -11,7 +11,7 @@
 #include "fuzz.h"
 #include "mcp/wrap.h"
 
-static void tell(void *userdata, enum tc_wrap_word kind, const char *text, size_t length)
+static void tell(void *userdata, enum tc_wrap_message kind, const char *text, size_t length)
 {
     (void)userdata;
     (void)kind;

@@ -327,7 +327,7 @@ static void fail_runtime(struct tc_cage *cage)
 {
     bool other = false;
     const char *platform = platform_of(gvisor_of(cage), &other);
-    _autofree_ char *words = tc_oci_last_words(gvisor_of(cage)->oci.template.bundle, platform);
+    _autofree_ char *words = tc_oci_log_tail(gvisor_of(cage)->oci.template.bundle, platform);
     if (tc_setting(&cage->plan->settings, "platform") && !tc_streq(platform, TC_GVISOR_PTRACE))
         (void)refuse_platform(cage, words ? words : "");
     else
@@ -373,7 +373,7 @@ static char *describe_runtime(struct gvisor *g)
     bool other = false;
     const char *platform = platform_of(g, &other);
     _autofree_ char *version = tc_oci_version(&g->oci.asked, b->runtime->name);
-    _autofree_ char *why = other ? tc_oci_last_words(b->bundle, g->platforms[0]) : NULL;
+    _autofree_ char *why = other ? tc_oci_log_tail(b->bundle, g->platforms[0]) : NULL;
     return tc_format("%s, %s, --platform=%s%s%s%s%s", b->path,
                      version ? version : "of an unknown version", platform, why ? "; " : "",
                      why ? g->platforms[0] : "", why ? ": " : "", why ? why : "");

@@ -58,10 +58,10 @@ bool tc_gvisor_note_read(const char *name, const char *stamp, time_t oldest_s,
     if (n <= 0 || n == TC_GVISOR_NOTE_SIZE)
         return false;
     out[n] = '\0';
-    return tc_gvisor_note_word(out, stamp) != NULL;
+    return tc_gvisor_note_value(out, stamp) != NULL;
 }
 
-const char *tc_gvisor_note_word(const char *note, const char *stamp)
+const char *tc_gvisor_note_value(const char *note, const char *stamp)
 {
     size_t len = strlen(stamp);
     return len && strncmp(note, stamp, len) == 0 && note[len] == ' ' ? note + len + 1 : NULL;
@@ -105,7 +105,7 @@ static bool is_noted(const char *stamp, time_t oldest_s, const char *word)
 {
     char note[TC_GVISOR_NOTE_SIZE];
     return tc_gvisor_note_read(first_failed, stamp, oldest_s, note) &&
-           tc_streq(tc_gvisor_note_word(note, stamp), word);
+           tc_streq(tc_gvisor_note_value(note, stamp), word);
 }
 
 /* Another call has seen it fail, not long ago. */
@@ -212,8 +212,8 @@ void tc_gvisor_options_learn(const char *runtime, int bundle)
     if (tc_read_file(bundle, TC_OCI_HEARD, &heard) < 0 || !heard.len ||
         !tc_gvisor_stamp(runtime, stamp))
         return;
-    if (is_count(tc_gvisor_note_word(heard.data, stamp)))
-        tc_gvisor_note_write(noted_options, stamp, tc_gvisor_note_word(heard.data, stamp));
+    if (is_count(tc_gvisor_note_value(heard.data, stamp)))
+        tc_gvisor_note_write(noted_options, stamp, tc_gvisor_note_value(heard.data, stamp));
 }
 
 /* Does it know so many of them? */
@@ -250,7 +250,7 @@ size_t tc_gvisor_options_known(const char *runtime, const char *note)
     char stamp[TC_STAMP_SIZE], after[TC_STAMP_SIZE];
     size_t count = TC_GVISOR_OPTIONS;
     bool marked = tc_gvisor_stamp(runtime, stamp);
-    const char *word = marked ? tc_gvisor_note_word(note, stamp) : NULL;
+    const char *word = marked ? tc_gvisor_note_value(note, stamp) : NULL;
     if (is_count(word))
         return (size_t)(word[0] - '0');
     while (count > 0 && !knows_count(runtime, count))

@@ -70,7 +70,7 @@ bool tc_gvisor_stamp(const char *runtime, char out[TC_STAMP_SIZE]);
 bool tc_gvisor_note_read(const char *name, const char *stamp, time_t oldest_s,
                          char out[TC_GVISOR_NOTE_SIZE]);
 /* The word that a note's text says of the file with this mark; NULL: nothing of that file. */
-const char *tc_gvisor_note_word(const char *note, const char *stamp);
+const char *tc_gvisor_note_value(const char *note, const char *stamp);
 /* In place of the one before; of what cannot be written the next helper learns anew. */
 void tc_gvisor_note_write(const char *name, const char *stamp, const char *word);
 void tc_gvisor_note_drop(const char *name, const char *stamp);

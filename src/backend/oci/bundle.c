@@ -80,7 +80,7 @@ static const char *said_in(char *line)
     return text;
 }
 
-char *tc_oci_last_words(int bundle, const char *log)
+char *tc_oci_log_tail(int bundle, const char *log)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     text.max = LOG_MAX;

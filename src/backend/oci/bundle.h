@@ -16,7 +16,7 @@ int tc_oci_self(void);
 /* It is root of its own user namespace, and the cage's id outside of it. */
 void tc_oci_root_ids(const struct tc_process_host *host, uid_t id, struct tc_init_config *init);
 /* The last line of a log in the bundle, by its path there; owned, NULL when out of memory. */
-char *tc_oci_last_words(int bundle, const char *log);
+char *tc_oci_log_tail(int bundle, const char *log);
 
 /* Of the process in which the runtime runs, whose init config has the tc_oci_template as its `own`;
  * and, on the same report socket, of our PID 1. */

@@ -22,7 +22,7 @@ static void add_text(struct tc_buf *out, const char *text)
     tc_json_string(out, text, strlen(text));
 }
 
-static void add_words(struct tc_buf *out, const char *const *words, size_t count)
+static void add_arguments(struct tc_buf *out, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         add_element(out);
@@ -45,10 +45,10 @@ static void add_process(struct tc_buf *out, const struct tc_plan *plan, enum tc_
     tc_buf_adds(out, "\"process\":{\"terminal\":false,\"user\":{\"uid\":0,\"gid\":0},\"args\":[");
     add_text(out, TC_OCI_INIT);
     if (kind == TC_OCI_SENTRY)
-        add_words(out, (const char *const *)plan->argv.items, plan->argv.count);
+        add_arguments(out, (const char *const *)plan->argv.items, plan->argv.count);
     tc_buf_adds(out, "],\"env\":[");
     if (kind == TC_OCI_SENTRY)
-        add_words(out, (const char *const *)plan->env.items, plan->env.count);
+        add_arguments(out, (const char *const *)plan->env.items, plan->env.count);
     tc_buf_addf(out,
                 "],\"cwd\":\"/\",\"capabilities\":{\"bounding\":[%s],\"effective\":[%s],"
                 "\"inheritable\":[],\"permitted\":[%s],\"ambient\":[]},"
@@ -135,7 +135,7 @@ static void add_linux(struct tc_buf *out, const struct tc_plan *plan, enum tc_oc
         add_text(out, m->path);
     }
     tc_buf_adds(out, "],\"readonlyPaths\":[");
-    add_words(out, frozen, TC_COUNT(frozen));
+    add_arguments(out, frozen, TC_COUNT(frozen));
     tc_buf_addc(out, ']');
     if (kind == TC_OCI_KERNEL) { /* runsc would read it three times, and heed it never */
         tc_buf_adds(out, ",\"seccomp\":");

@@ -272,7 +272,7 @@ void tc_oci_fail_runtime(struct tc_cage *cage, const char *words)
 static void reap_oci(struct tc_cage *cage)
 {
     if (tc_oci_unheard(cage)) {
-        _autofree_ char *words = tc_oci_last_words(oci_of(cage)->template.bundle, "log");
+        _autofree_ char *words = tc_oci_log_tail(oci_of(cage)->template.bundle, "log");
         tc_oci_fail_runtime(cage, words);
     }
     tc_process_reap(cage);

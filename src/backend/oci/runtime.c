@@ -18,31 +18,31 @@
 #include "base/sys.h"
 
 /* Control groups are the helper's, so none makes any. */
-static const char *const crun_words[] = {"--cgroup-manager=disabled",
-                                         "--root=" TC_OCI_STATE,
-                                         "--log=" TC_OCI_LOG,
-                                         "run",
-                                         "--preserve-fds=1",
-                                         "--bundle=" TC_OCI_BUNDLE,
-                                         NULL};
-static const char *const runc_words[] = {
+static const char *const crun_options[] = {"--cgroup-manager=disabled",
+                                           "--root=" TC_OCI_STATE,
+                                           "--log=" TC_OCI_LOG,
+                                           "run",
+                                           "--preserve-fds=1",
+                                           "--bundle=" TC_OCI_BUNDLE,
+                                           NULL};
+static const char *const runc_options[] = {
     "--root=" TC_OCI_STATE, "--log=" TC_OCI_LOG,       "run", "--preserve-fds=1",
     "--no-new-keyring",     "--bundle=" TC_OCI_BUNDLE, NULL};
 
-static const char *const runsc_words[] = {"--rootless",
-                                          "--ignore-cgroups",
-                                          "--host-uds=open",
-                                          "--root=" TC_OCI_STATE,
-                                          "--log=" TC_OCI_LOG,
-                                          "run",
-                                          "--user-log=" TC_OCI_BUNDLE "/" TC_OCI_LACKED,
-                                          "--bundle=" TC_OCI_BUNDLE,
-                                          NULL};
+static const char *const runsc_options[] = {"--rootless",
+                                            "--ignore-cgroups",
+                                            "--host-uds=open",
+                                            "--root=" TC_OCI_STATE,
+                                            "--log=" TC_OCI_LOG,
+                                            "run",
+                                            "--user-log=" TC_OCI_BUNDLE "/" TC_OCI_LACKED,
+                                            "--bundle=" TC_OCI_BUNDLE,
+                                            NULL};
 
 static const struct tc_oci_runtime runtimes[] = {
-    {"crun", TC_OCI_KERNEL, crun_words, true, true, 4 << 20, 1},
-    {"runc", TC_OCI_KERNEL, runc_words, false, false, 24 << 20, 24},
-    {"runsc", TC_OCI_SENTRY, runsc_words, false, false, 40 << 20, 256},
+    {"crun", TC_OCI_KERNEL, crun_options, true, true, 4 << 20, 1},
+    {"runc", TC_OCI_KERNEL, runc_options, false, false, 24 << 20, 24},
+    {"runsc", TC_OCI_SENTRY, runsc_options, false, false, 40 << 20, 256},
 };
 
 static const char *const places[] = {"/usr/bin",        "/usr/sbin", "/usr/local/bin",

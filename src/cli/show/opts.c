@@ -125,14 +125,14 @@ static int take_letter(struct tc_args *args, int argc, char **argv)
 static int check_words(const struct tc_args *args)
 {
     const struct tc_verb *verb = args->verb;
-    if ((int)args->word_count < verb->least) {
+    if ((int)args->operand_count < verb->least) {
         tc_cli_say("%s: something is missing", verb->name);
-        tc_cli_hint("toolcage %s %s", verb->name, verb->words);
+        tc_cli_hint("toolcage %s %s", verb->name, verb->operands);
         return TC_EXIT_FAILURE;
     }
-    if (verb->most >= 0 && (int)args->word_count > verb->most) {
-        tc_cli_say("%s: unexpected argument %s", verb->name, args->words[verb->most]);
-        tc_cli_hint("toolcage %s %s", verb->name, verb->words);
+    if (verb->most >= 0 && (int)args->operand_count > verb->most) {
+        tc_cli_say("%s: unexpected argument %s", verb->name, args->operands[verb->most]);
+        tc_cli_hint("toolcage %s %s", verb->name, verb->operands);
         return TC_EXIT_FAILURE;
     }
     return 0;
@@ -142,14 +142,14 @@ int tc_args_parse(const struct tc_verb *verb, int argc, char **argv, struct tc_a
 {
     *ret = (struct tc_args){.verb = verb};
     ret->given = calloc((size_t)argc + 1, sizeof(*ret->given));
-    ret->words = calloc((size_t)argc + 1, sizeof(*ret->words));
-    if (!ret->given || !ret->words)
+    ret->operands = calloc((size_t)argc + 1, sizeof(*ret->operands));
+    if (!ret->given || !ret->operands)
         return tc_cli_no_memory();
     bool options = true;
     for (int i = 0; i < argc;) {
         const char *word = argv[i];
         if (!options || word[0] != '-' || !word[1]) {
-            ret->words[ret->word_count++] = argv[i++];
+            ret->operands[ret->operand_count++] = argv[i++];
             options = options && !verb->command;
             continue;
         }
@@ -172,7 +172,7 @@ int tc_args_parse(const struct tc_verb *verb, int argc, char **argv, struct tc_a
 void tc_args_done(struct tc_args *args)
 {
     free(args->given);
-    free(args->words);
+    free(args->operands);
     *args = (struct tc_args){0};
 }
 
@@ -210,7 +210,7 @@ char *tc_args_help(const struct tc_verb *verb)
         return NULL;
     (void)fprintf(out, "toolcage %s%s%s: %s\n\nusage: toolcage %s %s\n\noptions:\n", verb->name,
                   verb->alias ? ", " : "", verb->alias ? verb->alias : "", verb->summary,
-                  verb->name, verb->words);
+                  verb->name, verb->operands);
     for (const struct tc_option *o = verb->options; o->name; o++)
         help_option(out, o);
     for (const struct tc_option *o = tc_options_all; o->name; o++)

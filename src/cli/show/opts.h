@@ -33,8 +33,8 @@ struct tc_args {
     const struct tc_verb *verb;
     struct tc_given *given;
     size_t given_count;
-    char **words; /* NULL-terminated */
-    size_t word_count;
+    char **operands; /* NULL-terminated */
+    size_t operand_count;
     bool help;
 };
 

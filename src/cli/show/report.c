@@ -208,7 +208,7 @@ void tc_report(const struct toolcage_result *result, const struct tc_args *args)
     say_steering(json);
     say_cut(json, "stdout", "standard output");
     say_cut(json, "stderr", "standard error");
-    say_ending(result, json, args->words);
+    say_ending(result, json, args->operands);
 }
 
 void tc_report_notice(const struct toolcage_result *result)

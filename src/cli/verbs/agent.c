@@ -113,7 +113,7 @@ static char *write_config(const struct tc_args *args, const struct tc_found *fou
     put_text(out, "digest", toolcage_policy_digest(found->policy));
     put_text(out, "workspace", tc_args_value(args, "workspace"));
     put_text(out, "transcript", tc_args_value(args, "transcript"));
-    put_text(out, "task", args->words[0]);
+    put_text(out, "task", args->operands[0]);
     (void)fputc('}', out);
     return tc_cli_text(out, &made);
 }
@@ -188,7 +188,7 @@ static int run_agent(const struct tc_args *args)
 
 const struct tc_verb tc_verb_agent = {
     .name = "agent",
-    .words = "--upstream URL [TASK]",
+    .operands = "--upstream URL [TASK]",
     .summary = "let a model on your own server call the tools",
     .text = text,
     .options = options,

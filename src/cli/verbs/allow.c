@@ -116,7 +116,7 @@ static int name_options(struct tc_slice denials)
 /* A call that ends later replaces the record, and its tool chose what is in it. */
 static int check_call(const struct tc_args *args, const char *call, struct tc_failure *failure)
 {
-    const char *wanted = args->word_count ? args->words[0] : NULL;
+    const char *wanted = args->operand_count ? args->operands[0] : NULL;
     if (!wanted)
         return isatty(STDOUT_FILENO) ? 0 : tc_viewed_check("denials", call, failure);
     if (strcmp(wanted, call) == 0)
@@ -219,7 +219,7 @@ static int run_allow(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     struct change c = {0};
-    if (tc_args_has(args, "last") == (args->word_count > 0)) {
+    if (tc_args_has(args, "last") == (args->operand_count > 0)) {
         tc_cli_say("allow: give the id of a call, or --last");
         tc_cli_hint("toolcage allow --last");
         return TC_EXIT_FAILURE;
@@ -237,7 +237,7 @@ static int run_allow(const struct tc_args *args)
 
 const struct tc_verb tc_verb_allow = {
     .name = "allow",
-    .words = "CALL|--last",
+    .operands = "CALL|--last",
     .summary = "print the policy change that allows what was denied last",
     .text = text,
     .options = options,

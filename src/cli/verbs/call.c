@@ -54,11 +54,11 @@ static char *arguments(const char *word, struct tc_failure *failure)
 static int prepare_call(const struct tc_args *args, struct tc_setup *setup,
                         struct tc_failure *failure)
 {
-    if (tc_setup_open(args, args->words[0], TC_LOOKUP_TRUSTED, setup, failure))
+    if (tc_setup_open(args, args->operands[0], TC_LOOKUP_TRUSTED, setup, failure))
         return -1;
-    if (args->word_count < 2)
+    if (args->operand_count < 2)
         return 0;
-    _autofree_ char *json = arguments(args->words[1], failure);
+    _autofree_ char *json = arguments(args->operands[1], failure);
     if (!json)
         return failure->message ? -1
                                 : tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
@@ -73,13 +73,13 @@ static int run_call(const struct tc_args *args)
     if (rc)
         return rc;
     if (prepare_call(args, &setup, &failure))
-        return tc_failure_tell(&failure, args, args->words[0]);
-    return tc_run(&setup, args, args->words[0], false);
+        return tc_failure_tell(&failure, args, args->operands[0]);
+    return tc_run(&setup, args, args->operands[0], false);
 }
 
 const struct tc_verb tc_verb_call = {
     .name = "call",
-    .words = "[options] TOOL [ARGUMENTS]",
+    .operands = "[options] TOOL [ARGUMENTS]",
     .summary = "call a tool of the policy, as a model would",
     .text = text,
     .options = options,

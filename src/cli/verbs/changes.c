@@ -122,7 +122,7 @@ static int print(const struct tc_args *args, struct toolcage_engine *engine, con
     wanted.review.all = tc_args_has(args, "all");
     rc = rc ? rc : print_list(&wanted);
     if (!rc && call && !json_asked && !strcmp(action, "show")) {
-        if (args->word_count < 3)
+        if (args->operand_count < 3)
             tc_viewed_keep("changes", call);
         rc = tc_diff_print(STDOUT_FILENO, engine, call, &wanted.review);
     }
@@ -156,7 +156,7 @@ static int find_last(struct toolcage_engine *engine, char **ret, struct tc_failu
 /* What was asked for: NULL after saying what is wrong. */
 static const char *action_of(const struct tc_args *args, struct tc_failure *failure)
 {
-    const char *word = args->word_count > 1 ? args->words[1] : "show";
+    const char *word = args->operand_count > 1 ? args->operands[1] : "show";
     bool overwrite = tc_args_has(args, "overwrite");
     if (strcmp(word, "show") != 0 && strcmp(word, "commit") != 0 && strcmp(word, "discard") != 0)
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "write show, commit or discard",
@@ -167,7 +167,7 @@ static const char *action_of(const struct tc_args *args, struct tc_failure *fail
     else if (tc_args_has(args, "all") && !strcmp(word, "discard"))
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage changes CALL discard",
                              "--all is for show and commit: discard takes caches as well");
-    else if (tc_args_has(args, "all") && args->word_count > 2)
+    else if (tc_args_has(args, "all") && args->operand_count > 2)
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE,
                              "leave out --all: a cache comes when it is named",
                              "--all means every change, and paths mean some");
@@ -206,14 +206,14 @@ static int find_paths(const struct tc_args *args, struct toolcage_engine *engine
     char *json = NULL;
     if (tc_args_has(args, "all"))
         return mean_all(ret) ? 0 : tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    if (args->word_count < 3)
+    if (args->operand_count < 3)
         return 0;
     if (toolcage_engine_changes_json(engine, call, 0, NULL, &json, tc_failure_error(failure)))
         return -1;
     bool fine = tc_review_make(&review, tc_json_of(json)) == 0;
-    ret->items = calloc(args->word_count, sizeof(*ret->items));
-    for (size_t i = 2; fine && ret->items && i < args->word_count; i++)
-        ret->items[ret->count++] = tc_review_path(&review, args->words[i]);
+    ret->items = calloc(args->operand_count, sizeof(*ret->items));
+    for (size_t i = 2; fine && ret->items && i < args->operand_count; i++)
+        ret->items[ret->count++] = tc_review_path(&review, args->operands[i]);
     for (size_t i = 0; i < ret->count; i++)
         fine = fine && ret->items[i];
     toolcage_free(json);
@@ -247,12 +247,13 @@ static int settle_changes(const struct tc_args *args, struct toolcage_engine *en
     _autofree_ char *last = NULL;
     _autopaths_ struct paths paths = {0};
     char *json = NULL;
-    const char *call = args->word_count ? args->words[0] : NULL;
+    const char *call = args->operand_count ? args->operands[0] : NULL;
     const char *action = action_of(args, failure);
     if (!action)
         return tc_failure_tell(failure, args, NULL);
     if (call && !strcmp(call, "last")) {
-        if (resolve_last(engine, args->word_count > 1 ? args->words[1] : action, &last, failure))
+        if (resolve_last(engine, args->operand_count > 1 ? args->operands[1] : action, &last,
+                         failure))
             return tc_failure_tell(failure, args, NULL);
         call = last;
     }
@@ -282,7 +283,7 @@ static int run_changes(const struct tc_args *args)
 
 const struct tc_verb tc_verb_changes = {
     .name = "changes",
-    .words = "[CALL [show|commit|discard] [PATH...]]",
+    .operands = "[CALL [show|commit|discard] [PATH...]]",
     .summary = "show, apply or discard staged changes of calls",
     .text = text,
     .options = options,

@@ -228,7 +228,7 @@ static int run_check(const struct tc_args *args)
     int fail_on = severity(args, "fail-on", WARNING, NEVER + 1);
     if (least < 0 || fail_on < 0)
         return TC_EXIT_FAILURE;
-    if (load_subject(&subject, args->words[0], &failure))
+    if (load_subject(&subject, args->operands[0], &failure))
         return tell_mistakes(&failure, args);
     int rc = lint(&subject, &json, &failure);
     rc = rc ? tc_failure_tell(&failure, args, NULL)
@@ -241,7 +241,7 @@ static int run_check(const struct tc_args *args)
 
 const struct tc_verb tc_verb_policy_check = {
     .name = "policy check",
-    .words = "[options] [FILE]",
+    .operands = "[options] [FILE]",
     .summary = "find every mistake in a policy file, and what is dangerous there",
     .text = text,
     .options = options,

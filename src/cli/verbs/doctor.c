@@ -241,7 +241,7 @@ static int run_doctor(const struct tc_args *args)
 
 const struct tc_verb tc_verb_doctor = {
     .name = "doctor",
-    .words = "[--json] [--prove | --clean]",
+    .operands = "[--json] [--prove | --clean]",
     .summary = "what works on this machine, what does not, and the fix",
     .text = text,
     .options = options,

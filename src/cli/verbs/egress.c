@@ -179,7 +179,7 @@ static int run_egress(const struct tc_args *args)
 
 const struct tc_verb tc_verb_egress = {
     .name = "egress",
-    .words = "[--tool NAME] [--listen ADDRESS:PORT]",
+    .operands = "[--tool NAME] [--listen ADDRESS:PORT]",
     .summary = "a tool's egress proxy alone, for programs in another sandbox",
     .text = text,
     .options = options,

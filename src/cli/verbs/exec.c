@@ -46,7 +46,7 @@ static const char text[] =
 static int usage_of_exec(const struct tc_args *args)
 {
     const char *input = tc_args_value(args, "stdin");
-    if (!args->word_count) {
+    if (!args->operand_count) {
         const char *tool = tc_args_value(args, "tool");
         tc_cli_say("exec: no command given");
         if (tool)
@@ -78,13 +78,14 @@ static void hint_at_shell(const struct tc_args *args)
     static const char *const interactive[] = {"bash", "sh",  "zsh",  "fish", "python3", "python",
                                               "node", "irb", "psql", "vi",   "vim",     "nano",
                                               "less", "top", "htop", NULL};
-    const char *slash = strrchr(args->words[0], '/'), *name = slash ? slash + 1 : args->words[0];
-    if (args->word_count != 1 || tc_args_has(args, "json") || !tc_terminal_is_one())
+    const char *slash = strrchr(args->operands[0], '/'),
+               *name = slash ? slash + 1 : args->operands[0];
+    if (args->operand_count != 1 || tc_args_has(args, "json") || !tc_terminal_is_one())
         return;
     for (size_t i = 0; interactive[i]; i++)
         if (strcmp(interactive[i], name) == 0)
             tc_cli_hint("%s has no terminal here; `toolcage shell %s` gives it one", name,
-                        args->words[0]);
+                        args->operands[0]);
 }
 
 static int run_exec(const struct tc_args *args)
@@ -96,7 +97,7 @@ static int run_exec(const struct tc_args *args)
     if (rc)
         return rc;
     if (tc_setup_open(args, tool, TC_LOOKUP_TRUSTED, &setup, &failure) ||
-        tc_setup_command(&setup, args->words, args->word_count, &failure) ||
+        tc_setup_command(&setup, args->operands, args->operand_count, &failure) ||
         take_time(&setup, args, &failure))
         return tc_failure_tell(&failure, args, tool);
     if (!tool && setup.found.path && !setup.found.preset && !tc_args_has(args, "json"))
@@ -108,7 +109,7 @@ static int run_exec(const struct tc_args *args)
 const struct tc_verb tc_verb_exec = {
     .name = "exec",
     .alias = "run",
-    .words = "[options] [--] CMD [ARG]...",
+    .operands = "[options] [--] CMD [ARG]...",
     .summary = "run a command in a cage",
     .text = text,
     .options = options,

@@ -353,7 +353,7 @@ static int check_setup(const struct tc_args *args, const char *tool, struct tc_f
                               server_tool ? "a tool of a server has no install phase of its own"
                                           : "--setup needs the tool or server whose install "
                                             "phase is meant");
-    if (args->word_count || tc_args_value(args, "arguments") || tc_args_value(args, "workspace"))
+    if (args->operand_count || tc_args_value(args, "arguments") || tc_args_value(args, "workspace"))
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, how,
                               "an install phase takes no command, no arguments and no workspace");
     return 0;
@@ -377,7 +377,7 @@ static int open_call(const struct tc_args *args, const char *tool, struct tc_set
         return open_install(args, tool, setup, failure);
     if (tc_setup_open(args, tool, TC_LOOKUP_ANY, setup, failure))
         return -1;
-    return tc_setup_command(setup, args->words, args->word_count, failure);
+    return tc_setup_command(setup, args->operands, args->operand_count, failure);
 }
 
 static void say_untrusted(const struct tc_found *found)
@@ -424,11 +424,12 @@ static bool has_tool(const struct toolcage_policy *policy, const char *name)
 /* A single word that was taken for a command may have meant the tool of that name. */
 static void hint_at_tool(const struct tc_args *args, const struct tc_setup *setup)
 {
-    if (args->word_count == 1 && !tc_args_value(args, "tool") && !tc_args_value(args, "server") &&
-        setup->found.path && has_tool(setup->found.policy, args->words[0]))
+    if (args->operand_count == 1 && !tc_args_value(args, "tool") &&
+        !tc_args_value(args, "server") && setup->found.path &&
+        has_tool(setup->found.policy, args->operands[0]))
         tc_cli_hint("this is a command under [defaults]; the tool of that name: toolcage explain "
                     "--tool %s",
-                    args->words[0]);
+                    args->operands[0]);
 }
 
 /* "server.files.tool.read": owned; NULL: no memory. */
@@ -464,7 +465,7 @@ static int run_explain(const struct tc_args *args)
 const struct tc_verb tc_verb_policy_explain = {
     .name = "policy explain",
     .alias = "explain",
-    .words = "[options] [--tool NAME] [CMD [ARG]...]",
+    .operands = "[options] [--tool NAME] [CMD [ARG]...]",
     .summary = "show the grant of a tool or command, or answer one access",
     .text = text,
     .options = options,

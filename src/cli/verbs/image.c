@@ -42,27 +42,27 @@ static const struct tc_option build_options[] = {
 /* ---- the program ---- */
 
 /* The words as they came, in one order: options, "--", the rest. */
-static char **make_words(const struct tc_args *args)
+static char **make_argv(const struct tc_args *args)
 {
     static char name[] = "toolcage-image", end[] = "--";
-    char **words = calloc(2 * args->given_count + args->word_count + 4, sizeof(*words));
+    char **argv = calloc(2 * args->given_count + args->operand_count + 4, sizeof(*argv));
     size_t count = 0;
-    if (!words)
+    if (!argv)
         return NULL;
-    words[count++] = name;
-    words[count++] = (char *)strchr(args->verb->name, ' ') + 1;
+    argv[count++] = name;
+    argv[count++] = (char *)strchr(args->verb->name, ' ') + 1;
     for (size_t i = 0; i < args->given_count; i++) {
         char *option = tc_cli_format("--%s", args->given[i].option->name);
         if (!option)
             return NULL; /* the process ends */
-        words[count++] = option;
+        argv[count++] = option;
         if (args->given[i].value)
-            words[count++] = (char *)(uintptr_t)args->given[i].value;
+            argv[count++] = (char *)(uintptr_t)args->given[i].value;
     }
-    words[count++] = end;
-    for (size_t i = 0; i < args->word_count; i++)
-        words[count++] = args->words[i];
-    return words;
+    argv[count++] = end;
+    for (size_t i = 0; i < args->operand_count; i++)
+        argv[count++] = args->operands[i];
+    return argv;
 }
 
 /* Keys that vouch for packages, and the kernel of every virtual machine. */
@@ -83,9 +83,9 @@ static int run_image(const struct tc_args *args)
     if (check_files(args, &failure))
         return tc_failure_tell(&failure, args, NULL);
     _autofd_ int program = tc_sibling_find("toolcage-image");
-    char **words = make_words(args);
-    if (program >= 0 && words)
-        (void)fexecve(program, words, environ);
+    char **argv = make_argv(args);
+    if (program >= 0 && argv)
+        (void)fexecve(program, argv, environ);
     (void)tc_failure_set(&failure, TOOLCAGE_EHELPER,
                          "install toolcage whole, with files that only root or you may write",
                          "toolcage-image, which does this, cannot be started from the "
@@ -98,7 +98,7 @@ static int run_image(const struct tc_args *args)
 
 const struct tc_verb tc_verb_image_build = {
     .name = "image build",
-    .words = "NAME [IMAGE]",
+    .operands = "NAME [IMAGE]",
     .summary = "an image with current Python and Node.js, from Debian's packages",
     .text = "The image \"default\" is for policies that say backend = \"oci\" and name no image.\n"
             "Packages come from the mirror that this machine's apt uses, by mmdebstrap. What each "
@@ -124,7 +124,7 @@ const struct tc_verb tc_verb_image_build = {
 
 const struct tc_verb tc_verb_image_import = {
     .name = "image import",
-    .words = "SOURCE [NAME]",
+    .operands = "SOURCE [NAME]",
     .summary = "an image from a file, a directory, podman, docker or a registry",
     .text = "SOURCE is a file or a directory, whose kind is detected: an archive of docker or of "
             "an OCI\n"
@@ -148,7 +148,7 @@ const struct tc_verb tc_verb_image_import = {
 
 const struct tc_verb tc_verb_image_list = {
     .name = "image list",
-    .words = "",
+    .operands = "",
     .summary = "list the images and their sizes",
     .text = "An older image may have lost its name to a newer one; NAME@sha256:… still finds "
             "it.\n"
@@ -160,7 +160,7 @@ const struct tc_verb tc_verb_image_list = {
 
 const struct tc_verb tc_verb_image_inspect = {
     .name = "image inspect",
-    .words = "NAME[@DIGEST]",
+    .operands = "NAME[@DIGEST]",
     .summary = "an image's digest, root and layers, and how to pin it",
     .text = "example:\n"
             "  toolcage image inspect default\n",
@@ -172,7 +172,7 @@ const struct tc_verb tc_verb_image_inspect = {
 
 const struct tc_verb tc_verb_image_remove = {
     .name = "image remove",
-    .words = "NAME[@DIGEST]",
+    .operands = "NAME[@DIGEST]",
     .summary = "remove an image, with the older ones of its name unless DIGEST says which",
     .text = "An image that a call is using is not removed. Layers that no other image needs are "
             "removed, too.\n"

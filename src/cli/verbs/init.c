@@ -134,7 +134,7 @@ static int run_init(const struct tc_args *args)
 
 const struct tc_verb tc_verb_init = {
     .name = "init",
-    .words = "",
+    .operands = "",
     .summary = "write a commented starter policy here and trust it",
     .text = "Never overwrites a file, and writes none beside a toolcage.yaml or .yml.\n\n"
             "examples:\n  toolcage init\n",

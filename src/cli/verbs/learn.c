@@ -274,8 +274,8 @@ static int teach(const struct tc_setup *setup, const struct tc_args *args, int c
                                      tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, NULL);
     bool tried = !tc_args_has(args, "no-trial") && tool_ended(toolcage_call_result(setup->call));
-    int rc = tried ? run_trial(setup->engine, policy, args->words, args->word_count, code, &trial,
-                               &failure)
+    int rc = tried ? run_trial(setup->engine, policy, args->operands, args->operand_count, code,
+                               &trial, &failure)
                    : 0;
     int printed = print_policy(policy, &trial);
     if (!rc && tried && !printed)
@@ -304,7 +304,7 @@ static int run_learn(const struct tc_args *args)
     if (rc)
         return rc;
     if (tc_setup_open(args, NULL, TC_LOOKUP_DEFAULT, &setup, &failure) ||
-        tc_setup_command(&setup, args->words, args->word_count, &failure) ||
+        tc_setup_command(&setup, args->operands, args->operand_count, &failure) ||
         allow(setup.call, "denials", "accesses", &failure) ||
         (tc_args_has(args, "allow-all") && allow_all(setup.call, &failure)))
         return tc_failure_tell(&failure, args, NULL);
@@ -315,7 +315,7 @@ static int run_learn(const struct tc_args *args)
 
 const struct tc_verb tc_verb_learn = {
     .name = "learn",
-    .words = "[options] [--] CMD [ARG]...",
+    .operands = "[options] [--] CMD [ARG]...",
     .summary = "run a command, and print the policy that it needs",
     .text = text,
     .options = options,

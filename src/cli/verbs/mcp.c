@@ -92,7 +92,7 @@ static int run_mcp(const struct tc_args *args)
 
 const struct tc_verb tc_verb_mcp = {
     .name = "mcp",
-    .words = "[options]",
+    .operands = "[options]",
     .summary = "serve the policy's tools to an MCP client",
     .text = text,
     .options = options,

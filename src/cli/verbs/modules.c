@@ -46,12 +46,12 @@ static int ask_modules(const struct tc_args *args, bool compiles, char **ret)
 {
     _autofailure_ struct tc_failure failure = {0};
     struct toolcage_error **err = tc_failure_error(&failure);
-    const char *path = args->word_count == 1 ? args->words[0] : NULL;
+    const char *path = args->operand_count == 1 ? args->operands[0] : NULL;
     int deterministic = tc_args_has(args, "deterministic");
     if (path && (compiles ? toolcage_wasm_compile_json(path, deterministic, ret, err)
                           : toolcage_wasm_inspect_json(path, ret, err)) == 0)
         return 0;
-    if (args->word_count != 1)
+    if (args->operand_count != 1)
         (void)tc_failure_set(&failure, TOOLCAGE_EUSAGE, "toolcage wasm compile ./tool.wasm",
                              "name the module's file");
     return tc_failure_tell(&failure, args, NULL);
@@ -73,7 +73,7 @@ static int compile_modules(const struct tc_args *args)
     if (tc_args_has(args, "json"))
         return print_json(json);
     toolcage_free(json);
-    tc_cli_say("%s is compiled", args->words[0]);
+    tc_cli_say("%s is compiled", args->operands[0]);
     return 0;
 }
 
@@ -166,7 +166,7 @@ static char *describe_module(const char *json, const char *name)
 static int list(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
-    const char *name = args->word_count ? args->words[0] : NULL;
+    const char *name = args->operand_count ? args->operands[0] : NULL;
     char *json = NULL;
     if (toolcage_wasm_list_json(&json, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, NULL);
@@ -185,7 +185,7 @@ static int list(const struct tc_args *args)
 
 const struct tc_verb tc_verb_wasm_list = {
     .name = "wasm list",
-    .words = "[NAME]",
+    .operands = "[NAME]",
     .summary = "the tools that come as modules",
     .text = list_text,
     .options = options,
@@ -195,7 +195,7 @@ const struct tc_verb tc_verb_wasm_list = {
 
 const struct tc_verb tc_verb_wasm_compile = {
     .name = "wasm compile",
-    .words = "FILE",
+    .operands = "FILE",
     .summary = "compile a module ahead of its calls",
     .text = compile_text,
     .options = compile_options,
@@ -205,7 +205,7 @@ const struct tc_verb tc_verb_wasm_compile = {
 
 const struct tc_verb tc_verb_wasm_inspect = {
     .name = "wasm inspect",
-    .words = "FILE",
+    .operands = "FILE",
     .summary = "what a module asks for, and whether it is provided",
     .text = inspect_text,
     .options = options,

@@ -19,7 +19,7 @@
 static int load_policy(const struct tc_args *args, char **ret_path, struct toolcage_policy **ret,
                        struct tc_failure *failure)
 {
-    *ret_path = tc_lookup_named(args->words[0], failure);
+    *ret_path = tc_lookup_named(args->operands[0], failure);
     return *ret_path ? toolcage_policy_load_file(*ret_path, ret, tc_failure_error(failure)) : -1;
 }
 
@@ -44,7 +44,7 @@ static int run_digest(const struct tc_args *args)
 
 const struct tc_verb tc_verb_policy_digest = {
     .name = "policy digest",
-    .words = "[FILE]",
+    .operands = "[FILE]",
     .summary = "the digest of a policy's meaning",
     .text = "The same on every machine; comments and the order of keys do not change it.\n\n"
             "examples:\n  toolcage policy digest toolcage.toml\n",
@@ -121,9 +121,9 @@ static int run_diff(const struct tc_args *args)
     _autofailure_ struct tc_failure failure = {0};
     struct toolcage_policy *from = NULL, *to = NULL;
     char *json = NULL;
-    int rc = toolcage_policy_load_file(args->words[0], &from, tc_failure_error(&failure));
+    int rc = toolcage_policy_load_file(args->operands[0], &from, tc_failure_error(&failure));
     if (!rc)
-        rc = toolcage_policy_load_file(args->words[1], &to, tc_failure_error(&failure));
+        rc = toolcage_policy_load_file(args->operands[1], &to, tc_failure_error(&failure));
     if (!rc)
         rc = toolcage_policy_diff_json(from, to, &json, tc_failure_error(&failure));
     (void)toolcage_policy_unref(from);
@@ -139,7 +139,7 @@ static int run_diff(const struct tc_args *args)
 
 const struct tc_verb tc_verb_policy_diff = {
     .name = "policy diff",
-    .words = "OLD NEW",
+    .operands = "OLD NEW",
     .summary = "what one policy grants more or less than another",
     .text = "Meanings are compared, not the files: + is more, - is less. What cannot be "
             "compared counts as\n"
@@ -170,7 +170,7 @@ static int run_schema(const struct tc_args *args)
 
 const struct tc_verb tc_verb_policy_schema = {
     .name = "policy schema",
-    .words = "",
+    .operands = "",
     .summary = "a JSON Schema of the policy file, for editors",
     .text = "With it an editor completes and checks a policy while it is written. Name it in the "
             "first\n"
@@ -206,7 +206,7 @@ static void subject_done(struct subject *s)
 
 static int find_file(struct subject *s, const struct tc_args *args, struct tc_failure *failure)
 {
-    _autofree_ char *path = tc_lookup_named(args->words[0], failure);
+    _autofree_ char *path = tc_lookup_named(args->operands[0], failure);
     if (!path)
         return -1;
     s->path = realpath(path, NULL);
@@ -367,7 +367,7 @@ static int run_trust(const struct tc_args *args)
 
 const struct tc_verb tc_verb_policy_trust = {
     .name = "policy trust",
-    .words = "[--digest DIGEST] [FILE]",
+    .operands = "[--digest DIGEST] [FILE]",
     .summary = "allow a policy to be used when it is found from the working directory",
     .text =
         "A toolcage.toml, .yaml or .yml found upward from the working directory is used "

@@ -83,8 +83,8 @@ static int run_policy_import(const struct tc_args *args)
     _autofailure_ struct tc_failure failure = {0};
     _autofree_ char *policy = NULL, *left = NULL;
     size_t length;
-    _autofree_ char *text = read_settings(args->words[1], &length, &failure);
-    if (!text || import(args->words[0], text, length, &policy, &left, &failure)) {
+    _autofree_ char *text = read_settings(args->operands[1], &length, &failure);
+    if (!text || import(args->operands[0], text, length, &policy, &left, &failure)) {
         (void)tc_failure_tell(&failure, args, NULL);
         return TC_EXIT_FAILURE;
     }
@@ -94,7 +94,7 @@ static int run_policy_import(const struct tc_args *args)
 
 const struct tc_verb tc_verb_policy_import = {
     .name = "policy import",
-    .words = "srt|vscode FILE",
+    .operands = "srt|vscode FILE",
     .summary = "a policy from the settings of another sandbox",
     .text = "srt: the settings of Anthropic's sandbox-runtime. vscode: mcp.json or "
             "settings.json of Visual\n"

@@ -189,8 +189,8 @@ static int open_policy(const struct tc_args *args, struct toolcage_policy **ret,
                        struct tc_failure *doubt, struct tc_failure *failure)
 {
     const char *given = tc_args_value(args, "policy");
-    *ret_words = !given && args->word_count > 0;
-    if (*ret_words && !toolcage_policy_load_file(args->words[0], ret, tc_failure_error(doubt)))
+    *ret_words = !given && args->operand_count > 0;
+    if (*ret_words && !toolcage_policy_load_file(args->operands[0], ret, tc_failure_error(doubt)))
         return 0;
     *ret_words = 0;
     _autofree_ char *path = tc_lookup_named(given, failure);
@@ -201,7 +201,7 @@ static int ask_policy(const struct tc_args *args, const struct toolcage_policy *
                       size_t taken, char **ret, struct tc_failure *failure)
 {
     __attribute__((cleanup(files_done))) struct files files = {0};
-    if (read_files(&files, args->words + taken, args->word_count - taken, failure))
+    if (read_files(&files, args->operands + taken, args->operand_count - taken, failure))
         return -1;
     return toolcage_policy_test_json(policy, files.count, (const char *const *)files.texts,
                                      files.lengths, files.names, ret, tc_failure_error(failure));
@@ -266,7 +266,7 @@ static int run_policy_test(const struct tc_args *args)
 
 const struct tc_verb tc_verb_policy_test = {
     .name = "policy test",
-    .words = "[options] [FILE]...",
+    .operands = "[options] [FILE]...",
     .summary = "run the tests of a policy",
     .text = text,
     .options = options,

@@ -331,7 +331,7 @@ static bool proven(const struct proof *proof)
 
 static void put_row(FILE *out, const struct tc_attack *attack, const struct row *row)
 {
-    (void)fprintf(out, "%-*s %-*s ", ATTACK_WIDTH, attack->words, RESULT_WIDTH,
+    (void)fprintf(out, "%-*s %-*s ", ATTACK_WIDTH, attack->operands, RESULT_WIDTH,
                   shown[row->finding]);
     tc_cli_wrap(out, row->by ? row->by : "", BY_COLUMN, tc_fold_most(LINE_WIDTH));
 }
@@ -356,7 +356,7 @@ static void put_json(FILE *out, const struct proof *proof)
     for (size_t i = 0; i < tc_attack_count; i++) {
         const struct row *row = &proof->rows[i];
         (void)fputs(i ? ",{\"attack\":" : "{\"attack\":", out);
-        tc_cli_json_string(out, tc_attacks[i].words);
+        tc_cli_json_string(out, tc_attacks[i].operands);
         (void)fprintf(out, ",\"clause\":\"%s\",\"result\":\"%s\",\"by\":", tc_attacks[i].clause,
                       spelled[row->finding]);
         tc_cli_json_string(out, row->by ? row->by : "");
@@ -434,7 +434,7 @@ static int try_all(const struct tc_args *args, struct proof *proof)
     for (size_t i = 0; i < tc_attack_count && !interrupted; i++) {
         if (isatty(STDERR_FILENO))
             (void)dprintf(STDERR_FILENO, "\r\033[K%zu/%zu %s", i + 1, tc_attack_count,
-                          tc_attacks[i].words);
+                          tc_attacks[i].operands);
         proof->rows[i] = try_attack(proof, &tc_attacks[i]);
         proof->counts[proof->rows[i].finding]++;
     }

@@ -26,7 +26,7 @@ enum tc_sign {
 };
 
 struct tc_attack {
-    const char *words; /* for a person */
+    const char *operands; /* for a person */
     const char *clause;
     const char *command; /* of the attack program, with places of the decoys */
     enum tc_sign sign;

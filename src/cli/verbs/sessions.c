@@ -103,15 +103,15 @@ static int print(const struct tc_args *args, const char *json, bool ended)
 /* What was asked for: NULL after saying what is wrong. */
 static const char *action_of(const struct tc_args *args, struct tc_failure *failure)
 {
-    const char *word = args->word_count ? args->words[0] : "list";
+    const char *word = args->operand_count ? args->operands[0] : "list";
     bool all = tc_args_has(args, "all"), end = !strcmp(word, "end");
     if (!end && strcmp(word, "list") != 0)
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "write list or end",
                              "session has no action \"%s\"", word);
-    else if (!end && (all || args->word_count > 1))
+    else if (!end && (all || args->operand_count > 1))
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage session end NAME",
                              "list lists all of them and takes no name");
-    else if (end && all == (args->word_count > 1))
+    else if (end && all == (args->operand_count > 1))
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE,
                              "toolcage session end NAME, or toolcage session end --all",
                              "end needs one name, or --all");
@@ -126,7 +126,7 @@ static int run_sessions(const struct tc_args *args)
     struct toolcage_engine *engine = NULL;
     char *json = NULL;
     const char *action = action_of(args, &failure);
-    const char *name = args->word_count > 1 ? args->words[1] : NULL;
+    const char *name = args->operand_count > 1 ? args->operands[1] : NULL;
     if (!action || toolcage_engine_new(&engine, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, NULL);
     struct toolcage_error **err = tc_failure_error(&failure);
@@ -141,7 +141,7 @@ static int run_sessions(const struct tc_args *args)
 
 const struct tc_verb tc_verb_session = {
     .name = "session",
-    .words = "[list | end NAME | end --all]",
+    .operands = "[list | end NAME | end --all]",
     .summary = "list or delete what calls with --session keep",
     .text = text,
     .options = options,

@@ -212,7 +212,7 @@ static int run_setups(const struct tc_args *args)
 
 const struct tc_verb tc_verb_setup = {
     .name = "setup",
-    .words = "[--tool NAME] [--force] [--list | --remove [--all]]",
+    .operands = "[--tool NAME] [--force] [--list | --remove [--all]]",
     .summary = "install what the policy's tools need, in cages of their own",
     .text = text,
     .options = options,

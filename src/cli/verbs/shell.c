@@ -60,10 +60,10 @@ static int prepare_shell(const struct tc_args *args, const char *tool, struct tc
 {
     const char *arguments = tc_args_value(args, "arguments");
     struct toolcage_error **err = tc_failure_error(failure);
-    bool given = args->word_count > 0;
+    bool given = args->operand_count > 0;
     if (tc_setup_open(args, tool, TC_LOOKUP_TRUSTED, setup, failure) ||
-        tc_setup_command(setup, given ? args->words : usual,
-                         given ? args->word_count : TC_COUNT(usual) - 1, failure))
+        tc_setup_command(setup, given ? args->operands : usual,
+                         given ? args->operand_count : TC_COUNT(usual) - 1, failure))
         return -1;
     /* nobody reads along with a person: without a policy there is time */
     if (!setup->found.path && !tc_args_has(args, "timeout") &&
@@ -148,7 +148,7 @@ static int run_shell(const struct tc_args *args)
 
 const struct tc_verb tc_verb_shell = {
     .name = "shell",
-    .words = "[options] [--] [CMD [ARG]...]",
+    .operands = "[options] [--] [CMD [ARG]...]",
     .summary = "look around inside a tool's cage, at a terminal",
     .text = text,
     .options = options,

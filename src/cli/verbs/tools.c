@@ -119,7 +119,7 @@ static int run_tools(const struct tc_args *args)
 
 const struct tc_verb tc_verb_tools = {
     .name = "tools",
-    .words = "[options]",
+    .operands = "[options]",
     .summary = "the tools of the policy, for a person or a model's API",
     .text = text,
     .options = options,

@@ -271,7 +271,7 @@ static int install(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     _autoplace_ char *dir = make_place();
-    const char *word = args->word_count ? args->words[0] : NULL;
+    const char *word = args->operand_count ? args->operands[0] : NULL;
     char *list = NULL;
     if (!dir)
         (void)tc_failure_set(&failure, TOOLCAGE_EPATH, "set TMPDIR",
@@ -290,7 +290,7 @@ static int install(const struct tc_args *args)
 
 const struct tc_verb tc_verb_wasm_install = {
     .name = "wasm install",
-    .words = "[NAME | FILE]",
+    .operands = "[NAME | FILE]",
     .summary = "fetch the engine of backend wasm or a module, and check it",
     .text = text,
     .options = options,

@@ -72,7 +72,7 @@ static bool is_meant(const struct tc_args *args, const char *name, struct tc_sli
 {
     if (name)
         return tc_scan_is(tc_json_get(server, "name"), name);
-    return !args->word_count || same_command(tc_json_get(server, "command"), args->words);
+    return !args->operand_count || same_command(tc_json_get(server, "command"), args->operands);
 }
 
 static char *list_servers(struct tc_slice servers)
@@ -141,17 +141,17 @@ static int choose(struct tc_slice servers, struct scene *scene, struct tc_failur
         return fail_choice(servers, name, count, failure);
     scene->own = has_command(chosen);
     scene->server = tc_json_text(tc_json_get(chosen, "name"));
-    scene->fetcher = fetcher_of(chosen, args->words);
+    scene->fetcher = fetcher_of(chosen, args->operands);
     if (!scene->server)
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    if (scene->own && args->word_count &&
-        !same_command(tc_json_get(chosen, "command"), args->words))
+    if (scene->own && args->operand_count &&
+        !same_command(tc_json_get(chosen, "command"), args->operands))
         return tc_failure_set(failure, TOOLCAGE_EDENIED,
                               "leave the command out, or let the operator change it there",
                               "server %s has a command of its own in the policy, and this is "
                               "another one",
                               scene->server);
-    if (!scene->own && !args->word_count)
+    if (!scene->own && !args->operand_count)
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, "add it after \"--\", or to the policy",
                               "server %s has no command", scene->server);
     return 0;
@@ -182,7 +182,8 @@ static bool is_heard(void)
     return poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT);
 }
 
-static void print_message(void *userdata, enum tc_wrap_word kind, const char *words, size_t length)
+static void print_message(void *userdata, enum tc_wrap_message kind, const char *words,
+                          size_t length)
 {
     struct scene *scene = userdata;
     _autofree_ char *clean = tc_clean(TC_CLEAN_LINE, words, length, NULL);
@@ -221,8 +222,8 @@ static int wrap(struct scene *scene, const struct tc_found *found, struct tc_fai
     const struct tc_args *args = scene->args;
     const struct tc_wrap_options how = {.policy = found->policy,
                                         .server = scene->server,
-                                        .command = (const char *const *)args->words,
-                                        .command_count = scene->own ? 0 : args->word_count,
+                                        .command = (const char *const *)args->operands,
+                                        .command_count = scene->own ? 0 : args->operand_count,
                                         .in = STDIN_FILENO,
                                         .out = STDOUT_FILENO,
                                         .narrow = set_workspace,
@@ -267,7 +268,7 @@ static int run_wrap(const struct tc_args *args)
 
 const struct tc_verb tc_verb_wrap = {
     .name = "wrap",
-    .words = "[options] [-- SERVER [ARG]...]",
+    .operands = "[options] [-- SERVER [ARG]...]",
     .summary = "run an MCP server in a cage, its tools checked",
     .text = text,
     .options = options,

@@ -193,10 +193,10 @@ static bool write_authority(const char *made, const char *named)
 
 /* Its words: the form; where there is a file for the certificate, its name so far and the one to
  * be. */
-static int serve_standalone(char *const *words)
+static int serve_standalone(char *const *argv)
 {
     static struct tc_egress_stats stats;
-    proxy.standalone = strcmp(words[0], "json") == 0 ? TC_EGRESS_JSON : TC_EGRESS_TEXT;
+    proxy.standalone = strcmp(argv[0], "json") == 0 ? TC_EGRESS_JSON : TC_EGRESS_TEXT;
     proxy.stats = &stats;
     if (!tc_egress_keep_shut() || !receive_config(&proxy.config) || !open_proxy() ||
         !take_listeners())
@@ -204,7 +204,7 @@ static int serve_standalone(char *const *words)
     (void)tc_close_range(TC_EGRESS_SHARED + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     if (!tc_egress_standalone_begin(&proxy))
         return tc_egress_standalone_fail("signals cannot be waited for", "free descriptors");
-    if (!write_authority(words[1], words[1] ? words[2] : NULL))
+    if (!write_authority(argv[1], argv[1] ? argv[2] : NULL))
         return tc_egress_standalone_fail(
             "its authority for TLS cannot be written down",
             "name a file with --authority, because entries of the network "

@@ -326,10 +326,10 @@ static void add_head(struct tc_buf *out, const struct toolcage_policy *policy,
     tc_json_optional(out, "tier", grant->tier);
     tc_json_bool(out, "approval", grant->approval);
     tc_json_list(out, "command", &grant->argv);
-    tc_json_member(out, "workspace", tc_words_mode[grant->workspace]);
+    tc_json_member(out, "workspace", tc_values_mode[grant->workspace]);
     tc_json_member(out, "commit",
                    grant->workspace == TC_WORKSPACE_BIND ? "always"
-                                                         : tc_words_commit[grant->commit]);
+                                                         : tc_values_commit[grant->commit]);
     for (size_t i = 0; i < TC_PLAIN_COUNT; i++)
         add_plain(out, &tc_plain_rows[i].field, grant);
 }
@@ -346,7 +346,7 @@ static void add_upstream(struct tc_buf *out, const struct toolcage_policy *polic
     tc_buf_addc(out, '{');
     out->failed |= !at;
     tc_json_member(out, "url", at ? at : "");
-    tc_json_member(out, "names", tc_words_names[grant->upstream.names]);
+    tc_json_member(out, "names", tc_values_names[grant->upstream.names]);
     tc_line_json(out, policy, "line", grant->upstream.line);
     tc_buf_addc(out, '}');
 }

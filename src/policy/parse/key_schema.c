@@ -73,8 +73,8 @@ static void add_quantity(struct tc_buf *out, const struct tc_key *key)
 
 static void add_named(struct tc_buf *out, const struct tc_key *key)
 {
-    const char *const *words = key->set == tc_set_tiers   ? tc_words_tier
-                               : key->set == tc_set_risks ? tc_words_risk
+    const char *const *words = key->set == tc_set_tiers   ? tc_values_tier
+                               : key->set == tc_set_risks ? tc_values_risk
                                                           : NULL;
     tc_buf_adds(out, "\"type\":\"object\",");
     if (key->form == TC_FORM_MEMBERS) {

@@ -76,7 +76,7 @@ const struct tc_key tc_keys[] = {
      .example = "upstream = \"http://proxy.example.com:3128\"\ncredentials = "
                 "\"env:PROXY_CREDENTIALS\""},
     {TC_IN(EGRESS), "names", tc_set_index,
-     .offset = offsetof(struct toolcage_policy, upstream_names), NONE, .choices = tc_words_names,
+     .offset = offsetof(struct toolcage_policy, upstream_names), NONE, .choices = tc_values_names,
      .type = "word", .fallback = "here",
      .text = "Who resolves names. here: this machine; each address is checked, and the "
              "upstream is asked for exactly that address. upstream: it gets the name, and the "
@@ -207,25 +207,25 @@ const struct tc_key tc_keys[] = {
     /* where and how; the settings of a backend go to it as tc_set_settings() finds them, so that a
      * row's setter only checks the value */
     {EACH | TC_IN(SERVER_TOOL), "tier", tc_set_choice, SPEC(tier), .id = TC_KEY_TIER,
-     .choices = tc_words_tier, .type = "word",
+     .choices = tc_values_tier, .type = "word",
      .text = "How much a person is involved; selects the backend if none is named.",
      .example = "tier = \"HumanApprove\""},
     {EACH | TC_IN(SERVER_TOOL), "risk", tc_set_choice, SPEC(risk), .id = TC_KEY_RISK,
-     .choices = tc_words_risk, .type = "word",
+     .choices = tc_values_risk, .type = "word",
      .text = "The kind of work; selects the backend if neither backend nor tier does.",
      .example = "risk = \"file_ops\""},
     {EACH_AND_SETUP, "backend", tc_set_choice, SPEC(backend), .id = TC_KEY_BACKEND,
-     .choices = tc_words_backend, .type = "word",
+     .choices = tc_values_backend, .type = "word",
      .fallback = "by tier, risk, image or module, else process", .text = "The kind of cage.",
      .example = "backend = \"process\""},
     {TC_IN(CLASS), "backend", tc_set_choice, .offset = offsetof(struct tc_class, backend), NONE,
-     .choices = tc_words_backend + 1, .type = "word",
+     .choices = tc_values_backend + 1, .type = "word",
      .text = "The kind of cage for this tier or risk.", .example = "backend = \"process\""},
     {TC_IN(FILE), "backend", tc_set_table, READS(TABLE, BACKENDS), NONE, .type = "tables",
      .text = "Settings of backends.", .example = "[backend.oci]\nruntime = \"runc\""},
     {TC_IN(BACKENDS), "oci", tc_set_settings, READS(TABLE, OCI), NONE, .type = "table",
      .text = "Settings of the backend oci.", .example = "[backend.oci]"},
-    {TC_IN(OCI), "runtime", tc_set_word, NONE, .choices = tc_words_runtime, .type = "word",
+    {TC_IN(OCI), "runtime", tc_set_word, NONE, .choices = tc_values_runtime, .type = "word",
      .fallback = "the first that is installed, in this order",
      .text = "The container runtime, by name: it is looked for in the system's directories, and no "
              "policy names a path.",
@@ -237,7 +237,7 @@ const struct tc_key tc_keys[] = {
              "a minute. 0: none waits. Calls with a network are not served by them."},
     {TC_IN(BACKENDS), "gvisor", tc_set_settings, READS(TABLE, GVISOR), NONE, .type = "table",
      .text = "Settings of the backend gvisor.", .example = "[backend.gvisor]"},
-    {TC_IN(GVISOR), "platform", tc_set_word, NONE, .choices = tc_words_platform, .type = "word",
+    {TC_IN(GVISOR), "platform", tc_set_word, NONE, .choices = tc_values_platform, .type = "word",
      .fallback = "systrap if this runsc has it and it works here, otherwise ptrace",
      .text = "How runsc intercepts the tool's system calls. If a named one does not work or "
              "does not answer, the call is refused. kvm is used only if it is named, and needs "
@@ -257,7 +257,7 @@ const struct tc_key tc_keys[] = {
              "root; a rootless one listens at /run/user/UID/docker.sock. Environment variables "
              "are ignored.",
      .example = "socket = \"/run/user/1000/docker.sock\""},
-    {TC_IN(DOCKER) | TC_IN(CONTAINERD), "runtime", tc_set_word, NONE, .choices = tc_words_runtime,
+    {TC_IN(DOCKER) | TC_IN(CONTAINERD), "runtime", tc_set_word, NONE, .choices = tc_values_runtime,
      .type = "word", .fallback = "the engine's own",
      .text =
          "The runtime with which the engine makes the container, by the name that the engine "
@@ -276,12 +276,12 @@ const struct tc_key tc_keys[] = {
      .example = "socket = \"/run/k3s/containerd/containerd.sock\""},
     {TC_IN(BACKENDS), "kata", tc_set_settings, READS(TABLE, KATA), NONE, .type = "table",
      .text = "Of the backend kata.", .example = "[backend.kata]"},
-    {TC_IN(KATA), "engine", tc_set_word, NONE, .choices = tc_words_kata_engine, .type = "word",
+    {TC_IN(KATA), "engine", tc_set_word, NONE, .choices = tc_values_kata_engine, .type = "word",
      .fallback = "docker",
      .text = "Which container engine has Kata Containers as a runtime, and is asked for the "
              "container of a call.",
      .example = "engine = \"docker\""},
-    {TC_IN(KATA), "runtime", tc_set_word, NONE, .choices = tc_words_kata, .type = "word",
+    {TC_IN(KATA), "runtime", tc_set_word, NONE, .choices = tc_values_kata, .type = "word",
      .fallback = "kata",
      .text = "The name by which that engine knows it; containerd calls kata "
              "io.containerd.kata.v2. What that name means is the engine's to say; "
@@ -358,7 +358,7 @@ const struct tc_key tc_keys[] = {
              "back after success (copy), or the host's own below a layer that receives the "
              "changes (overlay).",
      .example = "workspace = { mode = \"copy\" }"},
-    {EACH_AND_SETUP, "without", tc_set_without, .id = TC_KEY_WITHOUT, .choices = tc_words_without,
+    {EACH_AND_SETUP, "without", tc_set_without, .id = TC_KEY_WITHOUT, .choices = tc_values_without,
      .type = "array of clauses",
      .text = "Clauses that the tool may run without on a machine that makes no namespaces; "
              "there Landlock and seccomp alone enforce the others, and the result says so. It "
@@ -450,7 +450,7 @@ const struct tc_key tc_keys[] = {
      .example = "header = \"Authorization: Bearer {secret}\""},
 
     /* syscalls */
-    {TC_IN(SYSCALLS), "profile", tc_set_word, NONE, .choices = tc_words_profile, .type = "word",
+    {TC_IN(SYSCALLS), "profile", tc_set_word, NONE, .choices = tc_values_profile, .type = "word",
      .fallback = "default", .text = "The profile that the changes start from.",
      .example = "syscalls.profile = \"default\""},
     {TC_IN(SYSCALLS), "allow", tc_set_syscalls_allow, NONE, .type = "array of names",
@@ -477,14 +477,14 @@ const struct tc_key tc_keys[] = {
     /* the smaller tables */
     {TC_IN(MEMORY), "max", tc_set_value, LIMIT(memory), NONE, RANGE(SIZE, 1 << 20, MAX_BYTES),
      .type = "size", .text = "The limit.", .example = "memory = { max = \"512MiB\" }"},
-    {TC_IN(MEMORY), "by", tc_set_word, NONE, .choices = tc_words_by, .type = "word",
+    {TC_IN(MEMORY), "by", tc_set_word, NONE, .choices = tc_values_by, .type = "word",
      .fallback = "group",
      .text = "group: only by a control group. any: if there is none, a limit for each process.",
      .example = "memory = { max = \"512MiB\", by = \"any\" }"},
     {TC_IN(OUTPUT), "limit", tc_set_value, LIMIT(output), NONE, RANGE(SIZE, 1024, 16 << 20),
      .type = "size", .fallback = "1MiB", .text = "Bytes kept of each stream.",
      .example = "output.limit = \"64KiB\""},
-    {TC_IN(OUTPUT), "over", tc_set_word, NONE, .choices = tc_words_over, .type = "word",
+    {TC_IN(OUTPUT), "over", tc_set_word, NONE, .choices = tc_values_over, .type = "word",
      .fallback = "truncate", .text = "What happens when the limit is exceeded.",
      .example = "output.over = \"kill\""},
     {TC_IN(ENV), "pass", tc_set_env_pass, SPEC(env_pass), NONE, .type = "array of names",
@@ -494,11 +494,11 @@ const struct tc_key tc_keys[] = {
     {TC_IN(ENV), "set", tc_set_env_set, SPEC(env_set), NONE, .type = "table of strings",
      .text = "Variables and their values, with placeholders as in command.",
      .example = "env.set = { MODE = \"fast\" }"},
-    {TC_IN(WORKSPACE), "mode", tc_set_index, SPEC(workspace), NONE, .choices = tc_words_mode,
+    {TC_IN(WORKSPACE), "mode", tc_set_index, SPEC(workspace), NONE, .choices = tc_values_mode,
      .type = "word", .fallback = "bind",
      .text = "bind, copy or overlay. An overlay needs Linux 6.6.",
      .example = "workspace.mode = \"copy\""},
-    {TC_IN(WORKSPACE), "commit", tc_set_index, SPEC(commit), NONE, .choices = tc_words_commit,
+    {TC_IN(WORKSPACE), "commit", tc_set_index, SPEC(commit), NONE, .choices = tc_values_commit,
      .type = "word", .fallback = "on_success",
      .text = "When the changes of a copy or an overlay reach the host: on success, always, "
              "when a person approves them, or never.",
@@ -513,7 +513,7 @@ const struct tc_key tc_keys[] = {
      .example = "review.ignore = [\"__pycache__\", \"*.pyc\"]"},
 
     /* arguments */
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "type", tc_set_type, NONE, .choices = tc_words_type,
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "type", tc_set_type, NONE, .choices = tc_values_type,
      .type = "word, or array of them", .fallback = "string", .text = "The JSON type of the value.",
      .example = "type = \"integer\""},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "description", tc_set_text, NONE, .type = "string",
@@ -558,9 +558,9 @@ const struct tc_key tc_keys[] = {
              "anchor it. Without backreferences, named groups, flags and lookbehind. A string "
              "that takes too many steps is refused.",
      .example = "pattern = \"^[a-z0-9_-]{1,40}$\""},
-    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "format", tc_set_schema_word, NONE, .choices = tc_words_format,
-     .type = "word", .text = "The format of the string; it is checked.",
-     .example = "format = \"date\""},
+    {TC_IN(ARGUMENT) | TC_IN(ITEMS), "format", tc_set_schema_word, NONE,
+     .choices = tc_values_format, .type = "word",
+     .text = "The format of the string; it is checked.", .example = "format = \"date\""},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "prefixItems", tc_set_prefix, READS(LIST, ITEMS), NONE,
      .type = "array of tables",
      .text = "What the first elements must be, by position; items is for the rest, and if it "
@@ -654,7 +654,7 @@ const struct tc_key tc_keys[] = {
              "grant.",
      .example = "arguments = { path = \"/data/x.csv\" }"},
     {TC_IN(TEST), "call", tc_set_choice, .offset = offsetof(struct tc_test_case, call), NONE,
-     .choices = tc_words_verdict, .type = "word",
+     .choices = tc_values_verdict, .type = "word",
      .text = "Whether the call with these arguments must be granted.",
      .example = "call = \"denied\""},
     {0},

@@ -142,22 +142,22 @@ const struct tc_key *tc_key_nearest(const struct tc_key *keys, enum tc_scope sco
 void tc_key_range(const struct tc_key *key, char *out, size_t size);
 
 /* NULL-terminated lists of words (key_find.c). */
-extern const char *const tc_words_profile[];
-extern const char *const tc_words_tier[],
-    *const tc_words_risk[],
-        *const tc_words_backend[],
-            *const tc_words_denials[],
-                *const tc_words_mode[],
-                    *const tc_words_commit[],
-                        *const tc_words_over[],
-                            *const tc_words_by[],
-                                *const tc_words_type[],
-                                    *const tc_words_without[],
-                                        *const tc_words_runtime[],
-                                            *const tc_words_kata[],
-                                                *const tc_words_kata_engine[],
-                                                    *const tc_words_platform[],
-                                                        *const tc_words_names[],
-                                                            *const tc_words_verdict[];
+extern const char *const tc_values_profile[];
+extern const char *const tc_values_tier[],
+    *const tc_values_risk[],
+        *const tc_values_backend[],
+            *const tc_values_denials[],
+                *const tc_values_mode[],
+                    *const tc_values_commit[],
+                        *const tc_values_over[],
+                            *const tc_values_by[],
+                                *const tc_values_type[],
+                                    *const tc_values_without[],
+                                        *const tc_values_runtime[],
+                                            *const tc_values_kata[],
+                                                *const tc_values_kata_engine[],
+                                                    *const tc_values_platform[],
+                                                        *const tc_values_names[],
+                                                            *const tc_values_verdict[];
 
 #endif

@@ -145,8 +145,8 @@ bool tc_parse_is(struct tc_parse *p, const struct tc_node *node, enum tc_node_ki
     char hint[256];
     bool better = find_habit_value(node, kind, hint, sizeof(hint));
     tc_parse_bad(p, node, better ? hint : NULL, "%s must be %s, not %s",
-                 node->key ? node->key : "the element", tc_node_kind_word(kind),
-                 tc_node_kind_word(node->kind));
+                 node->key ? node->key : "the element", tc_node_kind_name(kind),
+                 tc_node_kind_name(node->kind));
     return false;
 }
 
@@ -332,7 +332,7 @@ static const char *elsewhere(const struct tc_key *key, const char *word)
 {
     if (tc_streq(key->name, "format") && (strstr(word, "path") || strstr(word, "file")))
         return "for a path: read = [\"/workspace\"] or write = [\"/workspace\"]";
-    if (key->choices != tc_words_runtime)
+    if (key->choices != tc_values_runtime)
         return NULL;
     if (strstr(word, "runsc") || strcasecmp(word, "gvisor") == 0)
         return "runsc is a backend of its own, without an engine: backend = \"gvisor\"";
@@ -436,7 +436,7 @@ static bool read_number(struct tc_parse *p, const struct tc_key *key, const stru
         tc_parse_bad(p, node, node->kind == TC_NODE_STRING ? "write it without quotes" : NULL,
                      "%s must be %s, not %s", node->key,
                      key->unit == TC_UNIT_CPUS ? "a number" : "an integer",
-                     tc_node_kind_word(node->kind));
+                     tc_node_kind_name(node->kind));
         return false;
     }
     if (key->unit == TC_UNIT_COUNT) {

@@ -260,9 +260,9 @@ static void name_types(unsigned types, char *out, size_t size)
 {
     size_t n = 0;
     out[0] = '\0';
-    for (size_t i = 0; tc_words_type[i] && n < size; i++)
-        if (types & tc_type_bit(tc_words_type[i]))
-            n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " or " : "", tc_words_type[i]);
+    for (size_t i = 0; tc_values_type[i] && n < size; i++)
+        if (types & tc_type_bit(tc_values_type[i]))
+            n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " or " : "", tc_values_type[i]);
 }
 
 static void check_values(struct tc_parse *p, const struct tc_node *node, const json_t *schema,

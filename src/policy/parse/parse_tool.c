@@ -147,12 +147,12 @@ static void read_classes(struct tc_parse *p, struct tc_node *node, const char *c
 
 void tc_set_tiers(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
-    read_classes(p, node, tc_words_tier, &p->policy->tiers, &p->policy->tier_count);
+    read_classes(p, node, tc_values_tier, &p->policy->tiers, &p->policy->tier_count);
 }
 
 void tc_set_risks(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
-    read_classes(p, node, tc_words_risk, &p->policy->risks, &p->policy->risk_count);
+    read_classes(p, node, tc_values_risk, &p->policy->risks, &p->policy->risk_count);
 }
 
 /* Of one backend. What its rows of the table have checked is in its canonical form now. */
@@ -313,7 +313,7 @@ void tc_set_workspace(struct tc_parse *p, const struct tc_key *key, struct tc_no
     if (commit && holds && spec->workspace == TC_WORKSPACE_BIND)
         tc_parse_bad(p, commit, "add mode = \"overlay\"",
                      "commit = \"%s\" needs changes that can be staged",
-                     tc_words_commit[spec->commit]);
+                     tc_values_commit[spec->commit]);
     tc_parse_leave(p, mark);
 }
 

@@ -106,9 +106,9 @@ static bool check_word(const struct tc_flag *flag, const char *value, struct tc_
 /* Observing less would hide what the policy wants seen. */
 static int apply_denials(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
 {
-    enum tc_denials wanted = (enum tc_denials)find_word(tc_words_denials, value);
+    enum tc_denials wanted = (enum tc_denials)find_word(tc_values_denials, value);
     if (!r->operators && tc_denials_rank(wanted) < tc_denials_rank(r->grant->denials))
-        return refuse_widening(r, flag, value, tc_words_denials[r->grant->denials]);
+        return refuse_widening(r, flag, value, tc_values_denials[r->grant->denials]);
     r->grant->denials = wanted;
     return 0;
 }
@@ -117,16 +117,16 @@ static int apply_commit(struct tc_resolve *r, const struct tc_flag *flag, const 
 {
     struct tc_grant *grant = r->grant;
     bool bind = grant->workspace == TC_WORKSPACE_BIND;
-    enum tc_commit wanted = (enum tc_commit)find_word(tc_words_commit, value);
+    enum tc_commit wanted = (enum tc_commit)find_word(tc_values_commit, value);
     for (size_t i = 0; i < r->request->narrow_count; i++) { /* a dry run stays one */
         const struct tc_narrowing *n = &r->request->narrow[i];
-        int other = tc_streq(n->key, flag->name) ? find_word(tc_words_commit, n->value) : -1;
+        int other = tc_streq(n->key, flag->name) ? find_word(tc_values_commit, n->value) : -1;
         if (other >= 0 && tc_commit_rank((enum tc_commit)other) > tc_commit_rank(wanted))
             wanted = (enum tc_commit)other;
     }
     enum tc_commit now = bind ? TC_COMMIT_ALWAYS : grant->commit;
     if (!r->operators && tc_commit_rank(wanted) < tc_commit_rank(now))
-        return refuse_widening(r, flag, value, tc_words_commit[now]);
+        return refuse_widening(r, flag, value, tc_values_commit[now]);
     if (bind && wanted == TC_COMMIT_ALWAYS)
         return 0;
     if (bind) { /* what is bound cannot be held back */

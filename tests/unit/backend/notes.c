@@ -28,7 +28,7 @@ static void expect(const char *name, const char *stamp, const char *word)
     bool any = tc_gvisor_note_read(name, stamp, 0, note);
     assert_int_equal(any, word != NULL);
     if (word)
-        assert_string_equal(tc_gvisor_note_word(note, stamp), word);
+        assert_string_equal(tc_gvisor_note_value(note, stamp), word);
 }
 
 static void a_note_is_about_one_state_of_a_file(void **state)
@@ -102,7 +102,7 @@ static void only_counts_are_learnt(void **state)
     _autofree_ char *note = tc_gvisor_options_note("/proc/self/exe");
     assert_string_equal(note, text);
     _autofree_ char *none = tc_gvisor_options_note(NULL); /* the doctor's */
-    assert_null(tc_gvisor_note_word(none, stamp));
+    assert_null(tc_gvisor_note_value(none, stamp));
 }
 
 int main(void)

@@ -38,10 +38,10 @@ static void the_first_word_starts_the_command(void **state)
     assert_string_equal(tc_args_value(&args, "timeout"), "5s");
     assert_string_equal(tc_args_value(&args, "env"), "A=b");
     assert_false(tc_args_has(&args, "json"));
-    assert_int_equal(args.word_count, 3);
-    assert_string_equal(args.words[0], "ls");
-    assert_string_equal(args.words[2], "--json");
-    assert_null(args.words[3]);
+    assert_int_equal(args.operand_count, 3);
+    assert_string_equal(args.operands[0], "ls");
+    assert_string_equal(args.operands[2], "--json");
+    assert_null(args.operands[3]);
     tc_args_done(&args);
 }
 
@@ -51,7 +51,7 @@ static void two_dashes_end_the_options(void **state)
     struct tc_args args;
     assert_int_equal(parse(&tc_verb_exec, argv, &args), 0);
     assert_false(tc_args_has(&args, "json"));
-    assert_string_equal(args.words[0], "--json");
+    assert_string_equal(args.operands[0], "--json");
     tc_args_done(&args);
 }
 
@@ -61,8 +61,8 @@ static void a_single_dash_is_a_word(void **state)
     struct tc_args args;
     assert_int_equal(parse(&tc_verb_call, argv, &args), 0);
     assert_true(tc_args_has(&args, "json"));
-    assert_int_equal(args.word_count, 2);
-    assert_string_equal(args.words[1], "-");
+    assert_int_equal(args.operand_count, 2);
+    assert_string_equal(args.operands[1], "-");
     tc_args_done(&args);
 }
 

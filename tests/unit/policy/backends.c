@@ -25,8 +25,8 @@ static void every_tier_and_risk_selects_one_backend(void **state)
         tiers |= b->tiers;
         risks |= b->risks;
     }
-    assert_int_equal(tiers, all_of(tc_words_tier));
-    assert_int_equal(risks, all_of(tc_words_risk));
+    assert_int_equal(tiers, all_of(tc_values_tier));
+    assert_int_equal(risks, all_of(tc_values_risk));
 }
 
 /* What a policy means that names none, and what `policy diff` holds against what. */
@@ -100,7 +100,7 @@ static void backend_rows_are_complete(void **state)
     for (size_t i = 0; tc_backends[i].name; i++) {
         const struct tc_backend *b = &tc_backends[i];
         const struct tc_key *table = tc_key_find(tc_keys, TC_SCOPE_BACKENDS, b->name);
-        assert_string_equal(tc_words_backend[i], b->name);
+        assert_string_equal(tc_values_backend[i], b->name);
         assert_ptr_equal(tc_backend_find(b->name), b);
         assert_int_equal(table != NULL, b->scope != TC_SCOPE_FILE);
         assert_true(b->strength >= TC_STRENGTH_UNKNOWN);

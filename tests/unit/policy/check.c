@@ -781,7 +781,7 @@ static void only_some_clauses_can_be_given_up(void **state)
     }
     /* the words of the table are those of the set */
     tc_clauses named = 0;
-    for (const char *const *word = tc_words_without; *word; word++)
+    for (const char *const *word = tc_values_without; *word; word++)
         for (int c = 0; c < TC_CLAUSE_COUNT; c++)
             named |= strcmp(tc_clause_name((enum tc_clause)c), *word) ? 0 : TC_CLAUSE_BIT(c);
     assert_true(named == tc_clauses_yielding());

@@ -72,9 +72,9 @@ static void formats_accept_and_refuse_as_listed(void **state)
 
 static void every_format_has_an_example(void **state)
 {
-    for (size_t i = 0; tc_words_format[i]; i++) {
-        assert_non_null(tc_format_example(tc_words_format[i]));
-        assert_true(tc_format_fits(tc_words_format[i], tc_format_example(tc_words_format[i])));
+    for (size_t i = 0; tc_values_format[i]; i++) {
+        assert_non_null(tc_format_example(tc_values_format[i]));
+        assert_true(tc_format_fits(tc_values_format[i], tc_format_example(tc_values_format[i])));
     }
     assert_null(tc_format_example("phone"));
 }
