@@ -85,7 +85,7 @@ static bool all_private(const struct tc_cage *cage)
     for (size_t i = 0; i < p->trees.item_count; i++) {
         const struct tc_item *item = &p->trees.items[i];
         if (item->writable && item->directory && !item->single_dir &&
-            !tc_process_copied(cage->plan, item))
+            !tc_tree_copied(cage->plan, item))
             return false;
     }
     return !p->trees.unmounted;

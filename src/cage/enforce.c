@@ -89,7 +89,7 @@ static char *how_written(const struct tc_cage *cage, const char *how)
     const struct tc_process_cage *p = TC_PRIV(cage);
     bool files = false, layers = false, copies = false;
     for (size_t i = 0; i < p->trees.item_count; i++) {
-        bool copied = tc_process_copied(cage->plan, &p->trees.items[i]);
+        bool copied = tc_tree_copied(cage->plan, &p->trees.items[i]);
         files = files || (p->trees.items[i].name && !p->trees.items[i].part);
         layers = layers || (copied && p->trees.items[i].layers >= 0);
         copies = copies || (copied && p->trees.items[i].layers < 0);

@@ -29,6 +29,6 @@ int tc_events_report(struct tc_cage *cage, int fd)
 
 int tc_events_open(struct tc_cage *cage)
 {
-    cage->event_fd = tc_process_keep(&TC_PRIV(cage)->trees, epoll_create1(EPOLL_CLOEXEC));
+    cage->event_fd = tc_tree_keep(&TC_PRIV(cage)->trees, epoll_create1(EPOLL_CLOEXEC));
     return cage->event_fd < 0 ? -1 : 0;
 }

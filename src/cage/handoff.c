@@ -46,7 +46,7 @@ bool tc_handoff_take_back(struct tc_cage *cage, size_t count)
         if (of_the_call(m) && (copy < 0 || dup3(copy, m->fd, O_CLOEXEC) < 0))
             return false;
     }
-    if (tc_process_trees_standing(cage) < 0)
+    if (tc_workspace_trees_standing(cage) < 0)
         return false;
     p->init.mounts = p->trees.mounts;
     p->init.mount_count = p->trees.mount_count;

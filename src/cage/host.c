@@ -164,7 +164,7 @@ static void read_mounts(struct tc_process_host *h, struct tc_buf *text)
     tc_cleanup_fd(&h->mounts);
     h->mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
     h->local = h->mounts >= 0 && tc_read_all(h->mounts, text) == 0 && text->data &&
-               tc_process_mounts_local(text->data);
+               tc_tree_mounts_local(text->data);
 }
 
 bool tc_process_host_local(struct tc_process_host *h)

@@ -46,6 +46,6 @@ int tc_image_open(struct tc_cage *cage, int *ret)
     _autofd_ int fd = tc_image_find(cage);
     if (fd < 0)
         return -1;
-    *ret = tc_process_keep(&p->trees, tc_tree_open(fd, &(struct tc_tree){.userns = -1}, NULL));
+    *ret = tc_tree_keep(&p->trees, tc_tree_open(fd, &(struct tc_tree){.userns = -1}, NULL));
     return *ret < 0 ? tc_image_unmounted(cage) : 0;
 }

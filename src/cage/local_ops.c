@@ -112,7 +112,7 @@ static void drop_cage(struct tc_cage *cage)
     tc_worker_leave(p);
     tc_spare_leave(p);
     if (p->host)
-        tc_process_reap_holders(p->trees.host);
+        tc_tree_reap_holders(p->trees.host);
     if (p->group)
         (void)tc_cgroup_give(p->group);
     if (p->trees.id != (uid_t)-1)

@@ -149,7 +149,7 @@ static int check_point(struct tc_cage *cage, struct tc_item *item, const struct 
     struct stat st;
     _autofd_ int fd = tc_resolve_beneath(in->fd, below);
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) == item->directory) {
-        if (in->writable && !tc_process_copied(cage->plan, in))
+        if (in->writable && !tc_tree_copied(cage->plan, in))
             item->point = (struct tc_file_id){st.st_dev, st.st_ino};
         return 0;
     }
@@ -196,7 +196,7 @@ static int collect_points(struct tc_cage *cage)
         p->points[p->point_count++] = (struct tc_root_point){TC_BUNDLE_OWN, false};
     for (size_t i = 0; i < p->trees.item_count; i++) {
         struct tc_item *item = &p->trees.items[i];
-        const struct tc_item *in = tc_process_holder(&p->trees, item->path);
+        const struct tc_item *in = tc_tree_holder(&p->trees, item->path);
         int rc = 0;
         if (item->name) /* its directory has it */
             continue;
@@ -376,7 +376,7 @@ static int check_planting(struct tc_cage *cage)
     bool wall = p->host->landlock_abi > 0;
     for (size_t i = 0; i < p->trees.item_count && cage->plan->unix_sockets; i++) {
         const struct tc_item *item = &p->trees.items[i];
-        if (!item->writable || !item->directory || tc_process_copied(cage->plan, item) ||
+        if (!item->writable || !item->directory || tc_tree_copied(cage->plan, item) ||
             (wall && !tc_path_within("/tmp", item->path)))
             continue;
         return tc_cage_fail(cage,
@@ -402,13 +402,13 @@ int tc_process_prepare(struct tc_cage *cage)
     tc_trees_open(&p->trees, cage->plan);
     if (tc_session_open(cage) < 0)
         return -1;
-    if (tc_process_resolve(cage) < 0 || check_planting(cage) < 0 || tc_process_storage(cage) < 0 ||
-        tc_process_single_files(cage) < 0 || tc_workspace_single_files(cage) < 0)
+    if (tc_tree_resolve(cage) < 0 || check_planting(cage) < 0 || tc_tree_storage(cage) < 0 ||
+        tc_tree_single_files(cage) < 0 || tc_workspace_single_files(cage) < 0)
         return -1;
     if (collect_points(cage) < 0 || tc_session_restore_tmp(cage) < 0 ||
-        tc_process_trees(cage) < 0 || tc_session_restored(cage) < 0)
+        tc_workspace_trees(cage) < 0 || tc_session_restored(cage) < 0)
         return -1;
-    return tc_process_hide(cage) < 0 ? -1 : tc_trust_await(cage);
+    return tc_tree_hide(cage) < 0 ? -1 : tc_trust_await(cage);
 }
 
 int tc_process_complete(struct tc_cage *cage)

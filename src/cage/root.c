@@ -84,10 +84,10 @@ static int put_users(int root, const struct tc_root_spec *spec)
         "tool:x:%u:%u:tool:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
         spec->uid, spec->gid);
     (void)snprintf(group, sizeof(group), "tool:x:%u:\nnogroup:x:65534:\n", spec->gid);
-    if (!tc_process_denied(spec->plan, "/etc/passwd") &&
+    if (!tc_tree_denied(spec->plan, "/etc/passwd") &&
         tc_put_file(root, "etc/passwd", passwd, strlen(passwd), 0444) < 0)
         return -1;
-    if (tc_process_denied(spec->plan, "/etc/group"))
+    if (tc_tree_denied(spec->plan, "/etc/group"))
         return 0;
     return tc_put_file(root, "etc/group", group, strlen(group), 0444);
 }
@@ -153,7 +153,7 @@ static int put_point(int root, const struct tc_root_point *point)
 static bool shown(const struct tc_root_spec *spec, const struct tc_mount *m)
 {
     return m->kind != TC_MOUNT_READ && m->kind != TC_MOUNT_WRITE && m->kind != TC_MOUNT_SOCKET &&
-           !tc_process_denied(spec->plan, m->path);
+           !tc_tree_denied(spec->plan, m->path);
 }
 
 static int put_mount(int root, const struct tc_mount *m)
@@ -220,8 +220,8 @@ static char *base_words(const struct tc_root_spec *spec)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
     tc_buf_addf(&buf, "%u:%u:%d:%d:%d", spec->uid, spec->gid, spec->terminal,
-                tc_process_denied(spec->plan, "/etc/passwd"),
-                tc_process_denied(spec->plan, "/etc/group"));
+                tc_tree_denied(spec->plan, "/etc/passwd"),
+                tc_tree_denied(spec->plan, "/etc/group"));
     for (size_t i = 0; i < spec->plan->mount_count; i++) {
         const struct tc_mount *m = &spec->plan->mounts[i];
         if (shown(spec, m))

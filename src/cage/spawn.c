@@ -131,7 +131,7 @@ static int fork_here(struct tc_cage *cage)
 static int fork_apart(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    p->init.root = tc_process_keep(&p->trees, tc_root_copy(p->root));
+    p->init.root = tc_tree_keep(&p->trees, tc_root_copy(p->root));
     return p->init.root < 0 ? fail_root(cage) : fork_here(cage);
 }
 
@@ -163,7 +163,7 @@ static int start_cold(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     if (open_report(cage) < 0)
         return -1;
-    p->init.root = tc_process_keep(&p->trees, tc_root_copy(p->root));
+    p->init.root = tc_tree_keep(&p->trees, tc_root_copy(p->root));
     if (p->init.root < 0)
         return fail_root(cage);
     return p->ops && p->ops->outer ? p->ops->outer(cage) : clone_cold(cage, &p->init);

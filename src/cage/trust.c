@@ -98,10 +98,10 @@ static int show_certificates(struct tc_cage *cage, const char *path)
     int tree = -1;
     const char *copy = tc_arena_format(&p->trees.arena, "%s", path);
     if (clone_file(p->host->root_cache, &p->trusted, &tree) < 0 ||
-        tc_process_keep(&p->trees, tree) < 0)
+        tc_tree_keep(&p->trees, tree) < 0)
         return fail_certificates(cage, path, "`toolcage doctor` shows what this machine lacks",
                                  "the cage's certificates cannot be mounted");
-    return copy && tc_process_mount(&p->trees, tree, copy, TC_LANDLOCK_READ_FILE)
+    return copy && tc_tree_mount(&p->trees, tree, copy, TC_LANDLOCK_READ_FILE)
                ? 0
                : tc_cage_fail_memory(cage, "trust");
 }
@@ -122,7 +122,7 @@ static bool shows(const struct tc_plan *plan, const char *path)
 static bool shown_by_system(struct tc_cage *cage, const char *path)
 {
     return tc_system_path_find(path) && shows(cage->plan, path) &&
-           !tc_process_denied(cage->plan, path) && !tc_process_holder(&TC_PRIV(cage)->trees, path);
+           !tc_tree_denied(cage->plan, path) && !tc_tree_holder(&TC_PRIV(cage)->trees, path);
 }
 
 /* Where the system's file really is, so that every link to it leads to ours. One that is a copy in

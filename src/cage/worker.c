@@ -74,7 +74,7 @@ static void replace_root(struct next_root *r, uint64_t serial, const struct tc_l
 {
     struct next_root made = {.serial = serial};
     drop_root(r);
-    _autofd_ int tmp = tc_process_tmp(limits), root = tmp < 0 ? -1 : tc_root_copy(serial);
+    _autofd_ int tmp = tc_tree_tmp(limits), root = tmp < 0 ? -1 : tc_root_copy(serial);
     if (root < 0 || tc_move_mount(tmp, root, "tmp") < 0 || tc_untouched_take(&made.rest, tmp) < 0)
         return;
     made.root = TAKE_FD(root);
@@ -215,7 +215,7 @@ static bool is_near(const struct tc_process_cage *p)
 {
     for (size_t i = 0; i < p->trees.item_count; i++)
         if (tc_path_within(TC_PLACE_OWN, p->trees.items[i].path) &&
-            tc_process_remote_fs(p->trees.items[i].fd))
+            tc_tree_remote_fs(p->trees.items[i].fd))
             return false;
     return true;
 }
@@ -280,7 +280,7 @@ static void take_over(struct tc_cage *cage, struct tc_worker *w)
     p->worker = w;
     w->harmless = writes_nothing(cage->plan);
     w->alone = w->plan.calls && shows_nothing(cage->plan);
-    p->trees.storage = w->alone ? tc_process_keep(&p->trees, give_root(&w->root)) : -1;
+    p->trees.storage = w->alone ? tc_tree_keep(&p->trees, give_root(&w->root)) : -1;
     p->trees.standing = TC_PLACE_OWN;
     w->answered = false;
     move(p, TC_PRIV(&w->cage));

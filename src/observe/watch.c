@@ -138,7 +138,7 @@ static bool refused(const struct tc_cage *cage, const struct place *at, bool wri
     bool mounts = cage->observer->of.mounts; /* else Landlock decides by the rules alone */
     if (tc_path_within("/proc", at->path) || tc_path_within("/dev", at->path))
         return false;
-    if (tc_process_denied(cage->plan, at->path))
+    if (tc_tree_denied(cage->plan, at->path))
         return true;
     if (write)
         return mounts ? at->read_only : !covered(cage->plan, at->path, true);
@@ -244,7 +244,7 @@ static void follow_search(struct tc_cage *cage, enum tc_denial_kind kind, const 
 {
     if (kind != TC_DENIAL_READ && kind != TC_DENIAL_EXEC)
         return;
-    if (no && !tc_process_denied(cage->plan, at->path))
+    if (no && !tc_tree_denied(cage->plan, at->path))
         tc_search_missed(cage, kind, at->path, said, pid);
     else if (!no && at->exists && !covered(cage->plan, at->path, true) &&
              (kind == TC_DENIAL_EXEC || tc_system_path_find(at->path)))

@@ -16,8 +16,8 @@
 
 /* ---- as a list: asks no file system ---- */
 
-int tc_process_refuse(struct tc_cage *cage, const struct tc_mount *m, int errnum, const char *hint,
-                      const char *before, const char *after)
+int tc_tree_refuse(struct tc_cage *cage, const struct tc_mount *m, int errnum, const char *hint,
+                   const char *before, const char *after)
 {
     struct tc_outcome_failure *f = &cage->outcome->failure;
     (void)tc_cage_fail(cage, TC_WHY_ERRNO(TOOLCAGE_EPATH, "resolve", m->from, errnum, hint),
@@ -28,7 +28,7 @@ int tc_process_refuse(struct tc_cage *cage, const struct tc_mount *m, int errnum
     return -1;
 }
 
-bool tc_process_denied(const struct tc_plan *plan, const char *path)
+bool tc_tree_denied(const struct tc_plan *plan, const char *path)
 {
     for (size_t i = 0; i < plan->deny_count; i++)
         if (tc_path_within(plan->denies[i].path, path))
@@ -37,7 +37,7 @@ bool tc_process_denied(const struct tc_plan *plan, const char *path)
 }
 
 /* Places that are the cage's own. The policy refuses them too; this is the second look. */
-bool tc_process_reserved(const char *path)
+bool tc_tree_reserved(const char *path)
 {
     static const char *const own[] = {"/proc", "/dev", "/sys", "/mnt"};
     for (size_t i = 0; i < TC_COUNT(own); i++)
@@ -53,12 +53,12 @@ static int by_depth(const void *a, const void *b)
     return dx != dy ? (dx > dy) - (dx < dy) : strcmp(x->path, y->path);
 }
 
-void tc_process_sort(struct tc_trees *t)
+void tc_tree_sort(struct tc_trees *t)
 {
     qsort(t->items, t->item_count, sizeof(*t->items), by_depth);
 }
 
-struct tc_item *tc_process_holder(const struct tc_trees *t, const char *path)
+struct tc_item *tc_tree_holder(const struct tc_trees *t, const char *path)
 {
     struct tc_item *best = NULL;
     for (size_t i = 0; i < t->item_count; i++) {
@@ -70,7 +70,7 @@ struct tc_item *tc_process_holder(const struct tc_trees *t, const char *path)
     return best;
 }
 
-bool tc_process_copied(const struct tc_plan *plan, const struct tc_item *item)
+bool tc_tree_copied(const struct tc_plan *plan, const struct tc_item *item)
 {
     return item->writable && item->directory && item->mount->workspace &&
            plan->workspace != TC_WORKSPACE_BIND;
@@ -96,8 +96,8 @@ static int refuse_errno(struct tc_cage *cage, const struct tc_mount *m, const ch
     case ENOENT:
     case ENOTDIR:
         if (option)
-            return tc_process_refuse(cage, m, 0, option, "granted path ", " does not exist");
-        return tc_process_refuse(
+            return tc_tree_refuse(cage, m, 0, option, "granted path ", " does not exist");
+        return tc_tree_refuse(
             cage, m, 0,
             "create it, write it as { path = \"…\", optional = true }, or remove it from the "
             "policy",
@@ -107,12 +107,12 @@ static int refuse_errno(struct tc_cage *cage, const struct tc_mount *m, const ch
             "\"%s\" is a symbolic link in a place that a tool can write or that somebody else "
             "owns; name the real path instead",
             where);
-        return tc_process_refuse(cage, m, 0, hint, "granted path ",
-                                 " leads through a link that is not followed");
+        return tc_tree_refuse(cage, m, 0, hint, "granted path ",
+                              " leads through a link that is not followed");
     }
     default:
-        return tc_process_refuse(cage, m, errnum, "check its permissions", "granted path ",
-                                 " cannot be opened");
+        return tc_tree_refuse(cage, m, errnum, "check its permissions", "granted path ",
+                              " cannot be opened");
     }
 }
 
@@ -200,20 +200,20 @@ static int add_item(struct tc_cage *cage, const struct tc_mount *m, const struct
     struct tc_trees *t = cage->trees;
     struct stat st = {.st_mode = S_IFREG};
     if (f->fd >= 0 && fstat(f->fd, &st) < 0)
-        return tc_process_refuse(cage, m, errno, NULL, "granted path ", " cannot be examined");
-    t->remote = t->remote || tc_process_remote_fs(f->fd >= 0 ? f->fd : f->dir);
-    int kernel = f->fd < 0 ? 0 : tc_process_kernel_fs(f->fd);
+        return tc_tree_refuse(cage, m, errno, NULL, "granted path ", " cannot be examined");
+    t->remote = t->remote || tc_tree_remote_fs(f->fd >= 0 ? f->fd : f->dir);
+    int kernel = f->fd < 0 ? 0 : tc_tree_kernel_fs(f->fd);
     if (kernel < 0)
-        return tc_process_refuse(cage, m, errno, NULL, "granted path ", " cannot be examined");
+        return tc_tree_refuse(cage, m, errno, NULL, "granted path ", " cannot be examined");
     if (kernel > 0)
-        return tc_process_refuse(cage, m, 0, "grant a directory with files", "granted path ",
-                                 " leads to a file system that shows the host's kernel");
+        return tc_tree_refuse(cage, m, 0, "grant a directory with files", "granted path ",
+                              " leads to a file system that shows the host's kernel");
     bool socket = m->kind == TC_MOUNT_SOCKET;
     if (socket && !S_ISSOCK(st.st_mode))
-        return tc_process_refuse(cage, m, 0, "name the socket itself, and start its server before",
-                                 "granted unix socket ", " is no socket");
+        return tc_tree_refuse(cage, m, 0, "name the socket itself, and start its server before",
+                              "granted unix socket ", " is no socket");
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode) && !socket)
-        return tc_process_refuse(
+        return tc_tree_refuse(
             cage, m, 0, "grant the directory that it is needed for, or copy the data into a file",
             "granted path ", " is neither a directory nor a regular file");
     struct tc_item *item = &t->items[t->item_count];
@@ -229,9 +229,9 @@ static int add_item(struct tc_cage *cage, const struct tc_mount *m, const struct
                              .steering = &cage->plan->steering,
                              .id = {st.st_dev, st.st_ino}};
     if (item->writable && !item->directory && add_file(t, item, f) < 0)
-        return tc_process_refuse(cage, m, errno, NULL, "the directory of ", " cannot be examined");
+        return tc_tree_refuse(cage, m, errno, NULL, "the directory of ", " cannot be examined");
     if (item->writable && item->directory && note_context(t, item) < 0)
-        return tc_process_refuse(cage, m, errno, NULL, "the place of ", " cannot be examined");
+        return tc_tree_refuse(cage, m, errno, NULL, "the place of ", " cannot be examined");
     t->item_count++;
     return 0;
 }
@@ -239,8 +239,8 @@ static int add_item(struct tc_cage *cage, const struct tc_mount *m, const struct
 /* Both are the cage's from here on, also when one of them has no room there and is closed. */
 static int keep_found(struct tc_trees *t, const struct found *f)
 {
-    int fd = f->fd < 0 ? 0 : tc_process_keep(t, f->fd);
-    int dir = f->dir < 0 ? 0 : tc_process_keep(t, f->dir);
+    int fd = f->fd < 0 ? 0 : tc_tree_keep(t, f->fd);
+    int dir = f->dir < 0 ? 0 : tc_tree_keep(t, f->dir);
     return fd < 0 || dir < 0 ? -1 : 0;
 }
 
@@ -248,24 +248,24 @@ static int resolve_one(struct tc_cage *cage, const struct tc_mount *m)
 {
     struct tc_trees *t = cage->trees;
     struct found f;
-    if (tc_process_reserved(m->path))
-        return tc_process_refuse(cage, m, 0,
-                                 "grant it at another path: { path = \"/data\", from = \"…\" }", "",
-                                 " cannot be shown at a path that belongs to the cage");
+    if (tc_tree_reserved(m->path))
+        return tc_tree_refuse(cage, m, 0,
+                              "grant it at another path: { path = \"/data\", from = \"…\" }", "",
+                              " cannot be shown at a path that belongs to the cage");
     if (find_path(t, m, &f) < 0)
         return m->optional && (errno == ENOENT || errno == ENOTDIR) ? 0
                                                                     : refuse_errno(cage, m, f.name);
     if (keep_found(t, &f) < 0)
-        return tc_process_refuse(cage, m, errno, NULL, "granted path ", " cannot be examined");
+        return tc_tree_refuse(cage, m, errno, NULL, "granted path ", " cannot be examined");
     if (steers(cage->plan, m, &f))
-        return tc_process_refuse(
+        return tc_tree_refuse(
             cage, m, 0,
             "name another path; only filesystem.steering in the policy grants such files", "",
             " steers the host: a program there obeys it without being asked");
     return add_item(cage, m, &f);
 }
 
-int tc_process_resolve(struct tc_cage *cage)
+int tc_tree_resolve(struct tc_cage *cage)
 {
     struct tc_trees *t = cage->trees;
     const struct tc_plan *plan = cage->plan;
@@ -276,11 +276,11 @@ int tc_process_resolve(struct tc_cage *cage)
     for (size_t i = 0; i < plan->mount_count && !cage->answered; i++) {
         const struct tc_mount *m = &plan->mounts[i];
         if ((m->kind != TC_MOUNT_READ && m->kind != TC_MOUNT_WRITE && m->kind != TC_MOUNT_SOCKET) ||
-            tc_process_denied(plan, m->path))
+            tc_tree_denied(plan, m->path))
             continue;
         if (resolve_one(cage, m) < 0)
             return -1;
     }
-    tc_process_sort(t);
-    return tc_process_guard(cage);
+    tc_tree_sort(t);
+    return tc_tree_guard(cage);
 }

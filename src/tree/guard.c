@@ -171,7 +171,7 @@ static int guard(struct tc_cage *cage, const char *path, bool must)
     return walk(cage, path, real, found, must);
 }
 
-int tc_process_guard(struct tc_cage *cage)
+int tc_tree_guard(struct tc_cage *cage)
 {
     const struct tc_plan *plan = cage->plan;
     int rc = 0;
@@ -185,7 +185,7 @@ int tc_process_guard(struct tc_cage *cage)
     return rc;
 }
 
-bool tc_process_guards(const struct tc_item *item, const char *relative)
+bool tc_tree_guards(const struct tc_item *item, const char *relative)
 {
     for (const struct tc_guarded *g = item->guarded; g; g = g->next)
         if (strcmp(g->relative, relative) == 0)
@@ -193,7 +193,7 @@ bool tc_process_guards(const struct tc_item *item, const char *relative)
     return false;
 }
 
-bool tc_process_guards_below(const struct tc_item *item, const char *relative)
+bool tc_tree_guards_below(const struct tc_item *item, const char *relative)
 {
     for (const struct tc_guarded *g = item->guarded; g; g = g->next)
         if (tc_path_within(relative, g->relative))
@@ -201,7 +201,7 @@ bool tc_process_guards_below(const struct tc_item *item, const char *relative)
     return false;
 }
 
-bool tc_process_guards_id(const struct tc_trees *t, int dirfd, const char *name, ino_t ino)
+bool tc_tree_guards_id(const struct tc_trees *t, int dirfd, const char *name, ino_t ino)
 {
     for (size_t i = 0; i < t->guarded_count; i++) {
         struct stat st;

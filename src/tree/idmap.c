@@ -27,7 +27,7 @@ struct tc_tree_host tc_tree_host = {.mask_file = -1, .mask_dir = -1};
 
 static pthread_mutex_t idmap_lock = PTHREAD_MUTEX_INITIALIZER;
 
-void tc_process_reap_holders(struct tc_tree_host *h)
+void tc_tree_reap_holders(struct tc_tree_host *h)
 {
     (void)pthread_mutex_lock(&idmap_lock);
     for (size_t i = 0; i < h->idmap_count; i++)
@@ -69,7 +69,7 @@ static struct tc_idmap *make_idmap(struct tc_tree_host *h, const struct tc_idmap
     return NULL;
 }
 
-int tc_process_idmap(struct tc_tree_host *h, uid_t file_uid, gid_t file_gid, uid_t cage_id)
+int tc_tree_idmap(struct tc_tree_host *h, uid_t file_uid, gid_t file_gid, uid_t cage_id)
 {
     const struct tc_idmap like = {.file_uid = file_uid,
                                   .cage_uid = cage_id,

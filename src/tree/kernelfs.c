@@ -37,7 +37,7 @@ static int is_one_of(int fd, const unsigned long *magics, size_t count)
     return 0;
 }
 
-int tc_process_kernel_fs(int fd)
+int tc_tree_kernel_fs(int fd)
 {
     static const unsigned long magics[] = {
         PROC_SUPER_MAGIC, SYSFS_MAGIC,      CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,
@@ -45,7 +45,7 @@ int tc_process_kernel_fs(int fd)
     return is_one_of(fd, magics, TC_COUNT(magics));
 }
 
-bool tc_process_remote_fs(int fd)
+bool tc_tree_remote_fs(int fd)
 {
     static const unsigned long local[] = {EXT4_SUPER_MAGIC,     XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
                                           F2FS_SUPER_MAGIC,     TMPFS_MAGIC,     RAMFS_MAGIC,
@@ -104,7 +104,7 @@ static bool is_kernel_type(const struct line *l)
     return is_named(types, TC_COUNT(types), l->type, l->length);
 }
 
-/* Of the same file systems as in tc_process_remote_fs(), by name. */
+/* Of the same file systems as in tc_tree_remote_fs(), by name. */
 static bool is_local_type(const struct line *l)
 {
     static const char *const local[] = {"ext2",  "ext3",  "ext4",   "xfs",       "btrfs",  "f2fs",
@@ -119,7 +119,7 @@ static bool is_kernel_place(const struct line *l)
                         tc_startswith(l->point, "/dev/"));
 }
 
-bool tc_process_mounts_local(const char *mountinfo)
+bool tc_tree_mounts_local(const char *mountinfo)
 {
     _auto_(line_done) struct line l = {0};
     int more = *mountinfo ? next_line(&mountinfo, &l) : -1;
@@ -136,7 +136,7 @@ static const char *below(const char *root, const struct line *l)
     return within ? l->point + n + (root[n - 1] != '/') : NULL;
 }
 
-int tc_process_mount_below(const struct tc_item *item, const char *mounts, char **ret)
+int tc_tree_mount_below(const struct tc_item *item, const char *mounts, char **ret)
 {
     _auto_(line_done) struct line l = {0};
     char root[PATH_MAX];
@@ -174,7 +174,7 @@ static int cover(struct tc_cage *cage, const struct tc_item *item, const char *r
     if (fd < 0 || fstat(fd, &st) < 0)
         return -1;
     char *path = tc_arena_format(&t->arena, "%s/%s", item->path, relative);
-    struct tc_init_mount *m = path ? tc_process_mask(t, S_ISDIR(st.st_mode), path) : NULL;
+    struct tc_init_mount *m = path ? tc_tree_mask(t, S_ISDIR(st.st_mode), path) : NULL;
     if (!m)
         return -1;
     if (item->writable) { /* below what is read-only an overlay may have hidden it already */
@@ -184,7 +184,7 @@ static int cover(struct tc_cage *cage, const struct tc_item *item, const char *r
     return 0;
 }
 
-int tc_process_cover_kernel(struct tc_cage *cage, const struct tc_item *item, const char *mounts)
+int tc_tree_cover_kernel(struct tc_cage *cage, const struct tc_item *item, const char *mounts)
 {
     _auto_(line_done) struct line l = {0};
     char root[PATH_MAX];

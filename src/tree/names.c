@@ -83,7 +83,7 @@ static struct tc_init_mount *mount_at(struct tc_trees *t, const char *path)
 /* A mount at a place in the list: before what is granted below it. */
 static struct tc_init_mount *insert(struct tc_trees *t, size_t at, int fd, const char *path)
 {
-    struct tc_init_mount *m = tc_process_mount(t, fd, path, TC_LANDLOCK_READ_TREE);
+    struct tc_init_mount *m = tc_tree_mount(t, fd, path, TC_LANDLOCK_READ_TREE);
     if (!m)
         return NULL;
     struct tc_init_mount added = *m;
@@ -129,11 +129,11 @@ static int await(struct tc_cage *cage, const struct base *in, const struct tc_de
 /* The object stays open, so that no later one can have its number. */
 static int remember(struct tc_trees *t, const struct tc_masked *what, int fd)
 {
-    struct tc_masked *m = tc_process_keep(t, fd) < 0 ? NULL : TC_PUSH(t->masked, t->masked_count);
+    struct tc_masked *m = tc_tree_keep(t, fd) < 0 ? NULL : TC_PUSH(t->masked, t->masked_count);
     if (!m)
         return -1;
     *m = *what;
-    m->parent = tc_process_keep(t, tc_resolve_parent(what->tree, what->name));
+    m->parent = tc_tree_keep(t, tc_resolve_parent(what->tree, what->name));
     return m->parent < 0 ? -1 : 0;
 }
 
@@ -215,7 +215,7 @@ static int hide_behind(struct tc_cage *cage, const struct base *in, const struct
     if (!masked.name || remember(t, &masked, TAKE_FD(fd)) < 0)
         return refuse_deny(cage, d, "out of memory while hiding");
     t->beside = true;
-    return tc_process_denied(cage->plan, there->path) ? 0 : hide_one(cage, there, links - 1);
+    return tc_tree_denied(cage->plan, there->path) ? 0 : hide_one(cage, there, links - 1);
 }
 
 static int mask_below(struct tc_cage *cage, const struct base *in, const struct tc_deny *d,
@@ -234,7 +234,7 @@ static int mask_below(struct tc_cage *cage, const struct base *in, const struct 
     if (fd < 0 || fstat(fd, &st) < 0)
         return refuse_deny(cage, d, "cannot examine the denied name");
     t->beside = t->beside || !in->writable;
-    struct tc_init_mount *m = tc_process_mask(t, S_ISDIR(st.st_mode), d->path);
+    struct tc_init_mount *m = tc_tree_mask(t, S_ISDIR(st.st_mode), d->path);
     struct tc_masked masked = {
         .deny = d, .tree = in->fd, .name = name, .id = {st.st_dev, st.st_ino}};
     if (!m || remember(t, &masked, TAKE_FD(fd)) < 0)
@@ -295,9 +295,8 @@ static struct tc_init_mount *show_again(struct tc_cage *cage, const struct base 
     struct tc_trees *t = cage->trees;
     struct tc_init_mount *base = mount_at(t, in->path);
     struct stat st;
-    int tree = in->item
-                   ? tc_process_show(cage, in->item, fd)
-                   : tc_process_keep(t, tc_tree_open(fd, &(struct tc_tree){.userns = -1}, NULL));
+    int tree = in->item ? tc_tree_show(cage, in->item, fd)
+                        : tc_tree_keep(t, tc_tree_open(fd, &(struct tc_tree){.userns = -1}, NULL));
     if (tree < 0 || fstat(fd, &st) < 0)
         return NULL;
     struct tc_init_mount *m = insert(t, base ? (size_t)(base - t->mounts) + 1 : 1, tree, path);
@@ -321,7 +320,7 @@ static int hide_apart(struct tc_cage *cage, const struct base *in, const char *n
         return mask_below(cage, in, d, links);
     char *path = tc_arena_format(&t->arena, "%s/%.*s", in->path, (int)length, name);
     struct tc_init_mount *m = path ? mount_at(t, path) : NULL;
-    if (!m && tc_process_kernel_fs(fd) > 0)
+    if (!m && tc_tree_kernel_fs(fd) > 0)
         return 0; /* covered as a whole */
     if (!m && path)
         m = show_again(cage, in, fd, path);
@@ -350,8 +349,7 @@ static int hide_below(struct tc_cage *cage, const struct base *in, const struct 
 static int hide_below_system(struct tc_cage *cage, const char *tree, const struct tc_deny *d,
                              int links)
 {
-    int fd =
-        tc_process_keep(cage->trees, open(tree, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    int fd = tc_tree_keep(cage->trees, open(tree, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return 0;
     if (fd < 0)
@@ -366,7 +364,7 @@ static int hide_system(struct tc_cage *cage, const struct tc_deny *d, int links)
     for (size_t i = 0; i < plan->mount_count; i++) {
         const struct tc_mount *m = &plan->mounts[i];
         if (m->kind != TC_MOUNT_SYSTEM || !tc_path_within(m->path, d->path) ||
-            tc_process_denied(plan, m->path)) /* then the root lacks it */
+            tc_tree_denied(plan, m->path)) /* then the root lacks it */
             continue;
         char target[PATH_MAX];
         ssize_t n = readlink(m->from, target, sizeof(target) - 1);
@@ -394,7 +392,7 @@ static int mask_in_single_dir(struct tc_cage *cage, const struct tc_item *item,
 {
     struct tc_trees *t = cage->trees;
     const char *name = d->path + strlen(item->path) + 1;
-    if (tc_single_file_point(t, item, name, false) < 0 || !tc_process_mask(t, false, d->path))
+    if (tc_single_file_point(t, item, name, false) < 0 || !tc_tree_mask(t, false, d->path))
         return refuse_deny(cage, d, "cannot hide the denied name");
     return 0;
 }
@@ -428,7 +426,7 @@ static int hide_one(struct tc_cage *cage, const struct tc_deny *d, int links)
     return in.writable ? mask_below(cage, &in, d, links) : hide_below(cage, &in, d, links);
 }
 
-int tc_process_hide(struct tc_cage *cage)
+int tc_tree_hide(struct tc_cage *cage)
 {
     enum { LINKS_MAX = 8 };
     for (size_t i = 0; i < cage->plan->deny_count; i++)

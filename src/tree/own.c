@@ -17,7 +17,7 @@ void tc_trees_open(struct tc_trees *t, const struct tc_plan *plan)
     tc_provenance_init(&t->provenance, t->host->uid, &plan->records, &plan->tool_writable, NULL);
 }
 
-int tc_process_keep(struct tc_trees *t, int fd)
+int tc_tree_keep(struct tc_trees *t, int fd)
 {
     int *slot = fd < 0 ? NULL : TC_PUSH(t->fds, t->fd_count);
     if (!slot) {
@@ -30,8 +30,8 @@ int tc_process_keep(struct tc_trees *t, int fd)
     return *slot = fd;
 }
 
-struct tc_init_mount *tc_process_mount(struct tc_trees *t, int fd, const char *path,
-                                       enum tc_landlock_kind rights)
+struct tc_init_mount *tc_tree_mount(struct tc_trees *t, int fd, const char *path,
+                                    enum tc_landlock_kind rights)
 {
     struct tc_init_mount *m = TC_PUSH(t->mounts, t->mount_count);
     if (m)
@@ -40,12 +40,11 @@ struct tc_init_mount *tc_process_mount(struct tc_trees *t, int fd, const char *p
     return m;
 }
 
-struct tc_init_mount *tc_process_mask(struct tc_trees *t, bool directory, const char *path)
+struct tc_init_mount *tc_tree_mask(struct tc_trees *t, bool directory, const char *path)
 {
     int over = directory ? t->host->mask_dir : t->host->mask_file;
-    int tree = tc_process_keep(t, tc_tree_open(over, &(struct tc_tree){.userns = -1}, NULL));
-    struct tc_init_mount *m =
-        tree < 0 ? NULL : tc_process_mount(t, tree, path, TC_LANDLOCK_READ_TREE);
+    int tree = tc_tree_keep(t, tc_tree_open(over, &(struct tc_tree){.userns = -1}, NULL));
+    struct tc_init_mount *m = tree < 0 ? NULL : tc_tree_mount(t, tree, path, TC_LANDLOCK_READ_TREE);
     if (m)
         m->no_rule = true;
     return m;
@@ -79,17 +78,17 @@ void tc_trees_done(struct tc_trees *t)
     tc_arena_done(&t->arena);
 }
 
-int tc_process_tmp(const struct tc_limits *limits)
+int tc_tree_tmp(const struct tc_limits *limits)
 {
     return tc_tmpfs(limits->disk, limits->inodes, "1777", true);
 }
 
 /* /tmp is a mount like the others, so that a granted path below it gets its mount point there. */
-int tc_process_storage(struct tc_cage *cage)
+int tc_tree_storage(struct tc_cage *cage)
 {
     struct tc_trees *t = cage->trees;
     if (t->storage < 0)
-        t->storage = tc_process_keep(t, tc_process_tmp(&cage->plan->limits));
+        t->storage = tc_tree_keep(t, tc_tree_tmp(&cage->plan->limits));
     if (t->storage < 0)
         return tc_cage_fail(cage,
                             TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "storage", "/tmp", errno,
@@ -97,21 +96,20 @@ int tc_process_storage(struct tc_cage *cage)
                             TC_CLAUSE_TMP_PRIVATE, "cannot make the private /tmp");
     enum tc_landlock_kind rights =
         cage->plan->unix_sockets ? TC_LANDLOCK_OWN_TREE : TC_LANDLOCK_WRITE_TREE;
-    return tc_process_mount(t, t->storage, "/tmp", rights) ? 0
-                                                           : tc_cage_fail_memory(cage, "prepare");
+    return tc_tree_mount(t, t->storage, "/tmp", rights) ? 0 : tc_cage_fail_memory(cage, "prepare");
 }
 
-int tc_process_own(const struct tc_trees *t, int dirfd, const char *name)
+int tc_tree_own(const struct tc_trees *t, int dirfd, const char *name)
 {
     return t->id == (uid_t)-1
                ? 0
                : fchownat(dirfd, name, t->id, (gid_t)t->id, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
 }
 
-int tc_process_own_directory(struct tc_trees *t, int storage, const char *at)
+int tc_tree_own_directory(struct tc_trees *t, int storage, const char *at)
 {
     int fd = tc_mkdirs(storage, at) < 0
                  ? -1
                  : openat(storage, at, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return tc_process_keep(t, fd) < 0 || tc_process_own(t, fd, "") < 0 ? -1 : fd;
+    return tc_tree_keep(t, fd) < 0 || tc_tree_own(t, fd, "") < 0 ? -1 : fd;
 }

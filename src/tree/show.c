@@ -39,16 +39,16 @@ static bool is_its_own(const struct tc_trees *t, const struct tc_item *item)
 /* The detached mount of one item. A root caller's paths are id-mapped: their owner becomes the
  * cage's id. A read-only tree on a file system without id maps is shown as it is: the cage's id is
  * a stranger there, which is less, not more. */
-int tc_process_show(struct tc_cage *cage, const struct tc_item *item, int fd)
+int tc_tree_show(struct tc_cage *cage, const struct tc_item *item, int fd)
 {
     struct tc_trees *t = cage->trees;
     struct tc_tree how = {.writable = item->writable && item->layers < 0, .userns = -1};
     const char *step = "";
     _autofd_ int map = -1;
     if (t->host->privileged && !is_its_own(t, item)) {
-        how.userns = map = tc_process_idmap(t->host, item->uid, item->gid, t->id);
+        how.userns = map = tc_tree_idmap(t->host, item->uid, item->gid, t->id);
         if (map < 0)
-            return tc_process_refuse(
+            return tc_tree_refuse(
                 cage, item->mount, errno,
                 "`toolcage doctor` shows what this machine lacks; ENOSPC means that "
                 "user.max_user_namespaces is too low",
@@ -62,13 +62,13 @@ int tc_process_show(struct tc_cage *cage, const struct tc_item *item, int fd)
         tree = tc_tree_open(fd, &how, &step);
     }
     if (tree < 0)
-        return tc_process_refuse(cage, item->mount, errno,
-                                 "`toolcage doctor` shows what this machine lacks", "granted path ",
-                                 " cannot be mounted");
-    return tc_process_keep(t, tree);
+        return tc_tree_refuse(cage, item->mount, errno,
+                              "`toolcage doctor` shows what this machine lacks", "granted path ",
+                              " cannot be mounted");
+    return tc_tree_keep(t, tree);
 }
 
-enum tc_landlock_kind tc_process_rights(const struct tc_plan *plan, const struct tc_item *item)
+enum tc_landlock_kind tc_tree_rights(const struct tc_plan *plan, const struct tc_item *item)
 {
     if (plan->unix_sockets && item->directory && (item->copy >= 0 || item->layers >= 0))
         return TC_LANDLOCK_OWN_TREE;
@@ -78,8 +78,8 @@ enum tc_landlock_kind tc_process_rights(const struct tc_plan *plan, const struct
 }
 
 /* Shows one object below a writable item once more, read-only or as it is, on top of itself. */
-int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, const char *path,
-                      bool writable)
+int tc_tree_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, const char *path,
+                   bool writable)
 {
     struct tc_trees *t = cage->trees;
     struct tc_item self = *item;
@@ -88,10 +88,10 @@ int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, 
         return -1;
     self.writable = writable;
     self.directory = S_ISDIR(st.st_mode);
-    int tree = tc_process_show(cage, &self, fd);
+    int tree = tc_tree_show(cage, &self, fd);
     /* no rule of its own: Landlock adds rights up, and this one must not lose the tree's */
     struct tc_init_mount *m =
-        tree < 0 ? NULL : tc_process_mount(t, tree, path, tc_process_rights(cage->plan, &self));
+        tree < 0 ? NULL : tc_tree_mount(t, tree, path, tc_tree_rights(cage->plan, &self));
     if (!m)
         return -1;
     m->no_rule = true;

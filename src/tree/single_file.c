@@ -20,7 +20,7 @@ int tc_single_file_fail(struct tc_cage *cage, const struct tc_item *item, int er
 {
     const char *hint = errnum == ENOSPC ? "the copy must fit into `disk`: raise it"
                                         : "grant the directory that holds it";
-    return tc_process_refuse(cage, item->mount, errnum, hint, before, after);
+    return tc_tree_refuse(cage, item->mount, errnum, hint, before, after);
 }
 
 /* Does the writable tree show this very file at this very place? */
@@ -62,32 +62,31 @@ int tc_single_file_point(const struct tc_trees *t, const struct tc_item *single_
         if (!slash)
             break;
         *slash = '\0';
-        if (mkdirat(single_dir->copy, path, 0755) < 0
-                ? errno != EEXIST
-                : tc_process_own(t, single_dir->copy, path) < 0)
+        if (mkdirat(single_dir->copy, path, 0755) < 0 ? errno != EEXIST
+                                                      : tc_tree_own(t, single_dir->copy, path) < 0)
             return -1;
     }
     int rc = !path       ? -1
              : directory ? (mkdirat(single_dir->copy, path, 0755) < 0 && errno != EEXIST ? -1 : 0)
                          : mknodat(single_dir->copy, path, S_IFREG, 0);
-    return rc < 0 ? -1 : tc_process_own(t, single_dir->copy, path);
+    return rc < 0 ? -1 : tc_tree_own(t, single_dir->copy, path);
 }
 
 static int open_single_dir(struct tc_cage *cage, struct tc_item *single_dir)
 {
     struct tc_trees *t = cage->trees;
     const struct tc_limits *l = &cage->plan->limits;
-    int storage = tc_process_keep(t, tc_tmpfs(l->disk, l->inodes, "0755", true));
+    int storage = tc_tree_keep(t, tc_tmpfs(l->disk, l->inodes, "0755", true));
     if (storage < 0)
         return -1;
     single_dir->single_dir = true;
     if (single_dir->fd < 0) {
         single_dir->copy = storage;
-        return tc_process_own(t, storage, "");
+        return tc_tree_own(t, storage, "");
     }
     single_dir->layers = storage;
-    single_dir->copy = tc_process_own_directory(t, storage, "u");
-    return single_dir->copy < 0 || tc_process_own_directory(t, storage, "w") < 0 ? -1 : 0;
+    single_dir->copy = tc_tree_own_directory(t, storage, "u");
+    return single_dir->copy < 0 || tc_tree_own_directory(t, storage, "w") < 0 ? -1 : 0;
 }
 
 static struct tc_item *find_item(const struct tc_trees *t, const char *path)
@@ -103,13 +102,13 @@ static struct tc_item *single_dir_at(struct tc_cage *cage, const struct tc_item 
 {
     struct tc_trees *t = cage->trees;
     struct tc_item *at = find_item(t, path);
-    const struct tc_item *in = tc_process_holder(t, file->path);
+    const struct tc_item *in = tc_tree_holder(t, file->path);
     struct stat st = {.st_uid = t->host->uid, .st_gid = t->host->gid};
     int fd = -1;
     if (at)
         return at->single_dir || open_single_dir(cage, at) == 0 ? at : NULL;
     if (in && in->fd >= 0) {
-        fd = tc_process_keep(t, tc_resolve_beneath(in->fd, path + strlen(in->path) + 1));
+        fd = tc_tree_keep(t, tc_resolve_beneath(in->fd, path + strlen(in->path) + 1));
         if (fd < 0 ? !in->single_dir || errno != ENOENT : fstat(fd, &st) < 0)
             return NULL;
     }
@@ -132,7 +131,7 @@ static int refuse_place(struct tc_cage *cage, const struct tc_item *item, const 
 {
     _autofree_ char *after =
         tc_format(" is to be written, but its directory %s is the cage's own", parent);
-    return tc_process_refuse(
+    return tc_tree_refuse(
         cage, item->mount, 0,
         "grant it in a directory of its own: { path = \"/data/name\", from = \"…\" }", "",
         after ? after : " is in a directory of the cage");
@@ -144,7 +143,7 @@ static int place(struct tc_cage *cage, struct tc_item *item)
     struct tc_trees *t = cage->trees;
     _autofree_ char *parent = tc_path_parent(item->path);
     char *path = parent ? tc_arena_format(&t->arena, "%s", parent) : NULL;
-    const struct tc_item *in = tc_process_holder(t, item->path);
+    const struct tc_item *in = tc_tree_holder(t, item->path);
     if (!path)
         return tc_single_file_fail(cage, item, ENOMEM, "granted path ", " cannot be placed");
     if (in && in->writable) {
@@ -157,9 +156,8 @@ static int place(struct tc_cage *cage, struct tc_item *item)
     if (check_writable(cage, item) < 0)
         return -1;
     if (!in && tc_path_within("/tmp", path)) {
-        item->copy = path[4] ? tc_process_own_directory(t, t->storage, path + 5) : t->storage;
-    } else if (tc_process_reserved(path) || tc_system_path_find(path) ||
-               tc_system_path_below(path)) {
+        item->copy = path[4] ? tc_tree_own_directory(t, t->storage, path + 5) : t->storage;
+    } else if (tc_tree_reserved(path) || tc_system_path_find(path) || tc_system_path_below(path)) {
         return refuse_place(cage, item, path);
     } else {
         const struct tc_item *single_dir = single_dir_at(cage, item, path);
@@ -170,7 +168,7 @@ static int place(struct tc_cage *cage, struct tc_item *item)
                                                  " cannot be made");
 }
 
-int tc_process_single_files(struct tc_cage *cage)
+int tc_tree_single_files(struct tc_cage *cage)
 {
     struct tc_trees *t = cage->trees;
     size_t files = t->item_count;
@@ -178,6 +176,6 @@ int tc_process_single_files(struct tc_cage *cage)
         if (t->items[i].name && place(cage, &t->items[i]) < 0)
             return -1;
     if (t->item_count != files)
-        tc_process_sort(t);
+        tc_tree_sort(t);
     return 0;
 }

@@ -93,7 +93,7 @@ static int bind_between(struct scan *s, const char *relative)
             continue;
         char *path = tc_arena_format(&s->cage->trees->arena, "%s/%s", s->item->path, part);
         _autofd_ int fd = tc_resolve_beneath(s->item->fd, part);
-        if (fd < 0 || !path || tc_process_rebind(s->cage, s->item, fd, path, true) < 0 ||
+        if (fd < 0 || !path || tc_tree_rebind(s->cage, s->item, fd, path, true) < 0 ||
             !tc_strv_add(&s->bound, part))
             return -1;
     }
@@ -112,7 +112,7 @@ static int shield(struct scan *s, int fd, const char *relative)
         return -1;
     }
     if (!path || bind_between(s, relative) < 0 ||
-        tc_process_rebind(s->cage, s->item, fd, path, false) < 0)
+        tc_tree_rebind(s->cage, s->item, fd, path, false) < 0)
         return -1;
     return tc_strv_add(&s->frozen, relative) ? 0 : -1;
 }
@@ -162,7 +162,7 @@ static int protect(struct scan *s, const char *relative, enum tc_steers steers, 
     _autofree_ char *path = tc_format("%s/%s", s->item->path, relative);
     if (!path)
         return -1;
-    if (!always && (named(s, path) || tc_process_guards(s->item, relative)))
+    if (!always && (named(s, path) || tc_tree_guards(s->item, relative)))
         return 0;
     _autofd_ int fd = tc_resolve_object(s->item->fd, relative);
     struct stat st;
@@ -287,7 +287,7 @@ bool tc_steers_new(const struct tc_cage *cage, const struct tc_item *item,
     if (own ||
         (!tc_steers_as(steers, mode) &&
          !tc_steers_place(item, e->dirfd, e->relative, S_ISLNK(mode) ? S_IFREG : mode)) ||
-        tc_process_guards(item, e->relative))
+        tc_tree_guards(item, e->relative))
         return false;
     _autofree_ char *path = tc_format("%s/%s", item->path, e->relative);
     return !path || !stood_there(t, item, path);
@@ -336,8 +336,8 @@ static int inspect(struct scan *s, int dirfd, const struct dirent *e, const char
     if (steers != TC_STEERS_NOT && steers != TC_STEERS_WRITTEN && !place &&
         protect(s, relative, steers, false) < 0)
         return -1;
-    bool policy = tc_process_guards_id(s->cage->trees, dirfd, e->d_name, e->d_ino) &&
-                  !tc_process_guards(s->item, relative);
+    bool policy = tc_tree_guards_id(s->cage->trees, dirfd, e->d_name, e->d_ino) &&
+                  !tc_tree_guards(s->item, relative);
     return policy ? protect(s, relative, TC_STEERS_HOST, true) : 0;
 }
 
@@ -359,7 +359,7 @@ static bool is_plain(const struct scan *s, int dirfd, const struct dirent *e)
     bool words = item->obeyed || !item->steering || item->steering->add.count;
     return e->d_type != DT_DIR && e->d_type != DT_UNKNOWN && !words &&
            strcmp(e->d_name, "refs") != 0 && !tc_steers_may(e->d_name) &&
-           !tc_process_guards_id(s->cage->trees, dirfd, e->d_name, e->d_ino);
+           !tc_tree_guards_id(s->cage->trees, dirfd, e->d_name, e->d_ino);
 }
 
 static int search_entry(struct scan *s, int dirfd, const struct dirent *e, const char *prefix)
@@ -384,7 +384,7 @@ static int enter_directory(struct scan *s, int fd, struct stat *ret)
     if (closed && errno != EACCES)
         return -1;
     bool same = !closed && ret->st_dev == s->item->id.dev;
-    int kernel = same ? 0 : tc_process_kernel_fs(fd);
+    int kernel = same ? 0 : tc_tree_kernel_fs(fd);
     if (kernel != 0)
         return kernel < 0 ? -1 : COVERED;
     if (++s->directories > DIRECTORIES_MAX || s->cage->answered) {
@@ -446,8 +446,8 @@ static int search_until_still(const struct scan *first)
 static const char *below_item(const struct tc_trees *t, const struct tc_item *item,
                               const char *path)
 {
-    return tc_process_holder(t, path) == item ? path + strlen(item->path) + (item->path[1] != '\0')
-                                              : NULL;
+    return tc_tree_holder(t, path) == item ? path + strlen(item->path) + (item->path[1] != '\0')
+                                           : NULL;
 }
 
 static int refuse_own(struct tc_cage *cage, const struct tc_item *item, const char *relative)
@@ -495,7 +495,7 @@ static int guard_policy(struct scan *s)
     return rc;
 }
 
-int tc_process_steering(struct tc_cage *cage, const struct tc_item *item)
+int tc_tree_steering(struct tc_cage *cage, const struct tc_item *item)
 {
     /* a directory that is mounted on itself twice would hide what is mounted below the first */
     struct scan s = {.cage = cage, .item = item};

@@ -36,9 +36,9 @@ extern struct tc_tree_host tc_tree_host;
 /* idmap.c */
 /* A user namespace descriptor for id-mapped mounts of files with this owner; the caller's; -1 with
  * errno. From any thread. */
-int tc_process_idmap(struct tc_tree_host *host, uid_t file_uid, gid_t file_gid, uid_t cage_id);
+int tc_tree_idmap(struct tc_tree_host *host, uid_t file_uid, gid_t file_gid, uid_t cage_id);
 /* Reaps the children that carried them. */
-void tc_process_reap_holders(struct tc_tree_host *host);
+void tc_tree_reap_holders(struct tc_tree_host *host);
 
 /* ---- one cage ---- */
 
@@ -124,46 +124,46 @@ struct tc_trees {
 /* Before paths are looked up; what the plan says that tools can write stays the plan's. */
 void tc_trees_open(struct tc_trees *t, const struct tc_plan *plan);
 /* Keeps a descriptor until the cage goes; returns it, or -1 when fd is -1 or memory ran out. */
-int tc_process_keep(struct tc_trees *t, int fd);
+int tc_tree_keep(struct tc_trees *t, int fd);
 /* One more mount for its first process; NULL: no memory. */
-struct tc_init_mount *tc_process_mount(struct tc_trees *t, int fd, const char *path,
-                                       enum tc_landlock_kind rights);
+struct tc_init_mount *tc_tree_mount(struct tc_trees *t, int fd, const char *path,
+                                    enum tc_landlock_kind rights);
 
 /* One more that lets nobody see what is at the path. NULL with errno. */
-struct tc_init_mount *tc_process_mask(struct tc_trees *t, bool directory, const char *path);
+struct tc_init_mount *tc_tree_mask(struct tc_trees *t, bool directory, const char *path);
 
 /* The helper's /proc/self/mountinfo as it was when first asked for; NULL with errno. */
 const char *tc_trees_mounts(struct tc_trees *t);
 
 /* The private /tmp, made if there is none yet. */
-int tc_process_storage(struct tc_cage *cage);
+int tc_tree_storage(struct tc_cage *cage);
 /* An empty one of these limits; -1 with errno. */
-int tc_process_tmp(const struct tc_limits *limits);
+int tc_tree_tmp(const struct tc_limits *limits);
 /* Makes it the tool's. 0, or -1 with errno. */
-int tc_process_own(const struct tc_trees *t, int dirfd, const char *name);
+int tc_tree_own(const struct tc_trees *t, int dirfd, const char *name);
 /* A directory in private storage that is the tool's, kept by the cage; -1 with errno. */
-int tc_process_own_directory(struct tc_trees *t, int storage, const char *at);
+int tc_tree_own_directory(struct tc_trees *t, int storage, const char *at);
 
 /* granted.c */
 /* Parents first, as they are mounted. */
-void tc_process_sort(struct tc_trees *t);
+void tc_tree_sort(struct tc_trees *t);
 /* A place of the cage's own, where nothing of the host may be shown? */
-bool tc_process_reserved(const char *path);
+bool tc_tree_reserved(const char *path);
 /* Is this path denied, by its own name or one above? */
-bool tc_process_denied(const struct tc_plan *plan, const char *path);
+bool tc_tree_denied(const struct tc_plan *plan, const char *path);
 /* The granted directory that holds this path most closely, strictly above it; NULL: none. */
-struct tc_item *tc_process_holder(const struct tc_trees *t, const char *path);
+struct tc_item *tc_tree_holder(const struct tc_trees *t, const char *path);
 /* Does the tool work on a copy or an overlay of this item? */
-bool tc_process_copied(const struct tc_plan *plan, const struct tc_item *item);
+bool tc_tree_copied(const struct tc_plan *plan, const struct tc_item *item);
 /* A failure that names a granted path; `before` and `after` stand around it. Returns -1. */
-int tc_process_refuse(struct tc_cage *cage, const struct tc_mount *m, int errnum, const char *hint,
-                      const char *before, const char *after);
+int tc_tree_refuse(struct tc_cage *cage, const struct tc_mount *m, int errnum, const char *hint,
+                   const char *before, const char *after);
 
-int tc_process_resolve(struct tc_cage *cage);
+int tc_tree_resolve(struct tc_cage *cage);
 /* single_file.c: files that are granted writable by themselves. After the storage and before the
  * root.
  */
-int tc_process_single_files(struct tc_cage *cage);
+int tc_tree_single_files(struct tc_cage *cage);
 /* A failure of such a file. Returns -1. */
 int tc_single_file_fail(struct tc_cage *cage, const struct tc_item *item, int errnum,
                         const char *before, const char *after);
@@ -172,26 +172,26 @@ int tc_single_file_point(const struct tc_trees *t, const struct tc_item *single_
                          const char *relative, bool directory);
 /* kernelfs.c: is this a view of the kernel, like /proc? 1, 0, or -1 with errno. Covers those that
  * are mounted below a granted directory, by the text of mountinfo. */
-int tc_process_kernel_fs(int fd);
+int tc_tree_kernel_fs(int fd);
 /* May it wait for another machine or for a program? Everything but the well-known local ones. */
-bool tc_process_remote_fs(int fd);
+bool tc_tree_remote_fs(int fd);
 /* Does no mount of a /proc/PID/mountinfo wait for another machine or for a process? */
-bool tc_process_mounts_local(const char *mountinfo);
+bool tc_tree_mounts_local(const char *mountinfo);
 /* The first file system of another kind that is mounted below the item, by its path relative to
  * that; owned, NULL: none. 0, or -1 with errno. */
-int tc_process_mount_below(const struct tc_item *item, const char *mounts, char **ret);
+int tc_tree_mount_below(const struct tc_item *item, const char *mounts, char **ret);
 /* Is anything mounted below that directory, of whatever kind? 1, 0, or -1 with errno. */
 int tc_trees_mounted_below(struct tc_trees *t, int fd);
-int tc_process_cover_kernel(struct tc_cage *cage, const struct tc_item *item, const char *mounts);
-int tc_process_hide(struct tc_cage *cage);
-int tc_process_steering(struct tc_cage *cage, const struct tc_item *item);
+int tc_tree_cover_kernel(struct tc_cage *cage, const struct tc_item *item, const char *mounts);
+int tc_tree_hide(struct tc_cage *cage);
+int tc_tree_steering(struct tc_cage *cage, const struct tc_item *item);
 /* guard.c: where the files of the policy lie below what may be written, or a refusal. After the
  * grants are resolved. */
-int tc_process_guard(struct tc_cage *cage);
+int tc_tree_guard(struct tc_cage *cage);
 /* Is that one of them? Or are there some below? By any name? */
-bool tc_process_guards(const struct tc_item *item, const char *relative);
-bool tc_process_guards_below(const struct tc_item *item, const char *relative);
-bool tc_process_guards_id(const struct tc_trees *t, int dirfd, const char *name, ino_t ino);
+bool tc_tree_guards(const struct tc_item *item, const char *relative);
+bool tc_tree_guards_below(const struct tc_item *item, const char *relative);
+bool tc_tree_guards_id(const struct tc_trees *t, int dirfd, const char *name, ino_t ino);
 /* git_config.c */
 /* What the text of one file of configuration names, as it stands there: directories of hooks, and
  * other such files. False: out of memory. */
@@ -206,10 +206,10 @@ int tc_item_learn_around(struct tc_trees *t, struct tc_item *item);
 int tc_item_learn_above(struct tc_trees *t, struct tc_item *item, const char *relative);
 /* show.c */
 /* The detached mount of one item, kept by the cage; -1 with the failure written. */
-int tc_process_show(struct tc_cage *cage, const struct tc_item *item, int fd);
-enum tc_landlock_kind tc_process_rights(const struct tc_plan *plan, const struct tc_item *item);
-int tc_process_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, const char *path,
-                      bool writable);
+int tc_tree_show(struct tc_cage *cage, const struct tc_item *item, int fd);
+enum tc_landlock_kind tc_tree_rights(const struct tc_plan *plan, const struct tc_item *item);
+int tc_tree_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, const char *path,
+                   bool writable);
 
 /* Closes all that is kept; more may be kept afterwards. */
 void tc_trees_release(struct tc_trees *t);

@@ -96,7 +96,7 @@ static bool readable(const struct gathering *g, const struct statx *st)
 static bool offered(const struct gathering *g, const char *path, const struct statx *st)
 {
     return S_ISREG(st->stx_mode) && collected(g->cage->plan, tc_path_base(path)) &&
-           !tc_process_denied(g->cage->plan, path) && !covered(g, path) && readable(g, st);
+           !tc_tree_denied(g->cage->plan, path) && !covered(g, path) && readable(g, st);
 }
 
 /* As the tool sees it; owned. */
@@ -487,7 +487,7 @@ static void gather_removals(struct gathering *g)
             g->found->omitted_changes++;
             continue;
         }
-        bool guarded = tc_process_guards_below(g->item, entry->relative);
+        bool guarded = tc_tree_guards_below(g->item, entry->relative);
         change.held = choice == TC_CHOICE_STAYS ? unchosen(g, entry->relative, guarded)
                       : is_needed(g, entry)     ? tc_commit_steering
                       : g->commit               ? tc_commit_removal(g->cage, entry)
@@ -571,7 +571,7 @@ static int gather_tree(struct gathering *g)
     if (tc_walk(&walk, copied ? g->item->copy : g->item->fd) < 0)
         walk.skipped++;
     else if (walk.skipped && copied)
-        tc_process_left(g->cage, g->item, walk.left);
+        tc_workspace_left(g->cage, g->item, walk.left);
     if (!copied)
         visit_root(g);
     w->over = w->over || (w->inline_collect && walk.skipped); /* a process may come further */
@@ -581,7 +581,7 @@ static int gather_tree(struct gathering *g)
     return copied && g->commit && walk.skipped ? -1 : 0;
 }
 
-bool tc_process_commits(const struct tc_cage *cage, bool commit)
+bool tc_workspace_commits(const struct tc_cage *cage, bool commit)
 {
     const struct tc_trees *t = cage->trees;
     bool bind = cage->plan->workspace == TC_WORKSPACE_BIND;
@@ -664,12 +664,12 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
 }
 
 /* Without a journal nothing comes back: a cut would go untold. */
-void tc_process_gather(struct tc_cage *cage, bool commit, struct tc_outcome *found)
+void tc_workspace_gather_into(struct tc_cage *cage, bool commit, struct tc_outcome *found)
 {
     struct tc_workspace *w = cage->workspace;
     struct tc_journal journal = {.fd = -1};
     w->journal = &journal;
-    int rc = tc_process_commits(cage, commit) ? -1 : 0;
+    int rc = tc_workspace_commits(cage, commit) ? -1 : 0;
     for (int tries = 0; rc < 0 && tries < 8; tries++) {
         tc_journal_end(&journal);
         rc = tc_journal_begin(&journal, w->journals, cage->plan->tool, w->inline_collect != NULL);

@@ -21,13 +21,13 @@
  * to keep of it. */
 static bool goes_on(const struct tc_cage *cage, bool commit)
 {
-    return tc_process_commits(cage, commit) || cage->workspace->session;
+    return tc_workspace_commits(cage, commit) || cage->workspace->session;
 }
 
 void tc_workspace_gather(struct tc_cage *cage, bool commit)
 {
     tc_workspace_check_masks(cage);
-    tc_process_gather(cage, commit && !cage->outcome->failure.code, cage->outcome);
+    tc_workspace_gather_into(cage, commit && !cage->outcome->failure.code, cage->outcome);
 }
 
 /* A commit that has begun goes on when the helper dies: half of it would be worse. Without one
@@ -106,7 +106,7 @@ static int begin_collect(struct tc_cage *cage, bool commit)
     if (!writable && !t->masked_count && !w->session)
         return -1;
     commit = commit && copies && !cage->outcome->failure.code;
-    w->changes_fd = tc_process_keep(t, memfd_create("changes", MFD_CLOEXEC));
+    w->changes_fd = tc_tree_keep(t, memfd_create("changes", MFD_CLOEXEC));
     /* by fork(), which leaves the child an allocator that no worker was in the middle of */
     w->collector = w->changes_fd < 0 ? -1 : fork();
     if (w->collector == 0)
@@ -116,7 +116,7 @@ static int begin_collect(struct tc_cage *cage, bool commit)
         return tc_not_gathered(w, cage->outcome);
     }
     w->committing = goes_on(cage, commit);
-    w->collector_fd = tc_process_keep(t, tc_pidfd_open(w->collector));
+    w->collector_fd = tc_tree_keep(t, tc_pidfd_open(w->collector));
     if (w->collector_fd < 0) /* no memory to wait later */
         take_over(cage);
     return w->collector_fd;

@@ -140,8 +140,8 @@ static bool steers(const struct tc_item *item, const char *relative, unsigned mo
 
 bool tc_commit_guarded(const struct tc_item *item, const char *relative, unsigned mode)
 {
-    return tc_process_guards(item, relative) ||
-           (!S_ISDIR(mode) && tc_process_guards_below(item, relative));
+    return tc_tree_guards(item, relative) ||
+           (!S_ISDIR(mode) && tc_tree_guards_below(item, relative));
 }
 
 /* The grant's own word for it frees a file that steers the host. */
@@ -395,7 +395,7 @@ const char *tc_commit_removal(const struct tc_cage *cage, const struct tc_copied
     const char *name = tc_path_base(entry->relative);
     bool directory = S_ISDIR(entry->host.mode);
     struct statx st;
-    if (tc_process_guards_below(entry->item, entry->relative) ||
+    if (tc_tree_guards_below(entry->item, entry->relative) ||
         (!named(t, entry->item, entry->relative) &&
          steers(entry->item, entry->relative, entry->host.mode)))
         return tc_commit_steering;

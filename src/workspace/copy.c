@@ -55,7 +55,7 @@ bool tc_workspace_denied(const struct tc_cage *cage, const struct tc_item *item,
         return false;
     char path[2 * PATH_MAX];
     int n = snprintf(path, sizeof(path), "%s/%s", item->path, relative);
-    return n < 0 || (size_t)n >= sizeof(path) || tc_process_denied(plan, path);
+    return n < 0 || (size_t)n >= sizeof(path) || tc_tree_denied(plan, path);
 }
 
 struct tc_version tc_workspace_version(const struct statx *st)
@@ -186,7 +186,7 @@ int tc_workspace_kernel_fs(const struct tc_walk_entry *e)
     if (!(e->st->stx_attributes & STATX_ATTR_MOUNT_ROOT))
         return 0;
     _autofd_ int fd = openat(e->dirfd, e->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? -1 : tc_process_kernel_fs(fd);
+    return fd < 0 ? -1 : tc_tree_kernel_fs(fd);
 }
 
 static int copy_in(void *userdata, const struct tc_walk_entry *e)
@@ -216,7 +216,7 @@ int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item)
 {
     struct tc_trees *t = cage->trees;
     const struct tc_limits *l = &cage->plan->limits;
-    int copy = tc_process_keep(t, tc_tmpfs(l->disk, l->inodes, "0700", true));
+    int copy = tc_tree_keep(t, tc_tmpfs(l->disk, l->inodes, "0700", true));
     struct copying c = {.cage = cage, .item = item, .to = copy, .uid = t->id, .gid = (gid_t)t->id};
     struct tc_walk walk = {.visit = copy_in, .userdata = &c, .entries_max = ENTRIES_MAX};
     if (copy < 0)

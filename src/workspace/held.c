@@ -213,11 +213,11 @@ static int restore_item(struct past *past, int own, size_t index, const struct t
                              .gid = (gid_t)tree->gid,
                              .name = tree->name,
                              .host_name = tree->host_name};
-    item->fd = tc_process_keep(t, open_root(tree));
-    item->copy = item->fd < 0
-                     ? -1
-                     : tc_process_keep(
-                           t, openat(own, number, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    item->fd = tc_tree_keep(t, open_root(tree));
+    item->copy =
+        item->fd < 0
+            ? -1
+            : tc_tree_keep(t, openat(own, number, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (item->copy < 0)
         return -1;
     return item->context ? tc_item_learn_around(t, item) : 0;
@@ -273,8 +273,8 @@ static int bring_back(int own, struct tc_held_list *list, struct tc_choice *choi
     past.plan.tool = list->tool;
     past.plan.workspace = TC_WORKSPACE_COPY;
     past.plan.commit = TC_COMMIT_ASK; /* nothing of it may be lost */
-    past.workspace.journals = tc_process_keep(&past.trees, tc_journal_open(&where));
-    past.workspace.held = tc_process_keep(&past.trees, tc_held_open(NULL));
+    past.workspace.journals = tc_tree_keep(&past.trees, tc_journal_open(&where));
+    past.workspace.held = tc_tree_keep(&past.trees, tc_held_open(NULL));
     past.cage = (struct tc_cage){
         .plan = &past.plan, .outcome = outcome, .workspace = &past.workspace, .trees = &past.trees};
     int rc = 0;
@@ -286,7 +286,7 @@ static int bring_back(int own, struct tc_held_list *list, struct tc_choice *choi
                        "the directories that the call worked in must be where they were",
                        "cannot apply the changes of call");
     else
-        tc_process_gather(&past.cage, true, outcome);
+        tc_workspace_gather_into(&past.cage, true, outcome);
     past_done(&past);
     return rc;
 }

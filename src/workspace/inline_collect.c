@@ -66,7 +66,7 @@ bool tc_inline_collect_begin(struct tc_cage *cage)
     w->inline_collect = calloc(1, sizeof(*w->inline_collect));
     if (!w->inline_collect)
         return false;
-    w->committing = tc_process_commits(cage, false);
+    w->committing = tc_workspace_commits(cage, false);
     return true;
 }
 

@@ -40,7 +40,7 @@ static const char use_copy[] = "use workspace = { mode = \"copy\" }";
 
 bool tc_overlay_wanted(const struct tc_plan *plan, const struct tc_item *item)
 {
-    return plan->workspace == TC_WORKSPACE_OVERLAY && tc_process_copied(plan, item);
+    return plan->workspace == TC_WORKSPACE_OVERLAY && tc_tree_copied(plan, item);
 }
 
 /* A directory whose content was replaced is marked by an attribute. */
@@ -98,7 +98,7 @@ static int take_inventory(struct tc_cage *cage, const struct tc_item *item)
 static int refuse_mounts(struct tc_cage *cage, const struct tc_item *item, const char *mounts)
 {
     _autofree_ char *below = NULL;
-    if (tc_process_mount_below(item, mounts, &below) < 0)
+    if (tc_tree_mount_below(item, mounts, &below) < 0)
         return fail_overlay(cage, item, errno, use_copy, "cannot list what is mounted below");
     _autofree_ char *hint =
         below ? tc_format("%s, or unmount %s/%s", use_copy, item->mount->from, below) : NULL;
@@ -133,9 +133,9 @@ static int make_layer(struct tc_cage *cage, struct tc_item *item)
     struct tc_trees *t = cage->trees;
     const struct tc_limits *l = &cage->plan->limits;
     struct stat st;
-    int storage = tc_process_keep(t, tc_tmpfs(l->disk, l->inodes, "0755", true));
-    int upper = storage < 0 ? -1 : tc_process_own_directory(t, storage, "u");
-    if (upper < 0 || tc_process_own_directory(t, storage, "w") < 0 || fstat(item->fd, &st) < 0 ||
+    int storage = tc_tree_keep(t, tc_tmpfs(l->disk, l->inodes, "0755", true));
+    int upper = storage < 0 ? -1 : tc_tree_own_directory(t, storage, "u");
+    if (upper < 0 || tc_tree_own_directory(t, storage, "w") < 0 || fstat(item->fd, &st) < 0 ||
         fchmod(upper, st.st_mode & 0777) < 0)
         return fail_overlay(cage, item, errno, "check the size of `disk` in the policy",
                             "cannot make room for the changes of");
@@ -153,7 +153,7 @@ static int make_layer(struct tc_cage *cage, struct tc_item *item)
 int tc_overlay_open(struct tc_cage *cage, struct tc_item *item, const char *mounts)
 {
     struct tc_workspace *w = cage->workspace;
-    if (tc_process_remote_fs(item->fd))
+    if (tc_tree_remote_fs(item->fd))
         return fail_overlay(
             cage, item, 0, use_copy,
             "an overlay needs the times of a file system of this machine's own, not of");
@@ -413,7 +413,7 @@ int tc_overlay_compare(struct tc_cage *cage, const struct tc_item *item)
     if (tc_walk(&walk, item->copy) < 0)
         return -1;
     if (walk.skipped) {
-        tc_process_left(cage, item, walk.left);
+        tc_workspace_left(cage, item, walk.left);
         errno = E2BIG;
         return -1;
     }

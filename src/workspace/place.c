@@ -14,7 +14,7 @@
 static int open_layers(struct tc_cage *cage, struct tc_item *item, const char *mounts)
 {
     if (tc_overlay_open(cage, item, mounts) == 0)
-        return tc_process_show(cage, item, item->fd);
+        return tc_tree_show(cage, item, item->fd);
     if (!cage->plan->overlay_or_copy || cage->plan->session || cage->answered)
         return -1;
     tc_failure_clear(&cage->outcome->failure);
@@ -28,11 +28,11 @@ static int open_item(struct tc_cage *cage, struct tc_item *item, const char *mou
 {
     if (tc_overlay_wanted(cage->plan, item))
         return open_layers(cage, item, mounts);
-    if (tc_process_copied(cage->plan, item))
+    if (tc_tree_copied(cage->plan, item))
         return tc_workspace_copy(cage, item);
     if (item->single_dir && item->layers < 0)
         return item->copy;
-    return tc_process_show(cage, item, item->fd);
+    return tc_tree_show(cage, item, item->fd);
 }
 
 static int add_tree(struct tc_cage *cage, struct tc_item *item, const char *mounts)
@@ -41,8 +41,7 @@ static int add_tree(struct tc_cage *cage, struct tc_item *item, const char *moun
     int tree = open_item(cage, item, mounts);
     if (tree < 0)
         return -1;
-    struct tc_init_mount *m =
-        tc_process_mount(t, tree, item->path, tc_process_rights(cage->plan, item));
+    struct tc_init_mount *m = tc_tree_mount(t, tree, item->path, tc_tree_rights(cage->plan, item));
     if (!m)
         return tc_cage_fail_memory(cage, "trees");
     m->dev = item->point.dev;
@@ -51,11 +50,11 @@ static int add_tree(struct tc_cage *cage, struct tc_item *item, const char *moun
     m->layers = item->layers;
     if (!item->directory || (item->copy >= 0 && !(item->single_dir && m->layered)))
         return 0;
-    if (tc_process_cover_kernel(cage, item, mounts) < 0)
-        return tc_process_refuse(cage, item->mount, errno, "unmount them",
-                                 "kernel file systems below ", " cannot be covered");
+    if (tc_tree_cover_kernel(cage, item, mounts) < 0)
+        return tc_tree_refuse(cage, item->mount, errno, "unmount them",
+                              "kernel file systems below ", " cannot be covered");
     /* on a machine of its own there is nobody to be steered */
-    return item->writable && !cage->plan->uid ? tc_process_steering(cage, item) : 0;
+    return item->writable && !cage->plan->uid ? tc_tree_steering(cage, item) : 0;
 }
 
 /* Mounts below a granted path need a directory of the host's to be below of. */
@@ -72,13 +71,13 @@ static bool stands(const struct tc_trees *t, const struct tc_item *item)
     return t->standing && !item->directory && tc_path_within(t->standing, item->path);
 }
 
-int tc_process_trees(struct tc_cage *cage)
+int tc_workspace_trees(struct tc_cage *cage)
 {
     struct tc_trees *t = cage->trees;
     const char *mounts = any_directory(t) ? tc_trees_mounts(t) : NULL;
     if (any_directory(t) && !mounts)
-        return tc_process_refuse(cage, t->items[0].mount, errno, "mount /proc",
-                                 "mounts below granted path ", " cannot be listed");
+        return tc_tree_refuse(cage, t->items[0].mount, errno, "mount /proc",
+                              "mounts below granted path ", " cannot be listed");
     for (size_t i = 0; i < t->item_count; i++)
         if (!t->items[i].name && !stands(t, &t->items[i]) &&
             add_tree(cage, &t->items[i], mounts) < 0)
@@ -86,7 +85,7 @@ int tc_process_trees(struct tc_cage *cage)
     return 0;
 }
 
-int tc_process_trees_standing(struct tc_cage *cage)
+int tc_workspace_trees_standing(struct tc_cage *cage)
 {
     struct tc_trees *t = cage->trees;
     for (size_t i = 0; i < t->item_count; i++)

@@ -150,13 +150,12 @@ int tc_session_open(struct tc_cage *cage)
     w->session = s;
     s->own = s->tree = -1;
     _autofd_ int dir = tc_state_open("sessions", &where);
-    s->own =
-        dir < 0 ? -1 : tc_process_keep(t, tc_store_claim(dir, cage->plan->session, SESSIONS_MAX));
+    s->own = dir < 0 ? -1 : tc_tree_keep(t, tc_store_claim(dir, cage->plan->session, SESSIONS_MAX));
     if (s->own < 0)
         return refuse_entry(cage, where);
     int rc = load_session(cage, s);
     if (s->tree >= 0)
-        s->tree = tc_process_keep(t, s->tree);
+        s->tree = tc_tree_keep(t, s->tree);
     if (rc == 0)
         rc = check_bounds(cage, &s->record);
     if (rc < 0)

@@ -23,7 +23,7 @@ static int copy_in(struct tc_cage *cage, struct tc_item *item)
         tc_workspace_copy_file(item->fd, item->host_name, item->copy, item->name, host.stx_mode) <
             0)
         return -1;
-    if (tc_process_own(t, item->copy, item->name) < 0 ||
+    if (tc_tree_own(t, item->copy, item->name) < 0 ||
         tc_workspace_copy_times(item->copy, item->name, &host) < 0 ||
         statx(item->copy, item->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &copy) < 0)
         return -1;
@@ -56,10 +56,10 @@ static int open_journals(struct tc_cage *cage)
     const char *where;
     for (size_t i = 0; i < t->item_count && w->journals < 0; i++) {
         const struct tc_item *item = &t->items[i];
-        if (!(item->name && !item->part) && !tc_process_copied(cage->plan, item))
+        if (!(item->name && !item->part) && !tc_tree_copied(cage->plan, item))
             continue;
-        w->journals = tc_process_keep(t, tc_journal_open(&where));
-        w->held = w->journals < 0 ? -1 : tc_process_keep(t, tc_held_open(&where));
+        w->journals = tc_tree_keep(t, tc_journal_open(&where));
+        w->held = w->journals < 0 ? -1 : tc_tree_keep(t, tc_held_open(&where));
         if (w->held < 0)
             return tc_cage_fail(
                 cage,

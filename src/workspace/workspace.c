@@ -57,7 +57,7 @@ void tc_workspace_done(struct tc_workspace *w)
     tc_session_free(w);
 }
 
-void tc_process_left(struct tc_cage *cage, const struct tc_item *item, const char *relative)
+void tc_workspace_left(struct tc_cage *cage, const struct tc_item *item, const char *relative)
 {
     struct tc_workspace *w = cage->workspace;
     if (!w->left)

@@ -71,7 +71,7 @@ bool tc_workspace_large(const struct tc_trees *t);
 /* Frees all but descriptors, which are the cage's. */
 void tc_workspace_done(struct tc_workspace *w);
 /* Remembers the first place of which a bound kept the gathering out. */
-void tc_process_left(struct tc_cage *cage, const struct tc_item *item, const char *relative);
+void tc_workspace_left(struct tc_cage *cage, const struct tc_item *item, const char *relative);
 /* What was not gathered, brought back or kept, into *found; each returns -1. errno says why, where
  * no place is known that was left out. */
 int tc_not_gathered(const struct tc_workspace *w, struct tc_outcome *found);
@@ -80,10 +80,10 @@ int tc_not_brought_back(struct tc_outcome *found, const char *place, int errnum,
 int tc_not_kept(struct tc_outcome *found);
 
 /* place.c: what stands at each granted path. */
-int tc_process_trees(struct tc_cage *cage);
+int tc_workspace_trees(struct tc_cage *cage);
 /* What was left out because it stood there already, for another cage in place of that one: files.
  */
-int tc_process_trees_standing(struct tc_cage *cage);
+int tc_workspace_trees_standing(struct tc_cage *cage);
 /* masks.c. A mask vanishes when a host program replaces the name under it; then the tool may have
  * seen what the policy denies, and the call has failed. */
 void tc_workspace_check_masks(struct tc_cage *cage);
@@ -102,9 +102,9 @@ void tc_workspace_gather(struct tc_cage *cage, bool commit);
 void tc_workspace_merge(struct tc_outcome *to, struct tc_outcome *from);
 /* changes.c */
 /* Will anything come back to the host? */
-bool tc_process_commits(const struct tc_cage *cage, bool commit);
+bool tc_workspace_commits(const struct tc_cage *cage, bool commit);
 /* What was changed in the writable paths, into *found; brings back what was copied. */
-void tc_process_gather(struct tc_cage *cage, bool commit, struct tc_outcome *found);
+void tc_workspace_gather_into(struct tc_cage *cage, bool commit, struct tc_outcome *found);
 
 /* ---- overlay.c ---- */
 

@@ -98,7 +98,7 @@ static int find_program(struct tc_cage *cage)
     struct engine *e = engine_of(cage);
     if (tc_engine_find(cage, "toolcage-engine", &e->program) < 0)
         return -1;
-    e->program = tc_process_keep(&p->trees, e->program);
+    e->program = tc_tree_keep(&p->trees, e->program);
     p->init.own = &e->program;
     return e->program < 0 ? tc_cage_fail_memory(cage, "start") : 0;
 }

@@ -78,11 +78,11 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
 static int put_init(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    int self = tc_process_keep(&p->trees, tc_oci_self());
+    int self = tc_tree_keep(&p->trees, tc_oci_self());
     if (self < 0)
         return tc_oci_fail_bundle(cage, "PID 1",
                                   "the helper's program was replaced: make a new engine");
-    return tc_process_mount(&p->trees, self, TC_OCI_INIT, TC_LANDLOCK_READ_FILE)
+    return tc_tree_mount(&p->trees, self, TC_OCI_INIT, TC_LANDLOCK_READ_FILE)
                ? 0
                : tc_cage_fail_memory(cage, "bundle");
 }

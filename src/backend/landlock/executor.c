@@ -262,12 +262,12 @@ static int prepare_landlock(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     tc_trees_open(&p->trees, cage->plan);
-    if (tc_session_open(cage) < 0 || tc_process_resolve(cage) < 0 || check_items(cage) < 0 ||
+    if (tc_session_open(cage) < 0 || tc_tree_resolve(cage) < 0 || check_items(cage) < 0 ||
         check_clauses(cage) < 0)
         return -1;
     p->init.stages = &tc_landlock_stages;
     p->init.reaper = &tc_landlock_reaper;
-    p->init.ruleset = tc_process_keep(&p->trees, tc_landlock_open(p->host->landlock_abi, 0));
+    p->init.ruleset = tc_tree_keep(&p->trees, tc_landlock_open(p->host->landlock_abi, 0));
     if (p->init.ruleset >= 0 && fill_config(cage) == 0)
         return 0;
     return tc_cage_fail(cage,

@@ -69,7 +69,7 @@ void tc_cgroup_usage(struct tc_cgroup *group, struct tc_cgroup_usage *ret)
     (void)group, (void)ret;
 }
 
-int tc_process_keep(struct tc_trees *trees, int fd)
+int tc_tree_keep(struct tc_trees *trees, int fd)
 {
     (void)trees;
     return fd;

@@ -91,7 +91,7 @@ static void open_call(struct call *c)
     open_pipe(ends);
     *c = (struct call){.tree = ends[1], .last = ends[0]};
     tc_trees_know_holders();
-    assert_int_equal(tc_process_keep(&c->trees, c->tree), c->tree);
+    assert_int_equal(tc_tree_keep(&c->trees, c->tree), c->tree);
 }
 
 static void *put_away(void *arg)

@@ -134,7 +134,7 @@ static bool all_marked(const struct scene *s)
 {
     bool marked = s->trees.guarded_count == FILES;
     for (int i = 0; i < FILES; i++)
-        marked = marked && tc_process_guards(&s->item, files[i]);
+        marked = marked && tc_tree_guards(&s->item, files[i]);
     return marked;
 }
 
@@ -148,7 +148,7 @@ static bool held(const char *way, int at, int errnum)
     fault.at = at;
     fault.errnum = errnum;
     fault.seen = 0;
-    int rc = tc_process_guard(&s.cage);
+    int rc = tc_tree_guard(&s.cage);
     fault.at = 0;
     bool good = rc == 0 ? all_marked(&s) : s.outcome.failure.code == TOOLCAGE_EDENIED;
     end(&s);
@@ -174,15 +174,15 @@ static void an_entry_that_cannot_be_looked_at_is_one(void **state)
     struct scene s;
     struct stat st;
     begin(&s, "ws");
-    assert_int_equal(tc_process_guard(&s.cage), 0);
+    assert_int_equal(tc_tree_guard(&s.cage), 0);
     assert_int_equal(fstatat(s.item.fd, "base.toml", &st, 0), 0);
-    assert_true(tc_process_guards_id(&s.trees, s.item.fd, "base.toml", st.st_ino));
-    assert_false(tc_process_guards_id(&s.trees, s.item.fd, "sub", st.st_ino));
-    assert_false(tc_process_guards_id(&s.trees, s.item.fd, "gone", st.st_ino));
+    assert_true(tc_tree_guards_id(&s.trees, s.item.fd, "base.toml", st.st_ino));
+    assert_false(tc_tree_guards_id(&s.trees, s.item.fd, "sub", st.st_ino));
+    assert_false(tc_tree_guards_id(&s.trees, s.item.fd, "gone", st.st_ino));
     fault.at = 1;
     fault.errnum = ENOMEM;
     fault.seen = 0;
-    assert_true(tc_process_guards_id(&s.trees, s.item.fd, "base.toml", st.st_ino));
+    assert_true(tc_tree_guards_id(&s.trees, s.item.fd, "base.toml", st.st_ino));
     fault.at = 0;
     end(&s);
 }
@@ -208,7 +208,7 @@ static void missing_policy_file_in_writable_dir_is_refused(void **state)
         struct scene s;
         begin(&s, "ws");
         assert_true(tc_strv_add(&s.plan.extended, tree_path(cases[i].path)));
-        if ((tc_process_guard(&s.cage) < 0) != cases[i].refused)
+        if ((tc_tree_guard(&s.cage) < 0) != cases[i].refused)
             fail_msg("%s: %s", cases[i].path,
                      cases[i].refused ? "not refused" : s.outcome.failure.message);
         end(&s);

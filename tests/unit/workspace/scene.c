@@ -137,7 +137,7 @@ int scene_begin(struct scene *s)
     s->mount.from = realpath("host", NULL);
     assert_non_null(s->mount.from);
     s->item.context = s->mount.from;
-    s->item.fd = tc_process_keep(&s->trees, open("host", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    s->item.fd = tc_tree_keep(&s->trees, open("host", O_PATH | O_DIRECTORY | O_CLOEXEC));
     assert_true(s->item.fd >= 0);
     s->trees.items = &s->item;
     s->trees.item_count = 1;
