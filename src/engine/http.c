@@ -10,27 +10,27 @@
 
 #include "base/clock.h"
 
-struct tc_http {
+struct tc_engine_http {
     char socket[32]; /* a path that leads to what was found, whatever its name leads to by now */
     int hangup;
     CURLM *multi;
-    char server[TC_HTTP_SERVER_MAX];
+    char server[TC_ENGINE_HTTP_SERVER_MAX];
     char why[160 + CURL_ERROR_SIZE];
 };
 
 /* One request, as libcurl's callbacks see it. */
 struct exchange {
-    struct tc_http *http;
-    const struct tc_http_ask *ask;
-    struct tc_http_answer *answer;
+    struct tc_engine_http *http;
+    const struct tc_engine_http_ask *ask;
+    struct tc_engine_http_answer *answer;
     size_t sent, headers;
     bool too_large;
     char error[CURL_ERROR_SIZE];
 };
 
-struct tc_http *tc_http_new(int socket, int hangup)
+struct tc_engine_http *tc_engine_http_new(int socket, int hangup)
 {
-    struct tc_http *http = calloc(1, sizeof(*http));
+    struct tc_engine_http *http = calloc(1, sizeof(*http));
     if (!http)
         return NULL;
     (void)snprintf(http->socket, sizeof(http->socket), "/proc/self/fd/%d", socket);
@@ -38,11 +38,11 @@ struct tc_http *tc_http_new(int socket, int hangup)
     http->multi = curl_multi_init();
     if (http->multi)
         return http;
-    tc_http_free(http);
+    tc_engine_http_free(http);
     return NULL;
 }
 
-void tc_http_free(struct tc_http *http)
+void tc_engine_http_free(struct tc_engine_http *http)
 {
     if (!http)
         return;
@@ -51,19 +51,19 @@ void tc_http_free(struct tc_http *http)
     free(http);
 }
 
-const char *tc_http_server(const struct tc_http *http)
+const char *tc_engine_http_server(const struct tc_engine_http *http)
 {
     return http->server;
 }
 
-void tc_http_answer_done(struct tc_http_answer *answer)
+void tc_engine_http_answer_done(struct tc_engine_http_answer *answer)
 {
     tc_buf_done(&answer->body);
 }
 
 /* ---- what libcurl asks ---- */
 
-static void keep_server(struct tc_http *http, const char *value, size_t len)
+static void keep_server(struct tc_engine_http *http, const char *value, size_t len)
 {
     size_t n = 0;
     while (len && *value == ' ') {
@@ -81,7 +81,7 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *userdata
     struct exchange *x = userdata;
     size_t len = size * count, n = sizeof(name) - 1;
     x->headers += len;
-    x->too_large = x->too_large || x->headers > TC_HTTP_HEADERS_MAX;
+    x->too_large = x->too_large || x->headers > TC_ENGINE_HTTP_HEADERS_MAX;
     if (len > n && strncasecmp(bytes, name, n) == 0)
         keep_server(x->http, bytes + n, len - n);
     return x->too_large ? 0 : len;
@@ -91,7 +91,7 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *userdata)
 {
     struct exchange *x = userdata;
     size_t len = size * count;
-    x->too_large = x->too_large || x->answer->body.len + len > TC_HTTP_BODY_MAX;
+    x->too_large = x->too_large || x->answer->body.len + len > TC_ENGINE_HTTP_BODY_MAX;
     if (x->too_large)
         return 0;
     tc_buf_add(&x->answer->body, bytes, len);
@@ -111,7 +111,7 @@ static size_t give_body(char *to, size_t size, size_t count, void *userdata)
 
 /* ---- one request ---- */
 
-static struct curl_slist *list_headers(const struct tc_http_ask *ask)
+static struct curl_slist *list_headers(const struct tc_engine_http_ask *ask)
 {
     struct curl_slist *list = NULL;
     const char *type = ask->source ? "Content-Type: application/x-tar"
@@ -161,11 +161,12 @@ static CURLcode set_up(CURL *easy, struct exchange *x, struct curl_slist *header
     return rc;
 }
 
-static enum tc_http_end end_exchange(struct tc_http *http, const char **ret_why,
-                                     enum tc_http_end end, const char *fmt, ...) TC_PRINTF(4, 5);
+static enum tc_engine_http_end end_exchange(struct tc_engine_http *http, const char **ret_why,
+                                            enum tc_engine_http_end end, const char *fmt, ...)
+    TC_PRINTF(4, 5);
 
-static enum tc_http_end end_exchange(struct tc_http *http, const char **ret_why,
-                                     enum tc_http_end end, const char *fmt, ...)
+static enum tc_engine_http_end end_exchange(struct tc_engine_http *http, const char **ret_why,
+                                            enum tc_engine_http_end end, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -175,93 +176,96 @@ static enum tc_http_end end_exchange(struct tc_http *http, const char **ret_why,
     return end;
 }
 
-static bool hung_up(const struct tc_http *http)
+static bool hung_up(const struct tc_engine_http *http)
 {
     struct pollfd p = {.fd = http->hangup, .events = POLLIN};
     return http->hangup >= 0 && poll(&p, 1, 0) > 0;
 }
 
-/* Until the request has ended: TC_HTTP_ANSWERED, and libcurl's word for how. */
-static enum tc_http_end drive(struct tc_http *http, const struct tc_http_ask *ask, CURLcode *ret)
+/* Until the request has ended: TC_ENGINE_HTTP_ANSWERED, and libcurl's word for how. */
+static enum tc_engine_http_end drive(struct tc_engine_http *http,
+                                     const struct tc_engine_http_ask *ask, CURLcode *ret)
 {
     int64_t until = ask->patience_ms ? tc_now_us() + (int64_t)ask->patience_ms * 1000 : INT64_MAX;
     struct curl_waitfd extra = {.fd = http->hangup, .events = CURL_WAIT_POLLIN};
     bool listens = http->hangup >= 0;
     for (int running = 1, left;;) {
         if (curl_multi_perform(http->multi, &running) != CURLM_OK)
-            return TC_HTTP_MEMORY;
+            return TC_ENGINE_HTTP_MEMORY;
         const CURLMsg *m = curl_multi_info_read(http->multi, &left);
         if (m && m->msg == CURLMSG_DONE) {
             *ret = m->data.result;
-            return TC_HTTP_ANSWERED;
+            return TC_ENGINE_HTTP_ANSWERED;
         }
         int64_t now = tc_now_us(), rest = until == INT64_MAX ? 1000 : (until - now + 999) / 1000;
         if (rest <= 0)
-            return TC_HTTP_SILENT;
+            return TC_ENGINE_HTTP_SILENT;
         if (curl_multi_poll(http->multi, &extra, listens, rest > 1000 ? 1000 : (int)rest, NULL) !=
             CURLM_OK)
-            return TC_HTTP_MEMORY;
+            return TC_ENGINE_HTTP_MEMORY;
         if (!listens || !hung_up(http))
             continue;
         if (!ask->afterwards_ms)
-            return TC_HTTP_HUNG_UP;
+            return TC_ENGINE_HTTP_HUNG_UP;
         int64_t last = tc_now_us() + (int64_t)ask->afterwards_ms * 1000;
         until = until < last ? until : last;
         listens = false;
     }
 }
 
-static enum tc_http_end judge_exchange(struct tc_http *http, struct exchange *x, CURLcode code,
-                                       const char **ret_why)
+static enum tc_engine_http_end judge_exchange(struct tc_engine_http *http, struct exchange *x,
+                                              CURLcode code, const char **ret_why)
 {
     const char *text = x->error[0] ? x->error : curl_easy_strerror(code);
     if (x->too_large)
-        return end_exchange(http, ret_why, TC_HTTP_BROKEN, "it sent more than any answer has");
+        return end_exchange(http, ret_why, TC_ENGINE_HTTP_BROKEN,
+                            "it sent more than any answer has");
     if (code == CURLE_OUT_OF_MEMORY || x->answer->body.failed)
-        return end_exchange(http, ret_why, TC_HTTP_MEMORY, "out of memory");
+        return end_exchange(http, ret_why, TC_ENGINE_HTTP_MEMORY, "out of memory");
     if (code == CURLE_OK && x->answer->status >= 200 && x->answer->status < 600)
-        return TC_HTTP_ANSWERED;
+        return TC_ENGINE_HTTP_ANSWERED;
     if (code == CURLE_OK)
-        return end_exchange(http, ret_why, TC_HTTP_BROKEN, "it answered with status %ld",
+        return end_exchange(http, ret_why, TC_ENGINE_HTTP_BROKEN, "it answered with status %ld",
                             x->answer->status);
-    return end_exchange(http, ret_why, TC_HTTP_BROKEN, "%s", text);
+    return end_exchange(http, ret_why, TC_ENGINE_HTTP_BROKEN, "%s", text);
 }
 
-static enum tc_http_end run_exchange(struct tc_http *http, CURL *easy, struct exchange *x,
-                                     const char **ret_why)
+static enum tc_engine_http_end run_exchange(struct tc_engine_http *http, CURL *easy,
+                                            struct exchange *x, const char **ret_why)
 {
     CURLcode code = CURLE_OK;
     if (curl_multi_add_handle(http->multi, easy) != CURLM_OK)
-        return end_exchange(http, ret_why, TC_HTTP_MEMORY, "out of memory");
-    enum tc_http_end end = drive(http, x->ask, &code);
-    if (end == TC_HTTP_ANSWERED) {
+        return end_exchange(http, ret_why, TC_ENGINE_HTTP_MEMORY, "out of memory");
+    enum tc_engine_http_end end = drive(http, x->ask, &code);
+    if (end == TC_ENGINE_HTTP_ANSWERED) {
         (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &x->answer->status);
         end = judge_exchange(http, x, code, ret_why);
-    } else if (end == TC_HTTP_SILENT) {
+    } else if (end == TC_ENGINE_HTTP_SILENT) {
         (void)end_exchange(http, ret_why, end, "it did not answer within %d ms",
                            x->ask->patience_ms);
     } else {
         (void)end_exchange(http, ret_why, end,
-                           end == TC_HTTP_HUNG_UP ? "the call has ended" : "out of memory");
+                           end == TC_ENGINE_HTTP_HUNG_UP ? "the call has ended" : "out of memory");
     }
     (void)curl_multi_remove_handle(http->multi, easy);
     return end;
 }
 
-enum tc_http_end tc_http_ask(struct tc_http *http, const struct tc_http_ask *ask,
-                             struct tc_http_answer *ret, const char **ret_why)
+enum tc_engine_http_end tc_engine_http_ask(struct tc_engine_http *http,
+                                           const struct tc_engine_http_ask *ask,
+                                           struct tc_engine_http_answer *ret, const char **ret_why)
 {
     struct exchange x = {.http = http, .ask = ask, .answer = ret};
     _autobuf_ struct tc_buf url = TC_BUF_INIT;
     if (!ask->afterwards_ms && hung_up(http))
-        return end_exchange(http, ret_why, TC_HTTP_HUNG_UP, "the call has ended");
+        return end_exchange(http, ret_why, TC_ENGINE_HTTP_HUNG_UP, "the call has ended");
     tc_buf_addf(&url, "http://localhost%s", ask->path);
     CURL *easy = curl_easy_init();
     struct curl_slist *headers = list_headers(ask);
-    enum tc_http_end end =
+    enum tc_engine_http_end end =
         easy && headers && !url.failed && set_up(easy, &x, headers, url.data) == CURLE_OK
             ? run_exchange(http, easy, &x, ret_why)
-            : end_exchange(http, ret_why, TC_HTTP_MEMORY, "out of memory");
+            : end_exchange(http, ret_why, TC_ENGINE_HTTP_MEMORY, "out of memory");
     curl_easy_cleanup(easy);
     curl_slist_free_all(headers);
     return end;

@@ -75,7 +75,7 @@ static size_t padded(size_t size)
     return (size + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-bool tc_engine_image(int program, struct tc_http_source *ret)
+bool tc_engine_image(int program, struct tc_engine_http_source *ret)
 {
     struct stat st;
     if (fstat(program, &st) < 0)
@@ -95,12 +95,12 @@ bool tc_engine_image(int program, struct tc_http_source *ret)
     for (size_t i = 0; i < TC_COUNT(directories); i++)
         add_header(m, directories[i], '5', 0, 0755);
     add_header(m, &TC_ENGINE_INIT[1], '0', m->size, 0755);
-    *ret = (struct tc_http_source){
+    *ret = (struct tc_engine_http_source){
         .read = give, .userdata = m, .len = m->head_len + padded(m->size) + 2 * (size_t)BLOCK};
     return true;
 }
 
-void tc_engine_image_done(struct tc_http_source *source)
+void tc_engine_image_done(struct tc_engine_http_source *source)
 {
     struct image *m = source->userdata;
     if (!m)

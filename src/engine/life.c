@@ -82,7 +82,7 @@ static char *describe_engine(const char *version)
 enum { IMPORT_TIMES = 4, LOOK_MS = 50, AFTERWARDS_MS = 5000, SWEEP_MAX = 100, ID_MAX = 128 };
 
 struct life {
-    struct tc_http *http;
+    struct tc_engine_http *http;
     const struct tc_engine_config *config;
     const char *doing; /* for messages */
     bool made;         /* there may be a container of our name */
@@ -98,7 +98,7 @@ static bool fail_engine(const struct life *l, const char *why)
 }
 
 /* An engine explains itself in {"message": …}. */
-static bool fail_status(const struct life *l, const struct tc_http_answer *a)
+static bool fail_status(const struct life *l, const struct tc_engine_http_answer *a)
 {
     json_t *said = json_loadb(a->body.data ? a->body.data : "", a->body.len, 0, NULL);
     const char *message = json_string_value(json_object_get(said, "message"));
@@ -113,35 +113,37 @@ static bool fail_status(const struct life *l, const struct tc_http_answer *a)
 /* Is it who the policy says? The two understand each other's requests, but not all of them. */
 static bool is_other(const struct life *l)
 {
-    bool libpod = strncasecmp(tc_http_server(l->http), "Libpod", 6) == 0;
-    return tc_http_server(l->http)[0] && libpod != (strcmp(l->config->engine, "podman") == 0);
+    bool libpod = strncasecmp(tc_engine_http_server(l->http), "Libpod", 6) == 0;
+    return tc_engine_http_server(l->http)[0] &&
+           libpod != (strcmp(l->config->engine, "podman") == 0);
 }
 
 /* An answer, or false when it was said why there is none. */
-static bool ask_engine(struct life *l, const char *doing, struct tc_http_ask *a,
-                       struct tc_http_answer *ret)
+static bool ask_engine(struct life *l, const char *doing, struct tc_engine_http_ask *a,
+                       struct tc_engine_http_answer *ret)
 {
     const char *why = "";
     l->doing = doing;
-    enum tc_http_end end = tc_http_ask(l->http, a, ret, &why);
-    if (end == TC_HTTP_HUNG_UP)
+    enum tc_engine_http_end end = tc_engine_http_ask(l->http, a, ret, &why);
+    if (end == TC_ENGINE_HTTP_HUNG_UP)
         return false;
-    if (end != TC_HTTP_ANSWERED)
+    if (end != TC_ENGINE_HTTP_ANSWERED)
         return fail_engine(l, why);
     if (!is_other(l))
         return true;
     _autofree_ char *text =
-        tc_format("this engine is %s, not %s", tc_http_server(l->http), l->config->engine);
+        tc_format("this engine is %s, not %s", tc_engine_http_server(l->http), l->config->engine);
     return fail_engine(l, text ? text : "out of memory");
 }
 
-#define ASK(times, ...) \
-    (&(struct tc_http_ask){.patience_ms = (int)l->config->patience_ms * (times), __VA_ARGS__})
+#define ASK(times, ...)                                                                 \
+    (&(struct tc_engine_http_ask){.patience_ms = (int)l->config->patience_ms * (times), \
+                                  __VA_ARGS__})
 
 static bool import(struct life *l)
 {
-    struct tc_http_answer a = TC_HTTP_NO_ANSWER;
-    struct tc_http_source tar = {0};
+    struct tc_engine_http_answer a = TC_ENGINE_HTTP_NO_ANSWER;
+    struct tc_engine_http_source tar = {0};
     const struct tc_engine_config *c = l->config;
     bool podman = strcmp(c->engine, "podman") == 0;
     _autofree_ char *path =
@@ -155,28 +157,28 @@ static bool import(struct life *l)
     if (good && a.status != 200)
         good = fail_status(l, &a);
     tc_engine_image_done(&tar);
-    tc_http_answer_done(&a);
+    tc_engine_http_answer_done(&a);
     return good;
 }
 
 /* From here on there may be a container, whatever the answer is. */
 static bool create_once(struct life *l, long *ret_status, bool last)
 {
-    struct tc_http_answer a = TC_HTTP_NO_ANSWER;
+    struct tc_engine_http_answer a = TC_ENGINE_HTTP_NO_ANSWER;
     _autofree_ char *path = tc_format(API "/containers/create?name=%s", l->config->name);
     l->made = true;
     /* to its end, whoever hangs up: what an engine makes after it was asked to remove it stays */
-    struct tc_http_ask wanted = {.method = "POST",
-                                 .path = path,
-                                 .json = l->config->create,
-                                 .patience_ms = (int)l->config->patience_ms,
-                                 .afterwards_ms = AFTERWARDS_MS};
+    struct tc_engine_http_ask wanted = {.method = "POST",
+                                        .path = path,
+                                        .json = l->config->create,
+                                        .patience_ms = (int)l->config->patience_ms,
+                                        .afterwards_ms = AFTERWARDS_MS};
     bool good = path && ask_engine(l, "making the container", &wanted, &a);
     *ret_status = a.status;
     l->made = !good || a.status == 201; /* who did not answer may have made it */
     if (good && a.status != 201 && (last || a.status != 404))
         good = fail_status(l, &a);
-    tc_http_answer_done(&a);
+    tc_engine_http_answer_done(&a);
     return good;
 }
 
@@ -197,13 +199,13 @@ static char *path_of(const struct life *l, const char *what)
 
 static bool start_container(struct life *l)
 {
-    struct tc_http_answer a = TC_HTTP_NO_ANSWER;
+    struct tc_engine_http_answer a = TC_ENGINE_HTTP_NO_ANSWER;
     _autofree_ char *path = path_of(l, "/start");
     bool good =
         path && ask_engine(l, "starting the container", ASK(1, .method = "POST", .path = path), &a);
     if (good && a.status != 204)
         good = fail_status(l, &a);
-    tc_http_answer_done(&a);
+    tc_engine_http_answer_done(&a);
     if (good)
         tc_engine_say(TC_ENGINE_STARTED, "");
     return good;
@@ -212,13 +214,13 @@ static bool start_container(struct life *l)
 /* Of what it says of the end only that it has come is believed: PID 1 tells the rest. */
 static bool wait_for_end(struct life *l)
 {
-    struct tc_http_answer a = TC_HTTP_NO_ANSWER;
+    struct tc_engine_http_answer a = TC_ENGINE_HTTP_NO_ANSWER;
     _autofree_ char *path = path_of(l, "/wait");
     bool good = path && ask_engine(l, "waiting for the container's end",
                                    ASK(0, .method = "POST", .path = path), &a);
     if (good && a.status != 200 && a.status != 404) /* 404: ended and removed */
         good = fail_status(l, &a);
-    tc_http_answer_done(&a);
+    tc_engine_http_answer_done(&a);
     return good;
 }
 
@@ -228,11 +230,11 @@ static bool wait_for_end(struct life *l)
 static long ask_regardless(struct life *l, const char *method, const char *path, int patience_ms,
                            const char **ret_why)
 {
-    struct tc_http_answer a = TC_HTTP_NO_ANSWER;
-    struct tc_http_ask wanted = {
+    struct tc_engine_http_answer a = TC_ENGINE_HTTP_NO_ANSWER;
+    struct tc_engine_http_ask wanted = {
         .method = method, .path = path, .patience_ms = patience_ms, .afterwards_ms = patience_ms};
-    bool good = tc_http_ask(l->http, &wanted, &a, ret_why) == TC_HTTP_ANSWERED;
-    tc_http_answer_done(&a);
+    bool good = tc_engine_http_ask(l->http, &wanted, &a, ret_why) == TC_ENGINE_HTTP_ANSWERED;
+    tc_engine_http_answer_done(&a);
     return good ? a.status : 0;
 }
 
@@ -293,40 +295,42 @@ static void sweep(struct life *l)
 {
     static const char list[] =
         API "/containers/json?all=1&filters=%7B%22label%22%3A%5B%22" TC_ENGINE_LABEL "%22%5D%7D";
-    struct tc_http_answer a = TC_HTTP_NO_ANSWER;
+    struct tc_engine_http_answer a = TC_ENGINE_HTTP_NO_ANSWER;
     const char *why = "", *id = NULL;
     unsigned gone = 0;
-    if (tc_http_ask(l->http, ASK(1, .method = "GET", .path = list), &a, &why) == TC_HTTP_ANSWERED &&
+    if (tc_engine_http_ask(l->http, ASK(1, .method = "GET", .path = list), &a, &why) ==
+            TC_ENGINE_HTTP_ANSWERED &&
         a.status == 200) {
         json_t *all = json_loadb(a.body.data ? a.body.data : "", a.body.len, 0, NULL);
         for (size_t i = 0; i < json_array_size(all) && i < SWEEP_MAX; i++) {
             if (!is_left(l, json_array_get(all, i), &id))
                 continue;
             _autofree_ char *path = tc_format(API "/containers/%s?v=1", id);
-            struct tc_http_answer one = TC_HTTP_NO_ANSWER;
-            bool told = path && tc_http_ask(l->http, ASK(1, .method = "DELETE", .path = path), &one,
-                                            &why) == TC_HTTP_ANSWERED;
+            struct tc_engine_http_answer one = TC_ENGINE_HTTP_NO_ANSWER;
+            bool told =
+                path && tc_engine_http_ask(l->http, ASK(1, .method = "DELETE", .path = path), &one,
+                                           &why) == TC_ENGINE_HTTP_ANSWERED;
             gone += told && (one.status == 204 || one.status == 200);
-            tc_http_answer_done(&one);
+            tc_engine_http_answer_done(&one);
             if (!told)
                 break;
         }
         json_decref(all);
     }
-    tc_http_answer_done(&a);
+    tc_engine_http_answer_done(&a);
     _autofree_ char *text = tc_format("%u", gone);
     tc_engine_say(TC_ENGINE_SWEPT, text ? text : "");
 }
 
 static bool tell_about(struct life *l)
 {
-    struct tc_http_answer a = TC_HTTP_NO_ANSWER;
+    struct tc_engine_http_answer a = TC_ENGINE_HTTP_NO_ANSWER;
     bool good =
         ask_engine(l, "asking who it is", ASK(1, .method = "GET", .path = API "/version"), &a);
     _autofree_ char *text = good ? describe_engine(a.body.data ? a.body.data : "") : NULL;
     if (text)
         tc_engine_say(TC_ENGINE_ABOUT, text);
-    tc_http_answer_done(&a);
+    tc_engine_http_answer_done(&a);
     return good;
 }
 
@@ -341,7 +345,7 @@ static bool attach(struct life *l, int *ret)
     return *ret >= 0 || fail_engine(l, why);
 }
 
-void tc_engine_live(struct tc_http *http, const struct tc_engine_config *config)
+void tc_engine_live(struct tc_engine_http *http, const struct tc_engine_config *config)
 {
     struct life l = {.http = http, .config = config, .doing = ""};
     _autofd_ int streams = -1;

@@ -11,7 +11,7 @@
 #include "engine/http.h"
 
 /* Takes nothing. What comes of it is said on TC_ENGINE_CONTROL; nothing else of it matters. */
-void tc_engine_live(struct tc_http *http, const struct tc_engine_config *config);
+void tc_engine_live(struct tc_engine_http *http, const struct tc_engine_config *config);
 /* To the helper: a message of this kind, with whatever an engine wrote as one line. */
 void tc_engine_say(int kind, const char *text);
 
@@ -31,7 +31,7 @@ bool tc_engine_live_by_client(const struct tc_engine_config *config);
 
 /* Of the program behind this descriptor, which stays open as long as the source is used. False with
  * errno. */
-bool tc_engine_image(int program, struct tc_http_source *ret);
-void tc_engine_image_done(struct tc_http_source *source);
+bool tc_engine_image(int program, struct tc_engine_http_source *ret);
+void tc_engine_image_done(struct tc_engine_http_source *source);
 
 #endif

@@ -35,10 +35,10 @@ static bool live(const struct tc_engine_config *config)
 {
     if (config->client[0])
         return tc_engine_live_by_client(config);
-    struct tc_http *http = tc_http_new(config->socket, TC_ENGINE_CONTROL);
+    struct tc_engine_http *http = tc_engine_http_new(config->socket, TC_ENGINE_CONTROL);
     if (http)
         tc_engine_live(http, config);
-    tc_http_free(http);
+    tc_engine_http_free(http);
     return http != NULL;
 }
 

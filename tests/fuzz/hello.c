@@ -12,12 +12,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct tc_egress_host host, again, part;
-    enum tc_hello got = tc_hello_read(data, size, &host);
-    enum tc_sniff what = tc_sniff((const char *)data, size);
+    enum tc_egress_hello got = tc_egress_hello_read(data, size, &host);
+    enum tc_egress_sniff what = tc_egress_sniff((const char *)data, size);
     for (size_t cut = 0; cut < size; cut += 1 + size / 32) {
-        enum tc_sniff before = tc_sniff((const char *)data, cut);
+        enum tc_egress_sniff before = tc_egress_sniff((const char *)data, cut);
         INVARIANT(before == TC_SNIFF_MORE || before == what);
-        enum tc_hello then = tc_hello_read(data, cut, &part);
+        enum tc_egress_hello then = tc_egress_hello_read(data, cut, &part);
         INVARIANT(then == TC_HELLO_MORE || then == got || then == TC_HELLO_DONE);
     }
     if (got != TC_HELLO_DONE)

@@ -11,32 +11,32 @@
 #include "egress/read/http.h"
 #include "policy/http_path.h"
 
-static bool same(struct tc_http_text a, struct tc_http_text b)
+static bool same(struct tc_egress_http_text a, struct tc_egress_http_text b)
 {
     return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
 }
 
-static void must_forward(const struct tc_http_head *head)
+static void must_forward(const struct tc_egress_http_head *head)
 {
-    static struct tc_http_head again;
+    static struct tc_egress_http_head again;
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
-    if (head->form == TC_HTTP_AUTHORITY)
+    if (head->form == TC_EGRESS_HTTP_AUTHORITY)
         return;
-    tc_http_forward(head, NULL, 0, &out);
+    tc_egress_http_forward(head, NULL, 0, &out);
     INVARIANT(!out.failed);
-    if (out.len > TC_HTTP_HEAD_MAX || head->field_count + 3 > TC_HTTP_FIELDS_MAX)
+    if (out.len > TC_EGRESS_HTTP_HEAD_MAX || head->field_count + 3 > TC_EGRESS_HTTP_FIELDS_MAX)
         return;
-    INVARIANT(tc_http_read(out.data, out.len, &again) == TC_HTTP_DONE);
+    INVARIANT(tc_egress_http_read(out.data, out.len, &again) == TC_EGRESS_HTTP_DONE);
     INVARIANT(again.size == out.len);
     INVARIANT(same(head->method, again.method) && same(head->path, again.path));
     INVARIANT(strcmp(head->host.name, again.host.name) == 0 && head->host.port == again.host.port);
     INVARIANT(head->body == again.body && head->length == again.length);
     INVARIANT(head->websocket == again.websocket);
-    INVARIANT(again.form == TC_HTTP_ORIGIN || again.form == TC_HTTP_ASTERISK);
+    INVARIANT(again.form == TC_EGRESS_HTTP_ORIGIN || again.form == TC_EGRESS_HTTP_ASTERISK);
 }
 
 /* What a rule is compared with is clear itself, and no longer holds what steps out of it. */
-static void must_have_one_form(const struct tc_http_head *head)
+static void must_have_one_form(const struct tc_egress_http_head *head)
 {
     _autobuf_ struct tc_buf form = TC_BUF_INIT, again = TC_BUF_INIT;
     if (tc_http_path_read(head->path.at, head->path.len, &form))
@@ -48,14 +48,14 @@ static void must_have_one_form(const struct tc_http_head *head)
               !strpbrk(form.data, "\\;?#"));
 }
 
-static void must_end_alike(const struct tc_http_head *head, const char *bytes, size_t len)
+static void must_end_alike(const struct tc_egress_http_head *head, const char *bytes, size_t len)
 {
-    struct tc_http_rest whole, parts;
-    tc_http_rest_start(&whole, head);
-    tc_http_rest_start(&parts, head);
-    ssize_t all = tc_http_rest_take(&whole, bytes, len), sum = 0;
+    struct tc_egress_http_rest whole, parts;
+    tc_egress_http_rest_start(&whole, head);
+    tc_egress_http_rest_start(&parts, head);
+    ssize_t all = tc_egress_http_rest_take(&whole, bytes, len), sum = 0;
     for (size_t i = 0; i < len && sum >= 0; i++) {
-        ssize_t n = tc_http_rest_take(&parts, bytes + i, 1);
+        ssize_t n = tc_egress_http_rest_take(&parts, bytes + i, 1);
         sum = n < 0 ? -1 : sum + n;
     }
     INVARIANT(all == sum);
@@ -65,21 +65,21 @@ static void must_end_alike(const struct tc_http_head *head, const char *bytes, s
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct tc_http_head head, part;
+    static struct tc_egress_http_head head, part;
     const char *bytes = (const char *)data;
-    enum tc_http_read got = tc_http_read(bytes, size, &head);
-    if (got == TC_HTTP_MORE)
+    enum tc_egress_http_read got = tc_egress_http_read(bytes, size, &head);
+    if (got == TC_EGRESS_HTTP_MORE)
         return 0;
-    for (size_t cut = size / 2; got == TC_HTTP_BAD && cut < size; cut += 1 + size / 16)
-        INVARIANT(tc_http_read(bytes, cut, &part) != TC_HTTP_DONE);
-    if (got == TC_HTTP_BAD) {
+    for (size_t cut = size / 2; got == TC_EGRESS_HTTP_BAD && cut < size; cut += 1 + size / 16)
+        INVARIANT(tc_egress_http_read(bytes, cut, &part) != TC_EGRESS_HTTP_DONE);
+    if (got == TC_EGRESS_HTTP_BAD) {
         INVARIANT(head.why);
         return 0;
     }
-    INVARIANT(head.size <= size && head.size <= TC_HTTP_HEAD_MAX);
-    INVARIANT(tc_http_read(bytes, head.size - 1, &part) == TC_HTTP_MORE);
+    INVARIANT(head.size <= size && head.size <= TC_EGRESS_HTTP_HEAD_MAX);
+    INVARIANT(tc_egress_http_read(bytes, head.size - 1, &part) == TC_EGRESS_HTTP_MORE);
     INVARIANT(!memchr(bytes, 0, head.size));
-    INVARIANT(head.host.name[0] || !head.one_one || head.form == TC_HTTP_ASTERISK);
+    INVARIANT(head.host.name[0] || !head.one_one || head.form == TC_EGRESS_HTTP_ASTERISK);
     must_forward(&head);
     must_have_one_form(&head);
     must_end_alike(&head, bytes + head.size, size - head.size);

@@ -38,9 +38,9 @@ static void bound_buffers(int fd, size_t flows)
 static bool announce(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     static const char connected[] = "HTTP/1.1 200 Connection established\r\n\r\n";
-    unsigned char socks[TC_SOCKS_ANSWER_SIZE];
+    unsigned char socks[TC_EGRESS_SOCKS_ANSWER_SIZE];
     bool fine = true;
-    tc_socks_answer(TC_SOCKS_FINE, socks);
+    tc_egress_socks_answer(TC_EGRESS_SOCKS_FINE, socks);
     if (f->speaks == TC_SPEAKS_CONNECT)
         fine = tc_egress_side_send(p, &f->client, connected, sizeof(connected) - 1);
     else if (f->speaks == TC_SPEAKS_SOCKS)

@@ -30,7 +30,7 @@ static void side_done(struct tc_egress_side *side)
     free(side->pending);
     side->pending = NULL;
     side->len = 0;
-    tc_tls_free(side->tls);
+    tc_egress_tls_free(side->tls);
     side->tls = NULL;
 }
 
@@ -83,10 +83,11 @@ static void send_refusal(struct tc_egress_proxy *p, struct tc_egress_flow *f, in
                          const char *why)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    unsigned char socks[TC_SOCKS_ANSWER_SIZE];
+    unsigned char socks[TC_EGRESS_SOCKS_ANSWER_SIZE];
     bool denied = what < TC_EGRESS_REASONS;
     if (f->speaks == TC_SPEAKS_SOCKS) {
-        tc_socks_answer(denied ? TC_SOCKS_DENIED : TC_SOCKS_UNREACHABLE, socks);
+        tc_egress_socks_answer(denied ? TC_EGRESS_SOCKS_DENIED : TC_EGRESS_SOCKS_UNREACHABLE,
+                               socks);
         tc_buf_add(&text, socks, sizeof(socks));
     } else {
         tc_egress_refusal(&text, &p->config, what, f->to.name[0] ? f->to.name : NULL, f->to.port,

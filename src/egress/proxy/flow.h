@@ -56,7 +56,7 @@ struct tc_egress_flow {
     struct tc_buf in;   /* the client's bytes that nobody has taken yet */
     struct tc_buf head; /* of a request in proxy form, for the server */
     struct tc_buf tail; /* the server's last bytes, which may be the beginning of a secret */
-    struct tc_http_rest rest;
+    struct tc_egress_http_rest rest;
     struct tc_egress_query *query;
     union tc_inet addresses[TC_EGRESS_ADDRESSES_MAX];
     size_t address_count, address_next;
@@ -142,7 +142,7 @@ bool tc_egress_inspect_end(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 bool tc_egress_forward(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* Prepares it: its head into `head`, what is behind it stays in `in`. False: out of memory. */
 bool tc_egress_take_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
-                            const struct tc_http_head *head);
+                            const struct tc_egress_http_head *head);
 
 /* wrap.c: TLS that is looked into. The client's first message is in `in`; a request waits for its
  * server. False: the flow is closed. */

@@ -16,7 +16,7 @@ struct tc_egress_flow *tc_egress_flow_new(struct tc_egress_proxy *p, int fd,
     f->server.watch = (struct tc_egress_watch){.fd = -1, .ready = tc_egress_server_ready};
     f->role = role;
     f->stage = role == TC_EGRESS_DNS_TCP ? TC_FLOW_QUESTION : TC_FLOW_GREET;
-    f->in.max = f->head.max = 4 * (size_t)TC_HTTP_HEAD_MAX;
+    f->in.max = f->head.max = 4 * (size_t)TC_EGRESS_HTTP_HEAD_MAX;
     f->tail.max = 2 * sizeof(p->scratch);
     tc_egress_set_reset(fd, true);
     f->next = p->flows;

@@ -45,28 +45,28 @@ static void last_words(struct tc_egress_proxy *p, struct tc_egress_flow *f,
 static void handshake_socks4(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     unsigned char answer[TC_SOCKS4_ANSWER_SIZE];
-    tc_socks4_refusal(answer);
+    tc_egress_socks4_refusal(answer);
     last_words(p, f, answer, sizeof(answer));
 }
 
 static void socks_request(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    unsigned char answer[TC_SOCKS_ANSWER_SIZE];
-    enum tc_socks_code code;
+    unsigned char answer[TC_EGRESS_SOCKS_ANSWER_SIZE];
+    enum tc_egress_socks_code code;
     size_t used = 0;
-    enum tc_socks got =
-        tc_socks_request((const unsigned char *)f->in.data, f->in.len, &used, &f->to, &code);
-    if (got == TC_SOCKS_MORE)
+    enum tc_egress_socks got =
+        tc_egress_socks_request((const unsigned char *)f->in.data, f->in.len, &used, &f->to, &code);
+    if (got == TC_EGRESS_SOCKS_MORE)
         return;
     f->speaks = TC_SPEAKS_SOCKS;
-    if (got == TC_SOCKS_DONE) {
+    if (got == TC_EGRESS_SOCKS_DONE) {
         use(f, used);
         go(p, f);
-    } else if (code == TC_SOCKS_DENIED) { /* a host that could be read in two ways */
+    } else if (code == TC_EGRESS_SOCKS_DENIED) { /* a host that could be read in two ways */
         f->to.name[0] = '\0';
         tc_egress_flow_refuse(p, f, TC_EGRESS_UNCLEAR, NULL);
     } else {
-        tc_socks_answer(code, answer);
+        tc_egress_socks_answer(code, answer);
         last_words(p, f, answer, sizeof(answer));
     }
 }
@@ -76,10 +76,11 @@ static void handshake_socks(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     static const unsigned char fine[] = {5, 0}, none[] = {5, 0xff};
     size_t used = 0;
     if (!f->greeted) {
-        enum tc_socks got = tc_socks_greeting((const unsigned char *)f->in.data, f->in.len, &used);
-        if (got == TC_SOCKS_BAD)
+        enum tc_egress_socks got =
+            tc_egress_socks_greeting((const unsigned char *)f->in.data, f->in.len, &used);
+        if (got == TC_EGRESS_SOCKS_BAD)
             last_words(p, f, none, sizeof(none));
-        if (got != TC_SOCKS_DONE)
+        if (got != TC_EGRESS_SOCKS_DONE)
             return;
         use(f, used);
         f->greeted = true;
@@ -94,7 +95,7 @@ static void handshake_socks(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 /* ---- HTTP ---- */
 
 static void proxy_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
-                          const struct tc_http_head *head)
+                          const struct tc_egress_http_head *head)
 {
     enum { HTTP_PORT = 80 };
     f->to.port = f->to.port ? f->to.port : HTTP_PORT;
@@ -110,21 +111,21 @@ static void proxy_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
 
 static void handshake_http(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    struct tc_http_head head;
-    enum tc_http_read got = tc_http_read(f->in.data, f->in.len, &head);
-    if (got == TC_HTTP_MORE)
+    struct tc_egress_http_head head;
+    enum tc_egress_http_read got = tc_egress_http_read(f->in.data, f->in.len, &head);
+    if (got == TC_EGRESS_HTTP_MORE)
         return;
     f->speaks = TC_SPEAKS_HTTP;
-    if (got == TC_HTTP_BAD) {
+    if (got == TC_EGRESS_HTTP_BAD) {
         tc_egress_flow_refuse(p, f, TC_EGRESS_UNCLEAR, head.why);
         return;
     }
-    if (head.form == TC_HTTP_ORIGIN || head.form == TC_HTTP_ASTERISK) {
+    if (head.form == TC_EGRESS_HTTP_ORIGIN || head.form == TC_EGRESS_HTTP_ASTERISK) {
         tc_egress_flow_refuse(p, f, TC_EGRESS_NO_PROXY_FORM, NULL);
         return;
     }
     f->to = head.host;
-    if (head.form == TC_HTTP_ABSOLUTE) {
+    if (head.form == TC_EGRESS_HTTP_ABSOLUTE) {
         proxy_request(p, f, &head);
         return;
     }

@@ -36,7 +36,8 @@ static bool stream(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 static bool inspect_tls(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     struct tc_egress_host asked;
-    enum tc_hello got = tc_hello_read((const unsigned char *)f->in.data, f->in.len, &asked);
+    enum tc_egress_hello got =
+        tc_egress_hello_read((const unsigned char *)f->in.data, f->in.len, &asked);
     if (got == TC_HELLO_MORE)
         return true;
     if (got == TC_HELLO_UNCLEAR)
@@ -57,14 +58,14 @@ static bool same_host(const struct tc_egress_flow *f, const struct tc_egress_hos
 
 static bool inspect_http(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    struct tc_http_head head;
-    enum tc_http_read got = tc_http_read(f->in.data, f->in.len, &head);
-    if (got == TC_HTTP_MORE)
+    struct tc_egress_http_head head;
+    enum tc_egress_http_read got = tc_egress_http_read(f->in.data, f->in.len, &head);
+    if (got == TC_EGRESS_HTTP_MORE)
         return true;
     f->speaks = TC_SPEAKS_HTTP;
-    if (got == TC_HTTP_BAD)
+    if (got == TC_EGRESS_HTTP_BAD)
         return refuse_request(p, f, TC_EGRESS_UNCLEAR, head.why);
-    if (head.form == TC_HTTP_AUTHORITY)
+    if (head.form == TC_EGRESS_HTTP_AUTHORITY)
         return refuse_request(p, f, TC_EGRESS_UNCLEAR, "it asks the server to be a proxy");
     if (!same_host(f, &head.host))
         return refuse_request(p, f, TC_EGRESS_OTHER_NAME, NULL);
@@ -83,7 +84,7 @@ bool tc_egress_inspect(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (f->client.tls) /* nothing but requests is looked for inside */
         return inspect_http(p, f);
-    switch (tc_sniff(f->in.data, f->in.len)) {
+    switch (tc_egress_sniff(f->in.data, f->in.len)) {
     case TC_SNIFF_TLS:
         return inspect_tls(p, f);
     case TC_SNIFF_HTTP:
@@ -101,19 +102,19 @@ bool tc_egress_inspect(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 /* A word without the end of its line could still have become a request; now it cannot. */
 bool tc_egress_inspect_end(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    bool word = tc_sniff(f->in.data, f->in.len) == TC_SNIFF_MORE &&
+    bool word = tc_egress_sniff(f->in.data, f->in.len) == TC_SNIFF_MORE &&
                 !(f->in.data[0] >= 0x14 && f->in.data[0] <= 0x18);
     return word ? stream(p, f) : refuse_request(p, f, TC_EGRESS_UNCLEAR, "it ends in the middle");
 }
 
 bool tc_egress_take_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
-                            const struct tc_http_head *head)
+                            const struct tc_egress_http_head *head)
 {
-    struct tc_http_line lines[TC_EGRESS_SECRETS_MAX + 1];
+    struct tc_egress_http_line lines[TC_EGRESS_SECRETS_MAX + 1];
     size_t count =
         tc_egress_secrets_for(&p->config, f->to.name, f->to.port, f->client.tls != NULL, lines);
-    tc_http_forward(head, lines, count, &f->head);
-    tc_http_rest_start(&f->rest, head);
+    tc_egress_http_forward(head, lines, count, &f->head);
+    tc_egress_http_rest_start(&f->rest, head);
     f->mode = head->websocket ? TC_MODE_WEBSOCKET : TC_MODE_REQUEST;
     if (f->head.failed)
         return false;
@@ -126,7 +127,7 @@ bool tc_egress_take_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
 /* Of the bytes behind the head only those of the body go. */
 bool tc_egress_forward(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    ssize_t body = tc_http_rest_take(&f->rest, f->in.data, f->in.len);
+    ssize_t body = tc_egress_http_rest_take(&f->rest, f->in.data, f->in.len);
     if (body < 0)
         return refuse_request(p, f, TC_EGRESS_UNCLEAR, "its body is not clear");
     bool open = tc_egress_flow_send(p, f, f->head.data, f->head.len) &&

@@ -28,13 +28,14 @@ static void questions_ready(struct tc_egress_proxy *p, struct tc_egress_watch *w
 {
     (void)events;
     for (int i = 0; i < BURST; i++) {
-        unsigned char bytes[TC_DNS_MESSAGE_MAX + 1], answer[TC_DNS_MESSAGE_MAX];
+        unsigned char bytes[TC_EGRESS_DNS_MESSAGE_MAX + 1], answer[TC_EGRESS_DNS_MESSAGE_MAX];
         union tc_inet from;
         socklen_t len = sizeof(from);
         ssize_t n = recvfrom(watch->fd, bytes, sizeof(bytes), 0, &from.any, &len);
         if (n < 0)
             return;
-        size_t size = n <= TC_DNS_MESSAGE_MAX ? tc_egress_answer(p, bytes, (size_t)n, answer) : 0;
+        size_t size =
+            n <= TC_EGRESS_DNS_MESSAGE_MAX ? tc_egress_answer(p, bytes, (size_t)n, answer) : 0;
         if (size)
             (void)sendto(watch->fd, answer, size, MSG_NOSIGNAL, &from.any, len);
     }

@@ -95,7 +95,7 @@ void tc_egress_listeners_tick(struct tc_egress_proxy *p);
 
 /* question.c: the answer to one question; 0: none is due. */
 size_t tc_egress_answer(struct tc_egress_proxy *p, const unsigned char *bytes, size_t len,
-                        unsigned char out[TC_DNS_MESSAGE_MAX]);
+                        unsigned char out[TC_EGRESS_DNS_MESSAGE_MAX]);
 
 /* The proxy without a supervisor: it ends when it is told to by a signal, and says itself what it
  * refuses. */

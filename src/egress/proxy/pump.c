@@ -24,7 +24,7 @@ static bool broken(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 static bool send_body(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
                       size_t len)
 {
-    ssize_t n = tc_http_rest_take(&f->rest, bytes, len);
+    ssize_t n = tc_egress_http_rest_take(&f->rest, bytes, len);
     if (n < 0) {
         f->speaks = TC_SPEAKS_BYTES; /* the answer may be on its way */
         tc_egress_flow_refuse(p, f, TC_EGRESS_UNCLEAR, NULL);
@@ -197,16 +197,16 @@ static bool unwrap(struct tc_egress_proxy *p, struct tc_egress_flow *f, struct t
     enum { RECORD = 16384 };
     char plain[RECORD];
     ssize_t n = 0;
-    if (!tc_tls_take(from->tls, p->scratch, len))
+    if (!tc_egress_tls_take(from->tls, p->scratch, len))
         return broken(p, f);
     if (tc_egress_wrapping(from) && !tc_egress_wrap_go_on(p, f, from))
         return false;
     if (tc_egress_wrapping(from))
         return true;
-    while ((n = tc_tls_read(from->tls, plain, sizeof(plain))) > 0)
+    while ((n = tc_egress_tls_read(from->tls, plain, sizeof(plain))) > 0)
         if (!pass(p, f, plain, (size_t)n))
             return false;
-    from->eof = from->eof || tc_tls_has_ended(from->tls);
+    from->eof = from->eof || tc_egress_tls_has_ended(from->tls);
     return (n == 0 && tc_egress_side_push(from)) || broken(p, f);
 }
 
@@ -217,7 +217,7 @@ static bool flow_ended(struct tc_egress_proxy *p, struct tc_egress_flow *f,
     from->eof = true;
     if (from->tls && tc_egress_wrapping(from))
         return tc_egress_wrap_go_on(p, f, from);
-    to->cut = from->tls && !tc_tls_has_ended(from->tls);
+    to->cut = from->tls && !tc_egress_tls_has_ended(from->tls);
     return true;
 }
 

@@ -14,7 +14,7 @@ static const char *name_of_reverse(struct tc_egress_proxy *p, const char *name)
 {
     struct in_addr v4;
     struct in6_addr v6;
-    int family = tc_dns_reverse(name, &v4, &v6);
+    int family = tc_egress_dns_reverse(name, &v4, &v6);
     uint32_t number = 0;
     if (family == AF_INET)
         number = tc_synthetic_of_v4(v4);
@@ -23,63 +23,64 @@ static const char *name_of_reverse(struct tc_egress_proxy *p, const char *name)
     return tc_egress_names_name(&p->names, number);
 }
 
-static size_t answer_reverse(struct tc_egress_proxy *p, const struct tc_dns_query *query,
+static size_t answer_reverse(struct tc_egress_proxy *p, const struct tc_egress_dns_query *query,
                              unsigned char *out)
 {
-    struct tc_dns_record record;
+    struct tc_egress_dns_record record;
     const char *name = name_of_reverse(p, query->name);
     if (!name)
-        return tc_dns_write(query, TC_DNS_NO_NAME, NULL, out);
-    tc_dns_pointer(name, &record);
-    return tc_dns_write(query, TC_DNS_FINE, query->type == TC_DNS_PTR ? &record : NULL, out);
+        return tc_egress_dns_write(query, TC_EGRESS_DNS_NO_NAME, NULL, out);
+    tc_egress_dns_pointer(name, &record);
+    return tc_egress_dns_write(query, TC_EGRESS_DNS_FINE,
+                               query->type == TC_EGRESS_DNS_PTR ? &record : NULL, out);
 }
 
-static size_t refuse_name(struct tc_egress_proxy *p, const struct tc_dns_query *query,
+static size_t refuse_name(struct tc_egress_proxy *p, const struct tc_egress_dns_query *query,
                           unsigned char *out)
 {
     char target[TC_EGRESS_TARGET_MAX];
     tc_egress_target(query->name[0] ? query->name : ".", 0, target);
     tc_egress_deny(p->stats, target, TC_EGRESS_NOT_NAMED, true);
-    return tc_dns_write(query, TC_DNS_NO_NAME, NULL, out);
+    return tc_egress_dns_write(query, TC_EGRESS_DNS_NO_NAME, NULL, out);
 }
 
-static size_t answer_name(struct tc_egress_proxy *p, const struct tc_dns_query *query,
+static size_t answer_name(struct tc_egress_proxy *p, const struct tc_egress_dns_query *query,
                           unsigned char *out)
 {
     struct tc_egress_host host;
-    struct tc_dns_record record = {.type = query->type};
+    struct tc_egress_dns_record record = {.type = query->type};
     bool fine = !query->odd && tc_egress_host_read(query->name, strlen(query->name), &host) &&
                 strcmp(host.name, query->name) == 0;
     uint32_t number = fine ? tc_egress_names_number(&p->names, host.name) : 0;
     if (!number)
         return refuse_name(p, query, out);
-    if (query->type == TC_DNS_A) {
+    if (query->type == TC_EGRESS_DNS_A) {
         struct in_addr v4 = tc_synthetic_v4(number);
         record.len = sizeof(v4);
         memcpy(record.data, &v4, sizeof(v4));
-    } else if (query->type == TC_DNS_AAAA && p->config.ipv6) {
+    } else if (query->type == TC_EGRESS_DNS_AAAA && p->config.ipv6) {
         struct in6_addr v6 = tc_synthetic_v6(number);
         record.len = sizeof(v6);
         memcpy(record.data, &v6, sizeof(v6));
     }
-    return tc_dns_write(query, TC_DNS_FINE, record.len ? &record : NULL, out);
+    return tc_egress_dns_write(query, TC_EGRESS_DNS_FINE, record.len ? &record : NULL, out);
 }
 
 size_t tc_egress_answer(struct tc_egress_proxy *p, const unsigned char *bytes, size_t len,
-                        unsigned char out[TC_DNS_MESSAGE_MAX])
+                        unsigned char out[TC_EGRESS_DNS_MESSAGE_MAX])
 {
-    struct tc_dns_query query;
-    enum tc_dns_code code;
-    switch (tc_dns_read(bytes, len, &query, &code)) {
-    case TC_DNS_DROP:
+    struct tc_egress_dns_query query;
+    enum tc_egress_dns_code code;
+    switch (tc_egress_dns_read(bytes, len, &query, &code)) {
+    case TC_EGRESS_DNS_DROP:
         return 0;
-    case TC_DNS_ANSWER:
-        return tc_dns_write(&query, code, NULL, out);
-    case TC_DNS_QUERY:
+    case TC_EGRESS_DNS_ANSWER:
+        return tc_egress_dns_write(&query, code, NULL, out);
+    case TC_EGRESS_DNS_QUERY:
         break;
     }
-    return tc_dns_is_reverse(query.name) ? answer_reverse(p, &query, out)
-                                         : answer_name(p, &query, out);
+    return tc_egress_dns_is_reverse(query.name) ? answer_reverse(p, &query, out)
+                                                : answer_name(p, &query, out);
 }
 
 /* ---- by TCP ---- */
@@ -87,12 +88,12 @@ size_t tc_egress_answer(struct tc_egress_proxy *p, const unsigned char *bytes, s
 /* One question; 0: it is not there yet, -1: the connection is of no use. */
 static int take_question(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    unsigned char out[2 + TC_DNS_MESSAGE_MAX];
+    unsigned char out[2 + TC_EGRESS_DNS_MESSAGE_MAX];
     const unsigned char *at = (const unsigned char *)f->in.data;
     size_t size = f->in.len < 2 ? 0 : (size_t)at[0] << 8 | at[1];
-    if (f->in.len < 2 || (size <= TC_DNS_MESSAGE_MAX && f->in.len < 2 + size))
+    if (f->in.len < 2 || (size <= TC_EGRESS_DNS_MESSAGE_MAX && f->in.len < 2 + size))
         return 0;
-    if (size > TC_DNS_MESSAGE_MAX)
+    if (size > TC_EGRESS_DNS_MESSAGE_MAX)
         return -1;
     size_t answer = tc_egress_answer(p, at + 2, size, out + 2);
     out[0] = (unsigned char)(answer >> 8);

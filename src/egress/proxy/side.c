@@ -44,9 +44,9 @@ static bool send_raw(struct tc_egress_side *to, const char *bytes, size_t len)
 bool tc_egress_side_push(struct tc_egress_side *to)
 {
     const char *at;
-    size_t len = tc_tls_out(to->tls, &at);
+    size_t len = tc_egress_tls_out(to->tls, &at);
     bool fine = !len || send_raw(to, at, len);
-    tc_tls_out_gone(to->tls);
+    tc_egress_tls_out_gone(to->tls);
     return fine;
 }
 
@@ -56,7 +56,7 @@ bool tc_egress_side_send(struct tc_egress_proxy *p, struct tc_egress_side *to, c
     (void)p;
     if (!to->tls)
         return send_raw(to, bytes, len);
-    return tc_tls_write(to->tls, bytes, len) && tc_egress_side_push(to);
+    return tc_egress_tls_write(to->tls, bytes, len) && tc_egress_side_push(to);
 }
 
 bool tc_egress_side_flush(struct tc_egress_side *to)
@@ -78,7 +78,7 @@ bool tc_egress_side_flush(struct tc_egress_side *to)
 /* What the kernel does not take of the last word would have its end taken for a break. */
 static void say_end(struct tc_egress_side *side)
 {
-    tc_tls_end(side->tls);
+    tc_egress_tls_end(side->tls);
     (void)tc_egress_side_push(side);
     free(TAKE(side->pending));
     side->len = 0;
@@ -95,7 +95,7 @@ void tc_egress_side_shut(struct tc_egress_side *side)
 
 bool tc_egress_wrapping(const struct tc_egress_side *side)
 {
-    return side->tls && !tc_tls_is_up(side->tls);
+    return side->tls && !tc_egress_tls_is_up(side->tls);
 }
 
 /* What goes to a flow's server, counted; and what becomes of the flow when it takes no more, or the

@@ -35,7 +35,7 @@ static struct tc_egress_tls *new_end(SSL_CTX *ctx)
     return tls;
 }
 
-void tc_tls_free(struct tc_egress_tls *tls)
+void tc_egress_tls_free(struct tc_egress_tls *tls)
 {
     if (!tls)
         return;
@@ -43,7 +43,7 @@ void tc_tls_free(struct tc_egress_tls *tls)
     free(tls);
 }
 
-struct tc_egress_tls *tc_tls_accept(const struct tc_egress_authority *a, const char *host)
+struct tc_egress_tls *tc_egress_tls_accept(const struct tc_egress_authority *a, const char *host)
 {
     struct tc_egress_tls *tls = new_end(a->client);
     X509 *leaf = tls ? tc_egress_authority_leaf(a, host) : NULL;
@@ -51,7 +51,7 @@ struct tc_egress_tls *tc_tls_accept(const struct tc_egress_authority *a, const c
                 SSL_use_PrivateKey(tls->ssl, a->leaf) == 1;
     X509_free(leaf);
     if (!fine) {
-        tc_tls_free(tls);
+        tc_egress_tls_free(tls);
         return NULL;
     }
     SSL_set_accept_state(tls->ssl);
@@ -68,37 +68,38 @@ static bool expect_host(SSL *ssl, const char *host)
            SSL_set_tlsext_host_name(ssl, host) == 1;
 }
 
-struct tc_egress_tls *tc_tls_connect(const struct tc_egress_authority *a, const char *host)
+struct tc_egress_tls *tc_egress_tls_connect(const struct tc_egress_authority *a, const char *host)
 {
     struct tc_egress_tls *tls = new_end(a->server);
     if (tls && expect_host(tls->ssl, host)) {
         SSL_set_connect_state(tls->ssl);
         return tls;
     }
-    tc_tls_free(tls);
+    tc_egress_tls_free(tls);
     return NULL;
 }
 
-bool tc_tls_take(struct tc_egress_tls *tls, const char *bytes, size_t len)
+bool tc_egress_tls_take(struct tc_egress_tls *tls, const char *bytes, size_t len)
 {
     return len <= INT_MAX && BIO_write(tls->in, bytes, (int)len) == (int)len;
 }
 
-enum tc_tls tc_tls_shake(struct tc_egress_tls *tls)
+enum tc_egress_tls_stream tc_egress_tls_shake(struct tc_egress_tls *tls)
 {
     ERR_clear_error();
     int rc = SSL_do_handshake(tls->ssl);
     if (rc == 1)
-        return TC_TLS_UP;
-    return SSL_get_error(tls->ssl, rc) == SSL_ERROR_WANT_READ ? TC_TLS_MORE : TC_TLS_BROKEN;
+        return TC_EGRESS_TLS_UP;
+    return SSL_get_error(tls->ssl, rc) == SSL_ERROR_WANT_READ ? TC_EGRESS_TLS_MORE
+                                                              : TC_EGRESS_TLS_BROKEN;
 }
 
-bool tc_tls_is_up(const struct tc_egress_tls *tls)
+bool tc_egress_tls_is_up(const struct tc_egress_tls *tls)
 {
     return SSL_is_init_finished(tls->ssl);
 }
 
-ssize_t tc_tls_read(struct tc_egress_tls *tls, char *to, size_t size)
+ssize_t tc_egress_tls_read(struct tc_egress_tls *tls, char *to, size_t size)
 {
     size_t n = 0;
     ERR_clear_error();
@@ -109,12 +110,12 @@ ssize_t tc_tls_read(struct tc_egress_tls *tls, char *to, size_t size)
     return tls->ended || error == SSL_ERROR_WANT_READ ? 0 : -1;
 }
 
-bool tc_tls_has_ended(const struct tc_egress_tls *tls)
+bool tc_egress_tls_has_ended(const struct tc_egress_tls *tls)
 {
     return tls->ended;
 }
 
-bool tc_tls_write(struct tc_egress_tls *tls, const char *bytes, size_t len)
+bool tc_egress_tls_write(struct tc_egress_tls *tls, const char *bytes, size_t len)
 {
     ERR_clear_error();
     for (size_t n = 0; len; bytes += n, len -= n)
@@ -123,14 +124,14 @@ bool tc_tls_write(struct tc_egress_tls *tls, const char *bytes, size_t len)
     return true;
 }
 
-void tc_tls_end(struct tc_egress_tls *tls)
+void tc_egress_tls_end(struct tc_egress_tls *tls)
 {
     ERR_clear_error();
-    if (tc_tls_is_up(tls))
+    if (tc_egress_tls_is_up(tls))
         (void)SSL_shutdown(tls->ssl);
 }
 
-size_t tc_tls_out(struct tc_egress_tls *tls, const char **ret_at)
+size_t tc_egress_tls_out(struct tc_egress_tls *tls, const char **ret_at)
 {
     char *at = NULL;
     long len = BIO_get_mem_data(tls->out, &at);
@@ -138,12 +139,12 @@ size_t tc_tls_out(struct tc_egress_tls *tls, const char **ret_at)
     return len > 0 ? (size_t)len : 0;
 }
 
-void tc_tls_out_gone(struct tc_egress_tls *tls)
+void tc_egress_tls_out_gone(struct tc_egress_tls *tls)
 {
     (void)BIO_reset(tls->out);
 }
 
-const char *tc_tls_why(const struct tc_egress_tls *tls)
+const char *tc_egress_tls_why(const struct tc_egress_tls *tls)
 {
     long verified = SSL_get_verify_result(tls->ssl);
     return verified != X509_V_OK ? X509_verify_cert_error_string(verified)

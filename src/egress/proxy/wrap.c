@@ -27,7 +27,7 @@ static bool give_up(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 
 static bool not_trusted(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    tc_egress_flow_refuse(p, f, TC_EGRESS_NOT_TRUSTED, tc_tls_why(f->server.tls));
+    tc_egress_flow_refuse(p, f, TC_EGRESS_NOT_TRUSTED, tc_egress_tls_why(f->server.tls));
     return false;
 }
 
@@ -42,21 +42,21 @@ static void acknowledge(int fd)
 bool tc_egress_wrap_go_on(struct tc_egress_proxy *p, struct tc_egress_flow *f,
                           struct tc_egress_side *side)
 {
-    enum tc_tls got = tc_tls_shake(side->tls);
-    bool server = side == &f->server, broken = got == TC_TLS_BROKEN || (side->eof && !got);
+    enum tc_egress_tls_stream got = tc_egress_tls_shake(side->tls);
+    bool server = side == &f->server, broken = got == TC_EGRESS_TLS_BROKEN || (side->eof && !got);
     if (broken && !server)
         list(p, f); /* before the client knows */
     if (!tc_egress_side_push(side) || broken)
         return server ? not_trusted(p, f) : give_up(p, f);
-    if (got == TC_TLS_UP && !server)
+    if (got == TC_EGRESS_TLS_UP && !server)
         acknowledge(side->watch.fd);
-    return got == TC_TLS_UP && server ? tc_egress_forward(p, f) : true;
+    return got == TC_EGRESS_TLS_UP && server ? tc_egress_forward(p, f) : true;
 }
 
 bool tc_egress_wrap_client(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    f->client.tls = tc_tls_accept(p->authority, f->to.name);
-    if (!f->client.tls || !tc_tls_take(f->client.tls, f->in.data, f->in.len)) {
+    f->client.tls = tc_egress_tls_accept(p->authority, f->to.name);
+    if (!f->client.tls || !tc_egress_tls_take(f->client.tls, f->in.data, f->in.len)) {
         tc_egress_flow_close(p, f, true);
         return false;
     }
@@ -67,7 +67,7 @@ bool tc_egress_wrap_client(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 
 bool tc_egress_wrap_server(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    f->server.tls = tc_tls_connect(p->authority, f->to.name);
+    f->server.tls = tc_egress_tls_connect(p->authority, f->to.name);
     if (!f->server.tls) {
         tc_egress_flow_close(p, f, true);
         return false;

@@ -12,10 +12,12 @@ enum { SIZE, SIZE_END, DATA, DATA_CR, DATA_LF, LAST_CR, LAST_LF };
 
 enum { DIGITS_MAX = 12 };
 
-void tc_http_rest_start(struct tc_http_rest *rest, const struct tc_http_head *head)
+void tc_egress_http_rest_start(struct tc_egress_http_rest *rest,
+                               const struct tc_egress_http_head *head)
 {
-    *rest = (struct tc_http_rest){.body = head->body, .done = head->body == TC_HTTP_NO_BODY};
-    rest->left = head->body == TC_HTTP_LENGTH ? head->length : 0;
+    *rest = (struct tc_egress_http_rest){.body = head->body,
+                                         .done = head->body == TC_EGRESS_HTTP_NO_BODY};
+    rest->left = head->body == TC_EGRESS_HTTP_LENGTH ? head->length : 0;
 }
 
 static int hex(char c)
@@ -26,7 +28,7 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool size_byte(struct tc_http_rest *rest, char c)
+static bool size_byte(struct tc_egress_http_rest *rest, char c)
 {
     int digit = hex(c);
     if (digit < 0) {
@@ -37,14 +39,14 @@ static bool size_byte(struct tc_http_rest *rest, char c)
     return ++rest->digits <= DIGITS_MAX;
 }
 
-static bool expect(struct tc_http_rest *rest, char c, char wanted, int next)
+static bool expect(struct tc_egress_http_rest *rest, char c, char wanted, int next)
 {
     rest->state = next;
     return c == wanted;
 }
 
 /* One byte that is not data. */
-static bool step(struct tc_http_rest *rest, char c)
+static bool step(struct tc_egress_http_rest *rest, char c)
 {
     switch (rest->state) {
     case SIZE:
@@ -64,14 +66,14 @@ static bool step(struct tc_http_rest *rest, char c)
     }
 }
 
-static size_t take_data(struct tc_http_rest *rest, size_t len)
+static size_t take_data(struct tc_egress_http_rest *rest, size_t len)
 {
     size_t n = len < rest->left ? len : (size_t)rest->left;
     rest->left -= n;
     return n;
 }
 
-static ssize_t take_chunks(struct tc_http_rest *rest, const char *bytes, size_t len)
+static ssize_t take_chunks(struct tc_egress_http_rest *rest, const char *bytes, size_t len)
 {
     size_t used = 0;
     while (used < len && !rest->done) {
@@ -87,11 +89,11 @@ static ssize_t take_chunks(struct tc_http_rest *rest, const char *bytes, size_t 
     return (ssize_t)used;
 }
 
-ssize_t tc_http_rest_take(struct tc_http_rest *rest, const char *bytes, size_t len)
+ssize_t tc_egress_http_rest_take(struct tc_egress_http_rest *rest, const char *bytes, size_t len)
 {
     if (rest->done)
         return 0;
-    if (rest->body == TC_HTTP_CHUNKED)
+    if (rest->body == TC_EGRESS_HTTP_CHUNKED)
         return take_chunks(rest, bytes, len);
     size_t used = take_data(rest, len);
     rest->done = !rest->left;

@@ -41,7 +41,7 @@ static char host_char(unsigned char c, bool *odd)
 }
 
 /* The bytes that the name takes at `at`; 0: it is none. A question needs no compression. */
-static size_t read_name(const unsigned char *bytes, size_t len, struct tc_dns_query *ret)
+static size_t read_name(const unsigned char *bytes, size_t len, struct tc_egress_dns_query *ret)
 {
     size_t at = HEAD, out = 0;
     for (;;) {
@@ -64,7 +64,7 @@ static size_t read_name(const unsigned char *bytes, size_t len, struct tc_dns_qu
 
 /* What may stand behind the question: one OPT record of the root, and nothing behind it. */
 static bool read_extra(const unsigned char *at, size_t left, unsigned count,
-                       struct tc_dns_query *ret)
+                       struct tc_egress_dns_query *ret)
 {
     enum { OPT_HEAD = 11 };
     if (!count)
@@ -75,7 +75,7 @@ static bool read_extra(const unsigned char *at, size_t left, unsigned count,
     return left - OPT_HEAD == get16(at + 9);
 }
 
-static bool read_question(const unsigned char *bytes, size_t len, struct tc_dns_query *ret,
+static bool read_question(const unsigned char *bytes, size_t len, struct tc_egress_dns_query *ret,
                           unsigned *ret_class)
 {
     bool counts = get16(bytes + 4) == 1 && !get16(bytes + 6) && !get16(bytes + 8);
@@ -93,34 +93,35 @@ static bool read_question(const unsigned char *bytes, size_t len, struct tc_dns_
     return true;
 }
 
-enum tc_dns_read tc_dns_read(const unsigned char *bytes, size_t len, struct tc_dns_query *ret,
-                             enum tc_dns_code *ret_code)
+enum tc_egress_dns_read tc_egress_dns_read(const unsigned char *bytes, size_t len,
+                                           struct tc_egress_dns_query *ret,
+                                           enum tc_egress_dns_code *ret_code)
 {
     enum { RESPONSE = 0x80, OPCODE = 0x78 };
     unsigned class = 0;
     memset(ret, 0, sizeof(*ret));
     if (len < HEAD || (bytes[2] & RESPONSE))
-        return TC_DNS_DROP;
+        return TC_EGRESS_DNS_DROP;
     memcpy(ret->head, bytes, sizeof(ret->head));
-    *ret_code = TC_DNS_NOT_DONE;
+    *ret_code = TC_EGRESS_DNS_NOT_DONE;
     if (bytes[2] & OPCODE)
-        return TC_DNS_ANSWER;
-    *ret_code = TC_DNS_FORMAT;
+        return TC_EGRESS_DNS_ANSWER;
+    *ret_code = TC_EGRESS_DNS_FORMAT;
     if (!read_question(bytes, len, ret, &class))
-        return TC_DNS_ANSWER;
-    *ret_code = class == CLASS_IN ? TC_DNS_FINE : TC_DNS_REFUSED;
-    return class == CLASS_IN ? TC_DNS_QUERY : TC_DNS_ANSWER;
+        return TC_EGRESS_DNS_ANSWER;
+    *ret_code = class == CLASS_IN ? TC_EGRESS_DNS_FINE : TC_EGRESS_DNS_REFUSED;
+    return class == CLASS_IN ? TC_EGRESS_DNS_QUERY : TC_EGRESS_DNS_ANSWER;
 }
 
 /* ---- writing ---- */
 
-void tc_dns_pointer(const char *name, struct tc_dns_record *ret)
+void tc_egress_dns_pointer(const char *name, struct tc_egress_dns_record *ret)
 {
     size_t out = 0;
-    ret->type = TC_DNS_PTR;
-    while (*name && out < TC_DNS_NAME_SIZE) {
+    ret->type = TC_EGRESS_DNS_PTR;
+    while (*name && out < TC_EGRESS_DNS_NAME_SIZE) {
         size_t label = strcspn(name, ".");
-        if (!label || label > LABEL_MAX || out + 1 + label >= TC_DNS_NAME_SIZE)
+        if (!label || label > LABEL_MAX || out + 1 + label >= TC_EGRESS_DNS_NAME_SIZE)
             break;
         ret->data[out++] = (unsigned char)label;
         memcpy(ret->data + out, name, label);
@@ -131,14 +132,14 @@ void tc_dns_pointer(const char *name, struct tc_dns_record *ret)
     ret->len = (uint16_t)out;
 }
 
-static size_t put_record(unsigned char *at, const struct tc_dns_record *record)
+static size_t put_record(unsigned char *at, const struct tc_egress_dns_record *record)
 {
     enum { RECORD_HEAD = 12, NAME_OF_QUESTION = 0xc000 | HEAD };
     put16(at, NAME_OF_QUESTION);
     put16(at + 2, record->type);
     put16(at + 4, CLASS_IN);
     put16(at + 6, 0);
-    put16(at + 8, TC_DNS_TTL);
+    put16(at + 8, TC_EGRESS_DNS_TTL);
     put16(at + 10, record->len);
     memcpy(at + RECORD_HEAD, record->data, record->len);
     return RECORD_HEAD + (size_t)record->len;
@@ -155,8 +156,9 @@ static size_t put_opt(unsigned char *at)
 
 /* A question takes at most 259 bytes; a record with a name behind it may not fit, and is left out
  * with the bit that says so. */
-size_t tc_dns_write(const struct tc_dns_query *query, enum tc_dns_code code,
-                    const struct tc_dns_record *record, unsigned char out[TC_DNS_MESSAGE_MAX])
+size_t tc_egress_dns_write(const struct tc_egress_dns_query *query, enum tc_egress_dns_code code,
+                           const struct tc_egress_dns_record *record,
+                           unsigned char out[TC_EGRESS_DNS_MESSAGE_MAX])
 {
     enum { RESPONSE = 0x80, TRUNCATED = 0x02, WANTS_RECURSION = 0x01, RECURSION = 0x80, MORE = 23 };
     size_t len = HEAD;
@@ -170,7 +172,7 @@ size_t tc_dns_write(const struct tc_dns_query *query, enum tc_dns_code code,
         len += query->question_len;
     }
     if (record && query->question) {
-        if (len + record->len + MORE <= TC_DNS_MESSAGE_MAX) {
+        if (len + record->len + MORE <= TC_EGRESS_DNS_MESSAGE_MAX) {
             put16(out + 6, 1);
             len += put_record(out + len, record);
         } else {
@@ -188,7 +190,7 @@ size_t tc_dns_write(const struct tc_dns_query *query, enum tc_dns_code code,
 
 static const char v4_suffix[] = ".in-addr.arpa", v6_suffix[] = ".ip6.arpa";
 
-bool tc_dns_is_reverse(const char *name)
+bool tc_egress_dns_is_reverse(const char *name)
 {
     return tc_endswith(name, v4_suffix) || tc_endswith(name, v6_suffix);
 }
@@ -220,7 +222,7 @@ static bool reverse_v6(const char *name, struct in6_addr *ret)
     return strcmp(name + 2 * DIGITS - 1, v6_suffix) == 0;
 }
 
-int tc_dns_reverse(const char *name, struct in_addr *ret_v4, struct in6_addr *ret_v6)
+int tc_egress_dns_reverse(const char *name, struct in_addr *ret_v4, struct in6_addr *ret_v6)
 {
     if (tc_endswith(name, v4_suffix))
         return reverse_v4(name, ret_v4) ? AF_INET : 0;

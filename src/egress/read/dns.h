@@ -11,21 +11,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TC_DNS_NAME_SIZE = 256, TC_DNS_MESSAGE_MAX = 512, TC_DNS_TTL = 60 };
+enum { TC_EGRESS_DNS_NAME_SIZE = 256, TC_EGRESS_DNS_MESSAGE_MAX = 512, TC_EGRESS_DNS_TTL = 60 };
 
-enum tc_dns_type { TC_DNS_A = 1, TC_DNS_PTR = 12, TC_DNS_AAAA = 28 };
+enum tc_egress_dns_type { TC_EGRESS_DNS_A = 1, TC_EGRESS_DNS_PTR = 12, TC_EGRESS_DNS_AAAA = 28 };
 
-enum tc_dns_code {
-    TC_DNS_FINE = 0,
-    TC_DNS_FORMAT = 1,
-    TC_DNS_NO_NAME = 3,
-    TC_DNS_NOT_DONE = 4,
-    TC_DNS_REFUSED = 5,
+enum tc_egress_dns_code {
+    TC_EGRESS_DNS_FINE = 0,
+    TC_EGRESS_DNS_FORMAT = 1,
+    TC_EGRESS_DNS_NO_NAME = 3,
+    TC_EGRESS_DNS_NOT_DONE = 4,
+    TC_EGRESS_DNS_REFUSED = 5,
 };
 
-struct tc_dns_query {
-    char name[TC_DNS_NAME_SIZE]; /* lower case, without the last dot; "" is the root */
-    bool odd;                    /* the name holds what no host has: shown with "?" in its place */
+struct tc_egress_dns_query {
+    char name[TC_EGRESS_DNS_NAME_SIZE]; /* lower case, without the last dot; "" is the root */
+    bool odd; /* the name holds what no host has: shown with "?" in its place */
     bool edns;
     uint16_t type;
     unsigned char head[4];         /* id and flags, for the answer */
@@ -33,26 +33,28 @@ struct tc_dns_query {
     size_t question_len;
 };
 
-enum tc_dns_read { TC_DNS_DROP = -1, TC_DNS_ANSWER, TC_DNS_QUERY };
+enum tc_egress_dns_read { TC_EGRESS_DNS_DROP = -1, TC_EGRESS_DNS_ANSWER, TC_EGRESS_DNS_QUERY };
 
-/* TC_DNS_ANSWER: answer with *ret_code and nothing else. */
-enum tc_dns_read tc_dns_read(const unsigned char *bytes, size_t len, struct tc_dns_query *ret,
-                             enum tc_dns_code *ret_code);
+/* TC_EGRESS_DNS_ANSWER: answer with *ret_code and nothing else. */
+enum tc_egress_dns_read tc_egress_dns_read(const unsigned char *bytes, size_t len,
+                                           struct tc_egress_dns_query *ret,
+                                           enum tc_egress_dns_code *ret_code);
 
-struct tc_dns_record {
+struct tc_egress_dns_record {
     uint16_t type, len;
-    unsigned char data[TC_DNS_NAME_SIZE + 2];
+    unsigned char data[TC_EGRESS_DNS_NAME_SIZE + 2];
 };
 
 /* A record that holds a name. */
-void tc_dns_pointer(const char *name, struct tc_dns_record *ret);
+void tc_egress_dns_pointer(const char *name, struct tc_egress_dns_record *ret);
 /* The answer with one record, or none (NULL); its length. */
-size_t tc_dns_write(const struct tc_dns_query *query, enum tc_dns_code code,
-                    const struct tc_dns_record *record, unsigned char out[TC_DNS_MESSAGE_MAX]);
+size_t tc_egress_dns_write(const struct tc_egress_dns_query *query, enum tc_egress_dns_code code,
+                           const struct tc_egress_dns_record *record,
+                           unsigned char out[TC_EGRESS_DNS_MESSAGE_MAX]);
 
 /* The address that a name below in-addr.arpa or ip6.arpa stands for: AF_INET, AF_INET6 or 0. */
-int tc_dns_reverse(const char *name, struct in_addr *ret_v4, struct in6_addr *ret_v6);
+int tc_egress_dns_reverse(const char *name, struct in_addr *ret_v4, struct in6_addr *ret_v6);
 /* Is the name below one of these two? */
-bool tc_dns_is_reverse(const char *name);
+bool tc_egress_dns_is_reverse(const char *name);
 
 #endif

@@ -65,7 +65,7 @@ static size_t message_size(const struct message *m)
 
 /* Puts together the one handshake message that several records may carry. Each record is judged as
  * far as it is there, so that what is no TLS is not waited for. */
-static enum tc_hello gather(const unsigned char *bytes, size_t len, struct message *m)
+static enum tc_egress_hello gather(const unsigned char *bytes, size_t len, struct message *m)
 {
     for (;;) {
         static const unsigned char start[] = {0x16, 0x03};
@@ -137,12 +137,13 @@ static bool read_message(const struct message *m, struct tc_egress_host *ret)
     return !c.failed && !c.left && read_extensions(extensions, ret);
 }
 
-enum tc_hello tc_hello_read(const unsigned char *bytes, size_t len, struct tc_egress_host *ret)
+enum tc_egress_hello tc_egress_hello_read(const unsigned char *bytes, size_t len,
+                                          struct tc_egress_host *ret)
 {
     struct message m;
     m.len = 0;
     memset(ret, 0, sizeof(*ret));
-    enum tc_hello got = gather(bytes, len, &m);
+    enum tc_egress_hello got = gather(bytes, len, &m);
     if (got != TC_HELLO_DONE)
         return got;
     return read_message(&m, ret) ? TC_HELLO_DONE : TC_HELLO_UNCLEAR;

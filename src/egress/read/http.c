@@ -5,18 +5,18 @@
 #include <string.h>
 #include <strings.h>
 
-bool tc_http_is(struct tc_http_text text, const char *word)
+bool tc_egress_http_is(struct tc_egress_http_text text, const char *word)
 {
     return text.len == strlen(word) && strncasecmp(text.at, word, text.len) == 0;
 }
 
-static enum tc_http_read bad(struct tc_http_head *head, const char *why)
+static enum tc_egress_http_read bad(struct tc_egress_http_head *head, const char *why)
 {
     head->why = why;
-    return TC_HTTP_BAD;
+    return TC_EGRESS_HTTP_BAD;
 }
 
-static bool is_token(struct tc_http_text text)
+static bool is_token(struct tc_egress_http_text text)
 {
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.at[i];
@@ -49,27 +49,27 @@ static const char *find_end(const char *bytes, size_t len, bool *ret_bad)
 }
 
 /* The line at *at without its end; *at goes behind it. The head is known to hold whole lines. */
-static struct tc_http_text next_line(const char **at, const char *end)
+static struct tc_egress_http_text next_line(const char **at, const char *end)
 {
     const char *start = *at, *cr = memchr(start, '\r', (size_t)(end - start));
     *at = cr + 2;
-    return (struct tc_http_text){start, (size_t)(cr - start)};
+    return (struct tc_egress_http_text){start, (size_t)(cr - start)};
 }
 
 /* ---- the request line ---- */
 
 /* The word before the next space; line goes behind it. Without a space the whole line. */
-static struct tc_http_text next_word(struct tc_http_text *line)
+static struct tc_egress_http_text next_word(struct tc_egress_http_text *line)
 {
     const char *space = memchr(line->at, ' ', line->len);
-    struct tc_http_text word = {line->at, space ? (size_t)(space - line->at) : line->len};
+    struct tc_egress_http_text word = {line->at, space ? (size_t)(space - line->at) : line->len};
     size_t used = word.len + (space ? 1 : 0);
     line->at += used;
     line->len -= used;
     return word;
 }
 
-static bool visible(struct tc_http_text text)
+static bool visible(struct tc_egress_http_text text)
 {
     for (size_t i = 0; i < text.len; i++)
         if (text.at[i] <= 0x20 || text.at[i] == 0x7f || strchr("#\\", text.at[i]))
@@ -77,9 +77,9 @@ static bool visible(struct tc_http_text text)
     return text.len > 0;
 }
 
-static const char *read_absolute(struct tc_http_head *head)
+static const char *read_absolute(struct tc_egress_http_head *head)
 {
-    const struct tc_http_text target = head->target;
+    const struct tc_egress_http_text target = head->target;
     if (target.len < 7 || strncasecmp(target.at, "http://", 7) != 0)
         return "the target is neither a path nor an http:// address";
     const char *host = target.at + 7, *end = target.at + target.len, *path = host;
@@ -89,35 +89,36 @@ static const char *read_absolute(struct tc_http_head *head)
         return "the target's host is not clear";
     if (path < end && *path == '?')
         return "the target has a query without a path";
-    head->form = TC_HTTP_ABSOLUTE;
-    head->path = (struct tc_http_text){path, (size_t)(end - path)};
+    head->form = TC_EGRESS_HTTP_ABSOLUTE;
+    head->path = (struct tc_egress_http_text){path, (size_t)(end - path)};
     if (path == end)
-        head->path = (struct tc_http_text){"/", 1};
+        head->path = (struct tc_egress_http_text){"/", 1};
     return NULL;
 }
 
-static const char *read_target(struct tc_http_head *head)
+static const char *read_target(struct tc_egress_http_head *head)
 {
-    const struct tc_http_text target = head->target;
+    const struct tc_egress_http_text target = head->target;
     if (!visible(target))
         return "the target holds what no address may hold";
-    if (tc_http_is(head->method, "CONNECT")) {
-        head->form = TC_HTTP_AUTHORITY;
+    if (tc_egress_http_is(head->method, "CONNECT")) {
+        head->form = TC_EGRESS_HTTP_AUTHORITY;
         return tc_egress_authority_read(target.at, target.len, &head->host) && head->host.port
                    ? NULL
                    : "CONNECT needs host:port";
     }
     head->path = target;
     if (target.at[0] == '/')
-        head->form = TC_HTTP_ORIGIN;
+        head->form = TC_EGRESS_HTTP_ORIGIN;
     else if (target.len == 1 && target.at[0] == '*')
-        head->form = TC_HTTP_ASTERISK;
+        head->form = TC_EGRESS_HTTP_ASTERISK;
     else
         return read_absolute(head);
     return NULL;
 }
 
-static const char *read_request_line(struct tc_http_head *head, struct tc_http_text line)
+static const char *read_request_line(struct tc_egress_http_head *head,
+                                     struct tc_egress_http_text line)
 {
     head->method = next_word(&line);
     head->target = next_word(&line);
@@ -141,15 +142,15 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-static const char *read_field(struct tc_http_head *head, struct tc_http_text line)
+static const char *read_field(struct tc_egress_http_head *head, struct tc_egress_http_text line)
 {
-    if (head->field_count == TC_HTTP_FIELDS_MAX)
+    if (head->field_count == TC_EGRESS_HTTP_FIELDS_MAX)
         return "there are too many header fields";
     const char *colon = memchr(line.at, ':', line.len), *end = line.at + line.len;
     if (!colon)
         return "a header field has no colon";
-    struct tc_http_field *field = &head->fields[head->field_count];
-    field->name = (struct tc_http_text){line.at, (size_t)(colon - line.at)};
+    struct tc_egress_http_field *field = &head->fields[head->field_count];
+    field->name = (struct tc_egress_http_text){line.at, (size_t)(colon - line.at)};
     if (!is_token(field->name)) /* a continued line starts with a space, and so fails here, too */
         return "a header field's name is not a token";
     const char *value = colon + 1;
@@ -160,18 +161,18 @@ static const char *read_field(struct tc_http_head *head, struct tc_http_text lin
     for (const char *c = value; c < end; c++)
         if (((unsigned char)*c < 0x20 && *c != '\t') || *c == 0x7f)
             return "a header field's value holds a control character";
-    field->value = (struct tc_http_text){value, (size_t)(end - value)};
+    field->value = (struct tc_egress_http_text){value, (size_t)(end - value)};
     head->field_count++;
     return NULL;
 }
 
-static const struct tc_http_field *find_field(const struct tc_http_head *head, const char *name,
-                                              size_t *ret_count)
+static const struct tc_egress_http_field *find_field(const struct tc_egress_http_head *head,
+                                                     const char *name, size_t *ret_count)
 {
-    const struct tc_http_field *found = NULL;
+    const struct tc_egress_http_field *found = NULL;
     *ret_count = 0;
     for (size_t i = 0; i < head->field_count; i++)
-        if (tc_http_is(head->fields[i].name, name)) {
+        if (tc_egress_http_is(head->fields[i].name, name)) {
             found = found ? found : &head->fields[i];
             ++*ret_count;
         }
@@ -179,9 +180,9 @@ static const struct tc_http_field *find_field(const struct tc_http_head *head, c
 }
 
 /* Calls with each word of a list of words with commas between them; false when one call is. */
-typedef bool word_fn(struct tc_http_text word, void *ctx);
+typedef bool word_fn(struct tc_egress_http_text word, void *ctx);
 
-static bool each_word(struct tc_http_text list, word_fn *visit, void *ctx)
+static bool each_word(struct tc_egress_http_text list, word_fn *visit, void *ctx)
 {
     const char *at = list.at, *end = list.at + list.len;
     while (at < end) {
@@ -191,14 +192,14 @@ static bool each_word(struct tc_http_text list, word_fn *visit, void *ctx)
             from++;
         while (to > from && is_space(to[-1]))
             to--;
-        if (to > from && !visit((struct tc_http_text){from, (size_t)(to - from)}, ctx))
+        if (to > from && !visit((struct tc_egress_http_text){from, (size_t)(to - from)}, ctx))
             return false;
         at = stop + 1;
     }
     return true;
 }
 
-static const char *read_length(struct tc_http_head *head, struct tc_http_text value)
+static const char *read_length(struct tc_egress_http_head *head, struct tc_egress_http_text value)
 {
     uint64_t length = 0;
     if (!value.len || value.len > 18)
@@ -209,22 +210,22 @@ static const char *read_length(struct tc_http_head *head, struct tc_http_text va
         length = length * 10 + (uint64_t)(value.at[i] - '0');
     }
     head->length = length;
-    head->body = length ? TC_HTTP_LENGTH : TC_HTTP_NO_BODY;
+    head->body = length ? TC_EGRESS_HTTP_LENGTH : TC_EGRESS_HTTP_NO_BODY;
     return NULL;
 }
 
-static const char *read_framing(struct tc_http_head *head)
+static const char *read_framing(struct tc_egress_http_head *head)
 {
     size_t lengths, codings;
-    const struct tc_http_field *length = find_field(head, "Content-Length", &lengths);
-    const struct tc_http_field *coding = find_field(head, "Transfer-Encoding", &codings);
+    const struct tc_egress_http_field *length = find_field(head, "Content-Length", &lengths);
+    const struct tc_egress_http_field *coding = find_field(head, "Transfer-Encoding", &codings);
     if (lengths > 1 || codings > 1 || (length && coding))
         return "the length of the body is said more than once";
-    if (coding && (!tc_http_is(coding->value, "chunked") || !head->one_one))
+    if (coding && (!tc_egress_http_is(coding->value, "chunked") || !head->one_one))
         return "Transfer-Encoding may only be \"chunked\"";
     if (coding)
-        head->body = TC_HTTP_CHUNKED;
-    if (head->form == TC_HTTP_AUTHORITY && (length || coding))
+        head->body = TC_EGRESS_HTTP_CHUNKED;
+    if (head->form == TC_EGRESS_HTTP_AUTHORITY && (length || coding))
         return "CONNECT has no body";
     return length ? read_length(head, length->value) : NULL;
 }
@@ -234,11 +235,11 @@ static bool same_port(uint16_t a, uint16_t b)
     return (a ? a : 80) == (b ? b : 80);
 }
 
-static const char *read_host(struct tc_http_head *head)
+static const char *read_host(struct tc_egress_http_head *head)
 {
     size_t count;
     struct tc_egress_host stats = {0};
-    const struct tc_http_field *host = find_field(head, "Host", &count);
+    const struct tc_egress_http_field *host = find_field(head, "Host", &count);
     if (count > 1 || (!count && head->one_one))
         return count ? "there is more than one Host" : "there is no Host";
     if (!host)
@@ -252,95 +253,99 @@ static const char *read_host(struct tc_http_head *head)
     if (strcmp(stats.name, head->host.name) != 0)
         return "Host is not the target's";
     /* clients leave the port of a CONNECT out of Host, or say it; another one they do not say */
-    bool fine = head->form == TC_HTTP_AUTHORITY ? !stats.port || stats.port == head->host.port
-                                                : same_port(stats.port, head->host.port);
+    bool fine = head->form == TC_EGRESS_HTTP_AUTHORITY
+                    ? !stats.port || stats.port == head->host.port
+                    : same_port(stats.port, head->host.port);
     return fine ? NULL : "Host is not the target's";
 }
 
 /* ---- this hop ---- */
 
-static bool not_framing(struct tc_http_text word, void *ctx)
+static bool not_framing(struct tc_egress_http_text word, void *ctx)
 {
     (void)ctx;
-    return is_token(word) && !tc_http_is(word, "Host") && !tc_http_is(word, "Content-Length") &&
-           !tc_http_is(word, "Transfer-Encoding");
+    return is_token(word) && !tc_egress_http_is(word, "Host") &&
+           !tc_egress_http_is(word, "Content-Length") &&
+           !tc_egress_http_is(word, "Transfer-Encoding");
 }
 
-static bool not_upgrade(struct tc_http_text word, void *ctx)
+static bool not_upgrade(struct tc_egress_http_text word, void *ctx)
 {
     (void)ctx;
-    return !tc_http_is(word, "Upgrade");
+    return !tc_egress_http_is(word, "Upgrade");
 }
 
-static const char *read_hop(struct tc_http_head *head)
+static const char *read_hop(struct tc_egress_http_head *head)
 {
     size_t count;
     bool asks = false;
     for (size_t i = 0; i < head->field_count; i++) {
-        if (!tc_http_is(head->fields[i].name, "Connection"))
+        if (!tc_egress_http_is(head->fields[i].name, "Connection"))
             continue;
         if (!each_word(head->fields[i].value, not_framing, NULL))
             return "Connection takes away what the request needs";
         asks |= !each_word(head->fields[i].value, not_upgrade, NULL);
     }
-    const struct tc_http_field *upgrade = find_field(head, "Upgrade", &count);
-    head->websocket = asks && count == 1 && tc_http_is(upgrade->value, "websocket") &&
-                      tc_http_is(head->method, "GET") && head->body == TC_HTTP_NO_BODY &&
-                      head->one_one;
+    const struct tc_egress_http_field *upgrade = find_field(head, "Upgrade", &count);
+    head->websocket = asks && count == 1 && tc_egress_http_is(upgrade->value, "websocket") &&
+                      tc_egress_http_is(head->method, "GET") &&
+                      head->body == TC_EGRESS_HTTP_NO_BODY && head->one_one;
     return NULL;
 }
 
-enum tc_http_read tc_http_read(const char *bytes, size_t len, struct tc_http_head *ret)
+enum tc_egress_http_read tc_egress_http_read(const char *bytes, size_t len,
+                                             struct tc_egress_http_head *ret)
 {
-    static const char *(*const steps[])(struct tc_http_head *) = {read_framing, read_host,
-                                                                  read_hop};
+    static const char *(*const steps[])(struct tc_egress_http_head *) = {read_framing, read_host,
+                                                                         read_hop};
     bool broken = false;
-    memset(ret, 0, offsetof(struct tc_http_head, fields));
+    memset(ret, 0, offsetof(struct tc_egress_http_head, fields));
     ret->field_count = 0;
     ret->why = NULL;
     const char *end = find_end(bytes, len, &broken), *at = bytes;
     if (broken)
         return bad(ret, "a line does not end in CR LF, or holds a NUL");
     if (!end)
-        return len < TC_HTTP_HEAD_MAX ? TC_HTTP_MORE : bad(ret, "the head is too long");
+        return len < TC_EGRESS_HTTP_HEAD_MAX ? TC_EGRESS_HTTP_MORE
+                                             : bad(ret, "the head is too long");
     ret->size = (size_t)(end - bytes);
-    if (ret->size > TC_HTTP_HEAD_MAX)
+    if (ret->size > TC_EGRESS_HTTP_HEAD_MAX)
         return bad(ret, "the head is too long");
     const char *why = read_request_line(ret, next_line(&at, end));
     while (!why && at < end - 2)
         why = read_field(ret, next_line(&at, end));
     for (size_t i = 0; !why && i < TC_COUNT(steps); i++)
         why = steps[i](ret);
-    return why ? bad(ret, why) : TC_HTTP_DONE;
+    return why ? bad(ret, why) : TC_EGRESS_HTTP_DONE;
 }
 
 /* ---- forward ---- */
 
-static bool is_other(struct tc_http_text word, void *ctx)
+static bool is_other(struct tc_egress_http_text word, void *ctx)
 {
-    const struct tc_http_text *name = ctx;
+    const struct tc_egress_http_text *name = ctx;
     return word.len != name->len || strncasecmp(word.at, name->at, word.len) != 0;
 }
 
 /* Is the field for this hop only: by its name, or because Connection names it? Trailers are refused
  * in the body, so none is announced. */
-static bool of_this_hop(const struct tc_http_head *head, struct tc_http_text name)
+static bool of_this_hop(const struct tc_egress_http_head *head, struct tc_egress_http_text name)
 {
     static const char *const names[] = {"Connection", "Keep-Alive", "TE",
                                         "Trailer",    "Upgrade",    "HTTP2-Settings"};
     if (name.len >= 6 && strncasecmp(name.at, "Proxy-", 6) == 0)
         return true;
     for (size_t i = 0; i < TC_COUNT(names); i++)
-        if (tc_http_is(name, names[i]))
+        if (tc_egress_http_is(name, names[i]))
             return true;
     for (size_t i = 0; i < head->field_count; i++)
-        if (tc_http_is(head->fields[i].name, "Connection") &&
+        if (tc_egress_http_is(head->fields[i].name, "Connection") &&
             !each_word(head->fields[i].value, is_other, &name))
             return true;
     return false;
 }
 
-static void add_host(const struct tc_http_head *head, struct tc_buf *to)
+static void add_host(const struct tc_egress_http_head *head, struct tc_buf *to)
 {
     const char *name = head->host.name;
     bool v6 = strchr(name, ':');
@@ -352,12 +357,13 @@ static void add_host(const struct tc_http_head *head, struct tc_buf *to)
     tc_buf_adds(to, "\r\n");
 }
 
-struct tc_http_line tc_http_line(const char *whole)
+struct tc_egress_http_line tc_egress_http_line(const char *whole)
 {
-    return (struct tc_http_line){{whole, strcspn(whole, ":")}, {whole, strlen(whole)}};
+    return (struct tc_egress_http_line){{whole, strcspn(whole, ":")}, {whole, strlen(whole)}};
 }
 
-static bool replaced(const struct tc_http_line *lines, size_t count, struct tc_http_text name)
+static bool replaced(const struct tc_egress_http_line *lines, size_t count,
+                     struct tc_egress_http_text name)
 {
     for (size_t i = 0; i < count; i++)
         if (!is_other(name, (void *)(uintptr_t)&lines[i].name))
@@ -365,8 +371,9 @@ static bool replaced(const struct tc_http_line *lines, size_t count, struct tc_h
     return false;
 }
 
-void tc_http_forward(const struct tc_http_head *head, const struct tc_http_line *lines,
-                     size_t count, struct tc_buf *to)
+void tc_egress_http_forward(const struct tc_egress_http_head *head,
+                            const struct tc_egress_http_line *lines, size_t count,
+                            struct tc_buf *to)
 {
     tc_buf_add(to, head->method.at, head->method.len);
     tc_buf_addc(to, ' ');
@@ -374,8 +381,8 @@ void tc_http_forward(const struct tc_http_head *head, const struct tc_http_line 
     tc_buf_adds(to, head->one_one ? " HTTP/1.1\r\n" : " HTTP/1.0\r\n");
     add_host(head, to);
     for (size_t i = 0; i < head->field_count; i++) {
-        const struct tc_http_field *field = &head->fields[i];
-        if (tc_http_is(field->name, "Host") || of_this_hop(head, field->name) ||
+        const struct tc_egress_http_field *field = &head->fields[i];
+        if (tc_egress_http_is(field->name, "Host") || of_this_hop(head, field->name) ||
             replaced(lines, count, field->name))
             continue;
         tc_buf_add(to, field->name.at, field->name.len);

@@ -14,64 +14,73 @@
 #include "base/buf.h"
 #include "egress/read/host.h"
 
-enum { TC_HTTP_HEAD_MAX = 65536, TC_HTTP_FIELDS_MAX = 128 };
+enum { TC_EGRESS_HTTP_HEAD_MAX = 65536, TC_EGRESS_HTTP_FIELDS_MAX = 128 };
 
-struct tc_http_text {
+struct tc_egress_http_text {
     const char *at;
     size_t len;
 };
 
-struct tc_http_field {
-    struct tc_http_text name, value; /* the value without white space around it */
+struct tc_egress_http_field {
+    struct tc_egress_http_text name, value; /* the value without white space around it */
 };
 
-enum tc_http_form { TC_HTTP_ORIGIN, TC_HTTP_ABSOLUTE, TC_HTTP_AUTHORITY, TC_HTTP_ASTERISK };
-enum tc_http_body { TC_HTTP_NO_BODY, TC_HTTP_LENGTH, TC_HTTP_CHUNKED };
+enum tc_egress_http_form {
+    TC_EGRESS_HTTP_ORIGIN,
+    TC_EGRESS_HTTP_ABSOLUTE,
+    TC_EGRESS_HTTP_AUTHORITY,
+    TC_EGRESS_HTTP_ASTERISK
+};
+enum tc_egress_http_body { TC_EGRESS_HTTP_NO_BODY, TC_EGRESS_HTTP_LENGTH, TC_EGRESS_HTTP_CHUNKED };
 
-struct tc_http_head {
-    struct tc_http_text method, target;
-    struct tc_http_text path; /* with the query; "/" where an absolute target has none */
-    enum tc_http_form form;
+struct tc_egress_http_head {
+    struct tc_egress_http_text method, target;
+    struct tc_egress_http_text path; /* with the query; "/" where an absolute target has none */
+    enum tc_egress_http_form form;
     bool one_one; /* HTTP/1.1, else 1.0 */
     /* From the target where it says it, else from Host; name "": neither does. */
     struct tc_egress_host host;
-    enum tc_http_body body;
+    enum tc_egress_http_body body;
     uint64_t length;
     bool websocket; /* asks to become one */
-    struct tc_http_field fields[TC_HTTP_FIELDS_MAX];
+    struct tc_egress_http_field fields[TC_EGRESS_HTTP_FIELDS_MAX];
     size_t field_count;
     size_t size;     /* of the whole head */
-    const char *why; /* after TC_HTTP_BAD: static */
+    const char *why; /* after TC_EGRESS_HTTP_BAD: static */
 };
 
-enum tc_http_read { TC_HTTP_BAD = -1, TC_HTTP_MORE, TC_HTTP_DONE };
+enum tc_egress_http_read { TC_EGRESS_HTTP_BAD = -1, TC_EGRESS_HTTP_MORE, TC_EGRESS_HTTP_DONE };
 
-enum tc_http_read tc_http_read(const char *bytes, size_t len, struct tc_http_head *ret);
+enum tc_egress_http_read tc_egress_http_read(const char *bytes, size_t len,
+                                             struct tc_egress_http_head *ret);
 
 /* A header field that the proxy says in place of the client, "NAME: VALUE". */
-struct tc_http_line {
-    struct tc_http_text name, whole;
+struct tc_egress_http_line {
+    struct tc_egress_http_text name, whole;
 };
-struct tc_http_line tc_http_line(const char *whole);
+struct tc_egress_http_line tc_egress_http_line(const char *whole);
 
 /* The head for the server: origin form, nothing that was meant for this hop, one request. */
-void tc_http_forward(const struct tc_http_head *head, const struct tc_http_line *lines,
-                     size_t count, struct tc_buf *to);
+void tc_egress_http_forward(const struct tc_egress_http_head *head,
+                            const struct tc_egress_http_line *lines, size_t count,
+                            struct tc_buf *to);
 
-bool tc_http_is(struct tc_http_text text, const char *word); /* letters of either case */
+bool tc_egress_http_is(struct tc_egress_http_text text,
+                       const char *word); /* letters of either case */
 
 /* Where the body of a request ends, so that nothing behind it goes on. Pure. */
-struct tc_http_rest {
-    enum tc_http_body body;
+struct tc_egress_http_rest {
+    enum tc_egress_http_body body;
     uint64_t left; /* of the body, or of the chunk */
     int state;     /* within a chunked body */
     unsigned digits;
     bool done;
 };
 
-void tc_http_rest_start(struct tc_http_rest *rest, const struct tc_http_head *head);
+void tc_egress_http_rest_start(struct tc_egress_http_rest *rest,
+                               const struct tc_egress_http_head *head);
 /* How many of these bytes belong to the body; once `done` is set, none. -1: it could be read in two
  * ways. */
-ssize_t tc_http_rest_take(struct tc_http_rest *rest, const char *bytes, size_t len);
+ssize_t tc_egress_http_rest_take(struct tc_egress_http_rest *rest, const char *bytes, size_t len);
 
 #endif

@@ -25,7 +25,7 @@ bool tc_egress_may_stream(const struct tc_egress_config *config, const char *hos
     return false;
 }
 
-static bool method_fits(const struct tc_strv *methods, struct tc_http_text method)
+static bool method_fits(const struct tc_strv *methods, struct tc_egress_http_text method)
 {
     for (size_t i = 0; i < methods->count; i++)
         if (strlen(methods->items[i]) == method.len &&
@@ -45,7 +45,7 @@ static bool path_fits(const struct tc_strv *paths, const char *path)
     return false;
 }
 
-static int judge_request(const struct tc_net_entry *entry, const struct tc_http_head *head,
+static int judge_request(const struct tc_net_entry *entry, const struct tc_egress_http_head *head,
                          const char **ret_why)
 {
     _autobuf_ struct tc_buf path = TC_BUF_INIT;
@@ -67,7 +67,7 @@ static int judge_request(const struct tc_net_entry *entry, const struct tc_http_
 }
 
 int tc_egress_judge_request(const struct tc_egress_config *config, const char *host, uint32_t port,
-                            const struct tc_http_head *head, const char **ret_why)
+                            const struct tc_egress_http_head *head, const char **ret_why)
 {
     const struct tc_net_entry *entry,
         *first = tc_endpoint_find(config->net, config->net_count, host, port);

@@ -17,7 +17,7 @@ bool tc_egress_may_stream(const struct tc_egress_config *config, const char *hos
  * NULL. Any entry of the host may allow it: by its method, and by a path that is the entry's or
  * below it. */
 int tc_egress_judge_request(const struct tc_egress_config *config, const char *host, uint32_t port,
-                            const struct tc_http_head *head, const char **ret_why);
+                            const struct tc_egress_http_head *head, const char **ret_why);
 /* Does any entry cover it, if only for some requests? */
 bool tc_egress_may_some(const struct tc_egress_config *config, const char *host, uint32_t port);
 

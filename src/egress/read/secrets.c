@@ -51,15 +51,15 @@ bool tc_egress_secrets_go(const struct tc_egress_config *config, const char *hos
 }
 
 size_t tc_egress_secrets_for(const struct tc_egress_config *config, const char *host, unsigned port,
-                             bool tls, struct tc_http_line *lines)
+                             bool tls, struct tc_egress_http_line *lines)
 {
     static const char as_it_is[] = "Accept-Encoding: identity";
     size_t count = 0;
     for (size_t i = 0; i < config->secret_count && count < TC_EGRESS_SECRETS_MAX; i++)
         if (goes_to(&config->secrets[i], host, port, tls))
-            lines[count++] = tc_http_line(config->lines.items[i]);
+            lines[count++] = tc_egress_http_line(config->lines.items[i]);
     if (count)
-        lines[count++] = tc_http_line(as_it_is);
+        lines[count++] = tc_egress_http_line(as_it_is);
     return count;
 }
 

@@ -21,7 +21,7 @@ bool tc_egress_secrets_go(const struct tc_egress_config *config, const char *hos
  * config. Without TLS only those whose host says so. With any, the answer is asked for as it is,
  * so that a value in it can be seen. */
 size_t tc_egress_secrets_for(const struct tc_egress_config *config, const char *host, unsigned port,
-                             bool tls, struct tc_http_line *lines);
+                             bool tls, struct tc_egress_http_line *lines);
 
 /* Puts asterisks over each value in `text`, the end of which may be the beginning of one: how many
  * bytes may go on before more of the text is known. */

@@ -84,7 +84,7 @@ static bool names_http(const char *line, size_t len)
 }
 
 /* `line` begins with the first byte that is no space. */
-static enum tc_sniff sniff_line(const char *line, size_t len, bool too_long)
+static enum tc_egress_sniff sniff_line(const char *line, size_t len, bool too_long)
 {
     size_t word = 0;
     while (word < len && is_token((unsigned char)line[word]))
@@ -109,7 +109,7 @@ static bool is_record(unsigned char type)
     return type >= 0x14 && type <= 0x18;
 }
 
-enum tc_sniff tc_sniff(const char *bytes, size_t len)
+enum tc_egress_sniff tc_egress_sniff(const char *bytes, size_t len)
 {
     enum { MAJOR_MAX = 0x10 };
     size_t at = 0;

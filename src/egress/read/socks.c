@@ -5,15 +5,17 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-enum tc_socks tc_socks_greeting(const unsigned char *bytes, size_t len, size_t *ret_used)
+enum tc_egress_socks tc_egress_socks_greeting(const unsigned char *bytes, size_t len,
+                                              size_t *ret_used)
 {
     if (len < 2)
-        return TC_SOCKS_MORE;
+        return TC_EGRESS_SOCKS_MORE;
     size_t methods = bytes[1];
     if (len < 2 + methods)
-        return TC_SOCKS_MORE;
+        return TC_EGRESS_SOCKS_MORE;
     *ret_used = 2 + methods;
-    return bytes[0] == 5 && memchr(bytes + 2, 0, methods) ? TC_SOCKS_DONE : TC_SOCKS_BAD;
+    return bytes[0] == 5 && memchr(bytes + 2, 0, methods) ? TC_EGRESS_SOCKS_DONE
+                                                          : TC_EGRESS_SOCKS_BAD;
 }
 
 enum { HEAD = 4, KIND_V4 = 1, KIND_NAME = 3, KIND_V6 = 4 };
@@ -44,40 +46,42 @@ static bool read_host(const unsigned char *bytes, struct tc_egress_host *ret)
     return tc_egress_host_read(text, strlen(text), ret);
 }
 
-enum tc_socks tc_socks_request(const unsigned char *bytes, size_t len, size_t *ret_used,
-                               struct tc_egress_host *ret, enum tc_socks_code *ret_code)
+enum tc_egress_socks tc_egress_socks_request(const unsigned char *bytes, size_t len,
+                                             size_t *ret_used, struct tc_egress_host *ret,
+                                             enum tc_egress_socks_code *ret_code)
 {
     if (len < HEAD + 1)
-        return TC_SOCKS_MORE;
+        return TC_EGRESS_SOCKS_MORE;
     size_t size = request_size(bytes);
-    *ret_code = TC_SOCKS_FAILED;
+    *ret_code = TC_EGRESS_SOCKS_FAILED;
     if (bytes[0] != 5 || bytes[2] != 0)
-        return TC_SOCKS_BAD;
-    *ret_code = TC_SOCKS_NO_COMMAND;
+        return TC_EGRESS_SOCKS_BAD;
+    *ret_code = TC_EGRESS_SOCKS_NO_COMMAND;
     if (bytes[1] != 1)
-        return TC_SOCKS_BAD;
-    *ret_code = TC_SOCKS_NO_ADDRESS;
+        return TC_EGRESS_SOCKS_BAD;
+    *ret_code = TC_EGRESS_SOCKS_NO_ADDRESS;
     if (!size)
-        return TC_SOCKS_BAD;
+        return TC_EGRESS_SOCKS_BAD;
     if (len < size)
-        return TC_SOCKS_MORE;
+        return TC_EGRESS_SOCKS_MORE;
     *ret_used = size;
-    *ret_code = TC_SOCKS_DENIED;
+    *ret_code = TC_EGRESS_SOCKS_DENIED;
     if (!read_host(bytes, ret))
-        return TC_SOCKS_BAD;
+        return TC_EGRESS_SOCKS_BAD;
     ret->port = (uint16_t)(bytes[size - 2] << 8 | bytes[size - 1]);
-    return ret->port ? TC_SOCKS_DONE : TC_SOCKS_BAD;
+    return ret->port ? TC_EGRESS_SOCKS_DONE : TC_EGRESS_SOCKS_BAD;
 }
 
-void tc_socks_answer(enum tc_socks_code code, unsigned char out[TC_SOCKS_ANSWER_SIZE])
+void tc_egress_socks_answer(enum tc_egress_socks_code code,
+                            unsigned char out[TC_EGRESS_SOCKS_ANSWER_SIZE])
 {
-    memset(out, 0, TC_SOCKS_ANSWER_SIZE);
+    memset(out, 0, TC_EGRESS_SOCKS_ANSWER_SIZE);
     out[0] = 5;
     out[1] = (unsigned char)code;
     out[3] = KIND_V4;
 }
 
-void tc_socks4_refusal(unsigned char out[TC_SOCKS4_ANSWER_SIZE])
+void tc_egress_socks4_refusal(unsigned char out[TC_SOCKS4_ANSWER_SIZE])
 {
     enum { REJECTED = 0x5b };
     memset(out, 0, TC_SOCKS4_ANSWER_SIZE);

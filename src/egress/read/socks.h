@@ -7,27 +7,30 @@
 
 #include "egress/read/host.h"
 
-enum tc_socks { TC_SOCKS_BAD = -1, TC_SOCKS_MORE, TC_SOCKS_DONE };
+enum tc_egress_socks { TC_EGRESS_SOCKS_BAD = -1, TC_EGRESS_SOCKS_MORE, TC_EGRESS_SOCKS_DONE };
 
 /* What an answer says, as RFC 1928 counts. */
-enum tc_socks_code {
-    TC_SOCKS_FINE = 0,
-    TC_SOCKS_FAILED = 1,
-    TC_SOCKS_DENIED = 2,
-    TC_SOCKS_UNREACHABLE = 4,
-    TC_SOCKS_NO_COMMAND = 7,
-    TC_SOCKS_NO_ADDRESS = 8,
+enum tc_egress_socks_code {
+    TC_EGRESS_SOCKS_FINE = 0,
+    TC_EGRESS_SOCKS_FAILED = 1,
+    TC_EGRESS_SOCKS_DENIED = 2,
+    TC_EGRESS_SOCKS_UNREACHABLE = 4,
+    TC_EGRESS_SOCKS_NO_COMMAND = 7,
+    TC_EGRESS_SOCKS_NO_ADDRESS = 8,
 };
 
-enum { TC_SOCKS_ANSWER_SIZE = 10, TC_SOCKS4_ANSWER_SIZE = 8 };
+enum { TC_EGRESS_SOCKS_ANSWER_SIZE = 10, TC_SOCKS4_ANSWER_SIZE = 8 };
 
-/* The list of methods. TC_SOCKS_BAD: "none" is not among them. */
-enum tc_socks tc_socks_greeting(const unsigned char *bytes, size_t len, size_t *ret_used);
+/* The list of methods. TC_EGRESS_SOCKS_BAD: "none" is not among them. */
+enum tc_egress_socks tc_egress_socks_greeting(const unsigned char *bytes, size_t len,
+                                              size_t *ret_used);
 /* The request; *ret_code is what to answer when it is bad. */
-enum tc_socks tc_socks_request(const unsigned char *bytes, size_t len, size_t *ret_used,
-                               struct tc_egress_host *ret, enum tc_socks_code *ret_code);
-void tc_socks_answer(enum tc_socks_code code, unsigned char out[TC_SOCKS_ANSWER_SIZE]);
+enum tc_egress_socks tc_egress_socks_request(const unsigned char *bytes, size_t len,
+                                             size_t *ret_used, struct tc_egress_host *ret,
+                                             enum tc_egress_socks_code *ret_code);
+void tc_egress_socks_answer(enum tc_egress_socks_code code,
+                            unsigned char out[TC_EGRESS_SOCKS_ANSWER_SIZE]);
 /* What refuses a request of version 4. */
-void tc_socks4_refusal(unsigned char out[TC_SOCKS4_ANSWER_SIZE]);
+void tc_egress_socks4_refusal(unsigned char out[TC_SOCKS4_ANSWER_SIZE]);
 
 #endif

@@ -37,8 +37,8 @@ static enum MHD_Result queue(struct MHD_Connection *connection, unsigned status,
     return result;
 }
 
-static enum MHD_Result refuse_early(struct MHD_Connection *connection, struct tc_http_wire *wire,
-                                    const struct tc_refusal *refusal)
+static enum MHD_Result refuse_early(struct MHD_Connection *connection,
+                                    struct tc_mcp_http_wire *wire, const struct tc_refusal *refusal)
 {
     char *text = write_error(TC_RPC_REQUEST, refusal->text);
     wire->deadline_ms = tc_web_now_ms() + TC_WEB_HEAD_MS;
@@ -208,7 +208,7 @@ static enum MHD_Result begin_exchange(struct tc_web *web, struct MHD_Connection 
     enum tc_route route = TC_ROUTE_MCP;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct tc_http_wire *wire = info ? info->socket_context : NULL;
+    struct tc_mcp_http_wire *wire = info ? info->socket_context : NULL;
     if (!wire)
         return MHD_NO;
     tc_heads_read(connection, &heads);

@@ -36,8 +36,8 @@ struct tc_web_config {
 };
 
 /* One connection. */
-struct tc_http_wire {
-    struct tc_http_wire *next, **at;
+struct tc_mcp_http_wire {
+    struct tc_mcp_http_wire *next, **at;
     struct tc_web *web;
     int fd;
     bool admitted;       /* a request that may be worked on */
@@ -61,7 +61,7 @@ struct tc_exchange {
     struct tc_exchange *next, **at;
     struct tc_web *web;
     struct MHD_Connection *connection;
-    struct tc_http_wire *wire;
+    struct tc_mcp_http_wire *wire;
     enum tc_route route;
     const char *method;
     char *body;
@@ -84,7 +84,7 @@ struct tc_web {
     struct tc_web_config config;
     struct tc_mcp server;
     struct MHD_Daemon *daemon;
-    struct tc_http_wire *wires;
+    struct tc_mcp_http_wire *wires;
     struct tc_client *clients;
     struct tc_exchange *exchanges;
     size_t wire_count, client_count, held;

@@ -17,7 +17,7 @@ int64_t tc_web_now_ms(void)
 }
 
 /* The library finds its end, and says that it is closed. */
-static void hang_up(struct tc_http_wire *wire)
+static void hang_up(struct tc_mcp_http_wire *wire)
 {
     wire->deadline_ms = 0;
     (void)shutdown(wire->fd, SHUT_RDWR);
@@ -26,8 +26,8 @@ static void hang_up(struct tc_http_wire *wire)
 /* Those who were not admitted do not keep others out. */
 static void make_room(struct tc_web *web)
 {
-    struct tc_http_wire *oldest = NULL;
-    for (struct tc_http_wire *wire = web->wires; wire; wire = wire->next)
+    struct tc_mcp_http_wire *oldest = NULL;
+    for (struct tc_mcp_http_wire *wire = web->wires; wire; wire = wire->next)
         if (!wire->admitted && wire->deadline_ms &&
             (!oldest || wire->deadline_ms < oldest->deadline_ms))
             oldest = wire;
@@ -39,7 +39,7 @@ static void begin_wire(struct tc_web *web, struct MHD_Connection *connection, vo
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct tc_http_wire *wire = info ? calloc(1, sizeof(*wire)) : NULL;
+    struct tc_mcp_http_wire *wire = info ? calloc(1, sizeof(*wire)) : NULL;
     if (!wire)
         return; /* nothing is admitted on it */
     if (web->wire_count >= TC_WEB_WIRES_MAX)
@@ -56,7 +56,7 @@ static void begin_wire(struct tc_web *web, struct MHD_Connection *connection, vo
     *context = wire;
 }
 
-static void end_wire(struct tc_http_wire *wire)
+static void end_wire(struct tc_mcp_http_wire *wire)
 {
     *wire->at = wire->next;
     if (wire->next)
@@ -76,7 +76,7 @@ void tc_wire_notify(void *web, struct MHD_Connection *connection, void **context
 
 void tc_wires_tick(struct tc_web *web, int64_t now_ms)
 {
-    for (struct tc_http_wire *wire = web->wires; wire; wire = wire->next)
+    for (struct tc_mcp_http_wire *wire = web->wires; wire; wire = wire->next)
         if (wire->deadline_ms && now_ms >= wire->deadline_ms)
             hang_up(wire);
 }

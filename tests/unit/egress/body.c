@@ -7,16 +7,16 @@
 #include "egress/read/http.h"
 
 /* The bytes of the body among these, taken in steps; -1: it is refused. */
-static ssize_t take(enum tc_http_body body, uint64_t length, const char *text, size_t step,
+static ssize_t take(enum tc_egress_http_body body, uint64_t length, const char *text, size_t step,
                     bool *ret_done)
 {
-    struct tc_http_head head = {.body = body, .length = length};
-    struct tc_http_rest rest;
+    struct tc_egress_http_head head = {.body = body, .length = length};
+    struct tc_egress_http_rest rest;
     size_t len = strlen(text), used = 0;
-    tc_http_rest_start(&rest, &head);
+    tc_egress_http_rest_start(&rest, &head);
     for (size_t at = 0; at < len; at += step) {
         size_t n = len - at < step ? len - at : step;
-        ssize_t got = tc_http_rest_take(&rest, text + at, n);
+        ssize_t got = tc_egress_http_rest_take(&rest, text + at, n);
         if (got < 0)
             return -1;
         used += (size_t)got;
@@ -26,30 +26,30 @@ static ssize_t take(enum tc_http_body body, uint64_t length, const char *text, s
 }
 
 static const struct {
-    enum tc_http_body body;
+    enum tc_egress_http_body body;
     uint64_t length;
     const char *text;
     ssize_t used;
     bool done;
 } rows[] = {
-    {TC_HTTP_NO_BODY, 0, "GET / HTTP/1.1", 0, true},
-    {TC_HTTP_LENGTH, 3, "abcdef", 3, true},
-    {TC_HTTP_LENGTH, 10, "abc", 3, false},
-    {TC_HTTP_CHUNKED, 0, "3\r\nabc\r\n0\r\n\r\nGET / HTTP/1.1", 13, true},
-    {TC_HTTP_CHUNKED, 0, "0A\r\n0123456789\r\n00\r\n\r\nx", 22, true},
-    {TC_HTTP_CHUNKED, 0, "0\r\n\r\n", 5, true},
-    {TC_HTTP_CHUNKED, 0, "3\r\na", 4, false},
-    {TC_HTTP_CHUNKED, 0, "3;a=b\r\nabc\r\n", -1, false},
-    {TC_HTTP_CHUNKED, 0, "3 \r\nabc\r\n", -1, false},
-    {TC_HTTP_CHUNKED, 0, "0x3\r\nabc\r\n", -1, false},
-    {TC_HTTP_CHUNKED, 0, "+3\r\nabc\r\n", -1, false},
-    {TC_HTTP_CHUNKED, 0, "\r\nabc\r\n", -1, false},
-    {TC_HTTP_CHUNKED, 0, "3\nabc\r\n", -1, false},
-    {TC_HTTP_CHUNKED, 0, "3\rxabc\r\n", -1, false},
-    {TC_HTTP_CHUNKED, 0, "3\r\nabcd\r\n", -1, false},
-    {TC_HTTP_CHUNKED, 0, "3\r\nabc\n0\r\n\r\n", -1, false},
-    {TC_HTTP_CHUNKED, 0, "0\r\nX: y\r\n\r\n", -1, false},
-    {TC_HTTP_CHUNKED, 0, "ffffffffffffffff1\r\n", -1, false},
+    {TC_EGRESS_HTTP_NO_BODY, 0, "GET / HTTP/1.1", 0, true},
+    {TC_EGRESS_HTTP_LENGTH, 3, "abcdef", 3, true},
+    {TC_EGRESS_HTTP_LENGTH, 10, "abc", 3, false},
+    {TC_EGRESS_HTTP_CHUNKED, 0, "3\r\nabc\r\n0\r\n\r\nGET / HTTP/1.1", 13, true},
+    {TC_EGRESS_HTTP_CHUNKED, 0, "0A\r\n0123456789\r\n00\r\n\r\nx", 22, true},
+    {TC_EGRESS_HTTP_CHUNKED, 0, "0\r\n\r\n", 5, true},
+    {TC_EGRESS_HTTP_CHUNKED, 0, "3\r\na", 4, false},
+    {TC_EGRESS_HTTP_CHUNKED, 0, "3;a=b\r\nabc\r\n", -1, false},
+    {TC_EGRESS_HTTP_CHUNKED, 0, "3 \r\nabc\r\n", -1, false},
+    {TC_EGRESS_HTTP_CHUNKED, 0, "0x3\r\nabc\r\n", -1, false},
+    {TC_EGRESS_HTTP_CHUNKED, 0, "+3\r\nabc\r\n", -1, false},
+    {TC_EGRESS_HTTP_CHUNKED, 0, "\r\nabc\r\n", -1, false},
+    {TC_EGRESS_HTTP_CHUNKED, 0, "3\nabc\r\n", -1, false},
+    {TC_EGRESS_HTTP_CHUNKED, 0, "3\rxabc\r\n", -1, false},
+    {TC_EGRESS_HTTP_CHUNKED, 0, "3\r\nabcd\r\n", -1, false},
+    {TC_EGRESS_HTTP_CHUNKED, 0, "3\r\nabc\n0\r\n\r\n", -1, false},
+    {TC_EGRESS_HTTP_CHUNKED, 0, "0\r\nX: y\r\n\r\n", -1, false},
+    {TC_EGRESS_HTTP_CHUNKED, 0, "ffffffffffffffff1\r\n", -1, false},
 };
 
 static void bodies_end_where_their_framing_says(void **state)

@@ -51,9 +51,9 @@ static void make(struct tc_buf *to, const struct tc_buf *extensions, size_t reco
     }
 }
 
-static enum tc_hello read_buf(const struct tc_buf *bytes, struct tc_egress_host *host)
+static enum tc_egress_hello read_buf(const struct tc_buf *bytes, struct tc_egress_host *host)
 {
-    return tc_hello_read((const unsigned char *)bytes->data, bytes->len, host);
+    return tc_egress_hello_read((const unsigned char *)bytes->data, bytes->len, host);
 }
 
 static void the_name_is_found_whatever_the_records(void **state)
@@ -68,7 +68,8 @@ static void the_name_is_found_whatever_the_records(void **state)
         add_name(&extensions, "API.Example.com", 1);
         make(&bytes, &extensions, records[i]);
         for (size_t len = 0; len < bytes.len; len++)
-            assert_int_equal(tc_hello_read((unsigned char *)bytes.data, len, &host), TC_HELLO_MORE);
+            assert_int_equal(tc_egress_hello_read((unsigned char *)bytes.data, len, &host),
+                             TC_HELLO_MORE);
         assert_int_equal(read_buf(&bytes, &host), TC_HELLO_DONE);
         assert_string_equal(host.name, "api.example.com");
     }
@@ -126,8 +127,9 @@ static void other_records_are_refused(void **state)
                 {"\x16\x03\x01\0\x01\x01\x17", 7}, {"\x16\x03\x01\0\x05\x01\xff\xff\xff", 9}};
     struct tc_egress_host host;
     for (size_t i = 0; i < TC_COUNT(rows); i++)
-        assert_int_equal(tc_hello_read((const unsigned char *)rows[i].bytes, rows[i].len, &host),
-                         TC_HELLO_UNCLEAR);
+        assert_int_equal(
+            tc_egress_hello_read((const unsigned char *)rows[i].bytes, rows[i].len, &host),
+            TC_HELLO_UNCLEAR);
 }
 
 int main(void)

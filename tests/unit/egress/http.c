@@ -8,9 +8,9 @@
 
 #include "egress/read/http.h"
 
-static enum tc_http_read read_text(const char *text, struct tc_http_head *head)
+static enum tc_egress_http_read read_text(const char *text, struct tc_egress_http_head *head)
 {
-    return tc_http_read(text, strlen(text), head);
+    return tc_egress_http_read(text, strlen(text), head);
 }
 
 #define ONE "GET http://a.example/ HTTP/1.1\r\n"
@@ -102,16 +102,16 @@ static void ambiguous_heads_are_refused(void **state)
         "connect a.example:443 HTTP/1.1\r\nHost: a.example\r\n\r\n",
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
-        struct tc_http_head head;
-        enum tc_http_read got = read_text(rows[i], &head);
-        if (got != TC_HTTP_BAD)
+        struct tc_egress_http_head head;
+        enum tc_egress_http_read got = read_text(rows[i], &head);
+        if (got != TC_EGRESS_HTTP_BAD)
             print_error("row %zu: %d: %s\n", i, (int)got, rows[i]);
-        assert_int_equal(got, TC_HTTP_BAD);
+        assert_int_equal(got, TC_EGRESS_HTTP_BAD);
         assert_non_null(head.why);
     }
     static const char nul[] = ONE HOST "X: a\0b\r\n\r\n";
-    struct tc_http_head head;
-    assert_int_equal(tc_http_read(nul, sizeof(nul) - 1, &head), TC_HTTP_BAD);
+    struct tc_egress_http_head head;
+    assert_int_equal(tc_egress_http_read(nul, sizeof(nul) - 1, &head), TC_EGRESS_HTTP_BAD);
 }
 
 static void every_cut_waits_for_more(void **state)
@@ -119,17 +119,17 @@ static void every_cut_waits_for_more(void **state)
     static const char text[] = "POST http:/"
                                "/A.Example:8080/p?q=1 HTTP/1.1\r\nHost: a.example:8080\r\n"
                                "Content-Length: 5\r\nX-One:  two \t\r\n\r\nhello";
-    struct tc_http_head head;
+    struct tc_egress_http_head head;
     size_t size = sizeof(text) - 1 - 5;
     for (size_t len = 0; len < size; len++)
-        assert_int_equal(tc_http_read(text, len, &head), TC_HTTP_MORE);
+        assert_int_equal(tc_egress_http_read(text, len, &head), TC_EGRESS_HTTP_MORE);
     for (size_t len = size; len < sizeof(text); len++)
-        assert_int_equal(tc_http_read(text, len, &head), TC_HTTP_DONE);
+        assert_int_equal(tc_egress_http_read(text, len, &head), TC_EGRESS_HTTP_DONE);
     assert_int_equal(head.size, size);
-    assert_int_equal(head.form, TC_HTTP_ABSOLUTE);
+    assert_int_equal(head.form, TC_EGRESS_HTTP_ABSOLUTE);
     assert_string_equal(head.host.name, "a.example");
     assert_int_equal(head.host.port, 8080);
-    assert_int_equal(head.body, TC_HTTP_LENGTH);
+    assert_int_equal(head.body, TC_EGRESS_HTTP_LENGTH);
     assert_int_equal(head.length, 5);
     assert_memory_equal(head.path.at, "/p?q=1", head.path.len);
     assert_int_equal(head.field_count, 3);
@@ -138,39 +138,40 @@ static void every_cut_waits_for_more(void **state)
 
 static void request_forms_are_parsed(void **state)
 {
-    struct tc_http_head head;
+    struct tc_egress_http_head head;
     assert_int_equal(read_text("CONNECT [2606:4700::1]:443 HTTP/1.1\r\nHost: x\r\n\r\n", &head),
-                     TC_HTTP_BAD);
+                     TC_EGRESS_HTTP_BAD);
     assert_int_equal(
         read_text("CONNECT [2606:4700::1]:443 HTTP/1.1\r\nHost: [2606:4700:0::1]:443\r\n\r\n",
                   &head),
-        TC_HTTP_DONE);
-    assert_int_equal(head.form, TC_HTTP_AUTHORITY);
+        TC_EGRESS_HTTP_DONE);
+    assert_int_equal(head.form, TC_EGRESS_HTTP_AUTHORITY);
     assert_string_equal(head.host.name, "2606:4700::1");
     assert_int_equal(read_text("GET / HTTP/1.1\r\nhost: b.example:81\r\n\r\n", &head),
-                     TC_HTTP_DONE);
-    assert_int_equal(head.form, TC_HTTP_ORIGIN);
+                     TC_EGRESS_HTTP_DONE);
+    assert_int_equal(head.form, TC_EGRESS_HTTP_ORIGIN);
     assert_int_equal(head.host.port, 81);
     assert_int_equal(read_text("OPTIONS * HTTP/1.1\r\nHost: b.example\r\n\r\n", &head),
-                     TC_HTTP_DONE);
-    assert_int_equal(head.form, TC_HTTP_ASTERISK);
-    assert_int_equal(read_text("GET http://b.example HTTP/1.0\r\n\r\n", &head), TC_HTTP_DONE);
+                     TC_EGRESS_HTTP_DONE);
+    assert_int_equal(head.form, TC_EGRESS_HTTP_ASTERISK);
+    assert_int_equal(read_text("GET http://b.example HTTP/1.0\r\n\r\n", &head),
+                     TC_EGRESS_HTTP_DONE);
     assert_false(head.one_one);
     assert_memory_equal(head.path.at, "/", 1);
     assert_int_equal(
         read_text(ONE "Host: A.EXAMPLE:80\r\nTransfer-Encoding: Chunked\r\n\r\n", &head),
-        TC_HTTP_DONE);
-    assert_int_equal(head.body, TC_HTTP_CHUNKED);
+        TC_EGRESS_HTTP_DONE);
+    assert_int_equal(head.body, TC_EGRESS_HTTP_CHUNKED);
 }
 
 static void forwards(const char *from, const char *to)
 {
-    struct tc_http_head head, again;
+    struct tc_egress_http_head head, again;
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
-    assert_int_equal(read_text(from, &head), TC_HTTP_DONE);
-    tc_http_forward(&head, NULL, 0, &out);
+    assert_int_equal(read_text(from, &head), TC_EGRESS_HTTP_DONE);
+    tc_egress_http_forward(&head, NULL, 0, &out);
     assert_string_equal(out.data, to);
-    assert_int_equal(read_text(out.data, &again), TC_HTTP_DONE);
+    assert_int_equal(read_text(out.data, &again), TC_EGRESS_HTTP_DONE);
 }
 
 static void hop_by_hop_headers_are_removed(void **state)
@@ -195,22 +196,22 @@ static void hop_by_hop_headers_are_removed(void **state)
 
 static void oversized_heads_are_refused(void **state)
 {
-    struct tc_http_head head;
+    struct tc_egress_http_head head;
     _autobuf_ struct tc_buf many = TC_BUF_INIT, large = TC_BUF_INIT;
     tc_buf_adds(&many, ONE HOST);
-    for (int i = 0; i < TC_HTTP_FIELDS_MAX - 1; i++)
+    for (int i = 0; i < TC_EGRESS_HTTP_FIELDS_MAX - 1; i++)
         tc_buf_adds(&many, "X: y\r\n");
     tc_buf_adds(&many, "\r\n");
-    assert_int_equal(tc_http_read(many.data, many.len, &head), TC_HTTP_DONE);
+    assert_int_equal(tc_egress_http_read(many.data, many.len, &head), TC_EGRESS_HTTP_DONE);
     many.len -= 2;
     tc_buf_adds(&many, "X: y\r\n\r\n");
-    assert_int_equal(tc_http_read(many.data, many.len, &head), TC_HTTP_BAD);
+    assert_int_equal(tc_egress_http_read(many.data, many.len, &head), TC_EGRESS_HTTP_BAD);
     tc_buf_adds(&large, ONE HOST "X: ");
-    while (large.len < TC_HTTP_HEAD_MAX - 1)
+    while (large.len < TC_EGRESS_HTTP_HEAD_MAX - 1)
         tc_buf_addc(&large, 'x');
-    assert_int_equal(tc_http_read(large.data, large.len, &head), TC_HTTP_MORE);
+    assert_int_equal(tc_egress_http_read(large.data, large.len, &head), TC_EGRESS_HTTP_MORE);
     tc_buf_addc(&large, 'x');
-    assert_int_equal(tc_http_read(large.data, large.len, &head), TC_HTTP_BAD);
+    assert_int_equal(tc_egress_http_read(large.data, large.len, &head), TC_EGRESS_HTTP_BAD);
 }
 
 int main(void)

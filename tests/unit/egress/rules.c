@@ -45,7 +45,7 @@ static void streams_need_a_plain_entry(void **state)
 static int judge(const char *host, unsigned port, const char *method, const char *path,
                  bool websocket)
 {
-    struct tc_http_head head = {
+    struct tc_egress_http_head head = {
         .method = {method, strlen(method)}, .path = {path, strlen(path)}, .websocket = websocket};
     const char *why;
     int reason = tc_egress_judge_request(&config, host, port, &head, &why);

@@ -53,7 +53,7 @@ static void only_its_values_are_taken(void **state)
     forget();
 }
 
-static size_t lines(const char *host, unsigned port, bool tls, struct tc_http_line *ret)
+static size_t lines(const char *host, unsigned port, bool tls, struct tc_egress_http_line *ret)
 {
     char *values[] = {first, second};
     forget();
@@ -61,7 +61,7 @@ static size_t lines(const char *host, unsigned port, bool tls, struct tc_http_li
     return tc_egress_secrets_for(&config, host, port, tls, ret);
 }
 
-static void assert_line(const struct tc_http_line *line, const char *name, const char *whole)
+static void assert_line(const struct tc_egress_http_line *line, const char *name, const char *whole)
 {
     assert_int_equal(line->name.len, strlen(name));
     assert_memory_equal(line->name.at, name, strlen(name));
@@ -71,7 +71,7 @@ static void assert_line(const struct tc_http_line *line, const char *name, const
 
 static void secrets_go_to_their_host_only(void **state)
 {
-    struct tc_http_line to[TC_EGRESS_SECRETS_MAX + 1];
+    struct tc_egress_http_line to[TC_EGRESS_SECRETS_MAX + 1];
     assert_int_equal(lines("api.example.com", 443, true, to), 2);
     assert_line(&to[0], "Authorization", "Authorization: Bearer abc12345");
     assert_line(&to[1], "Accept-Encoding", "Accept-Encoding: identity");
@@ -142,12 +142,12 @@ static void a_client_cannot_say_the_header(void **state)
 {
     static const char text[] = "GET / HTTP/1.1\r\nHost: api.example.com\r\nAUTHORIZATION: mine\r\n"
                                "Accept-Encoding: gzip\r\nAuthorization: mine too\r\n\r\n";
-    struct tc_http_line to[TC_EGRESS_SECRETS_MAX + 1];
-    struct tc_http_head head;
+    struct tc_egress_http_line to[TC_EGRESS_SECRETS_MAX + 1];
+    struct tc_egress_http_head head;
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     size_t count = lines("api.example.com", 443, true, to);
-    assert_int_equal(tc_http_read(text, sizeof(text) - 1, &head), TC_HTTP_DONE);
-    tc_http_forward(&head, to, count, &out);
+    assert_int_equal(tc_egress_http_read(text, sizeof(text) - 1, &head), TC_EGRESS_HTTP_DONE);
+    tc_egress_http_forward(&head, to, count, &out);
     assert_string_equal(out.data, "GET / HTTP/1.1\r\nHost: api.example.com\r\n"
                                   "Authorization: Bearer abc12345\r\nAccept-Encoding: identity\r\n"
                                   "Connection: close\r\n\r\n");

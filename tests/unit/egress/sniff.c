@@ -11,7 +11,7 @@ static void protocols_are_detected_by_prefix(void **state)
 {
     static const struct {
         const char *text;
-        enum tc_sniff what;
+        enum tc_egress_sniff what;
     } rows[] = {
         {"", TC_SNIFF_MORE},
         {"G", TC_SNIFF_MORE},
@@ -46,9 +46,9 @@ static void protocols_are_detected_by_prefix(void **state)
         {"\x01\x02", TC_SNIFF_OTHER},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
-        if (tc_sniff(rows[i].text, strlen(rows[i].text)) != rows[i].what)
+        if (tc_egress_sniff(rows[i].text, strlen(rows[i].text)) != rows[i].what)
             print_error("row %zu\n", i);
-        assert_int_equal(tc_sniff(rows[i].text, strlen(rows[i].text)), rows[i].what);
+        assert_int_equal(tc_egress_sniff(rows[i].text, strlen(rows[i].text)), rows[i].what);
     }
 }
 
@@ -57,12 +57,12 @@ static void a_line_that_does_not_end_is_refused(void **state)
     static char line[TC_SNIFF_LINE_MAX + 2];
     memset(line, 'a', sizeof(line));
     memcpy(line, "FOO /", 5);
-    assert_int_equal(tc_sniff(line, sizeof(line) - 2), TC_SNIFF_MORE);
-    assert_int_equal(tc_sniff(line, sizeof(line)), TC_SNIFF_UNCLEAR);
+    assert_int_equal(tc_egress_sniff(line, sizeof(line) - 2), TC_SNIFF_MORE);
+    assert_int_equal(tc_egress_sniff(line, sizeof(line)), TC_SNIFF_UNCLEAR);
     memcpy(line + sizeof(line) - 9, "HTTP/1.1\n", 9);
-    assert_int_equal(tc_sniff(line, sizeof(line)), TC_SNIFF_HTTP);
-    assert_int_equal(tc_sniff("a request\0 of git", 17), TC_SNIFF_OTHER);
-    assert_int_equal(tc_sniff("\0\0\0\x08\x04\xd2\x16\x2f", 8), TC_SNIFF_OTHER);
+    assert_int_equal(tc_egress_sniff(line, sizeof(line)), TC_SNIFF_HTTP);
+    assert_int_equal(tc_egress_sniff("a request\0 of git", 17), TC_SNIFF_OTHER);
+    assert_int_equal(tc_egress_sniff("\0\0\0\x08\x04\xd2\x16\x2f", 8), TC_SNIFF_OTHER);
 }
 
 int main(void)
