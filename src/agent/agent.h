@@ -75,30 +75,30 @@ bool tc_agent_judge(struct tc_agent *agent, const char *text, size_t length, jso
 bool tc_agent_run_calls(struct tc_agent *agent, const json_t *calls);
 
 /* transcript.c */
-bool tc_transcript_open(struct tc_agent *agent);
+bool tc_agent_transcript_open(struct tc_agent *agent);
 /* Adds a message (taken) to what was said, and to the file. */
-bool tc_transcript_add(struct tc_agent *agent, json_t *message);
+bool tc_agent_transcript_add(struct tc_agent *agent, json_t *message);
 
 /* say.c: to the operator */
-void tc_say_event(const struct tc_agent *agent, json_t *event); /* taken; only with --jsonl */
-void tc_say_call(const struct tc_agent *agent, const char *id, const char *tool,
-                 const char *arguments);
-void tc_say_result(const struct tc_agent *agent, const char *id, const char *tool,
-                   const char *status, const char *text);
-void tc_say_text(const struct tc_agent *agent, const char *text, bool last);
-void tc_say_end(const struct tc_agent *agent);
+void tc_agent_say_event(const struct tc_agent *agent, json_t *event); /* taken; only with --jsonl */
+void tc_agent_say_call(const struct tc_agent *agent, const char *id, const char *tool,
+                       const char *arguments);
+void tc_agent_say_result(const struct tc_agent *agent, const char *id, const char *tool,
+                         const char *status, const char *text);
+void tc_agent_say_text(const struct tc_agent *agent, const char *text, bool last);
+void tc_agent_say_end(const struct tc_agent *agent);
 /* The operator's next line, owned; NULL at the end of the input. False: the time is over, or it is
  * too long. */
-bool tc_say_read(struct tc_agent *agent, char **ret);
+bool tc_agent_say_read(struct tc_agent *agent, char **ret);
 /* A line of ours begins, on standard error: "toolcage: ". `fmt` holds nothing that somebody else
  * chose, unless it was made harmless. */
-void tc_say_begin(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void tc_agent_say_begin(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* display.c: the arguments of a call, for the person who approves it: all of them, harmless for a
  * terminal, in lines that no value can imitate and that hide nothing beyond the right edge. */
 /* "  name: value", and below it "  | " in front of each line of a text, "  : " where one goes on.
  * Owned; NULL without memory. */
-char *tc_display_arguments(json_t *arguments, size_t width);
+char *tc_agent_display_arguments(json_t *arguments, size_t width);
 
 /* approve.c: asks about one call. False: the run ends. */
 bool tc_agent_approved(struct tc_agent *agent, const char *id, const char *tool,

@@ -49,10 +49,10 @@ static bool ask_approval(struct tc_agent *agent, size_t left, char **ret)
 {
     (void)tcflush(STDIN_FILENO, TCIFLUSH);
     if (left)
-        tc_say_begin("%zu more lines; v: view them, else it is refused [v/N] ", left);
+        tc_agent_say_begin("%zu more lines; v: view them, else it is refused [v/N] ", left);
     else
-        tc_say_begin("run it? [y/N] ");
-    if (!tc_say_read(agent, ret))
+        tc_agent_say_begin("run it? [y/N] ");
+    if (!tc_agent_say_read(agent, ret))
         return false;
     return *ret || tc_agent_fail(agent, TC_AGENT_INPUT, "answer each call that waits",
                                  "standard input ended while a call waited for an approval");
@@ -86,7 +86,7 @@ static bool ask_person(struct tc_agent *agent, const char *text, bool *ret)
 static bool ask_at_terminal(struct tc_agent *agent, const char *arguments, bool *ret)
 {
     json_t *object = json_loads(arguments, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-    char *text = object ? tc_display_arguments(object, look_at_terminal().ws_col) : NULL;
+    char *text = object ? tc_agent_display_arguments(object, look_at_terminal().ws_col) : NULL;
     bool good = text ? ask_person(agent, text, ret)
                      : tc_agent_fail(agent, TC_AGENT_MEMORY, "free memory on this machine",
                                      "out of memory");
@@ -153,10 +153,11 @@ static bool ask_by_lines(struct tc_agent *agent, const char *id, const char *too
     q.number = agent->approvals;
     memcpy(digest, prefix, sizeof(prefix));
     (void)SHA256Data((const uint8_t *)arguments, strlen(arguments), digest + sizeof(prefix) - 1);
-    tc_say_event(agent, json_pack("{s:s, s:I, s:s, s:s, s:I, s:s, s:s}", "type", "approve", "turn",
-                                  (json_int_t)agent->turns, "id", id, "tool", tool, "approval",
-                                  q.number, "arguments", arguments, "digest", digest));
-    if (!tc_say_read(agent, &line))
+    tc_agent_say_event(agent,
+                       json_pack("{s:s, s:I, s:s, s:s, s:I, s:s, s:s}", "type", "approve", "turn",
+                                 (json_int_t)agent->turns, "id", id, "tool", tool, "approval",
+                                 q.number, "arguments", arguments, "digest", digest));
+    if (!tc_agent_say_read(agent, &line))
         return false;
     bool good = line ? judge_line(agent, line, &q, ret)
                      : tc_agent_fail(agent, TC_AGENT_INPUT, "answer each call that waits",

@@ -55,8 +55,8 @@ static bool tell_model(struct tc_agent *agent, const char *id, const char *tool,
 {
     json_t *message =
         json_pack("{s:s, s:s, s:s}", "role", "tool", "tool_call_id", id, "content", text);
-    tc_say_result(agent, id, tool, status, text);
-    return message ? tc_transcript_add(agent, message) : no_memory(agent);
+    tc_agent_say_result(agent, id, tool, status, text);
+    return message ? tc_agent_transcript_add(agent, message) : no_memory(agent);
 }
 
 static struct toolcage_call *make_call(struct tc_agent *agent, const char *name,
@@ -155,7 +155,7 @@ static bool run_one(struct tc_agent *agent, const json_t *call)
     const char *name = json_string_value(json_object_get(function, "name"));
     const char *arguments = json_string_value(json_object_get(function, "arguments"));
     bool sound = true, approved = true;
-    tc_say_call(agent, id, name, arguments);
+    tc_agent_say_call(agent, id, name, arguments);
     if (tc_agent_left_ms(agent) <= 0)
         return tc_agent_fail(agent, TC_AGENT_TIME, "allow more with --max-time",
                              "the time is over");

@@ -193,7 +193,7 @@ static char *name_of(const char *key)
     return name;
 }
 
-char *tc_display_arguments(json_t *arguments, size_t width)
+char *tc_agent_display_arguments(json_t *arguments, size_t width)
 {
     char *text = NULL;
     size_t size = 0;

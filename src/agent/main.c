@@ -88,8 +88,8 @@ static bool take_turn(struct tc_agent *agent, const json_t **ret_calls)
     const char *content = json_string_value(json_object_get(message, "content"));
     *ret_calls = json_object_get(message, "tool_calls");
     if (content && (*content || !*ret_calls))
-        tc_say_text(agent, content, !*ret_calls);
-    if (!tc_transcript_add(agent, message))
+        tc_agent_say_text(agent, content, !*ret_calls);
+    if (!tc_agent_transcript_add(agent, message))
         return false;
     if (*ret_calls && agent->tokens >= agent->config.max_tokens)
         return tc_agent_fail(agent, TC_AGENT_TOKENS, "allow more with --max-tokens",
@@ -104,7 +104,7 @@ static bool run_task(struct tc_agent *agent, const char *task)
         json_t *message = json_pack("{s:s, s:s}", "role", "user", "content", task);
         if (!message)
             return tc_agent_fail(agent, TC_AGENT_INPUT, "write it in UTF-8", "the task is no text");
-        if (!tc_transcript_add(agent, message))
+        if (!tc_agent_transcript_add(agent, message))
             return false;
     }
     do {
@@ -118,7 +118,7 @@ static bool run_task(struct tc_agent *agent, const char *task)
 static bool run_input(struct tc_agent *agent)
 {
     char *line = NULL;
-    while (tc_say_read(agent, &line) && line) {
+    while (tc_agent_say_read(agent, &line) && line) {
         json_t *said = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
         const char *type = json_string_value(json_object_get(said, "type"));
         const char *text = json_string_value(json_object_get(said, "text"));
@@ -147,11 +147,12 @@ static bool is_open(const struct tc_agent *agent)
 
 static void work(struct tc_agent *agent)
 {
-    if (!load_agent(agent) || !tc_transcript_open(agent))
+    if (!load_agent(agent) || !tc_agent_transcript_open(agent))
         return;
-    tc_say_event(agent, json_pack("{s:s, s:s, s:i, s:i}", "type", "start", "policy",
-                                  agent->config.digest, "tools", (int)json_array_size(agent->tools),
-                                  "messages", (int)json_array_size(agent->messages)));
+    tc_agent_say_event(agent,
+                       json_pack("{s:s, s:s, s:i, s:i}", "type", "start", "policy",
+                                 agent->config.digest, "tools", (int)json_array_size(agent->tools),
+                                 "messages", (int)json_array_size(agent->messages)));
     if (agent->config.task)
         (void)run_task(agent, agent->config.task);
     else if (is_open(agent) && !run_task(agent, NULL))
@@ -182,7 +183,7 @@ int main(void)
     }
     agent.deadline_ms = tc_agent_now_ms() + agent.config.max_ms;
     work(&agent);
-    tc_say_end(&agent);
+    tc_agent_say_end(&agent);
     if (agent.transcript >= 0)
         (void)close(agent.transcript);
     json_decref(agent.tools);

@@ -17,7 +17,7 @@
 
 enum { SHOWN = 200 };
 
-void tc_say_event(const struct tc_agent *agent, json_t *event)
+void tc_agent_say_event(const struct tc_agent *agent, json_t *event)
 {
     if (agent->config.jsonl && event && json_dumpf(event, stdout, JSON_COMPACT) == 0) {
         (void)fputc('\n', stdout);
@@ -33,7 +33,7 @@ static void put_prefix(const char *prefix)
     (void)fprintf(stderr, "%s%s:%s ", marked ? "\x1b[1m" : "", prefix, marked ? "\x1b[0m" : "");
 }
 
-void tc_say_begin(const char *fmt, ...)
+void tc_agent_say_begin(const char *fmt, ...)
 {
     va_list ap;
     put_prefix("toolcage");
@@ -48,8 +48,8 @@ static void put_line(const char *begin, const char *tool, const char *text)
     size_t length = strlen(text), shown = length < SHOWN ? length : SHOWN;
     char *name = tc_clean(TC_CLEAN_LINE, tool, strlen(tool), NULL);
     char *clean = tc_clean(TC_CLEAN_LINE, text, shown, NULL);
-    tc_say_begin("%s%s%s%s%s\n", begin, name ? name : "?", shown ? " " : "", clean ? clean : "?",
-                 shown < length ? " ..." : "");
+    tc_agent_say_begin("%s%s%s%s%s\n", begin, name ? name : "?", shown ? " " : "",
+                       clean ? clean : "?", shown < length ? " ..." : "");
     free(name);
     free(clean);
 }
@@ -66,22 +66,22 @@ static void put_result(const char *tool, const char *status, const char *text)
     free(line);
 }
 
-void tc_say_call(const struct tc_agent *agent, const char *id, const char *tool,
-                 const char *arguments)
+void tc_agent_say_call(const struct tc_agent *agent, const char *id, const char *tool,
+                       const char *arguments)
 {
-    tc_say_event(agent, json_pack("{s:s, s:I, s:s, s:s, s:s}", "type", "call", "turn",
-                                  (json_int_t)agent->turns, "id", id, "tool", tool, "arguments",
-                                  arguments));
+    tc_agent_say_event(agent, json_pack("{s:s, s:I, s:s, s:s, s:s}", "type", "call", "turn",
+                                        (json_int_t)agent->turns, "id", id, "tool", tool,
+                                        "arguments", arguments));
     if (!agent->config.jsonl) /* where a person approves it, all of them are shown */
         put_line("call ", tool, agent->config.approve ? "" : arguments);
 }
 
-void tc_say_result(const struct tc_agent *agent, const char *id, const char *tool,
-                   const char *status, const char *text)
+void tc_agent_say_result(const struct tc_agent *agent, const char *id, const char *tool,
+                         const char *status, const char *text)
 {
-    tc_say_event(agent, json_pack("{s:s, s:I, s:s, s:s, s:s, s:s}", "type", "result", "turn",
-                                  (json_int_t)agent->turns, "id", id, "tool", tool, "status",
-                                  status, "message", text));
+    tc_agent_say_event(agent, json_pack("{s:s, s:I, s:s, s:s, s:s, s:s}", "type", "result", "turn",
+                                        (json_int_t)agent->turns, "id", id, "tool", tool, "status",
+                                        status, "message", text));
     if (!agent->config.jsonl)
         put_result(tool, status, text);
 }
@@ -99,10 +99,10 @@ static char *harmless(const char *text, int fd)
     return marked;
 }
 
-void tc_say_text(const struct tc_agent *agent, const char *text, bool last)
+void tc_agent_say_text(const struct tc_agent *agent, const char *text, bool last)
 {
-    tc_say_event(agent, json_pack("{s:s, s:I, s:s, s:b}", "type", "text", "turn",
-                                  (json_int_t)agent->turns, "text", text, "last", last));
+    tc_agent_say_event(agent, json_pack("{s:s, s:I, s:s, s:b}", "type", "text", "turn",
+                                        (json_int_t)agent->turns, "text", text, "last", last));
     if (agent->config.jsonl)
         return;
     FILE *out = last ? stdout : stderr;
@@ -112,19 +112,20 @@ void tc_say_text(const struct tc_agent *agent, const char *text, bool last)
     free(shown);
 }
 
-void tc_say_end(const struct tc_agent *agent)
+void tc_agent_say_end(const struct tc_agent *agent)
 {
     json_t *error = agent->code == TC_AGENT_ANSWERED
                         ? json_null()
                         : json_pack("{s:s, s:s, s:s}", "code", tc_agent_code_name(agent->code),
                                     "message", agent->message, "hint", agent->hint);
-    tc_say_event(agent, json_pack("{s:s, s:o, s:I, s:I, s:I}", "type", "end", "error", error,
-                                  "turns", (json_int_t)agent->turns, "calls",
-                                  (json_int_t)agent->calls, "tokens", (json_int_t)agent->tokens));
+    tc_agent_say_event(agent,
+                       json_pack("{s:s, s:o, s:I, s:I, s:I}", "type", "end", "error", error,
+                                 "turns", (json_int_t)agent->turns, "calls",
+                                 (json_int_t)agent->calls, "tokens", (json_int_t)agent->tokens));
     if (agent->config.jsonl || agent->code == TC_AGENT_ANSWERED)
         return;
     char *clean = tc_clean(TC_CLEAN_LINE, agent->message, strlen(agent->message), NULL);
-    tc_say_begin("%s (%s)\n", clean ? clean : "?", tc_agent_code_name(agent->code));
+    tc_agent_say_begin("%s (%s)\n", clean ? clean : "?", tc_agent_code_name(agent->code));
     put_prefix("hint");
     (void)fprintf(stderr, "%s\n", agent->hint);
     free(clean);
@@ -152,7 +153,7 @@ static int read_byte(struct tc_agent *agent, char *ret)
     }
 }
 
-bool tc_say_read(struct tc_agent *agent, char **ret)
+bool tc_agent_say_read(struct tc_agent *agent, char **ret)
 {
     char *text = NULL, byte = 0;
     size_t size = 0, length = 0;

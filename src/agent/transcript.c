@@ -30,7 +30,7 @@ static bool remember(struct tc_agent *agent, json_t *message)
            tc_agent_fail(agent, TC_AGENT_MEMORY, "free memory on this machine", "out of memory");
 }
 
-bool tc_transcript_add(struct tc_agent *agent, json_t *message)
+bool tc_agent_transcript_add(struct tc_agent *agent, json_t *message)
 {
     char *text = json_dumps(message, JSON_COMPACT);
     size_t length = text ? strlen(text) : 0;
@@ -107,7 +107,7 @@ static bool answer_open_calls(struct tc_agent *agent)
         json_t *message =
             json_pack("{s:s, s:O, s:s}", "role", "tool", "tool_call_id", id, "content",
                       "interrupted: it is not known whether this call ran");
-        if (!message || !tc_transcript_add(agent, message))
+        if (!message || !tc_agent_transcript_add(agent, message))
             return message ? false : fail_transcript(agent, "holds a call without an id");
     }
     return true;
@@ -182,7 +182,7 @@ static bool open_file(struct tc_agent *agent)
     return good ? is_ours(agent, &file, &place) : fail_transcript(agent, strerror(saved));
 }
 
-bool tc_transcript_open(struct tc_agent *agent)
+bool tc_agent_transcript_open(struct tc_agent *agent)
 {
     size_t length = 0, used = 0;
     agent->transcript = -1;

@@ -236,7 +236,7 @@ static int launch(struct launch *l, const char *path, struct toolcage_error **er
 int tc_launch_program(const char *path, int sock, int host, struct toolcage_error **err)
 {
     _autofd_ int program = -1;
-    int r = tc_own_open(path, &program, err);
+    int r = tc_spawn_own_open(path, &program, err);
     struct launch l = {.program = program, .sock = sock, .host = host};
     return r < 0 ? r : launch(&l, path, err);
 }
@@ -247,6 +247,6 @@ int tc_launch_helper(int sock, int host, struct toolcage_error **err)
     if (l.within)
         return launch(&l, "toolcage-helper", err);
     _autofree_ char *path = NULL;
-    int r = tc_own_program("toolcage-helper", &path, err);
+    int r = tc_spawn_own_program("toolcage-helper", &path, err);
     return r < 0 ? r : tc_launch_program(path, sock, host, err);
 }

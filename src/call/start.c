@@ -107,7 +107,7 @@ static bool note_places(const struct tc_grant *grant, struct tc_plan *plan)
             return false;
     }
     const char *policy = has_policy_in(grant, &places) ? tc_grant_policy_path(grant, 0) : NULL;
-    return tc_own_within(&places, &plan->extended) && tc_provenance_states(&plan->records) &&
+    return tc_spawn_own_within(&places, &plan->extended) && tc_provenance_states(&plan->records) &&
            tc_provenance_note(&places, policy, policy ? tc_policy_digest(grant->policy) : NULL);
 }
 

@@ -15,7 +15,7 @@ static int learn(struct tc_resolver *r, const void *context)
         for (size_t i = 0; p->places[l] && i < p->places[l]->count; i++)
             if (tc_resolver_add(r, p->places[l]->items[i]) < 0)
                 return -1;
-    return tc_record_learn(&p->records, r);
+    return tc_provenance_record_learn(&p->records, r);
 }
 
 void tc_provenance_init(struct tc_provenance *p, uid_t caller, const struct tc_strv *states,
@@ -75,11 +75,12 @@ bool tc_provenance_note(const struct tc_strv *places, const char *file, const ch
         return true;
     _autoprovenance_ struct tc_provenance here;
     return tc_provenance_here(&here, NULL, NULL) &&
-           tc_record_note(&here.records, places, file, digest);
+           tc_provenance_record_note(&here.records, places, file, digest);
 }
 
 bool tc_provenance_knows(const char *file, const char *digest)
 {
     _autoprovenance_ struct tc_provenance here;
-    return tc_provenance_here(&here, NULL, NULL) && tc_record_knows(&here.records, file, digest);
+    return tc_provenance_here(&here, NULL, NULL) &&
+           tc_provenance_record_knows(&here.records, file, digest);
 }

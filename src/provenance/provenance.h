@@ -24,16 +24,17 @@ struct tc_records {
 
 /* Adds the entries of all records to the resolver. A record that is not there has none. 0, or -1
  * with errno: one cannot be read. */
-int tc_record_learn(const struct tc_records *records, struct tc_resolver *r);
+int tc_provenance_record_learn(const struct tc_records *records, struct tc_resolver *r);
 
 /* Notes these host paths, as they are now, before a tool can write there; and, unless `file` is
  * NULL, that it has this digest. What cannot be noted stops no call: links in the policy's own
  * places are not followed anyway. False: out of memory. */
-bool tc_record_note(const struct tc_records *records, const struct tc_strv *places,
-                    const char *file, const char *digest);
+bool tc_provenance_record_note(const struct tc_records *records, const struct tc_strv *places,
+                               const char *file, const char *digest);
 
 /* Is this the digest that the caller's own record has last for the file? */
-bool tc_record_knows(const struct tc_records *records, const char *file, const char *digest);
+bool tc_provenance_record_knows(const struct tc_records *records, const char *file,
+                                const char *digest);
 
 /* ---- provenance.c ---- */
 
@@ -62,7 +63,8 @@ void tc_provenance_done(struct tc_provenance *p);
  * there was written by nobody. */
 bool tc_provenance_tool(struct tc_provenance *p, const char *path);
 
-/* As tc_record_note() and tc_record_knows(), in the records of this process. */
+/* As tc_provenance_record_note() and tc_provenance_record_knows(), in the records of this process.
+ */
 bool tc_provenance_note(const struct tc_strv *places, const char *file, const char *digest);
 bool tc_provenance_knows(const char *file, const char *digest);
 

@@ -142,7 +142,7 @@ static int learn_record(const char *directory, struct tc_resolver *r)
     return rc;
 }
 
-int tc_record_learn(const struct tc_records *records, struct tc_resolver *r)
+int tc_provenance_record_learn(const struct tc_records *records, struct tc_resolver *r)
 {
     for (size_t i = 0; i < records->states->count; i++)
         if (learn_record(records->states->items[i], r) < 0)
@@ -297,8 +297,8 @@ static bool note(int fd, const struct tc_strv *places, const char *file, const c
     return !fresh.count || append(fd, &known, &fresh);
 }
 
-bool tc_record_note(const struct tc_records *records, const struct tc_strv *places,
-                    const char *file, const char *digest)
+bool tc_provenance_record_note(const struct tc_records *records, const struct tc_strv *places,
+                               const char *file, const char *digest)
 {
     errno = 0;
     _autofd_ int roots = geteuid() == 0 ? open_roots(records->root) : -1;
@@ -322,7 +322,8 @@ static int has_known(const char *directory, const char *file, const char *digest
     return !last ? -1 : strncmp(last, digest, n) == 0 && last[n] == ' ';
 }
 
-bool tc_record_knows(const struct tc_records *records, const char *file, const char *digest)
+bool tc_provenance_record_knows(const struct tc_records *records, const char *file,
+                                const char *digest)
 {
     int known = geteuid() == 0 ? has_known(records->root, file, digest) : -1;
     for (size_t i = 0; i < records->states->count && known < 0; i++)

@@ -18,7 +18,7 @@
 #include "base/process.h"
 #include "version.h"
 
-int tc_own_open(const char *path, int *ret, struct toolcage_error **err)
+int tc_spawn_own_open(const char *path, int *ret, struct toolcage_error **err)
 {
     struct tc_why why = {.code = TOOLCAGE_EHELPER, .stage = "helper", .subject = path};
     _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -41,7 +41,7 @@ int tc_own_open(const char *path, int *ret, struct toolcage_error **err)
  * working directory that has changed since. */
 static char *library_from_maps(void)
 {
-    unsigned long here = (unsigned long)(uintptr_t)&tc_own_program, from, to;
+    unsigned long here = (unsigned long)(uintptr_t)&tc_spawn_own_program, from, to;
     FILE *maps = fopen("/proc/self/maps", "re");
     char line[PATH_MAX + 128], *found = NULL;
     while (maps && !found && fgets(line, sizeof(line), maps)) {
@@ -77,7 +77,7 @@ static char *program_path(void)
 static char *library_path(void)
 {
     Dl_info info = {0};
-    bool known = dladdr((void *)(uintptr_t)&tc_own_program, &info) != 0 && info.dli_fname;
+    bool known = dladdr((void *)(uintptr_t)&tc_spawn_own_program, &info) != 0 && info.dli_fname;
     if (!known || is_program(&info)) /* of a static one libc may know nothing */
         return program_path();
     return info.dli_fname[0] == '/' ? tc_path_real(info.dli_fname) : library_from_maps();
@@ -100,7 +100,7 @@ static bool add_programs(const char *dir, struct tc_strv *ret)
     return fine;
 }
 
-bool tc_own_within(const struct tc_strv *within, struct tc_strv *ret)
+bool tc_spawn_own_within(const struct tc_strv *within, struct tc_strv *ret)
 {
     if (within->count == 0)
         return true;
@@ -135,7 +135,7 @@ static int find_in_dir(const char *name, const char *dir, char **ret, struct too
     return 0;
 }
 
-int tc_own_program(const char *name, char **ret, struct toolcage_error **err)
+int tc_spawn_own_program(const char *name, char **ret, struct toolcage_error **err)
 {
     _autofree_ char *own = library_path(), *path = NULL;
     _autofree_ char *dir = own ? tc_path_parent(own) : NULL;
@@ -153,7 +153,7 @@ int tc_own_program(const char *name, char **ret, struct toolcage_error **err)
                            "install toolcage whole: its programs are looked for nowhere else"),
                     "there is no %s in %s or in %s beside it", name, dir, TC_PROGRAMS);
     if (r == 0)
-        r = tc_own_open(path, &fd, err);
+        r = tc_spawn_own_open(path, &fd, err);
     if (r == 0)
         *ret = TAKE(path);
     return r;

@@ -56,7 +56,7 @@ struct talk {
     size_t told;
     int shown_to;
     size_t window; /* bytes of input that the guest still takes */
-    struct tc_console console;
+    struct tc_vm_console console;
     bool hello;     /* it has greeted; then it gets its files, and: */
     bool warming;   /* before these a command runs whose only trace is what the kernel has read */
     bool rehearses; /* there is no call, but that command; and it has ended: */
@@ -111,9 +111,9 @@ static void break_off(struct talk *t, const char *how)
 static void fail_ended(struct talk *t)
 {
     _autofree_ char *words = tc_vm_console_tail(&t->console);
-    const char *how = tc_console_has(&t->console, "Kernel panic")
+    const char *how = tc_vm_console_has(&t->console, "Kernel panic")
                           ? "the guest's kernel panicked before the call had ended"
-                      : tc_console_has(&t->console, TC_GUEST_LAST_WORD)
+                      : tc_vm_console_has(&t->console, TC_GUEST_LAST_WORD)
                           ? "the guest cannot serve calls"
                       : t->hello ? "the machine was switched off before the call had ended"
                                  : "the machine does not start";
@@ -405,8 +405,8 @@ static void read_port(struct talk *t)
 
 static void read_console(struct talk *t)
 {
-    tc_console_read(&t->console, t->vm->console);
-    if (t->options->kvm && tc_console_stuck(&t->console))
+    tc_vm_console_read(&t->console, t->vm->console);
+    if (t->options->kvm && tc_vm_console_stuck(&t->console))
         fail_call(t, TOOLCAGE_EBACKEND, t->hello ? "machine" : "boot", "guest",
                   "toolcage doctor tries the processor's virtualisation again",
                   "the processor's virtualisation (KVM) cannot go on with the guest");

@@ -17,7 +17,7 @@
 #include "plan/guest.h"
 #include "vm/vm.h"
 
-void tc_console_read(struct tc_console *c, int fd)
+void tc_vm_console_read(struct tc_vm_console *c, int fd)
 {
     char bytes[TC_CONSOLE_BYTES / 2];
     ssize_t n = read(fd, bytes, sizeof(bytes));
@@ -32,18 +32,18 @@ void tc_console_read(struct tc_console *c, int fd)
     c->len = keep + (size_t)n;
 }
 
-bool tc_console_has(const struct tc_console *c, const char *text)
+bool tc_vm_console_has(const struct tc_vm_console *c, const char *text)
 {
     return memmem(c->bytes, c->len, text, strlen(text)) != NULL;
 }
 
-bool tc_console_stuck(const struct tc_console *c)
+bool tc_vm_console_stuck(const struct tc_vm_console *c)
 {
-    return tc_console_has(c, "KVM internal error") || tc_console_has(c, "KVM: entry failed");
+    return tc_vm_console_has(c, "KVM internal error") || tc_vm_console_has(c, "KVM: entry failed");
 }
 
 /* Where it is said last; the end where it is not. */
-static size_t find_last(const struct tc_console *c, const char *text)
+static size_t find_last(const struct tc_vm_console *c, const char *text)
 {
     size_t len = strlen(text), at = c->len;
     while (at-- > 0)
@@ -53,7 +53,7 @@ static size_t find_last(const struct tc_console *c, const char *text)
 }
 
 /* What our own program said, or else whoever spoke last. */
-char *tc_vm_console_tail(const struct tc_console *c)
+char *tc_vm_console_tail(const struct tc_vm_console *c)
 {
     _autobuf_ struct tc_buf words = TC_BUF_INIT;
     size_t end = c->len, begin = find_last(c, TC_GUEST_LAST_WORD);
@@ -73,15 +73,15 @@ char *tc_vm_console_tail(const struct tc_console *c)
 
 enum { LOOK_MS = 100 };
 
-static bool runs(const struct tc_console *console)
+static bool runs(const struct tc_vm_console *console)
 {
-    return tc_console_has(console, TC_GUEST_LAST_WORD TC_GUEST_RUNS);
+    return tc_vm_console_has(console, TC_GUEST_LAST_WORD TC_GUEST_RUNS);
 }
 
-static void fail_probe(struct tc_outcome *ret, const struct tc_console *console)
+static void fail_probe(struct tc_outcome *ret, const struct tc_vm_console *console)
 {
     _autofree_ char *words = tc_vm_console_tail(console);
-    char *message = tc_console_stuck(console)
+    char *message = tc_vm_console_stuck(console)
                         ? strdup("the processor's virtualisation (KVM) cannot go on with the "
                                  "guest's kernel")
                     : console->ended
@@ -99,13 +99,13 @@ static void fail_probe(struct tc_outcome *ret, const struct tc_console *console)
 
 void tc_vm_try(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc_outcome *ret)
 {
-    struct tc_console console = {.len = 0};
+    struct tc_vm_console console = {.len = 0};
     struct pollfd p = {.fd = vm->console, .events = POLLIN};
     int64_t until = tc_now_us() + o->boot_ms * 1000;
-    while (!runs(&console) && !tc_console_stuck(&console) && !console.ended &&
+    while (!runs(&console) && !tc_vm_console_stuck(&console) && !console.ended &&
            (tc_now_us() < until || tc_now_us() < until + tc_waited_us(vm->pid)))
         if (poll(&p, 1, LOOK_MS) > 0)
-            tc_console_read(&console, vm->console);
+            tc_vm_console_read(&console, vm->console);
     if (runs(&console))
         *ret = (struct tc_outcome){.status = TOOLCAGE_STATUS_OK, .failure.clause = -1};
     else

@@ -97,20 +97,20 @@ int tc_vm_image_state(const struct tc_vm_options *options);
  */
 enum { TC_CONSOLE_BYTES = 4096 };
 
-struct tc_console {
+struct tc_vm_console {
     char bytes[TC_CONSOLE_BYTES];
     size_t len;
     bool ended;
 };
 
-void tc_console_read(struct tc_console *console, int fd);
-bool tc_console_has(const struct tc_console *console, const char *text);
+void tc_vm_console_read(struct tc_vm_console *console, int fd);
+bool tc_vm_console_has(const struct tc_vm_console *console, const char *text);
 /* The monitor has stopped the processor: by emulation that cannot be. A guest can print the same
  * words, and ends its own call by that. */
-bool tc_console_stuck(const struct tc_console *console);
+bool tc_vm_console_stuck(const struct tc_vm_console *console);
 /* What the guest's first program said last, or the last line that means something; cut to what can
  * be shown. Owned; NULL: out of memory. */
-char *tc_vm_console_tail(const struct tc_console *console);
+char *tc_vm_console_tail(const struct tc_vm_console *console);
 
 /* Waits until a guest without a call has booted. Fills *ret (zeroed): an end without a fault, or a
  * failure that says what stood in the way. */

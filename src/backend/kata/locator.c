@@ -102,7 +102,7 @@ static int locate_kata(const struct tc_locator *locator, struct tc_search *searc
     (void)search;
     int r = check_root(grant, err);
     if (r == 0)
-        r = tc_own_program("toolcage-vm", &worker, err);
+        r = tc_spawn_own_program("toolcage-vm", &worker, err);
     return r < 0 || tc_setting_add(&grant->located, "worker", worker) ? r : tc_fail_memory(err);
 }
 

@@ -29,7 +29,7 @@ static const char children[] = "/proc/thread-self/children";
 
 enum { ROUNDS = 5000, PAUSE_NS = 1000000 };
 
-bool tc_orphans_known(void)
+bool tc_landlock_orphans_known(void)
 {
     return access(children, R_OK) == 0;
 }

@@ -13,6 +13,6 @@ extern const struct tc_stages tc_landlock_stages;
 extern const struct tc_reaper_ops tc_landlock_reaper;
 
 /* Can it be done here: does the kernel list a process's children? */
-bool tc_orphans_known(void);
+bool tc_landlock_orphans_known(void);
 
 #endif

@@ -52,7 +52,7 @@ static int check_place(struct tc_cage *cage)
     if (h->landlock_abi < ABI_LEAST)
         return refuse_place(cage, TC_CLAUSE_FS_READ, "landlock",
                             "without namespaces a cage needs Landlock's ABI 6 (Linux 6.12)");
-    if (!tc_orphans_known())
+    if (!tc_landlock_orphans_known())
         return refuse_place(cage, TC_CLAUSE_LIMIT_TIMEOUT, "/proc",
                             "without namespaces a cage needs a kernel that lists children in "
                             "/proc");

@@ -288,7 +288,7 @@ static int find_all(const struct monitor *m, struct tc_grant *grant,
     _autofree_ char *worker = NULL, *vmm = NULL;
     int r = find_monitor(m, &vmm, err);
     if (r == 0)
-        r = tc_own_program(WORKER, &worker, err);
+        r = tc_spawn_own_program(WORKER, &worker, err);
     if (r == 0 && (!add_setting(grant, "vmm", vmm) || !add_setting(grant, "worker", worker)))
         r = tc_fail_memory(err);
     if (r == 0)

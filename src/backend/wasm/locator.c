@@ -107,7 +107,7 @@ static int find_edge(char **ret, int *ret_lock, struct toolcage_error **err)
 static int find_program(const struct tc_locator *locator, int *lock, char **ret_worker,
                         char **ret_engine, struct toolcage_error **err)
 {
-    int r = tc_own_program(WORKER, ret_worker, err);
+    int r = tc_spawn_own_program(WORKER, ret_worker, err);
     if (r < 0)
         return r;
     return is_edge(locator) ? find_edge(ret_engine, lock, err)
@@ -147,7 +147,7 @@ static int find_built(const struct tc_profile *row, char **ret, struct toolcage_
 {
     struct stat st;
     _autofree_ char *worker = NULL;
-    int r = tc_own_program(WORKER, &worker, err);
+    int r = tc_spawn_own_program(WORKER, &worker, err);
     if (r < 0)
         return r;
     _autofree_ char *dir = tc_path_parent(worker);

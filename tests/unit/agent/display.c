@@ -15,7 +15,7 @@ static void assert_shown(const char *json, size_t width, const char *wanted)
 {
     json_t *arguments = json_loads(json, JSON_ALLOW_NUL, NULL);
     assert_non_null(arguments);
-    char *text = tc_display_arguments(arguments, width);
+    char *text = tc_agent_display_arguments(arguments, width);
     assert_string_equal(text, wanted);
     free(text);
     json_decref(arguments);

@@ -29,7 +29,7 @@ static void note(const char *name)
 {
     char *path = (char *)(uintptr_t)tree_path(name);
     const struct tc_strv places = {.items = &path, .count = 1};
-    assert_true(tc_record_note(&records, &places, NULL, NULL));
+    assert_true(tc_provenance_record_note(&records, &places, NULL, NULL));
 }
 
 static bool written(const char *name)
@@ -88,15 +88,15 @@ static void the_last_digest_of_a_policy_counts(void **state)
     const struct tc_strv none = {0};
     const char *path = tree_path("policy.toml");
     for (size_t i = 0; i < TC_COUNT(digests); i++) {
-        assert_true(tc_record_note(&records, &none, path, digests[i]));
+        assert_true(tc_provenance_record_note(&records, &none, path, digests[i]));
         off_t size = record_size();
-        assert_true(tc_record_note(&records, &none, path, digests[i]));
+        assert_true(tc_provenance_record_note(&records, &none, path, digests[i]));
         assert_int_equal(record_size(), size);
         for (size_t j = 0; j < TC_COUNT(digests); j++)
-            assert_int_equal(tc_record_knows(&records, path, digests[j]),
+            assert_int_equal(tc_provenance_record_knows(&records, path, digests[j]),
                              strcmp(digests[i], digests[j]) == 0);
     }
-    assert_false(tc_record_knows(&records, "/policy.toml", "sha256:a"));
+    assert_false(tc_provenance_record_knows(&records, "/policy.toml", "sha256:a"));
     assert_false(written("policy.toml"));
 }
 
