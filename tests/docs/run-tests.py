@@ -128,7 +128,9 @@ named = {folder for folders in run_tests.AREAS.values() for folder in folders}
 unknown = [folder for folder in named if folder not in rows and not (root / folder).is_dir()]
 tap.check(not unknown, "areas name folders that exist", unknown)
 unseen = (
-    {row for row in rows if row.startswith("backend/")} - run_tests.reach(rows, named) - {"backend/executor.c"}
+    {row for row in rows if row.startswith("backend/")}
+    - run_tests.reach(rows, named)
+    - {"backend/executor.c"}
 )
 tap.check(not unseen, "every backend belongs to an area", unseen)
 tap.finish()
