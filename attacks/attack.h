@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the files of the attack program share. Each is a table of attacks by name; an attack prints
- * a line that starts with GOT for what it got, and its text is all that the driver believes beside
- * what it sees from outside. Attacks stop short of harm: they open, they do not write; they are
- * bounded in number and time. The program serves the escape tests and `toolcage doctor --prove`. */
+ * Shared by the files of the attack program. Each file is a table of attacks by name. An attack
+ * prints a line that starts with GOT for each success; the driver uses only these lines and what it
+ * observes from outside. Attacks are harmless: they open files without writing, and are limited in
+ * number and time. The program is used by the escape tests and `toolcage doctor --prove`. */
 #ifndef TC_ATTACKS_ATTACK_H
 #define TC_ATTACKS_ATTACK_H
 
@@ -19,7 +19,7 @@
 
 struct attack {
     const char *name;
-    int arguments; /* at least */
+    int arguments; /* minimum */
     void (*run)(char **args);
 };
 
@@ -39,14 +39,14 @@ static inline void __attribute__((format(printf, 1, 2))) got(const char *fmt, ..
     va_end(ap);
 }
 
-/* Why an attempt failed, for the log. */
+/* Prints why an attempt failed, for the log. */
 static inline void missed(const char *what)
 {
     (void)printf("missed %s: %s\n", what, strerrordesc_np(errno));
     (void)fflush(stdout);
 }
 
-/* Prints what can be read from fd, each line after GOT. */
+/* Prints GOT and the first bytes that can be read from fd. */
 static inline void got_content(const char *what, int fd)
 {
     char text[4096];

@@ -18,7 +18,7 @@ static int make(const char *base, const char *suffix, int mode)
     return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
 }
 
-/* Every way to give a file a set-user-id or set-group-id bit; the driver looks at the files. */
+/* Tries every way to set a file's set-id bits; the driver checks the files. */
 static void set_id(char **args)
 {
     char path[4096];
@@ -51,7 +51,7 @@ static void set_id(char **args)
     (void)chmod(path, 02755);
 }
 
-/* cap_setuid+ep, as setcap writes it */
+/* cap_setuid+ep in setcap's format */
 static void file_capability(char **args)
 {
     static const unsigned char value[20] = {1, 0, 0, 2, 0x80};
@@ -60,7 +60,7 @@ static void file_capability(char **args)
         missed("file capability");
 }
 
-/* Opens for writing, writes nothing. */
+/* Opens for writing, and writes nothing. */
 static void open_for_writing(char **args)
 {
     for (; *args; args++) {
@@ -72,7 +72,7 @@ static void open_for_writing(char **args)
     }
 }
 
-/* Whoever else opens the file now has to wait. */
+/* Takes a write lease: other programs that open the file block. */
 static void lease(char **args)
 {
     int fd = open(args[0], O_RDWR | O_CLOEXEC);
@@ -93,7 +93,7 @@ static void read_files(char **args)
     }
 }
 
-/* PATH, NAME: its value and the names of all, by every call that takes a path. */
+/* PATH, NAME: reads the attribute's value and all names, with every call that takes a path. */
 static void read_attributes(char **args)
 {
     char value[256] = "", names[256] = "";
@@ -115,7 +115,7 @@ static void read_attributes(char **args)
         got("attributes: %s", names);
 }
 
-/* The zero device under a name of its own: harmless to read, and any other would do as well. */
+/* Creates another node of the zero device, which is harmless to read and stands for any device. */
 static void device(char **args)
 {
     char path[4096];
@@ -133,8 +133,8 @@ struct handle {
     unsigned char data[128];
 };
 
-/* The handle of a file as text: made outside, it stands for an attacker's guess (inodes are small
- * numbers). */
+/* Prints a file's handle. Run outside, it replaces the attacker's guess (inode numbers are small).
+ */
 static void handle_of(char **args)
 {
     struct handle h = {.bytes = sizeof(h.data)};
@@ -166,7 +166,7 @@ static void open_handle(char **args)
         got_content("handle", fd);
 }
 
-/* What every process inherits: descriptors that were left open. */
+/* Lists inherited fds. */
 static void descriptors(char **args)
 {
     (void)args;
@@ -182,7 +182,7 @@ static void descriptors(char **args)
     }
 }
 
-/* Opens its own standard input anew, for writing. */
+/* Reopens its own stdin for writing. */
 static void rewrite_stdin(char **args)
 {
     int fd = open("/proc/self/fd/0", O_WRONLY | O_CLOEXEC | O_NONBLOCK);
@@ -190,7 +190,7 @@ static void rewrite_stdin(char **args)
         missed("standard input");
 }
 
-/* FILE...: writes over each, then takes it away. */
+/* FILE...: overwrites and removes each. */
 static void wreck(char **args)
 {
     for (; *args; args++) {
@@ -202,7 +202,7 @@ static void wreck(char **args)
     }
 }
 
-/* FILE...: makes each, with something in it that a shell would run. */
+/* FILE...: creates each, with content that a shell would run. */
 static void plant(char **args)
 {
     for (; *args; args++) {
@@ -214,7 +214,7 @@ static void plant(char **args)
     }
 }
 
-/* PATH, MIB: a file of that size, which is taken away at once. */
+/* PATH, MIB: writes a file of that size, and removes it at once. */
 static void fill(char **args)
 {
     static char block[1 << 16];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Attacks on the kernel's own doors: foreign call ABIs, new namespaces, the mount API, io_uring,
- * keys and the like, a filter's listener of one's own, the program file of PID 1; and objects of
- * System V and POSIX that others made. */
+ * Attacks on kernel interfaces: foreign system call ABIs, new namespaces, the mount API, io_uring,
+ * keyrings, a seccomp listener, the program file of PID 1; and other users' System V and POSIX
+ * objects. */
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/io_uring.h>
@@ -42,7 +42,7 @@ static void x32(char **args)
 }
 #endif
 
-/* One call in every form that a process has: of it the policy took the name away. */
+/* Tries one system call that the policy denies, in every ABI. */
 static void denied(char **args)
 {
     (void)args;
@@ -60,7 +60,7 @@ static void denied(char **args)
         got("getpid");
     else
         missed("getpid");
-    /* the upper half of a number is none of the kernel's business */
+    /* the kernel ignores the upper half of the number */
     if (syscall((long)(0x100000000ul | SYS_getpid)) > 0)
         got("getpid with more in its number");
 }
@@ -75,7 +75,7 @@ static void io_uring(char **args)
         missed("io_uring_setup");
 }
 
-/* New user namespaces in each way, with all capabilities inside. */
+/* Creates a user namespace in every way, with all capabilities inside. */
 static void user_namespace(char **args)
 {
     (void)args;
@@ -101,7 +101,7 @@ static void user_namespace(char **args)
         missed("unshare");
 }
 
-/* PATH: a mount over it, in namespaces of its own so that nobody else sees it. */
+/* PATH: mounts over it, in new namespaces so that no other process sees the mount. */
 static void mount_alone(char **args)
 {
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
@@ -132,7 +132,7 @@ static void new_mounts(char **args)
         missed("chroot");
 }
 
-/* Things that reach far into the kernel. */
+/* System calls with much kernel code behind them. */
 static void far_reach(char **args)
 {
     (void)args;
@@ -154,7 +154,7 @@ static void far_reach(char **args)
         got("the kernel log");
 }
 
-/* DESCRIPTION: a key of the user's that somebody else put there. */
+/* DESCRIPTION: reads a key of the user, which another process added. */
 static void key(char **args)
 {
     static const int rings[] = {KEY_SPEC_USER_KEYRING, KEY_SPEC_USER_SESSION_KEYRING,
@@ -169,7 +169,7 @@ static void key(char **args)
     }
 }
 
-/* DESCRIPTION, TEXT: puts such a key there, outside. */
+/* DESCRIPTION, TEXT: adds such a key; run outside. */
 static void add_key(char **args)
 {
     if (syscall(SYS_add_key, "user", args[0], args[1], strlen(args[1]), KEY_SPEC_USER_KEYRING) < 0)
@@ -185,7 +185,7 @@ static void drop_key(char **args)
         (void)syscall(SYS_keyctl, KEYCTL_UNLINK, id, KEY_SPEC_USER_KEYRING);
 }
 
-/* A notification listener of one's own would answer in place of the cage's. */
+/* Installs a seccomp notification listener, which would answer instead of the cage's. */
 static void listener(char **args)
 {
     (void)args;
@@ -199,8 +199,8 @@ static void listener(char **args)
         missed("listener");
 }
 
-/* The program files of PID 1 and of whoever started us, for writing: the next start runs what is
- * there. */
+/* Opens the program files of PID 1 and of the parent for writing: the next start would run the new
+ * content. */
 static void program_files(char **args)
 {
     for (; *args; args++) {
@@ -212,7 +212,7 @@ static void program_files(char **args)
     }
 }
 
-/* ID: a shared memory segment of somebody else's. */
+/* ID: attaches a shared memory segment of another process. */
 static void shared_memory(char **args)
 {
     const char *text = shmat(number(args[0]), NULL, SHM_RDONLY);
@@ -222,7 +222,7 @@ static void shared_memory(char **args)
         missed("shmat");
 }
 
-/* TEXT: makes such a segment, outside; prints its id. */
+/* TEXT: creates such a segment and prints its id; run outside. */
 static void make_shared_memory(char **args)
 {
     int id = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0666);
@@ -240,7 +240,7 @@ static void drop_shared_memory(char **args)
     (void)shmctl(number(args[0]), IPC_RMID, NULL);
 }
 
-/* NAME: a POSIX message queue of somebody else's. */
+/* NAME: reads a POSIX message queue of another process. */
 static void message_queue(char **args)
 {
     char text[8192];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Attacks on what holds a call together: descriptors and limits of PID 1 and of others, the parent,
- * the supervisor's patience, scheduling, rights that come back, programs that are in no file. */
+ * Attacks on the processes that manage a call: fds and limits of PID 1 and other processes, the
+ * parent, a flood of refused calls, scheduling, regained privileges, programs without a file. */
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
@@ -23,9 +23,8 @@
 
 enum { FDS = 24, IO_REALTIME = 1 << 13 };
 
-/* Its own pipes are not somebody else's, whoever else has them open. In gVisor any process may look
- * into /proc/PID/fd; PID 1 of a cage has the tool's pipes there for the moment until it has closed
- * them. */
+/* Its own pipes do not count, even in another process. gVisor lets every process read /proc/PID/fd,
+ * and PID 1 of a cage has the tool's pipes open for a moment. */
 static bool is_own(int fd)
 {
     struct stat st, own;
@@ -44,7 +43,7 @@ static void got_foreign(const char *what, int fd)
         got_content(what, fd);
 }
 
-/* PID…: takes open descriptors out of other processes. */
+/* PID…: copies open fds of other processes. */
 static void foreign_descriptors(char **args)
 {
     for (; *args; args++) {
@@ -61,7 +60,7 @@ static void foreign_descriptors(char **args)
     }
 }
 
-/* Stops and ends whoever started it: a report or a supervisor that waits for this one. */
+/* Stops and kills its parent, which may be a supervisor or may report the call's end. */
 static void parent(char **args)
 {
     (void)args;
@@ -70,7 +69,7 @@ static void parent(char **args)
     (void)usleep(500000);
 }
 
-/* Above everybody else on the machine. */
+/* Takes a higher priority than all other processes of the host. */
 static void realtime(char **args)
 {
     const struct sched_param most = {.sched_priority = 1};
@@ -91,7 +90,7 @@ static void realtime(char **args)
         missed("ioprio_set");
 }
 
-/* The limits that it has, as a line. */
+/* Prints its resource limits. */
 static void limits(char **args)
 {
     (void)args;
@@ -103,7 +102,7 @@ static void limits(char **args)
     }
 }
 
-/* Signals that it ignores or holds back from its birth on. */
+/* Reports signals that are ignored or blocked at its start. */
 static void signals(char **args)
 {
     sigset_t blocked;
@@ -118,7 +117,7 @@ static void signals(char **args)
     }
 }
 
-/* SECONDS: refused calls, as many as go, in four processes that heed no request to end. */
+/* SECONDS: makes as many refused calls as possible, in four processes that ignore SIGTERM. */
 static void refusals(char **args)
 {
     const time_t end = time(NULL) + number(args[0]);
@@ -132,7 +131,7 @@ static void refusals(char **args)
     got("all its time");
 }
 
-/* ARGUMENT…: itself, from memory, with these arguments. */
+/* ARGUMENT…: runs itself from a memfd, with these arguments. */
 static void from_memory(char **args)
 {
     char bytes[65536], name[] = "attack", *argv[16] = {name};
@@ -148,7 +147,7 @@ static void from_memory(char **args)
     missed("execveat");
 }
 
-/* COMMAND…: becomes it, and leaves its own program's file open as descriptor 9. */
+/* COMMAND…: executes the command, with its own program file open as fd 9. */
 static void hand_on(char **args)
 {
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -157,7 +156,7 @@ static void hand_on(char **args)
     missed(args[0]);
 }
 
-/* What rights this process has, or can take. */
+/* Reports the privileges that this process has or can gain. */
 static void rights(char **args)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -181,7 +180,7 @@ static void rights(char **args)
         missed("setresuid");
 }
 
-/* Takes the echo from the caller's terminal. */
+/* Turns off the echo of the caller's terminal. */
 static void terminal_modes(char **args)
 {
     (void)args;
@@ -199,7 +198,7 @@ static void terminal_modes(char **args)
     }
 }
 
-/* Makes a semaphore and a message queue, with a message, outside; prints their ids. */
+/* Creates a semaphore and a message queue with a message, and prints their ids; run outside. */
 static void make_ipc(char **args)
 {
     struct {
@@ -215,7 +214,7 @@ static void make_ipc(char **args)
         (void)printf("%d %d\n", sem, queue);
 }
 
-/* SEMAPHORE, QUEUE: changes the one, takes a message from the other. */
+/* SEMAPHORE, QUEUE: changes the semaphore, and takes a message from the queue. */
 static void take_ipc(char **args)
 {
     struct {

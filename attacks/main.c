@@ -3,8 +3,8 @@
  *
  * usage: toolcage-attacks NAME [ARGUMENT…]
  *
- * Runs one attack by its name. It knows nothing of cages: whoever starts it decides where, and
- * looks from outside at what came of it. */
+ * Runs one attack by its name. The program has no knowledge of cages: the caller chooses the
+ * environment, and checks the result from outside. */
 #include "attack.h"
 
 static const struct attack *const tables[] = {tc_attacks_files, tc_attacks_kernel,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Attacks on other processes, and on the end of the call: looking into a victim outside, signals,
- * staying alive after the call, taking more than the limits give. */
+ * Attacks on other processes and on the end of the call: reading a victim's memory, signals,
+ * surviving the call, exceeding the limits. */
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 
 enum { PEEK = 64, SURVIVE_S = 15 };
 
-/* PID, ADDRESS (hex): reads the victim's memory in every way. */
+/* PID, ADDRESS (hex): tries every way to read the victim's memory. */
 static void peek(char **args)
 {
     pid_t pid = number(args[0]);
@@ -44,7 +44,7 @@ static void peek(char **args)
         missed("ptrace");
 }
 
-/* PID, PATH: through the victim's view of the file tree. */
+/* PID, PATH: reads a file through the victim's root and working directory. */
 static void root_of(char **args)
 {
     static const char *const links[] = {"root", "cwd"};
@@ -59,7 +59,7 @@ static void root_of(char **args)
     }
 }
 
-/* PID...: signals each; the driver looks at the victim. */
+/* PID...: kills each; the driver checks the victim. */
 static void signal_pids(char **args)
 {
     for (; *args; args++) {
@@ -68,7 +68,7 @@ static void signal_pids(char **args)
     }
 }
 
-/* Ends by itself, and sooner when somebody takes the file away. */
+/* Appends to the file until a timeout, or until the file is removed. */
 static void beat(const char *path)
 {
     int make = O_CREAT;
@@ -82,7 +82,7 @@ static void beat(const char *path)
     }
 }
 
-/* FILE: leaves a process behind that is nobody's child, heeds no signal and holds no pipe. */
+/* FILE: leaves an orphan that ignores all signals and holds no pipe. */
 static void survive(char **args)
 {
     if (fork() > 0) {
@@ -102,7 +102,7 @@ static void survive(char **args)
     _exit(0);
 }
 
-/* FILE: beats until killed, ignoring what can be ignored. */
+/* FILE: runs until killed, and ignores all other signals. */
 static void stay(char **args)
 {
     for (int sig = 1; sig < 32; sig++)
@@ -130,7 +130,7 @@ static void bomb(char **args)
         (void)kill(pids[i], SIGKILL);
 }
 
-/* MIB: memory in several processes, so that no limit of a single one sees it. */
+/* MIB: allocates memory in several processes, so that limits per process do not apply. */
 static void memory(char **args)
 {
     size_t mib = strtoul(args[0], NULL, 10), each = 64, children = 0;
@@ -163,7 +163,7 @@ static void memory(char **args)
         (void)kill(pids[i], SIGKILL);
 }
 
-/* PID, NAMESPACE, FILE: joins a namespace of the victim's, then reads. */
+/* PID, NAMESPACE: joins a namespace of the victim. */
 static void join_namespace(char **args)
 {
     char path[64];
@@ -197,7 +197,7 @@ static void dump(const char *path)
     got("%s: %s", path, text);
 }
 
-/* Its own environment and that of whoever started it. */
+/* Prints the environment of itself, PID 1 and its parent. */
 static void environment(char **args)
 {
     (void)args;
@@ -208,7 +208,7 @@ static void environment(char **args)
     dump(path);
 }
 
-/* Pushes a byte into the input of the caller's terminal. */
+/* Pushes a byte into the input of the caller's terminal (TIOCSTI). */
 static void push_input(char **args)
 {
     (void)args;
@@ -220,7 +220,7 @@ static void push_input(char **args)
     }
 }
 
-/* A terminal to talk to whoever sits there. */
+/* Opens the caller's terminal, to talk to its user. */
 static void terminal(char **args)
 {
     (void)args;
@@ -231,7 +231,7 @@ static void terminal(char **args)
         missed("/dev/tty");
 }
 
-/* COUNT: that many open files, after raising the limit as far as it goes. */
+/* COUNT: opens that many files, with the limit raised as far as possible. */
 static void open_files(char **args)
 {
     int want = number(args[0]), opened = 0;
@@ -243,7 +243,7 @@ static void open_files(char **args)
     got("files %d", opened);
 }
 
-/* BYTES of output. */
+/* BYTES: prints that much. */
 static void print(char **args)
 {
     char line[64];
@@ -255,7 +255,7 @@ static void print(char **args)
     }
 }
 
-/* A core file in the working directory. */
+/* Dumps core in the working directory. */
 static void dump_core(char **args)
 {
     (void)args;
@@ -267,7 +267,7 @@ static void dump_core(char **args)
     abort();
 }
 
-/* DIRECTORY of a cgroup file system: moves itself out of its group. */
+/* DIRECTORY…: tries to leave its cgroup through these cgroup directories. */
 static void leave_group(char **args)
 {
     for (; *args; args++) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Attacks through sockets: unix ones by path and by name, the host's loopback, and the families
- * that a tool has no business with. What is sent carries a token that a listener outside waits for.
- */
+ * Attacks through sockets: unix sockets by path and by abstract name, the host's loopback, and
+ * address families that no tool needs. Messages carry a token that a listener outside waits for. */
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <linux/netlink.h>
@@ -53,7 +52,7 @@ static void unix_datagram(char **args)
     send_from(socket(AF_UNIX, SOCK_DGRAM, 0), (struct sockaddr *)&a, len, args[1]);
 }
 
-/* The same without socket(): pairs of every type can be made, and a datagram names its target. */
+/* The same without socket(): socketpair() can make every type, and a datagram names its target. */
 static void unix_pair(char **args)
 {
     static const int types[] = {SOCK_DGRAM, SOCK_RAW, SOCK_STREAM, SOCK_SEQPACKET,
@@ -74,11 +73,11 @@ static void unix_pair(char **args)
     }
 }
 
-/* ---- races with whoever connects in the tool's place ---- */
+/* ---- races with the broker that connects for the tool ---- */
 
 enum { RACE_SECONDS = 2, RENAME_EXCHANGES = 2 };
 
-/* What one thread changes while another connects. */
+/* Changed by one thread while another connects. */
 static struct race {
     atomic_bool over;
     struct sockaddr_un own, theirs, now;
@@ -87,7 +86,7 @@ static struct race {
     char name[64], link[64];
 } race;
 
-/* A listener of one's own, and what connected to it is let go. */
+/* Its own listener; connections to it are closed. */
 static int listen_here(void)
 {
     char path[64];
@@ -134,7 +133,7 @@ static bool is_theirs(int fd)
            strcmp(peer.sun_path, race.theirs.sun_path) == 0;
 }
 
-/* Connects again and again, to `to`, by the number that others swap or by the socket itself. */
+/* Connects to `to` again and again, through the swapped fd number or the socket itself. */
 static void run_race(void *(*swap)(void *), const struct sockaddr_un *to, const char *token)
 {
     pthread_t other;
@@ -167,21 +166,21 @@ static void run_race(void *(*swap)(void *), const struct sockaddr_un *to, const 
     (void)unlink(race.own.sun_path);
 }
 
-/* PATH, TOKEN: a different socket under the number. */
+/* PATH, TOKEN: swaps the socket behind the fd. */
 static void race_number(char **args)
 {
     race.theirs = unix_address(args[0], &race.their_len);
     run_race(swap_numbers, &race.theirs, args[1]);
 }
 
-/* PATH, TOKEN: a different address in the memory. */
+/* PATH, TOKEN: swaps the address in memory. */
 static void race_address(char **args)
 {
     race.theirs = unix_address(args[0], &race.their_len);
     run_race(swap_addresses, &race.now, args[1]);
 }
 
-/* PATH, TOKEN: a link under the name. */
+/* PATH, TOKEN: swaps the name for a symlink. */
 static void race_name(char **args)
 {
     socklen_t len;
@@ -211,7 +210,7 @@ static void udp(char **args)
     send_from(socket(AF_INET, SOCK_DGRAM, 0), (struct sockaddr *)&a, sizeof(a), args[2]);
 }
 
-/* Names of the host's interfaces, by netlink. */
+/* Lists the host's network interfaces through netlink. */
 static void interfaces(char **args)
 {
     (void)args;
@@ -241,7 +240,7 @@ static void interfaces(char **args)
     }
 }
 
-/* FAMILY, TYPE, PROTOCOL by number: does the kernel give such a socket? */
+/* FAMILY, TYPE, PROTOCOL as numbers: can such a socket be created? */
 static void family(char **args)
 {
     int fd = socket(number(args[0]), number(args[1]), number(args[2]));

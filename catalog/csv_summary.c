@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the columns of a CSV file (RFC 4180) hold: how many values, of which kind, from where to
- * where. */
+ * Summarizes the columns of a CSV file (RFC 4180): the number and type of the values, and their
+ * range. */
 #include "tool.h"
 
 #include <math.h>
@@ -13,8 +13,8 @@ struct column {
     struct text name;
     size_t filled, empty, numbers;
     double least, most, sum;
-    struct text first, last; /* of texts, by their bytes */
-    struct text *distinct;   /* PLACES of them, each where its bytes say, or behind that */
+    struct text first, last; /* smallest and largest text, by bytes */
+    struct text *distinct;   /* hash table with PLACES entries */
     size_t distinct_count;   /* DISTINCT_MAX: that many or more */
 };
 
@@ -26,7 +26,7 @@ struct reader {
 static struct column *columns;
 static size_t column_count;
 
-/* One field; false: it was the last of its record. */
+/* Reads one field; false: it was the last one of its record. */
 static bool read_field(struct reader *r, struct text *ret)
 {
     *ret = (struct text){0};
@@ -55,7 +55,7 @@ static bool is_number(const struct text *value, double *ret)
     return value->len && !*end && isfinite(*ret) && !strpbrk(value->at, "xXnN");
 }
 
-/* In place of what was kept there. */
+/* Replaces the stored text. */
 static void keep(struct text *place, const struct text *value)
 {
     free(place->at);
@@ -121,7 +121,7 @@ static void read_names(struct reader *r)
         fail("the file is empty");
 }
 
-/* The record's fields; how many there were. */
+/* Counts the record's fields; returns their number. */
 static size_t read_record(struct reader *r)
 {
     size_t n = 0;
@@ -130,7 +130,7 @@ static size_t read_record(struct reader *r)
         more = read_field(r, &value);
         if (n < column_count)
             count(&columns[n], &value);
-        free(value.at); /* a file has more of them than memory */
+        free(value.at); /* a file may be larger than memory */
     }
     return n;
 }
@@ -172,7 +172,7 @@ int main(void)
     struct text file = read_file(argument_text("path", NULL)), out = {0};
     const char *delimiter = argument_text("delimiter", ",");
     if (strlen(delimiter) != 1 || strchr("\"\r\n", delimiter[0]))
-        fail("delimiter must be one character, as , or ; or a tab");
+        fail("delimiter must be one character, such as , or ; or a tab");
     bool marked = file.len >= 3 && memcmp(file.at, "\xef\xbb\xbf", 3) == 0;
     struct reader r = {file.at + (marked ? 3 : 0), file.at + file.len, delimiter[0]};
     size_t rows = 0, uneven = 0;

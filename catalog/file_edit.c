@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Edits one text file: a piece of it is replaced, lines are inserted, a unified diff is applied.
- * Nothing is written unless all of the edit fits. */
+ * Edits one text file: replaces a piece, inserts lines, or applies a unified diff. Nothing is
+ * written unless the whole edit can be applied. */
 #include "tool.h"
 
 static struct text result;
-static size_t changed; /* lines, for the answer */
+static size_t changed; /* number of lines, for the reply */
 
 /* ---- replace ---- */
 
@@ -22,9 +22,11 @@ static void replace(const struct text *file, const struct text *old, const struc
         fail("replace needs `old`, a piece of the file, and `new`");
     const char *hit = find(at, end, old);
     if (!hit)
-        fail("`old` does not occur in the file: read it again, and give the piece with its blanks");
+        fail("`old` does not occur in the file: read the file again, and copy the piece with its "
+             "white space");
     if (!argument_true("all") && find(hit + 1, end, old))
-        fail("`old` occurs more than once: give more of what is around it, or \"all\": true");
+        fail("`old` occurs more than once: include more of the text around it, or set \"all\": "
+             "true");
     for (; hit; hit = argument_true("all") ? find(at, end, old) : NULL, changed++) {
         append(&result, at, (size_t)(hit - at));
         append(&result, new->at, new->len);
@@ -47,7 +49,7 @@ static void insert(const struct text *file, const struct text *text)
     struct lines lines = split(file);
     long after = argument_number("line", -1);
     if (!text || after < 0)
-        fail("insert needs `text`, and `line`, after which it goes: 0 is the beginning");
+        fail("insert needs `text` and `line`, the line to insert after: 0 is the beginning");
     if ((size_t)after > lines.count)
         fail("the file has %zu lines, not %ld", lines.count, after);
     for (size_t i = 0; i < (size_t)after; i++)
@@ -61,8 +63,8 @@ static void insert(const struct text *file, const struct text *text)
 /* ---- patch ---- */
 
 struct hunk {
-    struct lines body; /* with their first column */
-    size_t line; /* where it says that it begins, from 0; of one that only adds, behind what */
+    struct lines body; /* lines of the hunk, with their first column */
+    size_t line;       /* lines before the hunk, from its header */
 };
 
 static bool starts(const struct text *line, const char *with)
@@ -71,13 +73,13 @@ static bool starts(const struct text *line, const char *with)
     return line->len >= n && memcmp(line->at, with, n) == 0;
 }
 
-/* What it is without its column; of an empty line editors take that, too. */
+/* The line without its first column; editors strip the column of an empty line. */
 static struct text rest(const struct text *line)
 {
     return line->at[0] == '\n' ? *line : (struct text){line->at + 1, line->len - 1};
 }
 
-/* What it brings: without a line feed where the diff says so behind it. */
+/* The added line, without a line feed if "\ No newline" follows. */
 static struct text added(const struct hunk *hunk, size_t i)
 {
     struct text words = rest(&hunk->body.items[i]);
@@ -120,11 +122,11 @@ static bool fits(const struct lines *file, const struct hunk *hunk, size_t at)
     return true;
 }
 
-/* Where it says, as far off as the one before it was; else where it fits behind what is done, which
- * must be one place. */
+/* The stated line plus the previous hunk's offset, if the hunk fits there; otherwise the only line
+ * after the previous hunk where it fits. */
 static size_t place(const struct lines *file, const struct hunk *hunk, size_t from, size_t number)
 {
-    static size_t off; /* may be less than nothing */
+    static size_t off; /* may wrap below zero */
     size_t found = SIZE_MAX, count = 0, old = count_old(hunk), said = hunk->line + off;
     if (said >= from && fits(file, hunk, said))
         return said;
@@ -158,7 +160,7 @@ static size_t apply(const struct lines *file, const struct hunk *hunk, size_t fr
     return at;
 }
 
-/* The hunk's lines from `at` on; where it ends. */
+/* Reads the hunk's lines from `at` on; returns their end. */
 static size_t read_hunk(const struct lines *diff, size_t at, struct hunk *ret)
 {
     unsigned long line = strtoul(diff->items[at].at + strlen("@@ -"), NULL, 10);
@@ -169,7 +171,7 @@ static size_t read_hunk(const struct lines *diff, size_t at, struct hunk *ret)
         end++;
     *ret = (struct hunk){{diff->items + at, end - at}, line};
     if (ret->body.count && ret->body.items[ret->body.count - 1].at[0] == '\n')
-        ret->body.count--; /* the end of the text that it came in */
+        ret->body.count--; /* a trailing empty line of the argument */
     ret->line -= line && count_old(ret);
     return end;
 }
@@ -184,7 +186,7 @@ static void patch(const struct text *file, const struct text *text)
         struct hunk hunk;
         heads += starts(&diff.items[i], "+++ ");
         if (heads > 1)
-            fail("the diff is of more than one file: give each by itself");
+            fail("the diff changes more than one file: apply each separately");
         if (!starts(&diff.items[i], "@@ -")) {
             i++;
             continue;

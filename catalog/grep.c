@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Lines of files that match a POSIX extended regular expression, or hold a text. */
+ * Prints lines of files that match a POSIX extended regular expression, or contain a text. */
 #include "tool.h"
 
 #include <dirent.h>
@@ -12,9 +12,9 @@
 enum { LINE_SHOWN = 400, DEPTH = 64, PROBE = 4096 };
 
 static regex_t pattern;
-static const char *fixed; /* this text in place of the pattern */
+static const char *fixed; /* plain text to search for instead of the pattern */
 static bool ignores_case;
-static long left; /* lines that may still be shown */
+static long left; /* lines that may still be printed */
 static size_t found;
 
 static bool matches(const char *line)
@@ -36,7 +36,7 @@ static void search_file(const char *path)
     ssize_t n;
     while (left > 0 && (n = getline(&line, &room, in)) >= 0) {
         if (++number == 1 && memchr(line, '\0', (size_t)n < PROBE ? (size_t)n : PROBE))
-            break; /* no text */
+            break; /* not text */
         line[strcspn(line, "\r\n")] = '\0';
         if (!matches(line))
             continue;
@@ -55,7 +55,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* In the order of their names; hidden ones are left out. */
+/* Sorted by name, without hidden files. */
 static void search_directory(const char *path, int depth)
 {
     DIR *dir = depth < DEPTH ? opendir(path) : NULL;
@@ -74,7 +74,7 @@ static void search_directory(const char *path, int depth)
         search(names[i], depth + 1);
 }
 
-/* Links are not followed: what they lead to is searched where it lies. */
+/* Symlinks are not followed: their targets are searched at their own paths. */
 static void search(const char *path, int depth)
 {
     struct stat st;
@@ -97,9 +97,10 @@ static void compile(const char *text)
     if (rc == 0)
         return;
     (void)regerror(rc, &pattern, why, sizeof(why));
-    fail("the pattern is no extended regular expression: %s; \"fixed\": true searches for it as "
-         "text",
-         why);
+    fail(
+        "the pattern is not an extended regular expression: %s; \"fixed\": true searches for it as "
+        "text",
+        why);
 }
 
 int main(void)

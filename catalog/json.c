@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * JSON as RFC 8259 has it: numbers as they were written, texts as UTF-8. */
+ * JSON as in RFC 8259: numbers as written, strings in UTF-8. */
 #include "tool.h"
 
 enum { DEPTH = 200 };
@@ -66,7 +66,7 @@ static void append_rune(struct text *to, unsigned rune)
     append(to, bytes, n);
 }
 
-/* Half of a pair stands for what cannot be shown. */
+/* An unpaired surrogate becomes U+FFFD. */
 static bool read_rune(struct reader *r, struct text *to)
 {
     unsigned rune, low;
@@ -95,12 +95,12 @@ static bool read_escape(struct reader *r, struct text *to)
     if (c == 'u')
         return read_rune(r, to);
     if (!which)
-        return wrong(r, "no such escape in a string");
+        return wrong(r, "unknown escape in a string");
     append(to, &into[which - from], 1);
     return true;
 }
 
-/* Behind its first quote. */
+/* Reads a string after its opening quote. */
 static bool read_string(struct reader *r, struct text *to)
 {
     append(to, "", 0);
@@ -134,12 +134,12 @@ static bool read_number(struct reader *r, struct json *ret)
     r->at += *r->at == '-';
     size_t whole = count_digits(r->at, r->end);
     if (!whole || (whole > 1 && *r->at == '0'))
-        return wrong(r, "this is no value");
+        return wrong(r, "this is not a value");
     r->at += whole;
     if (r->at < r->end && *r->at == '.') {
         size_t part = count_digits(r->at + 1, r->end);
         if (!part)
-            return wrong(r, "a number ends with its point");
+            return wrong(r, "a number has no digits after its point");
         r->at += part + 1;
     }
     if (r->at < r->end && (*r->at == 'e' || *r->at == 'E')) {
@@ -184,7 +184,7 @@ static struct json *add(struct json *to, size_t *room)
     return &to->items[to->count++];
 }
 
-/* Behind its first bracket. */
+/* Reads an array or object after its opening bracket. */
 static bool read_list(struct reader *r, struct json *ret)
 {
     bool object = ret->kind == JSON_OBJECT;
@@ -217,7 +217,7 @@ static bool read_value(struct reader *r, struct json *ret)
         return read_word(r, ret);
     ret->kind = *r->at++ == '{' ? JSON_OBJECT : JSON_ARRAY;
     if (++r->depth > DEPTH)
-        return wrong(r, "it is nested too deep");
+        return wrong(r, "it is nested too deeply");
     bool fine = read_list(r, ret);
     r->depth--;
     return fine;
@@ -233,7 +233,7 @@ struct json *json_read(const struct text *text, const char **ret_why)
         skip_blanks(&r);
         if (r.at == r.end)
             return value;
-        (void)wrong(&r, "something stands behind the value");
+        (void)wrong(&r, "there is text after the value");
     }
     size_t line = 1;
     for (const char *at = text->at; at < r.at; at++)
@@ -302,7 +302,7 @@ void json_write(struct text *to, const struct json *value, int indent)
     write_value(to, value, indent, 0);
 }
 
-/* The last one of that name counts. */
+/* The last member of that name counts. */
 const struct json *json_member(const struct json *object, const char *name)
 {
     for (size_t i = object->kind == JSON_OBJECT ? object->count : 0; i-- > 0;)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A JSON file checked, set out in lines, or asked for the values at a JSON Pointer (RFC 6901), in
- * which a "*" stands for every member or element. */
+ * Formats a JSON file, or prints the values at a JSON Pointer (RFC 6901), in which "*" matches
+ * every member or element. */
 #include "tool.h"
 
 static struct text out;
 static size_t hits;
 
-/* One part of the pointer, its ~0 and ~1 resolved; *ret_rest is what follows. */
+/* The next part of the pointer, with ~0 and ~1 decoded; *ret_rest is the text after it. */
 static struct text part(const char *pointer, const char **ret_rest)
 {
     struct text name = {0};
@@ -23,7 +23,7 @@ static struct text part(const char *pointer, const char **ret_rest)
     return name;
 }
 
-/* An index without leading zeros. */
+/* The element at an index without leading zeros. */
 static const struct json *element(const struct json *array, const struct text *name)
 {
     bool number = name->len && strspn(name->at, "0123456789") == name->len && name->len < 10 &&
@@ -61,7 +61,7 @@ int main(void)
     struct text file = read_file(path);
     const struct json *value = json_read(&file, &why);
     if (!value)
-        fail("%s is no JSON: %s", path, why);
+        fail("%s is not JSON: %s", path, why);
     if (*pointer && *pointer != '/')
         fail("query must be a JSON Pointer, as in /items/0/name or /items/*/name");
     if (strcmp(action, "format") == 0)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Markdown as plain text: what a reader would hear. Marks go, words, code and the targets of links
- * stay. */
+ * Converts Markdown to plain text: removes markup, keeps text, code and link targets. */
 #include "tool.h"
 
 static struct text out;
@@ -12,7 +11,7 @@ static void put(const char *bytes, size_t length)
     append(&out, bytes, length);
 }
 
-/* The bracket that closes the one at `at`; NULL: none in the line. */
+/* The bracket that closes the one at `at`; NULL: none in this line. */
 static const char *closing(const char *at, const char *end, char open, char close)
 {
     int depth = 0;
@@ -29,7 +28,7 @@ static const char *closing(const char *at, const char *end, char open, char clos
 
 static void inline_text(const char *at, const char *end);
 
-/* "[words](target)" and "![words](target)"; where it ends, NULL: it is none. */
+/* Prints "[text](target)" or "![text](target)"; returns its end, or NULL: not a link. */
 static const char *link_text(const char *at, const char *end)
 {
     bool image = *at == '!';
@@ -50,7 +49,7 @@ static const char *link_text(const char *at, const char *end)
     return last + 1;
 }
 
-/* As many backticks as it began with end it. */
+/* Code ends with as many backticks as it began with. */
 static const char *code_text(const char *at, const char *end)
 {
     size_t n = strspn(at, "`");
@@ -62,7 +61,7 @@ static const char *code_text(const char *at, const char *end)
     return NULL;
 }
 
-/* "<https://…>" stays without its brackets, a tag goes. */
+/* "<https://…>" is printed without its brackets, a tag is dropped. */
 static const char *angle(const char *at, const char *end)
 {
     const char *close = memchr(at, '>', (size_t)(end - at));
@@ -80,7 +79,7 @@ static bool is_word(char c)
            (unsigned char)c >= 0x80;
 }
 
-/* A mark of emphasis, not a sign between blanks or within a word. */
+/* Is it emphasis, not a sign between spaces or inside a word? */
 static bool is_mark(const char *begin, const char *at, const char *end)
 {
     char before = at > begin ? at[-1] : ' ', after = at + 1 < end ? at[1] : ' ';
@@ -114,7 +113,7 @@ static void inline_text(const char *at, const char *end)
     }
 }
 
-/* A line of signs only: below a heading, or across the page. */
+/* A line of marks only: a heading's underline, or a thematic break. */
 static bool is_rule(const char *at, const char *end)
 {
     size_t n = strspn(at, "-=*_ "), signs = 0;
@@ -127,7 +126,7 @@ static void table_row(const char *at, const char *end)
 {
     bool first = true;
     if (at + strspn(at, "|-: ") >= end)
-        return; /* between head and rows */
+        return; /* the line between a table's head and rows */
     for (at += *at == '|'; at < end;) {
         const char *to = at;
         while (to < end && (*to != '|' || to[-1] == '\\'))

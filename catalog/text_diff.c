@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Two text files as a unified diff, by Myers' algorithm: the fewest lines that differ. */
+ * Prints a unified diff of two text files, computed by Myers' algorithm. */
 #include "tool.h"
 
 enum { DIFFERENT_MAX = 4000 };
@@ -14,7 +14,7 @@ static bool same(size_t i, size_t j)
            memcmp(a.items[i].at, b.items[j].at, a.items[i].len) == 0;
 }
 
-/* How far one comes on diagonal k with d steps aside, from what d - 1 steps reached. */
+/* The farthest position on diagonal k with d edits, from the positions with d - 1 edits. */
 static long reach(const long *before, long d, long k)
 {
     bool down = k == -d || (k != d && before[k - 1] < before[k + 1]);
@@ -24,7 +24,7 @@ static long reach(const long *before, long d, long k)
     return x;
 }
 
-/* kept[i]: the line of b that is line i of a, or -1. */
+/* kept[i]: the line of b that equals line i of a, or -1. */
 static void trace(long *const *rounds, long last, long *kept)
 {
     long x = (long)a.count, y = (long)b.count;
@@ -43,7 +43,7 @@ static void trace(long *const *rounds, long last, long *kept)
         kept[--x] = --y;
 }
 
-/* What is kept of a, as few as possible left out. */
+/* A longest common subsequence of the lines. */
 static long *compare(void)
 {
     long *kept = take(NULL, (a.count + 1) * sizeof(*kept));
@@ -75,12 +75,12 @@ static void show(char column, const struct text *line)
         printf("\n\\ No newline at end of file\n");
 }
 
-/* A place in both: what is kept up to there is the same. */
+/* A position in both files, up to which all lines are handled. */
 struct spot {
     size_t i, j;
 };
 
-/* The next change at or behind `from`; false: none. */
+/* The next change at or after `from`; false: none. */
 static bool next_change(const long *kept, struct spot from, struct spot *ret)
 {
     while (from.i < a.count && kept[from.i] == (long)from.j)
@@ -110,7 +110,7 @@ static void show_hunk(const long *kept, struct spot from, struct spot end)
             show(' ', &a.items[from.i++]), from.j++;
 }
 
-/* Changes with little between them make one hunk. */
+/* Nearby changes share a hunk. */
 static void show_all(const long *kept, size_t context)
 {
     struct spot at = {0, 0}, change;

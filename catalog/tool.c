@@ -22,13 +22,13 @@ void *take(void *old, size_t size)
 {
     void *room = realloc(old, size ? size : 1);
     if (!room)
-        fail("out of memory: give less, or more `memory`");
+        fail("out of memory: pass less input, or raise `memory`");
     return room;
 }
 
 void append(struct text *to, const void *bytes, size_t length)
 {
-    /* a power of two is when it grows */
+    /* the size doubles */
     size_t have = to->at ? to->len + 1 : 0, want = to->len + length + 1, room = 64;
     while (room < want)
         room *= 2;
@@ -75,7 +75,7 @@ void write_file(const char *path, const struct text *text)
         fail("%s cannot be written: %s", path, strerror(errno));
     bool fine = fwrite(text->at, 1, text->len, out) == text->len;
     if (fclose(out) || !fine)
-        fail("%s is not written whole: %s", path, strerror(errno));
+        fail("%s was written only in part: %s", path, strerror(errno));
 }
 
 struct lines split(const struct text *text)
@@ -102,7 +102,7 @@ void read_arguments(void)
     given = json_read(&all, &why);
     if (!given || given->kind != JSON_OBJECT)
         fail("the arguments must be one JSON object on standard input: %s",
-             why ? why : "it is none");
+             why ? why : "it is not one");
 }
 
 const struct text *argument(const char *name)
@@ -115,7 +115,7 @@ const char *argument_text(const char *name, const char *otherwise)
 {
     const struct text *text = argument(name);
     if (text && strlen(text->at) != text->len)
-        fail("%s must not hold a 0 byte", name);
+        fail("%s must not contain a NUL byte", name);
     if (!text && !otherwise)
         fail("%s is missing", name);
     return text ? text->at : otherwise;
@@ -140,6 +140,6 @@ const struct json *argument_list(const char *name)
         fail("%s must be an array with at least one string", name);
     for (size_t i = 0; i < value->count; i++)
         if (value->items[i].kind != JSON_STRING)
-            fail("%s must hold strings alone", name);
+            fail("%s must contain only strings", name);
     return value;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Everything that the library exports, and nothing else: each function checks what the host gave it
- * and calls the one behind it. A host's mistake is TOOLCAGE_EUSAGE, never a crash. */
+ * All functions that the library exports, and nothing else: each checks its arguments and calls
+ * the internal function. A host's mistake is TOOLCAGE_EUSAGE, never a crash. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,15 +25,14 @@ static int fail_usage(struct toolcage_error **err, const char *function, const c
                    function, what);
 }
 
-/* Refuses a NULL among the arguments that must not be. */
+/* Refuses NULL for a required argument. */
 #define NEED(argument)                                                       \
     do {                                                                     \
         if (!(argument))                                                     \
             return fail_usage(err, __func__, #argument " must not be NULL"); \
     } while (0)
 
-/* The closed list of codes is a promise: anything else would be a defect of ours, and is said so.
- */
+/* The list of codes is closed: any other code is a bug in the library, and is reported as one. */
 static int closed(int code, struct toolcage_error **err)
 {
     if (code >= 0 || strcmp(tc_error_word(code), "unknown") != 0)

@@ -20,8 +20,7 @@
 extern "C" {
 #endif
 
-/* The closed list of codes: X(name, value, word, text). The word is what JSON calls `error.code`.
- */
+/* The closed list of codes: X(name, value, word, text). The word is `error.code` in JSON. */
 #define TOOLCAGE_ERROR_MAP(X)                                                                  \
     X(USAGE, 1, "usage", "the library was called in a wrong way")                              \
     X(MEMORY, 2, "memory", "out of memory")                                                    \
@@ -54,22 +53,21 @@ int32_t toolcage_error_code(const struct toolcage_error *err);
 const char *toolcage_error_word(int32_t code);
 
 /* Each of these borrows: the text lives as long as the error. Absent parts are "" (never NULL). */
-const char *toolcage_error_message(const struct toolcage_error *err); /* what happened, and why */
+const char *toolcage_error_message(const struct toolcage_error *err); /* what failed, and why */
 const char *toolcage_error_hint(const struct toolcage_error *err);    /* what to do next */
 const char *toolcage_error_stage(const struct toolcage_error *err);   /* the step that failed */
-const char *
-toolcage_error_subject(const struct toolcage_error *err); /* the path, key or name concerned */
+const char *toolcage_error_subject(const struct toolcage_error *err); /* the path, key or name */
 
 /* The errno of the system call that failed, or 0. */
 int32_t toolcage_error_errno(const struct toolcage_error *err);
 
-/* Where in the policy text: *ret_file is "" and the numbers are 0 when the error has no place
- * there. Lines and columns count from 1; columns count bytes. Any ret_ pointer may be NULL. */
+/* The location in the policy text. *ret_file is "" and the numbers are 0 when the error has
+ * none. Lines and columns count from 1; columns count bytes. Any ret_ pointer may be NULL. */
 void toolcage_error_location(const struct toolcage_error *err, const char **ret_file,
                              uint32_t *ret_line, uint32_t *ret_column);
 
-/* The whole report as text for a person, lines ended by '\n': for a policy every finding with its
- * place, the quoted line and a caret; otherwise message and hint. Borrows. */
+/* The whole report as text for a person, lines ended by '\n': for a policy every finding with
+ * its location, the quoted line and a caret; otherwise message and hint. Borrows. */
 const char *toolcage_error_report(const struct toolcage_error *err);
 
 /* The error as one JSON object (code, stage, subject, errno, message, hint, location). Borrows. */

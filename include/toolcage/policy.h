@@ -17,15 +17,15 @@ extern "C" {
 struct toolcage_policy;
 
 /* Reads and compiles a policy file (4 MiB at most): YAML where its name ends with .yaml or .yml,
- * else TOML. Relative paths in it start at its directory. Errors: TOOLCAGE_EPOLICY
+ * else TOML. Its relative paths start at its directory. Errors: TOOLCAGE_EPOLICY
  * (toolcage_error_report() lists every finding), TOOLCAGE_ENOT_FOUND, TOOLCAGE_ESYSTEM,
  * TOOLCAGE_EMEMORY. */
 int toolcage_policy_load_file(const char *path, struct toolcage_policy **ret,
                               struct toolcage_error **err);
 
-/* The same from memory. `name` (copied) stands for the file in messages; if it contains a '/', its
- * directory is where relative paths start, and what the text extends, else the working directory.
- */
+/* Compiles a policy from memory. `name` (copied) is the file's name in messages. Relative paths
+ * and files that the text extends start at the directory of `name` if it contains a '/', else at
+ * the working directory. */
 int toolcage_policy_load_buffer(const char *text, size_t length, const char *name,
                                 struct toolcage_policy **ret, struct toolcage_error **err);
 
@@ -38,21 +38,20 @@ struct toolcage_policy *toolcage_policy_ref(struct toolcage_policy *policy);
 struct toolcage_policy *
 toolcage_policy_unref(struct toolcage_policy *policy); /* returns NULL; NULL is fine */
 
-/* "sha256:…" of the canonical form: the same text means the same digest on every machine. Borrows.
- */
+/* "sha256:…" of the canonical form: the same text has the same digest on every host. Borrows. */
 const char *toolcage_policy_digest(const struct toolcage_policy *policy);
 
 /* The tools as JSON. `format` is "openai" (array of function tools), "mcp" (array of MCP tools;
- * both have those that a model can call: with a command, and of no tier that needs a person's
- * approval), "toolcage" (array of {name, description, tier, backend, command, input_schema}), or
- * "servers": the MCP servers, an array of {name, network (has it any?), output (if the policy sets
- * it), command, tools}, each of `tools` with its name and, where the policy says them, title,
- * description, tier, timeout_ms, output and input_schema. *ret_json is the caller's
- * (toolcage_free). Errors: TOOLCAGE_EUSAGE for another format, TOOLCAGE_EMEMORY. */
+ * both list only tools that a model can call: with a command, and of no tier that needs a
+ * person's approval), "toolcage" (array of {name, description, tier, backend, command,
+ * input_schema}), or "servers": the MCP servers, an array of {name, network (has it any?),
+ * output (if the policy sets it), command, tools}, each of `tools` with its name and, where the
+ * policy has them, title, description, tier, timeout_ms, output and input_schema. The caller
+ * frees *ret_json (toolcage_free). Errors: TOOLCAGE_EUSAGE for another format, TOOLCAGE_EMEMORY. */
 int toolcage_policy_tools_json(const struct toolcage_policy *policy, const char *format,
                                char **ret_json, struct toolcage_error **err);
 
-/* Frees text that this library gave away. NULL is fine. */
+/* Frees a string that a function of this library returned to the caller. NULL is fine. */
 void toolcage_free(void *text);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The result of a call: what was requested, enforced and observed. Immutable; owned by its call.
- */
+ * The result of a call: the request, how it was enforced and what was observed. Immutable; owned
+ * by its call. */
 #ifndef TOOLCAGE_RESULT_H
 #define TOOLCAGE_RESULT_H
 
@@ -19,10 +19,10 @@ struct toolcage_result;
 enum toolcage_status {
     TOOLCAGE_STATUS_OK = 0,        /* the tool ran and exited 0 */
     TOOLCAGE_STATUS_FAILED = 1,    /* the tool's own non-zero exit or signal */
-    TOOLCAGE_STATUS_TIMEOUT = 2,   /* we ended it at its deadline */
-    TOOLCAGE_STATUS_LIMIT = 3,     /* a limit ended it; toolcage_result_limit() names it */
+    TOOLCAGE_STATUS_TIMEOUT = 2,   /* ended at its deadline */
+    TOOLCAGE_STATUS_LIMIT = 3,     /* ended by a limit; toolcage_result_limit() names it */
     TOOLCAGE_STATUS_DENIED = 4,    /* refused: it never ran */
-    TOOLCAGE_STATUS_CANCELLED = 5, /* the host ended it */
+    TOOLCAGE_STATUS_CANCELLED = 5, /* the host cancelled it */
     TOOLCAGE_STATUS_ERROR = 6,     /* toolcage or the backend failed */
 };
 
@@ -30,26 +30,27 @@ int32_t toolcage_result_status(const struct toolcage_result *result);
 const char *
 toolcage_result_status_word(const struct toolcage_result *result); /* "ok", "failed", … */
 int32_t
-toolcage_result_exit_code(const struct toolcage_result *result);      /* -1 when it did not exit */
-int32_t toolcage_result_signal(const struct toolcage_result *result); /* 0 when none ended it */
+toolcage_result_exit_code(const struct toolcage_result *result); /* -1 when it did not exit */
+int32_t
+toolcage_result_signal(const struct toolcage_result *result); /* 0 when no signal ended it */
 const char *
 toolcage_result_limit(const struct toolcage_result *result); /* "" or the limit's name */
 
-/* A change in the result's JSON with this in `held` is staged: toolcage_engine_changes_json()
- * shows, applies or discards it. */
+/* A change in the result's JSON with this value in `held` is staged:
+ * toolcage_engine_changes_json() lists it, toolcage_engine_settle_json() applies or discards it. */
 #define TOOLCAGE_HELD_APPROVAL "pending approval"
 
-/* What a shell would be told, 0 to 255: the tool's own exit code; 124 timeout; 125 toolcage's own
- * failure; 126 denied or not executable; 127 not found inside the cage; 128+N signal (137 for a
+/* The exit code for a shell, 0 to 255: the tool's own exit code; 124 timeout; 125 toolcage
+ * failed; 126 denied or not executable; 127 not found inside the cage; 128+N signal (137 for a
  * limit). */
 int32_t toolcage_result_shell_code(const struct toolcage_result *result);
 
-/* The kept output of stream 1 or 2 (capped, both ends around a marker when truncated); not
- * NUL-terminated. Borrows. */
+/* The output of stream 1 or 2 within the output limit (when truncated: the beginning, a marker
+ * and the end); not NUL-terminated. Borrows. */
 const void *toolcage_result_output(const struct toolcage_result *result, int stream,
                                    size_t *ret_length);
 
-/* One text ready for the model. Borrows. */
+/* One string for the model. Borrows. */
 const char *toolcage_result_message(const struct toolcage_result *result);
 
 /* Why it was denied or failed to run, or NULL. Borrows. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * libtoolcage: run one tool call in a cage built for it. This header brings all
- * the others but <toolcage/tools.h>.
- */
+ * libtoolcage: run one tool call in a cage built for it. This header includes all others except
+ * <toolcage/tools.h>. */
 #ifndef TOOLCAGE_H
 #define TOOLCAGE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The operator's approval of one call: of these arguments, all of which were shown, and of no other
- * call. */
+ * The operator's approval of one call. An approval is valid for the displayed arguments only, and
+ * for no other call. */
 #include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static struct winsize look_at_terminal(void)
     return size;
 }
 
-/* Where the line behind `count` of them begins. */
+/* The start of the line after the first `count` lines. */
 static const char *skip_lines(const char *text, size_t count)
 {
     for (; count && *text; count--)
@@ -44,7 +44,7 @@ static size_t count_lines(const char *text)
     return count;
 }
 
-/* What was typed ahead answers nothing. */
+/* Discards input typed before the question. */
 static bool ask_approval(struct tc_agent *agent, size_t left, char **ret)
 {
     (void)tcflush(STDIN_FILENO, TCIFLUSH);
@@ -54,8 +54,8 @@ static bool ask_approval(struct tc_agent *agent, size_t left, char **ret)
         tc_agent_say_begin("run it? [y/N] ");
     if (!tc_agent_say_read(agent, ret))
         return false;
-    return *ret || tc_agent_fail(agent, TC_AGENT_INPUT, "answer each call that waits",
-                                 "standard input ended while a call waited for an approval");
+    return *ret || tc_agent_fail(agent, TC_AGENT_INPUT, "answer every pending call",
+                                 "standard input ended while an approval was pending");
 }
 
 static bool is_yes(const char *line)
@@ -63,7 +63,7 @@ static bool is_yes(const char *line)
     return strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0;
 }
 
-/* A yes before all was shown only shows the rest. */
+/* A "yes" before all lines were displayed only displays the rest. */
 static bool ask_person(struct tc_agent *agent, const char *text, bool *ret)
 {
     struct winsize size = look_at_terminal();
@@ -95,10 +95,10 @@ static bool ask_at_terminal(struct tc_agent *agent, const char *arguments, bool 
     return good;
 }
 
-/* ---- by lines of JSON ---- */
+/* ---- as lines of JSON ---- */
 
-/* The model chooses the ids of its calls. An answer that was meant for an earlier call of this id
- * must not be taken for this one's. */
+/* The model chooses the ids of its calls. An answer for an earlier call with this id must not
+ * approve the new call. */
 static bool remember(struct tc_agent *agent, const char *id, bool *ret_again)
 {
     *ret_again = json_object_get(agent->asked, id) != NULL;
@@ -110,7 +110,7 @@ static bool remember(struct tc_agent *agent, const char *id, bool *ret_again)
 struct question {
     const char *id, *digest;
     json_int_t number;
-    bool again; /* the number has to be in the answer */
+    bool again; /* the answer must contain the number */
 };
 
 static bool is_number(const json_t *said, const struct question *q)
@@ -139,7 +139,7 @@ static bool judge_line(struct tc_agent *agent, const char *line, const struct qu
     return good || tc_agent_fail(agent, TC_AGENT_INPUT,
                                  "answer {\"type\": \"approve\", \"id\": ID, \"approval\": NUMBER, "
                                  "\"allow\": true or false}",
-                                 "what came on standard input is no answer to the call that waits");
+                                 "standard input did not answer the pending call");
 }
 
 static bool ask_by_lines(struct tc_agent *agent, const char *id, const char *tool,
@@ -160,8 +160,8 @@ static bool ask_by_lines(struct tc_agent *agent, const char *id, const char *too
     if (!tc_agent_say_read(agent, &line))
         return false;
     bool good = line ? judge_line(agent, line, &q, ret)
-                     : tc_agent_fail(agent, TC_AGENT_INPUT, "answer each call that waits",
-                                     "standard input ended while a call waited for an approval");
+                     : tc_agent_fail(agent, TC_AGENT_INPUT, "answer every pending call",
+                                     "standard input ended while an approval was pending");
     free(line);
     return good;
 }

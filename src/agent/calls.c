@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Calls that the model asked for. The server was told which tools there are and may name others all
- * the same, so names are looked up here, and the library judges the arguments. */
+ * Runs the calls that the model requested. The server has the list of tools but may name others, so
+ * names are looked up here; the library validates the arguments. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static bool no_memory(struct tc_agent *agent)
     return tc_agent_fail(agent, TC_AGENT_MEMORY, "free memory on this machine", "out of memory");
 }
 
-/* Takes `err`. */
+/* Takes ownership of `err`. */
 static bool fail_engine(struct tc_agent *agent, struct toolcage_error *err)
 {
     bool known = err != NULL;
@@ -49,7 +49,7 @@ static bool is_object(const char *text)
     return good;
 }
 
-/* The answer to a call, for the model. */
+/* Sends the model the result of a call. */
 static bool tell_model(struct tc_agent *agent, const char *id, const char *tool, const char *status,
                        const char *text)
 {
@@ -74,7 +74,8 @@ static struct toolcage_call *make_call(struct tc_agent *agent, const char *name,
     return call;
 }
 
-/* Until it is over; when the time is, it is cancelled, and its end still waited for. */
+/* Waits until the call ends. At the time limit the call is cancelled, and its end is still awaited.
+ * */
 static bool await(struct tc_agent *agent, struct toolcage_call *call)
 {
     struct toolcage_error *err = NULL;
@@ -93,8 +94,9 @@ static bool await(struct tc_agent *agent, struct toolcage_call *call)
     }
     if (rc < 0)
         return fail_engine(agent, err);
-    return !late || tc_agent_fail(agent, TC_AGENT_TIME, "allow more with --max-time",
-                                  "the time was over while a tool ran, which was ended");
+    return !late ||
+           tc_agent_fail(agent, TC_AGENT_TIME, "allow more with --max-time",
+                         "the time limit was reached while a tool ran; the tool was stopped");
 }
 
 static bool run_call(struct tc_agent *agent, const char *id, const char *name,
@@ -119,8 +121,8 @@ static bool run_call(struct tc_agent *agent, const char *id, const char *name,
     return good;
 }
 
-/* Nobody is asked about a call that the policy refuses anyway. *ret: it does not, and the model is
- * not told yet. */
+/* Checks a call against the policy, so that the operator is only asked about calls that the policy
+ * allows. *ret false: the policy denied the call, and the model was informed. */
 static bool check_call(struct tc_agent *agent, const char *id, const char *name,
                        const char *arguments, bool *ret)
 {
@@ -158,13 +160,13 @@ static bool run_one(struct tc_agent *agent, const json_t *call)
     tc_agent_say_call(agent, id, name, arguments);
     if (tc_agent_left_ms(agent) <= 0)
         return tc_agent_fail(agent, TC_AGENT_TIME, "allow more with --max-time",
-                             "the time is over");
+                             "the time limit was reached");
     if (!has_tool(agent, name))
         return tell_model(agent, id, name, "denied", "there is no tool of this name");
     if (strlen(arguments) != json_string_length(json_object_get(function, "arguments")) ||
         !is_object(arguments))
         return tell_model(agent, id, name, "denied",
-                          "the arguments are no JSON object: repeat the call with one");
+                          "the arguments are not a JSON object: repeat the call with one");
     if (agent->config.approve && !check_call(agent, id, name, arguments, &sound))
         return false;
     if (!sound)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The arguments of a call on the terminal of the person who approves it. */
+ * Renders a call's arguments on the terminal of the person who approves it. */
 #include "agent/agent.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "cli/show/clean.h"
 #include "text/utf8.h"
 
-/* More blanks than these in a row are counted, and not printed. */
+/* A longer run of blanks is printed as its count. */
 enum { BLANKS_MOST = 24, TAB = 8, WIDTH_LEAST = 20 };
 
 struct page {
@@ -20,14 +20,14 @@ struct page {
     bool failed;
 };
 
-/* The bytes of the character at `at`, which has been made harmless; *ret is its number. */
+/* The length of the escaped character at `at`; *ret is its code point. */
 static size_t decode(const char *at, const char *end, uint32_t *ret)
 {
     size_t length = tc_utf8_decode(at, (size_t)(end - at), ret);
     return length ? length : 1;
 }
 
-/* What shows as nothing but room. */
+/* Is the code point displayed as empty space? */
 static bool is_blank(uint32_t point)
 {
     static const uint32_t others[] = {' ', '\t', 0xa0, 0x1680, 0x202f, 0x205f, 0x2800, 0x3000};
@@ -37,7 +37,7 @@ static bool is_blank(uint32_t point)
     return point >= 0x2000 && point <= 0x200a;
 }
 
-/* How many blanks stand at `at`; *ret is behind them. */
+/* The number of blanks at `at`; *ret is the end of them. */
 static size_t count_blanks(const char *at, const char *end, const char **ret)
 {
     size_t count = 0;
@@ -51,7 +51,7 @@ static size_t count_blanks(const char *at, const char *end, const char **ret)
     return count;
 }
 
-/* At the most, as a terminal may show it: a line that is too long would hide its end, one that is
+/* The maximum width on any terminal. A line that is too long would hide its end; a line that is
  * broken early hides nothing. */
 static size_t columns_of(uint32_t point)
 {
@@ -68,7 +68,7 @@ static void put_bytes(struct page *p, const char *bytes, size_t length, size_t c
     (void)fwrite(bytes, 1, length, p->out);
 }
 
-/* `clean` has no line break. */
+/* `clean` contains no line break. */
 static void put_clean(struct page *p, const char *clean, size_t length)
 {
     const char *end = clean + length, *behind;
@@ -88,7 +88,7 @@ static void put_clean(struct page *p, const char *clean, size_t length)
     }
 }
 
-/* One line of a value. Tabs stay. */
+/* Writes one line of a value. Tabs are kept. */
 static void put_text(struct page *p, const char *text, size_t length)
 {
     char *whole = NULL;
@@ -117,7 +117,7 @@ static void begin_line(struct page *p, const char *margin)
     p->column = strlen(margin);
 }
 
-/* Each line behind the margin. A line break at the end ends the last line. */
+/* Writes each line after the margin. A trailing line break starts no further line. */
 static void put_lines(struct page *p, const char *text, size_t length)
 {
     const char *end = text + length;
@@ -141,7 +141,7 @@ static size_t count_lines(const char *text, size_t length)
     return count;
 }
 
-/* Does a text mean the same between quotes as it stands? */
+/* Is the text the same when printed between quotes? */
 static bool is_quotable(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)
@@ -183,7 +183,7 @@ static void put_string(struct page *p, const char *name, const json_t *value)
     put_lines(p, text, length);
 }
 
-/* As it stands where it can be nothing else, in quotes where it could. */
+/* The name as it is if it is unambiguous, else quoted. */
 static char *name_of(const char *key)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";

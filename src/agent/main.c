@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * toolcage-agent: asks a model server, runs the tools that it asks for in their cages, and sends
- * back what they gave, until there is an answer or a bound. What it has to know comes from the
- * command line as descriptor 3. It starts no program: tools run as any embedder runs them. */
+ * toolcage-agent: sends a task to a model server, runs the requested tools in their cages and sends
+ * the results back, until the server answers or a limit is reached. The command line passes the
+ * config as fd 3. The agent starts no program itself: tools run through the library. */
 #include <curl/curl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 enum { CONFIG = 3, CONFIG_MAX = 4 << 20, LIMITED = 124, FAILURE = 125 };
 
-/* ---- what it is told ---- */
+/* ---- config ---- */
 
 static bool take_config(struct tc_agent *agent, const json_t *config)
 {
@@ -39,7 +39,7 @@ static bool take_config(struct tc_agent *agent, const json_t *config)
            c->max_ms > 0;
 }
 
-/* Takes `err`. */
+/* Takes ownership of `err`. */
 static bool fail_load(struct tc_agent *agent, struct toolcage_error *err)
 {
     (void)tc_agent_fail(agent, err ? TC_AGENT_ENGINE : TC_AGENT_MEMORY,
@@ -69,7 +69,7 @@ static bool load_agent(struct tc_agent *agent)
 
 /* ---- the loop ---- */
 
-/* One question to the server; *ret_calls is borrowed, NULL: it has answered. */
+/* One request to the server. *ret_calls is borrowed; NULL: the server sent its final answer. */
 static bool take_turn(struct tc_agent *agent, const json_t **ret_calls)
 {
     char *text = NULL;
@@ -103,7 +103,8 @@ static bool run_task(struct tc_agent *agent, const char *task)
     if (task) {
         json_t *message = json_pack("{s:s, s:s}", "role", "user", "content", task);
         if (!message)
-            return tc_agent_fail(agent, TC_AGENT_INPUT, "write it in UTF-8", "the task is no text");
+            return tc_agent_fail(agent, TC_AGENT_INPUT, "write it in UTF-8",
+                                 "the task is not valid UTF-8");
         if (!tc_agent_transcript_add(agent, message))
             return false;
     }
@@ -114,7 +115,7 @@ static bool run_task(struct tc_agent *agent, const char *task)
     return true;
 }
 
-/* {"type": "task", "text": "..."}, until the input ends. */
+/* Runs {"type": "task", "text": "..."} lines until the input ends. */
 static bool run_input(struct tc_agent *agent)
 {
     char *line = NULL;
@@ -126,7 +127,7 @@ static bool run_input(struct tc_agent *agent)
                         ? run_task(agent, text)
                         : tc_agent_fail(agent, TC_AGENT_INPUT,
                                         "write {\"type\": \"task\", \"text\": \"...\"}",
-                                        "what came on standard input is no task");
+                                        "a line of standard input is not a task");
         json_decref(said);
         free(line);
         line = NULL;
@@ -136,7 +137,7 @@ static bool run_input(struct tc_agent *agent)
     return agent->code == TC_AGENT_ANSWERED;
 }
 
-/* Something was asked, or a tool has answered, and nobody said anything to it. */
+/* Does the conversation end with a user or tool message that has no response yet? */
 static bool is_open(const struct tc_agent *agent)
 {
     size_t count = json_array_size(agent->messages);
@@ -161,7 +162,7 @@ static void work(struct tc_agent *agent)
         (void)run_input(agent);
     else if (!agent->turns)
         (void)tc_agent_fail(agent, TC_AGENT_INPUT, "toolcage agent --upstream URL 'what to do'",
-                            "there is no task, and no transcript with one that waits");
+                            "no task was given, and no transcript has a pending one");
 }
 
 static void release_signals(void)

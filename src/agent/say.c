@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the operator sees and says: plain text, or lines of JSON both ways, and why a run ended.
- * What a model or a server chose is made harmless for a terminal. */
+ * Input from and output to the operator: plain text, or lines of JSON in both directions, and the
+ * reason why a run ended. Text chosen by a model or a server is escaped for the terminal. */
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ void tc_agent_say_event(const struct tc_agent *agent, json_t *event)
     json_decref(event);
 }
 
-/* On a terminal our lines begin in bold, and those of a model cannot. */
+/* On a terminal toolcage's lines start in bold; a model's lines cannot. */
 static void put_prefix(const char *prefix)
 {
     bool marked = tc_cli_draws(STDERR_FILENO);
@@ -42,7 +42,7 @@ void tc_agent_say_begin(const char *fmt, ...)
     va_end(ap);
 }
 
-/* One line, shortened. */
+/* Prints one line, shortened. */
 static void put_line(const char *begin, const char *tool, const char *text)
 {
     size_t length = strlen(text), shown = length < SHOWN ? length : SHOWN;
@@ -54,7 +54,7 @@ static void put_line(const char *begin, const char *tool, const char *text)
     free(clean);
 }
 
-/* With the reason, where it is told to the model and nothing ran. */
+/* Prints the status, and for a denied call the reason that the model got. */
 static void put_result(const char *tool, const char *status, const char *text)
 {
     char *line = NULL;
@@ -72,7 +72,7 @@ void tc_agent_say_call(const struct tc_agent *agent, const char *id, const char 
     tc_agent_say_event(agent, json_pack("{s:s, s:I, s:s, s:s, s:s}", "type", "call", "turn",
                                         (json_int_t)agent->turns, "id", id, "tool", tool,
                                         "arguments", arguments));
-    if (!agent->config.jsonl) /* where a person approves it, all of them are shown */
+    if (!agent->config.jsonl) /* with --approve, the approval displays all arguments */
         put_line("call ", tool, agent->config.approve ? "" : arguments);
 }
 
@@ -86,7 +86,8 @@ void tc_agent_say_result(const struct tc_agent *agent, const char *id, const cha
         put_result(tool, status, text);
 }
 
-/* On a terminal a line that begins as ours do is marked as the model's. Owned. */
+/* Escapes the text. On a terminal, a line that starts like the agent's own lines is marked as the
+ * model's. Owned. */
 static char *harmless(const char *text, int fd)
 {
     struct tc_origin_prefix mark = {.by = "model", .plain = !tc_cli_draws(fd)};
@@ -131,10 +132,10 @@ void tc_agent_say_end(const struct tc_agent *agent)
     free(clean);
 }
 
-/* ---- what comes back ---- */
+/* ---- input ---- */
 
-/* 1, 0 at the end, -1: the time is over or it cannot be read. Byte by byte: what stands behind the
- * line may be for the next one. */
+/* 1; 0 at the end; -1: the time limit was reached or reading failed. Reads byte by byte, because
+ * the bytes after this line belong to the next reader. */
 static int read_byte(struct tc_agent *agent, char *ret)
 {
     for (;;) {
@@ -171,9 +172,9 @@ bool tc_agent_say_read(struct tc_agent *agent, char **ret)
         free(text);
         if (tc_agent_left_ms(agent) <= 0)
             return tc_agent_fail(agent, TC_AGENT_TIME, "allow more with --max-time",
-                                 "the time was over before the operator had answered");
+                                 "the time limit was reached before the operator answered");
         return tc_agent_fail(agent, TC_AGENT_INPUT, "write one line of at most 1 MiB",
-                             "standard input cannot be read, or has a line without end");
+                             "standard input cannot be read, or a line is too long");
     }
     if (n == 0 && !length) {
         free(text);
@@ -183,7 +184,7 @@ bool tc_agent_say_read(struct tc_agent *agent, char **ret)
     return true;
 }
 
-/* ---- how a run ends ---- */
+/* ---- end of a run ---- */
 
 int64_t tc_agent_now_ms(void)
 {

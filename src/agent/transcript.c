@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What was said, a message a line, so that a later run can go on. A line is written before anything
- * follows from it; one that was cut is dropped, and of a call without a result nobody knows whether
- * it ran, which is what the model is told: it is never run again by itself. */
+ * The conversation as a file with one message a line, so that a later run can continue it. A line
+ * is written before anything depends on it. An incomplete last line is dropped. A call without a
+ * result is reported to the model as possibly run; it is not repeated automatically. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static bool fail_transcript(struct tc_agent *agent, const char *what)
                          "the transcript %s %s", agent->config.transcript, what);
 }
 
-/* Takes `message`. */
+/* Takes ownership of `message`. */
 static bool remember(struct tc_agent *agent, json_t *message)
 {
     return json_array_append_new(agent->messages, message) == 0 ||
@@ -36,7 +36,7 @@ bool tc_agent_transcript_add(struct tc_agent *agent, json_t *message)
     size_t length = text ? strlen(text) : 0;
     bool good = text != NULL;
     if (good)
-        text[length] = '\n'; /* in place of its end */
+        text[length] = '\n'; /* instead of the NUL */
     good =
         good && (agent->transcript < 0 || tc_cli_write(agent->transcript, text, length + 1) == 0);
     if (text && !good)
@@ -50,7 +50,7 @@ bool tc_agent_transcript_add(struct tc_agent *agent, json_t *message)
     return false;
 }
 
-/* ---- going on ---- */
+/* ---- continuing a transcript ---- */
 
 static bool is_message(const json_t *message)
 {
@@ -62,7 +62,7 @@ static bool is_message(const json_t *message)
     return false;
 }
 
-/* Whole lines; *ret_used is where the last of them ends. */
+/* Reads the complete lines; *ret_used is the end of the last one. */
 static bool read_lines(struct tc_agent *agent, const char *text, size_t length, size_t *ret_used)
 {
     size_t at = 0;
@@ -73,7 +73,7 @@ static bool read_lines(struct tc_agent *agent, const char *text, size_t length, 
             json_loadb(text + at, line, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
         if (!is_message(message)) {
             json_decref(message);
-            return fail_transcript(agent, "holds a line that is no message");
+            return fail_transcript(agent, "has a line that is not a message");
         }
         if (!remember(agent, message))
             return false;
@@ -113,12 +113,12 @@ static bool answer_open_calls(struct tc_agent *agent)
     return true;
 }
 
-/* All of the file, owned; NULL with the failure. */
+/* Reads the whole file, owned; NULL with the failure. */
 static char *read_file(struct tc_agent *agent, size_t *ret_length)
 {
     struct stat st;
     if (fstat(agent->transcript, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > FILE_MAX) {
-        (void)fail_transcript(agent, "is no file, or larger than 64 MiB");
+        (void)fail_transcript(agent, "is not a regular file, or is larger than 64 MiB");
         return NULL;
     }
     char *text = malloc((size_t)st.st_size + 1);
@@ -132,7 +132,7 @@ static char *read_file(struct tc_agent *agent, size_t *ret_length)
     return text;
 }
 
-/* ---- whose words it holds ---- */
+/* ---- who may have written the file ---- */
 
 static bool refuse_transcript(struct tc_agent *agent, const char *why, const char *hint)
 {
@@ -140,29 +140,30 @@ static bool refuse_transcript(struct tc_agent *agent, const char *why, const cha
                          agent->config.transcript, why);
 }
 
-/* What stands in the file is sent as the operator's own words. So nobody else may have written it,
- * and no tool: each such question about a transcript is asked here. */
+/* The file's content is sent as the operator's words, so no other user and no tool may have been
+ * able to write it. Every check of that is in this function. */
 static bool is_ours(struct tc_agent *agent, const struct stat *file, const struct stat *directory)
 {
     if (file->st_uid != geteuid())
-        return refuse_transcript(agent, "belongs to somebody else", "name a file of your own");
+        return refuse_transcript(agent, "belongs to another user", "name a file that you own");
     if (file->st_mode & (S_IWGRP | S_IWOTH))
-        return refuse_transcript(agent, "can be written by others",
+        return refuse_transcript(agent, "can be written by other users",
                                  "read it, then: chmod go-w FILE");
     if (file->st_nlink > 1)
-        return refuse_transcript(agent, "has another name, by which others may write it",
+        return refuse_transcript(agent,
+                                 "has another name (hard link) through which it may be written",
                                  "read it, copy it, and name the copy");
     if (toolcage_policy_written(agent->policy, agent->config.transcript, agent->config.workspace,
                                 NULL))
         return refuse_transcript(agent, "may have been written by a tool",
-                                 "name a file where no tool writes, outside of the workspace");
+                                 "name a file outside the workspace, where no tool can write");
     if (directory->st_mode & S_IWOTH)
-        return refuse_transcript(agent, "lies in a directory that everybody can write",
-                                 "name a file in a directory of your own");
+        return refuse_transcript(agent, "is in a directory that every user can write",
+                                 "name a file in a directory that only you can write");
     return true;
 }
 
-/* The file and its directory, of which each is what it was when it was opened. */
+/* Opens the file and checks its stat and its directory's, both taken from open fds. */
 static bool open_file(struct tc_agent *agent)
 {
     const char *path = agent->config.transcript, *slash = strrchr(path, '/');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the server answered. What no server may say ends the run; what a model may get wrong (a
- * name, arguments) is left to the calls, which tell it. */
+ * Validates the server's response. An invalid message ends the run; errors that a model makes (an
+ * unknown tool, wrong arguments) are left to calls.c, which reports them to the model. */
 #include <string.h>
 
 #include "agent/agent.h"
@@ -13,7 +13,7 @@ static bool malformed(struct tc_agent *agent, const char *what)
 {
     return tc_agent_fail(agent, TC_AGENT_MALFORMED,
                          "use a server that speaks OpenAI's chat completions",
-                         "%s answered what is no chat completion: %s", agent->config.url, what);
+                         "%s returned an invalid chat completion: %s", agent->config.url, what);
 }
 
 static bool is_word(const json_t *value, size_t most)
@@ -28,7 +28,7 @@ static bool is_word(const json_t *value, size_t most)
     return true;
 }
 
-/* Within one answer an id stands for one call: its result could be taken for another one's. */
+/* An id must be unique in a response: otherwise one call's result could be taken for another's. */
 static bool is_used(const json_t *calls, size_t before, const json_t *id)
 {
     for (size_t i = 0; i < before; i++)
@@ -46,7 +46,7 @@ static bool judge_call(struct tc_agent *agent, const json_t *calls, size_t at)
     if (!is_word(id, ID_MAX))
         return malformed(agent, "a call without a proper id");
     if (is_used(calls, at, id))
-        return malformed(agent, "the id of a call stands for another one already");
+        return malformed(agent, "two calls have the same id");
     if ((type && strcmp(type, "function") != 0) ||
         !is_word(json_object_get(function, "name"), NAME_MAX_BYTES) || !json_is_string(arguments))
         return malformed(agent, "a call is a function with name and arguments");
@@ -60,10 +60,10 @@ static bool judge_calls(struct tc_agent *agent, const json_t *calls)
 {
     size_t count = json_array_size(calls);
     if (calls && !json_is_null(calls) && !json_is_array(calls))
-        return malformed(agent, "tool_calls is no array");
+        return malformed(agent, "tool_calls is not an array");
     if (count > TC_AGENT_CALLS_MAX)
         return tc_agent_fail(agent, TC_AGENT_CALLS, "use another model",
-                             "%zu calls in one answer, and at most %d are run", count,
+                             "%zu calls in one response; the maximum is %d", count,
                              TC_AGENT_CALLS_MAX);
     for (size_t i = 0; i < count; i++)
         if (!judge_call(agent, calls, i))
@@ -71,7 +71,7 @@ static bool judge_calls(struct tc_agent *agent, const json_t *calls)
     return true;
 }
 
-/* What the server says it used, but not less than what came. */
+/* Adds the server's reported usage, with a minimum derived from the response size. */
 static void count_tokens(struct tc_agent *agent, const json_t *answer, size_t length)
 {
     const json_t *usage = json_object_get(answer, "usage");
@@ -81,7 +81,7 @@ static void count_tokens(struct tc_agent *agent, const json_t *answer, size_t le
     agent->tokens = used > INT64_MAX - agent->tokens ? INT64_MAX : agent->tokens + used;
 }
 
-/* Only what is understood goes into the transcript and back to the server. */
+/* Copies only the known members, so that only these reach the transcript and the next request. */
 static json_t *pick(const json_t *message)
 {
     const json_t *calls = json_object_get(message, "tool_calls");
@@ -120,7 +120,7 @@ bool tc_agent_judge(struct tc_agent *agent, const char *text, size_t length, jso
     if (good && !json_is_object(message))
         good = malformed(agent, "no choices[0].message");
     if (good && content && !json_is_string(content) && !json_is_null(content))
-        good = malformed(agent, "content is no text");
+        good = malformed(agent, "content is not a string");
     good = good && judge_calls(agent, json_object_get(message, "tool_calls"));
     if (good) {
         count_tokens(agent, answer, length);

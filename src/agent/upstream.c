@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * One request to the model server, bounded in time and size. It is not followed to other places. */
+ * One request to the model server, limited in time and size. Redirects are not followed. */
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,30 +81,31 @@ static struct curl_slist *make_heads(const struct tc_agent *agent)
 
 static bool judge_response(struct tc_agent *agent, CURLcode rc, long status, const struct answer *a)
 {
-    static const char look[] = "look at the model server";
+    static const char look[] = "check the model server's log";
     const char *url = agent->config.url;
     if (a->no_memory)
         return tc_agent_fail(agent, TC_AGENT_MEMORY, "free memory on this machine",
                              "out of memory");
     if (a->too_large)
-        return tc_agent_fail(agent, TC_AGENT_LARGE, look, "an answer of %s is larger than 8 MiB",
+        return tc_agent_fail(agent, TC_AGENT_LARGE, look, "a response of %s is larger than 8 MiB",
                              url);
     if (rc == CURLE_OPERATION_TIMEDOUT && tc_agent_left_ms(agent) <= 0)
         return tc_agent_fail(agent, TC_AGENT_TIME, "allow more with --max-time",
-                             "the time was over before %s had answered", url);
+                             "the time limit was reached before %s answered", url);
     if (rc == CURLE_PARTIAL_FILE || rc == CURLE_GOT_NOTHING || rc == CURLE_RECV_ERROR)
-        return tc_agent_fail(agent, TC_AGENT_CUT, look, "%s broke off in the middle of an answer",
-                             url);
+        return tc_agent_fail(agent, TC_AGENT_CUT, look,
+                             "%s closed the connection during a response", url);
     if (rc != CURLE_OK)
         return tc_agent_fail(agent, TC_AGENT_CONNECT, "start the model server, or name another URL",
-                             "%s cannot be asked: %s", url, curl_easy_strerror(rc));
+                             "the request to %s failed: %s", url, curl_easy_strerror(rc));
     if (status != 200)
         return tc_agent_fail(agent, TC_AGENT_STATUS, look, "%s answered with status %ld: %.200s",
                              url, status, a->text ? a->text : "");
-    return a->text || tc_agent_fail(agent, TC_AGENT_MALFORMED, look, "%s answered nothing", url);
+    return a->text ||
+           tc_agent_fail(agent, TC_AGENT_MALFORMED, look, "%s sent an empty response", url);
 }
 
-/* Text that nobody chose but the operator, and bounds. */
+/* Sets the request's options and limits. Every text in them comes from the operator. */
 static void set_up(const struct tc_agent *agent, CURL *curl, struct curl_slist *heads,
                    const char *body, struct answer *a)
 {
@@ -116,7 +117,7 @@ static void set_up(const struct tc_agent *agent, CURL *curl, struct curl_slist *
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, heads);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-    /* a little more than is left: an end by it is then one by the limit, by our clock too */
+    /* slightly more than the time left, so that a timeout is also past the limit by our clock */
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(left > 0 ? left : 0) + SLACK_MS);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, a);

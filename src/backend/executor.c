@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The executors, by index and by name, and the machine that they work on. */
+ * The list of executors, and their shared state. */
 #include <string.h>
 
 #include "backend/registry.h"

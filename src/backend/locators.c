@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The locators, by index and by name. */
+ * The list of locators. */
 #include <string.h>
 
 #include "backend/registry.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What every planner does in the same way: a grant is lowered here, and the backend adds what is
- * its own. */
+ * The part of lowering that all planners share, and the list of planners. */
 #include <string.h>
 
 #include "backend/registry.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The only list of backends by what they are made of: BACKEND(id) has tc_ID_planner and
- * tc_ID_executor, LOCATED(id) has tc_ID_locator, too. SECOND(id) has an executor alone: no policy
- * names it, another backend's executor hands calls to it. */
+ * The only list of backends, by their parts. BACKEND(id) has tc_ID_planner and tc_ID_executor;
+ * LOCATED(id) has tc_ID_locator, too. SECOND(id) has only an executor: no policy can name it,
+ * another backend's executor passes calls to it. */
 #ifndef TC_BACKEND_REGISTRY_H
 #define TC_BACKEND_REGISTRY_H
 

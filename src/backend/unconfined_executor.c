@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * No boundary: runs the command as the caller itself would, which is how the attack tests prove
- * that an attack works where there is no cage. */
+ * No boundary: runs the command with the caller's rights. The attack tests use it to prove that an
+ * attack works without a cage. */
 #include "backend/registry.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static int open_streams(struct tc_cage *cage)
     return fcntl(cage->err_fd, F_SETFL, O_NONBLOCK);
 }
 
-/* In the child; never returns. */
+/* Runs in the child; never returns. */
 static void exec_unconfined(const struct tc_plan *plan)
 {
     for (size_t i = 0; i < plan->cwd.count; i++)
@@ -101,7 +101,8 @@ static int start_unconfined(struct tc_cage *cage)
 static void end_unconfined(struct tc_cage *cage, bool at_once)
 {
     struct plain *p = PLAIN(cage);
-    if (p->pid > 0 && !p->reaped) /* a session of its own, so its group has its number */
+    if (p->pid > 0 && !p->reaped) /* setsid() gave the child its own process group, with the child's
+                                     pid as number */
         (void)kill(-p->pid, at_once ? SIGKILL : SIGTERM);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * No cage at all, for tests that prove an attack works where nothing stops it. It is never chosen
- * automatically, its name says what it is, and every result repeats it. */
+ * A backend without a cage, for tests which prove that an attack works if nothing stops it. It is
+ * never chosen automatically, its name warns, and every result repeats the name. */
 #include <string.h>
 
 #include "plan/backend.h"
@@ -15,7 +15,7 @@ static bool add_directories(struct tc_plan *plan, const struct tc_grant *grant)
            tc_strv_add(&plan->cwd, "/");
 }
 
-/* Mounts and denies stay behind: nothing would honour them. */
+/* Mounts and denied paths are left out: this executor would ignore them. */
 static int lower_unconfined(const struct tc_planner *planner, const struct tc_grant *grant,
                             struct tc_plan *ret, struct toolcage_error **err)
 {

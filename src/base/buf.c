@@ -50,7 +50,7 @@ void tc_buf_addc(struct tc_buf *buf, char c)
 
 void tc_buf_addi(struct tc_buf *buf, int64_t number)
 {
-    char digits[20]; /* and the sign: the least has nineteen */
+    char digits[20]; /* with the sign: INT64_MIN has nineteen digits */
     size_t at = sizeof(digits);
     uint64_t left = number < 0 ? -(uint64_t)number : (uint64_t)number;
     do
@@ -63,7 +63,7 @@ void tc_buf_addi(struct tc_buf *buf, int64_t number)
 
 void tc_buf_vaddf(struct tc_buf *buf, const char *fmt, va_list ap)
 {
-    char brief[256]; /* most texts are, and formatting takes longer than copying */
+    char brief[256]; /* most strings are short, and formatting takes longer than copying */
     va_list again;
     va_copy(again, ap);
     int len = vsnprintf(brief, sizeof(brief), fmt, ap);

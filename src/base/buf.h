@@ -33,10 +33,10 @@ void tc_buf_addc(struct tc_buf *buf, char c);
 void tc_buf_addi(struct tc_buf *buf, int64_t number);
 void tc_buf_addf(struct tc_buf *buf, const char *fmt, ...) TC_PRINTF(2, 3);
 void tc_buf_vaddf(struct tc_buf *buf, const char *fmt, va_list ap) TC_PRINTF(2, 0);
-/* Makes room for len more bytes and returns where they go (not yet counted), or NULL. */
+/* Makes room for len more bytes and returns its address (not yet counted), or NULL. */
 char *tc_buf_room(struct tc_buf *buf, size_t len);
-/* The text, owned by the caller (free), or NULL when the buffer failed; the buffer is empty after.
- */
+/* The text, owned by the caller (free), or NULL when the buffer failed; the buffer is then
+ * empty. */
 char *tc_buf_steal(struct tc_buf *buf);
 void tc_buf_done(struct tc_buf *buf);
 

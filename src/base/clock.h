@@ -8,8 +8,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Of a limit that came over the wire and may be any number: none is longer than a thousand years.
- */
+/* For limits from the wire, which may be any number: clamped to a thousand years. */
 static inline int64_t tc_us_of_ms(int64_t ms)
 {
     const int64_t longest = INT64_C(1000) * 366 * 24 * 3600 * 1000;
@@ -25,8 +24,8 @@ static inline int64_t tc_now_us(void)
 }
 
 enum { TC_ULID_SIZE = 27 };
-/* A fresh ULID (26 characters and a NUL): milliseconds of real time, then 80 random bits. 0, or -1
- * with errno when the kernel gives no randomness. */
+/* A fresh ULID (26 characters and a NUL): milliseconds of real time, then 80 random bits. 0, or
+ * -1 with errno when the kernel has no randomness. */
 int tc_ulid(char out[TC_ULID_SIZE]);
 
 #endif

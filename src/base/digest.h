@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * SHA-256, by libmd. */
+ * SHA-256 with libmd. */
 #ifndef TC_BASE_DIGEST_H
 #define TC_BASE_DIGEST_H
 
@@ -11,7 +11,7 @@
 enum { TC_DIGEST_SIZE = 7 + 64 + 1 }; /* "sha256:" + hex + NUL */
 
 void tc_digest(const void *bytes, size_t len, char out[TC_DIGEST_SIZE]);
-/* The same over an incremental context. */
+/* Finishes an incremental context. */
 void tc_digest_finish(SHA2_CTX *ctx, char out[TC_DIGEST_SIZE]);
 
 #endif

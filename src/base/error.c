@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The error object. Its texts, report and JSON are made at birth, so that every accessor is a plain
- * read that cannot fail. Message and hint name what a tool or a model may have chosen: they are one
- * line each, with nothing that acts on a terminal; the subject is the thing itself, as it is. */
+ * The error object. Its strings, report and JSON are made at construction, so that every
+ * accessor is a plain read that cannot fail. Message and hint may contain names that a tool or a
+ * model chose: they are one line each, without characters that act on a terminal; the subject is
+ * unescaped. */
 #include "base/error.h"
 
 #include <errno.h>
@@ -93,7 +94,7 @@ static char *copy(const char *text)
     return strdup(text ? text : "");
 }
 
-/* What to do about that which any system call can run into. */
+/* The default hint for errors that any system call can return. */
 static const char *usual_hint(int errnum)
 {
     switch (errnum) {
@@ -118,7 +119,7 @@ static const char *usual_hint(int errnum)
     }
 }
 
-/* Where there is no descriptor left, nothing is wrong with the path or the machine. */
+/* When no fd is left, neither the path nor the host is at fault. */
 static bool own_hint(const struct tc_why *why)
 {
     return why->hint && *why->hint && why->errnum != EMFILE && why->errnum != ENFILE;

@@ -15,27 +15,27 @@
 
 #include "base/cleanup.h"
 
-/* Everything about a failure but its message. Texts are copied; NULL means none. */
+/* A failure without its message. Strings are copied; NULL means none. */
 struct tc_why {
     int code;
     const char *stage;
     const char *subject;
-    int errnum;       /* its text is appended to the message */
-    const char *hint; /* none: what `errnum` calls for, if anything */
-    const char *file; /* place in the policy */
+    int errnum;       /* its strerror() text is appended to the message */
+    const char *hint; /* none: the default hint for `errnum`, if any */
+    const char *file; /* location in the policy */
     uint32_t line, column;
-    const char *report; /* the whole report, when it is more than message and hint */
+    const char *report; /* the whole report, when it has more than message and hint */
 };
 
-/* Why a value was refused, before anybody knows where it stands: what is wrong, and the right
- * spelling. Both are cut off at their size; no hint: NULL. */
+/* Why a value was refused, made before its location is known: the problem, and the right
+ * spelling. Both are truncated to their size; no hint: NULL. */
 struct tc_complaint {
     char what[256], hint[256];
 };
 void tc_complain(struct tc_complaint *c, const char *hint, const char *fmt, ...) TC_PRINTF(3, 4);
 
-/* What nearly every failure tells, in the order of the members; what has a place in the policy is
- * written by name. */
+/* The members of nearly every failure, in their order; a location in the policy is initialised
+ * by member name. */
 #define TC_WHY(code_, stage_, subject_, hint_) TC_WHY_ERRNO(code_, stage_, subject_, 0, hint_)
 #define TC_WHY_ERRNO(code_, stage_, subject_, errnum_, hint_) \
     (&(struct tc_why){.code = (code_),                        \

@@ -59,7 +59,7 @@ void tc_close_but(int *kept, size_t count)
     (void)tc_close_range(next, ~0U, 0);
 }
 
-/* Of a buffer that is full: is this the end? */
+/* The buffer is full: is this the end of the file? */
 static int read_end(int fd)
 {
     char more;
@@ -136,9 +136,9 @@ union control {
     char bytes[CMSG_SPACE(sizeof(int) * TC_FDS_MAX) + CMSG_SPACE(sizeof(struct ucred))];
 };
 
-/* Linux counts the descriptors on their way between all processes of a user, and refuses more once
- * they are as many as the sender may have open (unix(7), ETOOMANYREFS). They are on their way for a
- * moment: a process with a low limit waits for the others of its user, so long and no longer. */
+/* Linux counts fds in flight over all processes of a user, and refuses more once they reach the
+ * sender's limit of open files (unix(7), ETOOMANYREFS). They are in flight only briefly, so a
+ * process with a low limit waits for a bounded time. */
 static ssize_t send_patiently(int sock, const struct msghdr *msg, int flags)
 {
     enum { TRIES = 500 };
@@ -188,7 +188,7 @@ int tc_send_now(int sock, const void *bytes, size_t len, const int *fds, size_t 
     return send_message(sock, bytes, len, fds, count, MSG_DONTWAIT);
 }
 
-/* Keeps what fits of the descriptors in one control message and closes the rest. */
+/* Keeps the fds of one control message that fit and closes the rest. */
 static void take_fds(const struct cmsghdr *c, int *fds, size_t max, size_t *count)
 {
     size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -280,7 +280,7 @@ int tc_memfd(const char *name, const void *bytes, size_t len)
 {
     struct rlimit most;
     if (getrlimit(RLIMIT_FSIZE, &most) == 0 && len > most.rlim_cur) {
-        errno = EFBIG; /* the write would end this program by a signal */
+        errno = EFBIG; /* SIGXFSZ would kill this program */
         return -1;
     }
     _autofd_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -291,7 +291,8 @@ int tc_memfd(const char *name, const void *bytes, size_t len)
     return TAKE_FD(fd);
 }
 
-/* One at a time for counters; then for changes and who gathers them, while the outcome is sent. */
+/* One for counters; then for changes and the process that collects them, while the outcome is
+ * sent. */
 static int kept[] = {-1, -1, -1, -1};
 
 void tc_reserve_open(void)

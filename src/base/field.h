@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Tables of the fields of structs. What has to be done with all of them, to free them or to send
- * them, reads the table: a field is named once. A member of the struct without a row does not
- * compile. */
+ * Tables of the fields of structs. Code that handles all fields, to free or to send them, reads
+ * the table: a field is named once. A member of the struct without a row does not compile. */
 #ifndef TC_BASE_FIELD_H
 #define TC_BASE_FIELD_H
 
@@ -13,19 +12,19 @@ enum tc_field_kind {
     TC_FIELD_NUMBER, /* int64_t, int, or unsigned, enums too */
     TC_FIELD_BOOL,
     TC_FIELD_TEXT,   /* char *, owned; NULL and "" differ */
-    TC_FIELD_BYTES,  /* the same with its length */
+    TC_FIELD_BYTES,  /* bytes with their length */
     TC_FIELD_LIST,   /* struct tc_strv */
-    TC_FIELD_TEXTS,  /* char **, which ends with NULL, owned; NULL and an empty one differ */
-    TC_FIELD_STRUCT, /* a struct with a table of its own */
-    TC_FIELD_ARRAY,  /* of these, owned, with its length */
-    TC_FIELD_FD,     /* int, a descriptor or -1; whoever has the struct closes it */
-    TC_FIELD_OTHER,  /* by hand: nothing here touches it */
+    TC_FIELD_TEXTS,  /* char **, NULL-terminated, owned; NULL and an empty list differ */
+    TC_FIELD_STRUCT, /* a struct that has a table */
+    TC_FIELD_ARRAY,  /* an owned array of such structs, with its length */
+    TC_FIELD_FD,     /* int, an fd or -1; the struct's owner closes it */
+    TC_FIELD_OTHER,  /* handled elsewhere: these functions do not touch it */
 };
 
 struct tc_field {
     const char *name;
     enum tc_field_kind kind;
-    /* what the owner of the table wants of it */
+    /* for the owner of the table */
     unsigned flags;
     int key, unit;
     const char *word;
@@ -41,16 +40,16 @@ struct tc_fields {
     size_t size; /* of the struct */
 };
 
-/* Of a NUMBER or BOOL in the struct `it`. */
+/* The value of a NUMBER or BOOL in the struct `it`. */
 int64_t tc_field_number(const struct tc_field *field, const void *it);
-/* False, and nothing done: the value does not fit. */
+/* False, and nothing set: the value does not fit. */
 bool tc_field_set(const struct tc_field *field, void *it, int64_t value);
 
-/* The rows of which (flags & mask) == wanted, through the wire. */
+/* Encodes or decodes the rows with (flags & mask) == wanted. */
 void tc_fields_visit(struct tc_wire *w, const struct tc_fields *fields, void *it, unsigned mask,
                      unsigned wanted);
-/* These as bytes, which are the caller's to free, NULL when out of memory; and back into a zeroed
- * struct. False: they are not all of it and nothing else; what is there tc_fields_done() frees. */
+/* Those rows as bytes, which the caller frees, NULL when out of memory; and back into a zeroed
+ * struct. False: the bytes are not exactly these rows; tc_fields_done() frees what was read. */
 char *tc_fields_put(const struct tc_fields *fields, const void *it, unsigned mask, unsigned wanted,
                     size_t *ret_len);
 bool tc_fields_get(const struct tc_fields *fields, void *it, unsigned mask, unsigned wanted,
@@ -109,7 +108,7 @@ void tc_fields_done(const struct tc_fields *fields, void *it);
 #define TC_FIELD_KIND_POINTER(value) TC_FIELD_OTHER
 #define TC_FIELD_KIND_CHARS(value) TC_FIELD_OTHER
 
-/* Something for each member; a lone 0 would stand for all of them. */
+/* A non-zero value for each member; a lone 0 would initialise all of them. */
 #define TC_FIELD_SOME_(kind, member, ...) TC_FIELD_SOME_##kind(((TC_STRUCT *)0)->member)
 #define TC_FIELD_SOME_ONE(value) \
     _Generic((value), char * : (char *)"", const char * : "", default : 1),

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Frames on a stream of bytes: {kind, length, bytes}, two numbers of 32 bits, the least byte first.
- * Whoever reads them takes its peer for hostile: each kind has a most, a length over it is refused
- * as soon as it is read, and memory is taken for what has come, never for what was announced. */
+ * Frames on a stream of bytes: {kind, length, bytes}, two 32-bit little-endian numbers. The
+ * reader treats its peer as hostile: each kind has a maximum length, a longer frame is rejected
+ * as soon as its length is read, and memory is allocated for received bytes, never for an
+ * announced length. */
 #ifndef TC_BASE_FRAME_H
 #define TC_BASE_FRAME_H
 
@@ -19,8 +20,8 @@ struct tc_frame {
 
 struct tc_frames {
     struct tc_buf in;
-    size_t at;          /* what was handed out of it */
-    const size_t *most; /* bytes of a frame by its kind; a kind past the end is refused */
+    size_t at;          /* how much of it was returned */
+    const size_t *most; /* maximum bytes of a frame by its kind; a kind past the end is rejected */
     size_t kinds;
     bool failed;
 };
@@ -28,13 +29,13 @@ struct tc_frames {
 void tc_frame_put(struct tc_buf *out, uint32_t kind, const void *bytes, size_t len);
 
 struct tc_frames tc_frames_of(const size_t *most, size_t kinds);
-/* Reads what is there, some bytes and no more than TC_FRAME_READ: how many, 0 at the end of the
- * file, or -1 with errno (EPROTO: a frame was wrong before). */
+/* Reads available bytes, at most TC_FRAME_READ: the count, 0 at the end of the file, or -1 with
+ * errno (EPROTO: an earlier frame was invalid). */
 ssize_t tc_frames_read(struct tc_frames *frames, int fd);
-/* The next whole frame: 1; 0 when more has to be read; -1 when the peer broke the rules, for good.
- */
+/* The next whole frame: 1; 0 when more must be read; -1 when the peer violated the protocol,
+ * permanently. */
 int tc_frames_next(struct tc_frames *frames, struct tc_frame *ret);
-/* Has a frame begun that is not whole? */
+/* Is there an incomplete frame? */
 bool tc_frames_cut(const struct tc_frames *frames);
 void tc_frames_done(struct tc_frames *frames);
 

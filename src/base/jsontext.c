@@ -30,8 +30,8 @@ static void add_escaped(struct tc_buf *buf, unsigned char c)
         tc_buf_addf(buf, "\\u%04x", c);
 }
 
-/* Eight characters of ASCII, none of which is escaped. Where no byte has its top bit, one that is
- * less than what is taken from it has it afterwards. */
+/* Eight ASCII characters, none of which is escaped. If no byte has its top bit set, subtracting
+ * a value from a smaller byte sets it. */
 static bool are_plain(const char text[static WORD])
 {
     const uint64_t each = UINT64_C(0x0101010101010101);
@@ -42,7 +42,7 @@ static bool are_plain(const char text[static WORD])
     return !((word | control | quote | slash) & each << 7);
 }
 
-/* How many bytes from here on stand for themselves. */
+/* How many bytes from here on need no escape. */
 static size_t plain(const char *text, size_t len)
 {
     size_t i = 0;

@@ -130,7 +130,8 @@ int tc_path_straight(const char *path)
     return fd >= 0 ? 1 : errno == ENOENT || errno == ENOTDIR ? 0 : -1;
 }
 
-/* As a library's short name stands for the long one beside it; NULL: not so. */
+/* Resolves a link to a name in the same directory, as of a versioned library; NULL: not such a
+ * link. */
 static char *real_beside(const char *path)
 {
     char target[NAME_MAX + 1];

@@ -21,7 +21,7 @@
 
 enum { NS_US = 1000, PATH_SIZE = 64, LINE_SIZE = 128 };
 
-/* "RAN WAITED TIMES", both in nanoseconds; 0 where the kernel does not count. */
+/* "RAN WAITED TIMES", the first two in nanoseconds; 0 where the kernel does not count. */
 static int64_t waited_ns(int tasks, const char *thread)
 {
     char path[PATH_SIZE], line[LINE_SIZE];
@@ -33,7 +33,7 @@ static int64_t waited_ns(int tasks, const char *thread)
     return sscanf(line, "%" SCNd64 " %" SCNd64, &ran, &waited) == 2 && waited > 0 ? waited : 0;
 }
 
-/* Its threads wait for one another, too: the one that waited longest stands for all. */
+/* Threads also wait for one another: the one that waited longest counts. */
 int64_t tc_waited_us(pid_t pid)
 {
     char path[PATH_SIZE];
@@ -93,7 +93,7 @@ char *tc_self_beside(const char *name)
     return dir ? tc_path_join(dir, name) : NULL;
 }
 
-/* The kernel's own settings belong to the machine's root, in every user namespace. */
+/* The kernel's settings are owned by the host's root, in every user namespace. */
 static const char owned[] = "/proc/sys/kernel";
 
 struct tc_root tc_host_root_user(void)
@@ -109,8 +109,8 @@ const char *tc_program_unsafe(const struct stat *st)
 {
     if (!S_ISREG(st->st_mode))
         return "is not a regular file";
-    /* where the namespace has no number for root, the owner of what lies beside the library, whose
-     * code this is */
+    /* if root has no number in the namespace, the owner of the library's directory is trusted,
+     * whose code this is */
     if (st->st_uid != 0 && st->st_uid != geteuid() && st->st_uid != tc_host_root_user().uid)
         return "belongs to neither root nor the caller";
     if (st->st_mode & (S_IWGRP | S_IWOTH))

@@ -22,10 +22,10 @@ bool tc_strv_add(struct tc_strv *v, const char *text);
 /* Takes the string, also on failure (frees it then); a NULL string is a failure. */
 bool tc_strv_take(struct tc_strv *v, char *text);
 bool tc_strv_copy(struct tc_strv *to, const struct tc_strv *from);
-/* The same texts in the same order? */
+/* The same strings in the same order? */
 bool tc_strv_same(const struct tc_strv *a, const struct tc_strv *b);
 bool tc_strv_has(const struct tc_strv *v, const char *text);
-/* What the first "NAME=value" has behind the sign; NULL: none has the name. Borrows. */
+/* The value of the first "NAME=value" with this name; NULL: none has it. Borrows. */
 const char *tc_strv_value(const struct tc_strv *v, const char *name);
 void tc_strv_done(struct tc_strv *v);
 
@@ -35,7 +35,7 @@ void tc_strv_done(struct tc_strv *v);
  * array, or NULL with the old one intact. New elements are zeroed. */
 void *tc_array_grow(void *items, size_t count, size_t size);
 
-/* Array push: grows `items` (a lvalue) by one zeroed element and gives its address, or NULL. */
+/* Array push: grows `items` (an lvalue) by one zeroed element and returns its address, or NULL. */
 #define TC_PUSH(items, count)                                                          \
     ({                                                                                 \
         __typeof__(items) tc_new_ = tc_array_grow((items), (count), sizeof(*(items))); \
@@ -45,7 +45,7 @@ void *tc_array_grow(void *items, size_t count, size_t size);
     })
 
 bool tc_streq(const char *a, const char *b); /* NULL equals only NULL */
-/* Is it one of these words? */
+/* Is `word` in `words`? */
 bool tc_among(const char *const *words, size_t count, const char *word);
 #define TC_AMONG(words, word) tc_among(words, TC_COUNT(words), word)
 bool tc_startswith(const char *text, const char *prefix);
@@ -56,7 +56,7 @@ void tc_strcopy(char *to, size_t size, const char *from);
 char *tc_format(const char *fmt, ...) TC_PRINTF(1, 2);
 /* Is it valid UTF-8 without NUL? */
 bool tc_utf8_valid(const char *bytes, size_t len);
-/* For a table of texts of this process: FNV-1a, without a secret. */
+/* FNV-1a without a secret, for a table of strings that this process chose. */
 uint64_t tc_hash(const char *text);
 
 #endif

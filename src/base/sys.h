@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The system calls that libc has no wrapper for, or whose failure a test wants to cause. Everything
- * that builds or ends a cage goes through tc_sys(), so one seam lets the n-th call fail. Usable in
- * a freshly cloned child: no allocation, no locks. */
+ * System calls without a libc wrapper, or whose failure tests inject. All code that builds or
+ * ends a cage calls tc_sys(), so one hook can make the n-th call fail. Usable in a freshly
+ * cloned child: no allocation, no locks. */
 #ifndef TC_BASE_SYS_H
 #define TC_BASE_SYS_H
 
@@ -29,7 +29,8 @@ static inline pid_t tc_clone3(struct clone_args *args)
     return (pid_t)tc_sys(SYS_clone3, TC_ARG(args), sizeof(*args), 0, 0, 0, 0);
 }
 
-/* A child and its pidfd, born with it, where clone3 is refused (docker's filter answers ENOSYS). */
+/* A child and its pidfd, created together, where clone3 is refused (docker's filter returns
+ * ENOSYS). */
 static inline pid_t tc_fork(int *ret_pidfd)
 {
     return (pid_t)tc_sys(SYS_clone, CLONE_PIDFD | SIGCHLD, 0, TC_ARG(ret_pidfd), 0, 0, 0);
@@ -40,15 +41,15 @@ static inline int tc_pidfd_open(pid_t pid)
     return (int)tc_sys(SYS_pidfd_open, pid, 0, 0, 0, 0, 0);
 }
 
-/* A copy of a descriptor of another process. */
+/* A copy of another process's fd. */
 static inline int tc_pidfd_getfd(int pidfd, int fd)
 {
     return (int)tc_sys(SYS_pidfd_getfd, pidfd, fd, 0, 0, 0, 0);
 }
 
-/* A scoped walk over ".." is given up by the kernel (EAGAIN) whenever anybody on this machine
- * renames or mounts something meanwhile, which says nothing of the path. Bounded, as who renames
- * for ever shall hold nobody up. */
+/* The kernel aborts a scoped walk over ".." (EAGAIN) whenever any process on the host renames or
+ * mounts something meanwhile, whatever the path. Retries are bounded, so that a process that
+ * renames endlessly cannot block us. */
 static inline int tc_openat2(int dirfd, const char *path, const struct open_how *how)
 {
     enum { TRIES = 128 };
@@ -66,7 +67,7 @@ static inline int tc_open_tree(int dirfd, const char *path, unsigned flags)
     return (int)tc_sys(SYS_open_tree, dirfd, TC_ARG(path), (long)flags, 0, 0, 0);
 }
 
-/* Attaches the mount that `fd` stands for at dirfd/path. */
+/* Attaches the mount `fd` at dirfd/path. */
 static inline int tc_move_mount(int fd, int dirfd, const char *path)
 {
     unsigned flags = MOVE_MOUNT_F_EMPTY_PATH | (path[0] ? 0 : MOVE_MOUNT_T_EMPTY_PATH);

@@ -25,8 +25,8 @@
 TC_FIELDS(tc_task_fields, TASK);
 #undef TC_STRUCT
 
-/* The first packet says how many bytes the fields have, which follow or are the first descriptor,
- * and how many descriptors there are in all: those that it has no room for come in more packets. */
+/* The first packet has the length of the fields, which follow or are in the first fd, and the
+ * number of all fds: those that do not fit are sent in more packets. */
 struct packet {
     uint32_t size, fds;
     char bytes[TC_TASK_INSIDE_MAX];
@@ -60,7 +60,7 @@ static int send_packets(int sock, const struct tc_wire *w)
 int tc_task_send(int sock, const struct tc_fields *fields, const void *it)
 {
     struct tc_wire w = TC_WIRE_PUT_INIT;
-    int file = 0; /* its place */
+    int file = 0; /* whether it is the first fd */
     w.out.max = HEAD + TC_TASK_BYTES_MAX;
     tc_buf_add(&w.out, "two sizes", HEAD);
     tc_wire_fd(&w, &file);
@@ -73,7 +73,7 @@ int tc_task_send(int sock, const struct tc_fields *fields, const void *it)
     return rc;
 }
 
-/* The bytes of a file that has exactly as many; NULL: it has not, or memory is out. */
+/* The bytes of a file of exactly this size; NULL: another size, or out of memory. */
 static char *read_file(int fd, size_t size)
 {
     struct stat st;
@@ -86,7 +86,7 @@ static char *read_file(int fd, size_t size)
     return NULL;
 }
 
-/* Those of the packets after the first. */
+/* Receives the fds of the packets after the first. */
 static bool receive_more(int sock, int *fds, size_t *count, size_t all)
 {
     char byte;

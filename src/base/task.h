@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * How a program of ours is told its work: one message on a socket of packets, which has the fields
- * of a struct and the descriptors among them. What is larger than a packet should be travels in a
- * sealed memory file, as the first descriptor. Both sides are of one build. */
+ * How a toolcage program receives its work: one message on a SOCK_SEQPACKET socket, with the
+ * fields of a struct and its fds. A message that is too large for a packet is sent in a sealed
+ * memory file, as the first fd. Both sides are of one build. */
 #ifndef TC_BASE_TASK_H
 #define TC_BASE_TASK_H
 
@@ -11,29 +11,29 @@
 
 enum { TC_TASK_INSIDE_MAX = 32 << 10, TC_TASK_BYTES_MAX = 64 << 20, TC_TASK_FDS_MAX = 16384 };
 
-/* All fields of the table. 0, or -1 with errno; the descriptors stay the caller's. */
+/* Sends all fields of the table. 0, or -1 with errno; the fds stay the caller's. */
 int tc_task_send(int sock, const struct tc_fields *fields, const void *it);
-/* Waits for one, and fills a zeroed struct: the descriptors are close-on-exec and the caller's.
- * False: nobody will send it, or it is not exactly such a struct; then its descriptors are closed,
- * and tc_fields_done() frees what is there. */
+/* Waits for a message and fills a zeroed struct: the fds are close-on-exec and owned by the
+ * caller. False: the peer closed the socket, or the message is not exactly such a struct; then
+ * its fds are closed, and tc_fields_done() frees what was read. */
 bool tc_task_receive(int sock, const struct tc_fields *fields, void *ret);
 
-/* The socket of a program in a cage, beside its three streams. */
+/* The socket of a program in a cage, in addition to its three streams. */
 enum { TC_TASK_SOCKET = 4 };
 
-/* The message to a program in a cage. One that is started for its call gets both parts at once; one
- * that waits for its call gets the second later, with what the call has. */
+/* The message to a program in a cage. A program started for a call gets both parts at once; a
+ * prestarted program gets the second later, with the call. */
 struct tc_task_message {
-    char *program; /* what it is for, the same for all its calls: fields of its own table */
+    char *program; /* the part that is the same for all its calls: fields of the program's table */
     size_t program_len;
-    char *call; /* NULL: it comes later */
+    char *call; /* NULL: sent later */
     size_t call_len;
-    char *cwd;         /* of a call that comes later */
-    int in, out, err;  /* of such a call: its streams, in place of the program's */
-    int root;          /* the directory that its paths begin at */
-    int wall;          /* a Landlock ruleset to enter; -1: none */
-    int port, console; /* the lines of a machine that another program has started */
-    int file;          /* to keep a machine in */
+    char *cwd;         /* of a call that is sent later */
+    int in, out, err;  /* streams of such a call, which replace the program's */
+    int root;          /* the root directory for its paths */
+    int wall;          /* a Landlock ruleset to apply; -1: none */
+    int port, console; /* ports of a VM that another program has started */
+    int file;          /* to store a VM's snapshot in */
 };
 extern const struct tc_fields tc_task_fields;
 #define TC_TASK_NONE                         \
@@ -46,26 +46,26 @@ extern const struct tc_fields tc_task_fields;
                               .console = -1, \
                               .file = -1})
 
-/* What a program that serves call after call says of each. */
+/* The report of a program that serves many calls, after each call. */
 struct tc_task_end {
     int32_t code;
-    int32_t last;          /* it serves no more */
-    int64_t cpu_us, bytes; /* that it took for the call; the most memory that it had until now */
+    int32_t last;          /* it serves no more calls */
+    int64_t cpu_us, bytes; /* CPU time of the call; peak memory so far */
 };
-/* One that somebody took over says what it likes: no more than a kernel could have said of it. */
+/* Clamps the values to what a kernel could report: a compromised program may send any. */
 void tc_task_bound(struct tc_task_end *end);
 
-/* What a deterministic program says at its end. */
+/* The final report of a deterministic program. */
 struct tc_task_fuel {
     int64_t used;
-    int64_t spent; /* there was no more, and that is why it ended */
+    int64_t spent; /* it ended because no fuel was left */
 };
 
-/* The program's side: waits for a message to fill a zeroed struct from, and reads its parts into
- * `it`, those with the flag from the call. False: as above. */
+/* The program's side: waits for a message, fills a zeroed struct, and reads the parts into `it`,
+ * fields with the flag from the call part. False: as above. */
 bool tc_task_take(struct tc_task_message *ret, const struct tc_fields *fields, void *it,
                   unsigned of_call);
-/* The program's side of a call that comes later: its streams are put in place of the program's. */
+/* The program's side of a call that is sent later: the call's streams replace the program's. */
 bool tc_task_place_streams(const struct tc_task_message *task);
 
 #endif

@@ -85,14 +85,14 @@ void tc_wire_strv(struct tc_wire *w, struct tc_strv *v)
 {
     int64_t n = (int64_t)v->count;
     tc_wire_i64(w, &n);
-    if (n < 0 || w->room) /* what grows is the heap's */
+    if (n < 0 || w->room) /* growing lists are on the heap */
         w->failed = true;
     for (int64_t i = 0; i < n && !w->failed; i++) {
         char *text = w->mode == TC_WIRE_PUT ? v->items[i] : NULL;
         tc_wire_str(w, &text);
         if (w->mode == TC_WIRE_PUT)
             continue;
-        w->failed |= !text; /* a list has no holes */
+        w->failed |= !text; /* a list has no NULL elements */
         if (w->failed)
             free(text);
         else if (!tc_strv_take(v, text))
@@ -106,7 +106,7 @@ void tc_wire_array(struct tc_wire *w, void **items, size_t *count, size_t size, 
     tc_wire_i64(w, &n);
     if (w->failed || w->mode == TC_WIRE_PUT)
         return;
-    /* each element takes at least one byte, so a count over what is left is a lie */
+    /* each element takes at least one byte, so a count over the rest is invalid */
     if (n < 0 || (size_t)n > most || (size_t)n > w->left) {
         w->failed = true;
         return;
@@ -124,13 +124,13 @@ void tc_wire_texts(struct tc_wire *w, char ***list)
     tc_wire_i64(w, &n);
     if (w->failed || n == -1)
         return;
-    if (w->mode == TC_WIRE_GET) { /* each has its length */
+    if (w->mode == TC_WIRE_GET) { /* each string has its length */
         w->failed = n < 0 || (size_t)n > w->left / sizeof(int64_t);
         *list = w->failed ? NULL : allocate(w, (size_t)n + 1, sizeof(**list));
     }
     for (int64_t i = 0; i < n && !w->failed; i++) {
         tc_wire_str(w, &(*list)[i]);
-        w->failed |= !(*list)[i]; /* a list has no holes */
+        w->failed |= !(*list)[i]; /* a list has no NULL elements */
     }
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The wire codec. One function describes a struct and serves both directions: with mode TC_WIRE_PUT
- * it writes the fields, with TC_WIRE_GET it reads them into a zeroed struct, with checked lengths.
- * Failure is sticky, so a visitor checks `failed` once, at the end. Whatever a failed GET has
- * filled is freed by the struct's own done function. Numbers have 64 bits, the least byte first:
- * what is digested is the same on every machine. */
+ * The wire codec. One function describes a struct and serves both directions: with mode
+ * TC_WIRE_PUT it writes the fields, with TC_WIRE_GET it reads them into a zeroed struct, with
+ * checked lengths. Failure is sticky, so a visitor checks `failed` once, at the end. The
+ * struct's done function frees the fields of a failed GET. Numbers are 64-bit little-endian:
+ * digests are the same on every host. */
 #ifndef TC_BASE_WIRE_H
 #define TC_BASE_WIRE_H
 
@@ -17,16 +17,15 @@ enum tc_wire_mode { TC_WIRE_PUT, TC_WIRE_GET };
 struct tc_wire {
     enum tc_wire_mode mode;
     bool failed;
-    bool memory;       /* for want of it, and not because of what was read */
+    bool memory;       /* failed for lack of memory, not because of the input */
     struct tc_buf out; /* PUT */
     const char *in;    /* GET: borrowed */
     size_t left;
-    /* Descriptors that go along: PUT adds to the list, whose memory is the caller's to free; GET
-     * takes fd_max of them in their order. */
+    /* File descriptors that accompany the bytes: PUT adds to the list, whose memory the caller
+     * frees; GET takes fd_max of them in their order. */
     int *fds;
     size_t fd_count, fd_max;
-    char *room,
-        *room_end; /* GET: memory to fill in place of the heap's, of which nothing is freed */
+    char *room, *room_end; /* GET: memory to use instead of the heap; nothing in it is freed */
 };
 
 #define TC_WIRE_PUT_INIT ((struct tc_wire){.mode = TC_WIRE_PUT, .out = TC_BUF_INIT})
@@ -34,19 +33,17 @@ struct tc_wire {
     ((struct tc_wire){.mode = TC_WIRE_GET, .in = (bytes), .left = (len)})
 
 void tc_wire_i64(struct tc_wire *w, int64_t *value);
-/* NULL and "" stay different. GET makes an owned copy; a text with a NUL inside fails. */
+/* NULL and "" stay different. GET makes an owned copy; a NUL inside a string fails. */
 void tc_wire_str(struct tc_wire *w, char **text);
 void tc_wire_bytes(struct tc_wire *w, char **bytes, size_t *len);
 void tc_wire_strv(struct tc_wire *w, struct tc_strv *v);
 
-/* A list of texts that ends with NULL; NULL and an empty one stay different. */
+/* A NULL-terminated list of strings; NULL and an empty list stay different. */
 void tc_wire_texts(struct tc_wire *w, char ***list);
-/* A descriptor, which travels beside the bytes; -1: none. The number that GET gives is one of
- * w->fds.
- */
+/* A file descriptor, which is sent with the bytes; -1: none. GET returns one of w->fds. */
 void tc_wire_fd(struct tc_wire *w, int *fd);
 
-/* A word that names the format of what follows: GET fails on any other. */
+/* The name of the format that follows: GET fails on any other. */
 void tc_wire_format(struct tc_wire *w, const char *format);
 
 /* Any integer, enum or bool field; a value that does not fit fails. */
@@ -59,7 +56,7 @@ void tc_wire_format(struct tc_wire *w, const char *format);
             (w)->failed = true;                   \
     } while (0)
 
-/* The count of an array whose elements take `size` bytes. GET allocates *items zeroed; a count over
+/* The count of an array of elements of `size` bytes. GET allocates *items zeroed; a count over
  * `most` fails. Then visit each element. */
 void tc_wire_array(struct tc_wire *w, void **items, size_t *count, size_t size, size_t most);
 

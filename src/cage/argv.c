@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the child executes, under which limits and behind which filter, computed before it exists.
- */
+ * The child's command, resource limits and seccomp filter, computed before the child exists. */
 #include <errno.h>
 #include <string.h>
 
@@ -22,7 +21,7 @@ static const char *search_path(const struct tc_plan *plan)
     return "/usr/local/bin:/usr/bin:/bin";
 }
 
-/* Every place where the command may be, in the order of PATH; the child tries them. */
+/* Lists all candidate paths of the command in PATH order; the child tries each. */
 static int list_programs(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -40,7 +39,7 @@ static int list_programs(struct tc_cage *cage)
     }
     for (size_t n = 0; *path;) {
         size_t len = strcspn(path, ":");
-        if (len && path[0] == '/') { /* "" and relative entries would mean the working directory */
+        if (len && path[0] == '/') { /* relative: skipped */
             list[n] = tc_arena_format(&p->trees.arena, "%.*s/%s", (int)len, path, command);
             if (!list[n++])
                 return out_of_memory(cage);
@@ -74,11 +73,11 @@ static void add_limit(struct tc_process_cage *p, struct tc_init_limit *list, int
     rlim_t most = (rlim_t)value;
     struct rlimit now;
     if (getrlimit((__rlimit_resource_t)resource, &now) == 0 && now.rlim_max < most)
-        most = now.rlim_max; /* never above what the caller has */
+        most = now.rlim_max; /* never above the caller's limit */
     list[p->init.limit_count++] = (struct tc_init_limit){resource, {most, most}};
 }
 
-/* Is all that the tool writes in storage that `disk` bounds? */
+/* Is every writable directory in storage that `disk` limits? */
 static bool all_private(const struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
@@ -98,25 +97,24 @@ int tc_process_limits(struct tc_cage *cage)
     struct tc_init_limit *list = tc_arena_alloc(&p->trees.arena, 8 * sizeof(*list));
     if (!list)
         return out_of_memory(cage);
-    /* 1 and not 0: the kernel starts a core handler of the host's even at 0, and at 1 it does not
-     */
+    /* 1, not 0: the kernel runs the host's core handler even at 0, but not at 1 */
     add_limit(p, list, RLIMIT_CORE, 1);
     add_limit(p, list, RLIMIT_NOFILE, l->open_files);
     add_limit(p, list, RLIMIT_MSGQUEUE, 0);
-    /* a file with holes has room to be larger than the storage; one in memory may be that */
+    /* a sparse file may be larger than the storage, a file in memory as large as `memory` */
     if (all_private(cage) || cage->plan->uid)
         add_limit(p, list, RLIMIT_FSIZE, l->disk > l->memory ? l->disk : l->memory);
     bool grouped = p->group != NULL;
     if (!grouped || !tc_cgroups_has(p->host->cgroups, TC_CGROUP_MEMORY))
         add_limit(p, list, RLIMIT_DATA, l->memory);
-    /* without namespaces it would count what the user has outside of the cage, too */
+    /* without namespaces it would also count the user's processes outside the cage */
     if (!p->trees.unmounted && (!grouped || !tc_cgroups_has(p->host->cgroups, TC_CGROUP_PIDS)))
         add_limit(p, list, RLIMIT_NPROC, l->pids + 1);
     p->init.limits = list;
     return 0;
 }
 
-/* ---- the system call filter: the profile, with the changes that its plan asks for ---- */
+/* ---- the seccomp filter: the profile with the changes of the plan ---- */
 
 static enum tc_seccomp_watch watch_of_plan(const struct tc_plan *plan)
 {
@@ -151,10 +149,11 @@ static int change(struct tc_cage *cage)
         return tc_cage_fail_memory(cage, "seccomp");
     if (!tc_seccomp_changes(changes, &cage->plan->syscalls_deny, &cage->plan->syscalls_allow, &bad))
         return refuse_command(cage, bad, "remove it from `syscalls`",
-                              "the profile cannot be changed by this call");
+                              "the seccomp profile cannot be changed for this system call");
     size_t len = tc_seccomp_change(base, changes, p->init.watch, code);
     if (!len)
-        return refuse_command(cage, bad, "name fewer calls", "the changed filter is too long");
+        return refuse_command(cage, bad, "list fewer system calls",
+                              "the changed filter is too long");
     p->init.code = (char *)code;
     p->init.code_len = len * sizeof(*code);
     p->changes = changes;

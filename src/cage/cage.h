@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Cages that are processes of this machine, inside the helper: what their backends keep for the
- * helper's life, and what they keep for one cage. How the tool is run in it is each backend's. */
+ * Cages built from processes of this host, in the helper: state per helper and state per cage. Each
+ * backend decides how it runs the tool inside. */
 #ifndef TC_CAGE_CAGE_H
 #define TC_CAGE_CAGE_H
 
@@ -19,43 +19,44 @@
 
 enum { TC_ROOT_CACHE_SLOTS = 8 };
 
-/* ---- host.c: once a helper ---- */
+/* ---- host.c: state per helper ---- */
 
 struct tc_process_host {
     bool entered, ready;
     struct tc_tree_host *tree;
     int landlock_abi;
-    int whole; /* can a full cage be built: 0 not known yet, 1, -1 */
+    int whole; /* can a full cage be built? 0: not known yet, 1: yes, -1: no */
     struct tc_ids ids;
     struct tc_cgroups *cgroups;
-    /* A tmpfs at a place where no grant leads: prepared roots stand on it, and beside them an
-     * unreadable file and directory to put over denied names. */
+    /* The root cache: a tmpfs mounted where no grant reaches. It holds the prepared roots, and an
+     * unreadable file and directory that are mounted over denied names. */
     int root_cache;
-    int mounts; /* /proc/self/mountinfo, which tells when it changes */
-    bool local; /* what it said last */
+    int mounts; /* /proc/self/mountinfo; poll() reports changes */
+    bool local; /* cached result of tc_process_host_local() */
 };
 
-/* Enters the helper's own mount namespace (an ordinary caller's: with a user namespace around it),
- * once. 0, or -1 with the failure written. */
+/* Enters the helper's mount namespace once; an ordinary user also gets a user namespace around it.
+ * 0, or -1 with the failure recorded. */
 int tc_process_host_get(struct tc_outcome *outcome, struct tc_process_host **ret);
-/* Only that far: processes can be cloned then. */
+/* Only the namespaces: enough to clone processes. */
 int tc_process_host_enter(struct tc_outcome *outcome, struct tc_process_host **ret);
-/* May looking up a path wait for another machine or for a process? Looks again when something was
- * mounted since. */
+/* Are all mounts local, so that no path lookup waits for the network or a process? Checked again
+ * after each change of the mount table. */
 bool tc_process_host_local(struct tc_process_host *host);
-/* The same when it was entered already, else NULL. */
+/* The host record if fully set up, else NULL. */
 struct tc_process_host *tc_process_host_opened(void);
-/* The same whether it was entered or not: ids and Landlock are known. */
+/* The host record in any state: ids and Landlock version are set. */
 struct tc_process_host *tc_process_host_known(void);
-/* Is it sure that no cage with namespaces can be built here, ever? */
+/* Does this host certainly forbid cages with namespaces? */
 bool tc_host_forbids_cages(void);
-/* A descriptor of the program of ours of this name beside this one, or where an installed one has
- * it; nowhere else, whatever PATH says. -1, and what is wrong, as the end of a sentence. */
+/* An fd of the toolcage program `name` next to this executable, or in the installed libexec
+ * directory; PATH is not searched. -1 with the reason as the end of a sentence. */
 int tc_beside(const char *name, const char **ret_lack);
 
 /* ---- root.c: prepared roots ---- */
 
-/* What a root must contain beside the system directories: mount points and made files. */
+/* Paths that a root must contain in addition to the system directories: mount points and generated
+ * files. */
 struct tc_root_point {
     const char *path; /* clean, absolute */
     bool directory;
@@ -67,99 +68,100 @@ struct tc_root_spec {
     size_t point_count;
     uid_t uid; /* for passwd and group */
     gid_t gid;
-    bool terminal; /* places for the cage's own devpts, and /dev/tty */
+    bool terminal; /* mount point for a private devpts, and /dev/tty */
 };
 
-/* A prepared root is known by a number that is never used again; 0: none. */
+/* A prepared root is identified by a serial number that is never reused; 0: none. */
 
-/* Builds one that has no mount points yet, for the first call that fits; 0 when it cannot. */
+/* Builds a root without mount points in advance, for the first matching call; 0 on failure. */
 uint64_t tc_root_ahead(int root_cache, const struct tc_root_spec *spec);
-/* The root of a spec; built once for each different one. 0 with errno and *ret_step. */
+/* The root of a spec; each distinct spec is built once. 0 with errno and *ret_step. */
 uint64_t tc_root_ready(int root_cache, const struct tc_root_spec *spec, const char **ret_step);
-/* A detached, read-only copy of it; -1 with errno. */
+/* A detached, read-only clone of the root; -1 with errno. */
 int tc_root_copy(uint64_t serial);
 
-/* ---- one cage ---- */
+/* ---- state per cage ---- */
 
 struct tc_proxy;
 struct tc_process_cage;
 struct tc_spare_kind;
 
-/* What a backend adds to a cage around which it puts a container runtime. */
+/* Cage ops: the differences of a backend that runs a container runtime or a VMM. */
 struct tc_cage_ops {
-    bool apart;  /* its first process is not ours to clone: who brings it is no part of the cage */
-    bool sentry; /* a kernel of its own between the tool and ours, which keeps the tool's memory */
-    int64_t memory, pids;               /* what the runtime needs of the control group for itself */
-    const struct tc_root_point *points; /* of the root, beside those of the grant */
+    bool apart;           /* a container engine, not the helper, starts PID 1 */
+    bool sentry;          /* a userspace kernel runs the tool and holds its memory (gVisor) */
+    int64_t memory, pids; /* what the runtime itself needs of the cgroup limits */
+    const struct tc_root_point *points; /* of the root, in addition to the grant's */
     size_t point_count;
-    /* The words for how it holds a clause; "" or NULL: not at all. */
+    /* Describes the mechanism that enforces a clause; "" or NULL: the clause is not enforced. */
     const char *(*mechanism)(const struct tc_cage *cage, enum tc_clause clause);
-    /* Where PID 1 is a program of its own: clones the process that brings it, by
-     * tc_process_clone_outer(). 0, or -1 with the failure written. NULL: what is cloned has the
-     * cage's own init config. */
+    /* If PID 1 is a separate program: clones the process that starts that program, with
+     * tc_process_clone_outer(). 0, or -1 with the failure recorded. NULL: the clone uses the cage's
+     * own init config. */
     int (*outer)(struct tc_cage *cage);
-    const struct tc_spare_kind *ready; /* how such a one is kept ready for a call; NULL: none is */
-    /* Its program may have been started ahead of the call (cage/worker.h), and takes this of what
-     * all share while it waits: a descriptor; -1: too little is left. NULL: it is never. */
+    const struct tc_spare_kind *ready; /* how containers are prestarted; NULL: never */
+    /* For a program that may be prestarted (cage/worker.h): reserves its share of a per-user budget
+     * (VM memory) while it waits. An fd that holds the share; -1: too little is left. NULL: the
+     * program is never prestarted. */
     int (*hold)(const struct tc_cage *cage);
 };
 
-/* Its first process: spawn.c's, but for a birth that a spare gives up to it. */
+/* The first process; set by spawn.c, or taken over from a spare process. */
 struct tc_child {
-    int report, theirs; /* our end of the report socket, and its own until it has that */
+    int report, theirs; /* the helper's end of the report socket; the child's, until sent */
     int pidfd;
     pid_t pid;
-    pid_t first;             /* PID 1 of the cage where that is another process; else 0 */
-    int first_pidfd;         /* the backend's; -1: it has not come yet */
-    bool ready, reaped;      /* the tool runs; it has ended, and been waited for */
-    int64_t cpu_us, max_rss; /* of all that it was */
-    int64_t segments;        /* bytes of those that nobody has attached, more than allowed; or 0 */
+    pid_t first;             /* PID 1 if started by a runtime or engine; else 0 */
+    int first_pidfd;         /* of `first`, set by the backend; -1: not known yet */
+    bool ready, reaped;      /* the tool runs; the process was waited for */
+    int64_t cpu_us, max_rss; /* in total, at its end */
+    int64_t segments;        /* bytes of unattached System V segments above the limit; or 0 */
 };
 
-/* limits.c's. */
+/* Used by limiter.c. */
 struct tc_looks {
-    int64_t sample_at_us; /* processor time and shared memory; 0: not watched */
-    unsigned unseen;      /* how often in a row the time could not be read */
-    int oom_fd;           /* wakes when the kernel killed for memory; -1: none */
-    uint32_t oom_events;  /* what to ask for on it */
-    int64_t oom_at_us;    /* when to look for a kill that was announced; 0: none was */
-    int64_t oom_wait_us;  /* how long the last look was put off */
+    int64_t sample_at_us; /* next sample of CPU time and shared memory; 0: not sampled */
+    unsigned unseen;      /* consecutive failures to read the CPU time */
+    int oom_fd;           /* ready when the kernel killed a process for memory; -1: none */
+    uint32_t oom_events;  /* events to poll oom_fd for */
+    int64_t oom_at_us;    /* when to check an announced OOM kill; 0: none announced */
+    int64_t oom_wait_us;  /* current interval between these checks */
 };
 
 struct tc_process_cage {
-    struct tc_buf trusted;         /* certificates, from their reading until they are shown */
+    struct tc_buf trusted;         /* CA bundle, until mounted */
     const struct tc_cage_ops *ops; /* NULL: a process cage */
-    /* The words for what holds a clause within the cage, before it has to; NULL: nothing does. */
+    /* Describes a mechanism inside the cage that enforces a clause before the cage's own mechanism
+     * has to. NULL: there is none. */
     const char *(*inner)(enum tc_clause clause);
     struct tc_process_host *host;
     struct tc_trees trees;
     struct tc_workspace workspace;
     struct tc_observer observer;
-    struct tc_spare
-        *spare; /* the process that becomes this cage; NULL: it is cloned at the start */
+    struct tc_spare *spare; /* becomes this cage; NULL: cloned at the start */
     struct tc_task_message
-        task; /* what the backend adds for a program of ours; its numbers stay that one's */
-    int talk; /* our end of that program's socket; -1: none was made for this cage */
-    struct tc_worker *worker; /* whose process it took over, running its program; NULL: nobody's */
-    struct tc_pool_entry *next; /* wanted once this call is over; NULL: none is */
+        task; /* the backend's fields for a toolcage program; the backend owns the fds */
+    int talk; /* the helper's end of that program's socket; -1: no socket was made for this cage */
+    struct tc_worker *worker;   /* the claimed worker, whose process runs the program; NULL: none */
+    struct tc_pool_entry *next; /* passed to tc_pool_want() after this call; NULL: none */
     struct tc_cgroup *group;
-    struct tc_cgroup_limits group_limits; /* those of the group that was asked for */
+    struct tc_cgroup_limits group_limits; /* requested for the group */
     uint64_t root;
     struct tc_root_point *points;
     size_t point_count;
     struct tc_init_config init;
     struct tc_child child;
-    struct tc_seccomp_changes *changes; /* of the profile; in the arena. NULL: none */
+    struct tc_seccomp_changes *changes; /* of the seccomp profile; in the arena. NULL: none */
     struct tc_looks looks;
-    int64_t asked_us;       /* when it was asked to end everything; 0: not yet */
+    int64_t asked_us;       /* when the cage was requested to end; 0: not yet */
     int64_t seen_cpu_us;    /* the last sample */
-    int64_t earlier_cpu_us; /* of its processes, for calls before this one */
-    bool released;          /* what takes long to let go of has gone */
-    void *own;              /* of the backend; it frees it */
-    struct tc_proxy *proxy; /* the way out; NULL: there is none */
+    int64_t earlier_cpu_us; /* CPU time used for earlier calls */
+    bool released;          /* the slow part of the release is done */
+    void *own;              /* the backend's data; the backend frees it */
+    struct tc_proxy *proxy; /* the egress proxy; NULL: none */
 };
 
-/* Its PID 1, whoever made it. */
+/* PID 1 of the cage, whether the helper or an engine started it. */
 static inline pid_t tc_process_first(const struct tc_process_cage *p)
 {
     return p->ops && p->ops->apart ? p->child.first : p->child.pid;
@@ -168,52 +170,53 @@ static inline pid_t tc_process_first(const struct tc_process_cage *p)
 #define TC_PRIV(cage) ((struct tc_process_cage *)(cage)->priv)
 
 /* prepare.c */
-/* Before the first call: what it will need whatever it is. */
+/* Before the first call: prepares what every call needs. */
 void tc_process_ahead(void);
 int64_t tc_process_tick(int64_t now_us);
-/* `ops` and `own` are those of tc_process_cage, borrowed until the backend's destroy(). */
+/* `form` and `own` are those of tc_process_cage, borrowed until the backend's destroy(). */
 int tc_local_lease(struct tc_cage *cage, const struct tc_cage_ops *ops, void *own);
-/* The record alone, and how long its preparation may take: for who leases nothing. */
+/* Only the record, for a backend that leases nothing. */
 int tc_local_new(struct tc_cage *cage, const struct tc_cage_ops *ops, void *own);
 enum tc_may_block tc_local_may_block(const struct tc_cage *cage);
 int tc_process_prepare(struct tc_cage *cage);
-/* What is left of it when the files are there. */
+/* The rest of the preparation, after the files. */
 int tc_process_complete(struct tc_cage *cage);
 /* argv.c */
 int tc_process_argv(struct tc_cage *cage);
-/* The system call filter that the plan asks for. */
+/* The seccomp filter that the plan requests. */
 int tc_process_filter(struct tc_cage *cage);
 int tc_process_limits(struct tc_cage *cage);
 /* clone.c */
-/* The id that the tool sees for one of the caller's. */
+/* The id that the tool sees instead of one of the caller's ids. */
 unsigned tc_process_inside(const struct tc_process_host *h, unsigned id);
-/* What the maps of a cage's user namespace say. */
+/* Writes the id maps of a cage's user namespace. */
 void tc_process_set_ids(const struct tc_process_host *host, uid_t id, struct tc_init_config *init);
-/* Clones a process into a cage's namespaces and the group (NULL: none; then from any thread), where
- * it runs the stages of the init config. Its pid, or -1 with errno; the descriptor may be there
- * then, too. */
+/* Clones a process into a cage's namespaces and the group (NULL: no group; then any thread may
+ * call). The process enters the init config. Its pid, or -1 with errno; the pidfd may be set even
+ * then. */
 pid_t tc_process_clone(struct tc_cgroup *group, const struct tc_init_config *init, int *ret_pidfd);
-/* A PID 1 that is a program of its own makes what it can before its orders: says which ids its tool
- * will see, two numbers. 0, or -1 with errno. */
+/* For a PID 1 that is a separate program and prepares itself before its orders arrive: sends the
+ * two ids that its tool will see. 0, or -1 with errno. */
 int tc_process_announce(const struct tc_process_host *host, int report);
-/* A root caller's child waits until its ids exist. 0, or -1 with errno. */
+/* Writes the id maps that a root caller's child waits for. 0, or -1 with errno. */
 int tc_process_map_ids(pid_t pid, const struct tc_init_config *init, int report);
-/* events.c: cage->event_fd, as which several descriptors are one; -1 is none. */
+/* events.c: cage->event_fd combines several fds; an fd of -1 is ignored. */
 int tc_events_open(struct tc_cage *cage);
 int tc_events_add(struct tc_cage *cage, int fd, uint32_t events);
 void tc_events_drop(struct tc_cage *cage, int fd);
-/* A copy of this connection is the report socket from here on. 0, or -1 with errno. */
+/* Replaces the report socket by a copy of `fd`. 0, or -1 with errno. */
 int tc_events_report(struct tc_cage *cage, int fd);
 /* spawn.c */
 int tc_process_start(struct tc_cage *cage);
-/* From a prepared cage to one in which the program runs, and what the next call will need. */
+/* Completes and starts a prepared cage, and requests the prestarted process of the next call. */
 int tc_process_run(struct tc_cage *cage);
-/* For tc_cage_ops.outer: with this init config in place of the cage's own, whose root and report
- * socket it has. Then tell() sends PID 1's orders by the socket: 0, or -1 with errno. */
+/* For tc_cage_ops.outer: clones with `box` instead of the cage's init config; `box` has that
+ * config's root and report socket. tell() then sends PID 1's orders over the socket: 0, or -1 with
+ * errno. */
 int tc_process_clone_outer(struct tc_cage *cage, const struct tc_init_config *init,
                            int (*tell)(struct tc_process_cage *p, int report));
-/* Of what is the tool's our copies go, once its first process has its own; a cage that is apart
- * keeps them until it says so. */
+/* Closes the helper's copies of the tool's fds, once the first process has its own. The
+ * backend of an engine's container calls this itself, later. */
 void tc_process_close_ends(struct tc_cage *cage);
 int tc_process_event(struct tc_cage *cage);
 void tc_process_reap(struct tc_cage *cage);
@@ -222,51 +225,53 @@ bool tc_process_probe_plan(const struct tc_executor *executor, struct tc_plan *r
 void tc_process_probed(const struct tc_cage *probe, struct tc_outcome *outcome);
 /* enforce.c */
 int tc_process_enforced(struct tc_cage *cage);
-/* The words for how a clause is held; NULL when nothing holds it. Static text. */
+/* Describes the mechanism that enforces a clause; NULL: none. Static text. */
 const char *tc_process_mechanism(const struct tc_process_host *host, enum tc_clause clause,
                                  bool grouped);
 
 /* limiter.c */
-/* From here on what the plan bounds is looked after; into cage->limit. 0, or -1 with errno. */
+/* Starts to watch the plan's limits; a limit that is reached is set in cage->limit. 0, or -1 with
+ * errno. */
 int tc_limits_begin(struct tc_cage *cage);
-/* A share of it, whenever event() is called. */
+/* Checks the limits; called on every event(). */
 void tc_limits_look(struct tc_cage *cage);
-/* Processor time of the whole cage so far; -1 with errno: unknown. */
+/* CPU time of the whole cage so far; -1 with errno: unknown. */
 int64_t tc_limits_cpu_us(struct tc_cage *cage);
-/* The cage is about to be killed: the last look. */
+/* The last check, before the cage is killed. */
 void tc_limits_end(struct tc_cage *cage);
-/* What PID 1 looks for, since nobody outside can; 0: nothing. */
+/* The limit on unattached segments that PID 1 checks, because they are invisible outside; 0: no
+ * check. */
 int64_t tc_limits_segments(const struct tc_cage *cage);
 
-/* sample.c: what /proc says of a cage's processes now, for limits that the kernel counts only with
- * a control group. Samples: what came and went between two is not seen. */
+/* sample.c: reads the usage of a cage's processes from /proc, for limits that the kernel counts
+ * only in a cgroup. Usage that begins and ends between two samples is missed. */
 
-/* Microseconds of PID 1, its descendants and those that they have reaped; -1 with errno. */
+/* Microseconds of PID 1, its descendants and the processes they reaped; -1 with errno. */
 int64_t tc_sample_cpu(pid_t pid);
-/* Bytes that they share: what they map of files in memory and of segments (counted once where it is
- * more than the limit), or what they keep in files without a name, whichever is more. */
+/* The larger of two sums of shared bytes: mapped memory files and segments (each counted once if
+ * the sum exceeds the limit), and files without a name. */
 int64_t tc_sample_shared(pid_t pid, int64_t limit);
 
-/* local_ops.c: operations of struct tc_executor that the backends of this machine have in common
- * (plan/backend.h). */
+/* local_ops.c: operations of struct tc_executor that all local backends share (plan/backend.h). */
 void tc_local_signal(struct tc_cage *cage, bool at_once);
 const char *tc_local_usage(struct tc_cage *cage);
 bool tc_local_destroy(struct tc_cage *cage, enum tc_may_block may_block);
-/* Control groups, ids, roots and processes ahead, proxies, and what is kept on disk. */
+/* Cgroups, ids, roots, prestarted processes, proxies and stored files. */
 extern const struct tc_host_ops tc_local_host_ops;
 
 /* trust.c */
-/* Waits for the proxy's authority, in a worker; nothing where it has none. 0, or -1. */
+/* Waits for the proxy's CA, in a worker thread; does nothing without an inspecting proxy. 0, or
+ * -1. */
 int tc_trust_await(struct tc_cage *cage);
-/* Has the cage show it beside what the system trusts. 0, or -1. */
+/* Mounts that CA together with the system's certificates. 0, or -1. */
 int tc_trust_show(struct tc_cage *cage);
 
 /* image.c */
-/* The directory of the plan's image, as an O_PATH descriptor; -1 with the failure written. */
+/* The directory of the plan's image, as an O_PATH fd; -1 with the failure recorded. */
 int tc_image_find(struct tc_cage *cage);
-/* It could not be mounted: writes that, returns -1. */
+/* Records that the image could not be mounted; returns -1. */
 int tc_image_unmounted(struct tc_cage *cage);
-/* The plan's image as a detached mount, which the cage keeps. 0, or -1 with the failure written. */
+/* The plan's image as a detached mount, owned by the cage. 0, or -1 with the failure recorded. */
 int tc_image_open(struct tc_cage *cage, int *ret);
 
 #endif

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The child of a process cage, from clone3 to the moment when every wall stands. The table at the
- * end is the whole story, one line a stage. A stage returns -1 with errno; then nothing later
- * happens: the child reports the stage and exits. Runs as PID 1 of the cage. It is a copy of one
- * thread of the helper, whose others may have held any lock: no allocation, no logging, nothing of
- * libc that waits for a lock or for other threads. A child that was cloned ahead of its call stops
- * between two stages until the call is there; otherwise there is no difference. */
+ * The child of a process cage, from clone3 to the complete sandbox. The table at the end lists all
+ * stages in order. A stage that fails returns -1 with errno; the child then reports the stage and
+ * exits.
+ *
+ * Runs as PID 1 of the cage. The child is a copy of one helper thread, and other threads may have
+ * held any lock. So it allocates nothing, logs nothing and calls no libc function that takes a lock
+ * or waits for threads. A prestarted child waits between two stages until its call arrives; nothing
+ * else differs. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/securebits.h>
@@ -33,40 +35,41 @@
 
 enum { HIDES_MAX = 64 };
 
-/* Roots of the overlays that hide names, in the order of the mounts, for the Landlock rules. The
- * child's own copy. */
+/* Roots of the overlays that hide names, in mount order, for the Landlock rules. The child's own
+ * copy. */
 static int hide_fds[HIDES_MAX];
-static int report;        /* our end of the report socket, wherever it stands by now */
+static int report;        /* the child's end of the report socket, at its current number */
 static int terminal = -1; /* the tool's */
-static int mounting = -1; /* which of the trees is being attached */
+static int mounting = -1; /* index of the mount being attached */
 
-/* They belong to the user namespace that the child was born in. */
+/* Owned by the user namespace from clone3. */
 static int make_namespaces(const struct tc_init_config *init)
 {
     (void)init;
     return unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS);
 }
 
-/* No terminal of the caller can be ours, and no signal state of the helper survives. */
+/* Detaches from the caller's terminal and resets the helper's signal state. */
 int tc_stage_session(const struct tc_init_config *init)
 {
     (void)init;
     (void)umask(0022);
     (void)signal(SIGPIPE, SIG_DFL);
-    /* when the machine runs out of memory, cages go first */
+    /* when the host runs out of memory, the kernel kills cages first */
     if (tc_write_file(AT_FDCWD, "/proc/self/oom_score_adj", "1000") < 0)
         return -1;
     return setsid() < 0 ? -1 : 0;
 }
 
-/* A privileged helper writes the maps and then says so with one byte; else we map our own ids. By
- * raw system calls: libc's would wait for the helper's other threads, which do not exist here. */
+/* A privileged helper writes the id maps and then sends one byte; otherwise the child maps its own
+ * ids. Uses raw system calls: libc's wrappers would wait for the helper's other threads, which do
+ * not exist here. */
 int tc_stage_ids(const struct tc_init_config *init)
 {
     if (init->wait_for_maps) {
         char go;
         if (recv(report, &go, 1, 0) != 1) {
-            errno = EPIPE; /* the helper has gone */
+            errno = EPIPE; /* the helper has ended */
             return -1;
         }
         if (tc_sys(SYS_setgroups, 0, 0, 0, 0, 0, 0) < 0)
@@ -79,7 +82,8 @@ int tc_stage_ids(const struct tc_init_config *init)
     return (int)tc_sys(SYS_setresuid, init->uid, init->uid, init->uid, 0, 0, 0);
 }
 
-/* One that is cloned ahead gets it by message: it is made while the namespaces are. */
+/* A prestarted child receives its root by message, because the root is built while the child
+ * creates its namespaces. */
 static int take_root(const struct tc_init_config *init)
 {
     int fd = -1;
@@ -93,8 +97,8 @@ static int take_root(const struct tc_init_config *init)
     return -1;
 }
 
-/* Nothing that is mounted from here on is seen outside, nor the other way round. The root goes on
- * top of the old one, and everything later is relative to it. */
+/* From here on mounts do not propagate in or out. The new root is mounted on top of the old one,
+ * and all later paths are relative to it. */
 static int attach_root(const struct tc_init_config *init)
 {
     int root = take_root(init);
@@ -105,7 +109,7 @@ static int attach_root(const struct tc_init_config *init)
     return fchdir(root);
 }
 
-/* A directory that holds nothing but whiteouts for the names. */
+/* A tmpfs that contains only whiteouts for the names. */
 static int whiteouts(const char *const *names)
 {
     _autofd_ int fd = tc_tmpfs(1 << 20, 0, "0755", false);
@@ -127,7 +131,7 @@ static int whiteouts(const char *const *names)
     return TAKE_FD(fd);
 }
 
-/* The layers are named through /proc, so that no character of a path needs escaping. */
+/* Layers are given as /proc/self/fd paths, so that no character needs escaping. */
 static int set_layer(int fs, const char *key, int fd, const char *below)
 {
     char text[64];
@@ -135,8 +139,7 @@ static int set_layer(int fs, const char *key, int fd, const char *below)
     return tc_fsconfig(fs, FSCONFIG_SET_STRING, key, text);
 }
 
-/* The tree, below the names that are hidden; what the tool may write there goes into the upper
- * directory. */
+/* The tree, below the whiteouts; the tool's changes go to the upper directory. */
 static int set_layers(const struct tc_init_mount *m, int fs, int top, int tree)
 {
     char below[32];
@@ -151,7 +154,7 @@ static int set_layers(const struct tc_init_mount *m, int fs, int top, int tree)
     return set_layer(fs, "workdir", m->layers, "/w");
 }
 
-/* The layers were attached only for as long as the overlay was made of them. */
+/* The layers had to be attached only while the overlay was created. */
 static int detach_layers(const struct tc_init_mount *m, int top)
 {
     int rc = 0;
@@ -160,8 +163,8 @@ static int detach_layers(const struct tc_init_mount *m, int top)
     return rc;
 }
 
-/* Over what was attached, by its descriptor: the path may lead elsewhere by now. Directories of our
- * own root have none. */
+/* Mounts the overlay on the attached tree by fd, because the path may resolve to another file by
+ * now. A directory of the prepared root has no fd and is opened by path. */
 static int cover(const struct tc_init_mount *m)
 {
     unsigned attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
@@ -207,7 +210,8 @@ int tc_stage_trees(const struct tc_init_config *init)
     return 0;
 }
 
-/* Terminals take kernel memory that belongs to nobody, and their number is one for the machine. */
+/* Terminals use kernel memory that no limit covers, and their number is limited for the whole
+ * host. */
 static int mount_terminals(void)
 {
     static const char *const options[][2] = {{"mode", "0600"}, {"ptmxmode", "0666"}, {"max", "32"}};
@@ -221,8 +225,8 @@ static int mount_terminals(void)
     return mounted < 0 ? -1 : tc_move_mount(mounted, AT_FDCWD, "dev/pts");
 }
 
-/* A terminal in a devpts of the cage's own, so that it has a name there and no way leads from it to
- * one of the caller's. The tool gets this end, the helper the other. */
+/* Opens a terminal in a private devpts: the tool can resolve its name, and cannot reach a terminal
+ * of the caller. The tool gets one end, the helper the other. */
 static int open_terminal(const struct tc_init_config *init)
 {
     const struct winsize size = {.ws_row = init->rows, .ws_col = init->columns};
@@ -241,7 +245,7 @@ static int open_terminal(const struct tc_init_config *init)
     return tc_send(report, &said, sizeof(said), &other, 1);
 }
 
-/* Mounts a fresh copy of `what` over `name`; a name that this kernel lacks needs none. */
+/* Mounts a clone of `what` over `name`; skips names unknown to the kernel. */
 static int mask(const char *what, const char *name)
 {
     if (access(name, F_OK) < 0)
@@ -262,8 +266,8 @@ enum {
     PROC_ATTRIBUTES = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC
 };
 
-/* The cage's own processes and no others. Read-only as a whole: what OCI freezes name by name, and
- * the rest costs no tool anything. */
+/* A procfs with only the cage's processes. All of it is read-only, including the paths that OCI
+ * protects one by one; tools do not need the rest writable. */
 static int own_proc(const struct tc_init_config *init)
 {
     (void)init;
@@ -274,7 +278,7 @@ static int own_proc(const struct tc_init_config *init)
     return proc < 0 || tc_move_mount(proc, AT_FDCWD, "proc") < 0 ? -1 : mask_proc();
 }
 
-/* From here on the host's tree is out of reach: nothing in this mount namespace leads to it. */
+/* After this no path in this mount namespace reaches the host's tree. */
 static int leave_host(const struct tc_init_config *init)
 {
     (void)init;
@@ -297,20 +301,19 @@ int tc_stage_rlimits(const struct tc_init_config *init)
     return 0;
 }
 
-/* The first working directory that exists and can be entered; the last failure speaks when none
- * can. */
+/* Enters the first working directory that exists and is accessible; fails with the last errno. */
 int tc_stage_cwd(const struct tc_init_config *init)
 {
     for (const char *const *d = init->directories; *d; d++) {
         if (chdir(*d) == 0)
             return 0;
         if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
-            return -1; /* it is there: to start elsewhere would surprise */
+            return -1; /* it exists: starting elsewhere would surprise */
     }
     return -1;
 }
 
-/* No capability is left, and neither exec nor a set-id file can bring one back. */
+/* Drops all capabilities; neither exec nor a set-id file can restore any. */
 int tc_stage_privileges(const struct tc_init_config *init)
 {
     (void)init;
@@ -323,11 +326,11 @@ int tc_stage_privileges(const struct tc_init_config *init)
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/* The second wall behind the mounts: the same paths once more, by their descriptors. */
+/* The second layer of defence behind the mounts: Landlock rules for the same paths, by fd. */
 static int confine(const struct tc_init_config *init, enum tc_landlock_kind root)
 {
     static const char *const readable[] = {"/usr", "/etc"};
-    /* on most systems they lead to /usr and need no rule */
+    /* on most systems these are links to /usr and need no rule */
     static const char *const unmerged[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
     int abi = init->landlock_abi;
     if (abi == 0)
@@ -360,7 +363,7 @@ static int raise_landlock(const struct tc_init_config *init)
     return confine(init, TC_LANDLOCK_LIST);
 }
 
-/* Closes everything above them. */
+/* Closes all fds above `last`. */
 static int keep_report(int last)
 {
     if (report != TC_INIT_REPORT && dup3(report, TC_INIT_REPORT, O_CLOEXEC) < 0)
@@ -371,8 +374,9 @@ static int keep_report(int last)
 
 static int place_streams(const struct tc_init_config *init)
 {
-    /* the helper always has 0 to 4 open, so none of these is below 5; ahead of its call the child
-     * has 0 to 3, and was handed the init config's before it opened a terminal */
+    /* no dup2 overwrites a later source: the helper keeps 0 to 4 open, so the sources are 5 or
+     * higher; a prestarted child keeps 0 to 3 open and received its fds before it opened a
+     * terminal */
     int ends[] = {init->in, init->out, init->err};
     for (int i = 0; i < 3; i++)
         if (dup2(init->terminal ? terminal : ends[i], i) < 0)
@@ -380,8 +384,8 @@ static int place_streams(const struct tc_init_config *init)
     return 0;
 }
 
-/* 0, 1 and 2 are the call's own pipes or its terminal, 3 is the report socket (closed by exec), and
- * nothing else is. */
+/* 0, 1 and 2 are the call's pipes or its terminal, 3 is the report socket (closed by exec); all
+ * other fds are closed. */
 int tc_stage_descriptors(const struct tc_init_config *init)
 {
     if (place_streams(init) < 0)
@@ -398,9 +402,8 @@ int tc_stage_ruleset(const struct tc_init_config *init)
     return keep_report(TC_INIT_RULESET);
 }
 
-/* Set after the last change of credentials, which would clear it; then look whether the parent went
- * before: its end of the socket would be closed, now or soon, and PID 1 looks again. (getppid() is
- * 0 here, whoever lives.) */
+/* Set after the last credential change, which would clear it. If the helper died before, its socket
+ * end is closed: detected here, or later by PID 1. (getppid() is 0 here in any case.) */
 int tc_stage_parent(const struct tc_init_config *init)
 {
     (void)init;
@@ -414,9 +417,8 @@ int tc_stage_parent(const struct tc_init_config *init)
     return 0;
 }
 
-/* Ahead of its call the child has run nothing but this file, sees what every cage sees, and holds
- * no descriptor of anybody's. What it waits for is one message; or the helper's end, which closes
- * the socket. */
+/* Until its call arrives, the child has run only this file, sees what every cage sees, and holds no
+ * fds of others. It waits for one message; if the helper ends, the socket is closed. */
 static int wait_for_call(const struct tc_init_config *init)
 {
     int fds[TC_FDS_MAX];
@@ -441,7 +443,7 @@ static int open_network(const struct tc_init_config *init)
     return tc_stage_network(init, report);
 }
 
-/* Last, because the filter forbids most of the above. The listener goes to the helper. */
+/* Last, because the filter forbids most of the calls above. The listener is sent to the helper. */
 int tc_stage_filter(const struct tc_init_config *init)
 {
     bool listens = init->watch || init->unix_sockets;
@@ -458,10 +460,10 @@ int tc_stage_filter(const struct tc_init_config *init)
     return rc;
 }
 
-/* ---- in a container that somebody else has made ---- */
+/* ---- in a container created by an engine ---- */
 
-/* Everything but processes, whose namespace is the container's. Its process has no right of any
- * kind there, and gets those of a user namespace of its own. */
+/* Creates all namespaces except PID, which the container provides. The container's process has no
+ * privileges; in a new user namespace it gets those for the others. */
 static int leave_container(const struct tc_init_config *init)
 {
     (void)init;
@@ -469,7 +471,7 @@ static int leave_container(const struct tc_init_config *init)
                    CLONE_NEWCGROUP);
 }
 
-/* It leads its session already. */
+/* No setsid: the container's first process is a session leader already. */
 static int begin_contained(const struct tc_init_config *init)
 {
     (void)init;
@@ -490,7 +492,7 @@ int tc_stage_devices(int base)
     return 0;
 }
 
-/* Our root with its mount points over the image, both read-only. */
+/* An overlay of the prepared root (with its mount points) over the image, both read-only. */
 static int lay_over_image(const struct tc_init_config *init)
 {
     char layers[64];
@@ -514,8 +516,8 @@ static int attach_contained(const struct tc_init_config *init)
     return attach_root(init) < 0 ? -1 : init->image < 0 ? 0 : lay_over_image(init);
 }
 
-/* The container's own, with whatever the engine has put over it: in a user namespace that does not
- * own the processes' no new one can be mounted. */
+/* Clones the container's /proc with the engine's masks. A new procfs cannot be mounted, because
+ * this user namespace does not own the PID namespace. */
 static int take_proc(const struct tc_init_config *init)
 {
     const struct mount_attr attr = {.attr_set = PROC_ATTRIBUTES};
@@ -527,45 +529,44 @@ static int take_proc(const struct tc_init_config *init)
     return tc_move_mount(proc, AT_FDCWD, "proc") < 0 ? -1 : mask_proc();
 }
 
-/* Of an image every directory is the tool's to read. */
+/* The tool may read every directory of an image. */
 static int raise_contained(const struct tc_init_config *init)
 {
     return confine(init, init->image < 0 ? TC_LANDLOCK_LIST : TC_LANDLOCK_READ_TREE);
 }
 
 static const struct tc_stage whole[] = {
-    {"namespaces", make_namespaces, TC_CLAUSE_PRIV_NONE, TC_LACK_USERNS}, /* all is done in them */
-    {"session", tc_stage_session, TC_CLAUSE_TTY_NONE},   /* before anything could open a terminal */
-    {"ids", tc_stage_ids, TC_CLAUSE_IDS_UNPRIVILEGED},   /* first: mounts act with the cage's ids */
+    {"namespaces", make_namespaces, TC_CLAUSE_PRIV_NONE, TC_LACK_USERNS}, /* for all below */
+    {"session", tc_stage_session, TC_CLAUSE_TTY_NONE},   /* before a terminal could be opened */
+    {"ids", tc_stage_ids, TC_CLAUSE_IDS_UNPRIVILEGED},   /* first: mounts use the cage's ids */
     {"loopback", tc_stage_loopback, TC_CLAUSE_NET_NONE}, /* needs the namespace's capabilities */
     {"hostname", name_host, TC_CLAUSE_PROC_OWN},
     {"root", attach_root, TC_CLAUSE_FS_READ},             /* system directories and mount points */
     {"proc", own_proc, TC_CLAUSE_PROC_OWN, TC_LACK_PROC}, /* needs the host's /proc still mounted */
-    {"pivot", leave_host, TC_CLAUSE_FS_READ},             /* the host's tree is gone after this */
-    {"call", wait_for_call, TC_CLAUSE_PROC_SURVIVORS},    /* above: nothing of the call's own */
-    {"network", open_network, TC_CLAUSE_NET_ALLOW, TC_LACK_FILTER}, /* needs them, too */
-    {"trees", tc_stage_trees, TC_CLAUSE_FS_READ, TC_LACK_PATH}, /* detached: needs no way back */
+    {"pivot", leave_host, TC_CLAUSE_FS_READ}, /* the host's tree is unreachable after this */
+    {"call", wait_for_call, TC_CLAUSE_PROC_SURVIVORS}, /* no stage above depends on the call */
+    {"network", open_network, TC_CLAUSE_NET_ALLOW, TC_LACK_FILTER}, /* needs capabilities, too */
+    {"trees", tc_stage_trees, TC_CLAUSE_FS_READ, TC_LACK_PATH},     /* detached, no host path */
     {"terminal", open_terminal, TC_CLAUSE_TTY_NONE},       /* mounts, and opens before Landlock */
     {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ, TC_LACK_CWD}, /* before Landlock: a clear errno */
     {"privileges", tc_stage_privileges, TC_CLAUSE_PRIV_NONE},   /* Landlock needs no_new_privs */
-    {"landlock", raise_landlock, TC_CLAUSE_FS_WRITE},           /* uses the trees' descriptors */
-    {"descriptors", tc_stage_descriptors, TC_CLAUSE_FDS_CLEAN}, /* nothing needs them any more */
-    {"rlimits", tc_stage_rlimits,
-     TC_CLAUSE_LIMIT_OPEN_FILES},                          /* no descriptor is opened any more */
+    {"landlock", raise_landlock, TC_CLAUSE_FS_WRITE},           /* uses the trees' fds */
+    {"descriptors", tc_stage_descriptors, TC_CLAUSE_FDS_CLEAN}, /* not needed later */
+    {"rlimits", tc_stage_rlimits, TC_CLAUSE_LIMIT_OPEN_FILES},  /* later stages open no fd */
     {"parent", tc_stage_parent, TC_CLAUSE_PROC_SURVIVORS}, /* after the last credential change */
-    {"seccomp", tc_stage_filter, TC_CLAUSE_SYSCALLS},      /* last: it forbids what stands above */
+    {"seccomp", tc_stage_filter, TC_CLAUSE_SYSCALLS},      /* last: it forbids the calls above */
 };
 
-/* The same walls, built by the first process of a container. */
+/* The stages of the first process in an engine's container. */
 static const struct tc_stage contained[] = {
     {"contained session", begin_contained, TC_CLAUSE_TTY_NONE},
-    {"namespaces", leave_container, TC_CLAUSE_PRIV_NONE, TC_LACK_USERNS}, /* all is done in them */
+    {"namespaces", leave_container, TC_CLAUSE_PRIV_NONE, TC_LACK_USERNS}, /* for all below */
     {"ids", tc_stage_ids, TC_CLAUSE_IDS_UNPRIVILEGED},
     {"loopback", tc_stage_loopback, TC_CLAUSE_NET_NONE},
     {"hostname", name_host, TC_CLAUSE_PROC_OWN},
     {"root", attach_contained, TC_CLAUSE_FS_READ},
     {"proc", take_proc, TC_CLAUSE_PROC_OWN, TC_LACK_PROC}, /* needs the container's still mounted */
-    {"pivot", leave_host, TC_CLAUSE_FS_READ}, /* the container's tree is gone after this */
+    {"pivot", leave_host, TC_CLAUSE_FS_READ}, /* the container's tree is unreachable after this */
     {"network", open_network, TC_CLAUSE_NET_ALLOW, TC_LACK_FILTER},
     {"trees", tc_stage_trees, TC_CLAUSE_FS_READ, TC_LACK_PATH},
     {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ, TC_LACK_CWD},
@@ -621,6 +622,6 @@ void tc_init_run_stages(const struct tc_init_config *init)
 
 void tc_init_enter(const struct tc_init_config *init)
 {
-    (void)close(init->helper); /* with it open, a wait for a helper that was killed would not end */
+    (void)close(init->helper); /* while it is open, waiting for a killed helper would never end */
     tc_init_run_stages(init);
 }

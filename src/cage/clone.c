@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Processes of a cage are cloned: into its namespaces and its control group, with its ids.
+ * Clones a cage's processes into its namespaces and cgroup, with its ids.
  *
- * With version 1 groups a process can only be born in its parent's group, and moving one costs
- * milliseconds. So a spawner is moved once a group: a process that shares the helper's memory and
- * descriptors, sits in that group, and clones cages there. Helper and spawner take turns: while one
- * works the other waits, like two coroutines. */
+ * With cgroup v1 a process starts in its parent's cgroup, and moving a process takes milliseconds.
+ * So each cgroup gets a spawner: a process that shares the helper's memory and fds, is moved into
+ * the cgroup once, and clones cages there. Helper and spawner alternate: one works while the other
+ * waits, like two coroutines. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -23,7 +23,7 @@
 #include "base/sys.h"
 #include "cage/cage.h"
 
-/* ---- in another control group ---- */
+/* ---- cloning into another cgroup (v1) ---- */
 
 enum { STACK = 256 * 1024, PATIENCE_NS = 20000000 };
 
@@ -39,7 +39,7 @@ struct tc_spawner {
     int errnum;
 };
 
-/* futex(2) without errno: the two processes share one, and the waiting one must not touch it while
+/* futex(2) without errno: both processes share errno, and the waiting one must not write it while
  * the other works. */
 static long wait_while(_Atomic int32_t *word, int32_t value)
 {
@@ -60,7 +60,7 @@ static long wait_while(_Atomic int32_t *word, int32_t value)
     __asm__ volatile("svc 0" : "+r"(a0) : "r"(nr), "r"(a1), "r"(a2), "r"(a3) : "memory");
     result = a0;
 #else
-#error "no raw futex call for this processor"
+#error "no raw futex call for this CPU architecture"
 #endif
     return result;
 }
@@ -75,7 +75,7 @@ static int live(void *arg)
 {
     struct tc_spawner *s = arg;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    if (getppid() != s->helper) /* it went before: its descriptors would stay open in us */
+    if (getppid() != s->helper) /* the helper died before; its fds would stay open here */
         _exit(1);
     for (;;) {
         while (atomic_load(&s->turn) != SPAWNERS)
@@ -98,7 +98,7 @@ static int start_spawner(struct tc_spawner *s)
     return s->pid < 0 ? -1 : 0;
 }
 
-/* Starts one; NULL with errno. */
+/* Starts a spawner; NULL with errno. */
 static struct tc_spawner *make_spawner(void)
 {
     struct tc_spawner *s = calloc(1, sizeof(*s));
@@ -117,7 +117,7 @@ static struct tc_spawner *make_spawner(void)
     return NULL;
 }
 
-/* False: somebody killed it, and it must be revived (and settled anew). */
+/* False: the spawner was killed; it must be restarted and moved into the cgroup again. */
 static bool lives(const struct tc_spawner *s)
 {
     siginfo_t info = {0};
@@ -132,8 +132,8 @@ static int revive(struct tc_spawner *s)
     return start_spawner(s);
 }
 
-/* clone3(args) in the spawner's place; the child, whose parent is the helper, runs the stages of
- * the init config. The child's pid, or -1 with errno. */
+/* clone3(args) in the spawner. The child, whose parent is the helper, enters the init config. The
+ * child's pid, or -1 with errno. */
 static pid_t clone_there(struct tc_spawner *s, struct clone_args *args,
                          const struct tc_init_config *init)
 {
@@ -145,7 +145,7 @@ static pid_t clone_there(struct tc_spawner *s, struct clone_args *args,
         long rc =
             tc_sys(SYS_futex, TC_ARG(&s->turn), FUTEX_WAIT, SPAWNERS, TC_ARG(&patience), 0, 0);
         if (rc < 0 && errno == ETIMEDOUT && !lives(s)) {
-            errno = ESRCH; /* killed; the next call starts another */
+            errno = ESRCH; /* the spawner was killed; the next call starts another */
             return -1;
         }
     }
@@ -153,27 +153,28 @@ static pid_t clone_there(struct tc_spawner *s, struct clone_args *args,
     return s->result;
 }
 
-/* Ends it; NULL is fine. Usable as the discard function of a control group. */
+/* Ends the spawner; NULL is fine. Usable as a cgroup's discard function. */
 static void end_spawner(void *spawner)
 {
     struct tc_spawner *s = spawner;
     if (!s)
         return;
     if (s->pid > 0)
-        (void)kill(s->pid, SIGKILL); /* our own child, not yet reaped: the pid is still its */
+        (void)kill(s->pid, SIGKILL); /* own child, not yet reaped: the pid cannot be reused */
     while (s->pid > 0 && waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
         ;
     (void)munmap(s->stack, STACK);
     free(s);
 }
 
-/* ---- in any ---- */
+/* ---- cloning into any cgroup ---- */
 
-/* Those that a process must be cloned into. The rest the child makes itself, in its own time: a
- * network namespace takes half a millisecond. */
+/* Namespaces that clone3 must create. The child creates the others itself, without blocking the
+ * helper: a network namespace takes half a millisecond. */
 enum { NAMESPACES = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWCGROUP };
 
-/* What the tool sees as its ids: the caller's, or these where the caller is some root. */
+/* The ids that the tool sees if the caller is root of a host or container; else the caller's
+ * own. */
 enum { INSIDE = 1000 };
 
 unsigned tc_process_inside(const struct tc_process_host *h, unsigned id)
@@ -195,7 +196,7 @@ static struct tc_spawner *resident(struct tc_cgroup *group)
     struct tc_spawner *s = tc_cgroup_resident(group);
     if (s && lives(s))
         return s;
-    if (s) /* the group's already, so it stays the group's when this fails */
+    if (s) /* the group owns the spawner already and keeps it on failure */
         return revive(s) == 0 && tc_cgroup_settle(group, s->pid, end_spawner, s) == 0 ? s : NULL;
     s = make_spawner();
     if (s && tc_cgroup_settle(group, s->pid, end_spawner, s) < 0) {
@@ -209,13 +210,14 @@ static struct tc_spawner *resident(struct tc_cgroup *group)
 
 pid_t tc_process_clone(struct tc_cgroup *group, const struct tc_init_config *init, int *ret_pidfd)
 {
-    /* the descriptor is born with the process: made later it could fail, and nobody could wait */
+    /* the pidfd comes with the clone: opened later it could fail, and the exit could not be
+     * awaited */
     struct clone_args args = {.flags = NAMESPACES | CLONE_CLEAR_SIGHAND | CLONE_PIDFD,
                               .pidfd = (uintptr_t)ret_pidfd};
     if (group && tc_cgroup_fd(group) < 0) {
         struct tc_spawner *s = resident(group);
-        args.flags |=
-            CLONE_PARENT; /* the helper's child, so it dies and is reaped with the helper */
+        /* a child of the helper, so it is reaped by the helper and dies with it */
+        args.flags |= CLONE_PARENT;
         return s ? clone_there(s, &args, init) : -1;
     }
     args.exit_signal = SIGCHLD;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Which mechanism holds each clause, said for a call that is about to run and for the doctor. */
+ * Names the mechanism that enforces each clause, for the result of a call and for the doctor. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static const char *group_word(const struct tc_process_host *h, enum tc_cgroup_co
     return word ? word : otherwise;
 }
 
-/* Those that are held in the same way in every full cage. */
+/* Mechanisms common to all full cages. */
 static const char *const words[TC_CLAUSE_COUNT] = {
     [TC_CLAUSE_PRIV_NONE] = "no_new_privs, empty capability sets, locked securebits",
     [TC_CLAUSE_PROC_OWN] = "pid namespace, own procfs",
@@ -34,27 +34,25 @@ static const char *const words[TC_CLAUSE_COUNT] = {
     [TC_CLAUSE_FS_STEERING] = "read-only mounts over existing names",
     [TC_CLAUSE_NET_NONE] = "network namespace without interfaces",
     [TC_CLAUSE_NET_ALLOW] =
-        "network namespace without interfaces; an egress proxy outside is the only way out",
-    [TC_CLAUSE_NET_INSPECT] = "the egress proxy reads each request, and ends TLS for it with an "
-                              "authority of the cage's own, bounded to the names",
+        "network namespace without interfaces; all connections use the egress proxy outside",
+    [TC_CLAUSE_NET_INSPECT] = "the egress proxy inspects each request and terminates TLS with a "
+                              "per-cage CA limited to the granted names",
     [TC_CLAUSE_NET_SECRET] =
-        "the egress proxy, outside of the cage, puts the values into requests; "
-        "the cage holds none",
+        "the egress proxy outside the cage injects the values into requests; the cage holds none",
     [TC_CLAUSE_NET_UNIX] = "seccomp",
     [TC_CLAUSE_LIMIT_TIMEOUT] = "timer in the helper",
     [TC_CLAUSE_LIMIT_DISK] = "size and inodes of a tmpfs",
     [TC_CLAUSE_LIMIT_OPEN_FILES] = "RLIMIT_NOFILE",
-    [TC_CLAUSE_LIMIT_OUTPUT] = "bounded buffers outside of the cage",
+    [TC_CLAUSE_LIMIT_OUTPUT] = "size-limited buffers outside the cage",
 };
 
-/* Version 1 counts memory of the kernel's sockets apart, and we bound none of it. */
+/* cgroup v1 counts socket buffers separately, and toolcage does not limit them. */
 static const char *memory_word(const struct tc_process_host *h, bool grouped)
 {
-    const char *word = group_word(h, TC_CGROUP_MEMORY, grouped,
-                                  "RLIMIT_DATA, private memory of each process; what they share, "
-                                  "sampled every 100 ms");
-    return word && strcmp(word, "cgroup v1") == 0 ? "cgroup v1, buffers of sockets not counted"
-                                                  : word;
+    const char *word = group_word(
+        h, TC_CGROUP_MEMORY, grouped,
+        "RLIMIT_DATA for the private memory of each process; shared memory sampled every 100 ms");
+    return word && strcmp(word, "cgroup v1") == 0 ? "cgroup v1, socket buffers not counted" : word;
 }
 
 const char *tc_process_mechanism(const struct tc_process_host *h, enum tc_clause clause,
@@ -75,7 +73,7 @@ const char *tc_process_mechanism(const struct tc_process_host *h, enum tc_clause
         return group_word(h, TC_CGROUP_PIDS, grouped, "RLIMIT_NPROC in the cage's user namespace");
     case TC_CLAUSE_LIMIT_CPU_TIME:
         return group_word(h, TC_CGROUP_CPUACCT, grouped,
-                          "times of the cage's processes, sampled every 100 ms");
+                          "CPU time of the cage's processes, sampled every 100 ms");
     case TC_CLAUSE_LIMIT_CPUS:
         return group_word(h, TC_CGROUP_CPU, grouped, NULL);
     default:
@@ -83,7 +81,7 @@ const char *tc_process_mechanism(const struct tc_process_host *h, enum tc_clause
     }
 }
 
-/* Said of the call: where what is written goes at first. */
+/* For this call: where the tool's writes are stored first. */
 static char *how_written(const struct tc_cage *cage, const char *how)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
@@ -99,33 +97,32 @@ static char *how_written(const struct tc_cage *cage, const char *how)
                      files ? "; single files in a private directory, written back one by one" : "");
 }
 
-/* Said of the call: what it may connect to, and who does that. */
+/* For this call: the sockets that the tool may connect to, and the connecting process. */
 static char *how_connected(const struct tc_cage *cage, const char *how)
 {
     size_t granted = 0;
     for (size_t i = 0; i < cage->plan->mount_count; i++)
         granted += cage->plan->mounts[i].kind == TC_MOUNT_SOCKET;
-    return tc_format("%s; the cage's own%s are connected by a process with its ids", how,
+    return tc_format("%s; a process with the cage's ids connects to the cage's sockets%s", how,
                      granted ? " and granted ones" : "");
 }
 
-/* The same walls, with a gateway that is the cage's own. */
+/* The mechanisms of a call with a terminal in a private devpts. */
 static const char *at_terminal(enum tc_clause clause)
 {
     switch ((int)clause) {
     case TC_CLAUSE_TTY_NONE:
-        return "setsid, a terminal of the cage's own devpts, seccomp";
+        return "setsid, a terminal in a private devpts, seccomp";
     case TC_CLAUSE_FDS_CLEAN:
-        return "close_range, a terminal of the cage's own";
+        return "close_range, a private terminal";
     case TC_CLAUSE_DEV_MINIMAL:
-        return "bind mounts of five devices and of /dev/tty, a devpts of the cage's own, nodev "
-               "elsewhere";
+        return "bind mounts of five devices and of /dev/tty, a private devpts, nodev elsewhere";
     default:
         return NULL;
     }
 }
 
-/* Said of the call: the policy's changes stand in the same program as the profile. */
+/* For this call: the policy's changes are part of the profile's filter. */
 static char *how_filtered(const struct tc_plan *plan, const char *how)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
@@ -141,14 +138,12 @@ static char *how_filtered(const struct tc_plan *plan, const char *how)
     return tc_buf_steal(&out);
 }
 
-/* Said of the call: whose word it is where a name leads. */
+/* For this call: whether the upstream proxy resolves the names. */
 static char *how_reached(const struct tc_upstream *up, const char *how)
 {
     _autofree_ char *at = tc_upstream_write(up);
     return at ? tc_format("%s, through %s%s", how, at,
-                          up->names ? ", which resolves the names: the addresses are not "
-                                      "checked"
-                                    : "")
+                          up->names ? ", which resolves the names: addresses are not checked" : "")
               : NULL;
 }
 
@@ -164,17 +159,18 @@ static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const c
         return how_reached(&cage->plan->upstream, how);
     if (clause == TC_CLAUSE_LIMIT_CPU_TIME && cage->plan->fuel)
         return strdup("fuel, counted by the engine");
-    /* a form's are those of a program of ours around the tool: no other form grants any */
+    /* with cage ops only a toolcage program around the tool uses sockets, and none are granted to
+     * the tool */
     if (clause == TC_CLAUSE_NET_UNIX && cage->plan->unix_sockets && !TC_PRIV(cage)->ops)
         return how_connected(cage, how);
     if (clause == TC_CLAUSE_FS_DENIED && TC_PRIV(cage)->trees.beside)
-        return tc_format("%s; the same masks in a directory below which something is mounted", how);
+        return tc_format("%s; also masks in directories with mounts below them", how);
     if (clause == TC_CLAUSE_FS_STEERING && cage->plan->workspace != TC_WORKSPACE_BIND)
         return strdup("left out when changes are committed");
     return strdup(how);
 }
 
-/* The cage's word, and that of what runs within it. */
+/* The cage's mechanism, and the mechanism inside the cage. */
 static char *how_layered(const struct tc_cage *cage, enum tc_clause clause, const char *how)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
@@ -194,7 +190,7 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
         return p->ops->mechanism(cage, clause);
     if (p->worker && cage->plan->calls &&
         (clause == TC_CLAUSE_FS_READ || clause == TC_CLAUSE_FS_WRITE))
-        return "mount namespace without paths; a root made for the call, by descriptor";
+        return "mount namespace without host paths; the call's root, passed as an fd";
     return tc_process_mechanism(p->host, clause, p->group != NULL);
 }
 
@@ -206,16 +202,17 @@ int tc_process_enforced(struct tc_cage *cage)
             continue;
         const char *how = mechanism(cage, (enum tc_clause)clause);
         if (!how || !how[0])
-            return tc_cage_fail(
-                cage,
-                TC_WHY(TOOLCAGE_EUNENFORCEABLE, "enforce", tc_clause_name((enum tc_clause)clause),
-                       "name another backend for this tool"),
-                clause, "nothing here enforces %s", tc_clause_name((enum tc_clause)clause));
+            return tc_cage_fail(cage,
+                                TC_WHY(TOOLCAGE_EUNENFORCEABLE, "enforce",
+                                       tc_clause_name((enum tc_clause)clause),
+                                       "choose another backend for this tool"),
+                                clause, "this backend cannot enforce %s here",
+                                tc_clause_name((enum tc_clause)clause));
         struct tc_enforced *e = TC_PUSH(o->enforced, o->enforced_count);
         if (e)
             *e = (struct tc_enforced){.clause = clause,
                                       .mechanism = how_layered(cage, (enum tc_clause)clause, how)};
-        if (!e || !e->mechanism) /* a wall that the result would not name is not claimed */
+        if (!e || !e->mechanism) /* an unreported mechanism must not count as enforced */
             return tc_cage_fail_memory(cage, "enforce");
     }
     return 0;

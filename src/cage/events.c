@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * All that the supervisor waits for of a cage, behind one descriptor. */
+ * Combines all fds that the helper polls for one cage in a single epoll fd. */
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -14,7 +14,8 @@ int tc_events_add(struct tc_cage *cage, int fd, uint32_t events)
     return fd < 0 ? 0 : epoll_ctl(cage->event_fd, EPOLL_CTL_ADD, fd, &wanted);
 }
 
-/* A close alone does not do it: a cage cloned meanwhile holds a copy until its exec. */
+/* close() alone does not remove the fd: a cage cloned meanwhile keeps a copy open until its
+ * exec. */
 void tc_events_drop(struct tc_cage *cage, int fd)
 {
     (void)epoll_ctl(cage->event_fd, EPOLL_CTL_DEL, fd, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What to do where a cage cannot be built: looks at the place, and picks the words. */
+ * Chooses the hint for a cage that cannot be built, by inspecting the host. */
 #include "cage/init_config.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "base/fd.h"
 
-/* The flags are docker's and podman's; docs/places.md has other engines. */
+/* The flags are those of docker and podman; docs/places.md has other engines. */
 #define CONTAINER                                                                         \
     "--security-opt seccomp=unconfined --security-opt systempaths=unconfined (podman: "   \
     "unmask=ALL; "                                                                        \
@@ -25,21 +25,18 @@ static const char apparmor[] =
     "install the AppArmor profiles that toolcage ships (packaging/apparmor-toolcage, see "
     "docs/places.md), or: sysctl kernel.apparmor_restrict_unprivileged_userns=0";
 static const char forbidden[] = "sysctl kernel.unprivileged_userns_clone=1";
-static const char filtered[] =
-    "a seccomp filter is over this process, as in a container: start the container with " CONTAINER;
-static const char userns[] =
-    "allow user namespaces to ordinary users (docs/places.md lists what forbids them); a container "
-    "needs " CONTAINER;
+static const char filtered[] = "a seccomp filter restricts this process, as in a container: start "
+                               "the container with " CONTAINER;
+static const char userns[] = "allow user namespaces for ordinary users (docs/places.md lists the "
+                             "settings that forbid them); a container needs " CONTAINER;
 static const char privilege[] =
     "start the container as an ordinary user (--user 1000:1000) with " CONTAINER
-    "; root needs --cap-add SYS_ADMIN beside these";
-static const char covered[] =
-    "the kernel gives no new /proc where parts of the old one are covered: unmount what covers "
-    "them; "
-    "start a container with " CONTAINER;
+    "; root also needs --cap-add SYS_ADMIN";
+static const char covered[] = "the kernel refuses a new /proc while parts of the current one are "
+                              "covered: unmount these mounts; start a container with " CONTAINER;
 static const char nftables[] =
     "a host with any port needs nf_tables in the kernel (modprobe nft_redir), or name its ports";
-static const char other[] = "`toolcage doctor` shows what this machine lacks; docs/places.md says "
+static const char other[] = "`toolcage doctor` shows what this host lacks; docs/places.md lists "
                             "what each environment needs";
 
 static bool says(const char *path, const char *text)
@@ -51,8 +48,8 @@ static bool says(const char *path, const char *text)
 #define KERNEL "/proc/sys/kernel/"
 enum { ANY = -1 };
 
-/* The first row that fits: what is missing, the kernel's errno (0: any), and what a file of the
- * place says. The last one always does. */
+/* The first matching row is used: cause, kernel errno (0: any), and a text that a file must
+ * contain. The last row always matches. */
 static const struct {
     int lack, errnum;
     const char *path, *text, *fix;
@@ -83,7 +80,7 @@ static const char *choose(enum tc_process_lack lack, int errnum)
     return other;
 }
 
-/* The caller goes on speaking of its errno. */
+/* Preserves errno for the caller's message. */
 const char *tc_process_fix(enum tc_process_lack lack, int errnum)
 {
     int saved = errno;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a program of ours in a cage is told. */
+ * The handoff of tasks to a toolcage program in a cage. */
 #include "cage/worker.h"
 
 #include <errno.h>
@@ -53,7 +53,8 @@ bool tc_handoff_take_back(struct tc_cage *cage, size_t count)
     return true;
 }
 
-/* The second wall: the same paths once more. -1: none; the kernel has it not, or errno. */
+/* The second layer of defence: a Landlock ruleset for the same paths. -1 with errno, or without
+ * Landlock. */
 static int wall(const struct tc_process_cage *p, int root)
 {
     int abi = p->host->landlock_abi;
@@ -120,5 +121,5 @@ int tc_handoff_program(struct tc_cage *cage)
     return tc_cage_fail(cage,
                         TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", "socket", errno,
                                      "raise this process's limits (ulimit -n)"),
-                        -1, "cannot tell the cage's program what to do");
+                        -1, "the task cannot be sent to the cage's program");
 }

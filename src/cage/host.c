@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the process backend has once a helper: its own mount namespace, where roots are prepared and
- * paths are resolved; id leases; control groups. One static record: the loop's thread alone makes
- * and changes it, and what the workers see of it stays as it is once the host was entered.
+ * State of the process backend per helper: its mount namespace, in which roots are prepared and
+ * paths are resolved; id leases; cgroups. A single static record. Only the event loop's thread
+ * creates and changes it; the fields that worker threads read are constant once the namespaces are
+ * entered.
  *
- * The helper enters before it has a second thread: a user namespace can be entered by a process of
- * one thread only, and threads are born where their maker is. */
+ * The helper enters its namespaces while it has one thread: only a single-threaded process can
+ * enter a user namespace, and new threads inherit the namespaces of their creator. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -34,11 +35,11 @@ static int fail_host(struct tc_outcome *outcome, const struct tc_why *why, int c
     return tc_cage_fail(&cage, why, clause, "%s", message);
 }
 
-/* The name of a system call without which no cage can be built and that this machine refuses, with
- * errno; NULL: none. Each is called with arguments that no kernel accepts: one that has the call
- * says so (EINVAL, EBADF, EFAULT), an older kernel or a container's filter answers before it looks.
- * Found here the refusal names the call; found on the way it would name whatever stood there. Some
- * of them may only be used by whoever may mount. */
+/* The name of a required system call that this host refuses, with errno; NULL: none. Each call gets
+ * arguments that every kernel rejects. A kernel that has the call returns EINVAL, EBADF or EFAULT;
+ * an older kernel or a container's seccomp filter fails before it checks the arguments. Found here,
+ * the error can name the call; found later it could only name the failing step. Some of the calls
+ * need mount privileges, so the helper must have them already. */
 static const char *missing_call(void)
 {
     enum { NO_FLAGS = 0x7fffffff };
@@ -72,18 +73,19 @@ static int check_needs(struct tc_outcome *outcome)
     const char *missing = missing_call();
     if (!missing)
         return 0;
-    const struct tc_why why = {.code = TOOLCAGE_EUNENFORCEABLE,
-                               .stage = "namespaces",
-                               .subject = missing,
-                               .errnum = errno,
-                               .hint = "Linux 5.12 and newer have it; in a container, run that "
-                                       "with --security-opt seccomp=unconfined"};
-    _autofree_ char *text = tc_format(
-        "this machine refuses the system call %s, without which no cage can be built", missing);
+    const struct tc_why why = {
+        .code = TOOLCAGE_EUNENFORCEABLE,
+        .stage = "namespaces",
+        .subject = missing,
+        .errnum = errno,
+        .hint =
+            "use Linux 5.12 or newer; start a container with --security-opt seccomp=unconfined"};
+    _autofree_ char *text =
+        tc_format("this host refuses the system call %s, which every cage needs", missing);
     return fail_host(outcome, &why, TC_CLAUSE_PRIV_NONE, text ? text : "out of memory");
 }
 
-/* A namespace that is not to be had, by errno; what would mend it is `lack`. */
+/* Fails with errno for a namespace that cannot be created; the hint depends on `lack`. */
 static int refuse_namespace(struct tc_outcome *outcome, const char *subject,
                             enum tc_process_lack lack, enum tc_clause clause, const char *message)
 {
@@ -95,16 +97,16 @@ static int refuse_namespace(struct tc_outcome *outcome, const char *subject,
     return fail_host(outcome, &why, clause, message);
 }
 
-/* An ordinary caller gets the rights over mounts in a user namespace where only its own ids exist.
- */
+/* An ordinary caller gets mount privileges in a user namespace that maps only its own ids. */
 static int enter_user(const struct tc_process_host *h, struct tc_outcome *outcome)
 {
     char uid_map[TC_ID_MAP_SIZE], gid_map[TC_ID_MAP_SIZE];
     tc_id_map(uid_map, h->tree->uid, h->tree->uid);
     tc_id_map(gid_map, h->tree->gid, h->tree->gid);
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-        return refuse_namespace(outcome, "user namespace", TC_LACK_USERNS, TC_CLAUSE_PRIV_NONE,
-                                "this machine does not let an ordinary user make a user namespace");
+        return refuse_namespace(
+            outcome, "user namespace", TC_LACK_USERNS, TC_CLAUSE_PRIV_NONE,
+            "this host does not allow ordinary users to create a user namespace");
     if (tc_write_id_maps("self", uid_map, gid_map, 1) < 0)
         return refuse_namespace(outcome, "id maps", TC_LACK_USERNS, TC_CLAUSE_IDS_UNPRIVILEGED,
                                 "the id maps of a new user namespace cannot be written");
@@ -116,8 +118,8 @@ static int enter_root(struct tc_process_host *h, struct tc_outcome *outcome)
     if (unshare(CLONE_NEWNS) < 0)
         return refuse_namespace(outcome, "mount namespace", TC_LACK_PRIVILEGE,
                                 TC_CLAUSE_IDS_UNPRIVILEGED,
-                                "root may not make a mount namespace here");
-    tc_ids_close(&h->ids); /* of an earlier try */
+                                "root cannot create a mount namespace here");
+    tc_ids_close(&h->ids); /* of an earlier attempt */
     if (tc_ids_open(&h->ids) < 0)
         return fail_host(
             outcome,
@@ -128,9 +130,9 @@ static int enter_root(struct tc_process_host *h, struct tc_outcome *outcome)
     return 0;
 }
 
-/* Puts the root cache where no grant leads. Not over "/": a process whose root is covered counts as
- * chrooted and may make no user namespace. Not in /proc: a covered procfs lets no cage mount its
- * own. */
+/* Mounts the root cache where no grant reaches. Not over "/": the kernel treats a process with a
+ * covered root as chrooted and refuses it user namespaces. Not in /proc: while a procfs is partly
+ * covered, cages cannot mount their own. */
 static int place_root_cache(int root_cache)
 {
     static const char *const places[] = {"/sys/kernel/debug", "/sys/kernel/security",
@@ -141,7 +143,7 @@ static int place_root_cache(int root_cache)
     return -1;
 }
 
-/* Filled before it is placed: a try that fails leaves nothing, and the next call tries again. */
+/* Filled before it is mounted: a failed attempt leaves nothing, and the next call retries. */
 static int fill_root_cache(struct tc_process_host *h)
 {
     for (int i = 0; i < TC_ROOT_CACHE_SLOTS; i++) {
@@ -158,7 +160,7 @@ static int fill_root_cache(struct tc_process_host *h)
     return h->tree->mask_dir < 0 || h->tree->mask_file < 0 ? -1 : 0;
 }
 
-/* Opened anew, because the table is that of the namespace in which it was opened. */
+/* Reopened, because the file shows the mount namespace in which it was opened. */
 static void read_mounts(struct tc_process_host *h, struct tc_buf *text)
 {
     tc_cleanup_fd(&h->mounts);
@@ -193,7 +195,7 @@ static int make_root_cache(struct tc_process_host *h)
     return -1;
 }
 
-/* Who we are, and namespaces of our own. */
+/* Determines the ids and enters the helper's namespaces. */
 static int enter_namespaces(struct tc_process_host *h, struct tc_outcome *outcome)
 {
     (void)tc_self_path();
@@ -218,18 +220,18 @@ static int enter_namespaces(struct tc_process_host *h, struct tc_outcome *outcom
     return 0;
 }
 
-/* What cages are built with. */
+/* Sets up everything that cages are built with. */
 static int furnish(struct tc_process_host *h, struct tc_outcome *outcome)
 {
     if (check_needs(outcome) < 0)
         return -1;
-    /* what is mounted on the host later shows up here; nothing goes the other way */
+    /* mounts made on the host later appear here; mounts made here do not appear there */
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
         (h->root_cache < 0 && make_root_cache(h) < 0))
         return fail_host(outcome,
                          TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "namespaces", "mount", errno,
                                       "the helper needs the kernel's mount API (5.12 or newer); "
-                                      "`toolcage doctor` says what is missing"),
+                                      "`toolcage doctor` shows what is missing"),
                          TC_CLAUSE_FS_READ, "the helper cannot mount in its own namespace");
     struct toolcage_error *err = NULL;
     _autobuf_ struct tc_buf mounts = TC_BUF_INIT;
@@ -266,17 +268,17 @@ struct tc_process_host *tc_process_host_known(void)
     return &the_host;
 }
 
-/* ---- does the place let anybody make a cage with namespaces? ---- */
+/* ---- does this host allow cages with namespaces? ---- */
 
-/* Does this say that the place forbids namespaces for good? What passes by, like a lack of memory
- * or of free namespaces, must not lead to less cage. */
+/* Does this error mean that the host permanently forbids namespaces? A temporary failure, such as
+ * lack of memory or of free namespaces, must not lead to a weaker cage. */
 static bool forbids(int64_t errnum)
 {
     return errnum == EPERM || errnum == EACCES || errnum == ENOSYS || errnum == EINVAL;
 }
 
-/* In the place of a cage's child: the two steps that places forbid although they allow the
- * namespaces. Nothing of it is left when the process ends. */
+/* In a test child: two steps that some hosts forbid although they allow the namespaces. All traces
+ * disappear when the process ends. */
 static int try_steps(void)
 {
     int fs = tc_fsopen("proc");
@@ -304,7 +306,7 @@ static int try_child(void)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
 }
 
-/* A full cage, unless it is sure that there can be none. */
+/* True unless a full cage is certainly impossible. */
 static bool whole(struct tc_process_host *h)
 {
     if (h->whole)
@@ -325,7 +327,7 @@ bool tc_host_forbids_cages(void)
     return never;
 }
 
-/* ---- our other programs ---- */
+/* ---- other toolcage programs ---- */
 
 static char *find_beside(const char *name)
 {
@@ -345,7 +347,7 @@ int tc_beside(const char *name, const char **ret_lack)
     _autofree_ char *path = find_beside(name);
     _autofd_ int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
     bool seen = fd >= 0 && fstat(fd, &st) == 0;
-    *ret_lack = !path   ? "is not installed beside toolcage"
+    *ret_lack = !path   ? "is not installed next to toolcage"
                 : !seen ? "cannot be opened"
                         : tc_program_unsafe(&st);
     return *ret_lack ? -1 : TAKE_FD(fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The root file system that a policy names in place of the host's system directories. */
+ * The root file system that a policy uses instead of the host's system directories. */
 #include <errno.h>
 #include <limits.h>
 #include <sys/stat.h>
@@ -16,7 +16,8 @@ static int refuse_image(struct tc_cage *cage, const char *message, const char *h
                         TC_CLAUSE_FS_READ, "the image %s %s", cage->plan->image, message);
 }
 
-/* By descriptor, like every granted path: who can write a directory above must not choose. */
+/* Opened by fd, like every granted path, so that a user who can write a parent directory cannot
+ * redirect it. */
 int tc_image_find(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -31,7 +32,7 @@ int tc_image_find(struct tc_cage *cage)
                             "name a directory that exists, by its real path");
     errno = ENOTDIR;
     if (fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
-        return refuse_image(cage, "is no directory", "unpack it, and name the directory");
+        return refuse_image(cage, "is not a directory", "unpack it, and name the directory");
     return TAKE_FD(fd);
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * PID 1 of a cage, after every wall stands. It starts the tool as PID 2, passes signals on and
- * reaps whatever is left to it. When the tool ends it ends everything else and then reports; when
- * it exits itself, the kernel does. It runs under the same filter as the tool and cannot be dumped
- * or traced.
- */
+ * PID 1 of a cage, once the sandbox is complete. It starts the tool as PID 2, forwards signals and
+ * reaps orphans. When the tool ends, PID 1 ends all other processes and then reports; when PID 1
+ * exits, the kernel kills the rest. PID 1 runs under the tool's seccomp filter and cannot be dumped
+ * or traced. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -23,7 +22,7 @@
 #include "base/fd.h"
 #include "cage/init_config.h"
 
-/* ---- in a PID namespace: the kernel ends the rest with PID 1 ---- */
+/* ---- in a PID namespace: the kernel kills the rest when PID 1 exits ---- */
 
 static int adopt_nothing(void)
 {
@@ -36,8 +35,8 @@ static int enter_nothing(const struct tc_init_config *init)
     return 0;
 }
 
-/* A shell at a terminal ends when that hangs up, and ignores SIGTERM; who is stopped hears nothing.
- */
+/* An interactive shell ignores SIGTERM and exits on SIGHUP; SIGCONT lets stopped processes handle
+ * the signals. */
 static void terminate_all(const struct tc_init_config *init, pid_t tool)
 {
     (void)tool;
@@ -46,9 +45,9 @@ static void terminate_all(const struct tc_init_config *init, pid_t tool)
         (void)kill(-1, SIGCONT);
 }
 
-/* A process that is being forked while the signal goes round dies with its parent's. Who has no
- * children is alone: an orphan would be its child. To ask is cheaper than a signal to all, for
- * which the kernel goes through every process of the machine. */
+/* A fork that races with the signal does not complete: its parent dies. Without children PID 1 is
+ * alone, because it would inherit orphans. waitpid() is cheaper than another kill(-1), for which
+ * the kernel visits every process of the host. */
 static bool end_all(void)
 {
     while (waitpid(-1, NULL, WNOHANG) >= 0) {
@@ -73,17 +72,17 @@ static const struct tc_reaper_ops *reaper_of(const struct tc_init_config *init)
     return init->reaper ? init->reaper : &namespaced;
 }
 
-/* ---- the tool, and its end ---- */
+/* ---- running the tool ---- */
 
-/* Shared with the tool until its exec: neither a start nor an end that nobody was told of counts.
- */
+/* Shared with the tool until its exec (vfork). Set when a report was lost: no start or end counts
+ * without its report. */
 static volatile bool mute;
 
 static void send_report(const struct tc_report *report)
 {
     if (tc_send(TC_INIT_REPORT, report, sizeof(*report), NULL, 0) == 0)
         return;
-    mute = true; /* nothing may run that the helper does not know of */
+    mute = true; /* nothing may run unknown to the helper */
     _exit(TC_INIT_MUTE);
 }
 
@@ -98,8 +97,8 @@ static void report_event(int kind, int errnum)
     say_at(TC_INIT_STAGE_FORK, kind, errnum);
 }
 
-/* Tries the paths in order, as execvp does: the first that exists and is a program runs. What says
- * more than "not there" is remembered. */
+/* Tries the paths in order, as execvp does: runs the first existing program. Returns the most
+ * informative errno. */
 static int execute(const struct tc_init_config *init)
 {
     int worst = ENOENT;
@@ -113,7 +112,7 @@ static int execute(const struct tc_init_config *init)
             worst = EACCES;
             continue;
         }
-        /* not execve, which the filter asks the helper about */
+        /* not execve: the filter notifies the helper of that call */
         (void)execveat(AT_FDCWD, *path, init->argv, init->envp, 0);
         if (errno != ENOENT || !*(path + 1))
             worst = errno;
@@ -141,7 +140,7 @@ static _Noreturn void become_tool(const struct tc_init_config *init)
     _exit(127);
 }
 
-/* Reaps all there is; true once the tool itself has ended. */
+/* Reaps all ended children; true once the tool itself has ended. */
 static bool reap_children(pid_t tool, int *status)
 {
     bool ended = false;
@@ -158,8 +157,8 @@ static bool reap_children(pid_t tool, int *status)
 
 enum { WATCH_US = 1000000, WATCH_OFTEN_US = 100000 };
 
-/* Memory that no process of the cage maps, so that nobody outside sees whose it is; in here one can
- * ask. False: there is nothing more to look for: it was told, or the policy denies the call. */
+/* Checks System V segments that no process maps: only processes in the IPC namespace can see them.
+ * False: stop checking, because the excess was reported or the policy denies the call. */
 static bool look_for_segments(int64_t most)
 {
     struct shm_info all;
@@ -178,9 +177,9 @@ static bool look_for_segments(int64_t most)
     return false;
 }
 
-/* Has the helper gone? Who has to end the rest itself has no parent-death signal set, because it
- * would end before it could. Else that is lost when the helper dies before it is set, and the
- * helper's end of the socket may stay open a moment longer, in a spawner that dies with it. */
+/* Has the helper ended? A PID 1 that must kill the rest itself sets no parent-death signal, because
+ * it would die first. Otherwise the signal is lost if the helper dies before it is set. The
+ * helper's socket end may stay open a little longer in a spawner, which dies with the helper. */
 static bool alone(void)
 {
     struct pollfd p = {.fd = TC_INIT_REPORT};
@@ -192,7 +191,7 @@ static void interrupt(int sig)
     (void)sig;
 }
 
-/* Where signals come as words: until there is one, or something has ended, or the time is over. */
+/* Without signals: waits for a byte on the report socket, the end of a child, or the timeout. */
 static int wait_word(const struct timespec *patience)
 {
     struct pollfd report = {.fd = TC_INIT_REPORT, .events = POLLIN};
@@ -205,8 +204,8 @@ static int wait_word(const struct timespec *patience)
     return recv(TC_INIT_REPORT, &word, 1, MSG_DONTWAIT) == 1 ? SIGTERM : -1;
 }
 
-/* The deadline is the helper's; but one that is stopped, or held up by a file system that does not
- * answer, must not give the tool more time than that. */
+/* The helper enforces the deadline; PID 1 also does, in case the helper is stopped or blocked by a
+ * file system. */
 static int wait_signal(const sigset_t *set, const struct tc_init_config *init, bool often)
 {
     int64_t left = often ? WATCH_OFTEN_US : WATCH_US;
@@ -220,7 +219,7 @@ static int wait_signal(const sigset_t *set, const struct tc_init_config *init, b
     return init->told ? wait_word(&patience) : sigtimedwait(set, NULL, &patience);
 }
 
-/* The helper takes the result when it hears of the end, so nothing of the tool's may run then. */
+/* On this report the helper reads the results, so no process of the tool may run any longer. */
 static _Noreturn void finish_init(int status, const struct tc_reaper_ops *reaper)
 {
     struct rusage used;
@@ -252,7 +251,7 @@ void tc_init_main(const struct tc_init_config *init)
     if (reaper->adopt() < 0 || sigprocmask(SIG_SETMASK, &set, NULL) < 0 ||
         (init->told && signal(SIGCHLD, interrupt) == SIG_ERR))
         _exit(1);
-    /* no copy of our memory, which exec would throw away at once; we sleep until that exec */
+    /* vfork: no copy of the memory that exec would discard; the parent sleeps until the exec */
     pid_t tool = vfork();
     if (tool < 0) {
         report_event(TC_REPORT_FAILED, errno);
@@ -260,7 +259,7 @@ void tc_init_main(const struct tc_init_config *init)
     }
     if (tool == 0)
         become_tool(init);
-    /* a terminal that nobody has open tells the helper that it has ended */
+    /* the helper detects the end of a terminal by its last close */
     for (int fd = init->terminal ? 1 : 0; fd < TC_INIT_REPORT; fd++)
         (void)close(fd);
     if (init->talks)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The init config on its way to a first process that is no copy of the helper: all but what that
- * process knows by itself. No path of the host is ever resolved there, because its mounts come as
- * descriptors. */
+ * Sends the init config to a first process that is not a copy of the helper, without the fields
+ * that this process sets itself. Mounts are sent as fds, so the receiver resolves no host path. */
 #include "cage/init_config.h"
 
 #include <limits.h>
@@ -90,7 +89,7 @@ static TC_FIELDS(mount_fields, MOUNT);
 TC_FIELDS(tc_init_fields, BOX);
 #undef TC_STRUCT
 
-/* The other side may have another clock: it is told how long. */
+/* The receiver may have another clock, so the message holds the remaining time. */
 int tc_init_send(int sock, const struct tc_init_config *init)
 {
     struct tc_init_config told = *init;
@@ -100,7 +99,7 @@ int tc_init_send(int sock, const struct tc_init_config *init)
     return tc_task_send(sock, &tc_init_fields, &told);
 }
 
-/* No limit above what there is already, which may be the container's own. */
+/* Lowers each limit to the current hard limit, which the container may have set. */
 static void lower_limits(struct tc_init_limit *limits, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -129,7 +128,7 @@ bool tc_init_receive(int sock, struct tc_init_config *ret)
     return true;
 }
 
-/* What is static in the program, the stages and the filter, is at the same place in the child. */
+/* Static data (stages, filters) has the same address in the child, so pointers to it stay valid. */
 int tc_init_hand(struct tc_init_config *to, size_t size, const struct tc_init_config *init,
                  int report)
 {

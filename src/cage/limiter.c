@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Limits of a whole cage that somebody has to look after: processor time and what its processes
- * share are sampled, and the kernel tells when it killed for memory. */
+ * Cage-wide limits that the helper must check: CPU time and shared memory are sampled, and the
+ * kernel announces OOM kills. */
 #include <errno.h>
 #include <poll.h>
 
@@ -14,21 +14,19 @@ enum {
     SAMPLE_US = 100000,
     UNSEEN_MAX = 10,
     OOM_FIRST_US = 1000,
-    OOM_LAST_US = 512000 /* looks, each after twice the time: a second in all */
+    OOM_LAST_US = 512000 /* the checks' interval doubles: one second in all */
 };
 
-/* ---- processor time ---- */
+/* ---- CPU time ---- */
 
-/* Is there a process of the cage to look at? Where somebody else brings PID 1 it takes its time;
- * and once it was reaped, that number is nobody's, or a stranger's, and we may hear of the end much
- * later. */
+/* Is there a process to sample? A container's PID 1 appears late. After its end its pid may be
+ * unused or belong to another process, and the helper may learn of that end much later. */
 static bool is_there(const struct tc_process_cage *p)
 {
     struct pollfd first = {.fd = p->child.first_pidfd, .events = POLLIN};
     return !(p->ops && p->ops->apart) || (first.fd >= 0 && poll(&first, 1, 0) == 0);
 }
 
-/* So far, of the whole cage; -1 with errno: unknown. */
 int64_t tc_limits_cpu_us(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -54,11 +52,11 @@ static int fail_unseen(struct tc_cage *cage, int errnum)
         cage,
         TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "limits", "cpu_time", errnum,
                      full ? "raise this process's limits (ulimit -n)"
-                          : "mount /proc without hidepid, or give the caller a control group"),
-        TC_CLAUSE_LIMIT_CPU_TIME, "the processor time of the call could not be read any more");
+                          : "mount /proc without hidepid, or give the caller a cgroup"),
+        TC_CLAUSE_LIMIT_CPU_TIME, "the call's CPU time can no longer be read");
 }
 
-/* A limit that nobody can see reached is none. */
+/* A limit that cannot be measured is not enforced: fails after some attempts. */
 static void sample_cpu(struct tc_cage *cage)
 {
     struct tc_looks *looks = &TC_PRIV(cage)->looks;
@@ -78,7 +76,8 @@ static void sample_cpu(struct tc_cage *cage)
 
 /* ---- memory ---- */
 
-/* Does nothing bound what its processes share, so that it has to be looked for? */
+/* Is shared memory limited neither by a cgroup nor by a userspace kernel, so that it must be
+ * sampled? */
 static bool is_sampled(const struct tc_process_cage *p)
 {
     bool bounded = p->group && p->group_limits.memory;
@@ -89,13 +88,13 @@ int64_t tc_limits_segments(const struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     const struct tc_limits *l = &cage->plan->limits;
-    /* PID 1 stands under the tool's filter: what the policy takes away is refused to it, too, and
-     * would be listed as the tool's */
+    /* PID 1 runs under the tool's filter: a call that the policy denies fails there, too, and would
+     * be reported as the tool's denial */
     bool can = !tc_strv_has(&cage->plan->syscalls_deny, "shmctl");
     return l->memory_any && can && is_sampled(p) ? l->memory : 0;
 }
 
-/* What its processes share now; 0 where the kernel bounds it. */
+/* Memory that the processes share now; 0 if the kernel limits it. */
 static int64_t shared_bytes(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
@@ -105,8 +104,8 @@ static int64_t shared_bytes(struct tc_cage *cage)
     return seen > p->child.segments ? seen : p->child.segments;
 }
 
-/* Control groups of version 1 wake us when no memory is left, before the kernel has chosen and
- * counted its victim, and not again; and memory may turn up meanwhile. */
+/* cgroup v1 notifies once, when memory runs out, before the kernel has chosen and counted a victim;
+ * and memory may become free meanwhile. */
 static void look_for_kill(struct tc_cage *cage)
 {
     struct tc_looks *looks = &TC_PRIV(cage)->looks;
@@ -125,7 +124,7 @@ static bool is_told(const struct tc_looks *looks)
     return looks->oom_fd >= 0 && poll(&ready, 1, 0) > 0;
 }
 
-/* ---- when to look ---- */
+/* ---- schedule ---- */
 
 static void set_time(struct tc_cage *cage)
 {
@@ -170,13 +169,14 @@ void tc_limits_look(struct tc_cage *cage)
     if (looks->sample_at_us && now >= looks->sample_at_us) {
         if (cage->running)
             sample(cage);
-        /* a tool with much to look at takes no more than a tenth of the loop's time */
+        /* sampling many processes may take at most a tenth of the loop's time */
         looks->sample_at_us = now + SAMPLE_US + 9 * (tc_now_us() - now);
     }
     set_time(cage);
 }
 
-/* Whom the kernel ends with PID 1 nobody reaps, so their times would be lost. */
+/* Processes that the kernel kills together with PID 1 are never reaped, so their CPU time is read
+ * before. */
 void tc_limits_end(struct tc_cage *cage)
 {
     (void)tc_limits_cpu_us(cage);

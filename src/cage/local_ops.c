@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The operations that are the same for every backend of this machine, and too small for a file of
- * their own. */
+ * Small operations that all local backends share. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,8 +18,8 @@
 #include "workspace/journal.h"
 #include "workspace/session.h"
 
-/* PID 1 is our child and not yet reaped, so the pid is its own. It passes SIGTERM on to everybody;
- * when it is killed the kernel ends the rest. */
+/* PID 1 is an unreaped child, so its pid is valid. PID 1 forwards SIGTERM to all processes; if PID
+ * 1 is killed, the kernel kills the rest. */
 void tc_local_signal(struct tc_cage *cage, bool at_once)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -34,30 +33,30 @@ void tc_local_signal(struct tc_cage *cage, bool at_once)
     (void)kill(p->child.pid, at_once ? SIGKILL : SIGTERM);
 }
 
-/* Who watches the time from inside ends by this signal, as the kernel's own limit would. */
+/* A supervisor inside the cage enforces CPU time with SIGXCPU, like the kernel's rlimit. */
 static bool spent_its_time(const struct tc_cage *cage)
 {
     int64_t most = cage->plan->limits.cpu_time_ms;
-    int64_t used = cage->outcome->cpu_us + 1000; /* its clock begins at a whole millisecond */
+    int64_t used = cage->outcome->cpu_us + 1000; /* its clock has a resolution of 1 ms */
     return most && cage->outcome->signal == SIGXCPU && used >= tc_us_of_ms(most);
 }
 
-/* What a runtime ends by that gets no memory; nothing else says so of it. */
+/* The signals with which a runtime aborts on a failed allocation; there is no better indication. */
 static bool gave_up(const struct tc_outcome *o)
 {
     return o->signal == SIGABRT || o->signal == SIGTRAP;
 }
 
-/* Some reserve far more than they ever use: Node.js in front. */
+/* Some runtimes, above all Node.js, reserve far more memory than they use. */
 static void note_reserved(struct tc_cage *cage)
 {
     struct tc_outcome *o = cage->outcome;
     const struct tc_process_cage *p = TC_PRIV(cage);
     if (!cage->plan->limits.memory_any || (p->group && p->group_limits.memory) || !gave_up(o))
         return;
-    tc_outcome_note(o, strdup("memory was bounded for each process, by what it reserves and not by "
-                              "what it uses; if the tool had too little, let the policy grant "
-                              "more"));
+    tc_outcome_note(
+        o, strdup("the memory limit applied to each process and counted reserved memory, not used "
+                  "memory; if the tool had too little, grant more in the policy"));
 }
 
 const char *tc_local_usage(struct tc_cage *cage)
@@ -68,7 +67,7 @@ const char *tc_local_usage(struct tc_cage *cage)
     if (p->group)
         tc_cgroup_usage(p->group, &u);
     tc_watcher_finish(cage);
-    o->notice = tc_journal_notice(); /* before what the network has to say */
+    o->notice = tc_journal_notice(); /* before the network's notices */
     tc_proxy_finish(cage);
     note_reserved(cage);
     int64_t own = p->child.cpu_us - p->earlier_cpu_us;
@@ -86,7 +85,7 @@ const char *tc_local_usage(struct tc_cage *cage)
     return u.pids_refused > 0 ? "pids" : NULL;
 }
 
-/* Only what is the cage's own. */
+/* Releases resources of this cage only. */
 static void release(struct tc_process_cage *p, void (*trees)(struct tc_trees *))
 {
     tc_session_let_go(&p->workspace);
@@ -121,7 +120,7 @@ static void drop_cage(struct tc_cage *cage)
     tc_trees_done(&p->trees);
     tc_pool_want(TAKE(p->next), false);
     free(p);
-    if (cage->begun_us) /* a call's, which has its answer */
+    if (cage->begun_us) /* a call, which has been answered */
         tc_pool_answered();
     cage->priv = NULL;
     cage->trees = NULL;
@@ -155,7 +154,8 @@ static void close_host(void)
         tc_cgroups_close(host->cgroups);
 }
 
-/* A host that could not be entered has no groups, nor had another of this kind. */
+/* A helper that could not enter its namespaces has created no cgroups, nor have earlier helpers
+ * here. */
 static unsigned sweep(void)
 {
     const struct tc_process_host *host = tc_process_host_opened();

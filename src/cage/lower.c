@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Grant -> plan for the backends of this machine. Pure. */
+ * Grant -> plan for the local backends. Pure. */
 #include "cage/lower.h"
 
 #include <string.h>
@@ -61,7 +61,7 @@ bool tc_local_network(const struct tc_grant *grant, struct tc_plan *plan)
     return tc_upstream_copy(&plan->upstream, &grant->upstream);
 }
 
-/* With what tells programs of the proxy there. */
+/* Includes the variables that point programs to the proxy. */
 static bool add_network(struct tc_plan *plan, const struct tc_grant *grant)
 {
     if (!tc_local_network(grant, plan))
@@ -95,7 +95,7 @@ static bool granted(const struct tc_grant *grant, const char *path)
     return false;
 }
 
-/* Where the tool starts: what was asked for and nothing else, or the first of the usual places. */
+/* Where the tool starts: exactly the requested directory, or else the first usable default. */
 static bool add_directories(struct tc_plan *plan, const struct tc_grant *grant)
 {
     if (grant->cwd)
@@ -115,7 +115,8 @@ static bool add_lists(struct tc_plan *plan, const struct tc_grant *grant)
            tc_strv_copy(&plan->syscalls_deny, &grant->syscalls_deny);
 }
 
-/* The policy's own word, by its very path, frees the file; never those that it extends. */
+/* Only the policy itself, with the file's exact path, can make the file writable; the policies that
+ * it extends cannot. */
 static bool frees(const struct tc_grant *grant, const char *path)
 {
     for (size_t i = 0; i < grant->fs_count; i++)
@@ -168,7 +169,7 @@ static bool below_grant(const struct tc_grant *grant, const char *path)
     return false;
 }
 
-/* A directory, in which names that the operator denies do not stand. */
+/* The image is a directory that must not contain names denied by the operator. */
 int tc_image_denies(const struct tc_grant *grant, struct toolcage_error **err)
 {
     struct tc_why why = {.code = TOOLCAGE_EUNENFORCEABLE, .stage = "lower", .subject = "image"};
@@ -178,7 +179,7 @@ int tc_image_denies(const struct tc_grant *grant, struct toolcage_error **err)
     for (size_t i = 0; i < grant->fs_count; i++) {
         const struct tc_fs_entry *e = &grant->fs[i];
         if (e->access == TC_ACCESS_DENY && !e->built_in && !below_grant(grant, e->path))
-            return tc_fail(err, &why, "the denied name %s may be one of the image's", e->path);
+            return tc_fail(err, &why, "the denied name %s may exist in the image", e->path);
     }
     return 0;
 }
@@ -189,11 +190,12 @@ int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_
     if (grant->workspace == TC_WORKSPACE_BIND && grant->limits.disk_set) {
         for (size_t i = 0; i < grant->fs_count; i++)
             if (grant->fs[i].access == TC_ACCESS_WRITE)
-                return tc_fail(err,
-                               TC_WHY(TOOLCAGE_EUNENFORCEABLE, "lower", "disk",
-                                      "use workspace = { mode = \"overlay\" }, or remove `disk`"),
-                               "`disk` cannot bound %s, which is bound writable from the host",
-                               grant->fs[i].path);
+                return tc_fail(
+                    err,
+                    TC_WHY(TOOLCAGE_EUNENFORCEABLE, "lower", "disk",
+                           "use workspace = { mode = \"overlay\" }, or remove `disk`"),
+                    "`disk` cannot limit %s, which is a writable bind mount of a host path",
+                    grant->fs[i].path);
     }
     return fill_plan(ret, grant, backend) ? 0 : tc_fail_memory(err);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The network of a cage with an allowlist, made in its own namespace by its own first process. No
- * interface leads out: addresses that stand for granted hosts are this machine's own here, sockets
- * listen on the granted ports, and who accepts from them is the proxy outside. Nothing of ours is
- * left inside. Runs in the child, as child.c says. */
+ * The network of a cage with an allowlist, set up in its network namespace by the cage's first
+ * process. No interface leads out. The addresses that represent granted hosts are local, sockets
+ * listen on the granted ports, and the egress proxy outside accepts from them. No toolcage process
+ * stays inside. Runs in the child, see child.c. */
 #include <errno.h>
 #include <linux/netlink.h>
 #include <net/if.h>
@@ -29,7 +29,7 @@ int tc_stage_loopback(const struct tc_init_config *init)
     return fd < 0 ? -1 : ioctl(fd, SIOCSIFFLAGS, &lo);
 }
 
-/* The kernel acknowledges a request, or says why not. */
+/* Checks the kernel's acknowledgement of a request. */
 static int heard(const struct nlmsghdr *answer, ssize_t size)
 {
     if (size < (ssize_t)NLMSG_LENGTH(sizeof(struct nlmsgerr)) ||
@@ -63,8 +63,8 @@ static int ask_all(int netlink, const struct tc_gateway_requests *requests)
     return 0;
 }
 
-/* Packet filters take all of a batch or none of it. Its last request alone wants an answer: one
- * that comes first says that an earlier one was refused. */
+/* nf_tables applies a batch completely or not at all. Only the last request asks for an
+ * acknowledgement: any earlier reply is an error. */
 static int ask_filter(const struct tc_gateway_requests *batch)
 {
     union {
@@ -82,8 +82,8 @@ static int bound(const struct tc_gateway_listener *l, int family)
     const struct sockaddr *at =
         family == AF_INET6 ? (const struct sockaddr *)&l->v6 : (const struct sockaddr *)&l->v4;
     _autofd_ int fd = socket(family, l->type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    const int size = BUFFER;    /* of what is accepted, too: the other end is on this machine */
-    const int alone = !l->both; /* of IPv6 alone */
+    const int size = BUFFER;    /* also of accepted sockets: the peer is on this host */
+    const int alone = !l->both; /* IPv6 only */
     if (fd >= 0 && family == AF_INET6 &&
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &alone, sizeof(alone)) < 0)
         return -1;
@@ -102,7 +102,7 @@ static int open_listener(const struct tc_gateway_listener *l)
     return fd < 0 ? bound(l, AF_INET) : fd;
 }
 
-/* As many as a message takes, from the number on; how many, or -1. */
+/* Sends as many listeners as fit in one message, from index `from`; their number, or -1. */
 static int send_some(const struct tc_init_network *n, size_t from, size_t all, int report)
 {
     int fds[TC_EGRESS_LISTENERS_MAX], count = 0, rc = 0;

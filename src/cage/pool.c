@@ -7,11 +7,11 @@
 #include "base/clock.h"
 
 enum { FIRST_US = 5000 };
-/* Between looks at one that was killed, at first. */
+/* Initial interval between checks of a killed entry. */
 enum { LOOK_US = 1000 };
 
 static struct tc_pool_entry *entries; /* the newest is the first */
-static bool warm;                     /* a first call has had its answer */
+static bool warm;                     /* the first call has been answered */
 
 static void put_entry(struct tc_pool_entry *one, enum tc_pool_state state, int64_t due_us)
 {
@@ -21,7 +21,7 @@ static void put_entry(struct tc_pool_entry *one, enum tc_pool_state state, int64
     entries = one;
 }
 
-/* Out of the list, if it is in there. */
+/* Removes the entry from the list, if listed. */
 static void unlink_entry(struct tc_pool_entry *one)
 {
     struct tc_pool_entry **at = &entries;
@@ -48,7 +48,7 @@ static bool has_key(const struct tc_pool_entry *one, const struct tc_pool_ops *o
            memcmp(one->key.data, key->data, key->len) == 0;
 }
 
-/* ---- their end ---- */
+/* ---- ending entries ---- */
 
 static void end_entry(struct tc_pool_entry *one, enum tc_pool_state state)
 {
@@ -57,8 +57,8 @@ static void end_entry(struct tc_pool_entry *one, enum tc_pool_state state)
     put_entry(one, state, tc_now_us());
 }
 
-/* Frees those that have ended; freeing one may drop another. When to look again, the later the
- * longer it takes; 0: all are gone. */
+/* Frees ended entries; freeing one may drop another. When to check again, with a growing interval;
+ * 0: all are gone. */
 static int64_t clear(int64_t now, bool patiently)
 {
     struct tc_pool_entry *gone = NULL;
@@ -128,7 +128,7 @@ static void drop_oldest(const struct tc_pool_ops *ops, size_t keep)
     }
 }
 
-/* ---- a new one ---- */
+/* ---- new entries ---- */
 
 void tc_pool_want(struct tc_pool_entry *like, bool hurries)
 {
@@ -146,7 +146,7 @@ void tc_pool_answered(void)
     warm = true;
 }
 
-/* Are there as many as are wanted? A call that came meanwhile may have had one made. */
+/* Are there as many entries as wanted? A call may have requested one meanwhile. */
 static bool is_enough(const struct tc_pool_entry *like)
 {
     size_t there = 0;
@@ -160,7 +160,7 @@ static bool is_enough(const struct tc_pool_entry *like)
     return there >= like->wanted;
 }
 
-/* In the place of the oldest, if need be. */
+/* Replaces the oldest entry if the pool is full. */
 static void make_entry(struct tc_pool_entry *like)
 {
     bool made = false;
@@ -176,7 +176,7 @@ static void make_entry(struct tc_pool_entry *like)
         tc_pool_drop(like);
 }
 
-/* ---- in use ---- */
+/* ---- claiming entries ---- */
 
 struct tc_pool_entry *tc_pool_claim(const struct tc_pool_ops *ops, const struct tc_buf *key)
 {
@@ -217,7 +217,7 @@ void tc_pool_give_back(struct tc_pool_entry *one, enum tc_pool_state state)
     put_entry(one, state, tc_now_us() + one->idle_us);
 }
 
-/* ---- with time ---- */
+/* ---- timer ---- */
 
 static struct tc_pool_entry *find_due(int64_t now)
 {

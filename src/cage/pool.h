@@ -1,82 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The helper's pool of processes made ahead of the calls that they are for: spare cages, workers,
- * machines, container templates. An entry serves calls of its key only, and belongs either to the
- * pool or to one cage. The owner of each kind puts its record behind the entry. On the helper's one
- * thread only. */
+ * The helper's pool of prestarted processes: spare cages, workers, VMs, container templates. An
+ * entry serves only calls with its key. An entry belongs either to the pool or to one cage. Each
+ * kind embeds struct tc_pool_entry as its first member. Used on the event loop's thread only. */
 #ifndef TC_CAGE_POOL_H
 #define TC_CAGE_POOL_H
 
 #include "base/buf.h"
 
 enum tc_pool_state {
-    TC_POOL_CLAIMED, /* a cage has it, or its owner: as every new one */
-    TC_POOL_WANTED,  /* made when it is due */
-    TC_POOL_IDLE,    /* waits for a call; killed when it is due */
-    TC_POOL_BARRED,  /* failed a call, and has no process: until it is due it keeps the place of its
-                        like, so that no call is given one and none is made */
-    TC_POOL_LEASED,  /* killed; a cage goes on with its id and its control group */
+    TC_POOL_CLAIMED, /* a cage or the entry's creator has it; initial state */
+    TC_POOL_WANTED,  /* created when due */
+    TC_POOL_IDLE,    /* waits for a call; killed when due */
+    TC_POOL_BARRED,  /* failed a call and has no process. Until due it blocks its key: no call gets
+                        an entry, and none is created. */
+    TC_POOL_LEASED,  /* killed; a cage still uses its id and cgroup */
     TC_POOL_ENDING,  /* killed; freed when its process has ended */
 };
 
 struct tc_pool_entry;
 
-/* What differs from kind to kind. */
+/* Operations of a kind of entries. */
 struct tc_pool_ops {
-    size_t most;       /* idle ones; for one more the oldest is killed */
-    bool oldest_first; /* a claim takes the oldest, which has come furthest; else the newest */
-    /* Of two with the same key: do they serve the same calls? NULL: they do. */
+    size_t most;       /* maximum of idle entries; the oldest is killed to make room */
+    bool oldest_first; /* a claim takes the oldest, whose startup is furthest; else the newest */
+    /* Do two entries with the same key serve the same calls? NULL: yes. */
     bool (*alike)(const struct tc_pool_entry *one, const struct tc_pool_entry *other);
-    /* Starts its process. False: it could not; the entry is dropped, and the next call says why. */
+    /* Starts the process. False: it failed; the entry is dropped, and the next call reports the
+     * reason. */
     bool (*make)(struct tc_pool_entry *one);
     bool (*waits)(const struct tc_pool_entry *one); /* its process is alive and has no call */
-    void (*kill)(struct tc_pool_entry *one);        /* the process, if there is one */
-    /* Has its process been reaped? Patiently: waits for that. */
+    void (*kill)(struct tc_pool_entry *one);        /* kills the process, if there is one */
+    /* Has its process been reaped? `patiently`: blocks until then. */
     bool (*ended)(struct tc_pool_entry *one, bool patiently);
-    void (*done)(struct tc_pool_entry *one); /* frees the record and all that it holds */
+    void (*done)(struct tc_pool_entry *one); /* frees the record and everything in it */
 };
 
 struct tc_pool_entry {
     const struct tc_pool_ops *ops;
     struct tc_pool_entry *next;
     enum tc_pool_state state;
-    struct tc_buf key; /* owned: what a call must have in common with it, byte by byte */
-    size_t wanted;     /* how many alike may be idle */
-    int64_t idle_us;   /* how long one is kept that no call needs */
-    int64_t due_us;    /* see the states; of a killed one: when it was killed */
-    bool hurries;      /* due as soon as a call has its answer */
+    struct tc_buf key; /* owned: matches calls with equal bytes */
+    size_t wanted;     /* how many matching entries may be idle */
+    int64_t idle_us;   /* how long the entry may stay unused */
+    int64_t due_us;    /* see the states; for a killed entry: when it was killed */
+    bool hurries;      /* due as soon as a call has been answered */
 };
 
-/* Makes one a little later; while a call runs, or (`hurries`) as soon as one has its answer. Takes
- * the entry; NULL is fine. */
+/* Creates the entry a little later: while a call runs, or (`hurries`) once a call has been
+ * answered. Takes the entry; NULL is fine. */
 void tc_pool_want(struct tc_pool_entry *like, bool hurries);
-/* A call has its answer. After the first one nothing is hurried: a helper of one call (the command
- * line's) is gone before it would make anything for a second. */
+/* A call has been answered: makes `hurries` entries due. The first answer does not: a helper that
+ * serves a single call (the command line's) exits before such an entry would be of use. */
 void tc_pool_answered(void);
-/* One that is idle, for a call of this key; it is the caller's from here on. NULL: there is none.
- */
+/* An idle entry for a call with this key; the caller owns it. NULL: there is none. */
 struct tc_pool_entry *tc_pool_claim(const struct tc_pool_ops *ops, const struct tc_buf *key);
-/* Of those that are idle or barred, with this key: the newest, borrowed until the pool's next call;
- * and how many there are. */
+/* The newest idle or barred entry with this key, borrowed until the pool's next call; and the
+ * number of such entries. */
 const struct tc_pool_entry *tc_pool_find(const struct tc_pool_ops *ops, const struct tc_buf *key,
                                          size_t *ret_count);
-/* It waits for a call, or bars its like. Takes it from its cage. */
+/* Returns an entry from its cage to the pool, as idle or as barred. */
 void tc_pool_give_back(struct tc_pool_entry *one, enum tc_pool_state state);
-/* Kills it, for a cage that goes on with its leases and drops it later. */
+/* Kills the process, for a cage that keeps the entry's leases and drops the entry later. */
 void tc_pool_end(struct tc_pool_entry *one);
-/* Kills it, whatever its state; it is freed when its process has ended, which nobody waits for.
- * Takes it; NULL is fine. */
+/* Kills the process in any state; the entry is freed once its process has ended, without blocking.
+ * Takes the entry; NULL is fine. */
 void tc_pool_drop(struct tc_pool_entry *one);
-/* Drops the idle ones of a kind of which this is so. Were there any? */
+/* Drops the idle entries of a kind that match. Were there any? */
 bool tc_pool_drop_idle(const struct tc_pool_ops *ops,
                        bool (*which)(const struct tc_pool_entry *one));
-/* Makes and drops what is due, and frees what has ended. When to come again; 0: no matter. */
+/* Creates and drops due entries, and frees ended ones. The next due time; 0: none. */
 int64_t tc_pool_tick(int64_t now_us);
-/* The helper ends: kills all, and waits until they have ended. */
+/* At the helper's exit: kills all entries and waits until they have ended. */
 void tc_pool_close(void);
 
-/* The earlier of two times; 0 is none. */
+/* The earlier of two times; 0 means none. */
 static inline int64_t tc_sooner(int64_t a, int64_t b)
 {
     return !a || (b && b < a) ? b : a;

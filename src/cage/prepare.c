@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Plan -> init config: paths become descriptors, ids and control groups are leased, and everything
- * the child needs is computed. Nothing of the host changes here but the leases. */
+ * Plan -> init config: paths become fds, ids and cgroups are leased, and everything that the child
+ * needs is computed. Apart from the leases nothing on the host changes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static int out_of_memory(struct tc_cage *cage)
     return tc_cage_fail_memory(cage, "prepare");
 }
 
-/* ---- ids and control groups ---- */
+/* ---- ids and cgroups ---- */
 
 static int take_id(struct tc_cage *cage)
 {
@@ -46,24 +46,24 @@ static int take_id(struct tc_cage *cage)
                         TC_CLAUSE_IDS_UNPRIVILEGED, "every unprivileged id for cages is in use");
 }
 
-/* With version 2 a cage is born in its group for nothing; with version 1 the first call of each
- * group pays for moving a process there, which is milliseconds. */
+/* With cgroup v2 a cage starts in its cgroup at no cost. With v1 the first call of each group moves
+ * a process into it, which takes milliseconds. */
 static bool cheap(const struct tc_cgroups *groups, enum tc_cgroup_controller controller)
 {
     struct tc_cgroup_state state = tc_cgroups_describe(groups, controller);
     return state.mechanism && strcmp(state.mechanism, "cgroup v2") == 0;
 }
 
-/* With less, the kernel might find nobody to end but the one who clones the cage. */
+/* With less memory the OOM killer might find only the process that clones the cage. */
 enum { SMALLEST_MEMORY = 8 << 20 };
 
-/* The policy leaves the mechanism to us. */
+/* The policy does not prescribe the mechanism. */
 static bool leaves_choice(const struct tc_limits *l)
 {
     return l->memory_any && !l->cpus_milli;
 }
 
-/* What the cage itself needs comes on top. Nothing set: rlimits then, and said so. */
+/* Adds the cage's own usage. No limit set: rlimits are used, and reported. */
 static struct tc_cgroup_limits group_limits(const struct tc_cage *cage)
 {
     static const struct tc_cage_ops bare = {.memory = 0};
@@ -75,13 +75,13 @@ static struct tc_cgroup_limits group_limits(const struct tc_cage *cage)
     if (leaves_choice(l) && !cheap(groups, TC_CGROUP_MEMORY))
         return limits;
     if (l->memory && (!l->memory_any || tc_cgroups_has(groups, TC_CGROUP_MEMORY)))
-        limits.memory = l->memory + ops->memory; /* pages of the private storage included */
+        limits.memory = l->memory + ops->memory; /* includes pages of the private storage */
     if (tc_cgroups_has(groups, TC_CGROUP_PIDS))
-        limits.pids = l->pids + 1 + ops->pids; /* PID 1 is ours */
+        limits.pids = l->pids + 1 + ops->pids; /* plus PID 1 */
     return limits;
 }
 
-/* A process that somebody else has made is moved, and only root may take it from where it is. */
+/* A process started by an engine must be moved, and only root may take it out of its cgroup. */
 static int refuse_joining(struct tc_cage *cage)
 {
     int clause = cage->plan->limits.cpus_milli ? TC_CLAUSE_LIMIT_CPUS : TC_CLAUSE_LIMIT_MEMORY;
@@ -89,9 +89,9 @@ static int refuse_joining(struct tc_cage *cage)
         cage,
         TC_WHY(TOOLCAGE_EUNENFORCEABLE, "cgroup", tc_clause_name((enum tc_clause)clause),
                clause == TC_CLAUSE_LIMIT_CPUS
-                   ? "take `cpus` out, or use backend = \"process\""
-                   : "bound each process by itself: memory = { max = \"…\", by = \"any\" }"),
-        clause, "only root can move a container's first process into the call's control group");
+                   ? "remove `cpus`, or use backend = \"process\""
+                   : "limit each process separately: memory = { max = \"…\", by = \"any\" }"),
+        clause, "only root can move a container's first process into the call's cgroup");
 }
 
 static int take_group(struct tc_cage *cage)
@@ -113,17 +113,17 @@ static int take_group(struct tc_cage *cage)
     struct toolcage_error *err = NULL;
     if (tc_cgroup_take(groups, &limits, &p->group, &err) == 0)
         return 0;
-    if (any) { /* the fallback that the policy itself names */
+    if (any) { /* the fallback that the policy allows */
         tc_error_free(err);
         return 0;
     }
     int clause = limits.cpus_milli && !tc_cgroups_has(groups, TC_CGROUP_CPU)
                      ? TC_CLAUSE_LIMIT_CPUS
                      : TC_CLAUSE_LIMIT_MEMORY;
-    const char *any_way = clause == TC_CLAUSE_LIMIT_MEMORY && !l->memory_any
-                              ? "; or bound each process by itself: memory = { max = \"…\", by = "
-                                "\"any\" }"
-                              : "";
+    const char *any_way =
+        clause == TC_CLAUSE_LIMIT_MEMORY && !l->memory_any
+            ? "; or limit each process separately: memory = { max = \"…\", by = \"any\" }"
+            : "";
     _autofree_ char *hint = tc_format("%s%s", tc_error_hint(err), any_way);
     (void)tc_cage_fail(
         cage, TC_WHY(tc_error_code(err), "cgroup", tc_clause_name((enum tc_clause)clause), hint),
@@ -132,7 +132,7 @@ static int take_group(struct tc_cage *cage)
     return -1;
 }
 
-/* ---- the storage, the root, the trees ---- */
+/* ---- storage, root, trees ---- */
 
 static bool in_system(const struct tc_plan *plan, const char *path)
 {
@@ -142,7 +142,7 @@ static bool in_system(const struct tc_plan *plan, const char *path)
     return false;
 }
 
-/* A mount point inside another tree must be there already: making it would write into that tree. */
+/* A mount point inside a granted tree must already exist: creating one would write to the tree. */
 static int check_point(struct tc_cage *cage, struct tc_item *item, const struct tc_item *in)
 {
     const char *below = item->path + strlen(in->path) + 1;
@@ -155,12 +155,13 @@ static int check_point(struct tc_cage *cage, struct tc_item *item, const struct 
     }
     return tc_cage_fail(cage,
                         TC_WHY(TOOLCAGE_EPATH, "trees", item->path,
-                               "make it on the host first, or grant it at a path of its own"),
-                        TC_CLAUSE_FS_READ, "%s lies inside %s, which has no such %s to mount it on",
-                        item->path, in->path, item->directory ? "directory" : "file");
+                               "create it on the host first, or grant it at another path"),
+                        TC_CLAUSE_FS_READ,
+                        "%s is inside %s, which contains no such %s to mount it on", item->path,
+                        in->path, item->directory ? "directory" : "file");
 }
 
-/* Private storage that holds the path gets a mount point for it. */
+/* Creates a mount point in the private storage that contains the path. */
 static int put_point(struct tc_cage *cage, const struct tc_item *item, const struct tc_item *in)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
@@ -179,7 +180,7 @@ static int put_point(struct tc_cage *cage, const struct tc_item *item, const str
     if (rc == 0)
         return 0;
     return tc_cage_fail(cage, TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "trees", item->path, errno, NULL),
-                        TC_CLAUSE_FS_READ, "cannot make a mount point in private storage");
+                        TC_CLAUSE_FS_READ, "cannot create a mount point in private storage");
 }
 
 static int collect_points(struct tc_cage *cage)
@@ -198,7 +199,7 @@ static int collect_points(struct tc_cage *cage)
         struct tc_item *item = &p->trees.items[i];
         const struct tc_item *in = tc_tree_holder(&p->trees, item->path);
         int rc = 0;
-        if (item->name) /* its directory has it */
+        if (item->name) /* mounted as part of a private directory */
             continue;
         if (in)
             rc = in->single_dir ? put_point(cage, item, in) : check_point(cage, item, in);
@@ -227,19 +228,19 @@ static int open_root(struct tc_cage *cage)
         return 0;
     return tc_cage_fail(cage,
                         TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "root", step, errno,
-                                     "`toolcage doctor` shows what this machine lacks"),
+                                     "`toolcage doctor` shows what this host lacks"),
                         TC_CLAUSE_FS_READ, "cannot prepare %s for the cage", step);
 }
 
-/* ---- the child's words ---- */
+/* ---- leases and preparation ---- */
 
-/* Does its program wait for a call? */
+/* Does the plan start a worker, whose program waits for a call? */
 static bool is_ahead(const struct tc_plan *plan)
 {
     return plan->ahead && !plan->program_call;
 }
 
-/* A process that waits for such a call brings its id and its group. */
+/* A prestarted process brings its id and cgroup. */
 static int take_leases(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -256,11 +257,11 @@ static int take_leases(struct tc_cage *cage)
     return 0;
 }
 
-/* The first root ahead is built by tick() while a worker prepares the first call, so that neither
- * waits for the other; by the lease when that call is prepared in the loop. */
+/* tick() builds the first root while a worker thread prepares the first call, so that neither waits
+ * for the other. If that call is prepared in the event loop, its lease builds the root. */
 static bool root_is_due;
 
-/* A machine that cannot do it says so at each call, with the reason. */
+/* Ignores errors: calls report them. */
 void tc_process_ahead(void)
 {
     struct tc_outcome outcome = {0};
@@ -296,7 +297,7 @@ int64_t tc_process_tick(int64_t now)
     return tc_sooner(tc_proxy_tick(now), tc_pool_tick(now));
 }
 
-/* What may be written is searched, and perhaps copied. */
+/* Writable trees are searched and perhaps copied. */
 enum tc_may_block tc_local_may_block(const struct tc_cage *cage)
 {
     enum tc_may_block most = TC_BLOCK_NO;
@@ -316,7 +317,7 @@ enum tc_may_block tc_local_may_block(const struct tc_cage *cage)
 
 static int check_broker(struct tc_cage *cage)
 {
-    const char *fix = "set unix_sockets = \"none\", or run it where namespaces can be made";
+    const char *fix = "set unix_sockets = \"none\", or use a host that allows namespaces";
     const char *lack = tc_broker_lacks(&fix);
     if (!lack)
         return 0;
@@ -357,7 +358,7 @@ int tc_local_lease(struct tc_cage *cage, const struct tc_cage_ops *ops, void *ow
         return -1;
     if (take_leases(cage) < 0)
         return -1;
-    /* early, because what it makes for the cage is waited for in a worker */
+    /* early: a worker thread later waits for the proxy's CA */
     if (tc_plan_inspects(cage->plan) && tc_proxy_start(cage) < 0)
         return -1;
     if (root_is_due && cage->may_block != TC_BLOCK_YES)
@@ -366,10 +367,8 @@ int tc_local_lease(struct tc_cage *cage, const struct tc_cage_ops *ops, void *ow
     return 0;
 }
 
-/* A socket that the tool makes in a directory of the host is one that programs there may connect
- * to. Landlock lets sockets be made in private storage alone; what is mounted below that has its
- * rights.
- */
+/* Host programs may connect to a socket that the tool creates in a host directory. Landlock allows
+ * sockets only in private storage, and mounts below that storage inherit the right. */
 static int check_planting(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
@@ -379,23 +378,24 @@ static int check_planting(struct tc_cage *cage)
         if (!item->writable || !item->directory || tc_tree_copied(cage->plan, item) ||
             (wall && !tc_path_within("/tmp", item->path)))
             continue;
-        return tc_cage_fail(cage,
-                            TC_WHY(TOOLCAGE_EUNENFORCEABLE, "unix sockets", item->path,
-                                   wall ? "show it elsewhere, as in { path = \"/workspace\", from "
-                                          "= \"…\" }, or use workspace = { mode = \"overlay\" }"
-                                        : "use workspace = { mode = \"overlay\" }"),
-                            TC_CLAUSE_NET_UNIX,
-                            wall
-                                ? "a tool with unix sockets could listen for the host in %s, which "
-                                  "it writes below its private /tmp"
-                                : "without Landlock a tool with unix sockets could listen for the "
-                                  "host in %s, which it writes",
-                            item->path);
+        return tc_cage_fail(
+            cage,
+            TC_WHY(TOOLCAGE_EUNENFORCEABLE, "unix sockets", item->path,
+                   wall ? "mount it elsewhere, as in { path = \"/workspace\", from = \"…\" }, or "
+                          "use workspace = { mode = \"overlay\" }"
+                        : "use workspace = { mode = \"overlay\" }"),
+            TC_CLAUSE_NET_UNIX,
+            wall ? "%s is a host directory below the private /tmp: a tool with unix sockets could "
+                   "create sockets there that host programs would connect to"
+                 : "without Landlock a tool with unix sockets could create sockets in %s that host "
+                   "programs would connect to",
+            item->path);
     }
     return 0;
 }
 
-/* Of the host record only what never changes, and the id maps, which have a lock. */
+/* May run in a worker thread: uses only constant fields of the host record, and the id maps, which
+ * have a lock. */
 int tc_process_prepare(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);

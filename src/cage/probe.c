@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the doctor asks: a real cage with every clause is built and runs a program that is always
- * there; what fails names the clause. Control groups are looked at one by one. */
+ * The doctor's probe: builds a real cage with every clause, which runs a program that always
+ * exists. A failure names its clause. Cgroups are probed per controller. */
 #include <string.h>
 
 #include "base/sys.h"
@@ -26,8 +26,8 @@ static void set_broken(struct tc_probe *p, const char *reason, const char *fix)
     p->fix = strdup(fix ? fix : "");
 }
 
-/* The smallest cage: no granted path, the first program that every machine has. One that cannot be
- * found is no matter of walls. */
+/* The smallest cage: no granted path, and a program that every host has. If the program is missing,
+ * the sandbox still counts as complete. */
 bool tc_process_probe_plan(const struct tc_executor *executor, struct tc_plan *plan)
 {
     static const char *const system[] = {"/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache"};
@@ -75,15 +75,15 @@ static bool by_group(int clause)
     return false;
 }
 
-/* None can be made without a grant; and a grant wants more of the machine. */
+/* Sockets exist only by a grant, and a grant has further requirements. */
 static char *about_sockets(const char *how)
 {
     const char *fix, *lack = tc_broker_lacks(&fix);
-    return lack ? tc_format("%s; none can be granted here, because %s: %s", how, lack, fix)
+    return lack ? tc_format("%s; sockets cannot be granted here: %s: %s", how, lack, fix)
                 : strdup(how);
 }
 
-/* What this build or this installation does not have. */
+/* Checks for missing parts of the build or installation. */
 static bool is_lacking(struct tc_probe *p, int clause, const char *how)
 {
     bool by_proxy = clause == TC_CLAUSE_NET_ALLOW || clause == TC_CLAUSE_NET_INSPECT ||
@@ -91,14 +91,15 @@ static bool is_lacking(struct tc_probe *p, int clause, const char *how)
     const char *lack = by_proxy ? tc_proxy_lacks() : NULL;
     _autofree_ char *told = lack ? tc_format("toolcage-egress %s", lack) : NULL;
     if (lack)
-        set_broken(p, told, "install the whole of toolcage, or network = \"none\"");
+        set_broken(p, told, "install toolcage completely, or set network = \"none\"");
     else if (!how)
-        set_broken(p, "not provided yet by this backend", "take `secrets` out");
+        set_broken(p, "not supported by this backend", "remove `secrets`");
     return lack || !how;
 }
 
-/* Every clause but those of control groups: held as said when the probe cage came up; else none is,
- * because the call would be refused, and the clause that failed says why. */
+/* Adds a row for each clause without cgroup. If the probe cage came up, every clause is enforced as
+ * described. Otherwise none is, because calls would be refused, and the failed clause has the
+ * reason. */
 static void add_rows(struct tc_outcome *o, const struct tc_cage *probe)
 {
     const struct tc_outcome_failure *f = &probe->outcome->failure;
@@ -114,10 +115,10 @@ static void add_rows(struct tc_outcome *o, const struct tc_cage *probe)
         if (is_lacking(p, clause, how))
             continue;
         if (!probe->running && (f->clause == clause || f->clause < 0))
-            set_broken(p, f->message ? f->message : "the trial cage did not come up in time",
-                       f->hint ? f->hint : "try again when this machine is less busy");
+            set_broken(p, f->message ? f->message : "the probe cage did not start in time",
+                       f->hint ? f->hint : "try again when this host is less busy");
         else if (!probe->running)
-            set_broken(p, "no cage can be built here", "see the clause that fails");
+            set_broken(p, "no cage can be built here", "see the failed clause");
         else
             p->mechanism = clause == TC_CLAUSE_NET_UNIX ? about_sockets(how) : strdup(how);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The life of a cage's egress proxy: its program, its process, its end. */
+ * The lifecycle of a cage's egress proxy: program, process, end. */
 #include "cage/proxy.h"
 
 #include <errno.h>
@@ -26,21 +26,21 @@ struct tc_proxy {
     struct tc_gateway gateway;
     struct tc_init_network network;
     struct tc_egress_stats *stats;
-    int control;          /* our end */
-    bool killed;          /* by us, with its cage */
-    bool finishing, done; /* it delivers what the tool sent before its end; has delivered it */
-    pid_t pid;            /* 0: not started, or gone */
-    uid_t id;             /* leased for it; (uid_t)-1: it is the caller's */
+    int control;          /* the helper's end */
+    bool killed;          /* by the helper, with the cage */
+    bool finishing, done; /* delivers the tool's last data; has delivered all */
+    pid_t pid;            /* 0: not started, or ended */
+    uid_t id;             /* leased for it; (uid_t)-1: the caller's id */
 };
 
-/* Without its cage: told to end, or delivering what the tool sent last. An id is nobody else's
- * before the process is reaped. */
+/* Proxies whose cage has ended: requested to end, or still delivering data. An id is reusable only
+ * after its process is reaped. */
 static struct left {
     pid_t pid;
     uid_t id;
     struct tc_ids *ids;
-    int control;      /* -1: it was told to end at once */
-    int64_t until_us; /* else it is told then */
+    int control;      /* -1: was killed */
+    int64_t until_us; /* else killed then */
 } left[LEFT_MAX];
 static size_t left_count;
 
@@ -52,7 +52,7 @@ bool tc_plan_inspects(const struct tc_plan *plan)
     return false;
 }
 
-/* What the plan wants most of it. */
+/* The most demanding clause that the plan needs the proxy for. */
 static enum tc_clause clause_of(const struct tc_plan *plan)
 {
     return plan->secret_count       ? TC_CLAUSE_NET_SECRET
@@ -87,19 +87,18 @@ static int fail_program(struct tc_cage *cage, const char *lack)
     _autofree_ char *message = tc_format("the egress proxy toolcage-egress %s", lack);
     return fail_proxy(
         cage, "toolcage-egress",
-        "reinstall toolcage; its egress proxy is a file of root (or of yours) with mode "
-        "0755",
+        "reinstall toolcage; toolcage-egress must belong to root (or to you) and have mode 0755",
         message ? message : lack);
 }
 
-/* ---- its process ---- */
+/* ---- the process ---- */
 
 struct cloned_us {
     int program, null, control, shared;
     uid_t id;
 };
 
-/* Group first, while there is the right to. */
+/* The group first, while the process is still privileged. */
 static int become(const struct cloned_us *b)
 {
     const int from[] = {b->null, b->null, b->null, b->control, b->shared};
@@ -118,9 +117,9 @@ static int become(const struct cloned_us *b)
                : 0;
 }
 
-/* With memory of its own: a change of ids makes what shares its memory undumpable, and the helper
- * could not be looked at by its own children any more. What fails in it is heard of as the end of
- * its socket. */
+/* A fork with separate memory: a change of ids makes all processes that share the memory
+ * undumpable, and the helper's children could no longer read the helper's /proc entry. The helper
+ * detects a failed start by the closed socket. */
 static pid_t clone_child(const struct cloned_us *b)
 {
     static char name[] = "toolcage-egress";
@@ -134,7 +133,7 @@ static pid_t clone_child(const struct cloned_us *b)
     _exit(127);
 }
 
-/* It can be written by the proxy and cut by nobody. */
+/* A memory file that the proxy can write but not resize. */
 static int share(struct tc_proxy *x)
 {
     _autofd_ int fd = memfd_create("egress", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -154,7 +153,7 @@ static int start_process(struct tc_cage *cage, struct tc_proxy *x, int program)
     int pair[2];
     _autofd_ int shared = share(x), null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (shared < 0 || null < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return fail_proxy(cage, "toolcage-egress", "free memory or descriptors of this machine",
+        return fail_proxy(cage, "toolcage-egress", "free memory or file descriptors on this host",
                           "the egress proxy cannot be started");
     x->control = pair[0];
     _autofd_ int control = pair[1];
@@ -192,7 +191,7 @@ static int send_config(struct tc_cage *cage, struct tc_proxy *x, bool ipv6)
             (void)close(TAKE_FD(cage->secrets_fd));
         return 0;
     }
-    return fail_proxy(cage, "toolcage-egress", "free memory on this machine",
+    return fail_proxy(cage, "toolcage-egress", "free memory on this host",
                       "the policy's entries cannot be sent to the egress proxy");
 }
 
@@ -205,7 +204,7 @@ int tc_proxy_start(struct tc_cage *cage)
         return 0;
     bool ipv6 = access("/proc/net/if_inet6", F_OK) == 0;
     _autofd_ int program = look_for_program(&lack);
-    if (program < 0) /* what is only asked for is not missed */
+    if (program < 0) /* without granted entries the proxy only records accesses and is optional */
         return plan->net_count ? fail_program(cage, lack) : 0;
     struct tc_proxy *x = p->proxy = calloc(1, sizeof(*x));
     if (!x)
@@ -225,7 +224,7 @@ int tc_proxy_start(struct tc_cage *cage)
     return start_process(cage, x, program) < 0 ? -1 : send_config(cage, x, ipv6);
 }
 
-/* Nothing of the cage has spoken to it yet. */
+/* The proxy is still trusted here: the cage has not sent it any data. */
 int tc_proxy_authority(struct tc_cage *cage, struct tc_buf *to)
 {
     enum { PATIENCE_MS = 10000 };
@@ -240,9 +239,9 @@ int tc_proxy_authority(struct tc_cage *cage, struct tc_buf *to)
     if (!size || size > TC_EGRESS_AUTHORITY_MAX)
         return fail_proxy(
             cage, "toolcage-egress",
-            "the machine may be out of memory: try again; name fewer hosts with methods or "
-            "paths, if there are thousands",
-            "the egress proxy did not make its authority for TLS");
+            "the host may be out of memory: try again; if there are thousands of hosts "
+            "with methods or paths, name fewer",
+            "the egress proxy did not create its CA for TLS");
     tc_buf_add(to, x->stats->authority, size);
     return 0;
 }
@@ -258,10 +257,9 @@ int tc_proxy_listen(struct tc_cage *cage, const int *fds, size_t count, int32_t 
     errno = EPROTO;
     int rc = fine ? tc_send(x->control, &m, sizeof(m), fds, count) : -1;
     tc_close_all(fds, count);
-    return rc == 0
-               ? 0
-               : fail_proxy(cage, "toolcage-egress", "try again; the machine may be out of memory",
-                            "the cage's sockets cannot be passed to the egress proxy");
+    return rc == 0 ? 0
+                   : fail_proxy(cage, "toolcage-egress", "try again; the host may be out of memory",
+                                "the cage's sockets cannot be passed to the egress proxy");
 }
 
 int tc_proxy_fd(const struct tc_cage *cage)
@@ -282,16 +280,15 @@ int tc_proxy_event(struct tc_cage *cage)
         return 0;
     return tc_cage_fail(
         cage,
-        TC_WHY(
-            TOOLCAGE_EBACKEND, "network", "toolcage-egress",
-            "the machine may be out of memory: try again; `toolcage doctor` shows what it lacks"),
-        TC_CLAUSE_NET_ALLOW, "the egress proxy has ended, and the tool has no network any more");
+        TC_WHY(TOOLCAGE_EBACKEND, "network", "toolcage-egress",
+               "the host may be out of memory: try again; `toolcage doctor` shows what it lacks"),
+        TC_CLAUSE_NET_ALLOW, "the egress proxy has ended, so the tool has no network");
 }
 
-/* ---- the tool's end ---- */
+/* ---- after the tool has ended ---- */
 
-/* A tool that has ended by itself may have sent something in its last moment. Most often that takes
- * no longer than a look; what takes longer goes on without its cage. */
+/* A tool that ended by itself may just have sent data. The proxy usually delivers it within this
+ * short wait; the rest is delivered after the cage has ended. */
 static void deliver(struct tc_proxy *x)
 {
     enum { LOOK_MS = 10 };
@@ -329,7 +326,7 @@ void tc_proxy_kill(struct tc_cage *cage)
     (void)kill(x->pid, SIGKILL);
 }
 
-/* ---- its end ---- */
+/* ---- ending the proxy ---- */
 
 static bool gone(pid_t pid, int flags)
 {
@@ -361,7 +358,7 @@ int64_t tc_proxy_tick(int64_t now)
             i++;
             continue;
         }
-        if (left[i].control >= 0) /* it ended by itself, and its pid may be somebody else's */
+        if (left[i].control >= 0) /* the proxy ended by itself: the pid may be reused */
             (void)close(left[i].control);
         give_back(left[i].ids, left[i].id);
         left[i] = left[--left_count];
@@ -376,8 +373,8 @@ void tc_proxy_close(void)
         (void)usleep(PAUSE_US);
 }
 
-/* Told to end at once, or left to what it still delivers. Where there is no place to remember it,
- * somebody has to wait. */
+/* Ends the proxy at once, or lets it finish its delivery. With no free slot to track it, the helper
+ * blocks. */
 static void let_go(struct tc_proxy *x, struct tc_ids *ids)
 {
     bool stays = x->finishing && !x->done;

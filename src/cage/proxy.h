@@ -1,46 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The way out of one cage, as its supervisor sees it: a process of toolcage-egress for this cage
- * alone. It runs outside of the cage as an unprivileged user, is handed the sockets that listen in
- * the cage's network namespace, and decides by the entries of the plan. While it does not run, the
- * cage has no network. */
+ * The egress proxy of one cage, from the helper's side: a process of toolcage-egress per cage. The
+ * proxy runs outside the cage as an unprivileged user. It receives the listening sockets of the
+ * cage's network namespace and allows connections by the plan's entries. Without the proxy the cage
+ * has no network. */
 #ifndef TC_CAGE_PROXY_H
 #define TC_CAGE_PROXY_H
 
 #include "plan/backend.h"
 
-/* What is wrong with the program toolcage-egress that it needs ("is not there"); NULL: nothing. */
+/* Why the program toolcage-egress cannot be used ("is not there"); NULL: it can. */
 const char *tc_proxy_lacks(void);
-/* Does it look into connections? */
+/* Does the plan have entries with inspection? */
 bool tc_plan_inspects(const struct tc_plan *plan);
-/* Starts it and fills in the network of the init config; nothing where the plan has none. 0, or -1.
- */
+/* Starts the proxy and sets the network of the init config; does nothing if the plan has no
+ * network. 0, or -1. */
 int tc_proxy_start(struct tc_cage *cage);
-/* Hands over listeners, of which the first has this number in the init config; closes them. 0, or
- * -1. */
+/* Passes listeners to the proxy and closes them; `first` is the index of the first in the init
+ * config. 0, or -1. */
 int tc_proxy_listen(struct tc_cage *cage, const int *fds, size_t count, int32_t first);
-/* Waits until it is ready, and adds the certificate of its authority. 0, or -1. */
+/* Waits until the proxy is ready, and appends its CA certificate. 0, or -1. */
 int tc_proxy_authority(struct tc_cage *cage, struct tc_buf *to);
-/* What to wait for beside the report socket; -1: nothing. */
+/* The fd to poll in addition to the report socket; -1: none. */
 int tc_proxy_fd(const struct tc_cage *cage);
-/* It said something, or ended: then the call fails. 0, or -1. */
+/* The proxy sent a message or ended: the call fails if the proxy ended. 0, or -1. */
 int tc_proxy_event(struct tc_cage *cage);
-/* The tool has ended: what was refused, and how much went through, into the outcome. */
+/* After the tool's end: records denials and transferred bytes in the outcome. */
 void tc_proxy_finish(struct tc_cage *cage);
-/* More was wanted than the grant's `transfer`. */
+/* The grant's `transfer` limit was exceeded. */
 bool tc_proxy_spent(const struct tc_cage *cage);
 struct tc_egress_stats;
-/* proxy_report.c: the same out of what the proxy has written down; its words are taken as far as
- * they can be true. */
+/* proxy_report.c: does so from the proxy's shared record, which is untrusted and therefore
+ * validated. */
 void tc_proxy_report(struct tc_cage *cage, const struct tc_egress_stats *stats);
-/* The tool is about to be killed: its connections break before it could seem to have ended them. */
+/* Before the tool is killed: kills the proxy, so that the tool's connections break and do not
+ * appear closed by the tool. */
 void tc_proxy_kill(struct tc_cage *cage);
-/* Ends it; fine when there is none. Its id is given back once it has gone. */
+/* Ends the proxy; fine when there is none. Its id is released once the process has been reaped. */
 void tc_proxy_end(struct tc_cage *cage);
-/* Those that have gone since, or should have. When to look again; 0: there are none. */
+/* Reaps ended proxies, and kills those past their time limit. When to call again; 0: none are
+ * left. */
 int64_t tc_proxy_tick(int64_t now_us);
-/* Once, when the helper ends: waits for those that still deliver what their tool sent. */
+/* At the helper's exit: waits for proxies that still deliver data of their tools. */
 void tc_proxy_close(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a cage's egress proxy has told of it: denials and destinations, for the outcome. */
+ * Copies the egress proxy's records into the outcome: denials and destinations. */
 #include <string.h>
 
 #include "cage/cage.h"
@@ -11,12 +11,11 @@
 #include "policy/endpoint.h"
 
 static const char *const hints[TC_EGRESS_REASONS] = {
-    [TC_EGRESS_NOT_PUBLIC] =
-        "the name leads to an address inside this machine or its network; only "
-        "an entry with that very address allows it",
-    [TC_EGRESS_OTHER_NAME] = "the connection named another host than the one it was made to",
+    [TC_EGRESS_NOT_PUBLIC] = "the name resolves to a private or local address; only an entry for "
+                             "exactly that address allows it",
+    [TC_EGRESS_OTHER_NAME] = "the connection named a host other than its destination",
     [TC_EGRESS_UNCLEAR] = "the request is ambiguous",
-    [TC_EGRESS_TOO_MANY] = "too many connections at one time; a larger `connections` allows more",
+    [TC_EGRESS_TOO_MANY] = "too many concurrent connections; a larger `connections` allows more",
     [TC_EGRESS_NOT_SPOKEN] =
         "its requests are inspected; the program does not trust /etc/toolcage-ca.pem, pins a "
         "certificate, or speaks only HTTP/2",
@@ -24,7 +23,7 @@ static const char *const hints[TC_EGRESS_REASONS] = {
     [TC_EGRESS_NOT_REQUEST] = "the entries of that host allow other methods or paths",
 };
 
-/* The proxy has read what strangers wrote: its words are taken as far as they are words. */
+/* The proxy parses untrusted data, so its strings are accepted only if they are printable. */
 static bool copy_target(char to[TC_EGRESS_TARGET_MAX], const char *from)
 {
     memcpy(to, from, TC_EGRESS_TARGET_MAX);
@@ -84,20 +83,20 @@ static void list_destinations(struct tc_cage *cage, const struct tc_egress_stats
     o->received = load_number(&stats->received);
 }
 
-/* Why, and what to do. */
+/* The reason and a hint. */
 static const char *const failures[TC_EGRESS_FAILURES] = {
-    [TC_EGRESS_NO_NAME] = "could not be resolved on this machine; check the name and the "
-                          "machine's own network, or try again later",
-    [TC_EGRESS_NO_ANSWER] = "did not take the connection; check that the service is up",
+    [TC_EGRESS_NO_NAME] = "could not be resolved on this host; check the name and the host's "
+                          "network, or try again later",
+    [TC_EGRESS_NO_ANSWER] = "did not accept the connection; check that the service is up",
     [TC_EGRESS_TOO_LATE] = "did not answer in time; try again later",
-    [TC_EGRESS_NO_UPSTREAM] = "needs the upstream proxy, which did not take the connection; check "
-                              "[egress] upstream in the policy",
-    [TC_EGRESS_NOT_UPSTREAM] = "was refused by the upstream proxy; ask whoever runs it",
+    [TC_EGRESS_NO_UPSTREAM] = "needs the upstream proxy, which did not accept the connection; "
+                              "check [egress] upstream in the policy",
+    [TC_EGRESS_NOT_UPSTREAM] = "was refused by the upstream proxy; ask its operator",
     [TC_EGRESS_NOT_TRUSTED] = "could not be trusted; its server needs a certificate for that name "
-                              "by an authority that this machine trusts",
+                              "from a CA that this host trusts",
 };
 
-/* A tool that fails for it knows no more than "502", so that its end says the rest. */
+/* The tool itself only sees "502", so its result names the cause. */
 static void note_failure(struct tc_outcome *o, const struct tc_plan *plan,
                          const struct tc_egress_stats *stats)
 {

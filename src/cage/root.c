@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Prepared roots. A root is a small tmpfs with the system directories bound read-only, synthesised
- * files of /etc, a minimal /dev and the mount points of a grant. It is built once for each
- * different set of these, kept in the helper's root cache, and every cage gets a detached copy: one
- * system call in place of thirty. */
+ * Prepared roots. A root is a small tmpfs with the system directories bound read-only, generated
+ * files of /etc, a minimal /dev and the mount points of a grant. Each distinct root is built once
+ * and cached in the helper; every cage gets a detached clone, with one system call instead of
+ * thirty. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,11 +23,11 @@
 enum { COPY_MAX = 4 << 20, ROOT_BYTES = 32 << 20 };
 
 static struct root {
-    char *base;   /* what it is made of; NULL: a free place */
-    char *points; /* its mount points; NULL: none yet, and no cage has seen it */
+    char *base;   /* key of its content; NULL: a free slot */
+    char *points; /* its mount points; NULL: none yet, and no cage uses the root */
     int fd;
-    uint64_t serial; /* its name, never used again */
-    uint64_t used;   /* when, for giving up the oldest */
+    uint64_t serial; /* never reused */
+    uint64_t used;   /* last use, for evicting the oldest */
 } roots[TC_ROOT_CACHE_SLOTS];
 static uint64_t uses, serials;
 
@@ -42,7 +42,7 @@ static const char *relative(const char *path)
     return path[1] ? path + 1 : ".";
 }
 
-/* A system directory or link, as the host has it. */
+/* Adds a system directory, file or symlink as on the host. */
 static int put_system(int root, const struct tc_mount *m)
 {
     struct stat st;
@@ -65,8 +65,8 @@ static int put_system(int root, const struct tc_mount *m)
     return made < 0 ? -1 : tc_move_mount(tree, root, at);
 }
 
-/* Small files are copied, so that replacing them on the host cannot be seen half-way. A link is
- * followed: localtime is one. */
+/* Small files are copied, so that a tool never sees a partial replacement. Symlinks are followed:
+ * localtime is one. */
 static int put_copy(int root, const struct tc_mount *m)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
@@ -116,8 +116,8 @@ static int put_device(int root, const char *name)
     return put_device_at(root, host, host + 1);
 }
 
-/* Of a call with a terminal. /dev/tty stands for whatever controls who opens it, so it is no way to
- * anybody else's. */
+/* For calls with a terminal. /dev/tty opens the opener's own controlling terminal, so it reaches no
+ * other. */
 static int put_terminal(int root)
 {
     if (tc_mkdirs(root, "dev/pts") < 0 || symlinkat("pts/ptmx", root, "dev/ptmx") < 0)
@@ -149,7 +149,7 @@ static int put_point(int root, const struct tc_root_point *point)
     return tc_put_file(root, at, "", 0, 0444) < 0 && errno != EEXIST ? -1 : 0;
 }
 
-/* Part of the root, and not denied? */
+/* Is the mount part of the root, and not denied? */
 static bool shown(const struct tc_root_spec *spec, const struct tc_mount *m)
 {
     return m->kind != TC_MOUNT_READ && m->kind != TC_MOUNT_WRITE && m->kind != TC_MOUNT_SOCKET &&
@@ -215,7 +215,7 @@ static int mount_root(int root_cache, size_t place, const struct tc_root_spec *s
     return TAKE_FD(root);
 }
 
-/* Two specs with the same words have the same root. */
+/* Specs with the same key have the same root. */
 static char *base_words(const struct tc_root_spec *spec)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
@@ -259,7 +259,7 @@ static struct root *find_root(const char *base, const char *points)
     return NULL;
 }
 
-/* A free place, if need be by giving up the root that was not used for longest. */
+/* A free slot; evicts the least recently used root if necessary. */
 static struct root *make_place(void)
 {
     struct root *oldest = &roots[0];
@@ -306,7 +306,7 @@ uint64_t tc_root_ahead(int root_cache, const struct tc_root_spec *spec)
     return r ? r->serial : 0;
 }
 
-/* Zero, with *ret_step. */
+/* Returns 0, with *ret_step. */
 static uint64_t fail_root(const char *step, const char **ret_step)
 {
     (void)fail_at(step, ret_step);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Samples of a cage's processes out of /proc. */
+ * Reads the resource usage of a cage's processes from /proc. */
 #include "cage/cage.h"
 
 #include <dirent.h>
@@ -17,14 +17,14 @@
 #include "base/fd.h"
 #include "base/strv.h"
 
-/* Has a process that was there a moment ago just ended? */
+/* Did the process end meanwhile? */
 static bool has_gone(void)
 {
     return errno == ENOENT || errno == ESRCH;
 }
 
-/* Adds the processor time of one process, its reaped children included, to *ticks. 1; 0: it is not
- * there; or -1 with errno. */
+/* Adds the CPU time of a process and its reaped children to *ticks. 1; 0: the process does not
+ * exist; -1 with errno. */
 static int add_ticks(pid_t pid, int64_t *ticks)
 {
     char path[32];
@@ -78,8 +78,8 @@ static bool add_children(pid_t pid, struct pids *all)
     return more == 0 || has_gone();
 }
 
-/* PID 1 and its descendants: whoever is orphaned becomes its child. The cage's own /proc would list
- * them too, but an ordinary caller's helper may not look into it. */
+/* Lists PID 1 and its descendants; orphans become children of PID 1. The cage's own /proc lists the
+ * same processes, but an ordinary user's helper may not read it. */
 static bool list_all(pid_t pid, struct pids *all)
 {
     pid_t *first = TC_PUSH(all->items, all->count);
@@ -105,9 +105,9 @@ int64_t tc_sample_cpu(pid_t pid)
     return seen ? ticks * 1000000 / sysconf(_SC_CLK_TCK) : -1;
 }
 
-/* ---- memory that processes share ---- */
+/* ---- shared memory ---- */
 
-/* A line of a file of /proc/PID, in kB there; -1: it cannot be read. */
+/* The value of a line in a /proc/PID file, converted from kB to bytes; -1: unreadable. */
 static int64_t field(pid_t pid, const char *file, const char *name)
 {
     char path[48];
@@ -122,7 +122,8 @@ static int64_t field(pid_t pid, const char *file, const char *name)
     return kilobytes * 1024;
 }
 
-/* What is mapped: each one's share of it, where the kernel says so, else all that each one maps. */
+/* Mapped shared memory: if the plain sum exceeds the limit, each process's proportional share (Pss)
+ * where the kernel provides it. */
 static int64_t mapped(const struct pids *all, int64_t limit)
 {
     int64_t most = 0, shares = 0;
@@ -161,7 +162,7 @@ static void add_file(struct seen *seen, const struct stat *st)
     seen->bytes += (int64_t)st->st_blocks * 512;
 }
 
-/* Files in memory that have no name. Of a process that may not be looked at, none. */
+/* Adds memfd files, which have no name. Skips processes that may not be inspected. */
 static void add_unnamed(pid_t pid, struct seen *seen)
 {
     static const char memory[] = "/memfd:";

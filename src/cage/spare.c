@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Spares: made, used, given up. */
+ * Spare processes: creation, use, end. */
 #include "cage/spare.h"
 
 #include <errno.h>
@@ -15,27 +15,25 @@
 #include "base/process.h"
 #include "base/sys.h"
 
-/* An agent thinks longer between two calls than a program does; but a container costs some
- * megabytes. */
+/* An agent pauses longer between calls than a program; a container costs some megabytes. */
 enum { IDLE_US = 10000000, CONTAINER_IDLE_US = 60000000 };
 
 struct tc_spare {
     struct tc_pool_entry entry;
-    const struct tc_spare_kind *kind; /* NULL: of a process cage */
-    void *own;                        /* of that kind */
+    const struct tc_spare_kind *kind; /* NULL: a process cage */
+    void *own;                        /* data of the kind */
     struct tc_process_host *host;
-    uint64_t root; /* 0: it has none yet */
+    uint64_t root; /* 0: none yet */
     struct tc_cgroup_limits limits;
-    struct tc_cgroup *group; /* its own, even while a cage uses it */
-    uid_t id;                /* the same */
+    struct tc_cgroup *group; /* stays the spare's while a cage uses it */
+    uid_t id;                /* so does the id */
     pid_t pid;
     int pidfd, report;
-    /* shared with it, at one address, and with nobody else; MAP_FAILED: it gets its call otherwise
-     */
+    /* shared only with that process, at the same address; MAP_FAILED: the call arrives as orders */
     struct tc_init_config *init;
 };
 
-/* The one of before the first call, idle or claimed, until it has a root. */
+/* The spare started before the first call, idle or claimed, until it has a root. */
 static struct tc_spare *rootless;
 
 static struct tc_spare *of(const struct tc_pool_entry *entry)
@@ -43,9 +41,9 @@ static struct tc_spare *of(const struct tc_pool_entry *entry)
     return (struct tc_spare *)entry;
 }
 
-/* ---- its process ---- */
+/* ---- the process ---- */
 
-/* Its leases go back only now that it is gone. */
+/* Releases the leases, now that the process has ended. */
 static void done(struct tc_pool_entry *entry)
 {
     struct tc_spare *s = of(entry);
@@ -82,10 +80,10 @@ static void kill_it(struct tc_pool_entry *entry)
     if (s == rootless)
         rootless = NULL;
     if (s->pid > 0)
-        (void)kill(s->pid, SIGKILL); /* our child, not yet reaped */
+        (void)kill(s->pid, SIGKILL); /* own child, not yet reaped */
 }
 
-/* Until its call comes it says nothing unless a stage failed, and its socket is open while it
+/* A waiting spare sends a message only if a stage failed, and its socket stays open while it
  * lives. */
 static bool waits(const struct tc_pool_entry *entry)
 {
@@ -111,13 +109,13 @@ static bool clone_child(struct tc_spare *s, int child_report)
         .report = child_report, .helper = s->report, .parks = true, .root = -1};
     tc_process_set_ids(s->host, s->id, s->init);
     s->pid = tc_process_clone(s->group, s->init, &s->pidfd);
-    /* no later child may see, or write, what this one will run with */
+    /* later children may not read or write this child's config */
     return s->pid > 0 && madvise(s->init, TC_SPARE_ROOM, MADV_DONTFORK) == 0 &&
            tc_process_map_ids(s->pid, s->init, s->report) == 0;
 }
 
-/* Of a kind that becomes another program: what it needs before its call stands in its init config
- * at the clone. */
+/* For a kind that executes another program: the init config already has everything needed before
+ * the call. */
 static bool clone_kind(struct tc_spare *s, int child_report)
 {
     _autofd_ int root = tc_root_copy(s->root);
@@ -161,7 +159,7 @@ static int send_root(struct tc_spare *s, uint64_t root)
     return 0;
 }
 
-/* ---- in the pool ---- */
+/* ---- pool operations ---- */
 
 static bool make_spare(struct tc_pool_entry *entry)
 {
@@ -181,7 +179,7 @@ static bool alike(const struct tc_pool_entry *a, const struct tc_pool_entry *b)
 static const struct tc_pool_ops cages = {.most = 4, OPS};
 static const struct tc_pool_ops containers = {.most = 8, .oldest_first = true, OPS};
 
-/* Whose calls it serves; of no tool: anybody's. */
+/* Key of the calls that the spare serves; without a tool it serves any. */
 static bool write_key(const struct tc_spare_kind *kind, const struct tc_process_cage *p,
                       const char *tool, const struct tc_cgroup_limits *limits, struct tc_buf *ret)
 {
@@ -233,7 +231,8 @@ void tc_spare_first(struct tc_process_host *host)
     const struct tc_cgroup_limits none = {0};
     struct tc_spare *s = describe_spare(host, 0, &none);
     if (s && write_key(NULL, NULL, NULL, &none, &s->entry.key) && bring_up(s)) {
-        tc_spread(s->pid); /* its first call waits for both of us */
+        tc_spread(s->pid); /* the first call needs helper and spare at the same time, so they get
+                              different CPUs */
         rootless = s;
         tc_pool_give_back(&s->entry, TC_POOL_IDLE);
         return;
@@ -244,7 +243,7 @@ void tc_spare_first(struct tc_process_host *host)
 void tc_spare_root(uint64_t root)
 {
     if (rootless)
-        (void)send_root(rootless, root); /* if not, it gets one with its call, or goes */
+        (void)send_root(rootless, root); /* on failure the first call sends a root */
 }
 
 void tc_spare_no_first(void)
@@ -276,7 +275,7 @@ struct tc_pool_entry *tc_spare_like(const struct tc_process_cage *p, const char 
     return &like->entry;
 }
 
-/* ---- using one ---- */
+/* ---- using a spare ---- */
 
 static bool lease(struct tc_spare *s, struct tc_process_cage *p)
 {

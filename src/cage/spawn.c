@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * From a prepared init config to a running tool, and from there to its end. */
+ * Runs a cage from a prepared init config to the tool's start and end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,14 +22,14 @@
 #include "linux/seccomp_filter.h"
 #include "observe/observe.h"
 
-enum { LATE_MS = 500 }; /* that a helper may be late with a deadline */
+enum { LATE_MS = 500 }; /* grace for a late helper */
 
 static int fail_system(struct tc_cage *cage, const char *what)
 {
     return tc_cage_fail(cage,
                         TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", what, errno,
-                                     "`toolcage doctor` shows what this machine lacks"),
-                        -1, "cannot make the cage's %s", what);
+                                     "`toolcage doctor` shows what this host lacks"),
+                        -1, "cannot create the cage's %s", what);
 }
 
 static int open_pipe(struct tc_cage *cage, int *ret_ours, int *ret_theirs)
@@ -39,11 +39,11 @@ static int open_pipe(struct tc_cage *cage, int *ret_ours, int *ret_theirs)
         return fail_system(cage, "output pipe");
     *ret_ours = pair[0];
     *ret_theirs = pair[1];
-    /* to wait for a tool's words would hold up every other call */
+    /* non-blocking: waiting for a tool's output would block all other calls */
     return fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 ? fail_system(cage, "output pipe") : 0;
 }
 
-/* Without an input of the call's, the tool reads end-of-file from a pipe of its own. */
+/* If the call has no input, the tool reads end-of-file from an empty pipe. */
 static int open_streams(struct tc_cage *cage)
 {
     struct tc_init_config *init = &TC_PRIV(cage)->init;
@@ -62,7 +62,7 @@ static int open_streams(struct tc_cage *cage)
     return open_pipe(cage, &cage->err_fd, &init->err);
 }
 
-/* A program that opens /dev/stdout once more is checked against the owner of the pipe. */
+/* Reopening /dev/stdout checks permissions against the pipe's owner. */
 static int give_streams(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
@@ -91,15 +91,14 @@ static int refuse_namespaces(struct tc_cage *cage, const char *call)
     return tc_cage_fail(cage,
                         TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "namespaces", call, errno,
                                      tc_process_fix(TC_LACK_USERNS, errno)),
-                        TC_CLAUSE_PRIV_NONE,
-                        "this machine does not let us make the cage's namespaces");
+                        TC_CLAUSE_PRIV_NONE, "this host does not allow the cage's namespaces");
 }
 
 static int fail_root(struct tc_cage *cage)
 {
     return tc_cage_fail(cage,
                         TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "root", "root", errno,
-                                     "`toolcage doctor` shows what this machine lacks"),
+                                     "`toolcage doctor` shows what this host lacks"),
                         TC_CLAUSE_FS_READ, "cannot prepare a root for the cage");
 }
 
@@ -115,7 +114,7 @@ static int open_report(struct tc_cage *cage)
     return 0;
 }
 
-/* A copy of the helper, in the helper's namespaces. */
+/* Forks a copy of the helper, in the helper's namespaces. */
 static int fork_here(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -127,7 +126,7 @@ static int fork_here(struct tc_cage *cage)
     return p->child.pid < 0 ? fail_system(cage, "process") : 0;
 }
 
-/* One that brings the first process, and has the prepared root for it. */
+/* Forks the process that makes the engine start PID 1, with the prepared root. */
 static int fork_apart(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -157,7 +156,7 @@ int tc_process_clone_outer(struct tc_cage *cage, const struct tc_init_config *in
     return 0;
 }
 
-/* Nobody waits for this call: its process is cloned now. */
+/* No prestarted process fits: clones one now. */
 static int start_cold(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -181,7 +180,7 @@ static void tell_observer(struct tc_process_cage *p)
                                           .changes = p->changes};
 }
 
-/* By a process that waits for it, if there is one. */
+/* Uses a prestarted process if there is one. */
 static int start_inside(struct tc_cage *cage)
 {
     int rc = tc_worker_go(cage);
@@ -218,7 +217,7 @@ int tc_process_start(struct tc_cage *cage)
     return 0;
 }
 
-/* Will the tool's next call want the same root? Not where an argument says what is mounted. */
+/* Will the tool's next call have the same root? No, if an argument determines a mount. */
 static bool comes_again(const struct tc_cage *cage)
 {
     for (size_t i = 0; i < cage->plan->mount_count; i++)
@@ -227,7 +226,7 @@ static bool comes_again(const struct tc_cage *cage)
     return true;
 }
 
-/* A clause that nothing holds is found before anything runs. */
+/* An unenforceable clause is detected before anything runs. */
 int tc_process_run(struct tc_cage *cage)
 {
     if (tc_process_complete(cage) < 0 || tc_process_enforced(cage) < 0 ||
@@ -238,9 +237,9 @@ int tc_process_run(struct tc_cage *cage)
     return 0;
 }
 
-/* ---- what the child says ---- */
+/* ---- the child's reports ---- */
 
-/* A path of the grant that could not be put in its place, or NULL. */
+/* The granted path of the mount that failed, or NULL. */
 static const char *path_of(const struct tc_cage *cage, const struct tc_report *r)
 {
     const struct tc_init_config *init = &TC_PRIV(cage)->init;
@@ -258,7 +257,8 @@ static int path_failed(struct tc_cage *cage, const struct tc_report *r,
         stage->clause, "%s %s", shown ? shown : path, what);
 }
 
-/* Somebody else replaced it after it was looked up: an editor that saves, or another cage. */
+/* Another process replaced the path after it was looked up: an editor that saves, or another
+ * cage. */
 static bool is_replaced(int errnum)
 {
     return errnum == ESTALE || errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP;
@@ -272,13 +272,13 @@ static int replaced(struct tc_cage *cage, const struct tc_report *r, const struc
         "was replaced while the cage was being built");
 }
 
-/* As /root of an image is, for a tool that is not its owner. */
+/* For example below /root of an image, if the tool's id is not the owner. */
 static int closed(struct tc_cage *cage, const struct tc_report *r, const struct tc_stage *stage)
 {
-    return path_failed(
-        cage, r, stage, "show it where the tool can reach it: { path = \"/data\", from = \"...\" }",
-        "cannot be shown in its place: a directory above it, of the image or of another "
-        "grant, is closed to the tool");
+    return path_failed(cage, r, stage,
+                       "mount it where the tool can enter: { path = \"/data\", from = \"...\" }",
+                       "cannot be mounted there: the tool may not enter a parent directory (of the "
+                       "image or another grant)");
 }
 
 static int no_directory(struct tc_cage *cage, const struct tc_report *r,
@@ -291,7 +291,7 @@ static int no_directory(struct tc_cage *cage, const struct tc_report *r,
                         -1, "the working directory %s does not exist in the cage", last);
 }
 
-/* Does its network need a packet filter? */
+/* Does the cage's network need a packet filter? */
 static bool filters(const struct tc_init_config *init)
 {
     return init->network && init->network->requests[TC_GATEWAY_FILTER_V4].len;
@@ -333,7 +333,7 @@ static int exec_failed(struct tc_cage *cage, int errnum)
             "the cage sees the system directories and granted paths only; grant the program's "
             "directory, or name it in `programs`";
     else if (errnum == ENOEXEC)
-        why.hint = "it is of a wrong format: another architecture, or a script without a #! line";
+        why.hint = "wrong format: another architecture, or a script without a #! line";
     else
         why.hint = "check its mode and the interpreter that it names";
     return tc_cage_fail(cage, &why, -1,
@@ -341,7 +341,7 @@ static int exec_failed(struct tc_cage *cage, int errnum)
                         command);
 }
 
-/* Both ways; to wait for it would hold up every other call. */
+/* The terminal, for input and output; non-blocking, because a block would delay other calls. */
 static int take_terminal(struct tc_cage *cage, int fd)
 {
     if (fd >= 0 && cage->plan->terminal && cage->out_fd < 0) {
@@ -364,7 +364,7 @@ static int note_ready(struct tc_cage *cage)
     return 1;
 }
 
-/* The last word of PID 1, which has ended and reaped everything else. */
+/* The last report of PID 1, after it has ended and reaped all other processes. */
 static void set_exit(struct tc_cage *cage, const struct tc_report *r)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -375,14 +375,14 @@ static void set_exit(struct tc_cage *cage, const struct tc_report *r)
     cage->outcome->signal = WIFSIGNALED(r->status) ? WTERMSIG(r->status) : 0;
 }
 
-/* What came with a report; of a kind that carries nothing it is dropped. */
+/* Closes the fds of a report; used for kinds that carry none. */
 static void drop_fds(const int *fds, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         (void)close(fds[i]);
 }
 
-/* One report; 0 when there was none, 1 when there was, -1 when the cage failed. */
+/* Handles one report; 0 when there was none, 1 when there was, -1 when the cage failed. */
 static int take_report(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -391,10 +391,10 @@ static int take_report(struct tc_cage *cage)
     int fds[TC_FDS_MAX];
     ssize_t n = tc_recv(p->child.report, &r, sizeof(r), fds, TC_FDS_MAX, &count, NULL, NULL, false);
     int fd = count ? fds[0] : -1;
-    if (n < 0 && errno == EMSGSIZE) /* the descriptor found no free number, and was dropped */
+    if (n < 0 && errno == EMSGSIZE) /* the helper had no free fd number for the passed fd */
         return tc_cage_fail(cage, TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", "listener", EMFILE, NULL),
-                            -1, "the helper cannot take the cage's listener");
-    if (n == 0) /* closed: the end is told by exit_fd */
+                            -1, "the helper cannot receive the cage's listener");
+    if (n == 0) /* closed: exit_fd signals the end */
         tc_events_drop(cage, p->child.report);
     if (n != (ssize_t)sizeof(r))
         return 0;
@@ -419,7 +419,7 @@ static int take_report(struct tc_cage *cage)
         p->child.segments = r.max_rss;
         return 1;
     case TC_REPORT_EXITED:
-        if (!p->child.ready) /* killed before it was the tool: nothing ran, which reap() says */
+        if (!p->child.ready) /* killed before exec: no tool ran, and reap() reports the failure */
             return 0;
         set_exit(cage, &r);
         return 1;
@@ -428,7 +428,7 @@ static int take_report(struct tc_cage *cage)
     }
 }
 
-/* What is notified is served here: the exec of the tool itself comes right after READY. */
+/* The helper handles notifications here: the tool's own exec follows right after READY. */
 static void serve_listener(struct tc_cage *cage)
 {
     if (tc_notify_share(cage))
@@ -451,8 +451,8 @@ int tc_process_event(struct tc_cage *cage)
     return 0;
 }
 
-/* Did it end by itself without a last word? A runtime does when the kernel ended its container for
- * memory. */
+/* Did PID 1 end by itself without its last report? A container runtime does when the kernel
+ * OOM-killed its container. */
 static bool lost_word(const struct tc_process_cage *p, int status)
 {
     if (!p->ops || p->trees.unmounted)
@@ -461,7 +461,7 @@ static bool lost_word(const struct tc_process_cage *p, int status)
     return p->child.ready && !killed;
 }
 
-/* PID 1 has ended, and with it everything in the cage. */
+/* PID 1 has ended, and with it all processes of the cage. */
 void tc_process_reap(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -483,11 +483,11 @@ void tc_process_reap(struct tc_cage *cage)
     if (WIFEXITED(status) && lost_word(p, status)) {
         (void)tc_cage_fail(cage,
                            TC_WHY(TOOLCAGE_EBACKEND, "supervise", "PID 1",
-                                  "the machine may be out of memory: try again"),
+                                  "the host may be out of memory: try again"),
                            -1, "the cage could not report how the tool started or ended");
         return;
     }
-    if (p->child.ready) { /* killed from outside, by us or by the kernel */
+    if (p->child.ready) { /* killed from outside, by the helper or the kernel */
         cage->outcome->exit_code = -1;
         cage->outcome->signal = WIFSIGNALED(status) ? WTERMSIG(status) : SIGKILL;
         return;
@@ -495,6 +495,6 @@ void tc_process_reap(struct tc_cage *cage)
     (void)tc_cage_fail(
         cage,
         TC_WHY(TOOLCAGE_EBACKEND, "start", "PID 1",
-               "the machine may be out of memory: raise `memory`, or look at the kernel's log"),
+               "the host may be out of memory: raise `memory`, or check the kernel log"),
         -1, "the cage ended before it was complete");
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What every cage shows beside its grant: the system directories and the made-up files of
- * /etc. Pure; the library puts it into each plan, and the helper prepares a root with it before the
- * first plan comes. */
+ * The contents of every cage in addition to its grant: the system directories and generated files
+ * of /etc. Pure. The library adds them to each plan; the helper prepares a root with them before
+ * the first plan arrives. */
 #include "cage/lower.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ struct tc_mount *tc_plan_mount(struct tc_plan *plan, enum tc_mount_kind kind, co
     return copy_text(&m->path, path) && copy_text(&m->from, from) ? m : NULL;
 }
 
-/* Small files are copied, directories bound. The list names no directory of /etc that holds
+/* Small files are copied, directories are bound. The list contains no /etc directory with
  * secrets. */
 static bool is_file(const char *path)
 {
@@ -48,7 +48,7 @@ static bool add_system(struct tc_plan *plan)
     return true;
 }
 
-/* passwd and group depend on the ids that the helper leases; the rest is the same everywhere. */
+/* passwd and group depend on the leased ids; all other files are constant. */
 static bool add_made(struct tc_plan *plan)
 {
     static const struct {

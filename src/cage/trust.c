@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the programs of a cage trust whose proxy looks into TLS: what the system trusts, and the
- * proxy's own authority, in one file. It stands where the system has its own, and at a place of
- * ours that the environment names. */
+ * The CA bundle of a cage whose proxy inspects TLS: the system's CAs and the proxy's own, in one
+ * file. It is mounted over the system's bundle files, and at a path that the environment names. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -30,7 +29,7 @@ static int fail_certificates(struct tc_cage *cage, const char *subject, const ch
                         TC_CLAUSE_NET_INSPECT, "%s", what);
 }
 
-/* The proxy reads the same: it ends without. */
+/* The proxy reads the same file and exits if there is none. */
 static int read_system(struct tc_cage *cage, struct tc_buf *to)
 {
     for (const char *const *place = tc_bundle_places; *place; place++) {
@@ -38,14 +37,14 @@ static int read_system(struct tc_cage *cage, struct tc_buf *to)
             continue;
         if (tc_read_file(AT_FDCWD, *place, to) == 0 && to->len)
             return 0;
-        return fail_certificates(cage, *place, "make it readable for all",
-                                 "the certificates that this machine trusts cannot be read");
+        return fail_certificates(cage, *place, "make it readable for all users",
+                                 "the CA certificates of this host cannot be read");
     }
-    if (cage->plan->uid) /* in a machine, whose image may have none: the proxy is outside of it */
+    if (cage->plan->uid) /* in a VM: its image may have no bundle, because the proxy runs outside */
         return 0;
     errno = 0;
     return fail_certificates(cage, tc_bundle_places[0], "install the package ca-certificates",
-                             "this machine has no file of the certificates that it trusts");
+                             "this host has no CA certificate file");
 }
 
 int tc_trust_await(struct tc_cage *cage)
@@ -62,9 +61,10 @@ int tc_trust_await(struct tc_cage *cage)
     return p->trusted.failed ? tc_cage_fail_memory(cage, "trust") : 0;
 }
 
-/* ---- shown ---- */
+/* ---- mounting the bundle ---- */
 
-/* One file of a tmpfs of its own: it can be mounted apart only from where it is attached itself. */
+/* A file on its own tmpfs. The kernel clones a mount of the file only while the tmpfs is
+ * attached. */
 static int clone_file(int root_cache, const struct tc_buf *text, int *ret_tree)
 {
     static atomic_uint count;
@@ -99,14 +99,14 @@ static int show_certificates(struct tc_cage *cage, const char *path)
     const char *copy = tc_arena_format(&p->trees.arena, "%s", path);
     if (clone_file(p->host->root_cache, &p->trusted, &tree) < 0 ||
         tc_tree_keep(&p->trees, tree) < 0)
-        return fail_certificates(cage, path, "`toolcage doctor` shows what this machine lacks",
+        return fail_certificates(cage, path, "`toolcage doctor` shows what this host lacks",
                                  "the cage's certificates cannot be mounted");
     return copy && tc_tree_mount(&p->trees, tree, copy, TC_LANDLOCK_READ_FILE)
                ? 0
                : tc_cage_fail_memory(cage, "trust");
 }
 
-/* Around a machine's monitor the cage shows little of the system. */
+/* A cage around a VMM contains few system directories. */
 static bool shows(const struct tc_plan *plan, const char *path)
 {
     for (size_t i = 0; i < plan->mount_count; i++) {
@@ -118,15 +118,15 @@ static bool shows(const struct tc_plan *plan, const char *path)
     return false;
 }
 
-/* Below a granted path it is the operator's own. */
+/* Below a granted path the bundle is the operator's own. */
 static bool shown_by_system(struct tc_cage *cage, const char *path)
 {
     return tc_system_path_find(path) && shows(cage->plan, path) &&
            !tc_tree_denied(cage->plan, path) && !tc_tree_holder(&TC_PRIV(cage)->trees, path);
 }
 
-/* Where the system's file really is, so that every link to it leads to ours. One that is a copy in
- * the cage is there under its own name. */
+/* Mounted at the real path of the system's file, so that every symlink resolves to the new bundle.
+ * A file that the cage has as a copy is mounted at its own name. */
 static int show_at(struct tc_cage *cage, const char *place, char last[PATH_MAX])
 {
     static const char copied[] = "/etc/pki/tls/cert.pem";
@@ -141,7 +141,7 @@ static int show_at(struct tc_cage *cage, const char *place, char last[PATH_MAX])
     return show_certificates(cage, real);
 }
 
-/* An image has its own /etc: there the environment alone leads to it. */
+/* An image has its own /etc: there only the environment names the bundle. */
 int tc_trust_show(struct tc_cage *cage)
 {
     char last[PATH_MAX] = "";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Workers: made, claimed, told of their call, given up. */
+ * Workers: creation, claim, handoff of calls, end. */
 #include "cage/worker.h"
 
 #include <errno.h>
@@ -22,34 +22,34 @@
 #include "policy/settings.h"
 #include "state/untouched.h"
 
-/* A machine is dearer to make than another worker. */
+/* A VM is more expensive to start than other workers. */
 enum { IDLE_US = 30000000, MACHINE_IDLE_US = 60000000 };
 
-/* For the next call of a worker that serves many, where a grant shows nothing of the host: a copy
- * of the prepared root with an empty /tmp in it, made when a call has its answer. One in which a
- * call left nothing, not even a time, is the next call's, too. */
+/* The root for the next call of a worker that serves many calls, if the grant has no host paths: a
+ * clone of the prepared root with an empty /tmp, made after a call was answered. If a call left no
+ * trace in it, not even a changed time, the next call gets the same root. */
 struct next_root {
     int root, tmp;            /* -1: there is none */
     uint64_t serial;          /* of the prepared root */
-    struct tc_untouched rest; /* /tmp, when it was made */
-    bool given;               /* to the call that is served */
+    struct tc_untouched rest; /* state of the new /tmp */
+    bool given;               /* handed to the current call */
 };
 static const struct next_root no_root = {.root = -1, .tmp = -1};
 
 struct tc_worker {
-    struct tc_pool_entry entry; /* its key is its plan as bytes */
+    struct tc_pool_entry entry; /* its key is the serialised plan */
     struct tc_plan plan;
     struct tc_outcome outcome;
     struct tc_cage cage;
-    const struct tc_cage_ops *ops; /* of the cages that it is for */
-    int held;                      /* what it takes of what all share; -1: nothing */
-    int talk;                      /* where its program waits for a call; -1: there is no process */
+    const struct tc_cage_ops *ops; /* ops of the worker's cages */
+    int held;                      /* fd of its budget share; -1: none */
+    int talk;                      /* the waiting program's socket; -1: there is no process */
     int64_t made_us;
     int64_t served; /* calls */
-    bool answered;  /* by it, to the one that it served last: it can serve another */
-    bool spent;     /* it serves no other */
-    bool alone;     /* its call sees nothing of the host, and so will the next */
-    bool harmless;  /* its call writes nothing of the host's */
+    bool answered;  /* the last call was answered; another can follow */
+    bool spent;     /* serves no further call */
+    bool alone;     /* its calls have no host paths */
+    bool harmless;  /* its call writes no host path */
     struct next_root root;
 };
 
@@ -58,7 +58,7 @@ static struct tc_worker *of(const struct tc_pool_entry *entry)
     return (struct tc_worker *)entry;
 }
 
-/* ---- the root for its next call ---- */
+/* ---- the root for the next call ---- */
 
 static void drop_root(struct next_root *r)
 {
@@ -69,7 +69,7 @@ static void drop_root(struct next_root *r)
     *r = no_root;
 }
 
-/* Without memory there is none. */
+/* If memory is short there is no root. */
 static void replace_root(struct next_root *r, uint64_t serial, const struct tc_limits *limits)
 {
     struct next_root made = {.serial = serial};
@@ -82,7 +82,7 @@ static void replace_root(struct next_root *r, uint64_t serial, const struct tc_l
     *r = made;
 }
 
-/* Another descriptor of its /tmp, for a call; -1: none. */
+/* Duplicates the fd of its /tmp for a call; -1: none. */
 static int give_root(struct next_root *r)
 {
     int fd = r->root < 0 ? -1 : fcntl(r->tmp, F_DUPFD_CLOEXEC, 0);
@@ -90,7 +90,7 @@ static int give_root(struct next_root *r)
     return fd;
 }
 
-/* ---- in the pool ---- */
+/* ---- pool operations ---- */
 
 static void done(struct tc_pool_entry *entry)
 {
@@ -118,25 +118,25 @@ static bool worker_ended(struct tc_pool_entry *entry, bool patiently)
     return true;
 }
 
-/* What it held is given back at once: a call may wait for it. */
+/* Releases its budget share at once: a call may wait for it. */
 static void kill_it(struct tc_pool_entry *entry)
 {
     const struct tc_cage *cage = &of(entry)->cage;
     if (of(entry)->held >= 0)
         (void)close(TAKE_FD(of(entry)->held));
     if (cage->exit_fd >= 0)
-        (void)kill(TC_PRIV(cage)->child.pid, SIGKILL); /* our child, not yet reaped */
+        (void)kill(TC_PRIV(cage)->child.pid, SIGKILL); /* own child, not yet reaped */
 }
 
-/* Its program has the other end while it lives. */
+/* The worker's program keeps the other end open. */
 static bool waits(const struct tc_pool_entry *entry)
 {
     struct pollfd p = {.fd = of(entry)->talk};
     return p.fd >= 0 && poll(&p, 1, 0) == 0;
 }
 
-/* Its second wall would keep it from files of the call, which come by a descriptor: it is put under
- * one with the call. Until then it runs nothing but our own code. */
+/* Starts without Landlock, which would deny the call's files that arrive by fd: the ruleset comes
+ * with the call. Until then the worker runs only toolcage's code. */
 static bool bring_up(struct tc_worker *w)
 {
     w->made_us = tc_now_us();
@@ -168,7 +168,7 @@ static bool make_worker(struct tc_pool_entry *entry)
     return true;
 }
 
-/* A worker holds some megabytes, most of them shared with the others. */
+/* A worker uses some megabytes, most of them shared between workers. */
 static const struct tc_pool_ops workers = {.most = 4,
                                            .make = make_worker,
                                            .waits = waits,
@@ -176,7 +176,7 @@ static const struct tc_pool_ops workers = {.most = 4,
                                            .ended = worker_ended,
                                            .done = done};
 
-/* Of one that serves call after call one more, for a call beside that and for its loss. */
+/* For workers that serve many calls one extra, for concurrent calls and as a replacement. */
 static size_t how_many(const struct tc_plan *plan)
 {
     const char *said = tc_setting(&plan->settings, "ready");
@@ -209,8 +209,8 @@ static struct tc_pool_entry *describe_worker(const struct tc_executor *executor,
     return &w->entry;
 }
 
-/* It is made here and now, so nothing that it takes may lie where looking it up could wait. The
- * call has just found the same files. */
+/* Workers are created in the event loop, so no path lookup may block. The call has just found the
+ * same files. */
 static bool is_near(const struct tc_process_cage *p)
 {
     for (size_t i = 0; i < p->trees.item_count; i++)
@@ -220,7 +220,7 @@ static bool is_near(const struct tc_process_cage *p)
     return true;
 }
 
-/* What holds something that all share would be in the way of the very call. */
+/* A worker with a budget share would compete with the current call for it. */
 bool tc_worker_next(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -239,10 +239,10 @@ bool tc_worker_next(struct tc_cage *cage)
     return like;
 }
 
-/* ---- using one ---- */
+/* ---- using a worker ---- */
 
-/* A process and what it stands in go from one cage to another; but for the id, which names what
- * there is of a call, too. */
+/* Moves the process and its group between cages. The id moves separately, because the call's files
+ * belong to it, too. */
 static void move(struct tc_process_cage *to, struct tc_process_cage *from)
 {
     to->spare = TAKE(from->spare);
@@ -273,7 +273,7 @@ static bool writes_nothing(const struct tc_plan *plan)
     return true;
 }
 
-/* What it has is the cage's now. */
+/* The cage takes over the worker's process and leases. */
 static void take_over(struct tc_cage *cage, struct tc_worker *w)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -313,7 +313,7 @@ bool tc_worker_yield(void)
     return tc_pool_drop_idle(&workers, worker_holds);
 }
 
-/* In the root that is there already, where it is the same one. */
+/* Sends the call with the root made in advance, if it is the right one. */
 static bool send_made(const struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -324,7 +324,7 @@ static bool send_made(const struct tc_cage *cage)
     return tc_handoff_call(cage, p->worker->talk, made->root);
 }
 
-/* 1: it has the call; 0: it has not, and another can be started for it; -1: none can. */
+/* 1: the worker has the call; 0: it has not, and another process can be started; -1: none can. */
 static int send_call(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
@@ -339,16 +339,15 @@ static int send_call(struct tc_cage *cage)
         return 0;
     int errnum = errno;
     if (!cage->outcome->failure.code)
-        (void)tc_cage_fail(cage,
-                           TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", "ready", errnum,
-                                        "call it again; free memory on this machine"),
-                           -1,
-                           "the cage that stood ready did not take the call, and none can be "
-                           "made in its place");
+        (void)tc_cage_fail(
+            cage,
+            TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "start", "ready", errnum,
+                         "call it again; free memory on this host"),
+            -1, "the prestarted cage did not accept the call, and a new one could not be created");
     return -1;
 }
 
-/* That it was one, and for how long it had been waiting. */
+/* Records how long the worker had been waiting. */
 static void tell_age(struct tc_cage *cage)
 {
     struct tc_outcome *o = cage->outcome;
@@ -371,17 +370,18 @@ int tc_worker_go(struct tc_cage *cage)
         tc_spare_until(p, p->init.last_us);
         tell_age(cage);
         p->worker->served++;
-        cage->running = p->child.ready; /* its walls stand since an earlier call */
+        cage->running = p->child.ready; /* sandboxed since an earlier call */
         return 1;
     }
     tc_spare_replace(p);
     (void)close(TAKE_FD(p->worker->talk));
     drop_root(&p->worker->root);
-    tc_pool_give_back(&TAKE(p->worker)->entry, TC_POOL_BARRED); /* nor would its like do */
+    /* similar workers would fail, too */
+    tc_pool_give_back(&TAKE(p->worker)->entry, TC_POOL_BARRED);
     return sent;
 }
 
-/* ---- its answer ---- */
+/* ---- the call's end ---- */
 
 int tc_worker_talk(const struct tc_process_cage *p)
 {
@@ -394,7 +394,7 @@ int tc_worker_fd(const struct tc_process_cage *p)
     return says ? p->worker->talk : -1;
 }
 
-/* It waits for the next call, and is its own again. */
+/* The worker waits for its next call, in its own cage record. */
 static void take_back_worker(struct tc_cage *cage, const struct tc_task_end *end)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -421,7 +421,7 @@ void tc_worker_event(struct tc_cage *cage)
     if (p->worker->plan.calls)
         take_back_worker(cage, &end);
     else
-        (void)kill(p->child.pid, SIGKILL); /* our child, not yet reaped */
+        (void)kill(p->child.pid, SIGKILL); /* own child, not yet reaped */
     p->child.cpu_us = end.cpu_us + p->earlier_cpu_us;
     p->child.max_rss = end.bytes;
     cage->look_at_us = 0;
@@ -434,7 +434,7 @@ void tc_worker_ends(struct tc_process_cage *p)
         p->worker->spent = true;
 }
 
-/* ---- giving them up ---- */
+/* ---- releasing workers ---- */
 
 void tc_worker_forget_root(struct tc_process_cage *p)
 {
@@ -442,7 +442,7 @@ void tc_worker_forget_root(struct tc_process_cage *p)
         drop_root(&p->worker->root);
 }
 
-/* For its next call. */
+/* For the worker's next call. */
 static void make_root(struct tc_worker *w, uint64_t serial)
 {
     bool good =
@@ -457,7 +457,7 @@ void tc_worker_leave(struct tc_process_cage *p)
     struct tc_worker *w = TAKE(p->worker);
     if (!w)
         return;
-    if (p->child.pid > 0 && !p->child.reaped) /* its call was never started */
+    if (p->child.pid > 0 && !p->child.reaped) /* the call was never started */
         tc_spare_replace(p);
     if (w->answered) {
         struct tc_process_cage *own = TC_PRIV(&w->cage);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Workers: cages in which a program of ours runs, has loaded what every call of its tool needs, and
- * waits. It sees nothing of any call: a call hands it its streams, its words, and one root, which
- * holds what the cage of that call would show, masks included. Each serves one call, and is the
- * call's cage from then on, with its id, its control group and its end; where the plan allows more,
- * it says how the call ended, and waits for the next that is granted the same. One that fails
- * before a call is no call's error: that is started as if there had been none. */
+ * Workers: prestarted cages in which a toolcage program runs, has loaded everything that the calls
+ * of its tool share, and waits. A worker has no data of a call. A call hands over its streams, its
+ * arguments and one root with the mounts and masks of that call's cage. From then on the worker is
+ * the call's cage, including id, cgroup and exit. It serves one call; if the plan allows more, it
+ * reports the call's end and waits for the next call with the same grant. If a worker fails before
+ * it accepts a call, the call is started as if there had been no worker. */
 #ifndef TC_CAGE_WORKER_H
 #define TC_CAGE_WORKER_H
 
@@ -14,59 +14,58 @@
 #include "cage/pool.h"
 
 /* worker_key.c */
-/* The plan of the worker that may serve calls of this plan, as bytes: all but the call. False: a
- * call of this plan is served by none, or there is no memory. */
+/* Serialises the plan without its per-call parts: the key of workers that may serve the call.
+ * False: workers cannot serve this plan, or there is no memory. */
 bool tc_worker_key(const struct tc_plan *plan, struct tc_buf *ret);
-/* Is it of the worker's own cage, and not of a call? */
+/* Does this mount belong to the worker's own cage, not to a call? */
 bool tc_worker_mount(const struct tc_mount *mount);
 
-/* Gives the cage one that fits its plan, with its id and its control group; false when there is
+/* Gives the cage a worker that fits its plan, with the worker's id and cgroup; false when there is
  * none. */
 bool tc_worker_claim(struct tc_cage *cage);
-/* Hands the call over: 1. 0: there is none, or it will not do after all, and has been ended; id and
- * group are still the cage's. -1: nor can one be made in its place. */
+/* Hands the call over. 1: done. 0: there is no worker, or it did not accept the call and was ended;
+ * the cage keeps id and group. -1: a replacement cannot be created either. */
 int tc_worker_go(struct tc_cage *cage);
-/* After the start of a call: one is made for the next, soon; where workers hold something that all
- * share it is the cage's `next`. False: not for this tool. */
+/* After the start of a call: requests a worker for the next call. If workers hold a budget share,
+ * the entry is the cage's `next`. False: the tool has no workers. */
 bool tc_worker_next(struct tc_cage *cage);
-/* What the one that the cage claimed held of what all share; -1: there was none. */
+/* Takes the budget share of the claimed worker; -1: none. */
 int tc_worker_held(struct tc_process_cage *p);
-/* A call lacks what they hold: those that wait give it back. False: none did. */
+/* A call lacks a budget share: drops the idle workers that hold one. False: there were none. */
 bool tc_worker_yield(void);
-/* The socket of the program that the cage claimed; -1: there was none. */
+/* The socket of the claimed worker's program; -1: none. */
 int tc_worker_talk(const struct tc_process_cage *p);
-/* Where it says that the call has ended; -1: its own end says so, because there is something of the
- * host's that it could write until then. */
+/* The fd on which the worker reports the call's end. -1: only its exit counts, because until then
+ * it could write to host files. */
 int tc_worker_fd(const struct tc_process_cage *p);
-/* It may have said so: then the call is over. A process that serves more is no part of the cage any
- * more, one that does not is killed. */
+/* Reads such a report, if any: the call is over. A process that serves more calls leaves the cage;
+ * any other is killed. */
 void tc_worker_event(struct tc_cage *cage);
-/* It is told to end: though it may answer this call yet, it serves no other. */
+/* Marks the worker as ending: it may still answer this call, and serves no other. */
 void tc_worker_ends(struct tc_process_cage *p);
-/* What the call's private storage holds takes a while to be freed: that is done here. */
+/* Frees the call's private storage, which may take a while. */
 void tc_worker_forget_root(struct tc_process_cage *p);
-/* The cage goes. */
+/* The cage ends: returns or drops its worker. */
 void tc_worker_leave(struct tc_process_cage *p);
 
-/* handoff.c: what a program of ours in a cage is told (base/task.h): at its start all of it, or,
- * where it waits for its call, that call later, with its streams and the root that its cage would
- * have.
- */
+/* handoff.c: the handoff to a toolcage program in a cage (base/task.h). A program started for its
+ * call receives everything at its start. A waiting program receives the call later, with its
+ * streams and the root of the call's cage. */
 
-/* An overlay is made in a mount namespace. */
+/* False for overlays, which need a mount namespace. */
 bool tc_handoff_can(const struct tc_process_cage *p);
-/* The root that the cage of this call would have, with everything in its place; attached nowhere.
- * The mounts themselves: each copy of one that goes by itself has the kernel wait until nobody
- * looks at it, thirty times as long as anything else here. How many of them are there; less than
- * all: it cannot be done here (before Linux 6.15 nothing goes onto what is not attached itself). */
+/* Attaches all mounts of the call to its detached root. It moves the mounts instead of clones:
+ * for each clone that is released separately the kernel waits for an RCU grace period, which takes
+ * thirty times as long as the rest. Returns how many are attached; fewer than all: the kernel
+ * cannot (before Linux 6.15 nothing can be mounted on a detached mount). */
 size_t tc_handoff_assemble(const struct tc_process_cage *p, int root);
-/* For the cage that is started in its place: copies under the same numbers, and with them what
- * stood there already. A mount that was put onto another is in both copies, over itself. */
+/* For the cage that is started instead: clones the mounts under the same fd numbers and adds the
+ * worker's own mounts. A mount on top of another mount is cloned with both, over itself. */
 bool tc_handoff_take_back(struct tc_cage *cage, size_t count);
-/* Says it to who waits there. False: it is not said. */
+/* Sends the call to the waiting program. False: not sent. */
 bool tc_handoff_call(const struct tc_cage *cage, int talk, int root);
-/* Before a process is cloned: the socket of the plan's program, if it has one, with its task in it.
- * 0, or -1 with the failure written. */
+/* Before a process is cloned: creates the socket of the plan's program, if any, and sends its task.
+ * 0, or -1 with the failure recorded. */
 int tc_handoff_program(struct tc_cage *cage);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Which calls a worker serves. */
+ * Determines which calls a worker can serve. */
 #include <stdlib.h>
 
 #include "base/path.h"
 #include "cage/worker.h"
 
-/* What a call may bring that a process cannot be given once it runs; and files whose names are
- * watched are named as its own cage would see them. */
+/* Excludes plans with parts that a running process cannot receive, and those that observe file
+ * names, which depend on the call's own cage. */
 static bool can_wait(const struct tc_plan *plan)
 {
     bool watched = plan->denials != TC_DENIALS_OFF && plan->denials != TC_DENIALS_CALLS;
@@ -33,7 +33,7 @@ static size_t own_mounts(const struct tc_plan *of, struct tc_mount *to)
     return count;
 }
 
-/* The plan without the call: its bounds in time are the helper's to watch. */
+/* The plan without the call; the helper enforces the time limits. */
 bool tc_worker_key(const struct tc_plan *of, struct tc_buf *ret)
 {
     static char *root[] = {(char *)"/"};
@@ -56,7 +56,7 @@ bool tc_worker_key(const struct tc_plan *of, struct tc_buf *ret)
                            .settings = of->settings,
                            .calls = of->calls,
                            .bounds = of->calls ? of->bounds : NULL,
-                           /* nobody listens for all calls of one: what is refused is not listed */
+                           /* no listener covers all calls of a worker: denials are not listed */
                            .denials = of->calls ? (int64_t)TC_DENIALS_OFF : of->denials};
     plan.limits.timeout_ms = plan.limits.cpu_time_ms = 0;
     struct tc_wire w = TC_WIRE_PUT_INIT;

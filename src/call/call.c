@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The call object before it runs: birth, setters, cancel, end. */
+ * The call object before it runs: construction, setters, cancel, end. */
 #include "call/call.h"
 
 #include <errno.h>
@@ -27,10 +27,10 @@ static int fail_system(struct toolcage_error **err, const char *what)
         err,
         TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "call", what, errno,
                      "see whether this process is at its limit of open files (ulimit -n)"),
-        "cannot make the call: %s failed", what);
+        "cannot create the call: %s failed", what);
 }
 
-/* The guard of every setter. */
+/* Check at the start of every setter. */
 static int check_new(const struct toolcage_call *call, struct toolcage_error **err)
 {
     int r = tc_engine_check(call->engine, err);
@@ -86,7 +86,7 @@ static int make_call(struct toolcage_engine *engine, struct toolcage_policy *pol
     return r;
 }
 
-/* Names come from models: none begins an install. */
+/* A model may choose the name, so no name starts an install. */
 int tc_call_new(struct toolcage_engine *engine, struct toolcage_policy *policy, const char *tool,
                 struct toolcage_call **ret, struct toolcage_error **err)
 {
@@ -127,8 +127,8 @@ struct toolcage_call *tc_call_unref(struct toolcage_call *call)
 {
     if (!call)
         return NULL;
-    /* Hanging up is what cancels. Closing alone would not do while a fork of the host holds a copy;
-     * and such a fork, when it gives up its own, must hang up nothing. */
+    /* shutdown() cancels the call. close() would not while a fork of the host holds a copy; and
+     * a fork that frees its copy of the call must not cancel it. */
     if (call->sock >= 0 && !tc_engine_forked(call->engine))
         (void)shutdown(call->sock, SHUT_RDWR);
     close_all(call);
@@ -225,10 +225,11 @@ int tc_call_set_stdin(struct toolcage_call *call, const void *bytes, size_t leng
     if (r < 0)
         return r;
     if (call->rows)
-        return fail_usage(err, "stdin", "use toolcage_call_open_stdin(): what is written is typed",
-                          "a terminal takes no standard input that is set beforehand");
+        return fail_usage(err, "stdin",
+                          "use toolcage_call_open_stdin(), and write the keystrokes to it",
+                          "a call with a terminal has no preset standard input");
     if (call->input.pipe >= 0)
-        return fail_usage(err, "stdin", "write the bytes into that descriptor",
+        return fail_usage(err, "stdin", "write the bytes to that descriptor",
                           "standard input was opened as a pipe already");
     char *copy = malloc(length + 1);
     if (!copy)
@@ -266,7 +267,7 @@ static int check_size(int rows, int columns, struct toolcage_error **err)
     if (rows > 0 && rows <= UINT16_MAX && columns > 0 && columns <= UINT16_MAX)
         return 0;
     return fail_usage(err, "terminal", "give 1 to 65535 rows and columns, as in 24 and 80",
-                      "this is not the size of a terminal");
+                      "invalid terminal size");
 }
 
 int tc_call_set_terminal(struct toolcage_call *call, int rows, int columns,
@@ -278,15 +279,16 @@ int tc_call_set_terminal(struct toolcage_call *call, int rows, int columns,
     if (r < 0)
         return r;
     if (call->input.bytes)
-        return fail_usage(err, "stdin", "use toolcage_call_open_stdin(): what is written is typed",
-                          "a terminal takes no standard input that is set beforehand");
+        return fail_usage(err, "stdin",
+                          "use toolcage_call_open_stdin(), and write the keystrokes to it",
+                          "a call with a terminal has no preset standard input");
     call->rows = (uint16_t)rows;
     call->columns = (uint16_t)columns;
     return 0;
 }
 
-/* What the helper has not heard yet must leave room for one message more, by which the call is
- * cancelled: that one may not wait. */
+/* Messages that the helper has not read must leave room for one more, the cancel message, which
+ * may not block. */
 static bool is_behind(const struct toolcage_call *call)
 {
     enum { UNHEARD_MAX = 16384 };
@@ -311,7 +313,7 @@ int tc_call_resize(struct toolcage_call *call, int rows, int columns, struct too
                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
                                         .stage = "resize",
                                         .hint = "try again in a moment"},
-                       "the helper has not taken earlier sizes yet");
+                       "the helper has not processed earlier sizes yet");
     call->rows = (uint16_t)rows;
     call->columns = (uint16_t)columns;
     struct tc_message resize = {
@@ -345,8 +347,8 @@ int tc_call_cancel(struct toolcage_call *call)
         return TOOLCAGE_EFORKED;
     if (atomic_exchange(&call->cancelled, true))
         return 0;
-    /* The socket is there from birth: before start the message waits in it, after the end nobody
-     * reads it. Sizes leave room for it, so it cannot block. */
+    /* The socket exists from construction: before start the message waits in it, after the end
+     * it is not read. Resize messages leave room for it, so it cannot block. */
     const struct tc_message cancel = {.kind = TC_MESSAGE_CANCEL};
     (void)tc_send(call->sock, &cancel, sizeof(cancel), NULL, 0);
     return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The call object. call.c owns it and its setters, start.c takes it to the helper, dispatch.c
- * brings the result back. */
+ * The call object. call.c has its constructor and setters, start.c sends it to the helper,
+ * dispatch.c receives the result. */
 #ifndef TC_CALL_CALL_H
 #define TC_CALL_CALL_H
 
@@ -18,7 +18,7 @@
 #include "plan/backend.h"
 #include "policy/policy.h"
 
-/* UNTOLD: it has ended, and there was no memory for its result. */
+/* UNTOLD: the call has ended, and there was no memory for its result. */
 enum tc_call_state { TC_CALL_NEW, TC_CALL_RUNNING, TC_CALL_UNTOLD, TC_CALL_DONE };
 
 struct tc_call_input {
@@ -42,18 +42,19 @@ struct toolcage_call {
     void *userdata;
 
     enum tc_call_state state;
-    int sock;                  /* ours; what the host polls */
-    int peer;                  /* the helper's end, until it was sent or the call refused */
-    atomic_bool cancelled;     /* the one thing another thread touches, beside writing to `sock` */
-    struct tc_kept_plan *kept; /* what it asks for, and its plan if that is kept; NULL: neither */
+    int sock; /* our end; the host polls it */
+    int peer; /* the helper's end, until it was sent or the call was refused */
+    atomic_bool
+        cancelled; /* the only member that another thread touches, apart from writes to `sock` */
+    struct tc_kept_plan *kept; /* the call's cache key, and its plan if cached; NULL: neither */
     struct tc_grant grant;
-    int image;     /* keeps its root in the store of images; -1: none */
-    bool installs; /* it is the install phase of a tool, which only the operator begins */
+    int image;     /* lock that keeps the call's root in the image store; -1: none */
+    bool installs; /* this is an install phase, which only the operator starts */
     struct tc_install_stage *stage; /* where it installs; NULL: nowhere (yet) */
-    const char *work, *module;      /* what is done with a module, or by what a machine is tried, in
-                                     * place of running a tool; NULL: nothing. Borrowed */
+    const char *work, *module; /* borrowed: work on a module, or a test boot of a VM, instead of a
+                                  tool; NULL: none */
     int64_t started_us, sent_us;
-    struct tc_timing steps[4]; /* the library's own; names are static text */
+    struct tc_timing steps[4]; /* timings of the library; names are static text */
     size_t step_count;
     struct toolcage_result *result;
 };
@@ -88,22 +89,22 @@ int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_j
 
 /* start.c */
 int tc_call_start(struct toolcage_call *call, struct toolcage_error **err);
-/* Policy and surroundings -> the whole grant, programs included. Fills *ret (zeroed); the caller's
- * also on failure. */
+/* Resolves the policy and the surroundings to the whole grant, programs included. Fills *ret
+ * (zeroed); the caller frees it also on failure. */
 int tc_call_resolve(struct toolcage_call *call, bool explain, struct tc_grant *ret,
                     struct toolcage_error **err);
 
 /* dispatch.c */
 int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err);
 int tc_call_wait(struct toolcage_call *call, int timeout_ms, struct toolcage_error **err);
-/* Ends the call with what is known: the outcome is taken, `why` (taken, may be NULL) is its error.
- */
+/* Ends the call with this outcome (taken); `why` (taken, may be NULL) is its error. */
 int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,
                    struct toolcage_error *why, struct toolcage_error **err);
 
 /* secrets.c */
-/* The values of the grant's secrets, in its order, in a sealed memory file that the caller closes;
- * -1 in *ret_fd where it has none. 0 or a negative code. No message holds a part of a value. */
+/* The values of the grant's secrets, in its order, in a sealed memory file that the caller
+ * closes; -1 in *ret_fd where the grant has no secrets. 0 or a negative code. No message
+ * contains any part of a value. */
 int tc_secrets_read(const struct toolcage_policy *policy, const struct tc_grant *grant, int *ret_fd,
                     struct toolcage_error **err);
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Which backend a call gets, and what it would be given by that without a call.
+ * Which backend a call gets, and what it would be granted (explain) without a call.
  *
- * Everything is decided before a plan is sent, so that nothing is tried again once a tool may have
- * begun. What is decided here only orders the backends: each refuses by itself what it cannot
- * hold. */
+ * All is decided before a plan is sent, so that nothing is retried once a tool may have started.
+ * The choice only orders the backends: each refuses by itself grants that it cannot enforce. */
 #include <string.h>
 #include <unistd.h>
 
@@ -21,9 +20,9 @@ static const char *at(const struct tc_grant *grant, size_t index)
     return index ? grant->fallback.items[index - 1] : grant->backend;
 }
 
-/* What the grant needs of this host. A limit for each process does where the policy says so; a
- * policy that gives clauses up (`without`) is judged by the cage itself: the trial holds all of
- * them. */
+/* The clauses that the grant needs on this host. A per-process memory limit is enough where the
+ * policy allows it. For a policy that drops clauses (`without`) the cage itself decides: the
+ * probe covers all clauses. */
 static tc_clauses needed(const struct tc_grant *grant)
 {
     tc_clauses any = grant->limits.memory_any ? TC_CLAUSE_BIT(TC_CLAUSE_LIMIT_MEMORY) : 0;
@@ -35,8 +34,8 @@ static bool is_among(tc_clauses set, int64_t clause)
     return clause >= 0 && clause < TC_CLAUSE_COUNT && set & TC_CLAUSE_BIT(clause);
 }
 
-/* Why the trial of the backend did not hold one of these clauses (`named`: which, too), or *ret
- * stays NULL; owned. */
+/* Why the backend's probe failed for one of these clauses (`named`: with the clause's name), or
+ * *ret stays NULL; owned. */
 static int trial_lacks(struct toolcage_engine *engine, const char *name, tc_clauses set, bool named,
                        char **ret, struct toolcage_error **err)
 {
@@ -64,7 +63,8 @@ static char *clauses_lacking(tc_clauses missing)
     return tc_buf_steal(&list);
 }
 
-/* What lowering says of the grant; the plan is thrown away. 0, with *ret NULL when it can. */
+/* Why lowering refuses the grant; the plan is discarded. 0, with *ret NULL when it can be
+ * lowered. */
 static int lower_lacks(const struct tc_planner *planner, const struct tc_grant *grant, char **ret,
                        struct toolcage_error **err)
 {
@@ -79,7 +79,7 @@ static int lower_lacks(const struct tc_planner *planner, const struct tc_grant *
     return *ret ? 0 : tc_fail_memory(err);
 }
 
-/* What the backend's own data and its lowering say of the grant, as above. */
+/* Why the backend's tables or its lowering refuse the grant, as above. */
 static int planner_lacks(const struct tc_planner *planner, const struct tc_grant *grant, char **ret,
                          struct toolcage_error **err)
 {
@@ -92,7 +92,7 @@ static int planner_lacks(const struct tc_planner *planner, const struct tc_grant
     return *ret ? 0 : tc_fail_memory(err);
 }
 
-/* Why what the backend needs of this host is not here, or *ret stays NULL; owned. */
+/* Why a requirement of the backend is missing on this host, or *ret stays NULL; owned. */
 static int host_lacks(struct toolcage_engine *engine, const struct tc_locator *locator,
                       const struct tc_grant *grant, char **ret, struct toolcage_error **err)
 {
@@ -103,7 +103,7 @@ static int host_lacks(struct toolcage_engine *engine, const struct tc_locator *l
     return r < 0 && !*ret ? tc_fail_memory(err) : 0;
 }
 
-/* 0 with *ret_reason NULL: it can run the grant. The reason is owned. */
+/* 0 with *ret_reason NULL: the backend can run the grant. The reason is owned. */
 static int judge_backend(struct toolcage_engine *engine, const struct tc_grant *grant,
                          const char *name, char **ret_reason, struct toolcage_error **err)
 {
@@ -134,7 +134,7 @@ static int fail_all(const struct toolcage_policy *policy, const struct tc_grant 
                    &(struct tc_why){.code = TOOLCAGE_EUNENFORCEABLE,
                                     .stage = "route",
                                     .subject = "fallback",
-                                    .hint = "toolcage doctor says what this machine lacks, and "
+                                    .hint = "`toolcage doctor` shows what this host lacks, and "
                                             "how to fix it",
                                     .file = line ? tc_policy_file(policy, line) : NULL,
                                     .line = tc_policy_number(line),
@@ -161,8 +161,8 @@ int tc_choose(struct toolcage_engine *engine, const struct toolcage_policy *poli
     return r < 0 ? r : fail_all(policy, grant, reasons.data, err);
 }
 
-/* What tc_choose() goes by, for the eye: [{"backend":"…","usable":true,"reason":null},…] into out.
- */
+/* The verdicts of tc_choose(), for display: [{"backend":"…","usable":true,"reason":null},…] into
+ * out. */
 static int explain_routes(struct toolcage_engine *engine, struct tc_grant *grant,
                           struct tc_buf *out, struct toolcage_error **err)
 {
@@ -187,7 +187,7 @@ static int explain_routes(struct toolcage_engine *engine, struct tc_grant *grant
 
 /* ---- one clause ---- */
 
-/* 0 with *ret NULL: it holds the clause. */
+/* 0 with *ret NULL: the backend enforces the clause. */
 static int backend_holds(struct toolcage_engine *engine, const struct tc_grant *grant,
                          const char *name, enum tc_clause clause, char **ret,
                          struct toolcage_error **err)
@@ -210,8 +210,8 @@ static int backend_holds(struct toolcage_engine *engine, const struct tc_grant *
                : trial_lacks(engine, name, TC_CLAUSE_BIT(clause), false, ret, err);
 }
 
-/* Can a call here hold what grants one access? The first backend in the policy's order that
- * enforces the clause on this machine does: {"held":true,"backend":"…","reason":""} into out. */
+/* Which backend enforces the clause of one access: the first one in the policy's order that can
+ * on this host. {"held":true,"backend":"…","reason":""} into out. */
 static int explain_held(struct toolcage_engine *engine, const struct tc_grant *grant,
                         enum tc_clause clause, struct tc_buf *out, struct toolcage_error **err)
 {
@@ -220,8 +220,7 @@ static int explain_held(struct toolcage_engine *engine, const struct tc_grant *g
     int r = 0;
     bool layered = grant->layers.count && !tc_backend_of_layers(&grant->layers);
     if (layered)
-        tc_buf_adds(&reasons,
-                    "no backend of this version runs these inside one another, as layers asks");
+        tc_buf_adds(&reasons, "no backend of this version supports this combination of layers");
     for (size_t i = 0; r == 0 && !by && !layered && i <= grant->fallback.count; i++) {
         _autofree_ char *reason = NULL;
         r = backend_holds(engine, grant, at(grant, i), clause, &reason, err);
@@ -238,10 +237,10 @@ static int explain_held(struct toolcage_engine *engine, const struct tc_grant *g
     return out->failed || reasons.failed ? tc_fail_memory(err) : 0;
 }
 
-/* ---- what a call would be given, without a call ---- */
+/* ---- explain: the grant without a call ---- */
 
-/* What of the answer is known to the machine alone: which backend would be chosen; of an access
- * that the policy allows, whether a call here can hold it. */
+/* The part of `explain` that depends on the host: which backend would be chosen, or whether a
+ * backend here enforces an access that the policy allows. */
 static int explain_here(struct toolcage_call *call, struct tc_grant *grant, const char *access,
                         struct tc_buf *out, struct toolcage_error **err)
 {
@@ -271,7 +270,8 @@ int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_j
     _autofd_ int image = -1;
     if (r == 0)
         r = explain_here(call, &grant, access, &here, err);
-    if (r == 0) /* as at a call: what a backend takes where none is named keeps no other from it */
+    if (r == 0) /* after the choice, as in a call: the default image of one backend must not exclude
+                   others */
         r = tc_image_extend(call->policy, true, &grant, &image, err);
     if (r == 0)
         r = tc_grant_digest(&grant, err);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Bringing the result back. Nothing here has a timeout of its own: the helper holds every deadline.
- */
+ * Receives the result. Nothing here has a timeout: the helper enforces every deadline. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 
 enum { SHARE = 64 }; /* messages of one dispatch: some 2 MiB */
 
-/* Kept whole or not at all: an install that did not end well leaves nothing. */
+/* Stores the install completely or not at all: a failed install leaves nothing. */
 static void settle_install(struct toolcage_call *call, struct tc_outcome *outcome,
                            struct toolcage_error **why)
 {
@@ -44,7 +43,7 @@ int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,
     return r;
 }
 
-/* Nobody can say what the call came to; `why` (taken) is its error. */
+/* The outcome is unknown; `why` (taken) is the error. */
 static int finish_lost(struct toolcage_call *call, struct toolcage_error *why,
                        struct toolcage_error **err)
 {
@@ -54,7 +53,8 @@ static int finish_lost(struct toolcage_call *call, struct toolcage_error *why,
     return tc_call_finish(call, &none, why, err);
 }
 
-/* Its own socket closes with it, and before those of its calls. */
+/* Whether the helper runs: its end of the engine's socket closes when it exits, before those of
+ * its calls. */
 static bool helper_lives(const struct toolcage_engine *engine)
 {
     struct pollfd socket = {.fd = tc_engine_fd(engine)};
@@ -67,18 +67,20 @@ static int finish_gone(struct toolcage_call *call, struct toolcage_error **err)
     struct tc_why gone = {.code = TOOLCAGE_EHELPER, .stage = "wait", .subject = "toolcage-helper"};
     if (helper_lives(call->engine)) {
         gone.hint = "fewer calls at once, more open files (ulimit -n), or more memory";
-        (void)tc_fail(&why, &gone, "the helper could not take this call, or not answer it");
+        (void)tc_fail(&why, &gone,
+                      "the helper could not accept this call, or could not return its result");
     } else {
-        gone.hint = "make a new engine; if this happens again, library and helper may be of two "
-                    "builds: reinstall toolcage";
+        gone.hint =
+            "make a new engine; if this happens again, library and helper may be of different "
+            "builds: reinstall toolcage";
         (void)tc_fail(
             &why, &gone,
-            "the helper ended without an answer; every cage of this engine ended with it");
+            "the helper exited without a result; every cage of this engine ended with it");
     }
     return finish_lost(call, why, err);
 }
 
-/* The kernel drops a descriptor that finds no free number, and the outcome with it. */
+/* The kernel drops an fd when no fd number is free, and the outcome with it. */
 static int finish_cut(struct toolcage_call *call, struct toolcage_error **err)
 {
     struct toolcage_error *why = NULL;
@@ -89,7 +91,7 @@ static int finish_cut(struct toolcage_call *call, struct toolcage_error **err)
     return finish_lost(call, why, err);
 }
 
-/* In a memory file, or else in the message. */
+/* The outcome is in a memory file, or else in the message. */
 static int finish_done(struct toolcage_call *call, const struct tc_message *m, size_t length,
                        int fd, struct toolcage_error **err)
 {
@@ -103,7 +105,7 @@ static int finish_done(struct toolcage_call *call, const struct tc_message *m, s
     return finish_lost(call, why, err);
 }
 
-/* One message, which may end the call: 0, or a code. */
+/* Processes one message, which may end the call: 0, or a code. */
 static int take_message(struct toolcage_call *call, const struct tc_message *m, size_t length,
                         int fd, struct toolcage_error **err)
 {
@@ -116,7 +118,7 @@ static int take_message(struct toolcage_call *call, const struct tc_message *m, 
     return 0;
 }
 
-/* What has come there; 0, or a code. */
+/* Processes the messages that have arrived; 0, or a code. */
 static int receive_messages(struct toolcage_call *call, struct toolcage_error **err)
 {
     union {
@@ -124,7 +126,7 @@ static int receive_messages(struct toolcage_call *call, struct toolcage_error **
         char bytes[sizeof(struct tc_message) + TC_MESSAGE_BYTES_MAX];
     } in;
     int r = 0;
-    /* a tool that never stops writing must not keep the host in here */
+    /* a tool that never stops writing must not keep the host here */
     for (int share = 0; r == 0 && share < SHARE && call->state != TC_CALL_DONE; share++) {
         int fds[1] = {-1};
         size_t count = 0;
@@ -141,7 +143,7 @@ static int receive_messages(struct toolcage_call *call, struct toolcage_error **
     return r < 0 ? r : 0;
 }
 
-/* It has ended; what it came to is gone, for want of memory. */
+/* The call has ended; its outcome was lost for lack of memory. */
 static int tell_late(struct toolcage_call *call, struct toolcage_error **err)
 {
     struct toolcage_error *why = NULL;

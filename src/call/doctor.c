@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The jobs that run no tool: what works on this machine, and sweeping what killed engines left. */
+ * Jobs that run no tool: what works on this host, and sweeping the leftovers of killed engines. */
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -75,7 +75,7 @@ static void add_probes(struct tc_buf *buf, const char *key, const struct tc_outc
     }
 }
 
-/* One that locates what it runs by, and is not tried by the helper. */
+/* A backend that locates its requirements and is not probed by the helper. */
 static void add_located(struct tc_buf *buf, const struct tc_locator *locator,
                         struct tc_search *search)
 {

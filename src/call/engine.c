@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Nothing here keeps state outside the engine object, and the object never changes after its birth
- * but for the count of references, one pointer that is set once, a list that only grows, and plans
- * that are taken and put back: threads share it without a lock. */
+ * All state is in the engine object. After construction only its reference count, one pointer
+ * that is set once, a list that only grows and the plan cache change, all atomically: threads
+ * share the engine without a lock. */
 #include "call/engine.h"
 
 #include <errno.h>
@@ -24,15 +24,16 @@
 
 struct toolcage_engine {
     atomic_uint refs;
-    pid_t pid;                 /* of the process that made it */
-    const volatile char *ours; /* true there, and nothing in a fork; NULL: it has no such page */
+    pid_t pid;                 /* of the process that made the engine */
+    const volatile char *ours; /* true in that process, 0 in a fork; NULL: no such page */
     int sock;
-    _Atomic(struct tc_outcome *) probes; /* of this machine, once somebody had to know */
+    _Atomic(struct tc_outcome *) probes; /* of this host, set at the first request */
     struct tc_modules_known modules;
     struct tc_plan_cache plans;
 };
 
-/* The kernel empties it in every fork: asked on each call, so not by a call of the system. */
+/* The kernel clears this page in every fork. Each call checks it, so the check must not be a
+ * system call. */
 static const volatile char *mark_process(void)
 {
     char *page = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -96,7 +97,7 @@ int tc_engine_new(struct toolcage_engine **ret, struct toolcage_error **err)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return fail_system(err, "socketpair");
     _autofd_ int ours = pair[0], theirs = pair[1];
-    /* From before the first message on, so that each one carries its sender. */
+    /* Set before the first message, so that each message carries its sender. */
     if (setsockopt(theirs, SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)) < 0)
         return fail_system(err, "setsockopt");
     _autofd_ int host = tc_pidfd_open(getpid());
@@ -152,7 +153,7 @@ int tc_engine_check(const struct toolcage_engine *engine, struct toolcage_error 
         &(struct tc_why){
             .code = TOOLCAGE_EFORKED,
             .stage = "engine",
-            .hint = "make a new engine in the child; of the old one only unref works there"},
+            .hint = "make a new engine in the child; only unref of the old one works there"},
         "the engine was made by process %d, and this is a fork of it", (int)engine->pid);
 }
 
@@ -198,7 +199,7 @@ int tc_engine_submit_inside(struct toolcage_engine *engine, const struct tc_job 
     memcpy(packet->data, &job, sizeof(job));
     if (tc_send_now(engine->sock, packet->data, packet->len, fds, count) == 0)
         return 1;
-    /* a helper that is busy is not waited for, and a packet has its greatest size */
+    /* do not wait for a busy helper; a packet also has a maximum size */
     return errno == EAGAIN || errno == EMSGSIZE || errno == ENOBUFS ? 0 : fail_submit(err);
 }
 
@@ -207,7 +208,7 @@ static int fail_outcome(struct toolcage_error **err, const char *what)
     return tc_fail(err,
                    TC_WHY(TOOLCAGE_EHELPER, "result", "toolcage-helper",
                           "reinstall toolcage: library and helper must be of one build"),
-                   "the helper's answer %s", what);
+                   "the helper's reply %s", what);
 }
 
 int tc_outcome_parse(const char *bytes, size_t length, struct tc_outcome *ret,
@@ -224,7 +225,7 @@ int tc_outcome_read(int fd, struct tc_outcome *ret, struct toolcage_error **err)
 {
     struct stat st;
     int seals = fcntl(fd, F_GET_SEALS);
-    /* A file that could still shrink would end the host by SIGBUS. */
+    /* If the file could still shrink, reading it could raise SIGBUS in the host. */
     if (fstat(fd, &st) < 0 || st.st_size <= 0 || seals < 0 || !(seals & F_SEAL_SHRINK))
         return fail_outcome(err, "is not a sealed memory file");
     size_t size = (size_t)st.st_size;
@@ -256,7 +257,7 @@ int tc_engine_ask(struct toolcage_engine *engine, enum tc_job_kind kind, int pla
     int r = tc_engine_submit(engine, &job, sent, plan < 0 ? 1 : 2, err);
     if (r < 0)
         return r;
-    /* The helper's end must be its alone, or its death would go unseen. */
+    /* Only the helper may hold its end, or the helper's exit would go unnoticed. */
     (void)close(TAKE_FD(theirs));
     int fds[1];
     size_t count = 0;
@@ -267,7 +268,7 @@ int tc_engine_ask(struct toolcage_engine *engine, enum tc_job_kind kind, int pla
     }
     if (count && n >= 0)
         (void)close(fds[0]);
-    return fail_job(err, TOOLCAGE_EHELPER, "the helper ended without an answer", n < 0 ? errno : 0);
+    return fail_job(err, TOOLCAGE_EHELPER, "the helper exited without a reply", n < 0 ? errno : 0);
 }
 
 int tc_engine_probe(struct toolcage_engine *engine, struct tc_outcome *ret,
@@ -277,10 +278,10 @@ int tc_engine_probe(struct toolcage_engine *engine, struct tc_outcome *ret,
     _autofd_ int fd = -1;
     int r = tc_engine_ask(engine, TC_JOB_PROBE, -1, &message, &fd, err);
     r = r < 0 ? r : tc_outcome_read(fd, ret, err);
-    return r == 0 && !ret->probe_count ? fail_outcome(err, "holds no clause") : r;
+    return r == 0 && !ret->probe_count ? fail_outcome(err, "lists no clause") : r;
 }
 
-/* Threads that ask at once all ask; the first answer stays. */
+/* Threads that call this at once all query the helper; the first result is kept. */
 int tc_engine_probes(struct toolcage_engine *engine, const struct tc_outcome **ret,
                      struct toolcage_error **err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Calls that run no tool: work on a module, a machine that only has to boot. Each is in a cage as
- * any other call's, which the helper ends in time whatever its processes are stuck in. */
+ * Calls that run no tool: work on a module, or a VM that only boots. Each runs in a cage like
+ * any other call, and the helper ends it in time, whatever its processes are blocked on. */
 #include <string.h>
 
 #include "call/call.h"

@@ -2,15 +2,15 @@
  * Copyright The toolcage authors
  *
  * The helper is a grandchild of the host by two vforks. The first child has no exit signal and is
- * reaped at once by its pid, so neither SIGCHLD nor wait(-1) of the host ever sees one of ours. No
- * page table is copied: a host with gigabytes resident pays what a small one pays.
+ * reaped at once by its pid, so neither SIGCHLD nor wait(-1) of the host ever sees a toolcage
+ * child. No page table is copied: starting costs the same whatever the host's resident memory.
  *
- * Between clone and exec both children run in the host's memory while its calling thread waits, on
- * stacks of their own: they make system calls, write one errno into the shared record and allocate
- * nothing.
+ * Between clone and exec both children run in the host's memory on separate stacks, while the
+ * host's calling thread waits: they make system calls, write one errno into the shared record and
+ * allocate nothing.
  *
- * Where the helper's code is in the program itself (tc_launch_within), it is a plain fork, with the
- * same steps but the last. */
+ * If this program contains the helper's code (tc_launch_within), the helper is a plain fork that
+ * runs the same steps except the exec. */
 #include "call/engine.h"
 
 #include <errno.h>
@@ -38,10 +38,10 @@ void (*tc_launch_within)(const char *state);
 
 struct launch {
     int program, sock, host, null;
-    void (*within)(const char *state); /* in place of the program */
+    void (*within)(const char *state); /* called instead of executing the program */
     char *argv[3];
-    char *stack;        /* of the children that share our memory; NULL: a fork has its own */
-    const char *failed; /* which step, when errnum is set */
+    char *stack;        /* of the children that share our memory; NULL: a fork */
+    const char *failed; /* the failed step, when errnum is set */
     int errnum;
 };
 
@@ -53,7 +53,7 @@ static int reset_signals(struct launch *l)
     return 0;
 }
 
-/* A terminal's ^C goes to the host's process group; the helper must outlive it to clean up. */
+/* A terminal's ^C is sent to the host's process group; the helper must outlive it to clean up. */
 static int leave_session(struct launch *l)
 {
     return setsid() < 0 ? -1 : 0;
@@ -67,7 +67,7 @@ static int place_descriptors(struct launch *l)
     return dup2(l->sock, TC_HELPER_SOCKET) < 0 || dup2(l->host, TC_HELPER_HOST) < 0 ? -1 : 0;
 }
 
-/* A program's own descriptor is needed until exec, so the rest is marked, not closed. */
+/* execveat() still needs the program's fd, so the fds are marked close-on-exec, not closed. */
 static int close_others(struct launch *l)
 {
     return close_range(TC_HELPER_HOST + 1, ~0U, l->within ? 0 : CLOSE_RANGE_CLOEXEC);
@@ -121,14 +121,14 @@ static int vanish(void *arg)
 
 /* ---- in the host ---- */
 
-/* No cancellation point: the children stand on memory of ours. */
+/* No cancellation point: the children's stacks are in our memory. */
 static long reap_child(pid_t pid, int flags)
 {
     return syscall(SYS_wait4, pid, NULL, __WALL | flags, NULL);
 }
 
-/* Awake for a while: who sleeps here is woken behind the helper, on the processor where that has
- * begun to work, while another one is idle. */
+/* Polls for a while before it sleeps: a sleeping caller would be woken on the CPU where the
+ * helper has begun to work, while another one is idle. */
 static void await_end(pid_t pid)
 {
     int64_t until = tc_now_us() + AWAKE_US;
@@ -141,7 +141,7 @@ static void await_end(pid_t pid)
         ended = reap_child(pid, 0);
 }
 
-/* A fork has nobody to tell what fails in it; what may fail was done before. */
+/* A fork cannot report a failure; steps that may fail ran before. */
 static pid_t split(struct launch *l)
 {
     pid_t pid = _Fork();
@@ -152,8 +152,7 @@ static pid_t split(struct launch *l)
     return pid;
 }
 
-/* All signals, those that libc keeps for itself included: a handler must not run in the children.
- */
+/* Blocks all signals, including libc's internal ones: a handler must not run in the children. */
 static void start_helper(struct launch *l)
 {
     uint64_t all = ~UINT64_C(0), before = 0;
@@ -172,11 +171,12 @@ static int above(int fd)
 {
     int moved = fcntl(fd, F_DUPFD_CLOEXEC, ABOVE);
     if (moved < 0 && errno == EINVAL)
-        errno = EMFILE; /* what it says where the limit is below */
+        errno = EMFILE; /* fcntl() returns EINVAL where the limit is below `ABOVE` */
     return moved;
 }
 
-/* The host may have 0 to 4 closed or in use, so what goes there stands above them before. */
+/* In the host fds 0 to 4 may be closed or in use, so fds that will be duplicated onto them are
+ * moved above first. */
 static void start_from_above(struct launch *l)
 {
     _autofd_ int null = above(l->null), sock = above(l->sock), host = above(l->host),
@@ -193,7 +193,7 @@ static void start_from_above(struct launch *l)
     start_helper(l);
 }
 
-/* Of two children, STACK bytes each. */
+/* For two children, STACK bytes each. */
 static bool make_stack(struct launch *l)
 {
     if (l->within)
@@ -203,7 +203,7 @@ static bool make_stack(struct launch *l)
     return l->stack != MAP_FAILED;
 }
 
-/* `l` has what it shall have; of who shall be it, the program or the code in this one. */
+/* Starts the helper. `l` has the sockets, and the program or the function to run. */
 static int launch(struct launch *l, const char *path, struct toolcage_error **err)
 {
     struct tc_why why = {.code = TOOLCAGE_EHELPER, .stage = "helper", .subject = path};

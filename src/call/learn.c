@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A policy from what a call touched. */
+ * A policy from the accesses of a call. */
 #include "call/policy_check.h"
 
 #include <ctype.h>
@@ -16,14 +16,14 @@
 #include "policy/names/credentials.h"
 #include "policy/names/system_paths.h"
 
-/* A policy says paths as text, and never patterns. */
+/* A policy contains paths as UTF-8 text, and never patterns. */
 static bool sayable(const char *path)
 {
     return tc_utf8_valid(path, strlen(path)) && !strpbrk(path, "*?[");
 }
 
-/* The path, or the directory above that can be said: of a written one with a name in it that is no
- * longer there, so that all of the directory counts. Owned. */
+/* The path, or its nearest ancestor that a policy can contain. A written path becomes a missing
+ * file in that ancestor, so that the whole directory counts as written. Owned. */
 static char *nearest_sayable(const char *path, enum tc_touch how)
 {
     char *at = strdup(path);
@@ -39,8 +39,8 @@ static char *nearest_sayable(const char *path, enum tc_touch how)
     return inside;
 }
 
-/* Of the directories above what is granted a cage has its own, with nothing else in them: a tool
- * that looks into one saw nothing of the host's. */
+/* A cage's parent directories of granted paths are private and otherwise empty: a tool that
+ * lists one saw no host file. */
 static bool only_above_grants(const struct tc_grant *grant, const char *path)
 {
     bool above = false;
@@ -53,8 +53,8 @@ static bool only_above_grants(const struct tc_grant *grant, const char *path)
     return above;
 }
 
-/* Cuts the path behind the first symbolic link below what was granted, if it has one: the tool
- * itself may have made that. */
+/* Truncates the path after its first symbolic link below a granted path, if it has one: the tool
+ * itself may have made that link. */
 static bool cut_at_link(const struct tc_grant *grant, char *path)
 {
     for (size_t i = 0; i < grant->fs_count; i++) {
@@ -100,13 +100,13 @@ static bool add_lesson(struct tc_lesson *l, const struct tc_grant *grant, int64_
     t->above = t->path && !sayable(target);
     t->link = t->path && cut_at_link(grant, t->path);
     bool found = t->path && lstat(t->path, &st) == 0;
-    /* what cannot be looked at may be there all the same */
+    /* a path that cannot be examined may exist nevertheless */
     t->there = found || (refused && errno != ENOENT && errno != ENOTDIR);
     t->directory = found && S_ISDIR(st.st_mode);
     return t->path != NULL;
 }
 
-/* Does `programs` bring it along? */
+/* Do the grants of `programs` include this path? */
 static bool brought(const struct tc_grant *programs, const char *path)
 {
     for (size_t i = 0; path && i < programs->fs_count; i++)
@@ -150,10 +150,10 @@ static bool add_endpoints(struct tc_strv *list, const struct tc_outcome *o, bool
     return true;
 }
 
-/* ---- what starts ---- */
+/* ---- starting programs ---- */
 
-/* One path on the way to a program. A link is granted as what stands in its directory: so it leads
- * to places of the cage, and nowhere else when somebody changes it. */
+/* One path on the way to a program. A link is granted with its directory: then the cage resolves
+ * it, and a later change of the link adds no host path. */
 static bool add_hop(struct tc_lesson *l, const struct tc_grant *grant, const char *path)
 {
     _autofree_ char *link = strdup(path);
@@ -174,8 +174,9 @@ static bool add_hop(struct tc_lesson *l, const struct tc_grant *grant, const cha
     return true;
 }
 
-/* What a program needs to start is no call of the tool's, so nobody has seen it: the links that
- * lead to it, and the interpreter of each script. All of it was granted in the run. */
+/* A program's start reads files without a system call of the tool, so they are not in the
+ * recorded accesses: the links to the program, and the interpreter of each script. All were
+ * granted in the run. */
 static bool add_start(struct tc_lesson *l, const struct tc_grant *grant,
                       const struct tc_grant *programs, const char *command)
 {
@@ -201,7 +202,7 @@ static bool add_starts(struct tc_lesson *l, const struct toolcage_call *call,
     return fine;
 }
 
-/* ---- what it was given ---- */
+/* ---- the call's settings ---- */
 
 static const char *value_of(const struct tc_facts *facts, const char *name)
 {
@@ -212,7 +213,7 @@ static const char *value_of(const struct tc_facts *facts, const char *name)
     return NULL;
 }
 
-/* The variables that it was given, and which of them the caller has with that very value. */
+/* The call's variables, and which of them the caller has with the same value. */
 static bool add_given(const struct toolcage_call *call, const struct tc_facts *facts,
                       struct tc_strv *env, struct tc_strv *passed)
 {
@@ -230,7 +231,7 @@ static bool add_given(const struct toolcage_call *call, const struct tc_facts *f
     return true;
 }
 
-/* "ls" of "/bin/ls"; what a tool's name cannot hold becomes "_". Owned. */
+/* "ls" of "/bin/ls"; characters that a tool's name cannot contain become "_". Owned. */
 static char *name_of(const struct tc_strv *argv)
 {
     enum { NAME_MOST = 64 };
@@ -247,7 +248,7 @@ static char *name_of(const struct tc_strv *argv)
     return name;
 }
 
-/* Outside of what every cage shows: then the policy has to name it. */
+/* The program is outside the directories that every cage shows: then the policy must name it. */
 static bool needs_programs(const struct tc_strv *argv)
 {
     const char *path = getenv("PATH");
@@ -257,7 +258,7 @@ static bool needs_programs(const struct tc_strv *argv)
     return file && !tc_system_path_find(file);
 }
 
-/* Three times what the run took, where the defaults are less. NULL in *ret: they are not. */
+/* Three times the run's usage, where that exceeds the defaults. NULL in *ret: it does not. */
 static bool limits(const struct tc_outcome *o, char **ret_timeout, char **ret_memory)
 {
     enum { TIMES = 3, TIMEOUT_MS = 30000, MEMORY_MIB = 512 };
@@ -277,7 +278,7 @@ static char *ending_of(const struct toolcage_call *call)
     return strdup(tc_status_word(o->status));
 }
 
-/* A grant of nothing but the programs. */
+/* A grant of the programs alone. */
 static int resolve_programs(const struct toolcage_call *call, const struct tc_facts *facts,
                             struct tc_grant *ret, struct toolcage_error **err)
 {

@@ -10,12 +10,12 @@
 #include "backend/wasm/modules.h"
 #include "call/call.h"
 
-/* Whoever has it out has it alone. */
+/* A cached plan. While a call uses it, it is not in the cache. */
 struct tc_kept_plan {
-    struct tc_buf question;               /* what was asked for, and in which surroundings */
-    struct toolcage_policy *policy;       /* kept, so that no other has its place in memory */
-    const struct tc_known_module *module; /* NULL: it has no plan yet */
-    struct tc_grant grant;                /* empty while a call has it */
+    struct tc_buf question;               /* the cache key: the request and its surroundings */
+    struct toolcage_policy *policy;       /* referenced, so that no other policy gets its address */
+    const struct tc_known_module *module; /* NULL: no plan yet */
+    struct tc_grant grant;                /* empty while a call uses it */
     struct tc_plan plan;
 };
 
@@ -36,7 +36,7 @@ void tc_plan_cache_close(struct tc_plan_cache *cache)
         let_go(atomic_exchange(&cache->places[i], NULL));
 }
 
-/* In place of the oldest, if need be. */
+/* Replaces the oldest entry if the cache is full. */
 static void put_plan(struct tc_plan_cache *cache, struct tc_kept_plan *k)
 {
     for (size_t i = 0; i < TC_PLAN_CACHE_MAX; i++) {
@@ -75,7 +75,7 @@ static void add_words(struct tc_buf *to, const struct toolcage_call *call)
     add_text(to, NULL);
 }
 
-/* False: out of memory. Empty: it has no working directory. */
+/* False: out of memory. Empty: there is no working directory. */
 static bool write_question(const struct toolcage_call *call, struct tc_buf *ret)
 {
     uid_t ids[3];
@@ -139,7 +139,7 @@ int tc_plan_cache_find(struct tc_plan_cache *cache, struct toolcage_call *call,
     return 0;
 }
 
-/* Nothing of the machine was asked for it but what the question has, and the module's files. */
+/* The cache key and the module's files alone decided the grant. */
 static bool is_decided(const struct toolcage_call *call)
 {
     const struct tc_grant *g = &call->grant;
@@ -148,7 +148,7 @@ static bool is_decided(const struct toolcage_call *call)
            call->image < 0;
 }
 
-/* The surroundings were the same from before the call was resolved until now. */
+/* The surroundings did not change between the cache key and now. */
 static bool is_steady(const struct toolcage_call *call)
 {
     _autobuf_ struct tc_buf now = TC_BUF_INIT;

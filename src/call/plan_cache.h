@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a call was granted, kept for the next that asks for just the same in the same surroundings:
- * it is not resolved and lowered once more. Only of modules whose workers serve many calls, and
- * whose grants have nothing of the host's files in them, so that nothing but what is compared here
- * decides them: policy, words, working directory, environment, ids and the files of the module. */
+ * A cache of grants and plans. A call with the same request in the same surroundings as an
+ * earlier call reuses that call's grant and plan without resolving and lowering them again.
+ * Cached are only calls of modules whose workers serve many calls and whose grants expose no
+ * host file. Then the cache key decides the result completely: policy, arguments, working
+ * directory, environment, ids and the module's files. */
 #ifndef TC_CALL_PLAN_CACHE_H
 #define TC_CALL_PLAN_CACHE_H
 
@@ -19,7 +20,7 @@ struct tc_modules_known;
 
 enum { TC_PLAN_CACHE_MAX = 4 };
 
-/* An engine's; nothing in it takes a lock. */
+/* Owned by an engine; lock-free. */
 struct tc_plan_cache {
     const struct tc_modules_known *modules;
     _Atomic(struct tc_kept_plan *) places[TC_PLAN_CACHE_MAX];
@@ -28,15 +29,14 @@ struct tc_plan_cache {
 
 void tc_plan_cache_close(struct tc_plan_cache *cache);
 
-/* Fills the call's grant, if it is known, and *ret with the plan, which is the call's while that
- * lasts; NULL: it is to be resolved. */
+/* Fills the call's grant from the cache, and *ret with the cached plan, which the call owns
+ * until tc_plan_cache_leave(). NULL: not cached, resolve it. */
 int tc_plan_cache_find(struct tc_plan_cache *cache, struct toolcage_call *call,
                        struct tc_plan **ret, struct toolcage_error **err);
-/* What it was resolved to is what the next one gets, if nothing else could have decided it. Then
- * the plan is taken. */
+/* Caches the call's resolved plan, if the cache key alone decided it. Then the plan is taken. */
 void tc_plan_cache_keep(const struct tc_plan_cache *cache, struct toolcage_call *call,
                         struct tc_plan *plan);
-/* The call ends, or could not be started: what was kept is the next one's. */
+/* The call ended or could not be started: its cached plan becomes available to the next call. */
 void tc_plan_cache_leave(struct tc_plan_cache *cache, struct toolcage_call *call);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the public functions ask of a policy beside calls: what the policy layer cannot know by
- * itself is brought to it. */
+ * Public policy functions that do not run calls. They pass facts of the host to the policy
+ * layer, which makes no system call. */
 #ifndef TC_CALL_POLICY_CHECK_H
 #define TC_CALL_POLICY_CHECK_H
 
@@ -19,7 +19,7 @@ int tc_policy_lint_here(const struct toolcage_policy *policy, const char *text, 
 int tc_policy_test_here(const struct toolcage_policy *policy, const struct tc_test_texts *tests,
                         char **ret, struct toolcage_error **err);
 
-/* A policy from what a call touched: as toolcage_call_learned_policy. */
+/* A policy from the accesses of a call: as toolcage_call_learned_policy. */
 int tc_call_learned_policy(const struct toolcage_call *call, const char *name, char **ret_policy,
                            struct toolcage_error **err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The one place that refuses where a backend lacks what a grant or a call needs. There is no way
- * around a missing clause: a weaker cage is never chosen in its place. */
+ * The only place that refuses a grant or a call because a backend lacks something that it needs.
+ * A missing clause is always a refusal: a weaker cage is never chosen instead. */
 #include "call/route.h"
 
 #include "policy/backends.h"
@@ -12,7 +12,7 @@ static const char *tool_words(const struct tc_grant *grant)
     return grant->tool ? grant->tool : "(a bare command)";
 }
 
-/* Where the policy said the first of these keys that it said at all. */
+/* Sets the policy location of the first of these keys that the policy sets. */
 static void place(const struct toolcage_policy *policy, const struct tc_grant *grant,
                   const char *const keys[], size_t count, struct tc_why *why)
 {
@@ -42,7 +42,7 @@ static int fail_absent(const struct toolcage_policy *policy, const struct tc_gra
                    grant->backend, tool_words(grant));
 }
 
-/* The place in the policy that asked for a clause, as far as the grant remembers one. */
+/* The policy location that required a clause, if the grant has it. */
 static const struct tc_origin *origin_of(const struct tc_grant *grant, tc_clauses missing)
 {
     tc_clauses net = TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) | TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT) |
@@ -62,8 +62,8 @@ static bool runs_modules(const char *backend)
     return row && row->kind == TC_BACKEND_MODULE;
 }
 
-/* Which backends of this version hold the whole grant, as a hint; owned. Those that run modules run
- * nothing else, and no other runs one. */
+/* Which backends of this version enforce the whole grant, as a hint; owned. Backends for modules
+ * run only modules, and other backends run none. */
 static char *others_for(const struct tc_grant *grant)
 {
     _autobuf_ struct tc_buf names = TC_BUF_INIT;
@@ -73,9 +73,9 @@ static char *others_for(const struct tc_grant *grant)
             runs_modules(planner->name) == runs_modules(grant->backend) &&
             !tc_planner_missing(planner, grant) && !tc_planner_lacks(planner, grant, 0))
             tc_buf_addf(&names, "%sbackend = \"%s\"", names.len ? ", or " : "", planner->name);
-    tc_buf_adds(&names, names.len ? ", or take the grant that needs it out of the policy"
-                                  : "no backend of this version can: take the grant that needs it "
-                                    "out of the policy");
+    tc_buf_adds(&names, names.len ? ", or remove the grant that needs it from the policy"
+                                  : "no backend of this version can: remove the grant that needs "
+                                    "it from the policy");
     return tc_buf_steal(&names);
 }
 
@@ -123,8 +123,8 @@ static int fail_feature(const struct toolcage_policy *policy, const struct tc_gr
                    tool_words(grant));
 }
 
-/* A backend without walls must be the operator's own word: a call may not choose it under a policy.
- */
+/* The operator must choose a backend without isolation in the policy: under a policy file a call
+ * may not. */
 static int check_no_boundary(const struct toolcage_policy *policy, const struct tc_planner *planner,
                              bool by_call, struct toolcage_error **err)
 {
@@ -164,11 +164,9 @@ static int fail_layers(const struct toolcage_policy *policy, const struct tc_gra
                          .subject = "layers",
                          .hint = "layers = [\"qemu\", \"process\"], [\"qemu\", \"oci\"], "
                                  "[\"qemu\", \"wasm\"], [\"qemu\", \"oci\", \"wasm\"] or "
-                                 "[\"process\", \"wasm\"], or one backend in the place of layers"};
+                                 "[\"process\", \"wasm\"], or one backend instead of layers"};
     place(policy, grant, keys, TC_COUNT(keys), &why);
-    return tc_fail(err, &why,
-                   "no backend of this version runs these inside one another, as layers asks "
-                   "for tool %s",
+    return tc_fail(err, &why, "no backend of this version supports the layers of tool %s",
                    tool_words(grant));
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Values of secrets, from where the policy says they are to a memory file that only the proxy
- * reads. */
+ * Values of secrets, from the sources in the policy to a memory file that only the proxy reads. */
 #include "call/call.h"
 
 #include <errno.h>
@@ -19,7 +18,7 @@
 #include "call/result/result.h"
 #include "spawn/spawn.h"
 
-/* Of fewer bytes much in an answer would look like one; of more no server takes a header. */
+/* Shorter values would match ordinary text in a response; no server accepts a longer header. */
 enum { BYTES_MIN = 8, BYTES_MAX = 16384, TEXT_MAX = 4 * BYTES_MAX };
 enum { COMMAND_MS = 10000 };
 
@@ -47,7 +46,7 @@ static int fail_secret(const struct reading *r, int errnum, const char *hint, co
                    "the secret %s has no value that can be used: %s", secret->name, what);
 }
 
-/* A buffer that grows leaves copies behind, which nobody would wipe. */
+/* A growing buffer would leave unwiped copies behind. */
 static struct tc_buf in_one_place(size_t size)
 {
     struct tc_buf buf = {.max = 2 * size};
@@ -62,7 +61,7 @@ static void wipe(struct tc_buf *buf)
     tc_buf_done(buf);
 }
 
-/* Written to a header as it is. */
+/* The value is written to a header unchanged. */
 static const char *value_wrong(const char *value, size_t len)
 {
     if (len < BYTES_MIN)
@@ -75,7 +74,7 @@ static const char *value_wrong(const char *value, size_t len)
     return NULL;
 }
 
-/* As SOCKS5 and HTTP can say them. */
+/* Within the limits of SOCKS5 and HTTP. */
 static bool is_pair(const char *value, size_t len)
 {
     enum { PART_MAX = 255 };
@@ -103,7 +102,7 @@ static int read_variable(struct reading *r, const char *name)
                  : fail_secret(r, 0, "set the variable where toolcage is started", "it is not set");
 }
 
-/* Where the file really is, which a link may have led to. */
+/* The file's path without links. */
 static bool real_path(int fd, char ret[PATH_MAX])
 {
     char link[64];
@@ -113,7 +112,7 @@ static bool real_path(int fd, char ret[PATH_MAX])
     return n > 0;
 }
 
-/* It may be granted by another name; the policy's own is hidden in the grant. */
+/* Is the file granted under another path? The policy's path is hidden by the grant. */
 static bool is_shown(const struct tc_grant *grant, const char *real, const char *path)
 {
     if (strcmp(real, path) == 0)
@@ -135,9 +134,9 @@ static int open_file(struct reading *r, const char *path, int *ret)
     if (!S_ISREG(st.st_mode))
         return fail_secret(r, 0, "name a file", "it is not a file");
     if (!real_path(fd, real) || is_shown(r->grant, real, path))
-        return fail_secret(r, 0, "keep the file where no grant leads",
-                           "it is a link into what the tool may read");
-    /* one that can put a link there would choose what is sent */
+        return fail_secret(r, 0, "keep the file outside all grants",
+                           "it is a link into a directory that the tool may read");
+    /* a tool that can put a link there would choose which file is sent */
     if (tc_provenance_tool(&r->writers, path) || tc_provenance_tool(&r->writers, real))
         return fail_secret(r, 0, "keep the file where no tool writes",
                            "a tool may have written it");
@@ -145,7 +144,7 @@ static int open_file(struct reading *r, const char *path, int *ret)
     return 0;
 }
 
-/* Editors end a line; that is not of the value. */
+/* Editors add a line end, which is not part of the value. */
 static int take_line(struct reading *r, const struct tc_buf *text)
 {
     size_t len = text->len;
@@ -171,7 +170,7 @@ static int read_file(struct reading *r, const char *path)
     return rc;
 }
 
-/* "WORD WORD", apart by single spaces: the policy's reader has seen to that. */
+/* "WORD WORD", separated by single spaces: the policy parser ensures that. */
 static bool split(const char *words, struct tc_strv *ret)
 {
     for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
@@ -187,8 +186,9 @@ static int fail_written(const struct reading *r, const char *path)
                 : tc_fail_memory(r->err);
 }
 
-/* Whatever in the word can be a path, from "/", where the command runs: all of it, the rest behind
- * '=', '@', ':' or ',', and from each '/' on, as in -f/path. */
+/* Checks each part of an argument that can be a path, relative to "/", where the command runs:
+ * the whole argument, the rest after '=', '@', ':' or ',', and the rest from each '/' on, as in
+ * -f/path. */
 static int check_word(struct reading *r, const char *word)
 {
     for (const char *at = word; *at; at++) {
@@ -201,7 +201,7 @@ static int check_word(struct reading *r, const char *word)
         if (path[1] && tc_provenance_tool(&r->writers, path))
             return fail_written(r, path);
     }
-    /* env runs a program of this name */
+    /* env runs a program with this name */
     _autofree_ char *program = strchr(word, '/') ? NULL : tc_spawn_find(&r->writers, word);
     return program || strchr(word, '/') || errno != EPERM ? 0 : fail_written(r, word);
 }
@@ -266,7 +266,7 @@ static int write_down(struct reading *r, int *ret_fd)
     return *ret_fd >= 0 ? 0
                         : tc_fail(r->err,
                                   TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "secrets", "memfd_create", errnum,
-                                               "free memory or descriptors of this machine"),
+                                               "free memory or file descriptors on this host"),
                                   "the values of secrets cannot be passed to the egress proxy");
 }
 

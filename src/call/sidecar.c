@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What toolcage-egress hears from a supervisor, said ahead: the program starts with it, and nobody
- * supervises. */
+ * Sends toolcage-egress at its start the messages that a supervisor would send: this proxy has
+ * no supervisor. */
 #include "call/policy_check.h"
 
 #include <errno.h>
@@ -23,8 +23,7 @@ static int fail_sidecar(struct toolcage_error **err, int code, const char *tool,
                    "the proxy for %s cannot be started: %s", tool ? tool : "[defaults]", what);
 }
 
-/* What the tool may reach, whatever it is called with: hosts that arguments name are of one call.
- */
+/* Hosts that the tool may reach in every call: hosts in arguments belong to one call. */
 static int resolve(const struct toolcage_policy *policy, const char *tool, struct tc_grant *ret,
                    struct toolcage_error **err)
 {
@@ -78,7 +77,7 @@ int tc_sidecar(const struct toolcage_policy *policy, const char *tool, const int
         if (send_config(ours, &grant, values, listeners, count))
             *ret = TAKE_FD(theirs);
         else
-            r = fail_sidecar(err, TOOLCAGE_ESYSTEM, tool, "free memory on this machine",
+            r = fail_sidecar(err, TOOLCAGE_ESYSTEM, tool, "free memory on this host",
                              "the policy's entries cannot be sent to it");
     }
     tc_grant_done(&grant);

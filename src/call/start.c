@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * From a call to a job: resolve, route, lower, submit. A refusal on the way ends the call with a
- * result; only misuse, lack of memory and a lost helper are failures of start itself. */
+ * From a call to a job: resolve, route, lower, submit. A refusal by any step ends the call with
+ * a result; start itself fails only for misuse, lack of memory and a lost helper. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static bool fill_field(char **field, const char *text)
     return *field != NULL;
 }
 
-/* A server talks for as long as it lives, and so does who sits at a terminal. */
+/* Servers and terminals stream for as long as they run. */
 static enum tc_stream_mode stream_mode(const struct toolcage_call *call)
 {
     return call->rows || call->work || (call->tool && tc_startswith(call->tool, "server."))
@@ -84,7 +84,7 @@ static enum tc_stream_mode stream_mode(const struct toolcage_call *call)
                : TC_STREAM_KEPT;
 }
 
-/* Does a file of the policy lie in one of these places? */
+/* Is a file of the policy within one of these paths? */
 static bool has_policy_in(const struct tc_grant *grant, const struct tc_strv *places)
 {
     const char *path;
@@ -95,7 +95,8 @@ static bool has_policy_in(const struct tc_grant *grant, const struct tc_strv *pl
     return false;
 }
 
-/* What this grant lets a tool write, before it can; of that it must not change toolcage itself. */
+/* Records the paths that this grant makes writable, before the tool can write. toolcage's own
+ * files below them are added to the plan: the tool must not change them. */
 static bool note_places(const struct tc_grant *grant, struct tc_plan *plan)
 {
     _autostrv_ struct tc_strv places = {0};
@@ -137,7 +138,7 @@ static int lower_grant(struct start *s, struct toolcage_error **err)
     return filled ? 0 : tc_fail_memory(err);
 }
 
-/* The plan, behind room for a job. */
+/* The plan, after room for a job. */
 static int write_plan(struct tc_plan *plan, struct tc_buf *packet, struct toolcage_error **err)
 {
     static const struct tc_job none;
@@ -148,7 +149,7 @@ static int write_plan(struct tc_plan *plan, struct tc_buf *packet, struct toolca
     return wire.failed ? tc_fail_memory(err) : 0;
 }
 
-/* In a sealed memory file, or without one. */
+/* Sends the plan inside the packet, or in a sealed memory file. */
 static int send_plan(struct toolcage_call *call, const struct tc_job *job, struct tc_buf *packet,
                      const int *fds, size_t count, struct toolcage_error **err)
 {
@@ -216,7 +217,7 @@ static int submit(struct start *s, struct toolcage_error **err)
     return send_plan(call, &job, &packet, fds, count, err);
 }
 
-/* An install does what the policy says, and nothing that is said at the call. */
+/* An install is configured by the policy alone: no settings of a call apply. */
 static int check_setup(const struct toolcage_call *call, struct toolcage_error **err)
 {
     bool said = call->argv.count || call->arguments || call->narrow_count || call->session ||
@@ -227,7 +228,7 @@ static int check_setup(const struct toolcage_call *call, struct toolcage_error *
                    "an install phase takes no arguments, no input and no options of a call");
 }
 
-/* Beside what its grant needs. */
+/* Features that the call needs in addition to its grant. */
 static tc_features wanted(const struct toolcage_call *call)
 {
     return (call->rows ? TC_FEATURE_BIT(TERMINAL) : 0) |
@@ -270,7 +271,7 @@ static int locate(struct start *s, struct toolcage_error **err)
     return locator && locator->find ? locator->find(locator, &search, &call->grant, err) : 0;
 }
 
-/* In this order; those with a name are among the call's timings. */
+/* In this order; named steps are among the call's timings. */
 static const struct {
     const char *name;
     int (*run)(struct start *s, struct toolcage_error **err);
@@ -310,7 +311,7 @@ static bool is_misuse(int code)
            code == TOOLCAGE_EHELPER;
 }
 
-/* Refused by what the operator wrote, or not startable: the difference is the status. */
+/* A refusal by policy, or a failure to start: the difference is the status. */
 static int64_t status_of(int code)
 {
     switch (code) {
@@ -342,10 +343,10 @@ static int refuse_call(struct toolcage_call *call, struct toolcage_error *why, i
     struct tc_outcome none = {
         .status = status_of(code), .exit_code = -1, .memory_peak = -1, .pids_peak = -1};
     none.failure.clause = -1;
-    /* one that could not be made whole has no digest */
+    /* a grant that was not fully resolved has no digest */
     if (call->step_count && call->grant.policy && !call->grant.digest[0])
-        (void)tc_grant_digest(&call->grant, NULL); /* what was refused is named by it, too */
-    /* Nobody will write to our end: closing the other one makes it readable for ever. */
+        (void)tc_grant_digest(&call->grant, NULL); /* the result of a refused call has it, too */
+    /* The helper will not write to our end: closing the other end makes ours readable for good. */
     close_sent(call);
     return tc_call_finish(call, &none, why, err);
 }
@@ -373,7 +374,7 @@ int tc_call_start(struct toolcage_call *call, struct toolcage_error **err)
         close_sent(call);
         return 0;
     }
-    /* A failed start may be tried again: nothing was sent, and what was resolved is forgotten. */
+    /* A failed start may be retried: nothing was sent, and the resolved grant is discarded. */
     tc_plan_cache_leave(tc_engine_plans(call->engine), call);
     tc_grant_done(&call->grant);
     tc_stage_free(TAKE(call->stage));

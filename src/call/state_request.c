@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Asking the helper about what it keeps on disk between calls: changes that wait for a person, and
- * sessions. */
+ * Queries to the helper about data stored on disk between calls: staged changes and sessions. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,11 +19,11 @@ struct ask {
     const char *action;
     size_t path_count; /* which of the call's changes; none: all */
     const char *const *paths;
-    /* The helper's answer as JSON text: owned, NULL when out of memory. */
+    /* The helper's reply as JSON text: owned, NULL when out of memory. */
     char *(*write)(const char *name, const struct tc_outcome *outcome);
 };
 
-/* The message of the job: a plan with two words in it. */
+/* The job's message: a plan that contains the action, the name and the paths. */
 static int make_plan(const struct ask *ask, int *ret_fd, struct toolcage_error **err)
 {
     struct tc_plan plan = {.payload = strdup(ask->action)};
@@ -131,7 +130,7 @@ static int check_paths(size_t count, const char *const paths[], struct toolcage_
             return tc_fail(err,
                            TC_WHY(TOOLCAGE_EUSAGE, "changes",
                                   paths && paths[i] ? paths[i] : "paths",
-                                  "write it as the changes have it"),
+                                  "copy it from the list of changes"),
                            "the path of a change begins with /");
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What stands in a tree, sorted, to be sent or to be compared with what stands there later. */
+ * The sorted inventory of a tree, to send it or to find later changes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static int add_seen(struct taking *t, const char *path, const struct statx *st)
     return 0;
 }
 
-/* What may not be read is there, without what it holds. */
+/* An unreadable directory is listed without its entries. */
 static int visit(void *userdata, const struct tc_walk_entry *e)
 {
     struct taking *t = userdata;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Of each tree what has gone, the deepest first, then what is there, directories first. A tree may
- * change while it is read: what has gone meanwhile is left out, and a file that became shorter ends
- * in zeros. */
+ * For each tree, first the removed names, the deepest first, then the entries, directories first. A
+ * tree may change while it is read: entries removed meanwhile are left out, and a file that became
+ * shorter is padded with zeros. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ int tc_pack_look(struct tc_pack *p, size_t most, size_t *ret_root)
     return 0;
 }
 
-/* ---- what differs ---- */
+/* ---- changes ---- */
 
 static bool same_time(const struct statx_timestamp *a, const struct statx_timestamp *b)
 {
@@ -134,7 +134,7 @@ static void remove_entry(const struct tc_pack *p, const char *path, struct tc_bu
     put_frame(out, TC_FRAME_REMOVAL, &grant, sizeof(grant), (const char *const[]){path, NULL});
 }
 
-/* What its owner may not read, nobody does in the machine. */
+/* A file that its owner cannot read is sent empty with mode 0: unreadable in the VM, too. */
 static void open_file(struct tc_pack *p, int dir, const char *name, struct tc_carry_head *head)
 {
     struct stat st;
@@ -162,7 +162,7 @@ static int add_entry(struct tc_pack *p, const struct tc_carry_seen *seen, struct
     if (!path)
         return -1;
     if (dir < 0)
-        return 0; /* it has gone */
+        return 0; /* removed meanwhile */
     head.kind = S_ISDIR(seen->mode)   ? TC_CARRY_DIRECTORY
                 : S_ISLNK(seen->mode) ? TC_CARRY_LINK
                                       : TC_CARRY_FILE;
@@ -170,7 +170,7 @@ static int add_entry(struct tc_pack *p, const struct tc_carry_seen *seen, struct
         open_file(p, dir, name, &head);
     ssize_t n = head.kind == TC_CARRY_LINK ? readlinkat(dir, name, target, sizeof(target)) : 1;
     if (n <= 0 || (size_t)n == sizeof(target))
-        return 0; /* the same; or it leads further than anything can */
+        return 0; /* removed meanwhile; or the target exceeds TC_CARRY_PATH_MAX */
     put_entry(out, &head, seen->path, head.kind == TC_CARRY_LINK ? target : NULL);
     return 0;
 }
@@ -181,7 +181,7 @@ static void close_file(struct tc_pack *p)
         (void)close(TAKE_FD(p->file));
 }
 
-/* Holes stay holes. */
+/* Skips holes. */
 static int add_bytes(struct tc_pack *p, struct tc_buf *out)
 {
     char bytes[sizeof(uint64_t) + PIECE];
@@ -208,7 +208,7 @@ static int add_bytes(struct tc_pack *p, struct tc_buf *out)
     return 0;
 }
 
-/* ---- one after the other ---- */
+/* ---- the sequence ---- */
 
 static void next_root(struct tc_pack *p)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What comes is written below its grant and nowhere else. Of each grant first what goes, the
- * deepest first, then what comes, in the order of strcmp(): so a name that came already cannot come
- * again, and nothing has to be remembered for that. */
+ * Writes entries below their grants and nowhere else. Each grant's removals come first, the deepest
+ * first, then its entries in the order of strcmp(). The order alone rules out duplicates, so the
+ * names need not be remembered. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 enum { STRANGER = 65534, MODES = 0777, SECOND_NS = 1000000000 };
 
-static const char malformed[] = "says of a file what cannot be";
+static const char malformed[] = "sent a malformed frame";
 
 void tc_unpack_init(struct tc_unpack *u)
 {
@@ -47,7 +47,7 @@ bool tc_unpack_takes(const struct tc_frame *f)
            f->kind == TC_FRAME_FILES_END;
 }
 
-/* ---- failing ---- */
+/* ---- errors ---- */
 
 static int blame(struct tc_unpack *u, const char *fault)
 {
@@ -55,7 +55,7 @@ static int blame(struct tc_unpack *u, const char *fault)
     return -1;
 }
 
-/* What cannot be done for want of anything is ours; else somebody has said what is not so. */
+/* A lack of resources is an error of this side; any other failure is the fault of the sender. */
 static int fail_unpack(struct tc_unpack *u)
 {
     static const int ours[] = {ENOSPC, EFBIG, ENOMEM, EDQUOT, EMFILE, ENFILE, EIO, EINTR};
@@ -64,12 +64,12 @@ static int fail_unpack(struct tc_unpack *u)
             u->errnum = errno;
             return -1;
         }
-    return blame(u, "changes what is not there to be changed");
+    return blame(u, "sent a change that cannot be applied");
 }
 
 /* ---- names ---- */
 
-/* The full path from the directory that holds the grant. */
+/* Prefixes the path with its grant's name, relative to the directory that holds the grant. */
 static int go_to(struct tc_unpack *u, uint32_t grant, const char *path, const char **ret_name)
 {
     const struct tc_unpack_root *root = &u->roots[grant];
@@ -96,21 +96,21 @@ static bool in_order(const struct tc_unpack *u, uint32_t grant, bool removing, c
     return removing ? order < 0 : order > 0;
 }
 
-/* Judges a name and counts it. The path is not terminated where it comes from. */
+/* Checks a name and counts it. `path` is not NUL-terminated. */
 static int enter_name(struct tc_unpack *u, uint32_t grant, bool removing, const char *path,
                       size_t len)
 {
     char text[TC_CARRY_PATH_MAX + 1];
     if (grant >= u->count || (u->place < 0 && !u->roots[grant].writable))
-        return blame(u, "changes what it was not given to change");
+        return blame(u, "modified a read-only grant");
     if (!tc_carry_path(path, len))
-        return blame(u, "gives a file a name that leads elsewhere");
+        return blame(u, "sent an invalid path");
     memcpy(text, path, len);
     text[len] = '\0';
     if (!in_order(u, grant, removing, text))
-        return blame(u, "names a file twice, or out of order");
+        return blame(u, "sent a path twice, or out of order");
     if (u->names-- <= 0)
-        return blame(u, "names more files than its grant allows");
+        return blame(u, "sent more names than its grant allows");
     tc_strcopy(u->last, sizeof(u->last), text);
     u->grant = grant;
     u->removing = removing;
@@ -118,7 +118,7 @@ static int enter_name(struct tc_unpack *u, uint32_t grant, bool removing, const 
     return 0;
 }
 
-/* ---- what an entry gets ---- */
+/* ---- owners, modes and times ---- */
 
 static int set_owner(const struct tc_unpack *u, int dir, const char *name,
                      const struct tc_carry_head *head)
@@ -177,7 +177,7 @@ static int take_directory(struct tc_unpack *u, int dir, const char *name,
     return set_owner(u, dir, name, head) < 0 ? fail_unpack(u) : remember(u, head, u->last);
 }
 
-/* In its place may stand another of its type. */
+/* An entry of the same type may already have this name. */
 static int make_room(int dir, const char *name)
 {
     return unlinkat(dir, name, 0) < 0 && errno != ENOENT ? -1 : 0;
@@ -215,7 +215,7 @@ static int take_grant(struct tc_unpack *u, const struct tc_carry_head *head)
 {
     if (u->place < 0 || head->grant != u->count || u->count == TC_CARRY_GRANTS_MAX ||
         head->path_len)
-        return blame(u, "says what only the host says");
+        return blame(u, "sent a frame that only the host may send");
     const struct tc_unpack_root like = {.parent = u->place,
                                         .writable = head->flags & TC_CARRY_WRITABLE,
                                         .room = head->size,
@@ -240,7 +240,7 @@ static int take_entry(struct tc_unpack *u, const struct tc_frame *f)
     if (head.kind == TC_CARRY_GRANT)
         return take_grant(u, &head);
     if (head.kind < TC_CARRY_DIRECTORY || head.kind > TC_CARRY_LINK)
-        return blame(u, "makes something that is no file, directory or link");
+        return blame(u, "sent an entry that is not a file, directory or link");
     if (enter_name(u, head.grant, false, path, head.path_len) < 0)
         return -1;
     int dir = go_to(u, head.grant, u->last, &name);
@@ -275,15 +275,15 @@ static int take_bytes(struct tc_unpack *u, const struct tc_frame *f)
 {
     uint64_t at;
     if (u->file < 0 || f->len <= sizeof(at))
-        return blame(u, "sends bytes of no file");
+        return blame(u, "sent bytes without a file");
     memcpy(&at, f->bytes, sizeof(at));
     const char *bytes = f->bytes + sizeof(at);
     size_t len = f->len - sizeof(at);
     if (at < u->offset || at > u->head.size || len > u->head.size - at)
-        return blame(u, "sends bytes beyond the end of their file");
+        return blame(u, "sent bytes beyond the end of their file");
     u->bytes -= (int64_t)len;
     if (u->bytes < 0)
-        return blame(u, "sends more bytes than its grant allows");
+        return blame(u, "sent more bytes than its grant allows");
     u->offset = at + len;
     while (len) {
         ssize_t n = pwrite(u->file, bytes, len, (off_t)at);
@@ -298,8 +298,8 @@ static int take_bytes(struct tc_unpack *u, const struct tc_frame *f)
 
 /* ---- the end ---- */
 
-/* Rights that would have kept out what a directory is to hold, and times that it would have
- * changed. */
+/* Modes come last because they could forbid creating the entries, times because creating entries
+ * changes them. */
 static int finish_unpack(struct tc_unpack *u)
 {
     for (size_t i = u->directory_count; i-- > 0;) {
@@ -321,7 +321,7 @@ int tc_unpack_take(struct tc_unpack *u, const struct tc_frame *f)
     if (u->fault || u->errnum)
         return -1;
     if (u->ended)
-        return blame(u, "sends files after the last one");
+        return blame(u, "sent files after the last one");
     if (f->kind == TC_FRAME_BYTES)
         return take_bytes(u, f);
     if (close_file(u) < 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Name by name: the filter of the cages, in which the host's side runs, refuses openat2. */
+ * Opens one component after another: the host side runs in a cage whose seccomp filter rejects
+ * openat2. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -35,7 +36,7 @@ bool tc_carry_path(const char *path, size_t len)
     return false;
 }
 
-/* Owned; the directory at the path, which is as it was afterwards. */
+/* Returns an owned fd of the directory at the path, and leaves the path unchanged. */
 static int walk(int root, char *path)
 {
     int at = -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the verbs of the command line share. The command line stands outside the library: it
- * includes the public headers only, so whatever it does an embedder can do. */
+ * Shared by the verbs of the command line. The command line uses only the library's public headers,
+ * so an embedder can do everything that it does. */
 #ifndef TC_CLI_CLI_H
 #define TC_CLI_CLI_H
 
@@ -38,7 +38,7 @@ static inline void tc_cli_error_free(struct toolcage_error **err)
 #define TC_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define TC_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Microseconds of a clock that only goes on. */
+/* Microseconds of the monotonic clock. */
 static inline int64_t tc_cli_now_us(void)
 {
     struct timespec now;
@@ -51,7 +51,7 @@ static inline int64_t tc_cli_now_ms(void)
     return tc_cli_now_us() / 1000;
 }
 
-/* As asprintf(): owned; NULL without memory. */
+/* As asprintf(): owned; NULL if memory is exhausted. */
 static inline char *tc_cli_format(const char *fmt, ...) TC_PRINTF(1, 2);
 static inline char *tc_cli_format(const char *fmt, ...)
 {
@@ -63,7 +63,7 @@ static inline char *tc_cli_format(const char *fmt, ...)
     return length < 0 ? NULL : text;
 }
 
-/* Ends a stream of open_memstream(): its text, owned; NULL without memory. */
+/* Closes a stream of open_memstream(); returns its text, owned; NULL if memory is exhausted. */
 static inline char *tc_cli_text(FILE *out, char **text)
 {
     if (!fclose(out))
@@ -72,7 +72,7 @@ static inline char *tc_cli_text(FILE *out, char **text)
     return *text = NULL;
 }
 
-/* Exit codes that are ours; the tool's own pass through. */
+/* The command line's own exit codes; other codes are the tool's. */
 enum {
     TC_EXIT_TIMEOUT = 124,
     TC_EXIT_FAILURE = 125,
@@ -84,15 +84,15 @@ enum {
 struct tc_option;
 struct tc_args;
 
-/* One verb. `name` has two words for the members of a group ("policy check"). */
+/* One verb. A member of a group has two words in `name` ("policy check"). */
 struct tc_verb {
     const char *name, *alias;
-    const char *operands; /* what follows the options, for the usage line */
-    const char *summary;  /* one line of `toolcage --help` */
-    const char *text;     /* what `--help` says below the options: notes and examples */
+    const char *operands; /* the arguments after the options, for the usage line */
+    const char *summary;  /* one line for `toolcage --help` */
+    const char *text;     /* notes and examples, printed by `--help` below the options */
     const struct tc_option *options;
-    bool command;    /* the first word that is no option ends the options */
-    int least, most; /* how many words; most < 0: any number */
+    bool command;    /* the first argument that is not an option ends the options */
+    int least, most; /* number of arguments; most < 0: any number */
     int (*run)(const struct tc_args *args);
 };
 
@@ -105,11 +105,12 @@ extern const struct tc_verb tc_verb_exec, tc_verb_call, tc_verb_shell, tc_verb_t
     tc_verb_wasm_install, tc_verb_wasm_compile, tc_verb_wasm_inspect, tc_verb_wasm_list,
     tc_verb_completion, tc_verb_version;
 
-/* verbs.c: every verb of the program, in the order of its help. */
+/* verbs.c: all verbs, in the order of the help. */
 
 /* NULL after the last. */
 const struct tc_verb *tc_verb_at(size_t index);
-/* The verb that argv begins with, and how many words name it; NULL and 0 when there is none. */
+/* The verb that argv starts with, and the number of words in its name; NULL and 0 if there is none.
+ * */
 const struct tc_verb *tc_verb_find(int argc, char **argv, int *ret_words);
 
 #endif

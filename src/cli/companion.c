@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A fork has what its parent had: the words of the command line and the environment, which may hold
- * keys. Both stand in one piece where the kernel put them, and are wiped before the helper begins:
- * its memory is copied into every cage's first process. */
+ * A fork inherits its parent's arguments and environment, which may contain keys. The kernel stores
+ * both in one contiguous block, which is wiped before the helper starts: the helper's memory is
+ * copied into the first process of every cage. */
 #include "cli/companion.h"
 
 #include <stdbool.h>
@@ -19,10 +19,10 @@
 #include "engine/engine.h"
 #include "helper/serve.h"
 
-/* All that is handed to a program: strings, one behind the other. */
+/* The contiguous strings of argv and environ. */
 static char *words_begin, *words_end;
 
-/* False: a word stands elsewhere. */
+/* False: a string is outside the block. */
 static bool span(char **list)
 {
     for (; *list && *list == words_end; list++)
@@ -32,7 +32,7 @@ static bool span(char **list)
 
 static void become_helper(const char *state)
 {
-    static const char name[] = "toolcage-helper"; /* what who lists processes shall see */
+    static const char name[] = "toolcage-helper"; /* the name in process lists */
     static char *none[] = {NULL};
     size_t room = (size_t)(words_end - words_begin);
     explicit_bzero(words_begin, room);
@@ -56,7 +56,7 @@ void tc_companion_offer(int argc, char **argv)
         return;
     words_begin = words_end = argv[0];
     if (!span(argv) || !span(environ))
-        return; /* not all could be wiped */
+        return; /* not everything could be wiped, so no fork is offered */
     for (size_t i = 0; i < TC_COUNT(verbs); i++)
         if (strcmp(argv[1], verbs[i]) == 0)
             tc_launch_within = become_helper;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The helper as a fork of this program. Starting a program of its own costs a fifth of a short
- * call, so exec and call, which make one and end, do without it where the helper's code is linked
- * in. What lives longer (servers, shells) takes the program, as everybody who uses the library. */
+ * Runs the helper as a fork of this program. Starting a separate program costs a fifth of a short
+ * call, so exec and call, which create one helper and exit, fork it if the helper's code is linked
+ * in. Long-lived verbs (servers, shells) start the helper program, as every other user of the
+ * library does. */
 #ifndef TC_CLI_COMPANION_H
 #define TC_CLI_COMPANION_H
 
-/* First of all in main(): what is wiped in the fork is there before anything was read. Where this
- * program is the first in a container it never returns. */
-#ifdef TC_CLI_ALONE /* it uses the shared library, and holds none of the helper's code */
+/* Call first in main(): records the memory that the fork must wipe, before anything else is read.
+ * Does not return if this program is PID 1 of a container. */
+#ifdef TC_CLI_ALONE /* uses the shared library, without the helper's code */
 static inline void tc_companion_offer(int argc, char **argv)
 {
     (void)argc;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Completion in shells. Their scripts know nothing of toolcage: they ask it, at each press of the
- * key, for the words that may stand in the last place. The answer has one candidate a line, some
- * with a tab and a description, and ends with a line that says what the shell itself may add:
- * ":files", ":directories", ":commands" or ":nothing". Asking reads a policy and runs nothing. They
- * ask the toolcage of PATH, and only for a line that means it: a file that the line names may be
- * one that a tool has left there. */
+ * Shell completion. The scripts know nothing about toolcage: at each key press they run `toolcage
+ * completion --words` for candidates for the last word. The output has one candidate a line, some
+ * with a tab and a description; the last line names what the shell itself may add: ":files",
+ * ":directories", ":commands" or ":nothing". Completion reads a policy and runs no tool. The
+ * scripts use only the toolcage in PATH, and only if the command line names it: a file named on the
+ * line may come from a tool. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@
 #include "cli/show/say.h"
 
 static const struct tc_option options[] = {
-    {"words", 0, NULL, NULL, "for the scripts: what can complete the last word"},
+    {"words", 0, NULL, NULL, "used by the scripts: list completions"},
     TC_OPTION_HELP,
     {0},
 };
@@ -129,14 +129,14 @@ static int print_script(const char *name)
     return TC_EXIT_FAILURE;
 }
 
-/* ---- what stands before the last word ---- */
+/* ---- the words before the last ---- */
 
 struct asked {
     const struct tc_verb *verb;
-    const struct tc_option *value_of; /* the last word is its value */
-    bool options;                     /* may still stand here */
-    size_t count;                     /* of words that are no options */
-    const char *policy;               /* NULL: none was named */
+    const struct tc_option *value_of; /* the last word is the value of this option */
+    bool options;                     /* options are still allowed */
+    size_t count;                     /* number of words that are not options */
+    const char *policy;               /* NULL: not given */
     const char *last;
 };
 
@@ -153,7 +153,7 @@ static const struct tc_option *expecting(const struct tc_verb *verb, const char 
     return NULL;
 }
 
-/* bash parts words at "=", too. */
+/* bash also splits words at "=". */
 static void take_word(struct asked *a, const char *word)
 {
     static const char policy[] = "--policy=";
@@ -176,7 +176,7 @@ static void take_word(struct asked *a, const char *word)
     a->options = a->options && !a->verb->command;
 }
 
-/* ---- what may stand there ---- */
+/* ---- candidates ---- */
 
 static void put_candidate(FILE *out, const char *word, size_t length, const char *description)
 {
@@ -184,7 +184,7 @@ static void put_candidate(FILE *out, const char *word, size_t length, const char
                   description ? description : "");
 }
 
-/* A group of verbs once, by the word that they share. */
+/* Lists a group of verbs once, by its common word. */
 static void put_verbs(FILE *out)
 {
     const struct tc_verb *verb, *before = NULL;
@@ -194,7 +194,7 @@ static void put_verbs(FILE *out)
         if (!member)
             put_candidate(out, verb->name, length, verb->summary);
         else if (!before || strncmp(before->name, verb->name, length + 1) != 0)
-            put_candidate(out, verb->name, length, "what a policy file says");
+            put_candidate(out, verb->name, length, "a group of verbs");
     }
     put_candidate(out, "help", strlen("help"), "how to use a verb");
 }
@@ -219,7 +219,7 @@ static void put_options(FILE *out, const struct tc_verb *verb)
         }
 }
 
-/* The words among an option's choices; what is in capitals stands for something else. */
+/* The lower-case words among an option's choices; capitals are placeholders. */
 static void put_choices(FILE *out, const char *choices)
 {
     for (const char *at = choices; *at; at += strspn(at, "|")) {
@@ -230,8 +230,8 @@ static void put_choices(FILE *out, const char *choices)
     }
 }
 
-/* What the policy at hand names, if one can be read; its names have no characters that a shell or
- * a terminal could mistake. */
+/* The names in the policy, if it can be read; they contain no characters that are special to a
+ * shell or a terminal. */
 static void put_named(FILE *out, const char *policy, const char *format)
 {
     _autofailure_ struct tc_failure failure = {0};
@@ -278,7 +278,7 @@ static const char *put_word(FILE *out, const struct asked *a)
     return strstr(verb->operands, "FILE") && !a->count ? "files" : "nothing";
 }
 
-/* Whole options before the verb: "--color", "=" where bash parts it, and the value. */
+/* Skips complete options before the verb: "--color", "=" (split by bash), and the value. */
 static int skip_options(int argc, char **argv)
 {
     int at = 0;
@@ -292,7 +292,7 @@ static int skip_options(int argc, char **argv)
     return at;
 }
 
-/* What the shell may add to what was put. */
+/* Writes the candidates; returns what the shell may add. */
 static const char *complete(FILE *out, int argc, char **argv)
 {
     int named;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The program `toolcage`: finds the verb, takes its options apart, runs it. */
+ * The program `toolcage`: finds the verb, parses its options and runs it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static const char tail[] =
     "here\n"
     "upward, one in ~/.config/toolcage, or the strictest useful default; each has --help\n";
 
-/* What the verbs of a group are about. */
+/* The subject of a group of verbs. */
 static const char *group_words(const char *name)
 {
     static const char *const words[][2] = {{"image", "images for containers"},
@@ -34,7 +34,7 @@ static const char *group_words(const char *name)
     return "";
 }
 
-/* Those of a group share a line. */
+/* The members of a group share a line. */
 static void put_verbs(FILE *out)
 {
     const struct tc_verb *verb, *before = NULL;
@@ -53,7 +53,7 @@ static void put_verbs(FILE *out)
     (void)fputc('\n', out);
 }
 
-/* Lines are as long as the terminal has room for; what is no terminal gets them as they are. */
+/* Folds lines to the terminal's width; other output is not folded. */
 static int print_text(const char *text)
 {
     size_t width = tc_fold_width(STDOUT_FILENO);
@@ -85,7 +85,7 @@ static int print_verb_help(const struct tc_verb *verb)
     return text ? print_text(text) : tc_cli_no_memory();
 }
 
-/* The group's verb after the place `at`; *ret_at is where to go on. NULL: no more. */
+/* The group's next verb from index `at`; *ret_at is the index after it. NULL: no more. */
 static const struct tc_verb *next_member(const char *group, size_t *at)
 {
     const struct tc_verb *verb;
@@ -127,7 +127,7 @@ static int print_group(const char *group)
     return text ? print_text(text) : tc_cli_no_memory();
 }
 
-/* "toolcage policy" alone, or with a word that it does not have. */
+/* "toolcage policy" alone or with an unknown member. */
 static int unknown_member(int argc, char **argv)
 {
     _autofree_ char *list = write_group(argv[0], false);
@@ -185,7 +185,8 @@ static int help_verb(int argc, char **argv)
     return verb ? print_verb_help(verb) : unknown_verb(argc, argv);
 }
 
-/* A descriptor opened where 0, 1 or 2 is closed would be taken for it. */
+/* Opens /dev/null for closed standard fds: a file opened later would otherwise get the number 0, 1
+ * or 2. */
 static bool standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The table of verbs, and the one that is too small for a file. */
+ * The table of verbs, and the verb version. */
 #include "cli/cli.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ const struct tc_verb *tc_verb_at(size_t index)
     return index < TC_COUNT(verbs) ? verbs[index] : NULL;
 }
 
-/* How many words of argv name the verb: 0 when they do not. */
+/* The number of words of argv that name the verb; 0: a different verb. */
 static int matches(const struct tc_verb *verb, int argc, char **argv)
 {
     const char *space = strchr(verb->name, ' ');

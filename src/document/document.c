@@ -36,7 +36,7 @@ static bool set_string(struct tc_document *document, char **to, const char *text
                        struct tc_location at)
 {
     if (!tc_utf8_valid(text, len)) {
-        tc_document_fail(document, at, "the file holds a NUL or is not UTF-8");
+        tc_document_fail(document, at, "the file contains a NUL byte or is not UTF-8");
         return false;
     }
     char *copy = strndup(text, len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * JSON as a tree of the policy's. */
+ * JSON as a tree of a policy. */
 #include "document/document.h"
 
 #include <jansson.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * TOML into the generic tree, by toml++. The only C++ of the library. toml++ reports its findings
- * by value (TOML_EXCEPTIONS=0); what can still fly is std::bad_alloc, and it is caught at the
- * border, so no exception reaches C. */
+ * TOML to the generic tree, with toml++. This is the library's only C++ file. toml++ returns its
+ * errors (TOML_EXCEPTIONS=0); the remaining exception, std::bad_alloc, is caught here, so that none
+ * reaches C. */
 
 /* toml++ asserts on some broken texts. Its assertions must neither end the host nor, where NDEBUG
  * makes them promises to the compiler, be broken promises: here they throw. */
@@ -179,8 +179,7 @@ bool reader::bounded()
             continue;
         }
         if (!plain(c)) {
-            tc_document_fail(document_, place_at(i),
-                             "a character that must stand in quotes, or not at all");
+            tc_document_fail(document_, place_at(i), "a character that is allowed only in quotes");
             return false;
         }
         if (c == '.' && ++dots >= max_segments) {
@@ -313,7 +312,7 @@ bool fail_unclosed(tc_document *document, const reader &reader, std::string_view
         return false;
     at.column = static_cast<uint32_t>(quote) + 1;
     at.span = 1;
-    document->hint = "close it with the quote that it begins with";
+    document->hint = "end it with the quote with which it begins";
     tc_document_fail(document, at, "this string has no closing quote");
     return true;
 }
@@ -338,7 +337,7 @@ bool read(tc_document *document, std::string_view text)
 
 extern "C" bool tc_document_read_toml(tc_document *document, const char *text, size_t len)
 {
-    document->hint = "the file is TOML: [table] lines, and key = value with texts in quotes";
+    document->hint = "the file is TOML: [table] lines, and key = value with strings in quotes";
     try {
         return read(document, std::string_view(text, len));
     } catch (const broken_text &) {

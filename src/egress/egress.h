@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the supervisor of a cage and the cage's egress proxy say to each other.
+ * The protocol between the supervisor of a cage and the cage's egress proxy.
  *
- * toolcage-egress serves one cage. It is started with a SOCK_SEQPACKET socket as descriptor 3, a
- * shared memory file of sizeof(struct tc_egress_stats) as descriptor 4, descriptors 0 to 2 on
- * /dev/null, argv {"toolcage-egress"} and an empty environment, as the user that it is to stay.
+ * toolcage-egress serves one cage. Fd 3 is a SOCK_SEQPACKET socket, fd 4 a shared memory file of
+ * sizeof(struct tc_egress_stats), fds 0 to 2 are /dev/null. argv is {"toolcage-egress"}, the
+ * environment is empty, and the proxy keeps the user id that it was started with.
  *
- * On the socket the supervisor sends a tc_egress_config first, as its task. Where entries name
- * methods or paths the proxy makes its authority and writes its certificate down. It raises its own
- * walls then, sets `ready`, and says READY. What follows are messages that start with a
+ * The supervisor first sends a tc_egress_config on the socket, as a task message. If entries name
+ * methods or paths, the proxy creates its CA and writes the certificate to the shared memory. The
+ * proxy then confines itself, sets `ready` and sends READY. Later messages start with a
  * tc_egress_message:
- *     LISTEN   with as many listening sockets, made in the cage's network namespace, as there are
- *              rows in `listeners`; as often as need be.
- *     FINISH   the tool has ended by itself: what it sent is still delivered, nothing new is taken.
- *              The proxy says DONE and ends, at the latest after TC_EGRESS_FINISH_US.
- * The proxy ends when the socket is closed, and never by itself otherwise. Its end closes every
+ *     LISTEN   carries as many listening sockets, made in the cage's network namespace, as
+ *              `listeners` has rows. It may be sent any number of times.
+ *     FINISH   the tool has exited normally: the proxy still delivers what the tool sent, accepts
+ *              nothing new, sends DONE and exits, at the latest after TC_EGRESS_FINISH_US.
+ * The proxy exits when the socket is closed, and otherwise only after FINISH. Its exit closes every
  * connection: a cage without its proxy has no network.
  *
- * What is to be told at the end lies in the shared memory, so that nobody waits for it, whatever
- * the proxy does meanwhile. The supervisor believes none of it beyond its bounds. */
+ * The proxy's report is in the shared memory, so the supervisor never waits for it. The supervisor
+ * treats the report as untrusted and checks only its bounds. */
 #ifndef TC_EGRESS_EGRESS_H
 #define TC_EGRESS_EGRESS_H
 
@@ -35,21 +35,21 @@ enum { TC_EGRESS_CONTROL = 3, TC_EGRESS_SHARED = 4, TC_EGRESS_BESIDE = 5 };
 /* ---- from the supervisor ---- */
 
 struct tc_egress_config {
-    struct tc_net_entry *net; /* of the grant, in its order */
+    struct tc_net_entry *net; /* the grant's, in order */
     size_t net_count;
-    struct tc_secret *secrets; /* what is put into requests, */
+    struct tc_secret *secrets; /* secrets to inject into requests */
     size_t secret_count;
-    int values_file;              /* their values (tc_secret_values_visit), sealed; -1: none */
-    struct tc_strv values, lines; /* the proxy's own: what it read there; whole headers */
-    struct tc_upstream upstream;  /* host NULL: none */
+    int values_file;              /* sealed, with their values (tc_secret_values_visit); -1: none */
+    struct tc_strv values, lines; /* filled in by the proxy: values, and whole header lines */
+    struct tc_upstream upstream;  /* host NULL: no upstream proxy */
     char *tool;                   /* for refusals; NULL: a bare command */
-    bool ipv6;                    /* the cage has IPv6, so that names may be answered with it */
-    int64_t connections;          /* most at one time */
-    int64_t transfer, bandwidth;  /* bytes in all, and a second; 0: unbounded */
+    bool ipv6;                    /* the cage has IPv6: DNS replies may hold IPv6 addresses */
+    int64_t connections;          /* maximum of concurrent connections */
+    int64_t transfer, bandwidth;  /* bytes in total, and per second; 0: unlimited */
 };
 
 extern const struct tc_fields tc_egress_config_fields;
-/* Is it one that the proxy serves? Both sides look. */
+/* Are all fields within their bounds? The supervisor and the proxy both check. */
 bool tc_egress_config_fine(const struct tc_egress_config *config);
 
 enum tc_egress_kind {
@@ -61,81 +61,82 @@ enum tc_egress_kind {
 
 enum { TC_EGRESS_FINISH_US = 2000000 };
 
-/* What comes in by a listener. */
+/* The purpose of a listener. */
 enum tc_egress_role {
     TC_EGRESS_PROXY = 1, /* HTTP in proxy form, CONNECT, SOCKS5 */
     TC_EGRESS_DNS_UDP,
     TC_EGRESS_DNS_TCP,
-    TC_EGRESS_DIRECT, /* connections of programs that know no proxy, meant for where they arrive */
-    TC_EGRESS_REDIRECTED, /* the same; the kernel knows where they were meant for */
-    TC_EGRESS_DATAGRAMS,  /* UDP, meant for where it arrives */
+    TC_EGRESS_DIRECT,     /* connections of programs without proxy support, to their destination's
+                             address */
+    TC_EGRESS_REDIRECTED, /* the same, through a packet filter; the kernel stores the destination */
+    TC_EGRESS_DATAGRAMS,  /* UDP, to its destination's address */
 };
 
-enum { TC_EGRESS_LISTENERS_MAX = 60 }; /* a message; below TC_FDS_MAX */
+enum { TC_EGRESS_LISTENERS_MAX = 60 }; /* per message; below TC_FDS_MAX */
 
 struct tc_egress_message {
     int32_t kind;
-    int32_t count; /* LISTEN: rows and descriptors */
+    int32_t count; /* LISTEN: number of rows and of fds */
     int32_t role[TC_EGRESS_LISTENERS_MAX];
 };
 
 /* ---- from the proxy ---- */
 
-/* Why something was refused; the words for it are the supervisor's. */
+/* Why a request was refused. The supervisor has the messages. */
 enum tc_egress_reason {
-    TC_EGRESS_NOT_NAMED = 1, /* no entry of the grant covers it */
-    TC_EGRESS_NOT_PUBLIC,    /* the name leads to an address that the grant does not name */
-    TC_EGRESS_OTHER_NAME,    /* the client spoke of another host than it connected to */
-    TC_EGRESS_UNCLEAR,       /* two readers could read the request in two ways */
-    TC_EGRESS_TOO_MANY,      /* connections at one time */
+    TC_EGRESS_NOT_NAMED = 1, /* no entry of the grant covers the endpoint */
+    TC_EGRESS_NOT_PUBLIC,    /* the name resolves to an address that the grant does not name */
+    TC_EGRESS_OTHER_NAME,    /* the request names another host than the client connected to */
+    TC_EGRESS_UNCLEAR,       /* two parsers could read the request differently */
+    TC_EGRESS_TOO_MANY,      /* too many concurrent connections */
     TC_EGRESS_NOT_REQUEST,   /* the entries of the host name other methods or paths */
-    TC_EGRESS_NOT_SPOKEN,    /* the client broke off TLS that is looked into */
-    TC_EGRESS_SPENT,         /* the call has had its `transfer` */
+    TC_EGRESS_NOT_SPOKEN,    /* the client broke off a TLS connection that is inspected */
+    TC_EGRESS_SPENT,         /* the call's `transfer` is used up */
     TC_EGRESS_REASONS
 };
 
-/* Beside the reasons of denials. */
+/* Failures that are not denials; numbered after the reasons. */
 enum tc_egress_failure {
-    TC_EGRESS_NO_NAME = TC_EGRESS_REASONS, /* it has no address */
-    TC_EGRESS_NO_ANSWER,                   /* nobody took the connection */
+    TC_EGRESS_NO_NAME = TC_EGRESS_REASONS, /* the name has no address */
+    TC_EGRESS_NO_ANSWER,                   /* no address accepted the connection */
     TC_EGRESS_TOO_LATE,
-    TC_EGRESS_NO_UPSTREAM,   /* the site's own proxy cannot be reached */
-    TC_EGRESS_NOT_UPSTREAM,  /* it does not go there */
-    TC_EGRESS_NOT_TRUSTED,   /* it did not prove who it is */
-    TC_EGRESS_NO_PROXY_FORM, /* a request for a server, not for a proxy */
+    TC_EGRESS_NO_UPSTREAM,   /* the upstream proxy cannot be reached */
+    TC_EGRESS_NOT_UPSTREAM,  /* the upstream proxy refused the connection */
+    TC_EGRESS_NOT_TRUSTED,   /* the server's certificate was not accepted */
+    TC_EGRESS_NO_PROXY_FORM, /* a request in the form for a server, not for a proxy */
     TC_EGRESS_FAILURES
 };
 
-/* Of a certificate, as text. */
+/* Size of the PEM certificate. */
 enum { TC_EGRESS_AUTHORITY_MAX = 65536 };
 
 enum { TC_EGRESS_DENIALS_MAX = 100, TC_EGRESS_DESTINATIONS_MAX = 100, TC_EGRESS_TARGET_MAX = 272 };
 
-/* Target: "host:port", of a name that was asked for "host"; printable ASCII, NUL-terminated. What
- * stands below a count is whole; the counts of a record go on. */
+/* Target: "host:port", or "host" for a DNS query; printable ASCII, NUL-terminated. Records below
+ * a list's count are complete; the counters inside a record still change. */
 struct tc_egress_denial {
     char target[TC_EGRESS_TARGET_MAX];
     int32_t reason;
-    bool resolve; /* a name was asked for; else a connection */
+    bool resolve; /* denied was a DNS query; otherwise a connection */
     _Atomic uint32_t count;
 };
 
 struct tc_egress_destination {
     char target[TC_EGRESS_TARGET_MAX];
-    _Atomic uint32_t connections;    /* of UDP, pairs of addresses */
-    _Atomic uint64_t sent, received; /* bytes, as the tool sees it */
+    _Atomic uint32_t connections;    /* for UDP, address pairs */
+    _Atomic uint64_t sent, received; /* bytes, from the tool's point of view */
 };
 
 struct tc_egress_stats {
     _Atomic uint32_t ready;
     _Atomic uint32_t denial_count, omitted_denials;
     _Atomic uint32_t destination_count, omitted_destinations;
-    _Atomic uint64_t sent, received; /* of all destinations */
-    _Atomic uint32_t spent;          /* more than the grant's `transfer` was wanted */
-    /* of the first endpoint that could not be reached, a tc_egress_failure; 0: none */
+    _Atomic uint64_t sent, received; /* all destinations together */
+    _Atomic uint32_t spent;          /* the call wanted more than the grant's `transfer` */
+    /* tc_egress_failure of the first endpoint that could not be reached; 0: none */
     _Atomic uint32_t failure;
     char unreached[TC_EGRESS_TARGET_MAX];
-    /* The certificate that the cage has to trust, where requests are looked into; whole when
+    /* The CA certificate that the cage must trust where requests are inspected; complete when
      * `ready` is set. */
     _Atomic uint32_t authority_size;
     char authority[TC_EGRESS_AUTHORITY_MAX];
@@ -143,12 +144,10 @@ struct tc_egress_stats {
     struct tc_egress_destination destinations[TC_EGRESS_DESTINATIONS_MAX];
 };
 
-/* Where systems keep the certificates that they trust, all in one file. */
-
-/* The first that is there is taken; ends with NULL. */
+/* Paths of the CA bundle on the distributions. The first that exists is used; ends with NULL. */
 extern const char *const tc_bundle_places[];
 
-/* Where a cage shows them with its proxy's own beside them, whatever its system looks like. */
+/* Path, in every cage, of a bundle that also holds the CA of the cage's proxy. */
 #define TC_BUNDLE_OWN "/etc/toolcage-ca.pem"
 
 #endif

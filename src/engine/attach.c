@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Docker's form of it, which podman speaks, too: a request after whose answer the connection is no
- * HTTP any more. What we write there is the container's standard input; what comes are pieces of
- * its output and its errors, each behind eight bytes that say which it is and how long. Of what is
- * in the pieces nothing is looked at here. */
+ * Attaches to a container with Docker's protocol, which podman also implements: after the response,
+ * the connection carries raw bytes. Bytes written to it are the container's standard input. Bytes
+ * read from it are frames of the container's output, each with an 8-byte header of stream and
+ * length. The frames' content is passed on unread. */
 #include "engine/life.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static int connect_to(int engine)
     return TAKE_FD(fd);
 }
 
-/* The head alone, to its empty line: what comes behind it is not ours to read yet. */
+/* Reads only the head, to its empty line: the bytes after it belong to the streams. */
 static bool read_head(int fd, int patience_ms, char head[HEAD_MAX])
 {
     int64_t until = tc_now_us() + (int64_t)patience_ms * 1000;
@@ -69,17 +69,17 @@ int tc_engine_attach(const struct tc_engine_config *config, const char **ret_why
         "Host: engine\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n",
         config->name);
     _autofd_ int fd = request ? connect_to(config->socket) : -1;
-    *ret_why = "it does not answer";
+    *ret_why = "the engine does not respond";
     if (fd < 0 || tc_write_all(fd, request, strlen(request)) < 0 ||
         !read_head(fd, (int)config->patience_ms, head))
         return -1;
-    *ret_why = "it refuses to";
+    *ret_why = "the engine refuses";
     return is_taken(head) && fcntl(fd, F_SETFL, O_NONBLOCK) == 0 ? TAKE_FD(fd) : -1;
 }
 
 /* ---- the streams ---- */
 
-/* What was read on one side and not written on the other yet. */
+/* Bytes read from one side and not yet written to the other. */
 struct piece {
     char bytes[PIECE];
     size_t len, at;
@@ -90,8 +90,8 @@ struct relay {
     const struct tc_engine_config *config;
     struct piece in, out;
     unsigned char prefix[PREFIX];
-    size_t known;  /* bytes of that */
-    uint32_t left; /* of the piece that it speaks of */
+    size_t known;  /* bytes read of `prefix` */
+    uint32_t left; /* bytes left of its frame */
     bool ended;
 };
 
@@ -117,7 +117,7 @@ static void drain(struct relay *r, struct piece *p, int fd)
         p->at = p->len = 0;
 }
 
-/* {stream, 0, 0, 0, length: four bytes, the largest first} */
+/* {stream, 0, 0, 0, length: four bytes, big-endian} */
 static void read_prefix(struct relay *r)
 {
     ssize_t n = read(r->streams, r->prefix + r->known, PREFIX - r->known);
@@ -142,7 +142,7 @@ static void read_streams(struct relay *r)
     r->known = r->left ? PREFIX : 0;
 }
 
-/* A piece that was read to its end has left its prefix behind. */
+/* The last frame's header is still in `prefix`. */
 static int out_to(const struct relay *r)
 {
     return r->prefix[0] == ERR ? r->config->console : r->config->port;
@@ -150,7 +150,7 @@ static int out_to(const struct relay *r)
 
 enum { STREAMS, PORT, CONSOLE, CONTROL, WAITS };
 
-/* One piece a direction: the next one is read when it has gone. */
+/* At most one buffer per direction: the next bytes are read once it is written. */
 static void poll_relay(const struct relay *r, struct pollfd p[WAITS])
 {
     bool to_port = r->out.len && out_to(r) == r->config->port;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * containerd is asked by ctr, the client that it comes with. One run of it makes the container,
- * starts it, waits for its end and removes it, and goes on with that when this process is killed;
- * others see to it that nothing is left. What ctr prints is words for people, and names of
- * containers of which ours are asked for again; what a tool may do does not depend on it. */
+ * Runs containers in containerd through ctr, its own client. One `ctr run` creates the container,
+ * starts it, waits for its end and removes it, and continues to do so if this process is killed.
+ * Further ctr commands then check that nothing is left. ctr's output is used only for messages and
+ * for names of toolcage's containers, which are checked again; the tool's permissions do not depend
+ * on it. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +29,7 @@
 
 enum { ATTACHED };
 enum { WORDS_MAX = 32, SAID_MAX = 16384, AFTERWARDS_MS = 5000, SWEEP_MAX = 100 };
-enum { TRIES = 6, WAIT_MS = 50 }; /* of a removal */
+enum { TRIES = 6, WAIT_MS = 50 }; /* to remove a container */
 
 struct client {
     const struct tc_engine_config *config;
@@ -36,16 +37,16 @@ struct client {
     char address[32], spec_path[32];
 };
 
-/* One run of ctr. */
+/* One ctr process. */
 struct run {
     pid_t pid;
     int pidfd, out;
-    struct tc_buf said; /* the begin of what came */
+    struct tc_buf said; /* the start of its output */
 };
 
-/* ---- one run ---- */
+/* ---- one ctr process ---- */
 
-/* It reaches the engine and reads the container's description by our descriptors. */
+/* ctr opens the engine's socket and the container's spec through inherited fds. */
 static _Noreturn void become(const struct client *c, char **argv, const int streams[3])
 {
     static char *envp[] = {NULL};
@@ -59,8 +60,8 @@ static _Noreturn void become(const struct client *c, char **argv, const int stre
     _exit(127);
 }
 
-/* which: what of it is read, its output (1) or its complaints (2); or ATTACHED: nothing, the
- * container's own streams are in their places. */
+/* which: read ctr's stdout (1) or stderr (2); or ATTACHED: read neither, ctr gets the container's
+ * streams. */
 static bool begin_run(const struct client *c, const char *const *arguments, int which,
                       struct run *ret)
 {
@@ -87,7 +88,7 @@ static bool begin_run(const struct client *c, const char *const *arguments, int 
     return ret->pid > 0;
 }
 
-/* All of it is read, so that nothing waits for us; what is more than enough goes. */
+/* Reads everything, so that ctr never blocks; output over SAID_MAX is discarded. */
 static bool drain(struct run *r)
 {
     char bytes[4096];
@@ -98,8 +99,8 @@ static bool drain(struct run *r)
     return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* Until it ends, its time is over (0: it has as long as nobody hangs up), or, after somebody has,
- * a while more. Its exit code, or -1: it was ended. */
+/* Waits until ctr exits or the time is over (0: no limit). After a hangup, ctr gets AFTERWARDS_MS
+ * at most. The exit code, or -1: ctr was killed. */
 static int finish_run(struct run *r, int patience_ms, int hangup)
 {
     int64_t until = patience_ms ? tc_now_us() + (int64_t)patience_ms * 1000 : INT64_MAX;
@@ -130,7 +131,7 @@ static int finish_run(struct run *r, int patience_ms, int hangup)
     return ended && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* A short one. Its exit code; -1: it did not end well, or not in time. */
+/* Runs a short command. The exit code; -1: failed or too slow. */
 static int run_short(const struct client *c, const char *const *arguments, int which,
                      char **ret_said)
 {
@@ -145,26 +146,27 @@ static int run_short(const struct client *c, const char *const *arguments, int w
 
 /* ---- the container ---- */
 
-/* The last line says why. */
+/* ctr prints the cause on its last line. */
 static const char *last_line(char *said)
 {
     size_t n = said ? strlen(said) : 0;
     while (n && (unsigned char)said[n - 1] <= ' ')
         said[--n] = '\0';
     const char *line = n ? strrchr(said, '\n') : NULL;
-    line = line ? line + 1 : n ? said : "ctr ended without a word";
+    line = line ? line + 1 : n ? said : "ctr ended without a message";
     return strncmp(line, "ctr: ", 5) == 0 ? line + 5 : line;
 }
 
-/* Whoever else has the other ends shall see them end with the container. */
+/* Closes this process's copies, so that their readers get an end of file when the container exits.
+ */
 static void let_go(const struct client *c)
 {
     (void)close(c->config->port);
     (void)close(c->config->console);
 }
 
-/* From its making to its removal. PID 1's exit code is ctr's, too: whether the tool ran, PID 1
- * itself has told; and what ctr complains of where it is attached stands on the console. */
+/* Runs the container from its creation to its removal. ctr exits with PID 1's exit code, but PID 1
+ * has reported the tool's end itself. When attached, ctr's own errors appear on the console. */
 static void run_container(const struct client *c)
 {
     const struct tc_engine_config *config = c->config;
@@ -204,12 +206,13 @@ static int is_there(const struct client *c, char **ret_why)
     if (code == 0)
         return said && strstr(said, c->config->name);
     free(*ret_why);
-    *ret_why = strdup("it does not say whether the container is there");
+    *ret_why = strdup("ctr does not report whether the container exists");
     return -1;
 }
 
-/* PID 1 is killed by itself, whose end ends all others: without control groups runc cannot kill all
- * at once, as the deletion asks of it, and then nothing is deleted. Its end takes a moment. */
+/* PID 1 is killed by a separate command, and its end ends all other processes: without cgroups,
+ * runc cannot kill all processes at once, as the delete command wants, and would delete nothing.
+ * PID 1 takes a moment to exit. */
 static void remove_container(const struct client *c)
 {
     const char *const stop[] = {"tasks", "kill", "--signal", "SIGKILL", c->config->name, NULL};
@@ -219,7 +222,7 @@ static void remove_container(const struct client *c)
     int there = is_there(c, &why);
     for (int i = 0; i < TRIES && there != 0; i++) {
         _autofree_ char *said = NULL;
-        (void)run_short(c, stop, 2, NULL); /* it may run no more */
+        (void)run_short(c, stop, 2, NULL); /* it may have exited */
         (void)usleep(i ? (WAIT_MS * 1000U) << i : 0);
         (void)run_short(c, end, 2, NULL);
         if (run_short(c, remove, 2, &said) != 0) {
@@ -231,9 +234,9 @@ static void remove_container(const struct client *c)
     tc_engine_say(there == 0 ? TC_ENGINE_GONE : TC_ENGINE_LEFT, there == 0 ? "" : why ? why : "");
 }
 
-/* ---- others of ours ---- */
+/* ---- leftover containers ---- */
 
-/* Named by us, which says when, and older than any start takes. */
+/* Does toolcage use this name, with a ULID older than any start takes? */
 static bool is_left(const struct client *c, const char *name)
 {
     static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -247,7 +250,7 @@ static bool is_left(const struct client *c, const char *name)
     return ms / 1000 < time(NULL) - c->config->stale_s;
 }
 
-/* ctr does not delete one that runs: by now it is somebody's. */
+/* ctr does not delete a running container, which may belong to a call again. */
 static void sweep(const struct client *c)
 {
     const char *const list[] = {"containers", "list", "-q", "labels.\"" TC_ENGINE_LABEL "\"", NULL};
@@ -268,7 +271,7 @@ static void sweep(const struct client *c)
     tc_engine_say(TC_ENGINE_SWEPT, text ? text : "");
 }
 
-/* "Server:\n  Version:  1.6.20~ds1\n". ctr does not say which runc it uses. */
+/* "Server:\n  Version:  1.6.20~ds1\n". ctr does not print the version of runc. */
 static bool tell_about(const struct client *c)
 {
     static const char server[] = "Server:", version[] = "Version:";
@@ -278,7 +281,7 @@ static bool tell_about(const struct client *c)
     const char *at = code == 0 && said ? strstr(said, server) : NULL;
     at = at ? strstr(at, version) : NULL;
     if (!at) {
-        tc_engine_say(TC_ENGINE_FAILED, "asking who it is: it did not say");
+        tc_engine_say(TC_ENGINE_FAILED, "reading the engine's version: ctr printed none");
         return false;
     }
     at += sizeof(version) - 1;

@@ -11,14 +11,15 @@
 #include "base/clock.h"
 
 struct tc_engine_http {
-    char socket[32]; /* a path that leads to what was found, whatever its name leads to by now */
+    char socket[32]; /* a /proc path to the opened socket, independent of what its name refers to
+                        now */
     int hangup;
     CURLM *multi;
     char server[TC_ENGINE_HTTP_SERVER_MAX];
     char why[160 + CURL_ERROR_SIZE];
 };
 
-/* One request, as libcurl's callbacks see it. */
+/* One request, for libcurl's callbacks. */
 struct exchange {
     struct tc_engine_http *http;
     const struct tc_engine_http_ask *ask;
@@ -61,7 +62,7 @@ void tc_engine_http_answer_done(struct tc_engine_http_answer *answer)
     tc_buf_done(&answer->body);
 }
 
-/* ---- what libcurl asks ---- */
+/* ---- libcurl's callbacks ---- */
 
 static void keep_server(struct tc_engine_http *http, const char *value, size_t len)
 {
@@ -131,7 +132,7 @@ static struct curl_slist *list_headers(const struct tc_engine_http_ask *ask)
 
 #define SET(option, value) (rc = rc ? rc : curl_easy_setopt(easy, option, value))
 
-/* Nothing of the environment, of other protocols, of proxies or of where an answer would lead. */
+/* Ignores the environment, other protocols, proxies and redirects. */
 static CURLcode set_up(CURL *easy, struct exchange *x, struct curl_slist *headers, const char *url)
 {
     CURLcode rc = CURLE_OK;
@@ -182,7 +183,7 @@ static bool hung_up(const struct tc_engine_http *http)
     return http->hangup >= 0 && poll(&p, 1, 0) > 0;
 }
 
-/* Until the request has ended: TC_ENGINE_HTTP_ANSWERED, and libcurl's word for how. */
+/* Runs until the request has ended: TC_ENGINE_HTTP_ANSWERED and libcurl's result code. */
 static enum tc_engine_http_end drive(struct tc_engine_http *http,
                                      const struct tc_engine_http_ask *ask, CURLcode *ret)
 {
@@ -218,14 +219,13 @@ static enum tc_engine_http_end judge_exchange(struct tc_engine_http *http, struc
 {
     const char *text = x->error[0] ? x->error : curl_easy_strerror(code);
     if (x->too_large)
-        return end_exchange(http, ret_why, TC_ENGINE_HTTP_BROKEN,
-                            "it sent more than any answer has");
+        return end_exchange(http, ret_why, TC_ENGINE_HTTP_BROKEN, "its response is too large");
     if (code == CURLE_OUT_OF_MEMORY || x->answer->body.failed)
         return end_exchange(http, ret_why, TC_ENGINE_HTTP_MEMORY, "out of memory");
     if (code == CURLE_OK && x->answer->status >= 200 && x->answer->status < 600)
         return TC_ENGINE_HTTP_ANSWERED;
     if (code == CURLE_OK)
-        return end_exchange(http, ret_why, TC_ENGINE_HTTP_BROKEN, "it answered with status %ld",
+        return end_exchange(http, ret_why, TC_ENGINE_HTTP_BROKEN, "its response has status %ld",
                             x->answer->status);
     return end_exchange(http, ret_why, TC_ENGINE_HTTP_BROKEN, "%s", text);
 }
@@ -241,7 +241,7 @@ static enum tc_engine_http_end run_exchange(struct tc_engine_http *http, CURL *e
         (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &x->answer->status);
         end = judge_exchange(http, x, code, ret_why);
     } else if (end == TC_ENGINE_HTTP_SILENT) {
-        (void)end_exchange(http, ret_why, end, "it did not answer within %d ms",
+        (void)end_exchange(http, ret_why, end, "it did not respond within %d ms",
                            x->ask->patience_ms);
     } else {
         (void)end_exchange(http, ret_why, end,

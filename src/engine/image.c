@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The image of our containers as a tar: one program, and places for what engines mount. */
+ * The image of toolcage's containers as a tar: one program, and mount points for the engine. */
 #include "engine/life.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 enum { BLOCK = 512, PROGRAM_MAX = 256 << 20 };
 
-/* ustar, as POSIX has it. */
+/* The ustar header of POSIX. */
 struct header {
     char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], sum[8], type, link[100], magic[6],
         version[2], owner[32], group[32], major[8], minor[8], prefix[155], pad[12];
@@ -26,7 +26,7 @@ static const char *const directories[] = {"dev/", "etc/",       "proc/",
                                           "sys/", ".toolcage/", ".toolcage/talk/"};
 
 struct image {
-    char *head; /* every header; the last one is the program's */
+    char *head; /* all headers; the program's is the last */
     size_t head_len, size;
     int program;
 };
@@ -49,8 +49,7 @@ static void add_header(struct image *m, const char *name, char type, size_t size
     m->head_len += BLOCK;
 }
 
-/* The headers, the program, then nothing but zeros: to the end of its block, and two blocks more.
- */
+/* The headers, the program, and zeros: padding to a full block, and two more blocks. */
 static long give(void *userdata, size_t at, char *to, size_t room)
 {
     const struct image *m = userdata;
@@ -64,7 +63,7 @@ static long give(void *userdata, size_t at, char *to, size_t room)
     if (at < m->head_len + m->size) {
         left = m->head_len + m->size - at;
         ssize_t n = pread(m->program, to, room < left ? room : left, (off_t)(at - m->head_len));
-        return n > 0 ? (long)n : -1; /* shorter than it was: no image is better than half of one */
+        return n > 0 ? (long)n : -1; /* the file was truncated: abort */
     }
     memset(to, 0, room);
     return (long)room;

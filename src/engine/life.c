@@ -12,10 +12,9 @@
 #include "base/strv.h"
 #include "engine/life.h"
 
-/* ---- what engines say of themselves, as words for people ---- */
+/* ---- strings from the engine, as messages for people ---- */
 
-/* Printable ASCII and whole characters of UTF-8 that jansson has let through; no line ends, and
- * nothing that a terminal would obey. */
+/* Keeps printable ASCII and replaces the rest by spaces: no line ends, no terminal escapes. */
 static void write_line(char to[TC_ENGINE_TEXT_MAX], const char *from)
 {
     size_t n = 0;
@@ -36,14 +35,14 @@ void tc_engine_say(int kind, const char *text)
     (void)tc_send(TC_ENGINE_CONTROL, &said, sizeof(said), NULL, 0);
 }
 
-/* "crun version 1.8.1\ncommit: …" or "1.1.5+ds1": from the first digit to the end of the word. */
+/* "crun version 1.8.1\ncommit: …" or "1.1.5+ds1": from the first digit to the next space. */
 static void add_version(struct tc_buf *out, const char *text)
 {
     const char *at = text ? text + strcspn(text, "0123456789") : "";
     tc_buf_addf(out, " %.*s", (int)(strcspn(at, " \n\t")), at);
 }
 
-/* "Podman Engine 4.3.1, crun 1.8.1", of an answer to /version; owned, NULL: no memory. */
+/* "Podman Engine 4.3.1, crun 1.8.1", from the response to /version; owned, NULL: no memory. */
 static char *describe_engine(const char *version)
 {
     static const char *const runtimes[] = {"crun", "runc", "runsc"};
@@ -56,7 +55,7 @@ static char *describe_engine(const char *version)
         const char *number = json_string_value(json_object_get(part, "Version"));
         if (k == 0) {
             const char *what = name && strcmp(name, "Engine") == 0 ? "Docker Engine" : name;
-            tc_buf_addf(&out, "%.40s", what ? what : "an engine without a name");
+            tc_buf_addf(&out, "%.40s", what ? what : "an unnamed engine");
             add_version(&out, number);
             continue;
         }
@@ -68,14 +67,14 @@ static char *describe_engine(const char *version)
             }
     }
     if (!out.len)
-        tc_buf_adds(&out, "an engine that does not say who it is");
+        tc_buf_adds(&out, "an engine of unknown name");
     json_decref(v);
     return tc_buf_steal(&out);
 }
 
 /* ---- the container ---- */
 
-/* The oldest interface that has all that we ask for, so that engines of many years answer. */
+/* The oldest API version with everything that is used here, so that old engines work. */
 #define API "/v1.40"
 #define LIBPOD "/v4.0.0/libpod"
 
@@ -84,11 +83,11 @@ enum { IMPORT_TIMES = 4, LOOK_MS = 50, AFTERWARDS_MS = 5000, SWEEP_MAX = 100, ID
 struct life {
     struct tc_engine_http *http;
     const struct tc_engine_config *config;
-    const char *doing; /* for messages */
-    bool made;         /* there may be a container of our name */
+    const char *doing; /* the current step, for messages */
+    bool made;         /* a container may exist */
 };
 
-/* ---- words ---- */
+/* ---- failures ---- */
 
 static bool fail_engine(const struct life *l, const char *why)
 {
@@ -97,7 +96,7 @@ static bool fail_engine(const struct life *l, const char *why)
     return false;
 }
 
-/* An engine explains itself in {"message": …}. */
+/* Engines return errors as {"message": …}. */
 static bool fail_status(const struct life *l, const struct tc_engine_http_answer *a)
 {
     json_t *said = json_loadb(a->body.data ? a->body.data : "", a->body.len, 0, NULL);
@@ -110,7 +109,8 @@ static bool fail_status(const struct life *l, const struct tc_engine_http_answer
 
 /* ---- requests ---- */
 
-/* Is it who the policy says? The two understand each other's requests, but not all of them. */
+/* Is it another engine than the policy names? Each engine handles only a part of the other's
+ * requests. */
 static bool is_other(const struct life *l)
 {
     bool libpod = strncasecmp(tc_engine_http_server(l->http), "Libpod", 6) == 0;
@@ -118,7 +118,7 @@ static bool is_other(const struct life *l)
            libpod != (strcmp(l->config->engine, "podman") == 0);
 }
 
-/* An answer, or false when it was said why there is none. */
+/* Sends the request; false after a failure, which is already reported. */
 static bool ask_engine(struct life *l, const char *doing, struct tc_engine_http_ask *a,
                        struct tc_engine_http_answer *ret)
 {
@@ -149,7 +149,7 @@ static bool import(struct life *l)
     _autofree_ char *path =
         podman ? tc_format(LIBPOD "/images/import?reference=%s:%s", c->repository, c->tag)
                : tc_format(API "/images/create?fromSrc=-&repo=%s&tag=%s", c->repository, c->tag);
-    l->doing = "making the image of the first program";
+    l->doing = "importing the image of the init program";
     if (!path || !tc_engine_image(l->config->program, &tar))
         return fail_engine(l, "the program cannot be read");
     bool good = ask_engine(l, l->doing,
@@ -161,28 +161,28 @@ static bool import(struct life *l)
     return good;
 }
 
-/* From here on there may be a container, whatever the answer is. */
+/* From here on a container may exist, whatever the response is. */
 static bool create_once(struct life *l, long *ret_status, bool last)
 {
     struct tc_engine_http_answer a = TC_ENGINE_HTTP_NO_ANSWER;
     _autofree_ char *path = tc_format(API "/containers/create?name=%s", l->config->name);
     l->made = true;
-    /* to its end, whoever hangs up: what an engine makes after it was asked to remove it stays */
+    /* not cancelled by a hangup: a container created after the request to remove it would stay */
     struct tc_engine_http_ask wanted = {.method = "POST",
                                         .path = path,
                                         .json = l->config->create,
                                         .patience_ms = (int)l->config->patience_ms,
                                         .afterwards_ms = AFTERWARDS_MS};
-    bool good = path && ask_engine(l, "making the container", &wanted, &a);
+    bool good = path && ask_engine(l, "creating the container", &wanted, &a);
     *ret_status = a.status;
-    l->made = !good || a.status == 201; /* who did not answer may have made it */
+    l->made = !good || a.status == 201; /* without a response it may exist */
     if (good && a.status != 201 && (last || a.status != 404))
         good = fail_status(l, &a);
     tc_engine_http_answer_done(&a);
     return good;
 }
 
-/* 404: the engine does not have our image yet. */
+/* 404: the engine does not have the image yet. */
 static bool create(struct life *l)
 {
     long status = 0;
@@ -191,7 +191,7 @@ static bool create(struct life *l)
     return status == 201 || (import(l) && create_once(l, &status, true));
 }
 
-/* The container is called by the name that we gave it: nobody else's has it. */
+/* The container is addressed by its unique name. */
 static char *path_of(const struct life *l, const char *what)
 {
     return tc_format(API "/containers/%s%s", l->config->name, what);
@@ -211,22 +211,23 @@ static bool start_container(struct life *l)
     return good;
 }
 
-/* Of what it says of the end only that it has come is believed: PID 1 tells the rest. */
+/* Of the engine's response only the fact that the container ended is used: PID 1 reports the rest.
+ */
 static bool wait_for_end(struct life *l)
 {
     struct tc_engine_http_answer a = TC_ENGINE_HTTP_NO_ANSWER;
     _autofree_ char *path = path_of(l, "/wait");
     bool good = path && ask_engine(l, "waiting for the container's end",
                                    ASK(0, .method = "POST", .path = path), &a);
-    if (good && a.status != 200 && a.status != 404) /* 404: ended and removed */
+    if (good && a.status != 200 && a.status != 404) /* 404: exited and removed */
         good = fail_status(l, &a);
     tc_engine_http_answer_done(&a);
     return good;
 }
 
-/* ---- its end ---- */
+/* ---- removal ---- */
 
-/* Whoever hangs up meanwhile. The status, or 0 and why there is none. */
+/* Ignores a hangup. The status, or 0 and the cause. */
 static long ask_regardless(struct life *l, const char *method, const char *path, int patience_ms,
                            const char **ret_why)
 {
@@ -238,7 +239,8 @@ static long ask_regardless(struct life *l, const char *method, const char *path,
     return good ? a.status : 0;
 }
 
-/* It removes containers that ended by itself, too, and then says that it is about to. */
+/* An engine that is already removing an exited container refuses the request, so wait until the
+ * container is gone. */
 static bool is_gone(struct life *l, const char *path, int64_t until, const char **ret_why)
 {
     long status = 0;
@@ -251,7 +253,7 @@ static bool is_gone(struct life *l, const char *path, int64_t until, const char 
             return false;
         (void)usleep(LOOK_MS * 1000);
     }
-    *ret_why = "it says that it does, and the container stays";
+    *ret_why = "it accepts the request, and the container remains";
     return false;
 }
 
@@ -270,10 +272,10 @@ static void remove_container(struct life *l)
         tc_engine_say(TC_ENGINE_LEFT, why);
 }
 
-/* ---- others of ours ---- */
+/* ---- leftover containers ---- */
 
-/* Ours by its label, of a state in which nothing of it runs, and older than any start takes. The
- * engine was asked for such, and is not believed. */
+/* Does the container have toolcage's label, is it stopped, and is it older than any start takes?
+ * The request already filters for such containers, but the response is untrusted. */
 static bool is_left(const struct life *l, const json_t *one, const char **ret_id)
 {
     static const char *const states[] = {"created", "exited", "dead", "stopped"};
@@ -290,7 +292,7 @@ static bool is_left(const struct life *l, const json_t *one, const char **ret_id
     return id[0] && strlen(id) < ID_MAX && strspn(id, "0123456789abcdef") == strlen(id);
 }
 
-/* Without force: what runs by now is somebody's. */
+/* Without force: a running container belongs to a call. */
 static void sweep(struct life *l)
 {
     static const char list[] =
@@ -325,8 +327,8 @@ static void sweep(struct life *l)
 static bool tell_about(struct life *l)
 {
     struct tc_engine_http_answer a = TC_ENGINE_HTTP_NO_ANSWER;
-    bool good =
-        ask_engine(l, "asking who it is", ASK(1, .method = "GET", .path = API "/version"), &a);
+    bool good = ask_engine(l, "reading the engine's version",
+                           ASK(1, .method = "GET", .path = API "/version"), &a);
     _autofree_ char *text = good ? describe_engine(a.body.data ? a.body.data : "") : NULL;
     if (text)
         tc_engine_say(TC_ENGINE_ABOUT, text);
@@ -334,7 +336,7 @@ static bool tell_about(struct life *l)
     return good;
 }
 
-/* Before it runs, so that nothing of what it says is lost. */
+/* Attaches before the start, so that no output is lost. */
 static bool attach(struct life *l, int *ret)
 {
     const char *why = "";

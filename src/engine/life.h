@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The life of one container, as its engine is asked for it. */
+ * The lifetime of one container, driven through its engine. */
 #ifndef TC_ENGINE_LIFE_H
 #define TC_ENGINE_LIFE_H
 
@@ -10,27 +10,27 @@
 #include "engine/engine.h"
 #include "engine/http.h"
 
-/* Takes nothing. What comes of it is said on TC_ENGINE_CONTROL; nothing else of it matters. */
+/* Creates, runs and removes the container. Takes no ownership; reports on TC_ENGINE_CONTROL only.
+ */
 void tc_engine_live(struct tc_engine_http *http, const struct tc_engine_config *config);
-/* To the helper: a message of this kind, with whatever an engine wrote as one line. */
+/* Sends the helper a message of this kind; text from an engine becomes one line. */
 void tc_engine_say(int kind, const char *text);
 
-/* A connection that is nothing but the container's streams; -1 and *ret_why. The name goes into a
- * path as it is. */
+/* A connection that carries the container's streams; -1 and *ret_why. The name is put into the URL
+ * path unescaped. */
 int tc_engine_attach(const struct tc_engine_config *config, const char **ret_why);
-/* Passes on what either side says until one of them has ended, or the helper asks for the end. */
+/* Copies bytes in both directions until one side has ended or the helper requests the end. */
 void tc_engine_relay(int streams, const struct tc_engine_config *config);
 
-/* The life of one container of containerd's, by its own client. */
+/* client.c: the same for containerd, through ctr. */
 
-/* As tc_engine_live() does it over HTTP. Where it is attached, it closes port and console. False
- * when there was not even memory for it. */
+/* Closes port and console when attached. False: out of memory. */
 bool tc_engine_live_by_client(const struct tc_engine_config *config);
 
-/* The image of our containers as a tar: one program, and places for what engines mount. */
+/* image.c: the image of toolcage's containers as a tar: one program, and mount points for the
+ * engine. */
 
-/* Of the program behind this descriptor, which stays open as long as the source is used. False with
- * errno. */
+/* The fd of the program must stay open while the source is used. False with errno. */
 bool tc_engine_image(int program, struct tc_engine_http_source *ret);
 void tc_engine_image_done(struct tc_engine_http_source *source);
 

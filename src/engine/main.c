@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The program toolcage-engine: a process for one container, and nothing else of the project knows
- * libcurl. It is handed its orders and the engine's socket, opens nothing else, and outlives the
- * helper by as long as it takes to have the container removed. */
+ * The program toolcage-engine: one process per container, and the only one with libcurl. It
+ * receives its configuration and the engine's socket, opens nothing else, and after the helper's
+ * exit runs on only to remove the container. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 
 #include "engine/life.h"
 
-/* The name goes into paths of requests, as it is. */
+/* The names are put into URL paths unescaped. */
 static bool is_name(const char *text)
 {
     for (const char *c = text; c && *c; c++)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The guest in a container, whose runtime has put a kernel of its own around it. The container has
- * the rights that the engine of process cages needs, because whatever uses them is alone with that
- * kernel: so nothing is served where it is the host's. The image's parts stand in one directory;
- * of them a root is made in memory. The call comes by the standard input and goes by the standard
- * output; standard error is the machine's console. */
+ * The guest in a container whose runtime runs it on a separate kernel (Kata). The container has the
+ * capabilities that creating process cages needs, which is safe only if nothing else runs on that
+ * kernel. So the guest refuses to serve on the host's kernel. The image's parts are in one
+ * directory; a root is built from them on a tmpfs. The call arrives on standard input, and its
+ * results leave on standard output; standard error is the VM's console. */
 #include "guest/relay.h"
 
 #include <dirent.h>
@@ -24,7 +24,7 @@
 #include "helper/serve.h"
 #include "plan/guest.h"
 
-/* The root is built here, in memory, over a directory of the container's that has served. */
+/* The root is built on a tmpfs over this directory of the container, which is no longer used. */
 #define ROOT "/.toolcage/talk"
 
 static _Noreturn void fail_contained(const char *what, const char *why)
@@ -38,9 +38,9 @@ static _Noreturn void fail_errno(const char *what)
     fail_contained(what, strerror(errno));
 }
 
-/* ---- whose kernel it is ---- */
+/* ---- the kernel ---- */
 
-/* Each boot of each kernel has a name of its own. */
+/* Each boot of a kernel has a unique boot id. */
 static void refuse_hosts_kernel(const char *hosts)
 {
     char id[64];
@@ -48,11 +48,10 @@ static void refuse_hosts_kernel(const char *hosts)
     ssize_t n = fd < 0 ? -1 : read(fd, id, sizeof(id));
     size_t len = strlen(hosts);
     if (n <= 0 || !len)
-        fail_contained("boot_id", "it cannot be told whose kernel this is");
+        fail_contained("boot_id", "cannot determine whether this is the host's kernel");
     if ((size_t)n >= len && memcmp(id, hosts, len) == 0)
         fail_contained("kernel",
-                       "this container runs on the host's kernel, and not on one of its own: its "
-                       "runtime is not Kata");
+                       "this container runs on the host's kernel: its runtime is not Kata");
 }
 
 /* ---- the root ---- */
@@ -82,7 +81,7 @@ static void bind(const char *from, const char *to)
         fail_errno(to);
 }
 
-/* Directories and links: what else stands at the top of an image is nothing that tools need. */
+/* Shows directories and links; tools need no other files at the top of an image. */
 static void show_entry(int from, int to, const char *name)
 {
     struct stat st;
@@ -127,7 +126,8 @@ static void mount_all(const struct place *places, size_t count)
             fail_errno(places[i].path);
 }
 
-/* Of either version, whichever this kernel has; where there are none, the engine says so itself. */
+/* Mounts cgroups of either version, whichever the kernel has; without any, the engine reports the
+ * lack. */
 static void mount_groups(void)
 {
     static const struct place groups[] = {
@@ -155,7 +155,7 @@ static void make_root(void)
         {"sysfs", ROOT "/sys", NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC},
         {"tmpfs", ROOT "/run", "mode=0755,size=16m", MS_NOSUID | MS_NODEV},
         {"tmpfs", ROOT "/tmp", "mode=1777,size=16m", MS_NOSUID | MS_NODEV},
-        /* bounded by what the container may use, and tools write elsewhere */
+        /* limited by the container's memory; tools write elsewhere */
         {"tmpfs", ROOT TC_GUEST_GRANTS, "mode=0711,size=100%,nr_inodes=0", MS_NOSUID | MS_NODEV},
     };
     mount_all(first, TC_COUNT(first));
@@ -168,9 +168,9 @@ static void make_root(void)
         fail_errno("root");
 }
 
-/* ---- its life ---- */
+/* ---- serving ---- */
 
-/* The stream is the engine's alone: what a child of it could write to is the console. */
+/* Only the engine has the stream: its children's standard output is the console. */
 static void take_stream(int *ret_from, int *ret_to)
 {
     enum { ABOVE = 10 };
@@ -200,7 +200,7 @@ void tc_guest_contained(int argc, char **argv)
         serve_contained();
     if (engine < 0)
         fail_errno("fork");
-    /* who waits for the end of the stream shall not wait for us */
+    /* else the stream would stay open after the engine's end */
     (void)close(STDIN_FILENO);
     (void)close(STDOUT_FILENO);
     for (pid_t pid = 0; pid != engine && (pid >= 0 || errno == EINTR);)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The program toolcage-guest, the first of a virtual machine: it loads what the kernel lacks, makes
- * the image the root, and starts the engine of every other call behind the machine's serial port,
- * or behind a socket by which it calls the host. In a container of an engine's: contained.c.
- * Nothing of the host's is in here; when the engine ends, so does the machine. */
+ * The program toolcage-guest, PID 1 of a VM. It loads kernel modules, makes the image the root, and
+ * starts the same engine that serves other calls, on the VM's serial port or on a vsock connection
+ * to the host. For an engine's container (Kata) see contained.c. The guest holds nothing of the
+ * host; when the engine ends, the VM ends. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,9 +32,9 @@
 
 enum { WAIT_MS = 10000 };
 
-/* The machine's supervisor reads the console. What a terminal has not sent yet is gone with the
- * machine; what goes through the kernel's log has been sent when it is written (2: shown also where
- * the kernel is told to be quiet). */
+/* toolcage-vm reads the console. Terminal output that is still buffered is lost when the VM ends,
+ * but a write to the kernel log has been sent when it returns (level 2: also shown with "quiet").
+ */
 static _Noreturn void end_guest(const char *what, const char *how)
 {
     FILE *log = fopen("/dev/kmsg", "we");
@@ -69,7 +69,7 @@ static void mount_all(const struct place *places, size_t count)
     }
 }
 
-/* What appears is made by the kernel while we go on. */
+/* The kernel creates the device file asynchronously. */
 static void wait_for(const char *path)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
@@ -80,7 +80,7 @@ static void wait_for(const char *path)
         fail_guest(path);
 }
 
-/* The kernel found none before there was a /dev. */
+/* The kernel could not open the console, because /dev was not mounted yet. */
 static void open_console(void)
 {
     int fd = open("/dev/console", O_RDWR | O_NOCTTY);
@@ -127,7 +127,7 @@ static void mount_image(const char *at)
         fail_guest(TC_GUEST_DISK);
 }
 
-/* The engine looks for the proxy's program beside its own, which is this one. */
+/* The engine starts the egress proxy's program next to its own; here both are this program. */
 static void add_relay(const char *root)
 {
     char at[64];
@@ -145,8 +145,8 @@ static void enter_root(const char *root)
         fail_guest("root");
 }
 
-/* The image below, and above it memory for what a system wants to make: places to mount on. What
- * tools write goes to storage of their cage, which is bounded. */
+/* The image below, and a tmpfs above for mount points. Tools write to their cage's storage, which
+ * is limited. */
 static void enter_image(void)
 {
     static const struct place below[] = {
@@ -162,7 +162,7 @@ static void enter_image(void)
     enter_root("/new");
 }
 
-/* A module's image is what runs it. */
+/* A module needs only the worker: the image is this root. */
 static void mount_ourselves(const char *at)
 {
     if (mkdir(at, 0755) < 0 || mount("/", at, NULL, MS_BIND, NULL) < 0 ||
@@ -170,8 +170,8 @@ static void mount_ourselves(const char *at)
         fail_guest(at);
 }
 
-/* A runtime leaves its root for the container's, which nobody can leave the kernel's very first
- * for: the same tree is mounted over that. */
+/* A runtime calls pivot_root, which fails on the kernel's initial root. So the same tree is mounted
+ * over it. */
 static void stay_here(bool has_disk)
 {
     if (mkdir("/new", 0755) < 0 || mount("/", "/new", NULL, MS_BIND, NULL) < 0)
@@ -192,15 +192,15 @@ static void mount_system(void)
         {"devtmpfs", "/dev", "mode=0755", MS_NOSUID},
         {"tmpfs", "/run", "mode=0755,size=16m", MS_NOSUID | MS_NODEV},
         {"tmpfs", "/tmp", "mode=1777,size=16m", MS_NOSUID | MS_NODEV},
-        /* the host has made the machine large enough for them, and tools write elsewhere */
+        /* the VM has memory for all granted files, and tools write elsewhere */
         {"tmpfs", TC_GUEST_GRANTS, "mode=0711,size=100%,nr_inodes=0", MS_NOSUID | MS_NODEV},
     };
     mount_all(places, TC_COUNT(places));
 }
 
-/* ---- its life ---- */
+/* ---- serving ---- */
 
-/* Somebody has to reap what has lost its parent. */
+/* PID 1 reaps orphans. */
 static void reap_until(pid_t engine)
 {
     for (;;) {
@@ -211,8 +211,8 @@ static void reap_until(pid_t engine)
     }
 }
 
-/* Who asks first has the kernel make it. Left to chance, some copies of a machine would have the
- * same one and some would not. */
+/* The first read generates the boot id. Reading it now gives all copies of a snapshot the same id,
+ * instead of only some of them. */
 static void settle_boot_id(void)
 {
     char id[64];
@@ -221,12 +221,13 @@ static void settle_boot_id(void)
         fail_guest("boot_id");
 }
 
-/* Copies of one machine have the same random numbers ahead of them, and the time of their first. */
+/* Copies of a snapshot share the state of the random number generator, and their clock shows the
+ * snapshot's time. */
 static bool renew(const struct tc_renewal *renewal)
 {
     const struct timespec now = {.tv_sec = renewal->now_us / 1000000,
                                  .tv_nsec = renewal->now_us % 1000000 * 1000};
-    struct { /* as struct rand_pool_info, which ends in an array of no length */
+    struct { /* like struct rand_pool_info, which ends with a flexible array */
         int entropy_bits, size;
         uint8_t bytes[sizeof(renewal->secret)];
     } pool = {.entropy_bits = sizeof(pool.bytes) * 8, .size = sizeof(pool.bytes)};
@@ -243,13 +244,13 @@ static int open_port(void)
     if (port < 0)
         fail_guest(TC_GUEST_PORT);
     wait_for(TC_GUEST_NET_PORT);
-    /* the relay is nobody, and no cage has a port in its /dev */
+    /* the relay runs as nobody; no cage has this port in its /dev */
     if (chmod(TC_GUEST_NET_PORT, 0666) < 0)
         fail_guest(TC_GUEST_NET_PORT);
     return port;
 }
 
-/* The device may not be there yet. */
+/* Retries: the device may not exist yet. */
 static int call_host(void)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
@@ -280,7 +281,7 @@ int main(int argc, char **argv)
         {"devtmpfs", "/dev", "mode=0755", MS_NOSUID},
     };
     if (argc > 0 && strcmp(argv[0], TC_OCI_INIT) == 0)
-        tc_inner_main(argc, argv); /* the first program of a container in here */
+        tc_inner_main(argc, argv); /* PID 1 of a container in this guest */
     if (argc > 0 && strcmp(argv[0], &TC_GUEST_RELAY[1]) == 0)
         tc_guest_relay();
     if (argc > 0 && getpid() == 1 && strcmp(argv[0], TC_GUEST_CONTAINED) == 0)
@@ -292,7 +293,7 @@ int main(int argc, char **argv)
     }
     mount_all(first, TC_COUNT(first));
     open_console();
-    /* before it stand words of the kernel's that it does not know itself */
+    /* before it come arguments for the kernel that the kernel passed on */
     const char *word = argc > 1 ? argv[argc - 1] : "";
     if (strcmp(word, TC_GUEST_TRY) == 0)
         end_guest(TC_GUEST_RUNS, "");

@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
-/* after sys/socket.h, which it needs */
+/* after sys/socket.h, which it requires */
 #include <linux/vm_sockets.h>
 
 #include "base/clock.h"
@@ -22,9 +22,9 @@
 #include "plan/guest.h"
 
 enum {
-    BURST = 32,           /* connections, or datagrams, of one socket a round */
-    SILENT_US = 60000000, /* a pair of addresses ends after that */
-    SPARE = 32,           /* connections that datagrams leave to others */
+    BURST = 32,           /* connections, or datagrams, of one socket per iteration */
+    SILENT_US = 60000000, /* idle time after which a pair of addresses is removed */
+    SPARE = 32,           /* streams that datagrams leave free for connections */
     LOOK_MS = 1000,
 };
 
@@ -33,7 +33,7 @@ struct listener {
     int32_t role;
 };
 
-/* Of datagrams: who sent them, to which address. */
+/* A pair of addresses of datagrams: the sender, and the destination. */
 struct pair {
     size_t listener;
     union tc_inet from, meant;
@@ -44,10 +44,10 @@ static struct relay {
     struct tc_mux_endpoints lines;
     struct tc_egress_stats *said;
     struct listener *listeners;
-    size_t listener_count, asked; /* of them, in this round */
+    size_t listener_count, asked; /* number of polled listeners in this iteration */
     struct pair pairs[TC_MUX_STREAMS_MAX];
-    uint32_t authority; /* the connection by which it comes */
-    bool ready;         /* it has come */
+    uint32_t authority; /* the stream that carries the proxy's CA */
+    bool ready;         /* the CA is complete */
 } relay;
 
 static _Noreturn void give_up(void)
@@ -64,7 +64,7 @@ static void send_message(enum tc_egress_kind kind)
 
 /* ---- addresses ---- */
 
-/* IPv4 at a socket of both families is IPv4. */
+/* IPv4-mapped addresses of a dual-stack socket are sent as IPv4. */
 static struct tc_mux_to leads(enum tc_mux_what what, const union tc_inet *at)
 {
     struct tc_mux_to to = {.what = (uint8_t)what};
@@ -119,8 +119,8 @@ static bool is_pair(uint32_t id)
     return s->used && !s->closed && s->to.what == TC_MUX_DATAGRAMS;
 }
 
-/* A client that takes a new port for each question leaves many behind: the one that was silent
- * longest goes. */
+/* A client that uses a new port for each query leaves many pairs behind: removes the one idle for
+ * longest. */
 static void make_room(void)
 {
     const struct tc_mux *m = &relay.lines.mux;
@@ -208,9 +208,9 @@ static void end_silent(void)
             tc_mux_endpoints_close(&relay.lines, i, false);
 }
 
-/* ---- what the cage has to trust ---- */
+/* ---- the proxy's CA ---- */
 
-/* Text of the proxy's outside; nothing where it looks into no TLS. */
+/* The CA's certificate from the proxy on the host; empty if the proxy inspects no TLS. */
 static void take_authority(struct tc_mux_endpoints *l, uint32_t id)
 {
     struct tc_egress_stats *said = relay.said;
@@ -239,7 +239,7 @@ static void ask_authority(void)
     tc_mux_endpoints_push(&relay.lines);
 }
 
-/* ---- from its supervisor ---- */
+/* ---- from the supervisor ---- */
 
 static void listen_at(int fd, int32_t role)
 {
@@ -252,7 +252,7 @@ static void listen_at(int fd, int32_t role)
         give_up();
 }
 
-/* What has come already is taken. */
+/* Accepts connections that are already waiting. */
 static void finish_relay(void)
 {
     for (size_t i = 0; i < relay.listener_count; i++) {
@@ -265,7 +265,7 @@ static void finish_relay(void)
     tc_mux_endpoints_push(&relay.lines);
 }
 
-/* The config is for the proxy on the host, which gets it another way. */
+/* The config is not used here: the proxy on the host has its own copy. */
 static void drop_config(void)
 {
     struct tc_egress_config config = {.values_file = -1};
@@ -296,7 +296,7 @@ static void hear_supervisor(void)
         finish_relay();
 }
 
-/* ---- its life ---- */
+/* ---- the loop ---- */
 
 enum { CONTROL, FIXED };
 
@@ -336,7 +336,7 @@ static void turn(struct pollfd *p)
     end_silent();
 }
 
-/* A connection and a granted port have one each. */
+/* Each connection and each granted port needs an fd. */
 static void open_files(void)
 {
     struct rlimit limit;
@@ -346,7 +346,7 @@ static void open_files(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* A serial port, where the machine has those; else a call to the host. */
+/* The second serial port, or without serial ports a vsock connection to the host. */
 static int open_port(void)
 {
     int port = open(TC_GUEST_NET_PORT, O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -389,7 +389,7 @@ _Noreturn void tc_guest_relay(void)
     give_up();
 }
 
-/* ---- where the machine has sockets to its host, and no serial port ---- */
+/* ---- VMs with vsock and without serial ports ---- */
 
 int tc_guest_call(unsigned number)
 {

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What stands in the guest where a cage's egress proxy stands: the first program under the proxy's
- * name, started by the guest's engine and spoken to as egress.h says. It decides nothing and knows
- * no entry and no secret: each connection that arrives at the cage's listeners goes on by the
- * machine's second port to the host, with the address at which it arrived. There it is made
- * again, to the same address, and meets the proxy. */
+ * The guest's replacement for a cage's egress proxy: the guest program under the proxy's name,
+ * started by the guest's engine, with the protocol of egress.h. It makes no decisions and has no
+ * entries or secrets. It forwards each connection to the cage's listeners through the VM's second
+ * port to the host, with the original destination address. On the host, toolcage-vm connects to the
+ * same address, where the egress proxy decides. */
 #ifndef TC_GUEST_RELAY_H
 #define TC_GUEST_RELAY_H
 
-/* Until its supervisor ends it. */
+/* Runs until the supervisor ends it. */
 _Noreturn void tc_guest_relay(void);
 
-/* A machine's calls to its host, where it has sockets for that and no serial port. */
+/* Connections of a VM with vsock to its host. */
 
-/* A stream to that port of the host's; -1 with errno. */
+/* Connects to that port of the host; -1 with errno. */
 int tc_guest_call(unsigned number);
 
-/* The whole life of the guest's first program where a container engine's runtime has made the
- * machine: argv[1] is what the host's kernel calls its boot. */
+/* PID 1 in a container whose runtime started the VM; argv[1] is the boot id of the host's kernel.
+ */
 _Noreturn void tc_guest_contained(int argc, char **argv);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The beginning of a job: from the library's message to a cage that starts. What may wait for a
- * file system is done by a worker meanwhile, whose cage is answered for when its time is over. */
+ * The beginning of a job: from the library's message to the start of a cage. Steps that may wait
+ * for a file system run in a worker thread. If the call's time is over meanwhile, the call is
+ * answered at once. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -18,13 +19,14 @@
 #include "workspace/session.h"
 
 enum {
-    BUSY_US = 5000000 /* that a call waits for a worker; then all of them hang */
+    BUSY_US = 5000000 /* how long a call waits for a worker thread; then all threads are assumed to
+                         hang */
 };
 
 /* ---- leftovers of dead helpers ---- */
 
-/* Once a helper, beside the first call that leases what may be left over: when its cage starts, so
- * that it holds up nothing of it. */
+/* Runs once per helper, when the first cage with leases starts, so that it does not delay that
+ * call. */
 static struct {
     struct tc_task task;
     bool begun, ended;
@@ -118,7 +120,7 @@ void tc_job_take_over(struct tc_job_record *j)
     j->late_outcome = (struct tc_outcome){.failure.clause = -1};
 }
 
-/* A worker is done: is its job waited for? */
+/* A worker thread returned the cage: does the job still need it? */
 static bool is_back(struct tc_job_record *j)
 {
     tc_job_step(j, TC_ON_DONE);
@@ -132,7 +134,8 @@ static void on_prepared(struct tc_task *task)
         go_on(j);
 }
 
-/* Gives the job to a worker; until it comes back, what it says is not the call's. */
+/* Gives the job to a worker thread. Until the thread returns it, its results go to `aside`, not to
+ * the call's outcome. */
 static int hand_over(struct tc_job_record *j, void (*work)(struct tc_task *),
                      void (*done)(struct tc_task *))
 {
@@ -149,7 +152,7 @@ static int hand_over(struct tc_job_record *j, void (*work)(struct tc_task *),
         &j->cage,
         TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "prepare", "thread", errno,
                      "raise this user's limit of processes (ulimit -u), or free memory"),
-        -1, "the helper cannot make a thread");
+        -1, "the helper cannot create a thread");
 }
 
 static bool is_alone(const struct tc_job_record *j)
@@ -160,7 +163,7 @@ static bool is_alone(const struct tc_job_record *j)
     return true;
 }
 
-/* Prepares, or has prepared; then the cage starts. */
+/* Prepares the cage, here or in a worker thread, and then starts it. */
 static void prepare_cage(struct tc_job_record *j)
 {
     int64_t timeout_ms = j->plan.limits.timeout_ms;
@@ -169,7 +172,8 @@ static void prepare_cage(struct tc_job_record *j)
     j->end_at_us = timeout_ms ? j->begun_us + tc_us_of_ms(timeout_ms) : 0;
     j->prepared = j->cage.executor->make(&j->cage);
 
-    /* a hand-over costs two wake-ups: not for a moment in which nobody else's deadline waits */
+    /* a handover costs two wake-ups: avoided for a short step while no other call's deadline
+     * waits */
     if (j->prepared == 0 && j->cage.may_block > (is_alone(j) ? TC_BLOCK_LOCAL_FS : TC_BLOCK_NO)) {
         if (hand_over(j, work_prepare, on_prepared) < 0)
             tc_job_step(j, TC_ON_OUTCOME);
@@ -185,8 +189,8 @@ void tc_job_abandon(struct tc_job_record *j)
     if (tc_workers_take_back(j->workers, &j->task))
         tc_job_step(j, TC_ON_DONE);
     j->outcome.wall_us = tc_now_us() - j->begun_us;
-    j->outcome.note = strdup("the cage was still being prepared: a file system is slow, or what is "
-                             "granted is large");
+    j->outcome.note =
+        strdup("the cage was still being prepared: a file system is slow, or the grant is large");
     tc_job_judge(j, NULL);
     tc_job_step(j, TC_ON_OUTCOME);
 }
@@ -195,19 +199,19 @@ void tc_job_leave(struct tc_job_record *j)
 {
     j->cage.answered = true;
     tc_job_answer(j);
-    tc_cage_close_streams(&j->cage); /* they are not the worker's */
+    tc_cage_close_streams(&j->cage); /* the worker thread does not use them */
 }
 
 void tc_job_refuse(struct tc_job_record *j)
 {
     if (!tc_workers_take_back(j->workers, &j->task))
-        return; /* it is being worked on */
+        return; /* a thread has started on it */
     tc_job_step(j, TC_ON_DONE);
     (void)tc_cage_fail(
         &j->cage,
         TC_WHY(TOOLCAGE_ESYSTEM, "prepare", "file systems",
-               "find the granted path whose file system does not answer; then try again"),
-        -1, "%d other calls wait for their granted paths for seconds already", TC_WORKERS_MAX);
+               "find the granted path whose file system does not respond; then try again"),
+        -1, "%d other calls have been waiting for their granted paths for seconds", TC_WORKERS_MAX);
     tc_job_step(j, TC_ON_OUTCOME);
 }
 
@@ -256,10 +260,11 @@ static void begin_call(struct tc_job_record *j, const struct tc_job *job, const 
     const struct tc_executor *executor = NULL;
     bool room = tc_reserve_close();
     if (open_input(j, job->stdin_kind, input) < 0)
-        (void)tc_cage_fail(&j->cage,
-                           TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "job", "standard input", errno,
-                                        "fewer calls at once, or a higher limit of open files"),
-                           -1, "the helper cannot make a pipe");
+        (void)tc_cage_fail(
+            &j->cage,
+            TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "job", "standard input", errno,
+                         "run fewer calls at once, or raise the limit of open files"),
+            -1, "the helper cannot create a pipe");
     else if (!room)
         (void)tc_cage_fail(&j->cage,
                            TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "job", "descriptors", EMFILE, NULL), -1,
@@ -268,7 +273,7 @@ static void begin_call(struct tc_job_record *j, const struct tc_job *job, const 
                  0 ||
              !j->plan.backend)
         (void)tc_cage_fail(&j->cage, &(struct tc_why){.code = TOOLCAGE_EHELPER, .stage = "job"}, -1,
-                           "the helper did not understand the plan");
+                           "the helper could not read the plan");
     else if (!(executor = tc_executor_find(j->plan.backend)))
         (void)tc_cage_fail(&j->cage, TC_WHY(TOOLCAGE_EBACKEND, "backend", j->plan.backend, NULL),
                            -1, "the helper has no backend \"%s\"", j->plan.backend);
@@ -277,15 +282,15 @@ static void begin_call(struct tc_job_record *j, const struct tc_job *job, const 
         return;
     }
     j->cage.executor = executor;
-    if (j->plan.terminal) /* what comes there is typed */
+    if (j->plan.terminal) /* the pipe's bytes are typed on the terminal */
         j->feed.from = TAKE_FD(j->cage.stdin_fd);
     tc_job_mark(j, "receive", j->begun_us);
     prepare_cage(j);
 }
 
-/* ---- the jobs that run no tool ---- */
+/* ---- jobs without a tool ---- */
 
-/* The next executor that has something to try: a call like any other, but nobody's. */
+/* Starts the next executor's probe: runs like a call, without a caller. */
 static bool begin_probe(struct tc_job_record *j)
 {
     const struct tc_executor *w;
@@ -309,7 +314,7 @@ static bool begin_probe(struct tc_job_record *j)
 bool tc_job_next_probe(struct tc_job_record *j)
 {
     struct tc_outcome rows = {.exit_code = -1, .failure.clause = -1};
-    if (!j->cage.priv) /* all were tried */
+    if (!j->cage.priv) /* no executor is left */
         return false;
     rows.probes = TAKE(j->outcome.probes);
     rows.probe_count = j->outcome.probe_count;
@@ -317,7 +322,7 @@ bool tc_job_next_probe(struct tc_job_record *j)
     j->cage.executor->probe->tell(&j->cage, &rows);
     tc_outcome_done(&j->outcome);
     j->outcome = rows;
-    /* while it is held the record has no room for another cage */
+    /* the record can hold another cage only after this release */
     if (j->state == TC_IS_ENDED)
         tc_job_clear(j);
     if (j->state == TC_IS_GONE && begin_probe(j))
@@ -380,13 +385,13 @@ static void on_state(struct tc_task *task)
     tc_job_step(j, TC_ON_OUTCOME);
 }
 
-/* What is kept on disk: its plan names a thing, and says what to do with it. */
+/* Jobs on stored changes or sessions: the plan has the id or name, and the action. */
 static void begin_state(struct tc_job_record *j, int plan_fd, bool changes)
 {
     if (read_plan(j, plan_fd) < 0 || !(changes ? j->plan.call : j->plan.session) ||
         !j->plan.payload)
         (void)tc_cage_fail(&j->cage, &(struct tc_why){.code = TOOLCAGE_EHELPER, .stage = "job"}, -1,
-                           "the helper did not understand what to do with %s",
+                           "the helper could not read the request about %s",
                            changes ? "changes" : "sessions");
     else if (hand_over(j, changes ? work_changes : work_sessions, on_state) == 0)
         return;

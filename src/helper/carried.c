@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The granted trees of a call whose host is at the other end of a stream. */
+ * The granted trees of a call from a host at the other end of a byte stream. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "linux/mounts.h"
 #include "plan/guest.h"
 
-/* As much as each of them is said to be allowed, and no more than a machine can be asked for. */
+/* Mounts a tmpfs with the announced limits; larger values than INT64_MAX are invalid. */
 static int store(int parent, const char *name, uint64_t bytes, uint64_t names)
 {
     if (bytes > INT64_MAX || names > INT64_MAX) {
@@ -30,10 +30,10 @@ void tc_carried_open(struct tc_carried *c, const char *place, uid_t owner)
     tc_pack_init(&c->out);
     c->in.owner = owner;
     c->in.store = store;
-    c->in.bytes = c->in.names = INT64_MAX; /* who sends them has counted them */
+    c->in.bytes = c->in.names = INT64_MAX; /* the sender enforces the limits */
 }
 
-/* Of what can be written, as it is now. */
+/* Records the current state of the writable trees. */
 static bool look_at_carried(struct tc_carried *c)
 {
     enum { NAMES_MAX = 10000000 };
@@ -56,11 +56,12 @@ bool tc_carried_take(struct tc_carried *c, const struct tc_frame *f)
 {
     if (!c->place || c->some)
         return false;
-    /* not before: what is mounted there must be where this process then is */
+    /* opened on the first frame, when this process is in its final mount namespace */
     if (c->in.place < 0)
         c->in.place = open(c->place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool fine = c->in.place >= 0 && tc_unpack_take(&c->in, f) == 0 && (!c->in.ended || take_all(c));
-    if (!fine) /* the console of a machine, where that is what its end is explained by */
+    if (!fine) /* in a VM stderr is the console, from which the host takes the reason for the VM's
+                  end */
         (void)fprintf(stderr, TC_GUEST_LAST_WORD "cannot unpack the granted files: %s\n",
                       c->in.fault ? c->in.fault : strerror(c->in.errnum ? c->in.errnum : errno));
     return fine;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Bringing a job's news to the library: output as it comes where the host wants it, then the
- * outcome. */
+ * Sends a job's results to the library: output while it arrives, if requested, then the outcome. */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,7 +17,7 @@ static void want(struct tc_job_record *j, bool more)
                             EPOLLIN | (more ? (uint32_t)EPOLLOUT : 0));
 }
 
-/* 1: sent, 0: the socket is full, -1: the host has gone. */
+/* 1: sent, 0: the socket is full, -1: the library closed it. */
 static int send_packet(struct tc_job_record *j, const void *m, size_t len, int fd)
 {
     if (j->reason == TC_FOR_HOST)
@@ -28,7 +27,7 @@ static int send_packet(struct tc_job_record *j, const void *m, size_t len, int f
     return errno == EAGAIN || errno == ENOBUFS ? 0 : -1;
 }
 
-/* Sends `text` from *sent on; 1 when all of it is gone. */
+/* Sends `text` from *sent on; 1 when all of it is sent. */
 static int say_text(struct tc_job_record *j, int stream, const char *text, size_t len)
 {
     union {
@@ -60,14 +59,14 @@ void tc_deliver_stream(struct tc_job_record *j)
     want(j, rc == 0);
 }
 
-/* The host has had all of it: none of it is for the result. */
+/* The library has received the whole stream, so the result contains none of it. */
 static void forget_stream(struct tc_stream *stream)
 {
     stream->truncated = false;
     stream->head_len = 0;
 }
 
-/* Closing the socket without an outcome is an error for the library. */
+/* The library treats a closed socket without an outcome as an error. */
 static int say_done(struct tc_job_record *j)
 {
     const struct tc_message done = {.kind = TC_MESSAGE_DONE, .removed = (int32_t)j->removed};
@@ -83,7 +82,7 @@ static int say_done(struct tc_job_record *j)
     if (j->inside && length <= TC_MESSAGE_BYTES_MAX)
         return send_packet(j, packet.data, packet.len, -1);
     _autofd_ int memory = tc_memfd("outcome", bytes, length);
-    if (memory < 0 && j->state == TC_IS_ENDED) { /* what the cage held may do */
+    if (memory < 0 && j->state == TC_IS_ENDED) { /* releasing the cage may free enough memory */
         j->cage.outcome = &j->late_outcome;
         tc_job_clear(j);
         memory = tc_memfd("outcome", bytes, length);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a process inherits through exec and a cage must not have from whoever calls: a realtime host
- * would make realtime tools, one with a small RLIMIT_FSIZE tools that die of it, one that ignores
- * SIGPIPE tools that never end. All of it is put right once, in the helper, so that it costs no
- * call anything.
+ * Resets attributes that processes inherit through exec and that cages must not take over from the
+ * caller. A realtime caller would lead to realtime tools, a small RLIMIT_FSIZE would kill tools,
+ * and an ignored SIGPIPE would keep tools from ending. The helper resets them once, at no cost per
+ * call.
  *
- * Only towards less for the cage, or towards what any fresh process has: a hard limit is somebody's
- * decision and stays, and so does what makes a host modest (nice, batch, idle, its processors). */
+ * Each change restricts the cage or restores the default of a new process. Hard limits stay,
+ * because they are set on purpose, and so do attributes that lower the caller's priority (nice,
+ * batch, idle, CPU affinity). */
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -23,17 +24,17 @@
 #include "helper/serve.h"
 
 enum {
-    STACK = 8 << 20, /* unlimited would change how memory is laid out */
-    LOCKED =
-        8 << 20, /* the kernel's default; some hosts have no bound, and locking is not paging */
+    STACK = 8 << 20,  /* an unlimited stack would change the memory layout */
+    LOCKED = 8 << 20, /* the kernel's default; some hosts have no limit, and locked memory cannot be
+                         swapped */
     SLACK_NS = 50000,
     IO_WHO_PROCESS = 1,
     IO_CLASS_SHIFT = 13,
     IO_REALTIME = 1,
 };
 
-/* libc keeps two signals to itself and refuses to speak of them; what is ignored stays so through
- * exec all the same. */
+/* libc reserves two signals and refuses to set their handlers; if ignored, they stay ignored
+ * through exec. */
 static void reset_signal(int sig)
 {
     const struct {
@@ -45,8 +46,9 @@ static void reset_signal(int sig)
     (void)syscall(SYS_rt_sigaction, sig, &standard, NULL, sizeof(standard.mask));
 }
 
-/* Blocked and not ignored: what is ignored stays so through exec, and a cage sets its own mask. A
- * file too large is an error of the write then, not our end. */
+/* Blocked, not ignored: an ignored signal stays ignored through exec, while a cage sets its own
+ * mask. With SIGXFSZ blocked, exceeding a file size is an error of the write and does not kill the
+ * helper. */
 static void reset_signals(void)
 {
     sigset_t set;
@@ -58,8 +60,8 @@ static void reset_signals(void)
     (void)sigprocmask(SIG_SETMASK, &set, NULL);
 }
 
-/* Under a realtime policy a tool could hold a processor for itself; and version 1 control groups
- * take no realtime process, so no cage could be made at all. */
+/* Under a realtime policy a tool could monopolise a CPU. In addition, cgroup v1 accepts no realtime
+ * processes, so no cage could be created. */
 static void reset_scheduling(void)
 {
     const struct sched_param none = {0};
@@ -74,8 +76,8 @@ static void reset_scheduling(void)
     (void)prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
 }
 
-/* The soft value is what the host had in mind for itself; up to the hard one anybody may go. Of
- * what lets a process rise above others, a cage has nothing. */
+/* A soft limit reflects the caller's own needs, and any process may raise it to the hard limit:
+ * raised here. Limits that give a process priority over others are lowered. */
 static void reset_limits(void)
 {
     static const struct {
@@ -108,6 +110,6 @@ void tc_inherited_reset(void)
     reset_signals();
     reset_scheduling();
     reset_limits();
-    (void)personality(PER_LINUX); /* a host under a debugger has no address randomisation */
+    (void)personality(PER_LINUX); /* a caller in a debugger has address randomisation off */
     (void)umask(0022);
 }

@@ -15,7 +15,8 @@
 #include "version.h"
 
 enum {
-    BACKLOG = 256 << 10, /* of what the peer does not read; then the job is not heard either */
+    /* bytes that the peer has not read; above this the job's socket is not read either */
+    BACKLOG = 256 << 10,
     TELL = TC_INPUT_WINDOW / 4
 };
 
@@ -27,7 +28,8 @@ static const size_t most[TC_FRAME_KINDS] = {
 
 static void drop_source(struct tc_loop *loop, struct tc_source *source, int *fd)
 {
-    (void)tc_loop_watch(loop, source, -1, 0); /* a close alone does not end it: see job.c */
+    /* close() alone does not remove it from epoll: see cage/events.c */
+    (void)tc_loop_watch(loop, source, -1, 0);
     if (*fd >= 0)
         (void)close(*fd);
     *fd = -1;
@@ -68,7 +70,7 @@ static void put_outcome(struct tc_inline *s, int fd)
         (void)munmap(map, (size_t)st.st_size);
 }
 
-/* What goes back is read as fast as it goes, and the outcome comes after it. */
+/* Changed files are read only as fast as they are sent; the outcome follows them. */
 static void refill(struct tc_inline *s)
 {
     int more = 1;
@@ -83,7 +85,7 @@ static void refill(struct tc_inline *s)
         give_up(s);
 }
 
-/* Writes what the stream takes, and listens to the job only while there is room for its words. */
+/* Writes as much as the stream accepts, and reads from the job only while the backlog is small. */
 static void flush(struct tc_inline *s)
 {
     refill(s);
@@ -111,7 +113,7 @@ static void flush(struct tc_inline *s)
 static void send_frame(struct tc_inline *s, enum tc_frame_kind kind, const void *bytes, size_t len)
 {
     tc_frame_put(&s->out, kind, bytes, len);
-    if (s->out.failed) /* the peer would take the rest for something else */
+    if (s->out.failed) /* the peer would misinterpret the rest of the stream */
         give_up(s);
     else
         flush(s);
@@ -156,9 +158,10 @@ static void on_job(struct tc_source *source)
         say_done(s, fd);
 }
 
-/* ---- what the tool reads ---- */
+/* ---- the tool's input ---- */
 
-/* Of input that nobody reads any more the rest is taken, too: who sends it waits for that. */
+/* Once the tool no longer reads, the remaining input is discarded and acknowledged, because the
+ * sender waits for that. */
 static void on_input(struct tc_source *source)
 {
     struct tc_inline *s = source->owner;
@@ -188,7 +191,7 @@ static void take_input(struct tc_inline *s, const struct tc_frame *f)
     bool ends = f->kind == TC_FRAME_INPUT_END;
     bool room = f->len <= TC_INPUT_WINDOW - (s->pending.len - s->fed) - s->untold;
     if (s->job_fd < 0)
-        return; /* it was on its way when the call ended */
+        return; /* sent before the sender knew that the call had ended */
     if (s->input_ended || !room) {
         give_up(s);
         return;
@@ -227,7 +230,7 @@ static bool take_file(struct tc_inline *s, const struct tc_frame *f, int *at, bo
     return *at >= 0;
 }
 
-/* Everything has come: a job as it comes over the engine's socket. */
+/* The job is complete: begins it like a job from the engine's socket. */
 static bool start_job(struct tc_inline *s)
 {
     struct tc_job job = s->announced;
@@ -316,13 +319,14 @@ static bool take_frame(struct tc_inline *s, const struct tc_frame *f)
     case TC_FRAME_RESIZE:
         tell_job(s, f);
         return true;
-    default: /* ours to say */
+    default: /* sent by the helper only */
         return false;
     }
 }
 
-/* What a machine had open to the host is cut where it is written to a file, between two jobs, and
- * in each copy of it: it calls again, and goes on as it was. The host knows, and speaks first. */
+/* A VM's connection to the host is cut when the VM is saved to a file between two jobs, and in each
+ * restored copy. The helper then reconnects and continues. The host expects that and sends
+ * first. */
 static bool is_idle(const struct tc_inline *s)
 {
     return !s->waits && s->job_fd < 0 && !s->returning && !s->carried.some && !s->frames.failed &&
@@ -388,7 +392,7 @@ int tc_inline_open(struct tc_inline *s, struct tc_loop *loop, int from, int to,
                             .out = TC_BUF_INIT,
                             .pending = TC_BUF_INIT};
     s->out.max = SIZE_MAX / 2;
-    /* one descriptor is watched once */
+    /* epoll watches an fd once */
     if (to == from)
         s->to_fd = fcntl(to, F_DUPFD_CLOEXEC, 0);
     if (s->to_fd < 0 || fcntl(s->from_fd, F_SETFL, O_NONBLOCK) < 0 ||

@@ -19,9 +19,9 @@
 enum { READ_SHARE = 65536, FEED_SHARE = 65536 };
 enum {
     LOOK_US = 100000,
-    CLEAR_US = 1000000,      /* for what ends by itself, or was told to, until it is told again */
-    STUCK_US = 2000000,      /* that the kernel may take to end what was killed */
-    GATHERING_US = 120000000 /* over what the gathering bounds itself to */
+    CLEAR_US = 1000000,      /* interval between kills of a process that should end */
+    STUCK_US = 2000000,      /* how long the kernel may take to end a killed process */
+    GATHERING_US = 120000000 /* beyond the time limit of the collection itself */
 };
 
 void tc_job_mark(struct tc_job_record *j, const char *step, int64_t since_us)
@@ -31,18 +31,17 @@ void tc_job_mark(struct tc_job_record *j, const char *step, int64_t since_us)
         *t = (struct tc_timing){.step = strdup(step), .us = tc_now_us() - since_us};
 }
 
-/* ---- the end ---- */
+/* ---- ending a job ---- */
 
-/* What the call came to, decided once, when everything about it is known. */
+/* Decides the call's status once, when everything is known. */
 void tc_job_judge(struct tc_job_record *j, const char *counter)
 {
     struct tc_outcome *o = &j->outcome;
     bool failed = o->exit_code != 0 || o->signal != 0;
     if (o->failure.code)
-        return; /* status was set with it */
+        return; /* the status was set with the failure */
     o->status = failed ? TOOLCAGE_STATUS_FAILED : TOOLCAGE_STATUS_OK;
-    /* a tool that comes to a good end without its child, which was killed for memory, was limited
-     */
+    /* a tool that succeeds although its child was killed for memory has still hit the limit */
     bool killed = counter && strcmp(counter, "memory") == 0;
     const char *limit = j->limit ? j->limit : failed || killed ? counter : NULL;
     if (j->reason >= TC_FOR_CANCEL)
@@ -84,8 +83,8 @@ static void kill_again(struct tc_job_record *j)
     j->cage.executor->signal(&j->cage, true);
 }
 
-/* What is left of the cage ends; how soon is the kernel's matter, or that of who ends the rest, and
- * nobody waits here. An end that cannot be watched for is looked for again. */
+/* Waits without blocking for the rest of the cage to end, at the pace of the kernel or of PID 1. If
+ * the end cannot be watched, polls for it. */
 static void await_end(struct tc_job_record *j)
 {
     bool watched = tc_job_watch(j, TC_ROLE_EXIT, j->cage.exit_fd, EPOLLIN);
@@ -107,12 +106,12 @@ void tc_job_clear(struct tc_job_record *j)
         tc_job_step(j, TC_ON_LARGE);
         return;
     }
-    while (!gone) /* at the cost of waiting here */
+    while (!gone) /* blocks the event loop */
         gone = tc_cage_destroy(&j->cage, TC_BLOCK_YES);
     tc_job_step(j, TC_ON_CLEARED);
 }
 
-/* Clearing away is not what the host waits for. */
+/* The library does not wait for the release of the cage. */
 void tc_job_answer(struct tc_job_record *j)
 {
     struct tc_stream *streams[] = {&j->outcome.out, &j->outcome.err};
@@ -126,12 +125,12 @@ void tc_job_answer(struct tc_job_record *j)
     tc_reserve_open();
     tc_deliver(j);
     (void)tc_reserve_close();
-    j->cage.outcome = &j->late_outcome; /* nobody waits for what it has to say from here on */
+    j->cage.outcome = &j->late_outcome; /* later results are discarded */
     if (j->state == TC_IS_ENDED)
         tc_job_clear(j);
 }
 
-/* A cage that cannot be watched is not run: nobody would see its end. */
+/* A cage that cannot be watched must not run, because its end would go unnoticed. */
 int tc_job_not_watched(struct tc_job_record *j)
 {
     return tc_cage_fail(&j->cage,
@@ -148,7 +147,7 @@ static void read_output(struct tc_job_record *j, int stream, int share)
         ssize_t n = read(fd, bytes, sizeof(bytes));
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && errno != EIO) /* a terminal's end */
+        if (n < 0 && errno != EIO) /* the end of a terminal */
             return;
         if (n <= 0) {
             (void)tc_job_watch(j, TC_ROLE_OUT + stream, -1, 0);
@@ -159,7 +158,7 @@ static void read_output(struct tc_job_record *j, int stream, int share)
     }
 }
 
-/* A commit that has begun goes to its end, and the answer with it. */
+/* A commit that has begun is completed, and then answered. */
 static void end_gathering(struct tc_job_record *j)
 {
     if (!tc_workspace_cancel(&j->cage))
@@ -174,8 +173,8 @@ static void gather_no_longer(struct tc_job_record *j)
 {
     (void)tc_cage_fail(
         &j->cage,
-        TC_WHY(TOOLCAGE_EBACKEND, "collect", "changes", "look at the writable directories by hand"),
-        -1, "the changes of this call could not be gathered in time");
+        TC_WHY(TOOLCAGE_EBACKEND, "collect", "changes", "check the writable directories yourself"),
+        -1, "the changes of this call could not be collected in time");
     end_gathering(j);
 }
 
@@ -209,8 +208,8 @@ static void kill_rest(struct tc_job_record *j)
     await_end(j);
 }
 
-/* The kernel cannot end what waits in it for a file system that does not answer. The call's time is
- * over all the same; the cage goes when the kernel lets it. */
+/* The kernel cannot kill a process that waits for an unresponsive file system. The call is answered
+ * in time, and the cage is released once the kernel ends it. */
 static void leave_to_the_kernel(struct tc_job_record *j)
 {
     struct tc_outcome *o = &j->outcome;
@@ -220,8 +219,8 @@ static void leave_to_the_kernel(struct tc_job_record *j)
     o->exit_code = -1;
     o->signal = SIGKILL;
     o->wall_us = tc_now_us() - j->step_us;
-    o->note = strdup("it was killed but has not ended yet: it waits in the kernel, for a file "
-                     "system or a device that does not answer");
+    o->note = strdup("it was killed but has not ended yet: it waits in the kernel for a file "
+                     "system or device that does not respond");
     o->omitted_changes++;
     tc_job_judge(j, j->cage.executor->usage(&j->cage));
     unwatch_cage(j, TC_ROLE_EXIT);
@@ -254,7 +253,7 @@ static void work_gather(struct tc_task *task)
     tc_inline_collect_work(&j->cage);
 }
 
-/* Who gathered has come to an end, whatever it found. */
+/* The collection has ended, with any result. */
 static void on_gathered(struct tc_job_record *j, bool whole)
 {
     tc_job_step(j, TC_ON_DONE);
@@ -275,13 +274,13 @@ static void await_changes(struct tc_job_record *j)
     j->due_us = tc_now_us() + GATHERING_US;
 }
 
-/* By a worker that is free: to be started, it costs more than the little that it is for. */
+/* Only by an idle worker thread: starting one costs more than this small task. */
 static bool gather_briefly(struct tc_job_record *j)
 {
     if (!tc_workers_free(j->workers) || !tc_inline_collect_begin(&j->cage))
         return false;
     j->task = (struct tc_task){.work = work_gather, .done = on_gathered_briefly, .owner = j};
-    (void)tc_workers_give(j->workers, &j->task); /* there is one */
+    (void)tc_workers_give(j->workers, &j->task); /* a thread is idle */
     tc_job_step(j, TC_ON_GATHER);
     return true;
 }
@@ -298,20 +297,20 @@ static void gather(struct tc_job_record *j)
         tc_job_step(j, TC_ON_GATHER);
         return;
     }
-    if (wait >= 0) /* then at the cost of waiting here */
+    if (wait >= 0) /* blocks the event loop */
         (void)tc_workspace_collect(&j->cage, commit);
     tc_job_step(j, TC_ON_OUTCOME);
 }
 
-/* Nothing of the tool runs any more: the outcome is what it is. */
+/* No process of the tool is left: computes the outcome. */
 static void sum_up(struct tc_job_record *j)
 {
     int64_t now = tc_now_us();
     j->outcome.wall_us = now - j->step_us;
-    /* a cage that outlived its deadline because we were held up ends itself */
+    /* a cage that reached its deadline while the helper was blocked ends itself */
     if (j->end_at_us && now >= j->end_at_us && j->outcome.signal && j->reason == TC_FOR_NOTHING)
         j->reason = TC_FOR_TIME;
-    for (int stream = 0; stream < 2; stream++) /* every writer is gone: what is there is all */
+    for (int stream = 0; stream < 2; stream++) /* all writers have ended: reads the rest */
         read_output(j, stream, INT32_MAX);
     unwatch_cage(j, TC_ROLES);
     j->end_at_us = j->due_us = 0;
@@ -335,7 +334,7 @@ static void reap_cage(struct tc_job_record *j)
     conclude(j);
 }
 
-/* That we ended the cage before its walls stood is no failure of the cage. */
+/* If the helper killed the cage before the sandbox was complete, the cage did not fail. */
 static void reap_killed(struct tc_job_record *j)
 {
     bool ours = !j->cage.running && !j->outcome.failure.code;
@@ -368,17 +367,18 @@ static void stand(struct tc_job_record *j)
     j->step_us = tc_now_us();
 }
 
-/* ---- what comes next ---- */
+/* ---- state table ---- */
 
 static void nothing(struct tc_job_record *j)
 {
     (void)j;
 }
 
-/* It happened all the same: the job ends, and leaves nothing. */
+/* An unexpected event: ends the job and releases everything. */
 static void never(struct tc_job_record *j)
 {
-    struct tc_cage said = {.outcome = &j->outcome}; /* a worker may have the cage's */
+    /* a worker thread may be using the cage's outcome */
+    struct tc_cage said = {.outcome = &j->outcome};
     if (!tc_job_answered(j))
         (void)tc_cage_fail(&said, &(struct tc_why){.code = TOOLCAGE_EHELPER, .stage = "supervise"},
                            -1, "the helper lost track of the call");
@@ -468,9 +468,9 @@ static void on_collected(struct tc_source *s)
     on_gathered(j, true);
 }
 
-/* ---- while it runs ---- */
+/* ---- running ---- */
 
-/* Of a stream that is delivered whole no more is read than the host takes. */
+/* For a stream that is delivered completely: reads only what the library accepts. */
 static void hold_back(struct tc_job_record *j)
 {
     for (int stream = 0; stream < 2 && j->flows[stream].read.all; stream++) {
@@ -486,7 +486,7 @@ static void hold_back(struct tc_job_record *j)
     }
 }
 
-/* A host that was promised all of it must not take a part for the whole. */
+/* A library that requested the whole output must not get a part of it as the whole. */
 static void give_up_output(struct tc_job_record *j)
 {
     (void)tc_cage_fail(&j->cage, TC_WHY(TOOLCAGE_EMEMORY, "supervise", "output", "free memory"), -1,
@@ -519,7 +519,8 @@ static void hear_host(struct tc_job_record *j)
         tc_job_step(j, TC_ON_OUTCOME);
         return;
     }
-    if (j->cage.over && !j->probed) { /* after a trial comes another, which needs it whole */
+    if (j->cage.over && !j->probed) { /* a probe waits for its cage's complete end, because the next
+                                         one needs the record */
         tc_job_step(j, TC_ON_OVER);
         return;
     }
@@ -544,17 +545,17 @@ static void close_feed(struct tc_job_record *j)
     (void)close(TAKE_FD(j->feed.to));
 }
 
-/* The tool would take its end for the end of the input. */
+/* Otherwise the tool would read a truncated input as complete. */
 static void fail_feed(struct tc_job_record *j)
 {
     (void)tc_cage_fail(&j->cage,
                        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "supervise", "standard input", errno,
-                                    "free memory on this machine"),
+                                    "free memory on this host"),
                        -1, "the helper cannot read the call's input");
     tc_job_step(j, TC_ON_KILL);
 }
 
-/* Standard input from a memory file: as much as the pipe takes. */
+/* Copies standard input from a memory file: as much as the pipe accepts. */
 static void on_feed(struct tc_source *s)
 {
     struct tc_job_record *j = s->owner;
@@ -573,7 +574,7 @@ static void on_feed(struct tc_source *s)
     if (wrote > 0)
         j->feed.fed += wrote;
     else if (n == 0 || (wrote < 0 && errno != EAGAIN && errno != EINTR))
-        close_feed(j); /* all written, or nobody reads */
+        close_feed(j); /* all written, or the reader closed its end */
 }
 
 static void on_socket(struct tc_source *s)

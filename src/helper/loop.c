@@ -49,7 +49,7 @@ int tc_loop_turn(struct tc_loop *loop, int64_t until_us)
     for (int i = 0; i < n; i++) {
         struct tc_source *s = events[i].data.ptr;
         s->ready_for = events[i].events;
-        if (s->fd >= 0) /* not unwatched by an earlier one of this turn */
+        if (s->fd >= 0) /* not unwatched by an earlier source of this turn */
             s->ready(s);
     }
     return 0;

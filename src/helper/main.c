@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The program toolcage-helper: started by the library only, and the first program in containers. */
+ * The program toolcage-helper: started only by the library, or as the first program of a
+ * container. */
 #include <string.h>
 
 #include "backend/engine/talk.h"

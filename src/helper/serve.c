@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Spawns and supervises the cages of one engine; protocol.h says what it is given. One loop on one
- * thread does everything but what may wait for a file system, which workers do beside it. When the
- * host goes, every cage is ended and everything is cleaned up. */
+ * Starts and supervises the cages of one engine; protocol.h describes its input. An event loop on
+ * one thread does all work, except steps that may wait for a file system, which run in worker
+ * threads. When the library ends, the helper ends all cages and cleans up. */
 #include "helper/serve.h"
 
 #include <errno.h>
@@ -23,27 +23,27 @@
 #include "workspace/state.h"
 
 enum {
-    PATIENCE_US = 2000000, /* with what still ends when we end */
-    CANNOT = 125           /* the status that says so */
+    PATIENCE_US = 2000000, /* how long the helper's exit waits for running jobs */
+    CANNOT = 125           /* exit status of a helper that cannot start */
 };
 
 static struct {
     struct tc_loop loop;
     struct tc_workers workers;
     struct tc_job_record *jobs;
-    struct ucred host;       /* who made the socket */
-    struct tc_inline stream; /* in place of the socket; its loop is NULL where there is none */
+    struct ucred host;       /* the process that created the socket */
+    struct tc_inline stream; /* instead of the socket; its loop is NULL without a stream */
     bool ending;
 } helper;
 
-/* It says so until it is closed: nobody is to wake for it again while the cages end. */
+/* Stops watching the fd, which stays readable and would wake the loop again while the cages end. */
 static void end_soon(struct tc_source *s)
 {
     helper.ending = true;
     (void)tc_loop_watch(&helper.loop, s, -1, 0);
 }
 
-/* `inside` is the plan, where it came with the job. */
+/* `inside` is the plan if it came with the job. */
 static void take_job(const struct tc_job *job, const char *inside, const int *fds, size_t count)
 {
     struct tc_job expected = {.build = TC_BUILD_ID};
@@ -54,8 +54,8 @@ static void take_job(const struct tc_job *job, const char *inside, const int *fd
     bool file = plan && !inside;
     size_t wanted = 1 + (size_t)file + (size_t)input + (size_t)secrets;
     if (count != wanted || memcmp(job->build, expected.build, sizeof(expected.build)) != 0) {
-        tc_close_all(fds,
-                     count); /* the library sees its socket close and says that the builds differ */
+        /* the library detects the closed socket and reports that the builds differ */
+        tc_close_all(fds, count);
         return;
     }
     const struct tc_job_fds given = {.socket = fds[0],
@@ -68,7 +68,7 @@ static void take_job(const struct tc_job *job, const char *inside, const int *fd
         helper.jobs = j;
 }
 
-/* Does the packet hold what its job says, and no more? */
+/* Does the packet have exactly the length that its job announces? */
 static bool is_whole(const struct tc_job *job, size_t length)
 {
     if (length < sizeof(*job) || job->plan_bytes < 0)
@@ -77,8 +77,8 @@ static bool is_whole(const struct tc_job *job, size_t length)
            (!job->plan_bytes || job->kind == TC_JOB_CALL);
 }
 
-/* Only the process that made the engine may ask; anybody else who got hold of the socket ends it.
- */
+/* Only the process that created the engine may send jobs; a message of any other process ends the
+ * helper. */
 static void on_engine(struct tc_source *s)
 {
     static union {
@@ -118,7 +118,7 @@ static void forget_finished(void)
     }
 }
 
-/* When something is due next; what is due to the machine by now is done. */
+/* The next deadline of all jobs; also does due work of the shared host state. */
 static int64_t next_deadline(void)
 {
     int64_t next = tc_host_ops->tick(tc_now_us());
@@ -141,7 +141,8 @@ static int turn(int64_t until_us)
     return 0;
 }
 
-/* What a file system holds up for longer is left to the kernel: it goes with this process. */
+/* Cages that a file system blocks longer are left to the kernel, which ends them with this
+ * process. */
 static void end_all(void)
 {
     int64_t until = tc_now_us() + PATIENCE_US;
@@ -157,7 +158,7 @@ static void run_loop(void)
 {
     tc_host_ops->open();
 
-    /* a call that waits already comes before what tick() does ahead of one */
+    /* a call that is already waiting is handled before tick() prestarts anything */
     helper.ending = turn(tc_now_us()) < 0 || helper.ending;
     while (!helper.ending && !helper.stream.over)
         if (turn(next_deadline()) < 0)
@@ -165,17 +166,18 @@ static void run_loop(void)
     if (helper.stream.loop)
         tc_inline_close(&helper.stream);
     end_all();
-    /* a worker that still sweeps needs what close() frees; then a later helper sweeps after us */
+    /* a running sweep uses what close() frees; in that case a later helper sweeps again */
     if (!tc_job_sweeping())
         tc_host_ops->close();
 }
 
-/* What does not hang on how the jobs come. */
+/* The setup that does not depend on how jobs arrive. */
 static bool open_all(const char *state)
 {
     tc_inherited_reset();
     (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-    (void)mallopt(M_ARENA_MAX, 1); /* the workers are few, and each cage's birth copies the map */
+    /* there are few worker threads, and each clone of a cage copies the memory map */
+    (void)mallopt(M_ARENA_MAX, 1);
     tc_state_set(state && state[0] == '/' ? state : NULL);
     return chdir("/") == 0 && tc_loop_open(&helper.loop) == 0 &&
            tc_workers_open(&helper.workers, &helper.loop) == 0;
@@ -188,8 +190,9 @@ _Noreturn void tc_helper_serve(const char *state)
     socklen_t len = sizeof(helper.host);
     if (getsockopt(TC_HELPER_SOCKET, SOL_SOCKET, SO_PEERCRED, &helper.host, &len) < 0 ||
         fcntl(TC_HELPER_HOST, F_GETFD) < 0) {
-        (void)fprintf(stderr, "toolcage-helper: started by libtoolcage only, not by hand\n"
-                              "hint: run `toolcage doctor`\n");
+        (void)fprintf(
+            stderr,
+            "toolcage-helper: only libtoolcage starts this program\nhint: run `toolcage doctor`\n");
         _exit(CANNOT);
     }
     (void)fcntl(TC_HELPER_SOCKET, F_SETFD, FD_CLOEXEC);
@@ -198,7 +201,7 @@ _Noreturn void tc_helper_serve(const char *state)
         tc_loop_watch(&helper.loop, &host, TC_HELPER_HOST, EPOLLIN) < 0)
         _exit(CANNOT);
     run_loop();
-    _exit(0); /* at once, whatever the workers do */
+    _exit(0); /* immediately, even while worker threads run */
 }
 
 _Noreturn void tc_helper_serve_stream(int from, int to, const struct tc_serve_place *place)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A call's terminal, seen from the helper: what the host's pipe brings is typed there, as much as
- * it takes, and no more is read before that. What it shows is an output stream like any other. */
+ * The terminal of a call: bytes from the caller's pipe are written to the terminal, and more are
+ * read only when the terminal has accepted them. The terminal's output is handled like any output
+ * stream. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -17,7 +18,7 @@ static bool set_size(const struct tc_job_record *j)
     return !size.ws_row || ioctl(j->cage.out_fd, TIOCSWINSZ, &size) == 0;
 }
 
-/* One of both is waited for: the pipe when nothing is left to type, else the terminal. */
+/* Watches one of the two: the terminal while bytes are unwritten, else the pipe. */
 static bool watch_terminal(struct tc_job_record *j)
 {
     bool left = j->terminal.from < j->terminal.to;
@@ -25,7 +26,7 @@ static bool watch_terminal(struct tc_job_record *j)
            tc_job_watch(j, TC_ROLE_FEED, left ? j->feed.to : -1, EPOLLOUT);
 }
 
-/* Nothing more is typed; what there is to see still comes. */
+/* Stops writing input; output continues. */
 static void stop_typing(struct tc_job_record *j)
 {
     j->terminal.from = j->terminal.to = 0;
@@ -41,7 +42,7 @@ bool tc_terminal_attach(struct tc_job_record *j)
     if (!j->plan.terminal || t->attached || j->cage.out_fd < 0)
         return true;
     t->attached = true;
-    /* a descriptor of its own: one of them is watched for each direction */
+    /* a second fd: epoll watches each direction separately */
     j->feed.to = fcntl(j->cage.out_fd, F_DUPFD_CLOEXEC, 0);
     if (j->feed.to < 0 || !set_size(j) || !tc_job_watch(j, TC_ROLE_OUT, j->cage.out_fd, EPOLLIN))
         return false;

@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Address space only: what is not touched costs nothing. */
+/* Address space only: untouched pages cost nothing. */
 enum { STACK = 1 << 20, IDLE_KEPT = 2 };
 
 static void append(struct tc_tasks *list, struct tc_task *task)
@@ -28,7 +28,7 @@ static struct tc_task *take_first(struct tc_tasks *list)
     return task;
 }
 
-/* Waits with the lock held; NULL when others wait already. */
+/* Waits with the lock held; NULL when enough threads are idle. */
 static struct tc_task *await_task(struct tc_workers *w)
 {
     while (!w->waiting.first) {
@@ -39,8 +39,8 @@ static struct tc_task *await_task(struct tc_workers *w)
     return take_first(&w->waiting);
 }
 
-/* Until it holds: a call whose end nobody hears of would wait for its time limit. A full counter
- * wakes as well. */
+/* Retries until it succeeds: a task whose end goes unnoticed would last until its call's timeout. A
+ * full counter (EAGAIN) wakes the loop, too. */
 static void wake(const struct tc_workers *w)
 {
     const uint64_t one = 1;
@@ -48,7 +48,7 @@ static void wake(const struct tc_workers *w)
         continue;
 }
 
-/* Idle from its birth on. */
+/* Counted as idle from its creation on. */
 static void *serve_jobs(void *arg)
 {
     struct tc_workers *w = arg;
@@ -97,7 +97,7 @@ static void on_finished(struct tc_source *s)
     w->finished.first = any ? NULL : w->finished.first;
     (void)pthread_mutex_unlock(&w->lock);
     for (struct tc_task *next; task; task = next) {
-        next = task->next; /* done() may free it, or give it away once more */
+        next = task->next; /* done() may free the task or submit it again */
         task->done(task);
     }
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Workers: threads of the helper for what may wait for a file system or takes long. The loop gives
- * a task away and hears of its end by a descriptor, so nobody's deadline waits for anybody's files.
+ * Worker threads of the helper, for tasks that take long or may wait for a file system. The event
+ * loop submits a task and is notified of its end by an fd, so that one call's files cannot delay
+ * another call's deadline.
  *
- * Threads are made when a task finds none idle, up to a bound; a few stay. A task that waits for
- * ever costs its thread and nothing else. Only the loop's thread clones cages: they die with the
- * thread that made them. A task that tries a container waits for its end. */
+ * A thread is created when a task finds none idle, up to a maximum; a few idle threads are kept. A
+ * task that never ends blocks only its thread. Only the event loop's thread clones cages, because
+ * cages die with the thread that cloned them. A task that probes a container waits for that
+ * container's end. */
 #ifndef TC_HELPER_WORKER_H
 #define TC_HELPER_WORKER_H
 
@@ -18,10 +20,10 @@
 enum { TC_WORKERS_MAX = 32 };
 
 struct tc_task {
-    void (*work)(struct tc_task *task); /* on a thread of its own */
-    void (*done)(struct tc_task *task); /* on the loop, afterwards */
+    void (*work)(struct tc_task *task); /* in a worker thread */
+    void (*done)(struct tc_task *task); /* on the event loop, afterwards */
     void *owner;
-    struct tc_task *next; /* the workers' */
+    struct tc_task *next; /* used by the workers */
 };
 
 struct tc_tasks {
@@ -36,14 +38,15 @@ struct tc_workers {
     unsigned threads, idle, queued;
 };
 
-/* Before the first task; no thread is made yet. The record must not move. 0, or -1 with errno. */
+/* Called before the first task; creates no thread yet. The record must not move. 0, or -1 with
+ * errno. */
 int tc_workers_open(struct tc_workers *workers, struct tc_loop *loop);
-/* The task stays the caller's, and must stay until done(), which is called on the loop. 0, or -1
- * with errno: not even one thread can be made. */
+/* The caller keeps the task and must not free it before done(), which runs on the event loop. 0, or
+ * -1 with errno: no thread can be created. */
 int tc_workers_give(struct tc_workers *workers, struct tc_task *task);
-/* Would one begin with a task at once? */
+/* Would a thread start on a task at once? */
 bool tc_workers_free(struct tc_workers *workers);
-/* True: no worker had begun with it; done() will not be called. */
+/* True: no thread had started on the task; done() will not be called. */
 bool tc_workers_take_back(struct tc_workers *workers, struct tc_task *task);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * build.sh asks apt, apart from this machine's own packages, what each suite of the mirror has, and
- * makes a root of the chosen one by mmdebstrap. Times are those of the suite's last change, so that
- * who builds the same packages gets the same digest. */
+ * Builds an image. build.sh asks apt, apart from this host's packages, for the versions in each
+ * suite of the mirror, and makes a root of the chosen suite with mmdebstrap. Timestamps are those
+ * of the suite's last change, so that builds of the same packages have the same digest. */
 #include "image/build.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 enum { ASK_SECONDS = 3000, BOOTSTRAP_SECONDS = 7200 };
 
-/* ---- words that become arguments of programs ---- */
+/* ---- user input that becomes program arguments ---- */
 
 static int check_value(const char *word, const char *pattern, const char *what,
                        struct toolcage_error **err)
@@ -52,7 +52,7 @@ static int check_words(const struct tc_build *build, struct toolcage_error **err
                         err);
     for (size_t i = 0; r == 0 && i < build->options.count; i++)
         r = check_value(build->options.items[i], "^[A-Z][^\"\n;{}=]*=[^\"\n;{}]*$",
-                        "an option of apt (NAME=VALUE)", err);
+                        "an apt option (NAME=VALUE)", err);
     return r;
 }
 
@@ -66,7 +66,7 @@ static const char *text_of(const char *name)
     return f->text;
 }
 
-/* What a step gets in any case. */
+/* The environment of every step. */
 static bool add_common(const struct tc_import *how, const struct tc_build *build,
                        struct tc_strv *env)
 {
@@ -98,7 +98,7 @@ static int run_step(const char *step, const struct tc_build *build, const struct
     return tc_run(&run, err);
 }
 
-/* The script's lines: those to show are shown, the others kept. */
+/* Shows the script's "say" lines, and keeps the others. */
 static bool take_answer(char *text, struct tc_strv *ret)
 {
     bool fine = true;
@@ -110,7 +110,7 @@ static bool take_answer(char *text, struct tc_strv *ret)
     return fine;
 }
 
-/* Of NAME= among the answer's lines; "": there is none. */
+/* The value after NAME= in the script's lines; "": none. */
 static const char *value_of(const struct tc_strv *answer, const char *name)
 {
     for (size_t i = 0; i < answer->count; i++)
@@ -136,7 +136,7 @@ static int ask_store(const struct tc_import *how, const struct tc_build *build,
         !add_variable(&env, "MIRROR", build->mirror) ||
         !add_variable(&env, "KEYRING", build->keyring))
         return tc_fail_memory(err);
-    tc_image_say("asking the mirror what it has");
+    tc_image_say("reading the mirror's package lists");
     int r = run_step("ask", build, &env, run, err);
     if (r < 0)
         return r;
@@ -145,20 +145,19 @@ static int ask_store(const struct tc_import *how, const struct tc_build *build,
     if (!*value_of(answer, "KEYRING="))
         return tc_fail(err,
                        TC_WHY(TOOLCAGE_ENOT_FOUND, "build", "apt",
-                              "name one by --mirror ADDRESS and --keyring FILE"),
-                       "this machine's apt names no mirror of Debian, or no keyring for it");
+                              "name one with --mirror ADDRESS and --keyring FILE"),
+                       "this host's apt has no Debian mirror, or no keyring for it");
     if (*value_of(answer, "SUITE="))
         return 0;
     return tc_fail(
         err,
         TC_WHY(TOOLCAGE_ENOT_FOUND, "build", build->suite ? build->suite : "suites",
-               "what apt said is above; name a suite by --suite, a mirror by --mirror, or let apt "
-               "take an old one by --apt-option Acquire::Check-Valid-Until=false"),
-        "no suite of the mirror can be used that has Python and a Node.js that runs "
-        "TypeScript");
+               "apt's messages are above; choose a suite with --suite or a mirror with --mirror, "
+               "or accept an expired one with --apt-option Acquire::Check-Valid-Until=false"),
+        "no usable suite of the mirror has Python and a Node.js that runs TypeScript");
 }
 
-/* root.tar in our own directory; the epoch is that of its times. */
+/* Makes root.tar in the working directory, with timestamps of the epoch. */
 static int bootstrap(const struct tc_import *how, const struct tc_build *build,
                      const struct tc_strv *answer, int64_t epoch, struct toolcage_error **err)
 {
@@ -168,9 +167,10 @@ static int bootstrap(const struct tc_import *how, const struct tc_build *build,
                                .seconds = BOOTSTRAP_SECONDS,
                                .mounts = true,
                                .hint = "apt-get install mmdebstrap",
-                               .failed = "what it said is above; for a release file that is "
-                                         "expired: --apt-option Acquire::Check-Valid-Until=false"};
-    /* where the next one sweeps; the ids that a user's bootstrap has could not enter there */
+                               .failed = "its messages are above; for an expired release file: "
+                                         "--apt-option Acquire::Check-Valid-Until=false"};
+    /* root's is in the store, so that the next run cleans up; the ids of a user's bootstrap cannot
+     * enter the store */
     bool fine = add_common(how, build, &env) && tc_strv_copy(&env, answer) &&
                 tc_strv_take(&env, tc_format("SOURCE_DATE_EPOCH=%lld", (long long)epoch)) &&
                 tc_strv_take(&env, geteuid() ? strdup("TMPDIR=/tmp")
@@ -181,7 +181,7 @@ static int bootstrap(const struct tc_import *how, const struct tc_build *build,
 
 /* ---- the root ---- */
 
-/* What two builds of the same packages do not have in common, and no tool needs. */
+/* Removes files that differ between builds of the same packages, and that no tool needs. */
 static void remove_traces(int root)
 {
     static const char traces[] =
@@ -206,7 +206,7 @@ static bool put_file(int root, const char *path, const char *name, unsigned mode
     return tc_put_file(root, path, text, strlen(text), mode) == 0;
 }
 
-/* Where there is the compiler, and a Node.js. */
+/* If both the compiler and Node.js are installed. */
 static bool put_typescript(int root)
 {
     if (faccessat(root, "usr/share/nodejs/typescript/package.json", F_OK, 0) < 0 ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * An image from Debian's packages, by mmdebstrap. */
+ * Builds an image from Debian packages with mmdebstrap. */
 #ifndef TC_IMAGE_BUILD_H
 #define TC_IMAGE_BUILD_H
 
@@ -9,15 +9,15 @@
 #include "image/import.h"
 
 struct tc_build {
-    const char *suite;  /* NULL: the most settled one whose Node.js runs TypeScript */
-    const char *mirror; /* NULL: what this machine's apt uses */
+    const char *suite;  /* NULL: the most stable one whose Node.js runs TypeScript */
+    const char *mirror; /* NULL: the mirror of this host's apt */
     const char *keyring;
-    bool minimal;            /* without the packages that are always there */
-    struct tc_strv packages; /* beside them */
-    struct tc_strv options;  /* of apt, NAME=VALUE */
+    bool minimal;            /* without the default packages */
+    struct tc_strv packages; /* added to the default ones */
+    struct tc_strv options;  /* apt options, NAME=VALUE */
 };
 
-/* Texts that the build puts in here: build.sh, and the files of images/. Ends with a NULL name. */
+/* Files embedded at compile time: build.sh and the files of images/. Ends with a NULL name. */
 struct tc_image_file {
     const char *name, *text;
 };

@@ -4,12 +4,12 @@
 #
 # usage: build.sh ask|bootstrap [NAME=VALUE of apt...]
 #
-# Builds the root of an image for toolcage-image, which sets and has checked all variables: the paths of the programs
-# (APT_GET...), a directory (OWN), apt's user (APT_USER), and what is asked for (SUITE, MIRROR, KEYRING, PACKAGES, MINIMAL).
-# ask prints lines to show (say ...) and the variables for bootstrap, without those for which it found nothing.
+# Builds the root of an image for toolcage-image, which sets and validates all variables: the paths of the programs
+# (APT_GET...), a working directory (OWN), apt's user (APT_USER), and the request (SUITE, MIRROR, KEYRING, PACKAGES,
+# MINIMAL). ask prints messages (say ...) and the variables for bootstrap; a variable without a value is omitted.
 set -eu
 
-# apt with directories of ours in place of this machine's.
+# apt with separate directories instead of the host's.
 apt() {
     program=$1 && shift
     "$program" -oDir::State="$OWN/apt/state" -oDir::State::status="$OWN/apt/state/status" -oDir::Cache="$OWN/apt/cache" \
@@ -18,9 +18,9 @@ apt() {
         -oAcquire::IndexTargets::deb::Contents-deb::DefaultEnabled=false -oAPT::Sandbox::User="$APT_USER" "$@"
 }
 
-# This machine's mirror of Debian. REPO_URI is the archive's own address, without what apt adds to it.
+# The host's Debian mirror. REPO_URI is the archive's URL without the suffixes that apt adds.
 find_mirror() {
-    # shellcheck disable=SC2016  # apt replaces these
+    # shellcheck disable=SC2016  # apt expands these
     sites=$("$APT_GET" indextargets --format '$(REPO_URI)|$(COMPONENT)|$(SIGNED_BY)' 'Created-By: Packages')
     while [ -z "$MIRROR" ] && IFS='|' read -r address component signed_by; do
         case $component:$address in
@@ -36,13 +36,13 @@ END
     esac
 }
 
-# "nodejs | 20.19.2 | ADDRESS SUITE/main amd64 Packages" is a line of the offers.
+# A line of $offers: "nodejs | 20.19.2 | ADDRESS SUITE/main amd64 Packages".
 version_of() {
-    # shellcheck disable=SC2016  # awk has these
+    # shellcheck disable=SC2016  # awk's variables
     printf '%s\n' "$offers" | "$AWK" -v name="$1" -v place="$suite/main" '$1 == name && $6 == place { v = $3 } END { print v }'
 }
 
-# Chooses the first suite that will do, the most settled one comes first. Our hook needs module.registerHooks(), which
+# Chooses the first suitable suite; the most stable one is first. The TypeScript hook needs module.registerHooks(), which
 # Node.js has since 22.15 and 23.5.
 choose() {
     chosen=''
@@ -80,12 +80,12 @@ ask() {
     [ -z "$typescript" ] && runs='does not run' || runs=runs
     echo "say building from $chosen; Node.js there $runs TypeScript as it is"
     printf 'SUITE=%s\nTYPESCRIPT=%s\nEPOCH=' "$chosen" "$typescript"
-    # when the suite changed last
+    # date of the suite's last change
     "$SED" -n '/^Date: /{s///p;q}' "$OWN/apt/state/lists/"*"_dists_${chosen}_InRelease" | "$DATE" -u -f - +%s || :
 }
 
-# Nobody reads manuals in a cage, nor compiles there without adding more; npm's packages bring what links Node.js and
-# OpenSSL into programs, and types for editors.
+# Excludes manuals, and files for compilers and editors, which npm's packages bring with the development files of Node.js
+# and OpenSSL.
 bootstrap() {
     for option; do
         shift
@@ -96,7 +96,7 @@ bootstrap() {
     for path in 'lib/*/libuv.a' 'lib/*/libssl.a' 'lib/*/libcrypto.a' \
         'share/nodejs/typescript/lib/*/diagnosticMessages.generated.json' 'share/nodejs/@types/*' 'share/bash-completion/*' \
         'share/lintian/*' 'share/locale/*' 'share/info/*' 'share/doc/*' 'share/man/*' 'include/*'; do
-        set -- "--dpkgopt=path-exclude=/usr/$path" "$@" # their order stays in the image
+        set -- "--dpkgopt=path-exclude=/usr/$path" "$@" # dpkg's configuration in the image keeps this order
     done
     set -- "$MMDEBSTRAP" --variant=essential --format=tar '--aptopt=APT::Install-Recommends "false"' --keyring="$KEYRING" "$@"
     unset MMDEBSTRAP APT_USER OWN SUITE MIRROR KEYRING PACKAGES MINIMAL TYPESCRIPT EPOCH # which packages' scripts would get

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a reader of archives does to itself first: its root is the directory that it fills, and of
- * the kernel it has what reading and writing files needs. */
+ * How the archive reader confines itself: its root is the target directory, and its seccomp filter
+ * allows only the system calls for reading and writing files. */
 #include <errno.h>
 #include <grp.h>
 #include <sched.h>
@@ -24,7 +24,7 @@ enum { MEMORY = 2 << 30 >> 1, SECONDS = 3600, FILES = 64 };
 
 /* ---- the root ---- */
 
-/* Changing the root is a privilege: who has none gets it in a user namespace, and loses it below.
+/* chroot needs a capability: without it, the child gets it in a user namespace, and drops it below.
  */
 static int enter_namespace(void)
 {
@@ -45,14 +45,14 @@ static int restrict_reach(int target)
 {
     int abi = tc_landlock_abi();
     if (abi < 1)
-        return 0; /* the root stands alone there */
+        return 0; /* no Landlock: only the root confines */
     _autofd_ int ruleset = tc_landlock_open(abi, 0);
     return ruleset < 0 || tc_landlock_allow(ruleset, abi, target, TC_LANDLOCK_WRITE_TREE) < 0
                ? -1
                : tc_landlock_restrict(ruleset);
 }
 
-/* A sanitizer's shadow is larger than any memory. */
+/* A sanitizer's shadow memory exceeds any limit. */
 static int limit_memory(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -85,7 +85,7 @@ static const int allowed[] = {
     SYS_fchdir,
     SYS_getcwd,
     SYS_fcntl,
-    /* memory, time, signals, the end */
+    /* memory, time, signals, exit */
     SYS_mmap,
     SYS_munmap,
     SYS_mremap,
@@ -106,7 +106,7 @@ static const int allowed[] = {
     SYS_gettid,
 };
 
-/* The argument that is a mode, in which no set-id bit may stand. */
+/* The mode argument of each call: set-id bits are refused. */
 static const struct {
     int nr;
     unsigned argument;
@@ -125,7 +125,7 @@ static int filter_calls(void)
     return tc_bpf_install(&p);
 }
 
-/* ---- all ---- */
+/* ---- everything ---- */
 
 const char *tc_unpack_confine(int target, int64_t most_bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Names in an archive. */
+ * Names of archive entries. */
 #ifndef TC_IMAGE_ENTRY_H
 #define TC_IMAGE_ENTRY_H
 
@@ -10,18 +10,19 @@
 
 enum { TC_ENTRY_DEEPEST = 128 };
 
-/* Relative, without "." and doubled slashes; "" is the root itself. False: it is absolute, has
- * "..", or is longer or deeper than any file may be. */
+/* Makes the name relative, without "." and doubled slashes; "" is the root. False: the name is
+ * absolute, has "..", or is too long or deep for a file. */
 bool tc_entry_clean(const char *name, char ret[PATH_MAX]);
 
 enum tc_entry_kind {
     TC_ENTRY_PLAIN,
-    TC_ENTRY_WHITEOUT, /* the name behind .wh. goes */
-    TC_ENTRY_OPAQUE,   /* all that lower layers have in this directory goes */
-    TC_ENTRY_IGNORED,  /* what a storage driver left for itself */
-    TC_ENTRY_BAD,      /* a whiteout of nothing, of "." or of ".." */
+    TC_ENTRY_WHITEOUT, /* removes the name after ".wh." */
+    TC_ENTRY_OPAQUE,   /* removes the directory's content from lower layers */
+    TC_ENTRY_IGNORED,  /* an internal file of a storage driver */
+    TC_ENTRY_BAD,      /* a whiteout of an empty name, "." or ".." */
 };
-/* Of a clean name in a layer; *ret_name is the last component of what is meant (borrowed). */
+/* The kind of a clean name in a layer; *ret_name is the last component, without ".wh." (borrowed).
+ */
 enum tc_entry_kind tc_entry_kind(const char *name, const char **ret_name);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The child's work: entries of an archive become files below its root. Directories on the way are
- * found by openat2 within the root, so that a link there leads to where it would in the image;
- * what an entry names itself is always made anew, never written through. */
+ * The child's work: archive entries become files below its root. Parent directories are opened with
+ * openat2 and RESOLVE_IN_ROOT, so that a symlink in the path leads to the same directory as in the
+ * image. The entry's own name is always replaced, never written through. */
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
@@ -27,12 +27,12 @@ enum { BLOCK = 1 << 16, TICK_US = 100000 };
 struct extract {
     const struct tc_unpack_job *job;
     struct tc_unpack_report *report;
-    struct archive *stream, *tar; /* without its compression, and what is in that */
+    struct archive *stream, *tar; /* the decompressed stream, and the tar in it */
     SHA2_CTX digest;
     int64_t streamed, ticked;
     int say;
     char *block;
-    int parent; /* kept between entries of one directory; -1: none */
+    int parent; /* cached parent of the last entry; -1: none */
     char parent_name[PATH_MAX];
 };
 
@@ -57,7 +57,7 @@ static void tick(struct extract *x)
 
 /* ---- the stream ---- */
 
-/* What is unpacked of the compression is counted and digested on its way into the tar reader. */
+/* Counts and digests the decompressed bytes on their way to the tar reader. */
 static la_ssize_t pull(struct archive *tar, void *ud, const void **ret)
 {
     struct extract *x = ud;
@@ -102,7 +102,7 @@ static void close_stream(struct extract *x)
     x->tar = x->stream = NULL;
 }
 
-/* What stands behind the archive's end belongs to its digest. */
+/* Bytes after the archive's end belong to its digest. */
 static int drain(struct extract *x)
 {
     const void *block;
@@ -114,7 +114,7 @@ static int drain(struct extract *x)
     return n < 0 ? -1 : 0;
 }
 
-/* ---- directories on the way ---- */
+/* ---- parent directories ---- */
 
 static void forget_parent(struct extract *x)
 {
@@ -134,7 +134,7 @@ static int find_directory(struct extract *x, const char *path)
     return tc_openat2(x->job->target, path[0] ? path : ".", &how);
 }
 
-/* Links on the way could make a tree deeper than names say, and nobody could remove it. */
+/* Symlinks could make a tree deeper than its names, and too deep to be removed. */
 static bool too_deep(int directory)
 {
     char path[PATH_MAX];
@@ -146,7 +146,7 @@ static bool too_deep(int directory)
     return depth > 2 * (size_t)TC_ENTRY_DEEPEST;
 }
 
-/* Makes a directory that an entry below it takes for granted. */
+/* Creates a parent directory that has no entry in the archive. */
 static int make_implied(struct extract *x, const char *path)
 {
     char above[PATH_MAX];
@@ -178,8 +178,8 @@ static int make_way(struct extract *x, const char *path)
     }
 }
 
-/* The directory of a clean name, and what it is called in there. `make` it if it is not there; else
- * -1 without a fault says that it is not. */
+/* The parent directory of a clean name, and its last component. `make`: creates missing
+ * directories; otherwise -1 without a fault says that one is missing. */
 static int open_parent(struct extract *x, const char *name, bool make, const char **ret_base)
 {
     char above[PATH_MAX];
@@ -198,7 +198,7 @@ static int open_parent(struct extract *x, const char *name, bool make, const cha
     return x->parent;
 }
 
-/* What had the name goes. */
+/* Removes an existing file of that name. */
 static int clear_name(struct extract *x, int parent, const char *base, const char *name)
 {
     if (unlinkat(parent, base, 0) == 0 || errno == ENOENT)
@@ -216,7 +216,7 @@ static void set_times(int fd, struct archive_entry *e)
     (void)futimens(fd, times);
 }
 
-/* A sparse file may say any size. */
+/* A sparse file may claim any size. */
 static int fill_file(struct extract *x, int fd, struct archive_entry *e, const char *name)
 {
     const void *block;
@@ -240,7 +240,8 @@ static int fill_file(struct extract *x, int fd, struct archive_entry *e, const c
     return ftruncate(fd, end) < 0 ? fault(x, TC_UNPACK_SYSTEM, name) : 0;
 }
 
-/* Its owner may always read it: the archive's owner is not kept, and nobody's set-id bit is. */
+/* The owner can always read the file: the archive's owner is ignored, and set-id bits are removed.
+ */
 static int put_file(struct extract *x, int parent, const char *base, struct archive_entry *e,
                     const char *name)
 {
@@ -297,7 +298,7 @@ static int put_symlink(struct extract *x, int parent, const char *base, struct a
     return 0;
 }
 
-/* To a regular file of this root alone; a link is not followed. */
+/* The target must be a regular file of this root; symlinks are not followed. */
 static int put_hardlink(struct extract *x, struct archive_entry *e, const char *name)
 {
     char target[PATH_MAX], above[PATH_MAX];
@@ -338,7 +339,7 @@ static int put_entry(struct extract *x, struct archive_entry *e, const char *nam
         x->report->left_out++;
         r = clear_name(x, parent, base, name);
     }
-    forget_parent(x); /* what it was may be something else now */
+    forget_parent(x); /* the cached parent may have been replaced */
     return r;
 }
 
@@ -355,7 +356,8 @@ static int clear_directory(struct extract *x, int fd, const char *name)
     return more < 0 ? fault(x, TC_UNPACK_SYSTEM, name) : 0;
 }
 
-/* They speak of lower layers, wherever in this one they stand: so they come first. */
+/* Whiteouts refer only to lower layers, wherever they are in this one, so they are applied first.
+ */
 static int remove_lower(struct extract *x, struct archive_entry *e, const char *name)
 {
     const char *base, *meant;
@@ -367,7 +369,7 @@ static int remove_lower(struct extract *x, struct archive_entry *e, const char *
         return fault(x, TC_UNPACK_WHITEOUT, name);
     int parent = open_parent(x, name, false, &base);
     if (parent < 0)
-        return 0; /* there is nothing to remove */
+        return 0; /* nothing to remove */
     int r = kind == TC_ENTRY_OPAQUE ? clear_directory(x, parent, name)
                                     : clear_name(x, parent, meant, name);
     forget_parent(x);
@@ -383,7 +385,7 @@ static int put_upper(struct extract *x, struct archive_entry *e, const char *nam
     return kind == TC_ENTRY_PLAIN || !x->job->layer ? put_entry(x, e, name) : 0;
 }
 
-/* ---- all ---- */
+/* ---- the archive ---- */
 
 static int each(struct extract *x,
                 int (*take)(struct extract *, struct archive_entry *, const char *))

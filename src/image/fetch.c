@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Images that another program fetches, from a registry or a store. The registry is not trusted: it
- * says how large an image is before anything is fetched, and a lie about that fills no disk. */
+ * Fetches images with skopeo, from a registry or a container store. A registry is untrusted: the
+ * size that it claims is checked before fetching, and the real size is limited while fetching. */
 #include "image/import.h"
 
 #include <string.h>
@@ -12,13 +12,13 @@
 #include "image/run.h"
 #include "image/say.h"
 
-enum { BESIDE = 16 << 20 }; /* documents, and layers that others pack worse */
+enum { BESIDE = 16 << 20 }; /* for documents, and for worse compression */
 
-static const char raise_it[] = "raise it by --max-size, if you trust this image",
+static const char raise_it[] = "raise the limit with --max-size, if you trust this image",
                   install[] = "apt-get install skopeo; or export the image to a file (docker save, "
                               "podman save) and import that";
 
-/* ---- how large it says it is ---- */
+/* ---- claimed size ---- */
 
 static int inspect(const char *source, struct tc_buf *ret, struct toolcage_error **err)
 {
@@ -29,7 +29,7 @@ static int inspect(const char *source, struct tc_buf *ret, struct toolcage_error
     return tc_run(&run, err);
 }
 
-/* The same repository, and this digest in place of a tag or another one. */
+/* The same repository, with this digest instead of a tag or digest. */
 static char *by_digest(const char *source, const char *digest)
 {
     size_t length = strcspn(source, "@");
@@ -49,7 +49,7 @@ static bool fits(const struct tc_image_manifest *m, int64_t room)
     return fit;
 }
 
-/* A manifest in a form that does not say it is bounded by what arrives alone. */
+/* Formats that do not claim a size are limited only while fetching. */
 static int check_size(const char *source, int64_t room, struct toolcage_error **err)
 {
     enum { MOST = 3 };
@@ -66,8 +66,8 @@ static int check_size(const char *source, int64_t room, struct toolcage_error **
             return fits(&manifest, room)
                        ? 0
                        : tc_fail(err, TC_WHY(TOOLCAGE_EPATH, "import", source, raise_it),
-                                 "%s is not fetched: packed, it is larger than the limit of %lld "
-                                 "MiB when unpacked",
+                                 "%s was not fetched: its compressed layers exceed the limit of "
+                                 "%lld MiB",
                                  source, (long long)((room - BESIDE) >> 20));
         if (tc_image_read_choice(json, text.len, tc_image_architecture(), &choice))
             return 0;
@@ -87,7 +87,7 @@ int tc_fetch(const struct tc_import *how, const char *source, const char *name,
     _autofree_ char *to = tc_format("oci:%s/%s/%s", how->store->path, how->store->own_name, name);
     if (!to)
         return tc_fail_memory(err);
-    /* skopeo itself, unlike docker, does not ask the environment for the daemon. */
+    /* skopeo, unlike docker, does not read DOCKER_HOST */
     const char *host = tc_startswith(source, "docker-daemon:") ? getenv("DOCKER_HOST") : NULL;
     const char *of = host && *host ? "--src-daemon-host" : NULL;
     const char *const argv[] = {"skopeo", "copy", "--quiet", source, to, of, host, NULL};

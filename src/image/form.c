@@ -41,7 +41,7 @@ static bool take_blob(const json_t *value, struct tc_image_blob *ret)
     return true;
 }
 
-/* A name that somebody else chose is taken when it is one of ours. */
+/* A foreign name is used only if it is a valid name here. */
 static void take_name(const char *name, char ret[TC_IMAGE_NAME_SIZE])
 {
     struct tc_image_ref ref;
@@ -59,7 +59,7 @@ static bool is_for(const json_t *value, const char *architecture)
            tc_streq(text_of(platform, "architecture"), architecture);
 }
 
-/* The only one, or the only one for this machine. */
+/* The only entry, or the only one for this host. */
 static const json_t *choose(const json_t *all, const char *architecture)
 {
     const json_t *value, *found = NULL;
@@ -83,9 +83,9 @@ static const char *take_choice(const json_t *root, const char *architecture,
     const json_t *value = choose(all, architecture);
     const char *type = text_of(value, "mediaType");
     if (!json_is_array(all))
-        return "it is no index of an OCI layout";
+        return "its index is not an OCI index";
     if (!value)
-        return "it has not exactly one image for this machine; export the one that is meant alone";
+        return "it does not have exactly one image for this host; export only the wanted one";
     if (!take_blob(value, &ret->blob))
         return "its image has no sha256 digest or no size";
     ret->index = type && (strstr(type, "image.index") || strstr(type, "manifest.list"));
@@ -138,9 +138,9 @@ static const char *take_config(const json_t *root, const char *architecture,
     const char *os = text_of(root, "os"), *built_for = text_of(root, "architecture");
     size_t i;
     if (!json_is_object(root))
-        return "its configuration is no JSON object";
+        return "its configuration is not a JSON object";
     if ((os && strcmp(os, "linux") != 0) || (built_for && !tc_streq(built_for, architecture)))
-        return "it is an image for another kind of machine";
+        return "it is an image for another architecture";
     if (!json_is_array(ids) || json_array_size(ids) > TC_IMAGE_LAYERS_MAX)
         return "its configuration has no digests of layers, or more than 256";
     json_array_foreach(ids, i, value)
@@ -163,7 +163,7 @@ const char *tc_image_read_config(const char *json, size_t length, const char *ar
     return complaint;
 }
 
-/* ---- docker's own ---- */
+/* ---- Docker's manifest.json ---- */
 
 static const char *take_docker(const json_t *root, struct tc_image_docker *ret)
 {
@@ -172,7 +172,7 @@ static const char *take_docker(const json_t *root, struct tc_image_docker *ret)
     const char *config = text_of(image, "Config");
     size_t i;
     if (json_array_size(root) != 1)
-        return "its manifest.json has not exactly one image; save the one that is meant alone";
+        return "its manifest.json does not have exactly one image; save only the wanted one";
     if (!config || strlen(config) >= sizeof(ret->config))
         return "its manifest.json names no configuration";
     tc_strcopy(ret->config, sizeof(ret->config), config);
@@ -181,7 +181,7 @@ static const char *take_docker(const json_t *root, struct tc_image_docker *ret)
         return "its manifest.json has no layers, or more than 256";
     ret->layers = calloc(json_array_size(layers) + 1, sizeof(*ret->layers));
     if (!ret->layers)
-        return "there is no memory for it";
+        return "out of memory";
     json_array_foreach(layers, i, value)
     {
         const char *layer = json_string_value(value);

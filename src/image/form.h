@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The documents of images that others made: index, manifest, configuration, and docker's own list.
- * Every one of them may be hostile; what is taken out of it is bounded and checked here. */
+ * Parsers of foreign image documents: index, manifest, configuration, and Docker's manifest.json.
+ * All are untrusted: every value is bounded and checked here. */
 #ifndef TC_IMAGE_FORM_H
 #define TC_IMAGE_FORM_H
 
@@ -26,14 +26,14 @@ struct tc_image_manifest {
     size_t count;
 };
 
-/* What an index leads to: a manifest, or one more index. */
+/* What an index refers to: a manifest, or another index. */
 struct tc_image_choice {
     struct tc_image_blob blob;
     bool index;
-    char name[TC_IMAGE_NAME_SIZE]; /* "": it has none that we would take */
+    char name[TC_IMAGE_NAME_SIZE]; /* "": none, or not a valid name */
 };
 
-/* Of a configuration: the digests of the layers when unpacked. */
+/* From a configuration: the digests of the uncompressed layers. */
 struct tc_image_config {
     char diff_ids[TC_IMAGE_LAYERS_MAX][TC_IMAGE_DIGEST_SIZE];
     size_t count;
@@ -46,16 +46,16 @@ struct tc_image_docker {
     char name[TC_IMAGE_NAME_SIZE];
 };
 
-/* Each: NULL, or what is wrong. `architecture` is the one that is wanted, in their words. */
+/* Each returns NULL, or the error. `architecture` is the wanted one, in OCI's terms. */
 const char *tc_image_read_choice(const char *json, size_t length, const char *architecture,
                                  struct tc_image_choice *ret);
 const char *tc_image_read_manifest(const char *json, size_t length, struct tc_image_manifest *ret);
 const char *tc_image_read_config(const char *json, size_t length, const char *architecture,
                                  struct tc_image_config *ret);
-/* The caller frees ret->layers in either case. */
+/* The caller always frees ret->layers. */
 const char *tc_image_read_docker(const char *json, size_t length, struct tc_image_docker *ret);
 
-/* This machine's, as images call it; NULL: it has no word. */
+/* This host's architecture in OCI's terms; NULL: unknown. */
 const char *tc_image_architecture(void);
 
 #endif

@@ -24,13 +24,13 @@ enum { FILE_MAX = 1 << 16, DISK_SECONDS = 1800 };
 static int fail_system(const char *what, struct toolcage_error **err)
 {
     return tc_fail(
-        err, TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "guest", what, errno, "see whether the disk is full"),
+        err, TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "guest", what, errno, "check whether the disk is full"),
         "cannot make the guest's %s", what);
 }
 
-/* ---- the kernel's package ---- */
+/* ---- kernel package ---- */
 
-/* The newest; of those, one that is made for virtual machines. */
+/* A kernel for VMs before others, then the newest version. */
 static bool is_better(const char *name, const char *than)
 {
     bool cloud = strstr(name, "-cloud-") != NULL, was = than && strstr(than, "-cloud-");
@@ -68,9 +68,9 @@ static int open_modules(const char *from, const char *version)
     return fd < 0 && other ? open(other, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : fd;
 }
 
-/* ---- its files ---- */
+/* ---- files ---- */
 
-/* What a root caller's cages read has no owner of theirs. */
+/* Readable for all: a root caller's cages run under other user ids. */
 static int put_file(int dir, const char *name, const void *bytes, size_t size,
                     struct toolcage_error **err)
 {
@@ -79,8 +79,8 @@ static int put_file(int dir, const char *name, const void *bytes, size_t size,
                                                                         : 0;
 }
 
-/* The first root, the same with a container runtime, and that with what runs modules: each is the
- * one before with an archive more. */
+/* Three initramfs: the first; with a container runtime; and with the Wasm engine, too. Each one
+ * adds an archive to the one before. */
 static int put_roots(int dir, struct tc_initrd *initrd, bool there[TC_INITRD_PARTS],
                      size_t *ret_size, struct toolcage_error **err)
 {
@@ -110,11 +110,11 @@ static int write_guest(struct tc_images *store, int dir, const char *version,
     tc_strv_done(&initrd.made);
     tc_buf_done(&initrd.bytes);
     tc_image_bar_end();
-    /* both at once: a kernel never meets the modules of another */
+    /* one rename for both: a kernel never gets the modules of another */
     if (r == 0 && tc_store_place(store->own, "guest", store->dir, "guest", true) < 0)
         r = fail_system("place", err);
     if (r == 0)
-        tc_image_say("the guest is there: kernel %s, %zu KiB for its first program and modules%s%s",
+        tc_image_say("the guest is built: kernel %s, %zu KiB for its init program and modules%s%s",
                      version, size >> 10,
                      there[TC_INITRD_RUNTIME] ? "; crun, for containers in it"
                                               : "; without crun, so no containers in it",
@@ -146,9 +146,9 @@ int tc_guest_build(struct tc_images *store, const char *from, struct toolcage_er
                    : write_guest(store, dir, version, &kernel, modules, err);
 }
 
-/* ---- what is there ---- */
+/* ---- the present guest ---- */
 
-/* A version is shown at terminals. */
+/* The version is printed to terminals. */
 static bool is_version(const struct tc_buf *text)
 {
     for (size_t i = 0; i < text->len; i++)
@@ -185,7 +185,7 @@ int tc_guest_disk(struct tc_images *store, const char *digest, struct toolcage_e
     _autofree_ char *made = tc_format("%s/%s/disk", store->path, store->own_name);
     if (!root || !disk || !made)
         return tc_fail_memory(err);
-    /* which machine it is would be the same for all that are made of it */
+    /* a machine id would be the same in all VMs of the image */
     const char *const argv[] = {"mkfs.erofs",
                                 "--quiet",
                                 "--all-root",

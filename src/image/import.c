@@ -18,16 +18,16 @@
 #include "image/say.h"
 #include "state/store.h"
 
-/* ---- reading what was brought ---- */
+/* ---- reading the source ---- */
 
 static int fail_form(const char *from, const char *complaint, struct toolcage_error **err)
 {
-    return tc_fail(err,
-                   TC_WHY(TOOLCAGE_EPATH, "import", from, "export it again, or by another program"),
-                   "%s cannot be imported: %s", from, complaint);
+    return tc_fail(
+        err, TC_WHY(TOOLCAGE_EPATH, "import", from, "export it again, or with another program"),
+        "%s cannot be imported: %s", from, complaint);
 }
 
-/* A regular file below the directory, by a name that somebody else wrote. */
+/* Opens a regular file below the directory by an untrusted name. */
 static int open_below(int dir, const char *name)
 {
     struct stat st;
@@ -54,7 +54,7 @@ static int read_document(int dir, const char *name, const char *from, struct tc_
     return fd < 0 || tc_read_all(fd, ret) < 0 ? fail_part(from, name, err) : 0;
 }
 
-/* A blob of a layout becomes ours, when it is what its name says. */
+/* Copies a blob of a layout into the store, and checks its digest. */
 static int take_blob(const struct tc_import *how, int dir, const char *from,
                      struct tc_image_blob *blob, struct toolcage_error **err)
 {
@@ -81,7 +81,7 @@ static int read_blob(const struct tc_import *how, const char *digest, struct tc_
 
 struct progress {
     char what[64];
-    int64_t before; /* of the layers below */
+    int64_t before; /* bytes of the layers below */
 };
 
 static void tick(void *ud, const struct tc_unpack_report *report)
@@ -116,7 +116,7 @@ static int unpack_layer(const struct tc_import *how, int rootfs, size_t i,
         return r;
     if (strcmp(report.digest, config->diff_ids[i]) != 0)
         return fail_form(m->layers[i].digest,
-                         "a layer, unpacked, has another digest than the configuration says", err);
+                         "a layer's uncompressed digest differs from the configuration's", err);
     ret->bytes += report.bytes;
     ret->files += report.files;
     ret->left_out += report.left_out;
@@ -126,7 +126,7 @@ static int unpack_layer(const struct tc_import *how, int rootfs, size_t i,
     return 0;
 }
 
-/* In our own directory; it gets its place when all of it is there. */
+/* In the working directory; it is moved to its final path when complete. */
 static int make_root(const struct tc_import *how, const struct tc_image_manifest *m,
                      const struct tc_image_config *config, struct tc_imported *ret,
                      struct toolcage_error **err)
@@ -156,10 +156,10 @@ static int choose_name(const struct tc_import *how, const char *brought, const c
         return 0;
     return tc_fail(err,
                    TC_WHY(TOOLCAGE_EUSAGE, "import", from, "toolcage image import SOURCE NAME"),
-                   "%s contains no name that it could have here", from);
+                   "%s contains no valid image name", from);
 }
 
-/* All blobs are in the store: from the manifest to a name. */
+/* All blobs are in the store: unpacks the root, and names the image. */
 static int finish_import(const struct tc_import *how, const struct tc_image_blob *manifest,
                          const char *from, struct tc_imported *ret, struct toolcage_error **err)
 {
@@ -189,7 +189,7 @@ static int finish_import(const struct tc_import *how, const struct tc_image_blob
 
 /* ---- an OCI layout ---- */
 
-/* Of several for other machines the one for ours; an index may lead to one more. */
+/* Chooses the manifest for this host; an index may refer to another index. */
 static int take_manifest(const struct tc_import *how, int dir, const char *from,
                          struct tc_image_choice *ret, struct toolcage_error **err)
 {
@@ -214,7 +214,7 @@ static int take_manifest(const struct tc_import *how, int dir, const char *from,
         text = TC_BUF_INIT;
         r = read_blob(how, ret->blob.digest, &text, err);
     }
-    return r < 0 ? r : fail_form(from, "its index leads to indexes without an end", err);
+    return r < 0 ? r : fail_form(from, "its indexes are nested too deeply", err);
 }
 
 static int import_layout(const struct tc_import *how, int dir, const char *from,
@@ -239,7 +239,7 @@ static int import_layout(const struct tc_import *how, int dir, const char *from,
     return r < 0 ? r : finish_import(how, &choice.blob, from, ret, err);
 }
 
-/* ---- docker's own form ---- */
+/* ---- Docker's format ---- */
 
 static int take_part(const struct tc_import *how, int dir, const char *part, const char *from,
                      struct tc_image_blob *ret, struct toolcage_error **err)
@@ -256,7 +256,7 @@ static void add_blob(struct tc_buf *out, const char *type, const struct tc_image
                 type, blob->digest, (long long)blob->size);
 }
 
-/* What a layer is packed with, by its first bytes; a reader of layouts goes by this word. */
+/* The compression of a layer from its magic number; readers of layouts rely on the media type. */
 static const char *layer_type(const struct tc_import *how, const struct tc_image_blob *layer)
 {
     unsigned char magic[4] = {0};
@@ -319,7 +319,7 @@ static int import_docker(const struct tc_import *how, int dir, const char *from,
     return r;
 }
 
-/* ---- a directory that is a root ---- */
+/* ---- a root directory ---- */
 
 static int put_config(const struct tc_import *how, const char *diff, struct tc_image_blob *ret,
                       struct toolcage_error **err)
@@ -345,12 +345,12 @@ int tc_import_root(const struct tc_import *how, int dir, const char *from, struc
     _autofd_ int file =
         openat(how->store->own, "layer", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0)
-        return tc_images_fail(how->store, "a layer cannot be kept", err);
+        return tc_images_fail(how->store, "a layer cannot be stored", err);
     int r = choose_name(how, NULL, from, ret, err);
     if (r == 0)
         r = tc_tree_layer(dir, from, how->epoch, file, diff, &report, err);
     if (r == 0 && lseek(file, 0, SEEK_SET) < 0)
-        r = tc_images_fail(how->store, "a layer cannot be kept", err);
+        r = tc_images_fail(how->store, "a layer cannot be stored", err);
     if (r == 0)
         r = tc_images_put(how->store, file, "the layer", &layer, err);
     if (r == 0)
@@ -364,7 +364,7 @@ int tc_import_root(const struct tc_import *how, int dir, const char *from, struc
     return finish_import(how, &manifest, from, ret, err);
 }
 
-/* ---- which form it is ---- */
+/* ---- detecting the form ---- */
 
 static bool has(int dir, const char *name)
 {
@@ -386,8 +386,8 @@ static int import_directory(const struct tc_import *how, int dir, enum form form
                                : tc_import_root(how, dir, from, ret, err);
 }
 
-/* An archive around an image, or around a root: opened in our own directory, by the same reader as
- * a layer, which keeps no way out either. */
+/* Unpacks an archive of an image or a root into the working directory, with the same confined
+ * reader as for layers. */
 static int import_archive(const struct tc_import *how, int file, enum form form, const char *from,
                           struct tc_imported *ret, struct toolcage_error **err)
 {
@@ -408,7 +408,7 @@ static int import_archive(const struct tc_import *how, int file, enum form form,
     tc_image_bar_end();
     if (r == 0)
         r = import_directory(how, dir, form, from, ret, err);
-    if (r == 0) { /* of a root of its own nothing is left out twice */
+    if (r == 0) { /* the layer packed from it leaves nothing out */
         ret->left_out += report.left_out;
         ret->cleared += report.cleared;
     }
@@ -435,7 +435,7 @@ static int import_path(const struct tc_import *how, const char *path, enum form 
                                : import_archive(how, fd, form, path, ret, err);
 }
 
-/* What a program must fetch: into a layout in our own directory. */
+/* Fetches into a layout in the working directory. */
 static int import_fetched(const struct tc_import *how, const char *source, struct tc_imported *ret,
                           struct toolcage_error **err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * From what others made, in any of its forms, to an image of the store. */
+ * Imports images and directories of any supported form into the store. */
 #ifndef TC_IMAGE_IMPORT_H
 #define TC_IMAGE_IMPORT_H
 
@@ -10,9 +10,9 @@
 
 struct tc_import {
     struct tc_images *store;
-    const char *name; /* NULL: the one that it brings along */
+    const char *name; /* NULL: the name in the source */
     struct tc_unpack_limits limits;
-    int64_t epoch; /* of a directory's times; < 0: as they are */
+    int64_t epoch; /* timestamps of a directory's layer; < 0: unchanged */
 };
 
 struct tc_imported {
@@ -22,26 +22,26 @@ struct tc_imported {
     int64_t left_out, cleared;
 };
 
-/* `source` is a path or has one of their prefixes: docker-archive:, oci-archive:, oci:, directory:,
- * and those that skopeo serves. */
+/* `source` is a path, or starts with docker-archive:, oci-archive:, oci:, directory:, or a
+ * transport of skopeo. */
 int tc_import(const struct tc_import *how, const char *source, struct tc_imported *ret,
               struct toolcage_error **err);
-/* An open directory that is a root. */
+/* Imports an open root directory. */
 int tc_import_root(const struct tc_import *how, int dir, const char *from, struct tc_imported *ret,
                    struct toolcage_error **err);
 
 /* ---- fetch.c ---- */
 
-/* Into an OCI layout `name` in the store's own directory, of at most how->limits.bytes and a little
- * more for its documents. */
+/* Fetches into an OCI layout `name` in the store's working directory, of at most how->limits.bytes
+ * plus some for its documents. */
 int tc_fetch(const struct tc_import *how, const char *source, const char *name,
              struct toolcage_error **err);
 
 /* ---- tree.c ---- */
 
-/* Owner 0, names in order, set-id bits and devices left out, times of directories `epoch`, others
- * at most that (< 0: as they are, directories 0). `to` gets the compressed layer, ret_diff the
- * digest of what is in it. */
+/* Packs a directory as a compressed layer into `to`: owner 0, sorted names, no set-id bits or
+ * devices; timestamps of directories are `epoch`, others at most `epoch` (< 0: unchanged,
+ * directories 0). ret_diff gets the digest of the uncompressed layer. */
 int tc_tree_layer(int dir, const char *name, int64_t epoch, int to,
                   char ret_diff[TC_IMAGE_DIGEST_SIZE], struct tc_unpack_report *ret,
                   struct toolcage_error **err);

@@ -52,19 +52,19 @@ static const char *parse_entry(const json_t *value, struct tc_image_index *ret)
         return "an entry has no name";
     struct tc_image_entry *entry = TC_PUSH(ret->items, ret->count);
     if (!entry)
-        return "there is no memory for it";
+        return "out of memory";
     tc_strcopy(entry->digest, sizeof(entry->digest), digest);
     entry->size = json_integer_value(json_object_get(value, "size"));
     entry->older = older != NULL;
     entry->name = strdup(ref.name);
-    return entry->name ? NULL : "there is no memory for it";
+    return entry->name ? NULL : "out of memory";
 }
 
 const char *tc_image_index_parse(const char *json, size_t length, struct tc_image_index *ret)
 {
     json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, NULL);
     const json_t *all = json_object_get(root, "manifests"), *value;
-    const char *complaint = json_is_array(all) ? NULL : "it is no index of images";
+    const char *complaint = json_is_array(all) ? NULL : "it is not an image index";
     size_t i;
     *ret = (struct tc_image_index){0};
     json_array_foreach(all, i, value)
@@ -145,8 +145,8 @@ static int fail_store(const char *path, const char *what, struct toolcage_error 
 {
     return tc_fail(err,
                    TC_WHY_ERRNO(TOOLCAGE_EPATH, "image", path, errno,
-                                "it must be a directory of yours, writable for you alone"),
-                   "the store of images %s %s", path, what);
+                                "it must be your own directory, writable only by you"),
+                   "the image store %s %s", path, what);
 }
 
 int tc_image_index_read(int store, const char *path, struct tc_image_index *ret,
@@ -163,10 +163,10 @@ int tc_image_index_read(int store, const char *path, struct tc_image_index *ret,
     return tc_fail(
         err,
         TC_WHY(TOOLCAGE_EPATH, "image", path, "remove the directory, and import the images again"),
-        "the index.json of the store %s cannot be understood: %s", path, complaint);
+        "the index.json of the store %s cannot be parsed: %s", path, complaint);
 }
 
-/* ---- using one ---- */
+/* ---- using an image ---- */
 
 static int fail_missing(const struct tc_image_index *index, const struct tc_image_ref *ref,
                         struct toolcage_error **err)
@@ -176,21 +176,22 @@ static int fail_missing(const struct tc_image_index *index, const struct tc_imag
     tc_strcopy(named.name, sizeof(named.name), ref->name);
     const struct tc_image_entry *now = tc_image_index_find(index, &named);
     bool standard = strcmp(ref->name, TC_IMAGE_DEFAULT) == 0;
-    struct tc_why why = {.code = TOOLCAGE_ENOT_FOUND,
-                         .stage = "image",
-                         .subject = ref->name,
-                         .hint = standard ? "toolcage image build default"
-                                          : "toolcage image import SOURCE NAME; toolcage image "
-                                            "list shows what is there"};
+    struct tc_why why = {
+        .code = TOOLCAGE_ENOT_FOUND,
+        .stage = "image",
+        .subject = ref->name,
+        .hint = standard
+                    ? "toolcage image build default"
+                    : "toolcage image import SOURCE NAME; toolcage image list shows the images"};
     if (!ref->digest[0] || !now)
         return tc_fail(err, &why, "there is no image %s in the store%s", ref->name,
-                       standard ? "; build it once by: toolcage image build default" : "");
-    why.hint = "import the image that was meant, or name the digest that you looked at";
+                       standard ? "; build it once with: toolcage image build default" : "");
+    why.hint = "import the intended image, or use the digest of the present one";
     return tc_fail(err, &why, "the image %s is %s here, not %s", ref->name, now->digest,
                    ref->digest);
 }
 
-/* Below a lock that is shared by all who use it: removing wants it alone. */
+/* Users share the lock; removing needs it exclusively. */
 static int lock_root(int store, const char *digest)
 {
     const char *hex = strchr(digest, ':') + 1;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a guest's first root has: its first program with modules of the kernel, a container runtime,
- * crun as this machine has it installed, and what runs WebAssembly modules, toolcage-wasm and its
- * engine; with each the libraries that it is linked with, in the places where they are found here.
- */
+ * The content of a guest's initramfs: toolcage's init program with kernel modules; a container
+ * runtime, the host's crun; and the Wasm runner, toolcage-wasm with its engine. Each includes the
+ * shared libraries that it is linked with, at the same paths as on the host. */
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
@@ -61,9 +60,9 @@ void tc_initrd_add(struct tc_initrd *initrd, const char *name, unsigned mode,
     initrd->bytes.failed |= !fine;
 }
 
-/* ---- this machine's programs ---- */
+/* ---- the host's programs ---- */
 
-/* What of them is being added, and what to do where it cannot be. */
+/* The part being added, and the hint for its errors. */
 struct part {
     struct tc_initrd *initrd;
     const char *what, *hint;
@@ -76,7 +75,7 @@ static int fail_initrd(const struct part *part, const char *path, const char *re
                    "the guest's %s: %s %s", part->what, path, reason);
 }
 
-/* False: it is there. */
+/* Records the path. False: it is already in the archive. */
 static bool is_new(struct tc_initrd *initrd, const char *path)
 {
     bool is = !tc_strv_has(&initrd->made, path);
@@ -84,7 +83,7 @@ static bool is_new(struct tc_initrd *initrd, const char *path)
     return is;
 }
 
-/* With every directory above, once: an archive's files need them. */
+/* Adds the file, and each missing parent directory, which cpio needs. */
 static int add_file(const struct part *part, const char *path, const char *as,
                     struct toolcage_error **err)
 {
@@ -108,7 +107,7 @@ static int add_file(const struct part *part, const char *path, const char *as,
     return 0;
 }
 
-/* "\tlibc.so.6 => /lib/libc.so.6 (0x7f…)" or "\t/lib64/ld.so (0x7f…)" is a line of the loader's. */
+/* Lines of ldd are "\tlibc.so.6 => /lib/libc.so.6 (0x7f…)" or "\t/lib64/ld.so (0x7f…)". */
 static int add_linked(const struct part *part, const char *path, const char *as,
                       struct toolcage_error **err)
 {
@@ -140,8 +139,8 @@ static int add_first(struct tc_initrd *initrd, struct toolcage_error **err)
     if (!path || tc_read_file(AT_FDCWD, path, &program) < 0)
         return tc_fail(err,
                        TC_WHY_ERRNO(TOOLCAGE_EHELPER, "guest", "toolcage-guest", errno,
-                                    "install toolcage whole"),
-                       "the guest's first program is not beside this one");
+                                    "install toolcage completely"),
+                       "the guest's init program is not next to toolcage-image");
     int r = tc_guest_modules(initrd->modules, initrd, err);
     tc_initrd_add(initrd, "init", 0100755, &program);
     return r < 0 ? r : 1;
@@ -155,13 +154,13 @@ static int add_runtime(struct tc_initrd *initrd, struct toolcage_error **err)
     return add_linked(&part, TC_GUEST_RUNTIME, TC_GUEST_RUNTIME, err) < 0 ? -1 : 1;
 }
 
-/* The engine is where calls look for it, too: beside the program that loads it, or in the user's
- * state. */
+/* The engine is searched for where calls also search: next to the program that loads it, or in the
+ * user's state directory. */
 static int add_engine(struct tc_initrd *initrd, struct toolcage_error **err)
 {
     const struct part engine = {initrd, "WebAssembly engine",
                                 "toolcage wasm install fetches and checks it"},
-                      worker = {initrd, engine.what, "install toolcage whole"};
+                      worker = {initrd, engine.what, "install toolcage completely"};
     _autofree_ char *program = tc_self_beside("toolcage-wasm"), *state = NULL,
                     *library = tc_self_beside(TC_WASM_LIBRARY);
     if (!program || !library || !tc_state_directory(&state))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A kernel as Debian brings it unpacks itself; a monitor that starts what is in it saves that at
- * each call. Where the packed part lies, the kernel's boot protocol says (x86, 2.08 and newer). */
+ * Debian's kernel image unpacks itself at boot. Unpacking it in advance saves that time at each VM
+ * start. The kernel's boot protocol (x86, 2.08 and newer) has the offset of the packed part. */
 #include <archive.h>
 #include <archive_entry.h>
 #include <endian.h>
@@ -43,9 +43,7 @@ int tc_guest_unpack(const void *bytes, size_t size, const char *name, struct tc_
         ret->len += fine ? (size_t)n : 0;
     }
     (void)archive_read_free(a);
-    return fine
-               ? 0
-               : fail_kernel(name, "cannot be unpacked: it is packed in no way that is known", err);
+    return fine ? 0 : fail_kernel(name, "cannot be unpacked: its compression is unknown", err);
 }
 
 static uint32_t read_u32(const struct tc_buf *image, size_t at)
@@ -55,8 +53,8 @@ static uint32_t read_u32(const struct tc_buf *image, size_t at)
     return le32toh(value);
 }
 
-/* Where it lies; NULL: this is none of them. Who packs in another way than gzip has the length of
- * what was packed behind it. */
+/* Finds the packed part; NULL: not such an image. All compressions except gzip append the unpacked
+ * size. */
 static const char *find_packed(const struct tc_buf *image, size_t *ret_size)
 {
     if (image->len < HEAD || memcmp(image->data + MAGIC, "HdrS", 4) != 0 ||
@@ -78,9 +76,9 @@ int tc_guest_kernel(const char *path, struct tc_buf *ret, struct toolcage_error 
         return fail_kernel(path, strerror(errno), err);
     const char *packed = find_packed(&image, &size);
     if (!packed)
-        return fail_kernel(path, "is no kernel of this kind of machine", err);
+        return fail_kernel(path, "is not a kernel for this architecture", err);
     int r = tc_guest_unpack(packed, size, path, ret, err);
     if (r == 0 && (ret->len < 4 || memcmp(ret->data, "\177ELF", 4) != 0))
-        r = fail_kernel(path, "has something else in it than a kernel", err);
+        r = fail_kernel(path, "does not contain a kernel", err);
     return r;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The program toolcage-image: what `toolcage image` becomes, and what an embedder starts that wants
- * images. It alone changes the store, and it alone knows archives. */
+ * The program toolcage-image: `toolcage image` executes it, and embedders can start it. Only this
+ * program modifies the image store, and only it uses libarchive. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -25,14 +25,14 @@
 
 enum { EXIT_OURS = 125, MIB = 1 << 20 };
 
-/* As large as a machine-learning image, and no larger unless it is asked for. */
+/* Default limits: enough for a machine-learning image. */
 static const struct tc_unpack_limits usual = {(int64_t)16 << 30, 1000000};
 
 struct command {
     bool json, minimal;
     struct tc_unpack_limits limits;
     struct tc_build build;
-    const char *kernel; /* where the packages of kernels are */
+    const char *kernel; /* directory of the kernel packages */
     const char *operands[3];
     size_t count;
 };
@@ -44,9 +44,9 @@ static int fail_usage(struct toolcage_error **err, const char *subject, const ch
                    *subject ? ": " : "", what);
 }
 
-/* ---- what is there ---- */
+/* ---- list and inspect ---- */
 
-/* Of the root, on disk; -1: it is gone. */
+/* Size of the root on disk; -1: missing. */
 static int64_t root_bytes(const struct tc_images *store, const char *digest)
 {
     return store->roots < 0 ? -1 : tc_tree_bytes(store->roots, strchr(digest, ':') + 1);
@@ -68,7 +68,7 @@ static void add_row(struct tc_buf *out, const struct tc_images *store,
                 bytes < 0 ? 0 : (bytes + MIB - 1) / MIB, e->older ? "  older" : "");
 }
 
-/* What virtual machines boot, beside the images: a row of the table, or a member of the object. */
+/* The VM guest, after the images: a row of the table, or a member of the object. */
 static void add_guest(struct tc_buf *out, const char *version, int64_t bytes, bool json)
 {
     if (json) {
@@ -83,7 +83,7 @@ static void add_guest(struct tc_buf *out, const char *version, int64_t bytes, bo
         return;
     }
     _autofree_ char *what =
-        tc_format("of virtual machines, kernel %s", *version ? version : "not known");
+        tc_format("for virtual machines, kernel %s", *version ? version : "not known");
     tc_buf_addf(out, "%-28s  %-71s  %6" PRId64 " MiB\n", TC_IMAGE_GUEST, what ? what : "",
                 (bytes + MIB - 1) / MIB);
 }
@@ -128,9 +128,9 @@ static int find_image(const struct tc_images *store, const char *name, struct tc
         return r;
     *ret = tc_image_index_find(index, &ref);
     const char *hint = strcmp(name, TC_IMAGE_GUEST) == 0
-                           ? "the guest is what virtual machines boot, and no image: toolcage "
-                             "image list shows its kernel"
-                           : "toolcage image list shows what is there";
+                           ? "the guest is for virtual machines, and not an image: toolcage image "
+                             "list shows its kernel"
+                           : "toolcage image list shows the images";
     return *ret ? 0
                 : tc_fail(err, TC_WHY(TOOLCAGE_ENOT_FOUND, "image", name, hint),
                           "there is no image %s", name);
@@ -195,7 +195,7 @@ static int inspect(const struct command *c, struct tc_buf *out, struct toolcage_
     return 0;
 }
 
-/* ---- what changes it ---- */
+/* ---- import, build, remove ---- */
 
 static int64_t wanted_epoch(void)
 {
@@ -212,7 +212,7 @@ static int print_imported(const struct command *c, const struct tc_imported *mad
     if (made->left_out)
         tc_image_say("left out: %lld devices, pipes and sockets", (long long)made->left_out);
     if (made->cleared)
-        tc_image_say("set-id bits of %lld files were not kept", (long long)made->cleared);
+        tc_image_say("removed the set-id bits of %lld files", (long long)made->cleared);
     if (c->json) {
         tc_buf_adds(out, "{");
         tc_json_member(out, "name", made->name);
@@ -222,7 +222,7 @@ static int print_imported(const struct command *c, const struct tc_imported *mad
         return 0;
     }
     tc_buf_addf(out, "%s@%s\n", made->name, made->digest);
-    tc_image_say("image %s is there: %lld files, %lld MiB", made->name, (long long)made->files,
+    tc_image_say("image %s is stored: %lld files, %lld MiB", made->name, (long long)made->files,
                  (long long)(made->bytes / MIB));
     return 0;
 }
@@ -234,7 +234,7 @@ static const char *check_name(const char *name)
     return complaint       ? complaint
            : ref.digest[0] ? "the digest of an image is that of its content"
            : strcmp(name, TC_IMAGE_GUEST) == 0
-               ? "the name of what virtual machines boot; give the image another one"
+               ? "the name is reserved for the guest of virtual machines; choose another one"
                : NULL;
 }
 
@@ -275,7 +275,7 @@ static int build(const struct command *c, struct tc_buf *out, struct toolcage_er
     if (strcmp(c->operands[0], TC_IMAGE_GUEST) == 0)
         return build_guest(c, out, err);
     if (c->count > 1)
-        return fail_usage(err, c->operands[1], "toolcage image build NAME", "one word too many");
+        return fail_usage(err, c->operands[1], "toolcage image build NAME", "too many arguments");
     _autoimages_ struct tc_images store = TC_IMAGES_INIT;
     struct tc_imported made;
     const char *complaint = check_name(c->operands[0]);
@@ -310,7 +310,7 @@ static int remove_image(const struct command *c, struct tc_buf *out, struct tool
     if (!count)
         return tc_fail(err,
                        TC_WHY(TOOLCAGE_ENOT_FOUND, "image", c->operands[0],
-                              "toolcage image list shows what is there"),
+                              "toolcage image list shows the images"),
                        "there is no image %s", c->operands[0]);
     tc_buf_addf(out, c->json ? "{\"removed\":%u}\n" : "removed %u\n", count);
     return 0;
@@ -338,7 +338,7 @@ static bool take_number(const char *text, int64_t unit, int64_t *ret)
     return true;
 }
 
-/* In MiB when it is a bare number: who starts us (the command line) has no other. */
+/* A bare number is in MiB: the starting command line uses this unit. */
 static bool take_size(const char *text, int64_t *ret)
 {
     static const struct {
@@ -398,13 +398,13 @@ static int parse(int argc, char **argv, struct command *c, struct toolcage_error
                 continue;
             if (i + 1 >= argc || !take_option(c, argv[i] + 2, argv[i + 1]))
                 return fail_usage(err, argv[i],
-                                  "see toolcage image build --help; sizes are like 20GiB",
-                                  "no such option, or not with this value");
+                                  "see toolcage image build --help; sizes are written like 20GiB",
+                                  "unknown option or invalid value");
             i++;
         } else if (c->count < 2) {
             c->operands[c->count++] = argv[i];
         } else {
-            return fail_usage(err, argv[i], "toolcage image --help", "one argument too many");
+            return fail_usage(err, argv[i], "toolcage image --help", "too many arguments");
         }
     }
     return 0;
@@ -418,15 +418,12 @@ static int run_command(int argc, char **argv, struct command *c, struct tc_buf *
         if (strcmp(argv[1], verbs[i].name) != 0)
             continue;
         if (c->count < verbs[i].least || c->count > verbs[i].most)
-            return fail_usage(err, argv[1], "toolcage image --help",
-                              "too few arguments, or too "
-                              "many");
+            return fail_usage(err, argv[1], "toolcage image --help", "wrong number of arguments");
         return verbs[i].run(c, out, err);
     }
-    return r < 0
-               ? r
-               : fail_usage(err, argc > 1 ? argv[1] : "", "build, list, import, remove or inspect",
-                            "there is no such action for images");
+    return r < 0 ? r
+                 : fail_usage(err, argc > 1 ? argv[1] : "",
+                              "build, list, import, remove or inspect", "unknown action");
 }
 
 static int report(const struct command *c, const struct toolcage_error *err)
@@ -448,13 +445,13 @@ int main(int argc, char **argv)
     _autoerror_ struct toolcage_error *err = NULL;
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     struct command c = {.limits = usual};
-    (void)setlocale(LC_CTYPE, "C.UTF-8"); /* archives name files in it */
+    (void)setlocale(LC_CTYPE, "C.UTF-8"); /* archives use UTF-8 names */
     (void)umask(022);
     int r = run_command(argc, argv, &c, &out, &err);
     tc_image_bar_end();
     if (r == 0 && (out.failed || (out.len && tc_write_all(STDOUT_FILENO, out.data, out.len) < 0)))
         r = tc_fail(&err, &(struct tc_why){.code = TOOLCAGE_ESYSTEM, .errnum = errno},
-                    "cannot write the answer");
+                    "cannot write the output");
     int code = r < 0 ? report(&c, err) : 0;
     tc_strv_done(&c.build.packages);
     tc_strv_done(&c.build.options);

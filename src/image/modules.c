@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The kernel modules that a guest needs, each after those that it needs itself. */
+ * Adds the kernel modules that a guest needs, each after its dependencies. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include "image/guest.h"
 #include "linux/walk.h"
 
-/* Those for sockets to the host stand apart: a guest with a serial port has no use for them. */
+/* The vsock modules are separate: a guest with a serial port does not load them. */
 static const struct {
     const char *place, *name;
 } wanted[] = {{"modules", "virtio_mmio"},    {"modules", "virtio_blk"},
@@ -20,10 +20,10 @@ static const struct {
 
 struct search {
     int dir;
-    struct tc_strv paths; /* of all modules, below it */
-    struct tc_strv begun; /* the names of those that are added */
+    struct tc_strv paths; /* of all modules, below `dir` */
+    struct tc_strv begun; /* names of the modules already added */
     unsigned count;
-    const char *place; /* in the archive, of those that are being added */
+    const char *place; /* target directory in the archive */
     struct tc_initrd *initrd;
 };
 
@@ -33,7 +33,7 @@ static int keep_module(void *ud, const struct tc_walk_entry *e)
     return strstr(e->name, ".ko") && !tc_strv_add(&s->paths, e->relative) ? -1 : 0;
 }
 
-/* In names of files a dash may stand where the kernel has a line. */
+/* File names may have a dash where module names have an underscore. */
 static bool has_name(const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
@@ -45,12 +45,11 @@ static bool has_name(const char *path, const char *name)
 static int fail_modules(const char *path, struct toolcage_error **err)
 {
     return tc_fail(
-        err,
-        TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "guest", path, errno, "install the kernel's package anew"),
+        err, TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "guest", path, errno, "reinstall the kernel's package"),
         "cannot read the kernel's modules: %s", path);
 }
 
-/* "a,b" out of the module's own words; NULL: it has none. */
+/* The list "a,b" from the module's own "depends=" field; NULL: none. */
 static char *needs(const struct tc_buf *module)
 {
     static const char words[] = "\0depends=";
@@ -58,7 +57,7 @@ static char *needs(const struct tc_buf *module)
     return found ? strdup(found + sizeof(words) - 1) : NULL;
 }
 
-/* What is not there, the kernel has built in. */
+/* A missing module is built into the kernel. */
 static int add_module(struct search *s, const char *name, struct toolcage_error **err)
 {
     _autobuf_ struct tc_buf packed = TC_BUF_INIT, module = TC_BUF_INIT;

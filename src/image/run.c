@@ -22,9 +22,9 @@
 #include "spawn/spawn.h"
 #include "state/store.h"
 
-/* The subreaper's own grace is 10 s, and it needs a moment more. */
+/* The subreaper waits 10 s before SIGKILL, and needs some time after it. */
 enum { SECOND_US = 1000000, GRACE_MS = 30000, SLICE_MS = 1000, WATCH_MS = 100 };
-enum { FILE_MORE = 32 << 20 }; /* so that the watch sees it first, which says why */
+enum { FILE_MORE = 32 << 20 }; /* so that the size watch, which explains the error, comes first */
 
 static bool make_environment(const struct tc_run *run, struct tc_strv *ret)
 {
@@ -39,14 +39,14 @@ struct start {
     struct tc_spawn program;
 };
 
-/* Who may not make mounts makes none that others could see. */
+/* Makes mounts private. Without the right to unshare, the program cannot mount either. */
 static bool hide_mounts(void)
 {
     return unshare(CLONE_NEWNS) == 0 ? mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0
                                      : errno == EPERM;
 }
 
-/* One file may not grow faster than anybody looks. */
+/* Limits single files, which could grow faster than the watch looks. */
 static bool bound_files(const struct tc_run *run)
 {
     struct rlimit most;
@@ -60,7 +60,8 @@ static bool bound_files(const struct tc_run *run)
     return setrlimit(RLIMIT_FSIZE, &most) == 0;
 }
 
-/* In its own process group: a terminal's ^C is for the subreaper, which ends it in order. */
+/* In its own process group: a terminal's ^C goes to the subreaper, which ends the program in order.
+ */
 static void become(const void *ud)
 {
     const struct start *s = ud;
@@ -70,7 +71,7 @@ static void become(const void *ud)
     _exit(127);
 }
 
-/* Reads what there is, for at most a slice. False: there will be no more. */
+/* Reads what is available, for at most a slice. False: end of file. */
 static bool take_output(int from, struct tc_buf *out, int slice_ms)
 {
     struct pollfd ready = {.fd = from, .events = POLLIN};
@@ -86,7 +87,7 @@ static bool take_output(int from, struct tc_buf *out, int slice_ms)
     return got > 0;
 }
 
-/* True: it has ended, one way or the other. */
+/* True: the program has ended. */
 static bool child_ended(pid_t child, int pidfd, int wait_ms, int *ret_status)
 {
     struct pollfd ready = {.fd = pidfd, .events = POLLIN};
@@ -133,7 +134,7 @@ static int fail_program(const char *name, const char *hint, struct toolcage_erro
                    number);
 }
 
-/* errno says why it is not to be had. */
+/* errno: why the program cannot be used. */
 static int fail_missing(const char *name, const char *hint, struct toolcage_error **err)
 {
     if (errno != EPERM)
@@ -147,8 +148,8 @@ static int fail_missing(const char *name, const char *hint, struct toolcage_erro
                    name);
 }
 
-/* The path of the program, and of those that it starts, each in its variable. NULL, or the name of
- * one that is not to be had, with errno. */
+/* Finds the program and those that it runs, each in its variable. NULL, or the name of an unusable
+ * one, with errno. */
 static const char *find_programs(const struct tc_run *run, struct tc_strv *env, char **ret_path)
 {
     _autoprovenance_ struct tc_provenance writers;
@@ -198,17 +199,17 @@ int tc_run(const struct tc_run *run, struct toolcage_error **err)
         (void)close(TAKE_FD(to));
     enum end end = await(child, watched, from, run, &status);
     if (end == LARGE)
-        return fail_program(name, run->large ? run->large : "what it said is above", err,
-                            "was ended; it had made more than these MiB:",
+        return fail_program(name, run->large ? run->large : "its messages are above", err,
+                            "was stopped after it had created more than these MiB:",
                             (int)((run->made ? run->room : (int64_t)run->output->max) >> 20));
     if (end == LATE)
-        return fail_program(name, "try again when the machine and the network are less busy", err,
-                            "was ended; it had not finished after seconds:", run->seconds);
+        return fail_program(name, "try again when the host and the network are less busy", err,
+                            "was stopped; it had not finished after seconds:", run->seconds);
     if (WIFSIGNALED(status))
-        return fail_program(name, "what it said is above", err, "ended by signal",
+        return fail_program(name, "its messages are above", err, "ended by signal",
                             WTERMSIG(status));
     if (WEXITSTATUS(status))
-        return fail_program(name, run->failed ? run->failed : "what it said is above", err,
+        return fail_program(name, run->failed ? run->failed : "its messages are above", err,
                             "failed with exit code", WEXITSTATUS(status));
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the program says on standard error: lines, and on a terminal a bar that moves. */
+ * Messages on stderr, and on a terminal a progress bar. */
 #ifndef TC_IMAGE_SAY_H
 #define TC_IMAGE_SAY_H
 
@@ -11,12 +11,12 @@
 
 void tc_image_say(const char *fmt, ...) TC_PRINTF(1, 2);
 void tc_image_hint(const char *text);
-/* Nothing more of progress. */
+/* Disables progress messages. */
 void tc_image_quiet(void);
 
-/* How far something is; `total` 0: nobody knows. On a terminal only. */
+/* Shows progress; `total` 0: unknown. On a terminal only. */
 void tc_image_bar(const char *what, int64_t done, int64_t total);
-/* The bar goes, before anything else is said. */
+/* Removes the bar, before another message. */
 void tc_image_bar_end(void);
 
 #endif

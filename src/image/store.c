@@ -27,8 +27,8 @@ int tc_images_fail(const struct tc_images *store, const char *what, struct toolc
         TC_WHY_ERRNO(TOOLCAGE_EPATH, "store", store->path, errno,
                      errno == ENOSPC
                          ? "make room on its file system"
-                         : "it must be a directory of yours, writable for you alone, with room"),
-        "%s in the store of images %s", what, store->path);
+                         : "it must be your own directory, writable only by you, with free space"),
+        "%s in the image store %s", what, store->path);
 }
 
 static int fail_damaged(const char *name, const char *is, const char *wanted,
@@ -48,7 +48,7 @@ static int enter_or_make(int dirfd, const char *name)
     return tc_store_enter(dirfd, name);
 }
 
-/* Said before, since it may take long. */
+/* Prints the message before the removal, which may take long. */
 static bool is_left(int own, const char *name)
 {
     static bool said;
@@ -106,15 +106,15 @@ int tc_images_open(enum tc_images_use use, struct tc_images *ret, struct toolcag
                        "there is no directory for images: neither HOME nor XDG_DATA_HOME is "
                        "set");
     if (use != TC_IMAGES_READS && tc_make_directories(ret->path) < 0)
-        return tc_images_fail(ret, "nothing can be kept", err);
+        return tc_images_fail(ret, "images cannot be stored", err);
     ret->dir = tc_store_enter(AT_FDCWD, ret->path);
     if (ret->dir < 0 && errno == ENOENT && use == TC_IMAGES_READS)
         return 0;
     if (ret->dir < 0 || open_parts(ret) < 0 || take_lock(ret, use) < 0)
-        return tc_images_fail(ret, "nothing can be done", err);
+        return tc_images_fail(ret, "it cannot be opened", err);
     (void)tc_store_sweep(ret->dir, is_left);
     if (use == TC_IMAGES_ADDS && (ret->own = tc_store_begin(ret->dir, &ret->own_name)) < 0)
-        return tc_images_fail(ret, "nothing can be kept", err);
+        return tc_images_fail(ret, "images cannot be stored", err);
     return 0;
 }
 
@@ -167,11 +167,11 @@ int tc_images_put(struct tc_images *store, int from, const char *name, struct tc
         openat(store->own, "blob", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (to < 0 || lseek(from, 0, SEEK_SET) < 0 || copy(from, to, digest, &size) < 0 ||
         fsync(to) < 0)
-        return tc_images_fail(store, "a blob cannot be kept", err);
+        return tc_images_fail(store, "a blob cannot be stored", err);
     if (blob->digest[0] && strcmp(digest, blob->digest) != 0)
         return fail_damaged(name, digest, blob->digest, err);
     if (place_blob(store, digest) < 0)
-        return tc_images_fail(store, "a blob cannot be kept", err);
+        return tc_images_fail(store, "a blob cannot be stored", err);
     tc_strcopy(blob->digest, sizeof(blob->digest), digest);
     blob->size = size;
     return 0;
@@ -182,7 +182,7 @@ int tc_images_put_text(struct tc_images *store, const char *text, struct tc_imag
 {
     _autofd_ int fd = tc_memfd("blob", text, strlen(text));
     *ret = (struct tc_image_blob){.size = 0};
-    return fd < 0 ? tc_images_fail(store, "a blob cannot be kept", err)
+    return fd < 0 ? tc_images_fail(store, "a blob cannot be stored", err)
                   : tc_images_put(store, fd, "a document", ret, err);
 }
 
@@ -199,12 +199,12 @@ bool tc_images_has_root(const struct tc_images *store, const char *digest)
     return faccessat(store->roots, strchr(digest, ':') + 1, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Of two that were made together the first one stays: a call may use it already. */
+/* If two processes made the same root, the first stays: a call may already use it. */
 int tc_images_keep_root(struct tc_images *store, const char *digest, struct toolcage_error **err)
 {
     if (syncfs(store->own) < 0 ||
         tc_store_place(store->own, "root", store->roots, strchr(digest, ':') + 1, false) < 0)
-        return tc_images_fail(store, "an image cannot be kept", err);
+        return tc_images_fail(store, "an image cannot be stored", err);
     return 0;
 }
 
@@ -220,7 +220,7 @@ static int write_index(struct tc_images *store, int where, const struct tc_image
     return renameat(where, "new-index", store->dir, "index.json") < 0 ? -1 : fsync(store->dir);
 }
 
-/* One at a time: who adds shares the other lock. */
+/* Serialized by index.lock: adders share the store's lock. */
 int tc_images_name(struct tc_images *store, const char *name, const struct tc_image_blob *manifest,
                    struct toolcage_error **err)
 {
@@ -252,8 +252,8 @@ struct locks {
     size_t count;
 };
 
-/* The digests of all that an entry needs, without "sha256:". False: it cannot be told, and then
- * nothing is thrown away. */
+/* The digests of all blobs that an entry needs, without "sha256:". False: unknown, so nothing may
+ * be removed. */
 static bool add_needed(const struct tc_images *store, const char *digest, struct tc_strv *needed)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
@@ -293,7 +293,8 @@ static void close_all(struct locks *locks)
     free(locks->fds);
 }
 
-/* Who uses one of them keeps all; who comes later waits for nobody, and finds none. */
+/* A root in use prevents the removal of all. A new user of a locked root does not wait: the image
+ * is not found. */
 static int lock_roots(struct tc_images *store, const struct tc_image_index *left,
                       const struct tc_strv *gone, struct locks *locks, struct toolcage_error **err)
 {

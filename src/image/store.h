@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The store as the program writes it. Whatever is made is made in a directory "new-…" of its own,
- * locked by who makes it, and gets its place by one rename: who is killed leaves nothing that is
- * found, and the next one clears it away. */
+ * The image store for its writer. Every object is created in a locked working directory "new-…" and
+ * moved to its final path by one rename. A killed process thus leaves no partial object, and the
+ * next one removes its working directory. */
 #ifndef TC_IMAGE_STORE_H
 #define TC_IMAGE_STORE_H
 
@@ -14,7 +14,7 @@
 struct tc_images {
     char *path;
     int dir, blobs, roots;
-    int lock;       /* shared by who adds; alone by who removes */
+    int lock;       /* shared while adding; exclusive while removing */
     char *own_name; /* "new-…" */
     int own;
 };
@@ -24,13 +24,13 @@ struct tc_images {
 
 enum tc_images_use { TC_IMAGES_READS, TC_IMAGES_ADDS, TC_IMAGES_REMOVES };
 
-/* Reading makes nothing: where there is no store, ret->dir is -1. */
+/* Reading creates nothing: without a store, ret->dir is -1. */
 int tc_images_open(enum tc_images_use use, struct tc_images *ret, struct toolcage_error **err);
 void tc_images_close(struct tc_images *store);
 #define _autoimages_ _auto_(tc_images_close)
 
-/* A blob from a file or from memory. With `digest` it must be that one (and `size`, unless < 0),
- * else *ret says which it is. */
+/* Adds a blob from a file or from memory. If blob->digest is set, the content must match it (and
+ * `size`, unless < 0); otherwise the blob gets its digest and size. */
 struct tc_image_blob;
 int tc_images_put(struct tc_images *store, int from, const char *name, struct tc_image_blob *blob,
                   struct toolcage_error **err);
@@ -39,11 +39,11 @@ int tc_images_put_text(struct tc_images *store, const char *text, struct tc_imag
 int tc_images_blob(const struct tc_images *store, const char *digest, struct toolcage_error **err);
 
 bool tc_images_has_root(const struct tc_images *store, const char *digest);
-/* The directory "root" of our own becomes the root of that manifest. */
+/* Moves "root" in the working directory to the root of that manifest. */
 int tc_images_keep_root(struct tc_images *store, const char *digest, struct toolcage_error **err);
 int tc_images_name(struct tc_images *store, const char *name, const struct tc_image_blob *manifest,
                    struct toolcage_error **err);
-/* *ret counts entries, and bytes that came free. */
+/* *ret_count: removed entries. */
 int tc_images_remove(struct tc_images *store, const struct tc_image_ref *ref, unsigned *ret_count,
                      struct toolcage_error **err);
 

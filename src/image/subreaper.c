@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A bootstrap has children that chroot, mount and ignore signals for a while; whose parent ends
- * becomes a child of the subreaper, so that none is out of its reach. It holds what its parent had
- * open, too: a directory of the store stays locked for as long as somebody writes to it. */
+ * The subreaper of a build. A bootstrap has children that chroot, mount and ignore signals for a
+ * while; orphans become children of the subreaper, so that it can kill all of them. It also holds
+ * its parent's fds: a working directory of the store stays locked while a process still writes to
+ * it. */
 #include "image/run.h"
 
 #include <errno.h>
@@ -22,13 +23,13 @@
 enum { GRACE_US = 10000000, FAILED = 127 };
 
 struct subreaper {
-    pid_t program; /* and its group */
+    pid_t program; /* also its process group */
     int status;
     bool ended;
     sigset_t heard;
 };
 
-/* What nohup had ignored is not heard, either. */
+/* Signals ignored by nohup stay ignored. */
 static void choose_signals(sigset_t *ret)
 {
     static const int signals[] = {SIGINT, SIGHUP};
@@ -41,7 +42,7 @@ static void choose_signals(sigset_t *ret)
             (void)sigaddset(ret, signals[i]);
 }
 
-/* Everybody who has ended; false: nobody is left. */
+/* Reaps all exited children; false: none is left. */
 static bool reap_children(struct subreaper *k)
 {
     int status = 0;
@@ -54,7 +55,7 @@ static bool reap_children(struct subreaper *k)
     return pid == 0;
 }
 
-/* False: somebody wants the end. */
+/* False: a signal requests the end. */
 static bool wait_for_program(struct subreaper *k)
 {
     int signal = SIGCHLD;
@@ -71,7 +72,7 @@ static void wait_for_end(struct subreaper *k)
         (void)sigtimedwait(&k->heard, NULL, &step);
 }
 
-/* Those who have no parent any more among them. */
+/* Kills the direct children, including adopted orphans. */
 static void kill_children(void)
 {
     FILE *list = fopen("/proc/thread-self/children", "re");
@@ -82,7 +83,7 @@ static void kill_children(void)
         (void)fclose(list);
 }
 
-/* Whoever is killed hands its children on, so that this goes on until there are none. */
+/* Children of a killed process become direct children, so this repeats until none is left. */
 static void end_all(struct subreaper *k)
 {
     enum { STEP_NS = 5000000, STEPS = 2000 };
@@ -101,7 +102,7 @@ _Noreturn static void end_as(int status)
     if (!WIFSIGNALED(status))
         _exit(WIFEXITED(status) ? WEXITSTATUS(status) : FAILED);
     (void)sigfillset(&all);
-    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* the program has left its own */
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* the core dump is the program's */
     (void)signal(WTERMSIG(status), SIG_DFL);
     (void)sigprocmask(SIG_UNBLOCK, &all, NULL);
     (void)raise(WTERMSIG(status));
@@ -130,7 +131,7 @@ _Noreturn void tc_subreaper_run(pid_t parent, void (*become)(const void *ud), co
         start(become, ud);
     if (k.program < 0)
         _exit(FAILED);
-    (void)setpgid(k.program, 0); /* so does the program: whoever comes first */
+    (void)setpgid(k.program, 0); /* the program does this, too: whichever is first */
     if (!wait_for_program(&k))
         end_all(&k);
     end_as(k.status);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A directory as a layer: the same bytes whenever its names, contents and modes are the same. */
+ * Packs a directory as a layer: the same names, contents and modes give the same bytes. */
 #include "image/import.h"
 
 #include <archive.h>
@@ -21,7 +21,7 @@
 
 enum { BLOCK = 1 << 17 };
 
-/* Of a file with more than one name: the others become links to it. */
+/* A file with several names: later names become hard links. */
 struct seen {
     dev_t dev;
     ino_t ino;
@@ -29,7 +29,7 @@ struct seen {
 };
 
 struct layer {
-    struct archive *tar, *packed; /* the archive, and the stream that it goes into */
+    struct archive *tar, *packed; /* the archive, and its compressed stream */
     SHA2_CTX digest;
     int64_t epoch;
     struct seen *seen;
@@ -47,7 +47,7 @@ static int stop(struct layer *l, const char *name)
     return -1;
 }
 
-/* The digest is of what is packed, not of the packing. */
+/* Digests the uncompressed bytes. */
 static la_ssize_t push(struct archive *tar, void *ud, const void *bytes, size_t size)
 {
     struct layer *l = ud;
@@ -95,7 +95,7 @@ static bool close_layer(struct layer *l, char ret_diff[TC_IMAGE_DIGEST_SIZE])
     return fine;
 }
 
-/* NULL: it is new. */
+/* NULL: new. */
 static const char *seen_as(struct layer *l, const struct stat *st, const char *name)
 {
     for (size_t i = 0; i < l->seen_count; i++)
@@ -137,7 +137,7 @@ static int write_content(struct layer *l, int fd, int64_t size, const char *name
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0 || n > size || archive_write_data(l->tar, l->block, (size_t)n) != n)
-            return stop(l, name); /* who changes it meanwhile makes no layer */
+            return stop(l, name); /* the file changed while it was read */
         size -= n;
         l->report->bytes += n;
         tc_image_bar("packing", l->report->bytes, 0);
@@ -210,7 +210,7 @@ static int add_one(struct layer *l, int dir, const char *base, const char *name,
     const char *meant;
     l->report->files++;
     if (tc_entry_kind(base, &meant) != TC_ENTRY_PLAIN) {
-        errno = EINVAL; /* it would remove something when it is unpacked */
+        errno = EINVAL; /* unpacking would take the name for a whiteout */
         return stop(l, name);
     }
     if (fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -258,7 +258,7 @@ int tc_tree_layer(int dir, const char *name, int64_t epoch, int to,
         return 0;
     return tc_fail(err,
                    TC_WHY_ERRNO(TOOLCAGE_EPATH, "pack", ret->subject, ret->errnum,
-                                "its files must be readable for you, and stay as they are "
-                                "meanwhile; names beginning with .wh. are not for images"),
+                                "its files must be readable, and must not change meanwhile; names "
+                                "starting with .wh. are reserved"),
                    "%s cannot become an image: %s", name, ret->subject);
 }

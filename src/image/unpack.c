@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The parent's side: a child, its walls, and what its words mean. */
+ * The parent's side of unpacking: starts the confined child, and interprets its reports. */
 #include "image/unpack.h"
 
 #include <errno.h>
@@ -64,20 +64,21 @@ static int fail_unpacked(const struct tc_unpack_job *job, const struct tc_unpack
     } words[] = {
         [TC_UNPACK_FINE] = {"", NULL},
         [TC_UNPACK_SYSTEM] = {"cannot be unpacked", NULL},
-        [TC_UNPACK_WALLS] = {"is not unpacked, because its reader could not be confined here",
-                             "toolcage doctor says what this machine lacks, and how to fix it"},
-        [TC_UNPACK_FORMAT] = {"is not a readable archive, or a damaged one",
-                              "make it again, or fetch it again"},
-        [TC_UNPACK_NAME] = {"has a name that leads out of its root, or is too long or deep",
+        [TC_UNPACK_WALLS] = {"was not unpacked: the unpacker could not be sandboxed on this host",
+                             "toolcage doctor lists what this host lacks, and how to fix it"},
+        [TC_UNPACK_FORMAT] = {"is not an archive, or is damaged",
+                              "create it again, or fetch it again"},
+        [TC_UNPACK_NAME] = {"has a name that escapes its root, or is too long or deep",
                             "do not trust this archive; names must be relative, without \"..\""},
-        [TC_UNPACK_LINK] = {"has an entry whose way or target is no such file within its root",
-                            "do not trust this archive, or make it again by another program"},
-        [TC_UNPACK_WHITEOUT] = {"removes a name that is none",
-                                "do not trust this archive, or make it again by another program"},
+        [TC_UNPACK_LINK] = {"has an entry whose path or link target does not exist in the image",
+                            "do not trust this archive, or create it again with another program"},
+        [TC_UNPACK_WHITEOUT] =
+            {"has a whiteout with an invalid name",
+             "do not trust this archive, or create it again with another program"},
         [TC_UNPACK_BYTES] = {"is larger than the limit when unpacked",
-                             "raise it by --max-size, if you trust this image"},
+                             "raise the limit with --max-size, if you trust this image"},
         [TC_UNPACK_FILES] = {"has more files than the limit",
-                             "raise it by --max-files, if you trust this image"},
+                             "raise the limit with --max-files, if you trust this image"},
     };
     unsigned fault = (unsigned)report->fault;
     if (fault >= TC_COUNT(words))
@@ -93,13 +94,13 @@ static int fail_child(const struct tc_unpack_job *job, int status, struct toolca
 {
     return tc_fail(err,
                    TC_WHY(TOOLCAGE_EPATH, "unpack", job->name,
-                          "do not trust this archive, or make it again by another program"),
-                   "%s made its reader end (%s %d)", job->name,
+                          "do not trust this archive, or create it again with another program"),
+                   "%s crashed its reader (%s %d)", job->name,
                    WIFSIGNALED(status) ? "signal" : "code",
                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-/* Until its last word, or the end. */
+/* Until the last report, or the end of file. */
 static void listen_to(const struct tc_unpack_job *job, int from, struct tc_unpack_report *ret)
 {
     struct tc_unpack_report heard;
@@ -141,7 +142,7 @@ int tc_unpack(const struct tc_unpack_job *job, struct tc_unpack_report *ret,
         return tc_fail(err, &why, "cannot start the reader of %s", job->name);
     }
     listen_to(job, from, ret);
-    (void)kill(child, SIGKILL); /* it has said its last word, or shall not go on without ears */
+    (void)kill(child, SIGKILL); /* it has finished, or its reports are no longer read */
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     if (!ret->over)

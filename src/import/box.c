@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The two tables that sandbox-runtime and Visual Studio Code share. There reading is allowed but
- * where it is denied; here nothing is but what is named. */
+ * Converts the two sandbox tables that sandbox-runtime and Visual Studio Code share. Their reading
+ * is allowed unless denied; a policy denies everything unless granted. */
 #include <string.h>
 #include <strings.h>
 
@@ -11,17 +11,17 @@
 #include "policy/endpoint.h"
 #include "policy/pathrule.h"
 
-/* A policy takes as many paths; what several servers share counts for each. */
+/* LIST_MAX is a policy's limit of a list; lists shared by several servers count once per server. */
 enum { LIST_MAX = 1024, ENTRIES_MAX = 8192 };
 
 enum { READ, WRITE, DENY_READ, DENY_WRITE, LISTS };
 static const char *const names[LISTS] = {"allowRead", "allowWrite", "denyRead", "denyWrite"};
 
 struct paths {
-    struct tc_strv text, whole; /* as written; absolute */
+    struct tc_strv text, whole; /* as written; as absolute paths */
 };
 
-/* The directory before a pattern; the text ends there. False: there is none. */
+/* Cuts the path after the last directory before its pattern. False: no pattern. */
 static bool cut_pattern(char *path)
 {
     size_t n = strlen(path);
@@ -67,8 +67,8 @@ static void add_path(struct tc_settings_import *im, const char *place, int list,
         strstr(path, "${") ? TOOLCAGE_EPOLICY : tc_path_expand(path, im->cwd, im->home, &whole, &c);
     if (rc == TOOLCAGE_EMEMORY)
         im->rc = TOOLCAGE_EMEMORY;
-    else if (rc && denies) /* without it the rest would be more than was said */
-        tc_import_refuse(im, names[list], "holds a path that cannot be read");
+    else if (rc && denies) /* without this entry the policy would grant more than the settings */
+        tc_import_refuse(im, names[list], "has a path that cannot be parsed");
     else if (rc)
         tc_import_leave(im, "%sfilesystem.%s %.200s: not a path that a policy can name", place,
                         names[list], said);
@@ -76,8 +76,8 @@ static void add_path(struct tc_settings_import *im, const char *place, int list,
         im->rc = TOOLCAGE_EMEMORY;
 }
 
-/* The call's workspace is this directory, unless another is named: who denies a path of the one
- * denies that of the other. */
+/* The call's workspace may be this directory or another one, so a denied path in one is denied in
+ * both. */
 static void add_twin(struct tc_settings_import *im, struct paths *to)
 {
     const char *cwd = im->cwd;
@@ -109,7 +109,8 @@ static const json_t *list_of(struct tc_settings_import *im, const json_t *table,
     return NULL;
 }
 
-/* Is the path one of these or below one? With `below`, one of these is strictly below it. */
+/* Is the path equal to or below one of these? With `below`: is one of these strictly below the
+ * path? */
 static bool within(const struct paths *paths, const char *path, bool below)
 {
     for (size_t i = 0; i < paths->whole.count; i++) {
@@ -120,7 +121,7 @@ static bool within(const struct paths *paths, const char *path, bool below)
     return false;
 }
 
-/* How deep the deepest of these lies that is the path or above it; 0: none is. */
+/* The length of the longest of these paths that contains `path`; 0: none. */
 static size_t deepest(const struct paths *paths, const char *path)
 {
     size_t most = 0;
@@ -132,7 +133,7 @@ static size_t deepest(const struct paths *paths, const char *path)
     return most;
 }
 
-/* Read there: not denied, or allowed again between the denied directory and here. */
+/* Readable in the settings: not denied, or allowed again below the denied directory. */
 static bool readable(const struct paths *lists, const char *path)
 {
     size_t denied = deepest(&lists[DENY_READ], path);
@@ -152,7 +153,7 @@ static bool may_grant(struct tc_settings_import *im, const char *place, int list
     const char *whole = lists[list].whole.items[i], *text = lists[list].text.items[i];
     const char *from = tc_path_within(TC_WORKSPACE, whole) ? NULL : whole;
     if (!readable(lists, whole))
-        tc_import_leave(im, "%sfilesystem.%s %.200s: denyRead holds it", place, names[list], text);
+        tc_import_leave(im, "%sfilesystem.%s %.200s: denyRead covers it", place, names[list], text);
     else if (!tc_path_grantable(whole, from, list == WRITE ? TC_ACCESS_WRITE : TC_ACCESS_READ, &c))
         tc_import_leave(im, "%sfilesystem.%s %.200s: %s", place, names[list], text, c.what);
     else
@@ -183,7 +184,7 @@ static void put_files(struct tc_settings_import *im, const char *place, const st
     tc_buf_adds(&im->body, "filesystem.writable = [");
     for (size_t i = 0; i < lists[WRITE].whole.count; i++)
         if (within(&lists[DENY_WRITE], lists[WRITE].whole.items[i], false))
-            tc_import_leave(im, "%sfilesystem.allowWrite %.200s: denyWrite holds it", place,
+            tc_import_leave(im, "%sfilesystem.allowWrite %.200s: denyWrite covers it", place,
                             lists[WRITE].text.items[i]);
         else if (may_grant(im, place, WRITE, lists, i))
             put_entry(im, lists[WRITE].text.items[i], &n);
@@ -217,11 +218,10 @@ static void import_files(struct tc_settings_import *im, const char *place, const
         }
     }
     if (!im->rc)
-        tc_import_leave(
-            im,
-            "%sfilesystem: there everything may be read except denyRead; here only what "
-            "filesystem.readable and writable name",
-            place);
+        tc_import_leave(im,
+                        "%sfilesystem: the settings allow reading everything except denyRead; the "
+                        "policy allows only filesystem.readable and writable",
+                        place);
     if (!im->rc)
         put_files(im, place, lists);
     for (int l = 0; l < LISTS; l++) {
@@ -232,7 +232,7 @@ static void import_files(struct tc_settings_import *im, const char *place, const
 
 /* ---- network ---- */
 
-/* A denied name speaks of a port only where it names one; then it is of no use to guess. */
+/* A rule's port is ignored: the host is denied at every port. */
 static bool denied(const json_t *list, const char *host)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -264,17 +264,20 @@ static void add_host(struct tc_settings_import *im, const char *place, const cha
     }
     if (rc || tc_startswith(said, "allowlist:") || tc_host_is_pattern(entry.host))
         tc_import_leave(im, "%snetwork.allowedDomains %.200s: %s", place, said,
-                        rc                               ? c.what
-                        : tc_host_is_pattern(entry.host) ? "a pattern; here \"*.\" is one label, "
-                                                           "so name what is meant"
-                                                         : "not the name of a host");
+                        rc ? c.what
+                        : tc_host_is_pattern(entry.host)
+                            ? "a pattern; in a policy \"*.\" is one label, so name each host"
+                            : "not the name of a host");
     else if (denied(no, entry.host))
-        tc_import_leave(im, "%snetwork.allowedDomains %.200s: deniedDomains holds it", place, said);
+        tc_import_leave(im, "%snetwork.allowedDomains %.200s: deniedDomains covers it", place,
+                        said);
     else {
         _autofree_ char *text = tc_endpoint_write(entry.host, entry.port);
         if (!strrchr(said, ':') || tc_endswith(said, "]"))
-            tc_import_leave(im, "%snetwork.allowedDomains %.200s: every port there, 443 here",
-                            place, said);
+            tc_import_leave(
+                im,
+                "%snetwork.allowedDomains %.200s: every port in the settings, 443 in the policy",
+                place, said);
         if (text)
             put_entry(im, text, count);
         else
@@ -283,7 +286,7 @@ static void add_host(struct tc_settings_import *im, const char *place, const cha
     tc_net_entry_done(&entry);
 }
 
-/* A socket is the whole of what answers there: that is a person's word. */
+/* A socket grants everything that its server does, so a person must decide it. */
 static void leave_sockets(struct tc_settings_import *im, const char *place, const json_t *list)
 {
     for (size_t i = 0; !im->rc && i < json_array_size(list); i++)

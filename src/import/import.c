@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Reading hostile JSON, and writing what came of it. */
+ * Reads untrusted JSON, and writes the policy. */
 #include "import/import.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ void tc_import_leave(struct tc_settings_import *im, const char *fmt, ...)
         im->rc = TOOLCAGE_EMEMORY;
 }
 
-/* The first failure counts. */
+/* The first failure is reported. */
 static void fail_import(struct tc_settings_import *im, int code, const char *hint, const char *fmt,
                         ...) TC_PRINTF(4, 5);
 static void fail_import(struct tc_settings_import *im, int code, const char *hint, const char *fmt,
@@ -58,7 +58,7 @@ void tc_import_leave_others(struct tc_settings_import *im, const char *place, co
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)object, key, value)
     {
-        bool handled = json_is_false(value); /* all settings of theirs give when they are on */
+        bool handled = json_is_false(value); /* in these settings, false never grants anything */
         for (size_t i = 0; known[i]; i++)
             handled |= !strcmp(known[i], key);
         if (!handled)
@@ -72,7 +72,7 @@ void tc_import_text(struct tc_settings_import *im, const char *text)
     tc_buf_addc(&im->body, '"');
     for (size_t left = strlen(text), n; left; text += n, left -= n) {
         n = tc_utf8_decode(text, left, &c);
-        n = n ? n : 1; /* U+0000, which no policy takes */
+        n = n ? n : 1; /* U+0000, which is invalid in a policy */
         if (c == '"' || c == '\\')
             tc_buf_addf(&im->body, "\\%c", (char)c);
         else if (c >= 0x20 && c < 0x7f)
@@ -83,7 +83,7 @@ void tc_import_text(struct tc_settings_import *im, const char *text)
     tc_buf_addc(&im->body, '"');
 }
 
-/* How long the comment is that begins here; 0: none does. */
+/* The length of a comment at this position; 0: no comment. */
 static size_t comment(const char *text, size_t left)
 {
     if (left < 2 || text[0] != '/' || (text[1] != '/' && text[1] != '*'))
@@ -93,8 +93,8 @@ static size_t comment(const char *text, size_t left)
     return !close ? left : (size_t)(close - text) + (text[1] == '*' ? 2 : 0);
 }
 
-/* Comments and commas before an end, which editors' settings may have, become blanks. Strings are
- * left alone. False: nested too deeply. */
+/* Blanks comments and trailing commas, which editors' settings may have; strings are unchanged.
+ * False: nested too deeply. */
 static bool tidy(char *text, size_t length, bool comments)
 {
     size_t depth = 0, comma = 0;

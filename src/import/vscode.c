@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Visual Studio Code: the servers of a mcp.json with their sandbox, and the sandbox of the agent's
- * terminal in settings.json. */
+ * Visual Studio Code: the servers of mcp.json with their sandboxes, and the agent terminal's
+ * sandbox in settings.json. */
 #include <string.h>
 
 #include "import/state.h"
@@ -10,11 +10,11 @@
 #define TERMINAL "chat.tools.terminal.sandbox."
 
 struct shared {
-    const json_t *box; /* NULL: there is none */
+    const json_t *box; /* NULL: none */
     bool used;
 };
 
-/* As the policy names tools and servers. */
+/* A valid name of a tool or server in a policy. */
 static bool is_name(const char *name)
 {
     size_t n = strlen(name);
@@ -27,7 +27,7 @@ static bool plain(const char *text)
     return text && !strchr(text, '{') && !strchr(text, '}');
 }
 
-/* ${workspaceFolder} is /workspace in a cage; any other variable is not known here. */
+/* ${workspaceFolder} is /workspace in a cage; other variables are not supported. */
 static char *word(const char *text)
 {
     static const char folder[] = "${workspaceFolder}";
@@ -66,7 +66,7 @@ static void put_env(struct tc_settings_import *im, const char *name, const json_
     const char *key;
     json_t *value;
     if (env && !json_is_object(env))
-        tc_import_leave(im, "servers.%s.env: is no object", name);
+        tc_import_leave(im, "servers.%s.env: is not an object", name);
     json_object_foreach((json_t *)(uintptr_t)env, key, value) tc_import_leave(
         im, "servers.%s.env.%.80s: write env.set or env.pass, if it is needed", name, key);
 }
@@ -79,14 +79,14 @@ static void leave_keys(struct tc_settings_import *im, const char *name, const js
     const char *word = json_string_value(type);
     _autofree_ char *place = tc_format("servers.%s.", name);
     if (type && (!word || strcmp(word, "stdio") != 0))
-        tc_import_leave(im, "servers.%s.type: only stdio is known here", name);
+        tc_import_leave(im, "servers.%s.type: only stdio is supported", name);
     if (place)
         tc_import_leave_others(im, place, "", server, known);
     else
         im->rc = TOOLCAGE_EMEMORY;
 }
 
-/* A sandbox of a server, or the one that several share: NULL where there is none. */
+/* The sandbox of a server, or the shared one; NULL: none. */
 static const json_t *box_of(struct tc_settings_import *im, const char *place, const json_t *table)
 {
     static const char *const known[] = {"filesystem", "network", NULL};
@@ -124,13 +124,11 @@ static void put_server(struct tc_settings_import *im, const char *name, const js
 {
     if (!is_name(name) || !json_is_object(server) || !json_object_get(server, "command")) {
         tc_import_leave(im, "servers.%.80s: %s", name,
-                        is_name(name) ? "runs no command here" : "no name that a server has here");
+                        is_name(name) ? "does not run a command" : "not a valid server name");
         return;
     }
     if (!put_command(im, name, server)) {
-        tc_import_leave(im,
-                        "servers.%s: its command holds something that is not supported "
-                        "here",
+        tc_import_leave(im, "servers.%s: its command has an unsupported variable or argument",
                         name);
         return;
     }
@@ -140,10 +138,9 @@ static void put_server(struct tc_settings_import *im, const char *name, const js
         put_box(im, name, server, shared);
         return;
     }
-    tc_import_leave(im,
-                    "servers.%s: no sandbox there, so everything is allowed; nothing is "
-                    "granted here",
-                    name);
+    tc_import_leave(
+        im, "servers.%s: it has no sandbox, so it may do everything; the policy grants nothing",
+        name);
     tc_buf_adds(&im->body, "filesystem = \"none\"\nnetwork = \"none\"\n");
 }
 
@@ -153,8 +150,7 @@ static void put_terminal(struct tc_settings_import *im, const json_t *root)
                  *network = json_object_get(root, TERMINAL "network");
     if (!files && !network) {
         if (json_is_true(json_object_get(root, TERMINAL "enabled")))
-            tc_import_leave(im, TERMINAL "enabled: what it allows by default is not granted "
-                                         "here");
+            tc_import_leave(im, TERMINAL "enabled: its default permissions are not granted");
         return;
     }
     tc_buf_adds(&im->body, "\n[defaults]\n");

@@ -52,7 +52,7 @@ size_t tc_bpf_open(struct tc_bpf *p, int nr)
     return p->len - 1U;
 }
 
-/* Whoever is not the call jumps here, with the number still loaded. */
+/* Other calls jump here, with the number still loaded. */
 void tc_bpf_close(struct tc_bpf *p, size_t start)
 {
     p->code[start].jf = (uint8_t)(p->len - start - 1);

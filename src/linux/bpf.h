@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A filter of system calls written by hand, for a program of ours that needs few of them: one part
- * a call, each of which ends in a verdict on every way. The cage's own profile is another matter:
- * libseccomp compiles that at build time. */
+ * A hand-written seccomp filter for toolcage programs that need few system calls: one block per
+ * call, and every path through a block ends in a verdict. The cage's own profile is compiled at
+ * build time with libseccomp instead. */
 #ifndef TC_LINUX_BPF_H
 #define TC_LINUX_BPF_H
 
@@ -19,26 +19,28 @@ struct tc_bpf {
     unsigned short len;
 };
 
-/* One instruction. What is beyond TC_BPF_MAX is dropped, and tc_bpf_install() says so. */
+/* One instruction. Instructions beyond TC_BPF_MAX are dropped, and tc_bpf_install() reports
+ * that. */
 void tc_bpf_add(struct tc_bpf *p, uint16_t code, uint8_t yes, uint8_t no, uint32_t k);
-/* The filter's answer from here on: SECCOMP_RET_…. */
+/* A return instruction: SECCOMP_RET_…. */
 void tc_bpf_return(struct tc_bpf *p, uint32_t verdict);
-/* First of all: another architecture's call kills the process; the call's number is loaded. */
+/* Start of the filter: kills the process on a call of another architecture; loads the call's
+ * number. */
 void tc_bpf_begin(struct tc_bpf *p);
-/* The lower half of argument `index`, which holds all of what is a flag, a mode or a small number.
- */
+/* Loads the lower half of argument `index`, which is all of a flag, mode or small number. */
 void tc_bpf_load_argument(struct tc_bpf *p, unsigned index);
-/* Opens the part for call `nr`, which ends in a verdict on every way; what is given back goes to
- * tc_bpf_close(). */
+/* Opens the block for call `nr`, on every path of which the caller must end with a verdict. Pass
+ * the returned value to tc_bpf_close(). */
 size_t tc_bpf_open(struct tc_bpf *p, int nr);
 void tc_bpf_close(struct tc_bpf *p, size_t start);
-/* A part that is its verdict. */
+/* A block that returns `verdict`. */
 void tc_bpf_verdict(struct tc_bpf *p, int nr, uint32_t verdict);
-/* A part that allows the call when none of `bits` is set in the argument, and else the verdict. */
+/* A block that allows the call when none of `bits` is set in the argument, and else returns
+ * `verdict`. */
 void tc_bpf_without_bits(struct tc_bpf *p, int nr, unsigned argument, uint32_t bits,
                          uint32_t verdict);
-/* For this process and what it starts; needs no_new_privs. 0, or -1 with errno, of which ENOSPC is
- * a filter that is too long. */
+/* Installs the filter for this process and its children; needs no_new_privs. 0, or -1 with
+ * errno; ENOSPC: the filter is too long. */
 int tc_bpf_install(const struct tc_bpf *p);
 
 #endif

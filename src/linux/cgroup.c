@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Control groups: the part that both versions share. The life of a group: made, taken, given back;
- * then taken again (version 1, when proven clean) or dropped. */
+ * Cgroups: the part that both versions share. The life of a group: made, taken, returned; then
+ * taken again (version 1, when proven clean) or removed. */
 #include "linux/cgroup.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ int tc_cgroup_put(int dir, const char *file, int64_t value, const char *unlimite
     return tc_write_file(dir, file, value ? text : unlimited);
 }
 
-/* Calls for each pid of dir/cgroup.procs but `spare`; how many there were, or -1. */
+/* Calls `fn` for each pid of dir/cgroup.procs except `spare`; their number, or -1. */
 static int each_proc(int dir, pid_t spare, void (*fn)(pid_t pid))
 {
     _autofd_ int fd = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
@@ -74,7 +74,7 @@ static int each_proc(int dir, pid_t spare, void (*fn)(pid_t pid))
         if (pid == spare)
             continue;
         count++;
-        if (fn && pid > 0) /* 0: of an outer pid namespace, out of our reach */
+        if (fn && pid > 0) /* 0: of an outer pid namespace, not reachable */
             fn(pid);
     }
     if (ferror(file))
@@ -90,7 +90,8 @@ static void kill_one(pid_t pid)
 
 int tc_cgroup_kill_procs(int dir, pid_t spare)
 {
-    /* The killed leave the list as they exit, and one may fork between the read and the kill. */
+    /* Killed processes leave the list as they exit, and one may fork between the read and the
+     * kill. */
     for (int round = 0; round < 50; round++) {
         int left = each_proc(dir, spare, kill_one);
         if (left <= 0)
@@ -111,10 +112,10 @@ const char *tc_cgroup_barrier(const char *dir)
     if (faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) == 0)
         return NULL;
     if (errno == EROFS)
-        return "the control group file system is mounted read-only";
+        return "the cgroup file system is mounted read-only";
     if (errno == EACCES || errno == EPERM)
-        return "this user may not make control groups";
-    return "the control group of this process is not visible";
+        return "this user may not create cgroups";
+    return "the cgroup of this process is not visible";
 }
 
 /* ---- opening and closing ---- */
@@ -142,8 +143,8 @@ static int remove_dir(int dirfd, const char *name)
     return unlinkat(dirfd, name, AT_REMOVEDIR);
 }
 
-/* Field 22 of /proc/PID/stat; -1 when there is no such process, or only what is left of one that
- * nobody has reaped. The name in field 2 may hold anything. */
+/* Field 22 of /proc/PID/stat; -1 when there is no such process, or only an unreaped zombie. The
+ * name in field 2 may contain any character. */
 static long long start_time(pid_t pid)
 {
     char path[32], text[SMALL_FILE];
@@ -167,8 +168,8 @@ static void boot_name(char out[9])
     out[strcspn(out, "\n")] = '\0';
 }
 
-/* The version is that of the memory controller, else of pids, and so on: a machine that spreads its
- * controllers over both gets what one of them offers. */
+/* The version is that of the memory controller, else of pids, and so on: on a host with
+ * controllers in both, only one version is used. */
 static void choose_version(struct tc_cgroups *cgroups)
 {
     static const struct tc_cgroup_version *const versions[] = {&tc_cgroup_v2, &tc_cgroup_v1};
@@ -181,7 +182,7 @@ static void choose_version(struct tc_cgroups *cgroups)
             }
         }
     }
-    /* Neither: the reasons of the one that is mounted with controllers stay. */
+    /* Neither works: keep the reasons of the version that is mounted with controllers. */
     if (!cgroups->places.v1[TC_CGROUP_MEMORY].mount)
         tc_cgroup_v2.find(cgroups);
 }
@@ -204,7 +205,7 @@ int tc_cgroups_open_texts(const char *groups, const char *mounts, struct tc_cgro
     boot_name(boot);
     (void)snprintf(cgroups->name, sizeof(cgroups->name), "toolcage-%d-%lld-%s", (int)getpid(),
                    start_time(getpid()), boot);
-    /* one line is the header */
+    /* the first line is a header */
     const char *line = read_small(AT_FDCWD, "/proc/swaps", swaps) ? strchr(swaps, '\n') : NULL;
     cgroups->unswapped = line && !line[1];
     choose_version(cgroups);
@@ -215,7 +216,8 @@ int tc_cgroups_open_texts(const char *groups, const char *mounts, struct tc_cgro
 int tc_cgroups_open(const char *mounts, struct tc_cgroups **ret, struct toolcage_error **err)
 {
     _autobuf_ struct tc_buf groups = TC_BUF_INIT, text = TC_BUF_INIT;
-    /* Unreadable counts as empty: then no hierarchy is found, and the states say so. */
+    /* An unreadable file counts as empty: then no hierarchy is found, and the states report
+     * that. */
     (void)tc_read_file(AT_FDCWD, "/proc/self/cgroup", &groups);
     if (!mounts)
         (void)tc_read_file(AT_FDCWD, "/proc/self/mountinfo", &text);
@@ -237,7 +239,8 @@ static void free_group(struct tc_cgroup *group)
     free(group);
 }
 
-/* Ends whatever is in the group and removes it, now or (stale) as soon as the kernel lets it. */
+/* Kills all processes in the group and removes it, now or (stale) as soon as the kernel allows
+ * it. */
 static void discard_group(struct tc_cgroup *group)
 {
     tc_cgroup_discard discard = TAKE(group->discard);
@@ -267,7 +270,7 @@ static void drop_all(struct tc_cgroups *cgroups)
         (void)cgroups->version->kill(group);
         discard_group(group);
     }
-    /* The killed take a moment to leave. What stays after this is swept by a later start. */
+    /* Killed processes take a moment to leave. Groups that remain are swept by a later start. */
     for (int round = 0; cgroups->groups && round < 100; round++) {
         (void)usleep(1000);
         drop_stale(cgroups);
@@ -308,7 +311,7 @@ bool tc_cgroups_has(const struct tc_cgroups *cgroups, enum tc_cgroup_controller 
 
 /* ---- leftovers ---- */
 
-/* Is the owner named by a directory's name certainly gone? Of another boot, or no such process. */
+/* Is the owner in a directory's name certainly gone: of another boot, or not a running process? */
 static bool owner_gone(const char *name, const char *boot)
 {
     int pid, used = 0;
@@ -368,10 +371,10 @@ static int unenforceable(enum tc_cgroup_controller controller, const struct tc_c
     return tc_fail(err,
                    TC_WHY(TOOLCAGE_EUNENFORCEABLE, "control group",
                           tc_cgroup_controller_name(controller), state->fix),
-                   "no control group can limit %s: %s",
+                   "no cgroup can limit %s: %s",
                    controller == TC_CGROUP_MEMORY ? "memory"
                    : controller == TC_CGROUP_PIDS ? "processes"
-                                                  : "processors",
+                                                  : "CPU usage",
                    state->reason);
 }
 
@@ -379,8 +382,8 @@ static int failed(const char *what, struct toolcage_error **err)
 {
     return tc_fail(err,
                    TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "control group", what, errno,
-                                "see what `toolcage doctor` says of limits on this machine"),
-                   "cannot set up a control group, at %s", what);
+                                "`toolcage doctor` shows which limits work on this host"),
+                   "cannot set up a cgroup, at %s", what);
 }
 
 static int require(const struct tc_cgroups *cgroups, const struct tc_cgroup_limits *limits,
@@ -429,7 +432,7 @@ static struct tc_cgroup *make_group(struct tc_cgroups *cgroups, const char **ret
     return NULL;
 }
 
-/* Limits set, counters read: the group belongs to a call from here on. */
+/* Sets limits, reads counters: the group belongs to a call from here on. */
 static int arm(struct tc_cgroup *group, const struct tc_cgroup_limits *limits,
                const char **ret_what)
 {
@@ -483,7 +486,7 @@ struct tc_cgroup *tc_cgroup_give(struct tc_cgroup *group)
     }
     (void)cgroups->version->kill(group);
     discard_group(group);
-    /* One ahead, so that the next call does not wait for its making. */
+    /* Makes one in advance, so that the next call need not wait. */
     const char *what;
     if (cgroups->version == &tc_cgroup_v2)
         (void)make_group(cgroups, &what);
@@ -510,7 +513,7 @@ int tc_cgroup_settle(struct tc_cgroup *group, pid_t pid, tc_cgroup_discard disca
         return -1;
     struct tc_cgroup_limits limits = group->limits;
     const char *what;
-    group->resident = pid; /* not the cage's: one more process */
+    group->resident = pid; /* not a process of the cage, so one more is allowed */
     if (arm(group, &limits, &what) < 0) {
         group->resident = 0;
         return -1;
@@ -542,7 +545,7 @@ bool tc_cgroup_oomed(struct tc_cgroup *group)
     struct tc_cgroup_counters now;
     group->owner->version->count(group, &now);
     if (now.oom_kills < 0)
-        return woken; /* a kernel that counts no kills still wakes for them */
+        return woken; /* a kernel that counts no kills still signals them */
     return since(group->start.oom_kills, now.oom_kills) > 0;
 }
 
@@ -567,7 +570,7 @@ void tc_cgroup_usage(struct tc_cgroup *group, struct tc_cgroup_usage *ret)
         .oom_kills = since(group->start.oom_kills, now.oom_kills),
         .pids_refused = since(group->start.pids_refused, now.pids_refused),
     };
-    /* The kernel's peak is of the group's whole life: it speaks of this call when it rose. */
+    /* The kernel's peak is for the group's whole life: it belongs to this call only if it rose. */
     if (now.pids_peak > group->start.pids_peak) {
         int64_t peak = now.pids_peak - (group->resident ? 1 : 0);
         ret->pids_peak = peak > ret->pids_peak ? peak : ret->pids_peak;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Where control groups are on this machine, as text says it: pure. */
+ * Where cgroups are mounted on this host, parsed from file contents: pure. */
 #include "linux/cgroup_impl.h"
 
 #include <stdio.h>
@@ -34,7 +34,7 @@ struct mount_line {
     char *root, *point, *type, *super;
 };
 
-/* Cuts one line in place: id parent dev ROOT POINT options [tags…] - TYPE source SUPER. */
+/* Splits one line in place: id parent dev ROOT POINT options [tags…] - TYPE source SUPER. */
 static bool cut_mount(char *line, struct mount_line *ret)
 {
     char *dash = strstr(line, " - ");
@@ -57,7 +57,7 @@ static bool cut_mount(char *line, struct mount_line *ret)
     return ret->super != NULL;
 }
 
-/* The group's path in one hierarchy, cut out of /proc/self/cgroup ("4:memory:/a/b", "0::/a"). */
+/* The group's path in one hierarchy, from /proc/self/cgroup ("4:memory:/a/b", "0::/a"). */
 static char *group_path(const char *groups, const char *controller)
 {
     _autofree_ char *text = strdup(groups);
@@ -77,9 +77,9 @@ static char *group_path(const char *groups, const char *controller)
     return NULL;
 }
 
-/* Where the group lies below a mount that shows the hierarchy from `root` on. NULL when it does
- * not, as in a container that sees a mount of another group ("/.." in a foreign cgroup namespace).
- */
+/* The group's directory below a mount that shows the hierarchy from `root` on. NULL when it is
+ * not below, as in a container that sees a mount of another group ("/.." in a foreign cgroup
+ * namespace). */
 static char *own_directory(const char *mount, const char *root, const char *group)
 {
     if (tc_startswith(group, "/..") || tc_startswith(root, "/.."))
@@ -95,7 +95,7 @@ static bool fill_place(struct tc_cgroup_place *place, const struct mount_line *l
                        const char *groups, const char *controller)
 {
     if (place->mount)
-        return true; /* the first mount counts */
+        return true; /* the first mount is used */
     place->mount = strdup(line->point);
     _autofree_ char *group = group_path(groups, controller);
     if (place->mount && group)

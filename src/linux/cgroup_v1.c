@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Control groups, version 1: one hierarchy a controller, some of them mounted together. Counters
- * cannot be reset (but the memory peak), so a call's usage is a difference. */
+ * Cgroups, version 1: one hierarchy per controller, some of them mounted together. Counters
+ * cannot be reset (except the memory peak), so a call's usage is a difference. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -15,16 +15,16 @@
 #include "base/strv.h"
 #include "linux/cgroup_impl.h"
 
-/* More than this left in an empty group after its pages were reclaimed: it is not reused. */
+/* A group is not reused if more than this stays charged after its pages were reclaimed. */
 enum { RESIDUE_MAX = 1 << 20 };
 
-/* What kernel and mount lack for one controller, or NULL. */
+/* Why kernel or mount cannot provide one controller, or NULL. */
 static void find_one(struct tc_cgroups *cgroups, enum tc_cgroup_controller c)
 {
     const struct tc_cgroup_place *place = &cgroups->places.v1[c];
     const char *name = tc_cgroup_controller_name(c);
-    const char *barrier = !place->own ? "the control group of this process is not visible"
-                                      : tc_cgroup_barrier(place->own);
+    const char *barrier =
+        !place->own ? "the cgroup of this process is not visible" : tc_cgroup_barrier(place->own);
     cgroups->state[c] = (struct tc_cgroup_state){.mechanism = "cgroup v1"};
     if (!place->mount)
         tc_cgroups_unusable(
@@ -64,7 +64,7 @@ static void v1_find(struct tc_cgroups *cgroups)
                             strdup("boot with swapaccount=1, or turn swap off (swapoff -a)"));
 }
 
-/* cpu and cpuacct, say, may be one mount: the first of them owns the directory. */
+/* Several controllers, such as cpu and cpuacct, may be one mount: the first owns the directory. */
 static bool shared_with_earlier(const struct tc_cgroups *cgroups, int c)
 {
     for (int earlier = 0; earlier < c; earlier++) {
@@ -90,7 +90,7 @@ static int v1_start(struct tc_cgroups *cgroups, const char **ret_what)
     return 0;
 }
 
-/* Wakes for an out-of-memory kill. Old, but the only way here. */
+/* Signals an out-of-memory kill. Obsolete, but the only way in version 1. */
 static int watch_oom(struct tc_cgroup *group)
 {
     int dir = group->dirs[TC_CGROUP_MEMORY];
@@ -119,7 +119,7 @@ static int v1_make(struct tc_cgroup *group, const char **ret_what)
     return group->dirs[TC_CGROUP_MEMORY] >= 0 ? watch_oom(group) : 0;
 }
 
-/* The directory where a controller's files are. */
+/* The directory with a controller's files. */
 static int dir_of(const struct tc_cgroup *group, int c)
 {
     const struct tc_cgroups *cgroups = group->owner;
@@ -132,7 +132,7 @@ static int dir_of(const struct tc_cgroup *group, int c)
     return -1;
 }
 
-/* memory <= memory and swap must hold at every moment: the order depends on the direction. */
+/* memory <= memory + swap must hold at every moment: the order depends on the direction. */
 static int limit_memory(struct tc_cgroup *group)
 {
     static const char plain[] = "memory.limit_in_bytes", both[] = "memory.memsw.limit_in_bytes";
@@ -156,7 +156,7 @@ static int limit_memory(struct tc_cgroup *group)
 
 static int limit_cpu(int dir, int64_t cpus_milli)
 {
-    /* the kernel takes no quota below a millisecond, so small shares get a long period */
+    /* the kernel accepts no quota below a millisecond, so small shares get a long period */
     bool tiny = cpus_milli && cpus_milli < 10;
     /* no quota while the period changes: their ratio must be legal at every moment */
     if (tc_write_file(dir, "cpu.cfs_quota_us", "-1") < 0 ||
@@ -204,8 +204,8 @@ static int64_t v1_peak(const struct tc_cgroup *group)
 
 static int v1_kill(struct tc_cgroup *group)
 {
-    /* With no room for one more process, a fork bomb cannot outrun the killing. The next call sets
-     * its own limit. */
+    /* With a pids limit of 0, a fork bomb cannot outrun the killing. The next call sets its own
+     * limit. */
     int pids = dir_of(group, TC_CGROUP_PIDS);
     if (pids >= 0)
         (void)tc_write_file(pids, "pids.max", "0");
@@ -228,8 +228,7 @@ static bool v1_clean(struct tc_cgroup *group)
         if (group->dirs[c] >= 0 && !tc_cgroup_empty(group->dirs[c], group->resident))
             return false;
     }
-    /* the dead whom nobody has waited for are in no list of processes, but count against the limit
-     */
+    /* unreaped zombies are in no list of processes, but count against the limit */
     int pids = dir_of(group, TC_CGROUP_PIDS);
     int64_t living = pids < 0 ? 0 : tc_cgroup_number(pids, "pids.current", NULL);
     if (living < 0 || living > (group->resident ? 1 : 0))

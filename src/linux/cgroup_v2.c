@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Control groups, version 2: one hierarchy. Our directory goes below the nearest ancestor that may
- * hand out controllers: a group that has processes of its own may not (the root may), and the
- * limits of every group on the way must go on counting. Each call gets a fresh leaf, so counters
- * need no reset. */
+ * Cgroups, version 2: one hierarchy. Our directory is made in the nearest ancestor that may
+ * enable controllers for children: a group that contains processes may not (the root may), and
+ * the limits of every group above must continue to apply. Each call gets a fresh leaf, so
+ * counters need no reset. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -23,14 +23,14 @@ enum { LEAF = TC_CGROUP_MEMORY };
 
 /* What one directory offers as a base. */
 struct offer {
-    const char *barrier; /* no group can be made here at all */
-    bool busy;           /* processes of its own keep it from handing out more controllers */
-    bool fixed;          /* its subtree_control is not ours to write */
-    bool present[TC_CGROUP_CONTROLLERS]; /* the controller has come down to here */
+    const char *barrier; /* no group can be made here */
+    bool busy;           /* it contains processes, so it cannot enable more controllers */
+    bool fixed;          /* we may not write its subtree_control */
+    bool present[TC_CGROUP_CONTROLLERS]; /* the controller is available here */
     bool usable[TC_CGROUP_CONTROLLERS];
 };
 
-/* Which controllers a file of the directory names. */
+/* Which controllers a file of the directory lists. */
 static void read_list(int dir, const char *file, bool ret[TC_CGROUP_CONTROLLERS])
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
@@ -45,8 +45,8 @@ static void look_at_group(const char *path, struct offer *ret)
     _autofd_ int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return;
-    /* A cage may be born in a group only by who could move it there: the right to write
-     * cgroup.procs of the common ancestor, which this is. */
+    /* CLONE_INTO_CGROUP needs the same right as moving a process: write access to cgroup.procs
+     * of the common ancestor, which this directory is. */
     if (!ret->barrier && faccessat(dir, "cgroup.procs", W_OK, AT_EACCESS) != 0)
         ret->barrier = "this user may not put processes into groups";
     bool root = faccessat(dir, "cgroup.events", F_OK, 0) != 0;
@@ -66,8 +66,8 @@ static int worth(const struct offer *offer)
            offer->usable[TC_CGROUP_CPU];
 }
 
-/* The nearest directory, from our own group up to the mount, that offers most. NULL: none offers
- * anything, or no memory; *ret is what our own group offers then. */
+/* The nearest directory, from our group up to the mount, that offers the most controllers. NULL:
+ * none offers any, or out of memory; *ret is then the offer of our group. */
 static char *choose_base(const struct tc_cgroup_place *place, struct offer *ret)
 {
     _autofree_ char *best = NULL, *at = strdup(place->own);
@@ -96,12 +96,12 @@ static void refuse_controller(struct tc_cgroups *cgroups, enum tc_cgroup_control
     const struct tc_cgroup_place *place = &cgroups->places.v2;
     const char *name = tc_cgroup_controller_name(c), *own = place->own ? place->own : place->mount;
     if (!place->mount)
-        tc_cgroups_unusable(cgroups, c, strdup("no control group file system is mounted"),
+        tc_cgroups_unusable(cgroups, c, strdup("no cgroup file system is mounted"),
                             strdup("mount -t cgroup2 none /sys/fs/cgroup"));
     else if (!place->own)
         tc_cgroups_unusable(
             cgroups, c,
-            tc_format("the control group of this process is not visible below %s", place->mount),
+            tc_format("the cgroup of this process is not visible below %s", place->mount),
             strdup("give the container its own cgroup namespace and mount"));
     else if (offer->barrier)
         tc_cgroups_unusable(
@@ -117,8 +117,8 @@ static void refuse_controller(struct tc_cgroups *cgroups, enum tc_cgroup_control
     else
         tc_cgroups_unusable(
             cgroups, c,
-            tc_format("%s has processes of its own and so cannot hand the %s controller on", own,
-                      name),
+            tc_format("%s contains processes and so cannot enable the %s controller for children",
+                      own, name),
             strdup(
                 "start the host in a child group of a delegated one: systemd-run --user --scope -p "
                 "Delegate=yes …, or move it to a group below"));
@@ -139,14 +139,14 @@ static void v2_find(struct tc_cgroups *cgroups)
         if (!cgroups->base[LEAF] || !offer.usable[c])
             refuse_controller(cgroups, c, &offer);
     }
-    /* time used is counted in every group, without a controller */
+    /* CPU time is counted in every group, without a controller */
     cgroups->state[TC_CGROUP_CPUACCT] = (struct tc_cgroup_state){.mechanism = "cgroup v2"};
     if (!cgroups->base[LEAF])
         refuse_controller(cgroups, TC_CGROUP_CPUACCT, &offer);
 }
 
-/* Lets the children of `dir` have the controllers. One write each: one that fails must not take the
- * others with it. */
+/* Enables the controllers for the children of `dir`. One write each: a failing one must not
+ * block the others. */
 static int hand_on(const struct tc_cgroups *cgroups, int dir)
 {
     bool handed[TC_CGROUP_CONTROLLERS];
@@ -201,7 +201,7 @@ static int limit_memory(const struct tc_cgroup *group, const char **ret_what)
     *ret_what = "memory.max";
     if (tc_cgroup_put(dir, "memory.max", group->limits.memory, "max") < 0)
         return -1;
-    /* absent where the kernel does not account for swap: then there must be none */
+    /* absent where the kernel does not account for swap: then there must be no swap */
     *ret_what = "memory.swap.max";
     if (group->limits.memory && tc_write_file(dir, "memory.swap.max", "0") < 0 &&
         !(errno == ENOENT && group->owner->unswapped))
@@ -215,7 +215,7 @@ static int limit_cpu(const struct tc_cgroup *group)
     int64_t milli = group->limits.cpus_milli;
     if (!milli)
         return tc_write_file(group->dirs[LEAF], "cpu.max", "max 100000");
-    /* the kernel takes no quota below a millisecond, so small shares get a long period */
+    /* the kernel accepts no quota below a millisecond, so small shares get a long period */
     bool tiny = milli < 10;
     _autofree_ char *text =
         tc_format("%lld %d", (long long)milli * (tiny ? 1000 : 100), tiny ? 1000000 : 100000);
@@ -255,22 +255,22 @@ static int v2_kill(struct tc_cgroup *group)
 {
     if (tc_write_file(group->dirs[LEAF], "cgroup.kill", "1") == 0)
         return 0;
-    /* Before 5.14. Without room for one more process, a fork bomb cannot outrun the killing. */
+    /* Before 5.14. With a pids limit of 0, a fork bomb cannot outrun the killing. */
     (void)tc_write_file(group->dirs[LEAF], "pids.max", "0");
     return tc_cgroup_kill_procs(group->dirs[LEAF], 0);
 }
 
-/* The file counts as changed until it is read; a poll before the first read wakes at once. */
+/* The file counts as changed until it is read; a poll before the first read returns at once. */
 static bool v2_drain(struct tc_cgroup *group)
 {
     char text[512];
     ssize_t n = pread(group->oom_fd, text, sizeof(text), 0);
-    return n < 0; /* other events wake too: the counters tell, unless they cannot be read */
+    return n < 0; /* other events signal, too: the counters decide, unless they cannot be read */
 }
 
 static bool v2_clean(struct tc_cgroup *group)
 {
-    return false; /* a leaf serves once */
+    return false; /* a leaf is used once */
 }
 
 static bool v2_drop(struct tc_cgroup *group)

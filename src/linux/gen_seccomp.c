@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Build tool: turns seccomp_profile.h into classic BPF programs, one for each thing that may be
- * watched, with and without unix sockets, and tables of rows by system call number, as a C header
- * on standard output.
+ * Build tool: turns seccomp_profile.h into classic BPF programs, one for each watch level, with and
+ * without unix sockets, and tables of rows by system call number, as a C header on standard output.
  *
- * libseccomp resolves names to numbers. It does not emit the programs: its rules of one call with
- * different actions cannot be ordered, and the checks here are ordered lists. The program is a
- * binary search over ranges of numbers with one verdict each; argument checks stand behind it. The
- * kernel caches calls that are always allowed, so their place in the tree does not matter. */
+ * libseccomp resolves names to numbers. It does not emit the programs: its rules of one call
+ * with different actions cannot be ordered, and the checks here are ordered lists. The program
+ * is a binary search over ranges of numbers with one verdict each, followed by the argument
+ * checks. The kernel caches calls that are always allowed, so their place in the tree does not
+ * matter. */
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -32,8 +32,8 @@ enum {
     CODE_MAX = BPF_MAXINSNS
 };
 
-/* Names newer than the libseccomp of a supported distribution; numbers are the same on every
- * architecture since 424. */
+/* Names newer than the libseccomp of a supported distribution; since 424 numbers are the same on
+ * every architecture. */
 static const struct {
     const char *name;
     int nr;
@@ -49,13 +49,13 @@ struct program {
     bool unix_sockets;
 };
 
-/* A run of numbers with one outcome: a RET value, or the check of a row. */
+/* A range of numbers with one verdict: a RET value, or the check of a row. */
 struct range {
     unsigned first;
     unsigned ret;
     const struct tc_seccomp_step *steps;
-    bool shown;  /* what the check allows is notified */
-    size_t jump; /* where the JA to the check stands */
+    bool shown;  /* calls that the check allows are notified */
+    size_t jump; /* index of the JA to the check */
 };
 
 static int row_of[NUMBERS_MAX];
@@ -103,7 +103,7 @@ static void fill_watched(unsigned arch)
     }
 }
 
-/* Is the call shown although it is allowed? */
+/* Is the call notified although it is allowed? */
 static bool is_shown(const struct program *p, unsigned nr)
 {
     for (size_t i = 0; i < WATCHED; i++)
@@ -190,8 +190,8 @@ static void emit_leaf(struct program *p, struct range *r)
         emit(p, BPF_RET | BPF_K, 0, 0, r->ret);
 }
 
-/* Loading costs by the instruction, on every call of a tool: so a conditional jump goes straight to
- * the upper half, and only where that is out of its reach over a JA. */
+/* Every instruction costs time on every call of a tool. So a conditional jump goes straight to
+ * the upper half, and through a JA only where that is out of reach. */
 enum { REACH = 255 };
 
 static size_t search_length(size_t count)
@@ -224,7 +224,7 @@ static void emit_search(struct program *p, struct range *ranges, size_t count)
 static unsigned place(unsigned arg)
 {
     unsigned half =
-        arg < TC_SECCOMP_ARGS ? 0 : sizeof(uint32_t); /* little-endian, as both architectures */
+        arg < TC_SECCOMP_ARGS ? 0 : sizeof(uint32_t); /* little-endian, as are both architectures */
     return (unsigned)(offsetof(struct seccomp_data, args) +
                       arg % TC_SECCOMP_ARGS * sizeof(uint64_t)) +
            half;
@@ -254,14 +254,14 @@ static void emit_cond(struct program *p, const struct tc_seccomp_cond *cond, siz
     emit(p, BPF_JMP | BPF_JEQ | BPF_K, equal ? 0 : skip, equal ? skip : 0, cond->value);
 }
 
-/* A step that compares one whole argument and nothing else. */
+/* Does the step compare one whole argument and nothing else? */
 static bool is_plain(const struct tc_seccomp_step *step)
 {
     const struct tc_seccomp_cond *c = step->cond;
     return c[0].op == TC_SECCOMP_EQ && c[0].mask == 0xffffffff && c[1].op == TC_SECCOMP_ALWAYS;
 }
 
-/* How many steps from here on compare the same argument and come to the same verdict. */
+/* How many steps from here on compare the same argument and have the same verdict. */
 static size_t run_length(const struct tc_seccomp_step *step)
 {
     size_t n = 0;
@@ -271,7 +271,7 @@ static size_t run_length(const struct tc_seccomp_step *step)
     return n;
 }
 
-/* One load, a comparison a step, one verdict. */
+/* One load, one comparison per step, one verdict. */
 static void emit_run(struct program *p, const struct tc_seccomp_step *step, size_t count,
                      bool shown)
 {

@@ -37,13 +37,13 @@ static bool covered(const char *map_file, unsigned first)
     return false;
 }
 
-/* Lowers *first below every id that a "name:x:ID:" or "name:START:COUNT" file mentions in the
- * range. */
+/* Lowers *first below every id in the range that a "name:x:ID:" or "name:START:COUNT" file
+ * contains. */
 static void avoid(const char *file, unsigned field, bool ranged, unsigned *first)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     if (tc_read_file(AT_FDCWD, file, &text) < 0) {
-        *first = errno == ENOENT ? *first : 0; /* anybody's id may be in it */
+        *first = errno == ENOENT ? *first : 0; /* it may contain any id */
         return;
     }
     for (const char *line = text.data; line && *line; line = after(line, '\n')) {

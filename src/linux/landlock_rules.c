@@ -10,8 +10,7 @@
 #include "base/cleanup.h"
 #include "base/sys.h"
 
-/* Bits by name and the ABI that brought them: build machines' headers are older than running
- * kernels. */
+/* Defined here with their ABI, because the build host's headers are older than running kernels. */
 enum {
     FS_EXECUTE = 1 << 0,
     FS_WRITE_FILE = 1 << 1,
@@ -36,7 +35,7 @@ enum {
 
 enum { FS_ABI_1 = (1 << 13) - 1 };
 
-/* What each ABI handles; 4 brought TCP ports, 7 logging flags and 8 thread synchronisation only. */
+/* What each ABI handles; 4 added TCP ports, 7 logging flags and 8 thread synchronisation only. */
 static const struct {
     uint32_t fs, scoped;
 } abis[TC_LANDLOCK_ABI_MAX + 1] = {
@@ -100,8 +99,7 @@ int tc_landlock_abi(void)
 
 int tc_landlock_open(int abi, uint64_t net)
 {
-    /* The kernel's struct of ABI 6. Older kernels take the longer one as long as its tail is zero.
-     */
+    /* The kernel's struct of ABI 6. Older kernels accept it as long as its tail is zero. */
     const struct {
         uint64_t fs, net, scoped;
     } attr = {tc_landlock_handled(abi), net, tc_landlock_scoped(abi)};

@@ -9,7 +9,7 @@ socklen_t tc_inet_size(const union tc_inet *address)
     return address->any.sa_family == AF_INET6 ? sizeof(address->v6) : sizeof(address->v4);
 }
 
-/* Of the socket, whatever is bound or connected. */
+/* The socket's family, bound and connected or not. */
 static int family_of(int fd)
 {
     int domain = 0;
@@ -17,7 +17,7 @@ static int family_of(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0 ? -1 : domain;
 }
 
-/* Before a packet filter brought it here. */
+/* The destination before a packet filter redirected the connection. */
 static int original(int fd, struct sockaddr *to, socklen_t *len)
 {
     enum { ORIGINAL = 80 }; /* SO_ORIGINAL_DST, IP6T_SO_ORIGINAL_DST */
@@ -44,7 +44,7 @@ bool tc_meant_watch(int fd)
     return family == AF_INET && setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &yes, sizeof(yes)) == 0;
 }
 
-/* One of the listener's family; the port is the listener's own. */
+/* The address has the listener's family; the port is the listener's. */
 bool tc_meant_datagram(int fd, struct msghdr *message, union tc_inet *ret)
 {
     socklen_t len = sizeof(*ret);

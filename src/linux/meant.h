@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Where a connection or a datagram was meant to go, that a route or a packet filter brought to a
- * listener of ours. */
+ * The original destination of a connection or a datagram that a route or a packet filter
+ * redirected to our listener. */
 #ifndef TC_LINUX_MEANT_H
 #define TC_LINUX_MEANT_H
 
@@ -16,7 +16,7 @@ union tc_inet {
     struct sockaddr_in6 v6;
 };
 
-/* Room for the one address that goes with a datagram, of either family, or for both. */
+/* Room for the one address of a datagram, of either family, or for both. */
 union tc_meant_control {
     struct cmsghdr head;
     char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(struct in_pktinfo))];
@@ -24,15 +24,16 @@ union tc_meant_control {
 
 socklen_t tc_inet_size(const union tc_inet *address);
 
-/* Of an accepted connection. `redirected`: a packet filter brought it here. */
+/* The destination of an accepted connection. `redirected`: by a packet filter. */
 bool tc_meant_connection(int fd, bool redirected, union tc_inet *ret);
 
-/* Before anything is received: from now on datagrams tell where they were sent, and an answer may
- * come from each address of a route, not only from those of an interface. */
+/* Call before anything is received. From then on datagrams carry their destination, and a reply
+ * may come from any address of a route, not only from an interface's. */
 bool tc_meant_watch(int fd);
-/* Of what recvmsg() brought. False: it does not say. */
+/* The destination of a datagram received by recvmsg(). False: unknown. */
 bool tc_meant_datagram(int fd, struct msghdr *message, union tc_inet *ret);
-/* The answer comes from the address that was asked: clients drop what comes from elsewhere. */
+/* Sets the source address of a reply to the address that the client sent to: clients drop
+ * replies from other addresses. */
 void tc_meant_answer(struct msghdr *message, union tc_meant_control *control,
                      const union tc_inet *from);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Detached mounts: made here as descriptors, attached later by the cage in its own namespace. */
+ * Detached mounts: made here as file descriptors, attached later by the cage in its namespace. */
 #ifndef TC_LINUX_MOUNTS_H
 #define TC_LINUX_MOUNTS_H
 
@@ -15,8 +15,8 @@ struct tc_tree {
     bool device;
     int userns;
 };
-/* -1 with errno; *ret_step (may be NULL) then names what failed: "open_tree", "mount_setattr" or
- * "idmap". */
+/* -1 with errno; *ret_step (may be NULL) then names the failed step: "open_tree",
+ * "mount_setattr" or "idmap". */
 int tc_tree_open(int path_fd, const struct tc_tree *how, const char **ret_step);
 
 /* A detached tmpfs; -1 with errno. */

@@ -7,8 +7,8 @@
 
 #include "base/sys.h"
 
-/* How many there are, the running kernel says, not the headers of the build: the first that it does
- * not know ends them. -1 with EPERM for who may not drop what is in the set. */
+/* The running kernel determines how many there are, not the build's headers: the first unknown
+ * one ends the loop. -1 with EPERM for a process that may not drop a capability of the set. */
 static int empty_bounding_set(void)
 {
     int cap = 0;
@@ -21,7 +21,7 @@ int tc_drop_capabilities(enum tc_bounding bounding)
 {
     if (empty_bounding_set() < 0 && bounding == TC_BOUNDING_EMPTIED)
         return -1;
-    return tc_clear_capabilities(); /* with them go the ambient ones */
+    return tc_clear_capabilities(); /* clears the ambient set, too */
 }
 
 int tc_fix_limit(int which, rlim_t value)

@@ -49,11 +49,11 @@ int tc_resolver_add(struct tc_resolver *r, const char *path)
         return 0;
     if (tc_file_identify(AT_FDCWD, path, &id) == 0)
         return tc_resolver_add_id(r, &id);
-    /* what is not there, or cannot be reached, leads nowhere */
+    /* a missing or unreachable path adds nothing */
     return errno == ENOMEM || errno == EPERM || errno == EINTR ? -1 : 0;
 }
 
-/* 0, or -1 with errno: not every one could be asked about. */
+/* 0, or -1 with errno: not all could be read. */
 static int learn(struct tc_resolver *r)
 {
     if (!r->learned && r->learn && r->learn(r, r->context) < 0)
@@ -68,7 +68,7 @@ void tc_resolver_done(struct tc_resolver *r)
     *r = (struct tc_resolver){0};
 }
 
-/* Device numbers change when a file system is mounted again: the time of birth tells as much. */
+/* Device numbers change when a file system is remounted; the creation time is used instead. */
 static bool is_same(const struct tc_file_id *a, const struct tc_file_id *b)
 {
     return a->ino == b->ino && (a->born && b->born ? a->born == b->born : a->dev == b->dev);
@@ -89,14 +89,14 @@ static int tool_can_write(const struct tc_resolver *r, int fd, const struct stat
     return 0;
 }
 
-/* A walk in progress: the directory reached, and the text still to go. */
+/* A walk in progress: the directory reached, and the rest of the path. */
 struct walk {
     struct tc_resolver *r;
     int fd;
     int parent; /* the directory before; -1: none yet */
     struct stat st;
     bool frozen; /* inside a directory that a tool can write: no links from here on */
-    bool blind;  /* that was asked before it could be known */
+    bool blind;  /* `frozen` was needed before it was known */
     int links;
     char rest[PATH_MAX];
 };
@@ -119,7 +119,7 @@ static int enter_directory(struct walk *w, int fd)
     return writable < 0 ? -1 : 0;
 }
 
-/* Is `frozen` known? If not, the walk stops, and is made again when it is. */
+/* Is `frozen` known? If not, the walk stops, and is repeated when it is. */
 static bool sees(struct walk *w)
 {
     w->blind = !w->r->learned;
@@ -131,7 +131,7 @@ static int restart(struct walk *w)
     return enter_directory(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-/* Puts the link's target in front of what is left. */
+/* Puts the link's target before the rest. */
 static int follow(struct walk *w, int link, const struct stat *st)
 {
     char target[PATH_MAX], joined[PATH_MAX];
@@ -156,8 +156,9 @@ static int follow(struct walk *w, int link, const struct stat *st)
     return target[0] == '/' ? restart(w) : 0;
 }
 
-/* Takes the next component off `rest` into `name`; false at the end. One that is too long for any
- * file system keeps one byte too many, so that opening it fails: cut, it would be another name. */
+/* Takes the next component off `rest` into `name`; false at the end. A component that is too
+ * long for any file system keeps one byte too many, so that opening it fails: truncated, it
+ * would be another name. */
 static bool next(struct walk *w, char name[NAME_MAX + 2])
 {
     const char *p = w->rest + strspn(w->rest, "/");
@@ -216,7 +217,7 @@ static void forget(struct walk *w)
     *w = (struct walk){.r = w->r, .fd = -1, .parent = -1};
 }
 
-/* To the end, or as far as it goes; `name` is the last component that was tried. */
+/* Walks to the end, or as far as possible; `name` is the last component tried. */
 static int go(struct walk *w, const char *path, char name[NAME_MAX + 2])
 {
     int rc = try(w, path, name);
@@ -226,7 +227,7 @@ static int go(struct walk *w, const char *path, char name[NAME_MAX + 2])
     return learn(w->r) < 0 ? -1 : try(w, path, name);
 }
 
-/* Not with O_NOFOLLOW, which would take a link at the end for what is meant. */
+/* Not with O_NOFOLLOW, which would open a link at the end itself. */
 static int open_plain(int dir, const char *path)
 {
     struct open_how how = {.flags = O_PATH | O_CLOEXEC,
@@ -234,8 +235,8 @@ static int open_plain(int dir, const char *path)
     return tc_openat2(dir, path, &how);
 }
 
-/* Most paths lead through no link, and then the kernel finds in one step what the walk would; -1:
- * this one is walked, which also says what is wrong with it. */
+/* Most paths contain no link, and one system call resolves them; -1: walk the path, which also
+ * finds the reason. */
 static int go_straight(const char *path, char *where, int *ret_dir)
 {
     if (!tc_path_is_clean(path))
@@ -291,7 +292,7 @@ int tc_resolve_name(int fd, char *real)
     return 0;
 }
 
-/* `name` and what follows are not there. */
+/* Appends `name` and the rest, which do not exist. */
 static int append(char *real, const char *name, const char *rest)
 {
     rest += strspn(rest, "/");

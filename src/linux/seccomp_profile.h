@@ -1,46 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The default profile of system calls: the one table from which the filter is generated at build
- * time (gen_seccomp.c) and from which the supervisor's answers are taken (seccomp_filter.c). What
- * is not here answers ENOSYS, as on a kernel that does not have it. Foreign ABIs are closed: a
- * 32-bit call (int 0x80) kills the process, an x32 number answers ENOSYS.
+ * The default system call profile: the table from which the filter is generated at build time
+ * (gen_seccomp.c) and from which the supervisor takes its replies (seccomp_filter.c). A call that
+ * is not in the table returns ENOSYS, as on a kernel without it. Foreign ABIs are closed: a 32-bit
+ * call (int 0x80) kills the process, an x32 number returns ENOSYS.
  *
  * Decisions that are not obvious:
  * - clone3, openat2: ENOSYS: their arguments are behind a pointer, where a filter cannot look
  *   without a race; libc falls back to clone and openat, which are checked.
- * - seccomp, Landlock: allowed: a tool may narrow itself further (file, man and browsers do). A
- *   second notification listener is refused: the newest filter's listener would decide in place of
- *   ours, also after ours was closed.
+ * - seccomp, Landlock: allowed: a tool may restrict itself further (file, man and browsers do). A
+ *   second notification listener is refused: the newest filter's listener would decide instead of
+ *   the supervisor's, even after the supervisor's was closed.
  * - socket: internet stream and datagram sockets, and route netlink, which getifaddrs needs: the
- *   cage has a network namespace of its own and no capability in it. Unix sockets are refused here
- *   because a connect to a path needs no write access. glibc asks a name service daemon over one
- *   before each look-up of a user or a host: a socket of exactly that type counts as a probe.
+ *   cage has a private network namespace and no capability in it. Unix sockets are refused here
+ *   because a connect to a path needs no write access. glibc connects to a name service daemon over
+ *   one before each look-up of a user or a host: a socket of exactly that type counts as a probe.
  * - With unix sockets granted: stream and seqpacket only, because a datagram names its peer in each
- *   message. A connect is then done by the supervisor and never told to go on, whatever the family:
- *   another thread could put a different socket under the number, or a different address.
+ *   message. Then the supervisor makes every connect, whatever the family, and the kernel continues
+ *   none: another thread could put a different socket under the number, or a different address.
  * - socketpair: stream and seqpacket only: a datagram socketpair can send to any path.
  * - renameat2: no RENAME_WHITEOUT: it leaves a device node that an overlay reads as "deleted".
- * - io_setup family: ENOSYS: fs.aio-max-nr is one number for the whole machine.
- * - memfd_secret: ENOSYS: memory that nobody can look into.
- * - get_mempolicy, vmsplice, pidfd_open: ENOSYS: the first tells of the machine's memory, the
- * second lends pages to pipes, and all that use the third wait for their children without it, too.
+ * - io_setup family: ENOSYS: fs.aio-max-nr is one number for the whole host.
+ * - memfd_secret: ENOSYS: memory that not even root can read.
+ * - get_mempolicy, vmsplice, pidfd_open: ENOSYS: the first reveals the host's memory layout, the
+ *   second lends pages to pipes, and all users of the third can wait for their children without it.
  * - name_to_handle_at: refused with its pair: a handle is a path that no mount contains.
  * - chmod and friends: no set-user-id and set-group-id bits, wherever a mode can be given.
- * - execve: asked about only to list what the cage does not show; the mounts decide. execveat is
- *   not: PID 1 starts the tool with it, which so costs no round trip to the supervisor.
- * - watched calls: allowed as ever, and shown to the supervisor when the paths of a call are
- *   observed. Their registers were checked by the filter, and what lies in memory decides nothing.
+ * - execve: notified only to list programs that the cage does not show; the mounts decide. execveat
+ *   is not notified: PID 1 starts the tool with it, which saves a round trip to the supervisor.
+ * - watched calls: allowed as before, and notified to the supervisor when the paths of a call are
+ *   observed. The filter has checked their registers, and their memory decides nothing.
  * - adjtimex: refused although reading is harmless: the mode is behind a pointer.
  * - prctl: a closed list of options, EINVAL as on a kernel without the option.
- * - setrlimit, prlimit64: RLIMIT_CORE stays as it is (1 is the only value at which the kernel
- * starts no core handler, which would run on the host as root). Success is pretended, because
- * scripts say "ulimit -c 0" and mean just that.
- * - personality: only values that change nothing that protects, and the query.
- * - fcntl: no lease: an open() of the same file by a program of the host would wait until the tool
- *   lets go, at most /proc/sys/fs/lease-break-time. No directory notification, which sends signals.
- * - memfd_create, mmap, shmget: no huge pages: no limit of memory counts them. The answer is that
- * of a machine without any, after which programs take ordinary ones. */
+ * - setrlimit, prlimit64: RLIMIT_CORE does not change (1 is the only value at which the kernel
+ *   starts no core handler, which would run on the host as root). The calls return success without
+ *   effect, because scripts run "ulimit -c 0", which asks for the same.
+ * - personality: only values that change no protection, and the query.
+ * - fcntl: no lease: an open() of the same file by a host program would wait until the tool
+ *   releases it, at most /proc/sys/fs/lease-break-time. No directory notification, which sends
+ *   signals.
+ * - memfd_create, mmap, shmget: no huge pages: no memory limit counts them. The errors are those of
+ *   a host without huge pages, after which programs use ordinary ones. */
 #ifndef TC_LINUX_SECCOMP_PROFILE_H
 #define TC_LINUX_SECCOMP_PROFILE_H
 
@@ -52,9 +53,9 @@ enum tc_seccomp_verdict {
     TC_SECCOMP_ABSENT, /* errno, never listed */
     TC_SECCOMP_REFUSE, /* errno, listed */
     TC_SECCOMP_PROBE,  /* errno, listed as a harmless probe */
-    TC_SECCOMP_ASK,    /* allowed; listed when another wall refuses */
-    TC_SECCOMP_BROKER, /* the supervisor does it in the tool's place; errno when nobody does */
-    TC_SECCOMP_CHECK,  /* by arguments: steps in order, the first whose conditions hold speaks */
+    TC_SECCOMP_ASK,    /* allowed; listed when another layer refuses */
+    TC_SECCOMP_BROKER, /* made by the supervisor for the tool; errno without a supervisor */
+    TC_SECCOMP_CHECK,  /* by arguments: steps in order, the first whose conditions hold decides */
 };
 
 enum tc_seccomp_op {
@@ -64,9 +65,9 @@ enum tc_seccomp_op {
     TC_SECCOMP_ANY, /* (arg & value) != 0 */
 };
 
-/* Only the low 32 bits of an argument are compared: the kernel looks at no more of any argument
- * used here, and a filter that compared all 64 would be passed by garbage in the upper half.
- * Pointers are the exception: HIGH_HALF() of one is an argument of its own. */
+/* Only the low 32 bits of an argument are compared: the kernel reads no more of any argument
+ * used here, and garbage in the upper half would bypass a filter that compares all 64. Pointers
+ * are the exception: HIGH_HALF() of one is a separate argument. */
 #define TC_SECCOMP_ARGS 6
 #define HIGH_HALF(n) ((n) + TC_SECCOMP_ARGS)
 struct tc_seccomp_cond {
@@ -88,7 +89,7 @@ struct tc_seccomp_row {
     const struct tc_seccomp_step *steps; /* CHECK: ended by a step without condition */
 };
 
-/* a table, one thing a line */
+/* a table, one entry per line */
 /* clang-format off */
 #define EQ(n, v) {TC_SECCOMP_EQ, n, 0xffffffff, v}
 #define NE(n, v) {TC_SECCOMP_NE, n, 0xffffffff, v}
@@ -98,7 +99,7 @@ struct tc_seccomp_row {
 #define ALLOW_IF(...) {TC_SECCOMP_ALLOW, 0, {__VA_ARGS__}}
 #define REFUSE_IF(e, ...) {TC_SECCOMP_REFUSE, e, {__VA_ARGS__}}
 #define PROBE_IF(e, ...) {TC_SECCOMP_PROBE, e, {__VA_ARGS__}}
-/* success is answered, nothing is done */
+/* returns success, does nothing */
 #define PRETEND_IF(...)                                                                            \
     {                                                                                              \
         TC_SECCOMP_ABSENT, 0, {__VA_ARGS__}                                                        \
@@ -108,7 +109,7 @@ struct tc_seccomp_row {
 #define ELSE_PROBE(e) PROBE_IF(e, {TC_SECCOMP_ALWAYS})
 #define ELSE_ABSENT(e) {TC_SECCOMP_ABSENT, e, {{TC_SECCOMP_ALWAYS}}}
 
-/* Kernel values, spelled here because the headers that have them collide with libc's. */
+/* Kernel values, defined here because their headers collide with libc's. */
 enum {
     K_SETID = 06000,
     K_CREATES = 0100 | 020000000, /* O_CREAT | __O_TMPFILE: else the mode argument is garbage */
@@ -179,7 +180,7 @@ static const struct tc_seccomp_step check_personality[] = {
     ALLOW_IF(EQ(0, 0x0008)),    /* PER_LINUX32 */
     ALLOW_IF(EQ(0, 0x0020000)), /* UNAME26 */
     ALLOW_IF(EQ(0, 0x0020008)),
-    ALLOW_IF(EQ(0, 0x0040000)), /* ADDR_NO_RANDOMIZE: of the caller alone; sanitizers want it */
+    ALLOW_IF(EQ(0, 0x0040000)), /* ADDR_NO_RANDOMIZE: for the caller only; sanitizers need it */
     ELSE_REFUSE(EPERM)};
 
 static const struct tc_seccomp_step check_fcntl[] = {
@@ -199,7 +200,7 @@ static const struct tc_seccomp_step check_shmget[] = {PROBE_IF(ENOMEM, ANY(2, K_
         REFUSE_IF(EPERM, MASKED_EQ(1, K_SOCK_TYPE, 3)), \
         REFUSE_IF(ESOCKTNOSUPPORT, MASKED_NE(1, K_SOCK_TYPE, 1), MASKED_NE(1, K_SOCK_TYPE, 2)), \
         ALLOW_IF(EQ(2, 0)), ALLOW_IF(EQ(2, 6)), ALLOW_IF(EQ(2, 17)), \
-        /* Go asks for MPTCP (262) at start, ping for ICMP */ \
+        /* Go tries MPTCP (262) at start, ping ICMP */ \
         ELSE_PROBE(EPROTONOSUPPORT)
 static const struct tc_seccomp_step check_socket[] = {
     PROBE_IF(EACCES, EQ(0, 1), EQ(1, K_NSCD_TYPE)), REFUSE_IF(EACCES, EQ(0, 1)), OTHER_SOCKETS};
@@ -264,7 +265,7 @@ static const struct tc_seccomp_step check_prctl[] = {
 
 /* ---- the table ---- */
 
-/* A(llow), N(ot there), R(efuse), P(robe), Q(uestion: asked on exec and connect), C(heck). */
+/* A(llow), N(ot there), R(efuse), P(robe), Q(uestion: notified on exec and connect), C(heck). */
 #define TC_SECCOMP_MAP(A, N, R, P, Q, C) \
     /* files */ \
     A(read) A(write) A(close) A(stat) A(fstat) A(lstat) A(lseek) A(pread64) A(pwrite64) A(readv) \
@@ -361,12 +362,12 @@ static const struct tc_seccomp_row tc_seccomp_rows[] = {
 #undef ASK_ROW
 #undef CHECK_ROW
 
-/* These instead, where unix sockets are granted. */
+/* They replace these rows where unix sockets are granted. */
 static const struct tc_seccomp_row tc_seccomp_unix_rows[] = {
     {"socket", TC_SECCOMP_CHECK, 0, check_socket_unix},
     {"connect", TC_SECCOMP_BROKER, EACCES, NULL}};
 
-/* What an unnamed call answers. */
+/* The errno of a call that is not in the table. */
 #define TC_SECCOMP_UNNAMED ENOSYS
 
 #endif

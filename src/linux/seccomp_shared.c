@@ -2,13 +2,13 @@
  * Copyright The toolcage authors
  *
  * Decisions that are not obvious:
- * - modes, owners, times, attributes: Landlock lets them through everywhere. Reading attributes
- * fails as on a file system that has none, which programs (ls -l, cp -p, git) go on after.
- * - ioctl: a closed list; file systems change a file's flags through a descriptor that only reads.
+ * - modes, owners, times, attributes: Landlock never restricts them. Reading attributes fails as on
+ *   a file system without them, after which programs (ls -l, cp -p, git) continue.
+ * - ioctl: a closed list; file systems change a file's flags through an fd that is only readable.
  * - System V IPC, message queues, watches: neither files nor sockets for Landlock.
- * - limits, processors, priorities: of the caller only (pid 0), else those of other processes of
- *   the same user could be changed. Signals are Landlock's, which the form asks for.
- * - sockets: none but unix ones, which the first filter refuses and lists. */
+ * - limits, CPUs, priorities: only the caller's (pid 0), else those of other processes of the same
+ *   user could be changed. Signals are restricted by Landlock, whose scope the backend sets.
+ * - sockets: only unix ones, which the first filter refuses and lists. */
 #include "linux/seccomp_filter.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #include "base/cleanup.h"
 
-/* a table, one thing a line */
+/* a table, one entry per line */
 /* clang-format off */
 #define LOAD(field) {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, field)}
 #define IF_NOT(value, skip) {BPF_JMP | BPF_JEQ | BPF_K, 0, skip, (unsigned)(value)}
@@ -29,7 +29,7 @@
 
 #define NEVER(nr) IF_NOT(nr, 1), REFUSE(EPERM)
 #define NONE(nr) IF_NOT(nr, 1), REFUSE(EOPNOTSUPP)
-/* only with this value in the low half of an argument; little-endian, as both architectures */
+/* only with this value in the low half of an argument; little-endian, as are both architectures */
 #define ONLY(nr, arg, value, errnum) IF_NOT(nr, 4), LOAD(args[arg]), IF(value, 1), REFUSE(errnum), ALLOW
 #define ONLY_2(nr, first, second) \
     IF_NOT(nr, 6), LOAD(args[0]), IF_NOT(first, 3), LOAD(args[1]), IF_NOT(second, 1), ALLOW, REFUSE(EPERM)

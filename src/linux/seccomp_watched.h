@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The calls that name a path, and what each does to it: which of them are shown to the supervisor
- * when the paths of a call are observed, and where it finds the path. Calls through a descriptor
- * are not here: the open was. Neither is execve, which is asked about always. */
+ * The calls that name a path, and what each does to it: which of them are notified to the
+ * supervisor when the paths of a call are observed, and which argument is the path. Calls on an
+ * fd are not here: its open was. Nor is execve, which is always notified. */
 #ifndef TC_LINUX_SECCOMP_WATCHED_H
 #define TC_LINUX_SECCOMP_WATCHED_H
 
@@ -12,13 +12,13 @@ enum tc_seccomp_use {
     TC_SECCOMP_READS,
     TC_SECCOMP_WRITES,
     TC_SECCOMP_OPENS, /* by the flags, which are the argument after the path */
-    TC_SECCOMP_NAMES, /* writes the last name itself, whatever stands there */
-    TC_SECCOMP_MAKES, /* the same, and fails when something stands there */
+    TC_SECCOMP_NAMES, /* writes the last component itself, whatever is there */
+    TC_SECCOMP_MAKES, /* the same, and fails when something is there */
     TC_SECCOMP_LOOKS, /* attributes only */
 };
 
-/* `dir` is the argument with the directory's descriptor, -1: the working directory. Two rows: a
- * call with two paths. */
+/* `dir` is the argument with the directory's fd, -1: the working directory. A call with two
+ * paths has two rows. */
 struct tc_seccomp_watched {
     const char *name;
     enum tc_seccomp_use use;

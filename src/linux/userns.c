@@ -39,8 +39,8 @@ int tc_write_id_maps(const char *proc, const char *uid_map, const char *gid_map,
 
 enum { STACK = 16 << 10 };
 
-/* In our memory and with our descriptors, without a copy of either: system calls only. Whoever
- * kills the helper just now must not leave this behind. */
+/* Shares our memory and fds: system calls only. If the helper is killed now, this child must die
+ * with it. */
 static int carry(void *arg)
 {
     const pid_t *parent = arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * User namespaces: entering one's own, and making ones that only carry an id mapping. */
+ * User namespaces: entering one, and making ones that only carry an id mapping. */
 #ifndef TC_LINUX_USERNS_H
 #define TC_LINUX_USERNS_H
 
@@ -18,21 +18,20 @@ void tc_id_map(char out[TC_ID_MAP_SIZE], unsigned inside, unsigned outside);
 int tc_write_id_maps(const char *proc, const char *uid_map, const char *gid_map,
                      int deny_setgroups);
 
-/* A child that held a namespace and is dying, and the memory of ours that it stands on. */
+/* A killed child that held a namespace, and the memory of its stack. */
 struct tc_userns_holder {
     pid_t pid; /* -1: none */
     void *stack;
 };
 
-/* A descriptor of a user namespace that maps one uid and one gid, for id-mapped mounts: files that
+/* An fd of a user namespace that maps one uid and one gid, for id-mapped mounts: files that
  * belong to file_uid:file_gid on disk belong to cage_uid:cage_gid through the mount. Needs
- * CAP_SETUID and CAP_SETGID where we are. -1 with errno. *ret_carrier is to be reaped in either
- * case. */
+ * CAP_SETUID and CAP_SETGID in our namespace. -1 with errno. Reap *ret_carrier in either case. */
 int tc_idmap_userns(uid_t file_uid, gid_t file_gid, uid_t cage_uid, gid_t cage_gid,
                     struct tc_userns_holder *ret_holder);
 
-/* Waits for its end, which a SIGKILL has begun: for the moment when that is no wait. Nothing the
- * second time. */
+/* Waits for the child's end, already begun by a SIGKILL: call it late, when it need not wait. A
+ * second call does nothing. */
 void tc_userns_holder_reap(struct tc_userns_holder *holder);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Walking a tree that somebody hostile may have made: never through a link, never blocking on a
- * pipe, bounded in depth, entries and time. */
+ * Walking a tree whose author may be hostile: never through a link, never blocking on a pipe,
+ * bounded in depth, entries and time. */
 #ifndef TC_LINUX_WALK_H
 #define TC_LINUX_WALK_H
 
@@ -12,30 +12,30 @@
 #include <sys/stat.h>
 
 struct tc_walk_entry {
-    int dirfd;            /* the directory that holds it */
+    int dirfd;            /* its directory */
     const char *name;     /* in that directory */
     const char *relative; /* to the start of the walk */
     const struct statx *st;
     int depth; /* 0: at the start of the walk; at most TC_WALK_DEEPEST */
 };
 
-/* Deeper than any tree that people work with; a directory stays open for each level. */
+/* Deeper than trees in practice; one directory stays open for each level. */
 enum { TC_WALK_DEEPEST = 500 };
 
 struct tc_walk {
-    /* Called for each entry, directories before what they hold. 0: go on; 1: not into this
+    /* Called for each entry, a directory before its entries. 0: continue; 1: do not enter this
      * directory; -1: stop. */
     int (*visit)(void *userdata, const struct tc_walk_entry *entry);
-    /* NULL, or called for each directory that was gone into, after what it holds. */
+    /* NULL, or called for each directory that was entered, after its entries. */
     void (*leave)(void *userdata, const struct tc_walk_entry *directory);
     void *userdata;
-    /* Only directories are looked at, and the others named; their st is empty. */
+    /* Only directories are examined; other entries have only a name and an empty st. */
     bool names_only;
     int64_t entries_max;
     int64_t deadline_us; /* monotonic; 0: none */
-    int64_t skipped;     /* out: entries that a bound left out, or that could not be read */
-    char left[PATH_MAX]; /* out: where the first of them is, as far as its path can be told */
-    /* the walk's own */
+    int64_t skipped;     /* out: entries beyond a bound, or unreadable ones */
+    char left[PATH_MAX]; /* out: path of the first of them, as far as it is known */
+    /* internal */
     char path[PATH_MAX];
     int64_t seen;
 };

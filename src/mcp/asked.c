@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the client has asked and the server not answered: nothing else may be answered. */
+ * The client's open requests. A server message is forwarded as a response only if it answers one of
+ * these. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -46,8 +47,8 @@ void tc_asked_remove(struct tc_wrap *wrap, struct tc_asked *asked)
 
 /* ---- tasks ---- */
 
-/* An answer of the server that comes later, to a request that has no bound of its own. Only those
- * tasks are asked for that a call began which may have one. */
+/* A task is a result that arrives later, through a request without limits. So requests about a task
+ * are allowed only if a permitted call created it. */
 
 bool tc_tasks_concern(struct tc_wrap *wrap, struct tc_slice method)
 {
@@ -85,7 +86,7 @@ bool tc_tasks_know(struct tc_wrap *wrap, struct tc_slice params)
     return known;
 }
 
-/* Of too many the oldest is forgotten. */
+/* Replaces the oldest id when the table is full. */
 static void remember(struct tc_wrap *wrap, char *key)
 {
     size_t at = wrap->task_next++ % TC_ASKED_MAX;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The other end of tc_secret_hand_over(): how a program of ours takes what the command line hands
- * to it. */
+ * The receiving end of tc_secret_hand_over(): reads the config that the command line passes to a
+ * companion program. */
 #ifndef TC_MCP_HANDOFF_H
 #define TC_MCP_HANDOFF_H
 
@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The JSON text of at most `most` bytes behind descriptor `fd`, which is closed; the text, which
- * may hold keys, is wiped. Owned; NULL where there is none. */
+/* Reads JSON text of at most `most` bytes from `fd` and closes it. The text may contain keys, so it
+ * is wiped. Owned; NULL: no valid config. */
 static inline json_t *tc_handoff_config(int fd, size_t most)
 {
     char *text = malloc(most);

@@ -10,7 +10,7 @@
 
 enum { READ_SHARE = 65536 };
 
-/* Room for `more` bytes after the first `length`. */
+/* Ensures room for `more` bytes after the first `length`. */
 static bool make_room(char **text, size_t *size, size_t length, size_t more)
 {
     size_t want = *size ? *size : READ_SHARE;
@@ -89,7 +89,7 @@ void tc_lines_done(struct tc_lines *lines)
 
 bool tc_outbox_add(struct tc_outbox *box, const char *text, size_t length)
 {
-    /* also while it is never empty, it must not grow with all that it ever held */
+    /* compacts even if the box is never empty, so that it does not grow forever */
     if (box->sent > box->length / 2) {
         memmove(box->text, box->text + box->sent, box->length - box->sent);
         box->length -= box->sent;
@@ -111,7 +111,7 @@ size_t tc_outbox_pending(const struct tc_outbox *box)
 int tc_outbox_write(struct tc_outbox *box, int fd)
 {
     size_t pending = tc_outbox_pending(box);
-    /* so much fits into a pipe that poll() calls writable */
+    /* a pipe that poll() reports as writable takes this many bytes */
     ssize_t n = write(fd, box->text + box->sent, pending < PIPE_BUF ? pending : PIPE_BUF);
     if (n < 0)
         return errno == EINTR || errno == EAGAIN ? 0 : -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Messages as lines. Both directions are used only when poll() says that they are ready, so that
- * neither blocks although the descriptors may: their mode is shared with other processes. */
+ * Messages as lines. Reads and writes happen only when poll() reports the fd as ready, so neither
+ * blocks although the fds are in blocking mode: the mode is shared with other processes. */
 #ifndef TC_MCP_LINES_H
 #define TC_MCP_LINES_H
 
@@ -14,17 +14,17 @@ enum { TC_LINE_MAX = 8 << 20 };
 struct tc_lines {
     char *text;
     size_t length, size, taken;
-    bool skipping; /* the rest of a line that was too long */
+    bool skipping; /* discards the rest of a line that was too long */
 };
 
 enum tc_line { TC_LINE_NONE, TC_LINE_WHOLE, TC_LINE_TOO_LONG };
 
-/* One read(2): 1 when something came, 0 at the end, -1 with errno. */
+/* One read(2): 1 when bytes arrived, 0 at the end, -1 with errno. */
 int tc_lines_read(struct tc_lines *lines, int fd);
-/* What came another way. False: out of memory. */
+/* Adds bytes that were read elsewhere. False: out of memory. */
 bool tc_lines_add(struct tc_lines *lines, const char *bytes, size_t length);
-/* The next whole line, without its end; borrowed until the next read. TOO_LONG is said once a line.
- */
+/* The next complete line without its newline, borrowed until the next read. TOO_LONG is returned
+ * once per line. */
 enum tc_line tc_lines_next(struct tc_lines *lines, const char **ret, size_t *ret_length);
 void tc_lines_done(struct tc_lines *lines);
 
@@ -33,7 +33,7 @@ struct tc_outbox {
     size_t length, size, sent;
 };
 
-/* Adds text and a newline. False: out of memory, and nothing was added. */
+/* Adds text and a newline. False: out of memory, nothing was added. */
 bool tc_outbox_add(struct tc_outbox *box, const char *text, size_t length);
 size_t tc_outbox_pending(const struct tc_outbox *box);
 /* One write(2): 0, or -1 with errno. */

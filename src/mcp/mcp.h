@@ -1,49 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The Model Context Protocol: the policy's tools as a server over two descriptors, and servers of
- * others in a cage. It uses the public headers and a JSON library, as any embedder could. */
+ * The Model Context Protocol: an MCP server with the policy's tools over two fds, and a wrapper
+ * that runs third-party servers in a cage. Uses only the public headers and a JSON library, like
+ * any embedder. */
 #ifndef TC_MCP_MCP_H
 #define TC_MCP_MCP_H
 
 #include <stdbool.h>
 #include <toolcage/toolcage.h>
 
-/* What a server serves, however its clients reach it. */
+/* What a server offers, independent of its transport. */
 struct tc_mcp_tools {
     struct toolcage_policy *policy; /* borrowed */
-    const char *name;               /* what clients are told; NULL: toolcage */
-    /* Called with each new call, before it starts: what this server takes away from every grant.
-     * 0, or negative with *err; NULL: nothing. */
+    const char *name;               /* the server's name for clients; NULL: toolcage */
+    /* Called for each new call before its start, to narrow the grant. 0, or negative with *err;
+     * NULL: no narrowing. */
     int (*narrow)(void *userdata, struct toolcage_call *call, struct toolcage_error **err);
     void *userdata;
 };
 
-/* Serves until `in` ends; what still runs then is cancelled. Calls run beside each other, all on
- * the calling thread. `in` and `out` have one message a line; borrowed, they stay in their blocking
- * mode. 0, or negative when it could not begin or go on: an error of the library with *err, or
- * TOOLCAGE_EMEMORY or TOOLCAGE_ESYSTEM (errno) without. */
+/* Serves until `in` ends, then cancels the running calls. Calls run concurrently, all on the
+ * calling thread. `in` and `out` carry one message a line; they are borrowed and stay in blocking
+ * mode. 0, or negative on failure: a library error with *err, or TOOLCAGE_EMEMORY or
+ * TOOLCAGE_ESYSTEM (errno) without. */
 int tc_mcp_serve(const struct tc_mcp_tools *what, int in, int out, struct toolcage_error **err);
 
-/* For the operator: a line of the server's standard error (any bytes), one of ours, or (empty) that
- * nothing has been heard from the server for long. */
+/* Kinds of text for the operator: a line of the server's standard error (any bytes), a line of
+ * toolcage, or (empty text) that the server has been silent for long. */
 enum tc_wrap_message { TC_WRAP_SERVER, TC_WRAP_NOTE, TC_WRAP_SILENT };
 
 struct tc_wrap_options {
-    struct toolcage_policy *policy; /* borrowed, as all here */
+    struct toolcage_policy *policy; /* borrowed, like all pointers here */
     const char *server;             /* its name in the policy */
-    const char *const *command;     /* for a server that has none in the policy */
+    const char *const *command;     /* for a server without a command in the policy */
     size_t command_count;
-    int in, out; /* the client, one message a line; they stay in their blocking mode */
+    int in, out; /* the client's pipes, one message a line; they stay in blocking mode */
     int (*narrow)(void *userdata, struct toolcage_call *call, struct toolcage_error **err);
     void (*tell)(void *userdata, enum tc_wrap_message kind, const char *text, size_t length);
-    /* Called once, last. */
+    /* Called once, at the end. */
     void (*ended)(void *userdata, const struct toolcage_result *result, bool by_client);
     void *userdata;
 };
 
-/* Runs the server in its cage until it or the client ends; the rest ends with it. Returns as
- * tc_mcp_serve(). */
+/* Runs the server in its cage until the server or the client ends, then ends the other side.
+ * Returns as tc_mcp_serve(). */
 int tc_mcp_wrap(const struct tc_wrap_options *options, struct toolcage_error **err);
 
 #endif

@@ -26,7 +26,7 @@ bool tc_mcp_starved(void)
     return starved;
 }
 
-/* ---- texts ---- */
+/* ---- struct tc_text ---- */
 
 enum { FIRST_SIZE = 512 };
 
@@ -43,7 +43,7 @@ static bool make_room(struct tc_text *text, size_t more)
     return true;
 }
 
-/* Once a piece is lost, so is what follows. */
+/* After the first lost piece all further pieces are rejected. */
 static ssize_t keep_bytes(void *cookie, const char *bytes, size_t length)
 {
     struct tc_text *text = cookie;

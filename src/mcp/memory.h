@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Half a message must not leave where memory is lacking.
+ * Detects out-of-memory inside jansson, so that no incomplete message is sent.
  *
- * jansson does not always say that it got no memory: a text that it writes then lacks a piece, and
- * one that it reads is said to be no JSON. From the first time on nothing more may be said. */
+ * jansson does not always report a failed allocation: text that it writes then lacks a piece, and
+ * text that it reads is reported as invalid JSON. After the first failure no message may be sent.
+ */
 #ifndef TC_MCP_MEMORY_H
 #define TC_MCP_MEMORY_H
 
@@ -12,23 +13,23 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* From here on jansson's allocations are looked at, for the whole program. */
+/* Monitors all jansson allocations of this program from now on. */
 void tc_mcp_memory_watch(void);
-/* Was there one without memory? */
+/* Has an allocation failed? */
 bool tc_mcp_starved(void);
 
-/* A text being written through a stream, as by open_memstream(); but that one loses what it finds
- * no memory for without a word. */
+/* A text written through a stream, like open_memstream(). But open_memstream() drops what it cannot
+ * store without reporting it; this one fails. */
 struct tc_text {
-    FILE *out; /* unbuffered: `length` is what was written so far */
+    FILE *out; /* unbuffered, so `length` is always up to date */
     char *bytes;
     size_t length, size;
     bool failed;
 };
 
-/* False: no memory, and there is nothing to finish. The record must stay in its place. */
+/* False: out of memory, and tc_text_finish() must not be called. The struct must not move. */
 bool tc_text_begin(struct tc_text *text);
-/* All of it, ended by NUL and owned by the caller; NULL: no memory, now or while it was written. */
+/* The whole text with a NUL, owned by the caller. NULL: memory ran out now or earlier. */
 char *tc_text_finish(struct tc_text *text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * One JSON-RPC message: read whole, or refused with the protocol's code. */
+ * One JSON-RPC message: parsed completely, or refused with the protocol's error code. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@ static bool is_integer(struct tc_slice id)
            !memchr(id.at, 'E', id.length);
 }
 
-/* Every reader must see the same members: what one of them takes for a method, no other may miss.
- */
+/* All readers must see the same members: a member that one reader takes for the method must not be
+ * invisible to another. */
 static const char *read_members(struct tc_slice message, struct tc_slice *version,
                                 struct tc_rpc *rpc)
 {
@@ -70,7 +70,7 @@ char *tc_rpc_key(struct tc_slice id)
         bool zero = id.length == 2 && memcmp(id.at, "-0", 2) == 0;
         return zero ? strdup("0") : strndup(id.at, id.length);
     }
-    /* quotes keep "1" apart from 1, and what follows a NUL must count */
+    /* quotes keep "1" different from 1; bytes after a NUL count */
     char *text = tc_scan_text(id, &length);
     json_t *string = text ? json_stringn(text, length) : NULL;
     char *key = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
@@ -86,7 +86,7 @@ bool tc_rpc_is_stateless(struct tc_slice params)
            tc_scan_member(meta, "io.modelcontextprotocol/protocolVersion", &version) && version.at;
 }
 
-/* Our texts hold what models and policies chose, cut anywhere. */
+/* The text may contain strings of models and policies, cut inside a UTF-8 character. */
 static void put_text(FILE *out, const char *text)
 {
     char *copy = strdup(text);

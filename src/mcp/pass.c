@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What passes. From the client everything that can be read in one way only, but for calls that the
- * policy refuses; from the server its own messages, and answers to what was asked. What passes
- * does so byte for byte, except for lists of tools, and for line ends of other readers, which are
- * escaped. */
+ * Forwards messages. From the client: every message that all readers parse alike, except calls that
+ * the policy refuses. From the server: its requests and notifications, and responses to open
+ * requests. Messages are forwarded byte for byte, except that lists of tools are filtered and
+ * Unicode line ends are escaped. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static bool begin_text(struct tc_wrap *wrap, struct tc_text *text)
     return good;
 }
 
-/* Owned; NULL: no memory. */
+/* Owned; NULL: out of memory. */
 static char *finish_text(struct tc_wrap *wrap, struct tc_text *text)
 {
     char *bytes = tc_text_finish(text);
@@ -26,8 +26,8 @@ static char *finish_text(struct tc_wrap *wrap, struct tc_text *text)
     return bytes;
 }
 
-/* NEL, LINE SEPARATOR and PARAGRAPH SEPARATOR, at which some readers end a line: its escape and its
- * bytes, or NULL. */
+/* NEL, LINE SEPARATOR and PARAGRAPH SEPARATOR end a line for some readers. Returns the escape and
+ * its length in bytes, or NULL. */
 static const char *line_end(const char *at, size_t left, size_t *ret_bytes)
 {
     static const char *const ends[][2] = {
@@ -40,7 +40,7 @@ static const char *line_end(const char *at, size_t left, size_t *ret_bytes)
     return NULL;
 }
 
-/* In valid JSON they stand in strings only, where an escape means the same. */
+/* In valid JSON these characters occur only in strings, where the escape is equivalent. */
 static void escape_line_ends(FILE *out, const char *text, size_t length)
 {
     const char *end = text + length, *from = text;
@@ -72,7 +72,7 @@ static void send(struct tc_wrap *wrap, struct tc_outbox *box, const char *text, 
     free(bytes);
 }
 
-/* ---- answers of ours ---- */
+/* ---- the wrapper's own responses ---- */
 
 static char *refuse_id(struct tc_wrap *wrap, const char *id, int code, const char *why)
 {
@@ -101,7 +101,7 @@ static char *tell_model(struct tc_wrap *wrap, const char *id, bool stateless, co
     return finish_text(wrap, &text);
 }
 
-/* Takes `answer`. */
+/* Takes ownership of `answer`. */
 static void answer_client(struct tc_wrap *wrap, char *answer)
 {
     if (answer)
@@ -109,9 +109,9 @@ static void answer_client(struct tc_wrap *wrap, char *answer)
     free(answer);
 }
 
-/* ---- the client's messages: *ret_pass, or an answer (owned), or neither ---- */
+/* ---- client messages: set *ret_pass, return a response (owned), or neither ---- */
 
-/* Takes `words`. */
+/* Takes ownership of `words`. */
 static char *tell_asker(struct tc_wrap *wrap, const struct tc_rpc *rpc, char *words)
 {
     char *id = strndup(rpc->id.at, rpc->id.length);
@@ -122,7 +122,7 @@ static char *tell_asker(struct tc_wrap *wrap, const struct tc_rpc *rpc, char *wo
     return answer;
 }
 
-/* NULL: the call may pass, and *ret_rule is the policy's word on it. */
+/* NULL: the call is allowed, and *ret_rule is its tool's rule. */
 static char *check_call(struct tc_wrap *wrap, const struct tc_rpc *rpc,
                         const struct tc_wrap_tool **ret_rule)
 {
@@ -140,7 +140,7 @@ static char *check_call(struct tc_wrap *wrap, const struct tc_rpc *rpc,
         return refuse_message(
             wrap, rpc->id, TC_WRAP_PARAMS,
             "the policy has no tool of this name for this server; tools/list names them");
-    /* its answer comes at once, and the result when somebody asks for it */
+    /* a task's result arrives in a later response, where these limits would not apply */
     if (task.at && ((*ret_rule)->timeout_ms || (*ret_rule)->output))
         return refuse_message(wrap, rpc->id, TC_WRAP_PARAMS,
                               "the policy limits the time or the output of this tool, which a task "
@@ -183,12 +183,12 @@ static char *take_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, bool *
 static void take_notification(struct tc_wrap *wrap, const struct tc_rpc *rpc, bool *ret_pass)
 {
     struct tc_slice id;
-    *ret_pass = !tc_scan_folds(rpc->method, "tools/call"); /* nobody could be told why not */
+    *ret_pass = !tc_scan_folds(rpc->method, "tools/call"); /* a notification cannot get a refusal */
     if (!tc_scan_is(rpc->method, "notifications/cancelled") ||
         !tc_scan_member(rpc->params, "requestId", &id) || !id.at)
         return;
     struct tc_asked *asked = tc_asked_find(wrap, id);
-    if (asked) /* whoever cancels waits for no answer */
+    if (asked) /* a client that cancels expects no response */
         tc_asked_remove(wrap, asked);
 }
 
@@ -205,7 +205,7 @@ static char *take_from_client(struct tc_wrap *wrap, struct tc_slice message, boo
     return NULL;
 }
 
-/* ---- the server's messages: *ret_pass, or what goes in its place (owned), or neither ---- */
+/* ---- server messages: set *ret_pass, return a replacement (owned), or neither ---- */
 
 static void complain(struct tc_wrap *wrap, const char *fault)
 {
@@ -243,7 +243,7 @@ static char *take_answer(struct tc_wrap *wrap, const struct tc_asked *asked,
     if (rpc->result.at && !tc_scan_member(rpc->result, "tools", &tools))
         return refuse_id(wrap, asked->id, TC_WRAP_INTERNAL,
                          "the server's answer is ambiguous and was dropped");
-    /* whatever was asked: where a list of tools stands, a client may take it for one */
+    /* for any request: a client may take an array "tools" in the result for a list of tools */
     if (rpc->result.at && tc_scan_is_array(tools))
         return filtered(wrap, message, tools);
     *ret_pass = true;
@@ -297,8 +297,8 @@ static void take_line(struct tc_wrap *wrap, struct tc_slice line, taker *take, s
     answer_client(wrap, instead);
 }
 
-/* One message and no more, for every reader of lines: a CR is a blank to JSON, and the end of a
- * line to Python. Absent, with why, when it is none. */
+/* Exactly one message for every reader of lines: a CR is a blank in JSON, but ends a line in
+ * Python. Absent, with the reason, if the line is invalid. */
 static struct tc_slice read_line(const char *text, size_t length, const char **ret_fault)
 {
     struct tc_slice line = tc_scan_whole(text, length);
@@ -347,7 +347,7 @@ void tc_pass_lost(struct tc_wrap *wrap, const char *why)
     }
 }
 
-/* The server is told as if its client had lost patience. */
+/* Sends the server the cancellation that a client would send. */
 static void cancel(struct tc_wrap *wrap, const char *id)
 {
     struct tc_text text;

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The Model Context Protocol, as far as a server of tools needs it. Two eras live side by side:
- * since 2026-07-28 every request says in its _meta which version it speaks and nothing is agreed
- * beforehand; before, one initialize request agreed on a version for the connection. */
+ * The Model Context Protocol for a server that offers tools. Two generations are supported. Since
+ * 2026-07-28 every request names its version in _meta. Before, one initialize request agreed on the
+ * version of the connection. */
 #include <string.h>
 
 #include "mcp/server.h"
 
 #define META TC_MCP_META
 
-enum { FRESH_MS = 300000 }; /* how long a client may keep a list that never changes while we run */
+enum {
+    FRESH_MS = 300000
+}; /* how long a client may cache a list, which does not change while the server runs */
 
 static const char stateless[] = TC_MCP_STATELESS;
-/* Newest first: it is what a client with an unknown version is offered. */
+/* Newest first: a client with an unknown version is offered the first. */
 static const char *const agreed[] = {"2025-11-25", "2025-06-18", "2025-03-26"};
 
 static const char instructions[] =
     "Each tool runs in a cage built for that one call from the operator's policy. What the policy "
     "does not grant is refused; the refusal says what is allowed.";
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 static bool is_stateless(const struct tc_mcp_request *request)
 {
@@ -36,7 +38,7 @@ static void put_reply(const struct tc_mcp_request *request, int code, const json
     free(text);
 }
 
-/* Takes `message`. */
+/* Takes ownership of `message`. */
 static void reply(struct tc_mcp_request *request, int code, json_t *message)
 {
     put_reply(request, code, message);
@@ -50,7 +52,7 @@ void tc_mcp_drop(struct tc_mcp_request *request)
     *request = (struct tc_mcp_request){0};
 }
 
-/* The title goes with the name: some clients show nothing but the title. */
+/* The name is also the title, because some clients display only the title. */
 static json_t *server_info(const struct tc_mcp_session *session)
 {
     const char *name = session->server->what->name;
@@ -169,7 +171,7 @@ static void run_method(struct tc_mcp_request *request, const char *method, const
 
 /* ---- requests ---- */
 
-/* The version that a request speaks; NULL after refusing it. */
+/* The protocol version of a request; NULL if it was refused. */
 static const char *version_of(struct tc_mcp_request *request, const char *method,
                               const json_t *params)
 {
@@ -250,7 +252,7 @@ static bool take_message(struct tc_mcp_session *session, void *asker, const json
         take_request(session, asker, id, method, params);
     else if (method)
         take_notification(session, method, params);
-    /* else an answer, to nobody: we ask nothing */
+    /* else a response, which is ignored: this server sends no requests */
     return method && id;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the policy says of the server's tools: which are shown, with which words, and what may be
- * asked of them. Arguments are judged by the library, as a tool's are. */
+ * The policy's rules for the server's tools: which are listed, with which title and description,
+ * and which arguments are allowed. The library validates arguments as it does for the policy's own
+ * tools. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,7 +131,7 @@ static int check_arguments(struct tc_wrap *wrap, const struct tc_wrap_tool *tool
     return *ret_refusal ? 0 : TOOLCAGE_EMEMORY;
 }
 
-/* Nobody can be asked here yet. */
+/* A wrapped server has no way yet to request an approval. */
 static bool needs_person(const struct tc_wrap_tool *tool)
 {
     return tool->tier &&
@@ -143,8 +144,8 @@ int tc_rules_check(struct tc_wrap *wrap, const struct tc_wrap_tool *tool, struct
     *ret_refusal = NULL;
     if (needs_person(tool)) {
         if (asprintf(ret_refusal,
-                     "denied: the policy says that a person must approve each call of %s (tier "
-                     "%s), and nobody can be asked here yet; do without it",
+                     "denied: the policy requires a person's approval of each call of %s (tier "
+                     "%s), which is not supported here yet; do without it",
                      tool->name, tool->tier) < 0)
             *ret_refusal = NULL;
         return *ret_refusal ? 0 : TOOLCAGE_EMEMORY;
@@ -169,7 +170,7 @@ static void put_own(const char *key, const char *text, FILE *out)
     json_decref(string);
 }
 
-/* The server's own object, with the operator's words in place of its own where there are any. */
+/* Writes the server's object, with the title and description replaced if the policy has them. */
 static void put_tool(const struct tc_wrap_tool *rule, struct tc_slice tool, struct tc_slice name,
                      FILE *out)
 {

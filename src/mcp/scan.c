@@ -10,7 +10,8 @@
 
 enum { DEPTH_MAX = 512 };
 
-/* ---- the strict reading: each takes where it stands and gives where it ended, or NULL ---- */
+/* ---- strict parser: each function takes the start of an element and returns its end, or NULL ----
+ * */
 
 static const char *skip_space(const char *at, const char *end)
 {
@@ -28,7 +29,7 @@ static int hex_value(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The four digits after \u, or -1. */
+/* The value of the four digits after \u, or -1. */
 static int read_hex(const char *at, const char *end)
 {
     int value = 0;
@@ -43,7 +44,7 @@ static int read_hex(const char *at, const char *end)
     return value;
 }
 
-/* After the backslash. A surrogate alone is no character. */
+/* Skips an escape after its backslash. An unpaired surrogate is invalid. */
 static const char *skip_escape(const char *at, const char *end)
 {
     if (at == end)
@@ -60,7 +61,7 @@ static const char *skip_escape(const char *at, const char *end)
     return low >= 0xdc00 && low <= 0xdfff ? at + 6 : NULL;
 }
 
-/* One character beyond ASCII. */
+/* Skips one character beyond ASCII. */
 static const char *skip_utf8(const char *at, const char *end)
 {
     uint32_t code;
@@ -134,14 +135,15 @@ static const char *read_key(const char *at, const char *end)
     return at && at < end && *at == ':' ? at + 1 : NULL;
 }
 
-/* No recursion: how deep a text goes is its writer's choice. */
+/* Not recursive, because the sender chooses the depth. */
 struct reader {
     const char *at, *end;
     int depth;
     char closes[DEPTH_MAX];
 };
 
-/* Into the container that opens here, up to its first value. `*ret_empty`: it has none. */
+/* Enters the container at the current position and moves to its first value. `*ret_empty`: it has
+ * none. */
 static bool enter_container(struct reader *r, bool *ret_empty)
 {
     if (r->depth == DEPTH_MAX)
@@ -155,7 +157,7 @@ static bool enter_container(struct reader *r, bool *ret_empty)
     return r->at != NULL;
 }
 
-/* After a value: out of what ends here, or on to the next value. */
+/* After a value: moves out of the containers that end here, or to the next value. */
 static bool leave(struct reader *r)
 {
     while (r->depth) {
@@ -205,7 +207,7 @@ struct tc_slice tc_scan_whole(const char *text, size_t length)
     return (struct tc_slice){at, (size_t)(end - at)};
 }
 
-/* ---- slices of what is known to be valid ---- */
+/* ---- slices of valid text ---- */
 
 static const char *end_of_string(const char *at)
 {
@@ -235,7 +237,7 @@ struct tc_scan_each tc_scan_walk(struct tc_slice container)
     return (struct tc_scan_each){.rest = container.at, .end = end};
 }
 
-/* `rest` stands at the container's bracket, or after a value. */
+/* `rest` is at the container's bracket or directly after a value. */
 bool tc_scan_next(struct tc_scan_each *each)
 {
     const char *at = each->rest, *end = each->end;
@@ -274,7 +276,7 @@ bool tc_scan_is_array(struct tc_slice value)
     return value.at && *value.at == '[';
 }
 
-/* ---- what strings say ---- */
+/* ---- the content of strings ---- */
 
 static uint32_t read_escaped(const char **at)
 {
@@ -293,7 +295,7 @@ static uint32_t read_escaped(const char **at)
     return 0x10000 + ((unit & 0x3ff) << 10 | (low & 0x3ff));
 }
 
-/* Writes the character's UTF-8; the number of bytes. */
+/* Writes a code point as UTF-8; returns the number of bytes. */
 static size_t put_utf8(uint32_t code, char *to)
 {
     static const unsigned char marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
@@ -308,7 +310,7 @@ char *tc_scan_text(struct tc_slice string, size_t *ret_length)
 {
     if (!tc_scan_is_string(string))
         return NULL;
-    /* an escape is never shorter than what it stands for */
+    /* an escape is never shorter than its UTF-8 */
     char *text = malloc(string.length), *to = text;
     const char *at = string.at + 1, *end = string.at + string.length - 1;
     while (text && at < end) {
@@ -324,7 +326,7 @@ char *tc_scan_text(struct tc_slice string, size_t *ret_length)
     return text;
 }
 
-/* The next character as a reader that ignores case sees it: two beyond ASCII are letters to it. */
+/* The next character in lower case. Two characters beyond ASCII also fold to ASCII letters. */
 static uint32_t next_folded(const char **at)
 {
     if (**at == '\\') {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * JSON in place: a value is a slice of the text it came in, so that what is only looked at goes on
- * byte for byte, numbers of any length included. tc_scan_valid() is strict; everything else relies
- * on it having said yes. */
+ * JSON in place: a value is a slice of the text that contains it, so values that are only inspected
+ * are forwarded byte for byte, including numbers of any length. tc_scan_valid() is strict; all
+ * other functions require text that it accepted. */
 #ifndef TC_MCP_SCAN_H
 #define TC_MCP_SCAN_H
 
@@ -15,9 +15,9 @@ struct tc_slice {
     size_t length;
 };
 
-/* One JSON value and nothing else: UTF-8, whole surrogate pairs, 512 levels at most. */
+/* Is the text exactly one JSON value: valid UTF-8, complete surrogate pairs, at most 512 levels? */
 bool tc_scan_valid(const char *text, size_t length);
-/* That value, without the blanks around it; absent when the text is not valid. */
+/* The value without surrounding blanks; absent if the text is not valid. */
 struct tc_slice tc_scan_whole(const char *text, size_t length);
 
 struct tc_scan_each {
@@ -33,15 +33,15 @@ bool tc_scan_next(struct tc_scan_each *each);
 bool tc_scan_is_string(struct tc_slice value);
 bool tc_scan_is_object(struct tc_slice value);
 bool tc_scan_is_array(struct tc_slice value);
-/* What a string stands for, with a NUL after it: owned. NULL: no string, or no memory. */
+/* The decoded string with a NUL, owned. NULL: not a string, or out of memory. */
 char *tc_scan_text(struct tc_slice string, size_t *ret_length);
-/* Does the string say exactly `word` (ASCII)? */
+/* Is the string exactly `word` (ASCII)? */
 bool tc_scan_is(struct tc_slice string, const char *word);
-/* ... or what a reader that ignores case takes for it? */
+/* Is the string equal to `word` for a reader that ignores case? */
 bool tc_scan_folds(struct tc_slice string, const char *word);
 
-/* Exactly one member, or none and *ret is absent. False when there are two, or one that a reader
- * that ignores case takes for it: then readers disagree on what the object says. */
+/* The member `key`; *ret is absent if there is none. False if the key is repeated or another member
+ * differs only in case: readers would then disagree about the object. */
 bool tc_scan_member(struct tc_slice object, const char *key, struct tc_slice *ret);
 
 #endif

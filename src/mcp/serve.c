@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The transport over two descriptors: messages in, messages out, and the calls in between. */
+ * The transport over two fds: reads and writes messages, and dispatches the calls. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 #include "mcp/lines.h"
 #include "mcp/server.h"
 
-enum { OUT_MAX = 1 << 20 }; /* waiting to be read: then nothing more is taken in */
+enum { OUT_MAX = 1 << 20 }; /* unread output; beyond this limit no input is read */
 
-/* The one client of this transport. */
+/* The only client of this transport. */
 struct pipe {
-    struct tc_mcp_session session; /* first: a session is found by it */
+    struct tc_mcp_session session; /* must be first: a session is cast to its pipe */
     struct tc_mcp server;
     int in_fd, out_fd;
     struct tc_lines in;
@@ -22,7 +22,7 @@ struct pipe {
 };
 
 struct watched {
-    struct pollfd *fds; /* in, out, engine, then one a call */
+    struct pollfd *fds; /* in, out, engine, then one per call */
     size_t size;
 };
 
@@ -57,7 +57,7 @@ static bool watch_pipe(struct watched *w, const struct pipe *pipe, bool open)
     return true;
 }
 
-/* 1; 0 at the end of the input; -1: it failed. */
+/* 1; 0 at the end of the input; -1 on failure. */
 static int take_input(struct pipe *pipe)
 {
     const char *line = NULL;
@@ -82,7 +82,7 @@ static int loop(struct pipe *pipe, struct watched *w)
     while (open || server->call_count || tc_outbox_pending(&pipe->out)) {
         if (tc_mcp_is_broken(server) || !watch_pipe(w, pipe, open))
             return TOOLCAGE_EMEMORY;
-        size_t calls = server->call_count; /* those that were watched */
+        size_t calls = server->call_count; /* the calls in the poll set */
         if (poll(w->fds, 3 + calls, -1) < 0) {
             if (errno == EINTR)
                 continue;
@@ -90,7 +90,7 @@ static int loop(struct pipe *pipe, struct watched *w)
         }
         if (w->fds[1].revents && tc_outbox_write(&pipe->out, pipe->out_fd) < 0)
             return TOOLCAGE_ESYSTEM;
-        for (size_t i = calls; i-- > 0;) /* from the end: answered ones leave the list */
+        for (size_t i = calls; i-- > 0;) /* backwards, because ended calls leave the list */
             if (w->fds[3 + i].revents)
                 tc_mcp_dispatch(server, i);
         if (w->fds[2].revents)

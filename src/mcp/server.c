@@ -49,18 +49,18 @@ bool tc_mcp_is_broken(const struct tc_mcp *server)
 
 /* ---- tools/call ---- */
 
-/* Each one is a call of the engine. What the policy, a limit or the tool itself says no to is a
- * result with isError, which the model reads; an error of the protocol is only what no model can
- * repair. */
+/* Each request is a call of the engine. A denial, a limit or a failed tool is a result with
+ * isError, which the model can read. Protocol errors are only for faults that no model can correct.
+ * */
 
-enum { CALLS_MAX = 64 }; /* at once */
+enum { CALLS_MAX = 64 }; /* at the same time */
 
 static bool has_structure(const struct tc_mcp_request *request)
 {
     return strcmp(request->version, "2025-06-18") >= 0; /* the versions are dates */
 }
 
-/* Takes `structure`. */
+/* Takes ownership of `structure`. */
 static void answer_request(struct tc_mcp_request *request, const char *text, json_t *structure,
                            bool error)
 {
@@ -79,12 +79,13 @@ static void answer_result(struct tc_mcp_request *request, const struct toolcage_
     answer_request(request, toolcage_result_message(result), whole, error);
 }
 
-/* The library failed, not the call; takes `err` (NULL: no memory). */
+/* Reports a failure of the library, not of the call. Takes ownership of `err` (NULL: out of
+ * memory). */
 static void answer_failure(struct tc_mcp_request *request, struct toolcage_error *err)
 {
     const char *message = err ? toolcage_error_message(err) : "out of memory";
     const char *hint = err ? toolcage_error_hint(err) : "free memory on this machine";
-    char *text = NULL; /* whole: a cut could go through a character */
+    char *text = NULL; /* not truncated: a cut could split a UTF-8 character */
     if (asprintf(&text, "%s%s%s", message, *hint ? "; " : "", hint) < 0)
         text = NULL;
     tc_mcp_refuse(request, TC_RPC_INTERNAL, text ? text : "out of memory", NULL);
@@ -110,7 +111,7 @@ static int set_arguments(struct toolcage_call *call, const json_t *arguments,
     return rc;
 }
 
-/* A call that runs, or is over already. NULL with *err (NULL: no memory). */
+/* Starts a call; it may already have ended on return. NULL with *err (NULL: out of memory). */
 static struct toolcage_call *start_call(struct tc_mcp *server, const char *name,
                                         const json_t *arguments, struct toolcage_error **err)
 {
@@ -177,7 +178,7 @@ void tc_mcp_cancel(struct tc_mcp_session *session, const json_t *id)
         struct tc_mcp_call *c = &server->calls[i];
         if (c->cancelled || c->request.session != session || (id && !json_equal(c->request.id, id)))
             continue;
-        c->cancelled = true; /* whoever cancels waits for no answer */
+        c->cancelled = true; /* a client that cancels expects no response */
         (void)toolcage_call_cancel(c->call);
     }
 }
@@ -186,7 +187,7 @@ static void end_call(struct tc_mcp *server, size_t index, struct toolcage_error 
 {
     struct tc_mcp_call *c = &server->calls[index];
     const struct toolcage_result *result = toolcage_call_result(c->call);
-    /* the kernel closes what a dead helper had in any order: a call may hear of it first */
+    /* the kernel closes a dead helper's fds in any order: a call may fail before the engine */
     if (toolcage_error_code(toolcage_result_error(result)) == TOOLCAGE_EHELPER)
         server->engine = toolcage_engine_unref(server->engine);
     if (c->cancelled) {
@@ -212,7 +213,8 @@ void tc_mcp_lost(struct tc_mcp *server)
 {
     for (size_t i = server->call_count; i-- > 0;)
         tc_mcp_dispatch(server, i);
-    server->engine = toolcage_engine_unref(server->engine); /* the calls have it still */
+    server->engine =
+        toolcage_engine_unref(server->engine); /* running calls hold their own reference */
 }
 
 void tc_session_leave(struct tc_mcp_session *session)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The policy's tools for clients, without a word about how messages travel: a transport hands in a
- * message of a session, and gets every answer back by a function of its own. */
+ * The policy's tools for MCP clients, independent of the transport: a transport passes in the
+ * messages of a session and gets every response through its send callback. */
 #ifndef TC_MCP_SERVER_H
 #define TC_MCP_SERVER_H
 
@@ -12,7 +12,7 @@
 
 #include "mcp/mcp.h"
 
-/* Codes of JSON-RPC and of the protocol. */
+/* Error codes of JSON-RPC and MCP. */
 enum {
     TC_RPC_PARSE = -32700,
     TC_RPC_REQUEST = -32600,
@@ -26,75 +26,76 @@ enum {
 #define TC_MCP_STATELESS "2026-07-28"
 #define TC_MCP_META "io.modelcontextprotocol/"
 
-/* One client, from its first message on: what it agreed on, and where its answers go. */
+/* One client: the agreed version and the callback for responses. */
 struct tc_mcp_session {
     struct tc_mcp *server;
-    const char *version; /* agreed by initialize; NULL: not yet, or never */
-    /* One answer, whole, without an end of line. `asker` is what came with the request, `code` its
-     * error's, or 0. False: it cannot be kept, and nobody is to go on. */
+    const char *version; /* agreed by initialize; NULL: not yet, or a stateless client */
+    /* Sends one complete response, without a newline. `asker` is the one that came with the
+     * request; `code` is the error code, or 0. False: it cannot be stored, and the server must
+     * stop. */
     bool (*send)(struct tc_mcp_session *session, void *asker, int code, const char *text,
                  size_t length);
 };
 
-/* One request while it is being answered. */
+/* One request that is being answered. */
 struct tc_mcp_request {
     struct tc_mcp_session *session;
     json_t *id;          /* owned */
-    const char *version; /* of the protocol that it speaks */
-    void *asker;         /* the transport's; NULL: it does not tell requests apart */
+    const char *version; /* the request's protocol version */
+    void *asker; /* the transport's handle of the request; NULL: it does not distinguish requests */
 };
 
 struct tc_mcp_call {
     struct tc_mcp_request request;
     struct toolcage_call *call;
-    bool cancelled; /* nobody waits for the answer */
+    bool cancelled; /* no response is sent */
 };
 
-/* What all sessions share. */
+/* The state that all sessions share. */
 struct tc_mcp {
     const struct tc_mcp_tools *what;
-    struct toolcage_engine *engine; /* NULL: lost; the next call starts another */
-    json_t *tools;                  /* as tools/list shows them */
+    struct toolcage_engine *engine; /* NULL: lost; the next call creates a new engine */
+    json_t *tools;                  /* in the format of tools/list */
     struct tc_mcp_call *calls;
     size_t call_count;
-    bool failed; /* out of memory for an answer: a client would wait for ever */
+    bool failed; /* no memory for a response: the client would wait forever */
 };
 
-/* server.c. 0, or negative as tc_mcp_serve(); closed in both cases. */
+/* server.c. 0, or negative as tc_mcp_serve(); call tc_mcp_close() in both cases. */
 int tc_mcp_open(struct tc_mcp *server, const struct tc_mcp_tools *what,
                 struct toolcage_error **err);
 void tc_mcp_close(struct tc_mcp *server);
-/* Nothing more may be said: it lacked memory for something. */
+/* Memory ran out, so no further message may be sent. */
 bool tc_mcp_is_broken(const struct tc_mcp *server);
 
-/* protocol.c: one message of the client's. True: it is a request, which is answered now or when its
- * call ends, or no message, which is answered now; false: nothing is said to it. */
+/* protocol.c: handles one client message. True: the message gets a response, either now or when its
+ * call ends. False: the message gets none. */
 bool tc_session_take(struct tc_mcp_session *session, void *asker, const char *text, size_t length);
 bool tc_session_take_json(struct tc_mcp_session *session, void *asker, const json_t *message);
-/* Refuses what cannot be read, so that its id is unknown. */
+/* Sends an error without an id, for a message that could not be read. */
 void tc_session_refuse(struct tc_mcp_session *session, void *asker, int code, const char *message);
-/* Its calls end, and are answered to nobody; from here on it is not used any more. */
+/* Cancels the session's calls and drops their responses; the session is not used afterwards. */
 void tc_session_leave(struct tc_mcp_session *session);
-/* Whoever asked this has gone; with `cancel` the call ends, too. */
+/* Forgets the requests with this `asker`, which is gone; `cancel` also cancels their calls. */
 void tc_session_forget(struct tc_mcp_session *session, const void *asker, bool cancel);
 bool tc_session_is_busy(const struct tc_mcp_session *session);
 
-/* Is this one of the versions that an initialize request agrees on? */
+/* Is this a version that initialize can agree on? */
 bool tc_mcp_is_agreed(const char *version);
-/* Answer a request, and are done with it. They take `result` and `data` (NULL: none, or no memory).
- */
+/* Send a response and release the request. Both take ownership of `result` or `data` (NULL: none,
+ * or out of memory). */
 void tc_mcp_answer(struct tc_mcp_request *request, json_t *result);
 void tc_mcp_refuse(struct tc_mcp_request *request, int code, const char *message, json_t *data);
-/* Drops a request that nobody waits for. */
+/* Releases a request without a response. */
 void tc_mcp_drop(struct tc_mcp_request *request);
 
-/* server.c: the calls */
+/* server.c: calls */
 void tc_mcp_call(struct tc_mcp_request *request, const json_t *params);
-/* The session's call with this id; NULL: every one. */
+/* Cancels the session's call with this id; NULL: all its calls. */
 void tc_mcp_cancel(struct tc_mcp_session *session, const json_t *id);
-/* Does what is ready in the index-th call; answered ones leave the list. */
+/* Dispatches the index-th call. A call that has ended is answered and removed from the list. */
 void tc_mcp_dispatch(struct tc_mcp *server, size_t index);
-/* The helper has gone: every call that still runs is answered with that. */
+/* The helper process has exited: every running call gets an error response. */
 void tc_mcp_lost(struct tc_mcp *server);
 
 #endif

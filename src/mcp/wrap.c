@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The life of a wrapped server: started in its cage, fed, heard, and ended with its client. What
- * either side does not read holds the other back; nothing piles up here. */
+ * The life of a wrapped server: starts it in its cage, forwards messages, and ends it with its
+ * client. A side that does not read blocks the other side, so no messages pile up here. */
 #include "mcp/wrap.h"
 
 #include <errno.h>
@@ -16,22 +16,22 @@
 #include "mcp/memory.h"
 
 enum {
-    WAITING_MAX = 1 << 20, /* bytes that wait for a side: then nothing more is taken in for it */
-    LEAVE_MS = 2000,       /* for a server whose input has ended to end itself */
-    FLUSH_MS = 2000,       /* for a client to take the last answers */
+    WAITING_MAX = 1 << 20, /* unsent bytes for one side; beyond this limit nothing is read for it */
+    LEAVE_MS = 2000,       /* for a server to exit after its input has ended */
+    FLUSH_MS = 2000,       /* for the client to read the last responses */
     SILENT_MS = 10000,
-    TOLD_MS = 10000, /* in so much time ... */
-    TOLD_MAX = 65536 /* ... so much of the server's standard error is shown */
+    TOLD_MS = 10000, /* the interval ... */
+    TOLD_MAX = 65536 /* ... in which at most this much of the server's standard error is printed */
 };
 
 enum { IN, OUT, SINK, CALL, FDS };
 
-/* How far it has come. */
+/* The state of the connection. */
 struct life {
-    bool client_open; /* it may still send */
-    bool hung_up;     /* what it sent is not all taken */
-    bool client_gone; /* it does not read either */
-    int broken;       /* errno of its pipe, which ended by more than its leaving */
+    bool client_open; /* the client may still send */
+    bool hung_up;     /* the client closed its end; its last messages are not read yet */
+    bool client_gone; /* the client does not read either */
+    int broken;       /* errno of a failed client pipe; 0 for a normal close */
     bool done;
     int64_t leave_at_ms, flush_at_ms; /* 0: not yet */
 };
@@ -43,7 +43,7 @@ int64_t tc_wrap_now_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* ---- words for the operator ---- */
+/* ---- output for the operator ---- */
 
 static void tell_operator(struct tc_wrap *wrap, enum tc_wrap_message kind, const char *text,
                           size_t length)
@@ -51,7 +51,7 @@ static void tell_operator(struct tc_wrap *wrap, enum tc_wrap_message kind, const
     wrap->options->tell(wrap->options->userdata, kind, text, length);
 }
 
-/* A server that writes without end must not fill a log. */
+/* Limits the rate, so that a server cannot fill the log. */
 static void tell_some(struct tc_wrap *wrap, enum tc_wrap_message kind, const char *text,
                       size_t length)
 {
@@ -89,7 +89,7 @@ static void take_errors(struct tc_wrap *wrap, const char *bytes, size_t length)
     }
 }
 
-/* ---- what comes ---- */
+/* ---- input ---- */
 
 static void take_lines(struct tc_wrap *wrap, struct tc_lines *lines, bool client)
 {
@@ -158,7 +158,7 @@ static void take_input(struct tc_wrap *wrap, struct life *life)
     leave_soon(life);
 }
 
-/* Nobody hears the server any more. */
+/* The client does not read any longer: stops the server. */
 static void lose_client(struct tc_wrap *wrap, struct life *life)
 {
     life->client_gone = wrap->deaf = true;
@@ -177,7 +177,7 @@ static void watch_streams(const struct tc_wrap *wrap, const struct life *life,
     bool room = to_client < WAITING_MAX || wrap->deaf;
     bool open = life->client_open && !life->done;
     bool take = open && room && to_server < WAITING_MAX;
-    /* one that has closed its end is to be noticed also while nothing is taken from it */
+    /* a client that closes its end must be noticed even while nothing is read from it */
     fds[IN] = (struct pollfd){.fd = take || (open && !life->hung_up) ? wrap->options->in : -1,
                               .events = take ? POLLIN : 0};
     fds[OUT] = (struct pollfd){.fd = life->client_gone ? -1 : wrap->options->out,
@@ -208,11 +208,11 @@ static void tick(struct tc_wrap *wrap, struct life *life)
     tc_pass_tick(wrap, now);
     if (life->leave_at_ms && now >= life->leave_at_ms) {
         life->leave_at_ms = 0;
-        wrap->deaf = true; /* to a server that goes on talking; its end is still to be heard */
+        wrap->deaf = true; /* discards the server's further output; its end is still reported */
         (void)toolcage_call_cancel(wrap->call);
     }
     if (!wrap->heard && wrap->unheard_since_ms && now >= wrap->unheard_since_ms + SILENT_MS) {
-        wrap->heard = true; /* said once */
+        wrap->heard = true; /* reported once */
         tell_operator(wrap, TC_WRAP_SILENT, "", 0);
     }
 }
@@ -227,12 +227,13 @@ static void pass_on(struct tc_wrap *wrap, struct life *life, const struct pollfd
     }
     if (wrap->sink >= 0 && fds[SINK].revents &&
         (!(fds[SINK].revents & POLLOUT) || tc_outbox_write(&wrap->to_server, wrap->sink) < 0)) {
-        close_sink(wrap); /* it reads no more */
+        close_sink(wrap); /* the server closed its input */
         leave_soon(life);
     }
 }
 
-/* What nobody takes any more goes; the end of the client's words is passed on after them. */
+/* Discards output that a side cannot receive; closes the server's input after the client's last
+ * message. */
 static void settle_wrap(struct tc_wrap *wrap, const struct life *life)
 {
     if (!life->client_open && !tc_outbox_pending(&wrap->to_server))
@@ -243,7 +244,7 @@ static void settle_wrap(struct tc_wrap *wrap, const struct life *life)
         tc_outbox_done(&wrap->to_client);
 }
 
-/* 1 when the call is over, and what it left unanswered is answered. */
+/* Dispatches the call. When it has ended, fails the open requests. */
 static int hear_call(struct tc_wrap *wrap, struct life *life, struct toolcage_error **err)
 {
     int rc = toolcage_call_dispatch(wrap->call, err);
@@ -268,7 +269,7 @@ static bool is_over(const struct tc_wrap *wrap, const struct life *life)
 static int loop(struct tc_wrap *wrap, struct life *life, struct toolcage_error **err)
 {
     struct pollfd fds[FDS] = {0};
-    int rc = hear_call(wrap, life, err); /* a call that was refused is over already */
+    int rc = hear_call(wrap, life, err); /* a refused call has already ended */
     while (rc == 0 && !is_over(wrap, life)) {
         if (wrap->failed || tc_mcp_starved())
             return TOOLCAGE_EMEMORY;

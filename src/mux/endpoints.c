@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { LENGTH = 2 }; /* before a datagram */
+enum { LENGTH = 2 }; /* the length before a datagram */
 
 bool tc_mux_endpoints_init(struct tc_mux_endpoints *l, int port, bool opens)
 {
@@ -17,7 +17,7 @@ bool tc_mux_endpoints_init(struct tc_mux_endpoints *l, int port, bool opens)
     return tc_mux_init(&l->mux, opens, TC_MUX_STREAMS_MAX);
 }
 
-/* Who is at the other end of the socket sees whether it was in order. */
+/* After an abort (`cut`), the socket's peer gets a reset. */
 static void hang_up(struct tc_mux_endpoint *line, bool cut)
 {
     const struct linger at_once = {.l_onoff = 1};
@@ -53,7 +53,8 @@ static bool is_datagrams(const struct tc_mux_endpoints *l, uint32_t id)
     return l->mux.streams[id].to.what == TC_MUX_DATAGRAMS;
 }
 
-/* Both directions are over; or one is, and nobody is left for the other. */
+/* Closes the connection when both directions have ended, or when reading has and the tool has
+ * exited. */
 static void settle_endpoint(struct tc_mux_endpoints *l, uint32_t id)
 {
     const struct tc_mux_endpoint *line = &l->line[id];
@@ -75,8 +76,8 @@ void tc_mux_endpoints_datagram(struct tc_mux_endpoints *l, uint32_t id, const ch
     tc_mux_say(&l->mux, id, framed, len + LENGTH);
 }
 
-/* Of one for which there is no room the kernel keeps what it can. A refusal is told once, and the
- * next one may get through. */
+/* Reads only when the mux has room; until then the kernel queues datagrams up to its limit. A
+ * failed recv() reports a past refusal once, and the next datagram may get through. */
 static void hear_datagram(struct tc_mux_endpoints *l, uint32_t id)
 {
     char bytes[TC_MUX_PIECE];
@@ -113,8 +114,7 @@ static void read_endpoint(struct tc_mux_endpoints *l, uint32_t id)
 
 /* ---- to the socket ---- */
 
-/* How much of it was taken; 0: it has to wait; -1: it cannot go. A datagram goes as a whole, or is
- * lost. */
+/* Returns the bytes taken; 0: wait; -1: malformed. A datagram is sent whole or lost. */
 static ssize_t tell_datagram(struct tc_mux_endpoints *l, uint32_t id, const char *bytes, size_t len)
 {
     if (len < LENGTH)
@@ -133,7 +133,7 @@ static ssize_t tell_datagram(struct tc_mux_endpoints *l, uint32_t id, const char
 
 static ssize_t tell_some(struct tc_mux_endpoints *l, uint32_t id, const char *bytes, size_t len)
 {
-    if (l->leaving) /* nobody is there to hear it */
+    if (l->leaving) /* the tool has exited */
         return (ssize_t)len;
     if (is_datagrams(l, id))
         return tell_datagram(l, id, bytes, len);
@@ -141,7 +141,7 @@ static ssize_t tell_some(struct tc_mux_endpoints *l, uint32_t id, const char *by
     return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : n;
 }
 
-/* All of it has gone; half of a datagram never does. */
+/* Ends the socket once its stream is delivered; an incomplete datagram is dropped. */
 static void end_endpoint(struct tc_mux_endpoints *l, uint32_t id)
 {
     struct tc_mux_endpoint *line = &l->line[id];
@@ -178,7 +178,7 @@ static void forward_state(struct tc_mux_endpoints *l, uint32_t id)
 
 /* ---- the port ---- */
 
-/* A write makes room for what is owed. */
+/* Each write makes room for pending frames. */
 void tc_mux_endpoints_push(struct tc_mux_endpoints *l)
 {
     ssize_t n = 1;
@@ -206,7 +206,8 @@ static const char *take_frames(struct tc_mux_endpoints *l)
     int more;
     while ((more = tc_frames_next(&l->frames, &f)) > 0) {
         if (tc_mux_take(&l->mux, &f, &event, &id) < 0)
-            return l->mux.fault ? l->mux.fault : "has connections that memory is out for";
+            return l->mux.fault ? l->mux.fault
+                                : "opened connections for which the host lacks memory";
         if (event == TC_MUX_OPENED) {
             l->line[id] = (struct tc_mux_endpoint){.fd = -1};
             l->opened(l, id, &l->mux.streams[id].to);
@@ -214,7 +215,7 @@ static const char *take_frames(struct tc_mux_endpoints *l)
             forward_state(l, id);
         }
     }
-    return more < 0 ? "lies about the length of what it says of a connection" : NULL;
+    return more < 0 ? "sent a frame with an invalid length" : NULL;
 }
 
 static const char *read_port(struct tc_mux_endpoints *l)
@@ -268,7 +269,7 @@ static void finish_connect(struct tc_mux_endpoints *l, uint32_t id)
 static void serve_endpoint(struct tc_mux_endpoints *l, uint32_t id, const struct pollfd *p)
 {
     if (p->fd != l->line[id].fd || !p->revents)
-        return; /* it was closed meanwhile */
+        return; /* closed earlier in this round */
     if (l->line[id].connecting) {
         finish_connect(l, id);
         return;

@@ -29,7 +29,7 @@ static void put_number(char *to, uint32_t value)
         to[i] = (char)(unsigned char)(value >> (8 * i));
 }
 
-/* ---- its life ---- */
+/* ---- life cycle ---- */
 
 bool tc_mux_init(struct tc_mux *m, bool opens, size_t count)
 {
@@ -63,7 +63,7 @@ static void drop_stream(struct tc_mux_stream *s)
     s->at = 0;
 }
 
-/* Both have said their last word. */
+/* Frees the number after both sides have sent CLOSE. */
 static void let_go(struct tc_mux *m, struct tc_mux_stream *s)
 {
     if (!s->said_close || !s->heard_close)
@@ -73,7 +73,7 @@ static void let_go(struct tc_mux *m, struct tc_mux_stream *s)
     m->used--;
 }
 
-/* ---- to the other side ---- */
+/* ---- sending ---- */
 
 static bool is_full(const struct tc_mux *m)
 {
@@ -104,7 +104,7 @@ static void put_credit(struct tc_mux *m, struct tc_mux_stream *s)
     s->owed = 0;
 }
 
-/* A window is opened again when half of it is free; nobody waits for the other half. */
+/* Sends CREDIT when half of the window was taken, so the peer never stalls on the other half. */
 static void settle_stream(struct tc_mux *m, struct tc_mux_stream *s)
 {
     const char cut = (char)s->cut;
@@ -187,7 +187,7 @@ void tc_mux_close(struct tc_mux *m, uint32_t id, bool cut)
     drop_stream(s);
 }
 
-/* ---- from the other side ---- */
+/* ---- receiving ---- */
 
 const char *tc_mux_heard(const struct tc_mux *m, uint32_t id, size_t *ret_len)
 {
@@ -215,24 +215,24 @@ static int take_open(struct tc_mux *m, struct tc_mux_stream *s, const struct tc_
 {
     struct tc_mux_to to;
     if (m->opens)
-        return break_off(m, "opens a connection to its own side");
+        return break_off(m, "opened a connection in the wrong direction");
     if (s->used)
-        return break_off(m, "opens a connection that is open already");
+        return break_off(m, "opened a connection that is already open");
     if (f->len != NUMBER + sizeof(to))
-        return break_off(m, "opens a connection to nowhere");
+        return break_off(m, "opened a connection without a target");
     memcpy(&to, f->bytes + NUMBER, sizeof(to));
     begin_stream(m, s, &to);
     return TC_MUX_OPENED;
 }
 
-/* What was on its way when we closed is dropped. */
+/* Bytes that were in flight when this side closed are dropped. */
 static int take_bytes(struct tc_mux *m, struct tc_mux_stream *s, const struct tc_frame *f)
 {
     size_t len = f->len - NUMBER;
     if (s->heard_end)
-        return break_off(m, "sends more by a connection after its end");
+        return break_off(m, "sent bytes on a connection after its end");
     if (!len || len > s->may_come)
-        return break_off(m, "sends more by a connection than it may");
+        return break_off(m, "sent more bytes on a connection than its window allows");
     s->may_come -= (uint32_t)len;
     if (s->closed)
         return TC_MUX_NOTHING;
@@ -249,7 +249,7 @@ static int take_credit(struct tc_mux *m, struct tc_mux_stream *s, const struct t
 {
     uint32_t more = f->len == NUMBER + NUMBER ? read_u32(f->bytes + NUMBER) : 0;
     if (!more || more > TC_MUX_WINDOW - s->may_go)
-        return break_off(m, "took more from a connection than was sent");
+        return break_off(m, "acknowledged more bytes of a connection than were sent");
     s->may_go += more;
     return TC_MUX_CHANGED;
 }
@@ -257,7 +257,7 @@ static int take_credit(struct tc_mux *m, struct tc_mux_stream *s, const struct t
 static int take_end(struct tc_mux *m, struct tc_mux_stream *s)
 {
     if (s->heard_end)
-        return break_off(m, "ends a connection twice");
+        return break_off(m, "ended a connection twice");
     s->heard_end = true;
     return s->closed ? TC_MUX_NOTHING : TC_MUX_CHANGED;
 }
@@ -265,7 +265,7 @@ static int take_end(struct tc_mux *m, struct tc_mux_stream *s)
 static int take_close(struct tc_mux *m, struct tc_mux_stream *s, const struct tc_frame *f)
 {
     if (f->len != NUMBER + 1 || (f->bytes[NUMBER] & ~1))
-        return break_off(m, "closes a connection without saying how");
+        return break_off(m, "sent a malformed frame to close a connection");
     s->heard_close = s->heard_end = true;
     s->heard_cut = f->bytes[NUMBER];
     let_go(m, s);
@@ -277,7 +277,7 @@ static int take_frame(struct tc_mux *m, struct tc_mux_stream *s, const struct tc
     if (f->kind == TC_MUX_OPEN)
         return take_open(m, s, f);
     if (!s->used || s->heard_close)
-        return break_off(m, "speaks by a connection that is not open");
+        return break_off(m, "sent a frame for a connection that is not open");
     switch (f->kind) {
     case TC_MUX_BYTES:
         return take_bytes(m, s, f);
@@ -297,10 +297,10 @@ int tc_mux_take(struct tc_mux *m, const struct tc_frame *f, enum tc_mux_event *r
     if (m->fault)
         return -1;
     if (f->kind >= TC_MUX_KINDS || f->len < NUMBER || f->len > tc_mux_most[f->kind])
-        return break_off(m, "says what is not said of connections");
+        return break_off(m, "sent an invalid frame for a connection");
     *ret_id = read_u32(f->bytes);
     if (*ret_id >= m->count)
-        return break_off(m, "opens more connections than it may");
+        return break_off(m, "used a connection number that is too large");
     int did = take_frame(m, &m->streams[*ret_id], f);
     *ret = did < 0 ? TC_MUX_NOTHING : (enum tc_mux_event)did;
     return did < 0 ? -1 : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * One notification of a system call: the words of whoever asks, and the answer. */
+ * One notification of a system call: its arguments, and the reply. */
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <string.h>
@@ -18,7 +18,7 @@ size_t tc_notify_bytes(pid_t pid, uint64_t at, void *to, size_t size)
     return n < 0 ? 0 : (size_t)n;
 }
 
-/* A text that may end before the page does. */
+/* A string that may end before the page does. */
 bool tc_notify_text(pid_t pid, uint64_t at, char *to, size_t size)
 {
     size_t done = 0;
@@ -36,7 +36,7 @@ bool tc_notify_text(pid_t pid, uint64_t at, char *to, size_t size)
     return true;
 }
 
-/* What was read of a process that does not wait may be the memory of one outside. */
+/* The memory of a process that no longer waits may have been that of one outside the cage. */
 bool tc_notify_waits(int listener, const struct seccomp_notif *n)
 {
     return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &n->id) == 0;
@@ -49,6 +49,6 @@ bool tc_notify_send(int listener, uint64_t id, int errnum, uint32_t flags)
     do
         rc = ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp);
     while (rc < 0 && errno == EINTR);
-    /* it was killed meanwhile; or has its answer, and has not yet run to take it */
+    /* it was killed meanwhile; or it has its reply, and has not yet run */
     return rc == 0 || errno == ENOENT || errno == EINPROGRESS;
 }

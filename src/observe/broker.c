@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Connects under way in one cage, each a process. */
+ * Connects under way in one cage, one process each. */
 #include "observe/broker.h"
 
 #include <linux/seccomp.h>
@@ -22,19 +22,19 @@
 #include "observe/observe.h"
 #include "observe/watch.h"
 
-/* Between looks whether somebody still waits for them; and how far behind tools in the schedule. */
+/* The interval of checks whether callers still wait; and the niceness relative to tools. */
 enum { LOOK_MS = 100, NICE = 10 };
 
-/* One under way. */
+/* A connect under way. */
 struct going {
-    pid_t pid; /* 0: a free place */
+    pid_t pid; /* 0: a free slot */
     int pidfd;
     struct seccomp_notif asked;
 };
 
 static struct going going[TC_BROKER_MAX];
 static size_t going_count;
-/* Written by the children, each its own. */
+/* Written by the children, one entry each. */
 static struct tc_connect_report *said;
 static struct tc_connect_rules rules;
 
@@ -61,9 +61,9 @@ static bool add_overlay(const struct tc_item *item)
     return path != NULL;
 }
 
-/* What only this cage can write, each a tmpfs of its own; a socket there was made by the tool. An
- * overlay's inodes are its own: through it the kernel finds no server but those that were bound
- * through it. */
+/* File systems that only this cage can write, each a private tmpfs; a socket there was made by
+ * the tool. An overlay has separate inodes: through it the kernel finds only servers that were
+ * bound through it. */
 static bool add_storage(const struct tc_trees *t)
 {
     bool fine = add_device(t->storage);
@@ -102,7 +102,7 @@ bool tc_broker_open(struct tc_cage *cage)
 
 /* ---- those under way ---- */
 
-/* Nobody waits for an answer that cannot be given: our end lets everybody go on with an error. */
+/* Replies; if a reply fails, this process exits, and every waiting call continues with an error. */
 static void answer_notification(struct tc_cage *cage, int listener, uint64_t id, int errnum)
 {
     if (!tc_notify_send(listener, id, errnum, 0))
@@ -156,7 +156,7 @@ size_t tc_broker_waits(struct pollfd *set, int *ret_ms)
     return count;
 }
 
-/* What it could not or must not do is told before the tool goes on. */
+/* Reports a refused connect before the tool continues. */
 static void finish_connect(struct tc_cage *cage, int listener, struct going *g, int status)
 {
     const struct tc_connect_report *s = &said[g - going];
@@ -183,11 +183,13 @@ void tc_broker_look(struct tc_cage *cage, int listener)
         if (waitpid(g->pid, &status, WNOHANG) == g->pid)
             finish_connect(cage, listener, g, status);
         else if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &g->asked.id) < 0 && errno == ENOENT)
-            (void)kill(g->pid, SIGKILL); /* the tool was; or it has answered, and is ending */
+            (void)kill(
+                g->pid,
+                SIGKILL); /* the tool was killed; or the process has replied, and is exiting */
     }
 }
 
-/* ---- can it be done here ---- */
+/* ---- requirements of this host ---- */
 
 static bool no_attach(void)
 {
@@ -205,9 +207,9 @@ static bool takes_descriptors(void)
 
 const char *tc_broker_lacks(const char **ret_fix)
 {
-    *ret_fix = "set kernel.yama.ptrace_scope to 2 or less, which needs a new start of the machine";
+    *ret_fix = "set kernel.yama.ptrace_scope to 2 or less, which needs a reboot";
     if (no_attach())
-        return "kernel.yama.ptrace_scope 3 lets nobody take a socket out of another process";
+        return "kernel.yama.ptrace_scope 3 forbids copying a socket of another process";
     *ret_fix = "allow pidfd_getfd in the seccomp profile of the container around this helper";
     if (!takes_descriptors())
         return "pidfd_getfd is refused here";

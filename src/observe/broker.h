@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Connects of a cage that has unix sockets. None is told to go on: another thread of the tool could
- * put a different socket under the number, or a different address into the memory, between our look
- * and the kernel's. So the socket itself is taken out of the tool, the address is read once, and
- * the connect is done here on what was looked at. That is a process for each connect, a child of
- * the one that serves the cage's notifications: one that waits holds up nobody. It has the cage's
- * ids, mounts and root and no capability, so that it finds what the tool would find, and a server
- * sees whom it would see. */
+ * The broker makes the connects of a cage that has unix sockets. The kernel does not continue a
+ * notified connect: another thread of the tool could put a different socket under the number, or
+ * a different address into the memory, between our check and the kernel's. So the broker takes a
+ * copy of the tool's socket, reads the address once, and connects the copy to the checked
+ * address. Each connect has its own process, a child of the process that serves the cage's
+ * notifications, so a connect that waits blocks no other. That process has the cage's ids,
+ * mounts and root and no capability: it resolves paths as the tool would, and a server sees the
+ * tool's credentials. */
 #ifndef TC_OBSERVE_BROKER_H
 #define TC_OBSERVE_BROKER_H
 
@@ -19,17 +20,18 @@
 #include "linux/resolve.h"
 #include "observe/observe.h"
 
-/* How the process ends: it has answered the tool; or not, and says why, or could not even begin. */
+/* Exit codes of the process: it replied to the tool; it did not, and shared memory has the
+ * reason; it failed. */
 enum { TC_CONNECT_ANSWERED, TC_CONNECT_TOLD, TC_CONNECT_FAILED };
 
-/* What it says in shared memory when it does not answer. */
+/* The reason in shared memory when it did not reply. */
 struct tc_connect_report {
     int errnum;
-    char target[128]; /* of a unix socket that was refused, with a static hint; else NULL */
+    char target[128]; /* a refused unix socket, with a static hint; else NULL */
     const char *hint;
 };
 
-/* Which sockets by path. */
+/* Which unix sockets by path may be connected to. */
 struct tc_connect_rules {
     dev_t *devices; /* file systems that only the cage can write */
     size_t device_count;
@@ -42,7 +44,7 @@ struct tc_connect_rules {
     bool clear_groups;
 };
 
-/* The registers of the call, and whom to answer. */
+/* The registers of the call, and the notification to reply to. */
 struct tc_connect_ask {
     int listener;
     uint64_t id;
@@ -60,14 +62,15 @@ struct pollfd;
 
 enum { TC_BROKER_MAX = 64 }; /* connects under way in one cage; one more is EAGAIN */
 
-/* In the process that serves one cage. */
-/* While the cage's descriptors are open. False: no connect can be done. */
+/* Functions of the process that serves one cage. */
+/* Call while the cage's fds are open. False: no connect can be made. */
 bool tc_broker_open(struct tc_cage *cage);
 /* Takes a connect that was notified. */
 void tc_broker_take(struct tc_cage *cage, int listener, const struct seccomp_notif *n);
-/* Fills in what to wait for beside the listener, how many there are, and how long at most. */
+/* Fills in the fds to poll in addition to the listener; returns their number, and *ret_ms is the
+ * poll timeout. */
 size_t tc_broker_waits(struct pollfd *set, int *ret_ms);
-/* Goes through those under way: tells what was refused, ends those that nobody waits for. */
+/* Checks the connects under way: reports refused ones, ends those whose caller no longer waits. */
 void tc_broker_look(struct tc_cage *cage, int listener);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * One connect in the place of a tool, from its socket to the answer. */
+ * One connect on behalf of a tool, from its socket to the reply. */
 #include "observe/broker.h"
 
 #include <linux/kcmp.h>
@@ -26,11 +26,11 @@
 #define PIDFD_THREAD O_EXCL
 #endif
 
-/* What is needed of the tool; the process ends with it, so nothing is closed. */
+/* Objects of the tool; the process exits with them, so nothing is closed. */
 struct taken {
     int socket;
     int root, cwd, user, mounts, net;
-    int own; /* our own descriptors as a directory */
+    int own; /* our fds as a directory */
     union {
         struct sockaddr any;
         struct sockaddr_un un;
@@ -51,10 +51,10 @@ static _Noreturn void refuse_connect(const struct tc_connect_ask *ask, const cha
     _exit(TC_CONNECT_TOLD);
 }
 
-/* ---- out of the tool ---- */
+/* ---- reading the tool ---- */
 
-/* Threads of a process may have descriptors of their own. Before Linux 6.9 only the first thread
- * can be opened, which will do where it shares them. */
+/* Threads of a process may have separate fd tables. Before Linux 6.9 only the first thread can
+ * be opened, which is enough where this thread shares its table. */
 static int open_thread(pid_t tid)
 {
     int fd = (int)tc_sys(SYS_pidfd_open, tid, PIDFD_THREAD, 0, 0, 0, 0);
@@ -84,7 +84,7 @@ static int open_of(pid_t tid, const char *what, int flags)
     return open(path, flags | O_CLOEXEC);
 }
 
-/* The address comes from memory that other threads may be writing to: it is read this once. */
+/* Other threads may be writing to the address's memory: it is read only here. */
 static void take_address(struct tc_connect_ask *ask, struct taken *t)
 {
     if (ask->len < 0 || (size_t)ask->len > sizeof(t->to.room))
@@ -106,7 +106,7 @@ static void take_arguments(struct tc_connect_ask *ask, struct taken *t)
     t->mounts = open_of(ask->tid, "ns/mnt", O_RDONLY);
     t->net = open_of(ask->tid, "ns/net", O_RDONLY);
     t->own = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    /* all of this was of the thread that waits only if it waits still */
+    /* the data belongs to the waiting thread only if it still waits */
     if (ioctl(ask->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &ask->id) < 0)
         _exit(errno == ENOENT ? TC_CONNECT_ANSWERED : TC_CONNECT_FAILED);
     if (t->socket < 0 || t->root < 0 || t->cwd < 0 || t->user < 0 || t->mounts < 0 || t->net < 0 ||
@@ -114,7 +114,7 @@ static void take_arguments(struct tc_connect_ask *ask, struct taken *t)
         refuse_connect(ask, "the supervisor cannot look into this process");
 }
 
-/* One that a granted server handed over may be of another network namespace. */
+/* A socket that a granted server passed to the tool may be of another network namespace. */
 static bool is_own_net(const struct taken *t)
 {
     struct stat a, b;
@@ -139,8 +139,8 @@ static bool drop_capabilities(void)
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && tc_clear_capabilities() == 0;
 }
 
-/* Ids, mounts and root of the cage, and no capability even there. Its processes do not see us: we
- * are in no pid namespace of theirs. */
+/* Takes the cage's ids, mounts and root, and drops all capabilities there. The cage's processes
+ * do not see this one, which is not in their pid namespace. */
 static bool join(const struct tc_connect_rules *rules, const struct taken *t)
 {
     if (setns(t->user, CLONE_NEWUSER) < 0 || setns(t->mounts, CLONE_NEWNS) < 0 ||
@@ -157,14 +157,14 @@ static void enter_cage(const struct tc_connect_ask *ask, const struct taken *t)
 {
     if (!join(ask->rules, t))
         refuse_connect(ask, "the supervisor cannot enter the cage");
-    /* it was cleared by the change of ids */
+    /* the change of ids cleared it */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != ask->parent)
         _exit(TC_CONNECT_FAILED);
 }
 
 /* ---- unix sockets ---- */
 
-/* The mount that this is on; 0: unknown. */
+/* The mount of an open file; 0: unknown. */
 static uint64_t mount_of(int fd)
 {
     struct statx st;
@@ -173,7 +173,7 @@ static uint64_t mount_of(int fd)
     return known ? st.stx_mnt_id : 0;
 }
 
-/* The tool can move no mount, so what stands at the path is what we put there. */
+/* The tool cannot move mounts, so the overlay is still at its path. */
 static bool in_overlay(const struct tc_connect_rules *rules, const struct taken *t, int found)
 {
     struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
@@ -197,7 +197,7 @@ static bool is_allowed(const struct tc_connect_rules *rules, const struct stat *
     return false;
 }
 
-/* On the very object that was looked at: the kernel finds it by our descriptor, not by a name. */
+/* Connects to the checked object itself: the kernel finds it by our fd, not by a name. */
 static _Noreturn void connect_found(const struct tc_connect_ask *ask, const struct taken *t,
                                     int found)
 {
@@ -224,7 +224,7 @@ static _Noreturn void connect_path(const struct tc_connect_ask *ask, const struc
     connect_found(ask, t, found);
 }
 
-/* Bytes of an abstract name that are none of a text are shown as '?'. */
+/* Non-printable bytes of an abstract name are shown as '?'. */
 static void name_target(const struct tc_connect_ask *ask, const char *name, size_t len)
 {
     char *to = ask->said->target;
@@ -265,13 +265,13 @@ void tc_connect_do(struct tc_connect_ask *ask)
     take_arguments(ask, &t);
     int domain = option(ask, &t, SO_DOMAIN);
     if (!is_own_net(&t))
-        refuse_connect(ask, "the socket is not of the cage's own network");
+        refuse_connect(ask, "the socket is not of the cage's network");
     if (domain == AF_UNIX)
         connect_unix(ask, &t);
     if (domain != AF_INET && domain != AF_INET6 && domain != AF_NETLINK)
         refuse_connect(ask, "sockets of this kind are not granted");
     enter_cage(ask,
-               &t); /* some families ask for privileges over the network, which we would lend */
+               &t); /* some families need network privileges, which the tool must not get from us */
     int rc = connect(t.socket, &t.to.any, (socklen_t)ask->len);
     if (rc == 0 || errno == EINPROGRESS)
         answer_connect(ask, rc < 0 ? errno : 0);

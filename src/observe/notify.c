@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Seccomp notifications: they list what was refused, and decide nothing that the filter or another
- * wall does not decide. What is read from the tool's memory is a hint for people and models only.
- * Connects of a cage with unix sockets are the exception: those are done by the broker. */
+ * Seccomp notifications: they list refusals, and decide nothing that the filter or another
+ * isolation layer does not decide. Data from the tool's memory is only a hint for people and
+ * models. Connects of a cage with unix sockets are the exception: the broker makes them. */
 #include <errno.h>
 #include <limits.h>
 #include <linux/seccomp.h>
@@ -20,12 +20,12 @@
 #include "observe/watch.h"
 
 enum {
-    SHARE = 32, /* notifications served in one go */
+    SHARE = 32, /* notifications served at once */
     REFUSED_MAX =
-        1000, /* then the listener is closed: every refused call is ENOSYS from there on */
+        1000, /* then the listener is closed: every refused call returns ENOSYS from then on */
 };
 
-/* A program outside of everything that the cage shows. What an image has is not looked up. */
+/* Is the program within a path that the cage shows? An image's contents are not searched. */
 static bool is_shown(const struct tc_plan *plan, const char *program)
 {
     if (tc_path_within("/tmp", program) || tc_path_within("/proc", program) ||
@@ -37,8 +37,7 @@ static bool is_shown(const struct tc_plan *plan, const char *program)
     return false;
 }
 
-/* A name that goes on to where the cage may have it is looked for; whether it is there, the library
- * knows. */
+/* A search may continue where the cage has the program; the library checks whether it does. */
 static void note_exec(struct tc_cage *cage, const struct seccomp_notif *n)
 {
     char target[PATH_MAX];
@@ -58,7 +57,7 @@ static void observe(struct tc_cage *cage, const struct seccomp_notif *n, const c
 {
     const struct tc_observer *o = cage->observer;
     if (!o->running || n->pid == 0)
-        return; /* our own first exec */
+        return; /* the helper's own first exec */
     if (strcmp(name, "connect") == 0) {
         tc_notify_connect(cage, n);
     } else if (o->seen && strcmp(name, "execve") == 0) {
@@ -70,7 +69,7 @@ static void observe(struct tc_cage *cage, const struct seccomp_notif *n, const c
     }
 }
 
-/* By the policy, whatever the profile says. */
+/* Refused by the policy, whatever the profile's verdict. */
 static bool is_denied(const struct tc_cage *cage, const struct seccomp_notif *n)
 {
     const struct tc_seccomp_changes *changes = cage->observer->of.changes;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a tool did and was refused, seen by seccomp notifications: calls, programs, connects and, in
- * a process of its own, paths; and the broker, which connects in the tool's place. Needs the
- * granted paths of a cage and its listener, whatever the cage is. */
+ * Observes a tool by seccomp notifications: refused calls, programs, connects and, in a separate
+ * process, paths; and the broker, which connects for the tool. Needs the granted paths of a cage
+ * and its listener, whatever kind of cage it is. */
 #ifndef TC_OBSERVE_OBSERVE_H
 #define TC_OBSERVE_OBSERVE_H
 
@@ -14,54 +14,55 @@ enum { TC_PORTS_MAX = 8, TC_MISSED_MAX = 16 };
 
 struct tc_seen;
 
-/* A path that was refused, and where a search for its name may go on; by hashes. pid 0: none. */
+/* A refused path, as hashes, for a search that may continue elsewhere for the same name. pid 0:
+ * none. */
 struct tc_missed {
     enum tc_denial_kind kind;
     pid_t pid;
     uint64_t path, name;
 };
 
-/* What is told of a cage before it starts. */
+/* Settings of a cage's observation, before it starts. */
 struct tc_observed {
     enum tc_seccomp_watch watch;
-    bool unix_sockets; /* the supervisor connects in the tool's place */
-    bool mounts;       /* it has a root of its own; else Landlock decides by the rules alone */
+    bool unix_sockets; /* the supervisor connects for the tool */
+    bool mounts;       /* the cage has a private root; else Landlock decides by the rules alone */
     uid_t uid;         /* in the cage's user namespace */
     gid_t gid;
     bool clear_groups;
-    const struct tc_seccomp_changes *changes; /* of the profile; NULL: none */
+    const struct tc_seccomp_changes *changes; /* to the profile; NULL: none */
 };
 
-/* The state of this room for one cage, at cage->observer. */
+/* The observer of one cage, at cage->observer. */
 struct tc_observer {
     struct tc_observed of;
-    bool running; /* what is notified is the tool's own */
-    int listener; /* -1: none, or somebody else's by now */
+    bool running; /* notifications now come from the tool */
+    int listener; /* -1: none, or passed on to another process */
     bool here;    /* the helper itself serves it */
     int refused;  /* notifications answered with a refusal */
-    /* of its loopback: ports that were seen listened on, and how often the tables were read */
+    /* of its loopback: ports with a listener, and how often the tables were read */
     uint16_t ports[TC_PORTS_MAX];
     unsigned port_count, port_looks;
     struct tc_missed missed[TC_MISSED_MAX]; /* the last ones */
     unsigned missed_next;
-    /* what is listed by whoever serves this cage alone, and has the listener then; NULL: nobody */
+    /* list of the process that serves only this cage and has the listener then; NULL: none */
     struct tc_seen *seen;
     pid_t watcher_pid;
 };
 
-/* What a new one is. */
+/* A new one. */
 #define TC_OBSERVER_NEW ((struct tc_observer){.listener = -1})
 
 /* watcher.c */
-/* Takes the listener, which came out of the cage; -1: it has none. Is it to be waited for here? */
+/* Takes the listener, which the cage sent; -1: it has none. Must the helper poll it? */
 bool tc_observe_take(struct tc_cage *cage, int listener);
-/* The tool's first words follow: from here on what is notified is its own. Starts the process that
- * serves this cage alone, where it has one. 0, or -1 with errno. */
+/* The tool starts now, and notifications from here on are its own. Starts the process that
+ * serves only this cage, if it has one. 0, or -1 with errno. */
 int tc_observe_begin(struct tc_cage *cage);
 /* Closes the listener. */
 void tc_observe_release(struct tc_observer *o);
 
-/* One thing to be listed. A hint is static; NULL: that of its kind. */
+/* One entry to list. A hint is static; NULL: the default of its kind. */
 struct tc_listed {
     enum tc_denial_kind kind;
     const char *target, *hint;
@@ -69,21 +70,21 @@ struct tc_listed {
     bool allowed; /* an access that nothing refused */
 };
 
-/* Into the outcome; the same thing again is counted. */
+/* Adds an entry to the outcome; a repeated one increments its count. */
 void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t count);
-/* A bounded share of those that wait, in the helper; false: nothing more is to come of it, and the
- * listener is to be closed, so that whoever waits gets ENOSYS and nobody hangs. */
+/* Serves a bounded number of pending notifications in the helper. False: no more will come, and
+ * the caller must close the listener, so that waiting calls get ENOSYS and do not hang. */
 bool tc_notify_share(struct tc_cage *cage);
 
-/* Everything of the tool has ended: what was listed goes into the outcome. */
+/* All processes of the tool have ended: the list goes into the outcome. */
 void tc_watcher_finish(struct tc_cage *cage);
-/* Ends it; fine when there is none. */
+/* Ends the process; fine when there is none. */
 void tc_watcher_end(struct tc_cage *cage);
-/* Those that ended since. */
+/* Reaps ended processes. */
 void tc_watcher_reap(void);
 
 /* broker.c */
-/* What this machine lacks for it, and what to do; NULL: nothing. */
+/* What this host lacks for the broker, and the fix; NULL: nothing. */
 const char *tc_broker_lacks(const char **ret_fix);
 
 #endif

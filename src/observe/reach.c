@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Where a connect of a cage goes, when nothing answers there: for people and models, read from the
- * tool's memory. */
+ * The destination of a cage's connect where nothing answers, for people and models, read from
+ * the tool's memory. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,11 +18,11 @@
 #include "observe/watch.h"
 
 enum {
-    TABLE_MAX = 128 * 1024, /* of sockets, as text */
-    LOOKS_MAX = 100,        /* into these of one cage */
+    TABLE_MAX = 128 * 1024, /* of socket tables, as text */
+    LOOKS_MAX = 100,        /* reads of these for one cage */
 };
 
-/* Of tables that a tool has blown up nothing is read: they would hold up every other cage. */
+/* Tables that a tool has enlarged are not read: reading them would delay every other cage. */
 static bool find_listener(pid_t pid, unsigned port)
 {
     static const char *const tables[] = {"tcp", "tcp6"};
@@ -46,9 +46,9 @@ static bool find_listener(pid_t pid, unsigned port)
     return false;
 }
 
-/* Does something in the cage listen on this port? Then a loopback connection is its own affair. The
- * kernel walks the whole machine's table to tell, some milliseconds of everybody's time: a port is
- * looked for until it is found, and of a tool that goes on asking no more is listed. */
+/* Does a process in the cage listen on this port? Then a loopback connection stays inside. The
+ * kernel walks the whole host's table for this, which costs milliseconds: a found port is
+ * remembered, and after LOOKS_MAX reads nothing more is listed. */
 static bool listens(struct tc_observer *o, pid_t pid, unsigned port)
 {
     unsigned known = o->port_count < TC_PORTS_MAX ? o->port_count : TC_PORTS_MAX;
@@ -69,7 +69,7 @@ static void format_target(char *to, size_t size, const char *host, unsigned port
     (void)snprintf(to, size, v6 ? "[%s]:%u" : "%s:%u", host, port);
 }
 
-/* Where a connect goes; false when it is not worth listing. */
+/* The destination of a connect; false when it is not notable. */
 static bool connect_target(const struct tc_cage *cage, pid_t pid, const uint64_t *args, char *to,
                            size_t size, enum tc_denial_kind *ret_kind)
 {

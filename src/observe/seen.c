@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What is seen of a tool: a list in the outcome; or, in a process of its own that observes one
- * cage, in memory that it shares with the helper. A name may be looked for in one place after the
- * other: a program on a PATH, a library, a file of settings. What was refused on the way to the
- * place where it is says nothing of what the tool needs. That it is there is seen in the cage;
- * nothing is looked up outside. */
+ * The list of observed accesses of a tool: in the outcome; or, for a cage with a separate observing
+ * process, in memory shared with the helper.
+ *
+ * A tool may search several paths for one name: a program on a PATH, a library, a settings file.
+ * Refusals before the path that has the name do not matter to the tool. That it is there is seen
+ * in the cage; no path outside is looked up. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -19,17 +20,17 @@ enum { SEEN_MAX = 4096, TEXT_MAX = 1 << 20, SLOTS = 2 * SEEN_MAX, DENIALS_MAX = 
 
 struct row {
     enum tc_denial_kind kind;
-    const char *hint; /* static: the process is a copy of the helper */
+    const char *hint; /* static: the process is a fork of the helper */
     uint32_t text;
     bool probe, allowed;
     _Atomic uint32_t count;
 };
 
-/* Written by the watcher, read by the helper: what stands below `count` is whole. */
+/* Written by the watcher, read by the helper: rows with an index below `count` are complete. */
 struct tc_seen {
-    _Atomic bool broken; /* it ended before the cage */
+    _Atomic bool broken; /* the watcher exited before the cage */
     _Atomic uint32_t count;
-    _Atomic uint32_t refused_more, allowed_more; /* for which there was no room */
+    _Atomic uint32_t refused_more, allowed_more; /* entries that did not fit */
     uint32_t text_used;
     uint32_t slots[SLOTS]; /* index + 1 by hash */
     struct row seen[SEEN_MAX];
@@ -101,7 +102,7 @@ void tc_seen_list(struct tc_seen *w, const struct tc_listed *what)
     atomic_store(&w->count, count + 1);
 }
 
-/* Said before our descriptors are closed: then the tool goes on, and may end before we have. */
+/* Set before our fds are closed: then the tool continues, and may exit before us. */
 void tc_seen_break(struct tc_cage *cage)
 {
     atomic_store(&cage->observer->seen->broken, true);
@@ -169,7 +170,7 @@ void tc_seen_tell(struct tc_cage *cage, const struct tc_seen *w)
     cage->outcome->omitted_accesses += atomic_load(&w->allowed_more);
 }
 
-/* ---- names that are looked for ---- */
+/* ---- searches for a name ---- */
 
 void tc_search_missed(struct tc_cage *cage, enum tc_denial_kind kind, const char *path,
                       const char *said, pid_t pid)
@@ -184,7 +185,7 @@ static bool is_missed(const struct tc_missed *missed, enum tc_denial_kind kind, 
     return missed->kind == kind && missed->path == tc_hash(path);
 }
 
-/* What is listed of this is a probe. */
+/* Marks the listed refusals of this search as probes. */
 static void set_probe(struct tc_cage *cage, const struct tc_missed *missed)
 {
     struct tc_seen *w = cage->observer->seen;

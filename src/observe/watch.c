@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * From a call to the path that it means, in the cage's view, and whether the grant covers that. A
- * path is followed with the cage's own root, never through a magic link, and nothing is opened but
- * for its name. */
+ * From a call to its path, in the cage's view, and whether the grant covers it. A path is
+ * resolved with the cage's root, never through a magic link; files are opened only by O_PATH. */
 #include "observe/watch.h"
 
 #include <limits.h>
@@ -21,13 +20,13 @@
 
 enum { LINKS_MAX = 40 };
 
-/* Where a path leads in the cage. */
+/* Where a path resolves to in the cage. */
 struct place {
     char path[PATH_MAX];
     bool exists, read_only;
 };
 
-/* ---- from text to place ---- */
+/* ---- from text to path ---- */
 
 static bool is_link(int fd)
 {
@@ -35,7 +34,7 @@ static bool is_link(int fd)
     return fstat(fd, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
-/* The path of what a link of /proc stands for, in its own mount namespace. */
+/* The target path of a /proc link, in that process's mount namespace. */
 static bool read_path(const char *link, char *to, size_t size)
 {
     ssize_t n = readlink(link, to, size - 1);
@@ -45,7 +44,7 @@ static bool read_path(const char *link, char *to, size_t size)
     return true;
 }
 
-/* head is a link: it is replaced by what it points to, from the directory where it stands. */
+/* head is a link: replaces it with its target, relative to the link's directory. */
 static bool follow(int fd, char *head, size_t size)
 {
     char target[PATH_MAX];
@@ -58,7 +57,7 @@ static bool follow(int fd, char *head, size_t size)
     return whole && (size_t)snprintf(head, size, "%s", whole) < size;
 }
 
-/* Moves the last component of head before tail. */
+/* Moves the last component of head to the planner of tail. */
 static bool cut(char *head, char *tail, size_t size)
 {
     char longer[PATH_MAX];
@@ -86,8 +85,8 @@ static void settle_place(struct place *place, int fd, const char *tail)
         (void)snprintf(place->path, sizeof(place->path), "%s", whole);
 }
 
-/* The last part that exists, and the rest as it was written; links that lead to nothing are
- * followed, too. */
+/* Resolves the existing part of a path and keeps the rest as it is; dangling links are followed,
+ * too. */
 static bool locate(int root, const char *path, bool follows, struct place *place)
 {
     char head[PATH_MAX], tail[PATH_MAX] = "";
@@ -113,7 +112,7 @@ static bool locate(int root, const char *path, bool follows, struct place *place
     return false;
 }
 
-/* ---- from place to verdict ---- */
+/* ---- from path to verdict ---- */
 
 static bool covered(const struct tc_plan *plan, const char *path, bool write)
 {
@@ -124,7 +123,7 @@ static bool covered(const struct tc_plan *plan, const char *path, bool write)
     return tc_system_path_private(path);
 }
 
-/* A directory on the way to something that the cage shows. */
+/* Is it a parent directory of a path that the cage shows? */
 static bool leads(const struct tc_plan *plan, const char *path)
 {
     for (size_t i = 0; i < plan->mount_count; i++)
@@ -146,7 +145,7 @@ static bool refused(const struct tc_cage *cage, const struct place *at, bool wri
            !leads(cage->plan, at->path);
 }
 
-/* Files that programs look for in passing, and do without. */
+/* Files that programs look for, but do not need. */
 static bool is_probe(const char *path)
 {
     static const char *const trees[] = {"/sys",
@@ -195,7 +194,7 @@ static bool start_of(pid_t pid, int dir, char *to, size_t size)
     return read_path(link, to, size);
 }
 
-/* The path as the tool said it, absolute. */
+/* The path in the tool's memory, made absolute. */
 static char *spoken(pid_t pid, int dir, uint64_t at)
 {
     char text[PATH_MAX], start[PATH_MAX];
@@ -237,8 +236,9 @@ static bool follows(const struct tc_seccomp_watched *row, const uint64_t *args)
     return row->use != TC_SECCOMP_NAMES && row->use != TC_SECCOMP_MAKES;
 }
 
-/* Does a search end here? Not where the tool itself may have put what it finds; and of files that
- * are read only where the system has its own: two files of one name in a tool's data are two. */
+/* Does a search end here? Not where the tool itself may have put the file; and for files that
+ * are only read, only in system directories: two files with one name in a tool's data are
+ * unrelated. */
 static void follow_search(struct tc_cage *cage, enum tc_denial_kind kind, const char *said,
                           const struct place *at, bool no, pid_t pid)
 {
@@ -266,7 +266,7 @@ static void note(struct tc_cage *cage, enum tc_denial_kind kind, const char *sai
         return;
     tc_seen_list(w, &(struct tc_listed){.kind = kind, .target = at->path, .allowed = true});
     _autofree_ char *clean = tc_path_absolute("/", said);
-    if (clean && strcmp(clean, at->path) != 0) /* a link led there, and is needed as well */
+    if (clean && strcmp(clean, at->path) != 0) /* a link led there, and is needed, too */
         tc_seen_list(w,
                      &(struct tc_listed){.kind = TC_DENIAL_LOOK, .target = clean, .allowed = true});
 }

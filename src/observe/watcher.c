@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The state of this room for one cage, from its listener to its end; and the process that serves
- * the notifications of one cage: it is started, and ended. */
+ * The observer of one cage, from its listener to its end; and starting and ending the process
+ * that serves the notifications of one cage. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,13 +18,13 @@
 
 enum { LEFT_MAX = 64 };
 
-/* Told to end, and not reaped yet. */
+/* Processes that were ended, but not reaped yet. */
 static pid_t left[LEFT_MAX];
 static size_t left_count;
 
 /* ---- the process ---- */
 
-/* Everything of this and of other cages, but for the one descriptor. */
+/* Closes all fds of this and other cages, except one. */
 static void close_all_but(int fd)
 {
     if (fd > 0)
@@ -34,7 +34,7 @@ static void close_all_but(int fd)
 
 enum { SERVED, NOBODY, BROKEN };
 
-/* Waits for what comes next. */
+/* Waits for the next event and serves it. */
 static int serve_notifications(struct tc_cage *cage, int listener)
 {
     struct pollfd ready[1 + TC_BROKER_MAX] = {{.fd = listener, .events = POLLIN}};
@@ -64,8 +64,8 @@ static _Noreturn void observe(struct tc_cage *cage, pid_t helper)
     _exit(0);
 }
 
-/* Of its own for each cage whose paths are observed, or whose connects are done in its place; a
- * slow look-up holds up that cage and nobody else. Takes the listener over. 0, or -1 with errno. */
+/* Starts a separate process for a cage whose paths are observed, or whose connects the broker
+ * makes; a slow look-up delays only that cage. Takes the listener. 0, or -1 with errno. */
 static int start_watcher(struct tc_cage *cage)
 {
     struct tc_observer *o = cage->observer;
@@ -73,7 +73,7 @@ static int start_watcher(struct tc_cage *cage)
     o->seen = tc_seen_new();
     if (!o->seen)
         return -1;
-    /* by fork(), which leaves the child an allocator that no worker was in the middle of */
+    /* by fork(), so that no other thread can hold the child's allocator lock */
     o->watcher_pid = fork();
     if (o->watcher_pid == 0)
         observe(cage, helper);
@@ -81,14 +81,14 @@ static int start_watcher(struct tc_cage *cage)
         o->watcher_pid = 0;
         return -1;
     }
-    /* ours would keep the tool waiting when the watcher dies */
+    /* our copy would keep the tool waiting when the watcher dies */
     (void)close(o->listener);
     o->listener = -1;
     return 0;
 }
 
-/* It ends by itself with the last process of the cage; one that was killed before has let go of its
- * listener, and with it of the tool, a moment before it can be waited for. */
+/* The watcher exits by itself with the cage's last process. A watcher that was killed releases
+ * the listener, and with it the tool, a moment before it can be reaped. */
 static void check_end(struct tc_cage *cage)
 {
     enum { LOOKS = 100, PAUSE_US = 100 };
@@ -135,15 +135,15 @@ void tc_watcher_end(struct tc_cage *cage)
     if (!o->watcher_pid)
         return;
     (void)kill(o->watcher_pid, SIGKILL);
-    /* without room for one more, at the cost of waiting here */
+    /* when the list is full, waits here */
     if (waitpid(o->watcher_pid, NULL, left_count < LEFT_MAX ? WNOHANG : 0) == 0)
         left[left_count++] = o->watcher_pid;
     o->watcher_pid = 0;
 }
 
-/* ---- from the listener to the end ---- */
+/* ---- the observer's life ---- */
 
-/* Has it a process of its own that serves its notifications? */
+/* Does a separate process serve its notifications? */
 static bool is_apart(const struct tc_observer *o)
 {
     return o->of.watch >= TC_WATCH_PATHS || o->of.unix_sockets;

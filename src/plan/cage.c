@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What every kind of executor does in the same way with a cage's record. */
+ * Operations on a cage's record that are the same for all executors. */
 #include <stdarg.h>
 #include <string.h>
 #include <toolcage/result.h>
@@ -9,7 +9,7 @@
 
 #include "plan/backend.h"
 
-/* Refusals of the grant were never runs: they are "denied"; the rest are our own errors. */
+/* A grant that is refused was never run: "denied". Every other failure is toolcage's: "error". */
 static int status_of(int code)
 {
     return code == TOOLCAGE_EPATH || code == TOOLCAGE_EUNENFORCEABLE || code == TOOLCAGE_EDENIED
@@ -17,7 +17,7 @@ static int status_of(int code)
                : TOOLCAGE_STATUS_ERROR;
 }
 
-/* A refusal says which promise could not be kept. */
+/* A refusal names the clause that cannot be enforced. */
 static void name_clause(struct tc_buf *message, const char *clause)
 {
     if (message->data && !strstr(message->data, clause))
@@ -30,7 +30,7 @@ int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, con
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     va_list ap;
     if (f->code)
-        return -1; /* the first one says why */
+        return -1; /* the first failure is the cause */
     va_start(ap, fmt);
     tc_buf_vaddf(&text, fmt, ap);
     va_end(ap);
@@ -96,7 +96,7 @@ struct tc_cage tc_cage_empty(const struct tc_plan *plan, struct tc_outcome *outc
                             .exit_fd = -1};
 }
 
-/* ---- operations that may be empty ---- */
+/* ---- optional operations ---- */
 
 static const struct tc_executor *executor_of(const struct tc_cage *cage)
 {
@@ -114,7 +114,7 @@ int tc_cage_event(struct tc_cage *cage)
     return executor_of(cage)->event ? cage->executor->event(cage) : 0;
 }
 
-/* A call that failed before it had an executor has nothing but its input. */
+/* A call that failed before it had an executor owns only its input. */
 bool tc_cage_destroy(struct tc_cage *cage, enum tc_may_block may_block)
 {
     if (executor_of(cage)->destroy)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Versions of container runtimes out of whose containers ways are known. */
+ * Versions of container runtimes with known container escapes. */
 #include "plan/backend.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@
 
 enum { PARTS = 3 };
 
-/* Of each branch (0.0: all that is older than the first branch that has a row) the version in which
- * it was closed. */
+/* The version of each branch that fixed the escape. Branch 0.0: all versions older than the first
+ * branch that has a row. */
 static const struct escape {
     const char *program, *names;
     struct {
@@ -35,7 +35,7 @@ static int compare_versions(const int *a, const int *b, int count)
     return 0;
 }
 
-/* The first version without it, of the branch that this one is of; NULL: it is closed there. */
+/* The fixed version in this version's branch; NULL: this version has the fix. */
 static const int *closed_in(const struct escape *e, const int version[PARTS])
 {
     const int *closed = NULL;
@@ -54,7 +54,7 @@ static void add_known(struct tc_buf *out, const char *program, const char *text)
         const int *closed =
             strcmp(escapes[i].program, program) == 0 ? closed_in(&escapes[i], version) : NULL;
         if (closed)
-            tc_buf_addf(out, "%s %s closed in %s %d.%d.%d", out->len ? "," : ";", escapes[i].names,
+            tc_buf_addf(out, "%s %s fixed in %s %d.%d.%d", out->len ? "," : ";", escapes[i].names,
                         program, closed[0], closed[1], closed[2]);
     }
 }
@@ -70,6 +70,6 @@ char *tc_known_escapes(const char *text)
             add_known(&out, programs[i], at + n + 1);
     }
     if (out.len)
-        tc_buf_adds(&out, " (unless this distribution has closed it in its older version)");
+        tc_buf_adds(&out, " (your distribution may have backported the fix)");
     return out.len ? tc_buf_steal(&out) : strdup("");
 }

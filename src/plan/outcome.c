@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * All of an outcome crosses. */
+ * The fields of an outcome on the wire. */
 #include "plan/outcome.h"
 
 #include <stdlib.h>

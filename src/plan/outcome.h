@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The outcome: what the helper saw of a call. It crosses to the library in a memory file, and the
- * library makes the result from it. */
+ * The outcome: the helper's record of a call. The helper sends it to the library, and the library
+ * builds the result from it. */
 #ifndef TC_PLAN_OUTCOME_H
 #define TC_PLAN_OUTCOME_H
 
@@ -12,10 +12,9 @@
 #include "base/field.h"
 #include "policy/clauses.h"
 
-/* The closed list of what a tool can be refused, or seen doing. X(enumerator, word, key, verb,
- * hint): what a result calls it; the key of the policy that it is about, where that is always the
- * same; the verb of the policy that its target is asked for by; what to tell where nobody knows
- * better. */
+/* The closed list of denials and accesses. X(enumerator, word, key, verb, hint): the name in the
+ * result; the policy key concerned, if all denials of this kind have the same; the policy verb that
+ * grants the target; the hint used when no better one is known. */
 #define TC_DENIAL_MAP(X)                                                                     \
     X(READ, "read", NULL, "read", NULL)                                                      \
     X(LOOK, "look", NULL, "read", NULL)                                                      \
@@ -43,7 +42,7 @@ enum tc_denial_kind { TC_DENIAL_MAP(TC_DENIAL_ENUM_) TC_DENIAL_COUNT };
 struct tc_denial_row {
     const char *word, *key, *verb, *hint;
 };
-/* Of any number: one that is no kind has a row of its own, which says nothing. */
+/* Accepts any number: one that is not a kind gets a row with the word "?". */
 const struct tc_denial_row *tc_denial_row(int64_t kind);
 
 struct tc_outcome_failure {
@@ -62,16 +61,16 @@ struct tc_denial {
     char *key;
     int64_t line;
     char *hint;
-    bool probe; /* a harmless probe that programs make: listed, but not told to the model */
+    bool probe; /* a harmless probe that many programs make: listed, but not shown to the model */
 };
 
-/* Where the tool's connections went, by the egress proxy. */
+/* A destination of the tool's connections, reported by the egress proxy. */
 struct tc_destination {
     char *target; /* "host:port" */
     int64_t connections, sent, received;
 };
 
-/* A path that the tool touched, and nothing refused. */
+/* A path that the tool accessed without a denial. */
 struct tc_access_seen {
     int64_t kind; /* enum tc_denial_kind: READ, WRITE, EXEC or LOOK */
     char *target;
@@ -81,29 +80,30 @@ struct tc_access_seen {
 struct tc_change {
     char *path; /* as the tool sees it */
     char *kind; /* "added", "modified", "deleted" */
-    char *held; /* why it did not reach the host; NULL: it did */
+    char *held; /* why the change was not applied on the host; NULL: it was */
     int64_t bytes;
     char *sha256;      /* hex; NULL when not a regular file or too large */
     char *attribution; /* "time" for binds; NULL when exact */
     bool steers_host;
-    int64_t cache; /* how much of the name below its grant makes it a cache; 0: it is none */
-    bool verified; /* git trusts a file of this name, and its content was checked */
+    int64_t cache; /* length of the part of the path that makes it a cache; 0: not a cache */
+    bool verified; /* a name that git loads, with content that was checked */
     int64_t links; /* link count, when over 1 */
-    char *host;    /* where it would come back to; of a change that is shown later, else NULL */
-    char *target;  /* of a link */
-    /* type and rights, of a change in a private workspace: what it is, and what stood on the host
-     * when the call began; 0: nothing, or not known */
+    char *host; /* the host path to apply the change to, only for changes that are shown later; else
+                   NULL */
+    char *target; /* of a link */
+    /* type and permissions of a change in a private workspace: now, and of the host's file when the
+     * call began; 0: none, or not known */
     int64_t mode, was_mode;
 };
 
-/* A changed file that `collect` names. */
+/* A changed file that matches `collect`. */
 struct tc_file {
     char *path;    /* as the tool sees it */
-    int64_t bytes; /* of the file, also when its content was left out */
+    int64_t bytes; /* of the file, even if its content was left out */
     char *sha256;  /* hex; NULL when it was not read */
-    char *content; /* what the digest is of; NULL: left out, "" is an empty file */
+    char *content; /* the content that sha256 covers; NULL: left out, "": an empty file */
     size_t content_len;
-    bool steers_host; /* a program of the user would run or obey it unasked */
+    bool steers_host; /* a steering file: host programs load or run it automatically */
 };
 
 struct tc_enforced {
@@ -117,33 +117,34 @@ struct tc_timing {
 };
 
 struct tc_stream {
-    char *head; /* what was kept, the marker included when truncated */
+    char *head; /* the stored output, including the marker if truncated */
     size_t head_len;
-    int64_t bytes; /* all that the tool wrote */
+    int64_t bytes; /* total that the tool wrote */
     bool truncated;
 };
 
 /* One row of the doctor's table. */
 struct tc_probe {
     char *backend;
-    bool whole;     /* all of it, and the clause that fails in it; else one clause */
-    int64_t clause; /* 0 where a whole backend works */
+    bool whole; /* the row is for the whole backend, `clause` for the one that failed; else for one
+                   clause */
+    int64_t clause; /* 0 if a whole backend works */
     bool works;
     char *mechanism; /* how it would be enforced */
     char *reason, *fix;
 };
 
-/* A call whose changes wait for a person. */
+/* A call whose changes wait for approval. */
 struct tc_waiting {
     char *call, *tool;
-    int64_t at, changes; /* seconds of real time; how many */
-    int64_t caches;      /* how many of them are caches */
+    int64_t at, changes; /* Unix time in seconds; number of changes */
+    int64_t caches;      /* number of changes that are caches */
 };
 
-/* What is kept of a session: of this call's, or in a list of all. */
+/* A stored session: of this call, or a row in the list of all. */
 struct tc_session_row {
     char *name, *tool, *bounds;
-    int64_t calls, bytes, made, used; /* times in seconds of real time */
+    int64_t calls, bytes, made, used; /* the last two: Unix time in seconds */
 };
 
 struct tc_outcome {
@@ -151,14 +152,14 @@ struct tc_outcome {
     int64_t exit_code, signal;
     char *limit;
     char *notice; /* one line about earlier calls; NULL: none */
-    char *note;   /* what else there is to say of this end; NULL: nothing */
+    char *note;   /* extra information about how the call ended; NULL: none */
     struct tc_outcome_failure failure;
     int64_t wall_us, cpu_us, memory_peak, pids_peak;
-    int64_t fuel; /* that a deterministic call took; -1: it was ended from outside; 0: it is none */
+    int64_t fuel; /* fuel used by a deterministic call; -1: it was killed; 0: not deterministic */
     struct tc_stream out, err;
     struct tc_denial *denials;
     size_t denial_count;
-    int64_t sent, received; /* bytes over the network, as the tool sees it */
+    int64_t sent, received; /* bytes over the network, seen from the tool */
     struct tc_destination *destinations;
     size_t destination_count;
     struct tc_access_seen *accesses;
@@ -183,10 +184,10 @@ struct tc_outcome {
 extern const struct tc_fields tc_outcome_fields;
 void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *outcome);
 void tc_outcome_done(struct tc_outcome *outcome);
-/* What else there is to say of its end, unless something is said already; in the notice, too, if
- * there is none. The text is taken; NULL: there was no memory for it. */
+/* Sets the note unless there is one, and the notice, too, if there is none. Takes ownership of the
+ * text; NULL: out of memory. */
 void tc_outcome_note(struct tc_outcome *outcome, char *text);
-/* As if nothing had failed. */
+/* Resets the failure to none. */
 void tc_failure_clear(struct tc_outcome_failure *failure);
 
 #endif

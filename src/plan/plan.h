@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The plan: a grant lowered for one backend. Pure data that crosses to the helper in a sealed
- * memory file; the helper executes it and decides nothing. */
+ * The plan: a grant lowered for one backend. Pure data, which the library sends to the helper; the
+ * helper executes it and decides nothing. */
 #ifndef TC_PLAN_PLAN_H
 #define TC_PLAN_PLAN_H
 
@@ -11,15 +11,15 @@
 enum tc_mount_kind {
     TC_MOUNT_READ,   /* host path, read-only */
     TC_MOUNT_WRITE,  /* host path, writable */
-    TC_MOUNT_SYSTEM, /* system path: read-only, as it is (directory, file or link), skipped when
-                        missing */
+    TC_MOUNT_SYSTEM, /* read-only system path, mounted unchanged (directory, file or link); skipped
+                        if missing */
     TC_MOUNT_FILE,   /* a small file with `content` */
-    TC_MOUNT_COPY,   /* a small file of the host, copied, skipped when missing */
+    TC_MOUNT_COPY,   /* a small host file, copied; skipped if missing */
     TC_MOUNT_SOCKET, /* a unix socket of the host */
-    TC_MOUNT_DEVICE, /* a device of the host, for a program of ours: no policy names one */
+    TC_MOUNT_DEVICE, /* a host device for one of toolcage's programs; no policy key creates one */
 };
 
-/* Whether the host wants output as it comes: what the limit keeps, or all of it. */
+/* Output that the host receives while the tool runs: none, the part within the limit, or all. */
 enum tc_stream_mode { TC_STREAM_NONE, TC_STREAM_KEPT, TC_STREAM_ALL };
 
 struct tc_mount {
@@ -30,85 +30,87 @@ struct tc_mount {
     char *bound;   /* resolve beneath this host path, never through a link */
     bool optional;
     bool workspace; /* subject to the workspace mode */
-    char *key;      /* the policy's words for it, for messages */
+    char *key;      /* the policy key that granted it, for messages */
     int64_t line;
 };
 
-/* Where a cage keeps what is no part of its grant. */
+/* Directory in the cage for toolcage's own files, which are not part of the grant. */
 #define TC_PLACE_OWN "/etc/toolcage"
 
 struct tc_deny {
     char *path; /* as the tool sees it */
     char *key;
     int64_t line;
-    bool own; /* toolcage's: it must not come into being either */
+    bool own; /* a path that only toolcage writes: the tool must not be able to create it either */
 };
 
 struct tc_plan {
     char *call, *tool, *backend, *grant;
     tc_clauses clauses;
-    tc_clauses without; /* of these, what may be missing where there are no namespaces */
+    tc_clauses without; /* those of `clauses` that may be missing without namespaces */
     struct tc_strv argv, env;
-    /* Where the command is a program of ours, what it is told (base/task.h): what is the same for
-     * all its calls, and what this call is. */
+    /* Input of a command that is one of toolcage's programs (base/task.h): the part common to all
+     * its calls, and the part for this call. */
     char *program;
     size_t program_len;
     char *program_call;
     size_t program_call_len;
-    bool ahead;         /* it can be started before its call comes */
-    int64_t calls;      /* that one such program serves at most, of the same bounds; 0: one */
-    int64_t fuel;       /* what a deterministic program of ours may use up; 0: it is none */
-    struct tc_strv cwd; /* the first that exists inside; a single one must */
+    bool ahead;         /* the program may be started before its call arrives */
+    int64_t calls;      /* maximum of calls with the same bounds that one program serves; 0: one */
+    int64_t fuel;       /* fuel limit of a deterministic program; 0: not deterministic */
+    struct tc_strv cwd; /* the first that exists in the cage is used; a single one must */
     struct tc_mount *mounts;
     size_t mount_count;
     struct tc_deny *denies;
     size_t deny_count;
     struct tc_strv tool_writable;
-    struct tc_strv records; /* directories with records of places that tools could write */
-    /* what the policy was made from, never writable: the file, NULL where its own word frees it or
-     * there is none, and those that it extends; and toolcage's own programs, where a tool could
-     * write */
+    struct tc_strv records; /* directories with the records of paths that tools could write */
+    /* The files that the policy was read from, which the tool must not write: the policy file
+     * (NULL: there is none, or the policy allows writing it), the files that it extends, and
+     * toolcage's own programs where the tool could write them. */
     char *policy_file;
     struct tc_strv extended;
     struct tc_strv collect;
-    struct tc_strv caches;    /* names that a review sums up */
-    struct tc_net_entry *net; /* where its network leads; none: nowhere */
+    struct tc_strv caches;    /* names of caches, which a review summarises */
+    struct tc_net_entry *net; /* granted destinations; none: no network */
     size_t net_count;
-    struct tc_secret
-        *secrets; /* what the proxy puts into requests; the values come beside the plan */
+    struct tc_secret *secrets; /* secrets that the proxy injects into requests; their values are
+                                  sent separately */
     size_t secret_count;
     struct tc_upstream upstream;
-    bool asks_network; /* without one: a proxy that refuses all tells what the tool asked for */
-    struct tc_strv syscalls_allow, syscalls_deny; /* beside the default profile */
-    struct tc_steering steering;                  /* beside what steers the host anyway */
+    bool asks_network; /* without a network: a proxy that refuses every request, so that requested
+                          hosts are reported */
+    struct tc_strv syscalls_allow, syscalls_deny; /* changes to the default profile */
+    struct tc_steering steering;                  /* in addition to the default steering files */
     struct tc_limits limits;
     int64_t denials;   /* enum tc_denials */
     int64_t workspace; /* enum tc_workspace_mode */
     int64_t commit;    /* enum tc_commit */
     bool overlay_or_copy;
-    bool unix_sockets; /* the tool's own; and those of its mounts */
+    bool unix_sockets; /* allow the tool's own unix sockets; granted ones are mounts */
     int64_t stream;    /* enum tc_stream_mode */
-    /* the tool has a terminal of the cage's own, of this size, in place of three pipes */
+    /* the tool has a private terminal of this size instead of three pipes */
     bool terminal;
     uint16_t rows, columns;
-    /* the id that everything granted to it belongs to already, on a machine that is its alone; 0:
-     * one is leased, and others may work there */
+    /* in a VM without other tools: the fixed id that already owns everything granted; 0: lease an
+     * id */
     int64_t uid;
-    char *session; /* whose state the call goes on with, by name; NULL: none */
-    char *bounds;  /* what every call of that session, or of such a program, may do, as a digest */
-    char *payload; /* a backend's own text */
-    char *image;   /* a root file system on the host; NULL: its system directories */
-    struct tc_strv settings; /* of the backend, "key=value" */
+    char *session; /* the session to continue, by name; NULL: none */
+    char *bounds;  /* digest of the rights that all calls of that session, or of a reused program,
+                      must share */
+    char *payload; /* free text for the backend or job */
+    char *image;   /* the root file system on the host; NULL: the host's system directories */
+    struct tc_strv settings; /* the backend's settings, "key=value" */
 };
 
-/* May a session have this name? One that may is a single name of a directory, too. */
+/* Whether a session may have this name. A valid name is also a valid name of a directory. */
 bool tc_session_name(const char *name);
 
 extern const struct tc_fields tc_plan_fields;
 void tc_plan_visit(struct tc_wire *w, struct tc_plan *plan);
 void tc_plan_done(struct tc_plan *plan);
-/* What the plan's program is told: the fields of `it` with the flag as its call, and those without.
- * False: out of memory. */
+/* Encodes the input of the plan's program from `it`: fields with the flag `of_call` as this call's
+ * part, the others as the common part. False: out of memory. */
 bool tc_plan_tell(struct tc_plan *plan, const struct tc_fields *fields, const void *it,
                   unsigned of_call);
 

@@ -9,8 +9,8 @@ static size_t half(const struct tc_output *o)
     return o->limit / 2;
 }
 
-/* The first half of the limit; what follows goes through the ring, whose second half stays in order
- * as long as nothing is left out. */
+/* Fills the head up to half the limit. The bytes after it go through the ring, whose content stays
+ * contiguous as long as nothing is left out. */
 static size_t add_head(struct tc_output *o, const char *bytes, size_t len)
 {
     size_t room = o->all ? len : o->limit - half(o) - o->head_len;

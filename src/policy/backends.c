@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The rows. A new backend is one of them, and a folder. */
+ * The table of backends. A new backend is a row here and a folder. */
 #include "policy/backends.h"
 
 #include <string.h>

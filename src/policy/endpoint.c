@@ -122,7 +122,7 @@ int tc_host_read(const char *text, size_t len, char **ret, struct tc_complaint *
                                     "is not an IPv6 address")
                   : TOOLCAGE_EMEMORY;
     if (is_nowhere(canonical))
-        return refuse_endpoint(c, text, len, "for this machine's loopback write 127.0.0.1",
+        return refuse_endpoint(c, text, len, "for this host's loopback write 127.0.0.1",
                                "is not the address of a host");
     *ret = TAKE(canonical);
     return 0;
@@ -254,7 +254,7 @@ int tc_host_pattern_read(const char *text, size_t len, char **ret, struct tc_com
     if (rc || !is_synthetic(*ret))
         return rc;
     free(TAKE(*ret));
-    return refuse_endpoint(c, text, len, "name the host", "stands for a name inside a cage");
+    return refuse_endpoint(c, text, len, "name the host", "represents a name inside a cage");
 }
 
 bool tc_host_covers(const char *pattern, const char *host)
@@ -325,7 +325,7 @@ static int read_stream(const char *text, const char *host, struct tc_net_entry *
     if (slash && !is_length(slash + 1))
         return refuse_endpoint(c, text, strlen(text),
                                "use { host = \"...\", paths = [\"/...\"] } to name paths",
-                               "holds a path");
+                               "contains a path");
     size_t len = strcspn(host, ":");
     const char *rest = host + len;
     if (host[0] == '[') {
@@ -346,7 +346,7 @@ static int read_stream(const char *text, const char *host, struct tc_net_entry *
     uint32_t port = TC_PORT_DEFAULT;
     if (*rest && *rest != ':')
         return refuse_endpoint(c, text, strlen(text), "write it as in \"api.example.com:443\"",
-                               "has something after its host");
+                               "has extra text after its host");
     int rc = *rest ? read_port(rest + 1, text, &port, c) : 0;
     if (!rc)
         rc = tc_host_pattern_read(host, len, &ret->host, c);
@@ -364,11 +364,11 @@ int tc_endpoint_check(const struct tc_net_entry *entry, const char *text, struct
     if (entry->port == TC_PORT_ANY && names_loopback(entry->host))
         return refuse_endpoint(c, text, strlen(text),
                                "name the ports that the tool needs, as in \"localhost:5432\"",
-                               "would take every port of the tool's own loopback");
+                               "would use every port of the tool's private loopback");
     if (entry->port == (TC_PORT_UDP | DNS_PORT))
         return refuse_endpoint(c, text, strlen(text),
-                               "remove it: granted names are looked up without an entry",
-                               "is the port of the cage's own resolver");
+                               "remove it: granted names are resolved without an entry",
+                               "is the port of the cage's resolver");
     return 0;
 }
 

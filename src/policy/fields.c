@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The fields of what grants are made of; the helper needs them, too, for its plans. */
+ * The field tables of the structs in a grant. The helper uses them, too, for its plans. */
 #include <string.h>
 
 #include "policy/grant.h"

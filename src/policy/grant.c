@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The grant as a value: freeing, looking up, order, digest. */
+ * The grant as a value: free, look up, sort, digest. */
 #include "policy/grant.h"
 #include "policy/endpoint.h"
 

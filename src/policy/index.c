@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the compiled policy knows beforehand, so that a grant costs the same however many tools
- * there are: its tools by name, and where on the host any of them can write. */
+ * Indexes of the compiled policy, so that resolving a grant does not slow down with the number of
+ * tools: tools by name, and the host paths that any tool can write. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -27,7 +27,7 @@ bool tc_path_text_fine(const char *text, struct tc_complaint *c)
         tc_complain(c, "name the directory: everything below it is granted with it",
                     "\"%.100s\" is a pattern ('%c'), not a path", text, *glob);
     else if (has_control(text))
-        tc_complain(c, "name the directory instead", "the path holds a control character");
+        tc_complain(c, "name the directory instead", "the path contains a control character");
     else if (strlen(text) > PATH_BYTES_MAX)
         tc_complain(c, "a path has at most 4095 bytes", "the path is too long");
     else

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The policy object: sharing, freeing, and what it says of a tool, server or install phase. */
+ * The policy object: reference counting, freeing, and queries about a tool, server or install
+ * phase. */
 #include "policy/policy.h"
 
 #include <string.h>

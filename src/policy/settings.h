@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The settings of backends as data: who carries them knows none of them, and a backend asks for its
- * own by name. */
+ * The settings of backends as opaque data: only a backend interprets its own settings, by name. */
 #ifndef TC_POLICY_SETTINGS_H
 #define TC_POLICY_SETTINGS_H
 
 #include "base/strv.h"
 
-/* Settings are "backend.key=value" in a policy and a grant; in a plan, which has one backend,
- * "key=value". The value, or NULL; borrows. */
+/* The value of a setting, or NULL; borrows. Settings are "backend.key=value" in a policy and a
+ * grant; in a plan, which has one backend, "key=value". */
 const char *tc_setting(const struct tc_strv *settings, const char *name);
-/* Is this a setting of the backend? Then what follows its name and the dot, else NULL. */
+/* The part after "BACKEND." if the setting belongs to the backend, else NULL. */
 const char *tc_setting_of(const char *setting, const char *backend);
 
 /* Adds "name=value". False: out of memory. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Install phases by name. They are no tools: nothing that lists tools lists them. */
+ * Install phases by name. They are not tools: no list of tools contains them. */
 
 #include "policy/model.h"
 #include "policy/parse/extends.h"

@@ -51,7 +51,7 @@ void tc_provenance_done(struct tc_provenance *p)
     tc_resolver_done(&p->resolver);
 }
 
-/* By name: a place that is not there yet, and what a tool will make in it. */
+/* Compares names, for paths that do not exist yet: a tool can create them. */
 static bool is_named(const struct tc_provenance *p, const char *path)
 {
     for (size_t l = 0; l < TC_COUNT(p->places); l++)

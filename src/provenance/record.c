@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The record of places that a tool could ever write, under whatever policy. Each user has one in
- * the state directory; root's is /var/lib/toolcage/written, which every user's calls read: a tool
- * of root's may write in a directory of somebody else.
+ * The record of all paths that a tool could ever write, under any policy. Each user's is in the
+ * state directory. Root's is /var/lib/toolcage/written and is read by every user's calls, because
+ * root's tools may write in other users' directories.
  *
  * Entries end with a NUL:
  *
- *   DEVICE:INODE:BIRTH /path/   a directory, in hexadecimal: found by its identity, also renamed
- *   DEVICE:INODE:BIRTH /path    a file, or without a time of birth: found by both
- *   /path                       nothing was there yet
- *   sha256:... /path            a file in such a place that a call used before a tool could write
- *                               there, or kept its tools from writing, and what it was then */
+ *   DEVICE:INODE:BIRTH /path/   a directory, in hexadecimal: found by its inode, even renamed
+ *   DEVICE:INODE:BIRTH /path    a file, or without a time of birth: found by inode and path
+ *   /path                       did not exist yet
+ *   sha256:... /path            digest of a file at such a path, which a call used before a tool
+ *                               could write there, or protected from its tools */
 #include "provenance/provenance.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@
 #include "state/seal.h"
 #include "state/store.h"
 
-/* From LARGE on it is shortened when a new entry comes. */
+/* A new entry that exceeds a multiple of LARGE shortens the record. */
 enum { LARGE = 64 << 10, LARGEST = 16 << 20, NEWEST = 500 };
 
 static char *record_path(const char *directory)
@@ -41,12 +41,12 @@ static char *record_path(const char *directory)
 struct entry {
     struct tc_file_id id; /* ino 0: none */
     const char *path;     /* borrowed; "": none */
-    bool digest;          /* it has one, and is no place */
+    bool digest;          /* a digest, not a path that tools could write */
 };
 
 static const char digest_prefix[] = "sha256:";
 
-/* In the form of the record. Owned; NULL: no memory. */
+/* The text of an entry. Owned; NULL: out of memory. */
 static char *format(const struct entry *e)
 {
     if (!e->id.ino)
@@ -64,7 +64,7 @@ static bool parse_number(const char **at, char end, uintmax_t *ret)
     return good;
 }
 
-/* What is no entry has neither identity nor path. */
+/* An invalid entry gets neither inode nor path. */
 static struct entry parse(const char *text)
 {
     uintmax_t dev, ino, born;
@@ -80,7 +80,7 @@ static struct entry parse(const char *text)
                           .path = at};
 }
 
-/* The next one, and in *at the place behind it; NULL: there is none. */
+/* The next entry, with *at behind it; NULL: none. */
 static const char *next_text(const struct tc_buf *text, size_t *at)
 {
     const char *entry = *at < text->len ? text->data + *at : NULL;
@@ -100,8 +100,8 @@ static bool has_text(const struct tc_buf *text, const char *wanted)
 
 /* ---- reading ---- */
 
-/* -1 with errno: it cannot be opened; without a record ENOENT. Root makes its directory searchable
- * before it notes its first place there: one that may not be searched has no record. */
+/* -1 with errno: it cannot be opened; ENOENT: no record. Root makes its directory searchable before
+ * it adds the first path, so a directory that may not be searched has no record. */
 static int open_record(const char *directory)
 {
     _autofree_ char *path = record_path(directory);
@@ -113,7 +113,7 @@ static int open_record(const char *directory)
 
 static int read_record(int fd, struct tc_buf *to)
 {
-    (void)flock(fd, LOCK_SH); /* whoever shortens it writes over it */
+    (void)flock(fd, LOCK_SH); /* shortening overwrites the file */
     to->max = LARGEST;
     return tc_read_all(fd, to);
 }
@@ -128,7 +128,7 @@ static int learn_entry(struct tc_resolver *r, const char *text)
     return found ? 0 : tc_resolver_add(r, e.path);
 }
 
-/* Places only forbid, so it does not matter who owns the record. */
+/* Entries only forbid, so the owner of the record does not matter. */
 static int learn_record(const char *directory, struct tc_resolver *r)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
@@ -152,7 +152,7 @@ int tc_provenance_record_learn(const struct tc_records *records, struct tc_resol
 
 /* ---- writing ---- */
 
-/* The caller's own file and no other's, through no link; -1 with errno. */
+/* Opens the caller's own file, following no link; -1 with errno. */
 static int open_in(const char *directory)
 {
     _autofree_ char *path = record_path(directory);
@@ -165,7 +165,7 @@ static int open_in(const char *directory)
     return tc_open_own(path, O_RDWR | O_APPEND | O_CREAT);
 }
 
-/* For everybody to read, whatever the umask, and whoever made the directory. */
+/* Readable by all users, whatever the umask, and whoever made the directory. */
 static int open_roots(const char *directory)
 {
     struct stat st;
@@ -176,7 +176,7 @@ static int open_roots(const char *directory)
     return TAKE_FD(fd);
 }
 
-/* The last entry of this file with a digest, or NULL. */
+/* The file's last entry with a digest, or NULL. */
 static const char *find_known(const struct tc_buf *known, const char *path)
 {
     const char *last = NULL;
@@ -189,7 +189,7 @@ static const char *find_known(const struct tc_buf *known, const char *path)
     return last;
 }
 
-/* Does the path still lead there? */
+/* Does the path still resolve to the entry's file? */
 static bool is_there(const struct entry *e)
 {
     struct tc_file_id id;
@@ -200,8 +200,8 @@ static bool is_there(const struct entry *e)
     return e->path[strlen(e->path) - 1] != '/' || id.ino == e->id.ino;
 }
 
-/* What is worth keeping: what is there, and the newest of the rest, of which a few were renamed and
- * most removed. Of a file with a digest the last entry counts. */
+/* Selects existing paths, and the newest of the others: a few of those were renamed, most removed.
+ * Of a file's digests the last counts. */
 static void select_entries(const struct tc_buf *text, struct tc_buf *ret)
 {
     size_t at = 0, later = 0;
@@ -216,7 +216,7 @@ static void select_entries(const struct tc_buf *text, struct tc_buf *ret)
     }
 }
 
-/* Under the lock, over the old text: nothing is lost where it cannot be written. */
+/* Overwrites the old text, under the lock: a failed write loses nothing. */
 static void shorten(int fd)
 {
     _autobuf_ struct tc_buf text = {.max = LARGEST}, kept = {.max = LARGEST};
@@ -230,7 +230,7 @@ static void shorten(int fd)
     (void)fcntl(fd, F_SETFL, O_APPEND);
 }
 
-/* The entry of a place; owned, NULL: no memory. */
+/* The entry of a path; owned, NULL: out of memory. */
 static char *describe_place(const char *place)
 {
     struct stat st;
@@ -243,7 +243,7 @@ static char *describe_place(const char *place)
     return path ? format(&e) : NULL;
 }
 
-/* The entries that the record lacks. False: out of memory. */
+/* Finds the entries that the record lacks. False: out of memory. */
 static bool find_fresh(const struct tc_buf *known, const struct tc_strv *places,
                        struct tc_strv *ret)
 {
@@ -269,7 +269,7 @@ static bool add_known(const struct tc_buf *known, const char *path, const char *
     return tc_strv_take(ret, text);
 }
 
-/* All of them, or none: a part of one would swallow the next. False: out of memory. */
+/* Appends all or none: a partial entry would swallow the next. False: out of memory. */
 static bool append(int fd, const struct tc_buf *known, const struct tc_strv *entries)
 {
     _autobuf_ struct tc_buf text = {.max = LARGEST};
@@ -310,7 +310,7 @@ bool tc_provenance_record_note(const struct tc_records *records, const struct tc
     return fine;
 }
 
-/* 1: yes, 0: another one, -1: the record has none for the file. */
+/* 1: yes, 0: another digest, -1: the record has none for the file. */
 static int has_known(const char *directory, const char *file, const char *digest)
 {
     _autobuf_ struct tc_buf known = TC_BUF_INIT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The words of `format`. Where a standard leaves room the narrow reading is taken. */
+ * The values of `format`. Where a standard leaves a choice, the stricter reading is used. */
 #include "schema/schema.h"
 
 #include <arpa/inet.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A value against what a schema says by other schemas: those that it puts together (anyOf, oneOf,
- * allOf and not), and those of an object's members. What could not be checked to its end fits
- * nothing, also where a word turns the answer round. */
+ * Checks a value against subschemas: anyOf, oneOf, allOf and not, and those of an object's members.
+ * A check that was not completed fails, also below `not`. */
 #include <stdio.h>
 #include <string.h>
 
@@ -223,7 +222,7 @@ static bool check_required(const char *name, const json_t *names, const json_t *
         if (key && json_object_get(value, key))
             continue;
         tc_complain(c, "give it", "%s lacks the member %.80s%s%.60s", name, key ? key : "",
-                    because ? ", which goes with " : "", because ? because : "");
+                    because ? ", which is required with " : "", because ? because : "");
         return false;
     }
     return true;

@@ -5,21 +5,21 @@
 
 #include "schema/schema.h"
 
-/* A value against the schemas that a schema puts together. */
+/* Checks a value against the schemas that a schema combines. */
 bool tc_schema_check_parts(struct tc_schema_run *run, const char *name, const json_t *schema,
                            const json_t *value, struct tc_complaint *c);
 
-/* An object against the words that speak of its members. */
+/* Checks an object against the keywords about its members. */
 bool tc_schema_check_members(struct tc_schema_run *run, const char *name, const json_t *schema,
                              const json_t *value, struct tc_complaint *c);
-/* A count against the two words. */
+/* Checks a count against the keywords `least` and `most`. */
 bool tc_schema_check_count(const char *name, const json_t *schema, const char *least,
                            const char *most, size_t count, const char *unit,
                            struct tc_complaint *c);
-/* A text against a pattern of the schema's; the run remembers what has no answer. */
+/* Matches a text against one of the schema's patterns; records in the run if there is no result. */
 enum tc_pattern_verdict tc_schema_match(struct tc_schema_run *run, const char *pattern,
                                         const char *text, size_t len);
-/* A value's beginning, as JSON spells it. */
+/* The beginning of a value, as JSON. */
 void tc_schema_show(const json_t *value, char *out, size_t size);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * PCRE2 holds a text against a pattern. Its own limit of steps counts anew at each place where a
- * match may begin, and it tells nobody how many were used; so each place is tried by itself, with a
- * limit that grows, and every limit is paid in full. */
+ * Matches a text against a pattern with PCRE2. PCRE2's match limit restarts at each start position,
+ * and PCRE2 does not report how much was used; so each position is tried separately, with a growing
+ * limit, and each limit is charged in full. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "schema/pattern.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * From ECMA-262's words into PCRE2's. Only what is understood here is written, and every character
- * as its number, so that nothing of PCRE2's own language can come through. */
+ * Translates ECMA-262 to PCRE2 syntax. It writes only constructs that it recognises, and every
+ * character as its number, so that no other PCRE2 syntax can pass through. */
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ struct reader {
 
 static bool bad(struct reader *r, const char *hint, const char *what)
 {
-    tc_complain(r->c, hint, "the pattern holds %s, which is not supported", what);
+    tc_complain(r->c, hint, "the pattern contains %s, which is not supported", what);
     return false;
 }
 
@@ -290,7 +290,7 @@ static bool read_group(struct reader *r)
 static bool end_group(struct reader *r)
 {
     if (!r->depth)
-        return bad(r, "write \\) for the character", "a ) that ends nothing");
+        return bad(r, "write \\) for the character", "a ) without (");
     r->repeatable = !(r->ahead & 1);
     r->ahead >>= 1;
     r->depth--;
@@ -378,12 +378,12 @@ bool tc_pattern_translate(const char *text, struct tc_buf *out, bool *ret_scans,
     struct reader r = {.at = text, .out = out, .c = c};
     size_t len = strlen(text);
     if (len > TC_PATTERN_BYTES_MAX) {
-        tc_complain(c, "write a shorter one", "the pattern has %zu bytes, at most %d are read", len,
+        tc_complain(c, "write a shorter one", "the pattern has %zu bytes, the maximum is %d", len,
                     TC_PATTERN_BYTES_MAX);
         return false;
     }
     if (!tc_utf8_valid(text, len))
-        return bad(&r, "save the policy as UTF-8", "what is not UTF-8");
+        return bad(&r, "save the policy as UTF-8", "invalid UTF-8");
     while (*r.at)
         if (!read_piece(&r))
             return false;

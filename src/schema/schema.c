@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * JSON values against the schemas that policies can write, and canonical JSON of values. */
+ * Checks JSON values against the schemas of policies; canonical JSON of values. */
 #include <float.h>
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Of which types the values of a schema are. */
+ * The types that values of a schema can have. */
 #include "base/cleanup.h"
 #include "base/strv.h"
 #include "schema/schema.h"

@@ -25,19 +25,19 @@ int tc_spawn_own_open(const char *path, int *ret, struct toolcage_error **err)
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0) {
         why.errnum = errno;
-        why.hint = "reinstall toolcage, or give its files their modes back";
+        why.hint = "reinstall toolcage, or restore the modes of its files";
         return tc_fail(err, &why, "cannot open the helper %s", path);
     }
     const char *reason = tc_program_unsafe(&st);
     if (reason) {
-        why.hint = "make it a file of root (or of yours) with mode 0755";
+        why.hint = "make root (or your user) its owner, and its mode 0755";
         return tc_fail(err, &why, "the helper %s %s", path, reason);
     }
     *ret = TAKE_FD(fd);
     return 0;
 }
 
-/* The file that holds this code, by the kernel's own word: the loader's may be relative to a
+/* The file that contains this code, according to the kernel: the loader's path may be relative to a
  * working directory that has changed since. */
 static char *library_from_maps(void)
 {
@@ -56,15 +56,14 @@ static char *library_from_maps(void)
     return found;
 }
 
-/* Is this code the program itself (linked statically)? Of that the loader knows only the name by
- * which it was called. */
+/* Is this code linked statically into the program? Then the loader knows only argv[0]. */
 static bool is_program(const Dl_info *info)
 {
     enum { HEADERS = 4096 };
     return getauxval(AT_PHDR) - (uintptr_t)info->dli_fbase < HEADERS;
 }
 
-/* By the kernel's word; where /proc is not mounted, what it was told to execute. */
+/* The path according to the kernel; without /proc, the one that was passed to execve(). */
 static char *program_path(void)
 {
     char *path = tc_self_now();
@@ -78,15 +77,15 @@ static char *library_path(void)
 {
     Dl_info info = {0};
     bool known = dladdr((void *)(uintptr_t)&tc_spawn_own_program, &info) != 0 && info.dli_fname;
-    if (!known || is_program(&info)) /* of a static one libc may know nothing */
+    if (!known || is_program(&info)) /* libc may know nothing of a static program */
         return program_path();
     return info.dli_fname[0] == '/' ? tc_path_real(info.dli_fname) : library_from_maps();
 }
 
-/* Where our programs are, from the library on. */
+/* Directories of toolcage's programs, relative to the library. */
 static const char *const places[] = {"", "../libexec/toolcage/", TC_PROGRAMS};
 
-/* Those in one directory. False: out of memory. */
+/* Appends the programs in one directory. False: out of memory. */
 static bool add_programs(const char *dir, struct tc_strv *ret)
 {
     _autodir_ DIR *entries = opendir(dir);
@@ -107,7 +106,7 @@ bool tc_spawn_own_within(const struct tc_strv *within, struct tc_strv *ret)
     errno = 0;
     _autofree_ char *own = library_path();
     _autofree_ char *dir = own ? tc_path_parent(own) : NULL;
-    bool fine = dir || errno != ENOMEM; /* where nobody can tell, none is known by its place */
+    bool fine = dir || errno != ENOMEM; /* if the path is unknown, no program can be found */
     for (size_t i = 0; dir && fine && i < TC_COUNT(places); i++) {
         _autofree_ char *place = tc_path_absolute(dir, places[i]);
         bool inside = false;
@@ -120,8 +119,8 @@ bool tc_spawn_own_within(const struct tc_strv *within, struct tc_strv *ret)
     return fine;
 }
 
-/* Beside the library, or where an installed one has its programs. *ret stays NULL where it is not.
- */
+/* Looks next to the library, and in the directories of an installed toolcage. *ret stays NULL if
+ * the program is in none of them. */
 static int find_in_dir(const char *name, const char *dir, char **ret, struct toolcage_error **err)
 {
     for (size_t i = 0; i < TC_COUNT(places) && !*ret; i++) {
@@ -144,14 +143,14 @@ int tc_spawn_own_program(const char *name, char **ret, struct toolcage_error **e
         return tc_fail(err,
                        TC_WHY(TOOLCAGE_EHELPER, "helper", name,
                               "load libtoolcage by an absolute path, or mount /proc"),
-                       "cannot tell where libtoolcage was loaded from, so %s cannot be found",
+                       "cannot determine where libtoolcage was loaded from, so %s cannot be found",
                        name);
     int r = find_in_dir(name, dir, &path, err);
     if (r == 0 && !path)
         r = tc_fail(err,
                     TC_WHY(TOOLCAGE_EHELPER, "helper", name,
-                           "install toolcage whole: its programs are looked for nowhere else"),
-                    "there is no %s in %s or in %s beside it", name, dir, TC_PROGRAMS);
+                           "install toolcage completely: its programs are searched nowhere else"),
+                    "%s is in neither %s nor %s", name, dir, TC_PROGRAMS);
     if (r == 0)
         r = tc_spawn_own_open(path, &fd, err);
     if (r == 0)

@@ -22,7 +22,7 @@
 
 enum { KERNEL_SIGSET = 8, INTERPRETER_MAX = 256, SCRIPTS_MAX = 5 };
 
-/* ---- what is run ---- */
+/* ---- the program ---- */
 
 static bool is_program(const char *path)
 {
@@ -30,7 +30,7 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && eaccess(path, X_OK) == 0;
 }
 
-/* The program that the first line of a script names; "" where there is none. */
+/* The interpreter in a script's first line; "" if there is none. */
 static void read_interpreter(const char *path, char ret[INTERPRETER_MAX])
 {
     char line[INTERPRETER_MAX];
@@ -45,8 +45,8 @@ static void read_interpreter(const char *path, char ret[INTERPRETER_MAX])
     ret[length] = '\0';
 }
 
-/* The path where it is a program that may be run; NULL with errno. Scripts of scripts are followed
- * as far as the kernel does. */
+/* Returns the path if the program may be run; NULL with errno. Follows interpreters that are
+ * scripts as far as the kernel does. */
 static char *judge_program(struct tc_provenance *writers, const char *path)
 {
     char at[PATH_MAX], interpreter[INTERPRETER_MAX];
@@ -83,18 +83,18 @@ char *tc_spawn_find(struct tc_provenance *writers, const char *name)
     return NULL;
 }
 
-/* ---- what it gets ---- */
+/* ---- its environment ---- */
 
 static bool is_passed(const char *pair)
 {
     static const char *const passed[] = {
-        /* who and where the user is */
+        /* the user and the directories */
         "HOME", "USER", "LOGNAME", "TZ", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY",
         "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME",
         /* logins and keys */
         "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK", "GNUPGHOME", "GPG_TTY", "PASSWORD_STORE_DIR",
         "DOCKER_CONFIG", "REGISTRY_AUTH_FILE", "CONTAINERS_STORAGE_CONF",
-        /* the way to the network */
+        /* network access */
         "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
         "SSL_CERT_FILE", "SSL_CERT_DIR", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST",
         "PIP_PROXY", "PIP_CERT", "PIP_CLIENT_CERT", "PIP_DEFAULT_TIMEOUT", "PIP_RETRIES",

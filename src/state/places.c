@@ -7,8 +7,8 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 
-/* A value that is no absolute path counts as absent: a relative home would move with the directory.
- * False must not look like an absent home, or its masks would be missing. */
+/* A value that is not an absolute path counts as unset: a relative home would change with the
+ * working directory. False must not look like an unset home, or its masks would be missing. */
 bool tc_variable_path(const char *name, char **ret)
 {
     const char *value = getenv(name);
@@ -18,7 +18,7 @@ bool tc_variable_path(const char *name, char **ret)
     return *ret != NULL;
 }
 
-/* The same rule as the command line's. */
+/* The command line uses the same rule. */
 bool tc_own_directory(const char *variable, const char *home, const char *below, char **ret)
 {
     _autofree_ char *base = NULL;

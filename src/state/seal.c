@@ -56,7 +56,7 @@ static bool read_key(const char *path, uint8_t key[KEY])
     return true;
 }
 
-/* The first one makes it; of two at once the one whose link came first. */
+/* The first process creates the key; of two concurrent ones, the one whose link() succeeds. */
 static bool make_key(const char *path, uint8_t key[KEY])
 {
     if (read_key(path, key))
@@ -130,7 +130,7 @@ int tc_sealed_open(const char *path)
     return open(dir, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
 }
 
-/* The file of the directory that was written longest ago; owned. */
+/* The sealed file of the directory with the oldest mtime; owned. */
 static char *oldest(const char *dir, unsigned *ret_count)
 {
     struct timespec first = {0};
@@ -169,8 +169,8 @@ static void make_room(const char *dir, unsigned most)
     }
 }
 
-/* Under a name that nobody looks for first: its change time is known once it has its own. Cages
- * have other ids; that nobody else reads it is the directory's to see to. */
+/* Links the file under an unused name first: rename() sets the ctime that the record must have.
+ * Cages run under other ids, so the mode is 0444; the directory keeps other users out. */
 static bool name(int fd, const char *path)
 {
     char self[64];
@@ -184,8 +184,8 @@ static bool name(int fd, const char *path)
     return fine;
 }
 
-/* Times of files count by the kernel's ticks: from the next one on a write shows. Where they count
- * by the second it would not, and nothing is kept. */
+/* File times advance with the kernel's ticks: a write after the next tick is noticed. Where times
+ * are whole seconds it would not be, so nothing is stored. */
 static bool pass_tick(const struct stat *st)
 {
     const struct timespec changed = st->st_ctim, pause = {.tv_nsec = 1000000};

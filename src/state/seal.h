@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Whether something in this user's state was put there by toolcage: a seal is the HMAC-SHA256 of a
- * text that says what it is, under a key that lies beside it and that nobody else can read. */
+ * Proves that toolcage wrote something in this user's state: a seal is the HMAC-SHA256 of a
+ * description, with a key stored next to it that other users cannot read. */
 #ifndef TC_STATE_SEAL_H
 #define TC_STATE_SEAL_H
 
@@ -10,27 +10,29 @@
 
 #include "base/digest.h"
 
-/* The seal of the text; makes the key of the directory `dir` where there is none. False: errno. */
+/* Makes the seal of the text, and the key of the directory `dir` if it is missing. False: errno. */
 bool tc_seal(const char *dir, const char *text, char out[TC_DIGEST_SIZE]);
-/* Is it that? `seal` is TC_DIGEST_SIZE - 1 characters, ended or not. */
+/* Is this the seal of the text? `seal` is TC_DIGEST_SIZE - 1 characters, NUL-terminated or not. */
 bool tc_seal_holds(const char *dir, const char *text, const char *seal);
 
-/* A regular file of this user's that nobody else can write; no link. -1 with errno. */
+/* Opens a regular file of this user that other users cannot write; follows no link. -1 with
+ * errno. */
 int tc_open_own(const char *path, int flags);
 
-/* Large files that are kept in the user's state and used for as long as nobody has written to them:
- * a record beside each says under a seal which file it is, and when it last changed. That much can
- * be asked whenever one is used, where reading all of it would take longer than what it saves. */
+/* Large files stored in the user's state, valid until a process writes to them: a sealed record
+ * next to each identifies the file and its ctime. That is quick to check at each use, while reading
+ * the whole file would take longer than it saves. */
 
-/* Is what stands at `path` what was put there, unchanged? */
+/* Is the file at `path` the stored one, unchanged? */
 bool tc_sealed_holds(const char *path);
-/* A file without a name beside it, for writing; -1 with errno. Makes the directory. */
+/* Opens an unnamed file in the path's directory, for writing; creates the directory. -1 with
+ * errno. */
 int tc_sealed_open(const char *path);
-/* Gives the file that name, in place of what has it. Of its directory's no more than `most` stay,
- * the oldest go first. False: it is not kept. What it holds is not waited for to be on the disk, so
- * the path has to name this boot of the machine: what the next one finds there may be torn. */
+/* Gives the file this name, replacing another one. The directory keeps at most `most` files, the
+ * newest ones. False: it is not stored. The data is not flushed to the disk, so the path must name
+ * this boot of the host: after the next boot the file may be incomplete. */
 bool tc_sealed_put(int fd, const char *path, unsigned most);
-/* What is there cannot be used. */
+/* Removes the file and its record. */
 void tc_sealed_drop(const char *path);
 
 #endif

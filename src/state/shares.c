@@ -6,8 +6,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Of a range, as much from its begin on as nobody else has, in *length; where that is nothing,
- * *begin goes behind who has it. The kernel names one of those in the way, not the first. */
+/* Reduces the range to its first part without locks, if it begins with one: *length is the part's
+ * length. Otherwise *length is 0 and *begin follows the lock. The kernel reports any conflicting
+ * lock, not the first. */
 static int find_gap(int fd, int64_t *begin, int64_t *length)
 {
     while (*length > 0) {
@@ -44,7 +45,7 @@ int tc_shares_take(int fd, int64_t all, int64_t count, int64_t *ret_free)
         if (length > 0 && lock(fd, begin, length) < 0) {
             if (errno != EAGAIN && errno != EACCES)
                 return -1;
-            continue; /* somebody came between: looked at again */
+            continue; /* another process locked it meanwhile: try again */
         }
         left -= length;
         at = begin + length;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Which file it was that was looked at, and in which state: whoever writes to it moves the time of
- * its last change, which nobody can set. */
+ * Identifies a file and its state. Every write changes its ctime, which no program can set. */
 #ifndef TC_STATE_STAMP_H
 #define TC_STATE_STAMP_H
 
@@ -15,7 +14,7 @@
 
 enum { TC_STAMP_SIZE = 128 };
 
-/* In hexadecimal, with points between them. */
+/* Hexadecimal numbers, separated by dots. */
 static inline void tc_stamp(const struct stat *st, char out[TC_STAMP_SIZE])
 {
     const uint64_t numbers[] = {st->st_dev, st->st_ino, (uint64_t)st->st_size,
@@ -29,7 +28,7 @@ static inline void tc_stamp(const struct stat *st, char out[TC_STAMP_SIZE])
     out[-1] = '\0';
 }
 
-/* The same of what a path leads to; false: nothing. */
+/* The same for the file that a path resolves to; false: there is none. */
 static inline bool tc_stamp_path(const char *path, char out[TC_STAMP_SIZE])
 {
     struct stat st;
@@ -39,8 +38,8 @@ static inline bool tc_stamp_path(const char *path, char out[TC_STAMP_SIZE])
     return true;
 }
 
-/* Has a second gone since its last change? Before that a write could leave the same time; and a
- * file system that counts whole seconds tells nothing. */
+/* Is the last change more than a second old? Until then a write could leave the same ctime. A file
+ * system that counts whole seconds is never settled. */
 static inline bool tc_stamp_settled(const struct stat *st)
 {
     struct timespec now;

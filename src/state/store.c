@@ -144,7 +144,7 @@ int tc_store_discard(int from, const char *name, int store)
     return tc_remove_tree(store, aside) < 0;
 }
 
-enum { DEEPEST = 550 }; /* what is walked is not as deep */
+enum { DEEPEST = 550 }; /* no walk goes as deep */
 
 static int remove_below(int dirfd, const char *name, int depth)
 {

@@ -26,8 +26,8 @@ static bool at(const struct timespec *a, const struct timespec *b)
     return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* A name that came and went moves the directory's times, and so does any change of the directory
- * itself; a file without a name takes its place. */
+/* Creating and removing a name changes the directory's times, and so does any change of the
+ * directory itself; an unnamed file uses space. */
 bool tc_untouched_still(const struct tc_untouched *r, int fd)
 {
     const struct stat *was = &r->was;

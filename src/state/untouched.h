@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A private file system that is to be as it was: did who had it leave anything? Looked at from
- * outside, by its root directory and its space. */
+ * Is a private file system unchanged after a call used it? Compares the root directory and the free
+ * space, from outside. */
 #ifndef TC_STATE_UNTOUCHED_H
 #define TC_STATE_UNTOUCHED_H
 
@@ -13,14 +13,14 @@
 struct tc_untouched {
     struct stat was;
     struct statfs space;
-    bool rested; /* long enough before it went out for its times to tell */
+    bool rested; /* old enough before the call that a change would show in its times */
 };
 
-/* As it is now. 0, or -1 with errno. */
+/* Records the current state. 0, or -1 with errno. */
 int tc_untouched_take(struct tc_untouched *rest, int fd);
-/* It goes out now. */
+/* The call begins to use it. */
 void tc_untouched_note(struct tc_untouched *rest);
-/* Nothing was left there since. */
+/* Is it unchanged? */
 bool tc_untouched_still(const struct tc_untouched *rest, int fd);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The name that was meant, for "did you mean". */
+ * Finds the most similar name, for "did you mean". */
 #ifndef TC_TEXT_NEAR_H
 #define TC_TEXT_NEAR_H
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Edit distance with a cutoff: larger than `most` answers most + 1. */
+/* Edit distance with a cutoff: returns most + 1 if it is larger than `most`. */
 static inline unsigned tc_distance(const char *a, const char *b, unsigned most)
 {
     enum { LONGEST = 64 };
@@ -32,14 +32,14 @@ static inline unsigned tc_distance(const char *a, const char *b, unsigned most)
     return row[m] > most ? most + 1 : row[m];
 }
 
-/* The nearest of candidates to a name, the first of those that are equally near: `most` is how far
- * the next one may be. */
+/* Finds the candidate nearest to a name, the first of equally near ones. `most` is the largest
+ * distance that is accepted next. */
 struct tc_near {
     const char *name;
     unsigned most;
 };
 
-/* Is the candidate nearer than those before it? */
+/* Is the candidate nearer than all before? */
 static inline bool tc_near_is(struct tc_near *n, const char *candidate)
 {
     unsigned distance = tc_distance(candidate, n->name, n->most);

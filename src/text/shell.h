@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A word in a command that a person copies. */
+ * Quotes an argument of a command that a user copies. */
 #ifndef TC_TEXT_SHELL_H
 #define TC_TEXT_SHELL_H
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What a shell reads as this one word, with quotes only where they are needed. Fresh memory; NULL
- * without. */
+/* The text that a shell reads as this one argument, quoted only if needed. Owned; NULL: out of
+ * memory. */
 static inline char *tc_shell_quote(const char *text)
 {
     static const char plain[] =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Characters of UTF-8 (RFC 3629) in text that anybody may have written: where they begin, which
- * they are, and the one table of those that a terminal obeys or does not show. */
+ * Characters of UTF-8 (RFC 3629) in untrusted text: where they begin, their code points, and the
+ * table of characters that a terminal executes or hides. */
 #ifndef TC_TEXT_UTF8_H
 #define TC_TEXT_UTF8_H
 
@@ -10,14 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Is the byte inside a character, and not its first? */
+/* Is this a continuation byte? */
 static inline bool tc_utf8_inside(char byte)
 {
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* How many characters begin in the text; its columns on a terminal, where each has one: the few
- * wide or combining ones are not worth a table. */
+/* How many characters begin in the text: its columns on a terminal, except for the few wide and
+ * combining characters, which are not worth a table. */
 static inline size_t tc_utf8_count(const char *text, size_t len)
 {
     size_t count = 0;
@@ -26,9 +26,8 @@ static inline size_t tc_utf8_count(const char *text, size_t len)
     return count;
 }
 
-/* The length of the character at `text`, of which `left` bytes may be read, or 0 where none is:
- * cut, overlong, a surrogate or beyond Unicode. *ret is its code point, or 0, which is NUL's too.
- */
+/* The length of the character at `text`, which has `left` bytes; 0: invalid (truncated, overlong, a
+ * surrogate, or beyond Unicode). *ret is the code point, or 0, also for NUL. */
 static inline size_t tc_utf8_decode(const char *text, size_t left, uint32_t *ret)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -55,7 +54,7 @@ static inline size_t tc_utf8_decode(const char *text, size_t left, uint32_t *ret
                : length;
 }
 
-/* Rows of {first, last}, for whoever escapes text: Unicode's Default_Ignorable_Code_Point and its
+/* Rows of {first, last} for code that escapes text: Unicode's Default_Ignorable_Code_Point and
  * general category Cf. */
 
 /* clang-format off */
@@ -68,8 +67,8 @@ static inline size_t tc_utf8_decode(const char *text, size_t left, uint32_t *ret
     {0x110cd, 0x110cd}, {0x13430, 0x1343f}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, \
     {0xe0000, 0xe0fff}
 
-/* Those that choose between forms of the sign before them, as in an emoji. A name that has one
- * looks like another name. */
+/* Variation selectors, which choose the form of the character before them, as in an emoji. A name
+ * with one looks like another name. */
 #define TC_UNSHOWN_FORMS {0x180b, 0x180d}, {0x180f, 0x180f}, {0xfe00, 0xfe0f}
 /* clang-format on */
 

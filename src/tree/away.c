@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Trees are put away by whoever holds them last, which takes long where a file system goes with
- * them. A process that was cloned for another call holds all that the helper held then, until its
- * own walls stand: that call would wait for it. So they are held here until nobody else does. */
+ * The last process to close a mount's fd waits until its file system is destroyed. A process that
+ * was cloned for another call has copies of all fds that the helper had then, until it sets up its
+ * own cage, so that call could wait for this file system. Therefore the fds are kept here until no
+ * other process has copies. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,9 +20,9 @@
 
 enum { PATIENCE_MS = 10000, STACK = 256 << 10 };
 
-/* A pipe that nothing is written to, which processes get with all the rest as they are cloned. With
- * the last that holds its end the descriptors of this time are gone, too. Its place is taken by
- * another one whenever something was put away: what is cloned then does not have it. */
+/* A pipe without data whose write end every cloned process inherits. The read end reports a hangup
+ * when the last process with fds from this epoch has closed them. Each release starts a new epoch,
+ * and processes cloned later do not have the old pipe. */
 struct epoch {
     int read, write;
 };
@@ -32,13 +33,13 @@ static struct epoch now = {-1, -1};
 struct away {
     int *fds; /* room for two more */
     size_t count;
-    int over; /* hangs up when nobody else holds them */
+    int over; /* hangs up when no other process holds the fds */
     sem_t held;
     int rc;
 };
 
-/* A thread whose descriptors are its own: no process is cloned with them. It holds the next time's
- * end as well, since who waits for that one waits for those before it, too. */
+/* A thread with a private fd table, which no cloned process copies. It also holds the write end of
+ * the next epoch: waiting for that epoch includes the earlier ones. */
 static void *hold(void *arg)
 {
     struct away *a = arg;
@@ -51,7 +52,8 @@ static void *hold(void *arg)
         return NULL;
     while (poll(&over, 1, PATIENCE_MS) < 0 && errno == EINTR)
         continue;
-    (void)tc_close_range(0, ~0U, 0); /* here they go; the end of a thread is told before */
+    (void)tc_close_range(0, ~0U, 0); /* closed here, because pthread_join() returns before the
+                                        kernel closes a thread's fds */
     return NULL;
 }
 
@@ -86,7 +88,7 @@ static int start_thread(struct away *a, pthread_t *ret)
     return 0;
 }
 
-/* With the lock held. From its end on no process is cloned with them. */
+/* Called with the lock held. Afterwards no process is cloned with these fds. */
 static int hand_over(struct tc_trees *t, struct away *a, pthread_t *ret)
 {
     struct epoch past = now, next;
@@ -99,7 +101,7 @@ static int hand_over(struct tc_trees *t, struct away *a, pthread_t *ret)
         end_epoch(&next);
         return -1;
     }
-    tc_trees_release(t); /* before the time is over, which who holds them must still have */
+    tc_trees_release(t); /* before the epoch's pipe is closed */
     now = next;
     end_epoch(&past);
     return 0;
@@ -109,7 +111,7 @@ void tc_trees_know_holders(void)
 {
     (void)pthread_mutex_lock(&lock);
     if (now.read < 0)
-        (void)begin_epoch(&now); /* without it, whoever is last puts them away */
+        (void)begin_epoch(&now); /* without a pipe, the last process closes the fds */
     (void)pthread_mutex_unlock(&lock);
 }
 

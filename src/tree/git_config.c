@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a repository's configuration makes git obey beside the places that it knows itself: the
- * directory of its hooks (core.hooksPath), and other files of configuration (include.path). Such
- * places in a writable directory steer the host, whatever they are called. */
+ * Finds paths that a repository's configuration makes git load in addition to the fixed ones: the
+ * directory of hooks (core.hooksPath), and more configuration files (include.path). Such paths in a
+ * writable directory are steering files, whatever their names. */
 #include <ctype.h>
 #include <fcntl.h>
 #include <string.h>
@@ -17,16 +17,16 @@
 #include "base/sys.h"
 #include "tree/tree.h"
 
-/* ---- what a configuration names ---- */
+/* ---- configuration files ---- */
 
-/* The syntax is that of git-config(1). A tool may have written such a file: nothing in it leads to
- * more than a name that is protected. */
+/* The syntax is that of git-config(1). A tool may have written the file: the worst effect of its
+ * content is one more protected name. */
 
 enum { FILE_MAX = 1 << 18, FILES_MAX = 16, WORD_MAX = 32 };
 
 struct reader {
     const char *at, *end;
-    char section[WORD_MAX], key[WORD_MAX]; /* what is longer is none of ours */
+    char section[WORD_MAX], key[WORD_MAX]; /* longer names are irrelevant here */
 };
 
 static int next(struct reader *r)
@@ -62,7 +62,7 @@ static void read_word(struct reader *r, char *word)
     word[n] = '\0';
 }
 
-/* [section "and more"] */
+/* [section "subsection"] */
 static void read_section(struct reader *r)
 {
     bool quoted = false;
@@ -74,7 +74,7 @@ static void read_section(struct reader *r)
     }
 }
 
-/* The character that a backslash and this one stand for; 0: none, the line goes on. */
+/* The character for this escape sequence; 0: none, the line continues. */
 static char escaped(struct reader *r)
 {
     int c = next(r);
@@ -94,7 +94,7 @@ static char escaped(struct reader *r)
     }
 }
 
-/* Up to the line's end, without what stands behind a comment's sign or as blanks at the end. */
+/* Reads to the end of the line, without a comment and without trailing blanks. */
 static void read_value(struct reader *r, struct tc_buf *value)
 {
     bool quoted = false;
@@ -116,7 +116,7 @@ static void read_value(struct reader *r, struct tc_buf *value)
         value->data[value->len = kept] = '\0';
 }
 
-/* key = value, or key alone, which is no path */
+/* key = value, or a key alone, which has no path */
 static bool read_variable(struct reader *r, struct tc_strv *hooks, struct tc_strv *includes)
 {
     _autobuf_ struct tc_buf value = TC_BUF_INIT;
@@ -142,7 +142,7 @@ static bool read_variable(struct reader *r, struct tc_strv *hooks, struct tc_str
 bool tc_git_config_read(const char *text, size_t length, struct tc_strv *hooks,
                         struct tc_strv *includes)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8; git skips it */
+    static const char mark[] = "\xef\xbb\xbf"; /* the byte order mark of UTF-8, which git skips */
     struct reader r = {.at = text, .end = text + length};
     if (length >= sizeof(mark) - 1 && memcmp(text, mark, sizeof(mark) - 1) == 0)
         r.at += sizeof(mark) - 1;
@@ -163,7 +163,7 @@ bool tc_git_config_read(const char *text, size_t length, struct tc_strv *hooks,
     return true;
 }
 
-/* A plain file, and none that a link leads to. False: there is none, or no memory. */
+/* Reads a regular file, following no link. False: there is none, or out of memory. */
 static bool read_plain(const char *path, struct tc_buf *text)
 {
     struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
@@ -174,7 +174,8 @@ static bool read_plain(const char *path, struct tc_buf *text)
            tc_read_all(fd, text) == 0 && text->data;
 }
 
-/* Relative paths begin at `base`; those in a home, at a home that is not known here. */
+/* Relative paths begin at `base`; those in a home directory are ignored, because the home is not
+ * known here. */
 static bool add_paths(struct tc_strv *to, const char *base, const struct tc_strv *values)
 {
     for (size_t i = 0; i < values->count; i++) {
@@ -187,7 +188,8 @@ static bool add_paths(struct tc_strv *to, const char *base, const struct tc_strv
     return true;
 }
 
-/* The files of `files`, which grow by those that they include, up to a bound; all are obeyed. */
+/* Reads `files`, and the files that they include, up to a limit; appends all paths that git
+ * loads. */
 static bool follow(const char *top, struct tc_strv *files, struct tc_strv *paths)
 {
     for (size_t i = 0; i < files->count && i < FILES_MAX; i++) {
@@ -204,7 +206,7 @@ static bool follow(const char *top, struct tc_strv *files, struct tc_strv *paths
     return true;
 }
 
-/* The first line of a file that says where to look instead: its path from `base` on. */
+/* The path in the first line of a file that points elsewhere, made absolute from `base`. */
 static char *leads_to(const char *file, const char *before, const char *base)
 {
     _autobuf_ struct tc_buf text = {.max = FILE_MAX};
@@ -215,8 +217,8 @@ static char *leads_to(const char *file, const char *before, const char *base)
     return tc_path_absolute(base, text.data + n);
 }
 
-/* Where a repository keeps its configuration. Of a work tree beside the first, or of a submodule,
- * .git is a file that says where. */
+/* Where a repository keeps its configuration. In a linked work tree or a submodule, .git is a file
+ * with the path. */
 static bool add_configs(const char *top, struct tc_strv *files)
 {
     _autofree_ char *git = tc_path_join(top, ".git");
@@ -234,8 +236,8 @@ static bool add_configs(const char *top, struct tc_strv *files)
     return true;
 }
 
-/* What the repository whose work tree is `top`, a path without links, obeys: clean absolute paths,
- * appended. Of files that cannot be read, nothing is known. False: out of memory. */
+/* Appends the paths that git loads for the repository whose work tree is `top`, a path without
+ * links: clean and absolute. Unreadable files are ignored. False: out of memory. */
 static bool find_obeyed(const char *top, struct tc_strv *paths)
 {
     _autostrv_ struct tc_strv files = {0};
@@ -245,9 +247,9 @@ static bool find_obeyed(const char *top, struct tc_strv *paths)
     return git && add_configs(top, &files) && follow(top, &files, paths);
 }
 
-/* ---- the places of it in a cage ---- */
+/* ---- these paths in a cage ---- */
 
-/* The rest of `path` below `above`; NULL: it is not below. */
+/* The part of `path` below `above`; NULL: it is not below. */
 static const char *rest_below(const char *above, const char *path)
 {
     size_t n = strlen(above);
@@ -273,8 +275,8 @@ bool tc_item_obeyed(const struct tc_item *item, const char *relative)
     return false;
 }
 
-/* Of a repository with its work tree there. One that has its hooks in a directory around itself
- * would leave nothing to write. */
+/* Adds the paths of a repository with this work tree. A directory of hooks around the work tree is
+ * skipped: protecting it would leave nothing writable. */
 static int learn(struct tc_trees *t, struct tc_item *item, const char *top)
 {
     _autostrv_ struct tc_strv paths = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The granted paths of a cage: resolved to descriptors at each call, and as a list: what holds
- * what, what is denied, and how a failure names one. */
+ * Resolves the granted paths of a cage to fds at each call, and answers questions about the list:
+ * which item holds a path, is a path denied, how does a failure name a path. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "tree/steering.h"
 #include "tree/tree.h"
 
-/* ---- as a list: asks no file system ---- */
+/* ---- the list: no access to a file system ---- */
 
 int tc_tree_refuse(struct tc_cage *cage, const struct tc_mount *m, int errnum, const char *hint,
                    const char *before, const char *after)
@@ -36,7 +36,7 @@ bool tc_tree_denied(const struct tc_plan *plan, const char *path)
     return false;
 }
 
-/* Places that are the cage's own. The policy refuses them too; this is the second look. */
+/* Paths that the cage provides. The policy refuses them, too; this is a second check. */
 bool tc_tree_reserved(const char *path)
 {
     static const char *const own[] = {"/proc", "/dev", "/sys", "/mnt"};
@@ -76,9 +76,9 @@ bool tc_tree_copied(const struct tc_plan *plan, const struct tc_item *item)
            plan->workspace != TC_WORKSPACE_BIND;
 }
 
-/* ---- found ---- */
+/* ---- resolving ---- */
 
-/* No line of a policy names it: it came by an option. Owned. */
+/* The path has no line in the policy, so it comes from an option. Owned. */
 static char *hint_of_option(const struct tc_mount *m)
 {
     static const char plain[] =
@@ -104,11 +104,11 @@ static int refuse_errno(struct tc_cage *cage, const struct tc_mount *m, const ch
             "granted path ", " does not exist");
     case ELOOP: {
         _autofree_ char *hint = tc_format(
-            "\"%s\" is a symbolic link in a place that a tool can write or that somebody else "
+            "\"%s\" is a symbolic link in a directory that a tool can write or that another user "
             "owns; name the real path instead",
             where);
         return tc_tree_refuse(cage, m, 0, hint, "granted path ",
-                              " leads through a link that is not followed");
+                              " contains a symbolic link that is not followed");
     }
     default:
         return tc_tree_refuse(cage, m, errnum, "check its permissions", "granted path ",
@@ -118,13 +118,13 @@ static int refuse_errno(struct tc_cage *cage, const struct tc_mount *m, const ch
 
 /* A granted path on the host. */
 struct found {
-    int fd;              /* -1: not there yet */
+    int fd;              /* -1: it does not exist yet */
     int dir;             /* the directory that holds it; -1: not needed */
-    char name[PATH_MAX]; /* in that directory; or what stopped the search */
+    char name[PATH_MAX]; /* in that directory; or the path that stopped the search */
 };
 
-/* A value that a model chose, beneath its bound and never through a link. What is to be written
- * need not be there yet, but its directory must. */
+/* Resolves a path that a model chose, beneath its bound and without following links. A writable
+ * file need not exist yet, but its directory must. */
 static int find_beneath(struct tc_trees *t, const struct tc_mount *m, struct found *ret)
 {
     const char *rest = m->from + strlen(m->bound);
@@ -158,7 +158,7 @@ static int find_path(struct tc_trees *t, const struct tc_mount *m, struct found 
     return -1;
 }
 
-/* A model may not choose what a program of the user obeys unasked; the operator's bound may. */
+/* A model may not choose a steering file; the operator's bound may be one. */
 static bool steers(const struct tc_plan *plan, const struct tc_mount *m, const struct found *f)
 {
     if (m->kind != TC_MOUNT_WRITE || !m->bound)
@@ -169,7 +169,7 @@ static bool steers(const struct tc_plan *plan, const struct tc_mount *m, const s
            tc_steers_place(&beneath, f->dir, rest + (*rest == '/'), S_IFREG);
 }
 
-/* A file that may be written, or one to be: it stands in its directory by name. */
+/* A writable file, existing or not, is known by its directory and name. */
 static int add_file(struct tc_trees *t, struct tc_item *item, const struct found *f)
 {
     struct stat st;
@@ -185,7 +185,7 @@ static int add_file(struct tc_trees *t, struct tc_item *item, const struct found
     return 0;
 }
 
-/* Where the directory is, whatever links led to it. */
+/* Notes the directory's host path, without links. */
 static int note_context(struct tc_trees *t, struct tc_item *item)
 {
     char place[PATH_MAX];
@@ -207,11 +207,11 @@ static int add_item(struct tc_cage *cage, const struct tc_mount *m, const struct
         return tc_tree_refuse(cage, m, errno, NULL, "granted path ", " cannot be examined");
     if (kernel > 0)
         return tc_tree_refuse(cage, m, 0, "grant a directory with files", "granted path ",
-                              " leads to a file system that shows the host's kernel");
+                              " is in a file system that shows the host's kernel");
     bool socket = m->kind == TC_MOUNT_SOCKET;
     if (socket && !S_ISSOCK(st.st_mode))
-        return tc_tree_refuse(cage, m, 0, "name the socket itself, and start its server before",
-                              "granted unix socket ", " is no socket");
+        return tc_tree_refuse(cage, m, 0, "name the socket itself, and start its server first",
+                              "granted unix socket ", " is not a socket");
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode) && !socket)
         return tc_tree_refuse(
             cage, m, 0, "grant the directory that it is needed for, or copy the data into a file",
@@ -231,12 +231,12 @@ static int add_item(struct tc_cage *cage, const struct tc_mount *m, const struct
     if (item->writable && !item->directory && add_file(t, item, f) < 0)
         return tc_tree_refuse(cage, m, errno, NULL, "the directory of ", " cannot be examined");
     if (item->writable && item->directory && note_context(t, item) < 0)
-        return tc_tree_refuse(cage, m, errno, NULL, "the place of ", " cannot be examined");
+        return tc_tree_refuse(cage, m, errno, NULL, "the path of ", " cannot be examined");
     t->item_count++;
     return 0;
 }
 
-/* Both are the cage's from here on, also when one of them has no room there and is closed. */
+/* Both fds belong to the cage from here on, even if one could not be kept and was closed. */
 static int keep_found(struct tc_trees *t, const struct found *f)
 {
     int fd = f->fd < 0 ? 0 : tc_tree_keep(t, f->fd);
@@ -251,7 +251,7 @@ static int resolve_one(struct tc_cage *cage, const struct tc_mount *m)
     if (tc_tree_reserved(m->path))
         return tc_tree_refuse(cage, m, 0,
                               "grant it at another path: { path = \"/data\", from = \"…\" }", "",
-                              " cannot be shown at a path that belongs to the cage");
+                              " cannot be mounted at a path that belongs to the cage");
     if (find_path(t, m, &f) < 0)
         return m->optional && (errno == ENOENT || errno == ENOTDIR) ? 0
                                                                     : refuse_errno(cage, m, f.name);
@@ -261,7 +261,7 @@ static int resolve_one(struct tc_cage *cage, const struct tc_mount *m)
         return tc_tree_refuse(
             cage, m, 0,
             "name another path; only filesystem.steering in the policy grants such files", "",
-            " steers the host: a program there obeys it without being asked");
+            " steers the host: programs there load or run it automatically");
     return add_item(cage, m, &f);
 }
 
@@ -269,7 +269,7 @@ int tc_tree_resolve(struct tc_cage *cage)
 {
     struct tc_trees *t = cage->trees;
     const struct tc_plan *plan = cage->plan;
-    /* a file that may be written can need a directory of its own */
+    /* a writable file can need a private directory */
     t->items = tc_arena_alloc(&t->arena, (2 * plan->mount_count + 1) * sizeof(*t->items));
     if (!t->items)
         return tc_cage_fail_memory(cage, "resolve");

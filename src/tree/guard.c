@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The files of the policy itself: what a tool could write there would be the grant of the next
- * call. They are found by where they lie at this call, whatever their names and whatever the grant
- * says, and are read-only wherever a writable grant reaches them. */
+ * The policy's own files: a tool that could write them would define the next call's grant. They are
+ * located at each call, whatever their names and whatever the grant, and are read-only wherever a
+ * writable grant reaches them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static bool is(const struct tc_file_id *id, const struct stat *st)
     return id->dev == st->st_dev && id->ino == st->st_ino;
 }
 
-/* `rest` leads from this directory to the file. */
+/* `rest` is the path of the file relative to this directory. */
 static int mark(struct tc_cage *cage, const char *path, const struct stat *st, const char *rest,
                 bool *ret_inside)
 {
@@ -43,11 +43,10 @@ static int mark(struct tc_cage *cage, const char *path, const struct stat *st, c
         if (!item->writable || !item->directory || !is(&item->id, st))
             continue;
         if (t->unmounted)
-            return refuse_path(
-                cage, item, path, 0,
-                "which the tool may write, and without namespaces nothing keeps it from "
-                "that",
-                apart);
+            return refuse_path(cage, item, path, 0,
+                               "which the tool may write, and without namespaces it cannot be made "
+                               "read-only",
+                               apart);
         struct tc_guarded *g = tc_arena_alloc(&t->arena, sizeof(*g));
         char *relative = g ? tc_arena_format(&t->arena, "%s", rest) : NULL;
         if (!relative)
@@ -59,19 +58,19 @@ static int mark(struct tc_cage *cage, const char *path, const struct stat *st, c
     return 0;
 }
 
-/* The file itself, by any of its names. */
+/* Protects the file itself, under any of its names. */
 static int mark_file(struct tc_cage *cage, const char *path, const struct stat *st)
 {
     struct tc_trees *t = cage->trees;
     for (size_t i = 0; i < t->item_count; i++)
         if (t->items[i].writable && !t->items[i].directory && is(&t->items[i].id, st))
-            return refuse_path(cage, &t->items[i], path, 0, "and no tool may write that",
+            return refuse_path(cage, &t->items[i], path, 0, "which no tool may write",
                                "remove the file from what the tool may write");
     if (t->unmounted && st->st_nlink > 1)
         return refuse_path(
             cage, NULL, path, 0,
             "which has other names, and without namespaces the tool may write one of them",
-            "put a copy in its place, which has one name");
+            "replace it by a copy, which has one name");
     struct tc_file_id *ids = tc_arena_alloc(&t->arena, (t->guarded_count + 1) * sizeof(*ids));
     if (!ids)
         return tc_cage_fail_memory(cage, "steering");
@@ -82,7 +81,7 @@ static int mark_file(struct tc_cage *cage, const char *path, const struct stat *
     return 0;
 }
 
-/* No such file: is it one that the tool may make? */
+/* The file does not exist. Could the tool create it? */
 static int mark_new(struct tc_cage *cage, const char *path, int dir, const char *name)
 {
     struct tc_trees *t = cage->trees;
@@ -93,7 +92,7 @@ static int mark_new(struct tc_cage *cage, const char *path, int dir, const char 
         const struct tc_item *item = &t->items[i];
         if (item->writable && item->host_name && strcmp(item->host_name, name) == 0 &&
             (fstat(item->fd, &its) < 0 || (its.st_dev == st.st_dev && its.st_ino == st.st_ino)))
-            return refuse_path(cage, item, path, ENOENT, "and no tool may create that", apart);
+            return refuse_path(cage, item, path, ENOENT, "which no tool may create", apart);
     }
     errno = ENOENT;
     return 0;
@@ -107,8 +106,9 @@ static bool writes(const struct tc_trees *t, bool directory)
     return false;
 }
 
-/* The directory of which the rest is to be walked: the last one, if that is enough. A writable file
- * can only be the file itself: then where it lies is of no interest. */
+/* Opens the directory where the walk starts: the last one, if that is enough. Only a directory
+ * grant can contain the file; a writable file must be the file itself, so the directories above do
+ * not matter. */
 static int begin_walk(const struct tc_trees *t, const char *real, const char **ret_rest)
 {
     _autofree_ char *parent = writes(t, true) ? NULL : tc_path_parent(real);
@@ -117,8 +117,8 @@ static int begin_walk(const struct tc_trees *t, const char *real, const char **r
     return dir < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : dir;
 }
 
-/* From the root down, by descriptors: which grants lie on the way? The path has no links. A file
- * that was found is marked or refused; only one that is not there may be neither. */
+/* Walks from the root down by fds, to find the grants on the way. The path has no links. An
+ * existing file is protected or the call is refused; a missing one may need neither. */
 static int walk(struct tc_cage *cage, const char *path, const char *real, bool found, bool must)
 {
     const char *rest;
@@ -154,11 +154,11 @@ static int walk(struct tc_cage *cage, const char *path, const char *real, bool f
     return inside && must ? refuse_path(cage, NULL, path, errno,
                                         "which is missing, and the tool could create another one "
                                         "there",
-                                        "put it back, or load the policy again")
+                                        "restore it, or load the policy again")
                           : 0;
 }
 
-/* Links on the way are followed as those of a granted path: only where no tool can change them. */
+/* Follows links like those of a granted path: only where no tool can change them. */
 static int guard(struct tc_cage *cage, const char *path, bool must)
 {
     char real[PATH_MAX];
@@ -177,7 +177,7 @@ int tc_tree_guard(struct tc_cage *cage)
     int rc = 0;
     if (!writes(cage->trees, false))
         return 0;
-    /* without namespaces it is the policy's own word that gives this up for itself */
+    /* without namespaces the policy itself gives up this protection */
     if (plan->policy_file && !cage->trees->unmounted)
         rc = guard(cage, plan->policy_file, false);
     for (size_t i = 0; rc == 0 && i < plan->extended.count; i++)

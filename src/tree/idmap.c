@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Whom the paths of all cages are shown for, and the id maps with which a root caller's are: one
- * record a helper. It is filled before a second thread is; the maps change later, and have a lock.
- * No file system is waited for under it. */
+ * The user for whom paths are mounted, and the id maps of a root caller's mounts: one record for
+ * each helper. It is written before a second thread exists; the id maps change later, under a lock.
+ * No file system operation blocks under the lock. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include "linux/userns.h"
 #include "tree/tree.h"
 
-enum { IDMAPS_MAX = 128 }; /* each holds a descriptor */
+enum { IDMAPS_MAX = 128 }; /* each holds an fd */
 
 struct tc_idmap {
     uid_t file_uid, cage_uid;
@@ -48,7 +48,7 @@ static struct tc_idmap *find_idmap(struct tc_tree_host *h, const struct tc_idmap
 
 static struct tc_idmap *make_idmap(struct tc_tree_host *h, const struct tc_idmap *like)
 {
-    if (h->idmap_count == IDMAPS_MAX) { /* a mount made with it keeps what it needs */
+    if (h->idmap_count == IDMAPS_MAX) { /* mounts made with the namespace keep it alive */
         tc_userns_holder_reap(&h->idmaps[0].holder);
         (void)close(h->idmaps[0].fd);
         memmove(&h->idmaps[0], &h->idmaps[1], --h->idmap_count * sizeof(*h->idmaps));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * File systems that are views of the kernel and not data. A granted directory may hold some (the
- * /proc of a chroot, say), and a link or a bind mount may lead to one. In a cage they would show
- * the host's processes, message queues and devices, so they are covered or refused. */
+ * File systems that show the kernel instead of data. A granted directory may contain one (the /proc
+ * of a chroot), and a link or bind mount may lead to one. They would show the host's processes,
+ * message queues and devices in a cage, so they are covered or refused. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -30,7 +30,7 @@ static int is_one_of(int fd, const unsigned long *magics, size_t count)
 {
     struct statfs s;
     if (fstatfs(fd, &s) < 0)
-        return errno == ENOSYS ? 0 : -1; /* a program's file system may lack it */
+        return errno == ENOSYS ? 0 : -1; /* a FUSE file system may lack it */
     for (size_t i = 0; i < count; i++)
         if ((unsigned long)s.f_type == magics[i])
             return 1;
@@ -63,9 +63,9 @@ static bool is_named(const char *const *names, size_t count, const char *type, s
 
 /* A line of mountinfo. */
 struct line {
-    char *point; /* without escapes, owned; NULL: it has none */
+    char *point; /* unescaped and owned; NULL: the line has none */
     const char *type;
-    size_t length; /* of the type; 0: it has none */
+    size_t length; /* of the type; 0: the line has none */
 };
 
 static void line_done(struct line *l)
@@ -74,7 +74,7 @@ static void line_done(struct line *l)
     *l = (struct line){0};
 }
 
-/* Reads the line at *at, which is then at the next. 1, 0 at the end, or -1 with errno. */
+/* Reads the line at *at and advances *at to the next one. 1, 0 at the end, or -1 with errno. */
 static int next_line(const char **at, struct line *l)
 {
     const char *line = *at, *point = line;
@@ -104,7 +104,7 @@ static bool is_kernel_type(const struct line *l)
     return is_named(types, TC_COUNT(types), l->type, l->length);
 }
 
-/* Of the same file systems as in tc_tree_remote_fs(), by name. */
+/* The file systems of tc_tree_remote_fs(), by name. */
 static bool is_local_type(const struct line *l)
 {
     static const char *const local[] = {"ext2",  "ext3",  "ext4",   "xfs",       "btrfs",  "f2fs",
@@ -112,7 +112,7 @@ static bool is_local_type(const struct line *l)
     return is_named(local, TC_COUNT(local), l->type, l->length) || is_kernel_type(l);
 }
 
-/* Below these no path is granted, and systemd lays automounts there. */
+/* No path below these is granted, and systemd has automounts there. */
 static bool is_kernel_place(const struct line *l)
 {
     return l->point && (tc_startswith(l->point, "/proc/") || tc_startswith(l->point, "/sys/") ||
@@ -128,7 +128,7 @@ bool tc_tree_mounts_local(const char *mountinfo)
     return more == 0;
 }
 
-/* What is mounted strictly below that root is called there; borrowed. NULL: it is elsewhere. */
+/* The mount point relative to the root, if strictly below it; borrowed. NULL: it is not. */
 static const char *below(const char *root, const struct line *l)
 {
     size_t n = strlen(root);
@@ -163,7 +163,7 @@ int tc_trees_mounted_below(struct tc_trees *t, int fd)
     return more;
 }
 
-/* An empty object over one of them. */
+/* Mounts an empty object over a kernel file system. */
 static int cover(struct tc_cage *cage, const struct tc_item *item, const char *relative)
 {
     struct tc_trees *t = cage->trees;
@@ -177,7 +177,7 @@ static int cover(struct tc_cage *cage, const struct tc_item *item, const char *r
     struct tc_init_mount *m = path ? tc_tree_mask(t, S_ISDIR(st.st_mode), path) : NULL;
     if (!m)
         return -1;
-    if (item->writable) { /* below what is read-only an overlay may have hidden it already */
+    if (item->writable) { /* in a read-only tree, an overlay may have hidden it already */
         m->dev = st.st_dev;
         m->ino = st.st_ino;
     }

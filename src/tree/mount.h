@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What becomes of the granted paths: the mounts that a cage's first process attaches. */
+ * The mounts of the granted paths, which the cage's first process attaches. */
 #ifndef TC_TREE_MOUNT_H
 #define TC_TREE_MOUNT_H
 
@@ -10,29 +10,30 @@
 
 #include "linux/landlock_rules.h"
 
-/* A detached mount and where it goes, in the order of attaching (parents first). */
+/* A detached mount and its target, in the order of attaching (parents first). */
 struct tc_init_mount {
     int fd;           /* -1: the tree is part of the root already */
     const char *path; /* relative to the new root */
-    /* What must be found at the path, for places inside a tree that others can change; dev 0: no
-     * matter. */
+    /* The object that must be at the target, for paths inside a tree that other processes can
+     * change; dev 0: any. */
     dev_t dev;
     ino_t ino;
     enum tc_landlock_kind rights;
-    bool no_rule; /* covered by the rule of a mount above */
-    bool frozen;  /* what stood there at the start is read-only over itself, with all below */
-    /* names below that a read-only tree must not show, relative to it, NULL-terminated: an overlay
-     * of whiteouts goes over the tree. NULL: none. */
+    bool no_rule; /* the rule of a mount above covers it */
+    bool frozen;  /* read-only over itself, with everything below, since the start of the call */
+    /* Names relative to a read-only tree that it must not show, NULL-terminated: an overlay of
+     * whiteouts covers the tree. NULL: none. */
     const char *const *hide;
-    /* an overlay goes over the tree, and what is written stays in this tmpfs ("u", work in "w") */
+    /* an overlay covers the tree; its upper and work directory are "u" and "w" in the tmpfs
+     * `layers` */
     bool layered;
     int layers; /* -1: none */
 };
 
-/* Puts it into its place below `root` (AT_FDCWD: the working directory is it). A place inside a
- * granted tree may have been swapped since it was looked up (by another cage with the same
- * directory, say): no link is followed, and the mount goes onto the very object that was meant. 0,
- * or -1 with errno, ESTALE where another is there. It allocates nothing. */
+/* Attaches the mount to its path below `root` (AT_FDCWD: the working directory). A path inside a
+ * granted tree may have been replaced since it was resolved, for example by another cage with the
+ * same directory: no link is followed, and the target must be the resolved object. 0, or -1 with
+ * errno; ESTALE: another object is there. Allocates nothing. */
 int tc_init_mount_attach(int root, const struct tc_init_mount *m);
 
 #endif

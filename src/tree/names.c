@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Denied names below granted paths. Below what is read-only an overlay of whiteouts makes them
- * disappear, also names that come later. Below a writable tree an unreadable object is mounted over
- * what exists; a host program that replaces the name takes the mask away, so the end of the call
- * looks whether it still stood.
+ * Denied names below granted paths. In a read-only tree an overlay of whiteouts hides them,
+ * including names that are created later. In a writable tree an unreadable object is mounted over
+ * an existing name. A host program that replaces the name removes that mask, so the end of the call
+ * checks it.
  *
- * The kernel makes no overlay of a tree below which something is mounted that the namespace may not
- * take away, as all that was mounted before an ordinary user's was made. Then the overlay goes over
- * the largest directory around the name that has no mount below it; and where the very directory of
- * the name has one, the name is masked as below a writable tree. */
+ * The kernel refuses an overlay of a tree with mounts below it that the namespace may not remove;
+ * for an ordinary user these are all mounts that existed before the namespace. Then the overlay
+ * covers the largest directory around the name without mounts below it. If the directory of the
+ * name itself has mounts, the name is masked as in a writable tree. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static int refuse_deny(struct tc_cage *cage, const struct tc_deny *d, const char
         cage,
         TC_WHY_ERRNO(
             TOOLCAGE_EUNENFORCEABLE, "denied names", d->path, errno,
-            "move it out of the granted directory, or grant the directories beside it one by one"),
+            "move it out of the granted directory, or grant the directories next to it one by one"),
         TC_CLAUSE_FS_DENIED, "%s %s", message, d->path);
     f->key = d->key ? strdup(d->key) : NULL;
     f->line = d->line;
@@ -44,15 +44,15 @@ static const struct tc_item *deepest_item(const struct tc_trees *t, const char *
     return best;
 }
 
-/* Is one relative name the other, or a directory above it? */
+/* Is one relative name equal to the other, or a directory above it? */
 static bool covers(const char *name, const char *other)
 {
     size_t n = strlen(name);
     return strncmp(name, other, n) == 0 && (other[n] == '/' || other[n] == '\0');
 }
 
-/* Adds a name to the NULL-terminated list of a mount. What lies below a hidden name is hidden with
- * it: the list keeps the upper one of two. */
+/* Adds a name to the NULL-terminated list of a mount. A hidden name hides everything below it, so
+ * of two such names the upper one is kept. */
 static int hide_in(struct tc_trees *t, struct tc_init_mount *m, const char *name)
 {
     size_t n = 0, kept = 0;
@@ -71,7 +71,8 @@ static int hide_in(struct tc_trees *t, struct tc_init_mount *m, const char *name
     return 0;
 }
 
-/* The last: a directory may have been mounted on itself before what was granted there. */
+/* The last one: a directory may have been mounted on itself before the granted path was mounted
+ * there. */
 static struct tc_init_mount *mount_at(struct tc_trees *t, const char *path)
 {
     for (size_t i = t->mount_count; i-- > 0;)
@@ -80,7 +81,7 @@ static struct tc_init_mount *mount_at(struct tc_trees *t, const char *path)
     return NULL;
 }
 
-/* A mount at a place in the list: before what is granted below it. */
+/* Inserts a mount in the list, before the paths that are granted below it. */
 static struct tc_init_mount *insert(struct tc_trees *t, size_t at, int fd, const char *path)
 {
     struct tc_init_mount *m = tc_tree_mount(t, fd, path, TC_LANDLOCK_READ_TREE);
@@ -92,8 +93,8 @@ static struct tc_init_mount *insert(struct tc_trees *t, size_t at, int fd, const
     return &t->mounts[at];
 }
 
-/* The part of `name` up to its first component that the tree lacks: hiding that keeps also what may
- * be made there later out of sight, without inventing directories. */
+/* Cuts `name` after its first component that the tree lacks: hiding that one also hides names
+ * created there later, without creating directories. */
 static void shorten(int tree, char *name)
 {
     for (char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -106,15 +107,15 @@ static void shorten(int tree, char *name)
     }
 }
 
-/* A tree of the host, as the cage shows it. */
+/* A host tree as the cage shows it. */
 struct base {
     int fd;                     /* O_PATH, on the host */
     const char *path;           /* in the cage */
-    const struct tc_item *item; /* NULL: of the system */
+    const struct tc_item *item; /* NULL: a system path */
     bool writable;
 };
 
-/* Nothing is there yet that a mask could go over: the end of the call looks again. */
+/* There is no object to mask yet: the end of the call checks again. */
 static int await(struct tc_cage *cage, const struct base *in, const struct tc_deny *d)
 {
     struct tc_masked *m = TC_PUSH(cage->trees->masked, cage->trees->masked_count);
@@ -126,7 +127,7 @@ static int await(struct tc_cage *cage, const struct base *in, const struct tc_de
     return 0;
 }
 
-/* The object stays open, so that no later one can have its number. */
+/* Keeps the object open, so that its inode number is not reused. */
 static int remember(struct tc_trees *t, const struct tc_masked *what, int fd)
 {
     struct tc_masked *m = tc_tree_keep(t, fd) < 0 ? NULL : TC_PUSH(t->masked, t->masked_count);
@@ -137,8 +138,8 @@ static int remember(struct tc_trees *t, const struct tc_masked *what, int fd)
     return m->parent < 0 ? -1 : 0;
 }
 
-/* The first link on the way to a name, opened; `way` (PATH_MAX bytes) is its path then. -1 with
- * errno. */
+/* Opens the first link on the path to a name; `way` (PATH_MAX bytes) becomes the link's path. -1
+ * with errno. */
 static int find_link(int tree, const char *name, char *way)
 {
     struct stat st;
@@ -159,7 +160,7 @@ static int find_link(int tree, const char *name, char *way)
     return -1;
 }
 
-/* Does ".." come after a name? What that is cannot be told from the words, were the name a link. */
+/* Does ".." follow a name? If that name is a link, the text does not show the resulting path. */
 static bool turns_back(const char *target)
 {
     while (*target == '/' || *target == '.')
@@ -168,8 +169,8 @@ static bool turns_back(const char *target)
     return back && (back[3] == '/' || back[3] == '\0');
 }
 
-/* What the cage sees at a name that leads through a link at `way`; NULL: unknown, or it shows what
- * is granted or the system's as a whole. */
+/* The cage's path of a name behind the link at `way`; NULL: unknown, or it would hide a whole
+ * granted or system path. */
 static struct tc_deny *behind(struct tc_cage *cage, const struct base *in, const struct tc_deny *d,
                               int link, const char *way)
 {
@@ -193,8 +194,8 @@ static struct tc_deny *behind(struct tc_cage *cage, const struct base *in, const
 
 static int hide_one(struct tc_cage *cage, const struct tc_deny *d, int links);
 
-/* Nothing can be mounted over a link. What it leads to is hidden in its place, and the end of the
- * call looks whether it was the same link. */
+/* A link cannot be masked. Its target is hidden instead, and the end of the call checks that the
+ * link is the same. */
 static int hide_behind(struct tc_cage *cage, const struct base *in, const struct tc_deny *d,
                        int links)
 {
@@ -203,11 +204,10 @@ static int hide_behind(struct tc_cage *cage, const struct base *in, const struct
     struct stat st;
     _autofd_ int fd = find_link(in->fd, d->path + strlen(in->path) + 1, way);
     if (fd < 0 || fstat(fd, &st) < 0)
-        return refuse_deny(cage, d, "cannot examine a link on the way to the denied name");
+        return refuse_deny(cage, d, "cannot examine a link on the path to the denied name");
     const struct tc_deny *there = links > 0 ? behind(cage, in, d, fd, way) : NULL;
     if (!there)
-        return refuse_deny(cage, d,
-                           "a link cannot be masked where something is mounted beside it:");
+        return refuse_deny(cage, d, "a link cannot be masked next to a mount:");
     struct tc_masked masked = {.deny = d,
                                .tree = in->fd,
                                .name = tc_arena_format(&t->arena, "%s", way),
@@ -244,8 +244,8 @@ static int mask_below(struct tc_cage *cage, const struct base *in, const struct 
     return 0;
 }
 
-/* Does the kernel refuse an overlay of that directory for what is mounted below it? The kernel is
- * asked only where something is, because it waits for all processors when the copy goes. */
+/* Does the kernel refuse an overlay of that directory because of mounts below it? Tries it only if
+ * there are mounts, because destroying the clone waits for all CPUs. */
 static int is_locked(struct tc_trees *t, int fd)
 {
     int below = tc_trees_mounted_below(t, fd);
@@ -257,7 +257,7 @@ static int is_locked(struct tc_trees *t, int fd)
     return errno == EINVAL ? 1 : -1;
 }
 
-/* Many names are denied in the same tree, one after the other. */
+/* Caches the result: often many names are denied in the same tree. */
 static int is_locked_again(struct tc_trees *t, const struct base *in)
 {
     if (!t->asked || strcmp(t->asked, in->path) != 0) {
@@ -267,8 +267,8 @@ static int is_locked_again(struct tc_trees *t, const struct base *in)
     return t->locked;
 }
 
-/* The length of the first directory on the way to the name below which nothing is mounted, opened;
- * 0: there is none; -1 with errno. */
+/* Finds the first directory on the path to the name without mounts below it. Returns its length and
+ * opens it; 0: none; -1 with errno. */
 static ssize_t find_whole(struct tc_trees *t, int tree, const char *name, int *ret_fd)
 {
     char way[PATH_MAX];
@@ -288,7 +288,7 @@ static ssize_t find_whole(struct tc_trees *t, int tree, const char *name, int *r
     return 0;
 }
 
-/* Such a directory once more, over itself, to be hidden in like a tree. */
+/* Mounts such a directory on itself, to hide names in it as in a tree. */
 static struct tc_init_mount *show_again(struct tc_cage *cage, const struct base *in, int fd,
                                         const char *path)
 {
@@ -315,13 +315,13 @@ static int hide_apart(struct tc_cage *cage, const struct base *in, const char *n
     _autofd_ int fd = -1;
     ssize_t length = find_whole(t, in->fd, name, &fd);
     if (length < 0)
-        return refuse_deny(cage, d, "cannot examine the way to the denied name");
+        return refuse_deny(cage, d, "cannot examine the path to the denied name");
     if (length == 0)
         return mask_below(cage, in, d, links);
     char *path = tc_arena_format(&t->arena, "%s/%.*s", in->path, (int)length, name);
     struct tc_init_mount *m = path ? mount_at(t, path) : NULL;
     if (!m && tc_tree_kernel_fs(fd) > 0)
-        return 0; /* covered as a whole */
+        return 0; /* covered completely */
     if (!m && path)
         m = show_again(cage, in, fd, path);
     return !m || hide_in(t, m, name + length + 1) < 0
@@ -336,7 +336,7 @@ static int hide_below(struct tc_cage *cage, const struct base *in, const struct 
     _autofree_ char *name = strdup(d->path + strlen(in->path) + 1);
     int locked = is_locked_again(t, in);
     if (!name || locked < 0)
-        return refuse_deny(cage, d, "cannot look for mounts around");
+        return refuse_deny(cage, d, "cannot list the mounts around");
     shorten(in->fd, name);
     if (locked)
         return hide_apart(cage, in, name, d, links);
@@ -357,20 +357,20 @@ static int hide_below_system(struct tc_cage *cage, const char *tree, const struc
     return hide_below(cage, &(struct base){.fd = fd, .path = tree}, d, links);
 }
 
-/* A system path may be a link (bin -> usr/bin): the name is hidden where it really is. */
+/* A system path may be a link (bin -> usr/bin): hides the name at the real path. */
 static int hide_system(struct tc_cage *cage, const struct tc_deny *d, int links)
 {
     const struct tc_plan *plan = cage->plan;
     for (size_t i = 0; i < plan->mount_count; i++) {
         const struct tc_mount *m = &plan->mounts[i];
         if (m->kind != TC_MOUNT_SYSTEM || !tc_path_within(m->path, d->path) ||
-            tc_tree_denied(plan, m->path)) /* then the root lacks it */
+            tc_tree_denied(plan, m->path)) /* then the root does not have it */
             continue;
         char target[PATH_MAX];
         ssize_t n = readlink(m->from, target, sizeof(target) - 1);
         if (n < 0 && errno != EINVAL && errno != ENOENT && errno != EACCES)
             return refuse_deny(cage, d, "cannot examine the system's path of");
-        if (n < 0) /* no link */
+        if (n < 0) /* not a link */
             return hide_below_system(cage, m->path, d, links);
         target[n] = '\0';
         _autofree_ char *real = tc_path_absolute("/", target);
@@ -383,10 +383,10 @@ static int hide_system(struct tc_cage *cage, const struct tc_deny *d, int links)
         *there = (struct tc_deny){.path = moved, .key = d->key, .line = d->line};
         return strcmp(moved, d->path) == 0 ? 0 : hide_system(cage, there, links);
     }
-    return 0; /* not in the cage at all */
+    return 0; /* not in the cage */
 }
 
-/* In a private directory the name is taken, so that nothing of the host shows there. */
+/* Occupies the name in a private directory, so that no entry of the host shows there. */
 static int mask_in_single_dir(struct tc_cage *cage, const struct tc_item *item,
                               const struct tc_deny *d)
 {
@@ -397,7 +397,7 @@ static int mask_in_single_dir(struct tc_cage *cage, const struct tc_item *item,
     return 0;
 }
 
-/* Below a name that is denied itself, or named twice. */
+/* Below another denied name, or denied twice. */
 static bool covered(const struct tc_plan *plan, size_t index)
 {
     const char *path = plan->denies[index].path;
@@ -418,11 +418,11 @@ static int hide_one(struct tc_cage *cage, const struct tc_deny *d, int links)
                             .item = item,
                             .writable = item->writable && item->layers < 0};
     if (strcmp(item->path, d->path) == 0)
-        return 0; /* left out as a whole */
+        return 0; /* left out completely */
     if (item->single_dir)
         return mask_in_single_dir(cage, item, d);
     if (item->copy >= 0 && item->layers < 0)
-        return 0; /* the copy has none */
+        return 0; /* the copy does not have it */
     return in.writable ? mask_below(cage, &in, d, links) : hide_below(cage, &in, d, links);
 }
 

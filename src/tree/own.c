@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a cage owns until it goes: descriptors, the mounts that its first process attaches, and
- * private storage: its /tmp, and directories in that which are the tool's own. */
+ * The cage's resources until it is released: fds, the mounts that its first process attaches, and
+ * private storage: its /tmp, and directories in it that belong to the tool. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -50,7 +50,7 @@ struct tc_init_mount *tc_tree_mask(struct tc_trees *t, bool directory, const cha
     return m;
 }
 
-/* Text of more than this is no list of mounts that a call could wait for. */
+/* A longer list of mounts would take a call too long to read. */
 enum { MOUNTS_MAX = 16 << 20 };
 
 const char *tc_trees_mounts(struct tc_trees *t)
@@ -83,7 +83,7 @@ int tc_tree_tmp(const struct tc_limits *limits)
     return tc_tmpfs(limits->disk, limits->inodes, "1777", true);
 }
 
-/* /tmp is a mount like the others, so that a granted path below it gets its mount point there. */
+/* /tmp is a mount like the others, so that mount points of granted paths can be made in it. */
 int tc_tree_storage(struct tc_cage *cage)
 {
     struct tc_trees *t = cage->trees;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What is granted, as detached mounts with the rights that Landlock gives them, and how they are
- * attached. */
+ * Makes detached mounts of granted paths with their Landlock rights, and attaches them. */
 #include "tree/mount.h"
 
 #include <errno.h>
@@ -24,7 +23,7 @@ static int no_idmap(struct tc_cage *cage, const struct tc_item *item)
                      "use workspace = { mode = \"copy\" }, run as an ordinary user, or put it on "
                      "ext4, xfs, btrfs or tmpfs"),
         TC_CLAUSE_IDS_UNPRIVILEGED,
-        "root's cages write through id-mapped mounts, and the file system of %s has none",
+        "root's cages need id-mapped mounts, which the file system of %s does not support",
         item->mount->from);
     f->key = item->mount->key ? strdup(item->mount->key) : NULL;
     f->line = item->mount->line;
@@ -36,9 +35,9 @@ static bool is_its_own(const struct tc_trees *t, const struct tc_item *item)
     return item->uid == t->id && item->gid == (gid_t)t->id;
 }
 
-/* The detached mount of one item. A root caller's paths are id-mapped: their owner becomes the
- * cage's id. A read-only tree on a file system without id maps is shown as it is: the cage's id is
- * a stranger there, which is less, not more. */
+/* The detached mount of one item. For a root caller the mount is id-mapped: the files' owner
+ * becomes the cage's id. A read-only tree on a file system without id maps is mounted unchanged:
+ * the cage's id has fewer rights there, not more. */
 int tc_tree_show(struct tc_cage *cage, const struct tc_item *item, int fd)
 {
     struct tc_trees *t = cage->trees;
@@ -52,7 +51,7 @@ int tc_tree_show(struct tc_cage *cage, const struct tc_item *item, int fd)
                 cage, item->mount, errno,
                 "`toolcage doctor` shows what this machine lacks; ENOSPC means that "
                 "user.max_user_namespaces is too low",
-                "no id map can be made for ", "");
+                "no id map can be created for ", "");
     }
     int tree = tc_tree_open(fd, &how, &step);
     if (tree < 0 && strcmp(step, "idmap") == 0) {
@@ -77,7 +76,7 @@ enum tc_landlock_kind tc_tree_rights(const struct tc_plan *plan, const struct tc
     return item->writable ? TC_LANDLOCK_WRITE_FILE : TC_LANDLOCK_READ_FILE;
 }
 
-/* Shows one object below a writable item once more, read-only or as it is, on top of itself. */
+/* Mounts an object below a writable item on itself, read-only or writable. */
 int tc_tree_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, const char *path,
                    bool writable)
 {
@@ -89,7 +88,8 @@ int tc_tree_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, con
     self.writable = writable;
     self.directory = S_ISDIR(st.st_mode);
     int tree = tc_tree_show(cage, &self, fd);
-    /* no rule of its own: Landlock adds rights up, and this one must not lose the tree's */
+    /* without a rule: Landlock adds up rights along the path, and the object must not lose the
+     * tree's */
     struct tc_init_mount *m =
         tree < 0 ? NULL : tc_tree_mount(t, tree, path, tc_tree_rights(cage->plan, &self));
     if (!m)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Files that are granted writable by themselves. A file that is bound cannot be replaced, and most
- * programs save by replacing, so such a file stands as a copy in a private directory, its own:
- * what the tool does there is its own, and only the file comes back. Where the directory is
- * readable as well, an overlay shows the rest of it below. */
+ * Single writable files. A bound file cannot be replaced, and most programs save by replacing. So
+ * the tool gets a copy in a private directory: its changes stay there, and only the file itself is
+ * committed. If the directory is readable, an overlay shows its other entries. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -23,7 +22,7 @@ int tc_single_file_fail(struct tc_cage *cage, const struct tc_item *item, int er
     return tc_tree_refuse(cage, item->mount, errnum, hint, before, after);
 }
 
-/* Does the writable tree show this very file at this very place? */
+/* Does the writable tree show the same file at the same path? */
 static bool shown_by(const struct tc_item *tree, const struct tc_item *item, const char *parent)
 {
     const char *below = parent + strlen(tree->path);
@@ -34,8 +33,8 @@ static bool shown_by(const struct tc_item *tree, const struct tc_item *item, con
            strcmp(item->name, item->host_name) == 0;
 }
 
-/* The file comes back as a new version beside the old one, so the caller must be able to make one
- * that is like the old. */
+/* The commit creates a new version next to the old file, so the caller must be able to create one
+ * with the same owner. */
 static int check_writable(struct tc_cage *cage, const struct tc_item *item)
 {
     const struct tc_tree_host *host = cage->trees->host;
@@ -46,13 +45,13 @@ static int check_writable(struct tc_cage *cage, const struct tc_item *item)
         return 0;
     if (item->uid != host->uid)
         return tc_single_file_fail(cage, item, 0, "",
-                                   " belongs to somebody else, and a new version would not");
+                                   " belongs to another user, and a new version would not");
     if (faccessat(item->fd, item->host_name, W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) < 0)
         return tc_single_file_fail(cage, item, errno, "granted path ", " cannot be written");
     return 0;
 }
 
-/* An overlay marks the directories that it merges, so all of them must be the tool's. */
+/* overlayfs sets attributes on the directories that it merges, so the tool must own all of them. */
 int tc_single_file_point(const struct tc_trees *t, const struct tc_item *single_dir,
                          const char *relative, bool directory)
 {
@@ -97,7 +96,8 @@ static struct tc_item *find_item(const struct tc_trees *t, const char *path)
     return NULL;
 }
 
-/* The item of the file's directory; made where the grant names none. NULL with errno. */
+/* The item of the file's directory; created if the grant does not name the directory. NULL with
+ * errno. */
 static struct tc_item *single_dir_at(struct tc_cage *cage, const struct tc_item *file, char *path)
 {
     struct tc_trees *t = cage->trees;
@@ -130,14 +130,14 @@ static struct tc_item *single_dir_at(struct tc_cage *cage, const struct tc_item 
 static int refuse_place(struct tc_cage *cage, const struct tc_item *item, const char *parent)
 {
     _autofree_ char *after =
-        tc_format(" is to be written, but its directory %s is the cage's own", parent);
+        tc_format(" is granted for writing, but its directory %s belongs to the cage", parent);
     return tc_tree_refuse(
         cage, item->mount, 0,
-        "grant it in a directory of its own: { path = \"/data/name\", from = \"…\" }", "",
+        "grant it in a separate directory: { path = \"/data/name\", from = \"…\" }", "",
         after ? after : " is in a directory of the cage");
 }
 
-/* Finds the directory in which the tool will see the file. */
+/* Selects the directory in which the tool sees the file. */
 static int place(struct tc_cage *cage, struct tc_item *item)
 {
     struct tc_trees *t = cage->trees;
@@ -150,8 +150,8 @@ static int place(struct tc_cage *cage, struct tc_item *item)
         item->part = shown_by(in, item, path);
         return item->part ? 0
                           : tc_single_file_fail(cage, item, 0, "",
-                                                " lies in a writable directory that shows "
-                                                "something else there");
+                                                " is in a writable directory that already shows "
+                                                "another file at that path");
     }
     if (check_writable(cage, item) < 0)
         return -1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Files that steer the host: what a program of the user runs or obeys without being asked. Those
- * that exist below a writable tree are mounted read-only over themselves, and every directory
- * between the tree and them is mounted on itself, because a mount point cannot be renamed away. */
+ * Steering files: files that programs of the user load or run automatically. Those that exist below
+ * a writable tree are mounted read-only over themselves. Each directory between the tree and such a
+ * file is mounted on itself, because a mount point cannot be renamed. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,17 +16,18 @@
 #include "tree/steering.h"
 #include "tree/tree.h"
 
-/* Past these bounds the call is refused, because what was not looked at is not protected. */
+/* Beyond these limits the call is refused, because files that were not searched are not
+ * protected. */
 enum { DIRECTORIES_MAX = 100000, MOUNTS_MAX = 1000 };
 
-/* What lies deeper, or has a longer name, is read-only as a whole. */
+/* Deeper directories, or those with longer paths, are read-only as a whole. */
 enum { DEEPEST = 200, LONGEST = PATH_MAX / 2 };
 
-/* What a search answers beside 0 and -1: the directory may not be listed or searched, or is covered
- * as a whole. */
+/* Results of a search besides 0 and -1: the directory may not be listed or searched; or it is
+ * covered completely. */
 enum { CLOSED = 1, COVERED };
 
-/* A file that was granted by itself is known by the directory that holds it. */
+/* A single file is judged in the directory that holds it. */
 enum tc_steers tc_item_steers(const struct tc_item *item, const char *relative)
 {
     if (!item->name && tc_item_obeyed(item, relative))
@@ -53,7 +54,7 @@ struct scan {
     struct tc_cage *cage;
     const struct tc_item *item;
     struct tc_strv bound;  /* directories mounted on themselves already */
-    struct tc_strv frozen; /* what is read-only over itself, with all below */
+    struct tc_strv frozen; /* read-only over themselves, with everything below */
     int directories, depth;
 };
 
@@ -80,10 +81,10 @@ static bool is_frozen(const struct scan *s, const char *relative)
     return false;
 }
 
-/* Mounts every directory strictly between the item and `relative` on itself. */
+/* Mounts each directory strictly between the item and `relative` on itself. */
 static int bind_between(struct scan *s, const char *relative)
 {
-    if (is_frozen(s, relative)) /* a writable mount of what is above it would lie over that */
+    if (is_frozen(s, relative)) /* a writable mount above would cover the read-only one */
         return 0;
     for (const char *slash = strchr(relative, '/'); slash; slash = strchr(slash + 1, '/')) {
         _autofree_ char *part = strndup(relative, (size_t)(slash - relative));
@@ -100,7 +101,7 @@ static int bind_between(struct scan *s, const char *relative)
     return 0;
 }
 
-/* Mounts what `fd` is, `relative` to the item, read-only over itself. */
+/* Mounts the object of `fd`, at `relative` to the item, read-only over itself. */
 static int shield(struct scan *s, int fd, const char *relative)
 {
     struct tc_trees *t = s->cage->trees;
@@ -117,8 +118,8 @@ static int shield(struct scan *s, int fd, const char *relative)
     return tc_strv_add(&s->frozen, relative) ? 0 : -1;
 }
 
-/* Can the tool get into this directory, into which the caller could not look? Its owner can open it
- * again; anybody goes through one that may be searched, if not listed. */
+/* Can the tool enter this directory, which the caller could not read? Its owner can change its
+ * mode; other users can enter one that is searchable but not listable. */
 static bool open_to_tool(const struct scan *s, int fd, const struct stat *st)
 {
     const struct tc_tree_host *host = s->cage->trees->host;
@@ -127,8 +128,8 @@ static bool open_to_tool(const struct scan *s, int fd, const struct stat *st)
            fstatat(fd, ".", &itself, 0) == 0 || errno != EACCES;
 }
 
-/* The caller may not list or search the directory `relative`, or one above it: it is read-only as
- * a whole where the tool gets into it. */
+/* The caller may not list or search `relative` or a directory above it: that directory becomes
+ * read-only as a whole if the tool can enter it. */
 static int close_off(struct scan *s, const char *relative)
 {
     _autofree_ char *at = strdup(relative);
@@ -145,7 +146,7 @@ static int close_off(struct scan *s, const char *relative)
             *(slash ? slash : at) = '\0';
             continue;
         }
-        if (fstat(fd, &st) < 0) /* of a file system that shows itself to one user only */
+        if (fstat(fd, &st) < 0) /* a file system that only one user may access */
             return errno == EACCES ? 0 : -1;
         if (!open_to_tool(s, fd, &st))
             return 0;
@@ -155,8 +156,8 @@ static int close_off(struct scan *s, const char *relative)
     return -1;
 }
 
-/* One object that steers the host, `relative` to the item; the grant's own word frees it, unless
- * `always`. A link is mounted over itself, and what it leads to is content. */
+/* Protects one steering file, at `relative` to the item; a grant that names it lifts the
+ * protection, unless `always`. A link is mounted over itself; its target is content. */
 static int protect(struct scan *s, const char *relative, enum tc_steers steers, bool always)
 {
     _autofree_ char *path = tc_format("%s/%s", s->item->path, relative);
@@ -168,7 +169,7 @@ static int protect(struct scan *s, const char *relative, enum tc_steers steers, 
     struct stat st;
     if (fd < 0 && errno == EACCES)
         return close_off(s, relative);
-    if (fd < 0) /* a link in the middle: somebody moves things about, so the call is refused */
+    if (fd < 0) /* a link on the path: another process moves entries, so the call is refused */
         return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
     if (fstat(fd, &st) < 0)
         return -1;
@@ -183,7 +184,7 @@ static char *below(const char *prefix, const char *name)
     return prefix[0] ? tc_path_join(prefix, name) : strdup(name);
 }
 
-/* A directory that shall not be moved: what lies in it, or beside it, counts by its name. */
+/* Keeps a directory from being moved, because files in it, or next to it, matter by their names. */
 static int pin(struct scan *s, const char *prefix, const char *name)
 {
     _autofree_ char *relative = below(prefix, name);
@@ -226,7 +227,7 @@ bool tc_steers_bare(int dirfd)
     return tc_steers_there(dirfd, "objects") && tc_steers_there(dirfd, "refs");
 }
 
-/* Is the directory, or one above it up to the item, a repository without a work tree? */
+/* Is the directory, or one above it up to the item, a bare repository? */
 static bool in_bare(int dirfd, const char *path)
 {
     char up[PATH_MAX] = ".";
@@ -259,7 +260,7 @@ bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path, un
     return !parent || above < 0 || tc_steers_bare(above);
 }
 
-/* Is it below what was read-only over itself, or the business of another granted path? */
+/* Was it read-only over itself, or does it belong to another granted path? */
 static bool stood_there(const struct tc_trees *t, const struct tc_item *item, const char *path)
 {
     for (size_t i = 0; i < t->mount_count; i++)
@@ -279,11 +280,11 @@ bool tc_steers_new(const struct tc_cage *cage, const struct tc_item *item,
     mode_t mode = e->st->stx_mode;
     if (t->unmounted || item->name || (!S_ISDIR(mode) && !S_ISREG(mode) && !S_ISLNK(mode)))
         return false;
-    /* a directory .git is only a place, and HEAD and index of any repository move with its work */
+    /* a directory .git is harmless, and any repository's HEAD and index change with its work */
     enum tc_steers steers = tc_item_steers(item, e->relative);
     bool own = ((strcmp(e->name, "HEAD") == 0 || strcmp(e->name, "index") == 0) && S_ISREG(mode)) ||
                steers == TC_STEERS_WRITTEN || (S_ISDIR(mode) && steers == TC_STEERS_ROOM);
-    /* a link in a repository without a work tree is told when its times are new */
+    /* a link in a bare repository is listed if its times are new */
     if (own ||
         (!tc_steers_as(steers, mode) &&
          !tc_steers_place(item, e->dirfd, e->relative, S_ISLNK(mode) ? S_IFREG : mode)) ||
@@ -295,7 +296,7 @@ bool tc_steers_new(const struct tc_cage *cage, const struct tc_item *item,
 
 static int search(struct scan *s, int fd, const char *prefix);
 
-/* A repository without a work tree keeps config and hooks beside HEAD, and git finds it unasked. */
+/* A bare repository keeps config and hooks next to HEAD, and git discovers it automatically. */
 static int inspect_bare(struct scan *s, int dirfd, const char *name, const char *prefix)
 {
     if (strcmp(name, "refs") != 0 || strcmp(tc_path_base(prefix), ".git") == 0 ||
@@ -310,7 +311,8 @@ static int inspect_bare(struct scan *s, int dirfd, const char *name, const char 
     return rc;
 }
 
-/* What else the repository in this directory makes git obey; some of it was passed by already. */
+/* Protects the other paths that git loads for the repository in this directory; the search may have
+ * passed some already. */
 static int inspect_repository(struct scan *s, const char *prefix)
 {
     struct tc_trees *t = s->cage->trees;
@@ -318,7 +320,7 @@ static int inspect_repository(struct scan *s, const char *prefix)
     const struct tc_obeyed *known = item->obeyed;
     _autofree_ char *objects = below(prefix, ".git/objects");
     _autofd_ int store = objects ? tc_resolve_beneath(item->fd, objects) : -1;
-    /* other objects would keep their times when they were moved there with their directory */
+    /* pinned: a moved directory of forged objects would keep their times */
     if (!objects || (store >= 0 && pin(s, objects, ".") < 0))
         return -1;
     int rc = tc_item_learn(t, item, prefix);
@@ -327,7 +329,7 @@ static int inspect_repository(struct scan *s, const char *prefix)
     return rc;
 }
 
-/* One entry of a directory. */
+/* Checks one entry of a directory. */
 static int inspect(struct scan *s, int dirfd, const struct dirent *e, const char *relative)
 {
     enum tc_steers steers = tc_item_steers(s->item, relative);
@@ -347,12 +349,12 @@ static int search_below(struct scan *s, int dirfd, const struct dirent *e, const
     if (fd < 0 && e->d_type == DT_UNKNOWN && (errno == ENOTDIR || errno == ELOOP))
         return 0;
     int rc = fd >= 0 ? search(s, fd, relative) : errno == EACCES ? CLOSED : -1;
-    if (fd < 0 && rc < 0) /* it was a directory a moment ago: somebody moves things about */
+    if (fd < 0 && rc < 0) /* it was a directory a moment ago: another process moves entries */
         errno = errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : ESTALE;
     return rc == CLOSED ? close_off(s, relative) : rc;
 }
 
-/* Most files are none of this search's business, and need not even be named. */
+/* Most files cannot be steering files, and need no path. */
 static bool is_plain(const struct scan *s, int dirfd, const struct dirent *e)
 {
     const struct tc_item *item = s->item;
@@ -376,8 +378,9 @@ static int search_entry(struct scan *s, int dirfd, const struct dirent *e, const
     return search_below(s, dirfd, e, relative);
 }
 
-/* Is a directory to be searched? 0 and what it is now, CLOSED, COVERED, or -1. A file system is of
- * one type; only elsewhere than the item are views of the kernel, which never hold still. */
+/* Should a directory be searched? 0 with its current state, CLOSED, COVERED, or -1. Only
+ * directories on another device than the item can be kernel file systems, which change
+ * constantly. */
 static int enter_directory(struct scan *s, int fd, struct stat *ret)
 {
     bool closed = fstatat(fd, ".", ret, 0) < 0;
@@ -423,7 +426,7 @@ static int search_item(struct scan *s)
     return rc == CLOSED ? close_off(s, "") : rc;
 }
 
-/* A tree that changes under the search is searched again; one that never holds still is refused. */
+/* Searches again a tree that changed during the search; refuses one that never stops changing. */
 static int search_until_still(const struct scan *first)
 {
     enum { TRIES = 16 };
@@ -442,7 +445,7 @@ static int search_until_still(const struct scan *first)
     return -1;
 }
 
-/* The rest of a path that lies below this item and no other; NULL: it does not. */
+/* The part of the path below this item, if no deeper item holds it; else NULL. */
 static const char *below_item(const struct tc_trees *t, const struct tc_item *item,
                               const char *path)
 {
@@ -461,9 +464,9 @@ static int refuse_own(struct tc_cage *cage, const struct tc_item *item, const ch
                         item->mount->from, relative);
 }
 
-/* What is mounted over a name below stands there only as long as no directory above it is moved: a
- * mask of a denied name, and another granted path. What toolcage keeps for itself decides about
- * later calls, so that it must be there, too. */
+/* Mounts below (masks of denied names, other granted paths) stay at their paths only if no
+ * directory above is moved. The directories that toolcage keeps for itself affect later calls, so
+ * they must exist, too. */
 static int pin_names(struct scan *s)
 {
     struct tc_cage *cage = s->cage;
@@ -473,7 +476,7 @@ static int pin_names(struct scan *s)
         const struct tc_deny *d = &cage->plan->denies[i];
         const char *relative = below_item(t, item, d->path);
         _autofd_ int fd = relative ? tc_resolve_beneath(item->fd, relative) : -1;
-        if (!relative || (fd < 0 && !d->own)) /* of those the masks tell */
+        if (!relative || (fd < 0 && !d->own)) /* the masks report those */
             continue;
         if (fd < 0 || bind_between(s, relative) < 0)
             return d->own ? refuse_own(cage, item, relative) : -1;
@@ -486,7 +489,7 @@ static int pin_names(struct scan *s)
     return 0;
 }
 
-/* What the policy is made from, whatever it is called. */
+/* Protects the policy's files, whatever their names. */
 static int guard_policy(struct scan *s)
 {
     int rc = 0;
@@ -497,7 +500,7 @@ static int guard_policy(struct scan *s)
 
 int tc_tree_steering(struct tc_cage *cage, const struct tc_item *item)
 {
-    /* a directory that is mounted on itself twice would hide what is mounted below the first */
+    /* mounting a directory on itself twice would hide the mounts below the first one */
     struct scan s = {.cage = cage, .item = item};
     int rc = pin_names(&s);
     if (rc == 0)

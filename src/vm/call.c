@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Between the guest's engine and who reads us: frames on one side, three plain streams on the
- * other. Nothing is read of a side while the other has not taken what was read before, but for the
- * console, of which the end is kept. */
+ * The loop between the guest's engine (frames) and the caller (three plain streams). It reads no
+ * more from one side until the other has taken what was read before. The console is the exception:
+ * only its end is kept. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -34,7 +34,7 @@ enum {
     SETTLE_MOST = 20
 };
 
-/* What a guest may say, and how much of it at once. */
+/* The frames that a guest may send, with their maximum length. */
 static const size_t most[TC_FRAME_KINDS] = {[TC_FRAME_HELLO] = TC_BUILD_ID_SIZE,
                                             [TC_FRAME_TAKEN] = sizeof(uint32_t),
                                             [TC_FRAME_OUT] = TC_MESSAGE_BYTES_MAX,
@@ -52,23 +52,23 @@ struct talk {
     struct tc_frames frames;
     struct tc_buf out; /* to the guest, from `sent` on */
     size_t sent;
-    struct tc_buf shown; /* to who reads us, from `told` on */
+    struct tc_buf shown; /* to the caller, from `told` on */
     size_t told;
     int shown_to;
-    size_t window; /* bytes of input that the guest still takes */
+    size_t window; /* bytes of input that the guest still accepts */
     struct tc_vm_console console;
-    bool hello;     /* it has greeted; then it gets its files, and: */
-    bool warming;   /* before these a command runs whose only trace is what the kernel has read */
-    bool rehearses; /* there is no call, but that command; and it has ended: */
+    bool hello;     /* the guest sent HELLO; next it gets its files, and its call */
+    bool warming;   /* before these, a warm-up command runs, to fill the guest's page cache */
+    bool rehearses; /* instead of a call, only the rehearsal; and whether it ended */
     bool rehearsed;
-    bool begun;       /* its call */
-    bool listens;     /* the guest has not called yet; until then nothing is said */
-    bool net_listens; /* the same of the port for the tool's connections */
+    bool begun;       /* the call was sent */
+    bool listens;     /* the guest has not connected yet; nothing is sent before */
+    bool net_listens; /* the same for the port of the tool's connections */
     bool port_ended, input_ended, asked_to_end;
     int64_t boot_until_us, heard_us;
     struct tc_outcome *outcome;
     bool done;
-    bool tried, kept; /* to keep it; and it is */
+    bool tried, kept; /* the snapshot: it was tried, and it is complete */
 };
 
 static volatile sig_atomic_t asked; /* to end */
@@ -79,7 +79,7 @@ static void on_term(int sig)
     asked = 1;
 }
 
-/* ---- ends ---- */
+/* ---- failures ---- */
 
 static void fail_call(struct talk *t, int code, const char *stage, const char *subject,
                       const char *hint, const char *message)
@@ -107,7 +107,7 @@ static void break_off(struct talk *t, const char *how)
               message ? message : "");
 }
 
-/* The monitor has ended before the call did. */
+/* The VMM exited before the call ended. */
 static void fail_ended(struct talk *t)
 {
     _autofree_ char *words = tc_vm_console_tail(&t->console);
@@ -132,7 +132,7 @@ static void put_frame(struct talk *t, enum tc_frame_kind kind, const void *bytes
     tc_frame_put(&t->out, kind, bytes, len);
 }
 
-/* Granted trees go ahead of the call, as fast as the guest takes them. */
+/* Granted trees are sent before the call, as fast as the guest accepts them. */
 static void begin_call(struct talk *t);
 
 static void send_files(struct talk *t)
@@ -164,7 +164,7 @@ static void renew(struct talk *t)
     explicit_bzero(&renewal, sizeof(renewal));
 }
 
-/* A guest whose monitor had it written has lost its call, or loses it now, and calls again. */
+/* Taking a snapshot cuts the guest's connection; the guest then connects again. */
 static void await_again(struct talk *t)
 {
     tc_frames_done(&t->frames);
@@ -174,8 +174,8 @@ static void await_again(struct talk *t)
     (void)close(t->vm->again);
 }
 
-/* From here on it is what each copy of it is, and has to become another one: what stands in the
- * file are the random numbers that it would have gone on with. */
+/* From here on, this VM must differ from the copies of its snapshot: the snapshot contains the
+ * state of the random number generator. */
 static void part(struct talk *t)
 {
     t->hello = false;
@@ -185,8 +185,8 @@ static void part(struct talk *t)
     renew(t);
 }
 
-/* What the guest has seen until now was the same in every machine of its kind. False: it was asked
- * for already, or is not. */
+/* Takes a snapshot; until now the guest saw only data common to all VMs of its kind. False: none
+ * was requested, or it was already tried. */
 static bool keep_snapshot(struct talk *t)
 {
     bool asked_for = t->options->keep > 0 && !t->tried;
@@ -213,9 +213,9 @@ static void begin_call(struct talk *t)
     t->begun = true;
 }
 
-/* When it has greeted, or answered, the guest's engine makes a cage ahead: each later call has that
- * then, and else would do all of it once more. How long it takes matters to the call that keeps
- * alone. What the monitor waits for a processor is not counted. */
+/* After HELLO or a command, the guest's engine prestarts a cage. The snapshot should include it, so
+ * that restored VMs do not repeat the work. Only the call that takes the snapshot waits. Time in
+ * which the VMM waits for a CPU is not counted. */
 static void let_settle(const struct tc_vm *vm)
 {
     const struct timespec moment = {.tv_nsec = SETTLE_US * 1000 / 10};
@@ -250,7 +250,7 @@ static void fail_warm(struct talk *t, const struct tc_outcome *said)
         message ? message : "");
 }
 
-/* Nobody hears of what it did but where it did not do it. */
+/* Discards the warm-up's outcome, unless it failed. */
 static void take_warm(struct talk *t, const struct tc_frame *f)
 {
     struct tc_outcome said = {0};
@@ -258,7 +258,7 @@ static void take_warm(struct talk *t, const struct tc_frame *f)
     tc_outcome_visit(&w, &said);
     t->warming = false;
     if (f->len == 0 || w.failed || w.left)
-        break_off(t, "tells of no end of what it is warmed by");
+        break_off(t, "did not report how the warm-up command ended");
     else if (t->rehearses)
         t->rehearsed = true;
     else if (said.failure.code || said.limit || said.signal || said.exit_code)
@@ -275,7 +275,7 @@ static void take_hello(struct talk *t, const struct tc_frame *f)
         break_off(t, "greets twice");
     else if (f->len != sizeof(build) || memcmp(f->bytes, build, sizeof(build)) != 0)
         fail_call(t, TOOLCAGE_EBACKEND, "boot", "guest",
-                  "toolcage image build guest makes it anew, for this version",
+                  "toolcage image build guest builds it for this version",
                   "the guest's first program is of another version");
     else
         t->hello = true;
@@ -291,17 +291,18 @@ static void take_hello(struct talk *t, const struct tc_frame *f)
         get_ready(t);
 }
 
-/* Its outcome is what it says; what it printed was shown as it came. */
+/* The outcome is the guest's report; the output was passed on before. */
 static void take_done(struct talk *t, const struct tc_frame *f)
 {
     struct tc_wire w = TC_WIRE_GET_INIT(f->bytes, f->len);
     tc_outcome_visit(&w, t->outcome);
     if (f->len == 0 || w.failed || w.left)
-        break_off(t, "tells of no end of the call");
+        break_off(t, "did not report how the call ended");
     else if (t->files->any && !t->files->back.ended)
-        break_off(t, "ends its call before it has told what changed");
+        break_off(t, "ended the call without reporting its changes");
     else if (tc_streq(t->outcome->failure.stage, "boot"))
-        break_off(t, "says that it did not boot"); /* for which its file would go */
+        break_off(t, "reported a failed boot after it had booted"); /* this stage would delete the
+                                                                       snapshot */
     t->done = true;
 }
 
@@ -320,7 +321,7 @@ static void take_files(struct talk *t, const struct tc_frame *f)
 {
     struct tc_unpack *back = &t->files->back;
     if (!t->begun || !t->files->any) {
-        break_off(t, "tells of files that it was not given");
+        break_off(t, "reported files that were not granted");
     } else if (tc_unpack_take(back, f) < 0 && back->fault) {
         break_off(t, back->fault);
     } else if (back->errnum) {
@@ -336,7 +337,7 @@ static void take_files(struct talk *t, const struct tc_frame *f)
 static void take_frame(struct talk *t, const struct tc_frame *f)
 {
     if (!t->hello && f->kind != TC_FRAME_HELLO) {
-        break_off(t, "speaks before it greets");
+        break_off(t, "sent a frame before its HELLO");
         return;
     }
     if (tc_unpack_takes(f)) {
@@ -368,7 +369,7 @@ static void take_frame(struct talk *t, const struct tc_frame *f)
     }
 }
 
-/* One frame at a time: the next one waits until what is shown has gone. */
+/* One frame at a time: the next one waits until the output was written. */
 static void take_frames(struct talk *t)
 {
     struct tc_frame f;
@@ -381,7 +382,7 @@ static void take_frames(struct talk *t)
         fail_call(t, TOOLCAGE_EMEMORY, "machine", "toolcage-vm", "free memory", "out of memory");
 }
 
-/* A monitor that has ended makes no call any more. */
+/* A VMM that has exited cannot connect. */
 static void await_guest(struct talk *t)
 {
     int later = t->listens && !t->port_ended ? tc_vm_accept(t->vm->port) : 0;
@@ -408,13 +409,12 @@ static void read_console(struct talk *t)
     tc_vm_console_read(&t->console, t->vm->console);
     if (t->options->kvm && tc_vm_console_stuck(&t->console))
         fail_call(t, TOOLCAGE_EBACKEND, t->hello ? "machine" : "boot", "guest",
-                  "toolcage doctor tries the processor's virtualisation again",
-                  "the processor's virtualisation (KVM) cannot go on with the guest");
+                  "toolcage doctor tests KVM again", "KVM cannot continue the guest");
 }
 
-/* ---- to the guest, and to who reads us ---- */
+/* ---- to the guest, and to the caller ---- */
 
-/* False: nobody reads it any more. */
+/* False: the reader has gone. */
 static bool drain(struct tc_buf *buf, size_t *at, int fd)
 {
     ssize_t n = *at < buf->len ? write(fd, buf->data + *at, buf->len - *at) : 0;
@@ -476,8 +476,7 @@ static void serve_talk(struct talk *t, const struct pollfd *p)
         take_frames(t);
 }
 
-/* The helper holds the call's deadline; what is left is a guest of which nothing is to be expected.
- */
+/* The helper enforces the call's deadline; this only detects a guest that does not respond. */
 static void look_at_clock(struct talk *t)
 {
     int64_t now = tc_now_us();
@@ -487,14 +486,14 @@ static void look_at_clock(struct talk *t)
                   "the guest did not start in time");
     else if (tc_frames_cut(&t->frames) && t->told == t->shown.len &&
              now > t->heard_us + t->options->stall_ms * 1000)
-        break_off(t, "stopped half-way through what it says");
+        break_off(t, "stopped in the middle of a frame");
     if (asked && t->begun && !t->asked_to_end) {
         put_frame(t, TC_FRAME_CANCEL, NULL, 0);
         t->asked_to_end = true;
     }
 }
 
-/* The guest's connections. */
+/* Serves the connections of the tool in the guest. */
 static void serve_connections(struct talk *t, const struct pollfd *p, size_t count)
 {
     const char *fault = count ? tc_mux_endpoints_answer(&t->net->lines, p, count) : NULL;
@@ -502,7 +501,7 @@ static void serve_connections(struct talk *t, const struct pollfd *p, size_t cou
         break_off(t, fault);
 }
 
-/* Until the guest's relay has called, there are none. */
+/* Before the guest's relay connects, there are none. */
 static size_t ask_net(struct talk *t, struct pollfd *p)
 {
     if (!t->net || !t->net_listens)
@@ -536,8 +535,8 @@ static void turn(struct talk *t)
     }
 }
 
-/* What a tool sent that has ended by itself is still on its way to the proxy. What has not come by
- * then, or of one that was ended, breaks off. */
+/* If a tool exited by itself, its last data is still delivered to the proxy, for a limited time.
+ * Other connections are reset. */
 static void deliver(struct talk *t)
 {
     struct pollfd p[TC_MUX_ENDPOINTS_WAITS];
@@ -574,7 +573,8 @@ static void end_talk(struct talk *t)
     tc_buf_done(&t->shown);
 }
 
-/* It is made another one before, too, since that runs in each call; and again with its call. */
+/* Renews the random state before, too, because the rehearsal is part of each VM; it is renewed
+ * again with the call. */
 bool tc_vm_rehearse(const struct tc_vm_options *o, const struct tc_vm *vm)
 {
     struct tc_vm_files none = {0};
@@ -600,7 +600,7 @@ void tc_vm_call(const struct tc_vm_options *o, const struct tc_vm *vm, struct tc
         fail_call(&t, TOOLCAGE_EMEMORY, "machine", "toolcage-vm", "free memory", "out of memory");
     (void)sigaction(SIGTERM, &term, NULL);
     (void)sigaction(SIGPIPE, &ignore, NULL);
-    (void)sigaction(SIGXFSZ, &ignore, NULL); /* a guest may say any size of a file */
+    (void)sigaction(SIGXFSZ, &ignore, NULL); /* a guest may announce any file size */
     if (o->from)
         renew(&t);
     while (!t.done)

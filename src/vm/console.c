@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What comes on a machine's console, and whether a guest boots at all, of which nothing is asked
- * and nothing comes out but one line there. Who tries one holds the time: this process may be stuck
- * in the kernel with its monitor. */
+ * The end of a VM's console output; and the test boot, which sends nothing to the guest and expects
+ * one line on the console. The caller must limit the time: this process may hang in the kernel
+ * together with its VMM. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -42,7 +42,7 @@ bool tc_vm_console_stuck(const struct tc_vm_console *c)
     return tc_vm_console_has(c, "KVM internal error") || tc_vm_console_has(c, "KVM: entry failed");
 }
 
-/* Where it is said last; the end where it is not. */
+/* Offset of the last occurrence, or the end. */
 static size_t find_last(const struct tc_vm_console *c, const char *text)
 {
     size_t len = strlen(text), at = c->len;
@@ -52,7 +52,7 @@ static size_t find_last(const struct tc_vm_console *c, const char *text)
     return c->len;
 }
 
-/* What our own program said, or else whoever spoke last. */
+/* The guest program's last line, else the last line on the console. */
 char *tc_vm_console_tail(const struct tc_vm_console *c)
 {
     _autobuf_ struct tc_buf words = TC_BUF_INIT;
@@ -69,7 +69,7 @@ char *tc_vm_console_tail(const struct tc_vm_console *c)
     return tc_buf_steal(&words);
 }
 
-/* ---- does a guest boot at all? ---- */
+/* ---- the test boot ---- */
 
 enum { LOOK_MS = 100 };
 
@@ -81,9 +81,7 @@ static bool runs(const struct tc_vm_console *console)
 static void fail_probe(struct tc_outcome *ret, const struct tc_vm_console *console)
 {
     _autofree_ char *words = tc_vm_console_tail(console);
-    char *message = tc_vm_console_stuck(console)
-                        ? strdup("the processor's virtualisation (KVM) cannot go on with the "
-                                 "guest's kernel")
+    char *message = tc_vm_console_stuck(console) ? strdup("KVM cannot continue the guest's kernel")
                     : console->ended
                         ? tc_format("the machine ended before the guest ran%s%s",
                                     words && *words ? "; its last words: " : "", words ? words : "")

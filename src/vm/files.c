@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the call is granted, as the cage around us shows it: so only that can ever be read here,
- * whatever a guest says, and only what is the call's own copy or layer can be written. How much the
- * guest may send back is counted here; what that means on the host, the workspace's own code judges
- * when we have ended. */
+ * The granted files, as the cage around toolcage-vm shows them. So whatever a guest sends, only
+ * granted files can be read, and only the call's copies or overlays can be written. This file
+ * limits how much the guest may send back. After toolcage-vm has ended, the workspace code checks
+ * what the changes do on the host. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -12,21 +12,21 @@
 #include "base/path.h"
 #include "vm/vm.h"
 
-/* All of it is in the machine's memory; the first two stand in docs/machines.md. */
+/* All files are in the VM's memory; the first two limits are documented in docs/machines.md. */
 enum { MIB = 1 << 20, BYTES_MAX = 512 * MIB, NAMES_MAX = 100000, PAGE = 4096, NAME_BYTES = 1024 };
 
 static int fail_files(struct tc_vm_files *f, int errnum, const char *subject, const char *problem,
                       const char *hint)
 {
     free(f->subject);
-    f->subject = strdup(subject + (*subject == '.')); /* of a call that was handed over */
+    f->subject = strdup(subject + (*subject == '.')); /* paths of a later call begin with "." */
     f->problem = problem;
     f->hint = hint;
     errno = errnum;
     return -1;
 }
 
-/* Of a granted path, those below it that are granted themselves come by themselves. */
+/* Skips paths below a granted path that are granted themselves: they are sent separately. */
 static bool skip_others(const struct tc_vm_options *o, size_t index, struct tc_strv *skip)
 {
     const char *path = o->grants[index].path;
@@ -57,7 +57,8 @@ static int add_grant(struct tc_vm_files *f, const struct tc_vm_options *o, size_
                : fail_files(f, ENOMEM, "toolcage-vm", "out of memory", "free memory");
 }
 
-/* What the tool may leave there, and send back: also all that was there, if it changes that. */
+/* Limits what the tool may write and send back; with an overlay, changed files count in addition to
+ * the existing ones. */
 static void set_room(struct tc_vm_files *f, const struct tc_vm_options *o,
                      struct tc_pack_root *root, int64_t held)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The machine as Firecracker has it: a processor, memory, a serial console, a read-only disk, and a
- * socket device by which the guest calls us, for its call and for the tool's connections. All of it
- * stands in a file before the monitor starts, so it is started without its HTTP interface, and
- * nobody can ask it for anything later; but for one that is to be kept, or goes on from a file.
+ * The VM as Firecracker builds it: CPUs, memory, a serial console, a read-only disk, and a vsock
+ * device over which the guest connects for its call and for the tool's connections. The
+ * configuration file contains all of it, so the VMM runs without its HTTP API and accepts no later
+ * request. Snapshots are the exception.
  *
- * Such a one is asked by HTTP alone, at a socket in the cage; in all three requests, of which the
- * status counts, before a tool has run. The socket loses its name as soon as we are connected, and
- * we hang up when we have our answer: from then on nobody can ask it for anything. (Nothing here
- * needs a library, which every call of every machine would have to load.) */
+ * Taking or restoring a snapshot needs the HTTP API, on a socket in the cage. At most three
+ * requests are sent, all before a tool has run; only their status counts. The socket's name is
+ * removed once toolcage-vm has connected, and the connection is closed after the response: from
+ * then on no request is possible. (An HTTP library would cost loading time in every call of every
+ * VM.) */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ static int connect_once(const char *path)
     return fd >= 0 && connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0 ? TAKE_FD(fd) : -1;
 }
 
-/* It is there a moment after the monitor has started. */
+/* The socket appears shortly after the VMM has started. */
 static int reach(const struct tc_vm_options *o, const struct tc_vm *vm)
 {
     const struct timeval patience = {.tv_sec = WAIT_S};
@@ -57,9 +58,9 @@ static int reach(const struct tc_vm_options *o, const struct tc_vm *vm)
                : -1;
 }
 
-/* ---- one question ---- */
+/* ---- one request ---- */
 
-/* How much of it is still to come; 0: it is whole, -1: it is no answer. */
+/* Bytes of the response still missing; 0: complete, -1: not a valid response. */
 static long left_of(const struct tc_buf *answer)
 {
     static const char length[] = "\r\ncontent-length:";
@@ -92,7 +93,7 @@ static bool read_answer(int fd, struct tc_buf *answer)
     return left == 0;
 }
 
-/* What it says is wrong, as it can be shown; NULL: nothing that is understood. */
+/* The error message in the response, made printable; NULL: none found. */
 static char *fault_of(const struct tc_buf *answer)
 {
     static const char key[] = "\"fault_message\":\"";
@@ -120,19 +121,19 @@ static bool ask_firecracker(int fd, const char *what, const char *body, char **r
     return status == ACCEPTED;
 }
 
-/* ---- a machine in files ---- */
+/* ---- snapshots ---- */
 
 static bool keep_firecracker(const struct tc_vm_options *o, const struct tc_vm *vm)
 {
     _autofd_ int fd = reach(o, vm);
-    /* what the guest has not touched stays a hole */
+    /* memory that the guest has not touched stays a hole */
     _autofree_ char *write = tc_format("{\"snapshot_type\":\"Diff\",\"snapshot_path\":"
                                        "\"/proc/self/fd/%d\",\"mem_file_path\":"
                                        "\"/proc/self/fd/%d\"}",
                                        vm->state, vm->memory);
     bool fine = write && ask_firecracker(fd, "PATCH /vm", "{\"state\":\"Paused\"}", NULL) &&
                 ask_firecracker(fd, "PUT /snapshot/create", write, NULL);
-    /* it goes on in either case, unless it cannot even be told to */
+    /* the VM is resumed in either case; if that fails, so does the snapshot */
     return ask_firecracker(fd, "PATCH /vm", "{\"state\":\"Resumed\"}", NULL) && fine &&
            tc_vm_image_write(o, vm->state, vm->memory);
 }
@@ -149,10 +150,10 @@ static bool go_on(const struct tc_vm_options *o, const struct tc_vm *vm, char **
 
 enum { GUEST_CID = 3 };
 
-/* ---- the guest's call ---- */
+/* ---- the guest's connection ---- */
 
-/* The monitor connects a guest's stream for port N of the host to the socket with that name; to any
- * other there is none, and the guest is refused. */
+/* The VMM connects a guest's stream for host port N to the socket with that name. For other ports
+ * there is no socket, and the VMM refuses the connection. */
 static int listen_at(const struct tc_vm_options *o, int number, struct tc_vm_port *ret)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -186,12 +187,12 @@ int tc_vm_accept(int port)
     return dup3(fd, port, O_CLOEXEC) < 0 ? -1 : 0;
 }
 
-/* ---- what it is told ---- */
+/* ---- the configuration file ---- */
 
 static void add_boot(const struct tc_vm_options *o, struct tc_buf *out)
 {
-    /* a keyboard's controller is there for its reset alone, and there is one line: looking for
-     * more takes time */
+    /* the keyboard controller is only used for reset, and there is one UART: probing for more takes
+     * time */
     static const char kernel[] =
         "console=ttyS0 quiet panic=-1 reboot=k mitigations=off "
         "random.trust_cpu=on i8042.noaux i8042.nomux i8042.dumbkbd 8250.nr_uarts=1 -- ";
@@ -204,7 +205,7 @@ static void add_boot(const struct tc_vm_options *o, struct tc_buf *out)
     out->failed |= !words;
 }
 
-/* Read-only for the monitor, too. */
+/* Read-only for the VMM, too. */
 static void add_disk(const struct tc_vm_options *o, struct tc_buf *out)
 {
     tc_buf_adds(out, ",\"drives\":[");
@@ -223,7 +224,8 @@ static void add_socket(const struct tc_vm_options *o, struct tc_buf *out)
     tc_buf_addc(out, '}');
 }
 
-/* Of what is kept only what the guest has touched is written, so that is counted from the start. */
+/* A snapshot contains only pages that the guest has touched, so dirty pages are tracked from the
+ * start. */
 static void add_size(const struct tc_vm_options *o, struct tc_buf *out)
 {
     tc_buf_addf(out, ",\"machine-config\":{\"vcpu_count\":%ld,\"mem_size_mib\":%ld%s}", o->cpus,
@@ -247,7 +249,7 @@ static int write_config(const struct tc_vm_options *o)
         return -1;
     }
     _autofd_ int fd = tc_memfd("machine", out.data, out.len);
-    return fd < 0 ? -1 : dup(fd); /* that one is inherited */
+    return fd < 0 ? -1 : dup(fd); /* unlike tc_memfd()'s, inherited by the VMM */
 }
 
 static bool command(const struct tc_vm_options *o, const struct tc_vm_lines *lines,
@@ -259,7 +261,7 @@ static bool command(const struct tc_vm_options *o, const struct tc_vm_lines *lin
         fine = fine && tc_strv_add(v, "--api-sock") && tc_strv_add(v, o->api);
     else
         fine = fine && tc_strv_add(v, "--no-api");
-    /* its own words stand on the guest's console, where faults are looked for */
+    /* the log is on the guest's console, where failures are looked for */
     return fine && tc_strv_add(v, "--level") && tc_strv_add(v, "Error") &&
            (o->from || (tc_strv_add(v, "--config-file") &&
                         tc_strv_take(v, tc_format("/proc/self/fd/%d", lines->config))));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A machine of Firecracker's as one file. The monitor has two, one of the memory, which it maps,
- * and a small one of all else; what is kept is under one name and one seal, so the second stands
- * behind the first, and behind it how long it is. The monitor reads no further than the memory
- * goes. */
+ * A Firecracker snapshot as one file. Firecracker writes two: the memory, which it maps, and a
+ * small one with the remaining state. A snapshot has one name and one seal, so the state is
+ * appended to the memory, followed by the state's length. Firecracker reads only the memory part.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static off_t memory_size(const struct tc_vm_options *o)
 
 /* ---- to the file ---- */
 
-/* Both stand at `from`. */
+/* Both fds end at offset `at`. */
 static bool copy_range(int to, int from, off_t at, off_t end)
 {
     static char bytes[PIECE];
@@ -44,7 +44,7 @@ static bool copy_range(int to, int from, off_t at, off_t end)
     return true;
 }
 
-/* Holes stay holes. */
+/* Preserves holes. */
 static bool copy_memory(int to, int from, off_t size)
 {
     off_t at = 0, end;
@@ -72,9 +72,9 @@ bool tc_vm_image_write(const struct tc_vm_options *o, int state, int memory)
            tc_write_all(o->keep, &tail, sizeof(tail)) == 0;
 }
 
-/* ---- from it ---- */
+/* ---- from the file ---- */
 
-/* Where it begins; -1: the file is no machine of this size. */
+/* Offset of the state; -1: not a snapshot of this size. */
 static off_t find_state(const struct tc_vm_options *o, int fd, size_t *ret_len)
 {
     struct stat st;
@@ -101,5 +101,5 @@ int tc_vm_image_state(const struct tc_vm_options *o)
     if (!room || pread(from, room, len, at) != (ssize_t)len)
         return -1;
     _autofd_ int fd = tc_memfd("state", room, len);
-    return fd < 0 ? -1 : dup(fd); /* that one is inherited */
+    return fd < 0 ? -1 : dup(fd); /* unlike tc_memfd()'s, inherited by the VMM */
 }

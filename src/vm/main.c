@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * toolcage-vm: started in a process cage, with one descriptor beside the three, on which it is told
- * its work and says at the end what came of the call. */
+ * toolcage-vm: runs in a process cage. One fd in addition to the standard streams carries its
+ * orders and, at the end, its report of the call. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,13 +18,14 @@
 #include "plan/protocol.h"
 #include "vm/vm.h"
 
-/* In the cage's own storage; nobody else is there. */
+/* In the cage's private storage, which no other process uses. */
 #define SOCKET "/tmp/machine"
 #define API "/tmp/monitor"
 
 enum { CANNOT = 125, ROWS = 200, STALL_MS = 20000, PIECE = 32768 };
 
-/* What fits into a socket that nobody reads before we have ended; rows that do not are counted. */
+/* The report must fit into the socket's buffer, which is read only after this process has ended.
+ * Omitted rows are counted. */
 static void shorten(struct tc_outcome *o)
 {
     while (o->denial_count > ROWS) {
@@ -60,7 +61,7 @@ static int send_outcome(struct tc_outcome *outcome, bool kept)
     return w.failed || out.failed ? -1 : tell_all(&out);
 }
 
-/* As a shell says it; the helper knows it exactly. */
+/* The exit code in a shell's convention; the report has the exact status. */
 static int code_of(const struct tc_outcome *o)
 {
     if (o->failure.code)
@@ -76,16 +77,16 @@ static void fail_vm(struct tc_outcome *outcome, const struct tc_outcome_failure 
     outcome->failure.clause = -1;
 }
 
-/* NULL: it does not say why. */
+/* NULL: no reason is known. */
 static void fail_file(struct tc_outcome *outcome, const char *why)
 {
     fail_vm(outcome, &(struct tc_outcome_failure){
                          .code = TOOLCAGE_EBACKEND,
                          .stage = strdup("boot"),
                          .subject = strdup("guest"),
-                         .message = tc_format("the machine cannot go on from its file%s%s",
+                         .message = tc_format("the VM cannot be restored from its snapshot%s%s",
                                               why ? ": " : "", why ? why : ""),
-                         .hint = strdup("call it again: that file is not used any more")});
+                         .hint = strdup("call it again: that snapshot is no longer used")});
 }
 
 static void serve_calls(const struct tc_vm_options *options, const struct tc_vm *vm,
@@ -115,7 +116,7 @@ static bool open_files(const struct tc_vm_options *options, struct tc_vm_files *
     return false;
 }
 
-/* Before there is a call nobody hears what is wrong: the next one starts a machine of its own. */
+/* Without a call, errors are not reported: the next call starts its own VM. */
 static void run_ahead(struct tc_vm_options *options, struct tc_vm_files *files,
                       struct tc_outcome *outcome)
 {
@@ -123,7 +124,7 @@ static void run_ahead(struct tc_vm_options *options, struct tc_vm_files *files,
     bool kept = false;
     if (tc_vm_start(options, &vm) < 0)
         _exit(CANNOT);
-    /* a call that comes meanwhile finds that the machine has ended, and starts its own */
+    /* the next call finds that this VM has ended, and starts its own */
     if (options->rehearsal && !tc_vm_rehearse(options, &vm))
         (void)kill(vm.pid, SIGKILL);
     if (!tc_vm_await(options, &vm))

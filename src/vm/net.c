@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The host's end of the guest's connections. The cage around us has the door of any cage with an
- * allowlist, and no other network: its addresses lead to the egress proxy of the call. So where the
- * guest says that a connection was meant to go, one is made to that very address, here, and the
- * proxy decides on it as on any tool's. What a guest can say is what a tool can connect to. */
+ * The host's end of the guest's connections. The cage around toolcage-vm has the gateway of any
+ * cage with an allowlist and no other network: its addresses lead to the call's egress proxy. So
+ * for each destination that the guest reports, toolcage-vm connects to the same address, and the
+ * proxy decides as for any tool. A guest can therefore reach only what a tool could. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -47,7 +47,7 @@ static int connect_to(const struct tc_mux_to *to, bool *ret_waits)
     return rc == 0 || (fd >= 0 && *ret_waits) ? TAKE_FD(fd) : -1;
 }
 
-/* What stands in our cage's bundle behind what the system trusts: the proxy's own authority. */
+/* The last certificate in the cage's bundle, after the system's: the proxy's CA. */
 static int open_authority(const char *path)
 {
     static const char head[] = "-----BEGIN CERTIFICATE-----";

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What toolcage-vm is told: the machine, and the call that goes into it. Paths are those in the
- * cage around the monitor. */
+ * The orders of toolcage-vm: the VM, and its call. Paths are those in the cage around the VMM. */
 #ifndef TC_VM_OPTIONS_H
 #define TC_VM_OPTIONS_H
 
@@ -18,39 +17,39 @@ struct tc_vm_grant {
 struct tc_vm_options {
     char *monitor; /* "qemu", "firecracker" or "kata" */
     char *vmm, *kernel, *initrd;
-    char *disk;               /* NULL: it has none */
-    char *from;               /* a machine that stands ready, in a file; NULL: it boots */
-    char *rehearsal;          /* a plan of what runs in one that waits for its call, for the */
-    size_t rehearsal_len;     /* guest alone to read (tc_plan_visit); NULL: nothing */
-    bool kvm;                 /* by the processor; else by emulation */
-    bool fixed;               /* its memory has room for any files, so that it is the same for */
-    int64_t memory_mib, cpus; /* all calls; else what they take is added */
-    int64_t boot_ms;          /* for the first word */
-    /* Of the call: */
-    char *plan; /* the guest's own; NULL: no call, only a look whether it boots */
+    char *disk;               /* NULL: none */
+    char *from;               /* snapshot to restore; NULL: boot */
+    char *rehearsal;          /* plan that a prestarted VM runs before its call arrives; */
+    size_t rehearsal_len;     /* only the guest decodes it (tc_plan_visit); NULL: none */
+    bool kvm;                 /* use KVM, else emulation */
+    bool fixed;               /* memory_mib includes room for any files, so it is equal */
+    int64_t memory_mib, cpus; /* for all calls; else the files' size is added */
+    int64_t boot_ms;          /* time limit for the guest's HELLO */
+    /* Per call: */
+    char *plan; /* for the guest's engine; NULL: no call, only a test boot */
     size_t plan_len;
-    char *warm; /* a plan of what runs before the machine is kept; NULL: nothing */
+    char *warm; /* plan that runs before the snapshot; NULL: none */
     size_t warm_len;
-    struct tc_vm_grant *grants; /* what the call is granted, in the order of the guest's numbers */
+    struct tc_vm_grant *grants; /* granted paths, in the order of the guest's numbers */
     size_t grant_count;
-    int64_t room, names; /* what its tool may write in each of them, bytes and files */
-    bool beside;         /* that is beside what is there, and not all that may be */
-    bool net;            /* its tool has a network: the cage around us leads to the proxy */
-    char *authority;     /* a bundle that ends with the proxy's own; NULL: there is none */
-    /* toolcage-vm's own: */
+    int64_t room, names; /* maximum written to each of them: bytes, files */
+    bool beside;         /* in addition to existing files (overlay), not in total */
+    bool net;            /* the tool has a network: the VMM's cage leads to the proxy */
+    char *authority;     /* bundle that ends with the proxy's CA; NULL: none */
+    /* Set by toolcage-vm itself: */
     const struct tc_vm_driver *driver;
-    bool ahead;         /* its call comes when the machine stands ready */
-    bool unfiltered;    /* the monitor has no filter of system calls of its own to raise */
-    const char *socket; /* where the guest's calls come in, for monitors that connect them */
-    const char *api;    /* where a monitor is asked that is asked by a socket */
-    int keep;           /* where to write one once it does; 0 or -1: nowhere */
-    int64_t stall_ms;   /* from half a frame to the other half */
+    bool ahead;         /* the call arrives after the VM was restored */
+    bool unfiltered;    /* the VMM installs no seccomp filter itself */
+    const char *socket; /* socket for the guest's connections (vsock) */
+    const char *api;    /* the VMM's API socket */
+    int keep;           /* fd to write a snapshot to; 0 or -1: none */
+    int64_t stall_ms;   /* time limit for the rest of a frame */
     int in, out, err;   /* the call's streams */
-    int port, console;  /* of a machine that others start */
+    int port, console;  /* streams of a VM started by another program */
 };
 
-/* Rows with the flag belong to the call; the others are the same for all calls of a machine that
- * waits. */
+/* Fields with the flag belong to the call; the others are the same for all calls of a prestarted
+ * VM. */
 enum { TC_VM_OF_CALL = 1 };
 extern const struct tc_fields tc_vm_option_fields;
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The machine as QEMU has it: the smallest, without a network, a display or anything else that a
- * call has no use for. It is kept by the monitor's own protocol, as a migration that nobody
- * receives yet: as it stands when its guest can serve a call and has seen none. No tool has run by
- * then, so what the monitor answers is its own. */
+ * The VM as QEMU builds it: minimal, without a network card, a display or other unneeded devices. A
+ * snapshot is taken with QMP, as a migration to a file, when the guest is ready to serve a call and
+ * has seen none. No tool has run by then, so QEMU's replies can be trusted. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,11 +17,11 @@
 #include "plan/guest.h"
 #include "vm/vm.h"
 
-/* ---- the machine written to a file ---- */
+/* ---- snapshots ---- */
 
 enum { LINE_MAX_BYTES = 64 << 10, WAIT_S = 60, LOOK_NS = 5000000 };
 
-/* One line of the monitor's; events are lines, too. False: it has nothing more to say. */
+/* Reads one line from QEMU; events are lines, too. False: the connection ended. */
 static bool read_line(int control, struct tc_buf *line)
 {
     char byte;
@@ -40,7 +39,7 @@ static bool read_line(int control, struct tc_buf *line)
     return false;
 }
 
-/* The answer to one command, in `line`; with a descriptor to pass, or -1. */
+/* Stores the reply to one command in `line`; passes `fd` along unless -1. */
 static bool ask_qemu(int control, const char *command, int fd, struct tc_buf *line)
 {
     if (tc_send(control, command, strlen(command), &fd, fd >= 0 ? 1 : 0) < 0)
@@ -73,7 +72,8 @@ static bool keep_qemu(const struct tc_vm_options *o, const struct tc_vm *vm)
     static const char *const first[] = {
         "{\"execute\":\"qmp_capabilities\"}",
         "{\"execute\":\"migrate-set-parameters\",\"arguments\":{\"max-bandwidth\":1099511627776}}",
-        /* of what a guest writes meanwhile emulation loses some, and what is in the file is torn */
+        /* with emulation, guest writes during a migration can be lost, which corrupts the snapshot
+         */
         "{\"execute\":\"stop\"}",
     };
     static const char pass[] = "{\"execute\":\"getfd\",\"arguments\":{\"fdname\":\"kept\"}}";
@@ -87,14 +87,14 @@ static bool keep_qemu(const struct tc_vm_options *o, const struct tc_vm *vm)
         fine = fine && ask_qemu(c, first[i], -1, &line);
     fine = fine && ask_qemu(c, pass, o->keep, &line) && ask_qemu(c, write, -1, &line) &&
            wait_until_whole(c, tc_now_us() + o->boot_ms * 1000, &line);
-    /* it goes on in either case, unless it cannot even be told to */
+    /* the VM continues in either case; if that fails, so does the snapshot */
     return ask_qemu(c, go_on, -1, &line) && fine;
 }
 
-/* ---- the machine itself ---- */
+/* ---- the VM ---- */
 
-/* Of this machine's counter, which the guest has: what it would measure on a busy host is wrong, or
- * never comes. 0: not known. */
+/* The frequency of the host's TSC, which the guest uses. A guest's own measurement on a busy host
+ * is wrong or never ends. 0: not known. */
 static long clock_khz(void)
 {
     FILE *file = fopen("/proc/cpuinfo", "re");
@@ -117,13 +117,13 @@ static bool add_disk(const char *path, struct tc_strv *v)
            tc_strv_add(v, "-device") && tc_strv_add(v, "virtio-blk-device,drive=root");
 }
 
-/* What goes on has no kernel to load; what is to be kept is asked for by the monitor's protocol. */
+/* Options to restore a snapshot (no kernel is loaded), or to take one with QMP. */
 static bool add_file(const struct tc_vm_lines *lines, struct tc_strv *v)
 {
     if (lines->from >= 0 &&
         (!tc_strv_add(v, "-incoming") || !tc_strv_take(v, tc_format("fd:%d", lines->from))))
         return false;
-    /* it is written while it stands still, and its copies are to run all the same */
+    /* the VM is stopped during the migration, but its copies must run */
     return lines->control < 0 ||
            (tc_strv_add(v, "-global") && tc_strv_add(v, "migration.store-global-state=off") &&
             tc_strv_add(v, "-chardev") &&
@@ -131,7 +131,7 @@ static bool add_file(const struct tc_vm_lines *lines, struct tc_strv *v)
             tc_strv_add(v, "-mon") && tc_strv_add(v, "chardev=control,mode=control"));
 }
 
-/* A machine that is kept goes on for calls with a network and without. */
+/* A snapshot is restored for calls with and without a network, so the port always exists. */
 static bool add_net(const struct tc_vm_lines *lines, struct tc_strv *v)
 {
     return tc_strv_add(v, "-chardev") &&
@@ -144,8 +144,8 @@ static bool add_net(const struct tc_vm_lines *lines, struct tc_strv *v)
 static bool command(const struct tc_vm_options *o, const struct tc_vm_lines *lines,
                     struct tc_strv *v)
 {
-    /* the kernel finds its devices by ACPI; of a clock that is tuned by a busy host it would say
-     * that it is broken */
+    /* the kernel finds its devices with ACPI; on a busy host it would declare a calibrated TSC
+     * broken */
     static const char kernel[] = "console=ttyS0 quiet panic=-1 reboot=t tsc=reliable nokaslr "
                                  "mitigations=off random.trust_cpu=on";
     static const char *const fixed[] = {
@@ -181,7 +181,7 @@ static bool command(const struct tc_vm_options *o, const struct tc_vm_lines *lin
     return fine && add_net(lines, v) && (!o->disk || add_disk(o->disk, v)) && add_file(lines, v);
 }
 
-/* The guest finds it when it has booted, and what we write before that waits there. */
+/* The guest finds the port after booting; what toolcage-vm writes earlier is buffered. */
 static int connect_port(const struct tc_vm_options *o, struct tc_vm_port *ret)
 {
     (void)o;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The monitor's process, and our ends of what it has in common with us. */
+ * The VMM's process, and toolcage-vm's ends of its fds. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,8 +14,8 @@
 #include "linux/landlock_rules.h"
 #include "vm/vm.h"
 
-/* The second wall of a cage that stands ready comes with its call, for us; a monitor needs nothing
- * but what is there already. */
+/* The Landlock layer of a prestarted cage comes with the call, for toolcage-vm. The VMM needs only
+ * files that exist already, and gets its own ruleset. */
 static int confine(void)
 {
     int abi = tc_landlock_abi();
@@ -29,8 +29,8 @@ static int confine(void)
     return tc_landlock_restrict(ruleset);
 }
 
-/* It dies with us; its words and the guest's console are one stream. Who asks the tool to end means
- * the tool in the guest, which is told by us, and not the machine around it. */
+/* The VMM dies with toolcage-vm; its messages and the guest's console are one stream. SIGTERM is
+ * meant for the tool in the guest, to which toolcage-vm forwards it, so the VMM blocks it. */
 static _Noreturn void become_monitor(char *const *argv, int console, bool ahead)
 {
     char *none[] = {NULL};
@@ -62,7 +62,7 @@ int tc_vm_line(struct tc_vm_port *ret)
     return fcntl(pair[0], F_SETFD, FD_CLOEXEC);
 }
 
-/* The guest's ports, and the monitor's own. */
+/* Creates the guest's ports and the VMM's control socket. */
 static int make_ports(const struct tc_vm_options *o, struct tc_vm *vm, struct tc_vm_lines *lines)
 {
     struct tc_vm_port port = {-1, -1}, net = {-1, -1}, control = {-1, -1};
@@ -81,7 +81,8 @@ static int make_ports(const struct tc_vm_options *o, struct tc_vm *vm, struct tc
     return 0;
 }
 
-/* What it writes the machine to by itself, and the port at which the guest calls again then. */
+/* Files that the VMM writes a snapshot to; and a second fd of the port to which the guest connects
+ * again afterwards. */
 static int make_files(const struct tc_vm_options *o, struct tc_vm *vm)
 {
     if (o->keep <= 0 || !o->driver->serves)
@@ -108,7 +109,7 @@ static void close_theirs(const struct tc_vm_lines *lines)
             (void)close(theirs[i]);
 }
 
-/* Of a machine of a container engine's runtime nothing is here but its lines. */
+/* A container engine's runtime starts the VM; toolcage-vm has only its streams. */
 const struct tc_vm_driver tc_vm_kata = {
     .name = "kata",
     .given = true,
@@ -130,7 +131,7 @@ static int take_lines(const struct tc_vm_options *o, struct tc_vm *ret)
                : 0;
 }
 
-/* What is open where it fails goes with this process. */
+/* On failure, open fds are closed by the exit of this process. */
 static int start_monitor(const struct tc_vm_options *o, struct tc_vm *ret)
 {
     _autostrv_ struct tc_strv argv = {0};

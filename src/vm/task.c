@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What toolcage-vm is told: all at once, or first the machine, and later the call. Until then the
- * machine has gone on from its file, and its guest waits for what makes it unlike every other one.
- */
+ * The orders of toolcage-vm arrive all at once, or first the VM and later the call. In the latter
+ * case the VM is restored meanwhile, and its guest waits for RENEW. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -25,7 +24,7 @@ static const struct tc_vm_driver *find_driver(const char *name)
     return NULL;
 }
 
-/* Of a machine that waits for its call the plan is still to come. */
+/* The plan of a prestarted VM arrives later. */
 static bool is_whole(const struct tc_vm_options *o)
 {
     bool called = o->plan || o->ahead;
@@ -43,14 +42,14 @@ bool tc_vm_begin(struct tc_vm_options *o)
                 tc_task_take(&task, &tc_vm_option_fields, o, TC_VM_OF_CALL) && task.program;
     o->ahead = !task.call;
     o->driver = find_driver(o->monitor);
-    o->keep = task.file; /* there is none where none can be made */
+    o->keep = task.file; /* none if the file could not be created */
     o->port = task.port;
     o->console = task.console;
     tc_fields_done(&tc_task_fields, &task);
     return fine && is_whole(o);
 }
 
-/* A machine that is switched off is of no use; nor are we, to nobody. */
+/* Stops waiting if the VM ends; toolcage-vm then exits, too. */
 static bool wait_for_call(const struct tc_vm *vm)
 {
     struct pollfd p[] = {{.fd = TC_TASK_SOCKET, .events = POLLIN}, {.fd = vm->console}};
@@ -60,7 +59,7 @@ static bool wait_for_call(const struct tc_vm *vm)
     return p[0].revents & POLLIN;
 }
 
-/* Its root is nobody's mount namespace; but a directory can be the one that paths begin at. */
+/* The call's root is not a mount namespace of this process, but relative paths can begin at it. */
 static bool stand_in(int root)
 {
     return fchdir(root) == 0 && close(root) == 0;
@@ -76,8 +75,7 @@ static bool begin_paths_here(struct tc_vm_options *o)
     return true;
 }
 
-/* As in any cage what its processes wait for can be seen, which is not counted against the guest.
- */
+/* As in every cage, /proc stays readable: CPU wait times are not counted against the guest. */
 static bool confine(int wall)
 {
     return wall < 0 ||
@@ -85,7 +83,7 @@ static bool confine(int wall)
             tc_landlock_restrict(wall) == 0 && close(wall) == 0);
 }
 
-/* A machine that was switched off at this moment is no fault of the call's. */
+/* Starts another VM if this one ended at this moment, so that the call does not fail. */
 static bool still_stands(const struct tc_vm_options *o, struct tc_vm *vm)
 {
     return !tc_vm_has_ended(vm, 0) || tc_vm_start(o, vm) == 0;

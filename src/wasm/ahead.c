@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a worker is told (base/task.h). One that is started before its call has the engine and the
- * module, stands in its cage, and waits; it says how each call ended. */
+ * The worker's side of the task messages (base/task.h). A prestarted worker loads the engine and
+ * the module in its cage, then waits for calls, and reports each call's end. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,11 +18,11 @@
 enum { BYTES_MAX = 96 << 20, THOUSAND = 1000, MILLION = 1000000 };
 
 static struct tc_wasm_order *expected;
-static int nothing = -1;         /* /dev/null, in place of streams between calls */
-static int lowest;               /* descriptor that is free between calls */
-static int64_t served, begun_us; /* calls; processor time */
+static int nothing = -1;         /* /dev/null, replaces the streams between calls */
+static int lowest;               /* lowest free fd between calls */
+static int64_t served, begun_us; /* calls; CPU time at the start of the call */
 
-/* Nobody tells us anything any more: the helper has gone, or has no use for us. */
+/* The helper has exited, or no longer needs this worker. */
 static void leave(void)
 {
     _exit(TC_WASM_REFUSED);
@@ -41,14 +41,14 @@ static int64_t spent_us(const struct rusage *u)
            u->ru_stime.tv_usec;
 }
 
-/* More calls than one come only to a worker that waits for them. */
+/* Only a worker that waits for calls can get more than one. */
 bool tc_wasm_begin(struct tc_wasm_order *ret)
 {
     struct tc_task_message task = {0};
     *ret = (struct tc_wasm_order){.root = AT_FDCWD};
     bool fine = tc_task_take(&task, &tc_wasm_order_fields, ret, TC_WASM_OF_CALL) && task.program;
     ret->ahead = !task.call;
-    if (!ret->ahead && !ret->fuel) /* nothing more is said there */
+    if (!ret->ahead && !ret->fuel) /* no further messages */
         (void)close(TC_TASK_SOCKET);
     ret->calls = ret->ahead ? ret->calls : 0;
     tc_fields_done(&tc_task_fields, &task);
@@ -92,7 +92,7 @@ void tc_wasm_face(void)
         tc_wasm_await(expected);
 }
 
-/* The guest's own are closed already. */
+/* The guest's fds are already closed. */
 static void close_streams(void)
 {
     for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
@@ -100,8 +100,7 @@ static void close_streams(void)
             leave();
 }
 
-/* Has something of the call's stayed open? The engine may have opened what it keeps in the first.
- */
+/* Is an fd of the call still open? The engine may open fds that it keeps during the first call. */
 static bool is_left_over(void)
 {
     int fd = dup(nothing), before = lowest;
@@ -128,8 +127,8 @@ bool tc_wasm_answer(struct tc_wasm_order *order, int code)
         leave();
     if (order->calls <= 1)
         return false;
-    /* what was written is in the pipes; and the root may go with its mounts, which takes the kernel
-     * a while: nobody need wait for that */
+    /* The output is already in the pipes. Closing the root may remove its mounts, which takes the
+     * kernel a while, so this happens after the report. */
     close_streams();
     if (close(order->root) < 0)
         leave();

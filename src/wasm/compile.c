@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Compiling ahead, and looking at what a module asks for. */
+ * Compiles a module in advance, and lists its imports. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static bool provided(const struct wasm_bytes *module, const struct wasm_bytes *n
            memcmp(module->data, TC_WASI_MODULE, module->size) == 0 && tc_wasi_find(word);
 }
 
-/* A line for each import: yes or no, module, name. */
+/* Prints a line per import: yes or no, module, name. */
 int tc_wasm_inspect(struct tc_wasm_order *order)
 {
     struct wasm_imports imports = {0};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Components (WASI preview 2): what we use of Wasmtime's interface for them, and one call. The
- * system that a component sees is the engine's own. It opens paths itself, so what bounds them is
- * the cage that was made for the call, or the root and the wall that came with it; within that the
- * component is handed the granted directories and nothing else. */
+ * Components (WASI preview 2): the parts of Wasmtime's C API that are used, and running one call. A
+ * component uses the engine's own WASI. The engine opens paths itself, so they are confined by the
+ * cage of the call, or by the root and Landlock ruleset that come with it; within these, the
+ * component gets only the granted directories. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ enum { COMPONENT_RESULT = 19 };
 struct component_value {
     uint8_t kind;
     union {
-        bool is_ok; /* of a result */
+        bool is_ok; /* for a result */
         uint64_t room[3];
     } of;
 };
@@ -46,10 +46,10 @@ TC_WASM_SHAPE(struct component_func, 32);
 TC_WASM_SHAPE(struct component_value, 32);
 _Static_assert(offsetof(struct component_value, of) == 8, "as the engine has it");
 
-/* Bytes taken, or an error number below zero. */
+/* Returns the bytes written, or a negative errno. */
 typedef ptrdiff_t component_write(void *data, const unsigned char *bytes, size_t size);
 
-/* X(type of the answer, name, arguments) */
+/* X(return type, name, arguments) */
 #define COMPONENT_API(X)                                                                           \
     X(struct wasmtime_error *, wasmtime_component_new,                                             \
       (const struct wasm_engine *, const uint8_t *, size_t, struct component **))                  \
@@ -105,12 +105,12 @@ static struct {
 static const struct tc_wasm *api;
 static struct wasm_engine *engine;
 
-/* Of one call; a component is made of several modules. */
+/* Limits of one call; a component consists of several modules. */
 enum { INSTANCES = 64, TABLES = 64, MEMORIES = 8 };
 
 static void load_library(const struct tc_wasm *loaded, const char *path)
 {
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* that is there already */
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* already loaded */
     api = loaded;
 #define GET(type, name, arguments)                                  \
     *(void **)(&own.name) = library ? dlsym(library, #name) : NULL; \
@@ -146,9 +146,9 @@ static struct component *load_compiled(const struct tc_wasm_order *order)
     return component;
 }
 
-/* ---- what it asks for ---- */
+/* ---- imports ---- */
 
-/* Whatever the engine has of it; a socket is there, and connects to nothing. */
+/* The interfaces that the engine provides. Sockets are included, but connect to nothing. */
 static bool provided(const char *name, size_t length)
 {
     static const char *const rows[] = {"wasi:cli/", "wasi:clocks/", "wasi:filesystem/",
@@ -178,11 +178,11 @@ static void visit_imports(const struct component *component, import_visit *visit
 static void refuse_lacking(const char *name, size_t length, bool there)
 {
     if (!there)
-        tc_wasm_fail("unknown import", "%.*s: toolcage wasm inspect lists what is asked for",
-                     (int)length, name);
+        tc_wasm_fail("unknown import", "%.*s: toolcage wasm inspect lists the imports", (int)length,
+                     name);
 }
 
-/* ---- what it is handed ---- */
+/* ---- directories and environment ---- */
 
 static void check_error(struct wasmtime_error *error, const char *subject)
 {
@@ -190,8 +190,8 @@ static void check_error(struct wasmtime_error *error, const char *subject)
         tc_wasm_fail(subject, "%s", tc_wasm_error_text(api, error, NULL));
 }
 
-/* The engine takes directories by paths of this process: those of a root that is attached nowhere
- * begin at its descriptor. */
+/* The engine opens directories by path in this process; a detached root is reached through its fd.
+ */
 static char *place_of(int root, const char *path)
 {
     return root < 0 ? strdup(path) : tc_format("/proc/self/fd/%d%s", root, path);
@@ -207,8 +207,9 @@ static void open_directory(struct wasi_config *config, int root, const char *pat
     if (!st.st_mode)
         return;
     if (!S_ISDIR(st.st_mode))
-        tc_wasm_fail(path, "a component is handed directories, and this is a file: grant the "
-                           "directory that it is in");
+        tc_wasm_fail(
+            path,
+            "a component can be given only directories, and this is a file: grant its directory");
     if (!own.wasi_config_preopen_dir(config, place, name, writable))
         tc_wasm_fail(path, "it cannot be opened");
 }
@@ -247,7 +248,7 @@ static void set_environment(struct wasi_config *config, const struct tc_strv *en
             *value = '\0';
     }
     if (!names || !values || !own.wasi_config_set_env(config, env->count, names, values))
-        tc_wasm_fail("environment", "it is not UTF-8, as a component's must be");
+        tc_wasm_fail("environment", "it must be UTF-8 for a component");
 }
 
 static ptrdiff_t put_bytes(void *data, const unsigned char *bytes, size_t size)
@@ -264,7 +265,7 @@ static struct wasi_config *configure(const struct tc_wasm_order *order)
     static int streams[] = {STDOUT_FILENO, STDERR_FILENO};
     struct wasi_config *config = own.wasi_config_new();
     if (!own.wasi_config_set_argv(config, order->args.count, (const char **)order->args.items))
-        tc_wasm_fail("arguments", "they are not UTF-8, as a component's must be");
+        tc_wasm_fail("arguments", "they must be UTF-8 for a component");
     set_environment(config, &order->env);
     own.wasi_config_inherit_stdin(config);
     own.wasi_config_set_stdout_custom(config, put_bytes, &streams[0], NULL);
@@ -275,7 +276,7 @@ static struct wasi_config *configure(const struct tc_wasm_order *order)
 
 /* ---- the call ---- */
 
-/* The interface that a program exports, whatever its minor version. */
+/* The interface that a program exports, of any minor version. */
 static struct component_export *find_run(const struct component *component,
                                          const struct component_instance *instance,
                                          struct wasmtime_context *context)
@@ -314,11 +315,11 @@ static int ended_component(struct wasmtime_error *error, const struct component_
 static void refuse_what_it_cannot_have(const struct tc_wasm_order *order, const char *name)
 {
     if (order->fuel)
-        tc_wasm_fail(name, "it is a component, whose clock and randomness are the engine's own: "
-                           "deterministic = true is for modules of preview 1");
+        tc_wasm_fail(name, "it is a component, whose clock and random numbers are the engine's: "
+                           "deterministic = true needs a module of preview 1");
     if (order->watched)
-        tc_wasm_fail(name, "it is a component, and what the engine refuses it nobody is told: "
-                           "denials = \"calls\"");
+        tc_wasm_fail(name, "it is a component, and accesses refused by the engine cannot be "
+                           "listed: use denials = \"calls\"");
 }
 
 static const char *name_of(const struct tc_wasm_order *order)
@@ -348,9 +349,10 @@ static int run_call(const struct component_linker *linker, const struct componen
         own.wasmtime_component_func_call(&function, context, NULL, 0, &answer, 1), &answer);
 }
 
-/* What is the same for every call comes first, and starts no thread: the wall that comes with a
- * call is put around this one and those after it. The engine reads ahead of the component, for the
- * whole process, so another call might get some of this one's input: there is none. */
+/* Steps that are the same for every call come first and must start no thread: the call's Landlock
+ * ruleset applies to this thread and later ones. The engine reads ahead on the component's stdin
+ * for the whole process, so another call might get some of this call's input: the worker serves one
+ * call. */
 void tc_wasm_run_component(const struct tc_wasm *loaded, struct tc_wasm_order *order)
 {
     refuse_what_it_cannot_have(order, name_of(order));
@@ -368,7 +370,7 @@ void tc_wasm_run_component(const struct tc_wasm *loaded, struct tc_wasm_order *o
     _exit(code);
 }
 
-/* ---- compiling one ---- */
+/* ---- compiling ---- */
 
 int tc_wasm_compile_component(const struct tc_wasm *loaded, const struct tc_wasm_order *order)
 {
@@ -381,7 +383,7 @@ int tc_wasm_compile_component(const struct tc_wasm *loaded, const struct tc_wasm
     return 0;
 }
 
-/* ---- looking at one ---- */
+/* ---- inspecting ---- */
 
 static int lacking;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * One call in WasmEdge, by its C API: what we use of it, found when the program runs. The shapes
- * are those of one version, and no other is loaded. It interprets the module: its compiler is not
- * asked. */
+ * Runs one call in WasmEdge: the parts of its C API that are used, resolved at run time. The struct
+ * layouts are those of one version; no other version is loaded. The module is interpreted:
+ * WasmEdge's compiler is not used. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,11 +24,11 @@ struct edge_type {
     uint8_t data[8];
 };
 struct edge_value {
-    unsigned __int128 value; /* the low bytes are those of the type */
+    unsigned __int128 value; /* the type's bytes are the low ones */
     struct edge_type type;
 };
 struct edge_result {
-    uint32_t code; /* 0: fine, 1: it ended itself; else the category and the code of an error */
+    uint32_t code; /* 0: success, 1: terminated by itself; else category and code of an error */
 };
 enum { EDGE_FINE = 0, EDGE_ENDED = 1, EDGE_FAILED = 2 };
 
@@ -49,7 +49,7 @@ typedef struct edge_result edge_callback(void *data, const struct edge_frame *fr
                                          const struct edge_value *arguments,
                                          struct edge_value *answers);
 
-/* X(type of the answer, name after "WasmEdge_", arguments) */
+/* X(return type, name after "WasmEdge_", arguments) */
 #define EDGE_API(X)                                                                               \
     X(const char *, VersionGet, (void))                                                           \
     X(void, LogOff, (void))                                                                       \
@@ -123,7 +123,7 @@ static struct edge_string text_of(const char *text)
     return (struct edge_string){.length = (uint32_t)strlen(text), .text = text};
 }
 
-/* ---- calls of the guest's ---- */
+/* ---- system calls of the guest ---- */
 
 static bool find_memory(const struct edge_frame *frame)
 {
@@ -174,7 +174,7 @@ static void define(struct edge_module *module, const struct tc_wasi_call *call)
 
 /* ---- the call ---- */
 
-/* A module may bring machine code of its own making in a section of its file: it is not run. */
+/* A module file may contain precompiled machine code in a section; the interpreter ignores it. */
 static struct edge_config *configure(const struct tc_wasm_order *order)
 {
     struct edge_config *config = api.ConfigureCreate();
@@ -192,7 +192,7 @@ static const char *said(struct edge_result result)
     return api.ResultGetMessage(result);
 }
 
-/* The module, found to be one. */
+/* The module, parsed and validated. */
 static struct edge_ast *read_module(const struct edge_config *config,
                                     const struct tc_wasm_order *order)
 {
@@ -200,8 +200,8 @@ static struct edge_ast *read_module(const struct edge_config *config,
     size_t size;
     struct edge_ast *module = NULL;
     if (tc_wasm_is_component(order->module))
-        tc_wasm_fail(order->module, "it is a component (WASI preview 2), which only calls of "
-                                    "backend = \"wasm\" run: build it for the target "
+        tc_wasm_fail(order->module, "it is a component (WASI preview 2), which only backend = "
+                                    "\"wasm\" runs: build it for the target "
                                     "wasm32-wasip1");
     tc_wasm_read(order->module, order->digest, &bytes, &size);
     struct edge_result r = api.LoaderParseFromBuffer(api.LoaderCreate(config), &module,
@@ -213,7 +213,7 @@ static struct edge_ast *read_module(const struct edge_config *config,
     return module;
 }
 
-/* The engine says only that something is missing. */
+/* The engine reports only that an import is missing, not which. */
 static void check_imports(const struct edge_ast *module, const char *name)
 {
     uint32_t count = api.ASTModuleListImportsLength(module);
@@ -276,7 +276,7 @@ int tc_wasm_run_edge(struct tc_wasm_order *order)
     const struct edge_config *config = configure(order);
     const struct edge_ast *module = read_module(config, order);
     int code = start_edge(config, module, order->args.count ? order->args.items[0] : order->module);
-    /* the kernel takes all back, and sooner */
+    /* the kernel frees everything faster */
     (void)fflush(stderr);
     _exit(code);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Finding the engine, and its settings. */
+ * Loads the engine, and configures it. */
 #include "wasm/engine.h"
 
 #include <dlfcn.h>
@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 
 enum { STACK = 4 << 20, STACK_LEAST = 64 << 10, KEPT = 256 << 10 };
-/* Of a worker for many calls; they take memory from its start on. */
+/* Limits of a worker for many calls; their memory is reserved from its start. */
 enum { POOLED_TABLES = 4, POOLED_ELEMENTS = 250000 };
 
 const char *tc_wasm_load(const char *path, struct tc_wasm *ret)
@@ -29,9 +29,9 @@ const char *tc_wasm_load(const char *path, struct tc_wasm *ret)
     return NULL;
 }
 
-/* What a guest may use of our stack. The engine does not look at how large that is: a guest that
- * goes too deep is to be stopped by the engine, not to end us. Nor does it take any number: one
- * beyond its own stacks' size makes it abort. */
+/* How much of the process's stack a guest may use. The engine does not check the real stack size:
+ * it must stop a guest that recurses too deep before the process crashes. A value above its stack
+ * allocation makes the engine abort. */
 static size_t stack_size(void)
 {
     struct rlimit limit;
@@ -40,8 +40,8 @@ static size_t stack_size(void)
     return limit.rlim_cur / 2 > STACK_LEAST ? limit.rlim_cur / 2 : STACK_LEAST;
 }
 
-/* What every call has anew stays where it is, emptied: a memory's first pages by the processor, the
- * rest by the kernel. That is what most of a call's time would go into. */
+/* Reuses the slots that each call needs: a memory's first pages are zeroed by memset, the rest by
+ * madvise. Without this, they would take most of a call's time. */
 static void keep_slots(const struct tc_wasm *api, struct wasm_config *config)
 {
     struct wasmtime_pool *pool = api->wasmtime_pooling_allocation_config_new();
@@ -57,7 +57,7 @@ static void keep_slots(const struct tc_wasm *api, struct wasm_config *config)
     api->wasmtime_pooling_allocation_config_delete(pool);
 }
 
-/* One thread, and one memory, whose addresses the calls of wasi/ understand. */
+/* One thread, and one memory with 32-bit addresses, as wasi/ expects. */
 struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api, bool again, bool fixed)
 {
     struct wasm_config *config = api->wasm_config_new();
@@ -68,8 +68,8 @@ struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api, bool again, bool f
     api->wasmtime_config_wasm_memory64_set(config, false);
     api->wasmtime_config_wasm_multi_memory_set(config, false);
     api->wasmtime_config_native_unwind_info_set(config, false);
-    /* a guest that runs on looks at the clock now and then: see meter.c. Or at its fuel, which is
-     * the same on every machine; then no result may depend on what the processor makes of it */
+    /* A running guest checks the clock at epoch ticks: see meter.c. A deterministic one counts fuel
+     * instead, which is the same on every host; its results must not depend on the CPU. */
     api->wasmtime_config_epoch_interruption_set(config, !fixed);
     api->wasmtime_config_consume_fuel_set(config, fixed);
     api->wasmtime_config_wasm_relaxed_simd_set(config, !fixed);
@@ -82,7 +82,8 @@ struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api, bool again, bool f
     return api->wasm_engine_new_with_config(config);
 }
 
-/* What it has said is a chain: the failure, a backtrace of the guest, and below "Caused by" why. */
+/* An error message is a chain: the failure, a backtrace of the guest, and the cause below "Caused
+ * by". */
 static const char *cause_in(const char *text)
 {
     const char *cause = strstr(text, "Caused by:");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Wasmtime by its C API: what we use of it, found when the program runs. The shapes are those of
- * one version, and no other is loaded. */
+ * The parts of Wasmtime's C API that are used here, resolved at run time. The struct layouts are
+ * those of one version; no other version is loaded. */
 #ifndef TC_WASM_ENGINE_H
 #define TC_WASM_ENGINE_H
 
@@ -40,12 +40,12 @@ struct wasm_imports {
     struct wasm_importtype **data;
 };
 
-/* Two words of the store's, whatever it is that they name. */
+/* The store's handle of a function or an instance. */
 struct wasmtime_ref {
     uint64_t store;
     uint64_t id;
 };
-/* A memory, a table and a global take a word more than a function. */
+/* A memory, a table or a global takes one word more than a function. */
 struct wasmtime_extern {
     uint8_t kind;
     union {
@@ -58,7 +58,7 @@ union wasmtime_raw {
     int64_t i64;
     uint8_t v128[16];
 };
-/* One that says what it is. */
+/* A value with its type. */
 struct wasmtime_value {
     uint8_t kind;
     union {
@@ -67,7 +67,8 @@ struct wasmtime_value {
     } of;
 };
 
-/* The engine writes as much, whatever we have room for: sizeof in the headers of that version. */
+/* The engine writes whole structs, so the sizes must be those in that version's headers.
+ */
 #define TC_WASM_SHAPE(type, size) _Static_assert(sizeof(type) == (size), "as the engine has it")
 TC_WASM_SHAPE(struct wasm_bytes, 16);
 TC_WASM_SHAPE(struct wasm_types, 16);
@@ -78,7 +79,7 @@ TC_WASM_SHAPE(union wasmtime_raw, 16);
 TC_WASM_SHAPE(struct wasmtime_value, 32);
 
 enum { TC_WASM_I32 = 0, TC_WASM_I64 = 1 };
-/* Of one call. */
+/* Limits of one call. */
 enum {
     TC_WASM_TABLE_ELEMENTS = 1000000,
     TC_WASM_TABLES = 16,
@@ -86,15 +87,15 @@ enum {
     TC_WASM_MEMORIES = 1
 };
 enum { TC_WASM_FUNC = 0, TC_WASM_MEMORY = 3 };
-enum { TC_WASM_OUT_OF_FUEL = 11 }; /* why a guest was stopped */
+enum { TC_WASM_OUT_OF_FUEL = 11 }; /* trap code */
 
 typedef struct wasm_trap *tc_wasm_callback(void *env, struct wasmtime_caller *caller,
                                            union wasmtime_raw *values, size_t count);
-/* Called when the epoch has gone past its mark: NULL goes on until the mark after *ret_delta. */
+/* Called when the epoch passes its deadline: NULL continues until *ret_delta further ticks. */
 typedef struct wasmtime_error *tc_wasm_epoch(struct wasmtime_context *context, void *data,
                                              uint64_t *ret_delta, uint8_t *ret_kind);
 
-/* X(type of the answer, name, arguments) */
+/* X(return type, name, arguments) */
 #define TC_WASM_API(X)                                                                           \
     X(struct wasm_config *, wasm_config_new, (void))                                             \
     X(void, wasmtime_config_parallel_compilation_set, (struct wasm_config *, bool))              \
@@ -198,12 +199,13 @@ struct tc_wasm {
 #undef TC_WASM_MEMBER_
 };
 
-/* Loads the library and fills the table; NULL, or what is wrong (static, or the loader's own). */
+/* Loads the library and fills the table; NULL, or the error (static, or owned by the loader). */
 const char *tc_wasm_load(const char *path, struct tc_wasm *ret);
-/* With our settings, which a compiled module is bound to; one store after another where `again`
- * says so, or counting fuel and leaving nothing to the machine. NULL: no memory. */
+/* Creates an engine with the project's settings, which compiled modules depend on. `again`: reuses
+ * memory slots for store after store. `fixed`: counts fuel, and is deterministic. NULL: no memory.
+ */
 struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api, bool again, bool fixed);
-/* What a failure says, which it frees; the first line of it. Static storage. */
+/* The first line of an error's or trap's cause; frees the error or trap. Static storage. */
 const char *tc_wasm_error_text(const struct tc_wasm *api, struct wasmtime_error *error,
                                struct wasm_trap *trap);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * How a module starts: with its streams, directories and words, and where it begins: as a program,
- * with _start, or as QuickJS's reactor, a library for one script, which takes its words as main()
- * does. What the guest answers is taken for an attack. */
+ * How a module starts: its streams, directories and arguments, and its entry point: _start for a
+ * program, or QuickJS's reactor, a library that runs one script and takes its arguments as main()
+ * does. The guest's return values are treated as hostile. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "wasm/wasi/wasi.h"
 #include "wasm/worker.h"
 
-/* ---- what it starts with, whichever engine runs it ---- */
+/* ---- streams, directories, arguments, for both engines ---- */
 
 static void add_roots(struct tc_wasi *guest, const struct tc_strv *paths, bool writable)
 {
@@ -21,7 +21,7 @@ static void add_roots(struct tc_wasi *guest, const struct tc_strv *paths, bool w
             tc_wasm_fail(paths->items[i], "%s", strerror(errno));
 }
 
-/* Deeper ones count. */
+/* The deepest path that contains `path`. */
 static const char *holder(const struct tc_strv *paths, const char *path, const char *best)
 {
     for (size_t i = 0; i < paths->count; i++)
@@ -31,7 +31,7 @@ static const char *holder(const struct tc_strv *paths, const char *path, const c
     return best;
 }
 
-/* A path that begins with no "/" is meant from where the tool starts, if it may see that. */
+/* Relative paths start at the tool's working directory, if the tool may see it. */
 static void add_here(struct tc_wasi *guest, const struct tc_wasm_order *order)
 {
     _autofree_ char *here = order->here ? strdup(order->here) : getcwd(NULL, 0);
@@ -58,9 +58,9 @@ int tc_wasm_exit_code(const struct tc_wasi *guest)
     return guest->code > 255 ? 255 : (int)guest->code;
 }
 
-/* ---- where it begins, in Wasmtime ---- */
+/* ---- entry points, in Wasmtime ---- */
 
-enum { WORD = 4 }; /* a pointer of the guest's */
+enum { WORD = 4 }; /* size of a guest's pointer */
 
 static bool find_export(const struct tc_wasm_entry *e, const char *name, uint8_t kind,
                         struct wasmtime_extern *ret)
@@ -69,8 +69,8 @@ static bool find_export(const struct tc_wasm_entry *e, const char *name, uint8_t
            ret->kind == kind;
 }
 
-/* Numbers of 32 bits in; with `ret` one of them out. The engine refuses a function of another type.
- */
+/* Takes 32-bit arguments; with `ret` returns one 32-bit value. The engine rejects a function of
+ * another type. */
 static bool call(struct tc_wasm_entry *e, const struct wasmtime_extern *function,
                  const struct wasmtime_value *arguments, size_t count, int32_t *ret)
 {
@@ -80,7 +80,7 @@ static bool call(struct tc_wasm_entry *e, const struct wasmtime_extern *function
     if (e->error || e->trapped)
         return false;
     if (ret && answer.kind != TC_WASM_I32)
-        tc_wasm_fail(e->args->items[0], "it answers what no library of C answers");
+        tc_wasm_fail(e->args->items[0], "its function returned an unexpected type");
     if (ret)
         *ret = answer.of.i32;
     return true;
@@ -103,7 +103,7 @@ static bool find_library(const struct tc_wasm_entry *e, struct library *ret)
            find_export(e, "memory", TC_WASM_MEMORY, &ret->memory);
 }
 
-/* The bytes in the guest's memory, where it says that they may be. */
+/* Copies the bytes into memory that the guest's malloc returns; its address is checked. */
 static bool put_in_guest(struct tc_wasm_entry *e, const struct library *library, const void *bytes,
                          size_t size, int32_t *ret_at)
 {
@@ -118,7 +118,7 @@ static bool put_in_guest(struct tc_wasm_entry *e, const struct library *library,
     return true;
 }
 
-/* As C's main() has them; the guest's numbers are in this order. */
+/* An argv as C's main() gets it, in the guest's byte order. */
 static bool put_arguments(struct tc_wasm_entry *e, const struct library *library, int32_t *ret_at)
 {
     size_t size = (e->args->count + 1) * WORD;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * toolcage-wasm: runs a WebAssembly module, inside a cage that was built around it. Nobody calls it
- * by hand. */
+ * toolcage-wasm: runs a WebAssembly module inside a cage. Started only by toolcage. */
 #include <signal.h>
 #include <stdio.h>
 
@@ -18,11 +17,11 @@ int main(void)
                  {"compile", tc_wasm_compile},
                  {"inspect", tc_wasm_inspect}};
     struct tc_wasm_order order;
-    (void)signal(SIGPIPE, SIG_IGN); /* a guest that writes to nobody is told by an errno */
+    (void)signal(SIGPIPE, SIG_IGN); /* a guest that writes to a closed pipe gets an errno */
     bool whole = tc_wasm_begin(&order);
     for (size_t i = 0; whole && i < TC_COUNT(works); i++)
         if (tc_streq(works[i].name, order.work))
             return works[i].run(&order);
-    (void)fputs("toolcage-wasm: this is a part of toolcage, and is started by it alone\n", stderr);
+    (void)fputs("toolcage-wasm: this program is started only by toolcage\n", stderr);
     return TC_WASM_REFUSED;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a call may use up: processor time; or, where it is deterministic, fuel. */
+ * Limits of a call: CPU time, or fuel for a deterministic call. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -14,17 +14,17 @@
 #include "wasm/wasi/wasi.h"
 #include "wasm/worker.h"
 
-/* ---- time ---- */
+/* ---- CPU time ---- */
 
-/* Processor time to the millisecond: the helper samples it, this looks at the clock itself. The
- * ticks only say that it is time to look; how many there were, on a busy machine, says nothing. A
- * guest that waits in a call uses no time. */
+/* Enforces CPU time to the millisecond: the helper only samples it, this code reads the clock. A
+ * tick only triggers a reading; the number of ticks means nothing on a busy host. A guest that
+ * sleeps uses no CPU time. */
 
 enum { TICK_NS = 1000000, THOUSAND = 1000, MILLION = 1000000 };
 
-static int64_t most;    /* of the process, until this call has to end */
+static int64_t most;    /* CPU time of the process at which this call ends */
 static unsigned served; /* calls */
-static bool ticking;    /* there is a thread */
+static bool ticking;    /* the thread exists */
 static sem_t begun;
 static atomic_bool runs;
 static const struct tc_wasm *api;
@@ -72,8 +72,8 @@ static void begin_ticking(struct wasm_engine *engine)
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Ticks that nobody makes never come, so the mark is only set where there is a ticker. Where there
- * can be none, because the policy allows one process, the helper's samples are what ends it. */
+/* The epoch deadline is set only if the ticker thread exists, since otherwise no tick comes. Where
+ * the policy allows only one process, there is no thread, and the helper's samples end the call. */
 void tc_wasm_watch_time(const struct tc_wasm *of, struct wasm_engine *engine,
                         struct wasmtime_store *store, int64_t cpu_time)
 {
@@ -99,13 +99,13 @@ void tc_wasm_rest(void)
 
 /* ---- fuel ---- */
 
-/* The engine counts what the guest computes, we what it has done for it. */
+/* The engine counts the guest's instructions; this code adds the cost of its system calls. */
 
-/* A call of the guest's takes about a microsecond of the machine's time. */
+/* A system call takes about a microsecond on a host. */
 enum { CALL_COST = 1000 };
 
 static uint64_t tank;
-static bool empty; /* by a call of the guest's */
+static bool empty; /* used up by a system call */
 
 static uint64_t left(const struct wasmtime_context *context)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A module's bytes, checked before anything looks at them. */
+ * Reads a module's bytes, and checks them before use. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ void tc_wasm_fail(const char *subject, const char *fmt, ...)
     exit(TC_WASM_REFUSED);
 }
 
-/* Is the open file in that state? */
+/* Does the open file still have this stamp? */
 static bool is_marked(int fd, const char *stamp)
 {
     struct stat st;
@@ -49,7 +49,7 @@ void tc_wasm_read(const char *path, const char *digest, char **ret, size_t *ret_
     if (digest) {
         tc_digest(bytes.data, bytes.len, found);
         if (strcmp(found, digest) != 0)
-            tc_wasm_fail(path, "it is %s, not %s as was said", found, digest);
+            tc_wasm_fail(path, "its digest is %s, not %s as expected", found, digest);
     }
     *ret_size = bytes.len;
     *ret = tc_buf_steal(&bytes);
@@ -63,7 +63,7 @@ static bool is_wasm(const char *bytes, size_t size)
     return size >= sizeof(word) && memcmp(bytes, word, sizeof(word)) == 0;
 }
 
-/* The same first word as a module's; then a version, and the layer 1. */
+/* A component has a module's magic number, a version, and layer 1. */
 bool tc_wasm_is_component(const char *path)
 {
     static const char layer[] = {1, 0};
@@ -74,8 +74,8 @@ bool tc_wasm_is_component(const char *path)
            memcmp(head + LAYER, layer, sizeof(layer)) == 0;
 }
 
-/* In the state of its stamp it is mapped, as the engine's own file is, and shared by all who run
- * it; else its bytes are read, and are those of the digest. */
+/* With a matching stamp the file is mapped, so that all processes share its pages; otherwise its
+ * bytes are read and checked against the digest. */
 void tc_wasm_load_code(const struct tc_wasm *api, struct wasm_engine *engine,
                        const struct tc_wasm_order *order, const struct tc_wasm_loader *loader,
                        void *ret)
@@ -108,13 +108,13 @@ static struct wasmtime_module *load_module(const struct tc_wasm *api, struct was
     return module;
 }
 
-/* The engine would list the bytes that it looked for, one on a line; and the cage's own name for
- * the file says nothing to who gave it. */
+/* The engine's message would list the expected bytes one per line, and name the file by its path in
+ * the cage, which the user does not know. */
 static void refuse_other_files(const char *name, const char *bytes, size_t size)
 {
     if (!is_wasm(bytes, size))
-        tc_wasm_fail(name, "not a module that can be run: its first bytes are not WebAssembly's; "
-                           "the text form (.wat) has to be made into a module first");
+        tc_wasm_fail(name, "not a module that can be run: it does not start as WebAssembly; the "
+                           "text form (.wat) must first be compiled to a module");
 }
 
 struct wasmtime_module *tc_wasm_module(const struct tc_wasm *api, struct wasm_engine *engine,

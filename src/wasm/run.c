@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * One call: a store, an instance, its start. */
+ * Runs one call in Wasmtime: a store, an instance, its start. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,11 +9,11 @@
 #include "wasm/wasi/wasi.h"
 #include "wasm/worker.h"
 
-/* What a call of the guest's needs, beside its own row. */
+/* Used by the guest's system calls. */
 static const struct tc_wasm *api;
 static struct tc_wasi guest;
 
-/* ---- calls of the guest's ---- */
+/* ---- system calls of the guest ---- */
 
 static bool find_memory(struct wasmtime_caller *caller)
 {
@@ -128,7 +128,8 @@ link_module(struct wasm_engine *engine, const struct wasmtime_module *module, co
     return linked;
 }
 
-/* A store and an instance of its own. After the only call the kernel takes all back, and sooner. */
+/* Runs the call in a new store and instance. After a worker's only call they are not freed: the
+ * kernel does that faster. */
 static int run_call(struct wasm_engine *engine, const struct wasmtime_instance_pre *linked,
                     const struct tc_wasm_order *order)
 {
@@ -148,7 +149,7 @@ static int run_call(struct wasm_engine *engine, const struct wasmtime_instance_p
     return code;
 }
 
-/* What is the same for every call comes before anything is known of one. */
+/* The steps that are the same for every call come first. */
 int tc_wasm_run(struct tc_wasm_order *order)
 {
     struct tc_wasm loaded;

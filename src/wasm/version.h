@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Which engine it is: what is compared, looked for and installed. */
+ * The versions of the engines: compared, searched for and installed. */
 #ifndef TC_WASM_VERSION_H
 #define TC_WASM_VERSION_H
 
 #define TC_WASM_VERSION "50.0.1"
 #define TC_WASM_LIBRARY "libwasmtime-" TC_WASM_VERSION ".so"
-/* And what compiled code is bound to besides: counts on when engine.c sets another thing. */
+/* Compiled code also depends on the settings: count on when engine.c changes one. */
 #define TC_WASM_SETTINGS "wasmtime " TC_WASM_VERSION " settings 2"
-/* The same of deterministic calls. */
+/* Settings of deterministic calls. */
 #define TC_WASM_FIXED_SETTINGS TC_WASM_SETTINGS " deterministic"
-/* Of that file, as its makers publish it. */
+/* Published digest of that library. */
 #if defined(__x86_64__)
 #define TC_WASM_DIGEST "sha256:3127ca42fe7cdd3f0a43a358e79177dcfedd46c1746329826403b9d854de6178"
 #else
-#define TC_WASM_DIGEST "" /* not chosen yet */
+#define TC_WASM_DIGEST "" /* none published here yet */
 #endif
 
-/* The second engine, which stands in an image of the store with the C library that it needs: where
- * the libraries are there, and what starts a program with them. */
+/* The second engine. It is in an image of the store, together with the C library that it needs: the
+ * directory of its libraries, and its dynamic loader. */
 #define TC_WASM_EDGE_VERSION "0.14.1"
 #define TC_WASM_EDGE_IMAGE "wasmedge"
 #define TC_WASM_EDGE_BUILD \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What changed in the writable paths. A child of the helper walks them, so that a large tree delays
- * nobody else's deadline. Binds are compared by time: what changed since the start is listed,
- * whoever changed it. */
+ * Finds changes in the writable paths. A child of the helper walks them, so that a large tree
+ * delays no other call's deadline. Bind mounts are compared by time: every change since the start
+ * is listed, whoever made it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -28,7 +28,7 @@
 #include "workspace/trusted.h"
 #include "workspace/workspace.h"
 
-/* What lies deeper stays behind, so that the next call can look at what came. */
+/* Deeper entries are not committed, so that the next call can still walk the tree. */
 enum { DEEPEST = 400 };
 
 enum { LISTED_MAX = 10000, ENTRIES_MAX = 2000000, SECONDS_MAX = 60 };
@@ -37,22 +37,21 @@ struct gathering {
     struct tc_cage *cage;
     const struct tc_item *item;
     struct tc_outcome *found;
-    bool commit;   /* copies come back */
-    size_t undone; /* and these did not; the first, and why: */
+    bool commit;   /* copies are committed */
+    size_t undone; /* commits that failed; the path and errno of the first: */
     char *undone_path;
     int undone_errno;
-    bool asks; /* nothing comes back before a person says so */
+    bool asks; /* nothing is committed without approval */
     struct tc_keeping keeping;
     struct tc_session_keeping session;
     struct tc_reader reader;
     struct tc_trusted trusted;
-    bool looked;     /* is `doubted` known? */
-    bool doubted;    /* a new object of the item is not verified */
-    size_t steering; /* listed rows that steer the host: they have a cap of their own */
-    /* of the directory that is being looked at, and those above: is something listed in it that
-     * tells why its time moved? */
+    bool looked;     /* `doubted` is set */
+    bool doubted;    /* the item has a new object that is not verified */
+    size_t steering; /* listed changes of steering files, which have a separate limit */
+    /* by depth: is a change listed in this directory that explains why its time changed? */
     bool told[TC_WALK_DEEPEST + 2];
-    /* does the directory at this depth get its rights when all that it holds is there? */
+    /* by depth: does the directory get its permissions after its entries? */
     bool sets_mode[TC_WALK_DEEPEST + 2];
 };
 
@@ -70,7 +69,7 @@ static bool collected(const struct tc_plan *plan, const char *name)
     return false;
 }
 
-/* Does another granted path stand over this one? Then what the tool saw at it is told there. */
+/* Does a deeper granted path cover this one? Then the tool's changes are listed there. */
 static bool covered(const struct gathering *g, const char *path)
 {
     const struct tc_trees *t = g->cage->trees;
@@ -81,8 +80,8 @@ static bool covered(const struct gathering *g, const char *path)
     return false;
 }
 
-/* A bound tree may hold files of others, changed by others: what the tool could not read is not
- * read for it. */
+/* A bound tree may hold other users' files, changed by those users: a file that the tool could not
+ * read is not read for it. */
 static bool readable(const struct gathering *g, const struct statx *st)
 {
     const struct tc_trees *t = g->cage->trees;
@@ -92,30 +91,29 @@ static bool readable(const struct gathering *g, const struct statx *st)
            (st->stx_gid == item->gid && (st->stx_mode & S_IRGRP));
 }
 
-/* Is it one of the files that `collect` names, and the tool's to show? */
+/* Does `collect` name this file, and may the tool show it? */
 static bool offered(const struct gathering *g, const char *path, const struct statx *st)
 {
     return S_ISREG(st->stx_mode) && collected(g->cage->plan, tc_path_base(path)) &&
            !tc_tree_denied(g->cage->plan, path) && !covered(g, path) && readable(g, st);
 }
 
-/* As the tool sees it; owned. */
+/* The path in the cage; owned. */
 static char *path_in(const struct tc_item *item, const char *relative)
 {
     return item->name || !relative[0] ? strdup(item->path) : tc_path_join(item->path, relative);
 }
 
-/* What happened to an entry, and why the host did not see it; NULL: it did. */
+/* How an entry changed, and why the host does not have the change; NULL: it has. */
 struct change {
     const char *kind, *held;
-    bool by_time; /* it may have been somebody else's */
-    bool steers;  /* the host */
-    size_t cache; /* how much of the name makes it one */
-    bool checked; /* git trusts it, and its content was checked */
+    bool by_time; /* found by time: another process may have made it */
+    bool steers;  /* it is a steering file */
+    size_t cache; /* how many bytes of the name make it a cache */
+    bool checked; /* git trusts the file, and its content was verified */
 };
 
-/* One more row, or NULL: there are too many, or no memory; a row without a name would tell nothing.
- */
+/* Adds a row. NULL: too many rows, or out of memory; a row without a path would be useless. */
 static struct tc_change *list(struct gathering *g, const char *relative,
                               const struct change *change)
 {
@@ -139,7 +137,7 @@ static struct tc_change *list(struct gathering *g, const char *relative,
     return c;
 }
 
-/* A file for the result, with its bytes where they were kept. */
+/* Adds a file to the result, with its bytes if they were read. */
 static void collect(struct gathering *g, const struct tc_change *c, struct tc_reading *reading)
 {
     struct tc_outcome *o = g->found;
@@ -159,7 +157,7 @@ static void collect(struct gathering *g, const struct tc_change *c, struct tc_re
     f->content = TAKE(reading->content);
 }
 
-/* Type and rights before the call, where they are known: of a private workspace. */
+/* Type and permissions before the call, which are known in a private workspace. */
 static int64_t mode_before(const struct gathering *g, const char *relative)
 {
     const struct tc_copied *base = tc_commit_base(g->cage->workspace, g->item, relative);
@@ -167,7 +165,7 @@ static int64_t mode_before(const struct gathering *g, const char *relative)
 }
 
 /* Does git trust a file of this name, and is its content verified? Only the end of a call verifies
- * it, and only in a separate process. */
+ * content, and only in a separate process. */
 static bool is_checked(struct gathering *g, const struct tc_walk_entry *e)
 {
     struct tc_workspace *w = g->cage->workspace;
@@ -180,14 +178,14 @@ static bool is_checked(struct gathering *g, const struct tc_walk_entry *e)
     return !w->inline_collect && tc_trusted_check(&g->trusted, e);
 }
 
-/* A new directory of objects only holds them. In a bind a modified one may have been moved there,
- * with files that kept their times. */
+/* A new directory of objects is harmless. In a bind mount, a modified one may have been moved
+ * there, with files that kept their times. */
 static bool steers_now(const struct gathering *g, const struct tc_walk_entry *e,
                        const struct change *c)
 {
     enum tc_steers steers = tc_item_steers(g->item, e->relative);
     bool trusted = steers == TC_STEERS_WRITTEN, directory = S_ISDIR(e->st->stx_mode);
-    /* git changes these all the time; the first is mounted on itself */
+    /* git changes these all the time; `objects` is mounted on itself */
     if (directory && steers == TC_STEERS_ROOM &&
         (strcmp(e->name, "objects") == 0 || strcmp(e->name, "refs") == 0))
         return false;
@@ -224,8 +222,8 @@ static void note(struct gathering *g, const struct tc_walk_entry *e, const struc
         collect(g, c, &reading);
 }
 
-/* Is it a denied object that went, with its directory, to a name that is not denied? The tool saw
- * nothing of it, so nothing of it is told. */
+/* Was a denied object moved, with its directory, to a name that is not denied? The tool could not
+ * see the object, so it is not listed. */
 static bool moved_away(const struct gathering *g, const struct tc_walk_entry *e)
 {
     const struct tc_trees *t = g->cage->trees;
@@ -241,8 +239,8 @@ static bool is_added(const struct tc_workspace *w, const struct statx *st)
     return (st->stx_mask & STATX_BTIME) && since(w, &st->stx_btime);
 }
 
-/* Was the directory itself changed: renamed, its mode or list of rights set, or something in it
- * that is not listed, because it went? What is made in it moves both times. */
+/* Did the directory itself change: was it renamed, its mode or ACL set, or an unlisted entry
+ * removed? Creating an entry changes both times. */
 static bool is_changed(const struct gathering *g, const struct statx *st, bool told)
 {
     bool alone = st->stx_ctime.tv_sec != st->stx_mtime.tv_sec ||
@@ -259,7 +257,7 @@ static void leave(void *userdata, const struct tc_walk_entry *e)
         note(g, e, &(struct change){.kind = "modified", .by_time = true});
 }
 
-/* The granted directory itself has no entry in the walk. */
+/* The granted directory itself is not an entry of the walk. */
 static void visit_root(struct gathering *g)
 {
     struct statx st;
@@ -270,7 +268,7 @@ static void visit_root(struct gathering *g)
         note(g, &e, &(struct change){.kind = "modified", .by_time = true});
 }
 
-/* Is it a false object that kept its times when the directory that holds it was moved there? */
+/* Is this a forged object that kept its times when its directory was moved there? */
 static bool is_moved_object(struct gathering *g, const struct tc_walk_entry *e)
 {
     char id[TC_OBJECT_ID_SIZE];
@@ -282,9 +280,8 @@ static bool is_moved_object(struct gathering *g, const struct tc_walk_entry *e)
            !is_checked(g, e);
 }
 
-/* A directory is listed when it is new, and by leave() when something else of it changed. What
- * steers the host, and did not stand there before, is listed whatever its times say: a directory
- * that is moved keeps those of all that it holds. */
+/* A new directory is listed here, another change of it by leave(). New steering files are listed
+ * whatever their times are: a moved directory keeps the times of its entries. */
 static int visit(void *userdata, const struct tc_walk_entry *e)
 {
     struct gathering *g = userdata;
@@ -304,7 +301,7 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
     return S_ISDIR(e->st->stx_mode) ? tc_workspace_kernel_fs(e) : 0;
 }
 
-/* Why a change does not reach the host, where no look at it is needed to say so. */
+/* Why a change is not committed, without a look at the host. */
 static const char *stays_away(const struct gathering *g, bool guarded)
 {
     if (guarded)
@@ -312,8 +309,8 @@ static const char *stays_away(const struct gathering *g, bool guarded)
     return g->asks ? tc_commit_waits : tc_commit_undone;
 }
 
-/* Is it for a person to decide about it? Never what the policy is made from: a yes to the work is
- * none to the next call's grant. What steers the host is where somebody asked for all. */
+/* Is the change staged? Never for a file of the policy: approving work must not change the grant of
+ * the next call. Steering files are staged where all changes need approval. */
 static bool is_kept(const struct gathering *g, const char *held)
 {
     return held == tc_commit_conflict || held == tc_commit_waits ||
@@ -331,7 +328,8 @@ static void count_undone(struct gathering *g, const char *relative, const char *
     }
 }
 
-/* Repositories on the way to it say what else git obeys. False: out of memory. */
+/* Reads the configuration of repositories above the name, which can declare more steering files.
+ * False: out of memory. */
 static bool learned(const struct gathering *g, const char *relative)
 {
     struct tc_trees *t = g->cage->trees;
@@ -339,8 +337,8 @@ static bool learned(const struct gathering *g, const char *relative)
            tc_item_learn_above(t, &t->items[g->item - t->items], relative) == 0;
 }
 
-/* What was held is brought back: a directory of it has rights that would not let it be kept, so
- * they stand in the list. */
+/* A staged directory is stored with other permissions than the tool set: the list has the real
+ * ones. */
 static const struct tc_walk_entry *as_made(const struct gathering *g, const struct tc_walk_entry *e,
                                            struct tc_walk_entry *made, struct statx *st)
 {
@@ -353,13 +351,13 @@ static const struct tc_walk_entry *as_made(const struct gathering *g, const stru
     if (row && row->mode)
         st->stx_mode = (uint16_t)row->mode;
     else if (base)
-        st->stx_mode = (uint16_t)base->copy.mode; /* it only leads to others */
+        st->stx_mode = (uint16_t)base->copy.mode; /* only a parent directory */
     *made = *e;
     made->st = st;
     return made;
 }
 
-/* What keeps this change away, where a person did not choose it: as before. */
+/* Why a change stays staged that the user did not choose: as before. */
 static const char *unchosen(const struct gathering *g, const char *relative, bool guarded)
 {
     const struct tc_held_row *row = tc_choice_row(g->cage->workspace->choice, g->item, relative);
@@ -377,7 +375,7 @@ static bool is_doubted(const struct gathering *g, const struct tc_walk_entry *e,
            tc_commit_trusted(g->cage, g->item, e->relative);
 }
 
-/* An entry of a copied or overlaid workspace: compared with what the tool was given. */
+/* Compares an entry of a copied or overlaid workspace with its state when the call began. */
 static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
 {
     struct gathering *g = userdata;
@@ -422,7 +420,7 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
     return deep;
 }
 
-/* Rights that might keep out what the directory is to hold come last. */
+/* Permissions come last, because they may forbid creating entries. */
 static void leave_copy(void *userdata, const struct tc_walk_entry *walked)
 {
     struct gathering *g = userdata;
@@ -445,8 +443,8 @@ static int find_doubted(void *userdata, const struct tc_walk_entry *e)
     return is_doubted(g, e, &change) ? -1 : 0;
 }
 
-/* Does the host still need this object? git removes objects that it has packed, and the new pack
- * may not be applied. */
+/* Does the host still need this object? git removes objects after packing them, and the new pack
+ * may not be committed. */
 static bool is_needed(struct gathering *g, const struct tc_copied *entry)
 {
     const struct tc_choice *choice = g->cage->workspace->choice;
@@ -465,7 +463,7 @@ static bool is_needed(struct gathering *g, const struct tc_copied *entry)
     return g->doubted;
 }
 
-/* What the copy has no more, from the leaves up. */
+/* Finds removed entries, each before its directory. */
 static void gather_removals(struct gathering *g)
 {
     struct tc_workspace *w = g->cage->workspace;
@@ -494,7 +492,7 @@ static void gather_removals(struct gathering *g)
                                                 : stays_away(g, guarded);
         count_undone(g, entry->relative, change.held);
         if (fate == TC_COMMIT_REPLACED)
-            continue; /* what took its place is listed */
+            continue; /* its replacement is listed */
         if (!guarded && is_kept(g, change.held))
             tc_save_removal(&g->keeping, g->cage, entry, change.held);
         if (change.held)
@@ -509,14 +507,14 @@ static void gather_removals(struct gathering *g)
     }
 }
 
-/* A file that was granted by itself, in its private directory. */
+/* A single writable file, in its private directory. */
 static void gather_file(struct gathering *g)
 {
     const struct tc_item *item = g->item;
     struct statx st;
     gather_removals(g);
     if (statx(item->copy, item->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0) {
-        g->undone += errno != ENOENT; /* it was removed */
+        g->undone += errno != ENOENT; /* removed */
         return;
     }
     if (S_ISCHR(st.stx_mode)) /* a whiteout */
@@ -526,7 +524,7 @@ static void gather_file(struct gathering *g)
     (void)visit_copy(g, &e);
 }
 
-/* Does a file that was granted by itself stand at this name of the private directory? */
+/* Does a single writable file have this name in the private directory? */
 static bool granted_in(const struct tc_trees *t, const struct tc_item *single_dir,
                        const char *relative)
 {
@@ -537,7 +535,7 @@ static bool granted_in(const struct tc_trees *t, const struct tc_item *single_di
     return false;
 }
 
-/* What the tool wrote over what it could only read stays behind, and the result says so. */
+/* Changes of files that the tool may only read are not committed, and the result says so. */
 static int visit_single_dir(void *userdata, const struct tc_walk_entry *e)
 {
     struct gathering *g = userdata;
@@ -550,15 +548,14 @@ static int visit_single_dir(void *userdata, const struct tc_walk_entry *e)
     return 0;
 }
 
-/* A workspace that may not have come back is no success. */
-/* 0, or -1 when not everything was seen. */
+/* 0, or -1: not every change was seen, so the commit may be incomplete and the call fails. */
 static int gather_tree(struct gathering *g)
 {
     struct tc_workspace *w = g->cage->workspace;
     bool copied = g->item->copy >= 0;
     if (copied && g->item->writable)
         gather_removals(g);
-    /* a copy is bounded by `disk`, and half a commit is none */
+    /* a copy is limited by `disk`, and half a commit is useless */
     struct tc_walk walk = {
         .visit = g->item->single_dir ? visit_single_dir
                  : copied            ? visit_copy
@@ -574,7 +571,7 @@ static int gather_tree(struct gathering *g)
         tc_workspace_left(g->cage, g->item, walk.left);
     if (!copied)
         visit_root(g);
-    w->over = w->over || (w->inline_collect && walk.skipped); /* a process may come further */
+    w->over = w->over || (w->inline_collect && walk.skipped); /* a process has higher limits */
     g->found->omitted_changes += walk.skipped;
     if (g->item->layers >= 0 && !g->item->single_dir)
         tc_session_keep_skipped(&g->session, walk.skipped);
@@ -591,7 +588,7 @@ bool tc_workspace_commits(const struct tc_cage *cage, bool commit)
     return false;
 }
 
-/* What stood on the host where the layers say something else. 0, or -1: it is not known whole. */
+/* Records the host's entries under the changes of the layers. 0, or -1: incomplete. */
 static int compare_overlays(struct tc_cage *cage)
 {
     struct tc_trees *t = cage->trees;
@@ -608,13 +605,13 @@ static void gathering_done(struct gathering *g)
     free(g->undone_path);
 }
 
-/* Is there a row for all that happened, and nothing that went wrong? */
+/* Does every change have a row, and did nothing fail? */
 static bool rows_told(const struct gathering *g)
 {
     return !g->undone && !g->found->failure.code && !g->found->omitted_changes;
 }
 
-/* What is brought back is bounded already. 0: as many as in any call. */
+/* The limit of bytes to read; a commit is limited already. 0: the usual one. */
 static int64_t bytes_to_read(const struct tc_workspace *w)
 {
     return w->inline_collect && !w->committing ? TC_INLINE_COLLECT_BYTES : 0;
@@ -643,7 +640,7 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
         const struct tc_item *item = g.item = &t->items[i];
         g.trusted.pack[0] = '\0';
         g.looked = false;
-        /* a bound file would have had every change, however the tool ended */
+        /* through a bind mount the host would have every change, however the tool ended */
         g.commit = commit || (item->name && cage->plan->workspace == TC_WORKSPACE_BIND);
         int rc = 0;
         if (item->name && !item->part)
@@ -663,7 +660,7 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
     tc_session_keep_end(&g.session, cage, found);
 }
 
-/* Without a journal nothing comes back: a cut would go untold. */
+/* Commits nothing without a journal: an interruption would not be reported. */
 void tc_workspace_gather_into(struct tc_cage *cage, bool commit, struct tc_outcome *found)
 {
     struct tc_workspace *w = cage->workspace;

@@ -38,9 +38,9 @@ static char *const *find_path(const struct tc_strv *paths, const char *path)
     return bsearch(&path, paths->items, paths->count, sizeof(*paths->items), by_text);
 }
 
-/* Marks the paths that mean it: the change itself, or a directory above, up to the root. Of these a
- * cache is meant by such that have `least` of its name, and by the root: who names a directory
- * speaks of its sources. */
+/* Does one of `paths` select this one: the path itself, a directory above it, or the root? Marks
+ * those in `used`. A cache is selected only by the root and by paths with at least `least`
+ * characters: a user who names a directory means its sources. */
 static bool is_meant(const char *path, size_t least, const struct tc_strv *paths, bool *used)
 {
     char place[2 * PATH_MAX];
@@ -59,13 +59,13 @@ static bool is_meant(const char *path, size_t least, const struct tc_strv *paths
     return meant;
 }
 
-/* Was a directory here already, of which the tool changed no more than the rights? */
+/* Did the directory exist, so that the tool changed only its mode? */
 static bool was_directory(const struct tc_held_row *row)
 {
     return row->was && S_ISDIR(row->host.mode);
 }
 
-/* The directories above it that the tool made, without which it has no place. */
+/* Selects the new directories above it. */
 static void choose_above(struct tc_choice *c, const struct tc_held_row *row)
 {
     char place[PATH_MAX];
@@ -92,13 +92,13 @@ static int sort_rows(struct tc_choice *c)
     return 0;
 }
 
-/* A cache comes when it is named, and goes with the rest. */
+/* A cache is committed only if it is named, but discarded with the rest. */
 static bool is_left(const struct tc_choice *c, const struct tc_held_row *row)
 {
     return row->cache && c->commits;
 }
 
-/* `sorted` has the paths, too; none: all. */
+/* `sorted` are the paths, sorted; none: all. */
 static int choose(struct tc_choice *c, const struct tc_strv *sorted, bool *used)
 {
     for (size_t i = 0; i < c->count; i++) {
@@ -117,7 +117,7 @@ static int choose(struct tc_choice *c, const struct tc_strv *sorted, bool *used)
     return 0;
 }
 
-/* A path that is said twice counts once. */
+/* A path that is given twice counts once. */
 static bool is_used(const struct tc_strv *sorted, const bool *used, const char *path)
 {
     for (size_t i = 0; i < sorted->count; i++)
@@ -178,7 +178,7 @@ enum tc_choice_fate tc_choice_fate(const struct tc_choice *choice, const struct 
     return choice->discards ? TC_CHOICE_GOES : TC_CHOICE_COMES;
 }
 
-/* Nobody runs it, and nothing is behind it: 07000 are the bits that give rights away. */
+/* Not executable, and without special permissions: 07000 are the setuid, setgid and sticky bits. */
 static bool is_plain(unsigned mode)
 {
     return S_ISDIR(mode) || (S_ISREG(mode) && !(mode & 07111));
@@ -209,7 +209,7 @@ size_t tc_cache_entry(const struct tc_cage *cage, const struct tc_item *item,
     found.mode = e->st->stx_mode;
     size_t cache = row ? (size_t)row->cache : choice ? 0 : tc_cache_of(&cage->plan->caches, &found);
     if (S_ISREG(found.mode) && held == tc_commit_steering && tc_trusted_index(e->relative))
-        return strlen(e->relative); /* nobody needs it: git makes it anew */
+        return strlen(e->relative); /* not needed: git rebuilds it */
     bool apart = item->name || held == tc_commit_conflict || held == tc_commit_steering;
     return !cache || apart || tc_steers_place(item, e->dirfd, e->relative, found.mode) ? 0 : cache;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The process that gathers changes, and perhaps commits them: it is started, waited for, and what
- * it found goes into the outcome. */
+ * Starts the process that collects changes and may commit them, waits for it, and copies its result
+ * to the outcome. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -17,8 +17,7 @@
 #include "workspace/session.h"
 #include "workspace/workspace.h"
 
-/* Half a commit would be worse than a late one, and so would a commit without what the session was
- * to keep of it. */
+/* A late commit is better than half of one, or than one without the session's state. */
 static bool goes_on(const struct tc_cage *cage, bool commit)
 {
     return tc_workspace_commits(cage, commit) || cage->workspace->session;
@@ -30,18 +29,18 @@ void tc_workspace_gather(struct tc_cage *cage, bool commit)
     tc_workspace_gather_into(cage, commit && !cage->outcome->failure.code, cage->outcome);
 }
 
-/* A commit that has begun goes on when the helper dies: half of it would be worse. Without one
- * nobody is left to read what is found. */
+/* A commit that has begun continues when the helper dies: half of it would be worse. Without a
+ * commit, no reader is left for the result. */
 static _Noreturn void run_collector(struct tc_cage *cage, bool commit, int memory)
 {
     struct tc_outcome found = {0};
     struct tc_wire w = TC_WIRE_PUT_INIT;
     if (!goes_on(cage, commit))
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    /* what belongs to other cages: the write end of an input that would not end, a listener that
-     * would seem to be served. What this cage keeps is all that is needed here */
+    /* closes the fds of other cages: a write end would keep their input open, a listener would
+     * appear to be served. The fds of this cage are all that is needed */
     tc_close_but(cage->trees->fds, cage->trees->fd_count);
-    (void)umask(0); /* modes are the tool's */
+    (void)umask(0); /* the tool chose the modes */
     cage->outcome = &found;
     tc_workspace_gather(cage, commit);
     tc_outcome_visit(&w, &found);
@@ -69,7 +68,7 @@ void tc_workspace_merge(struct tc_outcome *to, struct tc_outcome *from)
     }
 }
 
-/* The collector has ended, or is waited for. */
+/* The collector has exited, or is waited for. */
 static void take_over(struct tc_cage *cage)
 {
     struct tc_workspace *w = cage->workspace;
@@ -107,7 +106,7 @@ static int begin_collect(struct tc_cage *cage, bool commit)
         return -1;
     commit = commit && copies && !cage->outcome->failure.code;
     w->changes_fd = tc_tree_keep(t, memfd_create("changes", MFD_CLOEXEC));
-    /* by fork(), which leaves the child an allocator that no worker was in the middle of */
+    /* with fork(), after which the child's allocator is consistent whatever other threads did */
     w->collector = w->changes_fd < 0 ? -1 : fork();
     if (w->collector == 0)
         run_collector(cage, commit, w->changes_fd);
@@ -117,7 +116,7 @@ static int begin_collect(struct tc_cage *cage, bool commit)
     }
     w->committing = goes_on(cage, commit);
     w->collector_fd = tc_tree_keep(t, tc_pidfd_open(w->collector));
-    if (w->collector_fd < 0) /* no memory to wait later */
+    if (w->collector_fd < 0) /* without a pidfd: wait now */
         take_over(cage);
     return w->collector_fd;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * From a copied workspace back to the host. Runs in the collector, a child of the helper, after the
- * tool has ended. Every target is compared with what it was when it was copied. */
+ * Commits a private workspace to the host. Runs in the collector, a child of the helper, after the
+ * tool has ended. Each target is compared with its state when it was copied. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,7 +18,8 @@
 const char tc_commit_conflict[] = "conflict";
 const char tc_commit_steering[] = "steers the host";
 const char tc_commit_waits[] = TOOLCAGE_HELD_APPROVAL;
-static const char left_out[] = "not committed"; /* its type never is, so that is no failure */
+static const char left_out[] =
+    "not committed"; /* a type that is never committed, so this is not a failure */
 const char tc_commit_undone[] = "not committed";
 
 static int by_place(const void *a, const void *b)
@@ -66,13 +67,13 @@ const char *tc_commit_kind(const struct tc_workspace *w, const struct tc_item *i
     return tc_version_same(&entry->copy, &now) ? NULL : "modified";
 }
 
-/* The directory on the host is not what it was, or could not be looked at. */
+/* The directory on the host changed, or could not be opened. */
 static const char *elsewhere(void)
 {
     return tc_resolve_gone(errno) || errno == EXDEV ? tc_commit_conflict : tc_commit_undone;
 }
 
-/* A directory of the workspace, on the host and in what comes back; -1 where it is not. */
+/* A directory of the workspace, on the host and in the private copy; -1: missing. */
 struct both {
     int hosts, ours;
 };
@@ -83,22 +84,22 @@ static bool has(const struct both *b, const char *name)
            (b->ours >= 0 && tc_steers_there(b->ours, name));
 }
 
-/* Does git take it for a repository without a work tree? */
+/* Does git treat it as a bare repository? */
 static bool is_bare(const struct both *b)
 {
     return has(b, "HEAD") && ((has(b, "objects") && has(b, "refs")) || has(b, "commondir"));
 }
 
-/* In a repository without a work tree, which git finds unasked: its configuration, and a link,
- * through which git writes; and whatever
- * would make one of a directory that has configuration on the host already. What makes it may be
- * there, in what comes back, or half here and half there. */
+/* Is it a steering file of a bare repository, which git discovers automatically? That is its
+ * configuration, a link (git writes through it), or a name that completes a bare repository in a
+ * directory whose configuration is already on the host. The other names may be on the host, in the
+ * private copy, or partly in both. */
 static bool steers_in(const struct tc_item *item, const char *place, const char *name, bool link)
 {
     const unsigned when = tc_bare_when(name);
     bool steering = link || when & TC_BARE_BACK, steered = false;
     if ((!steering && !(when & TC_BARE_MAKES)) || strcmp(tc_path_base(place), ".git") == 0)
-        return false; /* what steers in .git does so by its name */
+        return false; /* steering files in .git are known by name */
     _autofd_ int hosts = tc_resolve_beneath(item->fd, place);
     bool seen = hosts >= 0 || tc_resolve_gone(errno);
     _autofd_ int ours = tc_resolve_beneath(item->copy, place);
@@ -110,7 +111,7 @@ static bool steers_in(const struct tc_item *item, const char *place, const char 
     return is_bare(&b) && (steering || (steered && !is_bare(&alone)));
 }
 
-/* Any component of the path may be such a name. */
+/* Checks each component of the path. */
 static bool steers_bare(const struct tc_item *item, const char *relative, bool link)
 {
     char place[PATH_MAX], name[NAME_MAX + 1];
@@ -119,7 +120,7 @@ static bool steers_bare(const struct tc_item *item, const char *relative, bool l
         char kept = *at;
         (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, "/"), at);
         *at = '\0';
-        if (at > place) /* the slash before it, too: the place is a name of its own */
+        if (at > place) /* also removes the slash before it, to get the directory's path */
             at[-1] = '\0';
         bool found = steers_in(item, place[0] ? place : ".", name, link);
         if (at > place)
@@ -131,7 +132,7 @@ static bool steers_bare(const struct tc_item *item, const char *relative, bool l
     return false;
 }
 
-/* A directory .git is no more than a place; as a file or a link it leads elsewhere. */
+/* A directory .git is harmless; a file or link .git points elsewhere. */
 static bool steers(const struct tc_item *item, const char *relative, unsigned mode)
 {
     bool link = !S_ISREG(mode) && !S_ISDIR(mode);
@@ -144,7 +145,7 @@ bool tc_commit_guarded(const struct tc_item *item, const char *relative, unsigne
            (!S_ISDIR(mode) && tc_tree_guards_below(item, relative));
 }
 
-/* The grant's own word for it frees a file that steers the host. */
+/* Does the grant name this file? Then a steering file may be changed. */
 static bool named(const struct tc_trees *t, const struct tc_item *item, const char *relative)
 {
     if (item->name)
@@ -162,8 +163,8 @@ bool tc_commit_trusted(const struct tc_cage *cage, const struct tc_item *item, c
            !named(cage->trees, item, relative);
 }
 
-/* To the workspace's owner, who may have swapped the name meanwhile: only what was just made, and
- * is known by one name, changes hands. */
+/* Gives a new entry to the owner of the workspace. The owner may have replaced it meanwhile, so
+ * only an entry that this process made and that has a single name is given. */
 static int give(const struct tc_item *item, int dir, const char *name, unsigned type)
 {
     struct stat st;
@@ -180,7 +181,7 @@ static int give(const struct tc_item *item, int dir, const char *name, unsigned 
                : fchownat(fd, "", item->uid, item->gid, AT_EMPTY_PATH);
 }
 
-/* A new version beside the old one. */
+/* Writes the new version next to the old one. */
 static int make_version(const struct tc_cage *cage, const struct tc_item *item,
                         const struct tc_walk_entry *e, int dir)
 {
@@ -193,7 +194,7 @@ static int make_version(const struct tc_cage *cage, const struct tc_item *item,
                : rc;
 }
 
-/* One that is there gives its rights to change only if the host left them alone. */
+/* The mode of an existing directory may change only if the host did not change it. */
 static const char *check_directory(const struct tc_workspace *w, const struct tc_item *item,
                                    const struct tc_walk_entry *e, int dir)
 {
@@ -208,7 +209,7 @@ static const char *check_directory(const struct tc_workspace *w, const struct tc
     return w->overwrite || same_rights(&base->host, st.st_mode) ? NULL : tc_commit_conflict;
 }
 
-/* What is to go into a new one comes first, its rights come last. */
+/* A new directory is writable until its entries are committed; then it gets its permissions. */
 static const char *commit_directory(const struct tc_workspace *w, const struct tc_item *item,
                                     const struct tc_walk_entry *e, int dir, bool given)
 {
@@ -220,7 +221,7 @@ static const char *commit_directory(const struct tc_workspace *w, const struct t
     return NULL;
 }
 
-/* A directory that the host made at a new one's place meanwhile keeps its own. */
+/* A directory that the host created under this name meanwhile keeps its mode. */
 int tc_commit_mode(const struct tc_cage *cage, const struct tc_item *item,
                    const struct tc_walk_entry *e)
 {
@@ -246,8 +247,8 @@ int tc_commit_mode(const struct tc_cage *cage, const struct tc_item *item,
     return chmod(path, (st.st_mode & 07000) | mode);
 }
 
-/* Is the target on the host still what the copy was made from? NULL: yes, and *ret says what it is;
- * inode 0: nothing is there. */
+/* Is the host's target still the one that was copied? NULL: yes, and *ret is its version; inode 0:
+ * there is none. */
 static const char *check_target(const struct tc_workspace *w, const struct tc_copied *entry,
                                 int dir, const char *name, unsigned mode, struct tc_version *ret)
 {
@@ -260,13 +261,13 @@ static const char *check_target(const struct tc_workspace *w, const struct tc_co
                                                      : NULL;
     *ret = tc_workspace_version(&st);
     if (replaced)
-        return tc_commit_conflict; /* something in it had to stay */
+        return tc_commit_conflict; /* the old entry could not be removed */
     if (w->overwrite && !S_ISDIR(ret->mode))
         return NULL;
     return entry && tc_version_same(&entry->host, ret) ? NULL : tc_commit_conflict;
 }
 
-/* Is it the version that was looked at? The exchange itself gave it a new ctime. */
+/* Is it the version that was checked? The exchange itself set a new ctime. */
 static bool was_exchanged(int dir, const char *name, struct tc_version expected)
 {
     struct statx st;
@@ -277,15 +278,15 @@ static bool was_exchanged(int dir, const char *name, struct tc_version expected)
     return tc_version_same(&expected, &now);
 }
 
-/* One rename, so that readers see either version; and none that loses what somebody puts there at
- * this very moment. */
+/* Installs the new version by one rename, so that readers see either version, and what another
+ * process puts there at this moment is not lost. */
 static const char *replace_name(int dir, const char *temporary, const char *name,
                                 struct tc_version old)
 {
     if (!old.inode) {
         if (renameat2(dir, temporary, dir, name, RENAME_NOREPLACE) == 0)
             return NULL;
-        if (errno != EINVAL) /* of a file system that cannot say so */
+        if (errno != EINVAL) /* the file system does not support the flag */
             return errno == EEXIST ? tc_commit_conflict : elsewhere();
     } else {
         if (renameat2(dir, temporary, dir, name, RENAME_EXCHANGE) == 0) {
@@ -301,8 +302,8 @@ static const char *replace_name(int dir, const char *temporary, const char *name
     return renameat(dir, temporary, dir, name) == 0 ? NULL : elsewhere();
 }
 
-/* A machine that loses its power shall find the old version or the new one, not an empty file: file
- * systems see to that when a file is renamed over another, but not when two change places. */
+/* After a power failure the old or the new version must be found, not an empty file. File systems
+ * write the data first for a rename over another file, but not for RENAME_EXCHANGE. */
 static void begin_writing(int dir, const char *temporary)
 {
     _autofd_ int fd = openat(dir, temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -310,8 +311,7 @@ static void begin_writing(int dir, const char *temporary)
         (void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
-/* What comes back is made first, and the look at the target is the last thing before it is put
- * there. */
+/* Writes the new version first, so that the check of the target comes right before the rename. */
 static const char *replace(const struct tc_cage *cage, const struct tc_item *item,
                            const struct tc_walk_entry *e, int dir)
 {
@@ -364,7 +364,7 @@ const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
     return replace(cage, item, e, dir);
 }
 
-/* A file alone does not give way to anything else; a whiteout stands for nothing. */
+/* A single file is not replaced by other types; a whiteout means that it was removed. */
 static enum tc_commit_fate file_fate(const struct tc_item *item)
 {
     struct stat st;
@@ -384,7 +384,7 @@ enum tc_commit_fate tc_commit_fate(const struct tc_copied *entry)
     if (S_ISCHR(st.st_mode)) /* a whiteout */
         return TC_COMMIT_GONE;
     if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode))
-        return TC_COMMIT_STAYS; /* what took its place cannot come back */
+        return TC_COMMIT_STAYS; /* the type that replaced it is never committed */
     return same_type(&entry->copy, st.st_mode) ? TC_COMMIT_STAYS : TC_COMMIT_REPLACED;
 }
 

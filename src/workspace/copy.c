@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Copies of granted directories, and of single files, links and times in them. */
+ * Copies granted directories, and single files, links and times in them. */
 #include "workspace/copy.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static int fail_copy(struct tc_cage *cage, const struct tc_item *item, int errnu
                         TC_CLAUSE_FS_WRITE, "%s %s", what, item->mount->from);
 }
 
-/* Something below the item was not seen. */
+/* An entry below the item could not be read. */
 static int fail_at(struct tc_cage *cage, const struct tc_item *item, const char *relative)
 {
     _autofree_ char *place = tc_path_join(item->mount->from, relative);
@@ -89,13 +89,13 @@ static int copy_range(int from, int to, off_t at, off_t end)
         if (n < 0 || (n > 0 && tc_write_all(to, block, (size_t)n) < 0))
             return -1;
         if (n == 0)
-            return 0; /* it became shorter */
+            return 0; /* the file became shorter */
         at += n;
     }
     return 0;
 }
 
-/* Holes stay holes: a file of a terabyte that takes no room in the copy must not fill the host's
+/* Keeps holes: a sparse file of a terabyte that takes no space in the copy must not fill the host's
  * disk. */
 static int copy_bytes(int from, int to)
 {
@@ -149,8 +149,9 @@ int tc_workspace_copy_times(int dir, const char *name, const struct statx *st)
     return utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW);
 }
 
-/* What the tool was given, to know at the end what it changed, and what the host did. The time of
- * the last change comes along: a change within the kernel's clock tick still shows. */
+/* Records the entry as the tool gets it, to find the changes of the tool and of the host at the
+ * end. The mtime is copied, too, so that a change within a tick of the kernel's clock is
+ * noticed. */
 static int remember(const struct copying *c, const struct tc_walk_entry *e)
 {
     struct tc_trees *t = c->cage->trees;
@@ -172,8 +173,8 @@ static int remember(const struct copying *c, const struct tc_walk_entry *e)
     return 0;
 }
 
-/* What belongs to the workspace's owner is the cage's; other owners' entries stay somebody else's,
- * as in a bound workspace. */
+/* Entries of the workspace's owner get the cage's id; entries of other owners stay foreign, as in a
+ * bound workspace. */
 static int give(const struct copying *c, const struct tc_walk_entry *e)
 {
     uid_t uid = e->st->stx_uid == c->item->uid ? c->uid : 0;
@@ -199,7 +200,7 @@ static int copy_in(void *userdata, const struct tc_walk_entry *e)
     if (tc_workspace_denied(c->cage, c->item, e->relative))
         return 1;
     int rc = 0;
-    if (S_ISDIR(e->st->stx_mode)) /* writable, whatever it is on the host: it must be filled */
+    if (S_ISDIR(e->st->stx_mode)) /* writable, whatever its mode on the host: it must be filled */
         rc = mkdirat(c->to, e->relative, (e->st->stx_mode & 0777) | 0700);
     else if (S_ISREG(e->st->stx_mode) || S_ISLNK(e->st->stx_mode))
         rc = tc_workspace_copy_entry(e, c->to, e->relative);
@@ -220,13 +221,13 @@ int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item)
     struct copying c = {.cage = cage, .item = item, .to = copy, .uid = t->id, .gid = (gid_t)t->id};
     struct tc_walk walk = {.visit = copy_in, .userdata = &c, .entries_max = ENTRIES_MAX};
     if (copy < 0)
-        return fail_copy(cage, item, errno, "cannot make room for a copy of");
+        return fail_copy(cage, item, errno, "cannot create the storage for a copy of");
     if (tc_walk(&walk, item->fd) < 0)
         return fail_copy(cage, item, errno, "cannot copy");
     if (walk.skipped)
         return fail_at(cage, item, walk.left);
     if (t->id != (uid_t)-1 && fchownat(copy, "", t->id, (gid_t)t->id, AT_EMPTY_PATH) < 0)
-        return fail_copy(cage, item, errno, "cannot give away the copy of");
+        return fail_copy(cage, item, errno, "cannot change the owner of the copy of");
     item->copy = copy;
     return copy;
 }

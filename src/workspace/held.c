@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Held changes, afterwards: shown, brought to the host, or thrown away. They come back by the same
- * code as those of a call that has just ended. */
+ * Shows, commits or discards staged changes. The commit uses the same code as the end of a call. */
 #include "workspace/held.h"
 
 #include <errno.h>
@@ -28,7 +27,7 @@ static int fail_held(struct tc_outcome *outcome, const char *call, int code, con
                         TC_WHY_ERRNO(code, "changes", call, errno, hint), -1, "%s %s", what, call);
 }
 
-/* An id is 26 letters and digits; so nothing else of the directory can be meant. */
+/* An id is 26 letters and digits, so it can name nothing else in the directory. */
 static bool is_id(const char *name)
 {
     return strlen(name) == ID_LENGTH &&
@@ -49,7 +48,7 @@ static int read_list(int own, struct tc_held_list *ret)
     return -1;
 }
 
-/* ---- which there are ---- */
+/* ---- all calls ---- */
 
 static int add_waiting(struct tc_outcome *o, const struct tc_held_list *list)
 {
@@ -70,14 +69,14 @@ int tc_held_calls(struct tc_outcome *outcome)
     int fd = tc_held_look();
     _autodir_ DIR *dir = tc_take_dir(fd);
     struct dirent *e;
-    int more = dir || errno == ENOENT ? 0 : -1; /* or nothing was ever held */
+    int more = dir || errno == ENOENT ? 0 : -1; /* or nothing was ever staged */
     while (dir && (more = tc_next_entry(dir, &e)) > 0) {
         if (!is_id(e->d_name))
             continue;
         _autofd_ int own = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (own < 0 && errno != ENOENT)
             return fail_held(outcome, e->d_name, TOOLCAGE_ESYSTEM, "look into the state directory",
-                             "cannot look at the changes of call");
+                             "cannot open the staged changes of call");
         struct tc_held_list list = {0};
         int rc = own >= 0 && read_list(own, &list) == 0 ? add_waiting(outcome, &list) : 0;
         tc_held_list_done(&list);
@@ -86,7 +85,7 @@ int tc_held_calls(struct tc_outcome *outcome)
     }
     return more == 0 ? 0
                      : fail_held(outcome, "held", TOOLCAGE_ESYSTEM, "look into the state directory",
-                                 "cannot list the changes that are");
+                                 "cannot list the staged changes in");
 }
 
 static bool is_left(int own, const char *name)
@@ -101,10 +100,10 @@ unsigned tc_held_sweep(void)
     return tc_store_sweep(all, is_left);
 }
 
-/* ---- one of them ---- */
+/* ---- one call ---- */
 
-/* What the tool made of an entry: its type and rights, where a link leads, and the bytes of a file,
- * where they are few. */
+/* Adds the tool's version of an entry: its type and permissions, the target of a link, and the
+ * bytes of a small file. */
 static bool add_content(int own, const struct tc_held_list *list, const struct tc_held_row *row,
                         struct tc_reader *reader, struct tc_outcome *o)
 {
@@ -115,8 +114,8 @@ static bool add_content(int own, const struct tc_held_list *list, const struct t
         tc_format("%lld/%s", (long long)row->tree, tree->name ? tree->name : row->relative);
     if (!place)
         return false;
-    /* where a directory was, the tool may have left a link: what went is not looked for behind it
-     */
+    /* the tool may have replaced a directory by a link: a removed entry is not searched behind
+     * it */
     const char *name = tc_path_base(place);
     _autofd_ int dir = tc_resolve_parent(own, place);
     if (dir < 0 || statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
@@ -168,7 +167,7 @@ static int show_held(int own, const struct tc_choice *choice, struct tc_outcome 
     return fine ? 0 : tc_cage_fail_memory(&(struct tc_cage){.outcome = o}, "changes");
 }
 
-/* A cage that has ended, of which nothing is left but its workspace. */
+/* A cage that has ended: only its workspace is left. */
 struct past {
     struct tc_plan plan;
     struct tc_trees trees;
@@ -192,7 +191,7 @@ static int open_root(const struct tc_held_tree *tree)
     return TAKE_FD(fd);
 }
 
-/* Names steer the host as they did when the call ended. */
+/* Uses the steering names from the end of the call. */
 static int restore_item(struct past *past, int own, size_t index, const struct tc_held_list *list)
 {
     const struct tc_held_tree *tree = &list->trees[index];
@@ -272,7 +271,7 @@ static int bring_back(int own, struct tc_held_list *list, struct tc_choice *choi
     past.plan.call = list->call;
     past.plan.tool = list->tool;
     past.plan.workspace = TC_WORKSPACE_COPY;
-    past.plan.commit = TC_COMMIT_ASK; /* nothing of it may be lost */
+    past.plan.commit = TC_COMMIT_ASK; /* failing to stage the rest again is an error */
     past.workspace.journals = tc_tree_keep(&past.trees, tc_journal_open(&where));
     past.workspace.held = tc_tree_keep(&past.trees, tc_held_open(NULL));
     past.cage = (struct tc_cage){
@@ -280,10 +279,10 @@ static int bring_back(int own, struct tc_held_list *list, struct tc_choice *choi
     int rc = 0;
     if (past.workspace.journals < 0 || past.workspace.held < 0)
         rc = fail_held(outcome, list->call, TOOLCAGE_EPATH, "make the state directory writable",
-                       "cannot keep a journal of the changes of call");
+                       "cannot write a journal of the changes of call");
     else if (restore(&past, own, list) < 0)
         rc = fail_held(outcome, list->call, TOOLCAGE_EPATH,
-                       "the directories that the call worked in must be where they were",
+                       "move the directories that the call changed back to their paths",
                        "cannot apply the changes of call");
     else
         tc_workspace_gather_into(&past.cage, true, outcome);
@@ -291,7 +290,7 @@ static int bring_back(int own, struct tc_held_list *list, struct tc_choice *choi
     return rc;
 }
 
-/* With the list and what was chosen of it. */
+/* Carries out `action` for the chosen part of the list. */
 static int settle_list(int own, struct tc_held_list *list, enum tc_held_action action,
                        const struct tc_strv *paths, struct tc_outcome *outcome)
 {
@@ -304,7 +303,7 @@ static int settle_list(int own, struct tc_held_list *list, enum tc_held_action a
     if (made > 0) {
         errno = 0;
         return fail_held(outcome, paths->items[made - 1], TOOLCAGE_EUSAGE,
-                         "`toolcage changes CALL` lists them", "no change is held at");
+                         "`toolcage changes CALL` lists them", "no change is staged at");
     }
     return action == TC_HELD_SHOW
                ? show_held(own, &choice, outcome)
@@ -330,17 +329,17 @@ int tc_held_settle(const char *call, enum tc_held_action action, const struct tc
     if (own < 0) {
         if (errno != ENOENT)
             return fail_held(outcome, call, TOOLCAGE_ESYSTEM, "look into the state directory",
-                             "cannot look at the changes of call");
+                             "cannot open the staged changes of call");
         errno = 0;
         return fail_held(outcome, call, TOOLCAGE_EUSAGE,
                          "`toolcage changes` lists the calls that "
                          "have any",
                          "there are no staged changes of a call");
     }
-    /* a process that was cloned while an earlier answer was given may have the lock yet */
+    /* a process that was cloned during an earlier request may still hold the lock */
     if (tc_store_lock(own, true) < 0)
         return fail_held(outcome, call, TOOLCAGE_EBACKEND, "try again when it has ended",
-                         "another program settles the changes of call");
+                         "another program is committing or discarding the changes of call");
     if (action == TC_HELD_DISCARD && !paths->count)
         rc = discard_all(dir, call, outcome);
     else if (read_list(own, &list) < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The list of a held call, as it stands on disk. Another build may read it: the format has a name,
- * which changes with everything below. */
+ * The list of a call's staged changes on disk. Another build may read it: the format's name must
+ * change with anything below. */
 #include <stdlib.h>
 #include <string.h>
 

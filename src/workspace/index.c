@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * An index of git, as it is: does it hide something from `git status` and `git diff`? */
+ * Does a git index hide changes from `git status` and `git diff`? */
 #include "workspace/git.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 enum {
     HEADER = 12,
     MODE = 24,
-    STAT = 40, /* before the id */
+    STAT = 40, /* bytes before the id */
     FLAGS = 2,
     LENGTH = 0xfff,
     EXTENSION = 8,
@@ -32,10 +32,10 @@ struct entry {
 
 struct index {
     struct tc_bytes bytes;
-    size_t hash, end; /* of an id, and where the checksum begins */
+    size_t hash, end; /* bytes of an id, and the offset of the checksum */
     struct entry *entries;
     size_t count;
-    struct tc_bytes tree; /* what is still to be read of the cached trees */
+    struct tc_bytes tree; /* the unread part of the cached trees */
     int64_t *left;
 };
 
@@ -47,7 +47,7 @@ static int compare_names(const char *a, size_t a_length, const char *b, size_t b
     return order ? order : (a_length > b_length) - (a_length < b_length);
 }
 
-/* Every flag but the name's length means that an entry is not what it seems, or in conflict. */
+/* Any flag but the length of the name means a conflict, or an entry that git does not compare. */
 static size_t read_entry(const struct index *x, size_t at, struct entry *ret)
 {
     size_t fixed = STAT + x->hash + FLAGS;
@@ -64,7 +64,7 @@ static size_t read_entry(const struct index *x, size_t at, struct entry *ret)
     return at + size;
 }
 
-/* Where the extensions begin; 0: it is none of these. */
+/* Returns the offset of the extensions; 0: malformed, or another version. */
 static size_t read_entries(struct index *x)
 {
     uint32_t version = tc_bytes_number(x->bytes.at + 4), count = tc_bytes_number(x->bytes.at + 8);
@@ -82,7 +82,7 @@ static size_t read_entries(struct index *x)
     return x->entries ? at : 0;
 }
 
-/* The first entry that is not before this name. */
+/* The first entry that does not sort before the name. */
 static size_t find_entry(const struct index *x, const char *name, size_t length)
 {
     size_t low = 0, high = x->count;
@@ -99,10 +99,10 @@ static size_t find_entry(const struct index *x, const char *name, size_t length)
 
 /* ---- cached trees ---- */
 
-/* One, or one below it: the entries that it is of. */
+/* A cached tree and the range of its entries. */
 struct tree {
     size_t from, to;
-    const unsigned char *id; /* NULL: git makes it anew */
+    const unsigned char *id; /* NULL: git recomputes it */
 };
 
 static bool take_number(struct index *x, char end, long long *ret)
@@ -126,7 +126,7 @@ static int by_place(const void *a, const void *b)
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* Is the id that of the entries and the trees below? Those are in the order of the entries. */
+/* Is the id right for these entries and subtrees? `below` is in the order of the entries. */
 static bool is_true(struct index *x, const struct tree *t, size_t prefix, const struct tree *below,
                     size_t count)
 {
@@ -153,7 +153,7 @@ static bool is_true(struct index *x, const struct tree *t, size_t prefix, const 
 
 static bool read_tree(struct index *x, const char *path, size_t prefix, int depth, struct tree *t);
 
-/* A tree below, by its name. */
+/* Reads a subtree, with its name. */
 static bool read_below(struct index *x, const char *path, size_t prefix, int depth,
                        struct tree *ret)
 {
@@ -172,7 +172,7 @@ static bool read_below(struct index *x, const char *path, size_t prefix, int dep
            (ret->from < ret->to || !ret->id); /* git drops an empty one later */
 }
 
-/* The numbers, the id and the trees below of one; its name was read. */
+/* Reads the counts, the id and the subtrees of a tree, after its name. */
 static bool read_tree(struct index *x, const char *path, size_t prefix, int depth, struct tree *t)
 {
     long long entries, trees;
@@ -193,9 +193,10 @@ static bool read_tree(struct index *x, const char *path, size_t prefix, int dept
     return fine && (!t->id || is_true(x, t, prefix, below, (size_t)trees));
 }
 
-/* ---- the whole ---- */
+/* ---- the whole index ---- */
 
-/* Cached trees, and what a conflict was; others name files that git is not to look at. */
+/* Allows cached trees and resolved conflicts; other extensions list files that git does not
+ * compare. */
 static bool read_extensions(struct index *x, size_t at)
 {
     bool fine = true;

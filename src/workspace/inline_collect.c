@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A gathering that takes so little that it is done by a worker of the helper, without a process.
- * It can be broken off as long as it only looks; what it brings back is one file, of which half
- * would be nothing. Where it turns out to be more, nothing of it counts, and a process does it. */
+ * A collection that is short enough for a worker thread of the helper. It can be abandoned while it
+ * only reads, and it commits at most one file, atomically. If it exceeds a limit, its result is
+ * discarded and a process collects. */
 #include "workspace/inline_collect.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "workspace/workspace.h"
 
-/* What is to be gathered from. */
+/* How many items of each kind there are. */
 struct kinds {
     size_t trees, files, others;
 };
@@ -27,7 +27,7 @@ static bool is_file(const struct tc_item *item)
     return item->name && !item->part && !item->single_dir && item->layers < 0;
 }
 
-/* A private directory in which nothing is but such files, and no entry of the host's. */
+/* A private directory that holds nothing but single writable files and shows no host entries. */
 static bool is_empty_single_dir(const struct tc_item *item)
 {
     return item->single_dir && item->layers < 0 && !item->writable;
@@ -46,7 +46,7 @@ static struct kinds count(const struct tc_trees *t)
     return k;
 }
 
-/* A file system that does not answer would keep the worker. */
+/* A file system that does not respond would block the worker thread. */
 static bool suits(const struct tc_cage *cage)
 {
     const struct tc_workspace *w = cage->workspace;
@@ -70,7 +70,7 @@ bool tc_inline_collect_begin(struct tc_cage *cage)
     return true;
 }
 
-/* Nothing is brought back of which the size is not known to be small. */
+/* A file is committed here only if it is known to be small. */
 static bool is_small(const struct tc_trees *t)
 {
     struct stat st;
@@ -82,7 +82,7 @@ static bool is_small(const struct tc_trees *t)
     return true;
 }
 
-/* The loop may have something to say of the same cage meanwhile. */
+/* Works on a copy of the cage, because the loop may write the original's outcome meanwhile. */
 void tc_inline_collect_work(struct tc_cage *cage)
 {
     struct tc_workspace *w = cage->workspace;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A gathering on a worker of the helper, in place of the process of its own that collect.c has. */
+ * Collects changes on a worker thread of the helper, without the separate process of collect.c. */
 #ifndef TC_WORKSPACE_INLINE_COLLECT_H
 #define TC_WORKSPACE_INLINE_COLLECT_H
 
@@ -9,19 +9,20 @@
 
 struct tc_cage;
 
-/* Looked at, read, and gone into: a directory stays open for each level. */
+/* Limits of entries visited, bytes read, and depth: each level keeps a directory open. */
 enum {
     TC_INLINE_COLLECT_ENTRIES = 256,
     TC_INLINE_COLLECT_BYTES = 1 << 20,
     TC_INLINE_COLLECT_DEPTH = 24
 };
 
-/* On the loop: can the changes of this cage be gathered so? Then the worker does, and then comes
- * the end, whatever the worker found. Until that the cage stays. */
+/* On the loop: can the changes of this cage be collected on a worker thread? Then
+ * tc_inline_collect_work() and always tc_inline_collect_end() follow, and the cage stays until
+ * then. */
 bool tc_inline_collect_begin(struct tc_cage *cage);
-/* On a worker. */
+/* On a worker thread. */
 void tc_inline_collect_work(struct tc_cage *cage);
-/* On the loop. False: it was more than that, and nothing is gathered. */
+/* On the loop. False: the changes exceeded the limits, and nothing was collected. */
 bool tc_inline_collect_end(struct tc_cage *cage);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Journals of commits: what is under way, and what a cut one has left. */
+ * Journals of commits: of running ones, and the remains of interrupted ones. */
 #include "workspace/journal.h"
 
 #include <errno.h>
@@ -21,14 +21,14 @@
 #include "workspace/copy.h"
 #include "workspace/state.h"
 
-/* Records: a letter, then a text that ends with NUL. The tool, what the temporary file's name ends
- * with, the directory on the host, the name in it that is about to change. */
+/* A record is a letter and a string that ends with NUL: the tool, the suffix of the temporary
+ * file's name, the directory on the host, the name in it that is about to change. */
 enum { TOOL = 'T', ID = 'I', ROOT = 'R', WRITES = 'W', ID_LENGTH = 16, TEXT_MAX = 64 << 20 };
 enum mark { LIVE, CUT, TOLD };
 static const char *const suffixes[] = {[LIVE] = "", [CUT] = ".cut", [TOLD] = ".told"};
 static const char prefix[] = ".toolcage-", digits[] = "0123456789abcdef";
 
-static _Atomic bool untold; /* a sweep found something that no call has told yet */
+static _Atomic bool untold; /* a sweep found an interrupted commit that no call has reported yet */
 
 static const char commits[] = "commits"; /* in the state directory */
 
@@ -44,8 +44,8 @@ static DIR *open_journals(void)
 
 /* ---- the committing process ---- */
 
-/* That of a process whose commits follow each other: making a file takes longer than most of them.
- * Who takes it out has it alone; a second one at the same time has a file of its own. */
+/* The journal of a process that commits repeatedly: creating a file takes longer than most commits.
+ * A commit takes it out; a concurrent commit creates its own file. */
 static _Atomic(struct tc_journal *) lasting;
 
 static void add_field(struct tc_buf *to, char kind, const char *text)
@@ -54,7 +54,7 @@ static void add_field(struct tc_buf *to, char kind, const char *text)
     tc_buf_add(to, text, strlen(text) + 1);
 }
 
-/* Is it still where a sweep would look for it? */
+/* Would a sweep still find the file in this directory? */
 static bool is_found(const struct tc_journal *j, int dir)
 {
     struct stat its, found;
@@ -76,7 +76,7 @@ static bool take_journal(struct tc_journal *j, int dir)
     return good;
 }
 
-/* Empty it says nothing, as one that is not there. */
+/* Keeps the file for the next commit; an empty journal counts as none. */
 static bool keep_journal(struct tc_journal *j)
 {
     struct tc_journal *none = NULL, *kept = j->lasting ? malloc(sizeof(*kept)) : NULL;
@@ -93,11 +93,11 @@ static int make_file(struct tc_journal *j, int dir)
 {
     j->fd =
         openat(dir, j->name, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return j->fd < 0 ? -1 : tc_store_lock(j->fd, false); /* a sweep may be quicker */
+    return j->fd < 0 ? -1 : tc_store_lock(j->fd, false); /* a sweep may have locked it first */
 }
 
-/* The temporary file's name is no other commit's: whoever saw one could be there before the next.
- */
+/* Each commit has another temporary name: a process that saw one could create the next one's
+ * file. */
 int tc_journal_begin(struct tc_journal *j, int dir, const char *tool, bool lasts)
 {
     uint64_t random;
@@ -148,7 +148,7 @@ void tc_journal_close(void)
     free(kept);
 }
 
-/* ---- what dead owners left ---- */
+/* ---- the remains of dead processes ---- */
 
 struct entry {
     const char *tool, *id, *root, *last;
@@ -169,7 +169,7 @@ static void parse(const struct tc_buf *text, const char *name, struct entry *e)
     }
 }
 
-/* Only the last file can have been under way. Never through a link. */
+/* Only the last target can have a temporary file. Follows no link. */
 static void remove_temporary(const struct entry *e)
 {
     struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
@@ -201,7 +201,7 @@ static int set_mark(int dir, const char *name, enum mark mark)
     return renameat(dir, name, dir, marked);
 }
 
-/* Was this a commit that was cut? The lock is held until its file has its new name. */
+/* Was this an interrupted commit? Holds the lock until the file is renamed. */
 static bool handle(int dir, const char *name)
 {
     struct stat st;
@@ -213,7 +213,7 @@ static bool handle(int dir, const char *name)
         return false;
     parse(&text, name, &e);
     remove_temporary(&e);
-    if (!e.begun) /* nothing had come back yet */
+    if (!e.begun) /* nothing was committed yet */
         return unlinkat(dir, name, 0) == 0;
     return set_mark(dir, name, CUT) == 0;
 }
@@ -280,7 +280,7 @@ char *tc_journal_notice(void)
     while (dir && (more = tc_next_entry(dir, &e)) > 0)
         told += is_mark(e->d_name, CUT) && set_mark(dirfd(dir), e->d_name, TOLD) == 0;
     if (more < 0)
-        atomic_store(&untold, true); /* by the next call */
+        atomic_store(&untold, true); /* the next call tries again */
     return told ? tc_format("%zu earlier commit%s to the host %s interrupted: `toolcage "
                             "doctor` says what was applied, `toolcage doctor --clean` forgets "
                             "it",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Do the masks of denied objects still stand, now that the call has ended? */
+ * Are the masks of denied objects still in place after the call? */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -15,8 +15,8 @@ static bool is_object(const struct stat *st, const struct tc_masked *m)
     return st->st_dev == m->id.dev && st->st_ino == m->id.ino;
 }
 
-/* A rename takes the mask from the old file before the name leads to the new one, and holds its
- * directory's lock until both are done: whoever reads the directory waits for that. */
+/* A rename removes the mask from the old file before the name refers to the new one, and holds the
+ * lock of the directory until both are done. Reading the directory waits for that lock. */
 static void outlast_renames(int dirfd)
 {
     _autofd_ int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -25,12 +25,12 @@ static void outlast_renames(int dirfd)
         (void)syscall(SYS_getdents64, fd, entries, sizeof(entries));
 }
 
-/* The mask hangs on the name in its directory, which may have been moved; then it went along, and
- * nothing else may stand at the denied path. */
+/* The mask belongs to the name in its directory. If the directory was moved, the mask moved along,
+ * and no other object may be at the denied path. */
 static bool stands(const struct tc_masked *m)
 {
     struct stat st;
-    if (m->parent < 0) { /* the mask would have been over nothing */
+    if (m->parent < 0) { /* there was no object to mask */
         _autofd_ int made = tc_resolve_object(m->tree, m->name);
         return made < 0;
     }
@@ -56,10 +56,10 @@ void tc_workspace_check_masks(struct tc_cage *cage)
                                   "do not edit denied files while a tool runs, or move them out of "
                                   "the granted directory"),
                            TC_CLAUSE_FS_DENIED,
-                           m->parent < 0 ? "%s was made on the host during the call, where no mask "
-                                           "could stand before"
+                           m->parent < 0 ? "%s was created on the host during the call, and could "
+                                           "not be masked before"
                                          : "%s was replaced on the host during the call, which "
-                                           "took its mask away",
+                                           "removed its mask",
                            m->deny->path);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Loose objects of git, and the sums over files of git. */
+ * Git's loose objects, and checksums of git's files. */
 #include "workspace/git.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* after sys/types.h: they define types that it also defines */
+/* after sys/types.h, which defines some types of these headers, too */
 #include <sha1.h>
 #include <sha2.h>
 
@@ -103,7 +103,7 @@ static bool has_id(struct loose *o, const char *id)
     return true;
 }
 
-/* As many bytes follow as it says. */
+/* Does the header state the number of bytes that follow? */
 static bool has_header(const struct loose *o)
 {
     static const char *const types[] = {"blob ", "tree ", "commit ", "tag "};
@@ -127,7 +127,7 @@ static ssize_t read_block(int fd, unsigned char block[BLOCK], int64_t *left)
     return *left < 0 ? -1 : n;
 }
 
-/* All that `fd` reads is one stream; each of the bounds ends it. */
+/* Inflates the one stream that `fd` contains; each limit ends it. */
 static bool inflate_all(z_stream *z, int fd, struct loose *o, int64_t *left)
 {
     unsigned char in[BLOCK], out[BLOCK];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * An overlaid workspace: the tool sees the host's tree, and what it changes goes into a layer of
- * private storage above it. Nothing is copied that the tool does not write.
+ * An overlaid workspace: the tool sees the host's tree, and its changes go into a layer of private
+ * storage above it. Only files that the tool writes are copied.
  *
- * What the host changed during the call is told by time, not by a copy of everything: a file that
- * is written, made or put into a directory gets a new ctime. A directory that took another one's
- * place brings old files along, so the directories are noted at the start; and the names, which
- * tell what was removed. */
+ * The host's own changes during the call are found by time, without a copy of everything: writing,
+ * creating or moving a file sets its ctime. A directory that replaced another one brings old files
+ * along, so the directories are recorded at the start, and so are the names, which show what was
+ * removed. */
 #include "workspace/workspace.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ bool tc_overlay_wanted(const struct tc_plan *plan, const struct tc_item *item)
     return plan->workspace == TC_WORKSPACE_OVERLAY && tc_tree_copied(plan, item);
 }
 
-/* A directory whose content was replaced is marked by an attribute. */
+/* overlayfs marks a directory with replaced content by an attribute. */
 static bool keeps_attributes(int dir)
 {
     static const char name[] = "user.toolcage";
@@ -89,7 +89,7 @@ static int take_inventory(struct tc_cage *cage, const struct tc_item *item)
         .visit = note_name, .userdata = &c, .names_only = true, .entries_max = NAMES_MAX};
     if (tc_walk(&walk, item->fd) < 0)
         return fail_overlay(cage, item, errno, use_copy, "cannot list the names in");
-    /* what cannot be listed cannot be changed by the tool either */
+    /* the tool cannot change what cannot be listed */
     return walk.seen < NAMES_MAX
                ? 0
                : fail_overlay(cage, item, E2BIG, use_copy, "there are too many names in");
@@ -99,12 +99,11 @@ static int refuse_mounts(struct tc_cage *cage, const struct tc_item *item, const
 {
     _autofree_ char *below = NULL;
     if (tc_tree_mount_below(item, mounts, &below) < 0)
-        return fail_overlay(cage, item, errno, use_copy, "cannot list what is mounted below");
+        return fail_overlay(cage, item, errno, use_copy, "cannot list the mounts below");
     _autofree_ char *hint =
         below ? tc_format("%s, or unmount %s/%s", use_copy, item->mount->from, below) : NULL;
-    return below
-               ? fail_overlay(cage, item, 0, hint, "an overlay does not show what is mounted below")
-               : 0;
+    return below ? fail_overlay(cage, item, 0, hint, "an overlay does not show the mounts below")
+                 : 0;
 }
 
 static int64_t ns_of(int64_t seconds, int64_t nanoseconds)
@@ -119,8 +118,8 @@ static int64_t clock_ns(clockid_t clock)
     return ns_of(now.tv_sec, now.tv_nsec);
 }
 
-/* Files are stamped by a clock that moves in ticks. Past the next one, whatever is changed gets a
- * later time than `opened`, and whatever was changed before has an earlier one. */
+/* File times come from a clock that advances in ticks. After the next tick, every change gets a
+ * later time than `opened`, and all earlier changes have an earlier one. */
 static void wait_for_tick(int64_t opened)
 {
     enum { TICKS = 1000, STEP_NS = 200000 };
@@ -138,7 +137,7 @@ static int make_layer(struct tc_cage *cage, struct tc_item *item)
     if (upper < 0 || tc_tree_own_directory(t, storage, "w") < 0 || fstat(item->fd, &st) < 0 ||
         fchmod(upper, st.st_mode & 0777) < 0)
         return fail_overlay(cage, item, errno, "check the size of `disk` in the policy",
-                            "cannot make room for the changes of");
+                            "cannot create the storage for the changes of");
     if (!keeps_attributes(upper))
         return fail_overlay(
             cage, item, errno,
@@ -154,9 +153,8 @@ int tc_overlay_open(struct tc_cage *cage, struct tc_item *item, const char *moun
 {
     struct tc_workspace *w = cage->workspace;
     if (tc_tree_remote_fs(item->fd))
-        return fail_overlay(
-            cage, item, 0, use_copy,
-            "an overlay needs the times of a file system of this machine's own, not of");
+        return fail_overlay(cage, item, 0, use_copy,
+                            "an overlay needs a local file system, unlike that of");
     if (!w->opened_ns) {
         w->opened_ns = clock_ns(CLOCK_REALTIME);
         w->opened_us = tc_now_us();
@@ -174,11 +172,11 @@ struct comparison {
     struct tc_cage *cage;
     struct tc_workspace *w;
     const struct tc_item *item;
-    bool clock_held;        /* nobody set the clock back */
-    char covered[PATH_MAX]; /* everything of the host below this is noted already; "": none */
+    bool clock_held;        /* the clock was not set back */
+    char covered[PATH_MAX]; /* everything of the host below this path is recorded; "": none */
 };
 
-/* Somebody who sets the clock back takes the meaning from every time since. */
+/* After the clock was set back, times since the start prove nothing. */
 static bool clock_held(const struct tc_workspace *w)
 {
     int64_t real = clock_ns(CLOCK_REALTIME) - w->opened_ns;
@@ -201,7 +199,7 @@ static const struct tc_overlay_place *place_of(const struct comparison *c, const
     return w->places ? bsearch(&key, w->places, w->place_count, sizeof(key), by_place) : NULL;
 }
 
-/* Is this directory the one that stood there at the start? */
+/* Is this the directory that was there at the start? */
 static bool same_directory(const struct comparison *c, const char *relative, uint64_t inode,
                            dev_t device)
 {
@@ -218,14 +216,14 @@ static bool same_parent(const struct comparison *c, const char *relative, int di
     return parent[0] == '/' || same_directory(c, parent, st.st_ino, st.st_dev);
 }
 
-/* Not every file system counts in nanoseconds: two seconds are the coarsest. */
+/* Some file systems store times in steps of up to two seconds. */
 static bool is_older(const struct comparison *c, const struct statx_timestamp *t)
 {
     int64_t at = ns_of(t->tv_sec, t->tv_nsec), coarse = t->tv_nsec ? 0 : 2000000000;
     return at + coarse < c->w->opened_ns;
 }
 
-/* Has the host left it alone since the start? `dir` holds it. */
+/* Has the host not changed the entry since the start? `dir` holds it. */
 static bool untouched(const struct comparison *c, const char *relative, int dir,
                       const struct statx *host)
 {
@@ -237,8 +235,8 @@ static bool untouched(const struct comparison *c, const char *relative, int dir,
     return is_older(c, &host->stx_ctime) && same_parent(c, relative, dir);
 }
 
-/* What stood there, and what the layer has of it when that is the same. A version that nothing can
- * equal stands for what the host changed. */
+/* Records the host's entry, and the layer's version if that is the same. If the host changed the
+ * entry, the recorded version equals no file. */
 static int note(struct comparison *c, const char *relative, int dir, const struct statx *host,
                 const struct tc_version *copy)
 {
@@ -284,7 +282,7 @@ static int note_below(void *userdata, const struct tc_walk_entry *e)
     return note(c, relative, e->dirfd, e->st, NULL);
 }
 
-/* Everything of a directory of the host that the layer does not show any more. */
+/* Records everything in a host directory that the layer hides. */
 static int cover(struct comparison *c, const char *relative, int dir)
 {
     struct below below = {.comparison = c, .start = relative};
@@ -293,7 +291,7 @@ static int cover(struct comparison *c, const char *relative, int dir)
         openat(dir, tc_path_base(relative), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || tc_walk(&walk, fd) < 0)
         return -1;
-    if (walk.skipped) { /* it stays: what was not seen cannot be removed */
+    if (walk.skipped) { /* unseen entries cannot be removed, so it stays */
         errno = E2BIG;
         return -1;
     }
@@ -312,7 +310,7 @@ static int has_attribute(const struct tc_walk_entry *e, const char *name)
     return errno == ENODATA || errno == ENOTSUP ? 0 : -1;
 }
 
-/* Of two files of one size. */
+/* Compares two files of the same size. */
 static bool same_bytes(int a, int b, uint64_t size)
 {
     enum { BLOCK = 65536 };
@@ -340,8 +338,8 @@ static bool same_link(const struct tc_walk_entry *e, int dir)
            memcmp(left, right, (size_t)n) == 0;
 }
 
-/* A file is copied as soon as somebody opens it for writing, whether that writes or not. A large
- * one is taken for changed then: to compare it would hold up the answer. */
+/* overlayfs copies a file up when it is opened for writing, even if it is not written. A large file
+ * counts as changed, because comparing it would delay the result. */
 static bool same_content(const struct tc_walk_entry *e, int dir, const struct statx *host)
 {
     enum { COMPARED_MAX = 64 << 20 };
@@ -358,7 +356,7 @@ static bool same_content(const struct tc_walk_entry *e, int dir, const struct st
     return layer >= 0 && below >= 0 && same_bytes(layer, below, st->stx_size);
 }
 
-/* The host has it no more; had it? */
+/* The host has no such entry now. Did it have one? */
 static int note_gone(struct comparison *c, const struct tc_walk_entry *e)
 {
     const struct statx was = {.stx_mode = e->st->stx_mode};
@@ -374,7 +372,7 @@ static int compare_entry(struct comparison *c, const struct tc_walk_entry *e, in
     bool directory = S_ISDIR(e->st->stx_mode), was_directory = S_ISDIR(host->stx_mode);
     const struct tc_held_row *row = tc_session_row(c->w, c->item, e->relative);
     if (!place_of(c, e->relative) || (row && row->kind && !row->was))
-        return 0; /* the host's own, and new */
+        return 0; /* created by the host during the call */
     struct tc_version now = tc_workspace_version(e->st);
     bool same = !directory && !was_directory && same_content(e, dir, host);
     if (note(c, e->relative, dir, host, same ? &now : NULL) < 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Git's packs of objects. git reads them before loose objects, so an index that gives an id to
- * other content replaces what a repository has. A pack is sound when each object of its index
- * hashes to its id. */
+ * Git's packs. git reads packs before loose objects, so an index that maps an id to other content
+ * replaces an object of the repository. A pack is sound if each object of its index hashes to its
+ * id. */
 #include "workspace/git.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ enum {
 
 enum kind { COMMIT = 1, TREE, BLOB, TAG, BY_OFFSET = 6, BY_ID = 7 };
 
-/* Inflated content of an object; the holder frees it. */
+/* The inflated content of an object, freed by its holder. */
 struct content {
     uint64_t offset; /* in the pack; 0: none */
     unsigned char *data;
@@ -37,22 +37,22 @@ struct content {
 
 struct place {
     uint64_t offset;
-    uint32_t row; /* of the index */
+    uint32_t row; /* in the index */
 };
 
 struct pack {
     struct tc_bytes bytes;
-    size_t hash, end; /* of an id, and of the last object */
+    size_t hash, end; /* bytes of an id; end of the last object */
     uint32_t count;
     const unsigned char *ids, *sums, *offsets, *large;
     size_t large_count;
-    struct place *places; /* in the order of the pack */
+    struct place *places; /* sorted by offset */
     int64_t *left;
-    struct content slots[SLOTS]; /* such that may be wanted again */
-    size_t kept, held; /* bytes in the slots, and of differences that wait for their base */
+    struct content slots[SLOTS]; /* contents that may be needed again */
+    size_t kept, held;           /* bytes in the slots; bytes of deltas that wait for their base */
 };
 
-/* ---- content at hand ---- */
+/* ---- cached content ---- */
 
 static struct content *slot_of(struct pack *p, uint64_t offset)
 {
@@ -112,7 +112,7 @@ static bool read_index(struct pack *p, struct tc_bytes index)
     return true;
 }
 
-/* 0: the index names no such place. */
+/* 0: the index has no such offset. */
 static uint64_t offset_of(const struct pack *p, uint32_t row)
 {
     uint32_t small = tc_bytes_number(p->offsets + (size_t)row * 4), top = 0x80000000U;
@@ -163,8 +163,8 @@ static uint64_t find_id(const struct pack *p, const unsigned char *id)
 
 struct head {
     int kind;
-    size_t size, length; /* inflated, and of the head itself */
-    uint64_t base;       /* where the object stands that this one differs from */
+    size_t size, length; /* inflated bytes; bytes of the header */
+    uint64_t base;       /* offset of the delta's base */
 };
 
 static bool read_base(const struct pack *p, uint64_t offset, size_t room, struct head *h)
@@ -196,7 +196,7 @@ static bool read_head(const struct pack *p, uint64_t offset, uint64_t next, stru
            read_base(p, offset, room - n, h) && h->length < room;
 }
 
-/* All of [offset + head, next), to just as many bytes as the head says. Owned. */
+/* Inflates [offset + head, next), which must give exactly the header's size. Owned. */
 static unsigned char *inflate_object(struct pack *p, uint64_t offset, uint64_t next,
                                      const struct head *h)
 {
@@ -210,7 +210,7 @@ static unsigned char *inflate_object(struct pack *p, uint64_t offset, uint64_t n
         return NULL;
     }
     z.next_out = data;
-    z.avail_out = (unsigned)h->size + 1; /* one more would be too much */
+    z.avail_out = (unsigned)h->size + 1; /* room for one byte, to notice too many */
     int rc = inflate(&z, Z_FINISH);
     bool whole = rc == Z_STREAM_END && z.total_out == h->size && !z.avail_in;
     (void)inflateEnd(&z);
@@ -220,7 +220,7 @@ static unsigned char *inflate_object(struct pack *p, uint64_t offset, uint64_t n
     return NULL;
 }
 
-/* ---- differences ---- */
+/* ---- deltas ---- */
 
 static bool read_size(struct tc_bytes *d, size_t *ret)
 {
@@ -237,7 +237,7 @@ static bool read_size(struct tc_bytes *d, size_t *ret)
     return false;
 }
 
-/* The bytes of a copy's argument that are there, as its first byte says. */
+/* Reads the arguments of a copy; the bits of its first byte say which are present. */
 static bool read_copy(struct tc_bytes *d, unsigned op, size_t *at, size_t *size)
 {
     *at = *size = 0;
@@ -275,7 +275,7 @@ static bool apply(struct tc_bytes d, const struct content *base, unsigned char *
 
 static bool get(struct pack *p, uint64_t offset, int depth, struct content *ret);
 
-/* From a difference to the content. */
+/* Replaces a delta by the content that it describes. */
 static bool build(struct pack *p, uint64_t from, int depth, struct content *c)
 {
     struct content base = {0};
@@ -297,7 +297,7 @@ static bool build(struct pack *p, uint64_t from, int depth, struct content *c)
     return fine;
 }
 
-/* The next object, or the end of the last; 0: no object begins here. */
+/* The offset of the next object, or the end of the last; 0: no object begins at `offset`. */
 static uint64_t next_of(const struct pack *p, uint64_t offset)
 {
     const struct place key = {.offset = offset},
@@ -335,7 +335,7 @@ static bool check_place(struct pack *p, const struct place *place)
     return fine;
 }
 
-/* Does it say the same order? */
+/* Does the reverse index have the same order? */
 static bool check_reverse(const struct pack *p, const struct tc_bytes *reverse)
 {
     static const unsigned char magic[] = {'R', 'I', 'D', 'X', 0, 0, 0, 1};
@@ -348,8 +348,8 @@ static bool check_reverse(const struct pack *p, const struct tc_bytes *reverse)
     return true;
 }
 
-/* git takes an index for a pack with the same checksum: if only one of both reaches the host, it
- * must not fit the pack that is there. */
+/* git matches an index and a pack by this checksum: if only one of the two is committed, it must
+ * not match a file that the host already has. */
 static bool check_sum(const struct pack *p, struct tc_bytes index)
 {
     const unsigned char *sum = p->bytes.at + p->end;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What stands at each granted path: a copy, an overlay, private storage, or the host's own. */
+ * Selects what a cage shows at each granted path: a copy, an overlay, private storage, or the
+ * host's own object. */
 #include <errno.h>
 #include <fcntl.h>
 
@@ -10,7 +11,7 @@
 #include "workspace/copy.h"
 #include "workspace/workspace.h"
 
-/* An overlay; or a copy, where none can be had and the call leaves the choice. */
+/* Opens an overlay; or makes a copy if that fails and the plan allows both. */
 static int open_layers(struct tc_cage *cage, struct tc_item *item, const char *mounts)
 {
     if (tc_overlay_open(cage, item, mounts) == 0)
@@ -23,7 +24,7 @@ static int open_layers(struct tc_cage *cage, struct tc_item *item, const char *m
     return tc_workspace_copy(cage, item);
 }
 
-/* What stands at the item's path: a copy, private storage, or the host's own. */
+/* Returns the tree for the item's path. */
 static int open_item(struct tc_cage *cage, struct tc_item *item, const char *mounts)
 {
     if (tc_overlay_wanted(cage->plan, item))
@@ -53,11 +54,11 @@ static int add_tree(struct tc_cage *cage, struct tc_item *item, const char *moun
     if (tc_tree_cover_kernel(cage, item, mounts) < 0)
         return tc_tree_refuse(cage, item->mount, errno, "unmount them",
                               "kernel file systems below ", " cannot be covered");
-    /* on a machine of its own there is nobody to be steered */
+    /* in a VM no host program could load the files */
     return item->writable && !cage->plan->uid ? tc_tree_steering(cage, item) : 0;
 }
 
-/* Mounts below a granted path need a directory of the host's to be below of. */
+/* Mounts matter only below directories of the host. */
 static bool any_directory(const struct tc_trees *t)
 {
     for (size_t i = 0; i < t->item_count; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What stands in changed files: a digest, and the bytes where they are wanted. */
+ * Reads changed files: a digest, and the bytes where they are wanted. */
 #include "workspace/reading.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/digest.h"
 
-static const int64_t hashed_max = (int64_t)1 << 30; /* bytes a call */
+static const int64_t hashed_max = (int64_t)1 << 30; /* bytes in a call */
 
 int tc_reading_open(const struct tc_walk_entry *e)
 {
@@ -30,15 +30,15 @@ static bool is_over(struct tc_reader *r, int64_t bytes)
     return over;
 }
 
-/* How many bytes of one more file may be kept. */
+/* How many bytes of the next file may be returned. */
 static size_t room_for(const struct tc_reader *r)
 {
     size_t left = TC_CONTENT_CALL_MAX - r->kept;
     return left < TC_CONTENT_FILE_MAX ? left : TC_CONTENT_FILE_MAX;
 }
 
-/* Digests the file to its end, and keeps its bytes in r->room while `*keep` and they fit. 0, or -1:
- * it was not read whole. */
+/* Hashes the file to its end, and stores its bytes in r->room while `*keep` and they fit. 0, or -1:
+ * it was not read completely. */
 static int digest(struct tc_reader *r, int fd, bool *keep, struct tc_reading *ret, SHA2_CTX *ctx)
 {
     char block[65536];
@@ -59,7 +59,7 @@ static int digest(struct tc_reader *r, int fd, bool *keep, struct tc_reading *re
     }
 }
 
-/* The kept bytes, in memory of their own size. */
+/* A copy of the stored bytes, of exactly their size. */
 static char *copy_kept(struct tc_reader *r, size_t length)
 {
     char *copy = malloc(length ? length : 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Keeping changes: in the process that gathers them. */
+ * Stages changes, in the process that collects them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "workspace/held.h"
 #include "workspace/state.h"
 
-/* A program that nobody looks after shall not fill the disk. */
+/* Keeps a program that runs unattended from filling the disk. */
 enum { CALLS_MAX = 256 };
 
 static const char store[] = "held"; /* in the state directory */
@@ -127,7 +127,7 @@ static bool add_row(struct tc_keeping *k, int64_t tree, const char *relative,
     return !failed;
 }
 
-/* The directories on the way; those that are new here are noted as nothing of the tool's. */
+/* Creates the parent directories; a new one gets a row without a change. */
 static bool make_way(struct tc_keeping *k, int64_t tree, char *place)
 {
     static const struct tc_copied directory = {.host.mode = S_IFDIR};
@@ -207,7 +207,7 @@ void tc_keeping_shed(struct tc_keeping *k, struct tc_outcome *found, const char 
     }
 }
 
-/* Replaces what is kept of the call by what was just written. */
+/* Replaces the call's stored changes by the new ones. */
 static int finish_keeping(struct tc_keeping *k)
 {
     const char *call = k->list.call;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The directory of a session: found, locked, looked at, listed, thrown away. Never in the loop: a
+ * The directory of a session: opened, locked, listed and deleted. Never on the event loop: the
  * state directory may be slow. */
 #include "workspace/session.h"
 
@@ -32,7 +32,7 @@ static int cannot(struct tc_outcome *outcome, const char *name, const char *what
                         "look into the state directory", what);
 }
 
-/* NULL with ENOENT: there never was a session. */
+/* NULL with ENOENT: there was never a session. */
 static DIR *open_all(void)
 {
     return tc_take_dir(tc_state_look("sessions"));
@@ -46,7 +46,7 @@ static bool has_record(int own)
 
 /* ---- for a call ---- */
 
-/* What a call that was cut left of its own. */
+/* Removes the remains of interrupted calls. */
 static void remove_others(int own, const char *tree)
 {
     _autodir_ DIR *dir = tc_list_dir(own);
@@ -63,7 +63,7 @@ static int load_session(struct tc_cage *cage, struct tc_session *s)
     if (tc_session_read(s->own, &s->record) < 0) {
         if (errno != ENOENT)
             return fail_session(cage, TOOLCAGE_EBACKEND, name, "`toolcage session end` deletes it",
-                                "cannot read what is kept of session");
+                                "cannot read the data of session");
         remove_others(s->own, "");
         return 0;
     }
@@ -76,10 +76,10 @@ static int load_session(struct tc_cage *cage, struct tc_session *s)
     return s->tree >= 0
                ? 0
                : fail_session(cage, TOOLCAGE_EBACKEND, name, "`toolcage session end` deletes it",
-                              "cannot open what is kept of session");
+                              "cannot open the data of session");
 }
 
-/* What one grant's calls left is for that grant alone. */
+/* A session's data is only for the grant that created it. */
 static int check_bounds(struct tc_cage *cage, const struct tc_session_record *r)
 {
     const struct tc_plan *plan = cage->plan;
@@ -91,7 +91,7 @@ static int check_bounds(struct tc_cage *cage, const struct tc_session_record *r)
     if (!r->bounds || tc_streq(r->bounds, plan->bounds))
         return 0;
     if (!tc_streq(r->tool, plan->tool))
-        return tc_cage_fail(cage, &why, -1, "session %s is of %s%s, and this call is of %s%s",
+        return tc_cage_fail(cage, &why, -1, "session %s belongs to %s%s, and this call to %s%s",
                             plan->session, r->tool ? "tool " : "a bare command",
                             r->tool ? r->tool : "", plan->tool ? "tool " : "a bare command",
                             plan->tool ? plan->tool : "");
@@ -112,9 +112,9 @@ static int refuse_entry(struct tc_cage *cage, const char *where)
         return errno = 0, fail_session(cage, TOOLCAGE_EBACKEND, name,
                                        "`toolcage session list` lists them, `toolcage session end` "
                                        "deletes one",
-                                       "there are 64 sessions already, which leaves no room for");
+                                       "there are 64 sessions already, the maximum; cannot create");
     _autofree_ char *hint = tc_format("make %s writable for you alone", where);
-    return fail_session(cage, TOOLCAGE_EPATH, name, hint, "cannot keep session");
+    return fail_session(cage, TOOLCAGE_EPATH, name, hint, "cannot store session");
 }
 
 static int check_form(struct tc_cage *cage)
@@ -122,16 +122,16 @@ static int check_form(struct tc_cage *cage)
     errno = 0;
     if (cage->trees->unmounted)
         return fail_session(cage, TOOLCAGE_EUNENFORCEABLE, cage->plan->session,
-                            "run where namespaces can be made, or without a session",
+                            "run where namespaces can be created, or without a session",
                             "without namespaces there is no private /tmp for session");
     if (cage->plan->workspace == TC_WORKSPACE_COPY)
         return fail_session(
             cage, TOOLCAGE_EUNENFORCEABLE, cage->plan->session,
             "use workspace = { mode = \"overlay\" }, or no session",
-            "a copied workspace is made for each call, and cannot be kept for session");
+            "a copied workspace is made for each call, and cannot be stored for session");
     if (!tc_session_name(cage->plan->session))
         return fail_session(cage, TOOLCAGE_EUSAGE, "session", "use letters and digits",
-                            "this name cannot be used for a session:");
+                            "not a valid session name:");
     return 0;
 }
 
@@ -166,7 +166,7 @@ int tc_session_open(struct tc_cage *cage)
 void tc_session_let_go(struct tc_workspace *w)
 {
     if (w->session && w->session->own >= 0)
-        (void)flock(TAKE_FD(w->session->own), LOCK_UN); /* closed with the cage's others */
+        (void)flock(TAKE_FD(w->session->own), LOCK_UN); /* closed with the cage's other fds */
 }
 
 void tc_session_free(struct tc_workspace *w)
@@ -200,7 +200,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* One whose record cannot be read is listed all the same, so that it can be ended. */
+/* A session with an unreadable record is listed, too, so that it can be deleted. */
 int tc_session_list(struct tc_outcome *outcome)
 {
     _autodir_ DIR *dir = open_all();
@@ -212,7 +212,7 @@ int tc_session_list(struct tc_outcome *outcome)
         _autofd_ int own = tc_store_enter(dirfd(dir), e->d_name);
         struct tc_session_record r = {0};
         if ((own < 0 || tc_session_read(own, &r) < 0) && errno == ENOENT)
-            continue; /* it has just been ended */
+            continue; /* deleted meanwhile */
         rc = tc_session_add_row(outcome, e->d_name, &r);
         tc_session_record_done(&r);
     }
@@ -223,7 +223,8 @@ int tc_session_list(struct tc_outcome *outcome)
     return rc;
 }
 
-/* Without its record the rest is nothing, whoever is cut in the middle. 1: it is in use. */
+/* Deletes the record first, without which the rest is ignored, even if this process is killed. 1:
+ * in use. */
 static int end_one(int dir, const char *name, struct tc_outcome *outcome)
 {
     struct tc_session_record r = {0};
@@ -241,7 +242,7 @@ static int end_one(int dir, const char *name, struct tc_outcome *outcome)
     return tc_remove_tree(dir, name);
 }
 
-/* Every one that no call is using; the first that cannot be ended is the failure. */
+/* Deletes all sessions that no call is using; the first error is the failure. */
 static int end_all(struct tc_outcome *outcome)
 {
     _autodir_ DIR *dir = open_all();
@@ -272,7 +273,7 @@ int tc_session_end(const char *name, struct tc_outcome *outcome)
                                        "wait until that call has ended", "a call is using session");
     if (errno == ENOENT)
         return errno = 0,
-               fail_session(&cage, TOOLCAGE_EUSAGE, name, "`toolcage session list` has the names",
+               fail_session(&cage, TOOLCAGE_EUSAGE, name, "`toolcage session list` lists the names",
                             "there is no session");
     return cannot(outcome, name, "cannot end session");
 }
@@ -288,8 +289,8 @@ unsigned tc_session_sweep(void)
     return tc_store_sweep(all, is_left);
 }
 
-/* ---- the record, as it stands on disk. Another build may read it: the format has a name, which
- * changes with everything below. ---- */
+/* ---- the record on disk. Another build may read it: the format's name must change with anything
+ * below. ---- */
 
 static const char format[] = "toolcage session 1";
 enum { RECORD_MAX = 512 << 20 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a session kept goes into the fresh storage of the next call. Nobody else writes there yet,
- * and what the grant made there stays: nothing that was kept takes the place of a mount point, or
- * stands on the way to one as anything but a directory. No link is followed on either side. */
+ * Restores a session's data into the new storage of the next call. No other process writes there
+ * yet, and entries made for the grant stay: restored data never replaces a mount point, and above
+ * one only directories are restored. No link is followed on either side. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -28,10 +28,10 @@ static int fail_restore(struct tc_cage *cage, const char *what, const char *hint
 {
     return tc_cage_fail(
         cage, TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "session", cage->plan->session, errno, hint), -1,
-        "%s of session %s cannot be put back", what, cage->plan->session);
+        "%s of session %s cannot be restored", what, cage->plan->session);
 }
 
-/* ---- what it says of a name ---- */
+/* ---- the rows of a session ---- */
 
 static int64_t tree_of(const struct tc_session *s, const struct tc_item *item)
 {
@@ -52,7 +52,7 @@ const struct tc_held_row *tc_session_row(const struct tc_workspace *w, const str
     return bsearch(&key, list->rows, list->row_count, sizeof(*list->rows), tc_held_order);
 }
 
-/* Did it remove this name, or put something that is no directory there? */
+/* Did the session remove this name, or replace a directory by another type? */
 static bool closes(const struct tc_session *s, const struct tc_held_row *row)
 {
     struct stat st;
@@ -64,7 +64,8 @@ static bool closes(const struct tc_session *s, const struct tc_held_row *row)
     return !place || fstatat(s->tree, place, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode);
 }
 
-/* What the host has below such a name now, and no row speaks of, is newer. */
+/* Is there such a row above the name? Then entries that the host has there without a row are
+ * newer. */
 static bool closed_above(const struct tc_workspace *w, const struct tc_item *item,
                          const char *relative)
 {
@@ -91,7 +92,7 @@ bool tc_session_base(const struct tc_workspace *w, const struct tc_item *item, c
     return true;
 }
 
-/* ---- put back ---- */
+/* ---- restoring ---- */
 
 static int set_owner(const struct putting *put, int dir, const char *name, bool tools)
 {
@@ -100,7 +101,7 @@ static int set_owner(const struct putting *put, int dir, const char *name, bool 
     return t->id == (uid_t)-1 ? 0 : fchownat(dir, name, id, (gid_t)id, AT_SYMLINK_NOFOLLOW);
 }
 
-/* Does another granted path lie at this name or below it? There nothing may stand in its way. */
+/* Is another granted path at or below this name? Then only a directory may be there. */
 static bool leads_to_grant(const struct putting *put, const char *relative)
 {
     const struct tc_trees *t = put->cage->trees;
@@ -111,8 +112,8 @@ static bool leads_to_grant(const struct putting *put, const char *relative)
     return !path;
 }
 
-/* In a layer, over a directory of the host: it looks like that one. Whose that is not, it is
- * nobody's here. */
+/* Makes a directory of the layer like the host's directory at this path. If the host's belongs to
+ * another user, the new one is not the tool's. */
 static int make_like(const struct putting *put, int dir, const char *relative)
 {
     struct stat st = {.st_mode = S_IFDIR | 0755};
@@ -132,7 +133,7 @@ static int put_directory(const struct putting *put, const struct tc_walk_entry *
     const struct tc_held_row *row = put->item ? tc_session_row(w, put->item, e->relative) : NULL;
     struct stat st;
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        return !S_ISDIR(st.st_mode); /* the grant's own */
+        return !S_ISDIR(st.st_mode); /* made for the grant */
     if (put->item && !(row && row->kind))
         return make_like(put, dir, e->relative);
     if (mkdirat(dir, name, 0700) < 0 || set_owner(put, dir, name, true) < 0)
@@ -145,7 +146,7 @@ static int put_entry(const struct putting *put, const struct tc_walk_entry *e, i
 {
     const char *name = tc_path_base(e->relative);
     if (tc_workspace_copy_entry(e, dir, name) < 0)
-        return errno == EEXIST ? 0 : -1; /* the grant's own */
+        return errno == EEXIST ? 0 : -1; /* made for the grant */
     return set_owner(put, dir, name, true) < 0 ? -1 : tc_workspace_copy_times(dir, name, e->st);
 }
 
@@ -168,7 +169,7 @@ static int put_back(void *userdata, const struct tc_walk_entry *e)
     return directory ? put_directory(put, e, dir) : put_entry(put, e, dir);
 }
 
-/* When everything is in it. */
+/* Sets the times after the entries were restored. */
 static void set_times(void *userdata, const struct tc_walk_entry *directory)
 {
     const struct putting *put = userdata;
@@ -201,7 +202,7 @@ int tc_session_restore_tmp(struct tc_cage *cage)
     return from >= 0 && put_tree(&put, from) == 0 ? 0 : fail_restore(cage, "/tmp", why_not);
 }
 
-/* One directory on the way to a removal. 0; 1: something else stands there; or -1. */
+/* Makes a parent directory of a removed name. 0; 1: another type is there; or -1. */
 static int step_to(const struct putting *put, const char *relative)
 {
     struct stat st;
@@ -213,8 +214,8 @@ static int step_to(const struct putting *put, const char *relative)
     return errno == ENOENT ? make_like(put, dir, relative) : -1;
 }
 
-/* The directory of the layer in which a removal stands; -1 with errno, which is 0 where something
- * else stands on the way: then there is nothing to remove. */
+/* The layer's directory for a removed name; -1 with errno, which is 0 if a parent is not a
+ * directory: then there is nothing to remove. */
 static int way_to(const struct putting *put, char *relative)
 {
     for (char *slash = strchr(relative, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -237,7 +238,7 @@ static int put_removal(const struct putting *put, const struct tc_held_row *row)
     if (!relative)
         return errno = ENOMEM, -1;
     if (host < 0 || fstatat(host, tc_path_base(row->relative), &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return tc_resolve_gone(errno) ? 0 : -1; /* it went */
+        return tc_resolve_gone(errno) ? 0 : -1; /* the host has it no longer */
     if (leads_to_grant(put, relative) || tc_workspace_denied(put->cage, put->item, relative))
         return 0;
     _autofd_ int dir = way_to(put, relative);
@@ -273,7 +274,7 @@ int tc_session_restored(struct tc_cage *cage)
         return 0;
     errno = 0;
     return fail_restore(
-        cage, "what was changed in the workspace",
-        "every directory that the session changed must be there, on an overlay; or end "
+        cage, "the changes in the workspace",
+        "every directory that the session changed must exist, as an overlay; or end "
         "the session");
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a call leaves to its session: in the process that gathers its changes, when nothing of the
- * tool runs any more. The names and the number of what is copied are a tool's; the room that it may
- * take is the call's own `disk`, once for each storage. */
+ * Stores a call's data for its session, in the process that collects changes, after all processes
+ * of the tool have ended. The tool chose the names and the number of entries; the call's `disk`
+ * limits the bytes, for each storage separately. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -40,7 +40,7 @@ void tc_session_keep_begin(struct tc_session_keeping *s, const struct tc_cage *c
         give_up(s, errno, NULL);
 }
 
-/* Hard links come as files of their own, so the blocks of each count. */
+/* Hard links are stored as separate files, so the blocks of each count. */
 static bool fits(struct tc_session_keeping *s, const struct tc_cage *cage,
                  const struct tc_walk_entry *e)
 {
@@ -52,7 +52,7 @@ static bool fits(struct tc_session_keeping *s, const struct tc_cage *cage,
     if (s->bytes > l->disk)
         give_up(s, 0, "`disk`");
     else if (l->inodes && s->entries > l->inodes)
-        give_up(s, 0, "the number of files that `disk` stands for");
+        give_up(s, 0, "the number of files that `disk` allows");
     return !s->failed;
 }
 
@@ -102,7 +102,7 @@ void tc_session_keep_removal(struct tc_session_keeping *s, const struct tc_cage 
 void tc_session_keep_skipped(struct tc_session_keeping *s, int64_t count)
 {
     if (s->active && count)
-        give_up(s, 0, "the depth or the number of names that is looked at");
+        give_up(s, 0, "the maximum depth or number of names");
 }
 
 /* ---- /tmp ---- */
@@ -113,7 +113,7 @@ struct tmp {
     int to;
 };
 
-/* What the grant put there comes from the grant again. */
+/* What the grant put there comes from the grant of the next call. */
 static bool is_granted(const struct tc_cage *cage, const char *relative)
 {
     const struct tc_trees *t = cage->trees;
@@ -150,7 +150,7 @@ static int visit_tmp(void *userdata, const struct tc_walk_entry *e)
     return -1;
 }
 
-/* When everything is in it. */
+/* Sets the times after the entries were copied. */
 static void set_times(void *userdata, const struct tc_walk_entry *directory)
 {
     const struct tmp *t = userdata;
@@ -176,7 +176,7 @@ static void keep_tmp(struct tc_session_keeping *s, const struct tc_cage *cage)
     tc_session_keep_skipped(s, walk.skipped);
 }
 
-/* ---- the change from the old to the new ---- */
+/* ---- replacing the old data ---- */
 
 static char *copy(const char *text)
 {
@@ -209,20 +209,21 @@ static void fail_keeping(const struct tc_session_keeping *s, const struct tc_cag
                          struct tc_outcome *found)
 {
     const char *name = cage->plan->session;
-    struct tc_why why = {.code = TOOLCAGE_EBACKEND,
-                         .stage = "session",
-                         .subject = name,
-                         .errnum = s->errnum,
-                         .hint = s->over ? "leave less behind in the call, or raise `disk`"
-                                         : "make room in the state directory, then call again"};
+    struct tc_why why = {
+        .code = TOOLCAGE_EBACKEND,
+        .stage = "session",
+        .subject = name,
+        .errnum = s->errnum,
+        .hint = s->over ? "leave fewer files in /tmp and the workspace, or raise `disk`"
+                        : "make room in the state directory, then call again"};
     struct tc_cage aside = {.outcome = found};
     if (s->over)
         (void)tc_cage_fail(&aside, &why, -1,
-                           "session %s would exceed %s, so it is as it was before this call", name,
+                           "session %s would exceed %s, so this call did not change it", name,
                            s->over);
     else
         (void)tc_cage_fail(&aside, &why, -1,
-                           "session %s could not be kept, and is as it was before this call", name);
+                           "session %s could not be stored, so this call did not change it", name);
 }
 
 void tc_session_keep_end(struct tc_session_keeping *s, struct tc_cage *cage,
@@ -241,7 +242,7 @@ void tc_session_keep_end(struct tc_session_keeping *s, struct tc_cage *cage,
     if (s->failed)
         fail_keeping(s, cage, found);
     else if (tc_session_add_row(found, record.name, &record) == 0 && s->dropped && !found->note)
-        found->note = tc_format("session %s does not keep %zu sockets, pipes or devices",
+        found->note = tc_format("session %s does not store %zu sockets, pipes or devices",
                                 record.name, s->dropped);
     tc_session_record_done(&record);
     tc_held_list_done(&s->k.list);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Files that are granted writable by themselves: each is copied into a private directory, and comes
- * back. */
+ * Single writable files: each is copied into its private directory and committed after the call. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,7 +10,7 @@
 #include "workspace/held.h"
 #include "workspace/journal.h"
 
-/* As it is on the host, and remembered as it was. */
+/* Copies the file and records both versions. */
 static int copy_in(struct tc_cage *cage, struct tc_item *item)
 {
     struct tc_trees *t = cage->trees;
@@ -27,7 +26,7 @@ static int copy_in(struct tc_cage *cage, struct tc_item *item)
         tc_workspace_copy_times(item->copy, item->name, &host) < 0 ||
         statx(item->copy, item->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &copy) < 0)
         return -1;
-    /* nobody put another file in its place while it was read */
+    /* another file may have taken its name while it was read */
     const struct tc_version was = tc_workspace_version(&host);
     if (statx(item->fd, item->host_name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &after) < 0)
         return -1;
@@ -48,7 +47,7 @@ static int copy_in(struct tc_cage *cage, struct tc_item *item)
     return 0;
 }
 
-/* What was cut on its way back is told later, so a place for that is needed now. */
+/* An interrupted commit is reported later, which needs a journal. */
 static int open_journals(struct tc_cage *cage)
 {
     struct tc_trees *t = cage->trees;
@@ -66,7 +65,7 @@ static int open_journals(struct tc_cage *cage)
                 TC_WHY_ERRNO(
                     TOOLCAGE_EUNENFORCEABLE, "journal", where, errno,
                     "make it writable for you alone, or set XDG_STATE_HOME to such a directory"),
-                TC_CLAUSE_FS_WRITE, "no journal of the changes can be kept in %s", where);
+                TC_CLAUSE_FS_WRITE, "cannot write a journal of the changes in %s", where);
     }
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The directories below the state directory, made and checked. */
+ * Creates and checks the directories in the state directory. */
 #include "workspace/state.h"
 
 #include <errno.h>
@@ -26,8 +26,8 @@ static const char *base(void)
     return geteuid() == 0 ? "/run/toolcage" : state;
 }
 
-/* For its owner alone: the names in it tell of calls and sessions. An operator may widen the mode.
- */
+/* For its owner alone: the names in it identify calls and sessions. An operator may widen the
+ * mode. */
 static int make_and_open(const char *path)
 {
     _autofd_ int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -37,7 +37,7 @@ static int make_and_open(const char *path)
     return tc_store_enter(AT_FDCWD, path);
 }
 
-/* Most of the time it is there. */
+/* Tries an existing directory first. */
 static int open_checked(const char *part, bool make)
 {
     _autofree_ char *path = tc_format("%s/%s", base(), part);
@@ -45,7 +45,7 @@ static int open_checked(const char *part, bool make)
     return fd < 0 && path && make && errno == ENOENT ? make_and_open(path) : fd;
 }
 
-/* One that an older version made is wider. */
+/* An older version made the directory with a wider mode. */
 static int set_mode(int fd, mode_t mode)
 {
     struct stat st;

@@ -18,8 +18,8 @@
 static const char *const ends[] = {".pack", ".idx", ".rev"};
 enum { PACK, INDEX, REVERSE, ENDS };
 
-/* A file of a pack, in memory, so that nobody changes it while it is verified. False: it is too
- * large or cannot be read. */
+/* Reads a file of a pack into memory, so that it cannot change while it is verified. False: too
+ * large, or unreadable. */
 static bool load_pack_file(int dirfd, const char *name, unsigned char **ret, struct tc_bytes *bytes)
 {
     struct stat st;
@@ -38,14 +38,14 @@ static bool load_pack_file(int dirfd, const char *name, unsigned char **ret, str
     return *ret;
 }
 
-/* How many digits its name has after "pack-": of SHA-1 or SHA-256. */
+/* How many digits follow "pack-": those of a SHA-1 or SHA-256; 0: another name. */
 static size_t digits_of(const char *stem)
 {
     size_t n = strncmp(stem, "pack-", 5) == 0 ? strspn(stem + 5, "0123456789abcdef") : 0;
     return (n == 40 || n == 64) && !stem[5 + n] ? n : 0;
 }
 
-/* The files of a pack are sound together, or not at all; the last of them may be missing. */
+/* Verifies the files of a pack together; the last of them may be missing. */
 static bool check_pack(struct tc_trusted *t, int dirfd, const char *stem)
 {
     _autofree_ unsigned char *pack = NULL, *index = NULL, *reverse = NULL;
@@ -62,7 +62,7 @@ static bool check_pack(struct tc_trusted *t, int dirfd, const char *stem)
                                   digits_of(stem) / 2, &t->left);
 }
 
-/* The length of a pack's name without its end; 0: it is none. */
+/* The length of the name of a pack's file without its extension; 0: another file. */
 static size_t stem_of(const char *name)
 {
     for (size_t i = 0; i < ENDS; i++)
@@ -84,7 +84,7 @@ static bool is_sound_pack(struct tc_trusted *t, const struct tc_walk_entry *e)
     return t->sound = check_pack(t, e->dirfd, stem);
 }
 
-/* No name of theirs replaces an object. */
+/* Packed references must not replace objects. */
 static bool are_plain_refs(struct tc_trusted *t, const struct tc_walk_entry *e)
 {
     static const char replaces[] = "refs/replace/";
@@ -96,7 +96,8 @@ static bool are_plain_refs(struct tc_trusted *t, const struct tc_walk_entry *e)
     return t->left >= 0 && !memmem(bytes.at, bytes.size, replaces, strlen(replaces));
 }
 
-/* Where a review shows its files an index is never applied: it stages what no review shows. */
+/* The index of a private workspace is never accepted: it stages content that a review does not
+ * show. */
 static bool is_sound_index(struct tc_trusted *t, const struct tc_walk_entry *e)
 {
     _autofree_ unsigned char *text = NULL;
@@ -105,7 +106,7 @@ static bool is_sound_index(struct tc_trusted *t, const struct tc_walk_entry *e)
            tc_index_sound(bytes, &t->left);
 }
 
-/* Of git-lfs: its name is the SHA-256 of its content. */
+/* An object of git-lfs: its name is the SHA-256 of its content. */
 static bool is_large_file(const char *name)
 {
     return strlen(name) == 64 && strspn(name, "0123456789abcdef") == 64;

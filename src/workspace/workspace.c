@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The state of this room for one cage, from its start to its end; and the words for changes that
- * were not seen, not brought back, or not kept. */
+ * The workspace state of a cage, from its start to its end; and the failures of changes that were
+ * not collected, committed or staged. */
 #include "workspace/workspace.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ void tc_workspace_start(struct tc_workspace *w)
     (void)clock_gettime(CLOCK_REALTIME_COARSE, &w->started);
 }
 
-/* Is the private storage full, in bytes or in files? */
+/* Is the private storage full, in bytes or in inodes? */
 static bool full(int fd)
 {
     struct statfs s;
@@ -32,7 +32,7 @@ bool tc_workspace_full(const struct tc_trees *t)
     return full(t->storage);
 }
 
-/* A private storage of this size is freed in less than a millisecond. */
+/* Freeing a smaller private storage takes less than a millisecond. */
 static bool is_large(int storage)
 {
     enum { BYTES = 4 << 20, FILES = 1000 };
@@ -72,9 +72,9 @@ int tc_not_gathered(const struct tc_workspace *w, struct tc_outcome *found)
                                      left ? 0 : errno,
                                      left ? "changes are committed 500 directories deep, with "
                                             "paths of 4 KiB; `changes` says which were"
-                                          : "look at the writable directories by hand"),
-                        -1, "the changes of this call could not be gathered%s%s",
-                        left ? ": too much is in " : "", left ? left : "");
+                                          : "check the writable directories yourself"),
+                        -1, "the changes of this call could not be collected%s%s",
+                        left ? ": too many entries in " : "", left ? left : "");
 }
 
 int tc_not_brought_back(struct tc_outcome *found, const char *place, int errnum, size_t count)
@@ -92,5 +92,5 @@ int tc_not_kept(struct tc_outcome *found)
                         TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "collect", "changes", errno,
                                      "apply or discard what `toolcage changes` lists, or make room "
                                      "in the state directory; then run the call again"),
-                        -1, "the staged changes could not be kept");
+                        -1, "the staged changes could not be stored");
 }

@@ -212,7 +212,7 @@ def check_langchain(policy_file, port):
     except RuntimeError as error:
         refused = str(error)
     tap.check(
-        "has a command of its own" in refused and "hint: " in refused,
+        "already has a command" in refused and "hint: " in refused,
         "LangChain: a refusal is a sentence",
         refused,
     )

@@ -194,9 +194,7 @@ def matrix(options, ends):
             assert result["status"] == "ok", result
             for clause, how in result["enforcement"].items():
                 ways = columns[backend].setdefault(clause, [])
-                how = re.sub(
-                    r"\bcgroup v(1, buffers of sockets not counted|[12])(?![0-9])", "control group", how
-                )
+                how = re.sub(r"\bcgroup v(1, socket buffers not counted|[12])(?![0-9])", "cgroup", how)
                 how = re.sub(r"\bkernel on (systrap|ptrace|kvm)\b", "kernel on a platform of runsc's", how)
                 if how not in ways:
                     ways.append(how)

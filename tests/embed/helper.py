@@ -85,7 +85,7 @@ def main(made):
 
     done = run(program, cwd=here)
     tap.check(
-        done.returncode == 125 and "there is no toolcage-helper in" in done.stderr,
+        done.returncode == 125 and "toolcage-helper is in neither" in done.stderr,
         "a missing helper is said",
         done.stderr,
     )

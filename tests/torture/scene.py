@@ -218,7 +218,7 @@ OTHERWISE = {
     "fs.read": "mount namespace",
     "fs.write": "mount namespace",
     "limit.pids": "RLIMIT_NPROC in the cage's user namespace",
-    "limit.cpu_time": "times of the cage's processes, sampled every 100 ms",
+    "limit.cpu_time": "CPU time of the cage's processes, sampled every 100 ms",
 }
 # What the policy leaves open: memory by "any" is by a group for a cage that was made ahead in one.
 OPEN = {("copy", "limit.memory"), ("overlay", "limit.memory")}

@@ -10,10 +10,10 @@
 #include "policy/names/system_paths.h"
 #include "policy/settings.h"
 
-/* ---- of Docker's kind ---- */
+/* ---- Docker's API, also spoken by Podman ---- */
 
-/* Our own filter stands before the tool; an engine's would forbid the first program the namespaces
- * and mounts that the cage is made of. The same goes for profiles of AppArmor and SELinux. */
+/* toolcage's own filter is installed before the tool. The engine's seccomp profile would refuse PID
+ * 1 the namespaces and mounts that the cage consists of; so would AppArmor and SELinux profiles. */
 #define OPEN                                                                                \
     "\"SecurityOpt\":[\"no-new-privileges\",\"seccomp=unconfined\",\"apparmor=unconfined\"" \
     ",\"label=disable\"]"
@@ -28,7 +28,7 @@ static void add_labels(struct tc_buf *out, const struct tc_plan *plan,
     tc_buf_adds(out, "}");
 }
 
-/* With ":" between them, which no path of ours has. */
+/* Separated by ":", which no path of toolcage contains. */
 static void add_bind(struct tc_buf *out, const char *from, const char *to)
 {
     _autobuf_ struct tc_buf bind = TC_BUF_INIT;
@@ -48,8 +48,7 @@ static void add_host(struct tc_buf *out, const struct tc_plan *plan,
                 "\"ReadonlyRootfs\":true,\"Privileged\":false,\"CapDrop\":[\"ALL\"],"
                 "\"IpcMode\":\"private\",\"CgroupnsMode\":\"private\",\"OomScoreAdj\":1000,"
                 "\"LogConfig\":{\"Type\":\"none\"},\"RestartPolicy\":{\"Name\":\"no\"}," OPEN ",");
-    /* the kernel wants it of whoever maps a root's id, and a rootless engine's root is the caller
-     */
+    /* mapping id 0 requires it, and in a rootless engine id 0 is the caller */
     if (c->uid == 0)
         tc_buf_adds(out, "\"CapAdd\":[\"SETFCAP\"],");
     if (runtime) {
@@ -83,15 +82,14 @@ char *tc_engine_create(const struct tc_plan *plan, const struct tc_engine_contai
     return tc_buf_steal(&out);
 }
 
-/* ---- for containerd: the same container in the words of the OCI runtime specification ---- */
+/* ---- containerd: the same container as an OCI configuration ---- */
 
 static void add_text(struct tc_buf *out, const char *text)
 {
     tc_json_string(out, text, strlen(text));
 }
 
-/* The kernel wants SETFCAP of whoever maps a root's id, and a rootless engine's root is the caller.
- */
+/* Mapping id 0 requires SETFCAP, and in a rootless engine id 0 is the caller. */
 static void add_process(struct tc_buf *out, const struct tc_engine_container *c)
 {
     const char *rights = c->uid == 0 ? "\"CAP_SETFCAP\"" : "";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What an engine is asked for: a container with no right, no network and nothing of the host but
- * the directory of the report socket. Pure. */
+ * The request for a container without capabilities or network, whose only host path is the
+ * directory of the report socket. Pure. */
 #ifndef TC_BACKEND_ENGINE_CREATE_H
 #define TC_BACKEND_ENGINE_CREATE_H
 
@@ -13,13 +13,13 @@
 
 struct tc_engine_container {
     const char *image;
-    const char *call;    /* for its label */
-    const char *talk;    /* the directory, on the host */
-    const char *root;    /* of containerd's: a directory, in the place of an image */
-    const char *program; /* and our program's file */
-    uid_t uid;           /* of its first process, as the engine counts */
+    const char *call;    /* for the label */
+    const char *talk;    /* the socket's directory, on the host */
+    const char *root;    /* containerd: the root directory, used instead of an image */
+    const char *program; /* containerd: the path of PID 1's program */
+    uid_t uid;           /* of PID 1, inside the engine's user namespace */
     gid_t gid;
-    int64_t files, processes; /* limits that the runtime is to set, not to guess */
+    int64_t files, processes; /* explicit limits, so that the runtime does not choose them */
 };
 
 /* JSON, owned; NULL when out of memory. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The executor of the container engines: leases, resolved trees, root, supervision and changes are
- * those of every cage of this machine. The engine makes a container that has nothing; its first
- * process is our PID 1, which comes to us by a socket, gets the cage by descriptors, and tells how
- * the tool fares over the same socket. Beside it toolcage-engine asks the engine for all that, and
- * lives as long as the container: it is the process that we wait for. */
+ * The executor of the container engines. Leases, resolved trees, root, supervision and changes are
+ * the same as for every local cage. The engine creates an empty container. Its first process is
+ * toolcage's PID 1, which connects to the helper, receives the cage as fds, and reports over the
+ * same socket. toolcage-engine sends the requests to the engine. It lives as long as the container,
+ * so the helper waits for this process. */
 #include "backend/registry.h"
 
 #include <errno.h>
@@ -36,9 +36,9 @@ struct engine {
     struct tc_engine_socket socket;
     struct tc_engine_talk talk;
     struct tc_engine_root *root; /* of containerd's containers, else NULL */
-    int program, control;        /* toolcage-engine, which is the trees', and the socket to it */
-    int first;                   /* pidfd of PID 1; -1: it has not come yet */
-    bool begun;                  /* there may be a container */
+    int program, control;        /* its program's fd, owned by the trees; its socket */
+    int first;                   /* pidfd of PID 1; -1: not connected yet */
+    bool begun;                  /* a container may exist */
     bool failed;
     char said[TC_ENGINE_TEXT_MAX], about[TC_ENGINE_TEXT_MAX];
 };
@@ -103,7 +103,7 @@ static int find_program(struct tc_cage *cage)
     return e->program < 0 ? tc_cage_fail_memory(cage, "start") : 0;
 }
 
-/* A rootless engine knows the caller as its root. */
+/* A rootless engine maps the caller to id 0. */
 static void set_ids(const struct tc_process_cage *p, const struct engine *e,
                     struct tc_engine_container *c)
 {
@@ -120,7 +120,7 @@ static int64_t own_limit(__rlimit_resource_t resource, int64_t most)
     return (int64_t)now.rlim_max;
 }
 
-/* What the container is to be. */
+/* The JSON description of the container. */
 static char *describe_container(const struct tc_cage *cage, const char *image)
 {
     const struct engine *e = engine_of(cage);
@@ -161,7 +161,7 @@ static int send_order(struct tc_cage *cage)
 static int watch_program(struct tc_cage *cage)
 {
     const struct engine *e = engine_of(cage);
-    tc_events_drop(cage, TC_PRIV(cage)->child.report); /* the control socket, until PID 1 comes */
+    tc_events_drop(cage, TC_PRIV(cage)->child.report); /* until now the control socket */
     if (tc_events_add(cage, e->control, EPOLLIN) < 0 ||
         tc_events_add(cage, e->talk.listener, EPOLLIN) < 0)
         return tc_engine_fail_start(cage, "event descriptor");
@@ -187,9 +187,9 @@ static int start_engine(struct tc_cage *cage)
     return send_order(cage) < 0 ? -1 : watch_program(cage);
 }
 
-/* ---- PID 1 comes ---- */
+/* ---- PID 1 connects ---- */
 
-/* Where the limits of the whole cage are kept; before anything of the tool's is there. */
+/* Moves PID 1 to the cgroup with the cage's limits, before any process of the tool exists. */
 static int join_group(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -200,11 +200,10 @@ static int join_group(struct tc_cage *cage)
         TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "cgroup", tc_clause_name(TC_CLAUSE_LIMIT_MEMORY),
                      errno, "bound each process by itself: memory = { max = \"…\", by = \"any\" }"),
         TC_CLAUSE_LIMIT_MEMORY,
-        "the container's first process cannot be moved into the call's control "
-        "group");
+        "the container's first process cannot be moved into the call's cgroup");
 }
 
-/* 0: it has not come. */
+/* 0: not connected yet. */
 static int take_first(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -215,7 +214,7 @@ static int take_first(struct tc_cage *cage)
     _autofd_ int fd = tc_engine_talk_accept(&e->talk, id, &e->first, &p->child.first);
     if (fd < 0)
         return 0;
-    tc_engine_talk_close(&e->talk); /* the directory is nobody's way any more */
+    tc_engine_talk_close(&e->talk); /* no other process may connect */
     p->child.first_pidfd = e->first;
     if (tc_events_report(cage, fd) < 0)
         return tc_engine_fail_start(cage, "report socket");
@@ -227,9 +226,9 @@ static int take_first(struct tc_cage *cage)
     return 1;
 }
 
-/* ---- what toolcage-engine says ---- */
+/* ---- messages from toolcage-engine ---- */
 
-/* A stage of its own birth is told as those of every child are. */
+/* Whether the next message is a start stage of toolcage-engine, as every child reports them. */
 static bool is_stage(const struct engine *e, const struct tc_process_cage *p)
 {
     int32_t kind = 0;
@@ -239,8 +238,8 @@ static bool is_stage(const struct engine *e, const struct tc_process_cage *p)
            kind < TC_ENGINE_ABOUT;
 }
 
-/* What it says of the engine is a stranger's text: it has made words of it, and they are bounded
- * here once more. */
+/* Strings from the engine are untrusted; toolcage-engine has reduced them to plain words, and here
+ * their length is limited again. */
 static void read_message(struct tc_cage *cage)
 {
     struct engine *e = engine_of(cage);
@@ -256,7 +255,7 @@ static void read_message(struct tc_cage *cage)
             e->failed = true;
         }
     }
-    if (e->control >= 0 && n == 0) { /* its end is told by exit_fd */
+    if (e->control >= 0 && n == 0) { /* exit_fd reports its end */
         tc_events_drop(cage, e->control);
         (void)close(TAKE_FD(e->control));
     }
@@ -284,15 +283,15 @@ static int event(struct tc_cage *cage)
         rc = take_first(cage);
     if (rc >= 0 && e->first >= 0)
         rc = tc_process_event(cage);
-    /* what we keep from coming may well fail */
+    /* after a kill, a failure to start is expected */
     if (rc >= 0 && e->failed && !p->child.ready && !p->asked_us)
         return fail_engine(cage, e->said);
     return rc;
 }
 
-/* ---- its end ---- */
+/* ---- the end of the cage ---- */
 
-/* PID 1 is not our child, but its descriptor is its own whoever has its number. */
+/* PID 1 is not our child; only its pidfd is safe from pid reuse. */
 static void signal_cage(struct tc_cage *cage, bool at_once)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -309,11 +308,11 @@ static void signal_cage(struct tc_cage *cage, bool at_once)
         (void)tc_sys(SYS_pidfd_send_signal, e->first, at_once ? SIGKILL : SIGTERM, 0, 0, 0, 0);
     if (at_once && e->control >= 0)
         (void)send(e->control, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (at_once && !e->begun) /* it has no orders, and waits for them */
+    if (at_once && !e->begun) /* it still waits for its orders */
         (void)kill(p->child.pid, SIGKILL);
 }
 
-/* toolcage-engine has ended, and the container is gone; unless it was killed. */
+/* toolcage-engine has ended, so the container was removed, unless toolcage-engine was killed. */
 static void reap_engine(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -324,9 +323,9 @@ static void reap_engine(struct tc_cage *cage)
         (void)event(cage);
     if (!cage->over && !p->child.ready && !cage->outcome->failure.code && !p->asked_us)
         (void)fail_engine(cage, e->failed      ? e->said
-                                : e->first < 0 ? "the first program in it did not come to us; the "
-                                                 "engine must share this machine's files"
-                                               : "it ended before its walls stood");
+                                : e->first < 0 ? "PID 1 of the container did not connect to the "
+                                                 "helper; the engine must share this host's files"
+                                               : "it exited before its sandbox was complete");
     tc_process_reap(cage);
 }
 
@@ -350,7 +349,7 @@ static bool destroy(struct tc_cage *cage, enum tc_may_block may_block)
 
 /* ---- the doctor's probe ---- */
 
-/* The smallest container, where an engine listens in its usual place. */
+/* A minimal container, if an engine listens on its default socket. */
 static bool plan_probe(const struct tc_executor *executor, struct tc_plan *ret)
 {
     static const struct tc_strv none = {0};
@@ -362,13 +361,14 @@ static bool plan_probe(const struct tc_executor *executor, struct tc_plan *ret)
     return true;
 }
 
-/* Who it is, whose rights it has, and what is known of its runtime. */
+/* The engine, whose rights it has, and known escapes of its runtime. */
 static char *describe_engine(const struct engine *e)
 {
     _autofree_ char *known = tc_known_escapes(e->about);
     return known ? tc_format("%s at %s, %s%s", e->about, e->socket.path,
-                             e->socket.rootless ? "rootless"
-                                                : "with root's rights: who may use it is root",
+                             e->socket.rootless
+                                 ? "rootless"
+                                 : "with root's rights: access to it is equivalent to root",
                              known)
                  : NULL;
 }

@@ -20,7 +20,7 @@
 #include "state/stamp.h"
 #include "workspace/state.h"
 
-/* How old a container that does not run must be to be nobody's. */
+/* Age from which a container that is not running counts as left over. */
 enum { STALE_S = 600 };
 
 int tc_engine_fail_start(struct tc_cage *cage, const char *what)
@@ -59,11 +59,11 @@ int tc_engine_find(struct tc_cage *cage, const char *name, int *ret)
         -1, "%s %s", name, lack ? lack : "cannot be opened");
 }
 
-/* ---- of containerd's containers ---- */
+/* ---- containerd's containers ---- */
 
 static const char root_part[] = "engine-root";
 
-/* All calls have the same one, read-only: every path in it is a mount point. */
+/* The root is read-only and shared by all calls: every path in it is a mount point. */
 static int make_root(int root)
 {
     static const char *const directories[] = {"dev", "proc", &TC_ENGINE_OURS[1],
@@ -77,7 +77,7 @@ static int make_root(int root)
     return file < 0 ? -1 : 0;
 }
 
-/* An engine resolves a path, so it has to be the file's still. */
+/* The engine opens a path, so the path must still be that of our file. */
 static int find_program(const char *link, char path[PATH_MAX])
 {
     struct stat mine, found;
@@ -94,8 +94,8 @@ static int find_program(const char *link, char path[PATH_MAX])
     return 0;
 }
 
-/* `program`: a link of /proc to our file. 0, or -1 with errno; ESTALE: that file is no longer where
- * it was opened. */
+/* `program`: a link in /proc to our file. 0, or -1 with errno; ESTALE: the file is no longer at its
+ * path. */
 static int find_root(const char *program, struct tc_engine_root *ret)
 {
     const char *where = "";
@@ -125,7 +125,7 @@ int tc_engine_take_root(struct tc_cage *cage, const struct tc_engine_socket *soc
                         -1, "cannot make the container's root");
 }
 
-/* Of one file one image. It goes into paths of requests, where dots have a meaning. */
+/* One image per file. The tag is part of request paths, in which dots have a meaning. */
 static char *image_tag(int program)
 {
     struct stat st;
@@ -170,16 +170,15 @@ int tc_engine_send(struct tc_cage *cage, int control, struct tc_engine_config *c
 
 /* ---- the process that becomes toolcage-engine ---- */
 
-/* It is outside of every cage: it has the caller's id, which the engine's socket asks for, and no
- * other right of the caller's. It does not die with the helper, because it is who has the container
- * removed then. As in every child of the helper: no allocation, and nothing of libc that waits for
- * a lock. */
+/* It is outside every cage: it has the caller's id, which the engine's socket requires, and no
+ * other rights of the caller. It does not die with the helper, because it removes the container
+ * then. As in every child of the helper: no allocation, and no libc function that takes a lock. */
 
 enum { PROGRAM = TC_ENGINE_CONTROL + 1 };
 
 _Static_assert((int)TC_ENGINE_CONTROL == (int)TC_INIT_REPORT, "one socket, under one number");
 
-/* What is sent to the caller's group of processes is not meant for it. */
+/* Signals to the caller's process group must not reach it. */
 static int leave_session(const struct tc_init_config *init)
 {
     (void)init;
@@ -188,7 +187,7 @@ static int leave_session(const struct tc_init_config *init)
     return setsid() < 0 ? -1 : 0;
 }
 
-/* The helper always has 0 to 4 open, so that no number is overwritten here before it is read. */
+/* The helper always has fds 0 to 4 open, so no fd is overwritten here before it is used. */
 static int keep_descriptors(const struct tc_init_config *init)
 {
     const int *program = init->own;
@@ -213,7 +212,7 @@ static void become_engine(const struct tc_init_config *init)
 static const struct tc_stage stages[] = {
     {"session", leave_session, TC_CLAUSE_TTY_NONE},
     {"privileges", tc_stage_privileges, TC_CLAUSE_PRIV_NONE},
-    {"descriptors", keep_descriptors, TC_CLAUSE_FDS_CLEAN}, /* last: the report socket moves */
+    {"descriptors", keep_descriptors, TC_CLAUSE_FDS_CLEAN}, /* last: moves the report socket */
 };
 
 const struct tc_stages tc_engine_stages = {stages, TC_COUNT(stages), 0, become_engine,

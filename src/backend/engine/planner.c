@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The planners of the container engines. What holds the tool is held in a container of theirs by
- * the same walls as in a process cage. */
+ * The planners of the container engines. Inside the engine's container, the tool has the same
+ * isolation layers as in a process cage. */
 
 #include "cage/lower.h"
 
@@ -13,8 +13,8 @@ static int lower_engine(const struct tc_planner *planner, const struct tc_grant 
     return r < 0 ? r : tc_local_lower(grant, planner->name, ret, err);
 }
 
-/* Not PATHS: a rootless engine's container stands in a user namespace in which the helper has no
- * right to look at the tool's memory. */
+/* Not PATHS: a rootless engine's container is in a user namespace in which the helper may not read
+ * the tool's memory. */
 #define HAS                                                                     \
     (TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SYSCALLS) | TC_FEATURE_BIT(PORTS) | \
      TC_FEATURE_BIT(BYTES) | TC_LOCAL_FEATURES | TC_FEATURE_BIT(INSTALL))

@@ -22,8 +22,8 @@ static const char *usual_place(const char *engine)
                                                : "/run/docker.sock";
 }
 
-/* Rootless docker has a socket of each user's, too: it is named by who wants it, because to take
- * the one or the other by what is there would be to choose who has root's rights. */
+/* Rootless Docker has a socket per user, too. It must be named in the policy: choosing whichever
+ * socket exists would also choose between the user's rights and root's. */
 bool tc_engine_socket_path(const char *engine, const struct tc_strv *settings, uid_t uid,
                            struct tc_engine_socket *ret)
 {
@@ -67,16 +67,17 @@ static bool lacks(const char *engine, const struct tc_engine_socket *socket,
     lack->errnum = errno;
     (void)snprintf(lack->text, sizeof(lack->text), "%s %s", what, socket->path);
     if (errno == EACCES || errno == EPERM)
-        (void)snprintf(lack->hint, sizeof(lack->hint),
-                       "this user may not use that engine, and who may is root by it; a rootless "
-                       "engine of the user's own is named by [backend.%s] socket",
-                       engine);
+        (void)snprintf(
+            lack->hint, sizeof(lack->hint),
+            "this user cannot access the engine's socket, and access is equivalent to root; for "
+            "a rootless engine set [backend.%s] socket",
+            engine);
     else
         say_start(engine, socket, lack);
     return false;
 }
 
-/* Without waiting: one that has too many callers is as good as none. */
+/* Does not block: an engine with a full backlog counts as not running. */
 static int connect_to(int fd)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -87,7 +88,7 @@ static int connect_to(int fd)
     return TAKE_FD(sock);
 }
 
-/* containerd's own client comes with it. */
+/* ctr, the client that containerd installs. */
 static bool find_client(struct tc_engine_socket *socket, struct tc_engine_lack *lack)
 {
     static const char *const places[] = {"/usr/bin/ctr", "/usr/local/bin/ctr", "/usr/sbin/ctr",
@@ -113,19 +114,19 @@ bool tc_engine_socket_open(const char *engine, uid_t uid, struct tc_engine_socke
     socklen_t len = sizeof(peer);
     _autofd_ int fd = open(socket->path, O_PATH | O_CLOEXEC);
     if (fd < 0)
-        return lacks(engine, socket, lack, "no engine listens at");
+        return lacks(engine, socket, lack, "no engine listens on");
     errno = ENOTSOCK;
     if (fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode))
         return lacks(engine, socket, lack, "there is no socket at");
     _autofd_ int sock = connect_to(fd);
     if (sock < 0)
-        return lacks(engine, socket, lack, "no engine answers at");
+        return lacks(engine, socket, lack, "no engine accepts connections on");
     if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
-        return lacks(engine, socket, lack, "it cannot be seen who listens at");
+        return lacks(engine, socket, lack, "cannot determine the user who listens on");
     socket->rootless = uid != 0 && peer.uid == uid;
     errno = EPERM;
     if (uid == 0 && peer.uid != 0)
-        return lacks(engine, socket, lack, "an engine of another user's listens at");
+        return lacks(engine, socket, lack, "another user's engine listens on");
     if (strcmp(engine, "containerd") == 0 && !find_client(socket, lack))
         return false;
     socket->fd = TAKE_FD(fd);
@@ -155,7 +156,7 @@ int tc_engine_socket_look(const struct tc_grant *grant, const char *backend, con
     return 0;
 }
 
-/* ---- the locators of the container engines: somebody has to answer where they listen ---- */
+/* ---- the locators of the container engines: an engine must listen on the socket ---- */
 
 static int look_for_engine(const struct tc_locator *locator, struct tc_search *search,
                            const struct tc_grant *grant, struct toolcage_error **err)

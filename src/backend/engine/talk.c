@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Both ends of the report socket of a container of an engine's: the directory in which the helper
- * listens for one connection, and the first program there, the helper's own file under another
- * name. That has the container's id and no right of any kind, and nothing to look at but this
- * socket. From there it gets what a cage is made of, and goes the way of every cage's PID 1, in
- * namespaces of its own. */
+ * Both ends of the report socket of an engine's container: the directory in which the helper
+ * listens for one connection, and PID 1 of the container, the helper's executable under another
+ * name. PID 1 has the container's id, no capabilities, and no other host path than this socket. It
+ * receives the cage's init config over the connection and then acts as every cage's PID 1, in its
+ * own namespaces. */
 #include "backend/engine/talk.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@
 
 enum { STALE_S = 3600 };
 
-/* Of helpers that were killed while a container started. */
+/* Removes directories of helpers that were killed while a container started. */
 static void sweep(int parent)
 {
     struct dirent *e;
@@ -47,7 +47,7 @@ static void sweep(int parent)
     }
 }
 
-/* By descriptor: the path may be longer than the name of a socket can be. */
+/* Binds through the fd: the path may be too long for a socket's name. */
 static int listen_in(int directory, uid_t id)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -64,7 +64,7 @@ static int listen_in(int directory, uid_t id)
 int tc_engine_talk_open(struct tc_engine_talk *talk, uid_t id)
 {
     const char *where = "";
-    talk->parent = tc_state_open_mode("engine", 0711, &where); /* a runtime mounts out of it */
+    talk->parent = tc_state_open_mode("engine", 0711, &where); /* runtimes mount from it */
     if (talk->parent < 0)
         return -1;
     sweep(talk->parent);
@@ -114,7 +114,7 @@ void tc_engine_talk_close(struct tc_engine_talk *talk)
 
 /* ---- the container's end ---- */
 
-/* Where the report socket of every first process stands. */
+/* Puts the connection at the fd of every PID 1's report socket. */
 static bool connect_report(void)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = TC_ENGINE_TALK "/report"};
@@ -129,7 +129,7 @@ void tc_engine_guest_main(void)
     struct tc_init_config init = {.stages = &tc_contained_stages};
     if (!connect_report() || !tc_init_receive(TC_INIT_REPORT, &init))
         _exit(1);
-    /* one id, the container's, is the tool's */
+    /* the container's only id becomes the tool's */
     tc_id_map(init.uid_map, init.uid, geteuid());
     tc_id_map(init.gid_map, init.gid, getegid());
     tc_init_run_stages(&init);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The executor of gVisor: a container of runsc, whose kernel of its own passes no descriptor on. So
- * our PID 1 in it connects to a socket that runsc shows in one directory; it is listened on for one
- * connection, which comes before anything of the tool's runs. */
+ * The executor of gVisor. A runsc container has a separate kernel, which passes no fds. So PID 1
+ * connects to a socket in a directory that runsc shows. The helper accepts one connection, which is
+ * made before any code of the tool runs. */
 #include "backend/registry.h"
 
 #include <errno.h>
@@ -29,11 +29,11 @@
 #include "policy/settings.h"
 
 struct gvisor {
-    struct tc_oci oci;            /* first: it is what the cage knows of */
+    struct tc_oci oci;            /* first: the cage's record points to it */
     const char *const *platforms; /* in the order of trying */
-    char *note;                   /* what is remembered of runsc, for the process around it */
-    int talk;                     /* listens for PID 1; -1: not yet, or not any more */
-    bool listed;                  /* what its kernel lacks */
+    char *note;                   /* for the shim: the note about runsc */
+    int talk;                     /* listening socket for PID 1; -1: not yet open, or closed */
+    bool listed;                  /* system calls that gVisor lacks were added */
 };
 
 enum { LIMITS_MAX = 16 };
@@ -43,11 +43,11 @@ static struct gvisor *gvisor_of(const struct tc_cage *cage)
     return TC_PRIV(cage)->own;
 }
 
-/* gVisor mounts its own /sys, and what an image has of this name may be a link. */
+/* gVisor mounts a private /sys; the image's /sys may be a link, so the root needs a directory. */
 static const struct tc_root_point points[] = {
     {TC_OCI_INIT, false}, {TC_OCI_TALK, true}, {"/sys", true}};
 
-/* ---- what holds what ---- */
+/* ---- mechanisms of the clauses ---- */
 
 static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
 {
@@ -87,8 +87,8 @@ static int put_init(struct tc_cage *cage)
                : tc_cage_fail_memory(cage, "bundle");
 }
 
-/* The directory has no path that we could name, but a descriptor. The socket is for this id
- * ((uid_t)-1: our own); -1 with errno. */
+/* Binds through the directory's fd, because the directory has no path in this mount namespace. The
+ * socket belongs to this id ((uid_t)-1: the helper's id); -1 with errno. */
 static int listen_in(int bundle, uid_t id)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -102,7 +102,7 @@ static int listen_in(int bundle, uid_t id)
     return TAKE_FD(fd);
 }
 
-/* All is there before the runtime starts. */
+/* The bundle is complete before the runtime starts. */
 static int make_bundle(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -122,7 +122,7 @@ static int make_bundle(struct tc_cage *cage)
     return 0;
 }
 
-/* PID 1 sets them, within what the runtime got. False: they are too many. */
+/* PID 1 sets the limits, at most those of the runtime. False: too many. */
 static bool tell_limits(const struct tc_cage *cage, struct tc_init_config *init,
                         struct tc_init_limit limits[LIMITS_MAX])
 {
@@ -132,9 +132,9 @@ static bool tell_limits(const struct tc_cage *cage, struct tc_init_config *init,
     init->limits = limits;
     for (size_t i = 0; i < p->init.limit_count && i < LIMITS_MAX - 1; i++) {
         struct tc_init_limit limit = p->init.limits[i];
-        if (limit.resource == RLIMIT_MSGQUEUE) /* a kernel of its own has queues of its own */
+        if (limit.resource == RLIMIT_MSGQUEUE) /* gVisor's message queues are private */
             continue;
-        if (limit.resource == RLIMIT_DATA) /* gVisor counts the program break alone */
+        if (limit.resource == RLIMIT_DATA) /* gVisor's RLIMIT_DATA counts only the program break */
             limit.resource = RLIMIT_AS;
         limits[init->limit_count++] = limit;
         counted = counted || limit.resource == RLIMIT_NPROC;
@@ -144,7 +144,7 @@ static bool tell_limits(const struct tc_cage *cage, struct tc_init_config *init,
     return p->init.limit_count < LIMITS_MAX;
 }
 
-/* The profile, without what the policy denies. */
+/* The profile without the calls that the policy denies. */
 static bool change_filter(const struct tc_plan *plan, struct tc_init_config *init,
                           struct sock_filter code[TC_SECCOMP_CODE_MAX])
 {
@@ -213,7 +213,7 @@ static int refuse_platform(struct tc_cage *cage, const char *why)
         -1, "gVisor's platform %s does not work on this machine: %s", platform, why);
 }
 
-/* What earlier calls have learnt of this runsc; the doctor asks again. */
+/* Uses what earlier calls learnt about this runsc; the doctor tests everything again. */
 static int recall(struct tc_cage *cage)
 {
     struct gvisor *g = gvisor_of(cage);
@@ -238,13 +238,13 @@ static int start_gvisor(struct tc_cage *cage)
         return -1;
     if (tc_events_add(cage, gvisor_of(cage)->talk, EPOLLIN) < 0)
         return tc_oci_fail_bundle(cage, "report socket", "try again");
-    cage->err_held = true; /* runsc's own words are in its log, too */
+    cage->err_held = true; /* until PID 1 connects, runsc's messages are also in its log */
     return 0;
 }
 
-/* ---- while it runs, and after ---- */
+/* ---- while the tool runs, and after ---- */
 
-/* The platform that the container runs on. */
+/* The platform on which the container runs. */
 static const char *platform_of(const struct gvisor *g, bool *ret_other)
 {
     struct stat st;
@@ -253,7 +253,7 @@ static const char *platform_of(const struct gvisor *g, bool *ret_other)
     return g->platforms[g->platforms[1] && *ret_other ? 1 : 0];
 }
 
-/* The first platform had said nothing when its time was over. */
+/* Whether the first platform was silent until the timeout. */
 static bool was_silent(const struct tc_oci_template *b)
 {
     char how = 0;
@@ -261,8 +261,8 @@ static bool was_silent(const struct tc_oci_template *b)
     return file >= 0 && read(file, &how, 1) == 1 && how == TC_OCI_SILENT;
 }
 
-/* For other calls, and for the result: which platform it is, is known with the answer. No tool has
- * run in this container yet. */
+/* Stores findings for other calls, and the platform in the result: it is known once PID 1 has
+ * connected. No tool has run in this container yet. */
 static int learn(struct tc_cage *cage)
 {
     const struct tc_oci_template *b = &gvisor_of(cage)->oci.template;
@@ -288,7 +288,7 @@ static int learn(struct tc_cage *cage)
     return 0;
 }
 
-/* In the report socket's place comes PID 1's, once. */
+/* Replaces the report socket by PID 1's connection, once. */
 static bool comes_first(struct tc_cage *cage)
 {
     struct gvisor *g = gvisor_of(cage);
@@ -296,14 +296,14 @@ static bool comes_first(struct tc_cage *cage)
     if (fd < 0)
         return false;
     (void)close(TAKE_FD(g->talk));
-    /* at once, and whoever has a copy of it: the shim is to hear of this */
+    /* shutdown, not only close: it also ends the shim's copy, which signals the shim */
     (void)shutdown(TC_PRIV(cage)->child.report, SHUT_RDWR);
     return tc_events_report(cage, fd) == 0;
 }
 
 static int event(struct tc_cage *cage)
 {
-    /* what the runtime's process said before, on the socket that PID 1's takes the place of */
+    /* messages from the runtime's process, read before PID 1's connection replaces the socket */
     int rc = tc_process_event(cage);
     if (rc == 0 && comes_first(cage)) {
         cage->err_held = false;
@@ -313,7 +313,7 @@ static int event(struct tc_cage *cage)
     return rc;
 }
 
-/* On a signal runsc would end at once, so PID 1 is told. */
+/* A signal would end runsc at once, so PID 1 gets a message instead. */
 static void ask_to_end(struct tc_cage *cage, bool at_once)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -362,11 +362,11 @@ static bool destroy(struct tc_cage *cage, enum tc_may_block may_block)
 static bool plan_probe(const struct tc_executor *executor, struct tc_plan *ret)
 {
     bool fine = tc_oci_plan_probe(executor, TC_OCI_SENTRY, ret);
-    ret->limits.timeout_ms += TC_GVISOR_ANSWER_MS; /* of the first platform */
+    ret->limits.timeout_ms += TC_GVISOR_ANSWER_MS; /* allows for a silent first platform */
     return fine;
 }
 
-/* The program, what it says of its version, and on what platform it ran. */
+/* The program, its version, and the platform that it ran on. */
 static char *describe_runtime(struct gvisor *g)
 {
     const struct tc_oci_template *b = &g->oci.template;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The system calls that a container's own kernel does not have, as runsc tells of each once. What
- * it writes is believed no further than to be shown: names of the profile, a bounded number of
- * them. */
+ * System calls that gVisor does not implement, each reported once by runsc. The report is
+ * untrusted: it only lists names from the profile, and a limited number of them. */
 #include "backend/gvisor/runsc.h"
 
 #include <fcntl.h>
@@ -21,7 +20,7 @@ enum { LOG_MAX = 256 << 10, NAME_MAX_HERE = 40 };
 
 static const char before[] = "Unsupported syscall ";
 
-/* What libraries try first, and do without. */
+/* Calls that libraries try first and can do without. */
 static bool is_tried_in_passing(const char *name)
 {
     static const char *const names[] = {"clone3",     "close_range",    "faccessat2",
@@ -33,7 +32,7 @@ static bool is_tried_in_passing(const char *name)
     return false;
 }
 
-/* "sys_437" is one whose name that runsc does not know. NULL: it is no call of the profile. */
+/* "sys_437" is a call whose name runsc does not know. NULL: not a call of the profile. */
 static const char *name_of(const char *word)
 {
     static const char numbered[] = "sys_";
@@ -60,7 +59,7 @@ static void list(struct tc_cage *cage, const char *at)
     memcpy(word, at, len);
     word[len] = '\0';
     const char *name = name_of(word);
-    if (name && strcmp(name, "rseq") != 0) /* every libc asks, and so does our PID 1 */
+    if (name && strcmp(name, "rseq") != 0) /* every libc tries rseq, also that of PID 1 */
         tc_notify_list(cage,
                        &(struct tc_listed){.kind = TC_DENIAL_LACKED,
                                            .target = name,

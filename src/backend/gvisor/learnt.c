@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What has been learnt of runsc and outlives the helper: which of its platforms works on this
- * machine, and which of its newer options it knows. */
+ * Notes about runsc that outlive the helper: which platform works on this host, and which newer
+ * options this runsc has. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -20,8 +20,8 @@
 
 /* ---- notes ---- */
 
-/* Each note is a link in the state directory, whose text says of which state of which file it is
- * true, and which is read and written as a whole. */
+/* Each note is a symlink in the state directory, read and written atomically. Its target has the
+ * stamp of the file that the note is about. */
 
 static const char place[] = "gvisor";
 
@@ -34,8 +34,8 @@ bool tc_gvisor_stamp(const char *runtime, char out[TC_STAMP_SIZE])
     return true;
 }
 
-/* By the last two digits of the file's number, so that two runtimes hardly ever take turns, and
- * what was learnt of files that have gone does not pile up. */
+/* The link's name has the last two digits of the file's inode number: two runtimes rarely share a
+ * link, and notes about deleted files do not accumulate. */
 static char *link_of(const char *name, const char *stamp)
 {
     size_t device = strcspn(stamp, ".");
@@ -76,7 +76,7 @@ void tc_gvisor_note_write(const char *name, const char *stamp, const char *word)
         return;
     (void)unlinkat(dir, link, 0);
     if (symlinkat(text, dir, link) < 0)
-        return; /* another helper was faster, or there is no room */
+        return; /* another helper was faster, or the disk is full */
 }
 
 void tc_gvisor_note_drop(const char *name, const char *stamp)
@@ -89,17 +89,18 @@ void tc_gvisor_note_drop(const char *name, const char *stamp)
 
 /* ---- which platform works ---- */
 
-/* A platform is by what runsc stops the tool's system calls. Which of them works on a machine is
- * known when a container has run on it, and one may hang. So the call's own container is the probe:
- * a process of ours around runsc takes the next platform where one does not answer. */
+/* The platform is runsc's method to intercept the tool's system calls. Whether a platform works on
+ * this host is known only when a container has run on it, and it may hang. So the call's own
+ * container is the test: the shim around runsc starts the next platform if PID 1 does not connect.
+ */
 
-/* A platform that said why it does not work is asked again after an hour; one that said nothing
- * before its time was over may have met a slow disk. */
+/* After a platform failed with an error, it is avoided for an hour. After it was silent until the
+ * timeout, it is tried again sooner: a slow disk may have been the reason. */
 enum { BELIEVED_S = 3600, DOUBTED_S = 300, MOMENT_US = 1000000 };
 
 static const char first_failed[] = "first-failed", fails[] = "fails", silent_word[] = "silent";
 
-static _Atomic int64_t avoided_until_us; /* in this helper's life */
+static _Atomic int64_t avoided_until_us; /* for this helper's life */
 
 static bool is_noted(const char *stamp, time_t oldest_s, const char *word)
 {
@@ -108,7 +109,7 @@ static bool is_noted(const char *stamp, time_t oldest_s, const char *word)
            tc_streq(tc_gvisor_note_value(note, stamp), word);
 }
 
-/* Another call has seen it fail, not long ago. */
+/* Whether a recent call noted that the platform failed. */
 static bool is_known(const char *runtime)
 {
     char stamp[TC_STAMP_SIZE];
@@ -116,7 +117,7 @@ static bool is_known(const char *runtime)
            (is_noted(stamp, BELIEVED_S, fails) || is_noted(stamp, DOUBTED_S, silent_word));
 }
 
-/* What another helper has noted is read once a second at most. */
+/* Reads other helpers' notes at most once a second. */
 static bool is_avoided(const char *runtime)
 {
     int64_t now = tc_now_us();
@@ -153,8 +154,8 @@ void tc_gvisor_first_working(const char *runtime)
         tc_gvisor_note_drop(first_failed, stamp);
 }
 
-/* A kernel of its own has a network of its own, in which nothing leads out; or uses that of the
- * namespace around it, which is the cage's. */
+/* --network=none: gVisor's network has only loopback. --network=host: gVisor uses the network
+ * namespace around runsc, which is the cage's. */
 void tc_gvisor_command(const struct tc_oci_runtime *runtime, const char *path,
                        const char *const *platforms, const char *note, bool network,
                        const char **ret)
@@ -169,24 +170,24 @@ void tc_gvisor_command(const struct tc_oci_runtime *runtime, const char *path,
     tc_oci_command(runtime, "-", ret);
 }
 
-/* ---- which options it knows ---- */
+/* ---- which options this runsc has ---- */
 
-/* What runsc is told beside its command, where it knows the words: later ones have made a default
- * of what older ones do not do at all. Which it knows the process around runsc asks it, and what it
- * has heard is remembered of that file. */
+/* Options that newer versions need, because they changed a default that older versions do not have.
+ * The shim asks runsc which of them it accepts; the reply is noted with that file's mark. */
 
-/* In the order in which runsc has learnt them.
+/* In the order in which versions of runsc added them.
  *
- * Its kernel reaches the host's files by itself since 2023, and that renames directories which hold
- * mounts of ours: names that steer the host would be replaced. A process of runsc's own has to
- * stand between.
+ * directfs: since 2023 gVisor's kernel accesses host files directly. It then also renames
+ * directories that contain toolcage's mounts, so a tool could replace protected steering files.
+ * Without directfs a separate gofer process handles the files.
  *
- * The node of a device in an image or a granted directory stands for a device of that kernel's
- * since 2026. Asked to open it outside, it meets our mounts, which have no devices. */
+ * character-device-policy: since 2026 a device node in an image or a granted directory is a device
+ * of gVisor's kernel. With passthrough gVisor opens the host's node, which fails: toolcage's mounts
+ * are nodev. */
 const char *const tc_gvisor_options[TC_GVISOR_OPTIONS] = {"--directfs=false",
                                                           "--character-device-policy=passthrough"};
 
-/* By this code runsc says that it has no such option. */
+/* runsc's exit code for an unknown option */
 enum { UNKNOWN_OPTION = 2 };
 
 static const char noted_options[] = "options";
@@ -216,7 +217,7 @@ void tc_gvisor_options_learn(const char *runtime, int bundle)
         tc_gvisor_note_write(noted_options, stamp, tc_gvisor_note_value(heard.data, stamp));
 }
 
-/* Does it know so many of them? */
+/* Whether runsc accepts the first `count` options. */
 static bool knows_count(const char *runtime, size_t count)
 {
     int status = 0;
@@ -242,7 +243,7 @@ static void note_count(const char *stamp, size_t count)
 {
     _autofree_ char *heard = tc_format("%s %zu", stamp, count);
     if (!heard || tc_write_file(AT_FDCWD, TC_OCI_BUNDLE "/" TC_OCI_HEARD, heard) < 0)
-        return; /* then the next call asks, too */
+        return; /* then the next call asks again */
 }
 
 size_t tc_gvisor_options_known(const char *runtime, const char *note)

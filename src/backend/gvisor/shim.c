@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The process around runsc. It holds nothing but what the runtime holds, and the report socket: the
- * helper hangs up there when our PID 1 in the container has connected, before it may run the tool.
- * It takes one connection, so of several containers one at most runs a tool. */
+ * The runtime shim around runsc. It holds only the runtime's fds and the report socket. The helper
+ * shuts that socket down when PID 1 in the container has connected, before PID 1 may run the tool.
+ * The helper accepts one connection, so at most one of several containers runs a tool. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,12 +22,12 @@
 #include "cage/init_config.h"
 
 enum {
-    STUCK_MS = 2000, /* that the kernel may take to end what was killed */
+    STUCK_MS = 2000, /* for the kernel to end killed processes */
     LOOK_MS = 200,
-    LONGEST_MS = 4 * TC_GVISOR_ANSWER_MS, /* however busy the machine is */
+    LONGEST_MS = 4 * TC_GVISOR_ANSWER_MS, /* an upper bound on a busy host, too */
 };
 
-/* What of the runtime's time has been looked at. */
+/* Time up to which CPU contention has been accounted for. */
 struct look {
     int64_t at_us, waited_us;
 };
@@ -38,8 +38,8 @@ static bool answered(void)
     return poll(&report, 1, 0) > 0;
 }
 
-/* How much of the time since the last look others had the processors: on a busy machine all takes
- * longer, and that is no fault of the platform. */
+/* How long, since the last look, this container's processes waited for a CPU. On a busy host
+ * everything takes longer, which is not a failure of the platform. */
 static int64_t held_up_us(struct look *last)
 {
     struct look now = {tc_now_us(), tc_waited_all_us()};
@@ -48,7 +48,8 @@ static int64_t held_up_us(struct look *last)
     return more < 0 ? 0 : more < passed ? more : passed;
 }
 
-/* Until it ends: true; or until the time is over and nobody has answered. */
+/* Waits for the end of runsc: true. If limited, returns false when the time is over and PID 1 has
+ * not connected. */
 static bool ends(int pidfd, bool limited)
 {
     struct pollfd both[] = {{.fd = pidfd, .events = POLLIN}, {.fd = TC_INIT_REPORT}};
@@ -68,7 +69,7 @@ static bool ends(int pidfd, bool limited)
     return true;
 }
 
-/* Where this platform's log goes. */
+/* The log file of this platform. */
 static const char *log_of(const char *platform)
 {
     static char path[64];
@@ -84,11 +85,11 @@ static void say_silent(const char *platform)
                      "it did not answer within %d s, without its waits for a processor\n",
                      TC_GVISOR_ANSWER_MS / 1000);
     if (log >= 0 && write(log, line, (size_t)n) < 0)
-        return; /* then it is told without */
+        return; /* then the report has no such line */
 }
 
-/* The runtime's own words, and in their places the platform, its log, and a name for the container:
- * one that failed has left something of its own. */
+/* Starts runsc with placeholders replaced: the platform, its log, and the container's name. Each
+ * attempt needs a new name, because a failed one leaves state behind. */
 static pid_t begin_runtime(char **command, const char *platform)
 {
     char option[64], log[80];
@@ -111,7 +112,8 @@ static pid_t begin_runtime(char **command, const char *platform)
 
 enum { FAILED = -1, SILENT = -2 };
 
-/* Its exit code; FAILED or SILENT: nobody answered, and nothing of it runs any more. */
+/* The exit code of runsc; FAILED or SILENT: PID 1 did not connect, and every process of the attempt
+ * was killed. */
 static int try(char **command, const char *platform)
 {
     int status = 0;
@@ -133,8 +135,8 @@ static int try(char **command, const char *platform)
     return ended ? FAILED : SILENT;
 }
 
-/* What runsc said of its own accord is none of the tool's words: as long as nobody has answered, it
- * is still in the pipe. Whose pipe it is may open the other end, too. */
+/* Discards runsc's messages on standard error, which are not the tool's output. Until PID 1
+ * connects, they are all still in the pipe, and its owner may open the read end. */
 static bool drop_words(void)
 {
     char bytes[4096];
@@ -144,8 +146,8 @@ static bool drop_words(void)
     return words >= 0;
 }
 
-/* runsc's kernel takes the streams as they are, and for itself has them not block: the next one
- * would take that for the tool's own wish, whose reads would fail as long as nothing is there. */
+/* runsc sets O_NONBLOCK on the streams that it inherits. The next runsc would take that for the
+ * tool's setting, and the tool's reads would fail while no data is available. */
 static bool block_again(void)
 {
     bool good = true;
@@ -156,7 +158,7 @@ static bool block_again(void)
     return good;
 }
 
-/* And it is noted how the first one failed. */
+/* Also records how the first platform failed. */
 static bool begin_anew(int code)
 {
     const char how = code == SILENT ? TC_OCI_SILENT : TC_OCI_BROKEN;
@@ -164,7 +166,7 @@ static bool begin_anew(int code)
     return drop_words() && block_again() && failed >= 0 && write(failed, &how, 1) == 1;
 }
 
-/* The first word is what is remembered of the runtime, which is the second. */
+/* said[0] is the note about the runtime, said[1] the runtime. */
 static char **choose_words(char **said)
 {
     static char *words[TC_OCI_WORDS + TC_GVISOR_OPTIONS];

@@ -9,8 +9,8 @@
 #include "engine/engine.h"
 #include "plan/guest.h"
 
-/* The process cage inside has the tool's filter; what the engine's would forbid is what that cage
- * is made of. Nothing of /proc is hidden: it is the guest's. */
+/* The process cage in the guest has the tool's filter. The engine's profiles would refuse what that
+ * cage consists of. Nothing in /proc is masked: it is the guest's. */
 #define OPEN                                                                                \
     "\"SecurityOpt\":[\"no-new-privileges\",\"seccomp=unconfined\",\"apparmor=unconfined\"" \
     ",\"label=disable\"],\"MaskedPaths\":[],\"ReadonlyPaths\":[],"
@@ -88,7 +88,7 @@ char *tc_kata_create(const struct tc_kata_container *c)
     return tc_buf_steal(&out);
 }
 
-/* ---- for containerd, which has no words of its own ---- */
+/* ---- containerd: the same container as an OCI configuration ---- */
 
 static void add_process(struct tc_buf *out, const struct tc_kata_container *c)
 {

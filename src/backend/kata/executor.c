@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The executor of Kata Containers: a machine like the others, which no monitor of ours makes. An
- * engine is asked for a container with that runtime, by toolcage-engine, which passes its streams
- * on; toolcage-vm, in its cage, takes the call to the guest's engine by them. Neither has what the
- * other has: who hears the guest has no way to the engine. */
+ * The executor of Kata Containers: a VM like the others, but without a VMM in a cage.
+ * toolcage-engine requests a container with that runtime and passes the container's streams on.
+ * toolcage-vm, in its cage, sends the call to the guest's engine over these streams. The two
+ * processes are separate: the one that reads the guest's data has no access to the container
+ * engine. */
 #include "backend/registry.h"
 
 #include <errno.h>
@@ -32,8 +33,8 @@ enum { BOOT_SIZE = 37 };
 struct kata {
     struct tc_engine_socket socket;
     struct tc_engine_root *root; /* of containerd's containers, else NULL */
-    int control;                 /* the socket to toolcage-engine; -1: none */
-    int ours[2], theirs[2];      /* ends of the container's streams: both ways, and its errors */
+    int control;                 /* socket to toolcage-engine; -1: none */
+    int ours[2], theirs[2];      /* ends of the container's streams: [0] both ways, [1] errors */
     bool failed;
     char said[TC_ENGINE_TEXT_MAX];
 };
@@ -55,9 +56,10 @@ static const char *engine_of(const struct tc_cage *cage)
     return setting(cage, "engine", TC_KATA_ENGINE);
 }
 
-/* ---- what holds what ---- */
+/* ---- mechanisms of the clauses ---- */
 
-/* That the runtime makes a machine is its word; that the kernel is not the host's has been seen. */
+/* That the runtime starts a VM is not verified; that the kernel is not the host's was verified by
+ * the guest. */
 static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
 {
     static const char both[] = "a container with a kernel that is not the host's, a machine by the "
@@ -87,7 +89,7 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
     }
 }
 
-/* ---- its record ---- */
+/* ---- the record ---- */
 
 static void close_all(struct kata *k)
 {
@@ -119,8 +121,8 @@ static int make_kata(struct tc_cage *cage)
 
 /* ---- toolcage-engine ---- */
 
-/* It outlives us, to have the container removed, and is nobody's child then: so it is not ours
- * either. */
+/* toolcage-engine outlives the helper, to remove the container. A double fork makes it no child of
+ * the helper. */
 static int clone_child(struct tc_cage *cage, int program)
 {
     int pair[2], status;
@@ -155,8 +157,7 @@ static bool read_boot(char ret[BOOT_SIZE])
     return n == BOOT_SIZE - 1;
 }
 
-/* Directories that are root's alone, or links to such: by whatever path an engine comes to them, it
- * finds the same. */
+/* System directories owned by root, or links to such: the engine finds the same files by path. */
 static bool list_system(struct tc_strv *ret)
 {
     for (const struct tc_system_path *s = tc_system_paths; s->path; s++)
@@ -172,14 +173,14 @@ static int find_root(struct tc_cage *cage, int program)
     return tc_engine_take_root(cage, &kata_of(cage)->socket, link, &kata_of(cage)->root);
 }
 
-/* containerd has a name of a form of its own for a runtime. */
+/* containerd's names of runtimes have a different form. */
 static char *name_runtime(const struct tc_cage *cage)
 {
     const char *said = setting(cage, "runtime", "kata");
     return kata_of(cage)->root ? tc_format("io.containerd.%s.v2", said) : strdup(said);
 }
 
-/* containerd and its client find the container's streams there, by a path. */
+/* The directory where containerd and its client find the container's streams, by path. */
 static char *find_fifos(const struct tc_cage *cage)
 {
     static const char part[] = "engine-fifos";
@@ -254,7 +255,7 @@ static int open_lines(struct tc_cage *cage)
     return 0;
 }
 
-/* What both have got is not ours to hold open. */
+/* Closes the ends that both processes have inherited. */
 static void let_go(struct kata *k)
 {
     int *fds[] = {&k->ours[0], &k->ours[1], &k->theirs[0], &k->theirs[1]};
@@ -277,7 +278,7 @@ static int start_kata(struct tc_cage *cage)
                : 0;
 }
 
-/* ---- what toolcage-engine says ---- */
+/* ---- messages from toolcage-engine ---- */
 
 static void hang_up(struct tc_cage *cage)
 {
@@ -288,8 +289,8 @@ static void hang_up(struct tc_cage *cage)
     (void)close(TAKE_FD(k->control));
 }
 
-/* What it says of the engine is a stranger's text, of which it has made bounded words. A stage of
- * its own birth is told as those of every child are. */
+/* Strings from the engine are untrusted; toolcage-engine has shortened them and reduced them to
+ * plain words. A stage of its own start is reported as every child reports it. */
 static void read_message(struct tc_cage *cage)
 {
     struct kata *k = kata_of(cage);
@@ -319,7 +320,7 @@ static int fail_engine(struct tc_cage *cage)
         cage,
         TC_WHY(TOOLCAGE_EBACKEND, "engine", k->socket.path,
                "[backend.kata] runtime names it as this engine does; `toolcage doctor` shows what "
-               "is here of Kata; backend = \"qemu\" gives each call a kernel of its own, too"),
+               "is here of Kata; backend = \"qemu\" gives each call a separate kernel, too"),
         -1, "%s at %s did not run the container: %s", engine_of(cage), k->socket.path, k->said);
 }
 
@@ -332,7 +333,7 @@ static int event(struct tc_cage *cage)
     return tc_process_event(cage);
 }
 
-/* ---- its end ---- */
+/* ---- the end of the cage ---- */
 
 static void signal_cage(struct tc_cage *cage, bool kill)
 {
@@ -341,7 +342,7 @@ static void signal_cage(struct tc_cage *cage, bool kill)
         hang_up(cage);
 }
 
-/* Who took the call there has ended: so has the container. */
+/* toolcage-vm has ended; closing the socket lets toolcage-engine remove the container. */
 static void reap_kata(struct tc_cage *cage)
 {
     tc_process_reap(cage);

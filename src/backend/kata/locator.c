@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Kata Containers on this host: containers of an engine, each in its own virtual machine. The
- * machine is the runtime's; of ours there is only toolcage-vm, which speaks to it. What is here of
- * Kata is looked for, and not tried: an engine may have it elsewhere. */
+ * Kata Containers on this host: an engine's containers, each in a separate VM. The runtime starts
+ * the VM; toolcage only adds toolcage-vm, which connects to the guest. The locator looks for Kata's
+ * files but does not test them: an engine may have Kata elsewhere. */
 #include <unistd.h>
 
 #include "backend/engine/socket.h"
@@ -14,7 +14,7 @@
 #include "policy/settings.h"
 #include "spawn/own.h"
 
-/* Where packages put it, and Kata's own archive of a release. */
+/* The directories of packages, and of Kata's own release archive. */
 static const char *const shims[] = {"/usr/bin/containerd-shim-kata-v2",
                                     "/usr/local/bin/containerd-shim-kata-v2",
                                     "/opt/kata/bin/containerd-shim-kata-v2"};
@@ -50,14 +50,14 @@ static int tell_kata(const struct tc_locator *locator, struct tc_search *search,
     if (!configuration) {
         reason = tc_format("%s is here, and no configuration.toml for it", shim);
         return fail_missing_part(
-            "install Kata whole: its configuration.toml belongs into /etc/kata-containers", reason,
-            err);
+            "install Kata Containers completely: configuration.toml belongs in "
+            "/etc/kata-containers",
+            reason, err);
     }
     if (!kvm->boots) {
-        reason = tc_format("%s is here, but needs the processor's virtualisation (KVM), which "
-                           "boots no guest of ours: %s",
-                           shim, kvm->reason ? kvm->reason : "it was not tried");
-        return fail_missing_part("backend = \"qemu\" gives each call a kernel of its own, too",
+        reason = tc_format("%s is here, but needs KVM, and no test guest booted with it: %s", shim,
+                           kvm->reason ? kvm->reason : "it was not tried");
+        return fail_missing_part("backend = \"qemu\" gives each call a separate kernel, too",
                                  reason, err);
     }
     *ret_how = tc_format("%s, configured by %s, for an engine that knows it; never run by "
@@ -66,7 +66,7 @@ static int tell_kata(const struct tc_locator *locator, struct tc_search *search,
     return *ret_how ? 0 : tc_fail_memory(err);
 }
 
-/* The engine that is to make it. */
+/* Checks the engine that must create the container. */
 static int look_for_kata(const struct tc_locator *locator, struct tc_search *search,
                          const struct tc_grant *grant, struct toolcage_error **err)
 {
@@ -74,7 +74,8 @@ static int look_for_kata(const struct tc_locator *locator, struct tc_search *sea
     return tc_engine_socket_look(grant, locator->name, TC_KATA_ENGINE, err);
 }
 
-/* An engine comes to the root of an image by its path: only the store's, where no tool writes. */
+/* The engine opens the image's root by path, so only the image store is allowed: no tool can write
+ * there. */
 static int check_root(const struct tc_grant *grant, struct toolcage_error **err)
 {
     _autofree_ char *store = NULL;
@@ -90,8 +91,7 @@ static int check_root(const struct tc_grant *grant, struct toolcage_error **err)
     return tc_fail(err,
                    TC_WHY(TOOLCAGE_EUNENFORCEABLE, "machine", "image",
                           "toolcage image import DIRECTORY NAME, then image = \"NAME\""),
-                   "a container with a kernel of its own is shown its image by a path, and this "
-                   "directory is not in the store of images");
+                   "Kata needs an image from the image store; this image is a plain directory");
 }
 
 static int locate_kata(const struct tc_locator *locator, struct tc_search *search,

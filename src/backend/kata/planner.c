@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The planner of Kata Containers: the plans of a machine, which an engine's runtime makes. */
+ * The planner of Kata Containers: the plans of a VM, started by an engine's runtime. */
 #include <inttypes.h>
 #include <string.h>
 #include <toolcage/error.h>
@@ -9,9 +9,9 @@
 #include "backend/registry.h"
 #include "backend/vm/lower.h"
 
-enum { PROCESSES = 64 }; /* the guest's own, beside the tool's */
+enum { PROCESSES = 64 }; /* processes of the guest, in addition to the tool's */
 
-/* What the engine is to bound the container by. */
+/* The limits that the engine applies to the container. */
 static bool add_settings(const struct tc_grant *grant, struct tc_plan *plan)
 {
     const struct tc_limits *l = &grant->limits;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The child without namespaces on its way to the tool, and what ends all that the tool started,
- * where no PID namespace does.
+ * The child's stages from start to tool without namespaces, and the killing of all the tool's
+ * processes, for which there is no PID namespace.
  *
- * Landlock comes last, in the tool alone: who stands for PID 1 stays outside of it, so that no
- * signal of the tool reaches it, and so that it sees whom it has to end. */
+ * Landlock is applied last, and only in the tool. The process in PID 1's role stays outside the
+ * Landlock domain: so no signal of the tool reaches it, and it can see the processes that it must
+ * kill. */
 #include "backend/landlock/child.h"
 
 #include <fcntl.h>
@@ -34,14 +35,14 @@ bool tc_landlock_orphans_known(void)
     return access(children, R_OK) == 0;
 }
 
-/* From now on orphans come to this process; 0, or -1. */
+/* Makes this process the parent of orphans; 0, or -1. */
 static int adopt(void)
 {
     return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
-/* A number that is cut by the end of the buffer comes whole in the next round. */
-/* Sends a signal to the children. */
+/* Sends a signal to the children. A pid cut off by the end of the buffer is complete in the next
+ * round. */
 static void signal_children(int sig)
 {
     static char text[64 * 1024];
@@ -51,13 +52,13 @@ static void signal_children(int sig)
     text[n < 0 ? 0 : n] = '\0';
     for (long pid = strtol(at, &end_children, 10); end_children != at && *end_children == ' ';
          pid = strtol(at, &end_children, 10)) {
-        (void)kill((pid_t)pid, sig); /* our own child, not reaped: the number is still its */
+        (void)kill((pid_t)pid, sig); /* our child, not yet reaped, so the pid was not reused */
         at = end_children + 1;
     }
 }
 
-/* The children of a killed one come to us and are killed in the next round. */
-/* Kills and reaps until there is no child any more; false when some would not end. */
+/* Kills and reaps until there are no children; false if some did not end. The children of a killed
+ * process become ours and are killed in the next round. */
 static bool end_children(void)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -73,8 +74,8 @@ static bool end_children(void)
     return false;
 }
 
-/* Without namespaces of its own the caller is an ordinary user with no capabilities, or the helper
- * stands in a user namespace and has them there. */
+/* The caller is an ordinary user without capabilities, or the helper is in a user namespace and has
+ * capabilities there. */
 static int drop_privileges(const struct tc_init_config *init)
 {
     (void)init;
@@ -87,7 +88,8 @@ static int drop_privileges(const struct tc_init_config *init)
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/* What mounts and namespaces would stop; the other filter comes after it, because it reports. */
+/* Refuses operations that mounts and namespaces would prevent. The profile's filter is installed
+ * later, because that one reports denials. */
 static int raise_second_filter(const struct tc_init_config *init)
 {
     (void)init;
@@ -97,7 +99,7 @@ static int raise_second_filter(const struct tc_init_config *init)
 static const struct tc_stage stages[] = {
     {"session", tc_stage_session, TC_CLAUSE_TTY_NONE},
     {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ, TC_LACK_CWD},
-    {"privileges", drop_privileges, TC_CLAUSE_PRIV_NONE}, /* Landlock and seccomp need them gone */
+    {"privileges", drop_privileges, TC_CLAUSE_PRIV_NONE}, /* needed by Landlock and seccomp */
     {"descriptors", tc_stage_ruleset, TC_CLAUSE_FDS_CLEAN},
     {"rlimits", tc_stage_rlimits, TC_CLAUSE_LIMIT_OPEN_FILES},
     {"second filter", raise_second_filter, TC_CLAUSE_FS_WRITE},
@@ -112,7 +114,7 @@ static int enter_ruleset(const struct tc_init_config *init)
     return tc_landlock_restrict(TC_INIT_RULESET);
 }
 
-/* To the tool's own group, and to who was orphaned. */
+/* Sends SIGTERM to the tool's process group and to adopted orphans. */
 static void terminate(const struct tc_init_config *init, pid_t tool)
 {
     (void)init;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the child without namespaces does on its way to the tool, and about what that starts. */
+ * The child's stages without namespaces, and the operations that end the tool's processes. */
 #ifndef TC_LANDLOCK_CHILD_H
 #define TC_LANDLOCK_CHILD_H
 
@@ -12,7 +12,7 @@
 extern const struct tc_stages tc_landlock_stages;
 extern const struct tc_reaper_ops tc_landlock_reaper;
 
-/* Can it be done here: does the kernel list a process's children? */
+/* Whether this kernel lists a process's children in /proc, which ending the tool requires. */
 bool tc_landlock_orphans_known(void);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The executor for places without namespaces: the tool shares the machine's, and Landlock and
- * seccomp alone hold what they can. Only for a policy that gives up, by name, what they cannot
- * (`without`). It shows paths as they are on the host, has no /tmp, no /proc and no sockets. */
+ * The executor for environments without namespaces. The tool shares the host's namespaces; only
+ * Landlock and seccomp confine it. It runs only if the policy gives up, by name, the clauses that
+ * they cannot enforce (`without`). The tool sees host paths unchanged and has no private /tmp or
+ * /proc and no sockets. */
 #include "backend/registry.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@
 #include "policy/names/system_paths.h"
 #include "workspace/session.h"
 
-/* From here on Landlock keeps signals inside and knows truncation and devices' ioctls. */
+/* The first ABI in which Landlock scopes signals and handles truncation and device ioctls. */
 enum { ABI_LEAST = 6 };
 enum { PATIENCE_MS = 2000 };
 
@@ -30,7 +31,8 @@ static int refuse_clause(struct tc_cage *cage, enum tc_clause clause, const char
                         "%s", message);
 }
 
-/* What a full cage lacks here is the fix of what this one lacks. */
+/* The hint is the remedy for the missing namespaces: with a full cage, this executor is not needed.
+ */
 static int refuse_place(struct tc_cage *cage, enum tc_clause clause, const char *subject,
                         const char *message)
 {
@@ -59,7 +61,7 @@ static int check_place(struct tc_cage *cage)
     return 0;
 }
 
-/* ---- how the clauses are held ---- */
+/* ---- mechanisms of the clauses ---- */
 
 static bool denies_inside(const struct tc_cage *cage)
 {
@@ -80,7 +82,7 @@ static bool writes(const struct tc_cage *cage)
     return false;
 }
 
-/* The words for how it holds a clause; NULL: not at all. */
+/* The mechanism that enforces a clause; NULL: none. */
 static const char *hold(const struct tc_cage *cage, enum tc_clause clause)
 {
     static const char *const words[TC_CLAUSE_COUNT] = {
@@ -122,7 +124,7 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
     return how;
 }
 
-/* Everything that is missing at once, so that the operator decides once. */
+/* Reports all missing clauses at once, so that the operator decides once. */
 static int check_clauses(struct tc_cage *cage)
 {
     _autobuf_ struct tc_buf names = TC_BUF_INIT, hint = TC_BUF_INIT;
@@ -151,11 +153,12 @@ static int check_clauses(struct tc_cage *cage)
 
 /* ---- the ruleset ---- */
 
-/* There are no mounts: nothing can be shown elsewhere, nor taken away inside of what is granted. */
+/* Without mounts no path can be shown under another name, and no part of a granted tree can be
+ * hidden. */
 static int check_item(struct tc_cage *cage, const struct tc_item *item)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
-    if (item->name) /* its descriptor is that of the directory around it */
+    if (item->name) /* a single writable file: its fd is that of its directory */
         return refuse_clause(cage, TC_CLAUSE_FS_WRITE, item->path, "grant its directory",
                              "without namespaces no single file can be writable");
     if (strcmp(item->path, item->mount->from) != 0)
@@ -167,7 +170,7 @@ static int check_item(struct tc_cage *cage, const struct tc_item *item)
             tc_path_within(p->trees.items[i].path, item->path))
             return refuse_clause(
                 cage, TC_CLAUSE_FS_WRITE, item->path,
-                "grant them beside each other, or both in the same way",
+                "grant both in the same way, or paths that do not contain each other",
                 "without namespaces nothing can be read-only inside a writable path");
     return 0;
 }
@@ -218,7 +221,7 @@ static int fill_config(struct tc_cage *cage)
     return allow_devices(p);
 }
 
-/* ---- the operations ---- */
+/* ---- operations ---- */
 
 static int make_landlock(struct tc_cage *cage)
 {
@@ -250,14 +253,14 @@ static int check_items(struct tc_cage *cage)
     if (cage->plan->terminal)
         return refuse_clause(cage, TC_CLAUSE_TTY_NONE, "terminal",
                              "run commands with toolcage exec",
-                             "without namespaces there is no terminal of the cage's own");
+                             "without namespaces there is no private terminal");
     for (size_t i = 0; i < p->trees.item_count; i++)
         if (check_item(cage, &p->trees.items[i]) < 0)
             return -1;
     return 0;
 }
 
-/* Of the host record only what never changes. */
+/* Uses only those fields of the host record that never change. */
 static int prepare_landlock(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -276,7 +279,8 @@ static int prepare_landlock(struct tc_cage *cage)
                         TC_CLAUSE_FS_READ, "cannot make the Landlock ruleset");
 }
 
-/* There who ends the tool and what it started needs more calls, and sees other processes. */
+/* The process that ends the tool's processes runs under the same filter, and it needs more system
+ * calls and sees other processes. */
 static int check_syscalls(struct tc_cage *cage)
 {
     const struct tc_plan *plan = cage->plan;
@@ -297,7 +301,8 @@ static int start_landlock(struct tc_cage *cage)
     return tc_process_start(cage);
 }
 
-/* What is no PID 1 has to end the rest itself, and gets time for it. */
+/* This process is not PID 1 of a namespace, so it must kill the rest itself; SIGKILL follows only
+ * after PATIENCE_MS. */
 static int end_signal(struct tc_process_cage *p)
 {
     int64_t now = tc_now_us();
@@ -314,7 +319,7 @@ static void ask_to_end(struct tc_cage *cage, bool at_once)
     if (at_once)
         tc_limits_end(cage);
     (void)kill(p->child.pid, at_once ? end_signal(p) : SIGTERM);
-    (void)kill(p->child.pid, SIGCONT); /* somebody outside may have stopped it */
+    (void)kill(p->child.pid, SIGCONT); /* a process outside the cage may have stopped it */
 }
 
 const struct tc_executor tc_landlock_executor = {

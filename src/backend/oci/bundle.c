@@ -16,8 +16,8 @@
 
 enum { BUNDLE_BYTES = 8 << 20, LOG_MAX = 64 << 10 };
 
-/* Only the runtime's state and its log may be written by it, of each platform another; none may be
- * replaced. */
+/* The runtime may write only its state and its logs (different ones per gVisor platform), and may
+ * replace none of them. */
 static int fill_bundle(int fd, uid_t id, const char *config)
 {
     static const char *const directories[] = {"rootfs", "state", "talk", "base", "image"};
@@ -39,7 +39,7 @@ int tc_oci_bundle(uid_t id, const char *config)
     return fd < 0 || fill_bundle(fd, id, config) < 0 ? -1 : TAKE_FD(fd);
 }
 
-/* Looked up anew in the namespace where mounts are made. */
+/* Opens the path again in the current mount namespace, in which mounts are made. */
 int tc_oci_self(void)
 {
     const char *path = tc_self_path();
@@ -62,7 +62,8 @@ void tc_oci_root_ids(const struct tc_process_host *host, uid_t id, struct tc_ini
     tc_id_map(init->gid_map, 0, host->tree->privileged ? (gid_t)id : host->tree->gid);
 }
 
-/* runsc writes an object a line, and says it in "msg"; the others write text. In place. */
+/* runsc logs JSON objects, one per line, with the text in "msg"; crun and runc log plain text.
+ * Decodes in place. */
 static const char *said_in(char *line)
 {
     static const char key[] = "\"msg\":\"";
@@ -85,7 +86,7 @@ char *tc_oci_log_tail(int bundle, const char *log)
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     text.max = LOG_MAX;
     if (tc_read_file(bundle, log, &text) < 0 || !text.len)
-        return strdup("it did not say why");
+        return strdup("it gave no reason");
     while (text.len && (unsigned char)text.data[text.len - 1] <= ' ')
         text.data[--text.len] = '\0';
     char *line = strrchr(text.data, '\n');

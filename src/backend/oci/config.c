@@ -10,7 +10,7 @@
 #include "policy/endpoint.h"
 #include "policy/names/system_paths.h"
 
-/* Begins an element of the list that stands last. */
+/* Begins a new element of the list at the end of `out`. */
 static void add_element(struct tc_buf *out)
 {
     if (out->len && out->data[out->len - 1] != '[')
@@ -30,15 +30,16 @@ static void add_arguments(struct tc_buf *out, const char *const *words, size_t c
     }
 }
 
-/* The kernel asks for it of whoever gives the container's root another id in a user namespace below
- * (PID 1 does, so that the tool is not root). The tool has no capability at all. */
+/* The kernel requires it to map the container's root to another id in a nested user namespace. PID
+ * 1 does that, so that the tool is not root. The tool has no capabilities. */
 #define SETFCAP "\"CAP_SETFCAP\""
-/* gVisor has learnt to ask, too; and there PID 1 takes away devices that come unasked. They are
- * rights within its kernel. */
+/* Newer versions of gVisor require SETFCAP, too. In gVisor PID 1 also removes the devices that
+ * gVisor creates. These capabilities hold only in gVisor's kernel. */
 #define IN_SENTRY SETFCAP ",\"CAP_CHOWN\",\"CAP_SYS_ADMIN\""
 
-/* Our program is PID 1. It gets the tool's command and variables by its orders, so that a container
- * is the same for every call; in gVisor as its own arguments and variables. */
+/* PID 1 is toolcage's. With crun and runc the tool's command and variables come with the orders, so
+ * that the container is the same for every call. In gVisor they are PID 1's own arguments and
+ * variables. */
 static void add_process(struct tc_buf *out, const struct tc_plan *plan, enum tc_oci_kind kind)
 {
     const char *rights = kind == TC_OCI_SENTRY ? IN_SENTRY : SETFCAP;
@@ -68,9 +69,8 @@ static void add_mount(struct tc_buf *out, const char *path, const char *type, co
     tc_buf_addf(out, ",\"options\":[%s]}", options);
 }
 
-/* The root holds all that is granted. /dev is bound, which keeps the runtime from putting more
- * devices there than these; and each of them once more, because crun leaves out what is mounted
- * below a bound directory. */
+/* The root contains everything granted. /dev is a bind mount, so that the runtime adds no other
+ * devices; each device is bound once more, because crun ignores mounts below a bound directory. */
 static void add_kernel_mounts(struct tc_buf *out)
 {
     add_mount(out, "/proc", "proc", "proc", "\"nosuid\",\"noexec\",\"nodev\"");
@@ -84,8 +84,8 @@ static void add_kernel_mounts(struct tc_buf *out)
     }
 }
 
-/* A kernel of its own reaches a file of the host through a mount that names it, and nothing below
- * its read-only root can be written. The sources are the attached trees, not the host's paths. */
+/* gVisor reaches a host file only through a mount that names it, and nothing below its read-only
+ * root is writable. The sources are the trees attached to the bundle, not host paths. */
 static void add_sentry_mounts(struct tc_buf *out, const struct tc_plan *plan)
 {
     add_mount(out, "/proc", "proc", "proc", "\"nosuid\",\"noexec\",\"nodev\"");
@@ -111,8 +111,8 @@ static void add_sentry_mounts(struct tc_buf *out, const struct tc_plan *plan)
     }
 }
 
-/* The ids on the left are those of a user namespace around the runtime, where its 0 is the cage's
- * own id and no other exists. */
+/* hostID is an id of the user namespace around the runtime, in which only 0 exists: the cage's id.
+ */
 static void add_linux(struct tc_buf *out, const struct tc_plan *plan, enum tc_oci_kind kind)
 {
     static const char *const frozen[] = {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
@@ -122,7 +122,8 @@ static void add_linux(struct tc_buf *out, const struct tc_plan *plan, enum tc_oc
     tc_buf_adds(out, "\"linux\":{\"namespaces\":[");
     for (size_t i = kind == TC_OCI_SENTRY; i < TC_COUNT(namespaces); i++) {
         if ((kind == TC_OCI_KERNEL || plan->net_count) && strcmp(namespaces[i], "network") == 0)
-            continue; /* it stays in the one around the runtime, where a way out is, too */
+            continue; /* the container stays in the network namespace around the runtime, which has
+                         the egress proxy */
         add_element(out);
         tc_buf_addf(out, "{\"type\":\"%s\"}", namespaces[i]);
     }
@@ -137,7 +138,7 @@ static void add_linux(struct tc_buf *out, const struct tc_plan *plan, enum tc_oc
     tc_buf_adds(out, "],\"readonlyPaths\":[");
     add_arguments(out, frozen, TC_COUNT(frozen));
     tc_buf_addc(out, ']');
-    if (kind == TC_OCI_KERNEL) { /* runsc would read it three times, and heed it never */
+    if (kind == TC_OCI_KERNEL) { /* runsc would parse the list three times and ignore it */
         tc_buf_adds(out, ",\"seccomp\":");
         tc_oci_seccomp(out, &plan->syscalls_allow);
     }

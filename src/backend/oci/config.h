@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The configuration that a container runtime is given, in the words of the OCI runtime
- * specification. Pure: the plan alone says what stands in it, and every name in it is one of a
- * bundle that the executors build (executor.c) or of the container itself. Granted paths are not in
- * it for runtimes that share our kernel: they are attached to the root by descriptor before the
- * runtime starts, so that it resolves no path of the host. */
+ * The configuration of a container runtime, as defined by the OCI runtime specification. It depends
+ * only on the plan. Every path in it is inside the container or inside a bundle that the executor
+ * builds (executor.c). For crun and runc it names no granted path: these are attached to the root
+ * by fd before the runtime starts, so that the runtime resolves no host path. */
 #ifndef TC_OCI_CONFIG_H
 #define TC_OCI_CONFIG_H
 
@@ -13,54 +12,57 @@
 #include "linux/bpf.h"
 #include "plan/plan.h"
 
-/* Where the bundle stands for the runtime, in a mount namespace of its own; and what is in it. */
+/* The mount point of the bundle in the runtime's private mount namespace; and the bundle's files.
+ */
 #define TC_OCI_BUNDLE "/tmp"
 #define TC_OCI_ROOT TC_OCI_BUNDLE "/rootfs"
-/* With an image: what lies over it, and itself. */
+/* With an image: the layer above the image, and the image. */
 #define TC_OCI_BASE TC_OCI_BUNDLE "/base"
 #define TC_OCI_IMAGE TC_OCI_BUNDLE "/image"
 #define TC_OCI_STATE TC_OCI_BUNDLE "/state"
 #define TC_OCI_LOG TC_OCI_BUNDLE "/log"
-/* Not empty: the first platform failed, and another was taken; how it failed. */
+/* If not empty, the first gVisor platform failed and another one was used; the content is how it
+ * failed. */
 #define TC_OCI_FAILED TC_OCI_BUNDLE "/failed"
 enum { TC_OCI_BROKEN = 'b', TC_OCI_SILENT = 's' };
-#define TC_OCI_HEARD "heard"   /* in the bundle: which options runsc was heard to know */
-#define TC_OCI_LACKED "lacked" /* in the bundle: the calls that a kernel of its own lacks */
-/* In the container: our program, and for gVisor the directory of its report socket. */
+#define TC_OCI_HEARD "heard"   /* in the bundle: options of runsc known to exist or not */
+#define TC_OCI_LACKED "lacked" /* in the bundle: system calls that gVisor does not implement */
+/* In the container: toolcage's program and, in gVisor, the directory of its report socket. */
 #define TC_OCI_OURS "/.toolcage"
 #define TC_OCI_INIT TC_OCI_OURS "/init"
 #define TC_OCI_TALK TC_OCI_OURS "/talk"
-/* The process around runsc: the file of our PID 1 by its other name. */
+/* The shim around runsc: the same file as PID 1, by this path. */
 #define TC_OCI_KEEPER TC_OCI_ROOT TC_OCI_INIT
 
 enum tc_oci_kind {
-    TC_OCI_KERNEL, /* crun, runc: namespaces of this kernel */
-    TC_OCI_SENTRY, /* runsc: a kernel of its own, which gets files through mounts alone */
+    TC_OCI_KERNEL, /* crun, runc: namespaces of the host's kernel */
+    TC_OCI_SENTRY, /* runsc: a separate kernel, which gets host files only through mounts */
 };
 
-/* Of a backend, by its name. */
+/* By the name of the backend. */
 enum tc_oci_kind tc_oci_kind_of(const char *backend);
 /* Owned text, NULL when out of memory. */
 char *tc_oci_config(const struct tc_plan *plan, enum tc_oci_kind kind);
-/* The member "seccomp" of it: the profile's table by names. Arguments are left to the exact filter
- * that our PID 1 puts on before the tool, as are the calls that the policy denies; those that it
- * allows must be allowed here too. */
+/* Writes the configuration's "seccomp" member: the profile by system call name. The exact filter
+ * that PID 1 installs before the tool checks arguments and refuses the calls that the policy
+ * denies. Calls that the policy allows must be allowed here, too. */
 void tc_oci_seccomp(struct tc_buf *out, const struct tc_strv *allowed);
 struct tc_seccomp_row;
-/* What a row comes to there: 0 lets the call through. */
+/* The errno of this row in the runtime's list; 0: the call is allowed. */
 int tc_oci_seccomp_answer(const struct tc_seccomp_row *row, const struct tc_strv *allowed);
 
 /* ---- filter.c ---- */
 
-/* The answers of tc_oci_seccomp(), by number; of a call that has none here, the list's own. */
+/* The rules of tc_oci_seccomp() as a BPF program, by number; a call without a rule gets the list's
+ * default. */
 void tc_oci_filter(struct tc_bpf *ret, const struct tc_strv *allowed);
-/* The configuration with that program in it, in the annotation that crun takes one from; the list
- * stays there for versions that do not know it. Owned; NULL: out of memory. */
+/* The configuration with that program in the annotation that crun reads. The list stays for
+ * versions of crun that ignore the annotation. Owned; NULL: out of memory. */
 char *tc_oci_with_filter(const char *config, const struct tc_strv *allowed);
 
-/* PID 1 of a container: the helper's file under the name TC_OCI_INIT. It is told an init config
- * (cage/init_config.h) by the report socket; in gVisor, which passes no descriptor on, the command
- * and its variables come from the runtime. Never returns. */
+/* PID 1 of a container: the helper's executable under the name TC_OCI_INIT. It receives an init
+ * config (cage/init_config.h) over the report socket. gVisor passes no fds, so there the command
+ * and variables come from the runtime. Never returns. */
 _Noreturn void tc_inner_main(int argc, char **argv);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The executor of crun and runc, and what gVisor's share with them: leases, resolved trees, root,
- * supervision and changes are those of every cage of this machine; in the place of our own child
- * stands the runtime, and our PID 1 in its container says how the tool fares, over the same socket.
- */
+ * The executor of crun and runc, with functions shared with gVisor's. Leases, resolved trees, root,
+ * supervision and changes are the same as for every local cage. The cloned child becomes the
+ * runtime, and PID 1 in the container reports to the helper over the same socket. */
 #include "backend/registry.h"
 
 #include <errno.h>
@@ -34,7 +33,7 @@ enum { LIMITS_MAX = 16 };
 
 static const struct tc_root_point points[] = {{TC_OCI_INIT, false}, {TC_OCI_TALK, true}};
 
-/* ---- what holds what ---- */
+/* ---- mechanisms of the clauses ---- */
 
 bool tc_oci_counts_exactly(const struct tc_process_cage *p)
 {
@@ -94,7 +93,7 @@ static int fail_template(struct tc_cage *cage, const char *what)
                                   : "`toolcage doctor` shows what this machine lacks");
 }
 
-/* Nobody waits for this call: its container is made now. */
+/* No prestarted container took this call: its container is created now. */
 static int outer(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -109,8 +108,8 @@ static int outer(struct tc_cage *cage)
     return tc_process_clone_outer(cage, &init, tc_oci_tell);
 }
 
-/* What stands in the cage's init config but the root and what is made of ids, which are the
- * container's already. Limits that the runtime might not live with come this late, too. */
+/* Sends the cage's init config without the root and the id maps, which the container already has.
+ * Also sends the limits here, so that they do not affect the runtime. */
 int tc_oci_tell(struct tc_process_cage *p, int report)
 {
     const struct tc_oci *o = tc_oci_own(p);
@@ -226,15 +225,15 @@ int tc_oci_start(struct tc_cage *cage)
         return -1;
     if (o->waited_us)
         note_waiting(cage, o->waited_us);
-    if (!cage->plan->grant) /* the doctor's */
+    if (!cage->plan->grant) /* only the doctor's probe has no grant */
         tc_oci_ask(&o->asked, o->template.path);
     return 0;
 }
 
-/* ---- while it runs, and after ---- */
+/* ---- while the tool runs, and after ---- */
 
-/* Nothing of the tool's is left, and what the runtime would clear away, one after the other, goes
- * with its namespaces. */
+/* All the tool's processes have ended. Killing the runtime removes its mounts with its namespaces,
+ * faster than its own cleanup, step by step. */
 void tc_oci_clear(struct tc_cage *cage)
 {
     if (cage->over && !TC_PRIV(cage)->child.reaped)
@@ -290,8 +289,8 @@ bool tc_oci_destroy(struct tc_cage *cage, enum tc_may_block may_block)
 
 /* ---- the doctor's probe ---- */
 
-/* The smallest container, of the runtime that a call would take; nothing to see where none is. A
- * runtime that hangs is ended by the probe's own time limit. */
+/* The minimal container, with the runtime that a call would use; no probe if none is installed. The
+ * probe's time limit ends a runtime that hangs. */
 bool tc_oci_plan_probe(const struct tc_executor *executor, enum tc_oci_kind kind,
                        struct tc_plan *ret)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The runtime's list of system calls as a program, for crun: to compile the same list takes
- * libseccomp a quarter of all that crun does for a container. */
+ * The runtime's seccomp list as a BPF program, for crun: libseccomp needs a quarter of crun's time
+ * to compile the same list. */
 #include "backend/oci/config.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "linux/seccomp_filter.h"
 #include "linux/seccomp_profile.h"
 
-enum { NUMBERS = 1024 }; /* beyond them, x32's among others, are none of the profile */
+enum { NUMBERS = 1024 }; /* the profile has no system calls above, such as those of x32 */
 
 #define ANNOTATION "run.oci.seccomp_bpf_data"
 
@@ -22,7 +22,8 @@ static uint32_t filter_action(int nr, const struct tc_strv *allowed)
     return errnum ? SECCOMP_RET_ERRNO | (uint32_t)errnum : SECCOMP_RET_ALLOW;
 }
 
-/* Neighbours mostly have one answer: each run of numbers takes two instructions. */
+/* Neighbouring numbers mostly have the same result; each run of equal ones takes two instructions.
+ */
 void tc_oci_filter(struct tc_bpf *ret, const struct tc_strv *allowed)
 {
     uint32_t said = filter_action(0, allowed);
@@ -45,7 +46,7 @@ char *tc_oci_with_filter(const char *config, const struct tc_strv *allowed)
     struct tc_bpf program;
     size_t length = strlen(config);
     tc_oci_filter(&program, allowed);
-    if (program.len >= TC_BPF_MAX || !length) /* cut off */
+    if (program.len >= TC_BPF_MAX || !length) /* too long for BPF */
         return strdup(config);
     tc_buf_add(&out, config, length - 1);
     tc_buf_adds(&out, ",\"annotations\":{\"" ANNOTATION "\":\"");

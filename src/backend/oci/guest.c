@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * PID 1 of the container: the helper's own file, under another name. The runtime has built its
- * walls by then; this puts the exact filter, the limits and an id of its own before the tool, and
- * from then on it is the same PID 1 as in every cage. It is a program like any other, so it may
- * allocate. */
+ * PID 1 of the container: the helper's executable under another name. The runtime has built its
+ * isolation before; this adds the exact filter, the limits and a separate id for the tool, and then
+ * acts as the same PID 1 as in every cage. It is an ordinary program, so it may allocate. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -32,16 +31,17 @@
 
 enum { NOBODY = 65534 };
 
-/* The tool is not the container's root, who would have rights over files and over this process.
- * The mounts go along: only whose user namespace owns them may change one. */
+/* The tool must not be the container's root, which has rights over files and over PID 1. A new
+ * mount namespace, too: only the user namespace that owns a mount namespace may change its mounts.
+ */
 static int leave_root(const struct tc_init_config *init)
 {
     (void)init;
     return unshare(CLONE_NEWUSER | CLONE_NEWNS);
 }
 
-/* The runtime cannot do it: the ids of the stage before are written there. Outside, PID 1 and the
- * tool have one id, and with that alone some files of PID 1 open for writing. */
+/* Not left to the runtime, because the stage before writes id maps in /proc. On the host, PID 1 and
+ * the tool have the same id, which is enough to write some files of PID 1 in /proc. */
 static int freeze_proc(const struct tc_init_config *init)
 {
     struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
@@ -50,15 +50,14 @@ static int freeze_proc(const struct tc_init_config *init)
     return proc < 0 ? -1 : tc_mount_setattr(proc, 0, &attr);
 }
 
-/* gVisor has its trees by mounts of the runtime's. */
+/* In gVisor the trees are mounts made by the runtime. */
 static int keep_trees(const struct tc_init_config *init)
 {
     (void)init;
     return 0;
 }
 
-/* There are no groups of the host's in gVisor; one that knows /proc/self/setgroups wants it said.
- */
+/* gVisor has no host groups; versions with /proc/self/setgroups require "deny" there. */
 static int take_ids_in_sentry(const struct tc_init_config *init)
 {
     int deny = access("/proc/self/setgroups", F_OK) == 0 || errno != ENOENT;
@@ -68,9 +67,9 @@ static int take_ids_in_sentry(const struct tc_init_config *init)
     return (int)tc_sys(SYS_setresuid, init->uid, init->uid, init->uid, 0, 0, 0);
 }
 
-/* What is written there reaches gVisor's kernel and nothing outside of it. In those of 2023 and
- * later that is much: the ids' owner, who is the tool, could change settings, and PID 1's. Older
- * ones change no mount, and have none of these files. */
+/* Writes to /proc reach only gVisor's kernel. In versions from 2023 on that matters: the tool owns
+ * the ids and could change kernel settings and PID 1's files. Older versions cannot remount, and
+ * have none of these files. */
 static int freeze_proc_in_sentry(const struct tc_init_config *init)
 {
     unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
@@ -82,7 +81,7 @@ static int freeze_proc_in_sentry(const struct tc_init_config *init)
     return access("/proc/sysrq-trigger", F_OK) < 0 && errno == ENOENT ? 0 : -1;
 }
 
-/* gVisor has no securebits: with no_new_privs they would stop nothing that is not stopped. */
+/* gVisor has no securebits; with no_new_privs they would add nothing. */
 static int drop_in_sentry(const struct tc_init_config *init)
 {
     (void)init;
@@ -91,8 +90,8 @@ static int drop_in_sentry(const struct tc_init_config *init)
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/* gVisor makes devices of its own accord, on a file system of no bounded size. What the cage does
- * not promise goes, and then nobody may make anything there: the tool is not its owner. */
+/* gVisor creates devices by itself, on a file system without a size limit. Removes those that the
+ * cage does not promise, and makes /dev unwritable: the tool is not its owner. */
 static int tidy_devices(void)
 {
     static const char *const kept[] = {"fd", "stdin", "stdout", "stderr"};
@@ -120,18 +119,19 @@ static int leave_root_in_sentry(const struct tc_init_config *init)
 static int close_rest(const struct tc_init_config *init)
 {
     (void)init;
-    return close_range(TC_INIT_REPORT + 1, INT_MAX, 0); /* gVisor knows no larger number */
+    return close_range(TC_INIT_REPORT + 1, INT_MAX, 0); /* gVisor rejects larger numbers */
 }
 
-/* Its own init config: what stands above the orders in the table needs the ids alone. */
+/* The init config of this process: the stages before the orders need only the ids. */
 static struct tc_init_config ours;
 
-/* Nothing of any call is here until they are, and that may be a while. */
+/* Until the orders arrive, which may take long in a prestarted container, this process has no data
+ * of a call. */
 static int await_orders(const struct tc_init_config *init)
 {
     struct tc_init_config told = {.stages = init->stages};
     if (!tc_init_receive(TC_INIT_REPORT, &told))
-        _exit(1); /* the helper has gone */
+        _exit(1); /* the helper has exited */
     ours = told;
     return 0;
 }
@@ -146,7 +146,7 @@ static const struct tc_stage inner[] = {
     {"inner namespace", leave_root, TC_CLAUSE_IDS_UNPRIVILEGED},
     {"inner ids", tc_stage_ids, TC_CLAUSE_IDS_UNPRIVILEGED},
     {"inner proc", freeze_proc, TC_CLAUSE_PROC_OWN},
-    {"orders", await_orders, TC_CLAUSE_PROC_SURVIVORS}, /* above: nothing of the call's own */
+    {"orders", await_orders, TC_CLAUSE_PROC_SURVIVORS}, /* stages above use nothing of the call */
     {"trees", tc_stage_trees, TC_CLAUSE_FS_READ, TC_LACK_PATH},
     {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ, TC_LACK_CWD},
     {"inner privileges", tc_stage_privileges, TC_CLAUSE_PRIV_NONE},
@@ -154,7 +154,7 @@ static const struct tc_stage inner[] = {
     {"inner rlimits", tc_stage_rlimits, TC_CLAUSE_LIMIT_OPEN_FILES},
     {"inner seccomp", tc_stage_filter, TC_CLAUSE_SYSCALLS},
 };
-/* The same in gVisor, under the same numbers. */
+/* The stages in gVisor, with the same numbers. */
 static const struct tc_stage inner_in_sentry[] = {
     {"inner namespace", leave_root_in_sentry, TC_CLAUSE_IDS_UNPRIVILEGED},
     {"inner ids", take_ids_in_sentry, TC_CLAUSE_IDS_UNPRIVILEGED},
@@ -174,7 +174,7 @@ static const struct tc_stages sentry_stages = {inner_in_sentry, TC_COUNT(inner_i
 
 const struct tc_stages tc_oci_inner_stages = {inner, TC_COUNT(inner), 100, tc_init_main, NULL};
 
-/* crun and runc pass the socket on; gVisor shows its name. */
+/* crun and runc pass the socket as an fd; in gVisor PID 1 connects to the socket's path. */
 static bool has_report(void)
 {
     int type = 0;
@@ -191,7 +191,7 @@ static bool connect_report(void)
     return fd == TC_INIT_REPORT || dup3(fd, TC_INIT_REPORT, O_CLOEXEC) >= 0;
 }
 
-/* Every place where the command may be, in the order of PATH. */
+/* Every candidate path of the command, in the order of PATH. */
 static const char **list_programs(const char *command)
 {
     struct tc_strv list = {0};
@@ -217,7 +217,7 @@ static _Noreturn void go(struct tc_init_config *init)
     _exit(1);
 }
 
-/* Its helper announces the tool's ids, and later the call. */
+/* The helper sends the tool's ids first, and the call later. */
 static _Noreturn void run_by_orders(void)
 {
     unsigned ids[2];
@@ -229,7 +229,7 @@ static _Noreturn void run_by_orders(void)
     go(&ours);
 }
 
-/* Its command and its variables it has from the runtime. */
+/* The command and its variables come from the runtime. */
 static _Noreturn void run_in_sentry(char **argv)
 {
     static const char *nothing[] = {NULL};
@@ -239,7 +239,7 @@ static _Noreturn void run_in_sentry(char **argv)
     init.programs = list_programs(argv[0]);
     init.argv = argv;
     init.envp = environ;
-    init.told = true; /* signals of the host do not reach us in gVisor */
+    init.told = true; /* signals from the host do not reach PID 1 in gVisor */
     if (!init.programs)
         init.programs = nothing;
     go(&init);

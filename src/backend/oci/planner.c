@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The planners of the container runtimes. */
+ * The planners of the backends oci and gvisor. */
 #include <toolcage/error.h>
 
 #include "backend/oci/config.h"
@@ -19,8 +19,8 @@ static int lower_oci(const struct tc_planner *planner, const struct tc_grant *gr
     return ret->payload ? 0 : tc_fail_memory(err);
 }
 
-/* Not BYTES: JSON can carry text alone, and a name that the runtime would change is not the one
- * that was granted. Of gVisor not PATHS either, nor SYSCALLS: its own kernel answers. */
+/* Not BYTES: JSON carries only text, and a name that the runtime alters would not be the granted
+ * one. gVisor has neither PATHS nor SYSCALLS, because its kernel handles the system calls. */
 #define HAS \
     (TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(PORTS) | TC_LOCAL_FEATURES | TC_FEATURE_BIT(INSTALL))
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The runtimes that we know, and how each is asked to run one container in the foreground. */
+ * The supported container runtimes, and the command of each to run one container in the foreground.
+ */
 #include "backend/oci/runtime.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 #include "base/strv.h"
 #include "base/sys.h"
 
-/* Control groups are the helper's, so none makes any. */
+/* No runtime creates cgroups: the helper manages them. */
 static const char *const crun_options[] = {"--cgroup-manager=disabled",
                                            "--root=" TC_OCI_STATE,
                                            "--log=" TC_OCI_LOG,
@@ -54,7 +55,7 @@ static bool runs(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* The path of a runtime in the usual places; NULL with errno. */
+/* The path of a runtime in the usual directories; NULL with errno. */
 static char *look_for_runtime(const char *name)
 {
     for (size_t i = 0; i < TC_COUNT(places); i++) {
@@ -99,9 +100,9 @@ const char *tc_oci_names(enum tc_oci_kind kind)
     return kind == TC_OCI_SENTRY ? "runsc" : "crun or runc";
 }
 
-/* ---- its version ---- */
+/* ---- the runtime's version ---- */
 
-/* By then it has had the time of a whole container. */
+/* Short: the query has already run as long as a whole container. */
 enum { LAST_MS = 200, WORDS_MAX = 4096 };
 
 static _Noreturn void become(const char *path, int out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The profile of system calls in OCI's words. */
+ * The system call profile as an OCI seccomp list. */
 #include <string.h>
 
 #include "backend/oci/config.h"
@@ -16,7 +16,7 @@
 #error "no profile for this processor"
 #endif
 
-/* By these our PID 1 makes /proc read-only and attaches what is granted; its own filter refuses
+/* PID 1 needs these to make /proc read-only and to attach granted paths; its own filter refuses
  * them to the tool. */
 static const char *const ours[] = {"mount_setattr", "move_mount", "fsopen", "fsconfig",
                                    "fsmount",       "umount2",    "openat2"};
@@ -29,7 +29,7 @@ static bool is_ours(const char *name)
     return false;
 }
 
-/* By its name alone. */
+/* Decides by the name alone. */
 int tc_oci_seccomp_answer(const struct tc_seccomp_row *row, const struct tc_strv *allowed)
 {
     if (is_ours(row->name) || tc_strv_has(allowed, row->name))
@@ -57,7 +57,7 @@ static void add_names(struct tc_buf *out, const struct tc_strv *allowed, int err
         tc_buf_adds(out, "],\"action\":\"SCMP_ACT_ALLOW\"}");
 }
 
-/* Names with the default's answer need no rule. */
+/* Names with the default result need no rule. */
 void tc_oci_seccomp(struct tc_buf *out, const struct tc_strv *allowed)
 {
     tc_buf_addf(out,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The process that becomes the container runtime, or the program around it (keep.c). It is PID 1 of
- * namespaces around the runtime's own: whoever ends it ends the runtime, the container and all that
- * either started, and nothing that they mount or leave is ever seen outside. There the runtime is
- * root of a user namespace whose only id is the cage's: were it taken over, it had no more rights
- * on the machine than the tool has. As in every child of the helper: no allocation, and nothing of
- * libc that waits for a lock. */
+ * The process that becomes the container runtime or its shim (keep.c). It is PID 1 of namespaces
+ * around the runtime's: killing it ends the runtime, the container and all their processes, and
+ * none of their mounts or files is visible outside. The runtime is root of a user namespace whose
+ * only id is the cage's. A compromised runtime therefore has no more rights on the host than the
+ * tool. As in every child of the helper: no allocation, and no libc function that takes a lock. */
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
@@ -21,15 +20,15 @@
 #include "linux/mounts.h"
 #include "policy/clauses.h"
 
-/* The network too: runsc talks to its sandbox over an abstract socket whose name is the
- * container's, and in one network two of the same name meet. */
+/* The network namespace, too: runsc talks to its sandbox over an abstract socket named after the
+ * container, and all containers have the same name. */
 static int make_namespaces(const struct tc_init_config *init)
 {
     (void)init;
     return unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS);
 }
 
-/* Our root with its mount points over the image, both read-only. */
+/* Mounts toolcage's root with its mount points over the image, both read-only. */
 static int lay_over_image(const struct tc_init_config *init)
 {
     if (tc_move_mount(init->root, AT_FDCWD, TC_OCI_BASE) < 0 ||
@@ -48,7 +47,7 @@ static int lay_over_image(const struct tc_init_config *init)
     return tc_stage_devices(base);
 }
 
-/* Everything later is relative to the root of the container. */
+/* Leaves the working directory at the container's root; later stages use relative paths. */
 static int attach_bundle(const struct tc_init_config *init)
 {
     const struct tc_oci_template *b = init->own;
@@ -60,15 +59,15 @@ static int attach_bundle(const struct tc_init_config *init)
     return tc_move_mount(init->root, AT_FDCWD, TC_OCI_ROOT) < 0 ? -1 : fchdir(init->root);
 }
 
-/* The runtime looks for itself there, and must not see the machine's. */
+/* The runtime looks for its own executable in /proc, and must not see the host's /proc. */
 static int mount_proc(const struct tc_init_config *init)
 {
     (void)init;
     return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 }
 
-/* Control groups are the helper's: the runtime stands in the cage's, and makes none. crun fails
- * where both versions are mounted; runc wants to see what it may not write. */
+/* The helper manages cgroups: the runtime runs in the cage's cgroup and creates none. crun fails if
+ * both cgroup versions are mounted; runc requires the read-only hierarchy to be visible. */
 static int show_groups(const struct tc_init_config *init)
 {
     const struct tc_oci_template *b = init->own;
@@ -77,8 +76,8 @@ static int show_groups(const struct tc_init_config *init)
     return mount("tmpfs", "/sys/fs/cgroup", "tmpfs", MS_RDONLY, "size=4k");
 }
 
-/* Where our PID 1 in gVisor finds the report socket: as a mount of runsc's it would cost a server
- * of files of its own. */
+/* The directory where PID 1 in gVisor finds the report socket. As a mount of runsc it would need a
+ * separate file server. */
 static int show_talk(const struct tc_init_config *init)
 {
     const struct tc_oci_template *b = init->own;
@@ -98,8 +97,8 @@ static int stand_in_bundle(const struct tc_init_config *init)
     return chdir(TC_OCI_BUNDLE);
 }
 
-/* The socket goes through the runtime to our PID 1. gVisor has no descriptor but the first three to
- * give: there PID 1 connects to it. */
+/* The runtime passes the socket on to PID 1. gVisor passes only fds 0 to 2; there PID 1 connects to
+ * the socket. */
 static int pass_report(const struct tc_init_config *init)
 {
     (void)init;
@@ -114,25 +113,25 @@ static void become_runtime(const struct tc_init_config *init)
     _exit(127);
 }
 
-/* The container has no network namespace of its own but this one, which is as empty: each costs a
- * millisecond to make and another to clear away. (gVisor's has one if it has no way out.) */
+/* The container uses this network namespace, which is as empty as its own would be: creating one
+ * takes a millisecond, and removing it another. (In gVisor it has its own if it has no network.) */
 static int open_network(const struct tc_init_config *init)
 {
     return tc_stage_loopback(init) < 0 ? -1 : tc_stage_network(init, init->report);
 }
 
 static const struct tc_stage stages[] = {
-    {"namespaces", make_namespaces, TC_CLAUSE_PRIV_NONE, TC_LACK_USERNS}, /* all is done in them */
+    {"namespaces", make_namespaces, TC_CLAUSE_PRIV_NONE, TC_LACK_USERNS}, /* for later stages */
     {"session", tc_stage_session, TC_CLAUSE_TTY_NONE},
-    {"ids", tc_stage_ids, TC_CLAUSE_IDS_UNPRIVILEGED}, /* first: mounts act with the cage's ids */
+    {"ids", tc_stage_ids, TC_CLAUSE_IDS_UNPRIVILEGED}, /* first: mounts need these ids */
     {"network", open_network, TC_CLAUSE_NET_ALLOW, TC_LACK_FILTER},
     {"bundle", attach_bundle, TC_CLAUSE_FS_READ},
-    {"proc", mount_proc, TC_CLAUSE_PROC_OWN, TC_LACK_PROC}, /* needs the host's still to be seen */
+    {"proc", mount_proc, TC_CLAUSE_PROC_OWN, TC_LACK_PROC}, /* needs the host's /proc visible */
     {"trees", tc_stage_trees, TC_CLAUSE_FS_READ, TC_LACK_PATH},
     {"talk", show_talk, TC_CLAUSE_PROC_SURVIVORS},
     {"groups", show_groups, TC_CLAUSE_LIMIT_MEMORY},
     {"directory", stand_in_bundle, TC_CLAUSE_FS_READ},
-    {"descriptors", tc_stage_descriptors, TC_CLAUSE_FDS_CLEAN}, /* nothing needs them any more */
+    {"descriptors", tc_stage_descriptors, TC_CLAUSE_FDS_CLEAN}, /* no later stage needs them */
     {"report", pass_report, TC_CLAUSE_PROC_SURVIVORS},
     {"parent", tc_stage_parent, TC_CLAUSE_PROC_SURVIVORS}, /* after the last credential change */
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Blank containers, and those of them that are kept ready: made and started ahead of the calls that
- * they are for, up to where our PID 1 waits for orders. A claim compares what is in them already;
- * all else (paths, command, variables, streams, limits, filter) comes with the orders, from the
- * grant of the call itself. */
+ * Container templates, and prestarted containers: created and started before their calls, up to the
+ * point where PID 1 (toolcage's) waits for orders. A call takes a prestarted container only if the
+ * containers' fixed parts are equal. Everything else (paths, command, variables, streams, limits,
+ * filter) is sent with the orders, from the call's own grant. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static int fail_step(const char *what, const char **ret_what)
     return -1;
 }
 
-/* The socket alone is the way to our PID 1: what the runtime has beside it leads nowhere. */
+/* Only the report socket connects to PID 1; the runtime's standard streams are /dev/null. */
 int tc_oci_template_fill(struct tc_oci_template *b, const struct tc_process_host *host, uid_t id,
                          struct tc_init_config *init, const char **ret_what)
 {
@@ -126,7 +126,7 @@ void tc_oci_template_key(const struct tc_oci_template *b, struct tc_buf *key)
     tc_buf_add(key, b->config, strlen(b->config) + 1);
 }
 
-/* ---- kept ready for the next call ---- */
+/* ---- prestarted for the next call ---- */
 
 enum { USUALLY = 1 };
 
@@ -135,15 +135,15 @@ static void write_key(const struct tc_process_cage *p, struct tc_buf *key)
     tc_oci_template_key(&tc_oci_own(p)->template, key);
 }
 
-/* In the same image, if in any. */
+/* Whether both have the same image, or none. */
 static bool alike(const void *own, const void *other)
 {
     const struct tc_oci_template *a = own, *b = other;
     return tc_oci_identical(&a->root, &b->root);
 }
 
-/* The image was looked up for this call by now: it is the directory that was, or it is another
- * container's. */
+/* Called after the image was looked up for this call: if its directory changed, the container is
+ * not for this call. */
 static bool serves(void *own, struct tc_process_cage *p, int report)
 {
     struct tc_oci_template *theirs = own, *ours = &tc_oci_own(p)->template;
@@ -179,7 +179,8 @@ static const struct tc_spare_kind kind = {.write_key = write_key,
                                           .cloned = cloned,
                                           .done = done};
 
-/* With a network its way out is made before the runtime starts. The doctor's probe is no call. */
+/* A tool with a network needs its proxy before the runtime starts, so it gets no prestarted
+ * container. The doctor's probe has no grant and gets none either. */
 void tc_oci_ready_ask(struct tc_oci *o, const struct tc_plan *plan)
 {
     const char *said = tc_setting(&plan->settings, "ready");
@@ -188,7 +189,7 @@ void tc_oci_ready_ask(struct tc_oci *o, const struct tc_plan *plan)
     o->ops.ready = can && o->ready ? &kind : NULL;
 }
 
-/* Has a call been? Who makes one call and ends makes no container for a second. */
+/* Whether a call was made before: a helper for only one call prestarts no second container. */
 static bool again;
 
 void tc_oci_ready_next(struct tc_process_cage *p, const struct tc_plan *plan)

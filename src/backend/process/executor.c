@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The process backend's executor: a cage whose PID 1 is the helper's own child. */
+ * The executor of the process backend: a cage whose PID 1 is a child of the helper. */
 #include "backend/registry.h"
 
 #include "cage/cage.h"
 
-/* Where the place forbids namespaces, whose policy has given up by name what they hold gets what
- * Landlock and seccomp can build. */
+/* Where namespaces are forbidden, a policy that gives up the clauses that need them (`without`)
+ * gets the landlock executor, which uses only Landlock and seccomp. */
 static int make_process(struct tc_cage *cage)
 {
     if (!cage->plan->without || !tc_host_forbids_cages())

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The process backend's planner: everything but an image. */
+ * The planner of the process backend, which supports every feature except images. */
 #include <toolcage/error.h>
 
 #include "cage/lower.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The executor of virtual machines: a process cage around the machine's monitor. What the guest
- * says of the call comes over a socket of toolcage-vm's when the call is over, and is taken for the
- * guest's word. */
+ * The executor of VMs: a process cage around the VMM. toolcage-vm sends the guest's report over a
+ * socket after the call; the report is untrusted. */
 #include "backend/registry.h"
 
 #include <errno.h>
@@ -25,12 +24,12 @@
 enum { SAID_MAX = 1 << 20, KEPT_MOST = 8, DENIALS_MAX = 200 };
 
 struct vm {
-    int room; /* its share of the memory of all; -1: none yet */
-    int keep; /* a file without a name for the machine, before its call; -1: none */
+    int room; /* fd of its share of the user's VM memory; -1: none yet */
+    int keep; /* unnamed file for the snapshot taken before the call; -1: none */
     bool kept;
     char *limit;
-    bool killed; /* by us */
-    void *more;  /* of the backend whose machine it is */
+    bool killed; /* killed by the helper */
+    void *more;  /* state of the backend that starts the VM */
 };
 
 static struct vm *vm_of(const struct tc_cage *cage)
@@ -48,14 +47,14 @@ bool tc_vm_cage_killed(const struct tc_cage *cage)
     return vm_of(cage)->killed;
 }
 
-/* ---- what holds what ---- */
+/* ---- mechanisms of the clauses ---- */
 
 static bool by_processor(const struct tc_cage *cage)
 {
     return tc_setting(&cage->plan->settings, "accel") != NULL;
 }
 
-/* What the guest makes of the call. */
+/* How the guest runs the call. */
 enum within { PROCESS, CONTAINER, MODULE, CONTAINED_MODULE, WITHINS };
 
 static enum within within(const struct tc_cage *cage)
@@ -67,7 +66,7 @@ static enum within within(const struct tc_cage *cage)
     return contained ? CONTAINER : PROCESS;
 }
 
-/* Beside a module. */
+/* Whether files other than the module are copied into the VM. */
 static bool carries(const struct tc_cage *cage)
 {
     for (size_t i = 0; i < cage->plan->mount_count; i++) {
@@ -115,7 +114,7 @@ static const char *file_mechanism(const struct tc_cage *cage, enum tc_clause cla
 #define EMULATED "a virtual machine by emulation, in a process cage; "
 #define BY_KVM "a virtual machine by the processor's virtualisation (KVM), in a process cage; "
 
-/* Every wall, the outer one first. */
+/* All isolation layers, from the outermost to the innermost. */
 static const char *vm_and_own(const struct tc_cage *cage)
 {
     static const char *const walls[][WITHINS] = {
@@ -126,7 +125,7 @@ static const char *vm_and_own(const struct tc_cage *cage)
 
 #define WITHOUT_NETWORK "a virtual machine without a network device; its connections go "
 
-/* What the guest's engine holds, it holds in the guest. */
+/* The guest's engine enforces its clauses inside the guest. */
 const char *tc_vm_cage_mechanism(const struct tc_cage *cage, enum tc_clause clause)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
@@ -172,7 +171,7 @@ const char *tc_vm_cage_mechanism(const struct tc_cage *cage, enum tc_clause clau
     }
 }
 
-/* That of a machine that waited for the call, or a share. */
+/* The share of the prestarted VM that serves the call, or a new one. */
 static int take_room(struct tc_cage *cage, int *ret)
 {
     *ret = tc_worker_held(TC_PRIV(cage));
@@ -200,7 +199,7 @@ static int make_vm(struct tc_cage *cage)
     return tc_vm_cage_make(cage, &ops);
 }
 
-/* Where no file can be made, the machine is not kept; that is no fault of the call's. */
+/* If the snapshot's file cannot be created, the call runs without a snapshot. */
 int tc_vm_cage_start(struct tc_cage *cage)
 {
     const char *path = tc_setting(&cage->plan->settings, "keep");
@@ -209,7 +208,7 @@ int tc_vm_cage_start(struct tc_cage *cage)
     return tc_process_run(cage);
 }
 
-/* ---- what the guest said ---- */
+/* ---- the guest's report ---- */
 
 static bool is_listed(const struct tc_outcome *o, const struct tc_denial *d)
 {
@@ -219,8 +218,8 @@ static bool is_listed(const struct tc_outcome *o, const struct tc_denial *d)
     return false;
 }
 
-/* What the egress proxy has refused stands already, and is no guest's word: nothing is added to its
- * numbers. */
+/* Denials by the egress proxy are already in the outcome and are trusted. The guest's report adds
+ * rows, but does not change their counts. */
 static void add_denials(struct tc_outcome *o, struct tc_outcome *said)
 {
     for (size_t i = 0; i < said->denial_count; i++) {
@@ -237,7 +236,7 @@ static void add_denials(struct tc_outcome *o, struct tc_outcome *said)
     o->omitted_denials += said->omitted_denials;
 }
 
-/* The call's own streams have come already. Of the rest each thing is the guest's word. */
+/* The call's streams were received before. Everything in the report is untrusted. */
 static void take_over(struct tc_cage *cage, struct tc_outcome *said)
 {
     struct tc_outcome *o = cage->outcome;
@@ -283,8 +282,8 @@ static bool listen_to(struct tc_cage *cage, int fd)
     return heard;
 }
 
-/* Written before the guest heard of the call. A machine that cannot go on from its file is not
- * asked to again: the next call boots one. */
+/* The snapshot was written before the guest received the call. A snapshot that could not be
+ * restored is deleted: the next call boots a VM. */
 static void settle_file(struct tc_cage *cage)
 {
     struct vm *m = vm_of(cage);
@@ -297,8 +296,8 @@ static void settle_file(struct tc_cage *cage)
         tc_sealed_drop(from);
 }
 
-/* Of a monitor that was ended nothing is expected; and half of what a tool changed would be worse
- * than nothing. */
+/* No report is expected from a VMM that was killed. Incomplete changes of a tool would be worse
+ * than none. */
 const char *tc_vm_cage_usage(struct tc_cage *cage)
 {
     struct tc_outcome *o = cage->outcome;
@@ -306,7 +305,7 @@ const char *tc_vm_cage_usage(struct tc_cage *cage)
     cage->changes_lost = true;
     int talk = TC_PRIV(cage)->worker ? tc_worker_talk(TC_PRIV(cage)) : TC_PRIV(cage)->talk;
     bool heard = talk >= 0 && listen_to(cage, talk);
-    /* before anybody hears of the end: who calls again has the room */
+    /* before the end is reported: the next call can use the share */
     tc_vm_memory_give(TAKE_FD(vm_of(cage)->room));
     tc_pool_want(TAKE(TC_PRIV(cage)->next), false);
     settle_file(cage);
@@ -316,7 +315,7 @@ const char *tc_vm_cage_usage(struct tc_cage *cage)
         (void)tc_cage_fail(cage,
                            TC_WHY(TOOLCAGE_EBACKEND, "machine", "toolcage-vm",
                                   "call it again; `toolcage doctor` shows what this machine lacks"),
-                           -1, "the machine's monitor ended without a word");
+                           -1, "the VM's monitor ended without a report");
     return limit;
 }
 
@@ -342,7 +341,7 @@ bool tc_vm_cage_destroy(struct tc_cage *cage, enum tc_may_block may_block)
     return true;
 }
 
-/* Monitors differ in toolcage-vm alone. */
+/* Only toolcage-vm differs between VMMs. */
 #define EXECUTOR(backend)                                                                  \
     {                                                                                      \
         .name = (backend), .make = make_vm, .prepare = tc_process_prepare,                 \

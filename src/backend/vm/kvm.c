@@ -21,11 +21,10 @@
 #include "state/stamp.h"
 
 #define DEVICE "/dev/kvm"
-/* Which runs the same guest by emulation, too. */
+/* the backend that also runs the same guest by emulation */
 #define EMULATES "qemu"
 
-/* By the processor it is faster than by emulation, if it works at all; what the machine is busy
- * with meets both. */
+/* KVM is faster than emulation if it works, and host load slows both down. */
 enum { BOOT_MS = 60000, LEAST_MS = 5000, TIMES = 2, RECORD_MAX = 64 << 10 };
 
 void tc_kvm_done(struct tc_kvm *kvm)
@@ -35,7 +34,7 @@ void tc_kvm_done(struct tc_kvm *kvm)
     *kvm = (struct tc_kvm){.boots = false};
 }
 
-/* ---- without a boot ---- */
+/* ---- checks without a boot ---- */
 
 static bool set_reason(struct tc_kvm *ret, const char *reason, const char *fix)
 {
@@ -71,7 +70,7 @@ static bool absent(struct tc_kvm *ret)
         (void)fclose(file);
     if (amd || intel)
         return set_reason(
-            ret, "there is no " DEVICE ", though the processor could",
+            ret, "there is no " DEVICE ", though the CPU supports virtualisation",
             amd ? "modprobe kvm_amd; a container has to be given the device (docker run "
                   "--device " DEVICE ")"
                 : "modprobe kvm_intel; a container has to be given the device (docker run "
@@ -79,15 +78,15 @@ static bool absent(struct tc_kvm *ret)
     if (inside)
         return set_reason(
             ret,
-            "there is no " DEVICE ": this is a virtual machine, whose host hands no "
-            "virtualisation on",
+            "there is no " DEVICE ": this is a VM whose host does not offer nested "
+            "virtualisation",
             "turn on nested virtualisation on its host (modprobe kvm_intel nested=1, or "
-            "kvm_amd nested=1, and a processor model like host)");
-    return set_reason(ret, "there is no " DEVICE ", and the processor says of no virtualisation",
+            "kvm_amd nested=1, and a CPU model like host)");
+    return set_reason(ret, "there is no " DEVICE ", and the CPU reports no virtualisation support",
                       "turn on VT-x or AMD-V in the machine's firmware");
 }
 
-/* A root caller's cages have ids that are in no group. */
+/* Cages of a root caller run under ids without groups, so the device's mode must allow others. */
 bool tc_kvm_present(struct tc_kvm *ret)
 {
     struct stat st;
@@ -97,7 +96,7 @@ bool tc_kvm_present(struct tc_kvm *ret)
         return set_reason(ret, DEVICE " is not a device", "modprobe kvm_amd or kvm_intel makes it");
     if (geteuid() == 0 && (st.st_mode & 06) != 06)
         return set_reason(ret,
-                          "the ids of root's cages, which are in no group, may not open " DEVICE,
+                          "root's cages run under ids without groups, which may not open " DEVICE,
                           "run it as an ordinary user of the group kvm; or chmod 0666 " DEVICE);
     if (geteuid() != 0 && access(DEVICE, R_OK | W_OK) < 0)
         return set_reason(ret, "this user may not open " DEVICE,
@@ -105,9 +104,9 @@ bool tc_kvm_present(struct tc_kvm *ret)
     return true;
 }
 
-/* ---- what the answer depends on ---- */
+/* ---- what the result depends on ---- */
 
-/* The machine, the device in its state, and the user. False: it cannot be told. */
+/* The host's files, the device's mark, and the user. False: not known. */
 static bool make_key(const char *vm, char ret[TC_DIGEST_SIZE])
 {
     char device[TC_STAMP_SIZE];
@@ -121,8 +120,8 @@ static bool make_key(const char *vm, char ret[TC_DIGEST_SIZE])
 
 /* ---- the record ---- */
 
-/* One for each backend. Locked: who comes second waits for what the first one finds. -1: there is
- * no place for one. */
+/* One record per backend. It is locked: a second process waits for the first one's result. -1: it
+ * cannot be opened. */
 static int open_record(const char *backend)
 {
     _autofree_ char *directory = NULL;
@@ -153,19 +152,19 @@ static void write_record(int fd, const char *key, const struct tc_kvm *kvm)
     _autofree_ char *text =
         kvm->boots ? tc_format("%s boots\n", key) : tc_format("%s not %s\n", key, kvm->reason);
     if (fd >= 0 && text && ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0)
-        (void)tc_write_all(fd, text, strlen(text)); /* half of it has no end, and does not count */
+        (void)tc_write_all(fd, text, strlen(text)); /* a partly written record is ignored */
 }
 
 /* ---- a boot ---- */
 
-#define POLICY                                       \
-    "[tool.machine]\nbackend = \"%s\"\n"             \
-    "timeout = \"%" PRId64 "ms\"\n"                  \
-    "command = [\"machine\"]\n"                      \
-    "filesystem = \"none\"\n"                        \
-    "network = \"none\"\n"                           \
-    "image = \"system\"\n" /* nor has it an image */ \
-    "memory = { max = \"64MiB\", by = \"any\" }\n"   \
+#define POLICY                                                 \
+    "[tool.machine]\nbackend = \"%s\"\n"                       \
+    "timeout = \"%" PRId64 "ms\"\n"                            \
+    "command = [\"machine\"]\n"                                \
+    "filesystem = \"none\"\n"                                  \
+    "network = \"none\"\n"                                     \
+    "image = \"system\"\n" /* required, but no disk is used */ \
+    "memory = { max = \"64MiB\", by = \"any\" }\n"             \
     "grace = \"0s\"\n"
 
 static char *reason_of(const struct tc_errand_end *end, const char *by, int64_t limit_ms)
@@ -177,7 +176,7 @@ static char *reason_of(const struct tc_errand_end *end, const char *by, int64_t 
                      end->error ? end->error : "its cage ended");
 }
 
-/* NULL in *ret_reason: it booted, in *ret_ms; else why not. */
+/* *ret_reason stays NULL if the guest booted, in *ret_ms; else it is the reason. */
 static int time_boot(const struct tc_search *search, const char *backend, const char *accel,
                      int64_t limit_ms, int64_t *ret_ms, char **ret_reason,
                      struct toolcage_error **err)
@@ -202,8 +201,8 @@ static void to_one_line(char *text)
         *text = (unsigned char)*text < ' ' ? ' ' : *text;
 }
 
-/* How long it takes by emulation here and now says how long it may take; where it does not boot so
- * either, that is the most that a call waits. */
+/* The time of a boot by emulation determines the time limit with KVM. If emulation fails, the limit
+ * is the maximum for a boot. */
 static int try_boot(const struct tc_search *search, const char *backend, struct tc_kvm *ret,
                     struct toolcage_error **err)
 {
@@ -217,8 +216,7 @@ static int try_boot(const struct tc_search *search, const char *backend, struct 
     if (r < 0)
         return r;
     ret->boots = !fast;
-    /* of a guest that boots in neither way there is more to say; where there is nothing that
-     * emulates, there is not */
+    /* adds the reason why emulation failed, too, if this backend can emulate */
     bool both = slow && strcmp(backend, EMULATES) == 0;
     if (fast)
         ret->reason =

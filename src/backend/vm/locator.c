@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Virtual machines on this host: what runs them, what runs in them, and those that stand ready in
- * files of the user's state. */
+ * VMs on this host: VMMs, guests, and snapshots in the user's state directory. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -25,13 +24,13 @@
 #include "state/stamp.h"
 #include "version.h"
 
-/* ---- machines that stand ready ---- */
+/* ---- snapshots ---- */
 
-/* A guest that has booted and has seen no call, in a file of the user's state. The file's name is a
- * digest of all that made the machine what it is, so one of another monitor, kernel, image or size
- * is never found; where there is none, this call makes it. */
+/* A snapshot is a booted guest that has seen no call, in a file of the user's state directory. The
+ * file's name is a digest of everything that determined the VM. So a snapshot made with another
+ * VMM, kernel, image or size is never found. If there is none, this call creates it. */
 
-/* Memory for what is carried in, and for what may be written there. */
+/* Granted trees need memory for copied files and for writes. */
 static void add_grants(const struct tc_grant *grant, struct tc_buf *out)
 {
     unsigned count[TC_ACCESS_DENY + 1] = {0};
@@ -41,13 +40,14 @@ static void add_grants(const struct tc_grant *grant, struct tc_buf *out)
         tc_buf_addf(out, "%u ", count[i]);
 }
 
-/* The machine's files, and what the planner makes of the grant. False: it cannot be told. */
+/* Digests the VM's files and those parts of the grant that the planner uses. False: not known. */
 static bool digest_of(const struct tc_grant *grant, const char *vm, char ret[TC_DIGEST_SIZE])
 {
     const struct tc_limits *l = &grant->limits;
     const char *accel = tc_setting(&grant->located, "accel");
-    const char *disk = tc_setting(&grant->located, "disk");       /* of a module's there is none */
-    const char *runtime = tc_setting(&grant->located, "runtime"); /* most machines have none */
+    const char *disk = tc_setting(&grant->located, "disk"); /* a module needs no disk */
+    const char *runtime =
+        tc_setting(&grant->located, "runtime"); /* for containers or modules only */
     char stamp[TC_STAMP_SIZE] = "", also[TC_STAMP_SIZE] = "";
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     if (!*vm || !accel || (!disk && !runtime) || (disk && !tc_stamp_path(disk, stamp)) ||
@@ -65,14 +65,14 @@ static bool digest_of(const struct tc_grant *grant, const char *vm, char ret[TC_
     return true;
 }
 
-/* Where the policy asks for it, names the file that the machine goes on from, or is kept in before
- * its call. `machine` identifies what is the same for every machine. */
+/* If the policy asks for it, names the snapshot file to restore ("from") or to create ("keep").
+ * `machine` identifies the parts common to all VMs. */
 static int use_snapshot(const char *backend, const char *vm, struct tc_grant *grant,
                         struct toolcage_error **err)
 {
     char name[TC_DIGEST_SIZE];
     _autofree_ char *state = NULL;
-    /* the settings are those of fallbacks, too */
+    /* the grant also has the settings of fallback backends */
     _autofree_ char *setting = tc_format("%s.snapshot", backend);
     const char *said = setting ? tc_setting(&grant->settings, setting) : NULL;
     if (setting && (!said || strcmp(said, "1") != 0))
@@ -80,7 +80,7 @@ static int use_snapshot(const char *backend, const char *vm, struct tc_grant *gr
     if (!setting || !tc_state_directory(&state))
         return tc_fail_memory(err);
     if (!state || !digest_of(grant, vm, name))
-        return 0; /* it boots, as it does without */
+        return 0; /* the VM boots without a snapshot */
     _autofree_ char *path = tc_format("%s/machines/%s", state, name + strlen("sha256:"));
     const char *word = path && tc_sealed_holds(path) ? "from" : "keep";
     bool fine = path && tc_setting_add(&grant->located, word, path);
@@ -100,9 +100,9 @@ static bool add_setting(struct tc_grant *grant, const char *name, const char *pa
     return tc_setting_add(&grant->located, name, path);
 }
 
-/* ---- the monitor ---- */
+/* ---- the VMM ---- */
 
-/* emulates: does without the processor's help, slowly */
+/* emulates: can run without KVM, slowly */
 static const struct monitor {
     const char *backend, *name, *places[2], *fix;
     bool emulates;
@@ -127,7 +127,7 @@ static const struct monitor *monitor_of(const char *backend)
     return NULL;
 }
 
-/* From the system's directories: no policy names a path. */
+/* Searches only system directories; a policy cannot name a path. */
 static int find_monitor(const struct monitor *m, char **ret, struct toolcage_error **err)
 {
     struct stat st;
@@ -148,10 +148,10 @@ static int find_monitor(const struct monitor *m, char **ret, struct toolcage_err
                    : tc_fail_memory(err);
 }
 
-/* ---- what runs in it ---- */
+/* ---- the guest ---- */
 
 #define BUILD "toolcage image build guest"
-/* What `toolcage image build guest` makes. */
+/* Files created by `toolcage image build guest`. */
 static const struct part {
     const char *name, *subject, *hint, *message;
 } kernel = {"kernel", "guest", BUILD, "there is no kernel for virtual machines yet"},
@@ -163,7 +163,7 @@ static const struct part {
              "the guest of virtual machines was built without a WebAssembly engine, which layers "
              "asks for"};
 
-/* NULL in `as`: it only has to be there. */
+/* `as` NULL: only checks that the file exists. */
 static int find_part(const struct part *part, const char *as, struct tc_grant *grant,
                      struct toolcage_error **err)
 {
@@ -181,8 +181,8 @@ static int find_part(const struct part *part, const char *as, struct tc_grant *g
     return !grant || !as || add_setting(grant, as, path) ? 0 : tc_fail_memory(err);
 }
 
-/* Where calls are containers or modules inside: another first root, which has more; the one for
- * modules has a runtime, too, where the other one does. */
+/* If calls in the guest are containers or modules, uses a larger initrd. The one for modules
+ * includes crun if the other one does. */
 static int find_runtime(const struct tc_strv *layers, struct tc_grant *grant,
                         struct toolcage_error **err)
 {
@@ -192,12 +192,12 @@ static int find_runtime(const struct tc_strv *layers, struct tc_grant *grant,
     return r == 0 && module ? find_part(&modules, "runtime", grant, err) : r;
 }
 
-/* Beside the root of an image of the store. */
+/* The disk is next to the root of an image in the image store. */
 static int find_disk(struct tc_grant *grant, struct toolcage_error **err)
 {
     static const char root[] = "/rootfs", name[] = "/disk";
     if (!grant->image || tc_backend_runs_module(&grant->layers))
-        return 0; /* refused by the planner, as whatever else it does not show; a module has none */
+        return 0; /* without an image the planner refuses the grant; a module needs no disk */
     size_t len = strlen(grant->image);
     bool stored = tc_endswith(grant->image, root);
     _autofree_ char *disk =
@@ -213,7 +213,7 @@ static int find_disk(struct tc_grant *grant, struct toolcage_error **err)
     return add_setting(grant, "disk", disk) ? 0 : tc_fail_memory(err);
 }
 
-/* ---- the processor's help ---- */
+/* ---- KVM ---- */
 
 static bool may_emulate(const struct monitor *m, const struct tc_grant *grant)
 {
@@ -229,12 +229,11 @@ static int fail_slow(const struct monitor *m, const struct tc_kvm *kvm, struct t
     return tc_fail(
         err,
         TC_WHY(TOOLCAGE_EUNENFORCEABLE, "machine", m->emulates ? "emulation" : "/dev/kvm", hint),
-        "the processor's virtualisation cannot run a machine here (%s), and %s", kvm->reason,
-        m->emulates ? "the policy does not allow emulation"
-                    : "Firecracker does nothing without it");
+        "KVM cannot run a VM on this host (%s), and %s", kvm->reason,
+        m->emulates ? "the policy does not allow emulation" : "Firecracker requires it");
 }
 
-/* By the processor where that boots, else by emulation where the policy allows it. */
+/* Chooses KVM if a guest boots with it, else emulation if the policy allows it. */
 static int choose_speed(const struct tc_search *search, const struct monitor *m,
                         const struct tc_grant *grant, const char *vm, const char **ret,
                         struct toolcage_error **err)
@@ -248,7 +247,7 @@ static int choose_speed(const struct tc_search *search, const struct monitor *m,
     return r;
 }
 
-/* Where the answer is no whatever is installed, that comes first. */
+/* Checked first: without KVM, installing other parts would not help. */
 static int check_speed(const struct monitor *m, const struct tc_grant *grant,
                        struct toolcage_error **err)
 {
@@ -260,9 +259,9 @@ static int check_speed(const struct monitor *m, const struct tc_grant *grant,
     return r;
 }
 
-/* This boot of the host, whose processor the guest's clock counts by; us; and which files the
- * machine is made of, not what they hold: those of the store never change, and a monitor that is
- * replaced is another file. Empty: it cannot be told. */
+/* Digests this boot of the host (the guest's clock depends on the CPU's), toolcage's build, and the
+ * marks of the VM's files. Their contents are not read: files in the image store never change, and
+ * a replaced VMM has another mark. Empty: not known. */
 static void identify(const struct tc_strv *vm, char ret[TC_DIGEST_SIZE])
 {
     static const char *const names[] = {"vmm", "worker", "kernel", "initrd"};
@@ -281,7 +280,7 @@ static void identify(const struct tc_strv *vm, char ret[TC_DIGEST_SIZE])
         tc_digest(text.data, text.len, ret);
 }
 
-/* All that is the same for every machine of this user's, and its digest. */
+/* Finds the parts common to all VMs of this user, and digests them. */
 static int find_all(const struct monitor *m, struct tc_grant *grant,
                     char ret_machine[TC_DIGEST_SIZE], struct toolcage_error **err)
 {
@@ -319,7 +318,7 @@ static int look_for_monitor(const struct tc_locator *locator, struct tc_search *
     return r;
 }
 
-/* A machine that only has to boot, by what the errand says. */
+/* For an errand: a VM that only boots, with the accelerator that the errand names. */
 static int find_try(const struct monitor *m, const char *accel, struct tc_grant *grant,
                     struct toolcage_error **err)
 {
@@ -356,12 +355,12 @@ static int locate_monitor(const struct tc_locator *locator, struct tc_search *se
 
 /* ---- for the doctor ---- */
 
-/* Where there is no guest to try it with. */
+/* The KVM result if there is no guest to test with. */
 static int tell_untried(const struct toolcage_error *why, struct tc_kvm *ret)
 {
     if (!tc_kvm_present(ret))
         return ret->reason ? 0 : TOOLCAGE_EMEMORY;
-    ret->reason = strdup("it is there, and may be opened; without a guest to boot it is not tried");
+    ret->reason = strdup("present and accessible; not tested, because no guest image is built");
     ret->fix = strdup(tc_error_hint(why));
     return ret->reason && ret->fix ? 0 : TOOLCAGE_EMEMORY;
 }
@@ -374,7 +373,7 @@ static char *how(const char *vmm, bool boots)
                              "true)");
 }
 
-/* It is tried: once in a life of this host, and again while the answer is no. */
+/* Tests KVM once per boot of the host; a failure is tested again each time. */
 static int tell_here(const struct monitor *m, const struct tc_search *search, char **ret_how,
                      struct tc_kvm *kvm, struct toolcage_error **err)
 {

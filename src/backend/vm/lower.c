@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Two plans of a machine: that of the tool, a process cage in it, which shows the image as its
- * system; and that of its supervisor, a process cage on the host, which shows the monitor, the
- * guest's files, and what the call is granted. toolcage-vm is told the first plan, and carries what
- * is granted into the machine;
- * what can be written there is a copy or a layer, to which what was changed comes back, and of
- * which the workspace's own code makes what it makes of any call's. */
+ * A VM has two plans. The inner plan is the tool's: a process cage in the guest, with the image as
+ * its system. The outer plan is a process cage on the host, which shows the VMM, the guest's files
+ * and the granted paths. Its program, toolcage-vm, receives the inner plan and copies the granted
+ * files into the VM. Writable paths are copies or overlays on the host, in which toolcage-vm stores
+ * the changes from the guest; the workspace code handles them as for any other call. */
 #include "backend/vm/lower.h"
 
 #include <string.h>
@@ -26,10 +25,10 @@
 #define PLACE "/etc/toolcage"
 #define KVM "/dev/kvm"
 
-/* What a machine needs beside its tools' memory: the guest's kernel and engine; and its monitor,
- * with the code that it translates. */
+/* Memory in addition to the tool's: for the guest's kernel and engine; and for the VMM, including
+ * its translated code. */
 enum { MIB = 1 << 20, GUEST_MIB = 128, MONITOR_MIB = 384, FILES_MIB = 1024, NET_MIB = 64 };
-/* What runs modules is in the guest's memory, and while it boots twice. */
+/* The worker and engine for modules are in the guest's memory, and twice during boot. */
 enum { MODULES_MIB = 128 };
 enum { REHEARSAL_MS = 5000 };
 enum { THREADS = 32, FILES = 256, BOOT_MS = 30000, CPUS_MAX = 16 };
@@ -40,7 +39,7 @@ static int refuse_grant(const char *subject, const char *hint, const char *messa
     return tc_fail(err, TC_WHY(TOOLCAGE_EUNENFORCEABLE, "lower", subject, hint), "%s", message);
 }
 
-/* A machine that only has to boot, to see whether it does. */
+/* A VM that only boots, to test KVM. */
 static bool is_try(const struct tc_grant *grant)
 {
     return tc_setting(&grant->located, "try") != NULL;
@@ -52,8 +51,8 @@ static bool by_processor(const struct tc_grant *grant)
     return accel && strcmp(accel, "kvm") == 0;
 }
 
-/* Of the cage around the monitor, where what is granted is shown at its own path, too: a file of
- * the grant must not stand where the monitor looks for its own. */
+/* Paths that the VMM's cage uses itself. Granted paths are shown in that cage under their own
+ * names, so they must not replace these. */
 static bool is_monitors(const char *path)
 {
     static const char *const own[] = {
@@ -66,7 +65,7 @@ static bool is_monitors(const char *path)
     return false;
 }
 
-/* A module is carried in like a file that is granted, as the last one. */
+/* A module is copied into the guest like a granted file, as the last one. */
 static bool has_module(const struct tc_grant *grant)
 {
     return tc_backend_runs_module(&grant->layers);
@@ -77,7 +76,7 @@ static bool is_granted(const struct tc_fs_entry *e)
     return e->access == TC_ACCESS_READ || e->access == TC_ACCESS_WRITE;
 }
 
-/* A granted path that is denied as a whole is none. */
+/* A granted path that is denied as a whole is not shown. */
 static bool is_shown(const struct tc_grant *grant, const struct tc_fs_entry *e)
 {
     for (size_t i = 0; i < grant->fs_count; i++)
@@ -103,7 +102,7 @@ static int64_t megabytes(int64_t bytes)
     return (bytes + MIB - 1) / MIB;
 }
 
-/* Its memory holds the tools' private storage, too, and what they may write in granted paths. */
+/* The guest's memory also holds the tools' private storage and their writes to granted paths. */
 int64_t tc_vm_mib(const struct tc_grant *grant)
 {
     const struct tc_limits *l = &grant->limits;
@@ -114,7 +113,7 @@ int64_t tc_vm_mib(const struct tc_grant *grant)
            (has_module(grant) ? MODULES_MIB : 0);
 }
 
-/* What toolcage-vm may add to that, for what it is to carry. */
+/* Memory that toolcage-vm may add for the files that it copies. */
 static int64_t files_mib(const struct tc_grant *grant)
 {
     for (size_t i = 0; i < grant->fs_count; i++)
@@ -129,21 +128,22 @@ static int64_t processors(const struct tc_limits *l)
     return cpus < 1 ? 1 : cpus > CPUS_MAX ? CPUS_MAX : cpus;
 }
 
-/* ---- inside ---- */
+/* ---- the inner plan ---- */
 
-/* Where the guest has it: nobody else's, and in memory. */
+/* The path in the guest: private, and in memory. */
 static bool move_in(struct tc_mount *m, size_t number)
 {
     bool bound = m->bound;
     free(m->from);
     free(m->bound);
     m->from = tc_format(TC_GUEST_GRANTS "/%zu", number);
-    /* a file that a model named may be about to be made */
+    /* a file named by the model may not exist yet */
     m->bound = bound ? strdup(TC_GUEST_GRANTS) : NULL;
     return m->from && (m->bound || !bound);
 }
 
-/* Each under its number, the same as outside; what is denied is not there to be denied. */
+/* Each grant has the same number inside and outside. Denied paths need no mount: they are not
+ * copied. */
 static bool move_all_in(struct tc_plan *plan)
 {
     size_t number = 0;
@@ -156,7 +156,7 @@ static bool move_all_in(struct tc_plan *plan)
     return true;
 }
 
-/* What a guest runs a call in. */
+/* The backends that a guest can run a call with. */
 static const struct tc_planner *find_inner(const char *backend)
 {
     static const struct tc_planner *const inner[] = {&tc_process_planner, &tc_oci_planner,
@@ -167,7 +167,8 @@ static const struct tc_planner *find_inner(const char *backend)
     return NULL;
 }
 
-/* A container has the image as its root; a process cage is in a guest whose system that is. */
+/* In a guest for containers the image is mounted at a path; a guest for process cages has the image
+ * as its root. */
 static int lower_by(const char *backend, struct tc_grant *inner, struct tc_plan *ret,
                     struct toolcage_error **err)
 {
@@ -185,8 +186,8 @@ static int lower_by(const char *backend, struct tc_grant *inner, struct tc_plan 
     return r;
 }
 
-/* What runs the module stands in the guest; the module comes with the files. Code that was compiled
- * on the host is for that one's processor. */
+/* The worker and the engine are files of the guest; the module is copied like granted files. Code
+ * compiled on the host is not used: it is for the host's CPU. */
 static void bring_engine(struct tc_grant *inner)
 {
     static char worker[] = "worker=" TC_GUEST_WORKER, engine[] = "engine=" TC_GUEST_ENGINE;
@@ -194,8 +195,8 @@ static void bring_engine(struct tc_grant *inner)
     inner->located = (struct tc_strv){.items = items, .count = TC_COUNT(items) - 1};
 }
 
-/* Of a module's plan what is its own: the module, and who runs it, which a container has already:
- * its image is where that stands. */
+/* Moves the mounts that a module's plan needs: the module, and the worker and engine. A container's
+ * image has the latter already. */
 static bool move_own(struct tc_plan *from, struct tc_plan *into)
 {
     for (size_t i = 0; i < from->mount_count; i++) {
@@ -227,7 +228,7 @@ static void move_program(struct tc_plan *from, struct tc_plan *into)
     into->program_call_len = from->program_call_len;
 }
 
-/* The module's plan, with the command and files of who runs it, in the other's walls. */
+/* Combines both plans: the module's command and files, in the other backend's isolation. */
 static int put_module(struct tc_grant *inner, const char *backend, struct tc_plan *walls,
                       struct toolcage_error **err)
 {
@@ -252,8 +253,8 @@ static int lower_within(const struct tc_grant *grant, struct tc_grant *inner, st
                : r;
 }
 
-/* As on a machine whose system is the image and whose files are the call's. What changes is judged
- * outside. */
+/* A grant for a host whose system is the image and whose files are the call's. Changes are checked
+ * outside the VM. */
 static int lower_inner(const struct tc_grant *grant, struct tc_plan *ret,
                        struct toolcage_error **err)
 {
@@ -269,7 +270,7 @@ static int lower_inner(const struct tc_grant *grant, struct tc_plan *ret,
     inner.policy = NULL;
     inner.workspace = TC_WORKSPACE_BIND;
     inner.limits.disk_set = false;
-    inner.secrets = NULL; /* the proxy is outside, and so is what it alone needs */
+    inner.secrets = NULL; /* the egress proxy is outside, with its secrets */
     inner.secret_count = 0;
     inner.upstream = (struct tc_upstream){0};
     inner.collect = inner.caches = (struct tc_strv){0};
@@ -281,14 +282,14 @@ static int lower_inner(const struct tc_grant *grant, struct tc_plan *ret,
     return r == 0 && !move_all_in(ret) ? tc_fail_memory(err) : r;
 }
 
-/* Is there a command that runs before the machine is kept? */
+/* Whether a warm-up command runs before the snapshot. */
 static bool is_warmed(const struct tc_grant *grant)
 {
     return grant->warm.count && tc_setting(&grant->located, "keep");
 }
 
-/* In the same walls, and with nothing of this call: what it leaves, every later one finds; and it
- * is the same for all of them. */
+/* A plan with the same isolation and nothing of this call: its effects are in every later call, so
+ * it must be equal for all of them. */
 static int lower_nothing(const struct tc_grant *grant, const struct tc_strv *argv,
                          struct tc_plan *ret, struct toolcage_error **err)
 {
@@ -311,8 +312,8 @@ static int lower_warm(const struct tc_grant *grant, struct tc_plan *ret,
     return lower_nothing(grant, &grant->warm, ret, err);
 }
 
-/* A call that does nothing, and the same before any that the machine can be for. Where the image
- * has no shell, all but that is rehearsed. */
+/* A call that does nothing, the same for every call that the VM may serve. Even if the image has no
+ * shell, everything before the shell is exercised. */
 static int lower_rehearsal(const struct tc_grant *grant, struct tc_plan *ret,
                            struct toolcage_error **err)
 {
@@ -328,7 +329,7 @@ static int lower_rehearsal(const struct tc_grant *grant, struct tc_plan *ret,
     return lower_nothing(&any, &words, ret, err);
 }
 
-/* ---- outside ---- */
+/* ---- the outer plan ---- */
 
 static const struct {
     const char *name, *path;
@@ -345,12 +346,12 @@ static bool add_module(const struct tc_grant *grant, struct tc_plan *plan)
     return !from || (m && (m->key = strdup("module")));
 }
 
-/* Where nobody has looked for them yet, there is no call either, and the plan tells no more than
- * that there can be one. */
+/* Before the locator ran, the files are unknown; such a plan only shows that the grant can be
+ * lowered. */
 static bool add_files(const struct tc_monitor *monitor, const struct tc_grant *grant,
                       struct tc_plan *plan)
 {
-    /* what programs are made of; of /usr nothing else */
+    /* libraries only; nothing else of /usr */
     static const char *const system[] = {"/lib", "/lib64", "/usr/lib", "/usr/lib64"};
     const char *vmm = tc_setting(&grant->located, "vmm");
     bool fine = (!vmm || tc_plan_mount(plan, TC_MOUNT_SYSTEM, vmm, vmm)) &&
@@ -369,7 +370,7 @@ static bool add_files(const struct tc_monitor *monitor, const struct tc_grant *g
     return fine;
 }
 
-/* What it carries in, in the order of its numbers there, and how much may come back. */
+/* The granted paths in the order of their numbers in the guest, and the maximum of changes. */
 static bool add_grants(const struct tc_grant *grant, struct tc_vm_options *o)
 {
     static char module[] = MODULE;
@@ -390,13 +391,13 @@ static bool add_grants(const struct tc_grant *grant, struct tc_vm_options *o)
     return o->grants;
 }
 
-/* A machine that is kept is of one size, whatever it is to carry. */
+/* A VM with a snapshot has a fixed memory size, independent of the files to copy. */
 static bool is_kept(const struct tc_grant *grant)
 {
     return tc_setting(&grant->located, "from") || tc_setting(&grant->located, "keep");
 }
 
-/* From a file, or into one: where nothing is kept, neither. */
+/* Names the snapshot to restore, or to create; neither if there is none. */
 static bool add_kept(const struct tc_grant *grant, struct tc_plan *plan)
 {
     const char *from = tc_setting(&grant->located, "from");
@@ -405,7 +406,7 @@ static bool add_kept(const struct tc_grant *grant, struct tc_plan *plan)
     return !path || tc_strv_take(&plan->settings, tc_format("%s=%s", from ? "from" : "keep", path));
 }
 
-/* Where the tool has a network, the cage around the monitor has it, and what it has to trust. */
+/* The CA bundle if the proxy inspects requests: the VMM's cage has the network and the bundle. */
 static char *authority_of(const struct tc_grant *grant)
 {
     static char bundle[] = TC_BUNDLE_OWN;
@@ -427,8 +428,8 @@ static void set_vm(const struct tc_grant *grant, struct tc_vm_options *o)
     o->disk = is_try(grant) || has_module(grant) ? NULL : disk;
 }
 
-/* A machine that goes on from a file can do that before its call comes. One that calls us needs
- * somebody who lets it, and a module stands with the monitor's own files. */
+/* Whether a VM can be restored before its call arrives. Not if the guest connects to a socket in
+ * the cage, nor with a module, which is mounted among the VMM's files. */
 static bool can_wait(const struct tc_monitor *monitor, const struct tc_grant *grant)
 {
     const char *said = tc_setting(&grant->settings, "qemu.ready");
@@ -437,14 +438,14 @@ static bool can_wait(const struct tc_monitor *monitor, const struct tc_grant *gr
            tc_setting(&grant->located, "from");
 }
 
-/* What has run once in a machine has been translated: each copy begins without. A processor has
- * nothing to translate. */
+/* With emulation, a rehearsal leaves no translated code in the snapshot, so each restored VM runs
+ * one. With KVM there is nothing to translate. */
 static bool rehearses(const struct tc_monitor *monitor, const struct tc_grant *grant)
 {
     return can_wait(monitor, grant) && !by_processor(grant);
 }
 
-/* What the machine is, and no call. */
+/* The part of the options that describes the VM, not the call. */
 static struct tc_vm_options describe_vm(const struct tc_monitor *monitor,
                                         const struct tc_grant *grant)
 {
@@ -461,7 +462,7 @@ static struct tc_vm_options describe_vm(const struct tc_monitor *monitor,
     return o;
 }
 
-/* The command, and what the executor has to know of it. */
+/* The command, and the executor's settings. */
 static bool add_command(const struct tc_grant *grant, struct tc_plan *plan)
 {
     return tc_strv_add(&plan->argv, PLACE "/toolcage-vm") && add_kept(grant, plan) &&
@@ -472,8 +473,8 @@ static bool add_command(const struct tc_grant *grant, struct tc_plan *plan)
            tc_strv_add(&plan->cwd, "/") && tc_strv_add(&plan->env, "PATH=/usr/bin:/bin");
 }
 
-/* Time and output as the call's; the rest bounds the monitor. What processor time the tool itself
- * has used, the guest knows; the monitor's share of processors is the call's. */
+/* Time and output limits are the call's; the others limit the VMM. The guest measures the tool's
+ * CPU time, so the VMM has no limit for it. The VMM's share of CPUs is the call's. */
 static void set_limits(const struct tc_grant *grant, struct tc_limits *l)
 {
     *l = grant->limits;
@@ -508,7 +509,7 @@ static int lower_outer(const struct tc_monitor *monitor, const struct tc_grant *
 typedef int lower_fn(const struct tc_grant *grant, struct tc_plan *ret,
                      struct toolcage_error **err);
 
-/* One of the plans that the guest reads. */
+/* Encodes one of the plans for the guest. */
 static int lower_inside(lower_fn *lower, const struct tc_grant *grant, char **ret, size_t *ret_len,
                         struct toolcage_error **err)
 {
@@ -527,7 +528,7 @@ int tc_vm_lower(const struct tc_monitor *monitor, const struct tc_grant *grant, 
     int r = check_grant(grant, err);
     if (r == 0)
         r = lower_inside(lower_inner, grant, &o.plan, &o.plan_len, err);
-    if (is_try(grant)) /* there is no call */
+    if (is_try(grant)) /* a VM that only boots has no call */
         free(TAKE(o.plan));
     if (r == 0 && is_warmed(grant))
         r = lower_inside(lower_warm, grant, &o.warm, &o.warm_len, err);
@@ -542,7 +543,7 @@ int tc_vm_lower(const struct tc_monitor *monitor, const struct tc_grant *grant, 
     return r;
 }
 
-/* ---- the planners of machines with a monitor of ours ---- */
+/* ---- the planners of qemu and firecracker ---- */
 
 static const struct tc_monitor qemu = {"qemu",
                                        {"/usr/share/qemu", "/usr/share/seabios"},

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The plans of a machine, whoever its monitor is. Pure. */
+ * The plans of a VM, for any VMM. Pure. */
 #ifndef TC_BACKEND_VM_LOWER_H
 #define TC_BACKEND_VM_LOWER_H
 
 #include "plan/backend.h"
 
-/* What a monitor reads beside itself; toolcage-vm is as it was linked. */
+/* Files that a VMM reads in addition to its program. */
 struct tc_monitor {
     const char *name;
     const char *reads[2];
-    bool connects;  /* the guest to a socket in the cage */
-    bool contained; /* the machine is a container engine's: no monitor of ours stands around it */
+    bool connects;  /* the VMM connects guest ports to a socket in the cage */
+    bool contained; /* a runtime (Kata) starts the VM: its VMM is not in a cage */
 };
 
 int tc_vm_lower(const struct tc_monitor *monitor, const struct tc_grant *grant, struct tc_plan *ret,
                 struct toolcage_error **err);
-/* How much memory the machine itself has to have. */
+/* The memory size of the VM itself. */
 int64_t tc_vm_mib(const struct tc_grant *grant);
 
 #endif

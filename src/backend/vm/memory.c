@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What all machines of one user may use of the host's memory at once, in all processes together. */
+ * The memory budget of all VMs of one user, in all processes. */
 #include "backend/vm/parts.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 enum { UNIT = 1 << 20 };
 
-/* The policy's word; else three quarters of the machine's memory. */
+/* The policy's value; else three quarters of the host's memory. */
 static int64_t all_units(const struct tc_plan *plan)
 {
     const char *said = tc_setting(&plan->settings, "at_once");
@@ -50,7 +50,7 @@ static int64_t wanted_units(const struct tc_plan *plan)
     return plan->limits.memory / UNIT;
 }
 
-/* -1 with errno, EAGAIN where there is too little, of which *ret_free is there. */
+/* -1 with errno; EAGAIN: less than `wanted` is free, namely *ret_free. */
 static int take_memory(int64_t most, int64_t wanted, int64_t *ret_free)
 {
     _autofd_ int dir = tc_state_open("room", NULL);
@@ -65,7 +65,7 @@ int tc_vm_memory_hold(const struct tc_cage *cage)
     return take_memory(all_units(cage->plan) / 2, wanted_units(cage->plan), &free);
 }
 
-/* One alone runs, however large it is; and those that wait make room. */
+/* A VM larger than the budget may run alone. Prestarted VMs are ended to free their shares. */
 int tc_vm_memory_take(struct tc_cage *cage, int *ret)
 {
     int64_t all = all_units(cage->plan), wanted = wanted_units(cage->plan), free = 0;

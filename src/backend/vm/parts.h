@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Parts of the executors of virtual machines, for who has the machine made by others: toolcage-vm
- * in its cage, what it says of the call, and what comes back of files. */
+ * Parts of the VM executors, for a backend whose VM is started by another program (Kata):
+ * toolcage-vm in its cage, the guest's report of the call, and the file changes. */
 #ifndef TC_BACKEND_VM_PARTS_H
 #define TC_BACKEND_VM_PARTS_H
 
@@ -15,19 +15,20 @@ void tc_vm_cage_signal(struct tc_cage *cage, bool kill);
 const char *tc_vm_cage_usage(struct tc_cage *cage);
 bool tc_vm_cage_destroy(struct tc_cage *cage, enum tc_may_block may_block);
 const char *tc_vm_cage_mechanism(const struct tc_cage *cage, enum tc_clause clause);
-/* Where the backend keeps its own; NULL: there is no record yet. */
+/* Pointer to the backend's own state; NULL: there is no record yet. */
 void **tc_vm_cage_own(const struct tc_cage *cage);
-/* Was it ended from outside? */
+/* Whether the helper killed the cage. */
 bool tc_vm_cage_killed(const struct tc_cage *cage);
 
-/* What all machines of one user may use of the host's memory at once, in all processes together. */
+/* A budget for the memory that all VMs of one user, in all processes, may use at once. */
 
-/* Takes what the cage's machine may grow to; *ret holds it. 0, or -1 and the cage has failed. */
+/* Takes the maximum size of the cage's VM from the budget; *ret is the share's fd. 0, or -1 and the
+ * cage has failed. */
 int tc_vm_memory_take(struct tc_cage *cage, int *ret);
-/* The same for a machine that waits for a call; those together leave half of it to others. What
- * holds it, or -1. */
+/* The same for a VM prestarted before its call; all of these use at most half the budget. Returns
+ * the share's fd, or -1. */
 int tc_vm_memory_hold(const struct tc_cage *cage);
-/* Gives it back; -1: there was none. */
+/* Returns the share; -1: none was taken. */
 void tc_vm_memory_give(int room);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What modules were compiled to, kept in the user's state. Compiled code runs as our own does, and
- * the engine does not see when a byte of it is another one: so a record beside it says of which
- * module, engine and settings it is, and its digest, under a seal. What does not fit is as good as
- * not there. Code of megabytes is not read again at each call: once it was, a second file says
- * under a seal in which state it then was. */
+ * Compiled modules, stored in the user's state directory. Compiled code runs as native code, and
+ * the engine does not notice a changed byte. So a sealed record next to the code names the module,
+ * the engine, the settings and the code's digest. Code that does not match its record is ignored.
+ * Megabytes of code are not read again at each call: a second sealed file has the stamp (file
+ * state) of the code when its digest was checked. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static int write_own(const char *path, const struct tc_buf *bytes)
     return tc_store_write(AT_FDCWD, path, bytes->data, bytes->len, 0644);
 }
 
-/* What the seal speaks of. */
+/* The text that the seal authenticates. */
 static char *words_of(const char *module, bool deterministic, const char *code)
 {
     return tc_format("toolcage-wasm 1\n%s\n%s\n%s\n",
@@ -56,7 +56,7 @@ static char *code_path(const char *dir, const char *code)
     return tc_format("%s/%s.cwasm", dir, hex(code));
 }
 
-/* The code's digest that the record names, if the record is ours. */
+/* The code's digest from the record, if the record's seal is valid. */
 static bool read_record(const char *dir, const char *module, bool deterministic,
                         char code[TC_DIGEST_SIZE])
 {
@@ -71,7 +71,7 @@ static bool read_record(const char *dir, const char *module, bool deterministic,
            tc_seal_holds(dir, words, text.data + TC_DIGEST_SIZE);
 }
 
-/* ---- the state in which it was read ---- */
+/* ---- the stamp of checked code ---- */
 
 static char *stamp_path(const char *dir, const char *code)
 {
@@ -91,7 +91,7 @@ static bool is_marked(const char *dir, const char *code, const char *stamp)
            tc_seal_holds(dir, words, text.data);
 }
 
-/* Where it cannot be kept, the code is read again. */
+/* If this fails, the code is read and checked again next time. */
 static void keep_stamp(const char *dir, const char *code, const char *stamp)
 {
     char seal[TC_DIGEST_SIZE];
@@ -114,7 +114,8 @@ static bool has_digest(int fd, const char *code)
     return strcmp(found, code) == 0;
 }
 
-/* Is the open file that code? Its stamp, if it is settled, is for whoever loads it. */
+/* Whether the open file is that code. Also returns its stamp, for the process that loads it; "" if
+ * the file changed too recently. */
 static bool check_code(const char *dir, const char *code, int fd, char stamp[TC_STAMP_SIZE])
 {
     struct stat st, after;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The executor of wasm and wasmedge: those of a process cage, whose program is toolcage-wasm. The
- * cage is the process backend's to try; what runs a module is looked for by the library. */
+ * The executors of wasm and wasmedge: process cages whose program is toolcage-wasm. They have no
+ * probe, because the process backend's covers the cage, and the library locates the engine. */
 #include "backend/registry.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/task.h"
 #include "cage/cage.h"
 
-/* What holds a module before the cage has to: it calls our interface, and no kernel. */
+/* The layer inside the cage: the module calls the WASI interface, not the kernel. */
 static const char *inner(enum tc_clause clause)
 {
     switch ((int)clause) {
@@ -27,7 +27,7 @@ static const char *inner(enum tc_clause clause)
     }
 }
 
-/* Of a deterministic call: what its worker says that it used. */
+/* The fuel report of the worker, for a deterministic call. */
 struct teller {
     bool killed, heard;
     struct tc_task_fuel told;
@@ -53,8 +53,8 @@ static int make_wasm(struct tc_cage *cage)
     return rc;
 }
 
-/* What the worker says is believed as far as its streams are. Who was ended from outside may have
- * come further at another time, whatever it said before. */
+/* The worker's report is trusted as much as its streams. A call that was killed might get further
+ * another time, so its report is discarded. */
 static const char *usage_of_wasm(struct tc_cage *cage)
 {
     struct teller *t = teller_of(cage);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Modules of the catalog that others have made, so that they do not come with toolcage: these very
- * bytes, fetched once by name and kept in the user's state. */
+ * Modules of the catalog made by third parties and not distributed with toolcage: `toolcage wasm
+ * install` fetches exactly these bytes once, by name, into the user's state directory. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -74,7 +74,7 @@ int tc_fetched_use(const struct tc_fetched *module, char **ret, struct toolcage_
     return 0;
 }
 
-/* Large ones take longer to compile than a call has, and more memory. */
+/* Large modules take more time and memory to compile than a call has. */
 int tc_fetched_uncompiled(const struct tc_fetched *module, bool deterministic,
                           struct toolcage_error **err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What an engine has found out about modules, so that their next calls need not read and digest the
- * same files again: it holds as long as each of these files is in the state that was looked at. */
+ * A cache of what an engine found out about modules, so that later calls do not read and digest the
+ * same files again. An entry is valid as long as the stamps of all its files are unchanged. */
 #include "backend/wasm/modules.h"
 
 #include <stdlib.h>
@@ -18,10 +18,10 @@ enum { MODULE, WORKER, ENGINE, CODE, FILES };
 
 struct tc_known_module {
     struct tc_known_module *next;
-    size_t number; /* of those behind it */
+    size_t number; /* number of entries after this one */
     bool deterministic;
-    char *asked, *pin, *state; /* what it was looked for by */
-    char *module, *digest;     /* and what was found, as in the grant */
+    char *asked, *pin, *state; /* the key */
+    char *module, *digest;     /* the result, as in the grant */
     struct tc_strv located;
     char stamps[FILES][TC_STAMP_SIZE];
 };
@@ -41,7 +41,7 @@ static void discard(struct tc_known_module **k)
         let_go(*k);
 }
 
-/* NULL: it has none. */
+/* NULL: the entry has no such file. */
 static const char *path_of(const struct tc_known_module *k, size_t file)
 {
     static const char *const names[] = {[WORKER] = "worker", [ENGINE] = "engine", [CODE] = "code"};
@@ -103,7 +103,7 @@ bool tc_modules_recall(const struct tc_modules_known *known, const struct tc_mod
     _autofree_ char *module = k ? strdup(k->module) : NULL, *digest = k ? strdup(k->digest) : NULL;
     _autostrv_ struct tc_strv located = {0};
     if (!module || !digest || !tc_strv_copy(&located, &k->located))
-        return false; /* the long way finds the same, or says that there is no memory */
+        return false; /* find_files() finds the same again, or reports the lack of memory */
     free(grant->module);
     free(grant->module_digest);
     grant->module = TAKE(module);
@@ -113,7 +113,8 @@ bool tc_modules_recall(const struct tc_modules_known *known, const struct tc_mod
     return true;
 }
 
-/* Could a write to it now leave the same mark? */
+/* Takes the stamp of a file, unless the file changed so recently that another write could leave the
+ * same mark. */
 static bool stamp(const char *path, char out[TC_STAMP_SIZE])
 {
     struct stat st;
@@ -138,15 +139,15 @@ static bool fill_known(struct tc_known_module *k, const struct tc_module_questio
     return fine && code_stamp && code_stamp[0];
 }
 
-/* Whoever may write to what runs as our own does is looked at as when it was found. */
+/* Checks again who may write the file, which runs as native code. */
 static bool is_safe(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && !tc_program_unsafe(&st);
 }
 
-/* Are the stamps those of the files that were found, and not of what took their places meanwhile?
- * Nobody reads a fetched module: its digest is ours. */
+/* Whether the stamps belong to the files that were found, not to replacements. The content of a
+ * fetched module is not read: its digest is fixed in toolcage. */
 static bool is_found(const struct tc_known_module *k)
 {
     char digest[TC_DIGEST_SIZE];

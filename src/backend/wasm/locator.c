@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * WebAssembly on this host: which module a call runs, the program that runs it, and its engine. */
+ * WebAssembly on this host: the module of a call, the program that runs it, and its engine. */
 #include "backend/wasm/modules.h"
 
 #include <errno.h>
@@ -37,7 +37,8 @@ static int fail_engine(const char *path, const char *reason, struct toolcage_err
         "the WebAssembly engine Wasmtime " TC_WASM_VERSION " %s", reason);
 }
 
-/* One file that is there is the one: what is wrong with it is said, and no other is taken. */
+/* The first engine that exists is used; if it is unsafe, that is an error, and no other one is
+ * tried. */
 static int try_engine(char *path, bool *ret_there, struct toolcage_error **err)
 {
     struct stat st;
@@ -48,7 +49,7 @@ static int try_engine(char *path, bool *ret_there, struct toolcage_error **err)
     return reason ? fail_engine(path, reason, err) : 0;
 }
 
-/* Beside the program that loads it, as a package brings it, or in the user's own state. */
+/* Looks next to the program that loads it (packages), then in the user's state directory. */
 static int find_engine(const char *worker, char **ret, struct toolcage_error **err)
 {
     _autofree_ char *state = NULL, *dir = tc_path_parent(worker);
@@ -68,15 +69,15 @@ static int find_engine(const char *worker, char **ret, struct toolcage_error **e
     return r < 0 || *ret ? r : fail_engine(TC_WASM_LIBRARY, "is not installed", err);
 }
 
-/* WasmEdge comes as Debian's newer suites have it, with a C library that is newer than most
- * machines': an image of the store holds both, and the module's cage gets their directory. */
+/* WasmEdge is packaged only in newer Debian suites, and needs a newer C library than most hosts
+ * have. An image in the image store contains both, and the module's cage gets their directory. */
 static int fail_edge(const char *subject, const char *reason, struct toolcage_error **err)
 {
     return tc_fail(err, TC_WHY(TOOLCAGE_EBACKEND, "engine", subject, TC_WASM_EDGE_BUILD),
                    "the WebAssembly engine WasmEdge " TC_WASM_EDGE_VERSION " %s", reason);
 }
 
-/* The worker checks the version, once it has loaded it. */
+/* The worker checks the version after loading it. */
 static int find_library(const char *root, char **ret, struct toolcage_error **err)
 {
     _autofree_ char *library = tc_format("%s/" TC_WASM_EDGE_PLACE "/" TC_WASM_EDGE_LIBRARY, root);
@@ -88,7 +89,7 @@ static int find_library(const char *root, char **ret, struct toolcage_error **er
     return *ret ? 0 : tc_fail_memory(err);
 }
 
-/* *ret_lock is the caller's also on failure. */
+/* *ret_lock is the caller's, also on failure. */
 static int find_edge(char **ret, int *ret_lock, struct toolcage_error **err)
 {
     _autoerror_ struct toolcage_error *why = NULL;
@@ -103,7 +104,7 @@ static int find_edge(char **ret, int *ret_lock, struct toolcage_error **err)
                  : find_library(root, ret, err);
 }
 
-/* Both are owned; *lock, where there is one, is the caller's also on failure. */
+/* Both are owned; *lock, if set, is the caller's, also on failure. */
 static int find_program(const struct tc_locator *locator, int *lock, char **ret_worker,
                         char **ret_engine, struct toolcage_error **err)
 {
@@ -142,7 +143,7 @@ static int fail_catalog(const char *path, const char *reason, struct toolcage_er
                    "the catalog's module %s", reason);
 }
 
-/* Beside the program that runs it, and trusted as that is. */
+/* The module next to the program that runs it, with the same safety check. */
 static int find_built(const struct tc_profile *row, char **ret, struct toolcage_error **err)
 {
     struct stat st;
@@ -180,7 +181,7 @@ int tc_modules_catalog(char **path, struct toolcage_error **err)
     return 0;
 }
 
-/* Where the policy names none, the command's first word does, as a shell would take it. */
+/* If the policy names no module, the command's first element does, resolved as a shell would. */
 static int name_module(struct tc_grant *grant, struct toolcage_error **err)
 {
     if (grant->module)
@@ -196,8 +197,8 @@ static int name_module(struct tc_grant *grant, struct toolcage_error **err)
     return grant->module ? 0 : tc_fail_memory(err);
 }
 
-/* What it was compiled to before, if that can be relied on; then it is that module or none, also
- * where the file changes meanwhile. */
+/* Adds the compiled code, if its record and mark are valid. Then the digest is pinned, so that a
+ * changed file is refused. */
 static int find_code_of_file(struct tc_grant *grant, const char *dir, struct toolcage_error **err)
 {
     char digest[TC_DIGEST_SIZE];
@@ -210,7 +211,7 @@ static int find_code_of_file(struct tc_grant *grant, const char *dir, struct too
     return r < 0 ? r : 0;
 }
 
-/* The digest is known, so nobody reads the module. */
+/* The digest is known, so the module is not read. */
 static int find_code_of_fetched(struct tc_grant *grant, const char *dir,
                                 const struct tc_fetched *fetched, struct toolcage_error **err)
 {
@@ -236,7 +237,7 @@ static int settle_module(struct tc_grant *grant, const struct tc_fetched *fetche
     return r == 0 && fetched ? tc_fetched_pin(fetched, &grant->module_digest, err) : r;
 }
 
-/* By looking at the files themselves. */
+/* Examines the files. */
 static int find_files(const struct tc_locator *locator, struct tc_grant *grant, const char *state,
                       int *lock, struct toolcage_error **err)
 {
@@ -251,7 +252,7 @@ static int find_files(const struct tc_locator *locator, struct tc_grant *grant, 
     return r < 0 || is_edge(locator) ? r : find_code(grant, fetched, state, err);
 }
 
-/* The same, where an earlier call of this engine did not. */
+/* Uses the cached result of an earlier call of this engine, else examines the files. */
 static int find_all(const struct tc_locator *locator, struct tc_search *search,
                     struct tc_grant *grant, struct toolcage_error **err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * WebAssembly on this machine: what runs a module, and which module that is. */
+ * WebAssembly on this host: the program that runs modules, and the modules. */
 #ifndef TC_BACKEND_WASM_MODULES_H
 #define TC_BACKEND_WASM_MODULES_H
 
@@ -13,79 +13,80 @@
 #include "plan/backend.h"
 #include "policy/grant.h"
 
-/* Names the module alone, where somebody else has the others. */
+/* Resolves only the module, for backends that bring their own engine (a VM's guest). */
 int tc_modules_name(struct tc_grant *grant, struct toolcage_error **err);
 
-/* The file that "catalog:NAME" stands for in *path, which is owned; any other path stays. */
+/* Replaces "catalog:NAME" in *path (owned) by the module's file; other paths are unchanged. */
 int tc_modules_catalog(char **path, struct toolcage_error **err);
 
 /* ---- store.c ---- */
 
-/* What the functions toolcage_wasm_ACTION_json() give; `run` does what needs a cage. *ret is owned.
+/* The results of toolcage_wasm_ACTION_json(); `run` does the work that needs a cage. *ret is owned.
  */
 int tc_modules_json(const char *action, const char *path, tc_errand_fn *run, char **ret,
                     struct toolcage_error **err);
 
 /* ---- fetched.c ---- */
 
-/* A module of the catalog that does not come with toolcage. */
+/* A catalog module that is not distributed with toolcage. */
 struct tc_fetched {
     const char *name;        /* in the catalog */
-    const char *requirement; /* the package that has it, with its digest, as pip takes it */
-    const char *file;        /* where in that */
+    const char *requirement; /* pip requirement of the package that contains it, with the package's
+                                digest */
+    const char *file;        /* path in that package */
     const char *digest;      /* of the module */
 };
 
-/* Which one `module` names; NULL: none of these. */
+/* The row for `module`; NULL: it is not a fetched module. */
 const struct tc_fetched *tc_fetched_find(const char *module);
-/* Whose digest this is; NULL: nobody's. */
+/* The row with this digest; NULL: none. */
 const struct tc_fetched *tc_fetched_of(const char *digest);
-/* Where it is kept in the directory of the user's state; owned. */
+/* The module's path in `dir`, a directory of the user's state; owned. */
 char *tc_fetched_path(const struct tc_fetched *module, const char *dir);
-/* The same in *ret, owned, when it is there. */
+/* Stores the path in *ret, owned, if the module is installed. */
 int tc_fetched_use(const struct tc_fetched *module, char **ret, struct toolcage_error **err);
-/* Sets the digest that a policy may have said already. */
+/* Sets the digest, or compares it with the one in the policy. */
 int tc_fetched_pin(const struct tc_fetched *module, char **digest, struct toolcage_error **err);
-/* Says that it has to be compiled first. */
+/* Fails: the module must be compiled first. */
 int tc_fetched_uncompiled(const struct tc_fetched *module, bool deterministic,
                           struct toolcage_error **err);
 
 /* ---- code.c ---- */
 
-/* Of a module's file; false with errno. */
+/* The digest of a module's file; false with errno. */
 bool tc_module_digest(const char *path, char out[TC_DIGEST_SIZE]);
-/* What the module of this digest was compiled to: "code=/path", "code-digest=…" and "code-mark=…",
- * the state in which that was read, "" when the file has changed too lately to say. 1; or 0:
- * nothing that can be relied on; or TOOLCAGE_EMEMORY. */
+/* The compiled code of the module with this digest: adds "code=/path", "code-digest=…" and
+ * "code-mark=…", the stamp when the code was checked ("": it changed too recently). Returns 1; 0:
+ * no valid code; or TOOLCAGE_EMEMORY. */
 int tc_code_find(const char *dir, const char *module, bool deterministic, struct tc_strv *to,
                  struct toolcage_error **err);
-/* Keeps it; false with errno. */
+/* Stores compiled code; false with errno. */
 bool tc_code_keep(const char *dir, const char *module, bool deterministic,
                   const struct tc_buf *bytes);
 
 /* ---- known.c ---- */
 
-/* Its entries never change, and go with the list: threads read them without a lock. */
+/* Entries are immutable and freed only with the list: threads read them without a lock. */
 struct tc_modules_known {
     _Atomic(struct tc_known_module *) first;
 };
 
-/* What was asked for: before it is found, the grant has only that. Borrows. */
+/* The key of an entry: the grant's values before the search. Borrowed. */
 struct tc_module_question {
     const char *module, *pin, *state;
     bool deterministic;
 };
 
-/* Fills in what was found then. False: nothing is known, or not any more. */
+/* Fills the grant from a valid entry. False: there is none. */
 bool tc_modules_recall(const struct tc_modules_known *known, const struct tc_module_question *asked,
                        struct tc_grant *grant);
-/* Remembers what the grant says now, if the files have rested for long enough to tell. */
+/* Adds an entry for the grant, if the files' stamps are reliable (no recent write). */
 void tc_modules_remember(struct tc_modules_known *known, const struct tc_module_question *asked,
                          const struct tc_grant *grant);
-/* As what it was remembered, if it was; it stays until all are forgotten. */
+/* The entry equal to the grant, if any; it exists until tc_modules_forget(). */
 const struct tc_known_module *tc_modules_known_as(const struct tc_modules_known *known,
                                                   const struct tc_grant *grant);
-/* Would it be recalled now, by what it was asked for then? */
+/* Whether tc_modules_recall() would return this entry now. */
 bool tc_modules_hold(const struct tc_modules_known *known, const struct tc_known_module *module);
 void tc_modules_forget(struct tc_modules_known *known);
 

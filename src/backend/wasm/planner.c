@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The wasm backend's planner: a process cage in which toolcage-wasm runs the module. What holds a
- * process holds the engine, whatever the module makes of it; within that, the module reaches what
- * it is handed and nothing else of the cage. */
+ * The planner of the wasm backends: a process cage in which toolcage-wasm runs the module. The cage
+ * confines the engine, even if a module compromises the engine. Inside it, the module reaches only
+ * the paths that the engine passes to it. */
 #include <string.h>
 #include <toolcage/error.h>
 
@@ -13,7 +13,7 @@
 #include "wasm/order.h"
 #include "wasm/version.h"
 
-/* Of the cage's own root, where its second wall lets files be read and executed. */
+/* In the cage's root, where Landlock allows reading and executing. */
 #define PLACE TC_PLACE_OWN
 #define WORKER PLACE "/toolcage-wasm"
 #define ENGINE PLACE "/engine.so"
@@ -32,7 +32,8 @@ static int check_grant(const struct tc_grant *grant, struct toolcage_error **err
     return 0;
 }
 
-/* What it may see and change. /tmp is the cage's own. The texts stay the grant's. */
+/* Paths that the module may read or write. /tmp is private. The strings still belong to the grant.
+ */
 static bool add_places(struct tc_wasm_order *order, const struct tc_grant *grant)
 {
     for (size_t i = 0; i < grant->fs_count; i++) {
@@ -44,7 +45,7 @@ static bool add_places(struct tc_wasm_order *order, const struct tc_grant *grant
     return tc_strv_add(&order->write, "/tmp");
 }
 
-/* With the C library that WasmEdge needs. */
+/* WasmEdge also needs its C library's loader. */
 static bool add_command(struct tc_plan *plan, bool edge)
 {
     static const char *const words[] = {EDGE "/" TC_WASM_EDGE_LOADER, "--library-path", EDGE};
@@ -54,7 +55,7 @@ static bool add_command(struct tc_plan *plan, bool edge)
     return tc_strv_add(&plan->argv, WORKER);
 }
 
-/* Memory that leaks in the engine, or in our own interface, goes with the worker. */
+/* Memory leaks of the engine or the interface end with the worker. */
 enum { CALLS_MAX = 1000 };
 
 static int64_t calls_of(const struct tc_grant *grant)
@@ -63,8 +64,7 @@ static int64_t calls_of(const struct tc_grant *grant)
     return tc_streq(said, "same-grant") ? CALLS_MAX : 0;
 }
 
-/* A million units stand for a millisecond of processor time; without a bound there is as much as a
- * number holds. */
+/* A million units of fuel per millisecond of CPU time; without a limit, the largest number. */
 enum { FUEL_MS = 1000000 };
 
 static int64_t take_fuel(const struct tc_grant *grant, int64_t *spend)
@@ -76,14 +76,14 @@ static int64_t take_fuel(const struct tc_grant *grant, int64_t *spend)
     return fuel;
 }
 
-/* The text stays the grant's; NULL: it is not there, or empty. */
+/* The string still belongs to the grant; NULL: absent or empty. */
 static char *located(const struct tc_grant *grant, const char *name)
 {
     const char *text = tc_setting(&grant->located, name);
     return text && *text ? (char *)(uintptr_t)text : NULL;
 }
 
-/* Which module it is, and in what form. */
+/* The module, and its form. */
 static struct tc_wasm_order describe_module(const struct tc_grant *grant, bool edge,
                                             const struct tc_plan *plan)
 {
@@ -100,7 +100,7 @@ static struct tc_wasm_order describe_module(const struct tc_grant *grant, bool e
                                   .memory = plan->limits.memory,
                                   .fuel = plan->fuel,
                                   .cpu_time = plan->limits.cpu_time_ms,
-                                  /* a component's refusals are the engine's, which tells nobody */
+                                  /* the engine does not report a component's denials */
                                   .watched = grant->denials != TC_DENIALS_CALLS &&
                                              grant->denials != TC_DENIALS_OFF};
     if (located(grant, "code")) {
@@ -111,9 +111,9 @@ static struct tc_wasm_order describe_module(const struct tc_grant *grant, bool e
     return order;
 }
 
-/* The module's words and environment are told to the worker, which has none of its own. What was
- * compiled before is loaded in a moment, and is known by its digest: a worker that has loaded it
- * serves whichever call of the tool comes next. */
+/* The worker receives the module's arguments and environment, and has none itself. Compiled code
+ * loads quickly and is identified by its digest: a worker that has loaded it can serve any next
+ * call of the tool. */
 static bool replace_command(const struct tc_grant *grant, bool edge, struct tc_plan *plan)
 {
     plan->fuel = take_fuel(grant, &plan->limits.cpu_time_ms);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The engine in the user's state: the very file that was chosen, or none. */
+ * Installing, compiling and listing of the engine and modules in the user's state directory. Only
+ * an engine with the expected digest is accepted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static int fail_read(const char *path, struct toolcage_error **err)
     return fail_store(path, TC_WASM_EDGE_BUILD, "this engine comes as an image", err);
 }
 
-/* Its bytes, whose digest says what they are: the engine, or a module of the catalog. */
+/* Reads a file and identifies it by its digest: the engine, or a catalog module. */
 static int read_known(const char *path, struct tc_buf *ret, const struct tc_fetched **ret_module,
                       struct toolcage_error **err)
 {
@@ -56,7 +57,7 @@ static int read_known(const char *path, struct tc_buf *ret, const struct tc_fetc
                       err);
 }
 
-/* The directory of it all in the user's state, made where it is missing; owned. */
+/* The directory for WebAssembly in the user's state, created if missing; owned. */
 static int make_directory(char **ret, struct toolcage_error **err)
 {
     _autofree_ char *state = NULL;
@@ -113,7 +114,7 @@ static int status(char **ret, struct toolcage_error **err)
     return *ret ? 0 : tc_fail_memory(err);
 }
 
-/* ---- work in a cage of its own, which has the module and the engine and nothing else ---- */
+/* ---- work in a separate cage, which has only the module and the engine ---- */
 
 #define POLICY                 \
     "[tool.module]\n"          \
@@ -136,7 +137,8 @@ static int fail_work(const char *path, const char *words, size_t length,
         "%.*s", (int)length, words);
 }
 
-/* A module that lacks something is no failure of looking at it. */
+/* For "inspect", exit code 1 means that the module needs imports which do not exist; that is not a
+ * failure. */
 static int check_end(const struct tc_errand *errand, const struct tc_errand_end *end,
                      struct toolcage_error **err)
 {
@@ -152,7 +154,7 @@ static int check_end(const struct tc_errand *errand, const struct tc_errand_end 
                                    : fail_work(errand->module, limits, strlen(limits), err);
 }
 
-/* Does "compile" or "inspect" with the module, and gives what that printed. */
+/* Runs "compile" or "inspect" on the module, and returns the output. */
 static int work(tc_errand_fn *run, const char *what, const char *path, bool deterministic,
                 struct tc_buf *ret, struct toolcage_error **err)
 {
@@ -172,7 +174,7 @@ static int work(tc_errand_fn *run, const char *what, const char *path, bool dete
     return r;
 }
 
-/* Compiled in a cage of its own, and kept with a record of what it is. */
+/* Compiles in a separate cage, and stores the code with a record. */
 static int compile_module(tc_errand_fn *run, const char *from, bool deterministic,
                           struct toolcage_error **err)
 {
@@ -192,7 +194,7 @@ static int compile_module(tc_errand_fn *run, const char *from, bool deterministi
                             err);
 }
 
-/* Lines "yes MODULE NAME" as an array. */
+/* Converts lines "yes MODULE NAME" to an array. */
 static void add_imports(struct tc_buf *out, const char *lines)
 {
     tc_json_key(out, "imports");

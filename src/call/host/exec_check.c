@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a program needs to start, and "command not found" of a file that is there.
+ * Files that a program needs to start, and "command not found" for an existing file.
  *
- * A program is followed as the kernel would in the cage: component by component, since a link of a
- * granted directory leads to a place of the cage and not of the host; then to the interpreter of
- * what is there. Only granted files are opened, and never one that could block: a FIFO, a device.
- */
+ * Resolves a program as the kernel would in the cage: component by component, since a link in a
+ * granted directory points to a path of the cage and not of the host; then the interpreter of
+ * the file found. Only granted files are opened, and never one that could block: a FIFO, a
+ * device. */
 #include "call/host/exec_check.h"
 
 #include <elf.h>
@@ -30,15 +30,16 @@ struct walk {
     const char *home;
     bool beyond;
     struct tc_exec_check *ret;
-    char *at; /* what is looked for, as the tool names it */
-    char *by; /* what names it */
+    char *at; /* the path to find, as the tool names it */
+    char *by; /* the file that names it */
     bool interpreter;
 };
 
 /* ---- the cage's view ---- */
 
-/* The host's path of one in the cage. `ret_exact`: it is granted itself, so a link there has been
- * followed already. NULL: the cage does not show it. Owned; "" when out of memory. */
+/* The host's path of a path in the cage. `ret_exact`: the path itself is granted, so a link
+ * there has been followed already. NULL: the cage does not show it. Owned; "" when out of
+ * memory. */
 static char *host_of(const struct walk *w, const char *path, bool *ret_exact)
 {
     const struct tc_shown_path *best = NULL;
@@ -55,7 +56,7 @@ static char *host_of(const struct walk *w, const char *path, bool *ret_exact)
     return host ? host : strdup("");
 }
 
-/* An empty directory of the cage's own, on the way to what it shows. */
+/* Is it an empty private directory of the cage, above paths that it shows? */
 static bool leads(const struct walk *w, const char *path)
 {
     for (size_t i = 0; i < w->count; i++)
@@ -64,7 +65,7 @@ static bool leads(const struct walk *w, const char *path)
     return tc_system_path_below(path) || strcmp(path, "/") == 0;
 }
 
-/* ---- what a file names ---- */
+/* ---- interpreters ---- */
 
 static char *read_script(const char *head)
 {
@@ -96,7 +97,7 @@ static char *read_elf(int fd, const unsigned char *head)
     return NULL;
 }
 
-/* The interpreter that a file names, NULL: none. Owned. */
+/* The interpreter of a file, NULL: none. Owned. */
 static char *interpreter_of(const char *host)
 {
     char head[HEAD_BYTES + 1] = "";
@@ -123,7 +124,7 @@ static bool go_on(struct walk *w, char *next, bool interpreter)
     return next != NULL;
 }
 
-/* `prefix` of w->at is a link: what it stands for, and the rest behind it. */
+/* `prefix` of w->at is a link: replaces it with its target and keeps the rest. */
 static bool follow_link(struct walk *w, const char *host, const char *prefix)
 {
     char target[PATH_MAX] = "";
@@ -134,7 +135,7 @@ static bool follow_link(struct walk *w, const char *host, const char *prefix)
     return go_on(w, dir && whole ? tc_path_absolute(dir, whole) : NULL, w->interpreter);
 }
 
-/* The tool does not find it. False: out of memory. */
+/* The tool does not find the path. False: out of memory. */
 static bool miss(struct walk *w)
 {
     struct tc_exec_check *ret = w->ret;
@@ -146,7 +147,7 @@ static bool miss(struct walk *w)
     return ret->missing && (ret->by || !w->by);
 }
 
-/* ... because nothing grants it. */
+/* The same, because nothing grants the path. */
 static bool miss_grant(struct walk *w)
 {
     _autofree_ char *prefix = tc_program_prefix(w->home, w->at);
@@ -160,8 +161,8 @@ static bool miss_grant(struct walk *w)
 
 enum step { STEP_FOUND, STEP_ON, STEP_END, STEP_MEMORY };
 
-/* One component. STEP_FOUND: the path ends with it, and *ret_host is the host's name of the file.
- * STEP_END: nothing is there. */
+/* One component. STEP_FOUND: it is the last one, and *ret_host is the host's name of the file.
+ * STEP_END: it does not exist. */
 static enum step look_at_component(struct walk *w, const char *prefix, char **ret_host,
                                    bool *ret_link)
 {
@@ -171,7 +172,7 @@ static enum step look_at_component(struct walk *w, const char *prefix, char **re
     if (!host && !last && leads(w, prefix))
         return STEP_ON;
     if (!host)
-        host = strdup(prefix); /* beyond the cage */
+        host = strdup(prefix); /* outside the cage's view */
     if (!host || !host[0])
         return STEP_MEMORY;
     if (exact ? stat(host, &st) : lstat(host, &st))
@@ -185,7 +186,7 @@ static enum step look_at_component(struct walk *w, const char *prefix, char **re
     return last ? STEP_FOUND : STEP_ON;
 }
 
-/* The whole path, to its first link or its end. */
+/* The whole path, up to its first link or its end. */
 static enum step pass(struct walk *w, char **ret_host)
 {
     enum step step = STEP_ON;
@@ -206,7 +207,7 @@ static bool is_shown(const struct walk *w)
     return host || leads(w, w->at);
 }
 
-/* From one path to the next that is needed; w->at stays where there is none. */
+/* From one path to the next one needed; w->at does not change where there is none. */
 static enum step hop(struct walk *w)
 {
     _autofree_ char *host = NULL, *before = strdup(w->at);
@@ -221,7 +222,7 @@ static enum step hop(struct walk *w)
     if (!tc_strv_add(&w->ret->hops, before))
         return STEP_MEMORY;
     if (!host)
-        return STEP_ON; /* a link led to another path */
+        return STEP_ON; /* a link pointed to another path */
     _autofree_ char *next = interpreter_of(host);
     if (!next)
         return STEP_END;
@@ -298,7 +299,7 @@ bool tc_exec_check_on_path(const struct tc_grant *grant, const char *home, const
     return copy != NULL;
 }
 
-/* ---- the error in the place of the helper's ---- */
+/* ---- the error that replaces the helper's ---- */
 
 static bool trace(const struct tc_grant *grant, const char *home, struct tc_exec_check *ret)
 {
@@ -310,7 +311,7 @@ static bool trace(const struct tc_grant *grant, const char *home, struct tc_exec
     return path && tc_exec_check_of_grant(grant, home, path, ret);
 }
 
-/* May a tool have chosen what is missing? The file is asked about as the cage shows it. */
+/* May a tool have chosen the missing path? Checks the file as the cage shows it. */
 static bool is_written(const struct tc_result_frame *frame, const struct tc_exec_check *starts)
 {
     _autoprovenance_ struct tc_provenance writers;
@@ -318,8 +319,8 @@ static bool is_written(const struct tc_result_frame *frame, const struct tc_exec
            tc_provenance_tool(&writers, starts->by ? starts->by : frame->grant->argv.items[0]);
 }
 
-/* What would grant it, in the words of the policy or of the options; what is granted, and not
- * there, is to be installed. */
+/* The policy keys or options that would grant the path; a path that is granted but missing must
+ * be installed. */
 static char *hint_of(const struct tc_result_frame *frame, const struct tc_exec_check *starts)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;

@@ -20,7 +20,7 @@ static int working_directory(char **ret, struct toolcage_error **err)
             err,
             TC_WHY_ERRNO(TOOLCAGE_EPATH, "facts", ".", errno, "change to a directory that exists"),
             "the working directory has no name");
-    /* The kernel marks a directory outside the process's root by "(unreachable)". */
+    /* The kernel prefixes a directory outside the process's root with "(unreachable)". */
     if (cwd[0] != '/')
         return tc_fail(
             err,
@@ -30,8 +30,7 @@ static int working_directory(char **ret, struct toolcage_error **err)
     return 0;
 }
 
-/* The path without the links on its way, as far as it is there; NULL: it has none. False: out of
- * memory. */
+/* The path without links in its existing part; NULL: it contains none. False: out of memory. */
 static bool without_links(const char *path, char **ret)
 {
     if (!path || (tc_path_is_clean(path) && tc_path_straight(path) >= 0))
@@ -54,7 +53,7 @@ static bool without_links(const char *path, char **ret)
     }
 }
 
-/* What must be looked for among the files of the machine. */
+/* Facts that need a look at the host's files. */
 static bool look_at_files(void *context)
 {
     struct tc_surroundings *s = context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The caller's surroundings, gathered at each call: a host may change its working directory and its
+ * The caller's surroundings, read at each call: a host may change its working directory and its
  * environment between calls. */
 #ifndef TC_CALL_HOST_FACTS_H
 #define TC_CALL_HOST_FACTS_H
@@ -17,10 +17,10 @@ struct tc_surroundings {
     struct tc_facts facts; /* borrows from the above */
 };
 
-/* The caller frees *ret also on failure. What costs a look at the machine's files comes when it is
- * asked for (tc_facts_look); until then *ret stays where it is. */
+/* The caller frees *ret also on failure. Facts that need a look at the host's files are read on
+ * demand (tc_facts_look); until then *ret must not move. */
 int tc_surroundings_begin(struct tc_surroundings *ret, struct toolcage_error **err);
-/* The whole of it at once. */
+/* All facts at once. */
 int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **err);
 void tc_surroundings_done(struct tc_surroundings *s);
 #define _autosurroundings_ _auto_(tc_surroundings_done)
@@ -28,12 +28,12 @@ void tc_surroundings_done(struct tc_surroundings *s);
 /* Reads and compiles a policy file. */
 int tc_policy_load_file(const char *path, struct toolcage_policy **ret,
                         struct toolcage_error **err);
-/* The same from memory; `name` gives messages their file and, when it has a '/', paths their start.
- */
+/* Reads and compiles policy text; `name` is the file in messages and, if it contains a '/', its
+ * directory is the base of relative paths. */
 int tc_policy_load_buffer(const char *text, size_t length, const char *name,
                           struct toolcage_policy **ret, struct toolcage_error **err);
 
-/* By the ending of the file's name. */
+/* The reader for the file name's extension. */
 tc_document_reader *tc_reader_of(const char *name);
 
 /* As toolcage_policy_allow_text. */
@@ -46,15 +46,15 @@ int tc_policy_tool_writable(const struct toolcage_policy *policy, const char *pa
 
 /* ---- homes.c ---- */
 
-/* $HOME (NULL: unset), and by /etc/passwd those of the caller, of whom it is for by sudo, and of
- * all who log in; each also without the links on its way. Other sources of users are not asked: who
- * is in none of these has no home that is known. `ret_own`: is one of them the caller's? False: out
- * of memory, which must not look like nobody's home. */
+/* The home directories of $HOME (NULL: unset) and, from /etc/passwd, of the caller, of the user
+ * who ran sudo, and of all users with a login shell; each also without symbolic links. Other
+ * user databases are not queried: homes of their users are unknown. `ret_own`: is one of them
+ * the caller's? False: out of memory, which must not look like an empty list. */
 bool tc_homes(const char *home, struct tc_strv *ret, bool *ret_own);
 
-/* The places in a home that are closed where it is granted as a whole: directories with a dot but
- * for those of compilers and interpreters, and what links at the places of credentials lead to.
- * Absolute; none where there is no such home. False: it cannot be listed, or no memory. */
+/* Paths in a home that stay denied when the whole home is granted: directories with a leading
+ * dot, except those of compilers and interpreters, and the targets of links at credential paths.
+ * Absolute; empty when there is no such home. False: it cannot be listed, or out of memory. */
 bool tc_home_closed(const char *home, struct tc_strv *ret);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Home directories of this machine: where people keep what opens other doors. */
+ * Home directories of this host, which contain people's credentials. */
 #include "call/host/facts.h"
 
 #include <dirent.h>
@@ -29,7 +29,7 @@ static bool add_home(struct tc_strv *homes, const char *home)
     _autofree_ char *clean = home && home[0] == '/' ? tc_path_absolute("/", home) : NULL;
     if (!home || home[0] != '/')
         return true;
-    if (clean && tc_strv_has(homes, clean)) /* and so is what it leads to */
+    if (clean && tc_strv_has(homes, clean)) /* and its target, too */
         return true;
     if (!clean || !tc_strv_add(homes, clean))
         return false;
@@ -43,7 +43,7 @@ static bool logs_in(const struct passwd *user)
            !tc_endswith(user->pw_shell, "/sync");
 }
 
-/* Asked once a call, and not for each line of the file. */
+/* Read once per call, not for each line of the file. */
 struct caller {
     uid_t real, effective;
     const char *sudo;
@@ -63,8 +63,7 @@ static bool add_user(const struct passwd *user, const struct caller *caller, str
     return !wanted || strcmp(user->pw_dir, "/") == 0 || add_home(homes, user->pw_dir);
 }
 
-/* The file is read in one piece: of one that is open the C library asks for its place at each line.
- */
+/* Reads the whole file at once: with an open file libc queries the position at each line. */
 bool tc_homes(const char *home, struct tc_strv *ret, bool *ret_own)
 {
     const struct caller caller = {getuid(), geteuid(), getenv("SUDO_UID")};
@@ -74,7 +73,7 @@ bool tc_homes(const char *home, struct tc_strv *ret, bool *ret_own)
     *ret_own = home && home[0] == '/';
     _autobuf_ struct tc_buf whole = TC_BUF_INIT;
     bool fine = add_home(ret, home), read = tc_read_file(AT_FDCWD, "/etc/passwd", &whole) == 0;
-    if (!read || !whole.len) /* too much of it is as good as no memory for it */
+    if (!read || !whole.len) /* too large a file counts as out of memory */
         return fine && (read || (errno != ENOMEM && errno != EFBIG));
     _auto_(close_file) FILE *file = fmemopen(whole.data, whole.len, "r");
     if (!file)
@@ -84,10 +83,10 @@ bool tc_homes(const char *home, struct tc_strv *ret, bool *ret_own)
         *ret_own = *ret_own || is_caller(user, &caller);
         fine = add_user(user, &caller, ret);
     }
-    return fine && rc == ENOENT; /* the end */
+    return fine && rc == ENOENT; /* end of the file */
 }
 
-/* Is it one of the open places (1), above one (2), or neither (0)? */
+/* Is it one of the open directories (1), above one (2), or neither (0)? */
 static int is_open(const char *name)
 {
     for (size_t i = 0; tc_home_open[i]; i++) {
@@ -121,7 +120,8 @@ static bool close_entry(const char *home, const char *above, const struct dirent
                        : tc_strv_take(ret, tc_path_join(home, name));
 }
 
-/* In the home itself what has a dot; in one of those that are partly open all. */
+/* Adds the entries with a leading dot in the home itself, and all entries of partly open
+ * directories. */
 static bool close_below(const char *home, const char *above, struct tc_strv *ret)
 {
     _autofree_ char *path = above[0] ? tc_path_join(home, above) : strdup(home);
@@ -129,8 +129,8 @@ static bool close_below(const char *home, const char *above, struct tc_strv *ret
     struct dirent *e;
     int more = 0;
     if (!dir)
-        return path &&
-               (errno == ENOENT || errno == ENOTDIR || errno == EACCES); /* nor may the tool */
+        return path && (errno == ENOENT || errno == ENOTDIR ||
+                        errno == EACCES); /* the tool cannot list it either */
     while ((more = tc_next_entry(dir, &e)) > 0)
         if ((above[0] || e->d_name[0] == '.') && is_directory(dirfd(dir), e) &&
             !close_entry(home, above, e, ret))

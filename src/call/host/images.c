@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Grants and images: a name becomes the root that has it now. */
+ * Images of grants: replaces a name with the path of its current root. */
 #include "call/host/programs.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "policy/image_ref.h"
 #include "provenance/provenance.h"
 
-/* The same failure, with the place in the policy that asked for it. */
+/* The same failure, with the policy location that requires the image. */
 static int fail_there(const struct toolcage_policy *policy, const struct tc_grant *grant, int code,
                       const struct toolcage_error *why, struct toolcage_error **err)
 {
@@ -50,7 +50,7 @@ static int use(const struct toolcage_policy *policy, const char *name, bool expl
     return r == TOOLCAGE_EMEMORY ? tc_fail_memory(err) : fail_there(policy, grant, r, why, err);
 }
 
-/* What a tool put there would run with another tool's grant. */
+/* Files that one tool wrote into the image would run with another tool's grant. */
 static int check_writers(const struct toolcage_policy *policy, const struct tc_grant *grant,
                          const char *path, struct toolcage_error **err)
 {

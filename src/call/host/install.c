@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Grants and what is installed: the cache key, the tool's read-only tree, the install's own files.
- */
+ * Installs of a grant: the cache key, the tool's read-only tree, the install's inputs. */
 #include "call/host/install.h"
 
 #include <errno.h>
@@ -21,7 +20,7 @@
 #include "policy/model.h"
 #include "provenance/provenance.h"
 
-enum { INPUTS_MAX = 64 << 20 }; /* bytes, of all: each call looks at them */
+enum { INPUTS_MAX = 64 << 20 }; /* total bytes: each call reads them */
 
 /* ---- the cache key ---- */
 
@@ -34,7 +33,7 @@ static int fail_input(const char *name, const char *what, struct toolcage_error 
                    "the input %s of the install phase %s", name, what);
 }
 
-/* Never through a link, which a tool could have made, and never out of the directory. */
+/* Never through a link, which a tool could have made, and never outside the directory. */
 static int open_input(int dir, const char *name, size_t most)
 {
     struct stat st;
@@ -93,7 +92,7 @@ int tc_install_key(const struct toolcage_policy *policy, const struct tc_install
 
 /* ---- a tool's call ---- */
 
-/* Nothing else may be granted there: whose files the tool sees would be a matter of order. */
+/* Nothing else may be granted there: which files the tool sees would depend on the order. */
 static int check_place(const struct tc_install *install, const struct tc_grant *grant,
                        struct toolcage_error **err)
 {
@@ -103,11 +102,11 @@ static int check_place(const struct tc_install *install, const struct tc_grant *
             !tc_path_within(e->path, install->into) && !tc_path_within(install->into, e->path);
         if (e->access == TC_ACCESS_DENY || apart)
             continue;
-        return tc_fail(err,
-                       TC_WHY(TOOLCAGE_EDENIED, "setup", install->prefix,
-                              "give `into` a directory of its own"),
-                       "what is installed for %s is at %s, which overlaps the granted path %s",
-                       install->tool, install->into, e->path);
+        return tc_fail(
+            err,
+            TC_WHY(TOOLCAGE_EDENIED, "setup", install->prefix, "give `into` a separate directory"),
+            "the install of %s is at %s, which overlaps the granted path %s", install->tool,
+            install->into, e->path);
     }
     return 0;
 }
@@ -170,7 +169,7 @@ int tc_install_extend(const struct toolcage_policy *policy, const struct tc_fact
 
 /* ---- an install ---- */
 
-/* What a tool wrote there would choose what is installed, and with what network. */
+/* A tool that could write the input would choose the installed files and the network access. */
 static int put_input(const struct tc_install *install, const char *from, const char *name,
                      struct tc_provenance *writers, struct tc_grant *grant,
                      struct toolcage_error **err)
@@ -190,7 +189,7 @@ static int put_input(const struct tc_install *install, const char *from, const c
     return path && key ? tc_grant_put(grant, &entry, err) : tc_fail_memory(err);
 }
 
-/* May a tool have written it, or can one of the policy write below it? */
+/* May a tool have written it, or can a tool of the policy write below it? */
 static bool meets_writable(struct tc_provenance *writers, const struct tc_strv *places,
                            const char *from)
 {
@@ -200,8 +199,8 @@ static bool meets_writable(struct tc_provenance *writers, const struct tc_strv *
     return meets;
 }
 
-/* What an install itself is granted to read chooses what is installed, as its inputs do. That of
- * the defaults it has like every tool, and needs none of it. */
+/* Read grants of the install phase itself determine the installed files, as its inputs do. Read
+ * grants of [defaults], which every tool has, are not checked: an install does not need them. */
 static int check_reads(const struct tc_install *install, const struct tc_grant *grant,
                        struct toolcage_error **err)
 {
@@ -242,8 +241,8 @@ static int put_inputs(const struct toolcage_policy *policy, const struct tc_inst
     return r;
 }
 
-/* The same for an install that runs and for one that is explained. 1: it may run, and the grant has
- * what it reads; 0: there is none. */
+/* For an install that runs and for one that is explained. 1: it may run, and the grant has its
+ * inputs; 0: there is no install phase. */
 static int put_install(const struct toolcage_policy *policy, struct tc_grant *grant,
                        struct tc_install *ret, struct toolcage_error **err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The directory of what is installed: STATE/setup/HEX/tree, and "new-…" beside for an install that
- * runs, locked by it. Root keeps it in /var/lib/toolcage, everybody else in a state directory of
- * their own; both are masked in every grant. What is not the caller's alone is not looked at. */
+ * The directory of installs: STATE/setup/HEX/tree, and next to it "new-…" for a running install,
+ * which holds a lock on it. Root's is in /var/lib/toolcage, other users' in their state
+ * directory; both are masked in every grant. A directory that other users can write is not used. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,11 +18,10 @@
 
 static int fail_install(struct toolcage_error **err, const char *where, const char *what)
 {
-    return tc_fail(
-        err,
-        TC_WHY_ERRNO(TOOLCAGE_EPATH, "setup", where, errno,
-                     "it must be a directory of yours, writable for you alone, with room"),
-        "%s in %s", what, where);
+    return tc_fail(err,
+                   TC_WHY_ERRNO(TOOLCAGE_EPATH, "setup", where, errno,
+                                "it must be your directory, writable only by you, with free space"),
+                   "%s in %s", what, where);
 }
 
 bool tc_install_directory(const struct tc_facts *facts, char **ret)
@@ -32,7 +31,7 @@ bool tc_install_directory(const struct tc_facts *facts, char **ret)
     return *ret || !base;
 }
 
-/* "sha256:" is no part of a name. */
+/* "sha256:" is not part of the name. */
 static const char *hex_of(const char *key)
 {
     return strchr(key, ':') ? strchr(key, ':') + 1 : key;
@@ -103,7 +102,7 @@ int tc_install_sweep(const struct tc_facts *facts, unsigned *ret, struct toolcag
 static int make_own(struct tc_install_stage *stage)
 {
     stage->own = tc_store_begin(stage->all, &stage->name);
-    /* the tool's own ids look at it later */
+    /* the tool's ids read it later */
     return stage->own < 0 || mkdirat(stage->own, "tree", 0755) < 0
                ? -1
                : fchmodat(stage->own, "tree", 0755, 0);
@@ -139,10 +138,10 @@ int tc_stage_begin(const struct tc_facts *facts, const char *key, struct tc_inst
 
 int tc_stage_keep(struct tc_install_stage *stage, struct toolcage_error **err)
 {
-    /* a machine that loses its power shall find all of it or none */
+    /* after a power failure the tree must be complete or absent */
     if (syncfs(stage->own) < 0 ||
         tc_store_place(stage->all, stage->name, stage->all, hex_of(stage->key), stage->again) < 0)
-        return fail_install(err, stage->tree, "what was installed cannot be kept");
+        return fail_install(err, stage->tree, "the install cannot be stored");
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Bringing policy text in: the policy itself makes no system call. */
+ * Reads policy text: the policy layer makes no system call. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,7 +20,7 @@
 #include "policy/pathrule.h"
 #include "provenance/provenance.h"
 
-enum { POLICY_MAX = 4 << 20, GROWN = 1 << 16 /* while it was read */ };
+enum { POLICY_MAX = 4 << 20, GROWN = 1 << 16 /* room for a file that grows while it is read */ };
 
 tc_document_reader *tc_reader_of(const char *name)
 {
@@ -28,7 +28,7 @@ tc_document_reader *tc_reader_of(const char *name)
                                                                    : tc_document_read_toml;
 }
 
-/* Where the relative paths of a text start that goes by this name. NULL: no memory. */
+/* The base of relative paths in a text with this name. NULL: out of memory. */
 static char *directory_of(const char *cwd, const char *name)
 {
     _autofree_ char *full = tc_path_absolute(cwd, name);
@@ -58,7 +58,7 @@ static int fail_kind(struct toolcage_error **err, const char *path, const char *
                    path, what);
 }
 
-/* Where the open file lies, links resolved. */
+/* The path of the open file, links resolved. */
 static int where(int fd, const char *path, char **ret, struct toolcage_error **err)
 {
     char link[64], real[PATH_MAX];
@@ -72,8 +72,8 @@ static int where(int fd, const char *path, char **ret, struct toolcage_error **e
     return *ret ? 0 : tc_fail_memory(err);
 }
 
-/* What a file extends counts as its own words, so nobody has a hand in it who has none in the first
- * file. */
+/* An extended file has the rights of the first file, so only users who could write the first may
+ * own or write it. */
 static int check_owner(const char *path, const struct stat *first, const struct stat *st,
                        struct toolcage_error **err)
 {
@@ -82,16 +82,16 @@ static int check_owner(const char *path, const struct stat *first, const struct 
     if (owned && !shared)
         return 0;
     return fail_kind(err, path,
-                     shared ? "can be written by everybody, and the first one cannot"
-                            : "belongs to somebody else",
-                     "make it a file that only you can write, or extend a copy of your own");
+                     shared ? "is world-writable, and the first one is not"
+                            : "belongs to another user",
+                     "make it writable only by you, or extend a copy that you own");
 }
 
-/* `first` is the file that all this begins with; NULL: it is this one. */
+/* `first` is the file that extends this one, directly or not; NULL: this is the first. */
 static int read_file(const char *path, const struct stat *first, struct tc_buf *text,
                      struct stat *ret_st, char **ret_real, struct toolcage_error **err)
 {
-    /* Not to hang on a named pipe before its kind is known. */
+    /* O_NONBLOCK: do not block on a named pipe before its type is known. */
     _autofd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0)
@@ -111,17 +111,18 @@ static int read_file(const char *path, const struct stat *first, struct tc_buf *
     if (text->failed)
         return tc_fail_memory(err);
     if (rc < 0)
-        return fail_read(err, path, errno); /* half of a policy is another policy */
+        return fail_read(err, path, errno); /* a partial policy is a different policy */
     if (ret_st)
         *ret_st = st;
     rc = where(fd, path, ret_real, first ? err : NULL);
     if (rc == TOOLCAGE_EMEMORY)
         return tc_fail_memory(err);
-    return first ? rc : 0; /* one that extends nothing may lie anywhere, and without /proc */
+    return first ? rc
+                 : 0; /* a policy that extends nothing may be anywhere, and works without /proc */
 }
 
-/* A file that another one extends. It is known by where it really lies: the descriptor says that,
- * whatever is done to the name meanwhile. */
+/* Reads an extended file. It is identified by its real path, taken from the open fd, so that
+ * renaming it meanwhile has no effect. */
 static int read_extended(void *context, const char *path, struct tc_policy_found *ret,
                          struct toolcage_error **err)
 {
@@ -177,7 +178,7 @@ static struct tc_policy_source source_of(const char *text, size_t length, const 
                                      .context = mine};
 }
 
-/* The file is known by its name alone, and what it extends is read as it is now. */
+/* The file is known only by its name, and the files that it extends are read now. */
 static int compile_text(const struct tc_policy_source *source, struct toolcage_policy **ret,
                         struct toolcage_error **err)
 {
@@ -215,8 +216,7 @@ int tc_policy_allow(const char *text, size_t length, const char *name, const cha
     return r;
 }
 
-/* ---- may a tool have written a file that a program outside of the library is about to obey? ----
- */
+/* ---- may a tool have written a file that a program outside the library is about to load? ---- */
 
 static int ask_files(const struct toolcage_policy *policy, struct toolcage_error **err)
 {
@@ -230,7 +230,7 @@ static int ask_files(const struct toolcage_policy *policy, struct toolcage_error
            !tc_provenance_knows(policy->files[0].path ? policy->files[0].path : "", policy->digest);
 }
 
-/* Where tools of the policy can write in the workspace. */
+/* Paths in the workspace that tools of the policy can write. */
 static bool list_workspace(const struct toolcage_policy *policy, const char *workspace,
                            struct tc_strv *ret)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A program is more than its file: an interpreter brings a library beside its bin directory. So the
- * install prefix (the parent of bin) becomes readable. What may not be: the home directory,
- * anything above it, a top-level directory, ~/.local (which holds everybody's data beside its bin);
- * then the file alone is granted. No file and no link that a tool may have written adds anything.
- */
+ * A program needs more than its file: an interpreter has a library next to its bin directory. So
+ * the install prefix (the parent of bin) becomes readable. Some prefixes must not: the home
+ * directory, anything above it, a top-level directory, ~/.local (which has all users' data next
+ * to its bin); then only the file is granted. Files and links that a tool may have written add
+ * nothing. */
 #include "call/host/programs.h"
 
 #include <errno.h>
@@ -42,8 +42,8 @@ static bool is_program(const char *path)
 
 /* ---- finding ---- */
 
-/* A shim of pyenv, rbenv or nodenv at ROOT/shims/NAME stands for ROOT/versions/V/bin/NAME, with V
- * from ROOT/version (one or several lines). NULL when no version has the program. */
+/* Resolves a shim of pyenv, rbenv or nodenv at ROOT/shims/NAME to ROOT/versions/V/bin/NAME, with
+ * V from ROOT/version (one or several lines). NULL when no version has the program. */
 static char *follow_shim(const char *shims, const char *name)
 {
     _autofree_ char *root = tc_path_parent(shims);
@@ -71,7 +71,7 @@ char *tc_program_find(const char *path, const char *name)
     char *rest = copy;
     for (char *dir = strsep(&rest, ":"); dir; dir = strsep(&rest, ":")) {
         if (dir[0] != '/')
-            continue; /* "" and relative ones would mean the working directory */
+            continue; /* "" and relative entries mean the working directory */
         _autofree_ char *clean = tc_path_absolute("/", dir);
         _autofree_ char *found = clean ? tc_path_join(clean, name) : NULL;
         if (!found)
@@ -90,18 +90,18 @@ char *tc_program_find(const char *path, const char *name)
 
 /* ---- granting ---- */
 
-/* One extension of a grant at work. */
+/* State of one extension of a grant. */
 struct extension {
     const struct toolcage_policy *policy;
     const struct tc_facts *facts;
     struct tc_grant *grant;
-    struct tc_origin said; /* where `programs` was said; the key is owned */
+    struct tc_origin said; /* location of `programs`; the key is owned */
     struct tc_strv bins;   /* for PATH, in order */
     struct tc_provenance writers;
     bool changed;
 };
 
-/* Is the directory too much to hand out for the sake of one program in its bin? */
+/* Is the directory too much to grant for one program in its bin? */
 static bool is_wide_for(const char *home, const char *dir)
 {
     if (tc_path_depth(dir) < 2 || (home && tc_path_within(dir, home)))
@@ -116,8 +116,7 @@ static bool is_too_wide(const struct tc_facts *facts, const char *dir)
            (facts->real.home && tc_path_within(dir, facts->real.home));
 }
 
-/* The parent of the bin directory that the file is in; NULL: it is in none, or there is no memory.
- * Owned. */
+/* The parent of the file's bin directory; NULL: it is in none, or out of memory. Owned. */
 static char *parent_of_bin(const char *file)
 {
     _autofree_ char *bin = tc_path_parent(file);
@@ -174,8 +173,7 @@ static int add_entry(struct extension *x, const char *path, const char *from,
     return e->path && e->from && e->origin.key ? 0 : tc_fail_memory(err);
 }
 
-/* The prefix of a program at `file` (a path whose last directory is bin or sbin), or the file
- * alone. */
+/* Grants the prefix of a program at `file` (in a directory bin or sbin), or only the file. */
 static int add_prefix(struct extension *x, const char *file, struct toolcage_error **err)
 {
     if (is_system(file))
@@ -191,13 +189,13 @@ static int add_prefix(struct extension *x, const char *file, struct toolcage_err
     return add_entry(x, what, from, err);
 }
 
-/* What a program leads to: through links, and where it is one of a virtual environment, whose
- * pyvenv.cfg says `home = BIN-DIRECTORY`, to that one's interpreter. */
+/* Where a program resolves to: through links, and for a program of a virtual environment, whose
+ * pyvenv.cfg has `home = BIN-DIRECTORY`, to the base interpreter. */
 struct leads {
     char *real;
-    char *config, *base;         /* owned, as the next; NULL: there is none */
-    char *interpreter;           /* what `base` leads to */
-    char digest[TC_DIGEST_SIZE]; /* of all that */
+    char *config, *base;         /* both owned; NULL: there is none */
+    char *interpreter;           /* what `base` resolves to */
+    char digest[TC_DIGEST_SIZE]; /* of all the above */
 };
 
 static void leads_done(struct leads *l)
@@ -243,14 +241,14 @@ static int look_at_program(const char *file, struct leads *ret, struct toolcage_
     return 0;
 }
 
-/* May a tool have chosen where the program leads? */
+/* May a tool have chosen where the program resolves to? */
 static bool is_written(struct extension *x, const char *file, const struct leads *l)
 {
     return tc_provenance_tool(&x->writers, file) || tc_provenance_tool(&x->writers, l->config) ||
            (l->base && tc_provenance_tool(&x->writers, l->base));
 }
 
-/* The directory of the program. */
+/* Adds the program's directory to PATH. */
 static int add_to_path(struct extension *x, const char *file, struct toolcage_error **err)
 {
     _autofree_ char *bin = tc_path_parent(file);
@@ -330,8 +328,8 @@ static int add_named(struct extension *x, const char *path, const char *name,
     return is_written(x, file, &l) ? fail_writable(name, file, err) : add_program(x, file, &l, err);
 }
 
-/* A program that a tool may have written brings nothing. Where the cage would not have all of it,
- * another of its name would run instead, which nobody asked for. */
+/* A program that a tool may have written adds no grants. If the cage would not show all of it,
+ * another program with its name would run instead, so the call is refused. */
 static int add_written(struct extension *x, const char *name, const char *file,
                        const struct leads *l, struct toolcage_error **err)
 {
@@ -350,8 +348,8 @@ static int add_written(struct extension *x, const char *name, const char *file,
                    name, file, link ? " (a link to " : "", link ? l->real : "", link ? ")" : "");
 }
 
-/* Where there is no policy file the command is the operator's own word: its program comes along. A
- * program that cannot be found is left to the cage, which answers as a shell would. */
+/* Without a policy file the operator gives the command, so its program is granted. If the
+ * program is not found, the call starts anyway, and the cage fails as a shell would. */
 static int add_command(struct extension *x, const char *path, struct toolcage_error **err)
 {
     const char *name = x->grant->argv.count ? x->grant->argv.items[0] : "";
@@ -367,7 +365,7 @@ static int add_command(struct extension *x, const char *path, struct toolcage_er
     if (is_written(x, file, &l) && !tc_provenance_knows(file, l.digest))
         return add_written(x, name, file, &l, err);
     r = add_program(x, file, &l, err);
-    /* from this call on a tool may have, unless it still leads there */
+    /* from this call on a tool may have chosen it, unless it still resolves there */
     if (r == 0 && tc_grant_tool_writes(x->grant, file) &&
         !tc_provenance_note(&(struct tc_strv){0}, file, l.digest))
         r = tc_fail_memory(err);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The text for a model: what happened in one line, when it failed what was refused and why, in
- * sentences to act on, and what the tool wrote. Ours comes first and has one line for each thing,
- * so that no output and no name can pass for a word of ours: from "stdout:" or "stderr:" on
- * everything is the tool's. */
+ * The text for a model: one line on what happened, for a failure the refusals with their
+ * reasons, as sentences to act on, and the tool's output. Lines of toolcage come first, one for
+ * each fact, so that no output and no name can pass for one: everything from "stdout:" or
+ * "stderr:" on is the tool's. */
 #include <string.h>
 
 #include "base/display.h"
@@ -60,7 +60,7 @@ static void add_limit(struct tc_buf *buf, const struct tc_limits *l, const char 
 static void add_error(struct tc_buf *buf, const char *word, const struct toolcage_error *error)
 {
     const char *subject = tc_error_subject(error), *message = tc_error_message(error);
-    /* which argument: a schema's complaint speaks of the value alone */
+    /* names the argument: a schema's error describes only the value */
     bool names =
         tc_error_code(error) == TOOLCAGE_EARGUMENTS && subject[0] && !strstr(message, subject);
     tc_buf_addf(buf, "%s: %s%s%s", word, names ? subject : "", names ? ": " : "", message);
@@ -121,7 +121,7 @@ static void add_stream(struct tc_buf *buf, const char *name, const struct tc_str
         tc_buf_addc(buf, '\n');
 }
 
-/* Granted, in one or the other form, or the call would not have come to connect. */
+/* Unix sockets are granted in one or the other form, or there would be no connect. */
 static void add_socket(struct tc_buf *buf, const struct tc_grant *grant, const char *target)
 {
     tc_buf_adds(buf, "denied: ");
@@ -156,7 +156,7 @@ static void add_connect(struct tc_buf *buf, const struct tc_grant *grant, const 
     }
 }
 
-/* What a model may use in place of the path. */
+/* Paths that a model may use instead. */
 static void add_granted(struct tc_buf *buf, const struct tc_grant *grant, bool write)
 {
     size_t told = 0;
@@ -225,7 +225,7 @@ static void add_denials(struct tc_buf *buf, const struct tc_result_frame *frame,
         tc_buf_addf(buf, "denied: %zu more\n", left);
 }
 
-/* What the tool changed and nobody else will see; else a model goes on as if it were there. */
+/* Staged changes, which take no effect yet; otherwise a model would continue as if they did. */
 static void add_held(struct tc_buf *buf, const struct tc_outcome *o)
 {
     size_t told = 0, left = 0;
@@ -246,8 +246,8 @@ static void add_held(struct tc_buf *buf, const struct tc_outcome *o)
         tc_buf_addf(buf, "not applied: %zu more\n", left);
 }
 
-/* What the tool left where a program of the user will obey it unasked. A directory is told, and
- * what is in it is not. */
+/* Steering files that the tool left: programs of the user load or run them automatically. Lists
+ * a directory, but not its contents. */
 static void add_steering(struct tc_buf *buf, const struct tc_outcome *o)
 {
     size_t told = 0, left = 0;
@@ -263,7 +263,7 @@ static void add_steering(struct tc_buf *buf, const struct tc_outcome *o)
         }
         tc_buf_addf(buf, "steers the host: %s ", c->kind ? c->kind : "changed");
         tc_buf_add_display(buf, c->path);
-        tc_buf_adds(buf, " (programs of the user run or obey such files unasked)\n");
+        tc_buf_adds(buf, " (programs of the user load or run such files automatically)\n");
     }
     if (left)
         tc_buf_addf(buf, "steers the host: %zu more\n", left);

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * The child has no exit signal and is reaped by its pid. Between clone and exec it runs in our
- * memory, on a stack of its own, while we wait: it makes system calls and allocates nothing. */
+ * memory on a separate stack while we wait: it makes system calls and allocates nothing. */
 #include "call/result/result.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static int become(void *arg)
     return 127;
 }
 
-/* All signals, those that libc keeps for itself included: a handler must not run in the child. */
+/* Blocks all signals, including libc's internal ones: a handler must not run in the child. */
 static pid_t clone_child(struct child *c)
 {
     uint64_t all = ~UINT64_C(0), before = 0;
@@ -61,7 +61,7 @@ static long reap_child(pid_t pid, int *ret_status)
     return r;
 }
 
-/* Until the end of the file: true; false when the time is over, or it is too much. */
+/* Reads until the end of the file: true; false at the deadline, or when it is too much. */
 static bool read_all(int fd, int64_t until, struct tc_buf *out)
 {
     for (;;) {
@@ -126,16 +126,16 @@ const char *tc_output_of(const char *path, char *const argv[], int limit_ms, str
     return "it cannot be executed";
 }
 
-/* Signatures are those of the formats' own specifications: PNG (ISO 15948, 5.2), JPEG (ITU-T T.81,
+/* The signatures are from the formats' specifications: PNG (ISO 15948, 5.2), JPEG (ITU-T T.81,
  * SOI and the next marker), GIF89a, WebP (RIFF container), PDF (ISO 32000, 7.5.2), ZIP (APPNOTE,
  * 4.3.7), gzip (RFC 1952, 2.3.1). */
 #define UNKNOWN "application/octet-stream"
 
 struct row {
     const char *suffix, *type;
-    const char *first; /* bytes that it begins with; NULL: text */
+    const char *first; /* its first bytes; NULL: text */
     size_t len;
-    const char *eighth; /* bytes at 8, NULL: no matter */
+    const char *eighth; /* bytes at 8, NULL: any */
 };
 
 #define BYTES(text) text, sizeof(text) - 1

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The result of a call: what of the policy refused what the tool was refused, what would allow it,
- * and the rest of what is made once of the outcome. */
+ * The result of a call: which policy rule caused each refusal, which clause would allow it, and
+ * the other values computed once from the outcome. */
 #include "call/result/result.h"
 
 #include <string.h>
@@ -10,10 +10,9 @@
 #include "base/path.h"
 #include "call/host/exec_check.h"
 
-/* ---- what of the policy refused what the tool was refused ---- */
+/* ---- the policy rule of each refusal ---- */
 
-/* A refused connect is the doing of the network's key or of unix_sockets, wherever that was said.
- */
+/* The location of a refused connect is that of the network key or of unix_sockets. */
 static bool place_connect(const struct tc_result_frame *frame, struct tc_denial *d)
 {
     const char *prefix;
@@ -42,8 +41,8 @@ bool tc_result_verdict(const struct tc_result_frame *frame, const struct tc_deni
     return rc == 0 && ret->target;
 }
 
-/* What of the policy refused a path, and the smallest clause that would allow it. A path that the
- * policy would grant, or cannot name, keeps what the helper said of it. */
+/* The policy rule that refused a path, and the smallest clause that would allow it. A path that
+ * the policy would grant, or cannot name, keeps the helper's hint. */
 static bool place_path(const struct tc_result_frame *frame, struct tc_denial *d)
 {
     struct tc_verdict v = {0};
@@ -58,8 +57,8 @@ static bool place_path(const struct tc_result_frame *frame, struct tc_denial *d)
     return true;
 }
 
-/* The search of a program that the cage has, too: the helper saw that it went on, and not whether
- * it found anything. */
+/* A search for a program that the cage has: the helper saw the search continue, but not whether
+ * it succeeded. */
 static bool is_search(const struct tc_grant *grant, const struct tc_denial *d)
 {
     _auto_(tc_exec_check_done) struct tc_exec_check starts = {0};
@@ -67,8 +66,8 @@ static bool is_search(const struct tc_grant *grant, const struct tc_denial *d)
            starts.hops.count && !starts.missing;
 }
 
-/* What a tool tried and did without. Whoever may have no network asks for names all the same, and
- * where the call ended well it did not need them. */
+/* A refusal that the tool did not depend on. Tools without network still resolve names, and a
+ * successful call did not need them. */
 static bool is_probe(const struct tc_result_frame *frame, const struct tc_outcome *o,
                      const struct tc_denial *d)
 {
@@ -84,7 +83,7 @@ bool tc_result_place_denials(const struct tc_result_frame *frame, struct tc_outc
         d->probe = is_probe(frame, o, d);
         if (!(tc_denial_row(d->kind)->key ? place_connect(frame, d) : place_path(frame, d)))
             return false;
-        if (d->probe) { /* nobody should grant it */
+        if (d->probe) { /* must not be suggested as a grant */
             free(d->hint);
             d->hint = NULL;
         }
@@ -114,7 +113,7 @@ static int32_t error_shell_code(const struct toolcage_result *result)
     }
 }
 
-/* Of a tool that ran to some end; `none` is for one that neither exited nor died of a signal. */
+/* For a tool that ran; `none` is for one that neither exited nor was killed by a signal. */
 static int32_t ended_shell_code(const struct tc_outcome *o, int32_t none)
 {
     if (o->signal > 0)
@@ -134,8 +133,8 @@ int32_t tc_result_shell_code(const struct toolcage_result *result)
     case TOOLCAGE_STATUS_TIMEOUT:
         return SHELL_TIMEOUT;
     case TOOLCAGE_STATUS_LIMIT:
-        /* A tool that a counter made fail has an exit of its own; one that was killed has not, and
-         * one that ended well without its killed children is no success. */
+        /* A tool that failed because of a counter keeps its exit code. A killed tool has none,
+         * and a tool that exited with 0 although its children were killed has not succeeded. */
         return o->signal > 0 || o->exit_code == 0 ? SHELL_SIGNAL + SIGNAL_KILL
                                                   : ended_shell_code(o, SHELL_SIGNAL + SIGNAL_KILL);
     case TOOLCAGE_STATUS_CANCELLED:
@@ -157,7 +156,7 @@ void tc_result_free(struct toolcage_result *result)
     free(result);
 }
 
-/* The helper names paths, the policy knows where each was said. */
+/* The helper names paths; the policy has the line of each. */
 static uint32_t line_of(const struct tc_grant *grant, const struct tc_outcome_failure *f)
 {
     if (f->line > 0 && f->line <= UINT32_MAX)
@@ -168,7 +167,7 @@ static uint32_t line_of(const struct tc_grant *grant, const struct tc_outcome_fa
     return 0;
 }
 
-/* The helper's message ends with the text of its errno already, and so will the error's. */
+/* The helper's message already ends with the errno's text, which the error appends again. */
 static size_t bare_length(const char *message, int errnum)
 {
     size_t length = strlen(message);
@@ -204,7 +203,7 @@ static struct toolcage_error *error_of_failure(const struct tc_result_frame *fra
                                         tc_policy_number(line));
 }
 
-/* Out-of-range words of the helper are its failure, never a success. */
+/* Out-of-range values from the helper are its failure, never a success. */
 static void settle_result(const struct tc_result_frame *frame, struct toolcage_result *result)
 {
     struct tc_outcome *o = &result->outcome;

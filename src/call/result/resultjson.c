@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The result as one line of JSON. Every field is always there; what does not apply is null or
- * empty. */
+ * The result as one line of JSON. Every field is always present; one that does not apply is null
+ * or empty. */
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/jsontext.h"
 #include "call/result/result.h"
 
-enum { USUAL = 4000 }; /* bytes; most results have less */
+enum { USUAL = 4000 }; /* bytes; most results are smaller */
 
 static const char *const words[] = {"ok",     "failed",    "timeout", "limit",
                                     "denied", "cancelled", "error"};
@@ -34,7 +34,7 @@ static void add_text(struct tc_buf *buf, const char *key, const char *text)
     tc_buf_adds(buf, "null");
 }
 
-/* A number that is unknown below `least`. */
+/* A number that is unknown (null) below `least`. */
 static void add_known(struct tc_buf *buf, const char *key, int64_t value, int64_t least)
 {
     tc_json_key(buf, key);
@@ -67,7 +67,7 @@ static void add_stream(struct tc_buf *buf, const char *key, const struct tc_stre
     tc_buf_addc(buf, '}');
 }
 
-/* "0755"; null: nothing is there, or it is not known. */
+/* "0755"; null: no file, or unknown. */
 static void add_mode(struct tc_buf *buf, const char *key, int64_t mode)
 {
     char text[8];
@@ -80,7 +80,7 @@ static const char *type_of(int64_t mode)
     return S_ISLNK(mode) ? "link" : S_ISDIR(mode) ? "directory" : "file";
 }
 
-/* Of a change in a private workspace. */
+/* For a change in a private workspace. */
 static void add_rights(struct tc_buf *buf, const struct tc_change *c)
 {
     tc_json_member(buf, "type", type_of(c->mode ? c->mode : c->was_mode));
@@ -203,7 +203,7 @@ static void add_denials(struct tc_buf *buf, const struct tc_result_frame *frame,
     tc_buf_addc(buf, ']');
 }
 
-/* Only of a call that was to list them. */
+/* Only for a call that lists them. */
 static void add_accesses(struct tc_buf *buf, const struct tc_result_frame *frame,
                          const struct tc_outcome *o)
 {
@@ -245,7 +245,7 @@ static void add_enforcement(struct tc_buf *buf, const struct tc_outcome *o)
     tc_buf_addc(buf, '}');
 }
 
-/* Null: the call had none, or nothing of it was kept. */
+/* Null: the call had no session, or nothing was saved. */
 static void add_session(struct tc_buf *buf, const struct tc_outcome *o)
 {
     const struct tc_session_row *s = o->session_count ? o->sessions : NULL;

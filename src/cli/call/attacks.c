@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The attacks that are safe on anybody's machine: each is aimed at decoys or bounded in what it
- * takes. The program that does them is libexec/toolcage/toolcage-attacks. */
+ * Attacks that are safe on any host: each targets decoys or is limited in its use of resources.
+ * libexec/toolcage/toolcage-attacks runs them. */
 #include <string.h>
 
 #include "cli/verbs/prove.h"

@@ -7,7 +7,7 @@
 #include "cli/show/json.h"
 #include "cli/show/say.h"
 
-/* The findings of one text, as JSON; NULL: it cannot be read, or is not TOML. */
+/* The findings of a policy text, as JSON; NULL: it cannot be read or is not TOML. */
 static char *findings(const char *name, const char *text)
 {
     struct toolcage_policy *policy = NULL;

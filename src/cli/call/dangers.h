@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A tool chooses what it touches and what it is refused: what is dangerous in a policy that was
- * made of that is said beside it. */
+ * Prints the dangerous parts of a policy that was generated from a tool's accesses and denials: the
+ * tool influences both. */
 #ifndef TC_CLI_CALL_DANGERS_H
 #define TC_CLI_CALL_DANGERS_H
 
 struct toolcage_policy;
 
-/* One line and a hint on standard error for each finding of `after`, a TOML policy called `name`,
- * that `before` (NULL: there was none) does not have; `least` is "note" for all of them, "error"
- * for the worst. */
+/* Prints one line and a hint on standard error for each finding in `after`, a TOML policy called
+ * `name`, that is not in `before` (NULL: none). `least`: "note" prints all, "error" only the worst.
+ * */
 void tc_dangers_tell(const char *name, const char *before, const char *after, const char *least);
 
-/* The same for every finding of a compiled policy: no comment of its file silences one. */
+/* The same for all findings of a compiled policy: comments in its file silence none. */
 void tc_dangers_of(const struct toolcage_policy *policy);
 
 #endif

@@ -82,7 +82,7 @@ bool tc_decoys_home_changed(const struct tc_decoys *d)
     return !says_token(d, d->key) || !says_token(d, d->notes);
 }
 
-/* Here and below, what cannot be looked at counts against the cage. */
+/* In the functions below, a failed inspection counts against the cage. */
 bool tc_decoys_grows(const struct tc_decoys *d)
 {
     struct stat before, after;
@@ -171,7 +171,7 @@ static void close_listeners(struct tc_decoys *d)
     }
 }
 
-/* Anew for each run: what an earlier one sent must not count for a later one. */
+/* New listeners for each run, so that data of an earlier run does not count for a later one. */
 static int open_listeners(struct tc_decoys *d)
 {
     char path[128], name[128], datagram[128];
@@ -189,7 +189,7 @@ static int open_listeners(struct tc_decoys *d)
     return 0;
 }
 
-/* At least the token has to come; a connection alone says nothing of what was lost. */
+/* The token must arrive; a connection alone leaks nothing. */
 bool tc_decoys_arrived(const struct tc_decoys *d, enum tc_listener which)
 {
     char text[64] = "";
@@ -221,7 +221,8 @@ static void end_victim(struct tc_decoys *d)
     d->victim = 0;
 }
 
-/* Sleeps with the token in its memory, at the same address as in ours, until we are gone. */
+/* Sleeps with the token in its memory, at the same address as in the parent, until the parent
+ * exits. */
 static int start_victim(struct tc_decoys *d)
 {
     pid_t parent = getpid();
@@ -258,7 +259,7 @@ static int make_token(struct tc_decoys *d)
     return 0;
 }
 
-/* Names that do not depend on the environment of whoever calls. */
+/* Paths that do not depend on the caller's environment. */
 static int make_root(struct tc_decoys *d)
 {
     static const char *const places[] = {"/var/tmp", "/tmp"};
@@ -282,12 +283,12 @@ int tc_decoys_open(struct tc_decoys *d)
     (void)snprintf(d->work, sizeof(d->work), "%s/work", d->root);
     (void)snprintf(d->key, sizeof(d->key), "%s/home/.ssh/id_ed25519", d->root);
     (void)snprintf(d->notes, sizeof(d->notes), "%s/home/notes.txt", d->root);
-    /* without the token: an attack that fails may still print the name */
+    /* without the token: a failed attack may still print the name */
     (void)snprintf(d->shared, sizeof(d->shared), "/tmp/toolcage-decoy%s", strchr(d->root, '-'));
     if (put_file(d->shared, d->token) || setenv(variable, d->token, 1) || tc_decoys_renew(d))
         return -1;
     _autofd_ int fd = open(d->key, O_RDONLY | O_CLOEXEC);
-    d->inherited = fd < 0 ? -1 : dup2(fd, INHERITED); /* not close-on-exec: it is the bait */
+    d->inherited = fd < 0 ? -1 : dup2(fd, INHERITED); /* not close-on-exec: this fd is the bait */
     return d->inherited < 0 ? -1 : 0;
 }
 
@@ -295,7 +296,7 @@ int tc_decoys_renew(struct tc_decoys *d)
 {
     char path[PATH_MAX];
     static const char *const trees[] = {"home", "work"};
-    end_victim(d); /* it may not have closed our listeners yet */
+    end_victim(d); /* it may not have closed the inherited listeners yet */
     (void)snprintf(d->beats, sizeof(d->beats), "%s/beats-%u", d->work, ++d->renewals);
     for (size_t i = 0; i < TC_COUNT(trees); i++) {
         (void)snprintf(path, sizeof(path), "%s/%s", d->root, trees[i]);

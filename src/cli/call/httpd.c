@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Everything is decided here, where there is an operator to tell; the server gets an open socket
- * and a text that no list of processes shows. */
+ * All checks happen here, where errors reach the operator. The server gets an open socket and a
+ * config that no process list shows. */
 #include "cli/call/httpd.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ struct httpd {
     struct tc_writers writers;
     union tc_address at;
     char *token, *certificate, *key;
-    bool shown; /* the token is new, and to be told */
+    bool shown; /* the token is new and must be printed */
     long long idle_ms;
 };
 
@@ -36,11 +36,11 @@ int tc_httpd_check(const struct tc_args *args, struct tc_failure *failure)
     for (size_t i = 0; i < TC_COUNT(need) && !tc_args_has(args, "listen"); i++)
         if (tc_args_has(args, need[i]))
             return tc_failure_set(failure, TOOLCAGE_EUSAGE, "add --listen 127.0.0.1:8931",
-                                  "--%s is about the server over HTTP", need[i]);
+                                  "--%s is only for the HTTP server", need[i]);
     for (size_t i = 0; i < TC_COUNT(ways); i++) {
         if (first && tc_args_has(args, ways[i]))
             return tc_failure_set(failure, TOOLCAGE_EUSAGE, "keep one of them",
-                                  "--%s and --%s are two words on one token", first, ways[i]);
+                                  "--%s and --%s both set the token", first, ways[i]);
         if (tc_args_has(args, ways[i]))
             first = ways[i];
     }
@@ -49,7 +49,7 @@ int tc_httpd_check(const struct tc_args *args, struct tc_failure *failure)
                               "a certificate needs its key, and a key its certificate");
     if (tc_args_has(args, "no-token") && tc_args_has(args, "remote"))
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, "leave out --no-token",
-                              "whoever reaches this server from another machine needs a token");
+                              "a server for other hosts must require a token");
     return 0;
 }
 
@@ -88,7 +88,7 @@ static int get_token(struct httpd *h, struct tc_failure *failure)
                     : -1;
 }
 
-/* ---- what the server is told ---- */
+/* ---- the server's config ---- */
 
 static void put_text(FILE *out, const char *key, const char *value)
 {
@@ -115,7 +115,7 @@ static void put_hosts(FILE *out, const struct httpd *h)
     (void)fputc(']', out);
 }
 
-/* Owned; NULL: no memory. */
+/* Owned; NULL: out of memory. */
 static char *write_config(const struct httpd *h, const struct tc_found *found)
 {
     char *text = NULL;
@@ -142,9 +142,9 @@ static void print_address(const struct httpd *h)
     const char *scheme = h->key ? "https" : "http";
     tc_listen_write(&h->at, where);
     if (!tc_listen_is_loopback(&h->at) && !h->key)
-        tc_cli_say("warning: without TLS whoever sees the network sees the token");
+        tc_cli_say("warning: without TLS, the token can be read on the network");
     if (!h->token)
-        tc_cli_say("warning: every user and program of this machine may call the tools");
+        tc_cli_say("warning: every user and program on this host may call the tools");
     tc_cli_say("the tools are served at %s://%s/mcp (older clients: %s://%s/sse)", scheme, where,
                scheme, where);
     if (h->shown)
@@ -171,7 +171,7 @@ static int judge_address(const struct httpd *h, const char *given, struct tc_fai
         return 0;
     return tc_failure_set(failure, TOOLCAGE_EUSAGE,
                           "listen on 127.0.0.1, or add --remote, and --tls-cert and --tls-key",
-                          "%s can be reached from other machines", given);
+                          "%s can be reached from other hosts", given);
 }
 
 static int serve_http(struct httpd *h, const struct tc_found *found, struct tc_failure *failure)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Tools over HTTP: what the options mean, and the program that does it. */
+ * Tools over HTTP: checks the options and starts the server program. */
 #ifndef TC_CLI_CALL_HTTPD_H
 #define TC_CLI_CALL_HTTPD_H
 
@@ -9,20 +9,20 @@
 
 /* clang-format off */
 #define TC_OPTIONS_HTTPD                                                                            \
-    {"listen", 0, "ADDRESS:PORT", NULL, "serve over HTTP there, and not on standard input; port 0: any"}, \
-    {"token-file", 0, "FILE", NULL, "the token that clients have to send (default: a new one, shown once)"}, \
-    {"token-env", 0, "NAME", NULL, "the same from a variable"},                                     \
-    {"no-token", 0, NULL, NULL, "whoever reaches a loopback address may call the tools"},           \
-    {"remote", 0, NULL, NULL, "other machines may connect: the address need not be loopback"},      \
-    {"host", 0, "NAME", NULL, "one more name that clients have for this server"},                   \
+    {"listen", 0, "ADDRESS:PORT", NULL, "serve over HTTP instead of standard input; port 0: any"}, \
+    {"token-file", 0, "FILE", NULL, "the token that clients must send (default: a new one, printed once)"}, \
+    {"token-env", 0, "NAME", NULL, "the token, in an environment variable"},                                     \
+    {"no-token", 0, NULL, NULL, "require no token (loopback only)"},           \
+    {"remote", 0, NULL, NULL, "let other hosts connect: allow addresses other than loopback"},      \
+    {"host", 0, "NAME", NULL, "another host name that clients use"},                   \
     {"tls-cert", 0, "FILE", NULL, "speak TLS with this certificate (PEM)"},                         \
-    {"tls-key", 0, "FILE", NULL, "and its key, a file that only you can read"},                     \
-    {"idle", 0, "TIME", NULL, "end a session that is silent for so long (default: 30m)"}
+    {"tls-key", 0, "FILE", NULL, "the certificate's key, in a file that only you can read"},                     \
+    {"idle", 0, "TIME", NULL, "end sessions that are idle for this time (default: 30m)"}
 /* clang-format on */
 
-/* Refuses what cannot go together. 0, or -1 with the failure. */
+/* Refuses options that exclude each other. 0, or -1 with the failure. */
 int tc_httpd_check(const struct tc_args *args, struct tc_failure *failure);
-/* Becomes the server; returns -1 with the failure. */
+/* Replaces this process by the server; returns only on failure, -1 with the failure. */
 int tc_httpd_become(const struct tc_args *args, const struct tc_found *found,
                     struct tc_failure *failure);
 

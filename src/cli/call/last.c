@@ -93,7 +93,7 @@ char *tc_last_read(struct tc_failure *failure)
         (void)tc_failure_set(failure, TOOLCAGE_ENOT_FOUND,
                              "run the call again with --why: toolcage exec --why …, toolcage call "
                              "--why …",
-                             "no call of yours was denied anything yet");
+                             "none of your calls was denied anything yet");
         return NULL;
     }
     char *taken = text;

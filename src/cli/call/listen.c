@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* No names: which of their addresses would it be? */
+/* Host names are not accepted, because they may have several addresses. */
 bool tc_listen_read(const char *given, union tc_address *ret)
 {
     char host[INET6_ADDRSTRLEN];

@@ -12,7 +12,7 @@
 #include "cli/call/trust.h"
 #include "cli/show/say.h"
 
-/* What a border is made of: owner, file system and mount of a directory. */
+/* Reads what defines a border: a directory's owner, file system and mount. */
 static int look_at_border(const char *path, struct statx *ret)
 {
     return statx(AT_FDCWD, path, AT_NO_AUTOMOUNT, STATX_UID | STATX_MODE | STATX_INO | STATX_MNT_ID,
@@ -25,7 +25,8 @@ static bool same_directory(const struct statx *a, const struct statx *b)
            a->stx_dev_minor == b->stx_dev_minor;
 }
 
-/* What lies in a directory that everybody can write was put there by anybody. */
+/* The upward search ends at a border. Any user may have created a file in a world-writable
+ * directory. */
 static bool border(const struct statx *start, const struct statx *here)
 {
     return here->stx_uid != start->stx_uid || here->stx_dev_major != start->stx_dev_major ||
@@ -33,7 +34,7 @@ static bool border(const struct statx *start, const struct statx *here)
            (here->stx_mode & S_IWOTH);
 }
 
-/* What a policy may be called. */
+/* The file names of a policy. */
 static const char *const names[] = {TC_POLICY_NAME, "toolcage.yaml", "toolcage.yml"};
 
 bool tc_lookup_wants_trust(const char *path)
@@ -46,7 +47,7 @@ bool tc_lookup_wants_trust(const char *path)
     return false;
 }
 
-/* Was it ever trusted, in whatever state? */
+/* Was any version of the file ever trusted? */
 static int is_known(const char *path, bool *ret, struct tc_failure *failure)
 {
     _autofree_ char *real = realpath(path, NULL);
@@ -56,8 +57,8 @@ static int is_known(const char *path, bool *ret, struct tc_failure *failure)
     return rc;
 }
 
-/* Of two policies in one place the one counts that somebody trusted: a tool may have put the other
- * there, so that no later call would find its policy. 1: the second one, 0: the first, or -1. */
+/* Chooses between two policies in one directory. A tool may have created one to disable the other,
+ * so the one that was ever trusted is used. 1: the second, 0: the first, or -1. */
 static int choose(const char *one, const char *other, struct tc_failure *failure)
 {
     bool first, second;
@@ -99,7 +100,7 @@ int tc_lookup_in(const char *directory, char **ret, struct tc_failure *failure)
     return 0;
 }
 
-/* Whoever made a link would choose which of the user's trusted policies counts here. */
+/* The creator of a link could choose which of the user's trusted policies is used here. */
 static int refuse_link(const char *path, struct tc_failure *failure)
 {
     (void)tc_failure_set(failure, TOOLCAGE_EUNTRUSTED,
@@ -110,7 +111,7 @@ static int refuse_link(const char *path, struct tc_failure *failure)
     return tc_failure_about(failure, path);
 }
 
-/* Is there a policy in `directory`? *ret is its canonical path, or NULL. */
+/* *ret is the canonical path of the policy in `directory`, or NULL. */
 static int look_in(const char *directory, char **ret, struct tc_failure *failure)
 {
     _autofree_ char *path = NULL;
@@ -152,7 +153,7 @@ static int nearest(char **ret, struct tc_failure *failure)
     }
 }
 
-/* The user's own file counts without trust, so nobody else may have a hand in it. */
+/* The user's own policy needs no trust, so no other user may be able to change it. */
 static int users_own(char **ret, struct tc_failure *failure)
 {
     _autofree_ char *directory = tc_user_path("XDG_CONFIG_HOME", ".config", ""), *path = NULL;
@@ -173,7 +174,7 @@ static int users_own(char **ret, struct tc_failure *failure)
     if ((st.st_uid != geteuid() && st.st_uid) || (st.st_mode & S_IWOTH))
         return tc_failure_set(
             failure, TOOLCAGE_EUNTRUSTED, "make it a file that only you can write",
-            "the policy %s belongs to somebody else or can be written by everybody", path);
+            "the policy %s belongs to another user or can be written by every user", path);
     *ret = path;
     path = NULL;
     return 0;
@@ -221,8 +222,7 @@ static int check_trust(struct tc_found *found, enum tc_lookup_flags flags,
                : 0;
 }
 
-/* A policy found by its name is one that the operator wrote; one that a tool may have written must
- * be trusted first. */
+/* A policy named by the operator needs no trust, unless a tool may have written it. */
 static int check_writers(struct tc_found *found, enum tc_lookup_flags flags,
                          struct tc_failure *failure)
 {
@@ -278,9 +278,9 @@ char *tc_lookup_named(const char *given, struct tc_failure *failure)
     return path;
 }
 
-/* ---- a shipped profile as the policy of one command, for who has no policy file ---- */
+/* ---- a shipped profile as the policy of one command ---- */
 
-/* A policy and a tool of one are chosen elsewhere. */
+/* Refuses options that choose a policy or one of its tools. */
 static int refuse_beside(const struct tc_args *args, struct tc_failure *failure)
 {
     static const char *const others[] = {"policy", "tool", "server"};
@@ -289,13 +289,12 @@ static int refuse_beside(const struct tc_args *args, struct tc_failure *failure)
             return tc_failure_set(failure, TOOLCAGE_EUSAGE,
                                   "leave one of them out; a policy file may extend the profile: "
                                   "extends = \"profile:NAME\"",
-                                  "--preset is a policy by itself, and so --%s cannot stand beside "
-                                  "it",
+                                  "--preset is a complete policy and cannot be combined with --%s",
                                   others[i]);
     return 0;
 }
 
-/* The library knows the profiles, and lists them. */
+/* Uses the library's hint, which lists the profiles. */
 static int refuse_name(const char *name, struct tc_failure *failure)
 {
     const char *listed = failure->error ? toolcage_error_hint(failure->error) : NULL;

@@ -14,11 +14,11 @@
 #include "cli/show/json.h"
 #include "cli/show/say.h"
 
-static const char name_others[] = "give a directory of your own: --output-dir DIR";
+static const char name_others[] = "name a directory that you can write: --output-dir DIR";
 
 /* ---- before the call ---- */
 
-/* Will the result hold files at all? A call that cannot be explained is refused when it starts. */
+/* Can the result contain files? A call that cannot be explained is refused at its start. */
 static bool collects(struct toolcage_call *call)
 {
     char *json = NULL;
@@ -62,7 +62,7 @@ void tc_outdir_close(struct tc_outdir *dir)
 
 /* ---- one file ---- */
 
-/* Does the path stay below where it starts? One that is empty or not whole does not. */
+/* Does the path stay below its start? An empty or truncated path does not. */
 static bool stays_below(const char *path, size_t length)
 {
     if (strlen(path) != length)
@@ -78,7 +78,8 @@ static bool stays_below(const char *path, size_t length)
     }
 }
 
-/* The directory `name`, made where it is missing; -1 when a link or something else stands there. */
+/* Opens the directory `name` and creates it if it is missing; -1 if it is a link or not a
+ * directory. */
 static int enter_directory(int at, const char *name)
 {
     if (mkdirat(at, name, 0777) && errno != EEXIST)
@@ -86,7 +87,7 @@ static int enter_directory(int at, const char *name)
     return openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* The directory that holds `path` below `root`; *ret_name is its name there. */
+/* Opens the directory that contains `path` below `root`; *ret_name is the last component. */
 static int open_parent(int root, const char *path, const char **ret_name)
 {
     int at = fcntl(root, F_DUPFD_CLOEXEC, 0);
@@ -112,7 +113,7 @@ static bool has_content(struct tc_slice row)
            tc_scan_is_string(tc_json_get(row, "base64"));
 }
 
-/* Why a file has no content. */
+/* The reason why a file has no content. */
 static const char *left_out(struct tc_slice row)
 {
     if (tc_json_int(tc_json_get(row, "bytes"), 0) > 256 << 10)
@@ -143,7 +144,7 @@ static const char *next_step(int errnum)
     case EEXIST:
         return "a link or something else has that name there: remove it, or name an empty "
                "directory";
-    case EINVAL: /* no file of a cage has such a name */
+    case EINVAL: /* a cage has no file with such a name */
         return "reinstall toolcage";
     default:
         return "make room there, or name another directory";
@@ -175,8 +176,9 @@ static int write_row(const struct tc_outdir *dir, struct tc_slice row)
         return 0;
     }
     if (steers(row)) {
-        tc_cli_say("not written: %s (a program of yours would obey it without being asked)", path);
-        tc_cli_hint("look at it in the result (--json), and copy it yourself if you want it");
+        tc_cli_say("not written: %s (one of your programs would run or load it automatically)",
+                   path);
+        tc_cli_hint("review it in the result (--json), and copy it yourself if you want it");
         return 0;
     }
     bool rooted = path[0] == '/';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * At the end of a call: its changes wait for a yes, and a person is at the terminal. The tool never
- * sees that terminal, and what it wrote there has been made harmless. */
+ * At the end of a call with staged changes: asks the user at the terminal. The tool has no access
+ * to that terminal, and its output there was escaped. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static bool waits(struct tc_slice result)
 struct question {
     struct toolcage_engine *engine;
     const char *call;
-    char *json; /* what is asked about, as the library tells it */
+    char *json; /* the staged changes, as the library lists them */
     struct tc_review review;
     int fd;
     FILE *terminal;
@@ -58,7 +58,7 @@ static void view(const struct question *q)
     free(text);
 }
 
-/* A yes leaves caches out, and where there is nothing else there is nothing to say yes to. */
+/* "y" excludes caches; if only caches are staged, "y" is not offered. */
 static const char *words_for(const struct question *q)
 {
     if (tc_review_caches_alone(&q->review))
@@ -70,7 +70,7 @@ static const char *words_for(const struct question *q)
            "later";
 }
 
-/* The action, or NULL: not now. "each": for each by itself; "all": with caches. */
+/* The action, or NULL: later. "each": decide for each file; "all": with caches. */
 static const char *read_answer(struct question *q)
 {
     bool alone = tc_review_caches_alone(&q->review);
@@ -99,7 +99,7 @@ static void say_later(const char *call)
     tc_cli_hint("toolcage changes %s commit applies them, discard deletes them", call);
 }
 
-/* What did not come back although it was asked for. */
+/* Reports the changes that could not be applied. */
 static void say_left(struct tc_slice answered, const char *call)
 {
     _autoreview_ struct tc_review review = {0};
@@ -117,7 +117,7 @@ static void say_left(struct tc_slice answered, const char *call)
         tc_cli_hint("toolcage changes %s shows them", call);
 }
 
-/* Some of them, or all; 0, or the exit code of a failure. */
+/* Settles some changes, or all; 0, or the exit code of a failure. */
 static int settle_some(const struct question *q, const char *action, size_t count,
                        char *const paths[])
 {
@@ -133,7 +133,7 @@ static int settle_some(const struct question *q, const char *action, size_t coun
     return 0;
 }
 
-/* ---- one by one ---- */
+/* ---- file by file ---- */
 
 enum verdict { LATER, APPLY, DISCARD };
 
@@ -145,7 +145,7 @@ static bool is_below(const struct tc_review *r, size_t above, size_t below)
            r->rows[below].path[n] == '/';
 }
 
-/* A directory goes with what it holds. */
+/* Does the directory contain other changes? It is then decided with them. */
 static bool holds_more(const struct tc_review *r, size_t row)
 {
     size_t n = strlen(r->rows[row].path);
@@ -171,7 +171,7 @@ static void show_row(const struct question *q, const struct tc_review_row *row)
     free(text);
 }
 
-/* False: no more of them. */
+/* False: stop asking. */
 static bool ask_row(struct question *q, const struct tc_review_row *row, enum verdict *ret)
 {
     show_row(q, row);
@@ -191,7 +191,7 @@ static bool ask_row(struct question *q, const struct tc_review_row *row, enum ve
     }
 }
 
-/* A directory that was not asked about: what all that it holds has. */
+/* A directory that was not asked about gets the common decision of its content. */
 static void judge_directory(const struct tc_review *r, size_t row, enum verdict *verdicts)
 {
     size_t n = strlen(r->rows[row].path);
@@ -208,7 +208,8 @@ static void judge_directory(const struct tc_review *r, size_t row, enum verdict 
     verdicts[row] = all;
 }
 
-/* Objects of git are asked about by nobody, and mean nothing but to what refers to them. */
+/* Git objects are not asked about; they are applied if anything is applied, because only other
+ * files refer to them. */
 static void judge_objects(const struct tc_review *r, enum verdict *verdicts)
 {
     bool any = false;

@@ -15,7 +15,7 @@
 
 enum { RECORD_MAX = 1 << 20 };
 
-/* One step; -1 when a link or something else has that name. Takes `at`. */
+/* Enters one component; -1 if it is a link or not a directory. Closes `at`. */
 static int enter_step(int at, const char *name)
 {
     int next = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), saved = errno;
@@ -31,7 +31,7 @@ int tc_replace_directory(const char *path)
     int at = AT_FDCWD;
     if (!names)
         return errno = ENOMEM, -1;
-    if (path[0] == '/') { /* with a slash behind it a link would be followed */
+    if (path[0] == '/') { /* with a trailing slash a link would be followed */
         for (size_t n = strlen(names); n > 1 && names[n - 1] == '/'; n--)
             names[n - 1] = '\0';
         return enter_step(at, names);
@@ -51,7 +51,7 @@ int tc_replace_begin(int at, mode_t mode, char ret_name[static TC_REPLACE_NAME])
     return openat(at, ret_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 
-/* What is `kept` is for this user alone, and is on the disk before it has its name. */
+/* A `kept` file is accessible to this user only and is synced before the rename. */
 static int replace(int at, const char *name, bool kept, const char *bytes, size_t length)
 {
     char temporary[TC_REPLACE_NAME];
@@ -59,7 +59,7 @@ static int replace(int at, const char *name, bool kept, const char *bytes, size_
     if (fd < 0)
         return -1;
     int rc = tc_cli_write(fd, bytes, length) || (kept && fsync(fd)) ? -1 : 0, saved = errno;
-    if (close(fd) && !rc) { /* where the room is counted late */
+    if (close(fd) && !rc) { /* some file systems report a full disk only here */
         saved = errno;
         rc = -1;
     }
@@ -110,7 +110,7 @@ char *tc_record_read(const char *path, const char **ret_what)
     else if (!S_ISREG(st.st_mode) || st.st_size > RECORD_MAX)
         *ret_what = "not a regular file, or too large";
     else if (st.st_uid != geteuid() || (st.st_mode & 022))
-        *ret_what = "somebody else owns it or can write it";
+        *ret_what = "another user owns it or can write it";
     else
         return read_all(fd, (size_t)st.st_size, ret_what);
     return NULL;

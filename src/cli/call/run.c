@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Everything that can wait does so in ppoll(), the only place where signals are let in: none is
- * missed between a check and a wait. Descriptors 0, 1 and 2 are shared with whoever started us, so
- * their O_NONBLOCK is left alone: they are polled, then read or written in pieces that do not
+ * ppoll() is the only place that waits and the only place where signals are delivered, so no signal
+ * is lost between a check and a wait. Fds 0, 1 and 2 are shared with other processes, so their
+ * O_NONBLOCK flag is not changed: they are polled, then read or written in pieces that do not
  * block. */
 #include "cli/call/run.h"
 
@@ -28,12 +28,12 @@ struct run {
     int sink;         /* the call's standard input, or -1 */
     bool source_open, terminal;
     char *input;
-    size_t from, to; /* what of it is not yet written */
-    int write_errno; /* why our standard output failed, or 0 */
-    bool closed[3];  /* streams that nobody reads any more */
+    size_t from, to; /* the range of `input` that is not written yet */
+    int write_errno; /* the errno of standard output, or 0 */
+    bool closed[3];  /* streams whose reader is gone */
     bool shown[3];   /* streams that go to a terminal */
-    bool unfinished; /* the last line there has no end yet */
-    bool aside;      /* standard output is not the tool's */
+    bool unfinished; /* the last line on the terminal is incomplete */
+    bool aside;      /* the tool's output goes to standard error */
     struct tc_clean_held held[3];
     struct tc_origin_prefix mark;
 };
@@ -46,13 +46,13 @@ static void on_signal(int signal_number)
     last_signal = signal_number;
 }
 
-/* Only ends a wait: `fg` and `bg` send it to a stopped job, and who may read the terminal has
- * changed. */
+/* Only interrupts the wait: `fg` and `bg` send SIGCONT to a stopped job, and its right to read the
+ * terminal may have changed. */
 static void on_continue(int signal_number)
 {
 }
 
-/* A signal that was ignored when we started (nohup, a shell's background job) stays ignored. */
+/* A signal that was ignored at start (nohup, a background job of a shell) stays ignored. */
 static void catch_signals(struct run *run)
 {
     static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
@@ -73,8 +73,8 @@ static void catch_signals(struct run *run)
     }
 }
 
-/* The first signal asks the call to end; with the second we go at once, and the helper, which sees
- * it, kills the cage. */
+/* The first signal cancels the call. The second exits at once; the helper notices and kills the
+ * cage. */
 static void heed_signals(struct run *run)
 {
     if (signals_seen > 1)
@@ -112,8 +112,7 @@ static void pass_on(struct run *run, int stream, const char *at, size_t length)
     }
 }
 
-/* Nobody but a terminal acts on what it is given to show, so that nobody else gets other bytes than
- * the tool wrote. */
+/* Output is escaped only for a terminal; every other reader gets the tool's exact bytes. */
 static void on_output(void *userdata, int stream, const void *bytes, size_t length)
 {
     struct run *run = userdata;
@@ -134,7 +133,7 @@ static void on_output(void *userdata, int stream, const void *bytes, size_t leng
         run->unfinished = marked[shown - 1] != '\n';
 }
 
-/* What was held back for the rest of a character that never came. */
+/* Writes the held bytes of an incomplete last character. */
 static void end_output(struct run *run)
 {
     for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++) {
@@ -174,7 +173,7 @@ static void write_sink(struct run *run)
     if (n > 0)
         run->from += (size_t)n;
     else if (errno != EINTR && errno != EAGAIN)
-        close_sink(run); /* the tool reads no more */
+        close_sink(run); /* the tool closed its input */
 }
 
 static void pump(struct run *run, const struct pollfd *source, const struct pollfd *sink)
@@ -191,15 +190,16 @@ static void pump(struct run *run, const struct pollfd *source, const struct poll
         close_sink(run);
 }
 
-/* Reading a terminal from a background job would stop us, and the tool may not even want input. */
+/* Reading the terminal from a background job would stop this process, and the tool may not need
+ * input. */
 static bool in_background(const struct run *run)
 {
     pid_t owner = run->terminal ? tcgetpgrp(STDIN_FILENO) : -1;
-    return owner >= 0 &&
-           owner != getpgrp(); /* a terminal that does not control us has none for us */
+    return owner >= 0 && owner != getpgrp(); /* a terminal that is not our controlling terminal has
+                                                no foreground group for us */
 }
 
-/* Until the result is there: 0, or negative with the failure. */
+/* Runs until the result exists: 0, or negative with the failure. */
 static int loop(struct run *run, struct tc_failure *failure)
 {
     for (;;) {
@@ -213,7 +213,7 @@ static int loop(struct run *run, struct tc_failure *failure)
             {.fd = wants && !waits ? STDIN_FILENO : -1, .events = POLLIN},
             {.fd = run->sink, .events = run->from < run->to ? POLLOUT : 0},
         };
-        /* a running job is not told when it comes to the foreground */
+        /* a running job gets no signal when it becomes the foreground job */
         const struct timespec look_again = {.tv_nsec = 200 * 1000 * 1000};
         rc = ppoll(fds, TC_COUNT(fds), waits ? &look_again : NULL, &run->outside);
         heed_signals(run);
@@ -229,7 +229,7 @@ static int open_input(struct run *run, struct tc_failure *failure)
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
     if (toolcage_call_open_stdin(run->call, &run->sink, tc_failure_error(failure)))
         return -1;
-    /* this end is ours alone: its flags are nobody else's */
+    /* this end of the pipe is not shared, so its flags may be changed */
     if (fcntl(run->sink, F_SETFL, O_NONBLOCK))
         return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "try again, or without input: < /dev/null",
                               "cannot prepare standard input: %s", strerror(errno));
@@ -258,7 +258,7 @@ static int finish_run(const struct run *run, const struct tc_setup *setup,
 {
     const struct toolcage_result *result = toolcage_call_result(run->call);
     int code = toolcage_result_shell_code(result);
-    /* first: whoever reads the line of JSON finds the files */
+    /* first, so that a reader of the line of JSON finds the files */
     int unwritten = tc_outdir_write(dir, result), rc = 0;
     if (tc_args_has(args, "json"))
         rc = tc_report_json(result);

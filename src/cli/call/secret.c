@@ -32,7 +32,7 @@ static int open_text(const char *path, bool secret, struct tc_failure *failure)
                               strerror(errno));
     if (secret && S_ISREG(st.st_mode) && (st.st_mode & (S_IRWXG | S_IRWXO))) {
         (void)tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, "chmod 600 it, and use another secret",
-                             "others can read or write %s", path);
+                             "other users can read or write %s", path);
         return tc_failure_about(failure, path);
     }
     int ret = fd;
@@ -57,7 +57,7 @@ char *tc_secret_read(const char *path, bool secret, struct tc_writers writers,
     }
     if (!text || n < 0 || length == FILE_MAX || strlen(text) != length) {
         (void)tc_failure_set(failure, TOOLCAGE_ESYSTEM, "name the right file",
-                             "%s cannot be read, is too large, or is no text", path);
+                             "%s cannot be read, is too large, or is not text", path);
         return NULL;
     }
     char *ret = text;
@@ -85,13 +85,14 @@ int tc_secret_judge(char *text, size_t least, const char *from, struct tc_failur
     size_t length = strlen(text);
     for (size_t i = 0; i < length; i++)
         if (text[i] <= ' ' || text[i] > '~')
-            return tc_failure_set(failure, TOOLCAGE_EUSAGE, "it is one word of ASCII",
-                                  "the secret from %s cannot be sent in a line of a head", from);
+            return tc_failure_set(failure, TOOLCAGE_EUSAGE,
+                                  "use printable ASCII characters without spaces",
+                                  "the secret from %s cannot be sent in an HTTP header", from);
     if (length >= least && length <= WORD_MAX_BYTES)
         return 0;
     return tc_failure_set(failure, TOOLCAGE_EUSAGE, "make one: openssl rand -hex 32",
-                          "the secret from %s has %zu characters, and it takes %zu to %d", from,
-                          length, least, WORD_MAX_BYTES);
+                          "the secret from %s has %zu characters; the length must be %zu to %d",
+                          from, length, least, WORD_MAX_BYTES);
 }
 
 int tc_secret_hand_over(char *text, struct tc_failure *failure)
@@ -122,5 +123,6 @@ long long tc_read_time(const char *option, const char *given, struct tc_failure 
             return n * units[i].ms;
     _autofree_ char *hint =
         tc_cli_format("write --%s 90s, --%s 30m or --%s 8h", option, option, option);
-    return tc_failure_set(failure, TOOLCAGE_EUSAGE, hint, "--%s %s is no time", option, given);
+    return tc_failure_set(failure, TOOLCAGE_EUSAGE, hint, "--%s %s is not a duration", option,
+                          given);
 }

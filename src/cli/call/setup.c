@@ -14,7 +14,7 @@
 
 enum { FILE_MAX = 1 << 20 };
 
-/* NAME=VALUE, or NAME for the caller's own value. 0, or -1 with the failure. */
+/* Sets NAME=VALUE, or NAME with the caller's value. 0, or -1 with the failure. */
 static int give_variable(struct toolcage_call *call, const char *said, struct tc_failure *failure)
 {
     if (strchr(said, '='))
@@ -29,7 +29,7 @@ static int give_variable(struct toolcage_call *call, const char *said, struct tc
     return toolcage_call_set(call, "env", whole, tc_failure_error(failure));
 }
 
-/* What the library says of a wrong name quotes the whole entry. Here its value may be a secret. */
+/* The library's error for an invalid name quotes the whole entry, and the value may be a secret. */
 static bool is_entry(const char *entry)
 {
     size_t n = strspn(entry, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
@@ -72,9 +72,8 @@ static int give_entries(struct toolcage_call *call, const char *text, size_t len
     return 0;
 }
 
-/* Each NAME=VALUE of a file: a line, or, where the file holds a NUL byte, what stands before each
- * of them. Values that the command line would show to everybody on this machine come in this way.
- */
+/* Sets each NAME=VALUE of a file. Entries are lines, or NUL-terminated if the file contains a NUL
+ * byte. A file hides values that process lists would show in arguments. */
 static int give_file(struct toolcage_call *call, const char *path, struct tc_writers writers,
                      struct tc_failure *failure)
 {
@@ -131,7 +130,7 @@ int tc_setup_open(const struct tc_args *args, const char *tool, enum tc_lookup_f
     *ret = (struct tc_setup){0};
     struct toolcage_error **err = tc_failure_error(failure);
     int64_t start = tc_cli_now_us();
-    /* first, so that the helper gets ready while we look for the policy */
+    /* first, so that the helper starts while the policy is searched */
     if (toolcage_engine_new(&ret->engine, err))
         return -1;
     int64_t begun = tc_cli_now_us();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What every verb about a call begins with: the policy found, an engine, a call with the options'
- * narrowings in it. */
+ * The first steps of every verb that runs a call: find the policy, create an engine, and create a
+ * call with the options' narrowings. */
 #ifndef TC_CLI_CALL_SETUP_H
 #define TC_CLI_CALL_SETUP_H
 
@@ -14,15 +14,15 @@ struct tc_setup {
     struct tc_found found;
     struct toolcage_engine *engine;
     struct toolcage_call *call;
-    bool aside; /* the tool's standard output goes to standard error, because ours is something else
-                 */
-    int64_t policy_us, engine_us; /* how long the two took */
+    bool aside; /* the tool's standard output goes to standard error, because standard output has
+                   another use */
+    int64_t policy_us, engine_us; /* duration of both steps */
 };
 
-/* 0, or -1 with the failure; closed by tc_setup_close() in both cases. */
+/* 0, or -1 with the failure; call tc_setup_close() in both cases. */
 int tc_setup_open(const struct tc_args *args, const char *tool, enum tc_lookup_flags flags,
                   struct tc_setup *ret, struct tc_failure *failure);
-/* The words as the call's command; none: the tool's own. */
+/* Sets the call's command; without words the tool's own command is used. */
 int tc_setup_command(struct tc_setup *setup, char *const words[], size_t count,
                      struct tc_failure *failure);
 void tc_setup_close(struct tc_setup *setup);

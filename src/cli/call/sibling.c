@@ -26,7 +26,7 @@ char *tc_sibling_place(const char *place)
     return slash ? tc_cli_format("%.*s/%s", (int)(slash - self), self, place) : NULL;
 }
 
-/* -1: it is not there, or others could change it. */
+/* -1: it is missing, or other users could modify it. */
 static int open_safe(const char *place)
 {
     _autofree_ char *path = tc_sibling_place(place);
@@ -50,12 +50,13 @@ int tc_sibling_open(const char *name, const char *what, struct tc_failure *failu
     if (fd >= 0)
         return fd;
     _autofree_ char *hint = tc_cli_format(
-        "reinstall toolcage; %s is a file of root (or of yours) with mode 0755", name);
-    return tc_failure_set(failure, TOOLCAGE_EHELPER, hint,
-                          "%s, %s, is not installed beside toolcage", name, what);
+        "reinstall toolcage; %s must belong to root (or to you) and have mode 0755", name);
+    return tc_failure_set(failure, TOOLCAGE_EHELPER, hint, "%s, %s, is not installed with toolcage",
+                          name, what);
 }
 
-/* From where it has said that it listens on, it ends in order: they wait for the program. */
+/* Blocks the signals until the program handles them: it must end in order once its address was
+ * printed. */
 static void hold_signals(void)
 {
     sigset_t set;

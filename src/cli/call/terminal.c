@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A started call's terminal on that of the person: raw while it lasts, and as it was afterwards.
- * One loop, and ppoll() is the only place where signals are let in. The terminal is opened once
- * more where that is allowed, so that nobody else's descriptor gets O_NONBLOCK and a terminal that
- * shows nothing keeps no key and no signal waiting. */
+ * Connects a call's terminal to the user's, which is in raw mode meanwhile and restored afterwards.
+ * There is one loop, and signals are delivered only in ppoll(). The terminal is reopened if that is
+ * allowed, so that O_NONBLOCK is not set on a shared fd and a blocked terminal delays no key and no
+ * signal. */
 #include "cli/call/run.h"
 
 #include <errno.h>
@@ -21,25 +21,25 @@
 
 enum {
     TYPED_SIZE = 1 << 16,
-    SHARE = 256,     /* bytes that a terminal takes when it is ready */
+    SHARE = 256,     /* bytes that a writable terminal takes without blocking */
     KEY = 0x1d,      /* ^] */
-    KEY_TIMES = 3,   /* in a second: the person wants out */
-    ANSWER_MS = 500, /* that the terminal may take to answer */
-    LATER_MS = 50,   /* until a size is said again */
+    KEY_TIMES = 3,   /* within a second: the user requests the end */
+    ANSWER_MS = 500, /* maximum wait for the terminal's replies */
+    LATER_MS = 50,   /* until the size is sent again */
 };
 
 struct terminal {
     struct toolcage_call *call;
     sigset_t outside; /* the signal mask that ppoll() restores */
-    int in, out;      /* the person's */
-    bool ours;        /* out is a descriptor of our own */
-    int sink;         /* what is written there is typed in the cage; -1: no more */
+    int in, out;      /* the user's terminal */
+    bool ours;        /* `out` was opened here */
+    int sink;         /* keyboard input of the cage; -1: closed */
     char *typed;
     size_t from, to;
     char *shown;
     size_t shown_from, shown_to, shown_size;
     bool gone, no_memory;
-    int lost; /* the error by which it is gone */
+    int lost; /* errno of the failure */
     int keys;
     int64_t key_at_ms;
     bool resize;
@@ -60,7 +60,7 @@ static void on_size(int number)
     size_seen = 1;
 }
 
-/* A terminal that is stopped would stay raw, and one that takes long must not stop us. */
+/* A stopped process would leave the terminal raw, so SIGTSTP and SIGTTOU are ignored. */
 static void catch_signals(struct terminal *t)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -87,7 +87,7 @@ bool tc_terminal_is_one(void)
     return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 }
 
-/* ---- the person's side ---- */
+/* ---- the user's terminal ---- */
 
 static void open_own(struct terminal *t)
 {
@@ -127,8 +127,8 @@ static void write_all(const struct terminal *t, const char *text, size_t length)
     }
 }
 
-/* Terminals answer in order: once they have answered this, every answer to the tool is here, and
- * goes unread. It would be typed into the person's own shell. */
+/* Terminals reply in order: after the reply to this query, all replies to the tool's queries have
+ * arrived and are discarded. Otherwise the user's shell would read them as input. */
 static void await_answers(const struct terminal *t)
 {
     static const char question[] = "\033[5n", answer[] = "\033[0n";
@@ -144,8 +144,8 @@ static void await_answers(const struct terminal *t)
     }
 }
 
-/* Whatever the tool did to it. TCSAFLUSH throws away what was typed and not read. It is tried
- * twice: without it the person's next words would not be shown. */
+/* Restores the terminal from any state. TCSAFLUSH discards unread input. It is tried twice, because
+ * without it the user's input would be invisible. */
 static void restore(const struct terminal *t)
 {
     const char *reset = tc_screen_reset(&t->screen);
@@ -171,7 +171,7 @@ static void say_size(struct terminal *t)
     toolcage_error_free(late);
 }
 
-/* ---- both ways ---- */
+/* ---- both directions ---- */
 
 static void close_sink(struct terminal *t)
 {
@@ -181,7 +181,7 @@ static void close_sink(struct terminal *t)
     t->from = t->to = 0;
 }
 
-/* The first one asks the call to end; with the second we go, and the helper ends the cage. */
+/* The first signal cancels the call. The second exits, and the helper ends the cage. */
 static void heed_signals(struct terminal *t)
 {
     if (ends_seen > 1) {
@@ -196,7 +196,7 @@ static void heed_signals(struct terminal *t)
     }
 }
 
-/* Called from dispatch, which is not entered again before all of it is shown. */
+/* Called from dispatch, which is not called again before all output is written. */
 static void on_output(void *userdata, int stream, const void *bytes, size_t length)
 {
     struct terminal *t = userdata;
@@ -234,7 +234,7 @@ static void show_output(struct terminal *t)
         t->shown_from = t->shown_to = 0;
 }
 
-/* A key that reaches us whatever the cage does with the others. */
+/* Counts a key that works regardless of the cage. */
 static void count_keys(struct terminal *t, const char *bytes, size_t length)
 {
     int64_t now = tc_cli_now_ms();
@@ -248,7 +248,7 @@ static void count_keys(struct terminal *t, const char *bytes, size_t length)
     }
 }
 
-/* What a cage that reads nothing has no room for is lost, as at any terminal. */
+/* Input that the cage has no room for is lost, as at any terminal. */
 static void read_keys(struct terminal *t)
 {
     char bytes[4096];
@@ -275,10 +275,10 @@ static void type(struct terminal *t)
     if (n > 0)
         t->from += (size_t)n;
     else if (n < 0 && errno != EINTR && errno != EAGAIN)
-        close_sink(t); /* the call is over */
+        close_sink(t); /* the call has ended */
 }
 
-/* What is shown comes before what is read of the call. */
+/* Output is written before more is read from the call. */
 static void wait_for_more(struct terminal *t, bool done)
 {
     const struct timespec later = {.tv_nsec = LATER_MS * 1000000L};
@@ -299,7 +299,7 @@ static void wait_for_more(struct terminal *t, bool done)
         show_output(t);
 }
 
-/* Until the result is there, and all of the output shown. */
+/* Runs until the result exists and all output is written. */
 static int loop(struct terminal *t, struct tc_failure *failure)
 {
     int done = 0;
@@ -328,7 +328,7 @@ static int prepare_terminal(struct terminal *t, struct tc_failure *failure)
         toolcage_call_open_stdin(t->call, &t->sink, err) ||
         toolcage_call_set_output_callback(t->call, on_output, t, err))
         return -1;
-    /* this end is ours alone: its flags are nobody else's */
+    /* this end of the pipe is not shared, so its flags may be changed */
     if (fcntl(t->sink, F_SETFL, O_NONBLOCK))
         return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "try again",
                               "cannot prepare keyboard input: %s", strerror(errno));

@@ -13,8 +13,7 @@
 
 #define PREFIX "sha256:"
 
-/* Who wrote both policies, the one that was read and the other, needs 2^(4n/2) tries for two whose
- * digests begin with the same n digits. */
+/* The author of two policies needs 2^(4n/2) attempts for digests with the same first n digits. */
 enum { DIGITS_LEAST = 32, DIGITS = 64 };
 
 static int no_state(struct tc_failure *failure)
@@ -38,7 +37,7 @@ static int load_record(const char *path, char **ret, struct tc_failure *failure)
     return *ret ? 0 : broken(failure, path, what);
 }
 
-/* The entry of `path` in the record's text: where its line starts, or NULL. */
+/* The start of the line for `path` in the record, or NULL. */
 static const char *find_entry(const char *text, const char *path)
 {
     size_t length = strlen(path);
@@ -69,7 +68,7 @@ int tc_trust_check(const char *path, const char *digest, enum tc_trust *ret,
     return 0;
 }
 
-/* ---- the texts ---- */
+/* ---- the stored policy texts ---- */
 
 static char *place_of_text(const char *digest)
 {
@@ -80,7 +79,7 @@ static char *place_of_text(const char *digest)
     return name ? tc_user_path("XDG_STATE_HOME", ".local/state", name) : NULL;
 }
 
-/* Best effort: without the text a later change is only listed in full. */
+/* Best effort: without the stored text a later change is listed in full. */
 static void keep_text(const char *digest, const char *text)
 {
     _autofree_ char *path = place_of_text(digest);
@@ -94,7 +93,7 @@ static char *digest_of(const char *line)
     return line ? strndup(line, strcspn(line, " ")) : NULL;
 }
 
-/* Files with one digest share its text. */
+/* Paths with the same digest share its text. */
 static void forget_text(const char *line, const char *record)
 {
     _autofree_ char *old = digest_of(line);
@@ -114,7 +113,7 @@ char *tc_trust_last(const char *path, char **ret_text)
     return digest;
 }
 
-/* ---- words of a person ---- */
+/* ---- digests from the user ---- */
 
 static const char *digits_of(const char *digest)
 {
@@ -167,7 +166,7 @@ int tc_trust_set(const char *path, const char *digest, const char *text, struct 
                               "a policy whose path has a line break cannot be trusted");
     if (tc_record_directory(directory))
         return broken(failure, directory, strerror(errno));
-    /* the lock is on the directory: the file itself is replaced */
+    /* the lock is on the directory, because the file itself is replaced */
     _autofd_ int lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (lock < 0 || flock(lock, LOCK_EX))
         return broken(failure, directory, strerror(errno));

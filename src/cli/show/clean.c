@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "text/utf8.h"
 
-enum { LONGEST_ESCAPE = 12 }; /* of one character: \ud800\udc00 in JSON */
+enum { LONGEST_ESCAPE = 12 }; /* the longest escape of one character: \ud800\udc00 in JSON */
 
 static size_t lead_length(unsigned char lead)
 {
@@ -45,8 +45,8 @@ static bool within(const struct range *list, uint32_t point)
     return false;
 }
 
-/* Does a sign have forms to choose from? A choice after another, or after a letter of ASCII, shows
- * nothing: a row of them can carry a text. */
+/* Can a variation selector follow this character? A selector after another one, or after an ASCII
+ * letter, displays nothing; a row of them could hide a text. */
 static bool has_forms(uint32_t point)
 {
     return point < 0x80 ? point && strchr("#*0123456789", (int)point) : !within(forms, point);
@@ -98,7 +98,7 @@ char *tc_clean(enum tc_clean how, const char *bytes, size_t length, size_t *ret_
     return out;
 }
 
-/* How many bytes at the end may be the beginning of a character. */
+/* The number of trailing bytes that may start an incomplete character. */
 static size_t cut_tail(const char *bytes, size_t length)
 {
     for (size_t n = 1; n <= 3 && n <= length; n++) {
@@ -126,10 +126,10 @@ char *tc_clean_piece(struct tc_clean_held *held, const char *bytes, size_t lengt
     return out;
 }
 
-/* ---- lines that begin as ours do ---- */
+/* ---- lines that start like toolcage's own ---- */
 
 static const char *const ours[] = {"toolcage:", "hint:", "run it?"};
-static const char erase[] = "\x1b[K"; /* the line from the cursor on */
+static const char erase[] = "\x1b[K"; /* erases from the cursor to the end of the line */
 
 bool tc_cli_draws(int fd)
 {
@@ -142,7 +142,7 @@ static void start_line(struct tc_origin_prefix *m)
     *m = (struct tc_origin_prefix){.plain = m->plain, .by = m->by};
 }
 
-/* Would this character, the last one of a beginning, make the line begin as one of ours? */
+/* Does this character complete a prefix of toolcage's lines? */
 static bool is_ours(const struct tc_origin_prefix *m, char c)
 {
     for (size_t i = 0; i < TC_COUNT(ours); i++)
@@ -154,7 +154,8 @@ static bool is_ours(const struct tc_origin_prefix *m, char c)
 
 static void put_char(struct tc_origin_prefix *m, FILE *out, char c)
 {
-    if (m->returned && !m->plain) /* or the rest of what was there would be read on behind it */
+    if (m->returned &&
+        !m->plain) /* otherwise the rest of the old line would be read as part of this one */
         (void)fputs(erase, out);
     m->returned = false;
     if (!m->other && is_ours(m, c)) {
@@ -162,7 +163,7 @@ static void put_char(struct tc_origin_prefix *m, FILE *out, char c)
         m->other = true;
     }
     m->other = m->other || m->column == sizeof(m->begun);
-    if (!m->other && (unsigned char)c < 0x80) /* what else there is may show as nothing */
+    if (!m->other && (unsigned char)c < 0x80) /* other characters may be invisible */
         m->begun[m->column++] = c;
     (void)fputc(c, out);
 }

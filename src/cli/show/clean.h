@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Makes text harmless for a terminal and for whoever reads it there. No control character stays,
- * none that reorders or hides what is shown (text/utf8.h), and no byte outside UTF-8: they
- * become \x1b or \u{202e}. What chooses a form of the sign
- * before it stays, except in a line. */
+ * Escapes text for a terminal and its reader. Control characters, invisible or reordering
+ * characters (text/utf8.h) and bytes that are not UTF-8 become \x1b or \u{202e}. Variation
+ * selectors are kept, except in TC_CLEAN_LINE. */
 #ifndef TC_CLI_SHOW_CLEAN_H
 #define TC_CLI_SHOW_CLEAN_H
 
@@ -12,16 +11,17 @@
 #include <stddef.h>
 
 enum tc_clean {
-    TC_CLEAN_LINE,   /* line breaks and tabs are escaped too: it stays one line */
-    TC_CLEAN_TEXT,   /* newline and tab stay */
-    TC_CLEAN_OUTPUT, /* newline, tab and carriage return stay */
-    TC_CLEAN_JSON,   /* JSON text: the escapes are JSON's, so that it means the same */
+    TC_CLEAN_LINE,   /* line breaks and tabs are also escaped: the result is one line */
+    TC_CLEAN_TEXT,   /* keeps newline and tab */
+    TC_CLEAN_OUTPUT, /* keeps newline, tab and carriage return */
+    TC_CLEAN_JSON,   /* JSON text: uses JSON's escapes, so that the meaning is unchanged */
 };
 
-/* Fresh memory with `*ret_length` bytes and a NUL, or NULL without memory. */
+/* New memory with `*ret_length` bytes and a NUL, or NULL if memory is exhausted. */
 char *tc_clean(enum tc_clean how, const char *bytes, size_t length, size_t *ret_length);
 
-/* A stream that comes in pieces: a character cut by the end of one is held back for the next. */
+/* For a stream in pieces: an incomplete character at the end of a piece is kept for the next piece.
+ * */
 struct tc_clean_held {
     char bytes[3];
     size_t count;
@@ -29,24 +29,24 @@ struct tc_clean_held {
 char *tc_clean_piece(struct tc_clean_held *held, const char *bytes, size_t length,
                      size_t *ret_length);
 
-/* What a tool or a model writes on the terminal that our own lines are on: a line that begins as
- * ours do is marked as theirs. That our lines are bold there, and theirs never, is the other
- * half: a line that the terminal broke may begin with anything. */
+/* Marks lines of a tool or model that start like toolcage's own lines on the same terminal. Lines
+ * of toolcage are also bold, because a line that the terminal wrapped may start with anything. */
 
-/* Is it a terminal that takes sequences? */
+/* Is it a terminal that supports escape sequences? */
 bool tc_cli_draws(int fd);
 
-/* Both streams of a tool are one to who looks at them. All zero at the beginning of a line. */
+/* The state of both output streams together, because the reader sees one. All zero at the start of
+ * a line. */
 struct tc_origin_prefix {
-    size_t column; /* of the line so far, in bytes, as far as it may be one of our beginnings */
+    size_t column; /* bytes of the line so far, while it may match a prefix */
     char begun[16];
-    bool other;     /* it is none of them */
-    bool plain;     /* the terminal takes no sequences: set once, by whoever has it */
-    const char *by; /* who says it; NULL: the tool. Set once, as above */
-    bool returned; /* the cursor went back to the line's beginning, and nothing was written there */
+    bool other;     /* matches no prefix */
+    bool plain;     /* the terminal supports no escape sequences; set once by the owner */
+    const char *by; /* the author; NULL: the tool; set once by the owner */
+    bool returned;  /* a carriage return was the last character */
 };
 
-/* `bytes` have been made harmless. Owned, NULL without memory. */
+/* `bytes` must be escaped already. Owned, NULL if memory is exhausted. */
 char *tc_origin_prefix_lines(struct tc_origin_prefix *mark, const char *bytes, size_t length,
                              size_t *ret_length);
 

@@ -37,18 +37,18 @@ bool tc_color_on(int fd)
     return (!no || !*no) && tc_cli_draws(fd);
 }
 
-/* A piece of a line, and what it is painted with; the rest of the line is plain. */
+/* The coloured piece of a line; the rest is plain. */
 struct piece {
     size_t from, length;
     const char *color;
 };
 
-/* How many lines of the hunk are to come, of either side: what is changed may look like a name. */
+/* The remaining lines of the hunk on each side: a changed line may look like a file name line. */
 struct hunk {
     unsigned long before, after;
 };
 
-/* "@@ -1,2 +3,4 @@"; a count that is absent is 1. */
+/* Parses "@@ -1,2 +3,4 @@"; a missing count is 1. */
 static bool begins(const char *line, struct hunk *ret)
 {
     char *end;
@@ -70,14 +70,14 @@ static struct piece diff_piece(const char *line, size_t length, struct hunk *hun
         return (struct piece){0, length, CYAN};
     if (!inside)
         return (struct piece){0, length, added || removed ? BOLD : NULL};
-    if (*line != '\\') { /* or it says that the last one has no end */
+    if (*line != '\\') { /* else "\ No newline at end of file" */
         hunk->before -= !added && hunk->before;
         hunk->after -= !removed && hunk->after;
     }
     return (struct piece){0, length, added ? GREEN : removed ? RED : NULL};
 }
 
-/* Of a list: each line tells more or less by itself. */
+/* For lists: the sign of each line. */
 static struct piece sign_piece(const char *line, size_t length, struct hunk *hunk)
 {
     size_t from = strspn(line, " ");
@@ -85,7 +85,7 @@ static struct piece sign_piece(const char *line, size_t length, struct hunk *hun
     return (struct piece){from, length - from, sign == '+' ? GREEN : sign == '-' ? RED : NULL};
 }
 
-/* TAP says "not ok", a table "no". */
+/* TAP has "not ok", a table "no". */
 static struct piece state_piece(const char *line, size_t length, struct hunk *hunk)
 {
     static const struct piece states[] = {{0, 2, GREEN}, {0, 2, RED}, {0, 6, RED}};
@@ -96,7 +96,7 @@ static struct piece state_piece(const char *line, size_t length, struct hunk *hu
     return (struct piece){0};
 }
 
-/* Behind the place, or folded below it. What is quoted has its gutter. */
+/* The severity, after the location or folded below it. Quoted lines have a gutter. */
 static struct piece finding_piece(const char *line, size_t length, struct hunk *hunk)
 {
     static const struct {

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Colours of our own lines: the one place that decides whether there are any. What is painted has
- * been made harmless before, so whatever a tool wrote in it can only be text. */
+ * Decides whether toolcage's lines are coloured, and colours them. The text was escaped before, so
+ * a tool's escape sequences cannot act. */
 #ifndef TC_CLI_SHOW_COLOR_H
 #define TC_CLI_SHOW_COLOR_H
 
 #include <stdbool.h>
 
-/* How a line tells what it is. */
+/* How the type of a line is recognized. */
 enum tc_paint {
     TC_PAINT_NOTHING,
-    TC_PAINT_ROWS,     /* not at all: columns */
+    TC_PAINT_ROWS,     /* not coloured: columns */
     TC_PAINT_DIFF,     /* unified diffs */
-    TC_PAINT_SIGNS,    /* "+" and "-" in front of a list's lines */
-    TC_PAINT_STATES,   /* "ok", "no" and "not ok" in front */
-    TC_PAINT_TAP,      /* the same, of tests */
-    TC_PAINT_FINDINGS, /* "FILE:LINE:COLUMN: error: …" and what is below it */
+    TC_PAINT_SIGNS,    /* lists whose lines start with "+" or "-" */
+    TC_PAINT_STATES,   /* lines that start with "ok", "no" or "not ok" */
+    TC_PAINT_TAP,      /* the same for test results */
+    TC_PAINT_FINDINGS, /* "FILE:LINE:COLUMN: error: …" and the lines below it */
 };
 
-/* --color: "auto", "always" or "never"; false: another word. */
+/* --color: "auto", "always" or "never"; false: another value. */
 bool tc_color_set(const char *when);
-/* Does what goes there have colours? "auto": a terminal that takes sequences, and no NO_COLOR. */
+/* Is output to `fd` coloured? "auto": if it is a terminal that supports escape sequences and
+ * NO_COLOR is not set. */
 bool tc_color_on(int fd);
-/* The text with colours for `fd`. Owned, NULL without memory. */
+/* The coloured text for `fd`. Owned, NULL if memory is exhausted. */
 char *tc_color_paint(enum tc_paint paint, int fd, const char *text);
 
 #endif

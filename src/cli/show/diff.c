@@ -14,7 +14,7 @@ enum { SECONDS = 10 };
 
 static const char none[] = "/dev/null";
 
-/* A policy that grants the one file. */
+/* A policy that grants only this file. */
 static struct toolcage_policy *grant(const char *host, int64_t ms)
 {
     struct toolcage_policy *policy = NULL;
@@ -35,7 +35,7 @@ static struct toolcage_policy *grant(const char *host, int64_t ms)
     return policy;
 }
 
-/* What is compared, and until when. */
+/* The comparison and its deadline. */
 struct comparing {
     struct toolcage_engine *engine;
     const struct tc_review *review;
@@ -44,7 +44,7 @@ struct comparing {
     bool late;
 };
 
-/* One change, with its texts. */
+/* One change and its contents. */
 struct pair {
     const char *names[2], *host, *text;
 };
@@ -63,7 +63,7 @@ static struct toolcage_call *compare_pair(const struct comparing *c, const struc
     return fine ? call : toolcage_call_unref(call);
 }
 
-/* The first two lines of a diff are its names. */
+/* Counts lines after the two file name lines. */
 static void put_diff(FILE *out, struct tc_review_lines *lines, const char *text, size_t length)
 {
     const char *end = text + length;
@@ -76,7 +76,7 @@ static void put_diff(FILE *out, struct tc_review_lines *lines, const char *text,
     }
 }
 
-/* diff(1) ends with 0 or 1 when it could compare. */
+/* diff(1) exits with 0 or 1 if it could compare. */
 static const char *judge_result(const struct toolcage_result *result)
 {
     int32_t code = result ? toolcage_result_exit_code(result) : -1;
@@ -98,7 +98,7 @@ static const char *put_compared(FILE *out, struct comparing *c, const struct pai
     return why;
 }
 
-/* Nothing was there before: needs neither a cage nor diff(1). */
+/* An added or formerly empty file needs neither a cage nor diff(1). */
 static bool put_new(FILE *out, struct comparing *c, const struct pair *pair)
 {
     _autofree_ char *diff = tc_lines_diff(pair->names, "", pair->text);
@@ -112,7 +112,7 @@ static bool is(const struct tc_review_row *row, const char *kind)
     return strcmp(row->kind, kind) == 0;
 }
 
-/* A change of a file that this machine has. */
+/* Compares with the host's file. */
 static const char *put_changed(FILE *out, struct comparing *c, const struct tc_review_row *row,
                                const struct pair *pair)
 {
@@ -130,14 +130,14 @@ static const char *put_changed(FILE *out, struct comparing *c, const struct tc_r
     return c->late ? "no time left" : why;
 }
 
-/* One change of a file, or why its content is not shown; NULL: it is, or there is none. */
+/* Writes the diff of one change. Returns the reason if its content is not shown; else NULL. */
 static const char *put_change(FILE *out, struct comparing *c, const struct tc_review_row *row)
 {
     _autofree_ char *path = tc_json_text(tc_json_get(row->json, "path"));
     _autofree_ char *host = tc_json_text(tc_json_get(row->json, "host"));
     bool added = is(row, "added"), deleted = is(row, "deleted");
     if (row->directory || row->link || (!deleted && !row->file.at))
-        return NULL; /* its line says all */
+        return NULL; /* its line in the list is complete */
     _autofree_ char *text = deleted ? strdup("") : tc_json_text(tc_json_get(row->file, "text"));
     const char *name = tc_review_name(c->review, row);
     const struct pair pair = {{added ? none : name, deleted ? none : name}, host, text};
@@ -161,7 +161,7 @@ static void put_row(FILE *out, FILE *left, struct comparing *c, const struct tc_
     (void)fprintf(left, "not compared  %s  (%s)\n", tc_review_name(c->review, row), why);
 }
 
-/* What a person reads at once. */
+/* Output that is printed at once. */
 struct piece {
     FILE *out;
     char *text;
@@ -174,7 +174,7 @@ static bool open_piece(struct piece *piece)
     return (piece->out = open_memstream(&piece->text, &piece->size));
 }
 
-/* Prints it, unless an exit code says that something failed before. */
+/* Prints the piece, unless `rc` is an earlier failure. */
 static int end_piece(struct piece *piece, int fd, int rc)
 {
     if ((!piece->out || fclose(piece->out)) && !rc)
@@ -195,7 +195,7 @@ static int print_row(int fd, FILE *left, struct comparing *c, const struct tc_re
     return end_piece(&piece, fd, 0);
 }
 
-/* What replaces or removes something comes before what is new. */
+/* The order of output: modifications, deletions, additions. */
 static size_t turn_of(const struct tc_review_row *row)
 {
     return is(row, "added") ? 2 : is(row, "deleted");
@@ -240,7 +240,7 @@ void tc_diff_put_row(FILE *out, struct toolcage_engine *engine, const struct tc_
 
 enum { CONTEXT = 3 };
 
-/* Where each line begins, and where the text ends. */
+/* The start of each line, and the end of the text. */
 struct lines {
     const char **at;
     size_t count;
@@ -282,7 +282,8 @@ static void print_lines(FILE *out, char mark, const struct lines *lines, size_t 
     }
 }
 
-/* A count of 1 is not printed, and a range without lines is numbered by the line before it. */
+/* As diff does: a count of 1 is omitted, and an empty range has the number of the line before it.
+ * */
 static void print_range(FILE *out, char mark, size_t from, size_t count)
 {
     (void)fprintf(out, "%c%zu", mark, from + (count != 0));

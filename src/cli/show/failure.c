@@ -17,7 +17,7 @@ int tc_failure_about(struct tc_failure *failure, const char *subject)
     return -1;
 }
 
-/* What a name or an argument brings along must not look like a second line of ours. */
+/* Escapes line breaks, so that a name or argument cannot imitate a second line. */
 static char *one_line(const char *text)
 {
     return text ? tc_clean(TC_CLEAN_LINE, text, strlen(text), NULL) : NULL;
@@ -100,7 +100,7 @@ static void put_error(FILE *out, const struct tc_failure *failure)
     (void)fputs(",\"location\":null}", out);
 }
 
-/* One text for the model, as a result has it. */
+/* The message for the model, in the form of a result's. */
 static void put_message(FILE *out, const struct tc_failure *failure)
 {
     const char *message =
@@ -112,7 +112,7 @@ static void put_message(FILE *out, const struct tc_failure *failure)
     put_member(out, "message", text ? text : "error: out of memory\n");
 }
 
-/* The same fields as a result of the library has, so that a reader needs one shape only. */
+/* The same fields as a result of the library, so that readers need only one schema. */
 static void put_result(FILE *out, const struct tc_failure *failure, const char *tool)
 {
     static const char stream[] = "{\"text\":\"\",\"bytes\":0,\"truncated\":false}";

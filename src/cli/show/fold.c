@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "text/utf8.h"
 
-enum { GUTTER = 8 }; /* "   12 | " before a line of the file, which is as wide as a tab */
+enum { GUTTER = 8 }; /* width of "   12 | " before a quoted line, the same as a tab */
 
 size_t tc_fold_width(int fd)
 {
@@ -31,10 +31,10 @@ int tc_fold_most(int most)
 struct fold {
     FILE *out;
     size_t width, column;
-    bool joins; /* the next word goes on in a line that has ended in the text */
+    bool joins; /* the next word continues a line that ended in the text */
 };
 
-/* No word is broken: a path is there to be copied. */
+/* Words are not broken, so that paths can be copied. */
 static void put_words(struct fold *f, const char *at, const char *end, size_t indent)
 {
     while (at < end) {
@@ -61,7 +61,7 @@ static void put_line(struct fold *f, const char *line, const char *end, bool who
         put_words(f, line, end, indent);
 }
 
-/* The line has ended, as in the text; where the next one begins. */
+/* Ends the line as in the text; returns the start of the next one. */
 static const char *end_line(struct fold *f, const char *end)
 {
     f->column = 0;
@@ -70,8 +70,7 @@ static const char *end_line(struct fold *f, const char *end)
     return end;
 }
 
-/* The column behind the first gap, where a description or the second column of a row begins; 0:
- * there is none. */
+/* The column after the first gap, where a description or a row's second column starts; 0: none. */
 static size_t behind_gap(const char *line, const char *end)
 {
     for (const char *at = line + strspn(line, " "); at + 1 < end; at++)
@@ -80,8 +79,8 @@ static size_t behind_gap(const char *line, const char *end)
     return 0;
 }
 
-/* Text in lines; `put` writes the one that begins at `line`, and returns the beginning of the next;
- * NULL: no memory. */
+/* Folds text line by line; `put` writes the line at `line` and returns the start of the next one;
+ * NULL: out of memory. */
 static char *fold(const char *text, size_t width,
                   const char *(*put)(struct fold *f, const char *line))
 {
@@ -105,7 +104,7 @@ static bool is_prose(const char *line)
     return *line && *line != '\n' && *line != ' ';
 }
 
-/* Was a line of a paragraph broken for its length, and not because something else begins? */
+/* Was the line broken because of its length, so that the paragraph continues? */
 static bool runs_on(const char *line, const char *end)
 {
     enum { FULL = 70 };
@@ -113,7 +112,7 @@ static bool runs_on(const char *line, const char *end)
            tc_utf8_count(line, (size_t)(end - line)) >= FULL;
 }
 
-/* Something to copy is broken by nobody. */
+/* Commands are not broken, so that they can be copied. */
 static bool is_command(const char *line)
 {
     return strncmp(line, "  toolcage", 10) == 0 || strncmp(line, "    ", 4) == 0;
@@ -123,7 +122,7 @@ static const char *put_help(struct fold *f, const char *line)
 {
     const char *end = strchrnul(line, '\n');
     size_t start = strspn(line, " "), gap = start ? behind_gap(line, end) : 0;
-    f->joins = f->column; /* the paragraph goes on */
+    f->joins = f->column; /* the paragraph continues */
     if (f->joins || runs_on(line, end))
         put_words(f, line, end, 0);
     else
@@ -153,7 +152,7 @@ char *tc_fold_rows(const char *text, size_t width)
 
 /* ---- findings ---- */
 
-/* A line of the file that is quoted, or the marks below it. */
+/* A quoted line of the file, or the marks below it. */
 static bool is_quoted(const char *line)
 {
     size_t at = strspn(line, " "), digits = strspn(line + at, "0123456789");
@@ -161,7 +160,7 @@ static bool is_quoted(const char *line)
                   : !strncmp(line, "      | ", GUTTER);
 }
 
-/* What is behind the gutter, with blanks for tabs. */
+/* The text after the gutter, with tabs expanded. */
 static char *expand(const char *text)
 {
     char *blank = NULL;
@@ -177,7 +176,7 @@ static char *expand(const char *text)
     return tc_cli_text(out, &blank);
 }
 
-/* The marks below `count` columns of a line of the file; nothing where there are none. */
+/* Writes the marks below `count` columns of the quoted line, if there are any. */
 static void put_marks(FILE *out, const char *marks, size_t count)
 {
     size_t here = strnlen(marks, count);
@@ -187,7 +186,7 @@ static void put_marks(FILE *out, const char *marks, size_t count)
         (void)fprintf(out, "%*s%.*s\n", GUTTER, "| ", (int)here, marks);
 }
 
-/* As much as has room. A piece ends behind a blank where one is near. */
+/* The length of a piece that fits; it ends after a blank if one is near. */
 static size_t piece_of(const char *text, size_t room)
 {
     size_t most = 0;
@@ -205,7 +204,7 @@ static const char *next_line(const char *line)
     return end + (*end != '\0');
 }
 
-/* The line of the file in pieces, each with its part of the marks below itself. */
+/* Writes the quoted line in pieces, each with its part of the marks below. */
 static const char *put_quoted(struct fold *f, const char *line)
 {
     const char *next = next_line(line), *quoted = strchr(line, '|') + 2;
@@ -227,7 +226,7 @@ static const char *put_quoted(struct fold *f, const char *line)
     return marked ? next_line(next) : next;
 }
 
-/* The head of a finding and its hint, or what they quote. */
+/* Writes a finding's first line, its hint or its quote. */
 static const char *put_finding(struct fold *f, const char *line)
 {
     const char *end = strchrnul(line, '\n');

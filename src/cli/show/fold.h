@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Text, broken between words for the terminal that shows it. */
+ * Breaks text between words for the width of a terminal. */
 #ifndef TC_CLI_SHOW_FOLD_H
 #define TC_CLI_SHOW_FOLD_H
 
 #include <stddef.h>
 
-/* The columns of this terminal, 80 where it does not say; 0: it is none, and what reads there wants
- * whole lines. */
+/* The width of this terminal, 80 if unknown; 0: not a terminal, lines are not broken. */
 size_t tc_fold_width(int fd);
-/* How long our own lines on standard output are: `most`, or what a narrower terminal has. */
+/* The line width for standard output: `most`, or the width of a narrower terminal. */
 int tc_fold_most(int most);
-/* Help: the text with no line longer than `width`: lines of a paragraph run on, a description goes
- * on below its beginning, a command to copy stays one line. Owned, NULL without memory. */
+/* Help text with at most `width` columns. Paragraphs are re-flowed, a description continues below
+ * its start, and commands are not broken. Owned, NULL if memory is exhausted. */
 char *tc_fold(const char *text, size_t width);
-/* Rows of a table: what has no room goes on below the second column. As above. */
+/* Table rows: a long row continues below its second column. Owned, as above. */
 char *tc_fold_rows(const char *text, size_t width);
-/* Findings: a line of the file that has no room goes on below itself, and the marks stay under what
- * they mark. As above. */
+/* Findings: a long quoted line continues below itself, and marks stay below the text that they
+ * mark. Owned, as above. */
 char *tc_fold_findings(const char *text, size_t width);
 
 #endif

@@ -24,12 +24,12 @@ const struct tc_foreign_option tc_foreign_options[] = {
     {"-w", "write --cwd DIR, or --write PATH for a path the tool may write"},
     {"--setenv", "write --env NAME=VALUE for each variable"},
     {"--pids-limit", "write --pids NUMBER"},
-    {"--tmpfs", "leave it out: a cage has a /tmp of its own; its size is --disk SIZE"},
+    {"--tmpfs", "leave it out: a cage has a private /tmp; --disk SIZE sets its size"},
     {"--proc --dev --new-session --die-with-parent", "leave it out: a cage has that anyway"},
     {"--allow-read --ro --whitelist", "write --read PATH"},
     {"--allow-write --rw --read-write", "write --write PATH"},
-    {"--private --private-tmp --private-dev", "leave it out: a cage has a home and a /tmp of its "
-                                              "own, and sees what --read and --write name"},
+    {"--private --private-tmp --private-dev", "leave it out: a cage has a private home and /tmp, "
+                                              "and sees only the paths in --read and --write"},
     {"--noprofile --profile",
      "leave it out: the policy file is the profile, and without one a default grant holds"},
     {"--blacklist --disable-mnt", "leave it out: what no --read or --write names is not there"},
@@ -37,7 +37,7 @@ const struct tc_foreign_option tc_foreign_options[] = {
     {0},
 };
 
-/* SRC:DST[:OPTIONS], as container engines write a mount. */
+/* SRC:DST[:OPTIONS], the mount syntax of container engines. */
 static void volume(const char *value)
 {
     size_t source = strcspn(value, ":");
@@ -53,7 +53,7 @@ static void volume(const char *value)
         tc_cli_hint("write %s %.*s=%.*s", flag, (int)length, target, (int)source, value);
 }
 
-/* --bind SRC DST, as bubblewrap writes it. */
+/* --bind SRC DST, as in bubblewrap. */
 static void bind(const char *flag, const char *source, const char *target)
 {
     if (!source || !target)
@@ -64,7 +64,7 @@ static void bind(const char *flag, const char *source, const char *target)
         tc_cli_hint("write %s %s=%s", flag, target, source);
 }
 
-/* Whether the word, up to a "=", is one of the options, which blanks separate. */
+/* Is the word, up to "=", one of the blank-separated options? */
 static bool is(const char *word, const char *options)
 {
     size_t length = strcspn(word, "="), n;
@@ -89,7 +89,7 @@ bool tc_foreign_option_hint(int argc, char **argv)
     if (is(word, "--mount"))
         return volume(""), true;
     if (!strncmp(word, "--unshare-", 10))
-        return tc_cli_hint("leave it out: a cage has namespaces of its own"), true;
+        return tc_cli_hint("leave it out: a cage has its own namespaces"), true;
     for (const struct tc_foreign_option *habit = tc_foreign_options; habit->options; habit++)
         if (is(word, habit->options))
             return tc_cli_hint("%s", habit->hint), true;

@@ -17,7 +17,7 @@ char *tc_cli_read_file(const char *path)
 {
     char *bytes = NULL;
     size_t size = 0;
-    /* a named pipe that took the file's place must not hold us up */
+    /* O_NONBLOCK: a named pipe at this path must not block */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
     ssize_t n = in ? getdelim(&bytes, &size, '\0', in) : -1;

@@ -26,7 +26,7 @@ char *tc_json_text(struct tc_slice value)
     size_t length = 0;
     char *text = tc_scan_text(value, &length);
     for (size_t i = 0; text && i < length; i++)
-        if (!text[i]) /* it would cut the text short */
+        if (!text[i]) /* a NUL would end the text */
             text[i] = ' ';
     return text;
 }
@@ -47,7 +47,7 @@ char *tc_json_line(struct tc_slice value)
     return text ? tc_clean(TC_CLEAN_LINE, text, strlen(text), NULL) : NULL;
 }
 
-/* What a digit stands for, or -1. */
+/* The value of a base64 digit, or -1. */
 static int value_of(char c)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -55,7 +55,7 @@ static int value_of(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* Four digits, of which `padding` are none, into the three bytes that they stand for. */
+/* Decodes four digits, the last `padding` of which are padding, into three bytes. */
 static bool decode_quad(const char quad[4], int padding, unsigned char to[3])
 {
     unsigned bits = 0;
@@ -68,11 +68,11 @@ static bool decode_quad(const char quad[4], int padding, unsigned char to[3])
     to[0] = (unsigned char)(bits >> 16);
     to[1] = (unsigned char)(bits >> 8);
     to[2] = (unsigned char)bits;
-    /* the bits that are left over say nothing, so they are none */
+    /* unused bits must be zero */
     return (padding < 1 || !to[2]) && (padding < 2 || !to[1]);
 }
 
-/* RFC 4648 as the library writes it, with padding and without anything else; NULL with errno. */
+/* RFC 4648 as the library writes it, with padding and no other characters; NULL with errno. */
 static char *decode(const char *text, size_t length, size_t *ret_length)
 {
     if (length % 4)

@@ -86,7 +86,7 @@ static void give(struct tc_args *args, const struct tc_option *option, const cha
     args->given[args->given_count++] = (struct tc_given){option, value};
 }
 
-/* --name, --name=value, --name value. How many words it took, or the exit code negated. */
+/* --name, --name=value, --name value. Returns the number of words, or the negated exit code. */
 static int take_long(struct tc_args *args, int argc, char **argv)
 {
     const char *name = argv[0] + 2;
@@ -107,7 +107,7 @@ static int take_long(struct tc_args *args, int argc, char **argv)
     return give(args, o, argv[1]), 2;
 }
 
-/* -t value, -tvalue. One letter a word: no option without a value has a letter but -h. */
+/* -t value, -tvalue. Letters are not combined: only -h has no value. */
 static int take_letter(struct tc_args *args, int argc, char **argv)
 {
     const struct tc_option *o = find_letter(args->verb, argv[0][1]);

@@ -26,7 +26,7 @@ static void say_denial(struct tc_slice denial)
                target ? target : "", times, hint && *hint ? ": " : "", hint ? hint : "");
 }
 
-/* Probes that programs make and do without are in the JSON only. */
+/* Failed probes that programs do without are only in the JSON. */
 static void say_denials(struct tc_slice result)
 {
     struct tc_scan_each each = tc_scan_walk(tc_json_get(result, "denials"));
@@ -38,14 +38,14 @@ static void say_denials(struct tc_slice result)
         tc_cli_say("denied %" PRId64 " more", omitted);
 }
 
-/* With --dry-run nothing was to come: then this is what was asked for. */
+/* With --dry-run no change should be applied, so the line is not a warning. */
 static void say_row(const struct tc_review *review, const struct tc_review_row *row, bool dry)
 {
     const char *kind = row->kind, *name = tc_review_name(review, row);
     const char *would = !strcmp(kind, "added")     ? "add"
                         : !strcmp(kind, "deleted") ? "delete"
                                                    : "change";
-    bool alone = !strcmp(row->held, "not committed"); /* no other reason keeps it away */
+    bool alone = !strcmp(row->held, "not committed"); /* no other reason prevents it */
     _autofree_ char *detail = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&detail, &size);
@@ -84,7 +84,7 @@ static void say_dry_sum(size_t added, size_t changed, size_t deleted)
     free(text);
 }
 
-/* What the tool changed and this machine did not see. */
+/* Prints the changes that were not applied. */
 static void say_held(struct tc_slice result, bool dry, bool fine)
 {
     enum { SAID = 20 };
@@ -120,7 +120,8 @@ static int is_below(const char *above, const char *path)
     return n && strncmp(above, path, n) == 0 && path[n] == '/';
 }
 
-/* What a program of the user will obey unasked; of a directory, itself alone. */
+/* Prints steering files, which the user's programs load or run automatically; of a directory only
+ * itself. */
 static void say_steering(struct tc_slice result)
 {
     enum { SAID = 20 };
@@ -138,7 +139,7 @@ static void say_steering(struct tc_slice result)
             tc_cli_say("steers the host: %s %s (%s)", kind ? kind : "?", path,
                        tc_review_is_index(path)
                            ? "git commits what it lists: remove it, then run git reset -q"
-                           : "look at it: your programs run or obey it unasked");
+                           : "review it: your programs load or run it automatically");
         else
             more++;
         free(above);
@@ -193,7 +194,7 @@ static void say_ending(const struct toolcage_result *result, struct tc_slice jso
     }
 }
 
-/* Was nothing to come here, whatever the tool would do? */
+/* Did the options ask to apply no change? */
 static bool is_dry(const struct tc_args *args)
 {
     const char *commit = tc_args_value(args, "commit");

@@ -24,7 +24,7 @@ static bool holds_any(const struct tc_review *review, const char *base)
     return false;
 }
 
-/* One base for all of them: a name is never told from two places. */
+/* One base for all names, so that names are comparable. */
 static int find_base(struct tc_review *review)
 {
     review->place = holds_any(review, workspace) ? strdup(workspace) : getcwd(NULL, 0);
@@ -70,10 +70,13 @@ static int by_path(const void *a, const void *b)
 {
     const struct tc_review_row *x = a, *y = b;
     int order = strcmp(x->path, y->path);
-    return order ? order : x->json.at < y->json.at ? -1 : 1; /* two may be shown alike */
+    return order                     ? order
+           : x->json.at < y->json.at ? -1
+                                     : 1; /* two paths may have the same escaped form */
 }
 
-/* A file of the answer, by the member with its path as it is written: two may be shown alike. */
+/* A file of the answer, found by its path as written in JSON: two paths may have the same escaped
+ * form. */
 struct file {
     struct tc_slice name, json;
 };
@@ -168,7 +171,7 @@ void tc_review_put_detail(FILE *out, const struct tc_review_row *row)
     if (before && strcmp(now, before) != 0)
         (void)fprintf(out, "  mode %s -> %s", before, now);
     else if (!before && (bits & (file ? 07133U : 07022U)))
-        (void)fprintf(out, "  mode %s", now); /* others may write it, or it can be executed */
+        (void)fprintf(out, "  mode %s", now); /* writable by other users, or executable */
 }
 
 void tc_review_put(FILE *out, const struct tc_review *review)
@@ -213,11 +216,11 @@ char *tc_review_sum(const struct tc_review *review, const struct tc_review_lines
     return tc_cli_text(out, &text);
 }
 
-/* ---- what is told in a line: caches and objects of git ---- */
+/* ---- summary lines: caches and git objects ---- */
 
 static const char hex[] = "0123456789abcdef";
 
-/* "12" for a directory, "12/…" of 38 or 62 digits, or a pack and what belongs to it. */
+/* "12" for a directory, "12/…" with 38 or 62 digits, or a pack and its index files. */
 static bool is_object_name(const char *name, bool directory)
 {
     static const char *const ends[] = {".pack", ".idx", ".rev"};
@@ -237,7 +240,7 @@ static bool is_object_name(const char *name, bool directory)
     return false;
 }
 
-/* They come with a plain yes, so their rights are those that git gives. */
+/* A plain "yes" applies git objects, so they must have git's permissions. */
 static bool is_object(const struct tc_review_row *row)
 {
     static const char place[] = "/.git/objects/";
@@ -285,12 +288,12 @@ bool tc_review_caches_alone(const struct tc_review *review)
     return tc_review_caches(review);
 }
 
-/* Those of one sort that have met the same end. */
+/* The rows of one sort with the same outcome. */
 struct sum {
     enum tc_review_sort sort;
     const char *held;
-    size_t files,
-        directories; /* the second: that hold the files; where there are none, themselves */
+    size_t files, directories; /* number of directories that contain the files; without files,
+                                  number of directory rows */
 };
 
 static bool is_of(const struct sum *sum, const struct tc_review_row *row)
@@ -336,7 +339,7 @@ static void put_sum(FILE *out, const struct sum *sum)
     (void)fputc('\n', out);
 }
 
-/* Has a row before this one the same sum? */
+/* Does an earlier row belong to the same summary? */
 static bool is_told(const struct tc_review *review, size_t row)
 {
     const struct sum sum = {.sort = review->rows[row].sort, .held = review->rows[row].held};
@@ -361,7 +364,7 @@ static bool has_part(const struct tc_review *review, const char *part)
     return false;
 }
 
-/* The index of before would undo a new commit in the next one. */
+/* With the old index the next commit would revert the new one. */
 static void put_index(FILE *out, const struct tc_review *review)
 {
     bool moved = has_part(review, "/.git/logs/HEAD") || has_part(review, "/.git/refs/heads/");

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Changes as a person looks at them: in the order of their names, which are told from where the
- * person works, and counted. */
+ * Changes for display: sorted by name, relative to the user's directory, and counted. */
 #ifndef TC_CLI_SHOW_REVIEW_H
 #define TC_CLI_SHOW_REVIEW_H
 
@@ -12,46 +11,49 @@
 
 struct tc_review_row {
     struct tc_slice json;
-    struct tc_slice file; /* its entry among the answer's files; absent: none */
-    char *path;           /* as the tool sees it, harmless for a terminal */
+    struct tc_slice file; /* its entry in the answer's `files`; absent: none */
+    char *path;           /* the path in the cage, escaped */
     char *kind, *held;
     bool directory, link;
     enum tc_review_sort { TC_REVIEW_ROW, TC_REVIEW_CACHE, TC_REVIEW_OBJECT } sort;
 };
 
 struct tc_review {
-    char *base;  /* what the names are told from; NULL: from the root */
-    char *place; /* the same as it is */
+    char *base;  /* the directory that names are relative to; NULL: the root */
+    char *place; /* the same, not escaped */
     struct tc_review_row *rows;
     size_t count;
-    bool all; /* nothing is summed up */
+    bool all; /* caches and git objects are listed one by one */
 };
 
-/* `answer` has the changes, and must outlive it. 0, or the exit code after saying why not. */
+/* `answer` has the changes and must outlive the review. 0, or the exit code after printing the
+ * reason. */
 int tc_review_make(struct tc_review *review, struct tc_slice answer);
 void tc_review_done(struct tc_review *review);
 
-/* The path that a person means by a name: from the root, or as tc_review_name() tells it. Owned. */
+/* The path for a name that the user typed: absolute, or relative as printed by tc_review_name().
+ * Owned. */
 char *tc_review_path(const struct tc_review *review, const char *name);
-/* The name from the base on: borrowed. */
+/* The name relative to the base: borrowed. */
 const char *tc_review_name(const struct tc_review *review, const struct tc_review_row *row);
-/* Where a link leads, and what becomes of rights. */
+/* Writes a link's target and changed permissions. */
 void tc_review_put_detail(FILE *out, const struct tc_review_row *row);
-/* Is it one of those that a line sums up: caches, and new objects of git? */
+/* Is the row only counted in a summary line (caches, new git objects)? */
 bool tc_review_hides(const struct tc_review *review, const struct tc_review_row *row);
-/* Is it the index of a repository of git? */
+/* Is it the index of a git repository? */
 bool tc_review_is_index(const char *path);
-/* Are there caches that wait? And does nothing else? */
+/* Are caches staged? Is nothing else staged? */
 bool tc_review_caches(const struct tc_review *review);
 bool tc_review_caches_alone(const struct tc_review *review);
-/* A line for each sort of those that are summed up, "" without any; owned, NULL without memory. */
+/* One summary line for each sort of counted rows, "" without any; owned, NULL if memory is
+ * exhausted. */
 char *tc_review_summary(const struct tc_review *review);
-/* One line a change, and one for what is summed up. */
+/* Writes one line for each change, and the summary lines. */
 void tc_review_put(FILE *out, const struct tc_review *review);
 
-/* "3 changes", after a comma where something stands before it; nothing for 0. */
+/* Writes "3 changes", after a comma if text precedes it; nothing for 0. */
 void tc_review_count(FILE *out, size_t count, const char *one, const char *many);
-/* What a diff of all of them has. */
+/* Line counts of a diff of all changes. */
 struct tc_review_lines {
     size_t added, removed, uncompared;
 };
@@ -64,11 +66,11 @@ static inline void tc_review_cleanup(struct tc_review *review)
 }
 #define _autoreview_ __attribute__((cleanup(tc_review_cleanup)))
 
-/* What a review tells in a line: caches, which the library knows, and the objects that a commit
- * makes. The tool chose their names, so an object is new, has the whole name of one, and content
- * that the library verified against that name. */
+/* What a summary line counts: caches, which the library marks, and objects that a git commit
+ * creates. The tool chose the names, so an object must be new, have a complete object name, and
+ * have content that the library verified against that name. */
 
-/* `row` has all but this. */
+/* `row` is complete except for its sort. */
 enum tc_review_sort tc_review_sort_of(const struct tc_review_row *row);
 
 #endif

@@ -14,8 +14,8 @@
 #include "cli/show/fold.h"
 #include "cli/show/io.h"
 
-/* A tool's output and our lines share a terminal. There ours are bold from the line's beginning on,
- * and a tool's cannot be, because no escape sequence of its own gets that far. */
+/* A tool's output and toolcage's lines share a terminal. There toolcage's lines are bold from their
+ * start; a tool's cannot be, because its escape sequences are removed. */
 static bool unfinished;
 
 void tc_cli_unfinished(void)
@@ -23,7 +23,7 @@ void tc_cli_unfinished(void)
     unfinished = true;
 }
 
-/* One line on standard error in one write, so that lines of several processes do not mix. */
+/* Writes one line to standard error in one write, so that lines of several processes do not mix. */
 static void line(const char *prefix, const char *fmt, va_list ap) TC_PRINTF(2, 0);
 static void line(const char *prefix, const char *fmt, va_list ap)
 {
@@ -78,7 +78,7 @@ char tc_cli_answer(int fd, FILE *in, const char *question)
     return line[0] >= 'A' && line[0] <= 'Z' ? (char)(line[0] - 'A' + 'a') : line[0];
 }
 
-/* What is there to be copied, or read by a program, is not broken. */
+/* Text to be copied or read by programs is not folded. */
 static char *fold(enum tc_paint paint, int fd, const char *text)
 {
     static char *(*const folds[])(const char *, size_t) = {
@@ -91,7 +91,8 @@ static char *fold(enum tc_paint paint, int fd, const char *text)
     return width && folds[paint] ? folds[paint](text, width) : strdup(text);
 }
 
-/* For `fd`: harmless first, so that only our own sequences are in it, which have no columns. */
+/* Escapes, folds and colours text for `fd`. Escaping is first, so that only toolcage's own
+ * sequences remain; these have no width. */
 static char *dress(enum tc_paint paint, int fd, const char *text)
 {
     _autofree_ char *clean = tc_clean(TC_CLEAN_TEXT, text, strlen(text), NULL);
@@ -118,7 +119,7 @@ int tc_cli_no_memory(void)
     return TC_EXIT_FAILURE;
 }
 
-/* The place in the policy, as " (file:line)"; "" without one. */
+/* The location in the policy, as " (file:line)"; "" without one. */
 static bool place(const struct toolcage_error *err, char *buffer, size_t size)
 {
     const char *file;
@@ -137,7 +138,7 @@ void tc_cli_error(const struct toolcage_error *err)
     bool has_place = place(err, where, sizeof(where));
     if (has_place && toolcage_error_code(err) == TOOLCAGE_EPOLICY)
         return tc_cli_stderr_painted(TC_PAINT_FINDINGS, toolcage_error_report(err));
-    /* which argument: a schema's complaint speaks of the value alone */
+    /* names the argument, because a schema's error describes only the value */
     bool name =
         toolcage_error_code(err) == TOOLCAGE_EARGUMENTS && *subject && !strstr(message, subject);
     tc_cli_say("%s%s%s%s", name ? subject : "", name ? ": " : "", message, where);
@@ -165,7 +166,7 @@ int tc_cli_print(const char *text, size_t length)
     if (!tc_cli_write(STDOUT_FILENO, text, length))
         return 0;
     if (errno == EPIPE)
-        return TC_EXIT_SIGNAL + 13; /* SIGPIPE: what the reader of a closed pipe expects */
+        return TC_EXIT_SIGNAL + 13; /* SIGPIPE: expected when the reader closed the pipe */
     tc_cli_say("cannot write standard output: %s", strerror(errno));
     tc_cli_hint(TC_CLI_OTHER_OUTPUT);
     return TC_EXIT_FAILURE;

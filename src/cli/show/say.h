@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Our own words. They go to standard error (or are what a verb was asked for), and whatever stands
- * in them that a tool, a model or a policy chose is made harmless for a terminal first. */
+ * Messages of toolcage. They go to standard error (or are the requested output of a verb). Parts
+ * that a tool, a model or a policy chose are escaped for the terminal first. */
 #ifndef TC_CLI_SHOW_SAY_H
 #define TC_CLI_SHOW_SAY_H
 
@@ -11,46 +11,44 @@
 #include "cli/cli.h"
 #include "cli/show/color.h"
 
-/* "toolcage: …", and below it "hint: …". */
+/* Prints "toolcage: …" and "hint: …". */
 void tc_cli_say(const char *fmt, ...) TC_PRINTF(1, 2);
 void tc_cli_hint(const char *fmt, ...) TC_PRINTF(1, 2);
-/* The tool's output ended in the middle of a line of the terminal: our next line begins a new one.
- */
+/* The tool's output ended within a line, so the next message starts a new line. */
 void tc_cli_unfinished(void);
-/* A question, marked as our lines are, to a terminal that was opened for it. False: it is not
- * there.
- */
+/* Prints a question, marked like other messages, to a terminal opened for it. False: it cannot be
+ * written. */
 bool tc_cli_ask(int terminal, const char *question);
-/* The same, and the first letter of the answer in lower case; 0: none. What was typed ahead may be
- * an answer to what a tool asked, and is none to us. */
+/* Asks and returns the first letter of the answer in lower case; 0: none. Earlier input is
+ * discarded: it may have been typed for the tool. */
 char tc_cli_answer(int terminal, FILE *in, const char *question);
-/* Text of several lines, to standard error. */
+/* Prints text of several lines to standard error. */
 void tc_cli_stderr(const char *text);
 void tc_cli_stderr_painted(enum tc_paint paint, const char *text);
-/* Says it and returns TC_EXIT_FAILURE. */
+/* Reports it and returns TC_EXIT_FAILURE. */
 int tc_cli_no_memory(void);
 #define TC_CLI_FREE_MEMORY "free memory on this machine"
 #define TC_CLI_OTHER_OUTPUT "make room where the output goes, or send it elsewhere"
 
-/* An error of the library: a policy's whole report, else message and hint. */
+/* Prints a library error: for a policy the whole report, else message and hint. */
 void tc_cli_error(const struct toolcage_error *err);
-/* The exit code that an error stands for when there is no result to ask. */
+/* The exit code for an error without a result. */
 int tc_cli_error_exit(const struct toolcage_error *err);
 
-/* Everything to standard output; 0, or the exit code after saying why not. */
+/* Writes to standard output; 0, or the exit code after printing the reason. */
 int tc_cli_print(const char *text, size_t length);
-/* The same for a text that lacks the end of its line. */
+/* The same, followed by a newline. */
 int tc_cli_print_line(const char *text);
-/* The same for text with chosen parts: made harmless, then printed. */
+/* The same for text with untrusted parts, which is escaped first. */
 int tc_cli_print_clean(const char *text);
 int tc_cli_print_painted(enum tc_paint paint, const char *text);
-/* The same for a stream of open_memstream(), which ends here; its text is freed. */
+/* The same for a stream of open_memstream(), which is closed and freed. */
 int tc_cli_print_text(enum tc_paint paint, FILE *out, char **text);
 
-/* Words from the column `indent` on, broken before a line has more than `width`. */
+/* Writes words from column `indent` on, with lines of at most `width`. */
 void tc_cli_wrap(FILE *out, const char *words, int indent, int width);
 
-/* "text" as JSON, for the few lines of it that are ours. */
+/* Writes `text` as a JSON string. */
 void tc_cli_json_string(FILE *out, const char *text);
 
 #endif

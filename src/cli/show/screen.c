@@ -7,7 +7,7 @@
 
 enum { BEL = 7, CAN = 0x18, SUB = 0x1a, ESC = 0x1b, DEL = 0x7f };
 
-/* Out of where bytes go: as much as came in, and what was held. */
+/* The output buffer: room for the input and the held bytes. */
 struct sink {
     char *to;
     size_t length;
@@ -45,13 +45,13 @@ static bool list_holds(const char *const *list, const char *at, size_t length)
     return false;
 }
 
-/* Modes pass that are taken back at the end. Others make a terminal speak another language, lock
- * its keyboard, echo what is typed, or report what nobody reads any more. */
+/* Modes that tc_screen_reset() can reset. Others change the terminal's encoding, lock its keyboard,
+ * echo input, or send reports after the end. */
 static const char *const plain_modes[] = {"4", NULL};
 static const char *const private_modes[] = {
     "1",    "5",    "7",    "9",    "12",   "25",   "47",   "66",   "69",   "1000", "1002", "1003",
     "1004", "1005", "1006", "1015", "1016", "1047", "1048", "1049", "2004", "2026", NULL};
-/* Those of them by which a program takes the other screen. */
+/* The modes that switch to the alternate screen. */
 static const char *const screens[] = {"47", "1047", "1049", NULL};
 
 static bool passes_modes(struct tc_screen *s, bool set)
@@ -71,7 +71,7 @@ static bool passes_modes(struct tc_screen *s, bool set)
     return true;
 }
 
-/* What begins with one of these is a command of its own, whatever its last byte is without it. */
+/* A private prefix defines a separate command, whatever the last byte means without it. */
 static bool passes_private(const struct tc_screen *s, char last)
 {
     static const struct {
@@ -91,16 +91,16 @@ static bool passes_private(const struct tc_screen *s, char last)
     return false;
 }
 
-/* Those with an intermediate byte: the cursor's shape and a soft reset, and no checksum of what the
- * screen shows. */
+/* Sequences with an intermediate byte: cursor shape and soft reset, but no checksum of the screen.
+ * */
 static bool passes_intermediate(const struct tc_screen *s, char last)
 {
     char before = s->held[s->count - 2];
     return (before == ' ' && last == 'q') || (before == '!' && last == 'p');
 }
 
-/* Moves, erasures, modes, colours and the two questions whose answers no tool can choose. Not: t,
- * which makes the terminal type its title; i, which prints. */
+/* Movement, erasure, modes, colours and the two queries whose replies a tool cannot choose.
+ * Excluded: t, which makes the terminal send its title; i, which prints. */
 static bool passes_control(struct tc_screen *s)
 {
     static const char finals[] = "@ABCDEFGHIJKLMPSTXZ`abcdefghlmnrsu";
@@ -119,7 +119,8 @@ static bool passes_control(struct tc_screen *s)
 static void take_control(struct tc_screen *s, char byte, struct sink *sink)
 {
     unsigned char c = (unsigned char)byte;
-    if (c < 0x20 || c > 0x7e) { /* a terminal would act on it in the middle: neither of both */
+    if (c < 0x20 ||
+        c > 0x7e) { /* a terminal would act on the byte within the sequence: drops both */
         s->state = TC_SCREEN_TEXT;
         return;
     }
@@ -131,7 +132,7 @@ static void take_control(struct tc_screen *s, char byte, struct sink *sink)
     s->state = TC_SCREEN_TEXT;
 }
 
-/* After ESC: cursor, tabs, keypad, reset; character sets with one byte between. */
+/* After ESC: cursor, tabs, keypad, reset; character sets with one intermediate byte. */
 static bool passes_escape(const struct tc_screen *s)
 {
     static const char finals[] = "78=>DEHMNOc", sets[] = "()*+-./#";
@@ -164,7 +165,7 @@ static void take_escape(struct tc_screen *s, char byte, struct sink *sink)
 
 /* ---- text ---- */
 
-/* The length of a character by its first byte; 0: it is none. */
+/* The length of a character by its first byte; 0: invalid. */
 static size_t length_of(unsigned char c)
 {
     if (c >= 0xc2 && c <= 0xdf)
@@ -174,7 +175,7 @@ static size_t length_of(unsigned char c)
     return c >= 0xf0 && c <= 0xf4 ? 4 : 0;
 }
 
-/* Some terminals act on U+0080 to U+009F as on ESC with a letter. */
+/* Some terminals treat U+0080 to U+009F like ESC and a letter. */
 static void take_character(struct tc_screen *s, char byte, struct sink *sink)
 {
     hold(s, byte);
@@ -207,7 +208,7 @@ static void take_byte(struct tc_screen *s, char byte, struct sink *sink)
     unsigned char c = (unsigned char)byte;
     bool in_string = s->state == TC_SCREEN_STRING || s->state == TC_SCREEN_STRING_ESCAPE;
     if (s->state == TC_SCREEN_CHARACTER && (c & 0xc0) != 0x80)
-        s->state = TC_SCREEN_TEXT; /* it was cut: what was held of it goes */
+        s->state = TC_SCREEN_TEXT; /* the character is incomplete: drops its held bytes */
     if (c == CAN || c == SUB) {
         s->state = TC_SCREEN_TEXT;
     } else if (in_string && c == BEL) {
@@ -237,8 +238,8 @@ size_t tc_screen_filter(struct tc_screen *screen, const char *bytes, size_t leng
     return sink.length;
 }
 
-/* Soft reset, whole scrolling region, no mouse, focus or paste reports, plain keys, a cursor, plain
- * letters: each mode that passes. */
+/* Resets every mode that passes: soft reset, whole scrolling region, no mouse, focus or paste
+ * reports, normal keys, visible cursor, default character set. */
 #define MODES                                                                                \
     "\033[!p\033[?2026;5;12l\0337\033[?69l\033[r\0338"                                       \
     "\033[?9;1000;1002;1003;1004;1005;1006;1015;1016;2004l\033[<99u\033[>4m\033[?1;66l\033>" \

@@ -50,7 +50,7 @@ static char *joined(struct tc_slice list)
     return tc_cli_text(out, &text);
 }
 
-/* A key has its line with it, and some values need their name to be understood. */
+/* A key is printed with its line, and some values with their name. */
 static char *string_cell(struct tc_slice row, const char *name, struct tc_slice value)
 {
     _autofree_ char *text = tc_json_line(value);
@@ -70,7 +70,8 @@ static char *string_cell(struct tc_slice row, const char *name, struct tc_slice 
     return strdup(text);
 }
 
-/* What a cell shows: yes is the column's name, no and nothing are blank. NULL without memory. */
+/* The text of a cell: true is the column's name, false and null are blank. NULL if memory is
+ * exhausted. */
 static char *cell(struct tc_slice row, const char *name)
 {
     struct tc_slice value = tc_json_get(row, name);
@@ -85,7 +86,8 @@ static char *cell(struct tc_slice row, const char *name)
     return string_cell(row, name, value);
 }
 
-/* In the order of the JSON, but the access stands first. Takes the name. */
+/* Columns are in the order of the JSON, except that `access` is first. Takes ownership of the name.
+ * */
 static size_t add_column(struct columns *columns, char *name)
 {
     size_t at = strcmp(name, "access") ? columns->count : 0;
@@ -154,7 +156,7 @@ static void columns_done(struct columns *columns)
         free(columns->names[i]);
 }
 
-/* A list of objects, or an object of them with their names in front. */
+/* Writes a list of objects, or an object of objects with their names in front. */
 static bool put_rows(FILE *out, struct tc_slice rows)
 {
     __attribute__((cleanup(columns_done))) struct columns columns = {0};
@@ -176,7 +178,7 @@ static bool put_rows(FILE *out, struct tc_slice rows)
     return true;
 }
 
-/* Words beside their name, broken before the line gets too long. */
+/* Writes words next to their name, broken to the line width. */
 static bool put_words(FILE *out, const char *name, struct tc_slice words)
 {
     int column = NAME_WIDTH, most = tc_fold_most(LINE_WIDTH);
@@ -202,7 +204,7 @@ static bool put_words(FILE *out, const char *name, struct tc_slice words)
     return true;
 }
 
-/* Is it shown as a block of rows below its name? */
+/* Is the value shown as a block of rows below its name? */
 static bool is_block(struct tc_slice value)
 {
     struct tc_scan_each each = tc_scan_walk(value);

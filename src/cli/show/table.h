@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * JSON of the library as text in columns: scalars beside their name, lists of objects as rows. It
- * knows no field but "line", which is shown with the "key" before it. */
+ * Prints the library's JSON in columns: scalars next to their name, lists of objects as rows. The
+ * only special field is "line", which is printed with the preceding "key". */
 #ifndef TC_CLI_SHOW_TABLE_H
 #define TC_CLI_SHOW_TABLE_H
 
@@ -10,8 +10,8 @@
 
 #include "cli/show/json.h"
 
-/* Each member of the object below the one before. Members named in `skip` (NULL-terminated) are
- * left out. False when memory ran out. */
+/* Writes each member below the previous one, except those in `skip` (NULL-terminated). False: out
+ * of memory. */
 bool tc_table_object(FILE *out, struct tc_slice object, const char *const skip[]);
 
 /* "12 KiB", rounded up. */

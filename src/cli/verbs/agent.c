@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The verb agent: what the options mean, and becoming the program that does it. */
+ * The verb agent: parses the options and executes toolcage-agent. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,31 +13,32 @@
 
 static const struct tc_option options[] = {
     {"upstream", 0, "URL", NULL, "the model server: http://127.0.0.1:8080"},
-    {"model", 0, "NAME", NULL, "which of its models"},
+    {"model", 0, "NAME", NULL, "the model's name on the server"},
     {"key-file", 0, "FILE", NULL, "the server's API key, in a file that only you can read"},
-    {"key-env", 0, "NAME", NULL, "the same from a variable"},
+    {"key-env", 0, "NAME", NULL, "the API key, in an environment variable"},
     TC_OPTION_POLICY,
     TC_OPTION_WORKSPACE,
     {"approve", 0, NULL, NULL, "show each call and ask before it runs"},
-    {"max-turns", 0, "NUMBER", NULL, "questions to the server (default: 20)"},
-    {"max-tokens", 0, "NUMBER", NULL, "tokens, as the server counts them (default: 200000)"},
-    {"max-time", 0, "TIME", NULL, "the whole run (default: 10m)"},
-    {"transcript", 0, "FILE", NULL, "append each message, and continue what is there already"},
+    {"max-turns", 0, "NUMBER", NULL, "maximum requests to the server (default: 20)"},
+    {"max-tokens", 0, "NUMBER", NULL,
+     "maximum tokens, as reported by the server (default: 200000)"},
+    {"max-time", 0, "TIME", NULL, "time limit of the whole run (default: 10m)"},
+    {"transcript", 0, "FILE", NULL,
+     "append each message, and continue the conversation in the file"},
     {"jsonl", 0, NULL, NULL, "lines of JSON: tasks and approvals in, events out"},
     TC_OPTION_HELP,
     {0},
 };
 
 static const char text[] =
-    "Asks a model over /v1/chat/completions, runs the tools that it calls in their cages, and "
-    "sends "
-    "back\n"
-    "what they gave, until it answers. Only tools of the policy are offered, and names and "
-    "arguments "
-    "of\n"
-    "calls are checked here, whatever the server does. The agent itself runs nothing.\n"
+    "Sends the task to a model over /v1/chat/completions, runs the tools that it calls in their "
+    "cages\n"
+    "and returns the results, until the model answers. Only the policy's tools are offered, and "
+    "the\n"
+    "names and arguments of calls are checked on this host. The agent itself runs no program.\n"
     "\n"
-    "exit codes: 0 answered, 124 a limit ended it, 125 the server or toolcage failed, 126 refused\n"
+    "exit codes: 0 answered, 124 a limit was reached, 125 the server or toolcage failed, 126 "
+    "refused\n"
     "\n"
     "examples:\n"
     "  toolcage agent --upstream http://127.0.0.1:8080 --policy tools.toml 'how many rows has "
@@ -56,11 +57,11 @@ static long long read_number(const struct tc_args *args, const char *name, long 
     long long n = given[0] >= '1' && given[0] <= '9' ? strtoll(given, &end, 10) : 0;
     if (n > 0 && n < INT_MAX && !*end)
         return n;
-    return tc_failure_set(failure, TOOLCAGE_EUSAGE, "write a number from 1 on",
-                          "--%s %s is no such number", name, given);
+    return tc_failure_set(failure, TOOLCAGE_EUSAGE, "write a positive number",
+                          "--%s %s is not a number from 1 on", name, given);
 }
 
-/* The place of chat completions below what was given; owned. */
+/* The chat completions URL below the given one; owned. */
 static char *make_url(const char *given, struct tc_failure *failure)
 {
     char *url = NULL;
@@ -70,10 +71,11 @@ static char *make_url(const char *given, struct tc_failure *failure)
     bool version = length > 3 && strncmp(given + length - 3, "/v1", 3) == 0;
     if (strncmp(given, "http://", 7) != 0 && strncmp(given, "https://", 8) != 0)
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "write --upstream http://127.0.0.1:8080",
-                             "--upstream %s is no URL of http or https", given);
+                             "--upstream %s is not an http:// or https:// URL", given);
     else if (strpbrk(given, "?#@ "))
-        (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "keys go into --key-file or --key-env",
-                             "a URL with a query, a fragment or a name in it is not taken");
+        (void)tc_failure_set(failure, TOOLCAGE_EUSAGE,
+                             "pass the API key with --key-file or --key-env",
+                             "a URL with a query, a fragment or a user name is not accepted");
     else
         url = tc_cli_format("%.*s%s/chat/completions", (int)length, given, version ? "" : "/v1");
     return url;
@@ -92,7 +94,7 @@ struct wanted {
     char *url, *key;
 };
 
-/* Owned; NULL: no memory. */
+/* Owned; NULL: out of memory. */
 static char *write_config(const struct tc_args *args, const struct tc_found *found,
                           const struct wanted *w)
 {
@@ -124,7 +126,7 @@ static int get_key(const struct tc_args *args, const struct tc_found *found, str
     const char *file = tc_args_value(args, "key-file"), *name = tc_args_value(args, "key-env");
     if (file && name)
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, "keep one of them",
-                              "--key-file and --key-env are two words on one key");
+                              "--key-file and --key-env both set the API key");
     if (!file && !name)
         return 0;
     const struct tc_writers writers = {found->policy, tc_args_value(args, "workspace")};
@@ -139,7 +141,7 @@ static int understand(const struct tc_args *args, const struct tc_found *found, 
     const char *upstream = tc_args_value(args, "upstream"), *time = tc_args_value(args, "max-time");
     if (!upstream)
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, "add --upstream http://127.0.0.1:8080",
-                              "there is no model server to ask");
+                              "no model server was given");
     if (tc_args_has(args, "approve") && !tc_args_has(args, "jsonl") &&
         (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)))
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, "run it in a terminal, or add --jsonl",
@@ -154,7 +156,7 @@ static int understand(const struct tc_args *args, const struct tc_found *found, 
     return w->url ? 0 : -1;
 }
 
-/* Returns only when it fails. */
+/* Returns only on failure. */
 static int become(const struct tc_args *args, const struct tc_found *found, struct wanted *w,
                   struct tc_failure *failure)
 {

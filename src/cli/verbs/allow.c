@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * `toolcage allow`: the edit of the policy that would have allowed what was denied last. */
+ * `toolcage allow`: prints the policy edit that would have allowed the last denials. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,13 +61,13 @@ static void done(struct change *c)
     free(c->after);
 }
 
-/* One denial: the policy's text with it, or a line that says why not. */
+/* Adds one denial to the policy text, or prints the reason why not. */
 static int allow(struct change *c, const char *operation, const char *target,
                  struct tc_failure *failure)
 {
     char *next = NULL;
     struct toolcage_error *why = NULL;
-    /* a grant of a path that is missing would refuse every call */
+    /* a grant of a missing path would refuse every call */
     bool missing = target[0] == '/' && strncmp(target, "/workspace", strlen("/workspace")) != 0 &&
                    access(target, F_OK) && (errno == ENOENT || errno == ENOTDIR);
     _autofree_ char *wanted = tc_cli_format("%s%s %s", operation, missing ? "?" : "", target);
@@ -89,8 +89,8 @@ static int allow(struct change *c, const char *operation, const char *target,
     return c->after ? 0 : tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
 }
 
-/* Without a policy file options of the command line are the grant. What was denied says the option,
- * in a form that a shell reads as one path. */
+/* Without a policy file the grant comes from options. The denial's hint is the option, quoted for a
+ * shell. */
 static int name_options(struct tc_slice denials)
 {
     struct tc_scan_each each = tc_scan_walk(denials);
@@ -113,7 +113,7 @@ static int name_options(struct tc_slice denials)
     return named ? 0 : 1;
 }
 
-/* A call that ends later replaces the record, and its tool chose what is in it. */
+/* A later call replaces the record, and its tool chose the record's content. */
 static int check_call(const struct tc_args *args, const char *call, struct tc_failure *failure)
 {
     const char *wanted = args->operand_count ? args->operands[0] : NULL;
@@ -165,8 +165,8 @@ static struct toolcage_policy *load_text(const struct change *c, const char *fro
                                                                                      : policy;
 }
 
-/* Is what the change is made to the version that was trusted? Else there is more in the file that
- * nobody was shown. */
+/* Was the text before the change trusted? If not, the file has other changes that were never
+ * displayed. */
 static bool was_trusted(const struct change *c)
 {
     _autofailure_ struct tc_failure failure = {0};
@@ -179,7 +179,7 @@ static bool was_trusted(const struct change *c)
     return trust == TC_TRUST_YES;
 }
 
-/* How to apply it, and to trust what that makes of the policy and nothing else. */
+/* Prints how to apply the change and to trust exactly its result. */
 static void hint_at_change(const struct change *c)
 {
     struct toolcage_policy *policy = was_trusted(c) ? load_text(c, c->after) : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * `toolcage call`: a registered tool, as a model calls it. */
+ * `toolcage call`: calls a registered tool like a model. */
 #include <errno.h>
 #include <string.h>
 

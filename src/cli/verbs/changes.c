@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * `toolcage changes`: what calls left to be decided, shown, applied or discarded. */
+ * `toolcage changes`: displays, applies or discards the staged changes of calls. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "cli/show/opts.h"
 #include "cli/show/say.h"
 
-enum { EXIT_LEFT = 1 }; /* something is still held */
+enum { EXIT_LEFT = 1 }; /* some changes are still staged */
 
 static const struct tc_option options[] = {
     {"overwrite", 0, NULL, NULL, "with commit: also over newer changes on this machine"},
@@ -46,8 +46,7 @@ static const char text[] =
     "  toolcage changes last commit --all     with __pycache__ and the like\n"
     "  toolcage changes 01JD8XKQ7PZ3T5V9WYB2C4D6E8 discard\n";
 
-/* Is anything still held, for this reason (NULL: any)? A yes leaves caches out unless it says all.
- */
+/* Is a change still staged for this reason (NULL: any)? Caches count only with `all`. */
 static bool has_held(struct tc_slice answer, bool all, const char *reason)
 {
     struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "changes"));
@@ -82,7 +81,7 @@ static void put_calls(FILE *out, struct tc_slice answer)
         (void)fputs("there are no staged changes\n", out);
 }
 
-/* What is asked for: `call`, its id, with the review of its changes, or NULL: the list of calls. */
+/* The request: `call` is the id of the call in the review, or NULL for the list of calls. */
 struct wanted {
     const char *call, *json;
     struct tc_review review;
@@ -107,8 +106,8 @@ static int print_list(const struct wanted *wanted)
     return tc_cli_print_text(wanted->paint, out, &all);
 }
 
-/* A view of all changes makes the call the one that was viewed. With --json a program reads, and
- * has the id. */
+/* Displaying all changes marks the call as viewed. With --json the reader is a program, which has
+ * the id. */
 static int print(const struct tc_args *args, struct toolcage_engine *engine, const char *call,
                  const char *json, const char *action)
 {
@@ -130,7 +129,7 @@ static int print(const struct tc_args *args, struct toolcage_engine *engine, con
     return rc;
 }
 
-/* Ids grow with time. */
+/* Ids increase with time. */
 static int find_last(struct toolcage_engine *engine, char **ret, struct tc_failure *failure)
 {
     char *json = NULL;
@@ -153,7 +152,7 @@ static int find_last(struct toolcage_engine *engine, char **ret, struct tc_failu
                                  "there are no staged changes");
 }
 
-/* What was asked for: NULL after saying what is wrong. */
+/* The action; NULL after an error message. */
 static const char *action_of(const struct tc_args *args, struct tc_failure *failure)
 {
     const char *word = args->operand_count > 1 ? args->operands[1] : "show";
@@ -189,7 +188,7 @@ static void free_paths(struct paths *p)
 }
 #define _autopaths_ __attribute__((cleanup(free_paths)))
 
-/* What lies below the root. */
+/* The root, which includes all changes. */
 static bool mean_all(struct paths *ret)
 {
     ret->items = calloc(1, sizeof(*ret->items));
@@ -198,7 +197,7 @@ static bool mean_all(struct paths *ret)
     return ret->count;
 }
 
-/* The changes that the words after the action name, as the list shows them. */
+/* The changes named by the arguments after the action, as the list prints them. */
 static int find_paths(const struct tc_args *args, struct toolcage_engine *engine, const char *call,
                       struct paths *ret, struct tc_failure *failure)
 {
@@ -221,7 +220,7 @@ static int find_paths(const struct tc_args *args, struct toolcage_engine *engine
                               : tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
 }
 
-/* The last one; a yes or no to its changes is one to what was viewed. */
+/* The last call; commit and discard are accepted only if it was also the last one viewed. */
 static int resolve_last(struct toolcage_engine *engine, const char *action, char **ret,
                         struct tc_failure *failure)
 {

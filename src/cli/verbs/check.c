@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The verb policy check: what is wrong in a policy, and what is allowed there and dangerous or
- * useless all the same. */
+ * The verb policy check: reports mistakes in a policy, and valid entries that are dangerous or
+ * useless. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 enum { TC_EXIT_FINDINGS = 1, POLICY_MAX = 4 << 20 };
 
-/* Where distributions keep the maintained list; the package is publicsuffix. */
+/* Where distributions install the list; the package is publicsuffix. */
 static const char *const lists[] = {"/usr/share/publicsuffix/public_suffix_list.dat",
                                     "/usr/share/publicsuffix/effective_tld_names.dat"};
 
@@ -49,7 +49,7 @@ static const char text[] =
     "  toolcage policy check --severity warning tools/web.toml\n"
     "  toolcage policy check --json --fail-on error tools/web.toml\n";
 
-/* The index of the option's word, `otherwise` without one, -1 after saying that there is none. */
+/* The index of the option's value, `otherwise` without one, -1 after an error message. */
 static int severity(const struct tc_args *args, const char *name, int otherwise, int count)
 {
     const char *value = tc_args_value(args, name);
@@ -95,7 +95,7 @@ static bool put_findings(FILE *out, struct tc_slice all, int least, int fail_on)
     return failed;
 }
 
-/* "FILE: 1 error, 2 notes"; "FILE: ok" when there is nothing that was not silenced. */
+/* "FILE: 1 error, 2 notes"; "FILE: ok" if there are no errors and warnings. */
 static void put_sum(FILE *out, const char *path, struct tc_slice counts)
 {
     static const char *const names[] = {"error", "warning", "note", "silenced", "more"};
@@ -151,7 +151,7 @@ static char *read_suffixes(void)
     return list;
 }
 
-/* What is checked: a file, or what came by standard input. */
+/* The policy to check: a file or standard input. */
 struct subject {
     char *path, *text; /* NULL: not read yet */
     size_t length;
@@ -184,7 +184,7 @@ static int load_subject(struct subject *s, const char *word, struct tc_failure *
     return s->path ? toolcage_policy_load_file(s->path, &s->policy, tc_failure_error(failure)) : -1;
 }
 
-/* The findings of a policy that has no mistakes. */
+/* The findings of a policy without mistakes. */
 static int lint(struct subject *s, char **ret, struct tc_failure *failure)
 {
     _autofree_ char *suffixes = read_suffixes();
@@ -198,7 +198,7 @@ static int lint(struct subject *s, char **ret, struct tc_failure *failure)
                                      tc_failure_error(failure));
 }
 
-/* The digest is that of the policy that was checked, whatever the file holds by now. */
+/* The digest is of the policy that was checked, even if the file has changed since. */
 static void hint_at_trust(const struct subject *s)
 {
     const char *digest = toolcage_policy_digest(s->policy);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What works on this machine. The table is what the helper probed; the last line is proof: a
+ * What works on this host. The table contains the helper's probes; the last line is a test: a
  * command that does nothing, run under the default grant. */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,10 +17,10 @@
 enum { TC_EXIT_UNFIT = 1, CLAUSE_WIDTH = 18, HOW_COLUMN = 5 + CLAUSE_WIDTH + 2, LINE_WIDTH = 98 };
 
 static const struct tc_option options[] = {
-    {"json", 0, NULL, NULL, "one JSON object in place of the table"},
+    {"json", 0, NULL, NULL, "one JSON object instead of the table"},
     {"prove", 0, NULL, NULL, "try known escapes on decoys, without a cage and in one"},
     {"backend", 0, "NAME", NULL, "the backend that --prove tries (default: process)"},
-    {"clean", 0, NULL, NULL, "remove what killed engines and installs may have left"},
+    {"clean", 0, NULL, NULL, "remove leftovers of killed engines and installs"},
     TC_OPTION_HELP,
     {0},
 };
@@ -30,8 +30,8 @@ static const char text[] =
     "with --prove 0 every attack that works here was stopped, 1 one was not, or could not be "
     "tried\n"
     "\n"
-    "--clean removes empty control groups, leases of ids, prepared directories, and unfinished\n"
-    "installs. Finished installs, sessions and staged changes stay, and so does what a live "
+    "--clean removes empty cgroups, leases of ids, prepared directories, and unfinished installs.\n"
+    " Finished installs, sessions and staged changes stay, and so does what a live "
     "process uses.\n"
     "\n"
     "examples:\n"
@@ -40,7 +40,7 @@ static const char text[] =
     "  toolcage doctor --prove\n"
     "  toolcage doctor --clean\n";
 
-/* A fix that several clauses in a row share is told once: *last is the one told last, owned. */
+/* A fix shared by several clauses in a row is printed once: *last is the previous one, owned. */
 static void put_fix(FILE *out, char *fix, char **last)
 {
     bool told = !fix || !*fix || (*last && !strcmp(fix, *last));
@@ -73,7 +73,7 @@ static void put_machine(FILE *out, struct tc_slice machine)
                   tc_json_int(tc_json_get(machine, "uid"), -1));
 }
 
-/* Those beside the process cage whose programs are installed: a container was tried in each. */
+/* Other backends whose programs are installed: each was tested with a container. */
 static void put_backends(FILE *out, struct tc_slice rows)
 {
     struct tc_scan_each each = tc_scan_walk(rows);
@@ -91,14 +91,14 @@ static void put_backends(FILE *out, struct tc_slice rows)
     }
 }
 
-/* What a machine runs by where it can. */
+/* KVM, which VMs use if possible. */
 static void put_kvm(FILE *out, struct tc_slice row)
 {
     _autofree_ char *last_fix = NULL;
     bool works = tc_json_true(tc_json_get(row, "works"));
     _autofree_ char *reason = tc_json_text(tc_json_get(row, "reason"));
     (void)fprintf(out, "%-3s  %-*s  ", works ? "ok" : "no", CLAUSE_WIDTH, "/dev/kvm");
-    tc_cli_wrap(out, works || !reason ? "a guest has booted by it" : reason, HOW_COLUMN,
+    tc_cli_wrap(out, works || !reason ? "a test guest booted with it" : reason, HOW_COLUMN,
                 tc_fold_most(LINE_WIDTH));
     if (!works)
         put_fix(out, tc_json_text(tc_json_get(row, "fix")), &last_fix);
@@ -139,7 +139,7 @@ static void put_table(FILE *out, const char *json, const struct toolcage_result 
         (void)fprintf(out, "fix: %s\n", toolcage_error_hint(err));
 }
 
-/* The library's object with one member more. */
+/* The library's object with one additional member. */
 static void put_json(FILE *out, const char *json, const struct toolcage_result *proof)
 {
     size_t length = strlen(json);
@@ -151,8 +151,8 @@ static void put_json(FILE *out, const char *json, const struct toolcage_result *
                   toolcage_result_status_word(proof), err ? toolcage_error_json(err) : "null");
 }
 
-/* Runs nothing at all under the default policy. *ret_call holds why not: its result's error, NULL
- * when it ran. 0, or negative when there is no answer. */
+/* Runs `true` under the default policy. *ret_call holds the result and its error. 0, or negative
+ * without a result. */
 static int prove(struct toolcage_engine *engine, struct toolcage_call **ret_call,
                  struct toolcage_error **err)
 {
@@ -242,7 +242,7 @@ static int run_doctor(const struct tc_args *args)
 const struct tc_verb tc_verb_doctor = {
     .name = "doctor",
     .operands = "[--json] [--prove | --clean]",
-    .summary = "what works on this machine, what does not, and the fix",
+    .summary = "show what this host can enforce, and how to fix the rest",
     .text = text,
     .options = options,
     .run = run_doctor,

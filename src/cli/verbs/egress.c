@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The verb egress: a tool's proxy without a cage, on an address that it is told. The library says
- * what it has to know, and this process becomes it. */
+ * The verb egress: a tool's proxy without a cage. The library provides the proxy's config, and this
+ * process executes toolcage-egress. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,12 +17,13 @@
 #include "cli/show/say.h"
 
 static const struct tc_option options[] = {
-    {"tool", 0, "NAME", NULL, "the tool whose network it is (default: that of [defaults])"},
-    {"listen", 0, "ADDRESS:PORT", NULL, "where it listens (127.0.0.1:3128); port 0: any"},
+    {"tool", 0, "NAME", NULL, "the tool whose network rules apply (default: those of [defaults])"},
+    {"listen", 0, "ADDRESS:PORT", NULL,
+     "the listening address (default: 127.0.0.1:3128); port 0: any"},
     {"authority", 0, "FILE", NULL,
      "where to write the certificate that clients must trust (methods and paths)"},
     TC_OPTION_POLICY,
-    {"json", 0, NULL, NULL, "report where it listens and what it refuses in lines of JSON"},
+    {"json", 0, NULL, NULL, "report the address and refused requests as lines of JSON"},
     TC_OPTION_HELP,
     {0},
 };
@@ -34,7 +35,7 @@ static const char text[] =
     "connect to\n"
     "the address has the tool's network access, and only that sandbox forces programs to use the "
     "proxy.\n"
-    "TERM or INT ends it, after what was sent is delivered, at most two seconds later.\n"
+    "SIGTERM or SIGINT ends it within two seconds, after pending data is delivered.\n"
     "\n"
     "examples:\n"
     "  toolcage egress --policy tools.toml --tool web_fetch\n"
@@ -55,17 +56,17 @@ static int print_address(const struct tc_args *args, const union tc_address *at)
     return tc_cli_print(line, (size_t)n);
 }
 
-/* Where the certificate goes: a file beside the one that was named, which the proxy renames. */
+/* The certificate is written to a temporary file next to the named one; the proxy renames it. */
 struct authority {
     int fd, beside;
     char made[TC_REPLACE_NAME];
-    const char *named; /* NULL: nowhere */
+    const char *named; /* NULL: not requested */
 };
 
 static void close_authority(struct authority *a)
 {
     if (a->named && a->fd >= 0)
-        (void)unlinkat(a->beside, a->made, 0); /* the proxy never was */
+        (void)unlinkat(a->beside, a->made, 0); /* the proxy was never started */
     if (a->fd >= 0)
         (void)close(a->fd);
     if (a->beside >= 0)
@@ -73,7 +74,8 @@ static void close_authority(struct authority *a)
 }
 #define _autoauthority_ __attribute__((cleanup(close_authority)))
 
-/* Does a file or a link have that name, or nothing? Names of devices are links, too. */
+/* Is the name unused, a regular file or a link? Names of devices in /dev may be links and are
+ * refused. */
 static bool is_replaceable(const struct authority *a)
 {
     struct stat st, devices;
@@ -93,7 +95,7 @@ static int refuse_authority(const char *file, struct tc_failure *failure)
                                            : strerror(errno));
 }
 
-/* Clients would trust whatever a tool puts there later. */
+/* Clients would trust a certificate that a tool puts there later. */
 static int check_authority(const char *file, const struct toolcage_policy *policy,
                            struct tc_failure *failure)
 {
@@ -127,7 +129,7 @@ static int open_authority(const struct tc_args *args, const struct toolcage_poli
     return a->fd < 0 ? refuse_authority(file, failure) : 0;
 }
 
-/* Returns only when it fails. */
+/* Returns only on failure. */
 static int become(const struct tc_args *args, int program, int control, struct authority *a,
                   struct tc_failure *failure)
 {

@@ -12,7 +12,7 @@
 static const struct tc_option options[] = {
     TC_OPTION_POLICY,
     TC_OPTION_PRESET,
-    {"tool", 0, "NAME", NULL, "run under the grant of this tool, in place of [defaults]"},
+    {"tool", 0, "NAME", NULL, "run under the grant of this tool instead of [defaults]"},
     TC_OPTIONS_NARROWING,
     TC_OPTION_SESSION,
     TC_OPTION_OUTPUT_DIR,
@@ -63,7 +63,8 @@ static int usage_of_exec(const struct tc_args *args)
     return tc_foreign_values(args);
 }
 
-/* Nobody who waits for a build means 30 seconds, and nobody is there to end it but the person. */
+/* A person at a terminal expects builds to take longer than 30 seconds, and can interrupt the call.
+ * */
 static int take_time(struct tc_setup *setup, const struct tc_args *args, struct tc_failure *failure)
 {
     if (setup->found.path || tc_args_has(args, "timeout") || tc_args_has(args, "json") ||
@@ -72,7 +73,7 @@ static int take_time(struct tc_setup *setup, const struct tc_args *args, struct 
     return toolcage_call_set(setup->call, "timeout", "10m", tc_failure_error(failure));
 }
 
-/* Started by their names alone they want a terminal, which a call's tool does not have. */
+/* These programs need a terminal when started without arguments; a call's tool has none. */
 static void hint_at_shell(const struct tc_args *args)
 {
     static const char *const interactive[] = {"bash", "sh",  "zsh",  "fish", "python3", "python",

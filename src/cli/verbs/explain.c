@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The grant of a tool or a command, as text in columns or as the library's JSON. No tool runs, so
- * an untrusted policy may be explained: that is how one decides whether to trust it. */
+ * Displays the grant of a tool or a command, in columns or as JSON. No tool runs, so an untrusted
+ * policy may be explained, to decide whether to trust it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "cli/show/table.h"
 #include "text/utf8.h"
 
-/* ---- the answer to one access, for a person ---- */
+/* ---- one access, for a person ---- */
 
 enum { LABEL = 10, LINE_WIDTH = 98, QUOTED = 160 };
 
@@ -33,9 +33,9 @@ static void put_label(FILE *out, const char *label, const char *fmt, ...)
     tc_cli_wrap(out, words ? words : "?", LABEL, tc_fold_most(LINE_WIDTH));
 }
 
-/* ---- the policy's own words ---- */
+/* ---- the policy's text ---- */
 
-/* Where line `number` begins, or NULL. */
+/* The start of line `number`, or NULL. */
 static const char *find_line(const char *text, int64_t number)
 {
     for (int64_t n = 1; text && n < number; n++) {
@@ -45,7 +45,8 @@ static const char *find_line(const char *text, int64_t number)
     return text;
 }
 
-/* The entry in its line; the port of an endpoint may be left out there. *ret_length is how much. */
+/* Finds the entry in its line, where the port of an endpoint may be missing. *ret_length is the
+ * matched length. */
 static const char *find_entry(const char *line, const char *end, const char *entry,
                               size_t *ret_length)
 {
@@ -70,8 +71,8 @@ static void put_caret(FILE *out, const char *from, const char *found, size_t len
     (void)fputc('\n', out);
 }
 
-/* The line with a caret below the entry that decides; what is shipped is no file. A long line is
- * shown from a little before. */
+/* Quotes the line with a caret below the deciding entry. A shipped profile has no file. A long line
+ * starts shortly before the entry. */
 static void put_quote(FILE *out, const char *path, int64_t number, const char *entry)
 {
     bool shipped = path && !strncmp(path, "profile:", strlen("profile:"));
@@ -94,7 +95,7 @@ static void put_quote(FILE *out, const char *path, int64_t number, const char *e
 static const char *whose(const char *key, int64_t line, const struct tc_setup *setup)
 {
     if (!*key)
-        return "what every cage has, whatever the policy";
+        return "part of every cage, independent of the policy";
     if (!setup->found.path)
         return "the default without a policy, and the options of this call";
     if (line <= 0)
@@ -115,7 +116,7 @@ static void put_key(FILE *out, const struct tc_setup *setup, const char *key, in
         put_label(out, "by", "%s%s%s", key, *key ? ": " : "", by);
 }
 
-/* The other files that made this line count, and the ceiling that the grant was held against. */
+/* The other files that contribute to this line, and the ceiling that the grant is compared with. */
 static void put_files(FILE *out, struct tc_slice grant)
 {
     struct tc_scan_each each =
@@ -130,7 +131,7 @@ static void put_files(FILE *out, struct tc_slice grant)
         put_label(out, "within", "%s: it gives all of this grant, too", within);
 }
 
-/* ---- what holds it ---- */
+/* ---- enforcement ---- */
 
 static void put_backend(FILE *out, struct tc_slice grant)
 {
@@ -149,8 +150,8 @@ static void put_backend(FILE *out, struct tc_slice grant)
         put_label(out, "backend", "%s: %s", name, why);
 }
 
-/* What the trial of this machine found: of the process backend each clause, of others whether they
- * start at all. */
+/* This host's probe result: for the process backend per clause, for other backends whether they
+ * start. */
 static char *mechanism_here(const struct tc_setup *setup, const char *backend, const char *clause)
 {
     char *json = NULL, *words = NULL;
@@ -178,8 +179,8 @@ static char *mechanism_here(const struct tc_setup *setup, const char *backend, c
     return words;
 }
 
-/* `grant` is what toolcage_call_explain_json() says with that access. Is it allowed, and does
- * something here enforce it? */
+/* `grant` is toolcage_call_explain_json()'s answer for an access. Is the access allowed, and can
+ * this host enforce the grant? */
 static bool is_yes(struct tc_slice grant)
 {
     struct tc_slice here = tc_json_get(grant, "here");
@@ -187,7 +188,7 @@ static bool is_yes(struct tc_slice grant)
            (!here.at || tc_json_true(tc_json_get(here, "held")));
 }
 
-/* Of several backends the one that holds it. */
+/* The backend that enforces the grant. */
 static char *holder(struct tc_slice grant)
 {
     struct tc_slice here = tc_json_get(grant, "here");
@@ -291,8 +292,8 @@ static const char text[] =
     "  toolcage policy explain -- make test\n"
     "  toolcage explain --preset python --write /workspace/out\n";
 
-/* The one question among the options as "read PATH": owned, *ret NULL without one. 0 or the exit
- * code. */
+/* The one access in the options as "read PATH": owned, *ret NULL without one. 0 or the exit code.
+ * */
 static int question(const struct tc_args *args, char **ret)
 {
     static const char *const kinds[] = {"read", "write", "exec", "connect"};
@@ -343,14 +344,14 @@ static int print_answer(const struct tc_args *args, const struct tc_setup *setup
     return is_yes(grant) ? 0 : TC_EXIT_NOT_ALLOWED;
 }
 
-/* An install takes nothing that is said at a call. */
+/* An install phase takes no options of a call. */
 static int check_setup(const struct tc_args *args, const char *tool, struct tc_failure *failure)
 {
     static const char how[] = "toolcage explain --tool NAME --setup, or --server NAME --setup";
     bool server_tool = tc_args_value(args, "server") && tc_args_value(args, "tool");
     if (!tool || server_tool)
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, how,
-                              server_tool ? "a tool of a server has no install phase of its own"
+                              server_tool ? "a tool of a server has no separate install phase"
                                           : "--setup needs the tool or server whose install "
                                             "phase is meant");
     if (args->operand_count || tc_args_value(args, "arguments") || tc_args_value(args, "workspace"))
@@ -401,12 +402,12 @@ static int prepare_explain(const struct tc_args *args, const char *tool, struct 
                : 0;
 }
 
-/* Its grant is another than the tool's. */
+/* The install phase has a separate grant. */
 static void hint_at_install(const struct tc_args *args, struct tc_slice grant)
 {
     const char *server = tc_args_value(args, "server"), *tool = tc_args_value(args, "tool");
     if (tc_scan_is_object(tc_json_get(grant, "setup")))
-        tc_cli_hint("the install phase has a grant of its own: toolcage explain --%s %s "
+        tc_cli_hint("the install phase has a separate grant: toolcage explain --%s %s "
                     "--setup",
                     server ? "server" : "tool", server ? server : tool);
 }
@@ -421,7 +422,7 @@ static bool has_tool(const struct toolcage_policy *policy, const char *name)
     return found;
 }
 
-/* A single word that was taken for a command may have meant the tool of that name. */
+/* A single word may have been meant as the tool of that name. */
 static void hint_at_tool(const struct tc_args *args, const struct tc_setup *setup)
 {
     if (args->operand_count == 1 && !tc_args_value(args, "tool") &&
@@ -432,7 +433,7 @@ static void hint_at_tool(const struct tc_args *args, const struct tc_setup *setu
                     args->operands[0]);
 }
 
-/* "server.files.tool.read": owned; NULL: no memory. */
+/* "server.files.tool.read": owned; NULL: out of memory. */
 static char *place_of(const char *server, const char *tool)
 {
     return tc_cli_format("server.%s%s%s", server, tool ? ".tool." : "", tool ? tool : "");

@@ -21,8 +21,8 @@ static bool write_text(const char *path, const char *words)
     return !fclose(out) && written;
 }
 
-/* Isolated (-I): neither the working directory nor a variable adds modules. What a program prints
- * and complains of is shown. */
+/* Isolated (-I): neither the working directory nor variables add modules. The program's output is
+ * displayed. */
 static int run_python(const char *const words[], struct tc_failure *failure)
 {
     int code = tc_spawn_run("python3", words);

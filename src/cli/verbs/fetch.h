@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Packages for Python, fetched and unpacked by the programs that Python brings. */
+ * Python packages, downloaded and unpacked by pip and zipfile of python3. */
 #ifndef TC_CLI_VERBS_FETCH_H
 #define TC_CLI_VERBS_FETCH_H
 
 #include "cli/show/failure.h"
 
-/* Downloads the wheel of a requirement with its hash ("NAME==VERSION --hash=…") into the directory,
- * an absolute path that holds no other. *ret is the wheel's path, owned. */
+/* Downloads the wheel of a requirement with its hash ("NAME==VERSION --hash=…") into an empty
+ * directory, given as an absolute path. *ret is the wheel's path, owned. */
 int tc_fetch_wheel(const char *dir, const char *requirement, char **ret,
                    struct tc_failure *failure);
 /* Unpacks a wheel into the directory; both are absolute paths. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Images are the work of a program of its own, which knows archives and changes the store. It is
- * looked for where the helper is, and takes the place of this one. */
+ * The image verbs are implemented by a separate program, which unpacks archives and changes the
+ * store. It is installed next to the helper and replaces this process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,8 +17,8 @@
 
 /* clang-format off */
 #define LIMITS                                                                                      \
-    {"max-size", 0, "SIZE", NULL, "how large it may become when unpacked (default: 16GiB)"},        \
-    {"max-files", 0, "NUMBER", NULL, "how many files it may have (default: 1000000)"}
+    {"max-size", 0, "SIZE", NULL, "maximum unpacked size (default: 16GiB)"},        \
+    {"max-files", 0, "NUMBER", NULL, "maximum number of files (default: 1000000)"}
 /* clang-format on */
 
 static const struct tc_option plain_options[] = {TC_OPTION_JSON, TC_OPTION_HELP, {0}};
@@ -28,11 +28,12 @@ static const struct tc_option build_options[] = {
      "the suite of Debian (default: the most stable one whose Node.js runs TypeScript)"},
     {"package", 0, "NAME", NULL, "one more package; can be repeated"},
     {"minimal", 0, NULL, NULL, "without Python, Node.js and the others named below"},
-    {"mirror", 0, "ADDRESS", NULL, "a mirror, in place of the one of this machine's apt"},
+    {"mirror", 0, "ADDRESS", NULL,
+     "the package mirror (default: the one that this host's apt uses)"},
     {"keyring", 0, "FILE", NULL, "the keys that the mirror's suites are signed with"},
     {"kernel", 0, "DIRECTORY", NULL,
-     "of guest: where its kernel's package is unpacked (default: those that are installed)"},
-    {"apt-option", 0, "NAME=VALUE", NULL, "a setting of apt, for this build"},
+     "for guest: directory of an unpacked kernel package (default: the installed ones)"},
+    {"apt-option", 0, "NAME=VALUE", NULL, "an apt setting for this build"},
     LIMITS,
     TC_OPTION_JSON,
     TC_OPTION_HELP,
@@ -41,7 +42,7 @@ static const struct tc_option build_options[] = {
 
 /* ---- the program ---- */
 
-/* The words as they came, in one order: options, "--", the rest. */
+/* Arguments in a fixed order: options, "--", the rest. */
 static char **make_argv(const struct tc_args *args)
 {
     static char name[] = "toolcage-image", end[] = "--";
@@ -54,7 +55,7 @@ static char **make_argv(const struct tc_args *args)
     for (size_t i = 0; i < args->given_count; i++) {
         char *option = tc_cli_format("--%s", args->given[i].option->name);
         if (!option)
-            return NULL; /* the process ends */
+            return NULL; /* the process exits */
         argv[count++] = option;
         if (args->given[i].value)
             argv[count++] = (char *)(uintptr_t)args->given[i].value;
@@ -65,7 +66,7 @@ static char **make_argv(const struct tc_args *args)
     return argv;
 }
 
-/* Keys that vouch for packages, and the kernel of every virtual machine. */
+/* A keyring verifies packages, and the kernel runs every VM, so no tool may have written them. */
 static int check_files(const struct tc_args *args, struct tc_failure *failure)
 {
     static const char *const named[] = {"keyring", "kernel"};
@@ -100,16 +101,18 @@ const struct tc_verb tc_verb_image_build = {
     .name = "image build",
     .operands = "NAME [IMAGE]",
     .summary = "an image with current Python and Node.js, from Debian's packages",
-    .text = "The image \"default\" is for policies that say backend = \"oci\" and name no image.\n"
-            "Packages come from the mirror that this machine's apt uses, by mmdebstrap. What each "
-            "suite has is\n"
-            "said first. The same packages give the same digest, whoever builds them.\n"
-            "Always there, unless --minimal: python3, python3-pip, nodejs, npm, node-typescript, "
-            "ca-certificates.\n"
-            "The name \"guest\" makes what virtual machines boot, from a kernel of Debian's; with "
-            "IMAGE "
-            "also\n"
-            "the disk of that image, which backend = \"qemu\" needs.\n"
+    .text = "The image \"default\" is for policies with backend = \"oci\" and no image. mmdebstrap "
+            "installs\n"
+            "packages from this host's apt mirror. The build first prints the "
+            "versions that "
+            "each suite\n"
+            "has. The same packages give the same digest on every host. Always included, unless "
+            "--minimal is\n"
+            "set: python3, python3-pip, nodejs, npm, node-typescript, ca-certificates. The name "
+            "\"guest\" builds\n"
+            "the kernel and initramfs of VMs, from a Debian kernel; with IMAGE also the disk of "
+            "that image,\n"
+            "which backend = \"qemu\" needs.\n"
             "\n"
             "examples:\n"
             "  toolcage image build default\n"
@@ -173,7 +176,7 @@ const struct tc_verb tc_verb_image_inspect = {
 const struct tc_verb tc_verb_image_remove = {
     .name = "image remove",
     .operands = "NAME[@DIGEST]",
-    .summary = "remove an image, with the older ones of its name unless DIGEST says which",
+    .summary = "remove an image and its older versions, or one version by digest",
     .text = "An image that a call is using is not removed. Layers that no other image needs are "
             "removed, too.\n"
             "The name \"guest\" removes what virtual machines boot; the disks of images stay.\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * `toolcage init`: a first policy to edit. */
+ * `toolcage init`: writes a starter policy. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static const char starter[] =
     "filesystem = { readable = [\".\"] }\n"
     "network = \"none\"\n"
     "timeout = \"30s\"\n"
-    "# by = \"any\": where there is no control group, the limit holds for each process alone.\n"
+    "# by = \"any\": without a cgroup the limit applies to each process separately.\n"
     "memory = { max = \"512MiB\", by = \"any\" }\n"
     "\n"
     "[tool.list_files]\n"
@@ -64,8 +64,8 @@ static int refuse_name(const char *name, struct tc_failure *failure)
                           "%s is already here, and init never overwrites", name);
 }
 
-/* Two policies in one directory are nobody's word, so one in another form counts too. The
- * descriptor of the new file, or -1. */
+/* Two policies in one directory are ambiguous, so a policy of another format is also refused. The
+ * fd of the new file, or -1. */
 static int write_starter(struct tc_failure *failure)
 {
     _autofree_ char *there = NULL;
@@ -88,7 +88,7 @@ static int write_starter(struct tc_failure *failure)
                           "cannot write " TC_POLICY_NAME ": %s", strerror(saved));
 }
 
-/* A tool that may write this directory can put another file at the name at any time. */
+/* A tool that may write this directory can replace the file at any time. */
 static int check_place(int fd, const char *path, struct tc_failure *failure)
 {
     struct stat written, there;
@@ -101,7 +101,7 @@ static int check_place(int fd, const char *path, struct tc_failure *failure)
                           "%s was replaced while init wrote it, and nothing was trusted", path);
 }
 
-/* Trusts the text, not the file: what lies at the path now may be somebody else's. */
+/* Trusts the text, not the file, which may have been replaced. */
 static int trust_starter(int fd, struct tc_failure *failure)
 {
     struct toolcage_policy *policy = NULL;
@@ -136,7 +136,7 @@ const struct tc_verb tc_verb_init = {
     .name = "init",
     .operands = "",
     .summary = "write a commented starter policy here and trust it",
-    .text = "Never overwrites a file, and writes none beside a toolcage.yaml or .yml.\n\n"
+    .text = "Never overwrites a file, and writes none if a toolcage.yaml or .yml exists here.\n\n"
             "examples:\n  toolcage init\n",
     .options = options,
     .run = run_init,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * `toolcage learn`: runs a command, and writes the least policy that allows what it touched. */
+ * `toolcage learn`: runs a command and writes the minimal policy that allows its accesses. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -16,15 +16,15 @@
 #include "cli/show/json.h"
 #include "cli/show/say.h"
 
-/* ---- the trial ---- */
+/* ---- the second run ---- */
 
 enum { TOLD = 10 };
 
-/* What was learned is tried: its tool is called once, and nothing of that reaches this machine. */
+/* The learned policy is tested: its tool is called once, and its changes are not applied. */
 struct trial {
-    bool fits;   /* it ended as the run that was learned from */
-    bool lacks;  /* it could not start, or was refused something */
-    char *lines; /* what is to be said of it, each line with its end; NULL: nothing */
+    bool fits;   /* it ended like the first run */
+    bool lacks;  /* it could not start, or had denials */
+    char *lines; /* messages for the user, each with a newline; NULL: none */
 };
 
 static void trial_done(struct trial *trial)
@@ -33,7 +33,7 @@ static void trial_done(struct trial *trial)
     trial->lines = NULL;
 }
 
-/* The one tool that the policy has, and whether it has a command. */
+/* The name of the policy's only tool, and whether it has a command. */
 static char *tool_of(const struct toolcage_policy *policy, bool *ret_command,
                      struct tc_failure *failure)
 {
@@ -70,7 +70,7 @@ static int begin_trial(struct toolcage_engine *engine, const struct toolcage_pol
                : 0;
 }
 
-/* "refused: read /x", one a line. */
+/* Writes "refused: read /x" lines. */
 static size_t put_denials(FILE *out, struct tc_slice json)
 {
     struct tc_scan_each each = tc_scan_walk(tc_json_get(json, "denials"));
@@ -123,8 +123,8 @@ static int report_result(const struct toolcage_result *result, int wanted, struc
     return 0;
 }
 
-/* `words` are given where the tool has no command; `code` is the exit code that is wanted. 0, or -1
- * with the failure. */
+/* `words` is the command of a tool without one; `code` is the expected exit code. 0, or -1 with the
+ * failure. */
 static int run_trial(struct toolcage_engine *engine, const char *policy, char *const words[],
                      size_t word_count, int code, struct trial *ret, struct tc_failure *failure)
 {
@@ -156,19 +156,19 @@ static const struct tc_option options[] = {
 };
 
 static const char text[] =
-    "Runs the command in a cage, lists what it touches, and prints the least policy that allows "
-    "that.\n"
-    "The command's own output goes to standard error, so that the policy can be redirected. The "
-    "grant\n"
-    "is the default one (read this directory, write nothing), whatever policy file is here; "
-    "--read,\n"
-    "--write and --allow-all add to it. What was refused stands in the policy as a comment: run "
-    "again\n"
-    "with more, or add it by hand. Then it runs once more under that policy, without input, and "
-    "nothing\n"
-    "of that reaches this machine: what is missing is said. Nothing is trusted before you say so.\n"
+    "Runs the command in a cage, lists what it accesses, and prints the minimal policy that "
+    "allows\n"
+    "these accesses. The command's own output goes to standard error, so that the policy can be\n"
+    "redirected. The grant is the default one (read this directory, write nothing), regardless of "
+    "any\n"
+    "policy file; --read, --write and --allow-all add to it. Refused accesses are comments in the\n"
+    "policy: run again with more options, or add them by hand. Then the command runs once more "
+    "under\n"
+    "that policy, without input and without applying changes, and what was missing is reported. "
+    "Trust\n"
+    "the policy with policy trust.\n"
     "\n"
-    "exit codes: those of exec; 1 also when the policy was found to lack something\n"
+    "exit codes: those of exec; 1 also when the second run lacked something\n"
     "\n"
     "examples:\n"
     "  toolcage learn --write . make > toolcage.toml\n"
@@ -177,8 +177,8 @@ static const char text[] =
     "  toolcage learn --allow-all --name report -- python3 report.py > toolcage.toml\n"
     "  toolcage policy trust toolcage.toml && toolcage call make\n";
 
-/* Views of the kernel, what the cage has of its own or shows anyway, and the machine's
- * configuration, in which keys lie beside what everybody may know. */
+/* Kernel file systems, directories that a cage has anyway, and host configuration, where keys are
+ * stored next to public files. */
 static bool is_special(const char *name)
 {
     static const char *const names[] = {"proc", "sys", "dev", "run", "tmp", "mnt", "etc", "usr"};
@@ -221,7 +221,7 @@ static int allow_all(struct toolcage_call *call, struct tc_failure *failure)
     return rc ? rc : allow(call, "write", here, failure);
 }
 
-/* What came of the trial stands in the policy too, where it will be read. */
+/* Messages of the second run are also comments in the policy. */
 static int print_policy(const char *policy, const struct trial *trial)
 {
     const char *line = trial->lines ? trial->lines : "";
@@ -246,7 +246,7 @@ static void say_trial(const struct trial *trial)
                     "by hand");
 }
 
-/* A tool that still runs may write where the policy is saved. */
+/* A tool that is still running may write the file where the policy is saved. */
 static void hint_at_trust(const char *learned)
 {
     struct toolcage_policy *policy = NULL;
@@ -258,7 +258,7 @@ static void hint_at_trust(const char *learned)
     (void)toolcage_policy_unref(policy);
 }
 
-/* Did the tool come to an end of its own, which a second run can be compared with? */
+/* Did the tool exit by itself, so that a second run is comparable? */
 static bool tool_ended(const struct toolcage_result *result)
 {
     int32_t status = toolcage_result_status(result);
@@ -288,7 +288,7 @@ static int teach(const struct tc_setup *setup, const struct tc_args *args, int c
     return printed ? printed : trial.lacks && !code ? 1 : code;
 }
 
-/* Did it begin at all? */
+/* Did the tool start? */
 static bool began(const struct toolcage_result *result)
 {
     int32_t status = result ? toolcage_result_status(result) : TOOLCAGE_STATUS_ERROR;

@@ -13,7 +13,7 @@
 static const struct tc_option options[] = {
     TC_OPTION_POLICY,
     TC_OPTION_WORKSPACE,
-    {"name", 0, "NAME", NULL, "what clients call this server (default: toolcage)"},
+    {"name", 0, "NAME", NULL, "the server's name for clients (default: toolcage)"},
     TC_OPTIONS_HTTPD,
     TC_OPTION_HELP,
     {0},
@@ -22,13 +22,13 @@ static const struct tc_option options[] = {
 static const char text[] =
     "Serves the tools of the policy that have a command to a client of the Model Context "
     "Protocol,\n"
-    "over standard input and output, or over HTTP. Each call runs in a cage of its own; a refusal "
+    "over standard input and output, or over HTTP. Each call runs in a separate cage; a refusal "
     "is a\n"
     "result that the model can read. The protocol's versions are 2026-07-28, 2025-11-25, "
     "2025-06-18,\n"
     "2025-03-26; over HTTP /mcp is Streamable HTTP, and /sse is for clients older than that. "
     "Without\n"
-    "--remote only this machine can connect, and only who knows the token is answered.\n"
+    "--remote only this host can connect, and clients must send the token.\n"
     "\n"
     "examples:\n"
     "  toolcage mcp --policy tools.toml\n"
@@ -39,7 +39,7 @@ static const char text[] =
     "  {\"mcpServers\": {\"caged\": {\"command\": \"toolcage\",\n"
     "                             \"args\": [\"mcp\", \"--policy\", \"/home/me/tools.toml\"]}}}\n";
 
-/* Clients make headings and names of tools of it. */
+/* Clients derive headings and tool names from the name. */
 static int check_name(const char *name, struct tc_failure *failure)
 {
     enum { LENGTH_MAX = 64 };
@@ -49,9 +49,9 @@ static int check_name(const char *name, struct tc_failure *failure)
         length && length <= LENGTH_MAX && !strchr("_.-", name[0]) && strspn(name, all) == length;
     if (!name || good)
         return 0;
-    return tc_failure_set(failure, TOOLCAGE_EUSAGE, "write a name like data-tools",
-                          "--name %s is not a letter or digit and at most 63 more, or any of _.-",
-                          name);
+    return tc_failure_set(
+        failure, TOOLCAGE_EUSAGE, "write a name like data-tools",
+        "--name %s: use 1 to 64 letters, digits, _ . or -, starting with a letter or digit", name);
 }
 
 static int set_workspace(void *userdata, struct toolcage_call *call, struct toolcage_error **err)

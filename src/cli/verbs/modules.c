@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The verbs wasm compile and wasm inspect: what is done with a module before it is a tool. */
+ * The verbs wasm compile, wasm inspect and wasm list. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,19 +25,19 @@ static const struct tc_option compile_options[] = {
 };
 
 static const char compile_text[] =
-    "Compiles a module in a cage of its own, and keeps the result in your state directory: "
-    "calls of\n"
-    "exactly that file then start without compiling. It is used only while its record, which "
-    "is\n"
-    "authenticated by a key of yours, matches; otherwise each call compiles the module.\n"
+    "Compiles a module in a separate cage and stores the result in your state directory, so that "
+    "calls\n"
+    "of exactly that file start without compiling. The result is used only if its record,\n"
+    "authenticated by your key, matches; otherwise each call compiles the module.\n"
     "\n"
     "example:\n"
     "  toolcage wasm compile ./tool.wasm\n"
     "  toolcage wasm compile --deterministic catalog:js\n";
 
 static const char inspect_text[] =
-    "Compiles a module in a cage of its own and lists what it asks of the system, and whether\n"
-    "toolcage provides it. Exits 1 when something is not provided: such a module does not run.\n"
+    "Compiles a module in a separate cage and lists its imports, and whether toolcage provides "
+    "them.\n"
+    "Exits 1 when an import is not provided: such a module does not run.\n"
     "\n"
     "example:\n"
     "  toolcage wasm inspect ./tool.wasm\n";
@@ -123,14 +123,15 @@ static int inspect(const struct tc_args *args)
 
 /* ---- the catalog ---- */
 
-static const char list_text[] =
-    "Lists the tools that come with toolcage as WebAssembly modules. One line of a\n"
-    "policy adds one: module = \"catalog:NAME\". What the policy says beside it takes precedence.\n"
-    "With a name it prints what that line stands for, to copy and change.\n"
-    "\n"
-    "examples:\n"
-    "  toolcage wasm list\n"
-    "  toolcage wasm list file_edit\n";
+static const char list_text[] = "Lists the tools that come with toolcage as WebAssembly modules. "
+                                "One line of a policy adds one:\n"
+                                "module = \"catalog:NAME\". Other keys in the policy take "
+                                "precedence. With NAME it prints the keys\n"
+                                "that this line stands for, to copy and change.\n"
+                                "\n"
+                                "examples:\n"
+                                "  toolcage wasm list\n"
+                                "  toolcage wasm list file_edit\n";
 
 /* "file_edit" and "catalog:file_edit" are the same. */
 static bool is_named(const char *module, const char *name)
@@ -196,7 +197,7 @@ const struct tc_verb tc_verb_wasm_list = {
 const struct tc_verb tc_verb_wasm_compile = {
     .name = "wasm compile",
     .operands = "FILE",
-    .summary = "compile a module ahead of its calls",
+    .summary = "compile a module in advance",
     .text = compile_text,
     .options = compile_options,
     .most = 1,
@@ -206,7 +207,7 @@ const struct tc_verb tc_verb_wasm_compile = {
 const struct tc_verb tc_verb_wasm_inspect = {
     .name = "wasm inspect",
     .operands = "FILE",
-    .summary = "what a module asks for, and whether it is provided",
+    .summary = "list a module's imports, and whether they are provided",
     .text = inspect_text,
     .options = options,
     .most = 1,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The verbs about a policy file itself: digest, diff, schema, trust. check.c, explain.c,
- * policy_test.c and policy_import.c hold the others. */
+ * The verbs for a policy file: digest, diff, schema, trust. Others are in check.c, explain.c,
+ * policy_test.c and policy_import.c. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,7 +79,7 @@ static void put_change(FILE *out, struct tc_slice change, const char *word, char
 }
 
 /* The library's list of changes as text: "+ more", "- less", "  neither" (`brief`: only their
- * number), each below its place. "" where there is none. Owned; NULL without memory. */
+ * number), each below its table. "" without changes. Owned; NULL if memory is exhausted. */
 static char *diff_text(const char *json, bool brief)
 {
     _autofree_ char *place = NULL;
@@ -190,9 +190,9 @@ static const struct tc_option trust_options[] = {
     {0},
 };
 
-/* What is trusted: a file, and the policy that was read there once. */
+/* The file, and its policy as read once. */
 struct subject {
-    char *path, *text; /* `text` is kept for a later comparison and nothing else */
+    char *path, *text; /* `text` is stored for later comparisons only */
     struct toolcage_policy *policy;
     bool known; /* this version was trusted before */
 };
@@ -215,10 +215,10 @@ static int find_file(struct subject *s, const struct tc_args *args, struct tc_fa
                                     "cannot find %s: %s", path, strerror(errno));
 }
 
-/* ---- what it grants ---- */
+/* ---- grants ---- */
 
-/* The policy that was trusted here, by the digest of its text; NULL: it is not kept, or extends
- * what has changed. */
+/* The policy that was last trusted here, verified by its digest; NULL: its text is not stored, or
+ * an extended file has changed. */
 static struct toolcage_policy *load_last(const struct subject *s, const char *digest,
                                          const char *text)
 {
@@ -228,7 +228,7 @@ static struct toolcage_policy *load_last(const struct subject *s, const char *di
     return strcmp(toolcage_policy_digest(policy), digest) ? toolcage_policy_unref(policy) : policy;
 }
 
-/* More and less than `before`; NULL: than nothing. */
+/* Prints what is granted beyond `before`; NULL: everything. */
 static void show_grants(const struct subject *s, struct toolcage_policy *before)
 {
     struct toolcage_policy *nothing = NULL;
@@ -271,18 +271,18 @@ static void show_policy(struct subject *s)
     tc_dangers_of(s->policy);
 }
 
-/* ---- the yes ---- */
+/* ---- approval ---- */
 
 static int refuse_unasked(const struct subject *s, struct tc_failure *failure)
 {
     _autofree_ char *command = tc_trust_command(s->path, toolcage_policy_digest(s->policy));
     _autofree_ char *hint = command ? tc_cli_format("read it, then: %s", command) : NULL;
-    return tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, hint,
-                          "%s was not trusted: nobody could be asked, as /dev/tty cannot be opened",
-                          s->path);
+    return tc_failure_set(
+        failure, TOOLCAGE_EUNTRUSTED, hint,
+        "%s was not trusted: there is no terminal to ask at (/dev/tty cannot be opened)", s->path);
 }
 
-/* Scripts are not asked: they say what they mean with --digest. */
+/* Scripts are not asked; they should use --digest. */
 static int ask_trust(const struct subject *s, struct tc_failure *failure)
 {
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
@@ -296,7 +296,7 @@ static int ask_trust(const struct subject *s, struct tc_failure *failure)
     (void)fclose(terminal);
     return answer == 'y' ? 0
                          : tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, NULL,
-                                          "%s was not trusted: nobody approved it", s->path);
+                                          "%s was not trusted: it was not approved", s->path);
 }
 
 static int check_digest(const struct subject *s, const char *given, struct tc_failure *failure)
@@ -316,7 +316,7 @@ static int check_digest(const struct subject *s, const char *given, struct tc_fa
     return tc_failure_about(failure, s->path);
 }
 
-/* The policy is read once: the digest that is recorded is that of what was shown. */
+/* The policy is read once, so that the recorded digest is of the displayed policy. */
 static int trust(struct subject *s, const char *given, struct tc_failure *failure)
 {
     if (toolcage_policy_load_file(s->path, &s->policy, tc_failure_error(failure)))
@@ -370,21 +370,19 @@ const struct tc_verb tc_verb_policy_trust = {
     .operands = "[--digest DIGEST] [FILE]",
     .summary = "allow a policy to be used when it is found from the working directory",
     .text =
-        "A toolcage.toml, .yaml or .yml found upward from the working directory is used "
-        "only\n"
-        "when its digest was trusted; a change must be trusted again. A file named by "
-        "--policy or\n"
-        "$TOOLCAGE_POLICY needs it only if a tool may have written it. It shows on standard error "
-        "the\n"
-        "grants that are new since the file was trusted last, and what is dangerous, and asks at a "
+        "A toolcage.toml, .yaml or .yml found upward from the working directory is used only when "
+        "its\n"
+        "digest was trusted; a change must be trusted again. A file named by --policy or "
+        "$TOOLCAGE_POLICY\n"
+        "must be trusted only if a tool may have written it. The verb prints on standard error the "
+        "grants\n"
+        "that are new since the file was last trusted, and dangerous ones, and asks at a "
         "terminal.\n"
-        "--digest binds the yes to what was read: policy check, policy explain and the refusal "
-        "of the file\n"
-        "print the command with the digest of the version that they have read, and another version "
-        "is\n"
-        "refused.\n"
+        "--digest trusts only the version with that digest: policy check, policy explain and the "
+        "refusal\n"
+        "of the file print the command with the digest of the version that they read.\n"
         "\n"
-        "exit codes: 0 trusted, 126 not trusted: another digest, or no yes, 125 no valid "
+        "exit codes: 0 trusted, 126 not trusted: another digest, or not approved, 125 no valid "
         "policy\n"
         "\n"
         "examples:\n"

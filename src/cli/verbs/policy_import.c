@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * `toolcage policy import`: settings of other sandboxes as a policy. */
+ * `toolcage policy import`: converts the settings of other sandboxes to a policy. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static int say_left(const char *left)
     return count ? TC_EXIT_LEFT_OUT : 0;
 }
 
-/* What is handed out must be a policy: that is asked of the compiler, not of the writer. */
+/* Compiles the generated text, to ensure that it is a valid policy. */
 static int check_policy(const char *text, struct tc_failure *failure)
 {
     struct toolcage_policy *policy = NULL;
@@ -96,11 +96,12 @@ const struct tc_verb tc_verb_policy_import = {
     .name = "policy import",
     .operands = "srt|vscode FILE",
     .summary = "a policy from the settings of another sandbox",
-    .text = "srt: the settings of Anthropic's sandbox-runtime. vscode: mcp.json or "
-            "settings.json of Visual\n"
-            "Studio Code. The policy goes to standard output and grants no more than the "
-            "settings do; what\n"
-            "it could not take over is listed in it and on standard error. FILE - is standard "
+    .text = "srt: the settings of Anthropic's sandbox-runtime. vscode: mcp.json or settings.json "
+            "of Visual\n"
+            "Studio Code. The policy goes to standard output and grants at most what the settings "
+            "grant;\n"
+            "settings without an equivalent are listed in the policy and on standard error. FILE - "
+            "is standard\n"
             "input.\n"
             "\n"
             "exit codes: 0 complete, 1 something was left out, 125 the file cannot be read\n"

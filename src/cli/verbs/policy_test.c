@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The verb policy test: the policy's own tests and those of other files, told as TAP. */
+ * The verb policy test: runs the tests of a policy and of test files, with TAP output. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static const char text[] =
     "  toolcage policy test --policy toolcage.toml tests/bounds.toml\n"
     "  toolcage policy test --coverage --require-coverage 90 toolcage.toml\n";
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
 static void put_why(FILE *out, struct tc_slice point)
 {
@@ -56,7 +56,7 @@ static void put_why(FILE *out, struct tc_slice point)
         (void)fprintf(out, "#   by %s, line %" PRId64 "%s%s\n", key, line, file ? " of " : "",
                       file ? file : "");
     else if (key && *key)
-        (void)fprintf(out, "#   by %s, which nothing says\n", key);
+        (void)fprintf(out, "#   by %s, which is not set\n", key);
     if (hint && *hint)
         (void)fprintf(out, "#   hint: %s\n", hint);
 }
@@ -183,8 +183,8 @@ static int read_files(struct files *f, char *const names[], size_t count,
     return 0;
 }
 
-/* The policy by --policy, or the first word where it is one, or the one found here. *ret_words is
- * how many words it took. `doubt` is why the first word is none. */
+/* The policy of --policy, or the first argument if it is a policy, or the one found here.
+ * *ret_words: number of arguments used. `doubt`: why the first argument is not a policy. */
 static int open_policy(const struct tc_args *args, struct toolcage_policy **ret, size_t *ret_words,
                        struct tc_failure *doubt, struct tc_failure *failure)
 {
@@ -207,8 +207,8 @@ static int ask_policy(const struct tc_args *args, const struct toolcage_policy *
                                      files.lengths, files.names, ret, tc_failure_error(failure));
 }
 
-/* A first word that is no policy, where none is found either, or that is one with a mistake: the
- * mistake is what helps. */
+/* Should the error of the first argument be reported? Yes if no policy was found, or if the
+ * argument is a policy with a mistake. */
 static bool prefer(const struct tc_failure *doubt, const struct tc_failure *failure, bool found)
 {
     int code = failure->error ? toolcage_error_code(failure->error) : failure->code;
@@ -216,7 +216,7 @@ static bool prefer(const struct tc_failure *doubt, const struct tc_failure *fail
                                   : !failure->error && code == TOOLCAGE_ENOT_FOUND);
 }
 
-/* *ret_alone: there is no policy but the file that was named first. */
+/* *ret_alone: the first argument is the only candidate for a policy. */
 static int test(const struct tc_args *args, char **ret, bool *ret_alone, struct tc_failure *failure)
 {
     _autofailure_ struct tc_failure doubt = {0};
@@ -237,7 +237,7 @@ static int test(const struct tc_args *args, char **ret, bool *ret_alone, struct 
     return rc;
 }
 
-/* Without a policy the first word had to be one; it may be meant as tests of another. */
+/* Without another policy the first argument must be one; it may have been meant as a test file. */
 static int tell_failure(const struct tc_args *args, const struct tc_failure *failure, bool alone)
 {
     int rc = tc_failure_tell(failure, args, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Each attack runs twice: without a cage, to see that it works on this machine, and in one. What
- * came of it is looked at from outside wherever that can be. */
+ * Each attack runs twice: without a cage, to check that it works on this host, and in one. Its
+ * effect is observed from outside where possible. */
 #include "cli/verbs/prove.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 enum {
     TC_EXIT_UNPROVEN = 1,
     WORDS_MAX = 16,
-    BARE_MS = 10000, /* for a busy machine: all but one end by themselves at once */
+    BARE_MS = 10000, /* enough for a loaded host: all attacks but one end by themselves at once */
     BARE_ENDLESS_MS = 1000,
     ATTACK_WIDTH = 34,
     RESULT_WIDTH = 11,
@@ -33,17 +33,17 @@ enum {
     OUTPUT_MAX = 1 << 20,
 };
 
-/* ---- a program run without any cage, as a shell would ---- */
+/* ---- a program without a cage ---- */
 
-/* With our environment and our descriptors. It has a session of its own on a terminal that nobody
- * reads, so that it cannot reach the user's. */
+/* Runs with this process's environment and fds, in a separate session on an unused terminal, so
+ * that it cannot reach the user's. */
 struct bare {
     pid_t pid; /* 0: none */
     char *output;
     size_t length;
 };
 
-/* A terminal without a user: the master must stay open as long as the program lives. */
+/* Opens an unused terminal; the master must stay open as long as the program runs. */
 static int open_terminal(char *name, size_t size)
 {
     int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -54,7 +54,7 @@ static int open_terminal(char *name, size_t size)
     return master;
 }
 
-/* The first terminal that a session's leader opens becomes its controlling one. */
+/* The first terminal that a session leader opens becomes its controlling terminal. */
 static int spawn(const char *const argv[], const char *terminal, int out, pid_t *ret)
 {
     posix_spawn_file_actions_t actions;
@@ -94,8 +94,8 @@ static void read_output(int in, int64_t until, struct bare *bare)
     }
 }
 
-/* Runs it until its output ends or the time is over, then asks it to end (TERM). What it wrote, up
- * to a bound, is in ret. 0, or -1 with errno. */
+/* Runs the program until its output ends or the timeout, then sends SIGTERM. Its output, up to a
+ * limit, is in ret. 0, or -1 with errno. */
 static int bare_run(const char *const argv[], int timeout_ms, struct bare *ret)
 {
     char name[64];
@@ -114,7 +114,7 @@ static int bare_run(const char *const argv[], int timeout_ms, struct bare *ret)
     return 0;
 }
 
-/* Kills what is left of it and frees. */
+/* Kills the program's remaining processes and frees its output. */
 static void bare_end(struct bare *bare)
 {
     if (bare->pid > 0) {
@@ -127,7 +127,7 @@ static void bare_end(struct bare *bare)
     *bare = (struct bare){0};
 }
 
-/* ---- what came of it ---- */
+/* ---- findings ---- */
 
 enum finding { STOPPED, NOT_STOPPED, NOT_PROVEN, HARMLESS, FINDINGS };
 
@@ -136,7 +136,7 @@ static const char *const spelled[] = {"stopped", "not_stopped", "not_proven", "h
 
 struct row {
     enum finding finding;
-    char *by; /* mechanism, or why not */
+    char *by; /* the mechanism, or the reason */
 };
 
 struct proof {
@@ -156,7 +156,7 @@ static void on_signal(int signal_number)
     interrupted = signal_number;
 }
 
-/* The decoys are taken away first. */
+/* Signals are caught so that the decoys are removed first. */
 static void catch_signals(void)
 {
     static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
@@ -174,7 +174,7 @@ static bool is_safe(const char *path)
            !(st.st_mode & S_IWOTH) && (st.st_uid == 0 || st.st_uid == geteuid());
 }
 
-/* Beside us as installed, or as built, and nowhere else. */
+/* Only at the installed or the built path. */
 static int find_program(struct proof *proof, struct tc_failure *failure)
 {
     static const char *const places[] = {"../libexec/toolcage/toolcage-attacks",
@@ -192,7 +192,7 @@ static int find_program(struct proof *proof, struct tc_failure *failure)
     return tc_failure_about(failure, "toolcage-attacks");
 }
 
-/* The program and its words: argv owns `text`'s pieces, NULL-terminated. */
+/* Splits `text` into argv, which is NULL-terminated and points into it. */
 static size_t split(const struct proof *proof, char *text, const char *argv[WORDS_MAX])
 {
     size_t count = 0;
@@ -216,7 +216,7 @@ static int run_bare(const struct proof *proof, const char *words, int timeout_ms
     return bare_run(argv, timeout_ms, ret);
 }
 
-/* What an accomplice outside does for the attack; its first line is kept. */
+/* Runs a helper command outside the cage; the first line of its output is stored. */
 static int assist(struct proof *proof, const char *words)
 {
     struct bare bare = {0};
@@ -260,7 +260,7 @@ static int call_caged(const struct proof *proof, const struct tc_attack *attack,
     return rc < 0 ? rc : 0;
 }
 
-/* The clause and the mechanism that the result names for it; NULL when it names none. */
+/* The clause and mechanism named in the result; NULL if there is none. */
 static char *mechanism(const struct tc_attack *attack, const struct toolcage_result *result)
 {
     struct tc_slice named = tc_json_get(
@@ -322,7 +322,7 @@ static struct row try_attack(struct proof *proof, const struct tc_attack *attack
     return row;
 }
 
-/* ---- what is shown ---- */
+/* ---- output ---- */
 
 static bool proven(const struct proof *proof)
 {
@@ -386,7 +386,7 @@ static int print_proof(const struct tc_args *args, const struct proof *proof)
 
 /* ---- the verb ---- */
 
-/* Two tools: one that may do nothing, and one with a workspace. */
+/* Two tools: one without grants, and one with a workspace. */
 static int compile_policy(struct proof *proof, struct toolcage_error **err)
 {
     char *text = NULL;

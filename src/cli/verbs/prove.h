@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * `toolcage doctor --prove`: known ways out, tried here. */
+ * `toolcage doctor --prove`: tries known escapes on this host. */
 #ifndef TC_CLI_VERBS_PROVE_H
 #define TC_CLI_VERBS_PROVE_H
 
 #include "cli/call/decoys.h"
 #include "cli/show/failure.h"
 
-/* How it is known that an attack got through. */
+/* The evidence that an attack succeeded. */
 enum tc_sign {
-    TC_SIGN_GOT,      /* it says so: only for what cannot be seen from outside */
-    TC_SIGN_TOKEN,    /* it prints what stands in the decoys */
-    TC_SIGN_COUNT,    /* it got at least `least` of something */
+    TC_SIGN_GOT,      /* it reports success: only for effects not visible from outside */
+    TC_SIGN_TOKEN,    /* it prints the decoys' token */
+    TC_SIGN_COUNT,    /* it got at least `least` of a resource */
     TC_SIGN_PRINTED,  /* at least `least` bytes of its output were kept */
-    TC_SIGN_HOME,     /* files of the home are changed or gone */
-    TC_SIGN_TCP,      /* a listener got the token */
+    TC_SIGN_HOME,     /* files of the home were changed or deleted */
+    TC_SIGN_TCP,      /* a listener received the token */
     TC_SIGN_PATH,     /* ... */
     TC_SIGN_ABSTRACT, /* ... */
     TC_SIGN_DATAGRAM, /* ... */
@@ -26,24 +26,24 @@ enum tc_sign {
 };
 
 struct tc_attack {
-    const char *operands; /* for a person */
+    const char *operands; /* the attack's name in the table */
     const char *clause;
-    const char *command; /* of the attack program, with places of the decoys */
+    const char *command; /* arguments of the attack program, with the decoys' placeholders */
     enum tc_sign sign;
     long least;
-    bool workspace;             /* under the grant with a writable workspace */
+    bool workspace;             /* run under the grant with a writable workspace */
     const char *key, *say;      /* a narrowing of the caged call */
-    const char *prepare, *tidy; /* commands of an accomplice outside, or NULL */
+    const char *prepare, *tidy; /* commands that run outside the cage before and after, or NULL */
 };
 
 extern const struct tc_attack tc_attacks[];
 extern const size_t tc_attack_count;
 
-/* Did it get through? `output` is what it wrote. */
+/* Did the attack succeed? `output` is its output. */
 bool tc_attack_through(const struct tc_attack *attack, const struct tc_decoys *decoys,
                        const char *output, size_t length);
 
-/* The whole verb; the exit code. */
+/* Runs the whole verb; returns the exit code. */
 int tc_prove(const struct tc_args *args, struct tc_failure *failure);
 
 #endif

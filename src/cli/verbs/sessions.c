@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * `toolcage sessions`: what calls with --session keep, and its end. */
+ * `toolcage session`: lists and ends sessions. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static void put_row(FILE *out, struct tc_slice row)
                   tool ? tool : "-", tc_json_int(tc_json_get(row, "calls"), 0), size, when, age);
 }
 
-/* How many there were. */
+/* Returns the number of rows. */
 static size_t put_table(FILE *out, struct tc_slice answer, bool ended)
 {
     struct tc_scan_each each = tc_scan_walk(tc_json_get(answer, "sessions"));
@@ -100,7 +100,7 @@ static int print(const struct tc_args *args, const char *json, bool ended)
     return rc;
 }
 
-/* What was asked for: NULL after saying what is wrong. */
+/* The action; NULL after an error message. */
 static const char *action_of(const struct tc_args *args, struct tc_failure *failure)
 {
     const char *word = args->operand_count ? args->operands[0] : "list";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The verb setup: the install phases of a policy, run, listed, thrown away. */
+ * The verb setup: runs, lists and removes the install phases of a policy. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,27 +15,26 @@ static const struct tc_option options[] = {
     {"force", 0, NULL, NULL, "install again what is already installed"},
     {"list", 0, NULL, NULL, "list what is installed and its size, and install nothing"},
     {"remove", 0, NULL, NULL, "remove what is installed"},
-    {"all", 0, NULL, NULL, "with --remove: what was installed for any policy of yours"},
+    {"all", 0, NULL, NULL, "with --remove: the installs of all your policies"},
     TC_OPTION_POLICY,
     TC_OPTION_JSON,
     TC_OPTION_HELP,
     {0},
 };
 
-static const char text[] =
-    "Runs the install phases (`setup`) of the policy's tools, each in a cage of its own, and "
-    "keeps\n"
-    "what they install. The tools' calls see it read-only. What is already installed from the "
-    "same\n"
-    "clause and inputs is not installed again. An install that fails leaves nothing.\n"
-    "With --json each install prints its result as one line; --list and --remove print one "
-    "object.\n"
-    "\n"
-    "examples:\n"
-    "  toolcage setup\n"
-    "  toolcage setup --tool python --force\n"
-    "  toolcage setup --list\n"
-    "  toolcage setup --remove --all\n";
+static const char text[] = "Runs the install phases (`setup`) of the policy's tools, each in a "
+                           "separate cage, and stores what\n"
+                           "they install. The tools' calls see it read-only. An install from the "
+                           "same clause and inputs is\n"
+                           "not repeated. A failed install leaves nothing behind. With --json each "
+                           "install prints its result\n"
+                           "as one line; --list and --remove print one object.\n"
+                           "\n"
+                           "examples:\n"
+                           "  toolcage setup\n"
+                           "  toolcage setup --tool python --force\n"
+                           "  toolcage setup --list\n"
+                           "  toolcage setup --remove --all\n";
 
 static int ask_setups(const struct tc_found *found, const struct tc_args *args, const char *action,
                       char **ret, struct tc_failure *failure)
@@ -69,7 +68,8 @@ static void put_row(FILE *out, struct tc_slice row)
                             : "");
 }
 
-/* Kept, and in no line above: of other policies, of earlier clauses and inputs, of other tools. */
+/* Reports installs that are not listed: of other policies, of earlier clauses and inputs, of other
+ * tools. */
 static void tell_others(struct tc_slice all)
 {
     struct tc_slice kept = tc_json_get(all, "kept");
@@ -137,14 +137,14 @@ static int install(struct tc_setup *setup, const struct tc_args *args, const cha
     int rc = tc_run(setup, args, tool, false);
     if (!tc_args_has(args, "json")) {
         if (rc)
-            tc_cli_say("nothing was kept for %s", tool);
+            tc_cli_say("nothing was stored for %s", tool);
         else
             tc_cli_say("%s is ready", tool);
     }
     return rc;
 }
 
-/* All of them, and the first failure's exit code. */
+/* Runs every install; returns the first failure's exit code. */
 static int install_each(struct tc_setup *setup, const struct tc_args *args, const char *json)
 {
     struct tc_scan_each each = tc_scan_walk(tc_json_get(tc_json_of(json), "setups"));
@@ -162,7 +162,8 @@ static int install_each(struct tc_setup *setup, const struct tc_args *args, cons
         }
         int one = install(setup, args, tool);
         rc = rc ? rc : one;
-        if (one > TC_EXIT_SIGNAL && one <= TC_EXIT_SIGNAL + 15) /* whoever ends one ends all */
+        if (one > TC_EXIT_SIGNAL &&
+            one <= TC_EXIT_SIGNAL + 15) /* a signal that ends one install ends all */
             break;
     }
     if (!count && !quiet)
@@ -213,7 +214,7 @@ static int run_setups(const struct tc_args *args)
 const struct tc_verb tc_verb_setup = {
     .name = "setup",
     .operands = "[--tool NAME] [--force] [--list | --remove [--all]]",
-    .summary = "install what the policy's tools need, in cages of their own",
+    .summary = "install what the policy's tools need, each in a separate cage",
     .text = text,
     .options = options,
     .most = 0,

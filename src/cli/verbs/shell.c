@@ -16,7 +16,7 @@
 static const struct tc_option options[] = {
     TC_OPTION_POLICY,
     TC_OPTION_PRESET,
-    {"tool", 0, "NAME", NULL, "look into the cage of this tool, in place of [defaults]"},
+    {"tool", 0, "NAME", NULL, "use the cage of this tool instead of [defaults]"},
     {"arguments", 0, "JSON", NULL, "the arguments that a model would give: grants their paths"},
     TC_OPTIONS_NARROWING,
     TC_OPTION_TIMINGS,
@@ -25,12 +25,12 @@ static const struct tc_option options[] = {
 };
 
 static const char text[] =
-    "A shell, or CMD, at a terminal of the cage's own, under the grant that a call of the tool "
-    "has: same\n"
-    "walls, limits, directory and environment (except TERM). The tool's own command does not "
-    "run. The\n"
-    "grant's timeout applies; without a policy file it is 1h unless --timeout says otherwise.\n"
-    "Ctrl-] three times within a second ends it.\n"
+    "A shell, or CMD, at a terminal inside the cage, under the grant of a call of the tool: same\n"
+    "isolation, limits, directory and environment (except TERM). The tool's own command does not "
+    "run.\n"
+    "The grant's timeout applies; without a policy file it is 1h unless --timeout is set. Ctrl-] "
+    "three\n"
+    "times within a second ends it.\n"
     "\n"
     "exit codes: as for toolcage exec\n"
     "\n"
@@ -41,14 +41,14 @@ static const char text[] =
     "  toolcage shell --tool python --dry-run -- python3\n"
     "  toolcage shell --write ./out -t 10m -- vim out/notes\n";
 
-/* What is there is known inside only. */
+/* Which shell exists is known only inside the cage. */
 static char *const usual[] = {(char *)"/bin/sh", (char *)"-c",
                               (char *)"test -x /bin/bash && exec /bin/bash; exec /bin/sh", NULL};
 
 static int usage_of_shell(const struct tc_args *args)
 {
     if (!tc_terminal_is_one()) {
-        tc_cli_say("shell: standard input and output are no terminal");
+        tc_cli_say("shell: standard input and output are not a terminal");
         tc_cli_hint("toolcage exec CMD runs a command without one");
         return TC_EXIT_FAILURE;
     }
@@ -65,7 +65,7 @@ static int prepare_shell(const struct tc_args *args, const char *tool, struct tc
         tc_setup_command(setup, given ? args->operands : usual,
                          given ? args->operand_count : TC_COUNT(usual) - 1, failure))
         return -1;
-    /* nobody reads along with a person: without a policy there is time */
+    /* an interactive session needs more time than the default timeout */
     if (!setup->found.path && !tc_args_has(args, "timeout") &&
         toolcage_call_set(setup->call, "timeout", "1h", err))
         return -1;
@@ -74,7 +74,7 @@ static int prepare_shell(const struct tc_args *args, const char *tool, struct tc
     return toolcage_call_set_terminal(setup->call, 24, 80, err);
 }
 
-/* The paths of the grant that can be written, or "nothing". */
+/* The writable paths of the grant, or "nothing". */
 static char *writable(struct tc_slice grant)
 {
     char *all = NULL;
@@ -97,7 +97,7 @@ static char *writable(struct tc_slice grant)
     return fclose(out) ? NULL : all;
 }
 
-/* One line of what holds from here on. */
+/* Prints one line about the grant. */
 static int print_bounds(const struct tc_setup *setup, const char *tool, struct tc_failure *failure)
 {
     char *json = NULL;

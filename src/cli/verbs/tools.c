@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * `toolcage tools`: what a policy offers to a model. */
+ * `toolcage tools`: lists the tools that a policy offers to a model. */
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static char *signature(struct tc_slice tool)
     return tc_cli_text(out, &line);
 }
 
-/* Whatever stands in it, no line of it begins where a tool does. */
+/* Indents every line, so that none can imitate a tool's line. */
 static void put_description(FILE *out, const char *words)
 {
     for (const char *line = words; line && *line; line += *line == '\n') {

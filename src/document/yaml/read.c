@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * YAML into the generic tree, from the events of libyaml: the library makes no tree, nothing
- * recurses, and what a policy may not use ends the reading at its place. libyaml reads YAML 1.1:
- * text that YAML 1.2 splits into other lines is refused here, and plain.c gives words without
- * quotes the meaning of 1.2. */
+ * YAML to the generic tree, from libyaml's events: no intermediate tree, no recursion, and an
+ * unsupported construct stops the reader at its location. libyaml parses YAML 1.1: text that YAML
+ * 1.2 would split into other lines is rejected here, and plain.c gives plain scalars their 1.2
+ * meaning. */
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -150,11 +150,11 @@ static bool refuse_extras(struct reader *r, const yaml_event_t *event, const voi
     const struct tc_location at = place_of_mark(r, &event->start_mark);
     if (anchor)
         return fail_yaml(r, at, "write the value out where it is needed",
-                         "anchors and aliases have no place in a policy");
+                         "anchors and aliases are not allowed in a policy");
     /* the tag "!" alone leaves no trace in the event of a plain scalar */
     if (tag || (r->seen < r->len && r->text[r->seen] == '!'))
         return fail_yaml(r, at, "leave it out; quotes make anything a string",
-                         "tags have no place in a policy");
+                         "tags are not allowed in a policy");
     return true;
 }
 
@@ -197,8 +197,8 @@ static int compare_members(const void *a, const void *b)
 
 static bool fail_twice(struct reader *r, const struct tc_node *first, const struct tc_node *second)
 {
-    _autofree_ char *message = tc_format("the key \"%.80s\" is here twice, first in line %u",
-                                         second->key, first->key_at.line);
+    _autofree_ char *message =
+        tc_format("duplicate key \"%.80s\", first in line %u", second->key, first->key_at.line);
     return message ? fail_yaml(r, second->key_at, "keep one of them", message) : fail_memory(r);
 }
 
@@ -238,8 +238,8 @@ static bool add_key(struct reader *r, struct tc_location at, const char *text, s
         return fail_yaml(r, at, "write it in quotes",
                          "a key that YAML 1.1 and 1.2 read differently");
     if (plain && len == 2 && memcmp(text, "<<", 2) == 0)
-        return fail_yaml(r, at, "write the members out; [defaults] hold for every tool",
-                         "merge keys have no place in a policy");
+        return fail_yaml(r, at, "write the members out; [defaults] applies to every tool",
+                         "merge keys are not allowed in a policy");
     child = tc_node_add(r->document, top->node);
     if (!child)
         return false;
@@ -287,7 +287,7 @@ static bool read_scalar(struct reader *r, const yaml_event_t *event)
 static bool begin_stream(struct reader *r, const yaml_event_t *event)
 {
     if (r->begun)
-        return fail_yaml(r, place_of_event(r, event), "one policy is one document",
+        return fail_yaml(r, place_of_event(r, event), "a policy is a single document",
                          "a second document");
     r->begun = true;
     return true;
@@ -357,15 +357,15 @@ static bool check_characters(struct reader *r)
         n = tc_utf8_decode(r->text + i, r->len - i, &c);
         if (!n || !c)
             return fail_yaml(r, place_of(r, i, SIZE_MAX), "write the policy as UTF-8",
-                             "the file holds a NUL or is not UTF-8");
+                             "the file contains a NUL byte or is not UTF-8");
         if (c == 0x85 || c == 0x2028 || c == 0x2029 || (c == 0xfeff && i))
             return fail_yaml(r, place_of(r, i, SIZE_MAX),
                              "write \\N, \\L, \\P or \\uFEFF in double quotes",
                              "a character that YAML 1.1 and 1.2 read differently");
         if (c == '%' && (i == 0 || r->text[i - 1] == '\n' || r->text[i - 1] == '\r'))
             return fail_yaml(r, place_of(r, i, SIZE_MAX),
-                             "leave the line out: what is read is YAML 1.2",
-                             "directives have no place in a policy");
+                             "remove the line: the file is read as YAML 1.2",
+                             "directives are not allowed in a policy");
     }
     return true;
 }
@@ -373,7 +373,7 @@ static bool check_characters(struct reader *r)
 bool tc_yaml_read(struct tc_document *document, const char *text, size_t len)
 {
     _auto_(reader_done) struct reader r = {.document = document, .text = text, .len = len};
-    document->hint = "the file is YAML: key: value, with what belongs to a key indented below it";
+    document->hint = "the file is YAML: key: value, with nested keys indented";
     document->root.kind = TC_NODE_TABLE;
     document->root.at = (struct tc_location){1, 1, 1};
     rewind_places(&r);

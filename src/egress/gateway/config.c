@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The proxy's configuration as fields of a task message, and the bounds it must keep. */
+ * The proxy's configuration as fields of a task message, and the limits of its fields. */
 #include "egress/egress.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static bool entry_fine(const struct tc_net_entry *entry)
            entry->methods.count <= WORDS_MAX && entry->paths.count <= WORDS_MAX;
 }
 
-/* What is put into a header is split at its colon and at its place. */
+/* The header is later split at its colon and at its placeholder. */
 static bool secret_fine(const struct tc_secret *secret)
 {
     return secret->name && secret->header && strchr(secret->header, ':') &&
@@ -47,7 +47,7 @@ bool tc_egress_config_fine(const struct tc_egress_config *config)
                 config->transfer >= 0 && config->bandwidth >= 0 &&
                 config->bandwidth <= TC_BANDWIDTH_MAX &&
                 (!up->host || (up->host[0] && strlen(up->host) < HOST_MAX && up->port));
-    for (size_t i = 0; fine && i < config->net_count; i++) /* no upstream carries UDP */
+    for (size_t i = 0; fine && i < config->net_count; i++) /* an upstream proxy cannot carry UDP */
         fine = entry_fine(&config->net[i]) && !(up->host && config->net[i].port & TC_PORT_UDP);
     for (size_t i = 0; fine && i < config->secret_count; i++)
         fine = secret_fine(&config->secrets[i]);

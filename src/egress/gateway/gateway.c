@@ -35,7 +35,7 @@ unsigned tc_gateway_port(const struct tc_net_entry *net, size_t count)
     return free_port(net, count, FIRST_PORT);
 }
 
-/* By TCP or UDP: a connect does not say. */
+/* For TCP or UDP: connect() does not tell which. */
 static bool covers_port(const struct tc_net_entry *net, size_t count, unsigned port)
 {
     for (size_t i = 0; i < count; i++)
@@ -44,7 +44,7 @@ static bool covers_port(const struct tc_net_entry *net, size_t count, unsigned p
     return false;
 }
 
-/* The number of a synthetic address, and the port; 0: it is none. */
+/* The number of a synthetic address, and the port; 0: the address is not synthetic. */
 static uint32_t number_of(const struct sockaddr *to, unsigned *ret_port, char *host, size_t size)
 {
     const struct sockaddr_in *v4 = (const void *)to;
@@ -69,7 +69,7 @@ bool tc_gateway_leads(const struct tc_net_entry *net, size_t count, const struct
         return true;
     if (name)
         (void)snprintf(host, size, "%s", name);
-    /* a name that "*" covers has a number that the proxy alone knows */
+    /* a name that "*" covers has a number that only the proxy knows */
     if (number > TC_SYNTHETIC_OWN && !name)
         return covers_port(net, count, port);
     return tc_endpoint_find(net, count, host, port) ||
@@ -97,13 +97,13 @@ static bool set(struct tc_strv *env, const char *name, const char *value)
     return item && (is_set(env, name) || tc_strv_add(env, item));
 }
 
-/* Programs read one spelling or the other. ALL_PROXY is of HTTP too: clients that know no SOCKS
- * fail on it, and every client that knows SOCKS knows CONNECT. */
+/* Programs read one spelling or the other. ALL_PROXY is HTTP too: clients without SOCKS support
+ * fail on a SOCKS URL, and every client with SOCKS support also supports CONNECT. */
 bool tc_gateway_environment(const struct tc_net_entry *net, size_t count, struct tc_strv *env)
 {
     static const char *const names[] = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
                                         "http_proxy", "https_proxy", "all_proxy"};
-    static const char *const direct = "localhost,127.0.0.1,::1"; /* the cage's own servers */
+    static const char *const direct = "localhost,127.0.0.1,::1"; /* servers inside the cage */
     _autofree_ char *own = own_address();
     _autofree_ char *url = own ? tc_format("http://%s:%u", own, tc_gateway_port(net, count)) : NULL;
     for (size_t i = 0; url && i < TC_COUNT(names); i++)
@@ -112,8 +112,8 @@ bool tc_gateway_environment(const struct tc_net_entry *net, size_t count, struct
     return url && set(env, "NO_PROXY", direct) && set(env, "no_proxy", direct);
 }
 
-/* Of OpenSSL (Python, Ruby, Go too), and of those that look elsewhere: one's own list in Python, a
- * list within Node, git's and curl's own words. */
+/* OpenSSL's variable (also read by Python, Ruby and Go), and those of programs with their own CA
+ * list: Python's requests, Node, git, curl and others. */
 bool tc_gateway_trust(const struct tc_net_entry *net, size_t count, struct tc_strv *env)
 {
     static const char *const names[] = {
@@ -145,12 +145,12 @@ static bool add_listener(struct tc_gateway *gateway, enum tc_egress_role role, i
         .v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)}};
     if (role == TC_EGRESS_PROXY)
         l->v4.sin_addr = tc_synthetic_v4(TC_SYNTHETIC_OWN);
-    else if (!both) /* where programs look when nobody tells them of a server */
+    else if (!both) /* the resolver's default server */
         l->v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     return true;
 }
 
-/* One for each port, whatever the host: the address to which a connection came says which. */
+/* One listener per port for all hosts: a connection's destination address identifies the host. */
 static bool add_port(struct tc_gateway *gateway, uint32_t port)
 {
     unsigned number = port & TC_PORT_NUMBER;
@@ -167,8 +167,8 @@ static bool add_ports(struct tc_gateway *gateway, const struct tc_net_entry *net
     return true;
 }
 
-/* Where connections to any port arrive: one for each family, because the kernel tells where an
- * address of IPv4 was meant to go only of a socket of IPv4. */
+/* The listeners for connections to any port: one per family, because the kernel reports the
+ * original destination of an IPv4 connection only on an IPv4 socket. */
 static bool add_any(struct tc_gateway *gateway, unsigned port, bool ipv6)
 {
     if (!add_listener(gateway, TC_EGRESS_REDIRECTED, SOCK_STREAM, port) ||
@@ -180,7 +180,7 @@ static bool add_any(struct tc_gateway *gateway, unsigned port, bool ipv6)
     struct tc_gateway_listener *l = &gateway->listeners[gateway->listener_count - 1];
     l->v6.sin6_family = AF_INET6;
     l->v6.sin6_addr = in6addr_loopback;
-    l->v4.sin_port = 0; /* where there is no IPv6 after all, one that nobody finds */
+    l->v4.sin_port = 0; /* fallback without IPv6: port 0, a random port that no client uses */
     tc_redirect_make(&gateway->requests[TC_GATEWAY_FILTER_V6], AF_INET6, port);
     return true;
 }
@@ -210,7 +210,7 @@ static void put_request(struct tc_buf *to, unsigned short type, const void *body
     to->failed |= attributes->failed;
 }
 
-/* With it programs see that the machine has IPv4 or IPv6: of a loopback alone they think not. */
+/* The address makes programs use IPv4 or IPv6: with only a loopback address they assume none. */
 static void put_address(struct tc_buf *to, int family, const void *address, size_t len)
 {
     struct ifaddrmsg body = {.ifa_family = (unsigned char)family,
@@ -224,7 +224,7 @@ static void put_address(struct tc_buf *to, int family, const void *address, size
     put_request(to, RTM_NEWADDR, &body, sizeof(body), &attributes);
 }
 
-/* The whole range is this machine's own: what connects there arrives here. */
+/* The whole range is local: connections to it arrive on this interface. */
 static void put_route(struct tc_buf *to, int family, const void *address, size_t len, unsigned bits)
 {
     struct rtmsg body = {.rtm_family = (unsigned char)family,
@@ -251,7 +251,7 @@ static void put_own(struct tc_gateway *gateway)
     put_route(&gateway->requests[TC_GATEWAY_V6], AF_INET6, &range6, sizeof(range6), V6_BITS);
 }
 
-/* An address or a range that is granted itself; "*" may be any. Loopback is there already. */
+/* An address or a range in the grant; "*" matches any. Loopback is always routed. */
 static void put_entry(struct tc_gateway *gateway, const char *host)
 {
     struct in_addr v4;
@@ -282,7 +282,7 @@ static bool add_listeners(struct tc_gateway *gateway, const struct tc_net_entry 
         !add_listener(gateway, TC_EGRESS_DNS_UDP, SOCK_DGRAM, DNS) ||
         !add_ports(gateway, net, count))
         return false;
-    /* the port is one connection's or the other's */
+    /* a granted port 53 is for the grant's connections, not for DNS */
     if (!names_port(net, count, DNS) && !add_listener(gateway, TC_EGRESS_DNS_TCP, SOCK_STREAM, DNS))
         return false;
     return !names_port(net, count, TC_PORT_ANY) ||

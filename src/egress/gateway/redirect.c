@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Where a host is granted with any port no socket can listen on all of them: a packet filter of the
- * cage's own namespace brings each connection to one. Written as nf_tables reads it, because a
- * program for it would cost more than the rest of the cage. */
+ * The packet filter that redirects connections to one listener, as nf_tables netlink messages: no
+ * socket can listen on all ports, and running nft would take longer than creating the rest of the
+ * cage. */
 #include "egress/gateway/gateway.h"
 
 #include <arpa/inet.h>
@@ -79,7 +79,7 @@ static void add_is_tcp(struct tc_buf *rule)
     add_compare(rule, NFT_CMP_EQ, &tcp, sizeof(tcp));
 }
 
-/* What is under the mask of the destination is not this. */
+/* Matches packets whose masked destination is not this address. */
 static void add_is_not(struct tc_buf *rule, const void *address, const void *mask, size_t len)
 {
     enum { DESTINATION_V4 = 16, DESTINATION_V6 = 24 };

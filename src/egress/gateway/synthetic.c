@@ -43,7 +43,7 @@ uint32_t tc_synthetic_of_v6(const struct in6_addr *address)
     return within(ntohl(tail));
 }
 
-/* Does entry i bring a name that none before it has? */
+/* Is entry i the first one with its name? */
 static bool is_first(const struct tc_net_entry *net, size_t i)
 {
     if (tc_host_is_pattern(net[i].host) || tc_host_is_address(net[i].host))

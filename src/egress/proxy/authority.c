@@ -16,7 +16,7 @@
 #include "egress/read/rules.h"
 #include "policy/endpoint.h"
 
-/* A cage may stand for long, as a server's; a leaf is made for each connection. */
+/* A cage may run for weeks, as a server does; a leaf is created for each connection. */
 enum { CA_SECONDS = 30 * 86400, LEAF_SECONDS = 3600, EARLIER_SECONDS = 300 };
 enum { BUNDLE_MAX = 8 << 20 };
 
@@ -36,7 +36,7 @@ static GENERAL_NAME *general_name(int type, const void *bytes, size_t len)
     return name;
 }
 
-/* How long the address is; 0: the host is a name. */
+/* The length of the address; 0: the host is a name. */
 static size_t address_of(const char *host, unsigned char out[16])
 {
     if (inet_pton(AF_INET, host, out) == 1)
@@ -76,8 +76,8 @@ static bool permit(NAME_CONSTRAINTS *all, const char *host, bool *ret_v4, bool *
     return add_subtree(&all->permittedSubtrees, GEN_IPADD, bytes, 2 * len);
 }
 
-/* What is named of one kind bounds nothing of another: a kind that is not named is excluded whole.
- */
+/* Constraints on one kind of name do not limit another kind, so each kind without a permitted name
+ * is excluded completely. */
 static bool exclude_others(NAME_CONSTRAINTS *all, bool v4, bool v6, bool name)
 {
     static const unsigned char everything[32] = {0};
@@ -86,7 +86,7 @@ static bool exclude_others(NAME_CONSTRAINTS *all, bool v4, bool v6, bool name)
            (name || add_subtree(&all->excludedSubtrees, GEN_DNS, "", 0));
 }
 
-/* Where the grant has every host looked into, every host is what it is good for. */
+/* Where the grant has every host inspected, the CA is unconstrained. */
 static bool constrain(X509 *certificate, const struct tc_egress_config *config)
 {
     NAME_CONSTRAINTS *all = NAME_CONSTRAINTS_new();
@@ -148,7 +148,7 @@ static X509 *new_certificate(EVP_PKEY *key, const char *name, long seconds)
     return NULL;
 }
 
-/* Two cages have two: what one signs is nothing to the other. */
+/* Each cage has its own root: a leaf of one cage is worthless in another. */
 static bool make_root(struct tc_egress_authority *a, const struct tc_egress_config *config)
 {
     unsigned char bytes[8];
@@ -210,7 +210,7 @@ static bool write_down(const struct tc_egress_authority *a, struct tc_egress_sta
     return fine;
 }
 
-/* ---- how TLS is spoken ---- */
+/* ---- TLS settings ---- */
 
 static const unsigned char protocols[] = "\x08http/1.1";
 
@@ -227,7 +227,7 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
     return SSL_TLSEXT_ERR_OK;
 }
 
-/* Nothing of one connection is kept for another. */
+/* No session cache and no tickets: nothing of a connection is kept for another. */
 static SSL_CTX *new_context(const SSL_METHOD *method)
 {
     SSL_CTX *ctx = SSL_CTX_new(method);
@@ -259,7 +259,7 @@ static bool read_system(struct tc_buf *to)
     return false;
 }
 
-/* Each that can be read: a list may hold what this library does not know. */
+/* Skips certificates that cannot be parsed: a bundle may use algorithms unknown to OpenSSL. */
 bool tc_egress_authority_trust(struct tc_egress_authority *a)
 {
     X509_STORE *store = SSL_CTX_get_cert_store(a->server);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The certificate authority of one cage: made when the proxy starts, good for the names that the
- * grant has it look into, and gone with the proxy. Its key never leaves this process. */
+ * The CA of one cage: created when the proxy starts, valid for the names that the grant has
+ * inspected, and gone when the proxy exits. Its key never leaves this process. */
 #ifndef TC_EGRESS_PROXY_AUTHORITY_H
 #define TC_EGRESS_PROXY_AUTHORITY_H
 
@@ -12,22 +12,22 @@
 #include "egress/egress.h"
 
 struct tc_egress_authority {
-    EVP_PKEY *key;  /* signs leaves */
-    EVP_PKEY *leaf; /* of all leaves: nobody but this process ever holds it */
+    EVP_PKEY *key;  /* signs leaf certificates */
+    EVP_PKEY *leaf; /* shared by all leaves; never leaves this process */
     X509 *certificate;
-    SSL_CTX *client, *server; /* towards the cage's clients; towards the servers outside */
-    struct tc_buf bundle;     /* what the system trusts, not looked at yet */
+    SSL_CTX *client, *server; /* talks to clients; talks to servers */
+    struct tc_buf bundle;     /* the host's CA bundle, not parsed yet */
 };
 
-/* Before the walls, because it reads what the system trusts. Writes its certificate down where the
- * supervisor reads it. False: it cannot be. */
+/* Called before the proxy confines itself, because it reads the host's CA bundle. Writes the CA
+ * certificate to the shared memory. False: failed. */
 bool tc_egress_authority_open(struct tc_egress_authority *a, const struct tc_egress_config *config,
                               struct tc_egress_stats *stats);
 
-/* The slow part, for which nobody waits: takes in what was read. Before the first connection. */
+/* The slow part, done after READY: parses the CA bundle. Called before the first connection. */
 bool tc_egress_authority_trust(struct tc_egress_authority *a);
 
-/* A certificate for this host, good for an hour; NULL: out of memory. */
+/* A certificate for this host, valid for an hour; NULL: out of memory. */
 X509 *tc_egress_authority_leaf(const struct tc_egress_authority *a, const char *host);
 
 #endif

@@ -18,7 +18,7 @@
 #include "linux/privileges.h"
 #include "policy/endpoint.h"
 
-/* ---- what it may be ---- */
+/* ---- limits and capabilities ---- */
 
 static bool raise_files(void)
 {
@@ -44,16 +44,16 @@ static bool drop_capabilities(void)
 
 /* ---- Landlock ---- */
 
-/* By number, because headers are older than kernels. */
+/* Numbers instead of names, because headers may be older than the kernel. */
 enum { NET_BIND = 1 << 0, NET_CONNECT = 1 << 1, RULE_NET_PORT = 2, ABI_NET = 4, DNS_PORT = 53 };
 
-/* Reading is in every ABI; what is not there needs no rule. */
+/* Every ABI has the read rights; a missing path needs no rule. */
 static bool allow_path(int ruleset, const char *path, enum tc_landlock_kind kind)
 {
     return tc_landlock_allow_path(ruleset, 1, path, kind) == 0 || errno == ENOENT;
 }
 
-/* The directory that a file really lies in: what writes it anew puts another file there. */
+/* Allows the directory with the real file: programs update the file by replacing it. */
 static bool allow_place_of(int ruleset, const char *file)
 {
     char real[PATH_MAX];
@@ -68,8 +68,7 @@ static bool allow_place_of(int ruleset, const char *file)
 
 static bool allow_paths(int ruleset)
 {
-    /* c-ares takes the numbers of its questions from the last one; without it they can be guessed
-     */
+    /* c-ares seeds its query ids from /dev/urandom; without it they can be guessed */
     return allow_path(ruleset, "/etc", TC_LANDLOCK_DATA_TREE) &&
            allow_place_of(ruleset, "/etc/resolv.conf") && allow_place_of(ruleset, "/etc/hosts") &&
            allow_place_of(ruleset, "/etc/nsswitch.conf") &&
@@ -96,7 +95,7 @@ static bool allow_ports(int ruleset, const struct tc_egress_config *config)
     return true;
 }
 
-/* Landlock looks at TCP alone, and where any port is granted there is nothing to hold. */
+/* Landlock filters only TCP, and a grant of any port leaves nothing to restrict. */
 static uint64_t held_ports(const struct tc_egress_config *config)
 {
     for (size_t i = 0; i < config->net_count; i++)
@@ -105,8 +104,8 @@ static uint64_t held_ports(const struct tc_egress_config *config)
     return NET_BIND | NET_CONNECT;
 }
 
-/* Files to read for looking up names, and the ports of the grant; nothing is written or executed,
- * and no port taken. Where the kernel has no Landlock the filter of calls stands alone. */
+/* Allows reading the resolver's files and connecting to the grant's ports; no writing, executing or
+ * binding. On a kernel without Landlock only the seccomp filter applies. */
 static bool restrict_reach(const struct tc_egress_config *config)
 {
     int abi = tc_landlock_abi();
@@ -119,7 +118,7 @@ static bool restrict_reach(const struct tc_egress_config *config)
            tc_landlock_restrict(ruleset) == 0;
 }
 
-/* ---- the system calls that the loop and c-ares need, by number; any other kills ---- */
+/* ---- the system calls that the loop and c-ares need; all others kill the process ---- */
 
 static const int allowed[] = {
     /* the loop */
@@ -138,7 +137,7 @@ static const int allowed[] = {
     SYS_getsockopt,
     SYS_setsockopt,
     SYS_clock_gettime,
-    /* c-ares, and the files that it reads */
+    /* c-ares and its files */
     SYS_read,
     SYS_write,
     SYS_writev,
@@ -149,9 +148,9 @@ static const int allowed[] = {
     SYS_gettimeofday,
     SYS_getrandom,
     SYS_uname,
-    /* OpenSSL's random numbers ask whether they are a copy's */
+    /* OpenSSL's random generator detects a fork */
     SYS_getpid,
-    /* memory, signals, the end */
+    /* memory, signals, exit */
     SYS_brk,
     SYS_munmap,
     SYS_mremap,
@@ -169,7 +168,7 @@ static const int allowed[] = {
 #endif
 };
 
-/* Only the internet, streams and datagrams. */
+/* IPv4 and IPv6 only, streams and datagrams only. */
 static void sockets(struct tc_bpf *p)
 {
     const uint32_t refused = SECCOMP_RET_ERRNO | EAFNOSUPPORT;
@@ -205,15 +204,15 @@ static void build(struct tc_bpf *p)
 {
     const uint32_t writes = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_TMPFILE;
     tc_bpf_begin(p);
-    for (size_t i = 0; i < TC_COUNT(allowed); i++) /* x32's numbers are none of these */
+    for (size_t i = 0; i < TC_COUNT(allowed); i++) /* x32 numbers match none of these */
         tc_bpf_verdict(p, allowed[i], SECCOMP_RET_ALLOW);
     sockets(p);
     descriptor_flags(p);
-    /* O_TMPFILE holds the bit of O_DIRECTORY, which nobody needs here */
+    /* O_TMPFILE includes the bit of O_DIRECTORY, which is not needed here */
     tc_bpf_without_bits(p, SYS_openat, 2, writes, SECCOMP_RET_ERRNO | EACCES);
     tc_bpf_without_bits(p, SYS_mmap, 2, PROT_EXEC, SECCOMP_RET_KILL_PROCESS);
     tc_bpf_without_bits(p, SYS_mprotect, 2, PROT_EXEC, SECCOMP_RET_KILL_PROCESS);
-    tc_bpf_verdict(p, SYS_ioctl, SECCOMP_RET_ERRNO | ENOTTY); /* what stdio asks of a file */
+    tc_bpf_verdict(p, SYS_ioctl, SECCOMP_RET_ERRNO | ENOTTY); /* stdio's isatty() */
     tc_bpf_return(p, SECCOMP_RET_KILL_PROCESS);
 }
 
@@ -224,15 +223,14 @@ static bool wall_calls(void)
     return tc_bpf_install(&p) == 0;
 }
 
-/* ---- all ---- */
+/* ---- everything ---- */
 
 bool tc_egress_keep_shut(void)
 {
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && tc_fix_limit(RLIMIT_CORE, 0) == 0;
 }
 
-/* Where it says what it refuses to a file of its caller's, that may grow; and who started it may be
- * gone. */
+/* The standalone proxy may write its report to a file of its caller, and may outlive its parent. */
 static bool depend(bool standalone)
 {
     return standalone ||

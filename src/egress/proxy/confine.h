@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the proxy does to itself before it speaks to anybody: it holds every byte that a cage sends
- * out, so whoever takes it over must find nothing in it to use. */
+ * How the proxy confines itself before it opens the first connection: it relays every byte of a
+ * cage, so an attacker that takes it over must find nothing to use. */
 #ifndef TC_EGRESS_PROXY_CONFINE_H
 #define TC_EGRESS_PROXY_CONFINE_H
 
 #include "egress/egress.h"
 
-/* The first thing of all: whoever else has its user id cannot look into it, and it leaves no core.
- */
+/* Called first: denies ptrace and core dumps, so other processes of the same user cannot read its
+ * memory. */
 bool tc_egress_keep_shut(void);
-/* `standalone`: without a supervisor. Sets up the whole confinement; false where a part of it is
- * missing. Names of the machine can be looked up afterwards, and connections made to the ports of
- * the grant; hardly anything else. */
+/* Applies all restrictions; false: one failed. `standalone`: without a supervisor. Afterwards the
+ * proxy can resolve names and connect to the ports of the grant, and little else. */
 bool tc_egress_confine(const struct tc_egress_config *config, bool standalone);
 
 #endif

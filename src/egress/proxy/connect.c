@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * From a name to a connection. It goes to the very addresses that were judged: no name is looked up
- * twice. */
+ * Resolves the destination and connects to it. It connects to the addresses that were checked: no
+ * name is resolved twice. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <string.h>
@@ -21,9 +21,9 @@ static void set_nodelay(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 }
 
-/* Memory of the kernel that nobody counts for the cage: what connections may keep there is less the
- * more there are, some hundred MiB in all. Before the connection, which says to the other side how
- * much that may send. */
+/* Socket buffers are not charged to the cage's memory limit, so they shrink with the number of
+ * connections, to some hundred MiB in total. Set before connect(), which announces the window to
+ * the peer. */
 static void bound_buffers(int fd, size_t flows)
 {
     enum { FEW = 32, MANY = 128 };
@@ -32,9 +32,9 @@ static void bound_buffers(int fd, size_t flows)
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 }
 
-/* ---- joined ---- */
+/* ---- connected ---- */
 
-/* What the client waits for before it goes on. False: the flow is closed. */
+/* Sends the reply that the client waits for. False: the flow is closed. */
 static bool announce(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     static const char connected[] = "HTTP/1.1 200 Connection established\r\n\r\n";
@@ -46,7 +46,7 @@ static bool announce(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     else if (f->speaks == TC_SPEAKS_SOCKS)
         fine = tc_egress_side_send(p, &f->client, (const char *)socks, sizeof(socks));
     if (f->speaks != TC_SPEAKS_HTTP)
-        f->speaks = TC_SPEAKS_BYTES; /* from here on it speaks to the server */
+        f->speaks = TC_SPEAKS_BYTES; /* the client now speaks to the server */
     if (!fine)
         tc_egress_flow_close(p, f, true);
     return fine;
@@ -74,9 +74,9 @@ static void join(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         tc_egress_flow_watch(p, f);
 }
 
-/* ---- one address ---- */
+/* ---- one attempt ---- */
 
-/* 1: connected, 0: on its way, -1: not this one. */
+/* 1: connected, 0: in progress, -1: failed. */
 static int try_address(struct tc_egress_proxy *p, struct tc_egress_flow *f, const union tc_inet *to)
 {
     tc_egress_watch_close(p, &f->server.watch);
@@ -85,13 +85,13 @@ static int try_address(struct tc_egress_proxy *p, struct tc_egress_flow *f, cons
     if (fd < 0)
         return -1;
     bound_buffers(fd, p->flow_count);
-    tc_egress_set_reset(fd, true); /* until it ends in order */
+    tc_egress_set_reset(fd, true); /* cleared at an orderly end */
     if (connect(fd, &to->any, tc_inet_size(to)) == 0)
         return 1;
     return errno == EINPROGRESS ? 0 : -1;
 }
 
-/* ---- by the upstream ---- */
+/* ---- through the upstream proxy ---- */
 
 static bool same_address(const union tc_inet *a, const union tc_inet *b)
 {
@@ -103,7 +103,7 @@ static bool same_address(const union tc_inet *a, const union tc_inet *b)
                      memcmp(&a->v6.sin6_addr, &b->v6.sin6_addr, sizeof(a->v6.sin6_addr)) == 0;
 }
 
-/* Who speaks to it can ask it for everything. */
+/* The tool must not connect to the upstream proxy: it would connect to any host. */
 static bool is_upstream(const struct tc_egress_way *way, const union tc_inet *to)
 {
     for (size_t i = 0; way && i < way->count; i++)
@@ -122,7 +122,7 @@ static void ask_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         tc_egress_flow_watch(p, f);
 }
 
-/* Of the upstream's addresses the next one that answers. */
+/* Tries the upstream proxy's next address. */
 static void dial_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     struct tc_egress_way *way = f->way;
@@ -161,7 +161,7 @@ static void hear_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     }
 }
 
-/* ---- one address after the other ---- */
+/* ---- attempts in order ---- */
 
 static void give_up(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
@@ -173,8 +173,8 @@ static void give_up(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         tc_egress_flow_refuse(p, f, TC_EGRESS_NO_ANSWER, NULL);
 }
 
-/* Each gets its share of what is left, so that one that is silent leaves time for the others. What
- * is public goes by the upstream, where there is one. */
+/* Each address gets its share of the remaining time, so a silent one leaves time for the others.
+ * Public addresses are reached through the upstream proxy, if there is one. */
 static void try_next(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     while (f->address_next < f->address_count && p->now < f->connect_until) {
@@ -228,7 +228,7 @@ void tc_egress_connect_late(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         try_next(p, f);
 }
 
-/* ---- which addresses ---- */
+/* ---- addresses ---- */
 
 static void resolved(struct tc_egress_proxy *p, void *ctx, struct tc_egress_query *query,
                      enum tc_egress_resolved how)
@@ -313,7 +313,8 @@ static void connect_target(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     try_next(p, f);
 }
 
-/* Where the upstream is, for every connection: those that go past it must not go to it. */
+/* Resolves the upstream proxy for every connection: a direct connection must not reach it either.
+ */
 static void connect_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     const struct tc_upstream *up = &p->config.upstream;

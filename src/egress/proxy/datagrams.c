@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * UDP that the grant names. Nothing in a datagram says for which host it is, so what holds is the
- * address: each pair of who sent it and where it was meant to go has a socket of its own outside,
- * connected to an address that was judged, and hears nobody else by it. */
+ * UDP to endpoints of the grant. A datagram does not name its host, so only its destination address
+ * can be checked. Each pair of source and destination has its own socket outside, connected to a
+ * checked address, so that it receives datagrams from that address only. */
 #include "egress/proxy/loop.h"
 
 #include <errno.h>
@@ -17,10 +17,10 @@
 #include "policy/endpoint.h"
 
 enum {
-    BURST = 64,           /* datagrams of one socket a round */
-    HELD_MAX = 4,         /* while a name is looked up; UDP may lose what is more */
-    HELD_BYTES = 2048,    /* of one of them */
-    SILENT_US = 60000000, /* a pair ends after that */
+    BURST = 64,           /* datagrams per socket and wakeup */
+    HELD_MAX = 4,         /* per pair, while a name is resolved; more are dropped */
+    HELD_BYTES = 2048,    /* per stored datagram */
+    SILENT_US = 60000000, /* idle time after which a pair ends */
     TICK_US = 1000000,
 };
 
@@ -30,13 +30,13 @@ struct held {
 };
 
 struct tc_egress_pair {
-    struct tc_egress_watch watch;           /* first: the socket outside */
-    struct tc_egress_pair *next, **at;      /* the last used comes first */
-    const struct tc_egress_watch *listener; /* by which it is answered */
-    union tc_inet from, meant;              /* in the cage */
+    struct tc_egress_watch watch;           /* first; the socket outside */
+    struct tc_egress_pair *next, **at;      /* most recently used first */
+    const struct tc_egress_watch *listener; /* sends the replies */
+    union tc_inet from, meant;              /* addresses in the cage */
     char host[TC_EGRESS_HOST_SIZE];
     uint32_t port;
-    struct tc_egress_query *query; /* while its name is looked up */
+    struct tc_egress_query *query; /* while the name is resolved */
     struct held *held;
     size_t held_count;
     struct tc_egress_destination *destination;
@@ -61,7 +61,7 @@ static void link_first(struct tc_egress_proxy *p, struct tc_egress_pair *pair)
     p->pairs = pair;
 }
 
-/* An event of this round may still name it: it is freed at the tick. */
+/* A pending epoll event may still refer to the pair, so the tick frees it. */
 static void end_pair(struct tc_egress_proxy *p, struct tc_egress_pair *pair)
 {
     unlink_pair(pair);
@@ -90,8 +90,8 @@ static struct tc_egress_pair *find_pair(struct tc_egress_proxy *p,
     return pair;
 }
 
-/* Counted with connections. A client that takes a new port for each question leaves many behind, so
- * the one that was silent longest goes. */
+/* Pairs count as connections. A client that uses a new port for each query leaves many pairs, so
+ * the least recently used one ends. */
 static bool make_room(struct tc_egress_proxy *p)
 {
     struct tc_egress_pair *last = p->pairs;
@@ -115,7 +115,7 @@ static void deny(struct tc_egress_proxy *p, const struct tc_egress_pair *pair,
     tc_egress_deny(p->stats, target, reason, false);
 }
 
-/* What cannot go is lost, as UDP may be. */
+/* Datagrams over the limits are dropped, as UDP allows. */
 static void send_out(struct tc_egress_proxy *p, struct tc_egress_pair *pair, const char *bytes,
                      size_t len)
 {
@@ -140,7 +140,7 @@ static void hold(struct tc_egress_pair *pair, const char *bytes, size_t len)
     memcpy(held->bytes, bytes, len);
 }
 
-/* ---- back ---- */
+/* ---- replies ---- */
 
 static void send_back(const struct tc_egress_pair *pair, char *bytes, size_t len)
 {
@@ -162,7 +162,7 @@ static void answers_ready(struct tc_egress_proxy *p, struct tc_egress_watch *wat
     for (int i = 0; i < BURST; i++) {
         ssize_t n = recv(watch->fd, p->scratch, sizeof(p->scratch), MSG_DONTWAIT);
         if (n < 0 && errno == ECONNREFUSED)
-            continue; /* nobody is there now; the tool hears nothing, as over the internet */
+            continue; /* nothing listens there; the tool gets no error, as over the internet */
         if (n < 0)
             return;
         pair->used_at = p->now;
@@ -177,9 +177,9 @@ static void answers_ready(struct tc_egress_proxy *p, struct tc_egress_watch *wat
     }
 }
 
-/* ---- where to ---- */
+/* ---- destinations ---- */
 
-/* Each address was judged. False: none can be reached from here. */
+/* The addresses are already checked. False: none can be reached. */
 static bool dial(struct tc_egress_proxy *p, struct tc_egress_pair *pair, const union tc_inet *to,
                  size_t count)
 {
@@ -257,7 +257,7 @@ static void seek(struct tc_egress_proxy *p, struct tc_egress_pair *pair)
     }
 }
 
-/* NULL: it is not to go, and that is written down. */
+/* NULL: refused, and the denial is recorded. */
 static struct tc_egress_pair *new_pair(struct tc_egress_proxy *p, struct tc_egress_watch *listener,
                                        const union tc_inet *from, const union tc_inet *meant)
 {
@@ -289,7 +289,7 @@ static struct tc_egress_pair *new_pair(struct tc_egress_proxy *p, struct tc_egre
     return NULL;
 }
 
-/* ---- in ---- */
+/* ---- datagrams of the cage ---- */
 
 static void take_datagram(struct tc_egress_proxy *p, struct tc_egress_watch *listener,
                           const union tc_inet *from, const union tc_inet *meant, size_t len)

@@ -8,10 +8,10 @@
 #include "egress/read/socks.h"
 #include "egress/read/stats.h"
 
-/* ---- life ---- */
+/* ---- lifetime ---- */
 
-/* A proxy that is killed leaves no connection that looks as if it had ended in order: so much is
- * said to the kernel ahead, and taken back by whoever ends one in order. */
+/* SO_LINGER makes the kernel send a reset when the proxy is killed, so a broken connection never
+ * looks complete. An orderly close clears it first. */
 void tc_egress_set_reset(int fd, bool reset)
 {
     const struct linger linger = {.l_onoff = reset, .l_linger = 0};
@@ -116,7 +116,7 @@ void tc_egress_flow_refuse(struct tc_egress_proxy *p, struct tc_egress_flow *f, 
         send_refusal(p, f, what, why);
 }
 
-/* ---- what is watched ---- */
+/* ---- watched events ---- */
 
 static bool reads_client(const struct tc_egress_proxy *p, const struct tc_egress_flow *f)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * All flows: new ones, and those whose time is over. */
+ * All flows: creation, timeouts, and the end. */
 
 #include "egress/proxy/flow.h"
 #include "egress/read/stats.h"
@@ -48,7 +48,7 @@ static void late(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     else if (f->stage == TC_FLOW_JOINED && tc_egress_wrapping(&f->server))
         tc_egress_flow_refuse(p, f, TC_EGRESS_TOO_LATE, NULL);
     else if (f->stage == TC_FLOW_JOINED && f->mode == TC_MODE_UNDECIDED && f->in.len)
-        tc_egress_flow_refuse(p, f, TC_EGRESS_UNCLEAR, "it does not go on");
+        tc_egress_flow_refuse(p, f, TC_EGRESS_UNCLEAR, "it did not arrive completely");
     else
         tc_egress_flow_close(p, f, f->stage != TC_FLOW_ENDING);
 }
@@ -70,7 +70,7 @@ void tc_egress_flows_tick(struct tc_egress_proxy *p)
     free_dead(p);
 }
 
-/* A client that has gone comes to its end of file, or its connection breaks. */
+/* A client that has exited causes an end of file or a broken connection. */
 static bool is_sent(const struct tc_egress_flow *f)
 {
     if (f->stage == TC_FLOW_JOINED)

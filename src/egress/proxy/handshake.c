@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The first words of a client: whom it wants to reach. */
+ * The client's handshake: which host it wants to reach. */
 #include <string.h>
 #include <sys/socket.h>
 
@@ -17,10 +17,9 @@ static void use(struct tc_egress_flow *f, size_t bytes)
     f->in.len -= bytes;
 }
 
-/* ---- whom ---- */
+/* ---- destination ---- */
 
-/* A program that asked the cage's resolver first comes with the address that stands for the name.
- */
+/* A program that used the cage's resolver first connects to the name's synthetic address. */
 static void go(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     tc_egress_name_meant(&p->names, &f->to);
@@ -62,7 +61,7 @@ static void socks_request(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     if (got == TC_EGRESS_SOCKS_DONE) {
         use(f, used);
         go(p, f);
-    } else if (code == TC_EGRESS_SOCKS_DENIED) { /* a host that could be read in two ways */
+    } else if (code == TC_EGRESS_SOCKS_DENIED) { /* an ambiguous host */
         f->to.name[0] = '\0';
         tc_egress_flow_refuse(p, f, TC_EGRESS_UNCLEAR, NULL);
     } else {
@@ -148,7 +147,7 @@ void tc_egress_handshake(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         handshake_http(p, f);
 }
 
-/* ---- where it arrived ---- */
+/* ---- direct connections ---- */
 
 static bool read_destination(const struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a client says to the server that it was joined with. Bytes are held until it is clear what
- * they are: the name that TLS or HTTP speaks of must be the one that was allowed. Anything else
- * passes as it is; for that the address is what the grant holds to. */
+ * Inspects what a client sends to its server. Bytes are kept until their protocol is known: the
+ * name in TLS or HTTP must be the allowed one. Other protocols are relayed unchanged; for those,
+ * only the address is enforced. */
 #include <string.h>
 
 #include "egress/proxy/flow.h"
@@ -30,9 +30,8 @@ static bool stream(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     return open;
 }
 
-/* A client that asks for no name gets what the server shows to everybody at the address that was
- * judged: nothing is reached by it that the grant does not name. Where the grant names an address
- * and no name, the operator meant whoever is there, and any name is fine. */
+/* A client without SNI gets the server's default certificate at an address that was checked, so it
+ * reaches nothing outside the grant. Where the grant names an address, any SNI is allowed. */
 static bool inspect_tls(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     struct tc_egress_host asked;
@@ -48,7 +47,7 @@ static bool inspect_tls(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     return streams || !p->authority ? stream(p, f) : tc_egress_wrap_client(p, f);
 }
 
-/* The same for the host of a request. */
+/* Does the request name the host that was connected to? */
 static bool same_host(const struct tc_egress_flow *f, const struct tc_egress_host *stats)
 {
     if (stats->port && stats->port != f->to.port)
@@ -66,7 +65,7 @@ static bool inspect_http(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     if (got == TC_EGRESS_HTTP_BAD)
         return refuse_request(p, f, TC_EGRESS_UNCLEAR, head.why);
     if (head.form == TC_EGRESS_HTTP_AUTHORITY)
-        return refuse_request(p, f, TC_EGRESS_UNCLEAR, "it asks the server to be a proxy");
+        return refuse_request(p, f, TC_EGRESS_UNCLEAR, "it asks the server to act as a proxy");
     if (!same_host(f, &head.host))
         return refuse_request(p, f, TC_EGRESS_OTHER_NAME, NULL);
     const char *why;
@@ -82,7 +81,7 @@ static bool inspect_http(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 
 bool tc_egress_inspect(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    if (f->client.tls) /* nothing but requests is looked for inside */
+    if (f->client.tls) /* inspected TLS may carry only requests */
         return inspect_http(p, f);
     switch (tc_egress_sniff(f->in.data, f->in.len)) {
     case TC_SNIFF_TLS:
@@ -99,12 +98,12 @@ bool tc_egress_inspect(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     return true;
 }
 
-/* A word without the end of its line could still have become a request; now it cannot. */
+/* An incomplete first line could still have become a request; after the end of file it cannot. */
 bool tc_egress_inspect_end(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     bool word = tc_egress_sniff(f->in.data, f->in.len) == TC_SNIFF_MORE &&
                 !(f->in.data[0] >= 0x14 && f->in.data[0] <= 0x18);
-    return word ? stream(p, f) : refuse_request(p, f, TC_EGRESS_UNCLEAR, "it ends in the middle");
+    return word ? stream(p, f) : refuse_request(p, f, TC_EGRESS_UNCLEAR, "it is incomplete");
 }
 
 bool tc_egress_take_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
@@ -118,18 +117,18 @@ bool tc_egress_take_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
     f->mode = head->websocket ? TC_MODE_WEBSOCKET : TC_MODE_REQUEST;
     if (f->head.failed)
         return false;
-    size_t size = head->size; /* `head` borrows from what moves now */
+    size_t size = head->size; /* `head` borrows from the bytes that move now */
     memmove(f->in.data, f->in.data + size, f->in.len - size);
     f->in.len -= size;
     return true;
 }
 
-/* Of the bytes behind the head only those of the body go. */
+/* Of the bytes after the head, sends only the body. */
 bool tc_egress_forward(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     ssize_t body = tc_egress_http_rest_take(&f->rest, f->in.data, f->in.len);
     if (body < 0)
-        return refuse_request(p, f, TC_EGRESS_UNCLEAR, "its body is not clear");
+        return refuse_request(p, f, TC_EGRESS_UNCLEAR, "its body is ambiguous");
     bool open = tc_egress_flow_send(p, f, f->head.data, f->head.len) &&
                 (!body || tc_egress_flow_send(p, f, f->in.data, (size_t)body));
     tc_egress_flow_deadline(p, f, TC_EGRESS_IDLE_US);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The listening sockets inside the cage, and what arrives there. */
+ * The listening sockets inside the cage, and their new connections. */
 #include "egress/proxy/loop.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ struct tc_egress_listener {
 
 enum { BURST = 64, REST_US = 100000 };
 
-/* ---- questions by UDP ---- */
+/* ---- DNS queries over UDP ---- */
 
 static void questions_ready(struct tc_egress_proxy *p, struct tc_egress_watch *watch,
                             uint32_t events)
@@ -60,8 +60,8 @@ void tc_egress_listeners_tick(struct tc_egress_proxy *p)
             p->listen_at = p->now + REST_US;
 }
 
-/* One more than may be is told so at once, whatever it speaks; those that come while some are being
- * told are not even that. */
+/* A proxy connection over the limit gets a refusal in HTTP; if too many of those are open, a reset.
+ */
 static void handshake_new(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     enum { TOLD = 64 };
@@ -137,7 +137,7 @@ bool tc_egress_listen(struct tc_egress_proxy *p, int fd, enum tc_egress_role rol
     return tc_egress_watch_for(p, &l->watch, EPOLLIN);
 }
 
-/* What was sent by who has ended waits in the kernel for whoever accepts it. */
+/* Accepts the connections of a client that has exited: their data is still queued in the kernel. */
 void tc_egress_listeners_end(struct tc_egress_proxy *p)
 {
     for (struct tc_egress_listener *l = p->listeners; l; l = l->next) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The proxy's loop: waits for its file descriptors and deadlines, and calls what serves them. */
+ * The proxy's event loop: waits for file descriptors and deadlines, and calls their handlers. */
 #include "egress/proxy/loop.h"
 
 #include <sys/epoll.h>
@@ -16,7 +16,7 @@ static int64_t earlier(int64_t a, int64_t b)
     return a && (!b || a < b) ? a : b;
 }
 
-/* In milliseconds, rounded up: a deadline is over when it is looked at. */
+/* In milliseconds, rounded up, so that the deadline has passed at wakeup. */
 static int patience(struct tc_egress_proxy *p)
 {
     int64_t until = earlier(p->flows ? p->wake : 0, tc_egress_resolver_until(p->resolver, p->now));
@@ -29,7 +29,7 @@ static int patience(struct tc_egress_proxy *p)
     return until <= p->now ? 0 : (int)((until - p->now) / 1000 + 1);
 }
 
-/* A cage's clients are gone; one alone has some that wait for an answer. */
+/* A cage's clients have exited; clients of a standalone proxy still wait for responses. */
 static bool has_finished(const struct tc_egress_proxy *p)
 {
     return p->standalone ? !p->flows : tc_egress_flows_sent(p) && tc_egress_datagrams_sent(p);
@@ -45,7 +45,7 @@ void tc_egress_run(struct tc_egress_proxy *p)
         p->now = tc_now_us();
         for (int i = 0; i < n && !p->over; i++) {
             struct tc_egress_watch *watch = events[i].data.ptr;
-            if (watch->added) /* else an event before it took it out */
+            if (watch->added) /* otherwise an earlier event removed it */
                 watch->ready(p, watch, events[i].events);
         }
         tc_egress_resolver_tick(p->resolver);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The proxy's one thread: descriptors that it watches, and when it looks up without them. */
+ * The proxy's single-threaded event loop: its state, watched fds and ticks. */
 #ifndef TC_EGRESS_PROXY_LOOP_H
 #define TC_EGRESS_PROXY_LOOP_H
 
@@ -14,12 +14,12 @@
 struct tc_egress_proxy;
 struct tc_egress_authority;
 
-/* Of the grant's `transfer` and `bandwidth`. */
+/* Accounts for the grant's `transfer` and `bandwidth`. */
 struct tc_egress_meter {
-    int64_t taken;      /* bytes of `transfer` */
+    int64_t taken;      /* bytes used of `transfer` */
     int64_t bucket;     /* bytes of `bandwidth` that may be read now */
     int64_t filled_at;  /* microseconds */
-    int64_t rest_until; /* nothing is read until then; 0: it is */
+    int64_t rest_until; /* reading is paused until then; 0: not paused */
 };
 
 struct tc_egress_watch {
@@ -36,90 +36,83 @@ struct tc_egress_proxy {
     struct tc_egress_stats *stats;
     struct tc_egress_names names;
     struct tc_egress_resolver *resolver;
-    const struct tc_egress_authority *authority; /* NULL: nothing is looked into */
+    const struct tc_egress_authority *authority; /* NULL: no TLS is inspected */
     struct tc_egress_watch control;
     struct tc_egress_listener *listeners;
-    struct tc_egress_flow *flows, *dead; /* dead ones go when no event can name them any more */
-    size_t flow_count, flow_max;         /* most of flows and pairs together */
-    struct tc_egress_pair *pairs, *ended_pairs; /* datagrams.h */
+    struct tc_egress_flow *flows, *dead;        /* dead: freed once no event can refer to them */
+    size_t flow_count, flow_max;                /* maximum of flows and UDP pairs together */
+    struct tc_egress_pair *pairs, *ended_pairs; /* datagrams.c */
     size_t pair_count;
-    int64_t datagrams_at; /* their next tick; 0: there are none */
+    int64_t datagrams_at; /* their next tick; 0: no pairs */
     struct tc_egress_meter meter;
-    int standalone; /* enum tc_egress_form: without a supervisor */
+    int standalone; /* enum tc_egress_form: standalone; 0: supervised */
     int epoll;
-    int64_t now;       /* of this round, microseconds */
-    int64_t wake;      /* some flow's deadline may be then */
-    int64_t listen_at; /* listeners rest until then, because descriptors have run out; 0: no */
-    int64_t finish_at; /* everything ends then; 0: the tool runs */
+    int64_t now;       /* at the last wakeup, microseconds */
+    int64_t wake;      /* the earliest deadline of a flow is not before this time */
+    int64_t listen_at; /* accepting is paused until then, because fds have run out; 0: not paused */
+    int64_t finish_at; /* the proxy exits then; 0: the tool runs */
     bool over;
-    char scratch[TC_EGRESS_SCRATCH]; /* for bytes on their way, within one call */
+    char scratch[TC_EGRESS_SCRATCH]; /* I/O buffer, valid within one call */
 };
 
-/* Watches the descriptor for these events; 0 takes it out, because the end of a connection
- * would be told again and again. False: it cannot be watched. */
+/* Watches the fd for these events. 0 removes it, because epoll would report a closed connection
+ * again and again. False: it cannot be watched. */
 bool tc_egress_watch_for(struct tc_egress_proxy *p, struct tc_egress_watch *watch, uint32_t events);
-/* Stays in without an event but the connection's end. */
+/* Watches only for the end of the connection. */
 bool tc_egress_watch_end(struct tc_egress_proxy *p, struct tc_egress_watch *watch);
-/* Takes it out and closes it. */
+/* Removes and closes it. */
 void tc_egress_watch_close(struct tc_egress_proxy *p, struct tc_egress_watch *watch);
 
-/* Until the control socket is closed, or what the tool sent before its end is delivered. */
+/* Runs until the control socket is closed, or the tool's data is delivered after FINISH. */
 void tc_egress_run(struct tc_egress_proxy *p);
 
-/* How much goes through the proxy, and how fast. Both count both directions of all connections
- * together. */
+/* Limits of total bytes and bytes per second, over both directions of all connections. */
 
-/* May so many bytes go on, to or from a destination? They are counted when they may. False: the
- * call has had its share, now and from here on. */
+/* May this many bytes be relayed? If so, they are counted. False: `transfer` is used up for the
+ * rest of the call. */
 bool tc_egress_meter_take(struct tc_egress_proxy *p, size_t len);
-/* The same for a connection that is about to be made: is anything left? */
+/* Is any `transfer` left for a new connection? */
 bool tc_egress_meter_left(const struct tc_egress_proxy *p);
 
-/* How many of `size` bytes may be read from a connection now; 0: none, until the tick. */
+/* How many of `size` bytes may be read from a connection now; 0: none until the tick. */
 size_t tc_egress_meter_room(struct tc_egress_proxy *p, size_t size);
-/* May a datagram of that size go now? It is counted when it may; else it is lost. */
+/* May a datagram of this size be relayed now? If so, it is counted; otherwise it is dropped. */
 bool tc_egress_meter_datagram(struct tc_egress_proxy *p, size_t len);
-/* So many were read. Where that was the last for now, each flow rests once it is looked at. */
+/* Counts bytes that were read. If they use up the bucket, reading pauses for all flows. */
 void tc_egress_meter_read(struct tc_egress_proxy *p, size_t len);
-/* Wakes them. */
+/* Resumes reading. */
 void tc_egress_meter_tick(struct tc_egress_proxy *p);
 
-/* The listening sockets inside the cage, and what arrives there. */
-
-/* Takes the descriptor. False: it is not what the role wants, or cannot be watched. */
-/* Takes what has come already, and closes them. */
+/* Accepts pending connections, and closes the listeners. */
 void tc_egress_listeners_end(struct tc_egress_proxy *p);
 bool tc_egress_listen(struct tc_egress_proxy *p, int fd, enum tc_egress_role role);
-/* Those that rested listen again. */
+/* Resumes accepting. */
 void tc_egress_listeners_tick(struct tc_egress_proxy *p);
 
-/* question.c: the answer to one question; 0: none is due. */
+/* question.c: the reply to one DNS query; 0: no reply. */
 size_t tc_egress_answer(struct tc_egress_proxy *p, const unsigned char *bytes, size_t len,
                         unsigned char out[TC_EGRESS_DNS_MESSAGE_MAX]);
 
-/* The proxy without a supervisor: it ends when it is told to by a signal, and says itself what it
- * refuses. */
+/* The standalone proxy: ended by a signal, reports its denials itself. */
 enum tc_egress_form { TC_EGRESS_TEXT = 1, TC_EGRESS_JSON };
 
-/* TERM and INT end it, before the walls are up. False: no descriptor for them. */
+/* Lets TERM and INT end the proxy. Called before it confines itself. False: out of fds. */
 bool tc_egress_standalone_begin(struct tc_egress_proxy *p);
-/* Whoever starts it as root does not want it to be. False: it cannot become nobody. */
+/* Changes from root to uid 65534. False: not possible. */
 bool tc_egress_standalone_become(void);
-/* Says what was refused since the last time, and forgets it. */
+/* Prints the denials since the last call, and clears them. */
 void tc_egress_standalone_report(struct tc_egress_proxy *p);
-/* Says why it cannot start, and returns its exit code. */
+/* Prints why the proxy cannot start, and returns the exit code. */
 int tc_egress_standalone_fail(const char *what, const char *hint);
 
-/* UDP that the grant names. Nothing in a datagram says for which host it is, so what holds is the
- * address: each pair of who sent it and where it was meant to go has a socket of its own outside,
- * connected to an address that was judged, and hears nobody else by it. */
+/* UDP to endpoints of the grant (datagrams.c). */
 
-/* A listener has some. */
+/* A listener is readable. */
 void tc_egress_datagrams_ready(struct tc_egress_proxy *p, struct tc_egress_watch *listener,
                                uint32_t events);
-/* Ends pairs that have been silent; when it wants to be called again: p->datagrams_at. */
+/* Ends idle pairs; sets p->datagrams_at to the next tick. */
 void tc_egress_datagrams_tick(struct tc_egress_proxy *p);
-/* The tool has ended, and its listeners are closed: is everything it sent on its way? */
+/* After the tool's exit, with the listeners closed: have all its datagrams been sent? */
 bool tc_egress_datagrams_sent(const struct tc_egress_proxy *p);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The program toolcage-egress: started by the supervisor of a cage (egress.h), or alone by who has
- * toolcage_policy_egress() say what to it. */
+ * The program toolcage-egress: started by the supervisor of a cage (egress.h), or standalone by a
+ * caller of toolcage_policy_egress(). */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static bool is_sealed(int fd)
     return seals >= 0 && (seals & wanted) == wanted;
 }
 
-/* Owned; NULL when it cannot be. */
+/* Owned; NULL on failure. */
 static char *read_sealed(int fd, size_t *ret_size)
 {
     struct stat st;
@@ -66,7 +66,7 @@ static bool receive_config(struct tc_egress_config *config)
     return fine && tc_egress_config_fine(config) && read_secrets(values, config);
 }
 
-/* Takes the descriptors. */
+/* Takes the fds. */
 static bool listen_all(const struct tc_egress_message *message, const int *fds, size_t count)
 {
     bool fine =
@@ -80,7 +80,7 @@ static bool listen_all(const struct tc_egress_message *message, const int *fds, 
     return fine;
 }
 
-/* A supervisor that says what cannot be is none: nothing goes on with half of what it meant. */
+/* An invalid message ends the proxy: half a configuration is never used. */
 static void control_ready(struct tc_egress_proxy *p, struct tc_egress_watch *watch, uint32_t events)
 {
     struct tc_egress_message message;
@@ -124,7 +124,7 @@ static bool map_stats(void)
     return tc_close_range(TC_EGRESS_SHARED, ~0U, 0) == 0;
 }
 
-/* As many as the policy allows, or as there are descriptors for: two each. */
+/* The policy's limit, or half the available fds: a connection needs two. */
 static void set_most(void)
 {
     struct rlimit limit = {0};
@@ -136,7 +136,7 @@ static void set_most(void)
 
 static struct tc_egress_authority authority;
 
-/* Only who looks into TLS pays for it. */
+/* Only a proxy that inspects TLS creates a CA. */
 static bool open_authority(void)
 {
     bool inspects = false;
@@ -164,7 +164,7 @@ static bool open_control(void)
 
 /* ---- standalone ---- */
 
-/* What it hears of its listeners was said ahead. */
+/* The one LISTEN message was queued before the start. */
 static bool take_listeners(void)
 {
     struct tc_egress_watch control = {.fd = TC_EGRESS_CONTROL};
@@ -173,7 +173,7 @@ static bool take_listeners(void)
     return !proxy.over && proxy.listeners;
 }
 
-/* Its clients have to trust it: the new file becomes the one that was named, once it is whole. */
+/* Clients must trust the CA: the complete certificate file replaces the named one by a rename. */
 static bool write_authority(const char *made, const char *named)
 {
     bool fine = open_authority();
@@ -191,8 +191,7 @@ static bool write_authority(const char *made, const char *named)
     return fine;
 }
 
-/* Its words: the form; where there is a file for the certificate, its name so far and the one to
- * be. */
+/* Arguments: the form, then for a certificate file its temporary and its final name. */
 static int serve_standalone(char *const *argv)
 {
     static struct tc_egress_stats stats;
@@ -203,20 +202,19 @@ static int serve_standalone(char *const *argv)
         return tc_egress_standalone_fail("its settings are incomplete", "run toolcage egress");
     (void)tc_close_range(TC_EGRESS_SHARED + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     if (!tc_egress_standalone_begin(&proxy))
-        return tc_egress_standalone_fail("signals cannot be waited for", "free descriptors");
+        return tc_egress_standalone_fail("it cannot wait for signals",
+                                         "raise the limit of open files");
     if (!write_authority(argv[1], argv[1] ? argv[2] : NULL))
         return tc_egress_standalone_fail(
-            "its authority for TLS cannot be written down",
-            "name a file with --authority, because entries of the network "
-            "have methods or paths");
-    if (!tc_egress_standalone_become() ||
-        !tc_egress_keep_shut()) /* a change of ids opens it again */
-        return tc_egress_standalone_fail("root cannot become nobody here",
+            "its CA certificate cannot be written",
+            "name a file with --authority: entries of the network have methods or paths");
+    if (!tc_egress_standalone_become() || !tc_egress_keep_shut()) /* setresuid() resets it */
+        return tc_egress_standalone_fail("it cannot change from root to an unprivileged user",
                                          "start it as another user");
     if (!tc_egress_confine(&proxy.config, true) ||
         (proxy.authority && !tc_egress_authority_trust(&authority)))
-        return tc_egress_standalone_fail("it cannot confine itself", "toolcage doctor says what "
-                                                                     "this machine lacks");
+        return tc_egress_standalone_fail("it cannot confine itself",
+                                         "toolcage doctor lists what this host lacks");
     tc_egress_run(&proxy);
     tc_egress_flows_leave(&proxy);
     return 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * How much the tools of a proxy may send and receive: the total, and the rate per second. */
+ * The limits of a call's traffic: total bytes, and bytes per second. */
 #include "egress/proxy/flow.h"
 
-/* The bucket holds what goes in that time, so that a pause is not made up for by a burst. */
+/* The bucket holds BUCKET_US worth of bytes, so a pause does not lead to a large burst. */
 enum { BUCKET_US = 100000, REST_US = 20000, SECOND_US = 1000000, SHARE_MIN = 512 };
 
-/* ---- how much ---- */
+/* ---- total ---- */
 
 bool tc_egress_meter_left(const struct tc_egress_proxy *p)
 {
@@ -28,7 +28,7 @@ bool tc_egress_meter_take(struct tc_egress_proxy *p, size_t len)
     return true;
 }
 
-/* ---- how fast ---- */
+/* ---- rate ---- */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -59,13 +59,14 @@ size_t tc_egress_meter_room(struct tc_egress_proxy *p, size_t size)
     if (p->meter.rest_until)
         return 0;
     fill_budget(p);
-    /* nobody takes all of it while others wait */
+    /* no flow takes all of it while others wait */
     int64_t share = bucket_size(p) / (int64_t)(p->flow_count + 1);
     int64_t room = least(p->meter.bucket, share > SHARE_MIN ? share : SHARE_MIN);
     return room < (int64_t)size ? (size_t)room : size;
 }
 
-/* Whole or not at all, so it may be more than there was; what is owed is waited for. */
+/* A datagram is relayed completely or not at all, so the bucket may become negative; reading then
+ * pauses until it is refilled. */
 bool tc_egress_meter_datagram(struct tc_egress_proxy *p, size_t len)
 {
     struct tc_egress_meter *m = &p->meter;

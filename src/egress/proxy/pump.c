@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Bytes between the two connections of a flow. What one side sends goes to the other at once; only
- * what that does not take is kept (side.c), and nothing more is read until it has gone. So a flow
- * that waits holds no memory, and a slow reader slows its writer down. */
+ * Relays bytes between the two connections of a flow. Bytes are sent at once; only the unsent rest
+ * is kept (side.c), and nothing more is read until the rest is sent. So an idle flow needs no
+ * buffers, and a slow reader slows its writer down. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 #include "egress/read/secrets.h"
 #include "egress/read/stats.h"
 
-/* ---- between ---- */
+/* ---- relaying ---- */
 
 static bool broken(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
@@ -20,13 +20,14 @@ static bool broken(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     return false;
 }
 
-/* The body of a request; what is behind it is dropped, because nobody has read whom it is for. */
+/* Sends the body of a request. Bytes after the body are dropped, because their host was not
+ * checked. */
 static bool send_body(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
                       size_t len)
 {
     ssize_t n = tc_egress_http_rest_take(&f->rest, bytes, len);
     if (n < 0) {
-        f->speaks = TC_SPEAKS_BYTES; /* the answer may be on its way */
+        f->speaks = TC_SPEAKS_BYTES; /* a response may have begun */
         tc_egress_flow_refuse(p, f, TC_EGRESS_UNCLEAR, NULL);
         return false;
     }
@@ -46,7 +47,7 @@ static bool from_client(struct tc_egress_proxy *p, struct tc_egress_flow *f, con
     tc_buf_add(&f->in, bytes, len);
     if (f->in.failed)
         return broken(p, f);
-    if (tc_egress_wrapping(&f->server)) /* it goes when the request may */
+    if (tc_egress_wrapping(&f->server)) /* sent once the request is allowed */
         return true;
     if (f->stage == TC_FLOW_JOINED) {
         if (first)
@@ -60,8 +61,8 @@ static bool from_client(struct tc_egress_proxy *p, struct tc_egress_flow *f, con
     return f->stage != TC_FLOW_DEAD;
 }
 
-/* A server that refuses to become a websocket answers a request, and what the client says next
- * would be another one that nobody reads. */
+/* A server that refuses the upgrade has answered a request, and the client's next bytes would be
+ * another request that is not inspected. */
 static void judge_upgrade(struct tc_egress_flow *f, const char *bytes, size_t len)
 {
     static const char yes[] = "HTTP/1.1 101";
@@ -69,7 +70,7 @@ static void judge_upgrade(struct tc_egress_flow *f, const char *bytes, size_t le
     f->mode = fine ? TC_MODE_STREAM : TC_MODE_REQUEST;
 }
 
-/* What may be the beginning of a secret waits for what follows it. */
+/* Keeps back a possible beginning of a secret until the following bytes are known. */
 static bool forward_bytes(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
                           size_t len)
 {
@@ -105,19 +106,19 @@ static bool from_server(struct tc_egress_proxy *p, struct tc_egress_flow *f, con
     return forward_bytes(p, f, bytes, len) || broken(p, f);
 }
 
-/* ---- ends ---- */
+/* ---- end of file ---- */
 
-/* The client has said its last word. */
+/* The client sends no more. */
 static bool client_ended(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (f->mode == TC_MODE_REQUEST && !f->rest.done)
-        return broken(p, f); /* a part of a request is none */
+        return broken(p, f); /* an incomplete request is not forwarded */
     if (f->mode == TC_MODE_UNDECIDED && f->client.tls)
-        return broken(p, f); /* it has said no request */
+        return broken(p, f); /* TLS without a request */
     if (f->mode == TC_MODE_UNDECIDED && f->in.len && !tc_egress_inspect_end(p, f))
         return false;
     if (f->mode == TC_MODE_UNDECIDED)
-        f->mode = TC_MODE_STREAM; /* it has nothing to say */
+        f->mode = TC_MODE_STREAM; /* it sent nothing */
     if (f->mode == TC_MODE_STREAM && !f->server.len)
         tc_egress_side_shut(&f->server);
     return true;
@@ -186,11 +187,11 @@ static void touch(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     bool held = (f->mode == TC_MODE_UNDECIDED && (f->in.len || f->client.tls)) ||
                 tc_egress_wrapping(&f->server);
     if (f->stage == TC_FLOW_JOINED && !held)
-        f->deadline = p->now + TC_EGRESS_IDLE_US; /* later than it was: nothing to wake for */
+        f->deadline = p->now + TC_EGRESS_IDLE_US; /* later than before: no earlier wakeup needed */
 }
 
-/* What is said inside of it; all that is there, so that nothing waits without a socket to wake for
- * it. */
+/* Decrypts and relays everything available: no socket event would come for data left in the TLS
+ * buffers. */
 static bool unwrap(struct tc_egress_proxy *p, struct tc_egress_flow *f, struct tc_egress_side *from,
                    size_t len, pass_fn *pass)
 {
@@ -210,7 +211,7 @@ static bool unwrap(struct tc_egress_proxy *p, struct tc_egress_flow *f, struct t
     return (n == 0 && tc_egress_side_push(from)) || broken(p, f);
 }
 
-/* The connection is at its end, in order or not. */
+/* The connection ended, in order or not. */
 static bool flow_ended(struct tc_egress_proxy *p, struct tc_egress_flow *f,
                        struct tc_egress_side *from, struct tc_egress_side *to)
 {
@@ -221,7 +222,7 @@ static bool flow_ended(struct tc_egress_proxy *p, struct tc_egress_flow *f,
     return true;
 }
 
-/* A few rounds, so that no flow starves the others. False: the flow is closed. */
+/* A few rounds only, so that no flow starves the others. False: the flow is closed. */
 static bool drain(struct tc_egress_proxy *p, struct tc_egress_flow *f, struct tc_egress_side *from,
                   struct tc_egress_side *to, pass_fn *pass)
 {

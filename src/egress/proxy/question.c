@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The cage's resolver: names of the grant have the addresses that stand for them, and there is
- * nothing else. No question leaves the machine. */
+ * The cage's DNS resolver: replies with the synthetic addresses of the grant's names, and with "no
+ * such name" for all others. No query leaves the host. */
 #include <string.h>
 
 #include "egress/proxy/flow.h"
@@ -83,9 +83,9 @@ size_t tc_egress_answer(struct tc_egress_proxy *p, const unsigned char *bytes, s
                                                 : answer_name(p, &query, out);
 }
 
-/* ---- by TCP ---- */
+/* ---- DNS over TCP ---- */
 
-/* One question; 0: it is not there yet, -1: the connection is of no use. */
+/* Answers one query; 0: incomplete, -1: the connection is unusable. */
 static int take_question(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     unsigned char out[2 + TC_EGRESS_DNS_MESSAGE_MAX];
@@ -100,7 +100,7 @@ static int take_question(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     out[1] = (unsigned char)answer;
     memmove(f->in.data, f->in.data + 2 + size, f->in.len - 2 - size);
     f->in.len -= 2 + size;
-    /* who asks on without taking answers is not heard any more */
+    /* a client that sends queries without reading replies is disconnected */
     bool fine = answer && !f->client.len &&
                 tc_egress_side_send(p, &f->client, (const char *)out, 2 + answer);
     return fine ? 1 : -1;

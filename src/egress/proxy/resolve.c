@@ -13,8 +13,8 @@
 #include "egress/read/host.h"
 #include "egress/read/rules.h"
 
-/* A lookup lasts until c-ares gives up, also when nobody waits for it any more: so many, and one
- * more finds no name. */
+/* A lookup lasts until c-ares gives up, even if its flow has ended. Above LOOKUPS_MAX, further
+ * names do not resolve. */
 enum { SOCKETS_MAX = 64, LOOKUPS_MAX = 256, LOOK_US = 1000000 };
 
 struct name_socket {
@@ -26,10 +26,10 @@ struct tc_egress_channel {
     ares_channel ares;
     struct tc_egress_resolver *resolver;
     size_t pending;
-    struct tc_egress_channel *next; /* those before it, which serve what they were asked */
+    struct tc_egress_channel *next; /* older channels, which finish their pending queries */
 };
 
-/* One name on its way; all who want it meanwhile wait for the same answer. */
+/* A pending lookup of one name; all queries for that name share it. */
 struct lookup {
     char host[TC_EGRESS_HOST_SIZE];
     struct tc_egress_resolver *resolver;
@@ -42,13 +42,13 @@ struct tc_egress_resolver {
     struct tc_egress_proxy *p;
     struct lookup *lookups;
     size_t lookup_count;
-    struct tc_egress_channel *channels; /* the first is the one to ask */
-    struct stat seen;                   /* /etc/resolv.conf, as it was when that was made */
+    struct tc_egress_channel *channels; /* the first one gets new queries */
+    struct stat seen;                   /* /etc/resolv.conf when the first channel was created */
     int64_t looked;
     struct name_socket sockets[SOCKETS_MAX];
 };
 
-/* ---- its sockets ---- */
+/* ---- sockets of c-ares ---- */
 
 static void socket_ready(struct tc_egress_proxy *p, struct tc_egress_watch *watch, uint32_t events)
 {
@@ -68,7 +68,7 @@ static struct name_socket *find_socket(struct tc_egress_resolver *r, int fd)
     return NULL;
 }
 
-/* A socket that finds no place is not heard; its query runs out of time. */
+/* Without a free slot the socket is not watched; its query times out. */
 static void socket_changed(void *data, ares_socket_t fd, int readable, int writable)
 {
     struct tc_egress_channel *channel = data;
@@ -88,7 +88,7 @@ static void socket_changed(void *data, ares_socket_t fd, int readable, int writa
 
 /* ---- channels ---- */
 
-/* Names are looked up as the grant spells them: no search list, no aliases. */
+/* Names are looked up exactly as the grant spells them: no search list, no aliases. */
 static struct tc_egress_channel *open_channel(struct tc_egress_resolver *r)
 {
     struct ares_options options = {
@@ -119,8 +119,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* A machine changes its network while a call runs. Where no new channel can be made, the old one
- * serves on. */
+/* The host's network may change during a call. If no new channel can be made, the old one is kept.
+ */
 static struct tc_egress_channel *current_channel(struct tc_egress_resolver *r)
 {
     struct stat now = {0};
@@ -150,7 +150,7 @@ bool tc_egress_resolver_open(struct tc_egress_proxy *p)
     return open_channel(r) != NULL;
 }
 
-/* Channels that are followed by a newer one go when nobody waits for them. */
+/* Frees replaced channels without pending queries. */
 static void drop_old(struct tc_egress_resolver *r)
 {
     struct tc_egress_channel **at = &r->channels->next;
@@ -210,8 +210,8 @@ static bool take_address(const struct tc_egress_config *config, struct tc_egress
     return true;
 }
 
-/* One address that is not public and not named refuses all of them: a name of which some addresses
- * lead inside is what rebinding looks like. */
+/* One address that is neither public nor named in the grant refuses all of them: a name with some
+ * internal addresses is what DNS rebinding looks like. */
 static enum tc_egress_resolved take_addresses(const struct tc_egress_config *config,
                                               struct tc_egress_query *query,
                                               const struct ares_addrinfo *found)
@@ -239,7 +239,7 @@ static void answered(void *arg, int status, int timeouts, struct ares_addrinfo *
     (void)timeouts;
     lookup->channel->pending--;
     lookup->resolver->lookup_count--;
-    drop_lookup(lookup->resolver, lookup); /* who asks from here on asks anew */
+    drop_lookup(lookup->resolver, lookup); /* later queries start a new lookup */
     while (lookup->queries) {
         _autofree_ struct tc_egress_query *query = lookup->queries;
         lookup->queries = query->next;
@@ -291,7 +291,8 @@ void tc_egress_resolve(struct tc_egress_proxy *p, struct tc_egress_query *query)
     start_lookup(p->resolver, lookup);
 }
 
-/* While the answers of a lookup are handed round it is in no list, and frees what was left. */
+/* While answered() runs its callbacks, the lookup is in no list; answered() frees the query then.
+ */
 void tc_egress_resolve_end(struct tc_egress_proxy *p, struct tc_egress_query *query)
 {
     struct lookup *lookup = find_lookup(p->resolver, query->host);

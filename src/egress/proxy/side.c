@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * One end of a flow: what it is sent goes at once, or is kept until it takes it. */
+ * One end of a flow: sends bytes, and buffers what the kernel does not accept. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -24,7 +24,7 @@ static bool keep_bytes(struct tc_egress_side *to, const char *bytes, size_t len)
     return true;
 }
 
-/* How much of it the kernel takes; -1: broken. */
+/* The number of bytes that the kernel accepted; -1: broken. */
 static ssize_t push(int fd, const char *bytes, size_t len)
 {
     ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL);
@@ -75,7 +75,8 @@ bool tc_egress_side_flush(struct tc_egress_side *to)
     return true;
 }
 
-/* What the kernel does not take of the last word would have its end taken for a break. */
+/* Bytes that the kernel does not accept now are dropped: the peer then takes the end for a break.
+ */
 static void say_end(struct tc_egress_side *side)
 {
     tc_egress_tls_end(side->tls);
@@ -98,8 +99,8 @@ bool tc_egress_wrapping(const struct tc_egress_side *side)
     return side->tls && !tc_egress_tls_is_up(side->tls);
 }
 
-/* What goes to a flow's server, counted; and what becomes of the flow when it takes no more, or the
- * call has had its share. */
+/* Sending to a flow's server, counted; and the flow's fate when the server no longer reads, or
+ * `transfer` is used up. */
 bool tc_egress_flow_deaf(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (f->mode != TC_MODE_REQUEST) {
@@ -112,7 +113,7 @@ bool tc_egress_flow_deaf(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     return true;
 }
 
-/* An answer may be on its way already. */
+/* A response may have begun. */
 bool tc_egress_flow_spent(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     f->speaks = TC_SPEAKS_BYTES;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The proxy without a supervisor: it ends when it is told to by a signal, and says itself what it
- * refuses. */
+ * The standalone proxy: without a supervisor, ended by a signal, reports its denials itself. */
 
 #include <errno.h>
 #include <grp.h>
@@ -22,7 +21,7 @@ enum { NOBODY = 65534, FAILURE = 125 };
 
 /* ---- signals ---- */
 
-/* The first one lets what is under way be delivered; the second does not. */
+/* The first signal lets pending connections finish; the second ends them. */
 static void told(struct tc_egress_proxy *p, struct tc_egress_watch *watch, uint32_t events)
 {
     struct signalfd_siginfo info;
@@ -55,7 +54,7 @@ bool tc_egress_standalone_become(void)
            setresuid(NOBODY, NOBODY, NOBODY) == 0;
 }
 
-/* ---- words ---- */
+/* ---- reports ---- */
 
 static void add_text(struct tc_buf *out, const struct tc_egress_denial *d, unsigned count)
 {
@@ -79,7 +78,7 @@ static void add_json(struct tc_buf *out, const struct tc_egress_config *config,
     tc_buf_adds(out, "}\n");
 }
 
-/* Where nobody reads it, it waits: what is refused unseen is not served. */
+/* Blocks until the report is read: a proxy whose denials are not seen must not serve. */
 static void write_all(int fd, const struct tc_buf *text)
 {
     for (size_t at = 0; !text->failed && at < text->len;) {
@@ -90,7 +89,7 @@ static void write_all(int fd, const struct tc_buf *text)
     }
 }
 
-/* The list is this process's own here: it begins anew, so that it is never full for long. */
+/* Resets the list after printing it, so it is never full for long. */
 void tc_egress_standalone_report(struct tc_egress_proxy *p)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;

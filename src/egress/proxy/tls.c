@@ -11,7 +11,7 @@
 
 struct tc_egress_tls {
     SSL *ssl;
-    BIO *in, *out; /* the SSL's own */
+    BIO *in, *out; /* owned by the SSL */
     bool ended;
 };
 
@@ -148,5 +148,5 @@ const char *tc_egress_tls_why(const struct tc_egress_tls *tls)
 {
     long verified = SSL_get_verify_result(tls->ssl);
     return verified != X509_V_OK ? X509_verify_cert_error_string(verified)
-                                 : "it does not speak TLS 1.2 or 1.3 as it must";
+                                 : "the TLS handshake failed; TLS 1.2 or 1.3 is required";
 }

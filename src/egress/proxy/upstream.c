@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The site's own proxy: what it is asked for, and what it answers. It is told an address that was
- * judged here, or where it looks names up itself the name of the grant. */
+ * The client of the upstream proxy. It requests an address that was checked here or, where the
+ * upstream proxy resolves names itself, the grant's name. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <openssl/evp.h>
@@ -21,9 +21,9 @@ static bool send_all(const struct tc_egress_flow *f, const void *bytes, size_t l
     return send(f->server.watch.fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len;
 }
 
-/* ---- what it is asked ---- */
+/* ---- request ---- */
 
-/* As text: the address, or the name. */
+/* The address or name as text. */
 static void host_of(const struct tc_egress_flow *f, char out[TC_EGRESS_HOST_SIZE])
 {
     const union tc_inet *to = f->way->to;
@@ -35,7 +35,7 @@ static void host_of(const struct tc_egress_flow *f, char out[TC_EGRESS_HOST_SIZE
         (void)inet_ntop(AF_INET6, &to->v6.sin6_addr, out, TC_EGRESS_HOST_SIZE);
 }
 
-/* USER:PASSWORD; NULL: it wants none. */
+/* USER:PASSWORD; NULL: no credentials configured. */
 static const char *credentials(const struct tc_egress_config *config)
 {
     for (size_t i = 0; i < config->secret_count; i++)
@@ -127,7 +127,7 @@ bool tc_egress_upstream_ask(const struct tc_egress_proxy *p, struct tc_egress_fl
     return p->config.upstream.socks ? ask_socks(f, pair) : ask_http(f, pair);
 }
 
-/* ---- what it answers ---- */
+/* ---- response ---- */
 
 static enum tc_egress_answer refused(struct tc_egress_way *way, const char *why)
 {
@@ -147,7 +147,7 @@ static enum tc_egress_answer read_http(struct tc_egress_way *way)
     enum { STATUS = sizeof(version) + 1 };
     const unsigned char *in = way->in;
     if (way->seen < 4 || memcmp(way->last, "\r\n\r\n", 4) != 0)
-        return way->seen < HEAD_MAX ? TC_ANSWER_MORE : refused(way, "its answer has no end");
+        return way->seen < HEAD_MAX ? TC_ANSWER_MORE : refused(way, "its response does not end");
     if (memcmp(in, version, sizeof(version) - 1) != 0 || in[STATUS - 1] != ' ')
         return refused(way, "it does not speak HTTP");
     if (in[STATUS] == '2')
@@ -159,7 +159,7 @@ static enum tc_egress_answer read_http(struct tc_egress_way *way)
     return answered(way, status);
 }
 
-/* How long an answer is, from its first five bytes; 0: it is none. */
+/* The size of a reply, from its first five bytes; 0: invalid. */
 static size_t socks_size(const unsigned char *in)
 {
     enum { V4 = 1, NAME = 3, V6 = 4, HEAD = 4, PORT = 2 };
@@ -175,7 +175,7 @@ static size_t socks_size(const unsigned char *in)
     }
 }
 
-/* The two bytes of an answer before the last one; then what is said next. */
+/* Handles the two-byte replies to the greeting and the credentials, and sends the next message. */
 static enum tc_egress_answer agree(struct tc_egress_flow *f, const char *pair)
 {
     struct tc_egress_way *way = f->way;
@@ -193,7 +193,7 @@ static enum tc_egress_answer agree(struct tc_egress_flow *f, const char *pair)
     way->proved = !choosing || !pair;
     way->seen = 0;
     sent = way->proved ? socks_connect(f) : socks_prove(f, pair);
-    return sent ? TC_ANSWER_MORE : refused(way, "it broke off");
+    return sent ? TC_ANSWER_MORE : refused(way, "it closed the connection");
 }
 
 static enum tc_egress_answer read_socks(const struct tc_egress_proxy *p, struct tc_egress_flow *f)
@@ -210,7 +210,7 @@ static enum tc_egress_answer read_socks(const struct tc_egress_proxy *p, struct 
     return way->seen == socks_size(in) ? TC_ANSWER_YES : TC_ANSWER_MORE;
 }
 
-/* Not a byte more than its answer: what is behind that is the server's. */
+/* Reads byte by byte: the bytes after the response are the server's. */
 enum tc_egress_answer tc_egress_upstream_read(const struct tc_egress_proxy *p,
                                               struct tc_egress_flow *f)
 {
@@ -222,7 +222,7 @@ enum tc_egress_answer tc_egress_upstream_read(const struct tc_egress_proxy *p,
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return TC_ANSWER_MORE;
         if (n <= 0)
-            return refused(way, "it broke off");
+            return refused(way, "it closed the connection");
         if (way->seen < sizeof(way->in))
             way->in[way->seen] = byte;
         way->seen++;

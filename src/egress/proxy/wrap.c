@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * TLS that is looked into. The client's ends here first, so that its request can be read and
- * refused; only for one that may go does the server outside have to prove who it is, and only then
- * does it hear anything of it. */
+ * Inspected TLS. The client's TLS ends here first, so that its request can be read and refused.
+ * Only after an allowed request does the proxy start TLS with the server and verify its
+ * certificate, and only then does the server receive the request. */
 #include <netinet/tcp.h>
 
 #include "egress/proxy/flow.h"
 #include "egress/read/stats.h"
 
-/* Who reads the result learns why such a program fails. */
+/* The denial in the result explains why such a program fails. */
 static void list(struct tc_egress_proxy *p, const struct tc_egress_flow *f)
 {
     char target[TC_EGRESS_TARGET_MAX];
@@ -17,7 +17,7 @@ static void list(struct tc_egress_proxy *p, const struct tc_egress_flow *f)
     tc_egress_deny(p->stats, target, TC_EGRESS_NOT_SPOKEN, false);
 }
 
-/* The client is told by TLS itself, and nothing behind that would be understood. */
+/* TLS has already sent the client an alert; it would not understand further bytes. */
 static bool give_up(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     f->client.cut = true;
@@ -31,8 +31,8 @@ static bool not_trusted(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     return false;
 }
 
-/* The client speaks twice in a row here. One that lets the kernel gather small pieces would wait
- * for the acknowledgement of the first, which the kernel here would hold back for 40 ms. */
+/* The client sends two messages in a row here. With Nagle's algorithm it waits for the first one's
+ * acknowledgement, which this kernel would delay by 40 ms. */
 static void acknowledge(int fd)
 {
     const int yes = 1;
@@ -45,7 +45,7 @@ bool tc_egress_wrap_go_on(struct tc_egress_proxy *p, struct tc_egress_flow *f,
     enum tc_egress_tls_stream got = tc_egress_tls_shake(side->tls);
     bool server = side == &f->server, broken = got == TC_EGRESS_TLS_BROKEN || (side->eof && !got);
     if (broken && !server)
-        list(p, f); /* before the client knows */
+        list(p, f); /* before the client notices */
     if (!tc_egress_side_push(side) || broken)
         return server ? not_trusted(p, f) : give_up(p, f);
     if (got == TC_EGRESS_TLS_UP && !server)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Where the body of a request ends, so that nothing behind it goes on. Pure. */
+ * Finds the end of a request's body, so that no bytes after it are forwarded. Pure. */
 #include "egress/read/http.h"
 
 #include <string.h>
 
-/* The size's digits and its line end, the data, the line end behind it, and the last line end.
- * Chunk extensions and trailers are refused: few send them, and servers disagree about them. */
+/* States: the size's digits and line end, the data and its line end, the final line end. Chunk
+ * extensions and trailers are refused: they are rare, and servers disagree about them. */
 enum { SIZE, SIZE_END, DATA, DATA_CR, DATA_LF, LAST_CR, LAST_LF };
 
 enum { DIGITS_MAX = 12 };
@@ -45,7 +45,7 @@ static bool expect(struct tc_egress_http_rest *rest, char c, char wanted, int ne
     return c == wanted;
 }
 
-/* One byte that is not data. */
+/* Processes one byte that is not data. */
 static bool step(struct tc_egress_http_rest *rest, char c)
 {
     switch (rest->state) {

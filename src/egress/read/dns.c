@@ -40,7 +40,7 @@ static char host_char(unsigned char c, bool *odd)
     return '?';
 }
 
-/* The bytes that the name takes at `at`; 0: it is none. A question needs no compression. */
+/* The length of the name at offset HEAD; 0: invalid. A question needs no compression. */
 static size_t read_name(const unsigned char *bytes, size_t len, struct tc_egress_dns_query *ret)
 {
     size_t at = HEAD, out = 0;
@@ -62,7 +62,7 @@ static size_t read_name(const unsigned char *bytes, size_t len, struct tc_egress
     return at - HEAD;
 }
 
-/* What may stand behind the question: one OPT record of the root, and nothing behind it. */
+/* After the question only one OPT record of the root may follow. */
 static bool read_extra(const unsigned char *at, size_t left, unsigned count,
                        struct tc_egress_dns_query *ret)
 {
@@ -154,8 +154,8 @@ static size_t put_opt(unsigned char *at)
     return OPT_HEAD;
 }
 
-/* A question takes at most 259 bytes; a record with a name behind it may not fit, and is left out
- * with the bit that says so. */
+/* A question takes at most 259 bytes. A record with a name may not fit after it: it is then
+ * omitted, and the TC bit is set. */
 size_t tc_egress_dns_write(const struct tc_egress_dns_query *query, enum tc_egress_dns_code code,
                            const struct tc_egress_dns_record *record,
                            unsigned char out[TC_EGRESS_DNS_MESSAGE_MAX])

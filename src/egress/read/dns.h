@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * One question of a DNS client, and the answer to it. Pure. Nothing of a question ever goes to any
- * other server. */
+ * Parses a DNS query of the cage, and writes the reply. Pure. No query is ever forwarded to another
+ * server. */
 #ifndef TC_EGRESS_READ_DNS_H
 #define TC_EGRESS_READ_DNS_H
 
@@ -25,17 +25,17 @@ enum tc_egress_dns_code {
 
 struct tc_egress_dns_query {
     char name[TC_EGRESS_DNS_NAME_SIZE]; /* lower case, without the last dot; "" is the root */
-    bool odd; /* the name holds what no host has: shown with "?" in its place */
+    bool odd; /* the name has bytes that no host name has; each becomes "?" */
     bool edns;
     uint16_t type;
-    unsigned char head[4];         /* id and flags, for the answer */
-    const unsigned char *question; /* as it came; NULL: it could not be read */
+    unsigned char head[4];         /* id and flags, for the reply */
+    const unsigned char *question; /* as received; NULL: invalid */
     size_t question_len;
 };
 
 enum tc_egress_dns_read { TC_EGRESS_DNS_DROP = -1, TC_EGRESS_DNS_ANSWER, TC_EGRESS_DNS_QUERY };
 
-/* TC_EGRESS_DNS_ANSWER: answer with *ret_code and nothing else. */
+/* TC_EGRESS_DNS_ANSWER: reply with *ret_code and no record. */
 enum tc_egress_dns_read tc_egress_dns_read(const unsigned char *bytes, size_t len,
                                            struct tc_egress_dns_query *ret,
                                            enum tc_egress_dns_code *ret_code);
@@ -45,16 +45,16 @@ struct tc_egress_dns_record {
     unsigned char data[TC_EGRESS_DNS_NAME_SIZE + 2];
 };
 
-/* A record that holds a name. */
+/* Makes a PTR record. */
 void tc_egress_dns_pointer(const char *name, struct tc_egress_dns_record *ret);
-/* The answer with one record, or none (NULL); its length. */
+/* Writes a reply with one record or none (NULL). Returns its length. */
 size_t tc_egress_dns_write(const struct tc_egress_dns_query *query, enum tc_egress_dns_code code,
                            const struct tc_egress_dns_record *record,
                            unsigned char out[TC_EGRESS_DNS_MESSAGE_MAX]);
 
-/* The address that a name below in-addr.arpa or ip6.arpa stands for: AF_INET, AF_INET6 or 0. */
+/* The address in a name below in-addr.arpa or ip6.arpa: AF_INET, AF_INET6 or 0. */
 int tc_egress_dns_reverse(const char *name, struct in_addr *ret_v4, struct in6_addr *ret_v6);
-/* Is the name below one of these two? */
+/* Is the name below in-addr.arpa or ip6.arpa? */
 bool tc_egress_dns_is_reverse(const char *name);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The host that a TLS client asks for in its first message. Pure.
+ * Reads the host name (SNI) from a TLS ClientHello. Pure.
  *
- * Encrypted client hellos (extension 0xfe0d) are not looked at: browsers send one filled with noise
- * to every server, and the outer name, which this reads, is the one that a server without the keys
- * obeys. The keys come by DNS records of types that the cage's resolver never gives. */
+ * Encrypted client hellos (extension 0xfe0d) are ignored: browsers send a fake one to every server,
+ * and a server without the keys uses the outer name, which is read here. The keys are published in
+ * DNS record types that the cage's resolver never returns. */
 #include "egress/read/sniff.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ static size_t take_number(struct cursor *c, size_t bytes)
     return value;
 }
 
-/* A vector with its length before it. */
+/* Reads a vector with a length prefix. */
 static struct cursor take_vector(struct cursor *c, size_t bytes)
 {
     size_t len = take_number(c, bytes);
@@ -63,8 +63,8 @@ static size_t message_size(const struct message *m)
     return MESSAGE_HEAD + ((size_t)m->bytes[1] << 16 | (size_t)m->bytes[2] << 8 | m->bytes[3]);
 }
 
-/* Puts together the one handshake message that several records may carry. Each record is judged as
- * far as it is there, so that what is no TLS is not waited for. */
+/* Assembles the one handshake message, which may span records. Each record is checked as far as it
+ * has arrived, so that other protocols are rejected without waiting. */
 static enum tc_egress_hello gather(const unsigned char *bytes, size_t len, struct message *m)
 {
     for (;;) {
@@ -96,7 +96,7 @@ static enum tc_egress_hello gather(const unsigned char *bytes, size_t len, struc
 
 enum { EXTENSION_NAME = 0, NAME_HOST = 0 };
 
-/* Exactly one name, of the kind that is a host. */
+/* Exactly one name, of type host_name. */
 static bool read_name(struct cursor data, struct tc_egress_host *ret)
 {
     struct cursor list = take_vector(&data, 2);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Hosts and authorities as clients write them, brought into the one form that the grant has. Pure.
- */
+ * Parses hosts and authorities from clients, and normalizes them as the grant's hosts. Pure. */
 #ifndef TC_EGRESS_READ_HOST_H
 #define TC_EGRESS_READ_HOST_H
 
@@ -14,12 +13,12 @@ enum { TC_EGRESS_HOST_SIZE = 256 };
 
 struct tc_egress_host {
     char name[TC_EGRESS_HOST_SIZE]; /* lower case; an address as inet_ntop writes it */
-    uint16_t port;                  /* 0: not said */
+    uint16_t port;                  /* 0: not given */
 };
 
-/* A host alone, IPv6 without brackets. False: it is none, or could be read in two ways. */
+/* A host alone, IPv6 without brackets. False: invalid or ambiguous. */
 bool tc_egress_host_read(const char *text, size_t len, struct tc_egress_host *ret);
-/* "host", "host:port", "[v6]:port"; nothing of a user, no empty port. */
+/* "host", "host:port", "[v6]:port"; no userinfo, no empty port. */
 bool tc_egress_authority_read(const char *text, size_t len, struct tc_egress_host *ret);
 
 #endif

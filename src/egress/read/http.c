@@ -29,8 +29,8 @@ static bool is_token(struct tc_egress_http_text text)
 
 /* ---- lines ---- */
 
-/* The end of the head, behind its empty line; NULL: not there yet. *ret_bad: a byte that ends lines
- * or texts for some readers only. */
+/* The position after the head's empty line; NULL: not received yet. *ret_bad: a byte that only some
+ * parsers treat as a line end or string end. */
 static const char *find_end(const char *bytes, size_t len, bool *ret_bad)
 {
     for (size_t i = 0; i < len; i++) {
@@ -48,7 +48,8 @@ static const char *find_end(const char *bytes, size_t len, bool *ret_bad)
     return NULL;
 }
 
-/* The line at *at without its end; *at goes behind it. The head is known to hold whole lines. */
+/* Returns the line at *at without its end, and moves *at after it. The head has only complete
+ * lines. */
 static struct tc_egress_http_text next_line(const char **at, const char *end)
 {
     const char *start = *at, *cr = memchr(start, '\r', (size_t)(end - start));
@@ -58,7 +59,7 @@ static struct tc_egress_http_text next_line(const char **at, const char *end)
 
 /* ---- the request line ---- */
 
-/* The word before the next space; line goes behind it. Without a space the whole line. */
+/* Removes the part up to the next space from the line; without a space, the whole line. */
 static struct tc_egress_http_text next_word(struct tc_egress_http_text *line)
 {
     const char *space = memchr(line->at, ' ', line->len);
@@ -86,7 +87,7 @@ static const char *read_absolute(struct tc_egress_http_head *head)
     while (path < end && *path != '/' && *path != '?')
         path++;
     if (!tc_egress_authority_read(host, (size_t)(path - host), &head->host))
-        return "the target's host is not clear";
+        return "the target's host is invalid";
     if (path < end && *path == '?')
         return "the target has a query without a path";
     head->form = TC_EGRESS_HTTP_ABSOLUTE;
@@ -100,7 +101,7 @@ static const char *read_target(struct tc_egress_http_head *head)
 {
     const struct tc_egress_http_text target = head->target;
     if (!visible(target))
-        return "the target holds what no address may hold";
+        return "the target has an invalid character";
     if (tc_egress_http_is(head->method, "CONNECT")) {
         head->form = TC_EGRESS_HTTP_AUTHORITY;
         return tc_egress_authority_read(target.at, target.len, &head->host) && head->host.port
@@ -124,10 +125,10 @@ static const char *read_request_line(struct tc_egress_http_head *head,
     head->target = next_word(&line);
     if (!is_token(head->method))
         return "the method is not a token";
-    /* spelt otherwise it is another method to some servers, and the same to others */
+    /* methods are case-sensitive, but some servers ignore case */
     if (strncasecmp(head->method.at, "connect", head->method.len) == 0 && head->method.len == 7 &&
         memcmp(head->method.at, "CONNECT", 7) != 0)
-        return "the method is not clear";
+        return "the method is ambiguous";
     if (line.len != 8 || memcmp(line.at, "HTTP/1.", 7) != 0 ||
         (line.at[7] != '1' && line.at[7] != '0'))
         return "this is not HTTP/1.1 or HTTP/1.0";
@@ -151,7 +152,7 @@ static const char *read_field(struct tc_egress_http_head *head, struct tc_egress
         return "a header field has no colon";
     struct tc_egress_http_field *field = &head->fields[head->field_count];
     field->name = (struct tc_egress_http_text){line.at, (size_t)(colon - line.at)};
-    if (!is_token(field->name)) /* a continued line starts with a space, and so fails here, too */
+    if (!is_token(field->name)) /* a continued line starts with a space, and also fails here */
         return "a header field's name is not a token";
     const char *value = colon + 1;
     while (value < end && is_space(*value))
@@ -160,7 +161,7 @@ static const char *read_field(struct tc_egress_http_head *head, struct tc_egress
         end--;
     for (const char *c = value; c < end; c++)
         if (((unsigned char)*c < 0x20 && *c != '\t') || *c == 0x7f)
-            return "a header field's value holds a control character";
+            return "a header field's value contains a control character";
     field->value = (struct tc_egress_http_text){value, (size_t)(end - value)};
     head->field_count++;
     return NULL;
@@ -179,7 +180,7 @@ static const struct tc_egress_http_field *find_field(const struct tc_egress_http
     return found;
 }
 
-/* Calls with each word of a list of words with commas between them; false when one call is. */
+/* Calls `visit` for each element of a comma-separated list. False when a call returns false. */
 typedef bool word_fn(struct tc_egress_http_text word, void *ctx);
 
 static bool each_word(struct tc_egress_http_text list, word_fn *visit, void *ctx)
@@ -220,7 +221,7 @@ static const char *read_framing(struct tc_egress_http_head *head)
     const struct tc_egress_http_field *length = find_field(head, "Content-Length", &lengths);
     const struct tc_egress_http_field *coding = find_field(head, "Transfer-Encoding", &codings);
     if (lengths > 1 || codings > 1 || (length && coding))
-        return "the length of the body is said more than once";
+        return "the length of the body is given more than once";
     if (coding && (!tc_egress_http_is(coding->value, "chunked") || !head->one_one))
         return "Transfer-Encoding may only be \"chunked\"";
     if (coding)
@@ -245,21 +246,21 @@ static const char *read_host(struct tc_egress_http_head *head)
     if (!host)
         return NULL;
     if (!tc_egress_authority_read(host->value.at, host->value.len, &stats))
-        return "Host is not clear";
+        return "Host is invalid";
     if (!head->host.name[0]) {
         head->host = stats;
         return NULL;
     }
     if (strcmp(stats.name, head->host.name) != 0)
-        return "Host is not the target's";
-    /* clients leave the port of a CONNECT out of Host, or say it; another one they do not say */
+        return "Host differs from the target";
+    /* for CONNECT, clients omit the port in Host or repeat it; a different port is refused */
     bool fine = head->form == TC_EGRESS_HTTP_AUTHORITY
                     ? !stats.port || stats.port == head->host.port
                     : same_port(stats.port, head->host.port);
-    return fine ? NULL : "Host is not the target's";
+    return fine ? NULL : "Host differs from the target";
 }
 
-/* ---- this hop ---- */
+/* ---- hop-by-hop fields ---- */
 
 static bool not_framing(struct tc_egress_http_text word, void *ctx)
 {
@@ -283,7 +284,7 @@ static const char *read_hop(struct tc_egress_http_head *head)
         if (!tc_egress_http_is(head->fields[i].name, "Connection"))
             continue;
         if (!each_word(head->fields[i].value, not_framing, NULL))
-            return "Connection takes away what the request needs";
+            return "Connection lists a field that the request needs";
         asks |= !each_word(head->fields[i].value, not_upgrade, NULL);
     }
     const struct tc_egress_http_field *upgrade = find_field(head, "Upgrade", &count);
@@ -304,7 +305,7 @@ enum tc_egress_http_read tc_egress_http_read(const char *bytes, size_t len,
     ret->why = NULL;
     const char *end = find_end(bytes, len, &broken), *at = bytes;
     if (broken)
-        return bad(ret, "a line does not end in CR LF, or holds a NUL");
+        return bad(ret, "a line does not end in CR LF, or contains a NUL");
     if (!end)
         return len < TC_EGRESS_HTTP_HEAD_MAX ? TC_EGRESS_HTTP_MORE
                                              : bad(ret, "the head is too long");
@@ -327,8 +328,8 @@ static bool is_other(struct tc_egress_http_text word, void *ctx)
     return word.len != name->len || strncasecmp(word.at, name->at, word.len) != 0;
 }
 
-/* Is the field for this hop only: by its name, or because Connection names it? Trailers are refused
- * in the body, so none is announced. */
+/* Is the field hop-by-hop: by its name, or because Connection names it? Trailers are refused in the
+ * body, so Trailer is dropped. */
 static bool of_this_hop(const struct tc_egress_http_head *head, struct tc_egress_http_text name)
 {
     static const char *const names[] = {"Connection", "Keep-Alive", "TE",

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The head of an HTTP/1 request, read so that no two readers can read it in two ways: whatever some
- * server might split, join or trim otherwise is refused. Pure; borrows the bytes that it is given.
- */
+ * Parses the head of an HTTP/1 request, strictly: everything that some server might split, join or
+ * trim differently is refused. Pure; borrows its input. */
 #ifndef TC_EGRESS_READ_HTTP_H
 #define TC_EGRESS_READ_HTTP_H
 
@@ -22,7 +21,7 @@ struct tc_egress_http_text {
 };
 
 struct tc_egress_http_field {
-    struct tc_egress_http_text name, value; /* the value without white space around it */
+    struct tc_egress_http_text name, value; /* `value` without surrounding white space */
 };
 
 enum tc_egress_http_form {
@@ -38,15 +37,15 @@ struct tc_egress_http_head {
     struct tc_egress_http_text path; /* with the query; "/" where an absolute target has none */
     enum tc_egress_http_form form;
     bool one_one; /* HTTP/1.1, else 1.0 */
-    /* From the target where it says it, else from Host; name "": neither does. */
+    /* from the target if it has one, else from Host; name "": neither has one */
     struct tc_egress_host host;
     enum tc_egress_http_body body;
     uint64_t length;
-    bool websocket; /* asks to become one */
+    bool websocket; /* asks for an upgrade to websocket */
     struct tc_egress_http_field fields[TC_EGRESS_HTTP_FIELDS_MAX];
     size_t field_count;
     size_t size;     /* of the whole head */
-    const char *why; /* after TC_EGRESS_HTTP_BAD: static */
+    const char *why; /* after TC_EGRESS_HTTP_BAD: the reason, static */
 };
 
 enum tc_egress_http_read { TC_EGRESS_HTTP_BAD = -1, TC_EGRESS_HTTP_MORE, TC_EGRESS_HTTP_DONE };
@@ -54,33 +53,32 @@ enum tc_egress_http_read { TC_EGRESS_HTTP_BAD = -1, TC_EGRESS_HTTP_MORE, TC_EGRE
 enum tc_egress_http_read tc_egress_http_read(const char *bytes, size_t len,
                                              struct tc_egress_http_head *ret);
 
-/* A header field that the proxy says in place of the client, "NAME: VALUE". */
+/* A header field that the proxy sends instead of the client's, "NAME: VALUE". */
 struct tc_egress_http_line {
     struct tc_egress_http_text name, whole;
 };
 struct tc_egress_http_line tc_egress_http_line(const char *whole);
 
-/* The head for the server: origin form, nothing that was meant for this hop, one request. */
+/* Writes the head for the server: origin form, without hop-by-hop fields, one request per
+ * connection. */
 void tc_egress_http_forward(const struct tc_egress_http_head *head,
                             const struct tc_egress_http_line *lines, size_t count,
                             struct tc_buf *to);
 
-bool tc_egress_http_is(struct tc_egress_http_text text,
-                       const char *word); /* letters of either case */
+bool tc_egress_http_is(struct tc_egress_http_text text, const char *word); /* ignores case */
 
-/* Where the body of a request ends, so that nothing behind it goes on. Pure. */
+/* Finds the end of a request's body, so that no bytes after it are forwarded. Pure. */
 struct tc_egress_http_rest {
     enum tc_egress_http_body body;
-    uint64_t left; /* of the body, or of the chunk */
-    int state;     /* within a chunked body */
+    uint64_t left; /* bytes left in the body or chunk */
+    int state;     /* position in a chunked body */
     unsigned digits;
     bool done;
 };
 
 void tc_egress_http_rest_start(struct tc_egress_http_rest *rest,
                                const struct tc_egress_http_head *head);
-/* How many of these bytes belong to the body; once `done` is set, none. -1: it could be read in two
- * ways. */
+/* How many of these bytes belong to the body; none once `done` is set. -1: ambiguous. */
 ssize_t tc_egress_http_rest_take(struct tc_egress_http_rest *rest, const char *bytes, size_t len);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/strv.h"
 #include "policy/endpoint.h"
 
-/* The slot that holds the name, or the free one where it would stand. */
+/* The slot that holds the name, or the free slot for it. */
 static uint32_t *slot_of(const struct tc_egress_names *names, const char *name)
 {
     size_t at = tc_hash(name) & (names->slot_count - 1);
@@ -18,7 +18,7 @@ static uint32_t *slot_of(const struct tc_egress_names *names, const char *name)
     return &names->slots[at];
 }
 
-/* Half of the slots stay free, so that every search ends soon. */
+/* Half of the slots stay free, so that searches are short. */
 static bool grow(struct tc_egress_names *names)
 {
     enum { AT_FIRST = 64 };
@@ -43,7 +43,7 @@ static uint32_t add_name(struct tc_egress_names *names, const char *name)
     char **place = TC_PUSH(names->names, names->count);
     if (!place)
         return 0;
-    names->count--; /* not among those that grow() looks at */
+    names->count--; /* grow() must not see the new entry yet */
     *place = strdup(name);
     if (!*place || !grow(names)) {
         free(TAKE(*place));
@@ -78,7 +78,7 @@ void tc_egress_names_done(struct tc_egress_names *names)
     *names = (struct tc_egress_names){0};
 }
 
-/* Does a pattern of the grant speak of it, at whatever port? */
+/* Does a pattern of the grant cover the name, at any port? */
 static bool is_covered(const struct tc_egress_names *names, const char *name)
 {
     if (tc_host_is_address(name))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The names that synthetic addresses stand for in this cage: those of the grant, and those that a
- * "*" covers, numbered as they are asked for. */
+ * The names behind a cage's synthetic addresses: the grant's names, and names that a "*" covers,
+ * which get a number when they are first looked up. */
 #ifndef TC_EGRESS_READ_NAMES_H
 #define TC_EGRESS_READ_NAMES_H
 
@@ -12,9 +12,9 @@
 #include "linux/meant.h"
 
 struct tc_egress_names {
-    char **names; /* number TC_SYNTHETIC_FIRST and on */
+    char **names; /* from number TC_SYNTHETIC_FIRST on */
     size_t count;
-    uint32_t *slots; /* by hash; 0: free */
+    uint32_t *slots; /* hash table of numbers; 0: free */
     size_t slot_count;
     const struct tc_egress_config *config; /* borrowed */
 };
@@ -23,21 +23,20 @@ struct tc_egress_names {
 bool tc_egress_names_open(struct tc_egress_names *names, const struct tc_egress_config *config);
 void tc_egress_names_done(struct tc_egress_names *names);
 
-/* The number of a name, a new one where "*" covers it; 0: it is not covered, or numbers are used
- * up. */
+/* The number of a name, a new one where "*" covers the name; 0: not covered, or no numbers left. */
 uint32_t tc_egress_names_number(struct tc_egress_names *names, const char *name);
-/* The name of a number, or NULL; borrows. */
+/* The name with this number, or NULL; borrows. */
 const char *tc_egress_names_name(const struct tc_egress_names *names, uint32_t number);
 
-/* Addresses as the kernel has them, to and from the form that the grant has. */
+/* Converts between socket addresses and the grant's form. */
 
-/* False: the text is no address. */
+/* False: not an address. */
 bool tc_egress_address_read(const char *text, uint32_t port, union tc_inet *ret);
-/* Where the cage meant to go: the name that the address stands for, or the address itself; IPv4 in
- * the form of IPv6 is IPv4. False: there is no port, or it is no host. */
+/* The destination that a client meant: the name behind a synthetic address, or the address itself;
+ * IPv4-mapped IPv6 counts as IPv4. False: no port, or not a host. */
 bool tc_egress_address_meant(const struct tc_egress_names *names, const union tc_inet *address,
                              struct tc_egress_host *ret);
-/* The same of a host that a client spoke of. */
+/* Replaces a synthetic address in `host` by its name. */
 void tc_egress_name_meant(const struct tc_egress_names *names, struct tc_egress_host *host);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a client is told that speaks HTTP: an answer that a model can act on. Pure. */
+ * Refusals in HTTP, with a JSON body that a model can act on. Pure. */
 
 #include <string.h>
 
@@ -15,39 +15,39 @@ static const struct {
     [TC_EGRESS_NOT_NAMED] = {"403 Forbidden", "is not in the allowlist of",
                              "use one of the allowed endpoints, or ask for this one to be added to "
                              "the policy"},
-    [TC_EGRESS_NOT_PUBLIC] = {"403 Forbidden",
-                              "leads to an address that is not public, and that is not in the "
-                              "allowlist of",
-                              "the policy must name exactly that address, or the name must "
-                              "resolve to a public one"},
-    [TC_EGRESS_OTHER_NAME] = {"403 Forbidden",
-                              "was connected to, and the request names another host, which is "
-                              "not allowed to",
-                              "make one connection for each host"},
+    [TC_EGRESS_NOT_PUBLIC] =
+        {"403 Forbidden", "resolves to an address that is not public and not in the allowlist of",
+         "the policy must name exactly that address, or the name must "
+         "resolve to a public one"},
+    [TC_EGRESS_OTHER_NAME] =
+        {"403 Forbidden",
+         "is the connection's host, and the request names another host, which is not allowed for",
+         "open one connection per host"},
     [TC_EGRESS_UNCLEAR] = {"400 Bad Request", NULL,
-                           "send a plain request, as RFC 9112 wants it, and only one a connection"},
+                           "send a request that conforms to RFC 9112, one per connection"},
     [TC_EGRESS_TOO_MANY] = {"503 Service Unavailable", NULL,
                             "try again when some of the open connections are closed"},
-    [TC_EGRESS_NOT_REQUEST] = {"403 Forbidden", "takes no such request by the allowlist of",
+    [TC_EGRESS_NOT_REQUEST] = {"403 Forbidden", "accepts no such request under the allowlist of",
                                "use an allowed method and path, or ask for this one to be added "
                                "to the policy"},
-    [TC_EGRESS_NOT_SPOKEN] = {"403 Forbidden", "is inspected, which was not accepted by",
+    [TC_EGRESS_NOT_SPOKEN] = {"403 Forbidden",
+                              "is inspected, and its certificate was not accepted by",
                               "trust the file that SSL_CERT_FILE names, and speak HTTP/1.1"},
     [TC_EGRESS_SPENT] = {"403 Forbidden", NULL,
                          "continue without it, or ask for a larger `transfer` in the policy"},
     [TC_EGRESS_NO_NAME] = {"502 Bad Gateway", "could not be resolved for",
                            "check the name, or try again later"},
-    [TC_EGRESS_NO_ANSWER] = {"502 Bad Gateway", "did not take the connection of",
+    [TC_EGRESS_NO_ANSWER] = {"502 Bad Gateway", "did not accept the connection of",
                              "check that the service is up, or try again later"},
     [TC_EGRESS_TOO_LATE] = {"504 Gateway Timeout", "did not answer in time for", "try again later"},
     [TC_EGRESS_NO_UPSTREAM] =
-        {"502 Bad Gateway", "needs the upstream proxy, which did not take the connection of",
+        {"502 Bad Gateway", "needs the upstream proxy, which did not accept the connection of",
          "try again later; the operator can check [egress] upstream in the policy"},
     [TC_EGRESS_NOT_UPSTREAM] = {"502 Bad Gateway", "was refused by the upstream proxy to",
-                                "try again later; the operator can ask whoever runs that proxy"},
-    [TC_EGRESS_NOT_TRUSTED] = {"502 Bad Gateway", "could not be trusted for",
-                               "the server needs a certificate for that name by an authority that "
-                               "this machine trusts"},
+                                "try again later; the operator can ask that proxy's administrator"},
+    [TC_EGRESS_NOT_TRUSTED] =
+        {"502 Bad Gateway", "could not be trusted for",
+         "the server needs a certificate for that name from a CA that this host trusts"},
     [TC_EGRESS_NO_PROXY_FORM] =
         {"400 Bad Request", NULL,
          "send a proxy request: \"GET http://example.com/path\", \"CONNECT host:443\", or "
@@ -67,15 +67,16 @@ static void add_error(struct tc_buf *to, const struct tc_egress_config *config, 
         if (why)
             tc_buf_addf(&text, ": %s", why);
     } else if (what == TC_EGRESS_TOO_MANY) {
-        tc_buf_addf(&text, "network: more than %lld connections at one time",
+        tc_buf_addf(&text, "network: more than %lld concurrent connections",
                     (long long)config->connections);
     } else if (what == TC_EGRESS_SPENT) {
-        tc_buf_addf(&text, "network: this call may transfer %lld bytes, and no more",
+        tc_buf_addf(&text, "network: this call may transfer at most %lld bytes",
                     (long long)config->transfer);
     } else if (what == TC_EGRESS_NO_PROXY_FORM) {
-        tc_buf_adds(&text, "network: this is a proxy, and the request is not for one");
+        tc_buf_adds(&text, "network: this is a proxy, and the request has the form for a server");
     } else {
-        tc_buf_addf(&text, "network: the request is ambiguous: %s", why ? why : "it is not clear");
+        tc_buf_addf(&text, "network: the request is ambiguous: %s",
+                    why ? why : "parsers may disagree about it");
     }
     tc_json_member(to, "error", text.failed ? "network: refused" : text.data);
 }
@@ -99,7 +100,7 @@ static void add_words(struct tc_buf *to, const struct tc_strv *words)
         tc_buf_addf(to, "%s%s", i ? "," : "", words->items[i]);
 }
 
-/* "GET,HEAD example.com:443 /v1", without what the entry leaves open. */
+/* "GET,HEAD example.com:443 /v1", without the parts that the entry does not restrict. */
 static void add_entry(struct tc_buf *to, const struct tc_net_entry *entry)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;

@@ -53,7 +53,7 @@ static int judge_request(const struct tc_net_entry *entry, const struct tc_egres
     if (bare || !method_fits(&entry->methods, head->method))
         return bare ? 0 : TC_EGRESS_NOT_REQUEST;
     if (head->websocket) {
-        *ret_why = "what is said in a websocket has no method and no path";
+        *ret_why = "websocket messages have no method and no path";
         return TC_EGRESS_NOT_REQUEST;
     }
     if (!entry->paths.count)

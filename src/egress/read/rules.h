@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the grant says of an endpoint, a request, a resolved address. Pure. */
+ * Checks an endpoint, a request or a resolved address against the grant. Pure. */
 #ifndef TC_EGRESS_READ_RULES_H
 #define TC_EGRESS_READ_RULES_H
 
@@ -10,20 +10,20 @@
 #include "egress/egress.h"
 #include "egress/read/http.h"
 
-/* May bytes that nobody reads go there? Not where the grant names methods or paths, which only a
- * request that was read can be held to, or where a secret goes in. */
+/* May uninspected bytes be sent there? Not if all its entries have methods or paths, which need
+ * inspection to be enforced, or if a secret is injected. */
 bool tc_egress_may_stream(const struct tc_egress_config *config, const char *host, uint32_t port);
-/* May this request go there? 0, or the reason why not (enum tc_egress_reason) and words for it, or
- * NULL. Any entry of the host may allow it: by its method, and by a path that is the entry's or
- * below it. */
+/* May this request be sent there? 0, or the reason (enum tc_egress_reason) with an explanation or
+ * NULL. Any entry of the host may allow it: by its method, and by a path equal to or below the
+ * entry's. */
 int tc_egress_judge_request(const struct tc_egress_config *config, const char *host, uint32_t port,
                             const struct tc_egress_http_head *head, const char **ret_why);
-/* Does any entry cover it, if only for some requests? */
+/* Does any entry cover the endpoint, at least for some requests? */
 bool tc_egress_may_some(const struct tc_egress_config *config, const char *host, uint32_t port);
 
 bool tc_egress_is_public(const struct sockaddr *address);
-/* May a connection to this name go to this address? It must be public, or have an entry of its own,
- * or be this machine's own where the grant names localhost. */
+/* May a connection to this name use this address? The address must be public or have its own entry,
+ * or be a loopback address where the grant names localhost. */
 bool tc_egress_may_reach(const struct tc_egress_config *config, const char *host, uint32_t port,
                          const struct sockaddr *address);
 

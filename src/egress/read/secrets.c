@@ -6,7 +6,7 @@
 
 #include "policy/endpoint.h"
 
-/* "Authorization: Bearer {secret}" with the value at its place. */
+/* "Authorization: Bearer {secret}" with the value in place of the placeholder. */
 static char *make_line(const char *header, const char *value)
 {
     const char *place = strstr(header, TC_SECRET_PLACE);
@@ -72,7 +72,7 @@ static void mask(struct tc_buf *text, const char *value, size_t len)
     }
 }
 
-/* How much of the end is the beginning of the value. */
+/* The length of the longest suffix that is a prefix of the value. */
 static size_t begun(const struct tc_buf *text, const char *value, size_t len)
 {
     size_t n = len - 1 < text->len ? len - 1 : text->len;

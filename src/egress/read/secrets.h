@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Which secrets go into a request, and none out of an answer. Pure. */
+ * Injects secrets into requests, and masks them in responses. Pure. */
 #ifndef TC_EGRESS_READ_SECRETS_H
 #define TC_EGRESS_READ_SECRETS_H
 
@@ -10,21 +10,21 @@
 
 enum { TC_EGRESS_SECRETS_MAX = 64 };
 
-/* Takes the values out of what came beside the config, and makes the lines of the headers. False:
- * these are not its values, or out of memory. */
+/* Parses the secrets' values, and makes the header lines. False: the values do not match the
+ * config, or out of memory. */
 bool tc_egress_secrets_read(struct tc_egress_config *config, const char *bytes, size_t len);
 
-/* May a request to there have any? Then what the server says is masked. */
+/* May a request to this endpoint get a secret? Then responses are masked. */
 bool tc_egress_secrets_go(const struct tc_egress_config *config, const char *host, unsigned port);
 
-/* The header lines for a request to there, at most TC_EGRESS_SECRETS_MAX + 1, borrowed from the
- * config. Without TLS only those whose host says so. With any, the answer is asked for as it is,
- * so that a value in it can be seen. */
+/* The header lines for a request to this endpoint, at most TC_EGRESS_SECRETS_MAX + 1, borrowed from
+ * the config. Without TLS, only secrets whose host allows it. If there are any, another line asks
+ * for an unencoded response, so that values in it can be found. */
 size_t tc_egress_secrets_for(const struct tc_egress_config *config, const char *host, unsigned port,
                              bool tls, struct tc_egress_http_line *lines);
 
-/* Puts asterisks over each value in `text`, the end of which may be the beginning of one: how many
- * bytes may go on before more of the text is known. */
+/* Masks each value in `text` with asterisks. Returns how many bytes may be sent now: the rest may
+ * be the beginning of a value. */
 size_t tc_egress_secrets_mask(const struct tc_strv *values, struct tc_buf *text);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 
-/* IANA's registry, and what is in use beside it. */
+/* IANA's registry and methods in common use. */
 static bool known_method(const char *word, size_t len)
 {
     static const char *const methods[] = {"GET",
@@ -62,7 +62,7 @@ static bool known_method(const char *word, size_t len)
     return false;
 }
 
-/* What servers in one language or another split a request line at. */
+/* Bytes that some server treats as a separator in a request line. */
 static bool is_space(unsigned char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f) || c == 0x85 ||
@@ -83,7 +83,7 @@ static bool names_http(const char *line, size_t len)
     return false;
 }
 
-/* `line` begins with the first byte that is no space. */
+/* `line` starts at the first byte that is not a space. */
 static enum tc_egress_sniff sniff_line(const char *line, size_t len, bool too_long)
 {
     size_t word = 0;
@@ -93,7 +93,7 @@ static enum tc_egress_sniff sniff_line(const char *line, size_t len, bool too_lo
         return TC_SNIFF_OTHER;
     if (word < len && known_method(line, word))
         return TC_SNIFF_HTTP;
-    size_t until = 0; /* what is said of a beginning stays true, whatever follows */
+    size_t until = 0; /* the answer for a prefix must not change with further bytes */
     while (until < len && line[until] && line[until] != '\n')
         until++;
     if (names_http(line, until))
@@ -103,7 +103,7 @@ static enum tc_egress_sniff sniff_line(const char *line, size_t len, bool too_lo
     return too_long ? TC_SNIFF_UNCLEAR : TC_SNIFF_MORE;
 }
 
-/* Alerts, changes of the cipher and what else TLS may begin with are records, too. */
+/* A connection may also begin with an alert or another record type. */
 static bool is_record(unsigned char type)
 {
     return type >= 0x14 && type <= 0x18;

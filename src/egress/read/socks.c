@@ -20,7 +20,7 @@ enum tc_egress_socks tc_egress_socks_greeting(const unsigned char *bytes, size_t
 
 enum { HEAD = 4, KIND_V4 = 1, KIND_NAME = 3, KIND_V6 = 4 };
 
-/* How long the request is; 0: its kind of address is none. */
+/* The size of the request; 0: unknown address type. */
 static size_t request_size(const unsigned char *bytes)
 {
     switch (bytes[3]) {

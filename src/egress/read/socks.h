@@ -9,7 +9,7 @@
 
 enum tc_egress_socks { TC_EGRESS_SOCKS_BAD = -1, TC_EGRESS_SOCKS_MORE, TC_EGRESS_SOCKS_DONE };
 
-/* What an answer says, as RFC 1928 counts. */
+/* Reply codes of RFC 1928. */
 enum tc_egress_socks_code {
     TC_EGRESS_SOCKS_FINE = 0,
     TC_EGRESS_SOCKS_FAILED = 1,
@@ -21,16 +21,16 @@ enum tc_egress_socks_code {
 
 enum { TC_EGRESS_SOCKS_ANSWER_SIZE = 10, TC_SOCKS4_ANSWER_SIZE = 8 };
 
-/* The list of methods. TC_EGRESS_SOCKS_BAD: "none" is not among them. */
+/* Reads the list of methods. TC_EGRESS_SOCKS_BAD: the list does not have "no authentication". */
 enum tc_egress_socks tc_egress_socks_greeting(const unsigned char *bytes, size_t len,
                                               size_t *ret_used);
-/* The request; *ret_code is what to answer when it is bad. */
+/* Reads the request; *ret_code is the reply to a bad one. */
 enum tc_egress_socks tc_egress_socks_request(const unsigned char *bytes, size_t len,
                                              size_t *ret_used, struct tc_egress_host *ret,
                                              enum tc_egress_socks_code *ret_code);
 void tc_egress_socks_answer(enum tc_egress_socks_code code,
                             unsigned char out[TC_EGRESS_SOCKS_ANSWER_SIZE]);
-/* What refuses a request of version 4. */
+/* The reply that refuses a SOCKS4 request. */
 void tc_egress_socks4_refusal(unsigned char out[TC_SOCKS4_ANSWER_SIZE]);
 
 #endif

@@ -40,7 +40,7 @@ void tc_egress_deny(struct tc_egress_stats *stats, const char *target, enum tc_e
     denial->reason = (int32_t)reason;
     denial->resolve = resolve;
     atomic_store(&denial->count, 1);
-    atomic_store(&stats->denial_count, count + 1); /* last: what stands below it is whole */
+    atomic_store(&stats->denial_count, count + 1); /* last: the record is complete */
 }
 
 struct tc_egress_destination *tc_egress_reached(struct tc_egress_stats *stats, const char *target)
@@ -90,10 +90,10 @@ const char *tc_egress_reason_text(int reason)
 {
     static const char *const words[TC_EGRESS_REASONS] = {
         [TC_EGRESS_NOT_NAMED] = "no entry of the allowlist covers it",
-        [TC_EGRESS_NOT_PUBLIC] = "it leads to an address that is not public and not named",
+        [TC_EGRESS_NOT_PUBLIC] = "it resolves to an address that is not public and not named",
         [TC_EGRESS_OTHER_NAME] = "the connection named another host",
         [TC_EGRESS_UNCLEAR] = "the request is ambiguous",
-        [TC_EGRESS_TOO_MANY] = "too many connections at one time",
+        [TC_EGRESS_TOO_MANY] = "too many concurrent connections",
         [TC_EGRESS_NOT_REQUEST] = "its entries allow other methods or paths",
         [TC_EGRESS_SPENT] = "the `transfer` limit is reached",
         [TC_EGRESS_NOT_SPOKEN] = "the client broke off a TLS connection that is inspected",

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Who may be heard. A page in a browser reaches this server under a name that its owner made to
- * point here, so the name is looked at before anything else, and what a browser says about where a
- * page came from. */
+ * Admits requests. A web page can reach this server through a host name whose owner resolves it to
+ * this address (DNS rebinding). So the Host header is checked first, then the Origin header that
+ * browsers send. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "mcp/http/web.h"
 
-/* ---- names ---- */
+/* ---- host names ---- */
 
-/* "name", "name:port", "[::1]:port"; the port must be ours. */
+/* "name", "name:port", "[::1]:port"; the port must be this server's. */
 static bool is_ours(const struct tc_web *web, const char *authority)
 {
     const char *colon = strrchr(authority, ':'), *bracket = strrchr(authority, ']');
@@ -39,7 +39,7 @@ static bool is_own_origin(const struct tc_web *web, const char *origin)
 
 /* ---- the token ---- */
 
-/* As long for a guess that is nearly right as for any other of its length. */
+/* Compares in constant time, for a given length. */
 static bool same(const char *said, const char *token)
 {
     size_t length = strlen(said), wanted = strlen(token);
@@ -59,7 +59,7 @@ static bool has_token(const struct tc_web *web, const char *authorization)
     return same(authorization + sizeof(scheme) - 1, web->config.token);
 }
 
-/* ---- what for ---- */
+/* ---- routes ---- */
 
 static const struct {
     const char *path, *method, *allow;
@@ -89,7 +89,7 @@ static bool find_route(const char *url, const char *method, enum tc_route *ret_r
     return false;
 }
 
-/* The body, as far as its head says what it is. */
+/* Checks the body's type and length by the headers. */
 static bool judge_body(const struct tc_heads *heads, struct tc_refusal *ret)
 {
     static const char json[] = "application/json";
@@ -104,16 +104,17 @@ static bool judge_body(const struct tc_heads *heads, struct tc_refusal *ret)
     return false;
 }
 
-/* Who reads it in another way may be in front of this server: nothing more is taken from it. */
+/* A proxy in front of this server may have read the request differently (request smuggling), so the
+ * connection is closed. */
 static bool judge_framing(const struct tc_heads *heads, struct tc_refusal *ret)
 {
     *ret = (struct tc_refusal){400, NULL, "Connection", "close"};
     if (heads->loose)
-        ret->text = "a line of the head must end with CR LF, and may not be folded";
+        ret->text = "header lines must end with CR LF and must not be folded";
     else if (heads->transfer && heads->length)
-        ret->text = "a head has Content-Length or Transfer-Encoding, not both";
+        ret->text = "send Content-Length or Transfer-Encoding, not both";
     else if (heads->twice)
-        ret->text = "a line of the head stands twice";
+        ret->text = "duplicate header field";
     else
         *ret = (struct tc_refusal){0};
     return !ret->status;

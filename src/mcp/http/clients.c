@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Sessions: an id that nobody guesses, bounded in number, ended by their client, by silence, or by
- * those who come later. */
+ * Sessions: each has an unguessable id. Their number is limited. A session ends by its client's
+ * request, after idle time, or to make room for a new one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #include "mcp/http/web.h"
 
-/* One whose client waits for something is no candidate. */
+/* Skips sessions with a pending response. */
 static struct tc_client *most_idle(const struct tc_web *web)
 {
     struct tc_client *found = NULL;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * One request of HTTP: its head is judged before its body is read, its message is handed on, and
- * it sleeps until the answer is there. */
+ * One HTTP request: its headers are checked before its body is read, its message is passed to the
+ * server, and its connection is suspended until the response exists. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "mcp/http/web.h"
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 static char *write_error(int code, const char *text)
 {
@@ -19,7 +19,7 @@ static char *write_error(int code, const char *text)
     return made;
 }
 
-/* Takes `text`; NULL: no body. */
+/* Takes ownership of `text`; NULL: no body. */
 static enum MHD_Result queue(struct MHD_Connection *connection, unsigned status, char *text,
                              const char *header, const char *value)
 {
@@ -46,7 +46,7 @@ static enum MHD_Result refuse_early(struct MHD_Connection *connection,
                 : MHD_NO;
 }
 
-/* Takes `text` (NULL: no body). */
+/* Takes ownership of `text` (NULL: no body). */
 static void set_answer(struct tc_exchange *exchange, int status, char *text)
 {
     exchange->status = status;
@@ -75,8 +75,8 @@ void tc_exchange_accept(struct tc_exchange *exchange)
     set_answer(exchange, MHD_HTTP_ACCEPTED, NULL);
 }
 
-/* Since there are no sessions the status says what the error's code does; to the older versions
- * it would speak of the session. */
+/* For stateless requests the HTTP status reflects the error code. In the older versions a status
+ * would describe the session. */
 static int status_of(const struct tc_exchange *exchange, int code)
 {
     if (!exchange->stateless || code == 0 || code == TC_RPC_INTERNAL)
@@ -103,7 +103,7 @@ bool tc_exchange_send(struct tc_mcp_session *session, void *asker, int code, con
     return true;
 }
 
-/* What there is to say now; else it sleeps. */
+/* Queues the response if it exists, else suspends the connection. */
 static enum MHD_Result respond(struct tc_exchange *exchange)
 {
     if (exchange->gone)
@@ -137,7 +137,7 @@ static void end_session(struct tc_exchange *exchange)
     set_answer(exchange, MHD_HTTP_NO_CONTENT, NULL);
 }
 
-/* The older transport: all answers to this client go through this one stream. */
+/* The SSE transport: all responses to this client go through this stream. */
 static void open_stream(struct tc_exchange *exchange)
 {
     char place[sizeof("/messages?session_id=") + 64] = "/messages?session_id=";
@@ -179,7 +179,7 @@ static enum MHD_Result take_whole(struct tc_exchange *exchange)
     return respond(exchange);
 }
 
-/* False: too much, or no memory. */
+/* False: too much data, or out of memory. */
 static bool add_bytes(struct tc_exchange *exchange, const char *bytes, size_t length)
 {
     size_t want = exchange->size ? exchange->size : 4096;
@@ -251,7 +251,7 @@ enum MHD_Result tc_exchange_take(void *web, struct MHD_Connection *connection, c
     return exchange->taken ? respond(exchange) : take_whole(exchange);
 }
 
-/* ---- ends ---- */
+/* ---- end of a request ---- */
 
 void tc_exchange_lose(struct tc_exchange *exchange)
 {

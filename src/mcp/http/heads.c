@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The lines of a request's head. A proxy in front of this server may end a line or a request at
- * another byte than the library below: a request that has two readings is refused. */
+ * The header fields of a request. A proxy in front of this server may split lines or requests at
+ * other bytes than libmicrohttpd does, so an ambiguous request is refused. */
 #include <string.h>
 #include <strings.h>
 
 #include "mcp/http/web.h"
 
-/* From 1.0 on the library refuses a bare line feed and folded lines itself. Those before it keep
- * the head where it arrived and put a NUL in the place of each byte of a line's end, so that lines
- * which are not two bytes apart did not end in CR LF, or were put together from several. */
+/* libmicrohttpd 1.0 itself refuses bare line feeds and folded lines. Earlier versions keep the
+ * headers in the receive buffer and replace each byte of a line end by NUL. So two fields that are
+ * not exactly two bytes apart did not end with CR LF, or a folded line was joined. */
 static bool keeps_lines(void)
 {
     return strncmp(MHD_get_version(), "0.9.7", 5) == 0;
@@ -20,7 +20,7 @@ enum { LINE_END = 2 };
 
 struct reading {
     struct tc_heads *heads;
-    const char *end; /* of the line before */
+    const char *end; /* end of the previous line */
     bool loose;
 };
 
@@ -31,7 +31,7 @@ static void follow_line(struct reading *reading, const char *name, const char *v
     reading->end = value ? value + length : NULL;
 }
 
-/* The last line's end, and the empty line. The request line begins with the method. */
+/* Checks the end of the last line and the empty line. The request line starts at `method`. */
 static bool is_whole(struct MHD_Connection *connection, const char *method, const char *end)
 {
     const union MHD_ConnectionInfo *info =

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * toolcage-http: the policy's tools for clients of the Model Context Protocol over HTTP. The
- * command line chose the policy and opened the socket; what this program has to know comes as
- * descriptor 3, the listening socket as 4. It can do what `toolcage mcp` does on standard input and
- * output, and nothing more: messages go to the same sessions. */
+ * toolcage-http: the policy's tools for MCP clients over HTTP. The command line chose the policy
+ * and opened the socket; it passes the config as fd 3 and the listening socket as fd 4. The server
+ * has the functions of `toolcage mcp` on standard input and output: messages are handled by the
+ * same sessions. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
 #include "mcp/http/web.h"
 
 enum { CONFIG = 3, LISTENER = 4, CONFIG_MAX = 1 << 20, FAILURE = 125, TICK_MS = 500 };
-enum { SIGNALS, LIBRARY, ENGINE, OTHERS }; /* what is watched always */
+enum { SIGNALS, LIBRARY, ENGINE, OTHERS }; /* the fixed entries of the poll set */
 
 struct program {
     struct tc_web web;
@@ -41,7 +41,7 @@ static int complain(const char *what, const char *hint)
     return FAILURE;
 }
 
-/* Takes `err`. */
+/* Takes ownership of `err`. */
 static int complain_of(int rc, struct toolcage_error *err)
 {
     int code = err ? complain(toolcage_error_message(err), toolcage_error_hint(err))
@@ -52,7 +52,7 @@ static int complain_of(int rc, struct toolcage_error *err)
     return code;
 }
 
-/* ---- what it is told ---- */
+/* ---- config ---- */
 
 static const char *text_of(const struct program *p, const char *key)
 {
@@ -83,7 +83,7 @@ static int set_workspace(void *userdata, struct toolcage_call *call, struct tool
     return toolcage_call_set(call, "workspace", userdata, err);
 }
 
-/* 0, or an exit code after saying why. */
+/* 0, or an exit code after printing the reason. */
 static int load_program(struct program *p)
 {
     struct toolcage_error *err = NULL;
@@ -101,9 +101,9 @@ static int load_program(struct program *p)
     return rc < 0 ? complain_of(rc, err) : 0;
 }
 
-/* ---- the library ---- */
+/* ---- libmicrohttpd ---- */
 
-/* What the library refuses by itself: before 1.0 little (heads.c). */
+/* Strict parsing; versions before 1.0 check little (heads.c). */
 #if MHD_VERSION >= 0x00097701
 #define STRICTNESS MHD_OPTION_CLIENT_DISCIPLINE_LVL, 2
 #else
@@ -151,8 +151,8 @@ static size_t count_sleeping(const struct tc_web *web)
     return n;
 }
 
-/* The calls stand behind the fixed ones, and then the connections that nobody reads meanwhile: only
- * that they close is of interest. */
+/* After the fixed entries come the calls, then the suspended connections. libmicrohttpd does not
+ * poll suspended connections, so their end is detected here. */
 static bool watch_calls(struct program *p, size_t *ret_count)
 {
     struct tc_mcp *server = &p->web.server;
@@ -188,7 +188,7 @@ static int wait_ms(const struct program *p)
                                                 : most;
 }
 
-/* Before anything else happens: the list is still the one that was watched. */
+/* Runs first: the list of exchanges must still be the polled one. */
 static void find_lost(struct program *p, size_t first, size_t count)
 {
     size_t at = first;
@@ -205,7 +205,7 @@ static void step(struct program *p, size_t count)
     size_t calls = server->call_count;
     int64_t now = tc_web_now_ms();
     find_lost(p, OTHERS + calls, count);
-    for (size_t i = calls; i-- > 0;) /* from the end: answered ones leave the list */
+    for (size_t i = calls; i-- > 0;) /* backwards, because ended calls leave the list */
         if (p->fds[OTHERS + i].revents)
             tc_mcp_dispatch(server, i);
     if (p->fds[ENGINE].revents)
@@ -216,7 +216,7 @@ static void step(struct program *p, size_t count)
     (void)MHD_run(p->web.daemon);
 }
 
-/* 0 when it was told to end. */
+/* 0 after a signal to end. */
 static int loop(struct program *p)
 {
     size_t count = 0;
@@ -234,7 +234,7 @@ static int loop(struct program *p)
     }
 }
 
-/* The library stops only when nobody sleeps. */
+/* libmicrohttpd stops only when no connection is suspended. */
 static void end_server(struct program *p)
 {
     struct tc_web *web = &p->web;
@@ -253,7 +253,7 @@ static void end_server(struct program *p)
     free(p->fds);
 }
 
-/* They wait since the command line said that it listens. */
+/* The signals are blocked since the command line printed the address. */
 static int take_signals(void)
 {
     sigset_t set;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A posted message. Since 2026-07-28 each one stands alone, and its head repeats what it says, so
- * that what lies between can read it there: then both must agree. Before, a session begins with
- * initialize, and all others name it. */
+ * A posted message. Since 2026-07-28 each message is independent, and its HTTP headers repeat parts
+ * of it for proxies; both must agree. Before, initialize creates a session, and all later messages
+ * name it. */
 #include <string.h>
 
 #include "mcp/http/web.h"
 
-#define AGAIN "; read what was answered, then repeat"
+#define AGAIN "; read the responses, then repeat"
 
 /* ---- since 2026-07-28 ---- */
 
@@ -19,7 +19,7 @@ static int digit(char c)
     return at ? (int)(at - all) : -1;
 }
 
-/* The bytes of `text` (its length a multiple of four, "=" only at the end) are those of `want`. */
+/* Does `text` decode to `want`? Its length must be a multiple of four, with "=" only at the end. */
 static bool is_base64_of(const char *text, size_t length, const char *want)
 {
     size_t n = 0, wanted = strlen(want);
@@ -40,12 +40,12 @@ static bool is_base64_of(const char *text, size_t length, const char *want)
             if (n >= wanted || (unsigned char)want[n] != (bits >> (16 - 8 * k) & 0xff))
                 return false;
         if (bits & ((1UL << (8 * (3 - bytes))) - 1))
-            return false; /* another spelling of the same */
+            return false; /* non-canonical encoding */
     }
     return n == wanted;
 }
 
-/* Without the blanks that may stand behind it. */
+/* The length without trailing blanks. */
 static size_t length_of(const char *line)
 {
     size_t length = strlen(line);
@@ -60,7 +60,7 @@ static bool is_text(const char *line, const char *want)
     return line && length == strlen(want) && memcmp(line, want, length) == 0;
 }
 
-/* A line of the head says this text, as it is or as "=?base64?...?=". */
+/* Does the header field contain this text, plain or as "=?base64?...?="? */
 static bool says(const char *line, const char *want)
 {
     static const char begin[] = "=?base64?", end[] = "?=";
@@ -71,7 +71,7 @@ static bool says(const char *line, const char *want)
     return is_base64_of(line + sizeof(begin) - 1, length - frame, want);
 }
 
-/* NULL, or which line of the head says something else than the message. */
+/* NULL, or an error for a header field that differs from the message. */
 static const char *find_mismatch(const struct tc_heads *heads, const json_t *message,
                                  const char *version)
 {
@@ -79,11 +79,11 @@ static const char *find_mismatch(const struct tc_heads *heads, const json_t *mes
     const char *method = json_string_value(json_object_get(message, "method"));
     const char *name = json_string_value(json_object_get(params, "name"));
     if (!is_text(heads->version, version))
-        return "the line MCP-Protocol-Version does not say what the message does";
+        return "the header MCP-Protocol-Version differs from the message";
     if (!method || !is_text(heads->method, method))
-        return "the line Mcp-Method does not say what the message does";
+        return "the header Mcp-Method differs from the message";
     if (strcmp(method, "tools/call") == 0 && name && !says(heads->name, name))
-        return "the line Mcp-Name does not say what the message does";
+        return "the header Mcp-Name differs from the message";
     return NULL;
 }
 
@@ -97,7 +97,7 @@ static const char *version_of(const json_t *message)
     return json_string_value(json_object_get(meta_of(message), TC_MCP_META "protocolVersion"));
 }
 
-/* The error knows which request it is about. */
+/* Refuses the request with its own id. */
 static void refuse_head(struct tc_exchange *exchange, const json_t *message, const char *fault)
 {
     struct tc_mcp_request request = {.session = &exchange->once->core,
@@ -118,7 +118,8 @@ static void take_alone(struct tc_exchange *exchange, const struct tc_heads *head
         return;
     }
     if (!id && json_object_get(message, "method")) {
-        tc_exchange_accept(exchange); /* closing the connection cancels; nothing else is told */
+        tc_exchange_accept(exchange); /* notifications are ignored: a stateless client cancels by
+                                         closing the connection */
         return;
     }
     if (version &&
@@ -154,12 +155,12 @@ static void take_in_session(struct tc_exchange *exchange, const char *id, const 
     struct tc_client *client = tc_client_find(exchange->web, id, old);
     if (!client) {
         tc_exchange_refuse(exchange, MHD_HTTP_NOT_FOUND, TC_RPC_REQUEST,
-                           "there is no such session (any more): begin another one");
+                           "there is no such session: start a new one with initialize");
         return;
     }
     if (old && client->stream && tc_outbox_pending(&client->stream->unread) > TC_WEB_UNREAD_MAX) {
         tc_exchange_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, TC_RPC_INTERNAL,
-                           "too much waits in the stream of this session" AGAIN);
+                           "too much unread data in this session's stream" AGAIN);
         return;
     }
     if (old)
@@ -181,17 +182,17 @@ static void take_before(struct tc_exchange *exchange, const struct tc_heads *hea
             message);
     else if (heads->version && !tc_mcp_is_agreed(heads->version))
         tc_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, TC_RPC_VERSION,
-                           "this version is not spoken here");
+                           "this protocol version is not supported");
     else if (heads->session)
         take_in_session(exchange, heads->session, message);
     else if (method && strcmp(method, "initialize") == 0 && json_object_get(message, "id"))
         begin_session(exchange, message);
     else
         tc_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, TC_RPC_REQUEST,
-                           "name the session as Mcp-Session-Id; it begins with initialize");
+                           "send the header Mcp-Session-Id; initialize starts a session");
 }
 
-/* ---- all ---- */
+/* ---- both ---- */
 
 static bool stands_alone(const struct tc_heads *heads, const json_t *message)
 {
@@ -204,7 +205,7 @@ void tc_post_take(struct tc_exchange *exchange)
     json_error_t error;
     if (exchange->web->held > TC_WEB_HELD_MAX / 2) {
         tc_exchange_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, TC_RPC_INTERNAL,
-                           "too much waits here for clients" AGAIN);
+                           "too much unread data for all clients" AGAIN);
         return;
     }
     json_t *message = json_loadb(exchange->body ? exchange->body : "", exchange->length,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Answers as events. What a client does not read waits here, up to a bound that ends its asking. */
+ * Responses as server-sent events. Unread data is kept up to a limit; above it the client's
+ * requests are refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The server of tools over HTTP, one thread, one loop: connections (wires), the requests on them
- * (exchanges), and the clients that they come from (sessions). Whoever connects may be a page in a
- * browser or another user of this machine; nothing is done for it before it was admitted. */
+ * The MCP server over HTTP: one thread and one loop for connections (wires), their requests
+ * (exchanges) and the sessions of clients. A connection may come from a web page in a browser or
+ * from another user of this host; nothing is done for it before its request is admitted. */
 #ifndef TC_MCP_HTTP_WEB_H
 #define TC_MCP_HTTP_WEB_H
 
@@ -14,25 +14,27 @@
 #include "mcp/server.h"
 
 enum {
-    TC_WEB_BODY_MAX = TC_LINE_MAX, /* of one message */
-    TC_WEB_HELD_MAX = 64 << 20,  /* of messages that come in and answers that wait, all together */
-    TC_WEB_UNREAD_MAX = 1 << 20, /* of one stream: then its client may ask nothing more */
-    TC_WEB_WIRES_MAX = 192,      /* beyond it, the one that has done nothing for longest goes */
+    TC_WEB_BODY_MAX = TC_LINE_MAX, /* bytes of one message */
+    TC_WEB_HELD_MAX = 64 << 20, /* bytes of all incoming messages and unsent responses together */
+    TC_WEB_UNREAD_MAX =
+        1 << 20, /* unsent bytes of one stream; above it the client's requests are refused */
+    TC_WEB_WIRES_MAX =
+        192, /* above it, the connection idle for longest without an admitted request is closed */
     TC_WEB_SESSIONS_MAX = 64,
-    TC_WEB_HEAD_MS = 15000,     /* until a request is admitted */
-    TC_WEB_BODY_MS = 60000,     /* then, until its body is there */
-    TC_WEB_READ_MS = 60000,     /* for the client to take something of what it is sent */
-    TC_WEB_PATIENCE_MS = 10000, /* an answer that takes longer becomes a stream */
-    TC_WEB_BREATH_MS = 15000,   /* between signs of life in a stream */
+    TC_WEB_HEAD_MS = 15000,     /* from connection to an admitted request */
+    TC_WEB_BODY_MS = 60000,     /* from admission to the complete body */
+    TC_WEB_READ_MS = 60000,     /* for the client to read more of a response */
+    TC_WEB_PATIENCE_MS = 10000, /* a response that takes longer becomes a stream */
+    TC_WEB_BREATH_MS = 15000,   /* between keep-alive comments in a stream */
 };
 
-/* What it was told to be; all borrowed. */
+/* The parsed config; all pointers are borrowed. */
 struct tc_web_config {
-    const char *token;  /* NULL: everybody who reaches it may use it */
-    const char **hosts; /* names that clients may have for it, NULL-terminated */
+    const char *token;  /* NULL: no token is required */
+    const char **hosts; /* host names that clients may use, NULL-terminated */
     unsigned port;
     const char *certificate, *key; /* PEM; NULL: no TLS */
-    int64_t idle_ms;               /* how long a session may be silent */
+    int64_t idle_ms;               /* maximum idle time of a session */
 };
 
 /* One connection. */
@@ -40,23 +42,23 @@ struct tc_mcp_http_wire {
     struct tc_mcp_http_wire *next, **at;
     struct tc_web *web;
     int fd;
-    bool admitted;       /* a request that may be worked on */
+    bool admitted;       /* it has an admitted request */
     int64_t deadline_ms; /* 0: none */
 };
 
 struct tc_client {
-    struct tc_mcp_session core; /* first: a session is found by it */
+    struct tc_mcp_session core; /* must be first: a session is cast to its client */
     struct tc_client *next, **at;
     struct tc_web *web;
-    char id[65];                /* "" for one that lives for a single request */
-    struct tc_exchange *stream; /* of the older transport: where all answers go */
-    bool old;                   /* of the older transport */
+    char id[65];                /* "" for a client of one stateless request */
+    struct tc_exchange *stream; /* SSE transport: the stream for all responses */
+    bool old;                   /* uses the SSE transport of before 2025-03-26 */
     int64_t used_ms;
 };
 
 enum tc_route { TC_ROUTE_MCP, TC_ROUTE_SSE, TC_ROUTE_MESSAGES };
 
-/* One request of HTTP. */
+/* One HTTP request. */
 struct tc_exchange {
     struct tc_exchange *next, **at;
     struct tc_web *web;
@@ -66,17 +68,17 @@ struct tc_exchange {
     const char *method;
     char *body;
     size_t length, size;
-    struct tc_client *once;   /* its own, when it belongs to no session */
-    struct tc_client *client; /* that it belongs to, while it waits for an answer */
-    const char *new_session;  /* borrowed: for the head of the answer */
-    bool taken;               /* the message was handed on */
+    struct tc_client *once;   /* its own client, for a stateless request */
+    struct tc_client *client; /* its session, while the response is pending */
+    const char *new_session;  /* borrowed: id for the response header */
+    bool taken;               /* the message was passed to the server */
     bool stateless, takes_json, takes_stream;
     bool suspended, gone;
-    char *answer; /* whole, owned; NULL: none yet */
+    char *answer; /* complete response, owned; NULL: none yet */
     size_t answer_length;
     int status;
     bool streaming, ended;
-    struct tc_outbox unread; /* of the stream */
+    struct tc_outbox unread; /* stream data not sent yet */
     int64_t since_ms, breath_ms;
 };
 
@@ -90,28 +92,27 @@ struct tc_web {
     size_t wire_count, client_count, held;
 };
 
-/* heads.c: the head's lines, each at most once. */
+/* heads.c: the request's header fields, each at most once. */
 struct tc_heads {
     const char *host, *origin, *authorization, *type, *length, *transfer, *session, *version,
         *method, *name;
-    const char *twice; /* the name of one that stands twice, or cannot be read */
-    bool loose;        /* a line of it does not end as it must, or is folded */
+    const char *twice; /* name of a repeated or invalid field */
+    bool loose;        /* a header line does not end with CR LF, or is folded */
     bool accepts_anything, accepts_json, accepts_stream, has_accept;
 };
 
 void tc_heads_read(struct MHD_Connection *connection, struct tc_heads *ret);
-/* Does each line end in CR LF, and is none folded? The words are those of the request line, as the
- * library has them. */
+/* Does each header line end with CR LF, without folding? `method` and `version` must point into
+ * libmicrohttpd's request line. */
 bool tc_heads_are_plain(struct MHD_Connection *connection, const char *method, const char *version);
 
 struct tc_refusal {
     unsigned status;
     const char *text;
-    const char *header, *value; /* one more line of the answer's head; NULL: none */
+    const char *header, *value; /* an additional response header; NULL: none */
 };
 
-/* admit.c: is this request one that may be heard? *ret_route says what for. False: *ret says why
- * not. */
+/* admit.c: may this request be handled? *ret_route is its route. False: *ret is the refusal. */
 bool tc_admit(const struct tc_web *web, const struct tc_heads *heads, const char *url,
               const char *method, enum tc_route *ret_route, struct tc_refusal *ret);
 
@@ -119,10 +120,10 @@ bool tc_admit(const struct tc_web *web, const struct tc_heads *heads, const char
 int64_t tc_web_now_ms(void);
 void tc_wire_notify(void *web, struct MHD_Connection *connection, void **context,
                     enum MHD_ConnectionNotificationCode code);
-/* Ends those whose time is over. */
+/* Closes connections past their deadline. */
 void tc_wires_tick(struct tc_web *web, int64_t now_ms);
 
-/* clients.c: NULL without memory, or where there are too many, of which none is idle. */
+/* clients.c: NULL: out of memory, or too many sessions and none is idle. */
 struct tc_client *tc_client_new(struct tc_web *web, bool once);
 struct tc_client *tc_client_find(struct tc_web *web, const char *id, bool old);
 void tc_client_free(struct tc_client *client);
@@ -134,23 +135,24 @@ enum MHD_Result tc_exchange_take(void *web, struct MHD_Connection *connection, c
                                  size_t *length, void **context);
 void tc_exchange_completed(void *web, struct MHD_Connection *connection, void **context,
                            enum MHD_RequestTerminationCode why);
-/* What it is answered, as the body of a status; `code` is of JSON-RPC, and its id is unknown. */
+/* Sets the response to an HTTP status with a JSON-RPC error `code` in the body, without a request
+ * id. */
 void tc_exchange_refuse(struct tc_exchange *exchange, int status, int code, const char *text);
-void tc_exchange_accept(struct tc_exchange *exchange); /* 202, and no more to say */
+void tc_exchange_accept(struct tc_exchange *exchange); /* 202 without a body */
 bool tc_exchange_send(struct tc_mcp_session *session, void *asker, int code, const char *text,
                       size_t length);
-/* The other end has closed: there is nobody to answer. */
+/* The client closed the connection, so no response can be sent. */
 void tc_exchange_lose(struct tc_exchange *exchange);
 void tc_exchanges_tick(struct tc_web *web, int64_t now_ms);
 
 /* stream.c */
 enum MHD_Result tc_stream_begin(struct tc_exchange *exchange);
-/* False: no memory. */
+/* False: out of memory. */
 bool tc_stream_put(struct tc_exchange *exchange, const char *event, const char *text);
 void tc_exchange_suspend(struct tc_exchange *exchange);
 void tc_exchange_wake(struct tc_exchange *exchange);
 
-/* post.c: the message of an exchange, by the rules of its transport and version. */
+/* post.c: handles an exchange's message by the rules of its transport and version. */
 void tc_post_take(struct tc_exchange *exchange);
 
 #endif

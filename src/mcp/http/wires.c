@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Connections and their time. The library below counts silence only, so one that sends a byte now
- * and then would stay for ever. */
+ * Connections and their deadlines. libmicrohttpd only has an idle timeout, so a client that sends a
+ * byte now and then could stay connected forever. */
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -16,14 +16,15 @@ int64_t tc_web_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The library finds its end, and says that it is closed. */
+/* libmicrohttpd notices the shutdown and reports the connection as closed. */
 static void hang_up(struct tc_mcp_http_wire *wire)
 {
     wire->deadline_ms = 0;
     (void)shutdown(wire->fd, SHUT_RDWR);
 }
 
-/* Those who were not admitted do not keep others out. */
+/* Closes the oldest connection that is not admitted, so that unadmitted connections cannot block
+ * others. */
 static void make_room(struct tc_web *web)
 {
     struct tc_mcp_http_wire *oldest = NULL;
@@ -41,7 +42,7 @@ static void begin_wire(struct tc_web *web, struct MHD_Connection *connection, vo
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     struct tc_mcp_http_wire *wire = info ? calloc(1, sizeof(*wire)) : NULL;
     if (!wire)
-        return; /* nothing is admitted on it */
+        return; /* no request is admitted without a wire */
     if (web->wire_count >= TC_WEB_WIRES_MAX)
         make_room(web);
     wire->web = web;

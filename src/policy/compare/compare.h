@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Two policies by what they mean: what the second grants more or less than the first. What cannot
- * be compared counts as more. */
+ * Compares two policies by meaning: what the second grants in addition or no longer. Differences
+ * without an order count as more. */
 #ifndef TC_POLICY_COMPARE_COMPARE_H
 #define TC_POLICY_COMPARE_COMPARE_H
 
 #include "policy/model.h"
 
 enum tc_difference_kind {
-    TC_DIFFERENCE_MORE,    /* widened, or not comparable */
+    TC_DIFFERENCE_MORE,    /* widened, or without an order */
     TC_DIFFERENCE_LESS,    /* narrowed */
-    TC_DIFFERENCE_NEITHER, /* says nothing of what is granted */
+    TC_DIFFERENCE_NEITHER, /* the grant is the same */
 };
 
 struct tc_difference {
     enum tc_difference_kind kind;
-    enum tc_key_id key; /* of two grants: which key says it */
+    enum tc_key_id key; /* of two grants: the key that differs */
     char *place;        /* "tool.x", "defaults", "server.x", "server.x.tool.y" */
     char *text;
 };
 
 struct tc_differences {
-    const char *place; /* where the next ones are */
+    const char *place; /* place of the differences added next */
     enum tc_key_id key;
     struct tc_difference *items;
     size_t count;
     bool memory;
-    /* A policy that grants nothing. What is new is compared with it: only more is listed, and no
-     * text says how it was before, nor where `from` is that policy itself. */
+    /* A policy that grants nothing: the baseline of a new tool. Against it, only gains are listed,
+     * and without their old value; no old value either where `from` is this policy itself
+     * (from_nothing). */
     const struct toolcage_policy *nothing;
     bool is_new, from_nothing;
 };
@@ -38,23 +39,23 @@ struct tc_differences {
 
 void tc_differences_add(struct tc_differences *changes, enum tc_difference_kind kind,
                         const char *fmt, ...) TC_PRINTF(3, 4);
-/* The same with `was`, which the text ends in. */
+/* Like tc_differences_add(); appends the old value `was` to the text. */
 void tc_differences_changed(struct tc_differences *changes, enum tc_difference_kind kind,
                             const char *was, const char *fmt, ...) TC_PRINTF(4, 5);
-/* `more` is said of what the second list has alone, which is `gained`; `less`, and the opposite, of
- * what the first has. NEITHER: both count as more. The element stands at the text's %, or else
- * after the text and a blank. */
+/* `more` is the text for elements that only the second list has, with the kind `gained`; `less` is
+ * the text for those that only the first has, with the opposite kind. NEITHER: both count as more.
+ * An element replaces the text's %, or follows the text and a space. */
 void tc_differences_lists(struct tc_differences *changes, const struct tc_strv *from,
                           const struct tc_strv *to, enum tc_difference_kind gained,
                           const char *more, const char *less);
-/* ["a", "b"], as TOML writes it; owned. NULL: no memory, which is noted. */
+/* ["a", "b"], as TOML spells it; owned. NULL: out of memory, which is recorded. */
 char *tc_differences_list(struct tc_differences *changes, const struct tc_strv *list);
-/* Of a choice that cannot be compared with another. */
+/* A changed choice whose values have no order. */
 void tc_differences_choice(struct tc_differences *changes, const char *name, const char *from,
                            const char *to);
 void tc_differences_done(struct tc_differences *changes);
 
-/* `from` and `to` of one tool (compare_grant.c, compare_more.c, compare_arguments.c). */
+/* Compare the grants of one tool (compare_grant.c, compare_more.c, compare_arguments.c). */
 void tc_compare_grants(struct tc_differences *changes, const struct tc_grant *from,
                        const struct tc_grant *to);
 void tc_compare_more(struct tc_differences *changes, const struct tc_grant *from,
@@ -62,17 +63,18 @@ void tc_compare_more(struct tc_differences *changes, const struct tc_grant *from
 void tc_compare_arguments(struct tc_differences *changes, const struct tc_spec *from,
                           const struct tc_spec *to);
 
-/* The caller's variables and those that are set, for a tool of each (NULL: a bare command). */
+/* Compares the caller's variables that a tool gets, and those that the policy sets. x and y: NULL
+ * for a bare command. */
 void tc_compare_env(struct tc_differences *changes, const struct toolcage_policy *from,
                     const struct tc_spec *x, const struct toolcage_policy *to,
                     const struct tc_spec *y);
 
-/* All tools, servers and [defaults]. Facts as for a resolution. The caller frees also on failure.
- */
+/* Compares all tools, servers and [defaults]. Facts as for a resolution. The caller frees *ret,
+ * also after a failure. */
 int tc_policy_compare(const struct toolcage_policy *from, const struct toolcage_policy *to,
                       const struct tc_facts *facts, struct tc_differences *ret,
                       struct toolcage_error **err);
-/* The same as JSON: {"widened": bool, "changes": [{"place", "change", "text"}]}. Owned. */
+/* The differences as JSON: {"widened": bool, "changes": [{"place", "change", "text"}]}. Owned. */
 int tc_policy_diff_json(const struct toolcage_policy *from, const struct toolcage_policy *to,
                         const struct tc_facts *facts, char **ret, struct toolcage_error **err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The arguments of one tool in two policies: which values a model may give. */
+ * Compares the arguments of a tool in two policies: the values that a model may send. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Two resolved grants. What a grant says of paths and of endpoints changes only at those that it
- * names: there, and nowhere else, the two are asked. */
+ * Compares two resolved grants. Access to paths and endpoints can differ only at those that a grant
+ * names, so only these are looked up in both. */
 #include <string.h>
 
 #include "base/path.h"
@@ -96,8 +96,7 @@ static void compare_path(struct tc_differences *changes, const struct tc_grant *
                                b.level ? words[b.level] : "not there");
     else if (may_lift(from, to, path))
         tc_differences_add(changes, TC_DIFFERENCE_MORE,
-                           "%s is writable by name, so that it may be one that steers the host",
-                           path);
+                           "%s is writable by name, even if it is a steering file", path);
     else if (may_lift(to, from, path))
         tc_differences_add(changes, TC_DIFFERENCE_LESS, "%s is no longer writable by name", path);
     else if (names(from, from->fs_count, path) != names(to, to->fs_count, path))
@@ -224,8 +223,8 @@ static bool has_socket(const struct tc_grant *grant, const struct tc_fs_entry *s
 static void compare_sockets(struct tc_differences *changes, const struct tc_grant *from,
                             const struct tc_grant *to)
 {
-    compare_rank(changes, !from->unix_sockets, !to->unix_sockets, "makes unix sockets of its own",
-                 "makes no unix sockets");
+    compare_rank(changes, !from->unix_sockets, !to->unix_sockets, "creates its own unix sockets",
+                 "creates no unix sockets");
     for (size_t i = 0; i < to->socket_count; i++)
         if (!has_socket(from, &to->sockets[i]))
             tc_differences_add(changes, TC_DIFFERENCE_MORE, "connects to the unix socket %s",
@@ -265,8 +264,8 @@ static void compare_limits(struct tc_differences *changes, const struct tc_limit
     }
     changes->key = TC_KEY_MEMORY;
     compare_rank(changes, !from->memory_any, !to->memory_any,
-                 "memory may be limited for each process alone",
-                 "memory is limited by a control group only");
+                 "memory may be limited for each process separately",
+                 "memory is limited by a cgroup only");
     changes->key = TC_KEY_OUTPUT;
     compare_rank(changes, from->output_kill, to->output_kill,
                  "too much output is truncated, "
@@ -293,7 +292,7 @@ static void compare_backends(struct tc_differences *changes, const struct tc_gra
     int a = tc_backend_strength(from->backend), b = tc_backend_strength(to->backend);
     if (!tc_streq(from->backend, to->backend))
         tc_differences_add(changes, b > a && a >= 0 ? TC_DIFFERENCE_LESS : TC_DIFFERENCE_MORE,
-                           "backend %s in place of %s%s", to->backend, from->backend,
+                           "backend %s instead of %s%s", to->backend, from->backend,
                            a < 0 || b < 0 || a == b ? ", which cannot be compared" : "");
     changes->key = TC_KEY_MODULE;
     tc_differences_choice(changes, "the module", from->module, to->module);
@@ -316,7 +315,7 @@ static void compare_upstreams(struct tc_differences *changes, const struct tc_gr
     if (from->net_count && to->net_count)
         tc_differences_choice(changes, "the upstream proxy", a, b);
     compare_rank(changes, !from->upstream.names, !to->upstream.names,
-                 "the upstream proxy looks names up", "names are looked up here");
+                 "the upstream proxy resolves names", "names are resolved here");
 }
 
 static void compare_clauses(struct tc_differences *changes, const struct tc_grant *from,
@@ -335,8 +334,8 @@ void tc_compare_grants(struct tc_differences *changes, const struct tc_grant *fr
                        const struct tc_grant *to)
 {
     changes->key = TC_KEY_TIER;
-    compare_rank(changes, taking_part(from), taking_part(to), "a person is less involved",
-                 "a person is more involved");
+    compare_rank(changes, taking_part(from), taking_part(to), "needs less human approval",
+                 "needs more human approval");
     changes->key = TC_KEY_BACKEND;
     compare_backends(changes, from, to);
     changes->key = TC_KEY_FILESYSTEM;
@@ -352,7 +351,7 @@ void tc_compare_grants(struct tc_differences *changes, const struct tc_grant *fr
                  "more of its changes are staged");
     changes->key = TC_KEY_DENIALS;
     compare_rank(changes, tc_denials_rank(from->denials), tc_denials_rank(to->denials),
-                 "less is watched", "more is watched");
+                 "fewer accesses are recorded", "more accesses are recorded");
     changes->key = TC_KEY_WITHOUT;
     compare_clauses(changes, from, to);
     tc_compare_more(changes, from, to);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What one grant has more or less than another beside files, hosts and limits: what it lists,
- * and secrets. */
+ * Compares the other parts of two grants: lists and secrets. */
 
 #include "policy/compare/compare.h"
 #include "policy/plain.h"
@@ -46,7 +45,8 @@ static void compare_caches(struct tc_differences *changes, const struct tc_grant
     changes->key = TC_KEY_REVIEW;
     if (from->workspace != TC_WORKSPACE_BIND && to->workspace != TC_WORKSPACE_BIND)
         tc_differences_lists(changes, &from->caches, &to->caches, TC_DIFFERENCE_MORE,
-                             "sums up in a review what is named", "no longer sums up in a review");
+                             "summarises in a review files named",
+                             "no longer summarises in a review");
 }
 
 static void compare_number(struct tc_differences *changes, const struct tc_plain_change *change,
@@ -54,7 +54,7 @@ static void compare_number(struct tc_differences *changes, const struct tc_plain
 {
     bool more = (to > from) == (change->kind == TC_PLAIN_MORE);
     if (change->kind == TC_PLAIN_OTHER && from != to)
-        tc_differences_add(changes, TC_DIFFERENCE_MORE, "%s is another; that cannot be compared",
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "%s differs; that cannot be compared",
                            change->gained);
     else if (from != to)
         tc_differences_add(changes, more ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS, "%s",
@@ -105,8 +105,7 @@ void tc_compare_more(struct tc_differences *changes, const struct tc_grant *from
                          "is denied the system call", "is no longer denied the system call");
     changes->key = TC_KEY_FILESYSTEM;
     tc_differences_lists(changes, &from->steering.remove, &to->steering.remove, TC_DIFFERENCE_MORE,
-                         "may write, though it may steer the host,",
-                         "no longer frees from steering");
+                         "may write the steering file", "may no longer write the steering file");
     tc_differences_lists(changes, &from->steering.add, &to->steering.add, TC_DIFFERENCE_LESS,
                          "is kept from", "is no longer kept from");
     changes->key = TC_KEY_SECRETS;

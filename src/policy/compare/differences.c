@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The list of what two policies differ in. */
+ * The list of differences between two policies. */
 #include <string.h>
 
 #include "base/jsontext.h"

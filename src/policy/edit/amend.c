@@ -42,7 +42,8 @@ static int read_access(const char *access, struct wanted *w, struct toolcage_err
         w->access = words[i].access;
         return 0;
     }
-    return refuse_change(w, "as in \"read /data/x.csv\"", "one more path does not allow this", err);
+    return refuse_change(w, "as in \"read /data/x.csv\"", "adding a path cannot allow this access",
+                         err);
 }
 
 static const struct tc_spec *spec_of(const struct wanted *w, const struct toolcage_policy *policy)
@@ -97,11 +98,10 @@ static int refuse_elsewhere(const struct wanted *w, const struct toolcage_policy
     _autofree_ char *why = tc_format("the tool's filesystem is set in %s, line %u, which this "
                                      "file extends",
                                      tc_policy_file(policy, line), TC_LINE_NUMBER(line));
-    return why ? refuse_change(
-                     w,
-                     "add the path there, or give the tool a filesystem here, with what it "
-                     "inherits and this path",
-                     why, err)
+    return why ? refuse_change(w,
+                               "add the path there, or give the tool a filesystem here, with the "
+                               "inherited paths and this one",
+                               why, err)
                : tc_fail_memory(err);
 }
 
@@ -114,9 +114,9 @@ static int check_change(const struct wanted *w, const struct toolcage_policy *po
         return refuse_change(w, "`toolcage tools` lists them", "the policy has no such tool", err);
     if (said && said != spec)
         return refuse_change(
-            w, "give the tool a filesystem of its own, with what it inherits and this path",
-            "the tool's filesystem is that of [defaults], and more there would be more "
-            "for every tool",
+            w, "give the tool its own filesystem, with the inherited paths and this one",
+            "the tool's filesystem is that of [defaults], and an addition there would "
+            "apply to every tool",
             err);
     uint32_t line = said ? said->said[TC_KEY_FILESYSTEM] : 0;
     if (TC_LINE_FILE(line))
@@ -128,7 +128,7 @@ static int check_change(const struct wanted *w, const struct toolcage_policy *po
             "the policy denies it by name", err);
     if (rule && !rule->from && strcmp(rule->path, w->path) != 0)
         return refuse_change(w, "move /workspace from readable to writable",
-                             "it lies in the call's workspace, which is only readable", err);
+                             "it is in the call's workspace, which is read-only", err);
     return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Finding a place in TOML text that a reader has accepted already. Only what tells statements,
- * strings, comments and brackets apart is known here; whoever edits reads the result again. */
+ * Finds a position in TOML text that a reader has already accepted. This scanner recognises only
+ * statements, strings, comments and brackets; the caller parses the edited text again. */
 #include <stdio.h>
 #include <string.h>
 
@@ -239,6 +239,6 @@ char *tc_toml_add(const char *text, const char *table, const char *list, const c
     if (place.beside || place.table)
         return add_statement(text, place.beside ? place.beside : place.table, "filesystem.", list,
                              element);
-    *ret_why = "it has no table of its own in the file";
+    *ret_why = "it has no separate table in the file";
     return NULL;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * One more element in YAML text that a reader has accepted already. The places of the reader's tree
- * say where; what stands around is kept. An edit counts only where the text, read again, is the
- * same tree with that element in it. */
+ * Adds an element to YAML text that a reader has already accepted. The locations in the reader's
+ * tree give the position; the surrounding text is unchanged. An edit is valid only if the edited
+ * text parses to the same tree with the element added. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Which tools stand against each other, and the list of what was found. */
+ * Pairs the tools of two policies, and writes the list of differences. */
 #include "policy/compare/compare.h"
 
 #include "base/jsontext.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A grant as JSON for people and programs: what is granted, and which line of the policy says so.
- */
+ * A grant as JSON for people and programs: each permission with the policy line that grants it. */
 #include "policy/explain/explain.h"
 
 #include <stdio.h>

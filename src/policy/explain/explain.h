@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * One access asked of a grant. The same question is asked by explain, by tests of a policy, and by
- * hints. */
+ * The verdict of a grant on one access. Used by explain, by policy tests and by hints. */
 #ifndef TC_POLICY_EXPLAIN_EXPLAIN_H
 #define TC_POLICY_EXPLAIN_EXPLAIN_H
 
@@ -10,13 +9,13 @@
 
 struct tc_verdict {
     bool allowed;
-    char *target; /* what was asked: a clean path, or host:port */
-    char *key;    /* what decided; "" for what holds always */
+    char *target; /* the access's clean path or host:port */
+    char *key;    /* the deciding key; "" for a rule that always applies */
     uint32_t line;
-    char *entry; /* which entry of that key: its path or endpoint; NULL: none */
-    bool half;   /* a copy failed: never told */
+    char *entry; /* the deciding entry of that key: its path or endpoint; NULL: none */
+    bool half;   /* a copy failed: never returned */
     char *reason, *hint;
-    enum tc_clause clause; /* what a backend must enforce for this to hold */
+    enum tc_clause clause; /* the clause that a backend must enforce for this verdict */
 };
 
 /* `access` is "read P", "write P", "exec P" or "connect H:P". TOOLCAGE_EUSAGE for anything else. */

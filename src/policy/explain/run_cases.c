@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Running the tests of a policy, and which of its entries they have asked about. */
+ * Runs the tests of a policy, and reports which policy entries they exercise. */
 #include "policy/explain/run_cases.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The tools of a policy as models and clients want them: each with a closed input schema. */
+ * The tools of a policy in the formats of models and clients, each with a closed input schema. */
 #include <string.h>
 
 #include "base/jsontext.h"

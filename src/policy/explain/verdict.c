@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a grant says of one path, host or variable, and by which line. */
+ * Decides whether a grant allows a path, host or variable, and by which line. */
 #include <stdio.h>
 #include <string.h>
 
@@ -78,11 +78,11 @@ static const char *always(const char *path, bool write)
     if (tc_device_path(path))
         return "the cage has this device";
     if (tc_system_path_private(path))
-        return "private to the cage and gone after the call";
+        return "private to the cage and deleted after the call";
     if (write)
         return NULL;
     if (row)
-        return row->made ? "the cage has one of its own" : "system directories are readable";
+        return row->made ? "the cage has a private one" : "system directories are readable";
     return tc_path_within("/proc", path) ? "the cage's own /proc" : NULL;
 }
 
@@ -96,7 +96,7 @@ static char *beside(const struct tc_grant *grant, const char *path, char *reason
         if (!dir || tc_path_within(e->path, path) || !tc_path_within(dir, path))
             continue;
         char *longer = tc_format(
-            "%s; next to %s, if that is a file, it would be private and gone after the call",
+            "%s; next to %s, if that is a file, it would be private and deleted after the call",
             reason, e->path);
         free(reason);
         return longer;
@@ -193,7 +193,8 @@ static int judge_socket(const struct toolcage_policy *policy, const struct tc_gr
     if (grant->unix_sockets && own)
         return decide(
             v, true, NULL, 0, NULL,
-            tc_format("connect %s: a socket of the cage's own, if the tool makes it", text), err);
+            tc_format("connect %s: a private socket of the cage, if the tool creates it", text),
+            err);
     _autofree_ char *hint = own ? strdup("unix_sockets = \"own\"") : socket_clause(path);
     return decide_missing(policy, grant, TC_KEY_UNIX_SOCKETS, "unix_sockets", hint,
                           tc_format("connect %s: %s", text,

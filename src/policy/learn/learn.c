@@ -92,9 +92,9 @@ static void add_read_notes(struct tc_buf *out, const struct tc_lesson *l,
     for (size_t i = 0; i < readable->count; i++) {
         const char *path = readable->items[i];
         if (tc_credential_path(path))
-            add_line(out, "danger: may hold a secret, which the tool then knows: ", path);
+            add_line(out, "danger: may contain a secret, which the tool can then read: ", path);
         else if (tc_path_within("/etc", path))
-            add_line(out, "note: the machine's configuration: ", path);
+            add_line(out, "note: the host's configuration: ", path);
         if (l->home && tc_path_within(path, l->home))
             add_line(out, "danger: all of your home directory: ", path);
         add_width_notes(out, l, path, TC_TOUCH_READ);
@@ -108,7 +108,7 @@ static void add_write_notes(struct tc_buf *out, const struct tc_lesson *l,
         const char *path = writable->items[i];
         add_width_notes(out, l, path, TC_TOUCH_WRITE);
         if (tc_credential_path(path))
-            add_line(out, "danger: may hold a secret, which the tool could replace: ", path);
+            add_line(out, "danger: may contain a secret, which the tool could replace: ", path);
         if (executed_below(l, path))
             add_line(out, "danger: it runs programs from a directory that it may write: ", path);
         if (has_repository(l, path))
@@ -161,7 +161,7 @@ static void add_links(struct tc_buf *out, const struct tc_lesson *l, const struc
             continue;
         if (!shown++)
             add_line(out,
-                     "Links, which are not granted: that would grant whatever they lead to at "
+                     "Symbolic links, which are not granted: a grant would include their target at "
                      "each call:",
                      NULL);
         tc_buf_adds(out, "#   ");
@@ -187,10 +187,9 @@ static void add_command(struct tc_buf *out, const struct tc_lesson *l)
         add_array(out, "command", l->argv);
         return;
     }
-    add_line(out,
-             "no command: a word of it would be read as a place for an argument. Give it at each "
-             "call:",
-             NULL);
+    add_line(
+        out,
+        "no command: one of its arguments looks like a placeholder. Give it at each call:", NULL);
     add_line(out, "toolcage exec --tool ", l->name);
 }
 
@@ -237,10 +236,9 @@ static bool add_env(struct tc_buf *out, const struct tc_lesson *l)
             continue;
         }
         if (tc_credential_variable(name))
-            add_line(out, "danger: may be a secret, which the tool then knows: ", name);
+            add_line(out, "danger: may be a secret, which the tool can then read: ", name);
         if (!tc_strv_has(l->passed, pair))
-            add_line(out,
-                     "note: its value is not written here, and has to be the caller's own: ", name);
+            add_line(out, "note: its value is not written here; the caller must set it: ", name);
         if (!tc_strv_add(&pass, name))
             return false;
     }
@@ -311,7 +309,7 @@ static void add_network(struct tc_buf *out, const struct tc_lesson *l)
     if (tried)
         add_line(out, "to allow some of them, name them: network = [\"HOST:PORT\", ...]", NULL);
     if (l->unix_sockets)
-        add_line(out, "note: it tried to make a unix socket", NULL);
+        add_line(out, "note: it tried to create a unix socket", NULL);
 }
 
 static void add_limits(struct tc_buf *out, const struct tc_lesson *l)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * From what a run touched to the least policy that allows it again, as text for an operator to read
- * and to edit. It grants nothing by itself. */
+ * Turns the recorded accesses of a run into the minimal policy that allows the run again, as text
+ * for an operator to read and edit. It grants nothing. */
 #ifndef TC_POLICY_LEARN_LEARN_H
 #define TC_POLICY_LEARN_LEARN_H
 
@@ -12,47 +12,47 @@
 
 enum tc_touch { TC_TOUCH_READ, TC_TOUCH_WRITE, TC_TOUCH_EXEC, TC_TOUCH_LOOK };
 
-/* A path and what was done with it. Clean, absolute. */
+/* A path and its access. Clean, absolute. */
 struct tc_touched {
     char *path;
     enum tc_touch how;
-    bool there, directory; /* now, after the run */
+    bool there, directory; /* after the run: exists, is a directory */
     bool refused;
-    bool link;  /* there is a symbolic link, so a grant of it would be one of what that leads to */
-    bool above; /* it stands for a name below it that a policy cannot say */
+    bool link;  /* a symbolic link: granting it would grant its target */
+    bool above; /* stands for a path below it that a policy cannot spell */
 };
 
 /* All borrowed. */
 struct tc_lesson {
     const char *name; /* of the tool */
     const struct tc_strv *argv;
-    const struct tc_strv *env;      /* NAME=value: what it was given */
-    const struct tc_strv *passed;   /* those of them that the caller has */
-    const struct tc_strv *programs; /* those that the cage would not show otherwise */
-    const char *cwd;                /* where it ran */
+    const struct tc_strv *env;      /* NAME=value: its environment */
+    const struct tc_strv *passed;   /* those of `env` that the caller has */
+    const struct tc_strv *programs; /* programs that the cage would not show otherwise */
+    const char *cwd;                /* its working directory */
     const char *home;               /* the caller's; NULL: unknown */
-    const char *ending;             /* what came of it, "" for success */
-    const char *timeout;            /* a value for that key, NULL: the default will do */
-    const char *memory;             /* the same */
-    struct tc_touched *touched;     /* sorted here */
+    const char *ending;             /* how the run failed, "" for success */
+    const char *timeout;            /* a value for the key `timeout`; NULL: the default suffices */
+    const char *memory;             /* a value for the key `memory`; NULL: the default suffices */
+    struct tc_touched *touched;     /* sorted by learn_paths.c */
     size_t count;
     const struct tc_strv *reached;   /* "host:port" */
-    const struct tc_strv *endpoints; /* the same, or "host", that it tried to reach */
-    bool unix_sockets;               /* it tried to make one */
+    const struct tc_strv *endpoints; /* endpoints ("host:port" or "host") that it tried to reach */
+    bool unix_sockets;               /* it tried to create a unix socket */
 };
 
-/* Would a word of it be read as a place for an argument? Then the policy cannot hold the command,
- * and it is given at each call. */
+/* Would a policy read one of the arguments as a placeholder? Then the policy cannot contain the
+ * command, and each call must supply it. */
 bool tc_learn_places(const struct tc_strv *argv);
 
-/* The text of a policy with this one tool; owned, NULL when out of memory. */
+/* The text of a policy with this tool; owned. NULL: out of memory. */
 char *tc_learn_write(const struct tc_lesson *lesson);
 
-/* learn_paths.c: the least sets of paths that cover what was touched and not refused. A directory
- * stands for several files in it. False: out of memory. */
+/* learn_paths.c: the minimal sets of paths that cover the accesses that were not refused. A
+ * directory replaces several of its files. False: out of memory. */
 bool tc_learn_paths(const struct tc_lesson *lesson, struct tc_strv *ret_readable,
                     struct tc_strv *ret_writable);
-/* So wide that no grant should hold it for the sake of a few files. */
+/* Is the directory too wide to be granted for a few of its files? */
 bool tc_learn_wide(const struct tc_lesson *lesson, const char *directory);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * How single paths become a grant that a person would have written: packages as one directory, a
- * few files as files, many files as the directory that holds them, and never a whole home. */
+ * Combines single paths into a grant like one that a person would write: packages as directories, a
+ * few files as files, many files as their directory, and never a whole home. */
 #include <string.h>
 
 #include "base/path.h"

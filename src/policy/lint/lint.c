@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * One run: every rule over every tool, what comments silence, and the findings as JSON. A rule that
- * compares tools with each other asks an index, so that a run grows with the policy's size and not
- * with its square. */
+ * A lint run: each rule on each tool, suppressing comments, and the findings as JSON. Rules that
+ * compare tools use an index, so that the run time is not quadratic in the policy's size. */
 #include "policy/lint/lint.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What is allowed in a policy, and dangerous, useless or impossible all the same. It refuses
- * nothing and grants nothing: findings for the operator, who mends them or says why not. */
+ * Lint: valid policy settings that are dangerous, useless or impossible to enforce. It refuses and
+ * grants nothing; the operator fixes a finding or suppresses it with a reason. */
 #ifndef TC_POLICY_LINT_LINT_H
 #define TC_POLICY_LINT_LINT_H
 
@@ -10,36 +10,37 @@
 #include "policy/feature.h"
 #include "policy/policy.h"
 
-/* ---- what a program needs to start ---- */
+/* ---- requirements of a program's start ---- */
 
-/* What has to be in a cage for a program to start: the links that lead to it, and the interpreter
- * that a script or an ELF file names, with its own. The policy asks; who can look at files answers.
- */
+/* The files that a cage must have for a program to start: the symbolic links to it, and the
+ * interpreter of a script or an ELF file, recursively. A caller with access to files provides the
+ * function. */
 
-/* What the cage shows beside the system directories: both clean and absolute; borrowed. */
+/* A path that the cage has in addition to the system directories. Clean, absolute; borrowed. */
 struct tc_shown_path {
     const char *path; /* as the tool sees it */
-    const char *from; /* of the host */
+    const char *from; /* on the host */
 };
 
 struct tc_exec_check {
-    struct tc_strv hops;  /* as the tool names them: the command, what links lead to, its
-                           * interpreter and so on, as far as they were found */
-    char *missing;        /* the first path that the tool would not find, or NULL */
-    char *by;             /* what names it: a link or a script; NULL: it is the command itself */
-    bool interpreter;     /* the latter */
-    bool link;            /* the file itself is a link, not only a directory that leads to it */
-    struct tc_strv grant; /* what would grant it: prefixes or files; none: nothing is there */
+    struct tc_strv hops; /* as the tool names them: the command, the targets of links, its
+                            interpreter and so on, as far as they were found */
+    char *missing;       /* the first path that the tool would not find, or NULL */
+    char *by;            /* the link or script that refers to it; NULL: it is the command itself */
+    bool interpreter;    /* `by` is a script or ELF file that names its interpreter */
+    bool link;           /* the file itself is a link, not only one of its directories */
+    struct tc_strv
+        grant; /* paths that would grant it (prefixes or files); empty: the file does not exist */
 };
 
 enum tc_exec_check_flags {
-    /* Goes on where the cage shows nothing, with what the host has there: for whoever may know that
-     * of the host, and never for what a tool or a model reads. */
+    /* Follow paths that the cage does not have on the host. Only for readers who may learn about
+     * the host's files, never for output to a tool or model. */
     TC_EXEC_CHECK_BEYOND = 1,
 };
 
-/* `command` is clean and absolute. False: out of memory. *ret is zeroed before, and the caller's in
- * both cases. */
+/* `command` is clean and absolute. False: out of memory. *ret is zeroed first; the caller frees it
+ * in both cases. */
 typedef bool tc_exec_check_fn(const struct tc_shown_path *shown, size_t count, const char *home,
                               const char *command, unsigned flags, struct tc_exec_check *ret);
 
@@ -60,23 +61,24 @@ struct tc_lint_backend {
     bool no_boundary;
 };
 
-/* What the policy cannot know by itself. All borrowed. */
+/* Facts from outside the policy. All borrowed. */
 struct tc_lint_facts {
-    const struct tc_lint_backend *backends; /* of this version */
+    const struct tc_lint_backend *backends; /* the backends of this version */
     size_t backend_count;
-    const char *suffixes; /* the public suffix list; NULL: not at hand */
+    const char *suffixes; /* text of the public suffix list; NULL: not available */
     size_t suffixes_len;
-    /* Who looks at this machine's files; each NULL: nobody. */
+    /* Functions that read the host's files; NULL: not available. */
     tc_exec_check_fn *starts;
-    /* What `programs` makes readable, appended; false: that cannot be told. */
+    /* Appends the paths that `programs` makes readable. False: they cannot be determined. */
     bool (*brings)(const struct toolcage_policy *policy, const struct tc_strv *programs,
                    struct tc_strv *ret);
-    /* Where a program of that name is, first among those of every cage; NULL: nowhere. Owned. */
+    /* The path of a program, the first match in the search path of every cage. Owned; NULL:
+     * none. */
     char *(*finds)(const char *name);
 };
 
-/* The findings as JSON (as toolcage_policy_lint_json says); *ret is owned. `text` is what the
- * policy was compiled from. */
+/* The findings as JSON (as toolcage_policy_lint_json); *ret is owned. `text` is the text from which
+ * the policy was compiled. */
 int tc_policy_lint(const struct toolcage_policy *policy, const char *text, size_t length,
                    const struct tc_lint_facts *facts, char **ret, struct toolcage_error **err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Rules about the cage: what it does not hold, what bounds it too late, and what a model writes
- * into a shell. */
+ * Rules about the cage: missing isolation, limits that are too high, and model text in shell
+ * commands. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -149,7 +149,7 @@ void tc_lint_no_boundary(struct tc_lint *l, const struct tc_spec *spec)
     const struct tc_spec *said = tc_lint_given(l, spec, TC_KEY_BACKEND);
     if (said && tc_backend_strength(said->backend) == 0)
         tc_lint_add(l, said, "backend", said->said[TC_KEY_BACKEND], said->backend,
-                    "backend = \"process\" costs about as much and holds",
+                    "backend = \"process\" is about as fast and isolates the tool",
                     "nothing confines %s: it may do whatever you may", spec->prefix);
 }
 
@@ -162,10 +162,10 @@ void tc_lint_gives_up(struct tc_lint *l, const struct tc_spec *spec)
             tc_buf_addf(&list, "%s%s", list.len ? ", " : "", tc_clause_name(i));
     l->memory |= list.failed;
     if (list.len && !list.failed)
-        tc_lint_add(l, said, "without", said->said[TC_KEY_WITHOUT], "without",
-                    "toolcage doctor names what a machine lacks; fix that, and remove "
-                    "`without`",
-                    "where no namespaces can be made, calls run without %s", list.data);
+        tc_lint_add(
+            l, said, "without", said->said[TC_KEY_WITHOUT], "without",
+            "toolcage doctor shows why the host cannot create them; fix that, and remove `without`",
+            "where namespaces cannot be created, calls run without %s", list.data);
 }
 
 /* What cannot be compared with the backend is taken for weaker. */
@@ -197,11 +197,11 @@ void tc_lint_module(struct tc_lint *l, const struct tc_spec *spec)
     if (!module || !said || !backend || backend->kind == TC_BACKEND_MODULE ||
         (layers && tc_backend_runs_module(&layers->layers)))
         return;
-    _autofree_ char *hint =
-        layers || by->id == TC_KEY_BACKEND
-            ? strdup("backend = \"wasm\", or remove module")
-            : tc_format("backend = \"wasm\" beside module, which comes before %s; or remove module",
-                        by->key);
+    _autofree_ char *hint = layers || by->id == TC_KEY_BACKEND
+                                ? strdup("backend = \"wasm\", or remove module")
+                                : tc_format("backend = \"wasm\" next to module, which takes "
+                                            "precedence over %s; or remove module",
+                                            by->key);
     if (!hint)
         l->memory = true;
     else if (layers)
@@ -219,7 +219,7 @@ void tc_lint_syscalls(struct tc_lint *l, const struct tc_spec *spec)
     const struct tc_spec *said = tc_lint_given(l, spec, TC_KEY_SYSCALLS);
     if (said && said->syscalls_allow.count)
         tc_lint_add(l, said, "syscalls", said->said[TC_KEY_SYSCALLS], said->syscalls_allow.items[0],
-                    "give it to a tool of its own, for debuggers, with nothing else in its cage",
+                    "allow it for a separate tool, for debuggers, with nothing else in its cage",
                     "%s is refused by default: it acts on other processes, and exposes much of "
                     "the kernel",
                     said->syscalls_allow.items[0]);
@@ -237,9 +237,9 @@ void tc_lint_timeout(struct tc_lint *l, const struct tc_spec *spec)
         return;
     tc_value_write(TC_UNIT_DURATION, said->limits.timeout_ms, text);
     tc_lint_add(l, said, "timeout", said->said[TC_KEY_TIMEOUT], "timeout",
-                install ? "at most 1h, or cpu_time = \"…\" beside it"
-                        : "at most 10m, or cpu_time = \"…\" beside it",
-                "%s that hangs or mines keeps this machine busy for %s",
+                install ? "at most 1h, or add cpu_time = \"…\""
+                        : "at most 10m, or add cpu_time = \"…\"",
+                "%s that hangs or mines keeps this host busy for %s",
                 install ? "an install" : "a call", text);
 }
 
@@ -256,9 +256,8 @@ void tc_lint_memory(struct tc_lint *l, const struct tc_spec *spec)
     tc_value_write(TC_UNIT_SIZE, most, text);
     tc_lint_add(l, says, memory ? "memory" : "pids",
                 says->said[memory ? TC_KEY_MEMORY : TC_KEY_PIDS], memory ? "memory" : "pids",
-                "fewer pids, or memory = \"…\" without by = \"any\", which needs a control group",
-                "without a control group the limit is for each process: %" PRId64
-                " processes of %s",
+                "fewer pids, or memory = \"…\" without by = \"any\", which needs a cgroup",
+                "without a cgroup the limit is for each process: %" PRId64 " processes of %s",
                 count, text);
 }
 
@@ -284,7 +283,7 @@ void tc_lint_output(struct tc_lint *l, const struct tc_spec *spec)
         return; /* no model reads what an install prints */
     tc_value_write(TC_UNIT_SIZE, said->limits.output, text);
     tc_lint_add(l, said, "output", said->said[TC_KEY_OUTPUT], "output",
-                "keep 1MiB or less, and let the tool write the rest to a file that collect names",
+                "keep 1MiB or less, and let the tool write the rest to a file named in collect",
                 "%s of a stream are about %" PRId64 " tokens, more than most models can read", text,
                 said->limits.output / BYTES_PER_TOKEN);
 }
@@ -318,9 +317,9 @@ void tc_lint_shell(struct tc_lint *l, const struct tc_spec *spec)
         l->memory |= !place;
         if (place)
             tc_lint_add(l, spec, "command", spec->said[TC_KEY_COMMAND], place,
-                        "pass it as an argument of its own: [\"sh\", \"-c\", \"… \\\"$1\\\"\", "
+                        "pass it as a separate argument: [\"sh\", \"-c\", \"… \\\"$1\\\"\", "
                         "\"sh\", \"{NAME}\"]",
-                        "a shell reads %s as a part of its program: a value with ; or $( runs "
+                        "a shell reads %s as part of its program: a value with ; or $( runs "
                         "anything that the cage allows",
                         place);
         return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Rules about words without effect: they hide what the policy really says. */
+ * Rules about settings without effect, which make a policy misleading. */
 #include <string.h>
 
 #include "base/path.h"

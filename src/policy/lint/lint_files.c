@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Rules about files and unix sockets: what a tool learns, changes, and lets others run. */
+ * Rules about files and unix sockets: what a tool can read, modify or cause others to run. */
 #include <string.h>
 
 #include "base/path.h"
@@ -26,25 +26,23 @@ static void tell_secret(struct tc_lint *l, const struct tc_spec *says, const cha
     if (leaves != tc_streq(l->rule->id, "secret-and-network"))
         return;
     if (!leaves && tc_spec_is_setup(says)) {
-        tc_lint_add(l, says, key, line, what,
-                    "remove it, or make sure that nothing of it is "
-                    "installed",
-                    "%s may hold a secret, and every call can read what the install leaves of "
-                    "it",
-                    what);
+        tc_lint_add(
+            l, says, key, line, what, "remove it, or make sure that the install does not store it",
+            "%s may contain a secret, and every call can read what the install stores of it", what);
         return;
     }
     if (!leaves) {
         tc_lint_add(l, says, key, line, what,
                     "remove it, unless the tool is meant to show it to a model",
-                    "%s may hold a secret, and the model reads what the tool prints of it", what);
+                    "%s may contain a secret, and the model reads it if the tool prints it", what);
         return;
     }
     _autofree_ char *where = tc_lint_endpoints(l, net);
     if (where)
         tc_lint_add(l, says, key, line, what,
                     "give it to a tool without a network, or remove the secret from this one",
-                    "%s may hold a secret, and a tool that has it reaches %s: it can send it there",
+                    "%s may contain a secret, and a tool that can read it reaches %s: it can send "
+                    "the secret there",
                     what, where);
 }
 
@@ -223,7 +221,7 @@ static void check_inputs(struct tc_lint *l, const struct tc_spec *setup)
         if (place)
             tc_lint_add(
                 l, setup, "inputs", line, input,
-                "keep it where no tool writes; until then the install is refused",
+                "move it to a directory that no tool can write; until then the install is refused",
                 "%s installs with %s, which %s may replace (%s is writable, line " TC_LINE_FORM ")",
                 setup->prefix, input, place->spec->prefix, place->host,
                 TC_LINE_SHOWN(l->policy, place->line));
@@ -246,7 +244,7 @@ void tc_lint_run_by_tool(struct tc_lint *l, const struct tc_spec *spec)
     if (!place)
         return;
     tc_lint_add(l, spec, "command", spec->said[TC_KEY_COMMAND], path,
-                "keep programs where no tool writes, and make that directory readable",
+                "move programs to a directory that no tool can write, and grant it as readable",
                 "%s runs %s, which %s may replace (%s is writable, line " TC_LINE_FORM ")",
                 spec->prefix, path, place->spec->prefix, place->host,
                 TC_LINE_SHOWN(l->policy, place->line));
@@ -286,13 +284,13 @@ static void check_run_by_host(struct tc_lint *l, const struct tc_spec *says, con
     _autofree_ char *place = place_of_host(l, path);
     if (place && tc_streq(place, path))
         tc_lint_add(l, says, key, line, shown, "let the tool write elsewhere, and copy it yourself",
-                    "%s is writable, and the host runs or obeys what is there", path);
+                    "%s is writable, and host programs load or run it", path);
     else if (place && !tc_path_within(path, place))
         tc_lint_add(l, says, key, line, shown, "let the tool write elsewhere, and copy it yourself",
-                    "%s is writable, and the host runs or obeys what is in %s", path, place);
+                    "%s is writable, and host programs load or run %s", path, place);
     else if (place)
         tc_lint_add(l, says, key, line, shown, "grant the directory that the tool works on",
-                    "%s is writable, and the host runs or obeys what is in it: %s and more", path,
+                    "%s is writable, and host programs load or run files in it: %s and more", path,
                     place);
 }
 
@@ -319,8 +317,8 @@ void tc_lint_root_socket(struct tc_lint *l, const struct tc_spec *spec)
         const char *risk = tc_socket_risk(host_of(rule));
         if (risk)
             tc_lint_add(l, said, "unix_sockets", rule->line, rule->path,
-                        "remove it, and write a tool of its own for what this one needs from "
-                        "that service",
+                        "remove it, and write a separate tool for the function that this one needs "
+                        "from the service",
                         "%s %s", host_of(rule), risk);
     }
 }
@@ -377,11 +375,11 @@ void tc_lint_auto_writes(struct tc_lint *l, const struct tc_spec *spec)
     if (w.mode != TC_WORKSPACE_BIND && w.commit == TC_COMMIT_ALWAYS)
         tc_lint_add(l, w.workspace, "workspace.commit", w.workspace->said[TC_KEY_WORKSPACE],
                     "\"always\"", "commit = \"on_success\", or \"ask\"",
-                    "changes of a failed call to %s reach the host, and no person is asked",
+                    "changes of a failed call to %s are written to the host without approval",
                     w.rule->path);
     else if (alone && w.mode == TC_WORKSPACE_BIND)
         tc_lint_add(l, tier, "tier", tier->said[TC_KEY_TIER], "\"Auto\"",
                     "workspace = { mode = \"overlay\", commit = \"ask\" }, or another tier",
-                    "every change to %s reaches the host immediately, and no person is asked",
+                    "every change to %s reaches the host immediately, without approval",
                     w.rule->path);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a rule finds, as one more row: where in the text it stands, and whose key it is. */
+ * Adds a rule's findings, with their location and key. */
 #include <string.h>
 
 #include "policy/endpoint.h"

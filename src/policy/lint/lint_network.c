@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Rules about endpoints: who is there, and who reads what is sent there. */
+ * Rules about endpoints: who controls a host, and who can read data sent to it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,10 +110,9 @@ void tc_lint_publisher(struct tc_lint *l, const struct tc_spec *says, const char
 {
     if (!entry->paths.count && TC_AMONG(publishers, entry->host))
         tc_lint_add(l, says, key, line, entry->host,
-                    "restrict it to your own part with { host, paths = [\"/…\"] }, and with "
-                    "methods",
-                    "anybody can publish or receive at %s: what the tool knows can be sent "
-                    "there, and what it fetches may come from anybody",
+                    "restrict it to your part with { host, paths = [\"/…\"] }, and with methods",
+                    "anyone can publish or receive at %s: the tool can send its data there, and "
+                    "its downloads may come from any author",
                     entry->host);
 }
 
@@ -129,7 +128,7 @@ void tc_lint_suffix(struct tc_lint *l, const struct tc_spec *says, const char *k
         l->memory |= !tc_suffixes_read(&l->suffixes, l->facts->suffixes, l->facts->suffixes_len);
     if (tc_suffixes_has(&l->suffixes, host))
         tc_lint_add(l, says, key, line, entry->host, "name the hosts that the tool needs",
-                    "%s is a public suffix: anybody can register names below it%s", host,
+                    "%s is a public suffix: anyone can register names below it%s", host,
                     host == entry->host ? ", and this grants none of them" : "");
 }
 
@@ -161,13 +160,13 @@ void tc_lint_address(struct tc_lint *l, const struct tc_spec *says, const char *
         const char *rule, *hint, *what;
     } rows[] = {
         [KIND_METADATA] = {"metadata-address",
-                           "remove it; give the tool a credential of its own if it needs one",
-                           "gives this machine's credentials to every client"},
-        [KIND_PRIVATE] = {"private-address",
-                          "give the tool that one service by a unix socket, or write the reason: # "
-                          "toolcage: allow(private-address) …",
-                          "is inside your own network or machine, where services often trust "
-                          "every client"},
+                           "remove it; give the tool a separate credential if it needs one",
+                           "gives this host's credentials to every client"},
+        [KIND_PRIVATE] =
+            {"private-address",
+             "give the tool access to that service over a unix socket, or write the reason: # "
+             "toolcage: allow(private-address) …",
+             "is in your own network or on this host, where services often trust every client"},
         [KIND_PUBLIC] = {"address-literal", "name the host",
                          "does not say who uses it, and addresses change owners"},
     };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The table of rules. Each has a section in docs/lint.md, with an example that it speaks of and one
- * that it does not; a test runs both. */
+ * The table of rules. Each has a section in docs/lint.md with one example that triggers it and one
+ * that does not; a test runs both. */
 #include <string.h>
 
 #include "policy/lint/lint_rules.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * "# toolcage: allow(secret-and-network) the reason": a comment in the line of a finding or in the
- * line before. Read from the text, because readers drop comments. One without a reason silences
- * nothing, and one that has nothing to silence is a finding itself, so that they go when their
- * cause goes. */
+ * Suppressing comments: "# toolcage: allow(secret-and-network) the reason", in the line of a
+ * finding or the line before. Read from the text, because readers drop comments. A comment without
+ * a reason has no effect; one that suppresses nothing is itself a finding, so that comments are
+ * removed with their cause. */
 #include <string.h>
 
 #include "policy/lint/lint_rules.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The rule about commands that cannot start: they lie outside of what their tool is granted, or a
- * link or an interpreter that they need does. The first can be told from the text alone. */
+ * The rule about commands that cannot start, because the command, or a link or interpreter that it
+ * needs, is not granted. For the command itself, the policy's text is enough. */
 #include <string.h>
 
 #include "base/jsontext.h"
@@ -126,7 +126,7 @@ static void report_start(struct tc_lint *l, const struct tc_spec *spec,
     uint32_t line = spec->said[TC_KEY_COMMAND];
     if (!starts->by)
         tc_lint_add(l, spec, "command", line, command, hint,
-                    "%s lies outside of what %s grants, so it cannot start",
+                    "%s is not granted to %s, so it cannot start",
                     strchr(command, '/') ? command : starts->missing, spec->prefix);
     else if (starts->interpreter)
         tc_lint_add(l, spec, "command", line, command, hint,

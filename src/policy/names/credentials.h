@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What holds secrets, by name: the one list that masks them in grants, that warns while a policy is
- * learnt, and that the lint asks. */
+ * Names that indicate secrets: one list for the masks in grants, for warnings of `learn` and for
+ * the lint. */
 #ifndef TC_POLICY_NAMES_CREDENTIALS_H
 #define TC_POLICY_NAMES_CREDENTIALS_H
 
 #include <stdbool.h>
 
-/* Where a caller's credentials are, below the home directory; ends with NULL. */
+/* Credential files and directories, relative to the home directory; ends with NULL. */
 extern const char *const tc_credential_places[];
 
-/* Directories of a home that stay open where the home is granted: what installs and runs compilers
- * and interpreters, and what belongs to a project. Every other one with a dot is closed. Ends with
- * NULL. */
+/* Dot directories of a home that stay accessible where the home is granted: those of installed
+ * compilers and interpreters, and those of projects. All other dot directories are masked. Ends
+ * with NULL. */
 extern const char *const tc_home_open[];
 
-/* Does the path look as if it held secrets: is it such a place or below one, in anybody's home, or
- * has it a name that secrets have? Text only. */
+/* Does the path look like a secret: at or below a credential path in any home, or with a name
+ * typical of secrets? Text only. */
 bool tc_credential_path(const char *path);
-/* The same of a variable's name: GITHUB_TOKEN, AWS_SECRET_ACCESS_KEY, … */
+/* Does the variable's name look like a secret: GITHUB_TOKEN, AWS_SECRET_ACCESS_KEY, …? */
 bool tc_credential_variable(const char *name);
 
 #endif

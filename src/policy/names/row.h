@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A row: components of a path, joined by slashes, each of which may hold one `*`. */
+ * A row: path components joined by slashes, each with at most one `*`. */
 #ifndef TC_POLICY_NAMES_ROW_H
 #define TC_POLICY_NAMES_ROW_H
 
 #include <stdbool.h>
 #include <string.h>
 
-/* The length of the component that begins here. */
+/* The length of the first component. */
 static inline size_t tc_row_width(const char *at)
 {
     return strcspn(at, "/");
 }
 
-/* One component against one of a row. */
+/* Does a component match the row's first component? */
 static inline bool tc_row_same(const char *row, const char *name)
 {
     size_t r = tc_row_width(row), n = tc_row_width(name);

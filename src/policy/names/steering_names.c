@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The lists behind tc_steers(). */
+ * The lists for tc_steers(). */
 #include "policy/names/steering.h"
 
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The names of the system calls that the default profile speaks of, on any processor. What it does
- * not speak of answers "no such call" in every cage. */
+ * The names of the system calls that the default profile covers, on any architecture. All others
+ * fail with ENOSYS in every cage. */
 #ifndef TC_POLICY_NAMES_SYSCALL_NAMES_H
 #define TC_POLICY_NAMES_SYSCALL_NAMES_H
 
@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 bool tc_syscall_known(const char *name);
-/* The nearest name, or NULL when none is near. Borrowed, static. */
+/* The nearest name, or NULL if none is similar. Borrowed, static. */
 const char *tc_syscall_nearest(const char *name);
 /* All of them, sorted. */
 const char *const *tc_syscall_names(size_t *ret_count);

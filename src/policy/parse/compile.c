@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * From a text to a policy, and the policy that holds where there is no text. */
+ * Compiles a text to a policy, and makes the policy that applies without a text. */
 #include <string.h>
 
 #include "policy/explain/run_cases.h"
@@ -50,10 +50,10 @@ static void check_text(struct tc_parse *p, const char *text, size_t length)
 {
     if (length > TC_DOCUMENT_BYTES_MAX)
         tc_diag_add(&p->diag, (struct tc_location){1, 1, 1}, "", "split the policy",
-                    "the file has %zu bytes, at most %d are read", length, TC_DOCUMENT_BYTES_MAX);
+                    "the file has %zu bytes, the maximum is %d", length, TC_DOCUMENT_BYTES_MAX);
     else if (memchr(text, '\0', length))
         tc_diag_add(&p->diag, (struct tc_location){1, 1, 1}, "", "remove the NUL byte",
-                    "the file holds a NUL byte");
+                    "the file contains a NUL byte");
 }
 
 /* Tests of a policy are asked for, and this is one: whoever gave it meant something else. */
@@ -64,12 +64,11 @@ static int refuse_policy(const struct tc_parse *p, const struct tc_node *root,
         const char *key = root->items[i].key;
         if (tc_key_find(tc_keys, TC_SCOPE_FILE, key) &&
             !tc_key_find(tc_keys, TC_SCOPE_TEST_FILE, key))
-            return tc_fail(
-                err,
-                TC_WHY(
-                    TOOLCAGE_EUSAGE, "policy", key,
-                    "name it with --policy, or as the first file; a test file holds only [[test]]"),
-                "%.200s is a policy, not a test file: it has %.40s", p->diag.name, key);
+            return tc_fail(err,
+                           TC_WHY(TOOLCAGE_EUSAGE, "policy", key,
+                                  "name it with --policy, or as the first file; a test file "
+                                  "contains only [[test]]"),
+                           "%.200s is a policy, not a test file: it has %.40s", p->diag.name, key);
     }
     return 0;
 }

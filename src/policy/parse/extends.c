@@ -304,7 +304,7 @@ static int parse_file(struct merge *m, size_t index, struct tc_document *documen
         return tc_fail_memory(m->err);
     return refuse_merge(m, document->error_at.line | (uint32_t)index << TC_LINE_BITS,
                         binary ? "remove the NUL byte" : document->hint, "%s",
-                        binary ? "the file holds a NUL byte" : document->error);
+                        binary ? "the file contains a NUL byte" : document->error);
 }
 
 static int merge_other(struct merge *m, struct tc_node *root, const struct tc_node *entry)

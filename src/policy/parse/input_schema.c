@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The key `input_schema`: a JSON Schema (2020-12) of the arguments, in a file beside the policy, as
- * JSON text or as a table. It becomes arguments as if they were written one by one, and stands in
- * the policy's tree in place of its file's name, so that the digest covers it. Nothing of it is
- * passed over: what arguments cannot say is a finding. Messages quote a file only once it has shown
- * itself to be such a schema. */
+ * The key `input_schema`: a JSON Schema (2020-12) of the arguments, in a separate file, as JSON
+ * text or as a table. It is converted to arguments as if they were written one by one, and replaces
+ * the file's name in the policy's tree, so that the digest covers it. No part is ignored: what
+ * arguments cannot express is a finding. Messages quote a file only after its content has proven to
+ * be such a schema. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Finding a key's row, and saying where it stands and what it takes. */
+ * Finds the row of a key, and describes its scope and range. */
 #include <stdio.h>
 #include <string.h>
 

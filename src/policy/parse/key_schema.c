@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Each scope of the table is a definition, each row of it a property. The form of a value comes
- * from the row where it names the scope within, else from its type. A type that is not known here
- * is any value: the schema may never refuse what the compiler takes. */
+ * The JSON Schema of policy files. Each scope becomes a definition, each row a property. A value's
+ * schema comes from its inner scope, else from its type. An unknown type accepts any value: the
+ * schema must not reject what the compiler accepts. */
 
 #include <ctype.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The rows. A key of the language that this version lacks has a row with no setter: it is refused
- * by name rather than taken for a spelling mistake. */
+ * The rows. A key that the language has and this version does not support has a row without a
+ * setter, so that its error is not "unknown key". */
 #include "policy/parse/keys.h"
 
 #include <stddef.h>
@@ -49,10 +49,10 @@ const struct tc_key tc_keys[] = {
     {TC_IN(FILE) | TC_IN(TEST_FILE), "test", tc_set_tests, READS(LIST, TEST), NONE,
      .type = "array of tables",
      .text = "Accesses and calls that the policy must allow or deny: toolcage policy test. They "
-             "may also be in a file of their own.",
+             "may also be in a separate file.",
      .example = "[[test]]\ntool = \"python\"\ndenied = [\"connect example.com:443\"]"},
     {TC_IN(FILE), "extends", tc_set_word, NONE, .type = "path, or array of them",
-     .text = "What this file builds on: other policy files, and shipped profiles as "
+     .text = "The files that this one extends: other policy files, and shipped profiles as "
              "\"profile:NAME\". The file's own keys replace those that it extends, key by key; a "
              "later file overrides an earlier one, and filesystem.denied and tests add up.",
      .example = "extends = \"profile:workspace\""},
@@ -65,21 +65,21 @@ const struct tc_key tc_keys[] = {
      .text = "How the egress proxy connects to the outside, for every tool with a network.",
      .example = "[egress]\nupstream = \"http://proxy.example.com:3128\""},
     {TC_IN(EGRESS), "upstream", tc_set_upstream, NONE, .type = "URL",
-     .text = "The proxy of this site with its port: http:// (it must allow CONNECT to every "
-             "granted port) or socks5://. Connections to public addresses go through it; those "
-             "to this machine and to private addresses that the policy names are direct.",
+     .text = "The site's proxy with its port: http:// (it must allow CONNECT to every granted "
+             "port) or socks5://. Connections to public addresses go through it; those to this "
+             "host and to private addresses that the policy names are direct.",
      .example = "upstream = \"socks5://10.0.0.8:1080\""},
     {TC_IN(EGRESS), "credentials", tc_set_credentials, NONE, .type = "string",
-     .text = "Where USER:PASSWORD for the upstream is read at each call, like a secret: "
-             "\"env:NAME\" or \"file:PATH\". Only the proxy has it, and sends it to the upstream "
-             "(HTTP Basic, or SOCKS5's own).",
+     .text = "The source of USER:PASSWORD for the upstream, read at each call like a secret: "
+             "\"env:NAME\" or \"file:PATH\". Only the egress proxy has it, and sends it to the "
+             "upstream (HTTP Basic, or SOCKS5 authentication).",
      .example = "upstream = \"http://proxy.example.com:3128\"\ncredentials = "
                 "\"env:PROXY_CREDENTIALS\""},
     {TC_IN(EGRESS), "names", tc_set_index,
      .offset = offsetof(struct toolcage_policy, upstream_names), NONE, .choices = tc_values_names,
      .type = "word", .fallback = "here",
-     .text = "Who resolves names. here: this machine; each address is checked, and the "
-             "upstream is asked for exactly that address. upstream: it gets the name, and the "
+     .text = "Which side resolves names. here: this host; each address is checked, and the "
+             "upstream connects to exactly that address. upstream: it receives the name, and the "
              "address is not checked, so every host must be named, without a pattern.",
      .example = "upstream = \"http://proxy.example.com:3128\"\nnames = \"upstream\""},
     {TC_IN(FILE), "audit", .text = "The audit log.", NONE, .type = "table"},
@@ -118,40 +118,39 @@ const struct tc_key tc_keys[] = {
     /* capabilities */
     {EACH_AND_SETUP, "filesystem", tc_set_filesystem, READS(OR_NONE, FILESYSTEM),
      .id = TC_KEY_FILESYSTEM, .type = "table or \"none\"", .fallback = "none",
-     .text = "Which files of the host the tool sees. System directories stay readable and /tmp is "
-             "private either way.",
+     .text = "The host files that the tool sees. System directories are always readable, and /tmp "
+             "is always private.",
      .example = "filesystem = { readable = [\"/data\"], writable = [\"/workspace\"] }"},
     {EACH_AND_SETUP, "network", tc_set_network, .id = TC_KEY_NETWORK,
      .type = "\"none\" or array of endpoints", .fallback = "none",
-     .text =
-         "Which endpoints the tool reaches: \"host:port\" (no port means 443; the prefix "
-         "\"allowlist:\" changes "
-         "nothing), \"*.example.com\" for any one label before a name, \"10.0.0.0/8:5432\" for a "
-         "range, \"*\" for all public addresses, or tables.",
+     .text = "The endpoints that the tool may reach: \"host:port\" (no port means 443; the prefix "
+             "\"allowlist:\" changes nothing), \"*.example.com\" for exactly one label before a "
+             "name, \"10.0.0.0/8:5432\" for a range, \"*\" for all public addresses, or tables.",
      .example = "network = [\"api.example.com:443\"]"},
     {EACH_AND_SETUP, "unix_sockets", tc_set_unix_sockets, .id = TC_KEY_UNIX_SOCKETS,
      .type = "\"none\", \"own\" or array of paths", .fallback = "none",
-     .text = "Which unix sockets the tool may connect to. own: those that its own processes "
-             "create in private storage, and abstract ones. An array: also these of the host, "
-             "each a socket, not a directory. Stream and seqpacket only.",
+     .text = "The unix sockets that the tool may connect to. own: those that its processes create "
+             "in private storage, and abstract ones. An array: also these host sockets, each a "
+             "socket, not a directory. Stream and seqpacket only.",
      .example = "unix_sockets = [\"/run/postgresql/.s.PGSQL.5432\"]"},
     {EACH_AND_SETUP, "env", tc_set_table, READS(TABLE, ENV), .id = TC_KEY_ENV, .type = "table",
      .text = "The environment, besides PATH, HOME, LANG and TMPDIR.",
      .example = "env = { pass = [\"TZ\"], set = { MODE = \"fast\" } }"},
     {EACH, "secrets", tc_set_secrets, .id = TC_KEY_SECRETS, .type = "tables",
-     .text = "Values that the proxy puts into requests to the named hosts, unseen by the tool.",
+     .text = "Values that the proxy injects into requests to the named hosts; the tool never sees "
+             "them.",
      .example =
          "network = [\"api.example.com\"]\nsecrets.EXAMPLE = { from = \"env:EXAMPLE_TOKEN\", "
          "hosts = [\"api.example.com\"], header = \"Authorization: Bearer {secret}\" }"},
     {EACH, "syscalls", tc_set_syscalls, .id = TC_KEY_SYSCALLS, .type = "table",
      .fallback = "{ profile = \"default\" }",
-     .text = "Changes to the system call profile, enforced by the cage's own filter.",
+     .text = "Changes to the system call profile, which the cage's seccomp filter enforces.",
      .example = "syscalls = { deny = [\"mlock\"] }"},
     {TC_IN(TOOL) | TC_IN(SERVER), "setup", tc_set_setup, READS(TABLE, SETUP), .id = TC_KEY_SETUP,
      .type = "table",
-     .text = "An install phase with a network, files and limits of its own, which the operator "
-             "runs: toolcage setup. What it leaves in `into` is kept, and every call of the "
-             "tool sees it there, read-only. Nothing from a model reaches it.",
+     .text = "An install phase with its own network, files and limits, which the operator runs: "
+             "toolcage setup. The files that it writes to `into` are stored, and every call of the "
+             "tool sees them there, read-only. It receives no input from a model.",
      .example = "setup = { command = [\"pip\", \"install\", \"--target\", \"/opt/deps\", "
                 "\"-r\", \"requirements.txt\"], into = \"/opt/deps\", "
                 "inputs = [\"requirements.txt\"] }"},
@@ -159,7 +158,7 @@ const struct tc_key tc_keys[] = {
     /* limits */
     {EACH_AND_SETUP | TC_IN(SERVER_TOOL), "timeout", tc_set_value, LIMIT(timeout_ms),
      .id = TC_KEY_TIMEOUT, RANGE(DURATION, 1, MAX_MS), .type = "duration", .fallback = "30s",
-     .text = "How long the call may take.", .example = "timeout = \"60s\""},
+     .text = "The maximum duration of the call.", .example = "timeout = \"60s\""},
     {EACH_AND_SETUP, "grace", tc_set_value, LIMIT(grace_ms), .id = TC_KEY_GRACE,
      RANGE(DURATION, 0, 600000), .type = "duration", .fallback = "2s",
      .text = "The time between SIGTERM and the end of the whole cage.",
@@ -167,48 +166,50 @@ const struct tc_key tc_keys[] = {
     {EACH_AND_SETUP, "memory", tc_set_memory, READS(OR_SIZE, MEMORY), .id = TC_KEY_MEMORY,
      RANGE(SIZE, 1 << 20, MAX_BYTES), .type = "size or table",
      .fallback = "{ max = \"512MiB\", by = \"any\" }",
-     .text = "Memory of the whole cage, private storage included. A plain size needs a control "
-             "group; by = \"any\" accepts a limit for the private memory of each process where "
-             "there is none.",
+     .text =
+         "Memory of the whole cage, private storage included. A plain size needs a cgroup; by = "
+         "\"any\" accepts a limit on the private memory of each process on a host without one.",
      .example = "memory = \"512MiB\""},
     {EACH_AND_SETUP, "cpu_time", tc_set_value, LIMIT(cpu_time_ms), .id = TC_KEY_CPU_TIME,
      RANGE(DURATION, 1, MAX_MS), .type = "duration", .fallback = "unset",
-     .text = "Processor time of the whole cage.", .example = "cpu_time = \"20s\""},
+     .text = "CPU time of the whole cage.", .example = "cpu_time = \"20s\""},
     {EACH_AND_SETUP, "cpus", tc_set_value, LIMIT(cpus_milli), .id = TC_KEY_CPUS,
      RANGE(CPUS, 10, 1024000), .type = "number", .fallback = "unset",
-     .text = "How many processors the cage may keep busy.", .example = "cpus = 1.5"},
+     .text = "The number of CPUs that the cage may use.", .example = "cpus = 1.5"},
     {EACH_AND_SETUP, "pids", tc_set_value, LIMIT(pids), .id = TC_KEY_PIDS, RANGE(COUNT, 1, 4194304),
-     .type = "integer", .fallback = "128", .text = "Processes and threads.",
+     .type = "integer", .fallback = "128", .text = "The maximum number of processes and threads.",
      .example = "pids = 64"},
     {EACH_AND_SETUP, "disk", tc_set_disk, LIMIT(disk), .id = TC_KEY_DISK,
      RANGE(SIZE, 65536, MAX_BYTES), .type = "size", .fallback = "64MiB, 16384 files",
-     .text = "Private storage: /tmp and everything else that is not the host's.",
+     .text =
+         "The size of private storage: /tmp and all other writable paths that are not on the host.",
      .example = "disk = \"256MiB\""},
     {EACH_AND_SETUP, "open_files", tc_set_value, LIMIT(open_files), .id = TC_KEY_OPEN_FILES,
      RANGE(COUNT, 8, 1048576), .type = "integer", .fallback = "1024",
-     .text = "Open descriptors of one process.", .example = "open_files = 256"},
+     .text = "Open file descriptors of a process.", .example = "open_files = 256"},
     {EACH_AND_SETUP, "connections", tc_set_value, LIMIT(connections), .id = TC_KEY_CONNECTIONS,
      RANGE(COUNT, 1, 1024), .type = "integer", .fallback = "1024",
-     .text = "Connections to the network at one time.", .example = "connections = 16"},
+     .text = "Simultaneous network connections.", .example = "connections = 16"},
     {EACH_AND_SETUP, "transfer", tc_set_value, LIMIT(transfer), .id = TC_KEY_TRANSFER,
      RANGE(SIZE, 1024, MAX_BYTES), .type = "size", .fallback = "unset",
-     .text = "How much a call may send to the network and receive from it, both together.",
+     .text = "Network traffic of a call, sent and received together.",
      .example = "transfer = \"100MiB\""},
     {EACH_AND_SETUP, "bandwidth", tc_set_value, LIMIT(bandwidth), .id = TC_KEY_BANDWIDTH,
      RANGE(SIZE, 1024, TC_BANDWIDTH_MAX), .type = "size", .fallback = "unset",
-     .text = "How much of that per second.", .example = "bandwidth = \"5MiB\""},
+     .text = "Network traffic per second, sent and received together.",
+     .example = "bandwidth = \"5MiB\""},
     {EACH_AND_SETUP | TC_IN(SERVER_TOOL), "output", tc_set_output, READS(OR_SIZE, OUTPUT),
      .id = TC_KEY_OUTPUT, RANGE(SIZE, 1024, 16 << 20), .type = "size or table",
      .fallback = "{ limit = \"1MiB\", over = \"truncate\" }",
-     .text =
-         "How much of standard output and of standard error is kept. Truncation keeps both ends.",
+     .text = "The captured size of standard output and of standard error, each. Truncation keeps "
+             "both ends.",
      .example = "output = { limit = \"64KiB\", over = \"kill\" }"},
 
     /* where and how; the settings of a backend go to it as tc_set_settings() finds them, so that a
      * row's setter only checks the value */
     {EACH | TC_IN(SERVER_TOOL), "tier", tc_set_choice, SPEC(tier), .id = TC_KEY_TIER,
      .choices = tc_values_tier, .type = "word",
-     .text = "How much a person is involved; selects the backend if none is named.",
+     .text = "How far a person must approve calls; selects the backend if none is named.",
      .example = "tier = \"HumanApprove\""},
     {EACH | TC_IN(SERVER_TOOL), "risk", tc_set_choice, SPEC(risk), .id = TC_KEY_RISK,
      .choices = tc_values_risk, .type = "word",
@@ -227,21 +228,22 @@ const struct tc_key tc_keys[] = {
      .text = "Settings of the backend oci.", .example = "[backend.oci]"},
     {TC_IN(OCI), "runtime", tc_set_word, NONE, .choices = tc_values_runtime, .type = "word",
      .fallback = "the first that is installed, in this order",
-     .text = "The container runtime, by name: it is looked for in the system's directories, and no "
-             "policy names a path.",
+     .text = "The container runtime, by name: toolcage searches the system directories for it, and "
+             "a policy cannot name a path.",
      .example = "runtime = \"runc\""},
     {TC_IN(OCI), "ready", tc_set_value, NONE, RANGE(COUNT, 0, 8), .type = "integer",
      .fallback = "1", .example = "ready = 3",
-     .text = "How many containers wait for the next calls of a tool, in an engine that lives on "
-             "after a call. A call leaves one for a later one; each serves one call, or goes after "
-             "a minute. 0: none waits. Calls with a network are not served by them."},
+     .text =
+         "The number of prestarted containers for the next calls of a tool, in an engine that "
+         "stays alive after a call. Each call prestarts one for a later call. A container serves "
+         "one call and expires after a minute. 0: none. Calls with a network do not use them."},
     {TC_IN(BACKENDS), "gvisor", tc_set_settings, READS(TABLE, GVISOR), NONE, .type = "table",
      .text = "Settings of the backend gvisor.", .example = "[backend.gvisor]"},
     {TC_IN(GVISOR), "platform", tc_set_word, NONE, .choices = tc_values_platform, .type = "word",
      .fallback = "systrap if this runsc has it and it works here, otherwise ptrace",
-     .text = "How runsc intercepts the tool's system calls. If a named one does not work or "
-             "does not answer, the call is refused. kvm is used only if it is named, and needs "
-             "a /dev/kvm that the cage's id may open.",
+     .text = "How runsc intercepts the tool's system calls. If a named platform does not work or "
+             "does not respond, the call is refused. kvm is used only if it is named, and needs a "
+             "/dev/kvm that the cage's user id may open.",
      .example = "platform = \"ptrace\""},
     {TC_IN(BACKENDS), "podman", tc_set_settings, READS(TABLE, PODMAN), NONE, .type = "table",
      .text = "Settings of the backend podman.", .example = "[backend.podman]"},
@@ -271,107 +273,105 @@ const struct tc_key tc_keys[] = {
      .example = "[backend.containerd]"},
     {TC_IN(CONTAINERD), "socket", tc_set_socket, NONE, .type = "path",
      .fallback = "/run/containerd/containerd.sock",
-     .text = "Where containerd listens. Who may use its socket is root. Environment variables are "
-             "ignored.",
+     .text = "The path of containerd's socket. Access to this socket is equivalent to root. "
+             "Environment variables are ignored.",
      .example = "socket = \"/run/k3s/containerd/containerd.sock\""},
     {TC_IN(BACKENDS), "kata", tc_set_settings, READS(TABLE, KATA), NONE, .type = "table",
-     .text = "Of the backend kata.", .example = "[backend.kata]"},
+     .text = "Settings of the backend kata.", .example = "[backend.kata]"},
     {TC_IN(KATA), "engine", tc_set_word, NONE, .choices = tc_values_kata_engine, .type = "word",
      .fallback = "docker",
-     .text = "Which container engine has Kata Containers as a runtime, and is asked for the "
-             "container of a call.",
+     .text = "The container engine that creates the container of a call. It must have Kata "
+             "Containers as a runtime.",
      .example = "engine = \"docker\""},
     {TC_IN(KATA), "runtime", tc_set_word, NONE, .choices = tc_values_kata, .type = "word",
      .fallback = "kata",
-     .text = "The name by which that engine knows it; containerd calls kata "
-             "io.containerd.kata.v2. What that name means is the engine's to say; "
-             "a container that turns out to be run by the host's kernel is refused.",
+     .text = "The name of the runtime in that engine (kata is io.containerd.kata.v2 in "
+             "containerd). The engine's configuration decides which runtime this is; a container "
+             "that runs on the host's kernel is refused.",
      .example = "runtime = \"kata-qemu\""},
     {TC_IN(KATA), "socket", tc_set_socket, NONE, .type = "path",
      .fallback = "/run/docker.sock, or /run/containerd/containerd.sock",
-     .text = "Where that engine listens. Who may use its socket is root. Environment variables are "
-             "ignored.",
+     .text = "The path of that engine's socket. Access to this socket is equivalent to root. "
+             "Environment variables are ignored.",
      .example = "socket = \"/run/docker.sock\""},
     {TC_IN(BACKENDS), "qemu", tc_set_settings, READS(TABLE, QEMU), NONE, .type = "table",
-     .text = "Of the backend qemu.", .example = "[backend.qemu]"},
+     .text = "Settings of the backend qemu.", .example = "[backend.qemu]"},
     {TC_IN(QEMU), "emulation", tc_set_bool, NONE, .type = "boolean", .fallback = "false",
-     .text = "Whether a virtual machine may run by emulation where the processor's virtualisation "
-             "(KVM) does not boot one: slower by a factor of ten and more, and held by QEMU's "
-             "translator in place of the processor. The result says which it was.",
+     .text = "Allow QEMU's emulation (TCG) where no guest boots with KVM. It is at least ten times "
+             "slower, and QEMU's translator isolates the guest instead of the CPU. The result "
+             "reports which was used.",
      .example = "emulation = true"},
     {TC_IN(QEMU), "at_once", tc_set_value, NONE, RANGE(SIZE, 64 << 20, MAX_BYTES), .type = "size",
-     .fallback = "three quarters of the machine's memory",
-     .text = "What all virtual machines of one user may grow to together, in all processes: the "
-             "memory of their guests and of their monitors. A call for which too little of it is "
-             "free is refused; one machine alone always runs.",
+     .fallback = "three quarters of the host's memory",
+     .text = "The maximum memory of all VMs of one user together, in all processes: guests and "
+             "VMMs. A call that would exceed it is refused; a single VM always runs.",
      .example = "at_once = \"8GiB\""},
     {TC_IN(BACKENDS), "firecracker", tc_set_settings, READS(TABLE, FIRECRACKER), NONE,
-     .type = "table", .text = "Of the backend firecracker.", .example = "[backend.firecracker]"},
+     .type = "table", .text = "Settings of the backend firecracker.",
+     .example = "[backend.firecracker]"},
     {TC_IN(QEMU) | TC_IN(FIRECRACKER), "snapshot", tc_set_bool, NONE, .type = "boolean",
      .fallback = "false",
-     .text =
-         "Whether a machine that has booted is kept in your state directory, some 70 MB, and later "
-         "calls of the same image and limits start from a copy of it instead of booting. The "
-         "copy serves one call, with random numbers and a time of its own.",
+     .text = "Store a snapshot of a booted VM in your state directory (some 70 MB). Later calls "
+             "with the same image and limits start from a copy of the snapshot instead of booting. "
+             "Each copy serves one call and gets fresh random numbers and the current time.",
      .example = "snapshot = true"},
     {TC_IN(QEMU), "ready", tc_set_value, NONE, RANGE(COUNT, 0, 4), .type = "integer",
      .fallback = "1", .example = "ready = 2",
-     .text = "How many machines that have gone on from their file (snapshot) wait for the next "
-             "calls of a tool, in an engine that lives on after a call. Each holds some 60 MB, "
-             "serves one call, or goes after a minute; together they take no more than half of "
-             "at_once. 0: none waits. Calls with a network, a copy or a module are not served by "
-             "them."},
+     .text =
+         "The number of VMs that are restored from their snapshot in advance for the next calls of "
+         "a tool, in an engine that stays alive after a call. Each uses some 60 MB, serves one "
+         "call and expires after a minute; together they use at most half of at_once. 0: none. "
+         "Calls with a network, a copied workspace or a module do not use them."},
     {TC_IN(BACKENDS), "wasm", tc_set_settings, READS(TABLE, WASM), NONE, .type = "table",
-     .text = "Of the backend wasm.", .example = "[backend.wasm]"},
+     .text = "Settings of the backend wasm.", .example = "[backend.wasm]"},
     {TC_IN(WASM), "reuse", tc_set_word, NONE, .choices = words_reuse, .type = "word",
      .fallback = "never",
-     .text = "Whether a worker that has served a call of a tool may serve its next one, if that is "
-             "granted the same: the words and the input may differ. Each call has a store and an "
-             "instance of its own either way. With reuse a bug in the engine could let a call see "
-             "what an earlier call of the same grant had, and Landlock is no second wall behind "
-             "its paths. Never for tools of risk untrusted.",
+     .text = "same-grant: a worker that has served a call of a tool may serve further calls with "
+             "the same grant; their arguments and input may differ. Each call always has a "
+             "separate store and instance. With reuse, a bug in the engine could expose data of an "
+             "earlier call with the same grant, and Landlock is no second layer of defence for "
+             "paths. Never used for tools of risk untrusted.",
      .example = "reuse = \"same-grant\""},
     {EACH, "fallback", tc_set_fallback, .id = TC_KEY_FALLBACK, .type = "array of backends",
      .text = "Backends to try, in this order, if the first one cannot enforce the grant on this "
-             "machine or is not available. None runs a call with less than the whole grant; "
+             "host or is not available. No backend runs a call that it cannot enforce completely; "
              "nothing is retried once the tool may have started.",
      .example = "backend = \"gvisor\"\n# toolcage: allow(weaker-fallback) better than no "
                 "run\nfallback = [\"oci\", \"process\"]"},
     {EACH, "layers", tc_set_layers, .id = TC_KEY_LAYERS, .type = "array of backends",
-     .text = "Cages in cages, the outermost first, in place of backend. This version runs "
-             "[\"qemu\", \"process\"], [\"qemu\", \"oci\"], [\"qemu\", \"wasm\"] and "
-             "[\"qemu\", \"oci\", \"wasm\"], the same with firecracker in the place of qemu, "
-             "[\"process\", \"wasm\"] and "
-             "[\"process\", \"wasmedge\"]; a call of other layers is refused.",
+     .text = "Nested cages, the outermost first, instead of backend. This version supports "
+             "[\"qemu\", \"process\"], [\"qemu\", \"oci\"], [\"qemu\", \"wasm\"] and [\"qemu\", "
+             "\"oci\", \"wasm\"], the same with firecracker instead of qemu, [\"process\", "
+             "\"wasm\"] and [\"process\", \"wasmedge\"]; a call with other layers is refused.",
      .example = "layers = [\"qemu\", \"process\"]"},
     {EACH, "module", tc_set_module, SPEC(module), .id = TC_KEY_MODULE, .type = "path",
      .fallback = "the first element of the command, as a path from the caller's directory",
      .text = "A WebAssembly module, a program of WASI preview 1, or a component with wasi:cli/run: "
-             "it selects backend wasm. With "
-             "\"@sha256:…\" after the path, exactly that content. The command's first element is "
-             "then the module's argv[0]. \"catalog:NAME\" is one that comes with toolcage "
-             "(toolcage wasm list), and brings its description, command and arguments with it.",
+             "it selects backend wasm. With \"@sha256:…\" after the path, exactly that content. "
+             "The command's first element is then the module's argv[0]. \"catalog:NAME\" is a "
+             "module that ships with toolcage (toolcage wasm list) and supplies the tool's "
+             "description, command and arguments.",
      .example = "module = \"./tool.wasm\"\ncommand = [\"tool\"]"},
     {EACH, "workspace", tc_set_workspace, READS(TABLE, WORKSPACE), .id = TC_KEY_WORKSPACE,
      .type = "table", .fallback = "{ mode = \"bind\" }",
-     .text = "How the tool gets writable paths: the host's own (bind), a copy that is written "
-             "back after success (copy), or the host's own below a layer that receives the "
-             "changes (overlay).",
+     .text =
+         "How the tool gets writable paths: the host's (bind), a copy that is written back after "
+         "success (copy), or an overlay over the host's that receives the changes (overlay).",
      .example = "workspace = { mode = \"copy\" }"},
     {EACH_AND_SETUP, "without", tc_set_without, .id = TC_KEY_WITHOUT, .choices = tc_values_without,
      .type = "array of clauses",
-     .text = "Clauses that the tool may run without on a machine that makes no namespaces; "
-             "there Landlock and seccomp alone enforce the others, and the result says so. It "
-             "has no effect where namespaces can be made.",
+     .text = "Clauses that the tool may run without on a host where namespaces cannot be created; "
+             "there, Landlock and seccomp alone enforce the others, and the result reports it. It "
+             "has no effect on other hosts.",
      .example = "# toolcage: allow(gives-up-clauses) the container around it ends them all\n"
                 "without = [\"proc.own\", \"proc.survivors\"]"},
     {EACH, "review", tc_set_table, READS(TABLE, REVIEW), .id = TC_KEY_REVIEW, .type = "table",
-     .text = "Staged changes that a person need not look at.",
+     .text = "Staged changes that need no review.",
      .example = "review = { ignore = [\"__pycache__\", \"*.pyc\", \"target/debug\"] }"},
     {TC_IN(SERVER), "tool", tc_set_server_tools, READS(NAMED, SERVER_TOOL), NONE, .type = "tables",
-     .text = "The server's tools that are shown and may be called. Without arguments any are "
-             "passed on; with them the schema is closed, and paths must be absolute. A timeout or "
-             "output applies to each call.",
+     .text = "The server's tools that clients see and may call. Without `arguments`, the server "
+             "receives any arguments; with it, the schema is closed, and paths must be absolute. A "
+             "timeout or output applies to each call.",
      .example = "tool.list_directory = {}"},
 
     /* plain keys of a tool */
@@ -391,18 +391,18 @@ const struct tc_key tc_keys[] = {
      .text = "Names that do not exist for the tool, whatever else grants them.",
      .example = "filesystem.denied = [\"/workspace/.env\"]"},
     {TC_IN(FILESYSTEM), "steering", tc_set_steering, READS(TABLE, STEERING), NONE, .type = "table",
-     .text = "Which names in writable directories steer the host, that is, which its programs "
-             "run or obey unasked. Names that begin with a dot do, except a short list of "
-             "names that nothing obeys, and so does a list of others.",
+     .text = "The names of steering files: files in writable directories that host programs load "
+             "or run automatically. Built in are all names that begin with a dot, except a short "
+             "list that no program loads, and a list of others.",
      .example = "filesystem.steering = { add = [\"deploy.sh\"], remove = [\".github\"] }"},
     {TC_IN(STEERING), "add", tc_set_patterns, SPEC(steering.add), NONE, .type = "array of patterns",
-     .text = "More of them: one name or several with slashes, in any directory; each may "
+     .text = "Further names: one name, or several joined by slashes, in any directory; each may "
              "contain one *.",
      .example = "filesystem.steering.add = [\"deploy.sh\", \"ci/*.yml\"]"},
     {TC_IN(STEERING), "remove", tc_set_steering_remove, SPEC(steering.remove), NONE,
      .type = "array of patterns",
-     .text = "Names that the tool may write, with everything below them, because a person "
-             "reviews them before a program obeys them.",
+     .text = "Names that the tool may write, with everything below them, because a person reviews "
+             "them before a program loads or runs them.",
      .example = "filesystem.steering.remove = [\".github\", \".eslintrc.json\"]"},
     {TC_IN(FS_ENTRY), "path", tc_set_string, .offset = offsetof(struct tc_fs_rule, path), NONE,
      .type = "path", .text = "As the tool sees it.", .example = "path = \"/data\""},
@@ -422,8 +422,8 @@ const struct tc_key tc_keys[] = {
     {TC_IN(NET_ENTRY), "port", tc_set_port, NONE, RANGE(COUNT, 1, 65535), .type = "integer",
      .fallback = "443", .text = "The port.", .example = "port = 8443"},
     {TC_IN(NET_ENTRY), "ports", tc_set_ports, NONE, .type = "string",
-     .text = "In place of port: \"any\", each port of TCP. It needs nf_tables in the kernel; where "
-             "that is missing the call is refused.",
+     .text = "Instead of port: \"any\" grants every TCP port. It needs nf_tables in the kernel; "
+             "without nf_tables the call is refused.",
      .example = "host = \"files.example.com\", ports = \"any\""},
     {TC_IN(NET_ENTRY), "methods", tc_set_strings, .offset = offsetof(struct tc_net_entry, methods),
      NONE, .type = "array of strings",
@@ -437,41 +437,41 @@ const struct tc_key tc_keys[] = {
 
     /* secrets */
     {TC_IN(SECRET), "from", tc_set_secret_from, NONE, .type = "string",
-     .text = "Where the value is read at each call: \"env:NAME\", a variable of the caller, "
-             "\"file:PATH\", or \"command:WORDS\", the output of a program of the operator.",
+     .text = "The source of the value, read at each call: \"env:NAME\", a variable of the caller, "
+             "\"file:PATH\", or \"command:WORDS\", the output of an operator's program.",
      .example = "from = \"env:EXAMPLE_TOKEN\""},
     {TC_IN(SECRET), "hosts", tc_set_secret_hosts, NONE, .type = "array of endpoints",
-     .text = "The hosts that get it, over TLS; each must be in network, too. With the prefix "
-             "http:// and a port: also without TLS.",
+     .text = "The hosts that receive it, over TLS; each must be in network, too. The prefix "
+             "http:// with a port permits sending without TLS.",
      .example = "hosts = [\"api.example.com:443\"]"},
     {TC_IN(SECRET), "header", tc_set_secret_header, NONE, .type = "string",
-     .text = "The header that the proxy sends, in place of the tool's own; {secret} stands for "
-             "the value.",
+     .text = "The header that the proxy sends; it replaces a header of the same name from the "
+             "tool. {secret} stands for the value.",
      .example = "header = \"Authorization: Bearer {secret}\""},
 
     /* syscalls */
     {TC_IN(SYSCALLS), "profile", tc_set_word, NONE, .choices = tc_values_profile, .type = "word",
-     .fallback = "default", .text = "The profile that the changes start from.",
+     .fallback = "default", .text = "The profile to which the changes apply.",
      .example = "syscalls.profile = \"default\""},
     {TC_IN(SYSCALLS), "allow", tc_set_syscalls_allow, NONE, .type = "array of names",
-     .text = "Calls to allow that the profile refuses, from a closed list: ptrace, "
+     .text = "System calls to allow although the profile refuses them, from a closed list: ptrace, "
              "process_vm_readv, process_vm_writev, process_madvise, kcmp, move_pages, "
              "migrate_pages, name_to_handle_at.",
      .example = "syscalls.allow = [\"ptrace\"] # toolcage: allow(dangerous-syscalls) a debugger"},
     {TC_IN(SYSCALLS), "deny", tc_set_syscalls_deny, NONE, .type = "array of names",
-     .text = "Calls to refuse besides those that the profile refuses.",
+     .text = "System calls to refuse in addition to those that the profile refuses.",
      .example = "syscalls.deny = [\"mlock\"]"},
 
     /* an install phase */
     {TC_IN(SETUP), "into", tc_set_into, NONE, .type = "path",
-     .text = "The directory that the install fills and that is kept, and where the tool sees it. "
-             "Besides it an install writes only to /tmp. Both count against its `disk` while it "
-             "runs.",
+     .text =
+         "The directory that the install fills, which is stored, and where the tool sees it. Apart "
+         "from it, an install writes only to /tmp. Both count against its `disk` while it runs.",
      .example = "setup.into = \"/opt/deps\""},
     {TC_IN(SETUP), "inputs", tc_set_inputs, NONE, .type = "array of strings",
-     .text = "Files below the policy file's directory that the install reads, below /setup, "
-             "where it starts. If the content of one changes, the tool must be installed "
-             "again.",
+     .text =
+         "Files below the policy file's directory that the install reads. It starts in /setup, "
+         "which contains them. If the content of one changes, the tool must be installed again.",
      .example = "setup.inputs = [\"requirements.txt\"]"},
 
     /* the smaller tables */
@@ -479,10 +479,10 @@ const struct tc_key tc_keys[] = {
      .type = "size", .text = "The limit.", .example = "memory = { max = \"512MiB\" }"},
     {TC_IN(MEMORY), "by", tc_set_word, NONE, .choices = tc_values_by, .type = "word",
      .fallback = "group",
-     .text = "group: only by a control group. any: if there is none, a limit for each process.",
+     .text = "group: only with a cgroup. any: without a cgroup, a limit for each process.",
      .example = "memory = { max = \"512MiB\", by = \"any\" }"},
     {TC_IN(OUTPUT), "limit", tc_set_value, LIMIT(output), NONE, RANGE(SIZE, 1024, 16 << 20),
-     .type = "size", .fallback = "1MiB", .text = "Bytes kept of each stream.",
+     .type = "size", .fallback = "1MiB", .text = "Captured bytes of each stream.",
      .example = "output.limit = \"64KiB\""},
     {TC_IN(OUTPUT), "over", tc_set_word, NONE, .choices = tc_values_over, .type = "word",
      .fallback = "truncate", .text = "What happens when the limit is exceeded.",
@@ -500,8 +500,8 @@ const struct tc_key tc_keys[] = {
      .example = "workspace.mode = \"copy\""},
     {TC_IN(WORKSPACE), "commit", tc_set_index, SPEC(commit), NONE, .choices = tc_values_commit,
      .type = "word", .fallback = "on_success",
-     .text = "When the changes of a copy or an overlay reach the host: on success, always, "
-             "when a person approves them, or never.",
+     .text = "When the changes of a copy or an overlay are written to the host: on success, "
+             "always, when a person approves them, or never.",
      .example = "workspace.commit = \"never\""},
     {TC_IN(REVIEW), "ignore", tc_set_patterns, SPEC(caches), NONE, .type = "array of patterns",
      .fallback = "__pycache__, *.pyc, *.pyo, .pytest_cache, .mypy_cache, .ruff_cache, .hypothesis, "
@@ -517,7 +517,8 @@ const struct tc_key tc_keys[] = {
      .type = "word, or array of them", .fallback = "string", .text = "The JSON type of the value.",
      .example = "type = \"integer\""},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "description", tc_set_text, NONE, .type = "string",
-     .text = "What it means, for the model.", .example = "description = \"Lines to show\""},
+     .text = "The meaning of the argument, for the model.",
+     .example = "description = \"Lines to show\""},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "title", tc_set_text, NONE, .type = "string",
      .text = "A name for people.", .example = "title = \"Lines\""},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "default", tc_set_value_of, NONE, .type = "any value",
@@ -525,32 +526,32 @@ const struct tc_key tc_keys[] = {
              "filled in.",
      .example = "default = 10"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "enum", tc_set_enum, NONE, .type = "array",
-     .text = "The values that are allowed.", .example = "enum = [\"add\", \"list\"]"},
+     .text = "The allowed values.", .example = "enum = [\"add\", \"list\"]"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "const", tc_set_value_of, NONE, .type = "any value",
-     .text = "The only value that is allowed.", .example = "const = \"list\""},
+     .text = "The only allowed value.", .example = "const = \"list\""},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "minimum", tc_set_bound, NONE, .type = "number",
-     .text = "The least number.", .example = "minimum = 1"},
+     .text = "The minimum.", .example = "minimum = 1"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "maximum", tc_set_bound, NONE, .type = "number",
-     .text = "The greatest number.", .example = "maximum = 100"},
+     .text = "The maximum.", .example = "maximum = 100"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "exclusiveMinimum", tc_set_bound, NONE, .type = "number",
-     .text = "The number must be more than this.", .example = "exclusiveMinimum = 0"},
+     .text = "The number must be greater than this.", .example = "exclusiveMinimum = 0"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "exclusiveMaximum", tc_set_bound, NONE, .type = "number",
      .text = "The number must be less than this.", .example = "exclusiveMaximum = 1"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "multipleOf", tc_set_multiple, NONE, .type = "integer",
-     .text = "The integer must be a multiple of this one, which is more than 0.",
+     .text = "The integer must be a multiple of this positive integer.",
      .example = "multipleOf = 5"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "minLength", tc_set_length, NONE, .type = "integer",
-     .text = "The least length of a string, in characters.", .example = "minLength = 1"},
+     .text = "The minimum length of a string, in characters.", .example = "minLength = 1"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "maxLength", tc_set_length, NONE, .type = "integer",
-     .text = "The greatest length of a string, in characters.", .example = "maxLength = 200"},
+     .text = "The maximum length of a string, in characters.", .example = "maxLength = 200"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "items", tc_set_others, READS(OR_FALSE, ITEMS), NONE,
      .type = "table, or false",
-     .text = "What each element of an array must be; false: there are none.",
+     .text = "The schema of each element of an array; false: no elements.",
      .example = "items = { type = \"string\" }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "minItems", tc_set_length, NONE, .type = "integer",
-     .text = "The least number of elements.", .example = "minItems = 1"},
+     .text = "The minimum number of elements.", .example = "minItems = 1"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "maxItems", tc_set_length, NONE, .type = "integer",
-     .text = "The greatest number of elements.", .example = "maxItems = 8"},
+     .text = "The maximum number of elements.", .example = "maxItems = 8"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "uniqueItems", tc_set_unique, NONE, .type = "boolean",
      .fallback = "false", .text = "No two elements may be equal.", .example = "uniqueItems = true"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "pattern", tc_set_pattern, NONE, .type = "string",
@@ -563,8 +564,8 @@ const struct tc_key tc_keys[] = {
      .text = "The format of the string; it is checked.", .example = "format = \"date\""},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "prefixItems", tc_set_prefix, READS(LIST, ITEMS), NONE,
      .type = "array of tables",
-     .text = "What the first elements must be, by position; items is for the rest, and if it "
-             "is absent there are none.",
+     .text = "The schemas of the first elements, by position. items is the schema of the rest; "
+             "without items, no further elements are allowed.",
      .example = "prefixItems = [{ type = \"integer\" }, { type = \"string\" }]"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "properties", tc_set_properties, READS(MEMBERS, ITEMS), NONE,
      .type = "tables",
@@ -574,40 +575,43 @@ const struct tc_key tc_keys[] = {
      .text = "The members that an object must have.", .example = "required = [\"x\"]"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "additionalProperties", tc_set_additional,
      READS(OR_FALSE, ITEMS), NONE, .type = "table, or false", .fallback = "false",
-     .text = "What each member must be that is not declared elsewhere; false: there are none.",
+     .text = "The schema of members that are not declared elsewhere; false: no such members.",
      .example = "additionalProperties = { type = \"integer\" }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "patternProperties", tc_set_named_like, READS(MEMBERS, ITEMS),
-     NONE, .type = "tables", .text = "What members must be whose names match a pattern.",
+     NONE, .type = "tables", .text = "Schemas of the members whose names match a pattern.",
      .example = "patternProperties.\"^x-\" = { maxLength = 80 }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "propertyNames", tc_set_part, READS(TABLE, ITEMS), NONE,
-     .type = "table", .text = "What the name of each member must be.",
+     .type = "table", .text = "The schema of each member's name.",
      .example = "propertyNames = { pattern = \"^[a-z]+$\" }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "minProperties", tc_set_length, NONE, .type = "integer",
-     .text = "The least number of members.", .example = "minProperties = 1"},
+     .text = "The minimum number of members.", .example = "minProperties = 1"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "maxProperties", tc_set_length, NONE, .type = "integer",
-     .text = "The greatest number of members.", .example = "maxProperties = 8"},
+     .text = "The maximum number of members.", .example = "maxProperties = 8"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "dependentRequired", tc_set_dependent_required, NONE,
-     .type = "table of arrays", .text = "The members that an object must have when it has another.",
+     .type = "table of arrays",
+     .text = "The members that an object must have if it has another one.",
      .example = "dependentRequired = { x = [\"y\"] }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "dependentSchemas", tc_set_dependent, READS(MEMBERS, ITEMS),
-     NONE, .type = "tables", .text = "Schemas that must match an object when it has a member.",
+     NONE, .type = "tables",
+     .text = "Schemas that an object must match if it has a certain member.",
      .example = "dependentSchemas.x = { minProperties = 2 }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "contains", tc_set_part, READS(TABLE, ITEMS), NONE,
      .type = "table", .text = "A schema that must match at least one element of an array.",
      .example = "contains = { const = \"a\" }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "minContains", tc_set_length, NONE, .type = "integer",
-     .text = "How many elements contains must match at least; 1 when absent.",
+     .text = "The minimum number of elements that contains must match; 1 if absent.",
      .example = "minContains = 2"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "maxContains", tc_set_length, NONE, .type = "integer",
-     .text = "How many elements contains may match at most.", .example = "maxContains = 2"},
+     .text = "The maximum number of elements that contains may match.",
+     .example = "maxContains = 2"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "if", tc_set_part, READS(TABLE, ITEMS), NONE, .type = "table",
      .text = "A schema that decides which of then and else must match.",
      .example = "if = { const = \"a\" }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "then", tc_set_part, READS(TABLE, ITEMS), NONE,
-     .type = "table", .text = "A schema that must match where if does.",
+     .type = "table", .text = "A schema that must match if `if` does.",
      .example = "then = { minLength = 1 }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "else", tc_set_part, READS(TABLE, ITEMS), NONE,
-     .type = "table", .text = "A schema that must match where if does not.",
+     .type = "table", .text = "A schema that must match if `if` does not.",
      .example = "else = { minLength = 2 }"},
     {TC_IN(ARGUMENT) | TC_IN(ITEMS), "examples", tc_set_examples, NONE, .type = "array of values",
      .text = "Example values, for the model.", .example = "examples = [\"a\"]"},
@@ -635,8 +639,8 @@ const struct tc_key tc_keys[] = {
      .text = "The value is a path within these; the call may write exactly that path.",
      .example = "write = [\"/workspace/inbox\"]"},
     {TC_IN(ARGUMENT), "host", tc_set_host_bounds, NONE, .type = "array of endpoints",
-     .text = "The value is one of these hosts, or a URL there; the call may connect to exactly "
-             "that one.",
+     .text = "The value is one of these hosts or a URL on one; the call may connect to exactly "
+             "that host.",
      .example = "host = [\"api.example.com\"]"},
 
     /* tests */
@@ -647,7 +651,7 @@ const struct tc_key tc_keys[] = {
      .text = "Each \"read P\", \"write P\", \"exec P\", \"connect H:P\" or \"connect unix:P\".",
      .example = "allowed = [\"read /data/x.csv\"]"},
     {TC_IN(TEST), "denied", tc_set_strings, .offset = offsetof(struct tc_test_case, denied), NONE,
-     .type = "array of accesses", .text = "The same, which must be refused.",
+     .type = "array of accesses", .text = "Accesses that must be refused, in the same form.",
      .example = "denied = [\"connect example.com:443\"]"},
     {TC_IN(TEST), "arguments", tc_set_test_arguments, NONE, .type = "table",
      .text = "Arguments that a model might give: the accesses are checked against that call's "

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The master table of every key of a policy file. It drives the parser (which setter, into which
- * field, within which range), "did you mean", the manual page and docs. One spelling for each key.
- */
+ * The master table of all keys of a policy file: setter, field and range for the parser,
+ * suggestions for misspelt keys, the manual page and docs. Each key has one spelling. */
 #ifndef TC_POLICY_PARSE_KEYS_H
 #define TC_POLICY_PARSE_KEYS_H
 
@@ -17,7 +16,7 @@
 
 #define TC_KEY_OF_ROW_(F, key, ...) TC_KEY_##key,
 #define TC_KEY_OF_PART_(...)
-/* Keys whose saying is remembered (tc_spec.said): those of a tool. */
+/* Keys of a tool, whose lines are stored (tc_spec.said). */
 enum tc_key_id {
     TC_KEY_NONE = -1,
     TC_KEY_DESCRIPTION,
@@ -51,7 +50,7 @@ enum tc_key_id {
 #undef TC_KEY_OF_ROW_
 #undef TC_KEY_OF_PART_
 
-/* The tables of a policy file: where a key may stand. */
+/* The tables of a policy file, in which keys can appear. */
 enum tc_scope {
     TC_SCOPE_FILE,
     TC_SCOPE_TOOL,
@@ -88,13 +87,13 @@ enum tc_scope {
     TC_SCOPE_TEST_FILE,
     TC_SCOPE_COUNT,
 };
-/* How the keys of a scope lie within the value that a key reads. */
+/* How a key's value contains the keys of its inner scope. */
 enum tc_form {
-    TC_FORM_NONE,      /* they do not */
+    TC_FORM_NONE,      /* no inner scope */
     TC_FORM_TABLE,     /* a table */
-    TC_FORM_NAMED,     /* a table of tables, each with a name */
-    TC_FORM_MEMBERS,   /* the same, of any name */
-    TC_FORM_ARGUMENTS, /* the same, of the names that arguments may have */
+    TC_FORM_NAMED,     /* a table of tables, with restricted names */
+    TC_FORM_MEMBERS,   /* a table of tables, with any names */
+    TC_FORM_ARGUMENTS, /* a table of tables, with names of arguments */
     TC_FORM_LIST,      /* an array of tables */
     TC_FORM_OR_NONE,   /* a table, or "none" */
     TC_FORM_OR_SIZE,
@@ -108,40 +107,39 @@ _Static_assert(TC_SCOPE_COUNT <= 64, "each scope has a bit");
 
 struct tc_parse;
 struct tc_key;
-/* Checks the node, brings it to its canonical form and puts what it means into the scope's struct.
- */
+/* Checks the node, replaces it by its canonical form and stores its meaning in the scope's
+ * struct. */
 typedef void tc_key_set(struct tc_parse *parse, const struct tc_key *key, struct tc_node *node,
                         void *into);
 
 struct tc_key {
     tc_scopes scopes;
     const char *name;
-    tc_key_set *set; /* NULL: known, but not provided by this version */
-    size_t offset;   /* of the field, for the plain setters */
+    tc_key_set *set; /* NULL: known, but not supported by this version */
+    size_t offset;   /* of the field, for the generic setters */
     enum tc_key_id id;
     enum tc_unit unit;
     int64_t min, max;
     const char *const *choices; /* NULL-terminated */
     enum tc_form form;
-    enum tc_scope inner; /* of the keys within, if there are any */
+    enum tc_scope inner; /* scope of the keys in its value, if there are any */
     const char *type, *fallback, *text, *example;
 };
 
 /* Ends with a row whose name is NULL. */
 extern const struct tc_key tc_keys[];
-/* How messages and the manual call a scope: "[tool.NAME]", … */
+/* The name of a scope in messages and in the manual: "[tool.NAME]", … */
 const char *tc_scope_title(enum tc_scope scope);
 
-/* The row of the table (tc_keys, or what was handed on of it) for that key of the scope, or NULL.
- */
+/* The row of a key in a scope, from tc_keys or a rest of it, or NULL. */
 const struct tc_key *tc_key_find(const struct tc_key *keys, enum tc_scope scope, const char *name);
-/* The nearest key of the scope, or NULL when none is near. */
+/* The nearest key of the scope, or NULL if none is similar. */
 const struct tc_key *tc_key_nearest(const struct tc_key *keys, enum tc_scope scope,
                                     const char *name);
 /* "1ms to 168h", "calls, paths or off", … ; "" when the key has no range. */
 void tc_key_range(const struct tc_key *key, char *out, size_t size);
 
-/* NULL-terminated lists of words (key_find.c). */
+/* NULL-terminated lists of values (key_find.c). */
 extern const char *const tc_values_profile[];
 extern const char *const tc_values_tier[],
     *const tc_values_risk[],

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The closed list of limits: what a limit is in the struct, which key says it, what it is where
- * nobody does, and whether a call may lower it. LIMIT(F, key, member, word, unit, flags, unsaid,
- * call): one that a key of this word says. PART(F, type, member, key, word, unit, unsaid): what
- * goes with one; it has a word if it is compared for itself. `F` is passed on. */
+ * The closed list of limits: a limit's member in the struct, its key, its default, and whether a
+ * call may lower it. LIMIT(F, key, member, word, unit, flags, unsaid, call): a limit that the key
+ * `word` sets. PART(F, type, member, key, word, unit, unsaid): a further member of a limit; it has
+ * a `word` if it is compared separately. `F` is passed on. */
 #ifndef TC_POLICY_PARSE_LIMIT_ROWS_H
 #define TC_POLICY_PARSE_LIMIT_ROWS_H
 
@@ -16,22 +16,22 @@
     LIMIT(F, TIMEOUT, timeout_ms, "timeout", DURATION, TC_FIELD_UNSET, 30000, LOWERS)        \
     LIMIT(F, GRACE, grace_ms, "grace", DURATION, 0, 2000, STAYS)                             \
     LIMIT(F, MEMORY, memory, "memory", SIZE, 0, (int64_t)512 << 20, LOWERS)                  \
-    /* by any mechanism: RLIMIT_DATA a process where there is no control group */            \
+    /* With any mechanism: RLIMIT_DATA for each process where there is no cgroup. */         \
     PART(F, bool, memory_any, MEMORY, NULL, COUNT, true)                                     \
     LIMIT(F, CPU_TIME, cpu_time_ms, "cpu_time", DURATION, TC_FIELD_UNSET, 0, LOWERS)         \
-    /* thousandths of a processor */                                                         \
+    /* Thousandths of a CPU. */                                                              \
     LIMIT(F, CPUS, cpus_milli, "cpus", CPUS, TC_FIELD_UNSET, 0, LOWERS)                      \
     LIMIT(F, PIDS, pids, "pids", COUNT, 0, 128, LOWERS)                                      \
-    /* of private storage; `set`: said by the operator, not the default */                   \
+    /* Private storage; disk_set: the operator set it, it is not the default. */             \
     LIMIT(F, DISK, disk, "disk", SIZE, 0, 64 << 20, LOWERS)                                  \
     PART(F, int64_t, inodes, DISK, "inodes", COUNT, 16384)                                   \
     PART(F, bool, disk_set, DISK, NULL, COUNT, false)                                        \
     LIMIT(F, OPEN_FILES, open_files, "open_files", COUNT, 0, 1024, LOWERS)                   \
-    /* of the network: at one time; bytes both ways; the same, a second */                   \
+    /* Network: simultaneous connections; bytes in both directions; bytes per second. */     \
     LIMIT(F, CONNECTIONS, connections, "connections", COUNT, 0, 1024, LOWERS)                \
     LIMIT(F, TRANSFER, transfer, "transfer", SIZE, TC_FIELD_UNSET, 0, LOWERS)                \
     LIMIT(F, BANDWIDTH, bandwidth, "bandwidth", SIZE, TC_FIELD_UNSET, 0, LOWERS)             \
-    /* bytes kept of each stream */                                                          \
+    /* Captured bytes of each stream. */                                                     \
     LIMIT(F, OUTPUT, output, "output", SIZE, 0, 1 << 20, LOWERS)                             \
     PART(F, bool, output_kill, OUTPUT, NULL, COUNT, false)
 /* clang-format on */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The walk over tables, and the setters of plain values. */
+ * Walks tables by their rows; setters of simple values. */
 #include "policy/parse/parse.h"
 
 #include <stdio.h>
@@ -35,12 +35,12 @@ static bool find_habit_key(enum tc_scope scope, const char *key, char *hint, siz
         {TC_SCOPE_TEST, "connect",
          "allowed = [\"connect HOST:PORT\"], or denied = [\"connect HOST:PORT\"]"},
         {TC_SCOPE_TEST, "expect",
-         "allowed = [\"read /PATH\"] is what must be allowed, denied = [...] what must not; call = "
-         "\"allowed\" or \"denied\" is about the call itself"},
+         "allowed = [\"read /PATH\"] lists accesses that must be allowed, denied = [...] those "
+         "that must not; call = \"allowed\" or \"denied\" is about the call itself"},
         {TC_SCOPE_WASM, "isolation",
-         "a module always runs in a process in a cage of its own: a bug of the engine's would be "
-         "inside your program, and nothing could end a call that blocks; reuse = \"same-grant\" "
-         "keeps that process for the next call"},
+         "a module always runs in a separate caged process: otherwise an engine bug would affect "
+         "your program, and a blocked call could not be ended; reuse = \"same-grant\" keeps that "
+         "process for the next call"},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++)
         if (rows[i].scope == scope && tc_streq(rows[i].key, key))
@@ -49,7 +49,7 @@ static bool find_habit_key(enum tc_scope scope, const char *key, char *hint, siz
         return false;
     (void)snprintf(hint, size,
                    "env.set = { %.40s = \"value\" }, or env.pass = [\"%.40s\"] for your own value; "
-                   "what is secret: secrets.%.40s",
+                   "for a secret: secrets.%.40s",
                    key, key, key);
     return true;
 }
@@ -335,9 +335,9 @@ static const char *elsewhere(const struct tc_key *key, const char *word)
     if (key->choices != tc_values_runtime)
         return NULL;
     if (strstr(word, "runsc") || strcasecmp(word, "gvisor") == 0)
-        return "runsc is a backend of its own, without an engine: backend = \"gvisor\"";
+        return "runsc is a separate backend, without an engine: backend = \"gvisor\"";
     if (strncasecmp(word, "kata", strlen("kata")) == 0)
-        return "Kata is a backend of its own: backend = \"kata\"";
+        return "Kata is a separate backend: backend = \"kata\"";
     return NULL;
 }
 
@@ -408,7 +408,7 @@ void tc_set_socket(struct tc_parse *p, const struct tc_key *key, struct tc_node 
                      node->key);
     else if (node->len > PATH_OF_SOCKET_MAX)
         tc_parse_bad(p, node, "link to it from a shorter path",
-                     "%s is longer than a socket's path can be", node->key);
+                     "%s is too long for a socket's path", node->key);
 }
 
 void tc_set_bool(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)

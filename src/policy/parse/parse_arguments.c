@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The key `arguments`: the closed input schema and what bounds a value. */
+ * The key `arguments`: the closed input schema, and the bounds of values. */
 #include <string.h>
 
 #include "base/path.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * [[test]]: what the policy must allow and deny, kept with its lines for who runs the tests. */
+ * [[test]]: accesses that the policy must allow or deny, stored with their lines for the test
+ * runner. */
 #include <math.h>
 #include <string.h>
 
@@ -80,7 +81,7 @@ static void take_accesses(struct tc_parse *p, const struct tc_node *list, bool a
         if (!is_access(node)) {
             tc_parse_bad(p, node,
                          "write it as in \"read /data/x.csv\" or \"connect example.com:443\"",
-                         "an access is read, write, exec or connect, and what");
+                         "an access is read, write, exec or connect, and its target");
             continue;
         }
         struct tc_test_access *access = TC_PARSE_PUSH(p, to->accesses, to->access_count);

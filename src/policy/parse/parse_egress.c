@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The table [egress]: how the proxy of every cage gets out. */
+ * The table [egress]: how the proxy of every cage connects to the network. */
 #include <string.h>
 
 #include "policy/endpoint.h"

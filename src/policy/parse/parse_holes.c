@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What can be checked only when a whole tool has been read: places against arguments. */
+ * Checks a complete tool: placeholders against arguments. */
 #include <stdio.h>
 #include <string.h>
 
@@ -56,8 +56,7 @@ static void check_hole(struct tc_parse *p, const struct tc_spec *spec, const str
     bool whole = hole->start == node->text && !*hole->end;
     if (hole->spread && (!in_command || !array || !whole))
         tc_parse_bad(p, &place,
-                     array ? "make it an element of command of its own"
-                           : "write it without the dots",
+                     array ? "make it a separate element of command" : "write it without the dots",
                      "{%.*s...} expands an array into whole elements of command", len, hole->name);
     else if (!hole->spread && array && in_command) {
         (void)snprintf(hint, sizeof(hint), "write \"{%.*s...}\"", len, hole->name);

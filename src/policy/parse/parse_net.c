@@ -123,9 +123,9 @@ void tc_set_ports(struct tc_parse *p, const struct tc_key *key, struct tc_node *
         entry->port = TC_PORT_ANY;
     else
         tc_parse_bad_key(p, node,
-                         "write ports = \"any\", or name each port in an entry of its own, as in "
+                         "write ports = \"any\", or name each port in a separate entry, as in "
                          "\"example.com:8080\"",
-                         "an entry of network has one port, or any");
+                         "an entry of network has one port or \"any\"");
 }
 
 static void add_entry(struct tc_parse *p, struct tc_spec *spec, struct tc_node *node)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The keys that name more than one backend: `fallback`, tried in order, and `layers`, each within
- * the one before it. */
+ * The keys that name several backends: `fallback`, tried in order, and `layers`, each nested in the
+ * one before it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static void refuse_name(struct tc_parse *p, const struct tc_node *node, const st
         (void)snprintf(names + used, sizeof(names) - used, "%s%s", gap, b->name);
         gap = ", ";
     }
-    tc_parse_bad_in(p, node, item, names, "\"%.60s\" is not a backend with walls", name);
+    tc_parse_bad_in(p, node, item, names, "\"%.60s\" is not a backend with isolation", name);
 }
 
 /* Names of backends with walls, each once. */
@@ -46,7 +46,8 @@ static bool read_names(struct tc_parse *p, struct tc_node *node, struct tc_strv 
         if (!known)
             refuse_name(p, node, item, name);
         else if (twice)
-            tc_parse_bad_in(p, node, item, "name each backend once", "\"%s\" is here twice", name);
+            tc_parse_bad_in(p, node, item, "name each backend once", "\"%s\" is listed twice",
+                            name);
         else if (!tc_strv_add(into, name))
             p->diag.memory = true;
         fine = fine && known && !twice;
@@ -109,6 +110,6 @@ void tc_parse_route_finish(struct tc_parse *p, const struct tc_spec *spec,
                          "fallback names %s, which is the backend already", spec->backend);
     if (!walls_of(spec->backend))
         tc_parse_bad_key(p, fallback, "remove one of the two keys",
-                         "backend %s refuses no call, so fallback would have no effect",
+                         "backend %s never refuses a call, so fallback would have no effect",
                          spec->backend);
 }

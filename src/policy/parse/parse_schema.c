@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The words of a JSON Schema, as arguments say them: from the tree to the schema that values are
- * checked against and models are shown.
+ * The JSON Schema keywords of arguments: from the tree to the schema that values are checked
+ * against and that models receive.
  *
- * A schema either bears a type or narrows. One that bears says whole values: it is closed, and what
- * it does not say is the narrow thing. It gets its type from its own word, else from each branch of
- * its anyOf or oneOf, else from the first of its allOf. What stands beside, and everything within
- * that, only narrows: it means what JSON Schema says, where an absent word allows. */
+ * A schema either has a type or only narrows one. A schema with a type describes whole values: it
+ * is closed, and absent keywords have their strictest meaning. It gets its type from its own
+ * `type`, else from each branch of its anyOf or oneOf, else from the first branch of its allOf. Its
+ * other keywords with subschemas only narrow, like everything in them: there, an absent keyword
+ * allows any value, as in JSON Schema. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +67,7 @@ void tc_set_type(struct tc_parse *p, const struct tc_key *key, struct tc_node *n
         before |= found_type;
         found_type = found ? tc_type_bit(found) : 0;
         if (before & found_type)
-            tc_parse_bad_in(p, node, &node->items[i], "write it once", "%s is there twice", found);
+            tc_parse_bad_in(p, node, &node->items[i], "write it once", "%s is listed twice", found);
         else if (found && json_array_append_new(words, json_string(found)))
             p->diag.memory = true;
         free(found);
@@ -306,7 +307,7 @@ static void check_pairs(struct tc_parse *p, const struct tc_node *table, const j
     for (size_t i = 0; i < TC_COUNT(open); i++) {
         const struct tc_node *node = tc_node_get(table, open[i][1]);
         if (node && nothing_between(schema, open[i][0], open[i][1]))
-            tc_parse_bad(p, node, "no value would fit", "nothing lies between %s and %s",
+            tc_parse_bad(p, node, "no value would fit", "there is no number between %s and %s",
                          open[i][0], open[i][1]);
     }
     for (size_t i = 0; i < TC_COUNT(pairs); i++) {

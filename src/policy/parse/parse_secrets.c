@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The key `secrets`. Nothing here ever holds a value: only where it comes from, to whom it may go,
- * and in which header. */
+ * The key `secrets`. It never has a secret's value: only its source, the hosts that may receive it,
+ * and the header. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -84,8 +84,9 @@ static char *read_host(struct tc_parse *p, struct tc_node *array, struct tc_node
     if (rc == TOOLCAGE_EPOLICY) {
         tc_parse_complaint(p, item, &c);
     } else if (!rc && tc_host_is_pattern(entry.host)) {
-        tc_parse_bad_in(p, array, item, "name each host that may have it",
-                        "a secret goes to named hosts, and \"%s\" is a pattern", entry.host);
+        tc_parse_bad_in(p, array, item, "name each host that may receive it",
+                        "a secret is sent only to named hosts, and \"%s\" is a pattern",
+                        entry.host);
     } else if (plain && !plain_port_said(endpoint)) {
         tc_parse_bad_in(p, array, item, "write it as in \"http://127.0.0.1:8080\"",
                         "a host without TLS needs its port");
@@ -244,8 +245,8 @@ static void check_passed(struct tc_parse *p, const struct tc_spec *tool, const s
         !tc_strv_has(&env->env_pass, secret->from + 4))
         return;
     tc_parse_bad_line(p, secret->line, key_of(said, secret),
-                      "remove it from env.pass: the proxy puts it into the requests",
-                      "env.pass of %s gives the tool %s itself", tool->prefix, secret->from + 4);
+                      "remove it from env.pass: the proxy injects it into the requests",
+                      "env.pass of %s passes %s to the tool", tool->prefix, secret->from + 4);
 }
 
 static bool same_header(const struct tc_secret *a, const struct tc_secret *b)

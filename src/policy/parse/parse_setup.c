@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The key `setup`: an install phase is one more place of the file that says capabilities, with the
- * name "x.setup", and two keys of its own. */
+ * The key `setup`: an install phase is a further table of capabilities, with the name "x.setup" and
+ * two keys of its own. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static bool is_taken(const char *path)
 
 void tc_set_into(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
-    static const char hint[] = "name a directory of its own, as in \"/opt/deps\"";
+    static const char hint[] = "name a separate directory, as in \"/opt/deps\"";
     struct tc_spec *spec = into;
     struct tc_complaint c;
     if (!tc_parse_is(p, node, TC_NODE_STRING))
@@ -94,12 +94,12 @@ static void check_setup(struct tc_parse *p, struct tc_spec *setup, const struct 
     for (size_t i = 0; i < TC_COUNT(needed); i++)
         if (!tc_node_get(node, needed[i]))
             tc_parse_bad_key(p, node,
-                             i ? "add into = \"/opt/deps\": where the tool finds it"
+                             i ? "add into = \"/opt/deps\": the directory that the tool sees"
                                : "add command = [\"pip\", \"install\", \"--target\", …]",
                              "the install phase names no %s", needed[i]);
     for (size_t i = 0; i < setup->fs_count; i++)
         if (setup->fs[i].access == TC_ACCESS_WRITE)
-            tc_parse_bad_key(p, node, "remove filesystem.writable; what is kept goes to `into`",
+            tc_parse_bad_key(p, node, "remove filesystem.writable; write files to store to `into`",
                              "an install phase writes only to `into` and /tmp, not to "
                              "\"%.100s\"",
                              setup->fs[i].path);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The key `syscalls`. What may be added to the profile is a closed list: calls that act on the
- * cage's own processes and memory alone. What is taken away must be a call that the profile knows:
- * a name that is misspelt would take nothing away, and nobody would hear of it. */
+ * The key `syscalls`. Calls that can be added to the profile are a closed list: those that act only
+ * on the cage's own processes and memory. Calls to remove must be in the profile: a misspelt name
+ * would silently remove nothing. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,15 +21,15 @@ static const struct {
     const char *name, *why;
 } never[] = {
     {"mount", "it changes what the tool sees"},
-    {"umount2", "it uncovers what is denied"},
+    {"umount2", "it exposes denied paths"},
     {"move_mount", "it changes what the tool sees"},
     {"open_tree", "it changes what the tool sees"},
     {"pivot_root", "it changes what the tool sees"},
     {"chroot", "it changes what the tool sees"},
     {"setns", "it enters other namespaces"},
     {"unshare", "new namespaces give capabilities in them"},
-    {"clone3", "its flags cannot be seen by a filter, and new namespaces give capabilities"},
-    {"openat2", "its mode cannot be seen by a filter, and may be a set-id one"},
+    {"clone3", "a filter cannot see its flags, and new namespaces give capabilities"},
+    {"openat2", "a filter cannot see its mode, which may be set-id"},
     {"open_by_handle_at", "it opens files past every path"},
     {"bpf", "it loads programs into the kernel"},
     {"perf_event_open", "it observes the kernel and other processes"},
@@ -37,16 +37,16 @@ static const struct {
     {"io_uring_setup", "its work bypasses the filter"},
     {"io_uring_enter", "its work bypasses the filter"},
     {"io_uring_register", "its work bypasses the filter"},
-    {"keyctl", "keyrings are the host's"},
-    {"add_key", "keyrings are the host's"},
-    {"request_key", "keyrings are the host's"},
-    {"pidfd_getfd", "it takes descriptors out of other processes"},
+    {"keyctl", "keyrings belong to the host"},
+    {"add_key", "keyrings belong to the host"},
+    {"request_key", "keyrings belong to the host"},
+    {"pidfd_getfd", "it takes file descriptors from other processes"},
     {"init_module", "it loads code into the kernel"},
     {"finit_module", "it loads code into the kernel"},
     {"delete_module", "it changes the kernel"},
     {"kexec_load", "it replaces the kernel"},
     {"kexec_file_load", "it replaces the kernel"},
-    {"reboot", "it is the whole machine's"},
+    {"reboot", "it affects the whole host"},
     {"iopl", "it reaches the hardware"},
     {"ioperm", "it reaches the hardware"},
 };

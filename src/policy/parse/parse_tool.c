@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Tools, servers, defaults and tiers, and the keys that are small tables of their own. */
+ * Tools, servers, defaults and tiers, and the keys whose values are small tables. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * References of a JSON Schema: "$ref": "#/$defs/x" stands for the part of the same schema that the
- * JSON Pointer (RFC 6901) names. They are written out, so nothing behind this file knows them. A
- * reference to what it stands in has no end, and is a finding. */
+ * References of a JSON Schema: "$ref": "#/$defs/x" stands for the part of the same schema to which
+ * the JSON Pointer (RFC 6901) refers. They are expanded here, so the rest of the parser sees none.
+ * A reference to a part that contains it is a finding. */
 #include <stdio.h>
 #include <string.h>
 

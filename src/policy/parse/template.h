@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Places for arguments in texts of the policy: {NAME}, {NAME...}, {*}. Every other brace is
+ * Placeholders for arguments in texts of the policy: {NAME}, {NAME...}, {*}. Every other brace is
  * literal. */
 #ifndef TC_POLICY_PARSE_TEMPLATE_H
 #define TC_POLICY_PARSE_TEMPLATE_H
@@ -17,9 +17,9 @@ struct tc_hole {
     bool all;    /* {*} */
 };
 
-/* The first place in text, or false. */
+/* Finds the first placeholder. False: none. */
 bool tc_hole_find(const char *text, struct tc_hole *ret);
-/* Is it a name that a place can hold? */
+/* Is it a valid name in a placeholder? */
 bool tc_hole_name_fine(const char *name);
 
 #endif

@@ -157,8 +157,8 @@ bool tc_value_read(enum tc_unit unit, const char *text, int64_t min, int64_t max
     int64_t value = 0;
     if (unit == TC_UNIT_CPUS) {
         if (!read_cpus(text, &value)) {
-            tc_complain(c, "write it as in \"2\" or \"1.5\"",
-                        "\"%.40s\" is not a number of processors", text);
+            tc_complain(c, "write it as in \"2\" or \"1.5\"", "\"%.40s\" is not a number of CPUs",
+                        text);
             return false;
         }
     } else if (unit == TC_UNIT_COUNT) {

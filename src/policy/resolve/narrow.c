@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The flags of a call. Where a policy file speaks they only take away; with none they are the
- * operator's grant. One row a flag. */
+ * The flags of a call. With a policy file they only narrow; without one they are the operator's
+ * grant. One row per flag. */
 #include "policy/resolve/resolve.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The flags read and write. Under a policy file the paths that they name are what stays of the
- * grant; without one they are the grant. */
+ * The flags read and write. With a policy file, the grant keeps only the paths that they name;
+ * without one, these paths are the grant. */
 #include <stdio.h>
 #include <string.h>
 

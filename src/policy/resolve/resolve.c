@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * policy x tool x call -> grant. The order is the point: what the operator says, then the model's
- * arguments within it, then narrowing, then toolcage's own masks over whatever is left. */
+ * policy x tool x call -> grant. The order matters: the operator's settings, then the model's
+ * arguments within them, then narrowing, then toolcage's own masks over the result. */
 #include "policy/resolve/resolve.h"
 #include "policy/backends.h"
 #include "policy/endpoint.h"
@@ -26,7 +26,7 @@ static int find_tool(struct tc_resolve *r)
     if (r->asked != r->tool && !r->request->explain)
         return tc_resolve_refuse(r, TOOLCAGE_EUSAGE, name, 0,
                                  "run the server (toolcage wrap) and call it there",
-                                 "%s is a tool of a server and has no cage of its own", name);
+                                 "%s is a tool of a server and has no separate cage", name);
     if (r->tool)
         return 0;
     struct tc_near nearest = {.name = name, .most = 2};

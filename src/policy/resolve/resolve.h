@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Inside one resolution: policy x tool x call -> grant. The steps fill the grant in a fixed order,
- * and narrowing comes after everything that grants. */
+ * Internals of one resolution: policy x tool x call -> grant. The steps fill the grant in a fixed
+ * order; narrowing follows every step that grants. */
 #ifndef TC_POLICY_RESOLVE_RESOLVE_H
 #define TC_POLICY_RESOLVE_RESOLVE_H
 
@@ -14,50 +14,51 @@
 struct tc_resolve {
     const struct toolcage_policy *policy;
     const struct tc_spec *tool; /* NULL: a bare command */
-    /* whose arguments they are: the tool, or a server's tool, whose grant is the server's */
+    /* The spec of the arguments: the tool, or a server's tool, whose grant is the server's. */
     const struct tc_spec *asked;
     const struct tc_request *request;
     const struct tc_facts *facts;
     char *workspace;              /* host path of /workspace; owned */
-    bool workspace_given;         /* said for this call, not just the working directory */
+    bool workspace_given;         /* set for this call, not just the working directory */
     bool operators;               /* no policy file: the flags are the operator's grant */
-    size_t named;                 /* paths and hosts in them, so far */
-    json_t *arguments;            /* checked; paths made absolute; NULL when not given */
-    struct tc_limits said_limits; /* before narrowing */
+    size_t named;                 /* number of paths and hosts in the arguments so far */
+    json_t *arguments;            /* checked, with absolute paths; NULL: not given */
+    struct tc_limits said_limits; /* the limits before narrowing */
     struct tc_grant *grant;
     struct toolcage_error **err;
 };
 
-/* resolve_refuse.c: a refusal with the place in the policy that decides; line 0: no place. Returns
+/* resolve_refuse.c: a refusal with the location of the deciding line; line 0: no location. Returns
  * code. */
 int tc_resolve_refuse(struct tc_resolve *r, int code, const char *subject, uint32_t line,
                       const char *hint, const char *fmt, ...) TC_PRINTF(6, 7);
 int tc_resolve_memory(struct tc_resolve *r);
-/* Who said a key, "tool.x.timeout" and its line; an unsaid key has line 0. False: out of memory. */
+/* The key as the policy names it, "tool.x.timeout", and its line (0: not set). False: out of
+ * memory. */
 bool tc_resolve_origin(const struct tc_resolve *r, enum tc_key_id id, const char *key,
                        struct tc_origin *ret);
 
 /* filesystem (resolve_fs.c) */
 int tc_resolve_fs(struct tc_resolve *r);
-/* The host's path for a path of the cage: through the grant, /workspace of the call, or the same
- * name. */
+/* The host path of a path in the cage: through the grant, or below the call's /workspace, else the
+ * same path. */
 char *tc_resolve_host_path(const struct tc_resolve *r, const char *path);
-/* Hides the host's `secret` wherever the grant would show it. */
+/* Masks the host path `secret` wherever the grant would show it. */
 int tc_resolve_hide(struct tc_resolve *r, const char *secret, const char *why);
-/* The places of toolcage's own, in turn; false: no more. A path may be NULL: it has none there. */
+/* toolcage's own paths, by index; false: no more. `path` may be NULL: not set in the facts. */
 struct tc_own_place {
     const char *path, *why;
 };
 bool tc_resolve_own(const struct tc_resolve *r, size_t i, struct tc_own_place *ret);
-/* toolcage's own denials; refuses grants of its state. After narrowing. */
+/* Adds toolcage's own masks; refuses grants of its state. Runs after narrowing. */
 int tc_resolve_masks(struct tc_resolve *r);
 int tc_resolve_tool_writable(struct tc_resolve *r);
 
-/* unix sockets (resolve_unix.c), and after everything that grants: are they to be had? */
+/* Unix sockets (resolve_unix.c); and after all granting steps: can they be provided? */
 int tc_resolve_unix(struct tc_resolve *r);
 int tc_resolve_unix_check(struct tc_resolve *r);
 
-/* arguments (resolve_arguments.c) and where they go (resolve_command.c) */
+/* Arguments (resolve_arguments.c), and the texts that contain them (resolve_command.c). */
 int tc_resolve_arguments(struct tc_resolve *r);
 int tc_resolve_command(struct tc_resolve *r);
 int tc_resolve_env(struct tc_resolve *r);
@@ -74,13 +75,13 @@ const char *tc_request_last(const struct tc_request *request, const char *key);
 void tc_grant_sort(struct tc_grant *grant);
 tc_clauses tc_grant_clauses(const struct tc_grant *grant);
 
-/* resolve_within.c: the finished grant: no more than the ceiling's for the same call? What cannot
- * be compared is refused. */
+/* resolve_within.c: does the finished grant stay within the ceiling's grant for the same call?
+ * Differences without an order are refused. */
 int tc_resolve_within(struct tc_resolve *r);
 
 /* ---- narrow.c ---- */
 
-/* One flag of a call: how its text is checked, and how it is applied. */
+/* A flag of a call: how its value is checked and applied. */
 struct tc_flag {
     const char *name;
     bool (*check)(const struct tc_flag *flag, const char *value, struct tc_complaint *c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The model's arguments: against the schema, against their bounds, and into the grant. */
+ * The model's arguments: checked against the schema and the bounds, and added to the grant. */
 #include <stdio.h>
 #include <string.h>
 
@@ -93,7 +93,7 @@ static const char *unclean(const char *value)
         return "is too long for a path";
     for (const char *c = value; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return "holds a control character";
+            return "contains a control character";
     return has_dotdot(value) ? "holds \"..\"" : NULL;
 }
 
@@ -201,7 +201,7 @@ static int read_host(const char *text, struct tc_net_entry *ret, struct tc_compl
     } schemes[] = {{"https://", "443"}, {"http://", "80"}, {"wss://", "443"}, {"ws://", "80"}};
     for (const char *at = text; *at; at++)
         if ((unsigned char)*at <= 0x20 || (unsigned char)*at >= 0x7f || *at == '\\' || *at == '@') {
-            tc_complain(c, "give a plain host or URL", "the host holds '%c'",
+            tc_complain(c, "give a plain host or URL", "the host contains '%c'",
                         *at > 0x20 && *at < 0x7f ? *at : '?');
             return TOOLCAGE_EPOLICY;
         }
@@ -323,7 +323,7 @@ static int parse(struct tc_resolve *r)
     if (length > ARGUMENTS_BYTES_MAX)
         return tc_resolve_refuse(
             r, TOOLCAGE_EARGUMENTS, "arguments", 0, "pass large data as a file",
-            "the arguments have %zu bytes, at most %d are read", length, ARGUMENTS_BYTES_MAX);
+            "the arguments have %zu bytes, the maximum is %d", length, ARGUMENTS_BYTES_MAX);
     /* jansson goes on without a character when there is no memory to keep it, so one reading alone
      * could silently be another text: two must agree */
     r->arguments = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Command, standard input and environment of a call: texts of the policy with arguments in their
- * places. No shell reads any of it. */
+ * Command, standard input and environment of a call: texts of the policy, with arguments in place
+ * of placeholders. No shell is involved. */
 #include <stdio.h>
 #include <string.h>
 
@@ -66,10 +66,10 @@ static void fill_text(const struct tc_resolve *r, const char *text, struct fille
 
 static int refuse_option(struct tc_resolve *r, const char *text)
 {
-    return tc_resolve_refuse(
-        r, TOOLCAGE_EARGUMENTS, "arguments", r->tool->said[TC_KEY_COMMAND],
-        "give a value that does not start with \"-\" (the policy can put \"--\" before its place)",
-        "the value \"%.60s\" would be read as an option of the command", text);
+    return tc_resolve_refuse(r, TOOLCAGE_EARGUMENTS, "arguments", r->tool->said[TC_KEY_COMMAND],
+                             "give a value that does not start with \"-\" (the policy can put "
+                             "\"--\" before its placeholder)",
+                             "the value \"%.60s\" would be read as an option of the command", text);
 }
 
 /* A value of the model that starts with "-" would be an option. The operator's own words may:
@@ -83,10 +83,10 @@ static int add_element(struct tc_resolve *r, struct filled *f, bool after_dashes
     if (f->chosen && !f->bounded && f->text.data[0] == '-' && !after_dashes)
         return refuse_option(r, f->text.data);
     if (f->text.len > ELEMENT_BYTES_MAX)
-        return tc_resolve_refuse(r, TOOLCAGE_EARGUMENTS, "arguments", r->tool->said[TC_KEY_COMMAND],
-                                 "give less, or let the policy pass it by stdin",
-                                 "an element of the command has %zu bytes, the kernel takes 131071",
-                                 f->text.len);
+        return tc_resolve_refuse(
+            r, TOOLCAGE_EARGUMENTS, "arguments", r->tool->said[TC_KEY_COMMAND],
+            "give less, or let the policy pass it by stdin",
+            "an element of the command has %zu bytes, the kernel's maximum is 131071", f->text.len);
     return tc_strv_add(&r->grant->argv, f->text.data ? f->text.data : "") ? 0
                                                                           : tc_resolve_memory(r);
 }
@@ -164,11 +164,11 @@ static int refuse_none(struct tc_resolve *r)
     if (!r->tool)
         return tc_resolve_refuse(r, TOOLCAGE_EUSAGE, "command", 0, "add the command after \"--\"",
                                  "there is no command");
-    _autofree_ char *hint = tc_format("say `command` in [%s], or give one under its grant: "
-                                      "toolcage exec --tool %s -- COMMAND",
-                                      r->tool->prefix, r->tool->name);
-    return tc_resolve_refuse(r, TOOLCAGE_EUSAGE, "command", 0, hint,
-                             "tool %s has no command of its own", r->tool->name);
+    _autofree_ char *hint = tc_format(
+        "set `command` in [%s], or run one with its grant: toolcage exec --tool %s -- COMMAND",
+        r->tool->prefix, r->tool->name);
+    return tc_resolve_refuse(r, TOOLCAGE_EUSAGE, "command", 0, hint, "tool %s has no command",
+                             r->tool->name);
 }
 
 int tc_resolve_command(struct tc_resolve *r)
@@ -179,7 +179,7 @@ int tc_resolve_command(struct tc_resolve *r)
     if (given && own && !request->terminal)
         return tc_resolve_refuse(r, TOOLCAGE_EDENIED, "command", r->tool->said[TC_KEY_COMMAND],
                                  "leave the command out, or name a tool that has none",
-                                 "tool %s has a command of its own", r->tool->name);
+                                 "tool %s already has a command", r->tool->name);
     if (!given && (!own || request->terminal) && !request->explain)
         return refuse_none(r);
     if (given)

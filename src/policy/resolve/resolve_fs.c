@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The files of a grant: the operator's entries, what holds without a policy, and toolcage's own
+ * The files of a grant: the operator's entries, the default without a policy, and toolcage's own
  * masks. */
 #include <stdio.h>
 #include <string.h>
@@ -231,8 +231,8 @@ static int mask_homes(struct tc_resolve *r)
     if (r->facts->homeless && r->grant->fs_count)
         return tc_resolve_refuse(r, TOOLCAGE_EDENIED, "filesystem", 0,
                                  "set HOME to the caller's home directory",
-                                 "no home directory is known for this caller, so its "
-                                 "credentials cannot be told apart from other files");
+                                 "no home directory is known for this caller, so its credentials "
+                                 "cannot be distinguished from other files");
     for (size_t i = 0; homes && i < homes->count && !rc; i++) {
         rc = mask_credentials(r, homes->items[i]);
         if (!rc)

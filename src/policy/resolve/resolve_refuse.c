@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * How a resolution refuses: with the place in the policy that decides. */
+ * Refusals of a resolution, with the policy location that decides. */
 #include <string.h>
 
 #include "policy/resolve/resolve.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The unix sockets of a grant: what the operator names, what a call keeps of it, and what nobody
- * may name. */
+ * The unix sockets of a grant: those that the operator names, those that a call keeps, and those
+ * that a policy must not name. */
 #include <stdio.h>
 #include <string.h>
 
@@ -166,19 +166,19 @@ const char *tc_socket_risk(const char *from)
     static const struct {
         const char *end, *risk;
     } rows[] = {
-        {"/docker.sock", "gives root on this machine: it starts containers with any mount"},
+        {"/docker.sock", "gives root on this host: it starts containers with any mount"},
         {"/podman.sock", "starts containers with any mount"},
-        {"/containerd.sock", "gives root on this machine: it starts containers with any mount"},
-        {"/crio.sock", "gives root on this machine: it starts containers with any mount"},
-        {"/buildkitd.sock", "gives root on this machine: it starts containers"},
-        {"/libvirt-sock", "gives root on this machine: it starts virtual machines with any disk"},
-        {"/lxd/unix.socket", "gives root on this machine: it starts containers with any mount"},
-        {"/incus/unix.socket", "gives root on this machine: it starts containers with any mount"},
-        {"/snapd.socket", "installs programs on this machine"},
-        {"/systemd/private", "starts programs of this machine outside of every cage"},
-        {"/system_bus_socket", "asks every service of this machine, some of which run programs"},
-        {"/bus", "asks every service of the session, some of which run programs"},
-        {"/nix/daemon-socket/socket", "builds and installs programs on this machine"},
+        {"/containerd.sock", "gives root on this host: it starts containers with any mount"},
+        {"/crio.sock", "gives root on this host: it starts containers with any mount"},
+        {"/buildkitd.sock", "gives root on this host: it starts containers"},
+        {"/libvirt-sock", "gives root on this host: it starts VMs with any disk"},
+        {"/lxd/unix.socket", "gives root on this host: it starts containers with any mount"},
+        {"/incus/unix.socket", "gives root on this host: it starts containers with any mount"},
+        {"/snapd.socket", "installs programs on this host"},
+        {"/systemd/private", "starts host programs outside every cage"},
+        {"/system_bus_socket", "can call every service of this host, some of which run programs"},
+        {"/bus", "can call every service of the session, some of which run programs"},
+        {"/nix/daemon-socket/socket", "builds and installs programs on this host"},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++)
         if (tc_endswith(from, rows[i].end))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A call held against the ceiling of its policy: no grant goes beyond what that would give. */
+ * Compares a call's grant with the grant of the policy's ceiling, which it must not exceed. */
 #include <string.h>
 
 #include "policy/compare/compare.h"
@@ -76,8 +76,8 @@ static int report_difference(struct tc_resolve *r, const char *tool, const struc
     const struct tc_spec *said = tc_policy_given(r->policy, r->tool, id);
     _autofree_ char *subject = said ? tc_spec_key(said, key) : strdup("within");
     return tc_resolve_refuse(r, TOOLCAGE_EDENIED, subject, line,
-                             "narrow it, or widen the ceiling; what cannot be compared must be "
-                             "written there in the same way",
+                             "narrow it, or widen the ceiling; a setting that cannot be compared "
+                             "must be identical there",
                              "%s is more than %s (`within`, line %u of %s): %s", here, there,
                              TC_LINE_NUMBER(r->policy->within),
                              tc_policy_file(r->policy, r->policy->within), d->text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the call layer asks after the resolution: to complete a grant that got more entries, what is
- * masked in every grant, and where in the file something was said. */
+ * Functions for the call layer after the resolution: complete a grant with added entries, the paths
+ * that every grant masks, and the line of a setting. */
 #include <stdlib.h>
 #include <string.h>
 

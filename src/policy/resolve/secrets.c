@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Secrets of a grant: names, sources and where they may go; never a value. Whatever else the grant
- * says, the tool does not see one. */
+ * Secrets of a grant: names, sources and permitted hosts; never a value. Hides the source of each
+ * secret from the tool, whatever else the grant allows. */
 #include <string.h>
 
 #include "policy/endpoint.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The numbers of WASI preview 1. */
+ * The constants of WASI preview 1. */
 #ifndef TC_WASM_ABI_H
 #define TC_WASM_ABI_H
 
@@ -46,7 +46,7 @@ enum {
     WASI_NOTCAPABLE = 76,
 };
 
-/* Sizes and places in the guest's memory. */
+/* Sizes of structs in the guest's memory. */
 enum {
     WASI_CIOVEC_SIZE = 8,
     WASI_DIRENT_SIZE = 24,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Reading a directory. Its cookies are the file system's own. */
+ * Reads directories. The cookies are the file system's. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "wasm/wasi/guest.h"
 
-struct entry { /* of the kernel's */
+struct entry { /* linux_dirent64 */
     uint64_t ino;
     int64_t next;
     uint16_t length;
@@ -20,7 +20,7 @@ struct entry { /* of the kernel's */
 
 enum { BATCH = 8192 };
 
-/* What is left of the guest's buffer, and what went into it. */
+/* The rest of the guest's buffer, and the bytes already used. */
 struct room {
     uint8_t *at;
     size_t left, used;
@@ -42,10 +42,10 @@ static uint8_t type_of(uint8_t type)
 
 struct head {
     uint64_t next, ino;
-    uint8_t type; /* of the kernel's */
+    uint8_t type; /* DT_* */
 };
 
-/* The last one may be cut: then the buffer is full, and the guest comes again. */
+/* The last entry may be truncated: the buffer is then full, and the guest calls again. */
 static void add_entry(struct room *room, const struct head *h, const char *name)
 {
     uint8_t head[WASI_DIRENT_SIZE] = {0};
@@ -78,7 +78,7 @@ static uint32_t fill_entries(const struct tc_wasi_fd *fd, struct room *room)
     return tc_wasi_answer(n);
 }
 
-/* By name; a cookie is how many came before. */
+/* Sorted by name; a cookie is the number of entries before it. */
 static uint32_t fill_by_name(struct tc_wasi *w, const struct tc_wasi_fd *fd, uint64_t from,
                              struct room *room)
 {

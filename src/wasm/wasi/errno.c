@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The kernel's numbers as the guest's. */
+ * Converts the kernel's errno to WASI's codes. */
 #include <errno.h>
 #include <sys/stat.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The guest's descriptors: what it starts with, their rights, their end. */
+ * The guest's fds: preopened ones, rights, closing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static bool put_root(struct tc_wasi *w, int fd, const char *name, const char *on
     return true;
 }
 
-/* One more step; the descriptor before it is closed, but for the one that it began from. */
+/* Opens one component, and closes the directory before it, unless that is the base. */
 static int step(int base, int at, const char *name, size_t length, int flags)
 {
     _autofree_ char *one = strndup(name, length);
@@ -62,8 +62,8 @@ static int step(int base, int at, const char *name, size_t length, int flags)
     return next;
 }
 
-/* From a directory of its own no link is followed: one that stands on the way would lead back to
- * the process's own files. */
+/* Below a base directory no symlink is followed: it would resolve against the process's own root.
+ */
 static int open_from(int base, const char *path, int flags)
 {
     const char *name = path + strspn(path, "/");
@@ -82,7 +82,7 @@ static int open_at(const struct tc_wasi *w, const char *path, int flags)
     return w->base == AT_FDCWD ? open(path, flags | O_CLOEXEC) : open_from(w->base, path, flags);
 }
 
-/* What is there, not opened for anything. */
+/* Opens with O_PATH. */
 static int open_path(const struct tc_wasi *w, const char *path)
 {
     return open_at(w, path, O_PATH);
@@ -93,8 +93,8 @@ static int open_found(int at)
     return at < 0 ? -1 : openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Of the directory that holds it nothing else shows, if that is not granted itself. That one may be
- * written in as far as one of the files may: the walls around the process say which. */
+/* Adds the file's directory with only that name visible, unless the directory itself is granted.
+ * The directory is writable if one of its files is: the cage enforces which. */
 static bool put_file(struct tc_wasi *w, const char *path, bool writable)
 {
     _autofree_ char *parent = tc_path_parent(path);
@@ -120,7 +120,7 @@ static bool add_file(struct tc_wasi *w, const char *path, bool writable)
     _autofd_ int at = open_path(w, path);
     if (at < 0 ? errno != ENOENT || !writable : fstat(at, &st) < 0)
         return false;
-    if (!S_ISDIR(st.st_mode)) /* or not there yet */
+    if (!S_ISDIR(st.st_mode)) /* or missing */
         return put_file(w, path, writable);
     errno = why;
     return false;
@@ -148,7 +148,7 @@ bool tc_wasi_add_outside(struct tc_wasi *w)
     return true;
 }
 
-/* Streams stay open: there is no other to take their numbers. */
+/* Standard streams stay open, so that no other file gets their numbers. */
 static void drop_fd(struct tc_wasi_fd *fd)
 {
     if (fd->fd > STDERR_FILENO && !(fd->root && fd->root->outside))
@@ -203,7 +203,7 @@ uint32_t tc_wasi_fd_close(struct tc_wasi *w, const uint64_t *a)
     return WASI_OK;
 }
 
-/* What it starts with is moved nowhere; it can be closed, and so it can be replaced. */
+/* A preopened fd cannot be moved, but it can be closed, and so replaced. */
 uint32_t tc_wasi_fd_renumber(struct tc_wasi *w, const uint64_t *a)
 {
     uint32_t error;
@@ -279,7 +279,7 @@ uint32_t tc_wasi_fd_fdstat_get(struct tc_wasi *w, const uint64_t *a)
     return WASI_OK;
 }
 
-/* A file stays one that nothing waits for; only whether it appends can change. */
+/* A file stays non-blocking; only O_APPEND can change. */
 uint32_t tc_wasi_fd_fdstat_set_flags(struct tc_wasi *w, const uint64_t *a)
 {
     uint32_t error;
@@ -294,7 +294,7 @@ uint32_t tc_wasi_fd_fdstat_set_flags(struct tc_wasi *w, const uint64_t *a)
         fcntl(fd->fd, F_SETFL, O_NONBLOCK | (a[1] & WASI_FD_APPEND ? O_APPEND : 0)));
 }
 
-/* They can be given up, never gained. */
+/* Rights can be dropped, never gained. */
 uint32_t tc_wasi_fd_fdstat_set_rights(struct tc_wasi *w, const uint64_t *a)
 {
     uint32_t error;

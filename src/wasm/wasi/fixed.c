@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a deterministic guest has in place of the machine's: a clock that its own work drives,
- * chance without any, files numbered as it meets them, directories by name. */
+ * What replaces the host for a deterministic guest: a clock driven by its own work, pseudorandom
+ * numbers with a constant seed, files numbered as they are seen, directories sorted by name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ uint64_t tc_wasi_fixed_clock(const struct tc_wasi *w, uint64_t id)
     return id > WASI_MONOTONIC ? computed : id == WASI_MONOTONIC ? passed : TC_WASI_EPOCH + passed;
 }
 
-/* SplitMix64: it is to be the same each time, and is no secret. */
+/* SplitMix64: reproducible, not secret. */
 static uint64_t draw(struct tc_wasi *w)
 {
     uint64_t z = w->chance += 0x9e3779b97f4a7c15;
@@ -68,7 +68,7 @@ uint64_t tc_wasi_fixed_number(struct tc_wasi *w, int dir, const char *name)
     return new ? w->seen_count : number;
 }
 
-struct entry { /* of the kernel's */
+struct entry { /* linux_dirent64 */
     uint64_t ino;
     int64_t next;
     uint16_t length;
@@ -82,7 +82,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*left, *right);
 }
 
-/* The kernel's order, and its cookies, are the file system's. */
+/* The kernel's order and cookies depend on the file system, so entries are sorted by name. */
 bool tc_wasi_fixed_list(int dir, struct tc_buf *ret, char ***ret_names, size_t *ret_count)
 {
     char batch[BATCH] __attribute__((aligned(8)));
@@ -106,7 +106,7 @@ bool tc_wasi_fixed_list(int dir, struct tc_buf *ret, char ***ret_names, size_t *
         return false;
     char *at = ret->data;
     for (size_t i = 0; i < count; i++, at += strlen(at) + 1)
-        names[i] = ++at; /* its type stands before it */
+        names[i] = ++at; /* its type is the byte before */
     qsort(names, count, sizeof(char *), by_name);
     *ret_names = names;
     *ret_count = count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What the calls share: the guest's memory, its descriptors, its paths. */
+ * Shared by the system calls: access to the guest's memory, fds and paths. */
 #ifndef TC_WASM_GUEST_H
 #define TC_WASM_GUEST_H
 
@@ -15,7 +15,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the guest's numbers are little-endian");
 
-/* A piece of the guest's memory; NULL: not all of it is there. */
+/* A range of the guest's memory; NULL: out of bounds. */
 static inline void *tc_guest(const struct tc_wasi *w, uint64_t at, uint64_t length)
 {
     return at <= w->size && length <= w->size - at ? w->memory + at : NULL;
@@ -49,12 +49,12 @@ static inline uint64_t tc_get64(const uint8_t *from)
 
 /* errno.c */
 uint32_t tc_wasi_error(int errnum);
-/* 0 or what errno says: for the answer of a system call. */
+/* WASI_OK, or errno as a WASI code: converts a system call's result. */
 uint32_t tc_wasi_answer(long result);
-/* The type in a file's mode. */
+/* The file type in a mode. */
 uint8_t tc_wasi_type(unsigned mode);
 
-/* Times of the interface are in nanoseconds. */
+/* WASI's times are in nanoseconds. */
 enum { TC_WASI_SECOND = 1000000000 };
 
 static inline uint64_t tc_wasi_ns(struct timespec t)
@@ -62,43 +62,43 @@ static inline uint64_t tc_wasi_ns(struct timespec t)
     return (uint64_t)t.tv_sec * TC_WASI_SECOND + (uint64_t)t.tv_nsec;
 }
 
-/* process.c: a clock of the machine's. */
+/* process.c: reads a host clock. */
 int64_t tc_wasi_now(clockid_t clock);
 
-/* fixed.c: what a deterministic guest has in place of the machine's. */
-#define TC_WASI_EPOCH (946684800ULL * TC_WASI_SECOND) /* the first second of the year 2000 */
-uint64_t tc_wasi_fixed_clock(const struct tc_wasi *w, uint64_t id); /* in nanoseconds */
+/* fixed.c: replaces the host's clock, randomness and inodes for a deterministic guest. */
+#define TC_WASI_EPOCH (946684800ULL * TC_WASI_SECOND)               /* start of the year 2000 */
+uint64_t tc_wasi_fixed_clock(const struct tc_wasi *w, uint64_t id); /* nanoseconds */
 void tc_wasi_fixed_random(struct tc_wasi *w, uint8_t *to, uint64_t length);
-/* A file's number: 1 for the first that it sees. 0: there is none, or no memory. */
+/* A file's number: files are numbered from 1 as they are first seen. 0: none, or no memory. */
 uint64_t tc_wasi_fixed_number(struct tc_wasi *w, int dir, const char *name);
 struct tc_buf;
-/* The entries of a directory as the kernel gives them, by name; false with errno. */
+/* Lists a directory's entries, sorted by name; false with errno. */
 bool tc_wasi_fixed_list(int dir, struct tc_buf *ret, char ***ret_names, size_t *ret_count);
 
 /* fds.c */
-/* One that has these rights; NULL and why. */
+/* An fd with these rights; NULL and the error. */
 struct tc_wasi_fd *tc_wasi_get(struct tc_wasi *w, uint64_t number, uint64_t rights,
                                uint32_t *ret_error);
-/* The first free number, and its place; NULL: none. */
+/* The first free fd number, and its slot; NULL: none. */
 struct tc_wasi_fd *tc_wasi_free(struct tc_wasi *w, uint32_t *ret_number);
 
-/* io.c: the guest's vectors as ours. */
+/* io.c: converts the guest's I/O vectors. */
 enum { TC_WASI_VECTORS = 1024 };
 uint32_t tc_wasi_vectors(const struct tc_wasi *w, uint64_t at, uint64_t count, struct iovec *ret);
 
-/* walk.c: where a path of the guest's leads. */
+/* walk.c: resolves a guest's path. */
 struct tc_wasi_place {
-    int dir;                 /* holds the name */
-    int owned;               /* to close; -1: nothing */
-    int depth;               /* of that directory, below the one where it began */
-    bool directory;          /* the path says that it is one */
-    char name[NAME_MAX + 1]; /* "." for the directory itself; may not exist, or be a link */
+    int dir;                 /* the directory that contains the name */
+    int owned;               /* fd to close; -1: none */
+    int depth;               /* of `dir`, below the starting directory */
+    bool directory;          /* the path requires a directory */
+    char name[NAME_MAX + 1]; /* "." for the directory itself; may not exist, or be a symlink */
 };
 struct tc_wasi_where {
     uint64_t fd, path, length;
-    uint64_t rights; /* that it takes */
-    bool follow;     /* a link that is the last of the names */
-    bool change;     /* something there is to be changed */
+    uint64_t rights; /* required rights */
+    bool follow;     /* follow a symlink as the last component */
+    bool change;     /* the caller will modify the file or its directory */
 };
 /* The caller calls tc_wasi_leave(), also on failure. */
 uint32_t tc_wasi_walk(struct tc_wasi *w, const struct tc_wasi_where *where,
@@ -109,10 +109,10 @@ void tc_wasi_leave(struct tc_wasi_place *place);
     {                          \
         .dir = -1, .owned = -1 \
     }
-/* A link's target, held against where the link is: does it lead out, as far as its words tell? */
+/* Does a symlink's target escape, as far as its text shows? `depth`: of the symlink's directory. */
 bool tc_wasi_leads_out(const char *target, int depth);
 
-/* The calls, in table.c's order. */
+/* The system calls, in table.c's order. */
 #define TC_WASI_LIST(X)                   \
     X(args_get, "ii")                     \
     X(args_sizes_get, "ii")               \

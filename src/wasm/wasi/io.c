@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Reading, writing, and what is known of an open file. */
+ * Reads and writes files and streams, and returns an open file's state. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -39,8 +39,8 @@ static ssize_t give(int fd, const struct iovec *vectors, int count, off_t at)
     return at < 0 ? writev(fd, vectors, count) : pwritev(fd, vectors, count, at);
 }
 
-/* How many bytes of a stream are there is a matter of time: all that is asked for, or all there is.
- */
+/* How much of a stream is available depends on timing, so a deterministic guest gets all that it
+ * asked for, or everything to the end. */
 static ssize_t move_whole(int fd, struct iovec *at, int count, transfer *how)
 {
     ssize_t sum = 0;
@@ -61,7 +61,7 @@ static ssize_t move_whole(int fd, struct iovec *at, int count, transfer *how)
     return sum;
 }
 
-/* An offset of -1 means where the file stands. */
+/* An offset of -1 is the current position. */
 static uint32_t move(struct tc_wasi *w, const uint64_t *a, uint64_t rights, int64_t at,
                      uint64_t ret, transfer *how)
 {
@@ -148,7 +148,7 @@ uint32_t tc_wasi_fd_datasync(struct tc_wasi *w, const uint64_t *a)
     return fd ? tc_wasi_answer(fdatasync(fd->fd)) : error;
 }
 
-/* Advice, and taken as such. */
+/* Advice is checked, and ignored. */
 uint32_t tc_wasi_fd_advise(struct tc_wasi *w, const uint64_t *a)
 {
     uint32_t error;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Opening: files and directories, never a device, a socket or a pipe with a name, and never in a
- * way that waits. */
+ * Opens files and directories, never a device, socket or FIFO, and never blocks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -29,7 +28,7 @@ static int flags_of(uint64_t wanted, uint64_t rights, uint64_t how)
     return flags | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC;
 }
 
-/* Who asks for every right of a directory asks to write into it, too. */
+/* A guest that requests all rights on a directory also requests write access: retried read-only. */
 static int open_place(const struct tc_wasi_place *at, int flags)
 {
     int fd = openat(at->dir, at->name, flags, FILE_MODE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Names: made, moved, linked, removed. */
+ * Creates, renames, links and removes names. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static uint32_t walk_change(struct tc_wasi *w, const uint64_t *a, uint64_t right
         ret);
 }
 
-/* A name that ends with a slash is a directory's: 0 where it is one. */
+/* A name with a trailing slash must be a directory. */
 static uint32_t check_slash(const struct tc_wasi_place *at)
 {
     struct stat st;
@@ -33,7 +33,7 @@ static uint32_t check_slash(const struct tc_wasi_place *at)
     return S_ISDIR(st.st_mode) ? WASI_OK : WASI_NOTDIR;
 }
 
-/* What is made is none. */
+/* A new name must not have a trailing slash. */
 static uint32_t check_new(const struct tc_wasi_place *at)
 {
     uint32_t error = check_slash(at);
@@ -75,7 +75,7 @@ uint32_t tc_wasi_path_rename(struct tc_wasi *w, const uint64_t *a)
     return error ? error : tc_wasi_answer(renameat(from.dir, from.name, to.dir, to.name));
 }
 
-/* A link itself, never what it stands for. */
+/* Links a symlink itself, not its target. */
 uint32_t tc_wasi_path_link(struct tc_wasi *w, const uint64_t *a)
 {
     _autoplace_ struct tc_wasi_place from = TC_WASI_PLACE_INIT;
@@ -91,7 +91,8 @@ uint32_t tc_wasi_path_link(struct tc_wasi *w, const uint64_t *a)
     return error ? error : tc_wasi_answer(linkat(from.dir, from.name, to.dir, to.name, 0));
 }
 
-/* One that leads out would harm nobody here, but who reads the files afterwards. */
+/* An escaping symlink is harmless in the guest, but not to programs that read the files afterwards.
+ */
 uint32_t tc_wasi_path_symlink(struct tc_wasi *w, const uint64_t *a)
 {
     _autoplace_ struct tc_wasi_place at = TC_WASI_PLACE_INIT;

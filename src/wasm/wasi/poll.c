@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Waiting: for a time, for a stream. Who waits too long is ended from outside with the process. */
+ * Waits for times and streams. A guest that waits too long is killed from outside. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -12,11 +12,11 @@
 enum { SUBSCRIPTIONS_MAX = 512, ABSOLUTE = 1 };
 
 struct wait {
-    const uint8_t *from; /* the subscriptions; a copy, because events may go over them */
+    const uint8_t *from; /* a copy of the subscriptions, since events may overwrite them */
     size_t count;
-    struct pollfd polls[SUBSCRIPTIONS_MAX]; /* one each; fd -1: nothing to poll */
+    struct pollfd polls[SUBSCRIPTIONS_MAX]; /* one per subscription; fd -1: nothing to poll */
     uint32_t errors[SUBSCRIPTIONS_MAX];
-    int64_t due[SUBSCRIPTIONS_MAX]; /* in nanoseconds from the start; -1: no clock */
+    int64_t due[SUBSCRIPTIONS_MAX]; /* nanoseconds from the start; -1: no clock */
     bool ready[SUBSCRIPTIONS_MAX];
 };
 
@@ -36,8 +36,8 @@ static void read_clock(const struct tc_wasi *w, struct wait *wait, size_t i, con
     wait->due[i] = due < 0 ? 0 : due;
 }
 
-/* A file is always ready; and so is a stream, where nothing may depend on when its bytes come: who
- * reads it waits for them. */
+/* Files are always ready. A deterministic guest's streams are, too, since their timing must not
+ * show: the read blocks instead. */
 static void read_stream(struct tc_wasi *w, struct wait *wait, size_t i, const uint8_t *s)
 {
     const struct tc_wasi_fd *fd = tc_wasi_get(w, tc_get32(s + 16), WASI_R_POLL, &wait->errors[i]);
@@ -68,7 +68,7 @@ static bool read_all(struct tc_wasi *w, struct wait *wait)
     return true;
 }
 
-/* How long at most, in nanoseconds; -1: for ever. */
+/* The maximum wait in nanoseconds; -1: unlimited. */
 static int64_t longest(const struct wait *wait)
 {
     int64_t least = -1;
@@ -81,12 +81,12 @@ static int64_t longest(const struct wait *wait)
     return least;
 }
 
-/* Nobody waits: its clock goes on to the first of the times. */
+/* Does not sleep: the guest's clock advances to the earliest time. */
 static uint32_t pass_time(struct tc_wasi *w, struct wait *wait)
 {
     int64_t most = longest(wait);
     if (most < 0)
-        return WASI_INVAL; /* for nothing that could come */
+        return WASI_INVAL; /* would wait forever */
     if (__builtin_add_overflow(w->slept, (uint64_t)most, &w->slept) || w->slept > INT64_MAX / 4)
         return WASI_OVERFLOW;
     for (size_t i = 0; i < wait->count; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What a guest knows of itself: words, environment, clocks, chance, its end. It has no sockets. */
+ * The guest's arguments, environment, clocks, random numbers and exit. It has no sockets. */
 #include <errno.h>
 #include <sched.h>
 #include <sys/random.h>
@@ -56,7 +56,7 @@ uint32_t tc_wasi_environ_sizes_get(struct tc_wasi *w, const uint64_t *a)
     return put_sizes(w, &w->env, a[0], a[1]);
 }
 
-/* A guest is one thread: what that used is what it used. */
+/* A guest is one thread, so its process clock is the thread's. */
 static const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_THREAD_CPUTIME_ID,
                                    CLOCK_THREAD_CPUTIME_ID};
 
@@ -77,7 +77,7 @@ uint32_t tc_wasi_clock_res_get(struct tc_wasi *w, const uint64_t *a)
     return tc_guest_put64(w, a[1], w->fixed ? 1 : tc_wasi_ns(t)) ? WASI_OK : WASI_FAULT;
 }
 
-/* The thread has served others before. */
+/* The thread may have served earlier guests, so their time is subtracted. */
 static int64_t read_clock(const struct tc_wasi *w, uint64_t id)
 {
     if (w->fixed)

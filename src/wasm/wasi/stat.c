@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Attributes of files, by descriptor and by path. */
+ * File attributes, by fd and by path. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include "wasm/wasi/guest.h"
 
-/* What the machine and the moment decide is made up; of a directory also its size and its links. */
+/* Replaces attributes that depend on the host or the time; of a directory also its size and link
+ * count. */
 static void fix(struct tc_wasi *w, int dir, const char *name, struct stat *st)
 {
     if (!w->fixed)

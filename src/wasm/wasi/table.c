@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The list of the calls. */
+ * The table of system calls. */
 #include "wasm/wasi/guest.h"
 
 #define ROW(name, types) {#name, types, tc_wasi_##name},

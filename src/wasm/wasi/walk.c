@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * From a path of the guest's to a directory and a name in it, one name at a time, each step by a
- * descriptor. The filter of the cages refuses openat2 (its mode is behind a pointer), so nothing
- * resolves beneath a directory for us. A step back goes to the descriptor that the step was made
- * from, never by "..": who moves a directory while we stand in it leads nobody out. Links are read
- * and walked like the rest of the path; an absolute one leads out. */
+ * Resolves a guest's path to a directory and a name in it, one component at a time with openat.
+ * openat2 with RESOLVE_BENEATH cannot be used: the cages' seccomp filter denies openat2, because
+ * the filter cannot read its mode behind a pointer. ".." returns to the fd of the earlier step, and
+ * is never opened: if a directory is moved during the walk, the walk still cannot escape. Symlinks
+ * are read and resolved here; an absolute one is refused. */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,10 +15,10 @@
 enum { DEPTH_MAX = 128, LINKS_MAX = 40 };
 
 struct walk {
-    int stack[DEPTH_MAX]; /* [0] is where it began, and not ours */
+    int stack[DEPTH_MAX]; /* [0] is the starting directory, not owned */
     int depth;
     int links;
-    char rest[2 * PATH_MAX]; /* what is still to be walked */
+    char rest[2 * PATH_MAX]; /* the path left to resolve */
     bool follow, directory;
 };
 
@@ -36,7 +36,7 @@ static uint32_t back(struct walk *w)
     return WASI_OK;
 }
 
-/* Puts the link's words before the rest. WASI_INVAL: the name is no link. */
+/* Puts the symlink's target before the rest. WASI_INVAL: not a symlink. */
 static uint32_t expand(struct walk *w, const char *name, const char *rest)
 {
     char words[2 * PATH_MAX];
@@ -73,7 +73,7 @@ static uint32_t enter_directory(struct walk *w, const char *name, const char *re
     return WASI_OK;
 }
 
-/* The next name into `name`, and what follows it. */
+/* Takes the next component into `name`; *ret_rest is the path after it. */
 static uint32_t cut(struct walk *w, char name[NAME_MAX + 1], const char **ret_rest)
 {
     const char *from = w->rest + strspn(w->rest, "/");
@@ -87,7 +87,7 @@ static uint32_t cut(struct walk *w, char name[NAME_MAX + 1], const char **ret_re
     return WASI_OK;
 }
 
-/* The last name, which may be a link that is to be followed: then *ret_more. */
+/* Handles the last component; *ret_more: it was a symlink, and its target follows. */
 static uint32_t last(struct walk *w, char name[NAME_MAX + 1], bool *ret_more)
 {
     *ret_more = false;
@@ -125,7 +125,8 @@ static uint32_t walk_component(struct walk *w, char name[NAME_MAX + 1])
     }
 }
 
-/* Of a directory that shows single names: one of them, and not as a link. */
+/* In a directory with selected names, the path must be one of the names, and symlinks are not
+ * followed. */
 static uint32_t check_only(const struct tc_wasi_fd *fd, const char *path)
 {
     return tc_strv_has(&fd->root->only, path) ? WASI_OK : WASI_NOTCAPABLE;
@@ -145,9 +146,8 @@ static uint32_t read_path(const struct tc_wasi *w, const struct tc_wasi_where *w
     return ret[0] ? WASI_OK : WASI_NOENT;
 }
 
-/* Names to whoever watches the process (a seccomp notification) what the guest asked for and does
- * not get, as if it had opened it. Nothing comes of it: what is no directory is not opened at all,
- * and no directory is opened for writing. */
+/* Repeats a refused access as an open, so that the process's seccomp supervisor lists it. The open
+ * has no effect: it fails for files, and a directory cannot be opened for writing. */
 static void report_path(int dir, const char *path, bool change)
 {
     int flags = change ? O_WRONLY : O_RDONLY;
@@ -156,9 +156,9 @@ static void report_path(int dir, const char *path, bool change)
         (void)close(fd);
 }
 
-/* Libraries of guests take "." for the root of all paths: an absolute one that no other root holds
- * comes without its slash. It is taken for one where its first name is that of a root's, and is not
- * there. */
+/* WASI libraries take "." for the root of all paths: an absolute path outside the other roots
+ * arrives without its slash. A path is taken for one if its first component is a usual top-level
+ * directory that does not exist here. */
 static bool was_absolute(int dir, const char *path)
 {
     static const char *const names[] = {"etc", "home", "mnt", "opt", "root",

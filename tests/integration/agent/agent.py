@@ -678,7 +678,7 @@ def foreign_transcript_is_refused():
     path = place.write("home/project/work.jsonl", text, 0o600)
     for mode in (0o620, 0o602, 0o666):
         os.chmod(path, mode)
-        refused(path, f"a transcript of mode {mode:o}", "can be written by others")
+        refused(path, f"a transcript of mode {mode:o}", "can be written by other users")
     os.chmod(path, 0o600)
     os.link(path, path + ".2")
     refused(path, "a transcript of two names", "has another name")
@@ -686,7 +686,7 @@ def foreign_transcript_is_refused():
     path = place.write("home/shared/work.jsonl", text, 0o600)
     for mode in (0o777, 0o1777):
         os.chmod(os.path.dirname(path), mode)
-        refused(path, f"a transcript in a directory of mode {mode:o}", "everybody can write")
+        refused(path, f"a transcript in a directory of mode {mode:o}", "every user can write")
     os.chmod(os.path.dirname(path), 0o775)
     with Model([message("so")]) as model:
         cli.check(
@@ -715,7 +715,7 @@ def foreign_transcript_is_refused():
         other = place.write("home/project/theirs.jsonl", text, 0o600)
         os.chown(other, 12345, 12345)
         if cli.running_as() == "self":
-            refused(other, "a transcript of somebody else's", "belongs to somebody else")
+            refused(other, "a transcript of somebody else's", "belongs to another user")
     else:
         cli.skip("a transcript of somebody else's", "needs root to change an owner")
 
@@ -746,11 +746,11 @@ def usage():
     loose = place.write("home/loose", "key", 0o644)
     for args, words in (
         ([], "no model server"),
-        (["--upstream", "ftp://x"], "no URL"),
+        (["--upstream", "ftp://x"], "not an http:// or https:// URL"),
         (["--upstream", "http://" + "name:key@127.0.0.1:1/"], "--key-file"),
-        (["--upstream", "http://127.0.0.1:1", "--max-turns", "0"], "no such number"),
-        (["--upstream", "http://127.0.0.1:1", "--max-time", "x"], "no time"),
-        (["--upstream", "http://127.0.0.1:1", "--key-file", loose], "others can read"),
+        (["--upstream", "http://127.0.0.1:1", "--max-turns", "0"], "not a number from 1 on"),
+        (["--upstream", "http://127.0.0.1:1", "--max-time", "x"], "not a duration"),
+        (["--upstream", "http://127.0.0.1:1", "--key-file", loose], "other users can read"),
         (
             [
                 "--upstream",

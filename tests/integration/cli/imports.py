@@ -135,7 +135,7 @@ def runtime(place):
         "docker.sock",
         "ignoreViolations",
         "filesystem.allowWrite /tmp",
-        "everything may be read",
+        "allow reading everything",
     ):
         check(any(part in line for line in left), f"srt: {part} is listed", left)
     policy = place.write("home/project/srt.toml", answer.bytes)
@@ -177,11 +177,11 @@ def editor(place):
     answer, left = imported(place, "vscode", "vscode", path)
     for part in (
         "inputs: ",
-        "servers.github: runs no command",
+        "servers.github: does not run a command",
         "servers.memory.env.API_KEY",
         "servers.memory.envFile",
         "servers.memory.dev",
-        "servers.memory: no sandbox there",
+        "servers.memory: it has no sandbox",
         "servers.notes.sandbox.allowPty",
         "servers.notes.sandbox.network.allowAllUnixSockets",
         "servers.asked: its command",

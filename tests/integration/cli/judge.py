@@ -393,7 +393,7 @@ def explained_end(place):
             'backend = "kubernetes"\nfallback = ["wasmtime"]',
             "kubernetes: this version has no such backend; wasmtime:",
         ),
-        ("layers", 'layers = ["oci", "process"]', "no backend of this version runs these inside one another"),
+        ("layers", 'layers = ["oci", "process"]', "no backend of this version supports"),
     ):
         path = place.write(
             "end.toml", f'[tool.t]\ncommand = ["true"]\nfilesystem.readable = ["/srv"]\n{text}\n'

@@ -205,7 +205,7 @@ def steering(place):
     )
     told = [line for line in answer.err.splitlines() if line.startswith("toolcage: not written: ")]
     check(
-        len(told) == 7 and all("obey it" in line for line in told) and answer.err.count("hint: ") == 7,
+        len(told) == 7 and all("run or load it" in line for line in told) and answer.err.count("hint: ") == 7,
         "and named, with what to do",
         answer,
     )

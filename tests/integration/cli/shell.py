@@ -269,7 +269,7 @@ def grants(place):
             check(got == code and words in person.seen and person.restored(), name, (got, person.seen))
     answer = place.run("shell", "true")
     check(
-        answer.code == 125 and "no terminal" in answer.err and "toolcage exec" in answer.err,
+        answer.code == 125 and "not a terminal" in answer.err and "toolcage exec" in answer.err,
         "it needs a terminal",
         answer,
     )

@@ -288,7 +288,7 @@ def terminal_without_tty_refuses():
             (code, out, shown),
         )
         check(
-            "nobody could be asked" in words and f"--digest {digest_of(place, path)}" in words,
+            "there is no terminal to ask at" in words and f"--digest {digest_of(place, path)}" in words,
             "and the command that needs none is named",
             shown,
         )

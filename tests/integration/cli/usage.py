@@ -58,8 +58,8 @@ MISTAKES = [
     ("docker's --network host", ["run", "--network", "host", "ls"], ["never shares a network"]),
     ("bubblewrap's --ro-bind", ["exec", "--ro-bind", "/a", "/b", "ls"], ["hint: write --read /b=/a"]),
     ("bubblewrap's --bind", ["exec", "--bind", "/a", "/a", "ls"], ["hint: write --write /a"]),
-    ("firejail's --private", ["exec", "--private", "ls"], ["a cage has a home and a /tmp of its own"]),
-    ("bubblewrap's --unshare-net", ["exec", "--unshare-net", "ls"], ["namespaces of its own"]),
+    ("firejail's --private", ["exec", "--private", "ls"], ["a cage has a private home and /tmp"]),
+    ("bubblewrap's --unshare-net", ["exec", "--unshare-net", "ls"], ["its own namespaces"]),
 ]
 
 VERBS = [

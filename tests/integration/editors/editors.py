@@ -173,7 +173,7 @@ def ask_one(form, folder):
         place["position"] = {"line": line - 2, "character": column + 2}
         hover = server.ask("textDocument/hover", place)
         check(
-            hover and "How long the call may take" in json.dumps(hover),
+            hover and "The maximum duration of the call" in json.dumps(hover),
             f"{form}: a key's text is shown",
             hover,
         )

@@ -303,7 +303,7 @@ def test_refusals():
         text = raw(p, b"GET http://bad.example/ HTTP/1.1\r\nHost: bad.example\r\n\r\n")
         check(text.startswith(("HTTP/1.1 502", "HTTP/1.1 504")), "a broken name server: 502 or 504", text)
         text = raw(p, b"GET http://dead.example/ HTTP/1.1\r\nHost: dead.example\r\n\r\n")
-        check(text.startswith("HTTP/1.1 502") and "did not take" in text, "nobody there: 502", text)
+        check(text.startswith("HTTP/1.1 502") and "did not accept" in text, "nobody there: 502", text)
         text = raw(p, b"GET / HTTP/1.1\r\nHost: ok.example\r\n\r\n")
         check(text.startswith("HTTP/1.1 400") and "this is a proxy" in text, "a request for a server", text)
         check(
@@ -616,7 +616,9 @@ def test_rules_of_requests():
         for path in (b"/v2", b"/v1x", b"/V1", b"/"):
             text = raw(p, b"GET http://two.example" + path + b" HTTP/1.1\r\nHost: two.example\r\n\r\n")
             check(
-                "403 Forbidden" in text and "takes no such request" in text and "two.example:80 /v1" in text,
+                "403 Forbidden" in text
+                and "accepts no such request" in text
+                and "two.example:80 /v1" in text,
                 f"not {path.decode()}",
                 text,
             )
@@ -1003,7 +1005,7 @@ def test_inspection():
         check(
             "403 Forbidden" in text
             and body(text)["error"]
-            == "network: ok.example:443 takes no such request by the allowlist of tool web_fetch"
+            == "network: ok.example:443 accepts no such request under the allowlist of tool web_fetch"
             and "GET,POST ok.example:443" in body(text)["allowed"]
             and p.denied("ok.example:443", NOT_REQUEST),
             "another method is refused inside of TLS",
@@ -1325,8 +1327,8 @@ def test_upstream_says_no():
         (b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", "it answered 407"),
         (b"HTTP/1.1 403 No\r\n\r\n", "it answered 403"),
         (b"SSH-2.0-x\r\n\r\n", "it does not speak HTTP"),
-        (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 9000, "its answer has no end"),
-        (b"", "it broke off"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 9000, "its response does not end"),
+        (b"", "it closed the connection"),
     ):
         port += 1
         upstream = Upstream("10.0.0.1", port, answer=answer)
@@ -1354,11 +1356,13 @@ def test_upstream_says_no():
             check(text.startswith("HTTP/1.1 502") and why in text, f"SOCKS, refused: {answer!r}", text)
     with by_upstream("10.0.0.1:3999", "ok.example:80") as p:
         text = raw(p, get)
-        check(text.startswith("HTTP/1.1 502") and "did not take the connection" in text, "nobody there", text)
+        check(
+            text.startswith("HTTP/1.1 502") and "did not accept the connection" in text, "nobody there", text
+        )
     with by_upstream("gone.example:3999", "ok.example:80", "127.0.0.7:80") as p:
         text = raw(p, get)
         check(
-            text.startswith("HTTP/1.1 502") and "did not take the connection" in text,
+            text.startswith("HTTP/1.1 502") and "did not accept the connection" in text,
             "an upstream without an address",
             text,
         )

@@ -284,7 +284,7 @@ def test_inspects():
         check(answer.returncode == 0 and "GET /x" in answer.stdout, "a request that is allowed", answer)
         answer = p.curl("-X", "DELETE", "https://ok.example/x", ca="ca.pem")
         check(
-            "takes no such request" in answer.stdout and "other methods or paths" in p.line(),
+            "accepts no such request" in answer.stdout and "other methods or paths" in p.line(),
             "and one that is not",
             answer,
         )

@@ -205,7 +205,7 @@ def never():
         "a byte now and then": [b"HTTP/1.1 200 OK\r\n"] + [b"X: y\r\n", 0.1] * 100,
         "100 Continue for ever": [b"HTTP/1.1 100 Continue\r\n\r\n", 0.1] * 100,
     }
-    for place, doing in (("/create", "making the container"), ("/start", "starting the container")):
+    for place, doing in (("/create", "creating the container"), ("/start", "starting the container")):
         for name, what in shapes.items():
             engine = Engine(at(place, what))
             run = Run(engine)
@@ -263,7 +263,7 @@ def garbage():
     engine = Engine(at("/create", answer(500, json.dumps({"message": "disk full"}))))
     said = Run(engine).end()
     tap.check(
-        said_of(said, FAILED) == ["making the container: status 500: disk full"],
+        said_of(said, FAILED) == ["creating the container: status 500: disk full"],
         "an engine's own words are passed on",
         said,
     )

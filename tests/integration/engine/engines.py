@@ -82,13 +82,13 @@ def absent():
         ("containerd", "systemctl start containerd"),
     ):
         for path, what in (
-            (f"{PLACE}/nothing", "no engine listens at"),
+            (f"{PLACE}/nothing", "no engine listens on"),
             (f"{PLACE}/file", "there is no socket at"),
             (f"{PLACE}/stale", ""),
         ):
             if path.endswith("stale"):
                 stale.close()
-                what = "no engine answers at"
+                what = "no engine accepts connections on"
             result = call(policy(kind, path))
             error = result["error"] or {}
             tap.check(
@@ -547,7 +547,7 @@ def doctor(path):
         tap.check(
             rows.get(KIND, {}).get("works")
             and place in said
-            and "with root's rights: who may use it is root" in said
+            and "with root's rights: access to it is equivalent to root" in said
             and f"containerd {version}" in said,
             "the doctor tries the engine, and says whose rights it has",
             (rows.get(KIND), done.stderr, version),
@@ -559,7 +559,7 @@ def doctor(path):
     tap.check(
         rows.get(KIND, {}).get("works")
         and place in said
-        and "with root's rights: who may use it is root" in said
+        and "with root's rights: access to it is equivalent to root" in said
         and f"runc {version}" in said,
         "the doctor tries the engine, and says whose rights it has",
         (rows, done.stderr),

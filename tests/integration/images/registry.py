@@ -240,7 +240,7 @@ def too_large():
     big = image("import", "--max-size", "8MiB", f"{site}/tools/large:1", "large")
     check(
         big.code != 0
-        and "is not fetched: packed, it is larger than the limit of 8 MiB" in big.error.get("message", "")
+        and "was not fetched: its compressed layers exceed the limit of 8 MiB" in big.error.get("message", "")
         and "--max-size" in big.error.get("hint", "")
         and names() == before
         and not leftovers(),
@@ -349,7 +349,7 @@ def lie_about_sizes():
     check(
         answer.code != 0
         and answer.error.get("subject") == "skopeo"
-        and "it had made more than these MiB: 24" in answer.error.get("message", "")
+        and "it had created more than these MiB: 24" in answer.error.get("message", "")
         and "--max-size" in answer.error.get("hint", "")
         and names() == before
         and not leftovers(),

@@ -647,19 +647,19 @@ def options():
     planted = place.write("home/planted/file", "a-token-of-some-length", 0o600)
     place.run("exec", "--write", os.path.dirname(planted), "true")
     for args, words in (
-        (["--listen", "0.0.0.0:0"], "other machines"),
+        (["--listen", "0.0.0.0:0"], "other hosts"),
         (["--listen", "localhost:1"], "not an address"),
         (["--token-file", secret], "--listen"),
-        (["--listen", "127.0.0.1:0", "--name", "-x"], "not a letter"),
-        (["--listen", "127.0.0.1:0", "--token-file", loose], "others can read"),
+        (["--listen", "127.0.0.1:0", "--name", "-x"], "starting with a letter"),
+        (["--listen", "127.0.0.1:0", "--token-file", loose], "other users can read"),
         (["--listen", "127.0.0.1:0", "--token-file", planted], "written by a tool"),
         (["--listen", "127.0.0.1:0", "--tls-key", planted, "--tls-cert", certificate], "written by a tool"),
         (["--listen", "127.0.0.1:0", "--tls-key", key, "--tls-cert", planted], "written by a tool"),
         (["--listen", "127.0.0.1:0", "--token-file", place.write("home/short", "x", 0o600)], "characters"),
         (["--listen", "127.0.0.1:0", "--token-env", "NONE"], "no variable NONE"),
-        (["--listen", "127.0.0.1:0", "--no-token", "--token-file", secret], "one token"),
-        (["--listen", "0.0.0.0:0", "--no-token", "--remote"], "needs a token"),
-        (["--listen", "127.0.0.1:0", "--idle", "x"], "no time"),
+        (["--listen", "127.0.0.1:0", "--no-token", "--token-file", secret], "both set the token"),
+        (["--listen", "0.0.0.0:0", "--no-token", "--remote"], "must require a token"),
+        (["--listen", "127.0.0.1:0", "--idle", "x"], "not a duration"),
         (["--listen", "127.0.0.1:0", "--tls-key", key], "needs its"),
         (
             [
@@ -670,7 +670,7 @@ def options():
                 "--tls-cert",
                 certificate,
             ],
-            "others can read",
+            "other users can read",
         ),
         (["--listen", "127.0.0.1:0", "--tls-key", secret, "--tls-cert", certificate], "no pair"),
     ):

@@ -214,7 +214,7 @@ def refusals():
         cli.check(answer["result"]["isError"] is True, "an argument given twice", answer)
         answer = s.call("ask")
         cli.check(
-            answer["result"]["isError"] is True and "approve" in text(answer),
+            answer["result"]["isError"] is True and "approval" in text(answer),
             "a tool that a person must approve",
             answer,
         )
@@ -575,7 +575,7 @@ def choice():
         "another command for one that has its own",
         ["--server", "actor", "--", "sh"],
         126,
-        "a command of its own",
+        "sets the command of server",
     )
     expect("one without a command", ["--server", "open"], 125, "no command")
     answer = place.run(

@@ -336,7 +336,7 @@ def mounted_below(s):
     )
     how = answer.enforcement["fs.denied"]
     check(
-        is_root() or "here\n" in answer.out and "same masks" in how,
+        is_root() or "here\n" in answer.out and "also masks in" in how,
         "a mounted file is there, and the mechanism that hides others is named",
         answer,
     )
@@ -352,7 +352,7 @@ def mounted_below(s):
     s.write("data/none/such", "KEY=4\n")
     error = finish(process).error
     check(
-        is_root() or error and error["subject"] == denied[4] and "was made" in error["message"],
+        is_root() or error and error["subject"] == denied[4] and "was created" in error["message"],
         "and in another the call says so",
         error,
     )

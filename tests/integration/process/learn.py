@@ -253,7 +253,7 @@ def dangers(s):
     s.write("ws/run.sh", "#!/bin/sh\necho ran\n", 0o755)
     s.write("data/api.key", "k")
     done = learn(s, "sh", "-c", f"cat {s.data}/api.key; ./run.sh; cp run.sh run2.sh; echo x > more")
-    check("danger: may hold a secret" in done.stdout, "a file that may hold a secret", done.stdout)
+    check("danger: may contain a secret" in done.stdout, "a file that may hold a secret", done.stdout)
     check(
         "danger: it runs programs from a directory that it may write" in done.stdout,
         "a program that it may write",
@@ -264,7 +264,7 @@ def dangers(s):
     done = learn(s, "sh", "-c", f"echo x > {programs_of_home}/ls", flags=("--write", programs_of_home))
     check(
         "danger: " in done.stderr
-        and "the host runs or obeys" in done.stderr
+        and "host programs load or run" in done.stderr
         and "danger: the host" not in done.stdout,
         "files that the host would run are a danger",
         done,

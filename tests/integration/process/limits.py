@@ -101,7 +101,7 @@ def memory_by_any(s):
     )
     answer = s.python("b=bytearray(40<<20); print('got it')", **grant)
     check(answer.out == "got it\n", "memory below the limit is usable", answer)
-    told = [("reserves" in s.shell(f"kill -{name} $$", **grant).message) for name in ("ABRT", "TRAP", "KILL")]
+    told = [("reserved" in s.shell(f"kill -{name} $$", **grant).message) for name in ("ABRT", "TRAP", "KILL")]
     grouped = answer.enforcement["limit.memory"].startswith("cgroup")
     check(
         told == [not grouped, not grouped, False],

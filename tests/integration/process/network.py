@@ -396,7 +396,7 @@ def inspected(s):
         answer,
     )
     check(
-        answer.enforcement and "authority" in answer.enforcement["net.inspect"],
+        answer.enforcement and "per-cage CA" in answer.enforcement["net.inspect"],
         "the mechanism is named",
         answer,
     )
@@ -423,7 +423,7 @@ def inspected(s):
         answer = shell(s, f"curl -sS -w '%{{http_code}}' {words}", REQUESTS)
         check(
             answer.out.endswith("403")
-            and "takes no such request by the allowlist" in answer.out
+            and "accepts no such request under the allowlist" in answer.out
             and "POST api.example.com:443 /repos/octo/app/issues" in answer.out
             and target(answer) == {"api.example.com:443"},
             f"refused: {what}",
@@ -608,7 +608,7 @@ def secrets(s):
         (answer, spoken),
     )
     check(
-        answer.enforcement and "outside of the cage" in answer.enforcement["net.secret"],
+        answer.enforcement and "outside the cage" in answer.enforcement["net.secret"],
         "the mechanism is named",
         answer,
     )
@@ -654,7 +654,7 @@ def secrets(s):
         ISSUES,
     )
     check(
-        not spoken and answer.out.count("takes no such request") == 2,
+        not spoken and answer.out.count("accepts no such request") == 2,
         "not with a request that is not allowed",
         answer,
     )
@@ -847,7 +847,9 @@ def kept_out(s):
         more=SECRET.replace("env:GITHUB_TOKEN", f"file:{link}"),
     )
     check(
-        answer.code == 126 and "a link into what the tool may read" in answer.message, "nor by a link", answer
+        answer.code == 126 and "a link into a directory that the tool may read" in answer.message,
+        "nor by a link",
+        answer,
     )
     answer = s.shell("true", network='["api.example.com:443"]', more=more)
     check(

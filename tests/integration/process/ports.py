@@ -305,7 +305,7 @@ except OSError as e: print(type(e).__name__)
     )
     answer = s.python("print(1)", network='["localhost:*"]', writable=())
     check(
-        answer.code == 125 and "own loopback" in answer.message + json.dumps(answer.json),
+        answer.code == 125 and "private loopback" in answer.message + json.dumps(answer.json),
         "this machine's loopback is named by its ports",
         answer,
     )

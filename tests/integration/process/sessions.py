@@ -192,7 +192,7 @@ def other_grant(s):
     answer = json.loads(done.stdout)
     check(
         answer["status"] == "denied"
-        and "is of tool t, and this call is of tool u" in answer["error"]["message"],
+        and "belongs to tool t, and this call to tool u" in answer["error"]["message"],
         "another tool is refused by name",
         answer,
     )

@@ -454,7 +454,7 @@ def failures(s):
     ):
         x = Tool(s, script, install=install, where="bad")
         done = x.setup()
-        check(done.code == code and "nothing was kept" in done.err, f"an install that {word} says so", done)
+        check(done.code == code and "nothing was stored" in done.err, f"an install that {word} says so", done)
         check(
             x.sh("true").code == 126 and not os.path.exists(x.tree()) and cleared(s),
             f"and of one that {word} nothing is kept",

@@ -64,7 +64,7 @@ def bound(s):
     )
     lines = [line for line in answer.message.split("\n") if line.startswith("steers the host: added ")]
     check(
-        f"steers the host: added {s.ws}/.claude.json (programs of the user run or obey such files unasked)"
+        f"steers the host: added {s.ws}/.claude.json (programs of the user load or run such files automatically)"
         in lines
         and not any("rebase-merge/" in line for line in lines),
         "a model reads which, of a directory its name",

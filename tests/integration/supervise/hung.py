@@ -293,7 +293,7 @@ def more_than_there_are_workers(engine, held):
         f"{len(refused())} were; {engine.state()}",
     )
     check(
-        all("other calls wait" in call.result["error"]["message"] for call in refused()),
+        all("other calls have been waiting" in call.result["error"]["message"] for call in refused()),
         "and told why",
         [str(call) for call in refused()],
     )

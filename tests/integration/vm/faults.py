@@ -163,7 +163,7 @@ for name_of, lines, its_stage, said in (
         "one that says half of it",
         "echo -ne '\\001' > /dev/vport0p1",
         "boot|machine",
-        "did not start in time|half-way",
+        "did not start in time|middle of a frame",
     ),
     (
         "one that floods the console",

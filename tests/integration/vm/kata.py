@@ -96,7 +96,7 @@ code, said = refused(
     '[backend.kata]\nsocket = "/opt/none"\n[tool.t]\nbackend = "kata"\nfilesystem = "none"\nimage = "system"\n'
 )
 check(
-    code == 125 and '"subject":"/opt/none"' in said and "docker: no engine listens at" in said,
+    code == 125 and '"subject":"/opt/none"' in said and "docker: no engine listens on" in said,
     "a policy that names it is refused where no engine is",
     (code, said),
 )

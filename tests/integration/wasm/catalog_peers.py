@@ -356,7 +356,9 @@ def documents(s):
         failed, said = server.call(
             "json_query", path="/workspace/" + os.path.basename(s.write("ws/one.json", text))
         )
-        check(failed == (text in bad) and (not failed or "no JSON" in said), f"json_query and {text!r}", said)
+        check(
+            failed == (text in bad) and (not failed or "not JSON" in said), f"json_query and {text!r}", said
+        )
 
 
 # ---- CSV ----

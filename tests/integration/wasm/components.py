@@ -166,7 +166,7 @@ def refused(s):
     install(s)
     s.write("data/one", "1")
     for more, grant, words in (
-        ("deterministic = true\n", {}, "deterministic = true is for modules"),
+        ("deterministic = true\n", {}, "deterministic = true needs a module"),
         ('denials = "paths"\n', {}, 'denials = "calls"'),
         ("", {"readable": [f"{s.data}/one"]}, "grant the directory"),
     ):
@@ -190,7 +190,7 @@ def refused(s):
     )
     done = verb(s, "wasm", "compile", "--deterministic", program())
     check(
-        done.returncode == 125 and b"deterministic = true is for modules" in done.stderr,
+        done.returncode == 125 and b"deterministic = true needs a module" in done.stderr,
         "none is compiled for that",
         done,
     )

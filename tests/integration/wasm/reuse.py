@@ -50,7 +50,7 @@ def serves_again(s):
     ages = [next(row["us"] for row in answer["timings"] if row["step"] == "ready") for answer in answers]
     check(ages == sorted(ages), "results carry the age of their worker", ages)
     check(
-        "descriptor" in answers[0]["enforcement"]["fs.read"]
+        "passed as an fd" in answers[0]["enforcement"]["fs.read"]
         and "Landlock" not in answers[0]["enforcement"]["fs.read"],
         "results name the mechanism that bounds files",
         answers[0],

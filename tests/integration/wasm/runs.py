@@ -439,7 +439,7 @@ def compiled(s):
     none = verb(s, "wasm", "compile", s.write("none.wasm", "none"))
     check(
         none.returncode == 125
-        and b"not a module that can be run: its first bytes are not WebAssembly's" in none.stderr,
+        and b"not a module that can be run: it does not start as WebAssembly" in none.stderr,
         "a file that is not a module is not compiled",
         none,
     )

@@ -11,12 +11,12 @@
 static const struct {
     const char *text, *has, *hasnot;
 } rows[] = {
-    {"Docker Engine 20.10.24+dfsg1, runc 1.1.5+ds1", "CVE-2024-21626 closed in runc 1.1.12", NULL},
+    {"Docker Engine 20.10.24+dfsg1, runc 1.1.5+ds1", "CVE-2024-21626 fixed in runc 1.1.12", NULL},
     {"Docker Engine 20.10.24+dfsg1, runc 1.1.5+ds1", "CVE-2025-31133", "CVE-2019-5736"},
-    {"runc 1.1.12", "closed in runc 1.2.8", "CVE-2024-21626"},
+    {"runc 1.1.12", "fixed in runc 1.2.8", "CVE-2024-21626"},
     {"runc 1.2.8", NULL, "CVE"},
-    {"runc 1.2.7", "closed in runc 1.2.8", NULL},
-    {"runc 1.3.2", "closed in runc 1.3.3", NULL},
+    {"runc 1.2.7", "fixed in runc 1.2.8", NULL},
+    {"runc 1.3.2", "fixed in runc 1.3.3", NULL},
     {"runc 1.3.3", NULL, "CVE"},
     {"runc 1.4.0", NULL, "CVE"},
     {"runc 0.1.1", "CVE-2019-5736", NULL},

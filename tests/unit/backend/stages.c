@@ -132,7 +132,7 @@ static void says_it(enum tc_process_lack lack, int errnum, const char *words)
 static void every_lack_has_its_hint(void **state)
 {
     says_it(TC_LACK_PRIVILEGE, EPERM, "--cap-add SYS_ADMIN");
-    says_it(TC_LACK_PROC, EPERM, "unmount what covers");
+    says_it(TC_LACK_PROC, EPERM, "unmount these mounts");
     says_it(TC_LACK_PROC, ENOMEM, "toolcage doctor");
     says_it(TC_LACK_FILTER, ENOENT, "nf_tables");
     says_it(TC_LACK_FILTER, EPERM, "toolcage doctor");
@@ -173,9 +173,9 @@ static const struct {
     int errnum;
     const char *said;
 } places[] = {
-    {NULL, NULL, TC_LACK_USERNS, EPERM, "a seccomp filter is over this process"},
-    {NULL, NULL, TC_LACK_OTHER, EPERM, "a seccomp filter is over this process"},
-    {NULL, NULL, TC_LACK_OTHER, ENOSYS, "a seccomp filter is over this process"},
+    {NULL, NULL, TC_LACK_USERNS, EPERM, "a seccomp filter restricts this process"},
+    {NULL, NULL, TC_LACK_OTHER, EPERM, "a seccomp filter restricts this process"},
+    {NULL, NULL, TC_LACK_OTHER, ENOSYS, "a seccomp filter restricts this process"},
     {NULL, NULL, TC_LACK_OTHER, EINVAL, "toolcage doctor"},
     {"/proc/sys/kernel/unprivileged_userns_clone", "0\n", TC_LACK_USERNS, EPERM,
      "kernel.unprivileged_userns_clone=1"},

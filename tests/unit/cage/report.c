@@ -113,7 +113,7 @@ static void failed_stages_name_cause_and_next_step(void **state)
         {"trees", ENOENT, 0, TOOLCAGE_EPATH, "/etc", "/etc was replaced while", "call it again"},
         {"trees", ESTALE, 1, TOOLCAGE_EPATH, "/srv/ws", "/srv/ws was replaced", "call it again"},
         {"trees", ELOOP, 1, TOOLCAGE_EPATH, "/srv/ws", "/srv/ws was replaced", "copy a path"},
-        {"trees", EACCES, 1, TOOLCAGE_EPATH, "/srv/ws", "/srv/ws cannot be shown", "from ="},
+        {"trees", EACCES, 1, TOOLCAGE_EPATH, "/srv/ws", "/srv/ws cannot be mounted", "from ="},
         {"trees", EINVAL, 1, TOOLCAGE_EUNENFORCEABLE, "trees", "stage \"trees\" failed", "doctor"},
         {"trees", ENOENT, 2, TOOLCAGE_EUNENFORCEABLE, "trees", "stage \"trees\" failed", "doctor"},
         {"trees", ENOENT, -1, TOOLCAGE_EUNENFORCEABLE, "trees", "stage \"trees\" failed", ""},

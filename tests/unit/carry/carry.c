@@ -335,13 +335,13 @@ static int say(struct tc_unpack *u, const struct said *s)
         .kind = TC_FRAME_BYTES, .path = (bytes_), .head = {.size = (at_) } \
     }
 
-static const char elsewhere[] = "gives a file a name that leads elsewhere";
-static const char order[] = "names a file twice, or out of order";
-static const char absent[] = "changes what is not there to be changed";
-static const char cannot[] = "says of a file what cannot be";
-static const char special[] = "makes something that is no file, directory or link";
-static const char ungiven[] = "changes what it was not given to change";
-static const char beyond[] = "sends bytes beyond the end of their file";
+static const char elsewhere[] = "sent an invalid path";
+static const char order[] = "sent a path twice, or out of order";
+static const char absent[] = "sent a change that cannot be applied";
+static const char cannot[] = "sent a malformed frame";
+static const char special[] = "sent an entry that is not a file, directory or link";
+static const char ungiven[] = "modified a read-only grant";
+static const char beyond[] = "sent bytes beyond the end of their file";
 
 static const struct {
     struct said said[4];
@@ -382,17 +382,17 @@ static const struct {
     {{{.kind = TC_FRAME_ENTRY, .path = "x", .head = {.kind = 5}}}, special},
     {{{.kind = TC_FRAME_ENTRY, .path = "x", .head = {.kind = 0}}}, special},
     {{{.kind = TC_FRAME_ENTRY, .path = "", .head = {.kind = TC_CARRY_GRANT}}},
-     "says what only the host says"},
+     "sent a frame that only the host may send"},
     {{FILE_OF("x", .grant = 1)}, ungiven},
     {{FILE_OF("x", .grant = 2)}, ungiven},
     {{{.kind = TC_FRAME_REMOVAL, .path = "x", .head = {.grant = 1}}}, ungiven},
-    {{BYTES_AT(0, "x")}, "sends bytes of no file"},
-    {{DIR_OF("x"), BYTES_AT(0, "x")}, "sends bytes of no file"},
+    {{BYTES_AT(0, "x")}, "sent bytes without a file"},
+    {{DIR_OF("x"), BYTES_AT(0, "x")}, "sent bytes without a file"},
     {{FILE_OF("x", .size = 3), BYTES_AT(0, "four")}, beyond},
     {{FILE_OF("x", .size = 8), BYTES_AT(UINT64_MAX, "x")}, beyond},
     {{FILE_OF("x", .size = 8), BYTES_AT(4, "four"), BYTES_AT(0, "four")}, beyond},
     {{{.kind = TC_FRAME_FILES_END, .path = "more"}}, cannot},
-    {{{.kind = TC_FRAME_FILES_END}, FILE_OF("x")}, "sends files after the last one"},
+    {{{.kind = TC_FRAME_FILES_END}, FILE_OF("x")}, "sent files after the last one"},
 };
 
 static void make_victim(void)
@@ -448,7 +448,7 @@ static void counts_names_and_bytes(void **state)
         r = say(&u, &(struct said)FILE_OF(name));
     }
     assert_int_equal(r, -1);
-    assert_string_equal(u.fault, "names more files than its grant allows");
+    assert_string_equal(u.fault, "sent more names than its grant allows");
     assert_true(is_there("to/19"));
     assert_false(is_there("to/20"));
     tc_unpack_done(&u);
@@ -458,7 +458,7 @@ static void counts_names_and_bytes(void **state)
     assert_int_equal(say(&u, &(struct said)FILE_OF("f", .size = INT64_MAX)), 0);
     assert_int_equal(say(&u, &(struct said)BYTES_AT(0, "0123456789")), 0);
     assert_int_equal(say(&u, &(struct said)BYTES_AT(10, "x")), -1);
-    assert_string_equal(u.fault, "sends more bytes than its grant allows");
+    assert_string_equal(u.fault, "sent more bytes than its grant allows");
     tc_unpack_done(&u);
 }
 

@@ -135,8 +135,8 @@ static void habits_are_answered(void **state)
     EXPECT("toolcage: unknown option --privileged\n"
            "hint: there is no such thing: grant paths with --read and --write\n",
            (char *)"--privileged");
-    EXPECT("toolcage: unknown option --unshare-all\nhint: leave it out: a cage has namespaces of "
-           "its own\n",
+    EXPECT("toolcage: unknown option --unshare-all\nhint: leave it out: a cage has "
+           "its own namespaces\n",
            (char *)"--unshare-all");
     expect(&tc_verb_wrap, (char *[]){(char *)"--rm", NULL},
            "toolcage: unknown option --rm\nhint: toolcage wrap --help lists the options\n");

@@ -225,7 +225,7 @@ static void processes_of_its_own_are_named(void **state)
 {
     group(".", "cpu memory pids\n", "", "1\n77\n");
     struct tc_cgroups *cgroups = open_v2("/");
-    expect_refusal(cgroups, "has processes of its own");
+    expect_refusal(cgroups, "contains processes");
     tc_cgroups_close(cgroups);
 }
 
@@ -241,7 +241,7 @@ static void missing_control_groups_are_named(void **state)
 {
     struct tc_cgroups *cgroups = NULL;
     assert_int_equal(tc_cgroups_open_texts("", "", &cgroups, NULL), 0);
-    expect_refusal(cgroups, "no control group file system");
+    expect_refusal(cgroups, "no cgroup file system");
     tc_cgroups_close(cgroups);
     assert_int_equal(tc_cgroups_open_texts("0::/../x\n",
                                            "30 23 0:26 / /nowhere rw - cgroup2 none rw\n", &cgroups,
@@ -262,7 +262,7 @@ static void a_tree_without_rights_is_named(void **state)
         assert_int_equal(chmod(root, 0555), 0);
     }
     struct tc_cgroups *cgroups = open_v2("/");
-    expect_refusal(cgroups, "this user may not make control groups");
+    expect_refusal(cgroups, "this user may not create cgroups");
     tc_cgroups_close(cgroups);
     assert_int_equal(seteuid(getuid()), 0);
     assert_int_equal(chmod(root, 0755), 0);

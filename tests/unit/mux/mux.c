@@ -216,35 +216,41 @@ static void broken_rules_are_named(void **state)
         int count;
         const char *fault;
     } cases[] = {
-        {{{TC_MUX_BYTES, 1, "x", 1}}, 1, "speaks by a connection that is not open"},
-        {{OPENS, OPENS}, 2, "opens a connection that is open already"},
-        {{{TC_MUX_OPEN, 1, "x", 1}}, 1, "opens a connection to nowhere"},
+        {{{TC_MUX_BYTES, 1, "x", 1}}, 1, "sent a frame for a connection that is not open"},
+        {{OPENS, OPENS}, 2, "opened a connection that is already open"},
+        {{{TC_MUX_OPEN, 1, "x", 1}}, 1, "opened a connection without a target"},
         {{{TC_MUX_OPEN, COUNT, NULL, sizeof(struct tc_mux_to)}},
          1,
-         "opens more connections than it may"},
-        {{{TC_MUX_END, 0xffffffff, NULL, 0}}, 1, "opens more connections than it may"},
+         "used a connection number that is too large"},
+        {{{TC_MUX_END, 0xffffffff, NULL, 0}}, 1, "used a connection number that is too large"},
         {{OPENS,
           {TC_MUX_BYTES, 1, NULL, PIECE},
           {TC_MUX_BYTES, 1, NULL, PIECE},
           {TC_MUX_BYTES, 1, NULL, 1}},
          4,
-         "sends more by a connection than it may"},
-        {{OPENS, {TC_MUX_BYTES, 1, NULL, 0}}, 2, "sends more by a connection than it may"},
+         "sent more bytes on a connection than its window allows"},
+        {{OPENS, {TC_MUX_BYTES, 1, NULL, 0}},
+         2,
+         "sent more bytes on a connection than its window allows"},
         {{OPENS, {TC_MUX_END, 1, NULL, 0}, {TC_MUX_BYTES, 1, "x", 1}},
          3,
-         "sends more by a connection after its end"},
-        {{OPENS, {TC_MUX_END, 1, NULL, 0}, {TC_MUX_END, 1, NULL, 0}}, 3, "ends a connection twice"},
+         "sent bytes on a connection after its end"},
+        {{OPENS, {TC_MUX_END, 1, NULL, 0}, {TC_MUX_END, 1, NULL, 0}},
+         3,
+         "ended a connection twice"},
         {{OPENS, {TC_MUX_CLOSE, 1, "\0", 1}, {TC_MUX_BYTES, 1, "x", 1}},
          3,
-         "speaks by a connection that is not open"},
-        {{OPENS, {TC_MUX_CLOSE, 1, "\0", 1}, OPENS}, 3, "opens a connection that is open already"},
-        {{OPENS, {TC_MUX_CLOSE, 1, "\2", 1}}, 2, "closes a connection without saying how"},
+         "sent a frame for a connection that is not open"},
+        {{OPENS, {TC_MUX_CLOSE, 1, "\0", 1}, OPENS}, 3, "opened a connection that is already open"},
+        {{OPENS, {TC_MUX_CLOSE, 1, "\2", 1}}, 2, "sent a malformed frame to close a connection"},
         {{OPENS, {TC_MUX_CREDIT, 1, "\1\0\0\0", 4}},
          2,
-         "took more from a connection than was sent"},
-        {{OPENS, {TC_MUX_CREDIT, 1, "\1", 1}}, 2, "took more from a connection than was sent"},
-        {{{TC_MUX_KINDS, 1, NULL, 0}}, 1, "says what is not said of connections"},
-        {{{TC_MUX_END, 1, "x", 1}}, 1, "says what is not said of connections"},
+         "acknowledged more bytes of a connection than were sent"},
+        {{OPENS, {TC_MUX_CREDIT, 1, "\1", 1}},
+         2,
+         "acknowledged more bytes of a connection than were sent"},
+        {{{TC_MUX_KINDS, 1, NULL, 0}}, 1, "sent an invalid frame for a connection"},
+        {{{TC_MUX_END, 1, "x", 1}}, 1, "sent an invalid frame for a connection"},
     };
     (void)state;
     for (size_t i = 0; i < TC_COUNT(cases); i++) {
@@ -266,7 +272,7 @@ static void opener_rejects_peer_open(void **state)
     (void)state;
     assert_true(tc_mux_init(&guest, true, COUNT));
     assert_int_equal(say(&guest, &(struct word)OPENS), -1);
-    assert_string_equal(guest.fault, "opens a connection to its own side");
+    assert_string_equal(guest.fault, "opened a connection in the wrong direction");
     tc_mux_done(&guest);
 }
 
@@ -288,7 +294,7 @@ static void a_flood_that_is_not_read_is_held_in_marks(void **state)
     tc_mux_settle(&host);
     assert_true(host.out.len < TC_MUX_AHEAD + 64);
     assert_int_equal(say(&host, &(struct word)OPENS), -1);
-    assert_string_equal(host.fault, "opens a connection that is open already");
+    assert_string_equal(host.fault, "opened a connection that is already open");
     tc_mux_done(&host);
 }
 

@@ -184,7 +184,7 @@ static void commands_are_the_operators(void **state)
     refused(
         policy,
         (struct ask){.tool = "t", .arguments = "{\"mode\":\"-i\",\"word\":\"x\"}", .command = "sh"},
-        TOOLCAGE_EDENIED, "command", 2, "command of its own");
+        TOOLCAGE_EDENIED, "command", 2, "already has a command");
     _autogrant_ struct tc_grant grant = {0};
     granted(policy, (struct ask){.tool = "t", .explain = true}, &grant);
     assert_string_equal(grant.argv.items[2], "{mode}");
@@ -345,9 +345,9 @@ static void hints_list_allowed_values(void **state)
     } rows[] = {
         {"{\"p\":\"/etc/x\"}", "outside the bounds", "allowed: /a, /b"},
         {"{\"u\":\"c.example\"}", "outside the bounds", "allowed: a.example:443, b.example:80"},
-        {"{\"u\":\"me@a.example\"}", "the host holds '@'", "give a plain host or URL"},
-        {"{\"u\":\"a.exa mple\"}", "the host holds '?'", "give a plain host or URL"},
-        {"{\"u\":\"a.ex\u00e4mple\"}", "the host holds '?'", "give a plain host or URL"},
+        {"{\"u\":\"me@a.example\"}", "the host contains '@'", "give a plain host or URL"},
+        {"{\"u\":\"a.exa mple\"}", "the host contains '?'", "give a plain host or URL"},
+        {"{\"u\":\"a.ex\u00e4mple\"}", "the host contains '?'", "give a plain host or URL"},
         {"{\"u\":\"*.example.com\"}", "a pattern is not a host", "give one host"},
         {"{\"p\":\"/a/\\u007f\"}", "control character",
          "give a plain path, absolute or from the working directory"},
@@ -517,11 +517,11 @@ static void a_server_is_granted_like_a_tool(void **state)
     assert_int_equal(server.limits.timeout_ms, 0); /* its client's time */
     assert_int_equal(tool.limits.timeout_ms, 9000);
     refused(policy, (struct ask){.tool = "server.files", .command = "sh"}, TOOLCAGE_EDENIED,
-            "command", 6, "has a command of its own");
+            "command", 6, "already has a command");
     refused(policy, (struct ask){.tool = "server.none"}, TOOLCAGE_ENOT_FOUND, "server.none", 0,
             "there is no tool");
     refused(policy, (struct ask){.tool = "server.files.tool.any"}, TOOLCAGE_EUSAGE,
-            "server.files.tool.any", 0, "has no cage of its own");
+            "server.files.tool.any", 0, "has no separate cage");
     _autopolicy_ struct toolcage_policy *timed =
         compile("[server.x]\ncommand = [\"a\"]\ntimeout = \"1h\"\n");
     _autogrant_ struct tc_grant hour = {0};

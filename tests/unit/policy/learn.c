@@ -140,7 +140,7 @@ static void the_text_is_a_policy(void **state)
     assert_false(tc_policy_has_tool(policy, "evil"));
     tc_policy_unref(policy);
     const char *const said[] = {
-        "danger: may hold a secret, which the tool then knows: /d/id_rsa",
+        "danger: may contain a secret, which the tool can then read: /d/id_rsa",
         "danger: it runs programs from a directory that it may write: /w/project",
         "#   read /secret\\x0a[tool.evil]",
         "timeout = \"90s\"",
@@ -191,7 +191,7 @@ static void no_link_is_granted_by_itself(void **state)
     struct tc_lesson l = lesson(touched, TC_COUNT(touched));
     _autofree_ char *text = tc_learn_write(&l);
     assert_non_null(text);
-    assert_non_null(strstr(text, "# Links, which are not granted"));
+    assert_non_null(strstr(text, "# Symbolic links, which are not granted"));
     assert_non_null(strstr(text, "\n#   /d/to\n"));
 }
 

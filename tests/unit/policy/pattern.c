@@ -152,7 +152,7 @@ static void unsupported_constructs_are_named(void **state)
                                           {"\\b+", "+"},
                                           {"|?", "?"},
                                           {"(a", "does not end"},
-                                          {"a)", "ends nothing"},
+                                          {"a)", "without ("},
                                           {"(?:(?:(?:a{999}){999}){999}){9}", "too large"}};
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         struct tc_pattern *made = NULL;

@@ -90,7 +90,7 @@ static const struct row rows[] = {
     {"type = \"object\", additionalProperties = {}, maxProperties = 1", "{\"x\":\"1\",\"y\":\"1\"}",
      "at most 1"},
     {"type = \"object\", additionalProperties = {}, dependentRequired = { x = [\"y\"] }",
-     "{\"x\":\"1\"}", "lacks the member y, which goes with x"},
+     "{\"x\":\"1\"}", "lacks the member y, which is required with x"},
     {"type = \"object\", additionalProperties = {}, dependentRequired = { x = [\"y\"] }",
      "{\"z\":\"1\"}", NULL},
     {"type = \"object\", additionalProperties = {}, dependentSchemas.x = { minProperties = 2 }",

@@ -590,27 +590,27 @@ static void check_hostile(const struct hostile *row)
 static void hostile_guests_end_the_call(void **state)
 {
     static const struct hostile rows[] = {
-        {brings_back, "machine", "files that it was not given"},
-        {leads_elsewhere, "machine", "leads elsewhere", 1},
-        {tells_too_late, "machine", "before it has told what changed", 1},
+        {brings_back, "machine", "files that were not granted"},
+        {leads_elsewhere, "machine", "sent an invalid path", 1},
+        {tells_too_late, "machine", "without reporting its changes", 1},
         {floods_files, "machine", "more bytes than its grant allows", 1},
-        {floods_names, "machine", "more files than its grant allows", 1},
-        {stalls_in_a_file, "machine", "half-way", 1},
+        {floods_names, "machine", "more names than its grant allows", 1},
+        {stalls_in_a_file, "machine", "middle of a frame", 1},
         {never_boots, "boot", "did not start in time"},
         {panics, "boot", "kernel panicked"},
         {cannot_serve, "boot", "cannot serve calls"},
         {cannot_serve, "boot", "No such device"},
         {switches_off, "machine", "switched off", .either = true},
         {is_another, "boot", "another version"},
-        {speaks_first, "machine", "before it greets", .either = true},
+        {speaks_first, "machine", "before its HELLO", .either = true},
         {greets_twice, "machine", "greets twice"},
         {lies, "machine", "lies about the length", .either = true},
-        {stalls, "machine", "half-way", .either = true},
-        {floods, "machine", "no end of the call", .either = true},
+        {stalls, "machine", "middle of a frame", .either = true},
+        {floods, "machine", "how the call ended", .either = true},
         {takes_too_much, "machine", "more input than it was given"},
         {says_what_hosts_say, "machine", "only the host says"},
-        {tells_nothing, "machine", "no end of the call"},
-        {says_it_never_booted, "machine", "that it did not boot"},
+        {tells_nothing, "machine", "how the call ended"},
+        {says_it_never_booted, "machine", "reported a failed boot"},
     };
     (void)state;
     for (how = HAS_PORT; how <= HAS_CALLED; how++)
@@ -645,7 +645,7 @@ static void a_guest_calls_once_or_the_call_ends(void **state)
 static void a_machine_that_is_kept_parts_from_its_copies(void **state)
 {
     static const struct hostile rows[] = {
-        {goes_on_as_it_was, "machine", "before it greets"},
+        {goes_on_as_it_was, "machine", "before its HELLO"},
         {greets_no_more, "boot", "did not start in time"},
     };
     struct tc_outcome outcome;

@@ -438,13 +438,15 @@ static void broken_rules_end_the_call(void **state)
         void (*play)(void);
         const char *message;
     } guests[] = {
-        {opens_too_many, "the machine's guest opens more connections than it may"},
-        {lies_about_length,
-         "the machine's guest lies about the length of what it says of a connection"},
-        {credits_too_much, "the machine's guest took more from a connection than was sent"},
-        {says_more_than_its_window, "the machine's guest sends more by a connection than it may"},
-        {speaks_after_the_end, "the machine's guest speaks by a connection that is not open"},
-        {floods_and_never_reads, "the machine's guest opens a connection that is open already"},
+        {opens_too_many, "the machine's guest used a connection number that is too large"},
+        {lies_about_length, "the machine's guest sent a frame with an invalid length"},
+        {credits_too_much,
+         "the machine's guest acknowledged more bytes of a connection than were sent"},
+        {says_more_than_its_window,
+         "the machine's guest sent more bytes on a connection than its window allows"},
+        {speaks_after_the_end,
+         "the machine's guest sent a frame for a connection that is not open"},
+        {floods_and_never_reads, "the machine's guest opened a connection that is already open"},
     };
     (void)state;
     for (size_t i = 0; i < TC_COUNT(guests); i++) {

@@ -71,8 +71,8 @@ static void failed_boots_report_the_reason(void **state)
         {TC_GUEST_LAST_WORD "/dev/vda: No such\r\n[ 1.0] reboot: Restarting system\r\n",
          "words: " TC_GUEST_LAST_WORD "/dev/vda: No such", false},
         {"Kernel panic - not syncing: \x1b[31m\n", "not syncing: ?[31m", false},
-        {"KVM internal error. Suberror: 1\nEAX=0\n", "cannot go on", true},
-        {"KVM: entry failed, hardware error 0x0\n", "cannot go on", true},
+        {"KVM internal error. Suberror: 1\nEAX=0\n", "KVM cannot continue", true},
+        {"KVM: entry failed, hardware error 0x0\n", "KVM cannot continue", true},
     };
     (void)state;
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
