@@ -236,7 +236,8 @@ static bool in_bare(int dirfd, const char *path)
         if (at < 0 || tc_steers_bare(at))
             return true;
         path = strchr(path, '/');
-        path += path != NULL;
+        if (path)
+            path++;
         memcpy(up + n, "/..", 4);
     }
     return path;
