@@ -205,6 +205,8 @@ static void reserved_memory_is_noted_where_it_may_have_ended_the_tool(void **sta
 
 static pid_t sleeper(void)
 {
+    (void)signal(SIGHUP, SIG_DFL); /* nohup ignores it */
+    (void)signal(SIGTERM, SIG_DFL);
     pid_t pid = fork();
     if (pid == 0) {
         (void)pause();
