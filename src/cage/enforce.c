@@ -29,8 +29,9 @@ static const char *const words[TC_CLAUSE_COUNT] = {
     [TC_CLAUSE_SYSCALLS] = "seccomp allowlist",
     [TC_CLAUSE_SETID_NONE] = "seccomp, nosuid mounts",
     [TC_CLAUSE_FS_STAT] = "mount namespace",
-    [TC_CLAUSE_FS_DENIED] = "overlay of whiteouts below read-only paths; masks over existing names "
-                            "below writable ones, until the host replaces them",
+    [TC_CLAUSE_FS_DENIED] = "overlay of whiteouts below read-only paths; below writable ones, "
+                            "masks over the names that exist at the start, until the host replaces "
+                            "one",
     [TC_CLAUSE_FS_STEERING] = "read-only mounts over existing names",
     [TC_CLAUSE_NET_NONE] = "network namespace without interfaces",
     [TC_CLAUSE_NET_ALLOW] =

@@ -18,9 +18,10 @@ static const char head[] =
     "toolcage runs one tool call of a language model in a cage built for it\n"
     "usage: toolcage VERB [options] ...\n";
 static const char tail[] =
-    "the policy: --policy FILE, $TOOLCAGE_POLICY, the nearest toolcage.toml, .yaml or .yml from "
-    "here\n"
-    "upward, one in ~/.config/toolcage, or the strictest useful default; each has --help\n";
+    "the policy is the first found: --policy FILE, $TOOLCAGE_POLICY, the nearest toolcage.toml, "
+    ".yaml or\n"
+    ".yml from here upward, one in ~/.config/toolcage; without one, a strict default\n"
+    "toolcage VERB --help explains a verb\n";
 
 /* The subject of a group of verbs. */
 static const char *group_words(const char *name)

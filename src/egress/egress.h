@@ -11,8 +11,8 @@
  * methods or paths, the proxy creates its CA and writes the certificate to the shared memory. The
  * proxy then confines itself, sets `ready` and sends READY. Later messages start with a
  * tc_egress_message:
- *     LISTEN   carries as many listening sockets, made in the cage's network namespace, as
- *              `listeners` has rows. It may be sent any number of times.
+ *     LISTEN   carries `count` listening sockets, made in the cage's network namespace, and their
+ *              roles. It may be sent any number of times.
  *     FINISH   the tool has exited normally: the proxy still delivers what the tool sent, accepts
  *              nothing new, sends DONE and exits, at the latest after TC_EGRESS_FINISH_US.
  * The proxy exits when the socket is closed, and otherwise only after FINISH. Its exit closes every
@@ -30,6 +30,7 @@
 #include "base/task.h"
 #include "policy/grant.h"
 
+/* Standalone, SHARED is the CA's new certificate file, and BESIDE its directory. */
 enum { TC_EGRESS_CONTROL = 3, TC_EGRESS_SHARED = 4, TC_EGRESS_BESIDE = 5 };
 
 /* ---- from the supervisor ---- */

@@ -22,6 +22,7 @@ static bool is_name(const char *name)
            strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == n;
 }
 
+/* Without braces: VS Code's variables, and placeholders of a policy. */
 static bool plain(const char *text)
 {
     return text && !strchr(text, '{') && !strchr(text, '}');
@@ -55,7 +56,7 @@ static bool put_command(struct tc_settings_import *im, const char *name, const j
             tc_import_text(im, words.items[i]);
         }
         tc_buf_adds(&im->body,
-                    "]\n# toolcage wrap shows only the tools named here: tool.NAME = {}\n");
+                    "]\n# toolcage wrap shows only tools with a line here: tool.NAME = {}\n");
     }
     tc_strv_done(&words);
     return fine;
@@ -68,7 +69,7 @@ static void put_env(struct tc_settings_import *im, const char *name, const json_
     if (env && !json_is_object(env))
         tc_import_leave(im, "servers.%s.env: is not an object", name);
     json_object_foreach((json_t *)(uintptr_t)env, key, value) tc_import_leave(
-        im, "servers.%s.env.%.80s: write env.set or env.pass, if it is needed", name, key);
+        im, "servers.%s.env.%.80s: if the server needs it, write env.set or env.pass", name, key);
 }
 
 static void leave_keys(struct tc_settings_import *im, const char *name, const json_t *server)
@@ -76,9 +77,9 @@ static void leave_keys(struct tc_settings_import *im, const char *name, const js
     static const char *const known[] = {"type",    "command",        "args", "env",
                                         "sandbox", "sandboxEnabled", NULL};
     const json_t *type = json_object_get(server, "type");
-    const char *word = json_string_value(type);
+    const char *transport = json_string_value(type);
     _autofree_ char *place = tc_format("servers.%s.", name);
-    if (type && (!word || strcmp(word, "stdio") != 0))
+    if (type && (!transport || strcmp(transport, "stdio") != 0))
         tc_import_leave(im, "servers.%s.type: only stdio is supported", name);
     if (place)
         tc_import_leave_others(im, place, "", server, known);
@@ -139,8 +140,7 @@ static void put_server(struct tc_settings_import *im, const char *name, const js
         return;
     }
     tc_import_leave(
-        im, "servers.%s: it has no sandbox, so it may do everything; the policy grants nothing",
-        name);
+        im, "servers.%s: it runs without a sandbox in VS Code; the policy grants it nothing", name);
     tc_buf_adds(&im->body, "filesystem = \"none\"\nnetwork = \"none\"\n");
 }
 
@@ -150,7 +150,7 @@ static void put_terminal(struct tc_settings_import *im, const json_t *root)
                  *network = json_object_get(root, TERMINAL "network");
     if (!files && !network) {
         if (json_is_true(json_object_get(root, TERMINAL "enabled")))
-            tc_import_leave(im, TERMINAL "enabled: its default permissions are not granted");
+            tc_import_leave(im, TERMINAL "enabled: VS Code's default permissions are not granted");
         return;
     }
     tc_buf_adds(&im->body, "\n[defaults]\n");

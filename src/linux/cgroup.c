@@ -182,7 +182,7 @@ static void choose_version(struct tc_cgroups *cgroups)
             }
         }
     }
-    /* Neither works: keep the reasons of the version that is mounted with controllers. */
+    /* Neither works. Version 1 was tried last; if it is not mounted, report version 2's reasons. */
     if (!cgroups->places.v1[TC_CGROUP_MEMORY].mount)
         tc_cgroup_v2.find(cgroups);
 }
@@ -239,8 +239,8 @@ static void free_group(struct tc_cgroup *group)
     free(group);
 }
 
-/* Kills all processes in the group and removes it, now or (stale) as soon as the kernel allows
- * it. */
+/* Ends the resident and removes the group, now or (stale) as soon as the kernel allows it. The
+ * caller has killed all other processes. */
 static void discard_group(struct tc_cgroup *group)
 {
     tc_cgroup_discard discard = TAKE(group->discard);

@@ -61,8 +61,8 @@ struct tc_cgroup_state {
 };
 
 /* Finds where this process may make groups; makes none. mounts: contents of
- * /proc/self/mountinfo, or NULL: the file is read. 0, or negative with *err: only for lack of
- * memory. On a host without cgroups it succeeds, too, and each controller has a reason. */
+ * /proc/self/mountinfo, or NULL: the file is read. 0, or negative with *err if memory is
+ * exhausted. On a host without cgroups it succeeds, too, and each controller has a reason. */
 int tc_cgroups_open(const char *mounts, struct tc_cgroups **ret, struct toolcage_error **err);
 /* Kills and removes every group made here, calls the residents' discard. NULL is fine. */
 void tc_cgroups_close(struct tc_cgroups *cgroups);

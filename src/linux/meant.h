@@ -16,7 +16,7 @@ union tc_inet {
     struct sockaddr_in6 v6;
 };
 
-/* Room for the one address of a datagram, of either family, or for both. */
+/* Room for a datagram's destination address as a control message of either family. */
 union tc_meant_control {
     struct cmsghdr head;
     char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(struct in_pktinfo))];
@@ -28,7 +28,7 @@ socklen_t tc_inet_size(const union tc_inet *address);
 bool tc_meant_connection(int fd, bool redirected, union tc_inet *ret);
 
 /* Call before anything is received. From then on datagrams carry their destination, and a reply
- * may come from any address of a route, not only from an interface's. */
+ * over IPv6 may have a source address that no interface has. */
 bool tc_meant_watch(int fd);
 /* The destination of a datagram received by recvmsg(). False: unknown. */
 bool tc_meant_datagram(int fd, struct msghdr *message, union tc_inet *ret);

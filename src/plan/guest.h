@@ -37,7 +37,7 @@ enum { TC_GUEST_CALLS = 1024, TC_GUEST_NET_CALLS };
 /* argv[0] as PID 1 of a container that a runtime (Kata) runs in a VM. There, IMAGE is the
  * container's directory with the parts of the root. */
 #define TC_GUEST_CONTAINED "/.toolcage/engine-init"
-/* Prefix of a final message on the console: the guest ends after it. */
+/* Prefix of a message on the console after which the guest ends: why it cannot serve calls. */
 #define TC_GUEST_LAST_WORD "toolcage-guest: "
 /* Argument for a test boot without a call: PID 1 reports with a final message that it runs. */
 #define TC_GUEST_TRY "try"

@@ -45,13 +45,13 @@ static int check_writable(struct tc_cage *cage, const struct tc_item *item)
         return 0;
     if (item->uid != host->uid)
         return tc_single_file_fail(cage, item, 0, "",
-                                   " belongs to another user, and a new version would not");
+                                   " belongs to another user, but its new version would be yours");
     if (faccessat(item->fd, item->host_name, W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) < 0)
         return tc_single_file_fail(cage, item, errno, "granted path ", " cannot be written");
     return 0;
 }
 
-/* overlayfs sets attributes on the directories that it merges, so the tool must own all of them. */
+/* Gives the tool each directory on the way: overlayfs sets attributes on those that it merges. */
 int tc_single_file_point(const struct tc_trees *t, const struct tc_item *single_dir,
                          const char *relative, bool directory)
 {
@@ -84,6 +84,7 @@ static int open_single_dir(struct tc_cage *cage, struct tc_item *single_dir)
         return tc_tree_own(t, storage, "");
     }
     single_dir->layers = storage;
+    /* the overlay's upper and work directory (tree/mount.h) */
     single_dir->copy = tc_tree_own_directory(t, storage, "u");
     return single_dir->copy < 0 || tc_tree_own_directory(t, storage, "w") < 0 ? -1 : 0;
 }
@@ -109,6 +110,7 @@ static struct tc_item *single_dir_at(struct tc_cage *cage, const struct tc_item 
         return at->single_dir || open_single_dir(cage, at) == 0 ? at : NULL;
     if (in && in->fd >= 0) {
         fd = tc_tree_keep(t, tc_resolve_beneath(in->fd, path + strlen(in->path) + 1));
+        /* in a private directory it need not exist on the host */
         if (fd < 0 ? !in->single_dir || errno != ENOENT : fstat(fd, &st) < 0)
             return NULL;
     }

@@ -57,10 +57,10 @@ struct talk {
     int shown_to;
     size_t window; /* bytes of input that the guest still accepts */
     struct tc_vm_console console;
-    bool hello;     /* the guest sent HELLO; next it gets its files, and its call */
-    bool warming;   /* before these, a warm-up command runs, to fill the guest's page cache */
-    bool rehearses; /* instead of a call, only the rehearsal; and whether it ended */
-    bool rehearsed;
+    bool hello;       /* the guest sent HELLO; next it gets its files, and its call */
+    bool warming;     /* the command of `warm`, or the rehearsal, is running */
+    bool rehearses;   /* runs only the rehearsal, no call */
+    bool rehearsed;   /* the rehearsal has ended */
     bool begun;       /* the call was sent */
     bool listens;     /* the guest has not connected yet; nothing is sent before */
     bool net_listens; /* the same for the port of the tool's connections */
@@ -71,7 +71,7 @@ struct talk {
     bool tried, kept; /* the snapshot: it was tried, and it is complete */
 };
 
-static volatile sig_atomic_t asked; /* to end */
+static volatile sig_atomic_t asked; /* SIGTERM has asked to end the call */
 
 static void on_term(int sig)
 {
@@ -103,7 +103,7 @@ static void break_off(struct talk *t, const char *how)
 {
     _autofree_ char *message = tc_format("the machine's guest %s", how);
     fail_call(t, TOOLCAGE_EBACKEND, "machine", "guest",
-              "a tool may have taken over its guest: look at what it was given to run",
+              "the tool may have taken over its VM: check what the call ran",
               message ? message : "");
 }
 
@@ -132,9 +132,9 @@ static void put_frame(struct talk *t, enum tc_frame_kind kind, const void *bytes
     tc_frame_put(&t->out, kind, bytes, len);
 }
 
-/* Granted trees are sent before the call, as fast as the guest accepts them. */
 static void begin_call(struct talk *t);
 
+/* Granted trees are sent before the call, as fast as the guest accepts them. */
 static void send_files(struct talk *t)
 {
     int more = t->files->any;
@@ -245,8 +245,8 @@ static void fail_warm(struct talk *t, const struct tc_outcome *said)
             : tc_format("the command of `warm` ended with exit code %d", (int)said->exit_code);
     fail_call(
         t, TOOLCAGE_EBACKEND, "warm", "warm",
-        "run it as a call of the tool without `warm`, which shows what it says; it has no files, "
-        "no network and no input",
+        "run the command as a call of the tool without `warm` to see its output; in `warm` it has "
+        "no files, no network and no input",
         message ? message : "");
 }
 
@@ -275,8 +275,8 @@ static void take_hello(struct talk *t, const struct tc_frame *f)
         break_off(t, "greets twice");
     else if (f->len != sizeof(build) || memcmp(f->bytes, build, sizeof(build)) != 0)
         fail_call(t, TOOLCAGE_EBACKEND, "boot", "guest",
-                  "toolcage image build guest builds it for this version",
-                  "the guest's first program is of another version");
+                  "toolcage image build guest builds one for this version",
+                  "the guest's PID 1 was built for another version of toolcage");
     else
         t->hello = true;
     if (!t->hello || t->done || t->begun)
@@ -365,7 +365,7 @@ static void take_frame(struct talk *t, const struct tc_frame *f)
             take_done(t, f);
         return;
     default:
-        break_off(t, "says what only the host says");
+        break_off(t, "sent a frame that only the host may send");
     }
 }
 
@@ -377,12 +377,12 @@ static void take_frames(struct talk *t)
     while (!t->done && t->told == t->shown.len && (more = tc_frames_next(&t->frames, &f)) > 0)
         take_frame(t, &f);
     if (more < 0)
-        break_off(t, "lies about the length of what it says");
+        break_off(t, "sent a frame with an invalid length");
     if (t->shown.failed || t->out.failed)
         fail_call(t, TOOLCAGE_EMEMORY, "machine", "toolcage-vm", "free memory", "out of memory");
 }
 
-/* A VMM that has exited cannot connect. */
+/* Gives up if the console has ended: then the VMM has exited, and the guest cannot connect. */
 static void await_guest(struct talk *t)
 {
     int later = t->listens && !t->port_ended ? tc_vm_accept(t->vm->port) : 0;
@@ -501,7 +501,7 @@ static void serve_connections(struct talk *t, const struct pollfd *p, size_t cou
         break_off(t, fault);
 }
 
-/* Before the guest's relay connects, there are none. */
+/* Until the guest's relay has connected, only its connection is awaited. */
 static size_t ask_net(struct talk *t, struct pollfd *p)
 {
     if (!t->net || !t->net_listens)
@@ -573,8 +573,8 @@ static void end_talk(struct talk *t)
     tc_buf_done(&t->shown);
 }
 
-/* Renews the random state before, too, because the rehearsal is part of each VM; it is renewed
- * again with the call. */
+/* Renews the random state first: VMs restored from one snapshot would otherwise rehearse with the
+ * same random numbers. The call renews it again. */
 bool tc_vm_rehearse(const struct tc_vm_options *o, const struct tc_vm *vm)
 {
     struct tc_vm_files none = {0};

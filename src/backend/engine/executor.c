@@ -36,10 +36,11 @@ struct engine {
     struct tc_engine_socket socket;
     struct tc_engine_talk talk;
     struct tc_engine_root *root; /* of containerd's containers, else NULL */
-    int program, control;        /* its program's fd, owned by the trees; its socket */
-    int first;                   /* pidfd of PID 1; -1: not connected yet */
+    int program, control;        /* toolcage-engine: its program (owned by the trees), its socket */
+    int first;                   /* pidfd of the container's PID 1; -1: not connected yet */
     bool begun;                  /* a container may exist */
     bool failed;
+    /* from toolcage-engine: why it failed, and the engine's version */
     char said[TC_ENGINE_TEXT_MAX], about[TC_ENGINE_TEXT_MAX];
 };
 
@@ -151,7 +152,7 @@ static int send_order(struct tc_cage *cage)
                                           .runtime = tc_setting(&cage->plan->settings, "runtime")};
     _autofree_ char *image = tc_engine_order(cage, &order, &config);
     config.create = image ? describe_container(cage, image) : NULL;
-    config.about = !cage->plan->grant;
+    config.about = !cage->plan->grant; /* only the doctor's probe has no grant */
     config.sweep = !atomic_exchange(&swept, true);
     int rc = tc_engine_send(cage, e->control, &config);
     e->begun = rc == 0;
@@ -198,7 +199,7 @@ static int join_group(struct tc_cage *cage)
     return tc_cage_fail(
         cage,
         TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "cgroup", tc_clause_name(TC_CLAUSE_LIMIT_MEMORY),
-                     errno, "bound each process by itself: memory = { max = \"…\", by = \"any\" }"),
+                     errno, "limit each process instead: memory = { max = \"…\", by = \"any\" }"),
         TC_CLAUSE_LIMIT_MEMORY,
         "the container's first process cannot be moved into the call's cgroup");
 }
@@ -228,7 +229,7 @@ static int take_first(struct tc_cage *cage)
 
 /* ---- messages from toolcage-engine ---- */
 
-/* Whether the next message is a start stage of toolcage-engine, as every child reports them. */
+/* Is the next message about the start of toolcage-engine itself, in the form of every child? */
 static bool is_stage(const struct engine *e, const struct tc_process_cage *p)
 {
     int32_t kind = 0;
@@ -264,11 +265,11 @@ static void read_message(struct tc_cage *cage)
 static int fail_engine(struct tc_cage *cage, const char *why)
 {
     const struct engine *e = engine_of(cage);
-    return tc_cage_fail(
-        cage,
-        TC_WHY(TOOLCAGE_EBACKEND, "engine", e->socket.path,
-               "`toolcage doctor` shows what this engine can; or use backend = \"process\""),
-        -1, "%s at %s did not run the container: %s", cage->executor->name, e->socket.path, why);
+    return tc_cage_fail(cage,
+                        TC_WHY(TOOLCAGE_EBACKEND, "engine", e->socket.path,
+                               "`toolcage doctor` tests this engine; or use backend = \"process\""),
+                        -1, "%s at %s did not run the container: %s", cage->executor->name,
+                        e->socket.path, why);
 }
 
 static int event(struct tc_cage *cage)
@@ -308,7 +309,7 @@ static void signal_cage(struct tc_cage *cage, bool at_once)
         (void)tc_sys(SYS_pidfd_send_signal, e->first, at_once ? SIGKILL : SIGTERM, 0, 0, 0, 0);
     if (at_once && e->control >= 0)
         (void)send(e->control, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (at_once && !e->begun) /* it still waits for its orders */
+    if (at_once && !e->begun) /* toolcage-engine still waits for its orders */
         (void)kill(p->child.pid, SIGKILL);
 }
 

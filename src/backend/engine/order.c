@@ -55,7 +55,7 @@ int tc_engine_find(struct tc_cage *cage, const char *name, int *ret)
     return tc_cage_fail(
         cage,
         TC_WHY(TOOLCAGE_EBACKEND, "start", name,
-               "reinstall toolcage; its programs are files of root (or of yours) with mode 0755"),
+               "reinstall toolcage; its programs are files of root (or your own) with mode 0755"),
         -1, "%s %s", name, lack ? lack : "cannot be opened");
 }
 

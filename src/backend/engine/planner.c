@@ -19,11 +19,10 @@ static int lower_engine(const struct tc_planner *planner, const struct tc_grant 
     (TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SYSCALLS) | TC_FEATURE_BIT(PORTS) | \
      TC_FEATURE_BIT(BYTES) | TC_LOCAL_FEATURES | TC_FEATURE_BIT(INSTALL))
 
-#define PLANNER(engine)                                                                  \
-    {                                                                                    \
-        .name = (engine),                                                                \
-        .summary = "a container of " engine "'s, and in it the walls of a process cage", \
-        .provides = ~(tc_clauses)0, .has = HAS, .lower = lower_engine,                   \
+#define PLANNER(engine)                                                          \
+    {                                                                            \
+        .name = (engine), .summary = "a process cage in a container of " engine, \
+        .provides = ~(tc_clauses)0, .has = HAS, .lower = lower_engine,           \
     }
 
 const struct tc_planner tc_podman_planner = PLANNER("podman");

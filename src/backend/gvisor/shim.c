@@ -82,7 +82,7 @@ static void say_silent(const char *platform)
     char line[96];
     _autofd_ int log = open(log_of(platform), O_WRONLY | O_APPEND | O_CLOEXEC);
     int n = snprintf(line, sizeof(line),
-                     "it did not answer within %d s, without its waits for a processor\n",
+                     "it did not answer within %d s, not counting its waits for a CPU\n",
                      TC_GVISOR_ANSWER_MS / 1000);
     if (log >= 0 && write(log, line, (size_t)n) < 0)
         return; /* then the report has no such line */

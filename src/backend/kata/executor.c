@@ -62,17 +62,17 @@ static const char *engine_of(const struct tc_cage *cage)
  * the guest. */
 static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
 {
-    static const char both[] = "a container with a kernel that is not the host's, a machine by the "
-                               "runtime's word; a process cage inside";
+    static const char both[] = "a container with a separate kernel, a VM as reported by the "
+                               "runtime; a process cage inside";
     switch ((int)clause) {
     case TC_CLAUSE_NET_NONE:
         return "a container without a network, network namespace inside";
     case TC_CLAUSE_LIMIT_MEMORY:
-        return "the container's memory, by the engine; a control group inside";
+        return "the container's memory, by the engine; a cgroup inside";
     case TC_CLAUSE_LIMIT_PIDS:
-        return "the container's processes, by the engine; a control group inside";
+        return "the container's processes, by the engine; a cgroup inside";
     case TC_CLAUSE_LIMIT_CPUS:
-        return "the container's processors, by the engine; a control group inside";
+        return "the container's CPUs, by the engine; a cgroup inside";
     case TC_CLAUSE_FS_READ:
     case TC_CLAUSE_FS_STAT:
     case TC_CLAUSE_FS_WRITE:

@@ -33,8 +33,7 @@ static int lower_kata(const struct tc_planner *planner, const struct tc_grant *g
 
 const struct tc_planner tc_kata_planner = {
     .name = "kata",
-    .summary =
-        "a container of an engine's with Kata, a kernel of its own, and in it a process cage",
+    .summary = "a process cage in an engine's Kata container, which has a separate kernel",
     .provides = ~(TC_CLAUSE_BIT(TC_CLAUSE_NET_SECRET) | TC_CLAUSE_BIT(TC_CLAUSE_NET_ALLOW) |
                   TC_CLAUSE_BIT(TC_CLAUSE_NET_INSPECT)),
     .has = TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(SYSCALLS) | TC_FEATURE_BIT(BYTES) |

@@ -34,7 +34,7 @@ const struct tc_planner tc_oci_planner = {
 
 const struct tc_planner tc_gvisor_planner = {
     .name = "gvisor",
-    .summary = "a container of runsc, which answers system calls by a kernel of its own",
+    .summary = "a runsc container, whose user-space kernel serves the system calls",
     .provides = ~(tc_clauses)0,
     .has = HAS,
     .lower = lower_oci,

@@ -13,7 +13,7 @@
 #elif defined(__aarch64__)
 #define ARCHITECTURE "SCMP_ARCH_AARCH64"
 #else
-#error "no profile for this processor"
+#error "no profile for this CPU architecture"
 #endif
 
 /* PID 1 needs these to make /proc read-only and to attach granted paths; its own filter refuses

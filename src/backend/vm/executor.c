@@ -78,16 +78,15 @@ static bool carries(const struct tc_cage *cage)
     return false;
 }
 
-#define CHANGES \
-    "changes carried out of the virtual machine into a copy or layer of the call's own; "
-#define GRANTED "granted files alone are carried into the virtual machine; "
+#define CHANGES "changes copied out of the VM into a per-call copy or layer; "
+#define GRANTED "only granted files are copied into the VM; "
 
 /* In the order of enum within. */
-#define INSIDE(outer, cage, container)                                           \
-    {                                                                            \
-        outer cage " inside", outer container " inside",                         \
-            outer cage " inside, and a WebAssembly module in that by WASI",      \
-            outer container " inside, and a WebAssembly module in that by WASI", \
+#define INSIDE(outer, cage, container)                                             \
+    {                                                                              \
+        outer cage " inside", outer container " inside",                           \
+            outer cage " inside, and a WebAssembly module with WASI in that",      \
+            outer container " inside, and a WebAssembly module with WASI in that", \
     }
 
 static const char *file_mechanism(const struct tc_cage *cage, enum tc_clause clause)
@@ -97,22 +96,21 @@ static const char *file_mechanism(const struct tc_cage *cage, enum tc_clause cla
                              *const writes[WITHINS] = INSIDE(CHANGES, "mount namespace, Landlock",
                                                              "container's mount namespace");
     if (!carries(cage))
-        return "a virtual machine that is shown no path of the host";
+        return "a VM without any host path";
     switch ((int)clause) {
     case TC_CLAUSE_FS_WRITE:
         return writes[within(cage)];
     case TC_CLAUSE_FS_DENIED:
-        return "left out of what is carried into the virtual machine";
+        return "not copied into the VM";
     case TC_CLAUSE_FS_STEERING:
-        return "not applied when the changes that the virtual machine sends are brought to the "
-               "host";
+        return "not applied when the VM's changes are committed";
     default:
         return reads[within(cage)];
     }
 }
 
-#define EMULATED "a virtual machine by emulation, in a process cage; "
-#define BY_KVM "a virtual machine by the processor's virtualisation (KVM), in a process cage; "
+#define EMULATED "an emulated VM (TCG) in a process cage; "
+#define BY_KVM "a VM with KVM in a process cage; "
 
 /* All isolation layers, from the outermost to the innermost. */
 static const char *vm_and_own(const struct tc_cage *cage)
@@ -123,7 +121,7 @@ static const char *vm_and_own(const struct tc_cage *cage)
     return walls[by_processor(cage)][within(cage)];
 }
 
-#define WITHOUT_NETWORK "a virtual machine without a network device; its connections go "
+#define WITHOUT_NETWORK "a VM without a network device; its connections go "
 
 /* The guest's engine enforces its clauses inside the guest. */
 const char *tc_vm_cage_mechanism(const struct tc_cage *cage, enum tc_clause clause)
@@ -137,35 +135,32 @@ const char *tc_vm_cage_mechanism(const struct tc_cage *cage, enum tc_clause clau
     case TC_CLAUSE_FS_STEERING:
         return file_mechanism(cage, clause);
     case TC_CLAUSE_NET_NONE:
-        return "a virtual machine without a network device";
+        return "a VM without a network device";
     case TC_CLAUSE_NET_ALLOW:
         return strcmp(cage->executor->name, "qemu") == 0
-                   ? WITHOUT_NETWORK "by a serial port to the egress proxy outside"
-                   : WITHOUT_NETWORK "by a socket of the machine's (vsock) to the egress proxy "
-                                     "outside";
+                   ? WITHOUT_NETWORK "over a serial port to the egress proxy on the host"
+                   : WITHOUT_NETWORK "over vsock to the egress proxy on the host";
     case TC_CLAUSE_NET_INSPECT:
-        return "the egress proxy, outside of the machine, reads each request, and ends TLS for it "
-               "with an authority of the call's own, bounded to the names";
+        return "the egress proxy on the host inspects each request and terminates TLS with a "
+               "per-call CA limited to the granted names";
     case TC_CLAUSE_NET_SECRET:
-        return "the egress proxy, outside of the machine, puts the values into requests; the guest "
-               "has none";
+        return "the egress proxy on the host injects the values into requests; the guest has none";
     case TC_CLAUSE_LIMIT_TIMEOUT:
         return "timer in the helper";
     case TC_CLAUSE_LIMIT_OUTPUT:
         return "bounded buffers outside of the cage";
     case TC_CLAUSE_LIMIT_MEMORY:
-        return p->group ? "the machine's memory, a control group around its monitor; a control "
-                          "group inside"
-                        : "the machine's memory; a control group inside";
+        return p->group ? "the VM's memory, a cgroup for its VMM; a cgroup inside"
+                        : "the VM's memory; a cgroup inside";
     case TC_CLAUSE_LIMIT_PIDS:
     case TC_CLAUSE_LIMIT_CPU_TIME:
-        return "control group inside the machine";
+        return "cgroup inside the VM";
     case TC_CLAUSE_LIMIT_CPUS:
-        return "the machine's processors, control group inside";
+        return "the VM's CPUs, cgroup inside";
     case TC_CLAUSE_LIMIT_DISK:
-        return "size and inodes of a tmpfs in the machine's memory";
+        return "size and inodes of a tmpfs in the VM's memory";
     case TC_CLAUSE_LIMIT_OPEN_FILES:
-        return "RLIMIT_NOFILE inside the machine";
+        return "RLIMIT_NOFILE inside the VM";
     default:
         return vm_and_own(cage);
     }

@@ -96,8 +96,8 @@ bool tc_kvm_present(struct tc_kvm *ret)
         return set_reason(ret, DEVICE " is not a device", "modprobe kvm_amd or kvm_intel makes it");
     if (geteuid() == 0 && (st.st_mode & 06) != 06)
         return set_reason(ret,
-                          "root's cages run under ids without groups, which may not open " DEVICE,
-                          "run it as an ordinary user of the group kvm; or chmod 0666 " DEVICE);
+                          "toolcage runs as root, and the ids of its cages may not open " DEVICE,
+                          "run toolcage as a user in the group kvm; or chmod 0666 " DEVICE);
     if (geteuid() != 0 && access(DEVICE, R_OK | W_OK) < 0)
         return set_reason(ret, "this user may not open " DEVICE,
                           "sudo usermod -aG kvm $USER, and log in again");

@@ -143,7 +143,7 @@ static int find_monitor(const struct monitor *m, char **ret, struct toolcage_err
         *ret = strdup(m->places[i]);
         return *ret ? 0 : tc_fail_memory(err);
     }
-    _autofree_ char *message = tc_format("no machine monitor is installed here (%s)", m->name);
+    _autofree_ char *message = tc_format("the machine monitor %s is not installed", m->name);
     return message ? fail_locator(TOOLCAGE_EBACKEND, m->name, m->fix, message, err)
                    : tc_fail_memory(err);
 }
@@ -368,8 +368,8 @@ static int tell_untried(const struct toolcage_error *why, struct tc_kvm *ret)
 static char *how(const char *vmm, bool boots)
 {
     return tc_format("%s, %s", vmm,
-                     boots ? "by the processor's virtualisation (KVM)"
-                           : "by emulation, where a policy allows it ([backend.qemu] emulation = "
+                     boots ? "with KVM"
+                           : "emulated, where a policy allows it ([backend.qemu] emulation = "
                              "true)");
 }
 

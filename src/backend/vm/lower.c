@@ -564,7 +564,7 @@ static int lower_vm(const struct tc_planner *planner, const struct tc_grant *gra
 
 const struct tc_planner tc_qemu_planner = {
     .name = "qemu",
-    .summary = "a virtual machine for each call, with a kernel of its own",
+    .summary = "a VM for each call, with a separate kernel",
     .provides = ~(tc_clauses)0,
     .has = HAS,
     .lower = lower_vm,
@@ -572,7 +572,7 @@ const struct tc_planner tc_qemu_planner = {
 
 const struct tc_planner tc_firecracker_planner = {
     .name = "firecracker",
-    .summary = "the same by Firecracker, where the processor can",
+    .summary = "a VM with Firecracker, where KVM works",
     .provides = ~(tc_clauses)0,
     .has = HAS,
     .lower = lower_vm,

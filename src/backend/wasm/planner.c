@@ -13,7 +13,7 @@
 #include "wasm/order.h"
 #include "wasm/version.h"
 
-/* In the cage's root, where Landlock allows reading and executing. */
+/* Where the cage shows what runs the module: Landlock allows reading and executing there. */
 #define PLACE TC_PLACE_OWN
 #define WORKER PLACE "/toolcage-wasm"
 #define ENGINE PLACE "/engine.so"
@@ -28,7 +28,7 @@ static int check_grant(const struct tc_grant *grant, struct toolcage_error **err
             return tc_fail(
                 err,
                 TC_WHY(TOOLCAGE_EUNENFORCEABLE, "lower", "filesystem", "grant it by another path"),
-                "the cage keeps what runs the module below " PLACE);
+                "the cage needs " PLACE " for the engine and the module");
     return 0;
 }
 
@@ -55,7 +55,7 @@ static bool add_command(struct tc_plan *plan, bool edge)
     return tc_strv_add(&plan->argv, WORKER);
 }
 
-/* Memory leaks of the engine or the interface end with the worker. */
+/* A reused worker ends after this many calls, which bounds memory leaks of the engine. */
 enum { CALLS_MAX = 1000 };
 
 static int64_t calls_of(const struct tc_grant *grant)
@@ -64,7 +64,7 @@ static int64_t calls_of(const struct tc_grant *grant)
     return tc_streq(said, "same-grant") ? CALLS_MAX : 0;
 }
 
-/* A million units of fuel per millisecond of CPU time; without a limit, the largest number. */
+/* A deterministic call has fuel instead of CPU time: a million units per millisecond. */
 enum { FUEL_MS = 1000000 };
 
 static int64_t take_fuel(const struct tc_grant *grant, int64_t *spend)
@@ -83,7 +83,7 @@ static char *located(const struct tc_grant *grant, const char *name)
     return text && *text ? (char *)(uintptr_t)text : NULL;
 }
 
-/* The module, and its form. */
+/* The task of toolcage-wasm for this module: how it runs, and its limits. */
 static struct tc_wasm_order describe_module(const struct tc_grant *grant, bool edge,
                                             const struct tc_plan *plan)
 {
@@ -100,7 +100,7 @@ static struct tc_wasm_order describe_module(const struct tc_grant *grant, bool e
                                   .memory = plan->limits.memory,
                                   .fuel = plan->fuel,
                                   .cpu_time = plan->limits.cpu_time_ms,
-                                  /* the engine does not report a component's denials */
+                                  /* refused for a component: its engine reports no denials */
                                   .watched = grant->denials != TC_DENIALS_CALLS &&
                                              grant->denials != TC_DENIALS_OFF};
     if (located(grant, "code")) {
@@ -171,7 +171,7 @@ static int lower_wasm(const struct tc_planner *planner, const struct tc_grant *g
 
 const struct tc_planner tc_wasm_planner = {
     .name = "wasm",
-    .summary = "a WebAssembly module in Wasmtime, inside a process cage of its own",
+    .summary = "a WebAssembly module in Wasmtime, inside a process cage",
     .provides = PROVIDES,
     .has = HAS | TC_FEATURE_BIT(DETERMINISTIC),
     .lower = lower_wasm,
@@ -179,7 +179,7 @@ const struct tc_planner tc_wasm_planner = {
 
 const struct tc_planner tc_wasmedge_planner = {
     .name = "wasmedge",
-    .summary = "a WebAssembly module in WasmEdge, inside a process cage of its own",
+    .summary = "a WebAssembly module in WasmEdge, inside a process cage",
     .provides = PROVIDES,
     .has = HAS,
     .lower = lower_wasm,

@@ -45,9 +45,9 @@ struct tc_args {
 #define TC_OPTION_WORKSPACE {"workspace", 0, "DIR", "workspace", "the directory mounted as /workspace (default: this one)"}
 #define TC_OPTION_TIMINGS {"timings", 0, NULL, NULL, "show on standard error how long each step took"}
 #define TC_OPTION_SESSION {"session", 0, "NAME", NULL, "reuse the session's /tmp and uncommitted changes"}
-#define TC_OPTION_OUTPUT_DIR {"output-dir", 0, "DIR", NULL, "write the collected files below this directory"}
+#define TC_OPTION_OUTPUT_DIR {"output-dir", 0, "DIR", NULL, "where to write the files of --collect"}
 #define TC_OPTIONS_NARROWING                                                                        \
-    {"read", 0, "PATH[=FROM]", "read", "a path the tool may read; FROM: its path on the host"}, \
+    {"read", 0, "PATH[=FROM]", "read", "a path the tool may read; FROM: the host path to show there"}, \
     {"write", 0, "PATH[=FROM]", "write", "a path the tool may write"},                               \
     {"network", 0, "none|HOST:PORT", "network", "no network, or an endpoint the tool may reach"},    \
     {"unix-sockets", 0, "none|own|PATH", "unix_sockets", "no unix socket, the tool's own, or one it may use"}, \
@@ -60,7 +60,7 @@ struct tc_args {
     {"cpu-time", 0, "TIME", "cpu_time", "CPU time of the whole cage"},                         \
     {"cpus", 0, "NUMBER", "cpus", "number of CPUs: 0.5, 2"},                                    \
     {"pids", 0, "NUMBER", "pids", "processes and threads at once"},                                  \
-    {"disk", 0, "SIZE", "disk", "private storage (/tmp and the like)"},                              \
+    {"disk", 0, "SIZE", "disk", "size of the private storage (/tmp and the like)"},                              \
     {"open-files", 0, "NUMBER", "open_files", "open files of each process"},                         \
     {"connections", 0, "NUMBER", "connections", "connections to the network at one time"},           \
     {"transfer", 0, "SIZE", "transfer", "total network bytes, both directions"},                  \
@@ -71,7 +71,7 @@ struct tc_args {
     {"denials", 0, "calls|paths|accesses|off", "denials", "which denials are recorded and listed"},  \
     {"why", 0, NULL, "denials=paths", "list the paths that were refused, and what would allow them"}, \
     {"backend", 0, "NAME", "backend", "the isolation backend"},                                           \
-    {"collect", 0, "PATTERN", "collect", "add matching changed files to the result"}
+    {"collect", 0, "PATTERN", "collect", "return changed files that match, in the result"}
 /* clang-format on */
 
 /* Parses argv (after the verb's name). 0, or the exit code after an error message. Call

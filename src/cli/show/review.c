@@ -75,8 +75,8 @@ static int by_path(const void *a, const void *b)
                                      : 1; /* two paths may have the same escaped form */
 }
 
-/* A file of the answer, found by its path as written in JSON: two paths may have the same escaped
- * form. */
+/* An entry of the answer's `files`. Its key is the path as written in JSON, because two paths may
+ * look the same when escaped for display. */
 struct file {
     struct tc_slice name, json;
 };
@@ -240,7 +240,7 @@ static bool is_object_name(const char *name, bool directory)
     return false;
 }
 
-/* A plain "yes" applies git objects, so they must have git's permissions. */
+/* "y" applies git objects without listing them, so they must have git's permissions. */
 static bool is_object(const struct tc_review_row *row)
 {
     static const char place[] = "/.git/objects/";
@@ -320,8 +320,9 @@ static bool count(struct sum *sum, const struct tc_review *review)
         sum->directories += !i || tc_json_order(&places[i - 1], &places[i]) != 0;
     if (!sum->files)
         sum->directories = directories;
+    bool fine = places;
     free(places);
-    return places;
+    return fine;
 }
 
 static void put_sum(FILE *out, const struct sum *sum)
@@ -333,7 +334,7 @@ static void put_sum(FILE *out, const struct sum *sum)
         (void)fprintf(out, "%zu %s in ", sum->files, files);
     (void)fprintf(out, "%zu %s", sum->directories, directories);
     if (sum->held && !strcmp(sum->held, TOOLCAGE_HELD_APPROVAL))
-        (void)fputs(sum->sort == TC_REVIEW_CACHE ? ", not applied; --all brings them" : "", out);
+        (void)fputs(sum->sort == TC_REVIEW_CACHE ? ", not applied; --all applies them" : "", out);
     else if (sum->held)
         (void)fprintf(out, ", not applied (%s)", sum->held);
     (void)fputc('\n', out);
@@ -364,7 +365,7 @@ static bool has_part(const struct tc_review *review, const char *part)
     return false;
 }
 
-/* With the old index the next commit would revert the new one. */
+/* A git commit that is applied without its index: the user's next git commit would revert it. */
 static void put_index(FILE *out, const struct tc_review *review)
 {
     bool moved = has_part(review, "/.git/logs/HEAD") || has_part(review, "/.git/refs/heads/");
@@ -372,7 +373,7 @@ static void put_index(FILE *out, const struct tc_review *review)
         const struct tc_review_row *row = &review->rows[i];
         if (row->held && tc_review_is_index(row->path))
             (void)fprintf(out,
-                          "%s is not applied: after the commit run git "
+                          "%s is not applied: after applying the rest, run git "
                           "reset -q in that repository\n",
                           tc_review_name(review, row));
     }

@@ -42,7 +42,7 @@ void tc_review_put_detail(FILE *out, const struct tc_review_row *row);
 bool tc_review_hides(const struct tc_review *review, const struct tc_review_row *row);
 /* Is it the index of a git repository? */
 bool tc_review_is_index(const char *path);
-/* Are caches staged? Is nothing else staged? */
+/* Do caches await approval? Do they, and are all changes caches? */
 bool tc_review_caches(const struct tc_review *review);
 bool tc_review_caches_alone(const struct tc_review *review);
 /* One summary line for each sort of counted rows, "" without any; owned, NULL if memory is

@@ -126,7 +126,7 @@ static void put_table(FILE *out, const char *json, const struct toolcage_result 
     }
     if (proof_holds(proof)) {
         (void)fputs("\n"
-                    "the default grant works here: a command ran under it\n",
+                    "cages work here: a command ran in one, with the default grant\n",
                     out);
         return;
     }

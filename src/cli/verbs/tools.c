@@ -120,7 +120,7 @@ static int run_tools(const struct tc_args *args)
 const struct tc_verb tc_verb_tools = {
     .name = "tools",
     .operands = "[options]",
-    .summary = "the tools of the policy, for a person or a model's API",
+    .summary = "list the tools of the policy, for a person or a model's API",
     .text = text,
     .options = options,
     .run = run_tools,

@@ -270,7 +270,7 @@ static int run_wrap(const struct tc_args *args)
 const struct tc_verb tc_verb_wrap = {
     .name = "wrap",
     .operands = "[options] [-- SERVER [ARG]...]",
-    .summary = "run an MCP server in a cage, its tools checked",
+    .summary = "run an MCP server in a cage, and check its tools",
     .text = text,
     .options = options,
     .command = true,

@@ -173,7 +173,7 @@ static bool take_listeners(void)
     return !proxy.over && proxy.listeners;
 }
 
-/* Clients must trust the CA: the complete certificate file replaces the named one by a rename. */
+/* Writes the CA certificate for clients to trust. Once complete, `made` replaces `named`. */
 static bool write_authority(const char *made, const char *named)
 {
     bool fine = open_authority();
@@ -191,7 +191,7 @@ static bool write_authority(const char *made, const char *named)
     return fine;
 }
 
-/* Arguments: the form, then for a certificate file its temporary and its final name. */
+/* argv: "json" or "text", then the temporary and the final name of the certificate, if any. */
 static int serve_standalone(char *const *argv)
 {
     static struct tc_egress_stats stats;
@@ -199,7 +199,7 @@ static int serve_standalone(char *const *argv)
     proxy.stats = &stats;
     if (!tc_egress_keep_shut() || !receive_config(&proxy.config) || !open_proxy() ||
         !take_listeners())
-        return tc_egress_standalone_fail("its settings are incomplete", "run toolcage egress");
+        return tc_egress_standalone_fail("its settings are incomplete", "use `toolcage egress`");
     (void)tc_close_range(TC_EGRESS_SHARED + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     if (!tc_egress_standalone_begin(&proxy))
         return tc_egress_standalone_fail("it cannot wait for signals",
@@ -207,8 +207,8 @@ static int serve_standalone(char *const *argv)
     if (!write_authority(argv[1], argv[1] ? argv[2] : NULL))
         return tc_egress_standalone_fail(
             "its CA certificate cannot be written",
-            "name a file with --authority: entries of the network have methods or paths");
-    if (!tc_egress_standalone_become() || !tc_egress_keep_shut()) /* setresuid() resets it */
+            "name a file with --authority: the policy's network entries have methods or paths");
+    if (!tc_egress_standalone_become() || !tc_egress_keep_shut()) /* setresuid() undoes it */
         return tc_egress_standalone_fail("it cannot change from root to an unprivileged user",
                                          "start it as another user");
     if (!tc_egress_confine(&proxy.config, true) ||

@@ -20,7 +20,7 @@ static void add_array(struct tc_buf *out, const char *key, const struct tc_strv 
     tc_buf_addc(out, '\n');
 }
 
-/* Paths one a line, where they are many. */
+/* Several paths are written one per line. */
 static void add_paths(struct tc_buf *out, const char *key, const struct tc_strv *list)
 {
     if (list->count <= 1) {
@@ -64,7 +64,7 @@ static bool has_repository(const struct tc_lesson *l, const char *dir)
     return false;
 }
 
-/* Granted as a whole for the sake of one name. */
+/* Was the directory granted because a policy cannot express a name below it? */
 static bool stands_above(const struct tc_lesson *l, const char *dir, enum tc_touch how)
 {
     for (size_t i = 0; i < l->count; i++)
@@ -78,7 +78,7 @@ static void add_width_notes(struct tc_buf *out, const struct tc_lesson *l, const
                             enum tc_touch how)
 {
     if (tc_learn_wide(l, path))
-        add_line(out, "danger: far more than one project: ", path);
+        add_line(out, "danger: contains far more than one project: ", path);
     if (stands_above(l, path, how))
         add_line(out,
                  "note: the whole directory, for a name in it that a policy cannot "
@@ -121,7 +121,7 @@ static void add_write_notes(struct tc_buf *out, const struct tc_lesson *l,
     }
 }
 
-/* What it wanted and did not get: for a person to think about. */
+/* Lists refused accesses that the tool may need, as comments. */
 static void add_refused(struct tc_buf *out, const struct tc_lesson *l)
 {
     static const char *const verbs[] = {[TC_TOUCH_READ] = "read ",
@@ -132,7 +132,7 @@ static void add_refused(struct tc_buf *out, const struct tc_lesson *l)
     for (size_t i = 0; i < l->count; i++) {
         const struct tc_touched *t = &l->touched[i];
         bool looks = t->how == TC_TOUCH_LOOK || (t->how != TC_TOUCH_WRITE && !t->there);
-        if (!t->refused || looks) /* a search, or a file that it can do without */
+        if (!t->refused || looks) /* it only looked for the file, or the file does not exist */
             continue;
         if (shown == REFUSED_SHOWN) {
             more++;
@@ -189,7 +189,7 @@ static void add_command(struct tc_buf *out, const struct tc_lesson *l)
     }
     add_line(
         out,
-        "no command: one of its arguments looks like a placeholder. Give it at each call:", NULL);
+        "no command: an argument looks like a placeholder. Give the command at each call:", NULL);
     add_line(out, "toolcage exec --tool ", l->name);
 }
 
@@ -199,7 +199,7 @@ static bool is_loaders(const char *name)
            tc_streq(name, "GLIBC_TUNABLES");
 }
 
-/* The caller's own values stay the caller's; what may be a secret is never written down. */
+/* Is only the name written, as env.pass? So are the caller's own values and possible secrets. */
 static bool is_passed(const struct tc_lesson *l, const char *pair, const char *name)
 {
     struct tc_hole hole;
@@ -262,7 +262,7 @@ static void add_head(struct tc_buf *out, const struct tc_lesson *l)
     tc_buf_adds(out, "\n");
 }
 
-/* Where it ran is found again, also when only something below that is granted. */
+/* Must the policy set `cwd`? Yes if the cage shows the working directory, or a path below it. */
 static bool needs_cwd(const struct tc_lesson *l, const struct tc_strv *readable,
                       const struct tc_strv *writable)
 {
@@ -277,7 +277,7 @@ static bool needs_cwd(const struct tc_lesson *l, const struct tc_strv *readable,
     return below;
 }
 
-/* A name alone was asked for; with a port it was to be connected to, which says more. */
+/* Is there also an attempt to connect to this name? Then its DNS query is not listed. */
 static bool said_with_port(const struct tc_strv *endpoints, const char *name)
 {
     size_t len = strlen(name);
@@ -287,7 +287,7 @@ static bool said_with_port(const struct tc_strv *endpoints, const char *name)
     return false;
 }
 
-/* What it reached it had been granted; what it only tried is for a person to choose from. */
+/* Endpoints that the tool reached are granted; refused ones are only listed as comments. */
 static void add_network(struct tc_buf *out, const struct tc_lesson *l)
 {
     if (l->reached->count)

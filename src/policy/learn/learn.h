@@ -34,7 +34,7 @@ struct tc_lesson {
     const char *ending;             /* how the run failed, "" for success */
     const char *timeout;            /* a value for the key `timeout`; NULL: the default suffices */
     const char *memory;             /* a value for the key `memory`; NULL: the default suffices */
-    struct tc_touched *touched;     /* sorted by learn_paths.c */
+    struct tc_touched *touched;     /* in no particular order */
     size_t count;
     const struct tc_strv *reached;   /* "host:port" */
     const struct tc_strv *endpoints; /* endpoints ("host:port" or "host") that it tried to reach */

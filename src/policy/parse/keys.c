@@ -261,12 +261,11 @@ const struct tc_key tc_keys[] = {
      .example = "socket = \"/run/user/1000/docker.sock\""},
     {TC_IN(DOCKER) | TC_IN(CONTAINERD), "runtime", tc_set_word, NONE, .choices = tc_values_runtime,
      .type = "word", .fallback = "the engine's own",
-     .text =
-         "The runtime with which the engine makes the container, by the name that the engine "
-         "has for it. Not one with a kernel of its own, which cannot take a cage that is passed "
-         "by descriptors: Kata is backend = \"kata\", runsc is backend = \"gvisor\". Podman's "
-         "runtime is chosen when its "
-         "service is started: podman --runtime runc system service.",
+     .text = "The runtime with which the engine makes the container, by the name that the engine "
+             "has for it. Not one with a separate kernel, which cannot take a cage that is passed "
+             "by descriptors: Kata is backend = \"kata\", runsc is backend = \"gvisor\". Podman's "
+             "runtime is chosen when its "
+             "service is started: podman --runtime runc system service.",
      .example = "runtime = \"runc\""},
     {TC_IN(BACKENDS), "containerd", tc_set_settings, READS(TABLE, CONTAINERD), NONE,
      .type = "table", .text = "Settings of the backend containerd.",

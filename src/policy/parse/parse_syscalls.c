@@ -33,7 +33,7 @@ static const struct {
     {"open_by_handle_at", "it opens files past every path"},
     {"bpf", "it loads programs into the kernel"},
     {"perf_event_open", "it observes the kernel and other processes"},
-    {"userfaultfd", "it blocks the kernel in the middle of its own work"},
+    {"userfaultfd", "it blocks the kernel inside its own work"},
     {"io_uring_setup", "its work bypasses the filter"},
     {"io_uring_enter", "its work bypasses the filter"},
     {"io_uring_register", "its work bypasses the filter"},

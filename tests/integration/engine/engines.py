@@ -152,7 +152,7 @@ def hostile():
     for name, script, limit, wanted in (
         ("never makes a container", never, "1s", ("timeout", None, "")),
         ("refuses to start it", refuses, "20s", ("error", "engine", "no space left")),
-        ("only says that it runs", good, "20s", ("error", "engine", "did not come to us")),
+        ("only says that it runs", good, "20s", ("error", "engine", "did not connect")),
     ):
         engine = Engine(script)
         os.chmod(engine.place, 0o755)

@@ -310,7 +310,7 @@ def places(s):
         )
     answer = s.shell("true", writable=[s.ws, f'{{ path = "{s.ws}/secret", from = "{notes}" }}'])
     check(
-        answer.code == 126 and "shows something else" in answer.error["message"],
+        answer.code == 126 and "already shows another file" in answer.error["message"],
         "refused: two files at one place",
         answer,
     )

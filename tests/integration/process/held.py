@@ -594,7 +594,7 @@ def listing(s, call, *words):
 
 TESTED = """mkdir pkg; echo 'x = 1' > pkg/mod.py; python3 -c 'import pkg.mod'; mkdir -p .pytest_cache/v; echo [] > .pytest_cache/v/lastfailed
 printf '*' > .pytest_cache/.gitignore; echo tool > a"""
-CACHED = "caches: 3 files in 3 directories, not applied; --all brings them"
+CACHED = "caches: 3 files in 3 directories, not applied; --all applies them"
 
 
 def cached(s, more):
@@ -671,7 +671,7 @@ def cached(s, more):
         lines[:2]
         == [
             "added     pkg/__pycache__/x.pyc",
-            "caches: 1 file in 1 directory, not applied; --all brings them",
+            "caches: 1 file in 1 directory, not applied; --all applies them",
         ],
         "the policy's own names replace the shipped ones",
         lines,
@@ -733,7 +733,7 @@ def committed(s, more):
         "the objects are a line",
         (lines, err, answer),
     )
-    hint = ".git/index is not applied: after the commit run git reset -q in that repository"
+    hint = ".git/index is not applied: after applying the rest, run git reset -q in that repository"
     code, more_lines, err = listing(s, answer.call, "commit")
     check(
         code == 0 and hint in lines and hint in more_lines,
@@ -1175,7 +1175,7 @@ def asked_of_caches(s):
         )
         check(
             words in person.said
-            and b"caches: 1 file in 1 directory, not applied; --all brings them" in person.said
+            and b"caches: 1 file in 1 directory, not applied; --all applies them" in person.said
             and came == comes,
             f"{script}: {reply}",
             (came, person.said),

@@ -73,7 +73,7 @@ def bound(s):
     plain = [word for word in s.argv("/bin/sh", "-c", f"cd {s.ws}; echo x > .envrc") if word != "--json"]
     spoken = subprocess.run(plain, env=s.environ, cwd=s.ws, capture_output=True, check=False, timeout=60)
     check(
-        f"steers the host: added {s.ws}/.envrc (look at it" in spoken.stderr.decode(),
+        f"steers the host: added {s.ws}/.envrc (review it" in spoken.stderr.decode(),
         "and so does a person",
         spoken,
     )

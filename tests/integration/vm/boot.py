@@ -21,7 +21,7 @@ report = json.loads(
 row = next(row for row in report["backends"] if row["backend"] == "qemu")
 BY_KVM = report["kvm"]["works"]
 check(
-    row["works"] and ("(KVM)" if BY_KVM else "by emulation") in row["mechanism"],
+    row["works"] and ("with KVM" if BY_KVM else "emulated") in row["mechanism"],
     "doctor says that it runs, and how",
     row,
 )
@@ -39,8 +39,8 @@ check(answer.json["stderr"]["text"] == "bad\n", "standard error comes apart", an
 check("root" not in said and "home" not in said, "it sees nothing of the host's", answer)
 held = answer.json["enforcement"]
 check(
-    "virtual machine" in held["priv.none"]
-    and ("KVM" if BY_KVM else "emulation") in held["priv.none"]
+    "VM " in held["priv.none"]
+    and ("with KVM" if BY_KVM else "emulated") in held["priv.none"]
     and "network device" in held["net.none"],
     "the result says what held it, and whether that was the processor or emulation",
     held,

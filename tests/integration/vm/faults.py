@@ -156,7 +156,7 @@ for name_of, lines, its_stage, said in (
         "one that lies about lengths",
         "/bin/busybox tr '\\0' '\\377' < /dev/zero > /dev/vport0p1",
         "machine",
-        "lies about the length",
+        "with an invalid length",
     ),
     ("one that speaks in zeros", "/bin/busybox cat /dev/zero > /dev/vport0p1", "boot|machine", "guest"),
     (

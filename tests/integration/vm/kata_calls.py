@@ -84,7 +84,7 @@ def lives():
         answer,
     )
     check(
-        "by the runtime's word" in held["priv.none"] and "process cage inside" in held["priv.none"],
+        "as reported by the runtime" in held["priv.none"] and "process cage inside" in held["priv.none"],
         "every mechanism names its source",
         held,
     )

@@ -94,7 +94,7 @@ row, kvm = doctor()
 check(
     row["works"]
     and kvm["works"] == works
-    and ("(KVM)" in row["mechanism"]) == works
+    and ("with KVM" in row["mechanism"]) == works
     and bool(kvm["fix"]) != works,
     "doctor says the same, with a fix where there is something to fix",
     (row, kvm),

@@ -39,7 +39,7 @@ os.environ["XDG_STATE_HOME"] = os.path.abspath("state")
 subprocess.run(["mount", "--bind", "/dev/null", "/dev/kvm"], check=True)
 untried = doctor()
 check(
-    not untried["works"] and "without a guest" in untried["reason"] and "build guest" in untried["fix"],
+    not untried["works"] and "no guest image" in untried["reason"] and "build guest" in untried["fix"],
     "without a guest nothing is tried, and doctor says how to get one",
     untried,
 )

@@ -254,9 +254,9 @@ def uncompiled(s):
     done = verb(s, "wasm", "install", *glob.glob(os.path.join(WHEELS, "wasmtime-*.whl"))[:1])
     check(
         done.returncode == 0
-        and done.stderr.count(b"not compiled ahead") == 1
+        and done.stderr.count(b"not precompiled") == 1
         and b"is installed" in done.stderr,
-        "a module that was not compiled ahead is reported once",
+        "a module that was not precompiled is reported once",
         done,
     )
     s.write("ws/h", "x")

@@ -168,7 +168,7 @@ def refused(s):
     for more, grant, words in (
         ("deterministic = true\n", {}, "deterministic = true needs a module"),
         ('denials = "paths"\n', {}, 'denials = "calls"'),
-        ("", {"readable": [f"{s.data}/one"]}, "grant the directory"),
+        ("", {"readable": [f"{s.data}/one"]}, "grant its directory"),
     ):
         answer = call(s, "echo", "x", more=more, **grant)
         check(answer.exit_code == 126 and answer.out == "" and words in answer.stderr["text"], words, answer)

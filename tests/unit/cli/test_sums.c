@@ -129,12 +129,12 @@ static void caches_are_summarized(void **state)
                                                                                          "");
     check(rows, "added     a.py  (pending approval)\n"
                 "added     b/__pycache__/run  mode 0755  (pending approval)\n"
-                "caches: 2 files in 2 directories, not applied; --all brings them\n");
+                "caches: 2 files in 2 directories, not applied; --all applies them\n");
     _autofree_ char *all = shown(rows, true);
     assert_non_null(strstr(all, "added     __pycache__/a.pyc"));
     assert_null(strstr(all, "caches:"));
     check(ROW("__pycache__", "added", "directory", "\"0755\"", ",\"cache\":true"),
-          "caches: 1 directory, not applied; --all brings them\n");
+          "caches: 1 directory, not applied; --all applies them\n");
     check("{\"path\":\"/workspace/x.pyc\",\"kind\":\"added\",\"cache\":true}",
           "caches: 1 file in 1 directory\n");
     check(

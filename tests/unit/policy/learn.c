@@ -212,8 +212,8 @@ static void wide_grants_are_noted(void **state)
     _autofree_ char *text = tc_learn_write(&l);
     assert_non_null(text);
     const char *const said[] = {
-        "danger: far more than one project: /var\n",
-        "danger: far more than one project: /home/other\n",
+        "danger: contains far more than one project: /var\n",
+        "danger: contains far more than one project: /home/other\n",
         "note: the whole directory, for a name in it that a policy cannot express: /d/x\n",
         "note: the whole directory, for a name in it that a policy cannot express: /d/y\n",
     };

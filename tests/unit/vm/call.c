@@ -604,7 +604,7 @@ static void hostile_guests_end_the_call(void **state)
         {is_another, "boot", "another version"},
         {speaks_first, "machine", "before its HELLO", .either = true},
         {greets_twice, "machine", "greets twice"},
-        {lies, "machine", "lies about the length", .either = true},
+        {lies, "machine", "with an invalid length", .either = true},
         {stalls, "machine", "middle of a frame", .either = true},
         {floods, "machine", "how the call ended", .either = true},
         {takes_too_much, "machine", "more input than it was given"},
