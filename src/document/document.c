@@ -152,8 +152,8 @@ static void write_table(const struct tc_node *node, struct tc_buf *out)
     }
     for (size_t i = 0; i < node->count; i++)
         order[i] = &node->items[i];
-    /* bytes of UTF-8 sort like code points; RFC 8785 wants UTF-16, which differs only beyond the
-     * BMP, and keys there are names of our own table or checked to be ASCII */
+    /* UTF-8 bytes sort in code point order. RFC 8785 sorts by UTF-16 code units, which differs only
+     * beyond the BMP; keys are names of the key table or checked to be ASCII. */
     qsort(order, node->count, sizeof(*order), compare_keys);
     tc_buf_addc(out, '{');
     for (size_t i = 0; i < node->count; i++) {

@@ -90,7 +90,7 @@ void tc_node_become_empty(struct tc_node *node, enum tc_node_kind kind);
  * numbers that JSON cannot express, become strings. */
 void tc_node_canonical(const struct tc_node *node, struct tc_buf *out);
 
-/* ---- JSON as a tree of a policy ---- */
+/* ---- JSON (json_node.c) ---- */
 
 /* Adds the JSON value to the root of an empty document; all nodes get the same location. False: out
  * of memory, or document->error has the reason, without quoting the text. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * JSON as a tree of a policy. */
+ * Converts JSON text to the generic tree; copies nodes. */
 #include "document/document.h"
 
 #include <jansson.h>
@@ -16,7 +16,7 @@ static bool fill_node(struct tc_document *document, struct tc_node *node, const 
 static bool fill_object(struct tc_document *document, struct tc_node *node, const json_t *value,
                         unsigned depth)
 {
-    /* jansson's iterator takes a plain pointer but does not write */
+    /* jansson's iterator takes a non-const pointer but does not write */
     json_t *object = (json_t *)(uintptr_t)value;
     for (void *it = json_object_iter(object); it; it = json_object_iter_next(object, it)) {
         const char *key = json_object_iter_key(it);
@@ -87,7 +87,8 @@ bool tc_node_read_json(struct tc_document *document, const char *text, size_t le
                        struct tc_location at)
 {
     json_error_t error;
-    /* jansson goes on without a character when there is no memory to keep it: two must agree */
+    /* jansson may drop a character when an allocation fails and continue without an error; so the
+     * text is parsed twice and both results must be equal */
     json_t *value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
     json_t *again = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
     bool fine = value && again && json_equal(value, again);

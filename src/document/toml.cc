@@ -5,8 +5,9 @@
  * errors (TOML_EXCEPTIONS=0); the remaining exception, std::bad_alloc, is caught here, so that none
  * reaches C. */
 
-/* toml++ asserts on some broken texts. Its assertions must neither end the host nor, where NDEBUG
- * makes them promises to the compiler, be broken promises: here they throw. */
+/* toml++ asserts on some malformed input. A failed assertion must not abort the host process, and
+ * under NDEBUG toml++ turns assertions into compiler assumptions, which would be undefined
+ * behaviour. So here they throw. */
 #undef NDEBUG
 namespace
 {
@@ -34,8 +35,8 @@ struct broken_text {
 #endif
 #include TOML_PART(preprocessor)
 #include TOML_PART(forward_declarations)
-/* Broken texts do get to places that toml++ calls unreachable. Its tables of Unicode spaces must
- * then answer "no" (they are noexcept), everything else throws as assertions do. */
+/* Malformed input does reach code that toml++ marks as unreachable. The functions of its Unicode
+ * tables are noexcept, so there they return false; everywhere else the macro throws. */
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return {}
 #include TOML_PART(unicode)
@@ -55,11 +56,12 @@ struct broken_text {
 namespace
 {
 
-/* What toml++ does not bound: the segments of a dotted key. Each is a table in a table, and the
- * tables are destroyed by recursion, so a key of a million dots would overflow the stack. */
+/* Maximum number of segments of a dotted key; toml++ has none. Each segment is a nested table, and
+ * tables are destroyed recursively, so a key with a million dots would overflow the stack. */
 constexpr unsigned max_segments = 16;
 
-/* Lines up to this long have exact byte columns; beyond it counting characters costs too much. */
+/* Longest line, in bytes, whose columns are converted to bytes; counting the characters of longer
+ * lines costs too much. */
 constexpr size_t max_exact = 4096;
 
 class reader
@@ -91,7 +93,7 @@ class reader
     bool fill_date(tc_node *to, const toml::node &from);
 };
 
-/* toml++ counts characters, we count bytes. */
+/* Converts a toml++ column, in characters, to bytes. */
 uint32_t reader::column(uint32_t line, uint32_t column) const
 {
     if (line == 0 || line > starts_.size() || column == 0)
@@ -133,7 +135,7 @@ tc_location reader::place_at(size_t offset) const
     return at;
 }
 
-/* The offset after the string that starts at i. An unfinished one is toml++'s to report. */
+/* The offset after the string that starts at i. toml++ reports an unterminated string. */
 size_t reader::skip_string(size_t i) const
 {
     const char quote = text_[i];
@@ -153,7 +155,7 @@ size_t reader::skip_string(size_t i) const
     return text_.size();
 }
 
-/* What may stand outside of texts and comments. */
+/* Is the character allowed outside of strings and comments? */
 bool plain(char c)
 {
     const unsigned char byte = static_cast<unsigned char>(c);
@@ -161,8 +163,9 @@ bool plain(char c)
            (byte >= 'a' && byte <= 'z') || (byte && std::strchr("_-.=[]{},+: \t\r\n", c));
 }
 
-/* What toml++ must not see: see max_segments; and characters that TOML allows only in texts and
- * comments, some of which lead toml++ into an assertion or __builtin_unreachable(). */
+/* Rejects input that toml++ cannot parse safely: keys with more than max_segments, and characters
+ * outside of strings and comments that TOML does not allow there, some of which lead toml++ into an
+ * assertion or __builtin_unreachable(). */
 bool reader::bounded()
 {
     unsigned dots = 0;
@@ -267,7 +270,7 @@ bool reader::fill(tc_node *to, const toml::node &from, unsigned depth)
     return fill_value(to, from);
 }
 
-/* "Error while parsing key-value pair: …" in our own manner. */
+/* "Error while parsing key-value pair: …" becomes "syntax error in key-value pair: …". */
 std::string reword(std::string_view description)
 {
     constexpr std::string_view start = "Error while parsing ";
@@ -276,7 +279,7 @@ std::string reword(std::string_view description)
     return "syntax error in " + std::string(description);
 }
 
-/* Where the string begins that has no end in its line; npos: all have one. */
+/* The offset of the quote that opens a string without an end in this line; npos: none. */
 size_t open_quote(std::string_view line)
 {
     char quote = 0;
@@ -295,8 +298,8 @@ size_t open_quote(std::string_view line)
     return opened;
 }
 
-/* A string that runs to the end of its line says nothing of characters to whoever forgot a quote.
- */
+/* Replaces the toml++ error about an unterminated string, which does not mention the missing quote.
+ * False: another error. */
 bool fail_unclosed(tc_document *document, const reader &reader, std::string_view text,
                    const toml::parse_error &error)
 {

@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 
-/* The longest number that is looked at: more digits than any one of 64 bits has. */
+/* Buffer size for a number without its underscores; larger than any 64-bit number. */
 enum { NUMBER_MAX = 64 };
 
 static const char DIGITS[] = "0123456789";
@@ -38,7 +38,7 @@ static bool is_integer(const char *text)
     return *text && !text[strspn(text, DIGITS)];
 }
 
-/* 0o17 and 0x1F; `letter` is of the base, and never has a sign. */
+/* 0o17 or 0x1F, without a sign; `letter` marks the base. */
 static bool is_based(const char *text, char letter, const char *digits)
 {
     return text[0] == '0' && text[1] == letter && text[2] && !text[2 + strspn(text + 2, digits)];
@@ -77,7 +77,7 @@ static bool special(const char *text, double *ret)
     return true;
 }
 
-/* YAML 1.1 reads 010 as eight, TOML does not read it. */
+/* YAML 1.1 reads 010 as eight; TOML rejects it. */
 static bool leading_zero(const char *text)
 {
     text = skip_sign(text);
@@ -91,7 +91,7 @@ static bool is_number(const char *text)
            is_based(skip_sign(text), 'x', "0123456789abcdefABCDEF");
 }
 
-/* 1_000 is a number in TOML and in YAML 1.1, and a text in YAML 1.2. */
+/* 1_000 is a number in TOML and YAML 1.1, and a string in YAML 1.2. */
 static bool underscored(const char *text)
 {
     char bare[NUMBER_MAX];
@@ -105,7 +105,7 @@ static bool underscored(const char *text)
     return is_number(bare);
 }
 
-/* "9999-99-99", "99:99" and the like begin so; '9' stands for a digit. */
+/* Skips a prefix of the given shape, as in "9999-99-99"; '9' matches any digit. NULL: no match. */
 static const char *skip_shape(const char *text, const char *shape)
 {
     for (; *shape; shape++, text++)
@@ -114,7 +114,7 @@ static const char *skip_shape(const char *text, const char *shape)
     return text;
 }
 
-/* Dates and times of TOML and YAML 1.1; the latter reads 1:30 as ninety. */
+/* Dates and times of TOML and YAML 1.1. YAML 1.1 reads 1:30 as ninety. */
 static bool is_time(const char *text)
 {
     const char *rest = skip_shape(text, "9999-99-99");

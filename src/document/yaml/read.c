@@ -13,13 +13,13 @@
 #include "document/yaml/yaml.h"
 #include "text/utf8.h"
 
-/* The library counts no character for it. */
+/* libyaml does not count it as a character. */
 static const char BYTE_ORDER_MARK[] = "\xef\xbb\xbf";
 
 /* An open table or array. */
 struct frame {
     struct tc_node *node;
-    bool keyed; /* its last member has a key and waits for its value */
+    bool keyed; /* the last member has a key but no value yet */
 };
 
 struct reader {
@@ -27,8 +27,8 @@ struct reader {
     const char *text;
     size_t len;
     yaml_parser_t parser;
-    /* the last place, because places come in the order of the text: `seen` bytes are `characters`
-     */
+    /* The last computed location, from which the next one continues: the first `seen` bytes are
+     * `characters` characters. */
     size_t seen, characters, line_start;
     uint32_t line;
     struct frame open[TC_DOCUMENT_DEPTH_MAX + 1];
@@ -41,9 +41,9 @@ static void reader_done(struct reader *r)
     yaml_parser_delete(&r->parser);
 }
 
-/* ---- places ---- */
+/* ---- locations ---- */
 
-/* At most `end`. */
+/* The offset of the next character, at most `end`. */
 static size_t after_character(const char *text, size_t at, size_t end)
 {
     while (++at < end && tc_utf8_inside(text[at]))
@@ -58,7 +58,7 @@ static void rewind_places(struct reader *r)
     r->line = 1;
 }
 
-/* Of the byte at `offset`, or of the character with that number, whichever comes first. */
+/* The location of byte `offset` or of character number `character`, whichever comes first. */
 static struct tc_location place_of(struct reader *r, size_t offset, size_t character)
 {
     if (offset < r->seen || character < r->characters)
@@ -85,7 +85,7 @@ static struct tc_location place_of_event(struct reader *r, const yaml_event_t *e
     const struct frame *top = r->depth ? &r->open[r->depth - 1] : NULL;
     const size_t width = event->end_mark.index - event->start_mark.index;
     if (event->type == YAML_SCALAR_EVENT && !width && top && top->keyed)
-        return top->node->items[top->node->count - 1].key_at; /* there is nothing but the key */
+        return top->node->items[top->node->count - 1].key_at; /* the value is empty */
     struct tc_location at = place_of_mark(r, &event->start_mark);
     size_t end = r->seen;
     for (size_t i = 0; i < width && end < r->len; i++) {
@@ -115,7 +115,7 @@ static bool fail_memory(struct reader *r)
     return false;
 }
 
-/* What cannot be read to its end has the place where it begins. */
+/* For an unterminated construct, the location of its beginning. */
 static struct tc_location place_of_problem(struct reader *r, bool *ret_tab)
 {
     const yaml_parser_t *parser = &r->parser;
@@ -128,7 +128,7 @@ static struct tc_location place_of_problem(struct reader *r, bool *ret_tab)
                : at;
 }
 
-/* The library's own finding. */
+/* Reports libyaml's error. */
 static bool fail_syntax(struct reader *r)
 {
     if (r->parser.error == YAML_MEMORY_ERROR)
@@ -151,14 +151,14 @@ static bool refuse_extras(struct reader *r, const yaml_event_t *event, const voi
     if (anchor)
         return fail_yaml(r, at, "write the value out where it is needed",
                          "anchors and aliases are not allowed in a policy");
-    /* the tag "!" alone leaves no trace in the event of a plain scalar */
+    /* libyaml does not report a lone "!" tag on a plain scalar */
     if (tag || (r->seen < r->len && r->text[r->seen] == '!'))
         return fail_yaml(r, at, "leave it out; quotes make anything a string",
                          "tags are not allowed in a policy");
     return true;
 }
 
-/* The node that the next value fills; NULL when there is a finding. */
+/* The node for the next value. NULL after a finding. */
 static struct tc_node *slot(struct reader *r, struct tc_location at)
 {
     if (!r->depth)
@@ -202,7 +202,7 @@ static bool fail_twice(struct reader *r, const struct tc_node *first, const stru
     return message ? fail_yaml(r, second->key_at, "keep one of them", message) : fail_memory(r);
 }
 
-/* The first member, by place, whose key was there before. */
+/* Reports the first duplicate key in the order of the text. */
 static bool check_keys(struct reader *r, const struct tc_node *table)
 {
     _autofree_ const struct tc_node **order = calloc(table->count + 1, sizeof(*order));
@@ -275,7 +275,7 @@ static bool read_scalar(struct reader *r, const yaml_event_t *event)
     if (!refuse_extras(r, event, event->data.scalar.anchor, event->data.scalar.tag))
         return false;
     if (!r->depth && plain && !len)
-        return true; /* no more than comments */
+        return true; /* a file with only comments */
     const struct frame *top = r->depth ? &r->open[r->depth - 1] : NULL;
     return top && top->node->kind == TC_NODE_TABLE && !top->keyed
                ? add_key(r, at, text, len, plain)
@@ -318,7 +318,7 @@ static bool read_event(struct reader *r, const yaml_event_t *event)
     }
 }
 
-/* A yaml_read_handler_t: the text, whose last line ends as the others do. */
+/* A yaml_read_handler_t: supplies the text, and a final newline if it has none. */
 static int feed(void *data, unsigned char *buffer, size_t size, size_t *ret)
 {
     struct reader *r = data;
@@ -348,8 +348,8 @@ static bool read_stream(struct reader *r)
     return good;
 }
 
-/* The library takes text that is not UTF-8 for UTF-16, and some characters for ends of lines or for
- * nothing, which YAML 1.2 does not. */
+/* libyaml may decode text that is not UTF-8 as UTF-16, and treats some characters as line breaks or
+ * skips them, unlike YAML 1.2. */
 static bool check_characters(struct reader *r)
 {
     uint32_t c;
