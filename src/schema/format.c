@@ -19,7 +19,7 @@ const char *const tc_values_format[] = {"date",         "time",  "date-time", "d
 
 /* ---- dates and times ---- */
 
-/* A number of so many digits, between the two. */
+/* Consumes `digits` digits; false: fewer digits, or the number is not in [least, most]. */
 static bool take_number(const char **at, size_t digits, int least, int most, int *ret)
 {
     int value = 0;
@@ -50,7 +50,8 @@ static bool take_date(const char **at)
     return day <= days[month - 1] + (month == 2 && leap);
 }
 
-/* With its offset; no leap second, which nobody knows beforehand. */
+/* Consumes a time with its UTC offset. Leap seconds are rejected: they cannot be validated in
+ * advance. */
 static bool take_time(const char **at)
 {
     int hour = 0, minute = 0, second = 0;
@@ -85,7 +86,7 @@ static bool is_date_time(const char *text)
     return take_date(&text) && take_char(&text, 'T') && take_time(&text) && !*text;
 }
 
-/* Numbers, each with the next of the units: none is left out between two. */
+/* Consumes numbers with units: consecutive `units`, from any one on. False: none. */
 static bool take_units(const char **at, const char *units)
 {
     const char *unit = NULL;
@@ -112,7 +113,7 @@ static bool is_duration(const char *text)
     return !*text || (take_char(&text, 'T') && take_units(&text, "HMS") && !*text);
 }
 
-/* ---- places in the net ---- */
+/* ---- hosts, addresses and URIs ---- */
 
 static bool is_hostname(const char *text)
 {
@@ -153,7 +154,7 @@ static bool is_ipv6(const char *text)
     return inet_pton(AF_INET6, text, &address) == 1;
 }
 
-/* Only these characters, and %XX. */
+/* Does the text consist of characters of `known` and %XX? */
 static bool has_only(const char *text, size_t len, const char *known)
 {
     for (const char *c = text; c < text + len; c++) {
@@ -214,7 +215,7 @@ static bool is_uri(const char *text)
            has_only(fragment, strlen(fragment), UNRESERVED DELIMITERS ":@/?");
 }
 
-/* ---- the others ---- */
+/* ---- other formats ---- */
 
 static bool is_uuid(const char *text)
 {

@@ -25,8 +25,8 @@ static bool check_all_of(struct tc_schema_run *run, const char *name, const json
     return true;
 }
 
-/* How many fit, of which a second one ends the search. The complaint is that of the first part that
- * the value's type fits, else of the first. */
+/* Counts the matching subschemas, up to `most`. The complaint is that of the first subschema whose
+ * type the value has, else of the first one. */
 static size_t count_fitting(struct tc_schema_run *run, const char *name, const json_t *parts,
                             const json_t *value, size_t most, struct tc_complaint *c)
 {
@@ -148,7 +148,7 @@ bool tc_schema_check_parts(struct tc_schema_run *run, const char *name, const js
 
 /* ---- members of objects ---- */
 
-/* By each pattern that the name matches. */
+/* Checks a member against the patternProperties whose pattern matches its name. */
 static bool check_patterns(struct tc_schema_run *run, const char *place, const json_t *schema,
                            const char *key, const json_t *member, bool *ret_known,
                            struct tc_complaint *c)
@@ -213,7 +213,7 @@ static bool check_member(struct tc_schema_run *run, const char *name, const json
     return false;
 }
 
-/* `because`: the member that asks for them, or NULL. */
+/* `because`: the member whose presence requires them, or NULL. */
 static bool check_required(const char *name, const json_t *names, const json_t *value,
                            const char *because, struct tc_complaint *c)
 {
@@ -250,7 +250,7 @@ bool tc_schema_check_members(struct tc_schema_run *run, const char *name, const 
     if (!tc_schema_check_count(name, schema, "minProperties", "maxProperties",
                                json_object_size(value), "members", c))
         return false;
-    /* jansson's iterator takes a plain pointer but does not write */
+    /* jansson's iterator takes a non-const pointer but does not write */
     json_object_foreach((json_t *)(uintptr_t)value, key,
                         member) if (!check_member(run, name, schema, key, member, c)) return false;
     return check_required(name, json_object_get(schema, "required"), value, NULL, c) &&

@@ -28,8 +28,8 @@ enum {
 struct tc_pattern {
     char *text;
     pcre2_code *code;
-    bool anchored; /* matches at the start or nowhere */
-    bool scans;    /* one step may read all of the text */
+    bool anchored; /* can match only at the start of the text */
+    bool scans;    /* one step may read the whole text */
 };
 
 static void code_done(pcre2_compile_context **context)
@@ -40,7 +40,7 @@ static void code_done(pcre2_compile_context **context)
 static int compile_pattern(struct tc_pattern *pattern, const struct tc_buf *words,
                            struct tc_complaint *c)
 {
-    /* nothing is guessed or skipped: what a step costs stays in proportion to what it scans */
+    /* without PCRE2's optimizations, the cost of a step stays proportional to the text it scans */
     static const uint32_t options = PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C |
                                     PCRE2_NO_AUTO_POSSESS | PCRE2_NO_START_OPTIMIZE |
                                     PCRE2_NO_DOTSTAR_ANCHOR;
@@ -150,7 +150,7 @@ static enum tc_pattern_verdict verdict(int rc)
     return rc == PCRE2_ERROR_NOMEMORY ? TC_PATTERN_MEMORY : TC_PATTERN_COSTLY;
 }
 
-/* From this place of the text on, and from no other. */
+/* Matches at offset `start` only. */
 static enum tc_pattern_verdict match_at(struct match *m, size_t start, uint64_t *budget)
 {
     for (uint64_t steps = FIRST_STEPS; *budget; steps *= GROWTH) {

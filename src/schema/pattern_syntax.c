@@ -21,7 +21,7 @@ enum { REPEAT_MAX = 65535, LAST = 0x10ffff, FIXED_MAX = 512 };
     "ff00}"                                                                                     \
     "-\\x{10ffff}"
 
-/* Members of a set that has a letter. */
+/* Character class escapes, as members of a PCRE2 class. */
 static const struct {
     char letter;
     const char *members;
@@ -37,10 +37,10 @@ struct reader {
     struct tc_buf *out;
     struct tc_complaint *c;
     unsigned depth;
-    uint64_t ahead; /* a bit for each open group, the inner ones first: does it look ahead? */
-    unsigned fixed; /* the least counts, added up: what is read in one go */
-    bool looks;
-    bool repeatable; /* what stands before is a piece that a quantifier may follow */
+    uint64_t ahead;  /* a bit per open group, the innermost is bit 0: is it a lookahead? */
+    unsigned fixed;  /* sum of the minimum counts of all {n,m}: text that one step may read */
+    bool looks;      /* the pattern contains a lookahead */
+    bool repeatable; /* a quantifier may follow */
 };
 
 static bool bad(struct reader *r, const char *hint, const char *what)
@@ -64,7 +64,7 @@ static void put_point(struct reader *r, uint32_t point)
     tc_buf_addf(r->out, "\\x{%x}", point);
 }
 
-/* One character of UTF-8, which the policy's texts are. */
+/* Consumes one character of valid UTF-8. */
 static uint32_t take_point(struct reader *r)
 {
     uint32_t point;
@@ -89,7 +89,7 @@ static bool take_hex(struct reader *r, size_t digits, uint32_t *ret)
     return true;
 }
 
-/* After \u: four digits, a pair of them, or {...}. */
+/* Consumes what follows \u: four digits, a surrogate pair, or {...}. */
 static bool take_unicode(struct reader *r, uint32_t *ret)
 {
     uint32_t low = 0;
@@ -112,7 +112,7 @@ static bool take_unicode(struct reader *r, uint32_t *ret)
     return *ret <= LAST && (*ret < 0xd800 || *ret > 0xdfff);
 }
 
-/* After the backslash: one character. */
+/* Consumes an escape of one character, after its backslash. */
 static bool take_escape(struct reader *r, bool in_set, uint32_t *ret)
 {
     static const struct {
@@ -160,7 +160,7 @@ static bool take_member(struct reader *r, uint32_t *ret)
     return take_escape(r, true, ret);
 }
 
-/* One member of a set, or a range of them. */
+/* Translates a member of a character class, or a range. */
 static bool read_member(struct reader *r)
 {
     uint32_t low = 0, high = 0;
@@ -276,7 +276,7 @@ static bool read_group(struct reader *r)
         i++;
     if (i == TC_COUNT(openings))
         return bad_at(r, "groups are (...), (?:...), (?=...) and (?!...)", 3);
-    tc_buf_adds(r->out, openings[i]); /* nothing speaks of what a group held */
+    tc_buf_adds(r->out, openings[i]); /* without capturing: backreferences are not supported */
     r->at += r->at[1] == '?' ? 3 : 1;
     if (r->depth == 32)
         return bad(r, "write a plainer one", "groups nested deeper than 32");
@@ -321,7 +321,7 @@ static bool read_backslash(struct reader *r)
     return true;
 }
 
-/* A word that stands for a place or for a choice. */
+/* Translates an anchor, an alternation or a dot. */
 static bool read_mark(struct reader *r)
 {
     static const struct {

@@ -31,7 +31,8 @@ int tc_json_compare_numbers(const json_t *a, const json_t *b)
     return x < y ? -1 : x > y;
 }
 
-/* Exact beyond 64 bits, too: such a double can be halved until it fits. */
+/* Exact also beyond 64 bits: halving such a double loses no bits, and the remainder is doubled
+ * modulo `step` afterwards. */
 static bool is_multiple(const json_t *value, json_int_t step)
 {
     double number = fabs(json_number_value(value));
@@ -190,7 +191,7 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* By sorting: an array of a model's may be long. */
+/* Sorts the elements first, because models may pass long arrays. */
 static bool check_unique(struct tc_schema_run *run, const char *name, const json_t *schema,
                          const json_t *value, struct tc_complaint *c)
 {
@@ -215,7 +216,6 @@ static bool check_unique(struct tc_schema_run *run, const char *name, const json
     return true;
 }
 
-/* A value's beginning, as JSON spells it: at most `most` bytes of it. */
 void tc_schema_show(const json_t *value, char *out, size_t size)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
@@ -301,7 +301,7 @@ static bool check_type(const char *name, const json_t *schema, const json_t *val
     return false;
 }
 
-/* About how long its text is. */
+/* The cost of writing the value as text: one step per value and per 64 bytes. */
 static uint64_t weight(const json_t *value)
 {
     uint64_t sum = 1 + json_string_length(value) / 64;
@@ -315,7 +315,8 @@ static uint64_t weight(const json_t *value)
     return sum;
 }
 
-/* What the words cost that look at all of a value, or at many. */
+/* Takes the cost of keywords that read a whole value or many members. False: the steps are used
+ * up. */
 static bool afford(struct tc_schema_run *run, const char *name, const json_t *schema,
                    const json_t *value, struct tc_complaint *c)
 {
@@ -385,7 +386,7 @@ static void write_object(const json_t *value, struct tc_buf *out)
         out->failed = true;
         return;
     }
-    /* jansson's iterator takes a plain pointer but does not write */
+    /* jansson's iterator takes a non-const pointer but does not write */
     for (void *it = json_object_iter((json_t *)(uintptr_t)value); it && n < count;
          it = json_object_iter_next((json_t *)(uintptr_t)value, it))
         keys[n++] = json_object_iter_key(it);

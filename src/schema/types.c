@@ -31,7 +31,7 @@ bool tc_json_is_whole(const json_t *value)
            (json_is_real(value) && (large || (double)(json_int_t)number == number));
 }
 
-/* Every one of which it is: an integer is a number, and 1.0 is an integer. */
+/* All types of the value: an integer is a number, too, and 1.0 is an integer. */
 static unsigned types_of_value(const json_t *value)
 {
     static const unsigned rows[] = {
@@ -64,7 +64,7 @@ static unsigned listed_types(const json_t *schema)
     return types;
 }
 
-/* Asks the branches that bear the type of the schema. */
+/* Combines the types of the branches that determine the schema's type. */
 static unsigned ask_branches(const json_t *schema, unsigned (*ask)(const json_t *))
 {
     for (size_t w = 0; tc_schema_bearers[w]; w++) {
