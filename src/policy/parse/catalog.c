@@ -33,7 +33,7 @@ char *tc_catalog_description(const struct tc_profile *row)
     return text;
 }
 
-/* A finding in it is one at the word that brought it. */
+/* Gives nodes of a manifest the location of the `module` key, so that findings point there. */
 static void settle_node(struct tc_node *node, struct tc_location at)
 {
     node->at = node->key_at = at;
@@ -41,7 +41,7 @@ static void settle_node(struct tc_node *node, struct tc_location at)
         settle_node(&node->items[i], at);
 }
 
-/* Arguments and what becomes of them belong together: who says one of these says all. */
+/* These keys depend on each other: a tool that sets one of them gets none from the manifest. */
 static bool is_interface(const char *key)
 {
     return tc_streq(key, "command") || tc_streq(key, "stdin") || tc_streq(key, "arguments") ||

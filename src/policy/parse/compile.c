@@ -29,7 +29,7 @@ static struct toolcage_policy *new_policy(const char *name, const char *dir, con
     return TAKE(policy);
 }
 
-/* The tools that tests name must be there. */
+/* Adds a finding for each test of an undefined tool. */
 static void check_tests(struct tc_parse *p, const struct tc_node *root)
 {
     const struct tc_node *tests = tc_node_get(root, "test");
@@ -56,7 +56,7 @@ static void check_text(struct tc_parse *p, const char *text, size_t length)
                     "the file contains a NUL byte");
 }
 
-/* Tests of a policy are asked for, and this is one: whoever gave it meant something else. */
+/* Rejects a policy that was passed as a separate file of tests. */
 static int refuse_policy(const struct tc_parse *p, const struct tc_node *root,
                          struct toolcage_error **err)
 {

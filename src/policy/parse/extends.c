@@ -75,7 +75,8 @@ static int read_profile(struct merge *m, const char *text, uint32_t by, struct t
     return file->name && file->text ? 0 : tc_fail_memory(m->err);
 }
 
-/* The directory of what a text names, as the texts up to here spell it. */
+/* The directory of the file `text`, named by a file in directory `said`; see tc_policy_file.said.
+ */
 static char *said_directory(const char *said, const char *text)
 {
     const char *slash = strrchr(text, '/');
@@ -134,7 +135,7 @@ int tc_extends_read(struct toolcage_policy *policy, struct tc_diag *diag,
     return read_named(&m, text, by, ret);
 }
 
-/* The same text above itself in the chain? */
+/* Does the file extend itself, directly or indirectly? */
 static bool cycles(const struct toolcage_policy *policy, const struct tc_policy_file *file)
 {
     const struct tc_policy_file *above;
@@ -154,7 +155,7 @@ static void place_tree(struct tc_node *node, uint32_t file)
         place_tree(&node->items[i], file);
 }
 
-/* Takes the node into the table; false without memory. */
+/* Moves the node into the table. False: out of memory. */
 static bool adopt(struct tc_node *table, struct tc_node *node)
 {
     struct tc_node *to = TC_PUSH(table->items, table->count);
@@ -173,7 +174,7 @@ static bool merge_list(struct tc_node *over, struct tc_node *under)
     return true;
 }
 
-/* A denial is never lost, whoever says the rest of the key anew. */
+/* Denials are inherited even if `over` replaces the rest of `filesystem`. */
 static bool merge_denied(struct tc_node *over, struct tc_node *under)
 {
     if (under->kind != TC_NODE_TABLE)
@@ -191,7 +192,7 @@ static bool merge_denied(struct tc_node *over, struct tc_node *under)
 
 typedef bool merge_member(struct tc_node *over, struct tc_node *under);
 
-/* Where a member stands: the table's items move as it grows. */
+/* The index of a member; pointers to items become invalid when the table grows. */
 struct place {
     const char *key;
     size_t at;
@@ -203,7 +204,8 @@ static int by_key(const void *a, const void *b)
     return strcmp(left->key, right->key);
 }
 
-/* Of thousands of tools in each of many files none is looked for one by one. NULL: no memory. */
+/* The members sorted by key, because a linear search is too slow for many files with thousands of
+ * tools. NULL: out of memory. */
 static struct place *index_table(const struct tc_node *table)
 {
     struct place *places = calloc(table->count + 1, sizeof(*places));
@@ -214,13 +216,13 @@ static struct place *index_table(const struct tc_node *table)
     return places;
 }
 
-/* What `over` does not say is `under`'s word; what both say is for `both` to settle. */
+/* Adds `under`'s members to `over`. `both` merges members that both tables have. */
 static bool merge_table(struct tc_node *over, struct tc_node *under, merge_member *both)
 {
     if (over->kind != TC_NODE_TABLE || under->kind != TC_NODE_TABLE)
         return true;
     _autofree_ struct place *places = index_table(over);
-    size_t count = over->count; /* no key stands twice in `under` */
+    size_t count = over->count; /* `under` has no duplicate keys */
     bool fine = places != NULL;
     for (size_t i = 0; fine && i < under->count; i++) {
         const struct place key = {.key = under->items[i].key};
@@ -238,7 +240,7 @@ static bool replace(struct tc_node *over, struct tc_node *under)
     return true;
 }
 
-/* A key of a tool or of [defaults] is replaced whole. */
+/* A key of a tool or of [defaults] replaces the inherited one completely, except for denials. */
 static bool merge_key(struct tc_node *over, struct tc_node *under)
 {
     return !tc_streq(over->key, "filesystem") || merge_denied(over, under);
@@ -260,7 +262,7 @@ static bool merge_server(struct tc_node *over, struct tc_node *under)
     return merge_table(over, under, merge_server_key);
 }
 
-/* A row of [tier.x], [risk.x] or [backend.x]. */
+/* Merges the keys of one [tier.x], [risk.x] or [backend.x]. */
 static bool merge_row(struct tc_node *over, struct tc_node *under)
 {
     return merge_table(over, under, replace);
@@ -281,7 +283,8 @@ static bool merge_part(struct tc_node *over, struct tc_node *under)
         return merge_table(over, under, merge_server);
     if (tc_streq(key, "defaults"))
         return merge_tool(over, under);
-    if (tc_streq(key, "egress")) /* whole: a way out with somebody else's credentials is none */
+    /* [egress] is replaced completely: credentials of one file must not go to another's proxy */
+    if (tc_streq(key, "egress"))
         return true;
     return tc_streq(key, "test") ? merge_tests(over, under) : merge_table(over, under, merge_row);
 }
@@ -342,7 +345,7 @@ static void drop_member(struct tc_node *table, struct tc_node *member)
     *member = table->items[--table->count];
 }
 
-/* The last entry is nearest to the file, so it is merged first. */
+/* The last entry takes precedence over the others, so it is merged first. */
 static int merge_entries(struct merge *m, struct tc_node *root, size_t index)
 {
     struct tc_node *said = tc_node_get(root, "extends");
@@ -353,7 +356,7 @@ static int merge_entries(struct merge *m, struct tc_node *root, size_t index)
     bool array = list.kind == TC_NODE_ARRAY;
     if (array && !list.count)
         return refuse_merge(m, list.at.line, "name a file or a profile", "extends is empty");
-    said->items = NULL; /* the entries outlive moves of the table */
+    said->items = NULL; /* `list` now owns the entries: the table's items move as it grows */
     said->text = NULL;
     said->count = 0;
     drop_member(root, said);
@@ -406,7 +409,7 @@ static int compile_ceiling(struct toolcage_policy *policy, const struct tc_polic
 
 void tc_set_within(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
-    (void)tc_parse_is(p, node, TC_NODE_STRING); /* a digest by now */
+    (void)tc_parse_is(p, node, TC_NODE_STRING); /* now the ceiling's digest */
 }
 
 int tc_within_compile(struct toolcage_policy *policy, struct tc_document *document,
@@ -445,7 +448,7 @@ void tc_line_json(struct tc_buf *out, const struct toolcage_policy *policy, cons
                        tc_policy_file(policy, line));
 }
 
-/* Of this policy and of what it is within. */
+/* The path of the index-th file of the policy and its ceilings. */
 static const char *path_of(const struct toolcage_policy *policy, size_t index)
 {
     for (; policy; policy = policy->ceiling)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The key `extends`: the texts on which a policy file builds, merged into one tree before anything
- * is checked. A line number in the merged tree includes its file's number. And `within`: another
+ * The key `extends`: files and profiles on which a policy file builds, merged into one tree before
+ * any check. A line number in the merged tree includes its file's number. And `within`: another
  * policy whose grants are a ceiling; it is not part of that tree. */
 #ifndef TC_POLICY_PARSE_EXTENDS_H
 #define TC_POLICY_PARSE_EXTENDS_H
@@ -28,8 +28,8 @@ struct tc_policy_file {
     char *path; /* on the host, as it was named; NULL: not a file */
     char *real; /* the same path with symbolic links resolved */
     char *dir;  /* base of its relative paths; NULL: relative paths are errors */
-    char *said; /* the directory relative to the first file's, as the texts spell it; part of the
-                   digest */
+    char *said; /* the directory relative to the first file's, as the policy spells it; part of
+                   the digest */
     char *text; /* NULL in the first */
     size_t len;
     tc_document_reader *reader;

@@ -14,10 +14,10 @@
 
 #define DIALECT "https://json-schema.org/draft/2020-12/schema"
 
-/* ---- bringing it in ---- */
+/* ---- loading the schema ---- */
 
-/* Thousands of tools may name one file, and each has its tree. Is there room for this one? What
- * comes after the finding is not read. */
+/* Each tool stores its own tree of the schema, even if thousands of tools name one file, so the
+ * sum is limited. False after a finding; further schemas are not read. */
 static bool add_bytes(struct tc_parse *p, const struct tc_node *node, size_t len)
 {
     p->schemas += len;
@@ -28,7 +28,7 @@ static bool add_bytes(struct tc_parse *p, const struct tc_node *node, size_t len
     return p->schemas <= TC_DOCUMENT_BYTES_MAX;
 }
 
-/* The tree of the text takes the place of the node's string. */
+/* Replaces the node's string by the tree of the text. */
 static bool read_text(struct tc_parse *p, struct tc_node *node, const char *text, size_t len)
 {
     if (!add_bytes(p, node, len))
@@ -48,7 +48,7 @@ static bool read_text(struct tc_parse *p, struct tc_node *node, const char *text
     return true;
 }
 
-/* It counts as what the policy is made from: no cage can write it. Takes `real`. */
+/* Adds the file to the policy's files, which no cage may write. Takes `real`. */
 static bool note_file(struct tc_parse *p, const struct tc_node *node, const char *path, char *real)
 {
     _autofree_ char *owned = real;
@@ -65,7 +65,7 @@ static bool note_file(struct tc_parse *p, const struct tc_node *node, const char
     *file = (struct tc_policy_file){.name = strdup(path),
                                     .path = strdup(path),
                                     .real = TAKE(owned),
-                                    .text = strdup(""), /* it holds no words of a policy */
+                                    .text = strdup(""), /* no finding points into it */
                                     .by = node->at.line};
     p->diag.memory |= !file->name || !file->path || !file->text;
     return !p->diag.memory;
@@ -114,11 +114,11 @@ static bool read_string(struct tc_parse *p, struct tc_node *node)
         return false;
     if (node->text[strspn(node->text, " \t\r\n")] != '{')
         return read_file(p, node);
-    _autofree_ char *json = tc_parse_copy(p, node->text); /* the node becomes another */
+    _autofree_ char *json = tc_parse_copy(p, node->text); /* read_text() frees the node's text */
     return json && read_text(p, node, json, strlen(json));
 }
 
-/* ---- what it says ---- */
+/* ---- keywords of the schema's root ---- */
 
 static bool is_object(struct tc_parse *p, const struct tc_node *schema)
 {
@@ -165,7 +165,7 @@ static void check_dialect(struct tc_parse *p, struct tc_node *schema, struct tc_
                      "supported");
 }
 
-/* It binds no value; the model hears of the tool's own words. */
+/* An annotation: it restricts no value, and models receive the tool's `description` instead. */
 static void check_words(struct tc_parse *p, struct tc_node *schema, struct tc_node *node)
 {
     (void)schema;
@@ -178,7 +178,7 @@ static void check_properties(struct tc_parse *p, struct tc_node *schema, struct 
     (void)(tc_parse_is(p, node, TC_NODE_TABLE) && tc_parse_members_fit(p, node));
 }
 
-/* What refers to them brings them in; each is checked there. */
+/* A definition is checked where a reference expands it. */
 static void check_definitions(struct tc_parse *p, struct tc_node *schema, struct tc_node *node)
 {
     check_properties(p, schema, node);
@@ -188,7 +188,7 @@ static void check_type(struct tc_parse *p, struct tc_node *schema, struct tc_nod
 {
     (void)p;
     (void)schema;
-    (void)node; /* is_object was asked before */
+    (void)node; /* is_object() has checked it */
 }
 
 static const struct {
@@ -206,7 +206,7 @@ static const struct {
                 {"$defs", check_definitions},
                 {"definitions", check_definitions}};
 
-/* What binds the arguments as one object: there it narrows, as beside any type. */
+/* Keywords that restrict the arguments as one object. They only narrow the type "object". */
 static bool binds_together(const char *keyword)
 {
     static const char *const words[] = {"anyOf",
@@ -288,7 +288,7 @@ static bool has_own_words(struct tc_parse *p, const struct tc_node *node)
     return found;
 }
 
-/* Is the word the type, or one of its list? */
+/* Is `type` this type name, or a list with it? */
 static bool has_type(const struct tc_node *type, const char *word)
 {
     bool found = type && type->kind == TC_NODE_STRING && tc_streq(type->text, word);
@@ -310,7 +310,7 @@ static bool check_properties_of(struct tc_parse *p, const struct tc_node *member
     return fine;
 }
 
-/* The branches that bear the type: all, but of allOf the first. */
+/* Checks the branches that determine the type: all, except for allOf, where it is the first. */
 static bool check_branches(struct tc_parse *p, const struct tc_node *branches)
 {
     bool fine = tc_parse_is(p, branches, TC_NODE_ARRAY) && tc_parse_members_fit(p, branches);
@@ -329,7 +329,8 @@ static bool check_branches(struct tc_parse *p, const struct tc_node *branches)
     return fine;
 }
 
-/* Values that are listed say their type, which without a word is a string. */
+/* Are all values of const or enum strings? Then "type" may be absent, because its default is
+ * "string". */
 static bool lists_strings(const struct tc_node *node)
 {
     const struct tc_node *one = tc_node_get(node, "const"), *values = tc_node_get(node, "enum");
@@ -360,7 +361,7 @@ static bool check_array(struct tc_parse *p, const struct tc_node *node)
     return fine;
 }
 
-/* Each of a table of schemas that bear their types. */
+/* Checks a table of schemas, each of which must have a type. */
 static bool check_named(struct tc_parse *p, const struct tc_node *members)
 {
     return !members || members->kind != TC_NODE_TABLE || members->count > TC_MEMBERS_MAX ||
@@ -383,7 +384,8 @@ static bool check_object(struct tc_parse *p, const struct tc_node *node)
     return fine;
 }
 
-/* Words of the policy's own are none of JSON Schema's, and what is absent there means "any". */
+/* Rejects keys of `arguments` that are not in JSON Schema, and open schemas: in JSON Schema, an
+ * absent keyword allows any value. */
 static bool check_property(struct tc_parse *p, const struct tc_node *node)
 {
     if (!tc_parse_is(p, node, TC_NODE_TABLE))
@@ -417,8 +419,8 @@ static bool is_required(const struct tc_node *schema, const char *name)
     return false;
 }
 
-/* As it would stand under `arguments`. A copy, with its references written out: to read it brings
- * it to another form. */
+/* Parses a copy of the property, with its references expanded, as if it were written under
+ * `arguments`. A copy, because parsing replaces a node by its canonical form. */
 static void read_property(struct tc_parse *p, const struct tc_node *schema,
                           const struct tc_node *node, struct tc_spec *spec)
 {

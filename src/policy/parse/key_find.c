@@ -85,7 +85,7 @@ void tc_key_range(const struct tc_key *key, char *out, size_t size)
                               key->choices[i]);
 }
 
-/* ---- the closed lists of words that values are taken from ---- */
+/* ---- closed lists of values ---- */
 
 const char *const tc_values_denials[] = {"calls", "paths", "accesses", "off", NULL};
 const char *const tc_values_mode[] = {"bind", "copy", "overlay", NULL};
@@ -96,8 +96,8 @@ const char *const tc_values_by[] = {"group", "any", NULL};
 const char *const tc_values_without[] = {"proc.own",  "proc.survivors", "tmp.private", "fs.stat",
                                          "fs.denied", "fs.steering",    "limit.pids",  NULL};
 const char *const tc_values_runtime[] = {"crun", "runc", NULL};
-/* Runtimes that put a kernel of its own around each container, by the names under which engines
- * know them; nothing else may get what the guest's engine needs. */
+/* The names under which engines register runtimes that run each container in a VM. The list is
+ * closed, because no other runtime may get the privileges that the guest's engine needs. */
 const char *const tc_values_kata[] = {"kata",     "kata-qemu",       "kata-fc",
                                       "kata-clh", "kata-dragonball", NULL};
 const char *const tc_values_kata_engine[] = {"docker", "containerd", NULL};

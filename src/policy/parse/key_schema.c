@@ -18,7 +18,7 @@
 
 /* ---- tables ---- */
 
-/* What a table must say. */
+/* Keys that a table must have. */
 static const struct {
     enum tc_scope scope;
     const char *key;
@@ -62,8 +62,8 @@ static void add_range(struct tc_buf *out, const struct tc_key *key)
     tc_buf_addf(out, ",\"minimum\":%s,\"maximum\":%s", low, high);
 }
 
-/* The least number of digits that says more than nothing, where nothing is out of range. */
-/* Members of a schema. No allOf, here or elsewhere: taplo ends of it when it completes a key. */
+/* A number that is not 0, where the range excludes 0, and a unit. No schema uses allOf, because
+ * taplo crashes on it when it completes a key. */
 static void add_quantity(struct tc_buf *out, const struct tc_key *key)
 {
     tc_buf_addf(out, "\"type\":\"string\",\"pattern\":\"^%s(%s)$\"",
@@ -134,7 +134,7 @@ static void add_table(struct tc_buf *out, const struct tc_key *key)
     }
 }
 
-/* ---- plain values ---- */
+/* ---- values ---- */
 
 static void add_words(struct tc_buf *out, const struct tc_key *key)
 {
@@ -146,7 +146,7 @@ static void add_words(struct tc_buf *out, const struct tc_key *key)
     tc_buf_addc(out, ']');
 }
 
-/* A list of paths, each alone or as a table. */
+/* A list of paths, each a string or a table. */
 static void add_entries(struct tc_buf *out, const char *before)
 {
     tc_buf_adds(out, before);
@@ -186,7 +186,7 @@ static void add_type(struct tc_buf *out, const struct tc_key *key)
     tc_buf_adds(out, ",\"minItems\":1}]");
 }
 
-/* By what reads the value, where its type alone says too little. */
+/* Chooses the schema by the key's setter, where its type is not specific enough. */
 static bool add_by_setter(struct tc_buf *out, const struct tc_key *key)
 {
     if (key->set == tc_set_network)
@@ -272,7 +272,7 @@ static void add_form(struct tc_buf *out, const struct tc_key *key)
         add_plain(out, key);
 }
 
-/* ---- what a person reads ---- */
+/* ---- descriptions, defaults and examples ---- */
 
 static void add_description(struct tc_buf *out, const struct tc_key *key)
 {
@@ -289,7 +289,7 @@ static void add_description(struct tc_buf *out, const struct tc_key *key)
     out->failed |= text.failed;
 }
 
-/* Only what a policy could say in this place; else the description tells. */
+/* Adds a default that is a valid value of the key; other defaults are only in the description. */
 static void add_default(struct tc_buf *out, const struct tc_key *key)
 {
     const char *text = key->fallback;
@@ -319,7 +319,7 @@ static const struct tc_node *find_node(const struct tc_node *table, const char *
     return found;
 }
 
-/* The row's example is a piece of policy: the value that it gives the key. */
+/* Adds the key's value in the row's example, which is TOML text. */
 static void add_example(struct tc_buf *out, const struct tc_key *key)
 {
     _auto_(tc_document_done) struct tc_document document = {0};

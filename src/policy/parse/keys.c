@@ -15,7 +15,7 @@ static const char *const words_reuse[] = {"never", "same-grant", NULL};
 #define MAX_MS ((int64_t)168 * 3600 * 1000)
 #define MAX_BYTES ((int64_t)1 << 44)
 
-/* Where the capability keys may stand. */
+/* Scopes of the capability keys. */
 #define EACH (TC_IN(TOOL) | TC_IN(DEFAULTS) | TC_IN(SERVER))
 #define EACH_AND_SETUP (EACH | TC_IN(SETUP)) /* and those of an install phase */
 #define SPEC(field) .offset = offsetof(struct tc_spec, field)
@@ -84,7 +84,7 @@ const struct tc_key tc_keys[] = {
      .example = "upstream = \"http://proxy.example.com:3128\"\nnames = \"upstream\""},
     {TC_IN(FILE), "audit", .text = "The audit log.", NONE, .type = "table"},
 
-    /* what a tool is */
+    /* description and interface of a tool */
     {TC_IN(TOOL) | TC_IN(SERVER) | TC_IN(SERVER_TOOL), "description", tc_set_string,
      SPEC(description), .id = TC_KEY_DESCRIPTION, .type = "string",
      .text = "What the tool does, for the model.",
@@ -205,8 +205,8 @@ const struct tc_key tc_keys[] = {
              "both ends.",
      .example = "output = { limit = \"64KiB\", over = \"kill\" }"},
 
-    /* where and how; the settings of a backend go to it as tc_set_settings() finds them, so that a
-     * row's setter only checks the value */
+    /* backends and approval; tc_set_settings() passes a backend's settings on, so a row's setter
+     * only checks the value */
     {EACH | TC_IN(SERVER_TOOL), "tier", tc_set_choice, SPEC(tier), .id = TC_KEY_TIER,
      .choices = tc_values_tier, .type = "word",
      .text = "How far a person must approve calls; selects the backend if none is named.",
@@ -473,7 +473,7 @@ const struct tc_key tc_keys[] = {
          "which contains them. If the content of one changes, the tool must be installed again.",
      .example = "setup.inputs = [\"requirements.txt\"]"},
 
-    /* the smaller tables */
+    /* tables of memory, output and others */
     {TC_IN(MEMORY), "max", tc_set_value, LIMIT(memory), NONE, RANGE(SIZE, 1 << 20, MAX_BYTES),
      .type = "size", .text = "The limit.", .example = "memory = { max = \"512MiB\" }"},
     {TC_IN(MEMORY), "by", tc_set_word, NONE, .choices = tc_values_by, .type = "word",

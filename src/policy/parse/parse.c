@@ -10,10 +10,10 @@
 #include "base/path.h"
 #include "base/strv.h"
 
-/* ---- what people write in place of what a policy says ---- */
+/* ---- hints for common mistakes ---- */
 
-/* Names of other sandboxes and of JSON Schema, and values of another kind. Only hints; all of it
- * stays an error. A better hint for what is often written, into `hint`; false: there is none. */
+/* Key names of other sandboxes and of JSON Schema, and values of another kind, remain errors; these
+ * functions only write a better hint. False: none. */
 
 static bool find_habit_key(enum tc_scope scope, const char *key, char *hint, size_t size)
 {
@@ -172,7 +172,7 @@ char *tc_parse_copy(struct tc_parse *p, const char *text)
     return copy;
 }
 
-/* The other tables that know the name: "timeout belongs in [tool.NAME]". */
+/* Finds the key in another table: "timeout belongs in [tool.NAME]". */
 static const struct tc_key *find_elsewhere(const struct tc_parse *p, const char *name,
                                            enum tc_scope *ret_scope)
 {
@@ -193,7 +193,7 @@ static void unknown_key(struct tc_parse *p, enum tc_scope scope, const struct tc
     char hint[256];
     enum tc_scope other = TC_SCOPE_FILE;
     const struct tc_key *near = tc_key_nearest(p->keys, scope, node->key);
-    bool any = scope == TC_SCOPE_ENV; /* each name may be meant as a variable's */
+    bool any = scope == TC_SCOPE_ENV; /* any name may be meant as an environment variable */
     bool habit = (!any || !near) && find_habit_key(scope, node->key, hint, sizeof(hint));
     if (!habit && near)
         (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", near->name);
@@ -211,7 +211,7 @@ static void unknown_key(struct tc_parse *p, enum tc_scope scope, const struct tc
 
 void tc_parse_table(struct tc_parse *p, enum tc_scope scope, struct tc_node *table, void *into)
 {
-    /* without memory the model has gaps: nothing may look at it any more */
+    /* once an allocation has failed, the model is incomplete and must not be read */
     for (size_t i = 0; i < table->count && !p->diag.memory; i++) {
         struct tc_node *node = &table->items[i];
         const struct tc_key *key = tc_key_find(p->keys, scope, node->key);
@@ -327,7 +327,7 @@ void tc_set_patterns(struct tc_parse *p, const struct tc_key *key, struct tc_nod
     tc_parse_names(p, key, node, PATTERNS_MAX, judge_pattern, FIELD(struct tc_strv));
 }
 
-/* Words that are right elsewhere: what to write instead; NULL: none of them. */
+/* The hint for a value that belongs to another key. NULL: none. */
 static const char *elsewhere(const struct tc_key *key, const char *word)
 {
     if (tc_streq(key->name, "format") && (strstr(word, "path") || strstr(word, "file")))
@@ -341,7 +341,7 @@ static const char *elsewhere(const struct tc_key *key, const char *word)
     return NULL;
 }
 
-/* Or NULL. The same word in other letters is nearer than any other. */
+/* The most similar choice, or NULL. One that differs only in case wins. */
 static const char *nearest_choice(const struct tc_key *key, const struct tc_node *node)
 {
     const char *best = NULL;
@@ -355,7 +355,7 @@ static const char *nearest_choice(const struct tc_key *key, const struct tc_node
     return best;
 }
 
-/* The index of the node's word among the choices, or -1 after a finding. */
+/* The index of the node's value among the choices, or -1 after a finding. */
 static int read_choice(struct tc_parse *p, const struct tc_key *key, const struct tc_node *node)
 {
     char range[256], hint[300];
@@ -396,7 +396,7 @@ void tc_set_word(struct tc_parse *p, const struct tc_key *key, struct tc_node *n
     (void)read_choice(p, key, node);
 }
 
-/* A socket of the host, named as it is: absolute, and short enough for the kernel. */
+/* The path of a host socket: absolute, normalized and short enough for sun_path. */
 void tc_set_socket(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     enum { PATH_OF_SOCKET_MAX = 107 };
@@ -417,7 +417,7 @@ void tc_set_bool(struct tc_parse *p, const struct tc_key *key, struct tc_node *n
         *FIELD(bool) = node->integer != 0;
 }
 
-/* Numbers where a unit is wanted: the finding shows both right spellings. */
+/* A number without the required unit: the hint shows valid spellings. */
 static void refuse_bare(struct tc_parse *p, const struct tc_key *key, const struct tc_node *node)
 {
     struct tc_complaint c;
@@ -455,7 +455,7 @@ static bool read_number(struct tc_parse *p, const struct tc_key *key, const stru
         tc_parse_bad(p, node, hint, "%s is out of range", node->key);
         return false;
     }
-    *ret = (int64_t)(value * 1000 + 0.5); /* not llround(): the library loads no libm */
+    *ret = (int64_t)(value * 1000 + 0.5); /* not llround(): the library does not link libm */
     return true;
 }
 

@@ -88,7 +88,7 @@ void tc_set_host_bounds(struct tc_parse *p, const struct tc_key *key, struct tc_
     }
 }
 
-/* A bound holds for texts that are the value, or its elements, and for nothing that lies deeper. */
+/* A bound applies to a string, or to an array of strings, not to deeper values. */
 static bool can_be_bound(const struct tc_argument *argument)
 {
     const unsigned texts = TC_TYPE_STRING | TC_TYPE_ARRAY;
@@ -96,7 +96,7 @@ static bool can_be_bound(const struct tc_argument *argument)
     if (!json_object_get(argument->schema, "type"))
         return false;
     if (!(types & texts))
-        return true; /* that the words do not go with the type is a finding already */
+        return true; /* check_keyword() has reported that the keyword does not fit the type */
     if (types & ~texts)
         return false;
     return !(types & TC_TYPE_ARRAY) || argument->element_types == TC_TYPE_STRING;

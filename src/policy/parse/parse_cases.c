@@ -90,7 +90,7 @@ static void take_accesses(struct tc_parse *p, const struct tc_node *list, bool a
     }
 }
 
-/* Not by jansson, which goes on without a piece when there is no memory for it. */
+/* Does not use json_dumps(), which may omit a part when an allocation fails. */
 static char *text_of(struct tc_parse *p, const json_t *value)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
@@ -127,7 +127,7 @@ static void read_test(struct tc_parse *p, struct tc_node *node)
         test->arguments = text_of(p, said.arguments);
     take_accesses(p, tc_node_get(node, "allowed"), true, test);
     take_accesses(p, tc_node_get(node, "denied"), false, test);
-    /* tables come in the order of the text, so every tool is known only at the end of the file */
+    /* the file may define the tool after this test, so compile.c checks later that it exists */
     if (!test->tool && !tool)
         tc_parse_bad(p, node, "add tool = \"NAME\"", "the test names no tool");
 }

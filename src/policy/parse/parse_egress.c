@@ -10,8 +10,8 @@
 static const char example[] = "write it as in \"http://proxy.example.com:3128\" or "
                               "\"socks5://10.0.0.8:1080\"";
 
-/* What is behind the scheme; NULL after a finding. What stands there may hold a password: it is not
- * repeated. */
+/* The part after the scheme; NULL after a finding. Findings do not quote the URL, because it may
+ * contain a password. */
 static const char *read_scheme(struct tc_parse *p, const struct tc_node *node,
                                struct tc_upstream *to)
 {
@@ -87,7 +87,7 @@ void tc_set_egress(struct tc_parse *p, const struct tc_key *key, struct tc_node 
                          "[egress] names no upstream");
 }
 
-/* ---- what the networks say to it ---- */
+/* ---- networks and the upstream proxy ---- */
 
 static void refuse_spec(struct tc_parse *p, const struct tc_spec *spec,
                         const struct tc_net_entry *entry, uint32_t line, const char *hint,
@@ -98,8 +98,8 @@ static void refuse_spec(struct tc_parse *p, const struct tc_spec *spec,
                       text ? text : "", why);
 }
 
-/* Where the upstream looks names up nobody here sees what a name of a pattern leads to; and who
- * speaks to the upstream itself can ask it for anything. */
+/* If the upstream proxy resolves names, the addresses of names that match a pattern cannot be
+ * checked here. A tool that may connect to the proxy itself could reach any host through it. */
 static void check_entry(struct tc_parse *p, const struct tc_spec *spec,
                         const struct tc_net_entry *entry, uint32_t line)
 {
@@ -120,7 +120,7 @@ static void check_entry(struct tc_parse *p, const struct tc_spec *spec,
                     "is the upstream proxy itself, through which everything could be reached");
 }
 
-/* They would be in the cage after all. */
+/* Passing the variable would expose the upstream credentials to the tool. */
 static void check_passed(struct tc_parse *p, const struct tc_spec *spec)
 {
     const char *from = p->policy->upstream_from;

@@ -44,8 +44,8 @@ static void add_clean(struct tc_buf *out, const char *path)
     }
 }
 
-/* "data/" and "./data" have one digest, wherever the file is; and a file elsewhere spells its paths
- * from the first one's directory, because there is where they lead. */
+/* "data/" and "./data" get one spelling, so the digest depends neither on the spelling nor on where
+ * the policy is. Paths of an extended file become relative to the first file's directory. */
 void tc_parse_path_settle(struct tc_parse *p, struct tc_node *node, const char *prefix)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
@@ -102,7 +102,8 @@ static void add_rule(struct tc_parse *p, const struct tc_node *node, struct tc_f
     }
 }
 
-/* The host's path: `from`, else the same name, else (under /workspace) the call's workspace. */
+/* Sets the paths. The host path is `from`, else the same path, or the call's workspace for paths
+ * under /workspace. */
 static bool place_rule(struct tc_parse *p, struct tc_node *path, struct tc_node *from,
                        struct tc_fs_rule *rule)
 {
@@ -198,7 +199,7 @@ void tc_set_filesystem(struct tc_parse *p, const struct tc_key *key, struct tc_n
         (void)tc_parse_inner(p, key->inner, node, into);
 }
 
-/* ---- names that steer the host ---- */
+/* ---- steering files ---- */
 
 void tc_set_steering_remove(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                             void *into)

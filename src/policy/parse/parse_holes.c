@@ -9,7 +9,7 @@
 #include "policy/parse/template.h"
 #include "schema/schema.h"
 
-/* The node's place moved to the hole, where the text stands in the file as it is. */
+/* The node with the location of the placeholder, if the file contains the text without escapes. */
 static struct tc_node at_hole(const struct tc_node *node, const struct tc_hole *hole)
 {
     struct tc_node moved = *node;
@@ -20,7 +20,7 @@ static struct tc_node at_hole(const struct tc_node *node, const struct tc_hole *
     return moved;
 }
 
-/* Can every value, or every element of it, stand in an element of a command? */
+/* Can every value, or with `spread` every element, become an element of a command? */
 static bool is_text(const struct tc_argument *argument, unsigned types, bool spread)
 {
     unsigned deep = TC_TYPE_OBJECT | TC_TYPE_ARRAY;
@@ -44,7 +44,7 @@ static void check_hole(struct tc_parse *p, const struct tc_spec *spec, const str
         tc_parse_bad(p, &place, hint, "{%.*s} names no argument", len, hole->name);
         return;
     }
-    /* a value of null is none: what would hold it is dropped */
+    /* null counts as absent: the element with its placeholder is dropped */
     unsigned types = argument->types & ~(unsigned)TC_TYPE_NULL;
     bool array = types == TC_TYPE_ARRAY;
     if (in_command && !is_text(argument, types, hole->spread && array)) {

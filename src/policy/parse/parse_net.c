@@ -58,7 +58,7 @@ static void check_words(struct tc_parse *p, const struct tc_node *table,
     }
 }
 
-/* What is read request by request has one port, where HTTP is spoken. */
+/* An entry with methods or paths needs a single port, on which the proxy inspects HTTP requests. */
 static void check_ports(struct tc_parse *p, const struct tc_node *table,
                         const struct tc_net_entry *entry)
 {
@@ -70,7 +70,7 @@ static void check_ports(struct tc_parse *p, const struct tc_node *table,
                          "methods and paths need one port");
 }
 
-/* { host, port, methods, paths }; without methods and paths it means what the string means. */
+/* { host, port, methods, paths }; without methods and paths it is equivalent to the string. */
 static bool read_table(struct tc_parse *p, struct tc_node *node, struct tc_net_entry *ret)
 {
     struct tc_complaint c;
@@ -152,7 +152,7 @@ static void add_entry(struct tc_parse *p, struct tc_spec *spec, struct tc_node *
     p->diag.memory |= fine && !to;
 }
 
-/* People bring URLs: what is to be written has neither a scheme nor a path. */
+/* A string instead of an array, often a URL. The hint omits its scheme and path. */
 static void refuse_bare(struct tc_parse *p, const struct tc_node *node)
 {
     char hint[200];

@@ -11,7 +11,7 @@
 
 enum { BACKENDS_MAX = 4 };
 
-/* Of a backend with walls; NULL: it is none. */
+/* The backend of this name. NULL: unknown, or without isolation. */
 static const struct tc_backend *walls_of(const char *name)
 {
     const struct tc_backend *b = tc_backend_find(name);
@@ -33,7 +33,7 @@ static void refuse_name(struct tc_parse *p, const struct tc_node *node, const st
     tc_parse_bad_in(p, node, item, names, "\"%.60s\" is not a backend with isolation", name);
 }
 
-/* Names of backends with walls, each once. */
+/* Parses names of backends with isolation, without duplicates. */
 static bool read_names(struct tc_parse *p, struct tc_node *node, struct tc_strv *into)
 {
     if (!tc_parse_is(p, node, TC_NODE_ARRAY))
@@ -64,7 +64,7 @@ void tc_set_fallback(struct tc_parse *p, const struct tc_key *key, struct tc_nod
     (void)read_names(p, node, &((struct tc_spec *)into)->fallback);
 }
 
-/* Why `inner` cannot run within `outer`; NULL: it can. */
+/* The reason why `inner` cannot run within `outer`. NULL: it can. */
 static const char *cannot_hold(enum tc_backend_kind outer, enum tc_backend_kind inner)
 {
     if (inner == TC_BACKEND_CLUSTER)

@@ -25,7 +25,7 @@ static void put_keyword(struct tc_parse *p, struct tc_argument *argument, const 
         p->diag.memory = true;
 }
 
-/* 1.0 and 1 are one number. */
+/* 1.0 and 1 get the same canonical form. */
 static void settle_number(struct tc_node *node)
 {
     if (node->kind == TC_NODE_FLOAT && fabs(node->number) < 9007199254740992.0 &&
@@ -45,7 +45,7 @@ void tc_set_schema_word(struct tc_parse *p, const struct tc_key *key, struct tc_
     free(word);
 }
 
-/* One word, or a list of them. */
+/* One type, or a list of types. */
 void tc_set_type(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     if (node->kind != TC_NODE_ARRAY) {
@@ -126,7 +126,7 @@ void tc_set_length(struct tc_parse *p, const struct tc_key *key, struct tc_node 
         put_keyword(p, into, key->name, json_integer(node->integer));
 }
 
-/* Of integers alone: what a fraction is a multiple of depends on who rounds. */
+/* Only integers, because the multiples of a fraction depend on rounding. */
 void tc_set_multiple(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     settle_number(node);
@@ -144,7 +144,7 @@ void tc_set_unique(struct tc_parse *p, const struct tc_key *key, struct tc_node 
         put_keyword(p, into, key->name, json_boolean(node->integer));
 }
 
-/* Takes the pattern; each has its place in the order of texts. */
+/* Takes the pattern. The patterns stay sorted by text. */
 static void add_pattern(struct tc_parse *p, size_t place, struct tc_pattern *pattern)
 {
     struct tc_argument *argument = p->argument;
@@ -159,7 +159,7 @@ static void add_pattern(struct tc_parse *p, size_t place, struct tc_pattern *pat
     *at = pattern;
 }
 
-/* Is there room for one more? */
+/* Are the limits kept with one more pattern? False after a finding. */
 static bool pattern_fits(struct tc_parse *p, const struct tc_node *node,
                          const struct tc_pattern *pattern)
 {
@@ -175,7 +175,7 @@ static bool pattern_fits(struct tc_parse *p, const struct tc_node *node,
     return false;
 }
 
-/* Keeps it with the argument, which it belongs to. False after a finding. */
+/* Compiles the pattern and stores it in the argument. False after a finding. */
 static bool take_pattern(struct tc_parse *p, const struct tc_node *node, const char *text)
 {
     struct tc_pattern *pattern = NULL;
@@ -207,14 +207,14 @@ static double number_of(const json_t *schema, const char *keyword)
     return json_number_value(json_object_get(schema, keyword));
 }
 
-/* The lowest bound that no number passes, met by the highest. */
+/* Is the lower bound at or above the upper one? At least one of them is exclusive. */
 static bool nothing_between(const json_t *schema, const char *low, const char *high)
 {
     return json_object_get(schema, low) && json_object_get(schema, high) &&
            number_of(schema, low) >= number_of(schema, high);
 }
 
-/* Which types a keyword speaks of. */
+/* The types to which a keyword applies. */
 static unsigned types_of(const char *keyword)
 {
     enum { NUMBERS = TC_TYPE_INTEGER | TC_TYPE_NUMBER, NAMES = TC_TYPE_STRING | TC_TYPE_ARRAY };
@@ -283,7 +283,7 @@ static void check_values(struct tc_parse *p, const struct tc_node *node, const j
                             words);
 }
 
-/* Does the keyword speak of one of the types? */
+/* Adds a finding if the keyword applies to none of the types. */
 static void check_keyword(struct tc_parse *p, const struct tc_node *node, unsigned types)
 {
     char words[80];
@@ -293,7 +293,7 @@ static void check_keyword(struct tc_parse *p, const struct tc_node *node, unsign
         tc_parse_bad_key(p, node, NULL, "%s does not go with type \"%s\"", node->key, words);
 }
 
-/* Pairs of bounds against each other. */
+/* Adds a finding for each pair of bounds that excludes every value. */
 static void check_pairs(struct tc_parse *p, const struct tc_node *table, const json_t *schema)
 {
     static const char *const pairs[][2] = {{"minimum", "maximum"},
@@ -320,7 +320,7 @@ static void check_pairs(struct tc_parse *p, const struct tc_node *table, const j
     }
 }
 
-/* What is not said is the narrow thing, and the schema says it. */
+/* Writes out the strictest meaning of absent keywords. */
 static void fill_schema(struct tc_parse *p, struct tc_argument *argument)
 {
     if (!json_object_get(argument->schema, "type"))
@@ -339,14 +339,14 @@ static void fill_schema(struct tc_parse *p, struct tc_argument *argument)
     }
 }
 
-/* Is a member of any name declared, or of some? */
+/* Does the schema declare members other than those of `properties`? */
 static bool declares_names(const json_t *schema)
 {
     return json_is_object(json_object_get(schema, "additionalProperties")) ||
            json_object_get(schema, "patternProperties");
 }
 
-/* Every required member can be given. */
+/* Adds a finding for each required member that is not declared. */
 static void check_required(struct tc_parse *p, const struct tc_node *table,
                            const struct tc_argument *argument)
 {
@@ -362,7 +362,7 @@ static void check_required(struct tc_parse *p, const struct tc_node *table,
                             json_string_value(json_array_get(names, i)));
 }
 
-/* What a schema that bears a type says must go with it. */
+/* Checks the keywords of a schema with a type against the type. */
 static void check_typed(struct tc_parse *p, const struct tc_node *table,
                         struct tc_argument *argument)
 {
@@ -402,7 +402,7 @@ void tc_parse_schema(struct tc_parse *p, enum tc_scope scope, struct tc_node *ta
     p->bearer = around;
 }
 
-/* A schema within that of an argument: its object, or NULL after a finding. */
+/* Parses a subschema. NULL after a finding. */
 static json_t *read_part(struct tc_parse *p, const char *name, struct tc_node *node, bool narrows)
 {
     if (!tc_parse_is(p, node, TC_NODE_TABLE))
@@ -417,7 +417,7 @@ static json_t *read_part(struct tc_parse *p, const char *name, struct tc_node *n
     return part.schema;
 }
 
-/* False: nothing may stand there. */
+/* `false` allows no further elements or members. */
 void tc_set_others(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     bool none = node->kind == TC_NODE_BOOL && !node->integer;
@@ -435,7 +435,7 @@ static bool are_parts(struct tc_parse *p, const struct tc_node *node)
     return node->count;
 }
 
-/* How many of the first parts bear the type: all, one or none. */
+/* `bearing`: the number of leading subschemas that have a type (all, one or none). */
 static void set_parts(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                       struct tc_argument *into, size_t bearing)
 {
@@ -515,7 +515,7 @@ void tc_set_dependent(struct tc_parse *p, const struct tc_key *key, struct tc_no
         set_members(p, key, node, into, true);
 }
 
-/* The names are patterns. */
+/* patternProperties: the names are patterns. */
 void tc_set_named_like(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                        void *into)
 {

@@ -23,7 +23,7 @@ static bool name_fine(const char *name)
            strspn(name, LETTERS DIGITS "_") == n;
 }
 
-/* No shell reads it, so what a shell would read in another way is no part of it. */
+/* What is wrong with the command. It runs without a shell, so shell syntax is rejected. */
 static const char *command_wrong(const char *words)
 {
     static const char special[] = "\"'`$\\|&;<>(){}[]*?~#!\t\n\r";
@@ -60,20 +60,20 @@ void tc_set_secret_from(struct tc_parse *p, const struct tc_key *key, struct tc_
         else
             secret->from = tc_parse_copy(p, node->text);
     } else {
-        /* what stands here may be the secret itself: it is not repeated */
+        /* the value may be the secret itself, so the message does not quote it */
         tc_parse_bad(p, node, "write from = \"env:NAME\", \"file:PATH\" or \"command:WORDS\"",
                      "from does not say where the secret comes from");
     }
 }
 
-/* "http://" is said on purpose, and so is its port; the default is that of TLS. */
+/* Does the endpoint name its port? "http://" requires one, because the default is the TLS port. */
 static bool plain_port_said(const char *endpoint)
 {
     const char *colon = strrchr(endpoint, ':');
     return colon && colon[1] && strspn(colon + 1, DIGITS) == strlen(colon + 1);
 }
 
-/* In its one form; NULL after a complaint. */
+/* The host in canonical form. NULL after a finding. */
 static char *read_host(struct tc_parse *p, struct tc_node *array, struct tc_node *item)
 {
     struct tc_complaint c;
@@ -118,7 +118,7 @@ void tc_set_secret_hosts(struct tc_parse *p, const struct tc_key *key, struct tc
     }
 }
 
-/* Headers that say where a request goes or where it ends. */
+/* Is it a header that controls the destination or the framing of a request? */
 static bool frames(const char *header, size_t len)
 {
     static const char *const names[] = {"Host",    "Content-Length", "Transfer-Encoding",
@@ -160,7 +160,7 @@ void tc_set_secret_header(struct tc_parse *p, const struct tc_key *key, struct t
         secret->header = tc_parse_copy(p, node->text);
 }
 
-/* No policy holds a secret itself. */
+/* A string could be the secret itself, which no policy may contain. False after a finding. */
 static bool is_table(struct tc_parse *p, const struct tc_node *node)
 {
     char hint[256];
@@ -215,7 +215,7 @@ void tc_set_secrets(struct tc_parse *p, const struct tc_key *key, struct tc_node
     tc_parse_leave(p, mark);
 }
 
-/* Owned. */
+/* The secret's key in messages; owned. */
 static char *key_of(const struct tc_spec *said, const struct tc_secret *secret)
 {
     return tc_format("%s.secrets.%s", said->prefix, secret->name);
@@ -236,7 +236,7 @@ static void check_hosts(struct tc_parse *p, const struct tc_spec *tool, const st
     }
 }
 
-/* The variable would be in the cage after all. */
+/* Passing the variable would expose the secret to the tool. */
 static void check_passed(struct tc_parse *p, const struct tc_spec *tool, const struct tc_spec *said,
                          const struct tc_secret *secret)
 {
@@ -266,7 +266,7 @@ static bool share_host(const struct tc_secret *a, const struct tc_secret *b)
     return false;
 }
 
-/* A header has one value. */
+/* Two secrets cannot use the same header for one host. */
 static void check_alone(struct tc_parse *p, const struct tc_spec *said, size_t at)
 {
     const struct tc_secret *secret = &said->secrets[at];
@@ -279,7 +279,7 @@ static void check_alone(struct tc_parse *p, const struct tc_spec *said, size_t a
     }
 }
 
-/* The defaults are whole only at the end of the file. */
+/* Runs after the whole file, because [defaults] is complete only then. */
 static void check_spec(struct tc_parse *p, const struct tc_spec *tool)
 {
     const struct tc_spec *said = tc_policy_given(p->policy, tool, TC_KEY_SECRETS);

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * The key `setup`: an install phase is a further table of capabilities, with the name "x.setup" and
- * two keys of its own. */
+ * two additional keys. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 enum { INPUTS_MAX = 64 };
 
-/* Places that a cage, or the install itself, has other things at. */
+/* Is the path one that a cage or the install itself uses for other files? */
 static bool is_taken(const char *path)
 {
     static const char *const taken[] = {TC_WORKSPACE, TC_SETUP_PLACE, "/etc", "/mnt"};
@@ -48,8 +48,7 @@ void tc_set_into(struct tc_parse *p, const struct tc_key *key, struct tc_node *n
     }
 }
 
-/* Plain names below the directory, with nothing to be cleaned: that is the path in the cage, too.
- */
+/* A relative path without ".", ".." and empty components: it is also the path in the cage. */
 static bool input_fine(const char *name)
 {
     struct tc_complaint c;
@@ -134,7 +133,7 @@ void tc_set_setup(struct tc_parse *p, const struct tc_key *key, struct tc_node *
     }
 }
 
-/* What is installed depends on the clause and on all that it may take over. */
+/* The cache key covers the table and [defaults], from which it may inherit keys. */
 static bool digest(struct tc_spec *setup, const struct tc_node *root)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;

@@ -16,7 +16,7 @@ static const char *const may_add[] = {
     "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise",
     "kcmp",   "move_pages",       "migrate_pages",     "name_to_handle_at"};
 
-/* Why not, for those that people ask for. */
+/* Reasons for commonly requested system calls that are never allowed. */
 static const struct {
     const char *name, *why;
 } never[] = {
@@ -51,15 +51,16 @@ static const struct {
     {"ioperm", "it reaches the hardware"},
 };
 
-/* PID 1 of the cage stands under the same filter: by these it starts the tool, hears of its end,
- * ends what is left and reports. And without some no tool starts, ends or answers. */
+/* System calls that cannot be denied. PID 1 of the cage runs under the same filter: it uses them to
+ * start the tool, wait for its exit, kill remaining processes and report. Tools need some of them
+ * to start, exit or write output. */
 static const char *const needed[] = {
     "execve", "execveat", "exit", "exit_group",     "rt_sigreturn",    "restart_syscall", "read",
     "write",  "close",    "mmap", "rt_sigprocmask", "rt_sigtimedwait", "clone",           "vfork",
     "setsid", "ioctl",    "stat", "newfstatat",     "sendmsg",         "recvfrom",        "poll",
     "ppoll",  "wait4",    "kill", "futex",          "getrusage",       "clock_gettime"};
 
-/* Is it a name at all? */
+/* Can it be a system call's name? False after a finding. */
 static bool is_name(struct tc_parse *p, const struct tc_node *array, const struct tc_node *item)
 {
     const char *name = item->kind == TC_NODE_STRING ? item->text : "";

@@ -47,7 +47,7 @@ void tc_parse_spec(struct tc_parse *p, const struct tc_key *key, struct tc_node 
     tc_parse_leave(p, mark);
 }
 
-/* Tables by the names of what they are of; `read` takes each. */
+/* Parses a table of named tables, as [tool.NAME]; `read` parses each. */
 static void read_named(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                        const char *what, tc_key_set *read, void *into)
 {
@@ -95,7 +95,7 @@ static void read_server_tool(struct tc_parse *p, const struct tc_key *key, struc
         tc_parse_spec(p, key, node, node->key, spec);
 }
 
-/* The spec is the first member of the server. */
+/* `into` is the server's spec, which is its first member. */
 void tc_set_server_tools(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                          void *into)
 {
@@ -155,10 +155,10 @@ void tc_set_risks(struct tc_parse *p, const struct tc_key *key, struct tc_node *
     read_classes(p, node, tc_values_risk, &p->policy->risks, &p->policy->risk_count);
 }
 
-/* Of one backend. What its rows of the table have checked is in its canonical form now. */
+/* The settings of one backend, stored as "BACKEND.KEY=VALUE" in canonical form. */
 void tc_set_settings(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
-    int64_t unused; /* where a plain setter leaves what it read */
+    int64_t unused; /* the rows' setters store their values here */
     if (!tc_parse_inner(p, key->inner, node, &unused))
         return;
     for (size_t i = 0; i < node->count; i++) {
@@ -200,7 +200,7 @@ void tc_set_stdin(struct tc_parse *p, const struct tc_key *key, struct tc_node *
     spec->stdin_text = tc_parse_copy(p, node->text);
 }
 
-/* Adds a member to a table that a short form has been turned into. */
+/* Adds a member to a table that replaces a short form. */
 static struct tc_node *add_member(struct tc_parse *p, struct tc_node *table, const char *key)
 {
     struct tc_node *node = TC_PARSE_PUSH(p, table->items, table->count);
@@ -209,8 +209,8 @@ static struct tc_node *add_member(struct tc_parse *p, struct tc_node *table, con
     return node;
 }
 
-/* A table of its own, or the value of one of its keys alone: "512MiB" means { max = "512MiB" }.
- * False: it was that. */
+/* A table, or its short form, the value of `key`: "512MiB" means { max = "512MiB" }. False: the
+ * short form. */
 static bool read_limit(struct tc_parse *p, enum tc_scope scope, const char *key,
                        struct tc_node *node, void *into)
 {
@@ -385,7 +385,7 @@ static void take_catalog(struct tc_parse *p, const struct tc_node *node, struct 
     spec->module = tc_parse_copy(p, node->text);
 }
 
-/* The pin stays behind the path through all of it. */
+/* A path, with an optional "@sha256:DIGEST" that stays part of it. */
 void tc_set_module(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     struct tc_spec *spec = into;
@@ -416,7 +416,7 @@ void tc_set_programs(struct tc_parse *p, const struct tc_key *key, struct tc_nod
                             "\"%.60s\" is not the name of a program", node->items[i].text);
 }
 
-/* The clauses by name; which may be given up is a closed list. */
+/* Names of clauses from tc_clauses_yielding(). */
 void tc_set_without(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)
 {
     struct tc_spec *spec = into;

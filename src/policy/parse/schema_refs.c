@@ -12,7 +12,7 @@
 
 enum { PARTS_MAX = 1 << 16, DEPTH_MAX = 2 * TC_DOCUMENT_DEPTH_MAX, BYTES_A_PART = 64 };
 
-/* The references that are being written out, the innermost first. */
+/* The references being expanded, the innermost first. */
 struct chain {
     const struct tc_node *target;
     const struct chain *next;
@@ -25,7 +25,7 @@ struct writer {
     unsigned depth;
 };
 
-/* Words that bind no value: they may stand beside a reference, and go before what it names. */
+/* Is it an annotation? One next to a reference overrides the target's. */
 static bool is_note(const char *key)
 {
     static const char *const words[] = {"title", "description", "default"};
@@ -38,8 +38,8 @@ static const struct tc_node *find_reference(const struct tc_node *node)
     return ref && ref->kind == TC_NODE_STRING ? ref : NULL;
 }
 
-/* One step of a pointer, up to its end or "/", with ~1 for "/" and ~0 for "~". False: it is too
- * long, or none. */
+/* Decodes one reference token of a pointer: ~1 means "/", ~0 means "~". False: too long, or
+ * invalid. */
 static bool read_step(const char *at, size_t len, char *out, size_t size)
 {
     size_t n = 0;
@@ -128,7 +128,7 @@ static struct tc_node *add_node(struct writer *w, struct tc_node *parent,
     return node;
 }
 
-/* Beside words of its own a reference is one more schema that must fit. */
+/* Expands a reference that has sibling keywords: its target becomes an element of allOf. */
 static bool write_beside(struct writer *w, struct tc_node *parent, const struct tc_node *from,
                          const struct tc_node *target, const struct chain *above)
 {

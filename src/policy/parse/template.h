@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Placeholders for arguments in texts of the policy: {NAME}, {NAME...}, {*}. Every other brace is
+ * Placeholders for arguments in strings of the policy: {NAME}, {NAME...}, {*}. Every other brace is
  * literal. */
 #ifndef TC_POLICY_PARSE_TEMPLATE_H
 #define TC_POLICY_PARSE_TEMPLATE_H

@@ -76,7 +76,7 @@ static bool too_large(const char *text, enum tc_unit unit, int64_t max, struct t
     return false;
 }
 
-/* Digits into a number; false on overflow. */
+/* Converts n digits. False: overflow. */
 static bool read_digits(const char *text, size_t n, int64_t *ret)
 {
     int64_t value = 0;
