@@ -9,28 +9,28 @@
 
 #include "base/cleanup.h"
 
-/* The first row that fits decides: metadata stands before the ranges that it lies in. */
+/* The first matching row decides, so metadata addresses precede the ranges that contain them. */
 static const struct {
     uint32_t net;
     unsigned char bits, class;
 } v4_rows[] = {
     {0xa9fea9fe, 32, TC_ADDRESS_METADATA},      /* 169.254.169.254 */
-    {0xa9feaa02, 32, TC_ADDRESS_METADATA},      /* 169.254.170.2, of a container service */
-    {0xa9feaa17, 32, TC_ADDRESS_METADATA},      /* 169.254.170.23, of a pod */
+    {0xa9feaa02, 32, TC_ADDRESS_METADATA},      /* 169.254.170.2, Amazon ECS */
+    {0xa9feaa17, 32, TC_ADDRESS_METADATA},      /* 169.254.170.23, Amazon EKS pods */
     {0x646464c8, 32, TC_ADDRESS_METADATA},      /* 100.100.100.200 */
     {0xc00000c0, 32, TC_ADDRESS_METADATA},      /* 192.0.0.192 */
     {0xa83f8110, 32, TC_ADDRESS_METADATA},      /* 168.63.129.16, in a public range */
-    {0x00000000, 8, TC_ADDRESS_RESERVED},       /* "this network": 0.0.0.0 is this machine */
+    {0x00000000, 8, TC_ADDRESS_RESERVED},       /* "this network": 0.0.0.0 is this host */
     {0x0a000000, 8, TC_ADDRESS_PRIVATE},        /* 10/8 */
-    {0x64400000, 10, TC_ADDRESS_PRIVATE},       /* 100.64/10, shared by a carrier's customers */
+    {0x64400000, 10, TC_ADDRESS_PRIVATE},       /* 100.64/10, carrier-grade NAT */
     {0x7f000000, 8, TC_ADDRESS_LOOPBACK},       /* 127/8 */
     {0xa9fe0000, 16, TC_ADDRESS_LINK_LOCAL},    /* 169.254/16 */
     {0xac100000, 12, TC_ADDRESS_PRIVATE},       /* 172.16/12 */
     {0xc0000000, 24, TC_ADDRESS_RESERVED},      /* 192.0.0/24, protocol assignments */
     {0xc0000200, 24, TC_ADDRESS_DOCUMENTATION}, /* 192.0.2/24 */
-    {0xc0586300, 24, TC_ADDRESS_RESERVED},      /* 192.88.99/24, relays of 6to4 */
+    {0xc0586300, 24, TC_ADDRESS_RESERVED},      /* 192.88.99/24, 6to4 relays */
     {0xc0a80000, 16, TC_ADDRESS_PRIVATE},       /* 192.168/16 */
-    {0xc6120000, 15, TC_ADDRESS_RESERVED},      /* 198.18/15, benchmarks, our synthetic ones */
+    {0xc6120000, 15, TC_ADDRESS_RESERVED},      /* 198.18/15, benchmarks, synthetic addresses */
     {0xc6336400, 24, TC_ADDRESS_DOCUMENTATION}, /* 198.51.100/24 */
     {0xcb007100, 24, TC_ADDRESS_DOCUMENTATION}, /* 203.0.113/24 */
     {0xe0000000, 4, TC_ADDRESS_MULTICAST},      /* 224/4 */
@@ -55,7 +55,7 @@ static const struct {
     {{[15] = 1}, 128, TC_ADDRESS_LOOPBACK},
     {{0xfc}, 7, TC_ADDRESS_PRIVATE},
     {{0xfe, 0x80}, 10, TC_ADDRESS_LINK_LOCAL},
-    {{0xfe, 0xc0}, 10, TC_ADDRESS_PRIVATE}, /* site-local, of old */
+    {{0xfe, 0xc0}, 10, TC_ADDRESS_PRIVATE}, /* site-local, deprecated */
     {{0xff}, 8, TC_ADDRESS_MULTICAST},
     {{0x20, 0x01, 0x0d, 0xb8}, 32, TC_ADDRESS_DOCUMENTATION},
     {{0x3f, 0xff}, 20, TC_ADDRESS_DOCUMENTATION},
@@ -70,7 +70,7 @@ static bool within(const unsigned char *a, const unsigned char *net, unsigned bi
     return memcmp(a, net, whole) == 0 && (!rest || (a[whole] ^ net[whole]) >> (8 - rest) == 0);
 }
 
-/* Outside of 2000::/3 nothing has been given to anybody. */
+/* No global unicast address outside 2000::/3 is allocated. */
 static enum tc_address_class by_prefix(const unsigned char *a)
 {
     for (size_t i = 0; i < TC_COUNT(v6_rows); i++)
@@ -79,19 +79,19 @@ static enum tc_address_class by_prefix(const unsigned char *a)
     return TC_ADDRESS_RESERVED;
 }
 
-/* Where an IPv4 address lies in an IPv6 one, and whether one with a public address inside is itself
- * public. The ends of a transition that nobody should meet any more are not. */
+/* IPv6 prefixes that embed an IPv4 address: its position, and whether an embedded public address
+ * makes the IPv6 address public. Obsolete transition mechanisms are never public. */
 static const struct {
     unsigned char net[16], bits, at, flip;
     bool public;
 } carriers[] = {
-    {{[10] = 0xff, [11] = 0xff}, 96, 12, 0, true},   /* mapped: the kernel goes to the inner one */
+    {{[10] = 0xff, [11] = 0xff}, 96, 12, 0, true},   /* mapped: the kernel uses IPv4 */
     {{0}, 96, 12, 0, false},                         /* compatible */
     {{[8] = 0xff, [9] = 0xff}, 96, 12, 0, false},    /* translated (SIIT) */
     {{0, 0x64, 0xff, 0x9b}, 96, 12, 0, true},        /* NAT64 */
-    {{0, 0x64, 0xff, 0x9b, 0, 1}, 48, 12, 0, false}, /* NAT64 with a prefix of one's own */
+    {{0, 0x64, 0xff, 0x9b, 0, 1}, 48, 12, 0, false}, /* NAT64 with a local-use prefix */
     {{0x20, 0x02}, 16, 2, 0, false},                 /* 6to4 */
-    {{0x20, 0x01}, 32, 12, 0xff, false},             /* Teredo: the client's, inverted */
+    {{0x20, 0x01}, 32, 12, 0xff, false},             /* Teredo: inverted client address */
 };
 
 static enum tc_address_class inside(const unsigned char *a, unsigned flip)
@@ -104,7 +104,7 @@ static enum tc_address_class inside(const unsigned char *a, unsigned flip)
     return tc_address_class_v4(v4);
 }
 
-/* ISATAP's interface identifiers end in an IPv4 address, below any prefix. */
+/* ISATAP interface identifiers end in an IPv4 address, under any prefix. */
 static bool is_isatap(const unsigned char *a)
 {
     return (a[8] & 0xfd) == 0 && a[9] == 0 && a[10] == 0x5e && a[11] == 0xfe;

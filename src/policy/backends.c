@@ -11,13 +11,13 @@
 const char *const tc_values_tier[] = {"Auto", "Assisted", "HumanApprove", "ManualOnly", NULL};
 const char *const tc_values_risk[] = {"pure_compute", "file_ops", "build_test", "untrusted", NULL};
 
-/* in the order of these words */
+/* bits in the order of the values above */
 enum { AUTO = 1, ASSISTED = 2, HUMAN_APPROVE = 4, MANUAL_ONLY = 8 };
 enum { PURE_COMPUTE = 1, FILE_OPS = 2, BUILD_TEST = 4, UNTRUSTED = 8 };
 enum { UNKNOWN = TC_STRENGTH_UNKNOWN };
 
-/* name, kind, strength, tiers, risks, key, scope of its settings. The first one is for a tool's own
- * word only: no tier or risk may stand for it. */
+/* name, kind, strength, tiers, risks, key, scope of its settings. Only an explicit `backend`
+ * selects the first row; no tier or risk implies it. */
 #define BACKENDS(B)                                                         \
     B("not-a-security-boundary", NOTHING, 0, 0, 0, NONE, FILE)              \
     B("process", PROCESS, 1, AUTO, 0, NONE, FILE)                           \
@@ -55,8 +55,8 @@ int tc_backend_strength(const char *name)
     return b ? b->strength : TC_STRENGTH_UNKNOWN;
 }
 
-/* The guest of a machine runs each call in a process cage, or in a container; who runs modules does
- * it in one of these, too. */
+/* A VM's guest runs each call in a process cage or a container; a module runtime can run inside
+ * either. */
 enum { LAYERS = 3 };
 static const char *const layers_of[][LAYERS + 1] = {
     {"qemu", "process"},
@@ -87,7 +87,7 @@ static const struct tc_backend *kind_at(const struct tc_strv *layers, size_t at)
     return at < layers->count ? tc_backend_find(layers->items[at]) : NULL;
 }
 
-/* A machine is the outermost; without one it is who runs modules. */
+/* The backend is the VM, the outermost layer; without a VM, the module runtime, the innermost. */
 const char *tc_backend_of_layers(const struct tc_strv *layers)
 {
     const struct tc_backend *outer = kind_at(layers, 0);
@@ -109,7 +109,7 @@ bool tc_backend_runs_module(const struct tc_strv *layers)
     return inner && inner->kind == TC_BACKEND_MODULE;
 }
 
-/* The bit of a word; 0: it is none of them. */
+/* The bit of a value; 0: unknown value. */
 static unsigned bit_of(const char *const *words, const char *word)
 {
     for (unsigned i = 0; words[i]; i++)

@@ -24,7 +24,7 @@ static bool before(struct tc_location a, struct tc_location b)
     return a.line != b.line ? a.line < b.line : a.column < b.column;
 }
 
-/* Keeps the findings sorted, and only the first ones. Takes the finding. */
+/* Keeps the first TC_FINDINGS_MAX findings, sorted by location. Takes ownership of the finding. */
 static void insert(struct tc_diag *diag, struct tc_finding *f)
 {
     size_t i = diag->count;
@@ -84,7 +84,7 @@ static const char *find_line(const struct tc_diag *diag, uint32_t line, size_t *
     return p;
 }
 
-/* The file is quoted to a terminal: nothing in it may steer that terminal. */
+/* The quoted line may be printed on a terminal, so control characters are replaced. */
 static void add_quoted(struct tc_buf *out, const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -120,8 +120,8 @@ void tc_diag_quote(struct tc_buf *out, const char *line, size_t len, struct tc_l
     tc_buf_addc(out, '\n');
 }
 
-/* A policy that nobody trusts yet may name any file, and whoever reads the report may be a model:
- * only what lies with the policy is quoted. */
+/* An untrusted policy may name any file, and a model may read the report, so only files in the
+ * policy's directory are quoted. */
 static bool quotable(const struct tc_diag *diag, size_t file)
 {
     const struct tc_policy_file *files = diag->policy ? diag->policy->files : NULL;

@@ -30,8 +30,7 @@ static bool label_fine(const char *label, size_t len)
     return true;
 }
 
-/* A name whose last label looks like a number would be read as an address by some programs and as a
- * name by others. */
+/* Refuses a name whose last label looks like a number: some programs parse it as an address. */
 static bool name_fine(const char *host)
 {
     const char *last = host;
@@ -69,7 +68,7 @@ bool tc_host_any(const char *host)
            (!tc_address_class_of(host, &class) || class == TC_ADDRESS_PUBLIC);
 }
 
-/* One that is IPv4 in the form of IPv6 is IPv4, as the kernel takes it. */
+/* An IPv4-mapped address becomes IPv4, because the kernel connects to the IPv4 address. */
 static char *canonical_v6(const char *host)
 {
     struct in6_addr v6;
@@ -82,7 +81,7 @@ static char *canonical_v6(const char *host)
     return shown ? strdup(text) : NULL;
 }
 
-/* A connection to "no address" goes to this machine. */
+/* A connection to the unspecified address reaches this host. */
 static bool is_nowhere(const char *host)
 {
     return tc_streq(host, "0.0.0.0") || tc_streq(host, "::");
@@ -102,7 +101,7 @@ int tc_host_read(const char *text, size_t len, char **ret, struct tc_complaint *
         return refuse_endpoint(c, text, len, "write it as in \"api.example.com:443\"",
                                len ? "is too long for a host" : "has no host");
     for (size_t i = 0; i < len; i++) {
-        if (!text[i]) /* what is behind it would not be looked at */
+        if (!text[i]) /* the rest would not be checked */
             return refuse_endpoint(c, text, len, "write it as in \"api.example.com:443\"",
                                    "holds a NUL");
         if ((unsigned char)text[i] >= 0x80)
@@ -135,7 +134,7 @@ bool tc_host_is_pattern(const char *host)
     return host[0] == '*' || strchr(host, '/');
 }
 
-/* The suffix of a wildcard needs two labels: below one everybody may have a name. */
+/* The suffix of a wildcard needs two labels: anyone can register a name under a single label. */
 static int read_wildcard(const char *text, size_t len, char **ret, struct tc_complaint *c)
 {
     _autofree_ char *suffix = NULL;
@@ -159,7 +158,7 @@ static unsigned width(const struct range *r)
     return r->family == AF_INET ? 32 : 128;
 }
 
-/* Of an address it is the whole of it. */
+/* The range of an address has its full width. */
 static bool range_of(const char *host, struct range *ret)
 {
     char address[INET6_ADDRSTRLEN];
@@ -235,8 +234,8 @@ static bool in_range(const char *range, const char *host)
     return range_of(range, &outer) && range_of(host, &inner) && range_holds(&outer, &inner);
 }
 
-/* What a cage's own names are answered with (egress/gateway/synthetic.h): the same address would be
- * two things. */
+/* The cage's resolver answers with these addresses (egress/gateway/synthetic.h), so granting one
+ * would be ambiguous. */
 static bool is_synthetic(const char *host)
 {
     static const char *const ranges[] = {"198.18.0.0/15", "2001:2::/48"};
@@ -273,7 +272,7 @@ bool tc_host_covers(const char *pattern, const char *host)
 
 /* ---- endpoints ---- */
 
-/* Behind the colon. */
+/* Reads the text after the colon. */
 static int read_port(const char *text, const char *whole, uint32_t *ret, struct tc_complaint *c)
 {
     size_t n = strspn(text, "0123456789");
@@ -292,14 +291,14 @@ static int read_port(const char *text, const char *whole, uint32_t *ret, struct 
     return 0;
 }
 
-/* "10.0.0.0/8:443": digits, and a port or nothing behind them. */
+/* The prefix length of "10.0.0.0/8:443": digits, optionally followed by a port. */
 static bool is_length(const char *text)
 {
     size_t digits = strspn(text, "0123456789");
     return digits && (!text[digits] || text[digits] == ':');
 }
 
-/* "[2001:db8::]/32:443"; the address in brackets, and what is behind them. */
+/* "[2001:db8::]/32:443": `address` is the text in brackets, `rest` the text after them. */
 static int read_v6_range(const char *text, const char *address, const char *rest,
                          struct tc_net_entry *ret, struct tc_complaint *c)
 {
@@ -313,7 +312,7 @@ static int read_v6_range(const char *text, const char *address, const char *rest
     return rc ? rc : tc_host_pattern_read(range, strlen(range), &ret->host, c);
 }
 
-/* Of TCP; `text` is the whole, for complaints. */
+/* Reads a TCP endpoint; complaints quote `text`, the whole entry. */
 static int read_stream(const char *text, const char *host, struct tc_net_entry *ret,
                        struct tc_complaint *c)
 {
@@ -372,7 +371,7 @@ int tc_endpoint_check(const struct tc_net_entry *entry, const char *text, struct
     return 0;
 }
 
-/* It has no usual port. */
+/* UDP has no default port. */
 static int read_datagrams(const char *text, const char *host, struct tc_net_entry *ret,
                           struct tc_complaint *c)
 {
@@ -427,7 +426,7 @@ char *tc_endpoint_write(const char *host, uint32_t port)
     return out;
 }
 
-/* Of two that cover the same endpoint. */
+/* Both entries cover the same endpoint: is `e` more specific? */
 static bool is_nearer(const struct tc_net_entry *e, const struct tc_net_entry *than,
                       const char *host)
 {
@@ -485,7 +484,8 @@ const char *tc_secret_endpoint(const char *host, bool *ret_plain)
     return *ret_plain ? host + sizeof(scheme) - 1 : host;
 }
 
-/* By its own name: what a pattern covers nobody has listed, and it would all have to be read. */
+/* Only an entry with exactly this host matches: for a pattern, the proxy would have to inspect the
+ * traffic of hosts that no one listed. */
 bool tc_secret_goes_to(const char *host, const struct tc_net_entry *entry)
 {
     struct tc_complaint c;

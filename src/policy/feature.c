@@ -19,7 +19,7 @@ static bool odd(const char *text)
     return !tc_utf8_valid(text, strlen(text));
 }
 
-/* Names that the operator denies reach no cage. */
+/* Denied paths are skipped: they are not passed to the cage. */
 static bool has_odd(const struct tc_grant *grant)
 {
     const struct tc_strv *lists[] = {&grant->argv, &grant->env};
@@ -49,7 +49,7 @@ static bool wants_each_port(const struct tc_grant *grant)
     return false;
 }
 
-/* What layers have to have, one within the other. */
+/* Features that the inner layers need. */
 static tc_features layered_features(const struct tc_grant *grant)
 {
     bool module = tc_backend_runs_module(&grant->layers);

@@ -16,7 +16,7 @@
 TC_FIELDS(tc_limits_fields, LIMITS);
 #undef TC_STRUCT
 
-/* Where something is said changes nothing of what is granted: it is in no digest. */
+/* The location of a setting does not change the grant, so no digest covers origins. */
 #define TC_STRUCT struct tc_origin
 #define ORIGIN(F) \
     F(ONE, key)   \

@@ -11,8 +11,8 @@
 #include "policy/model.h"
 #include "policy/resolve/resolve.h"
 
-/* Undigested: an entry of fs stands for what is installed. Of the policy its writable_digest is
- * digested. */
+/* `setup` and `setup_ready` are undigested because an fs entry represents the install. The digest
+ * covers the policy only through its writable_digest. */
 #define TC_STRUCT struct tc_grant
 #define PLAIN(F, key, kind, type, member, ...) F(kind, member)
 #define GRANT(F)                                                           \
@@ -154,7 +154,7 @@ void tc_grant_sort(struct tc_grant *grant)
     sort_texts(&grant->tool_writable);
 }
 
-/* Does it depend on what is said inside of a connection? */
+/* Does any rule depend on the content of a connection? */
 static bool inspects(const struct tc_grant *grant)
 {
     for (size_t i = 0; i < grant->net_count; i++)
@@ -184,7 +184,7 @@ tc_clauses tc_grant_clauses(const struct tc_grant *grant)
     return set;
 }
 
-/* Which fields there are, so that what another build digests is never taken for this one's. */
+/* Adds the field names, so that digests of builds with different fields never match. */
 static void add_names(struct tc_buf *out, const struct tc_fields *fields)
 {
     for (size_t i = 0; i < fields->count; i++) {
@@ -194,7 +194,7 @@ static void add_names(struct tc_buf *out, const struct tc_fields *fields)
     }
 }
 
-/* The digest goes on where that of the bounds ends. */
+/* The digest continues the hash of the bounds. */
 int tc_grant_digest(struct tc_grant *grant, struct toolcage_error **err)
 {
     const unsigned mask = TC_FIELD_UNDIGESTED | TC_FIELD_WORDS;
@@ -207,7 +207,7 @@ int tc_grant_digest(struct tc_grant *grant, struct toolcage_error **err)
     counted.fs = fs;
     counted.fs_count = 0;
     for (size_t i = 0; i < grant->fs_count; i++)
-        if (!grant->fs[i].found) /* what programs leave in a home makes no other grant */
+        if (!grant->fs[i].found) /* files that programs leave in a home do not change the digest */
             fs[counted.fs_count++] = grant->fs[i];
     add_names(&w.out, &tc_grant_fields);
     tc_fields_visit(&w, &tc_grant_fields, &counted, mask, 0);

@@ -171,7 +171,7 @@ bool tc_grant_tool_writable(const struct tc_grant *grant, struct tc_strv *to);
  * without a file. Borrows; NULL: no more files. */
 const char *tc_grant_policy_path(const struct tc_grant *grant, size_t index);
 
-/* Adds an entry, or raises the access of an existing one; copies the texts. False: out of
+/* Adds an entry, or raises the access of an existing one; copies the strings. False: out of
  * memory. */
 bool tc_grant_add(struct tc_grant *grant, const struct tc_fs_entry *entry);
 /* The most specific entry for a path as the tool sees it, or NULL where no entry grants it (system

@@ -20,19 +20,19 @@ static bool unreserved(unsigned char c)
            (c && strchr("-._~", c));
 }
 
-/* Escaped or not: what ends a path, or a part of one, for some servers only. */
+/* Characters that end a path or component for only some servers, escaped or not. */
 static const char *odd(unsigned char c)
 {
     if (c < 0x20 || c == 0x7f)
         return "its path holds a control character";
     if (c == '\\')
         return "its path holds a backslash";
-    if (c == ';') /* some servers take away what is behind it */
+    if (c == ';') /* some servers drop the text after it */
         return "its path holds a semicolon";
     return NULL;
 }
 
-/* The byte of an escape; -1: it is none. */
+/* The byte of an escape; -1: not an escape. */
 static int escaped(const char *at, size_t len)
 {
     if (len < 3 || hex(at[1]) < 0 || hex(at[2]) < 0)
@@ -47,7 +47,7 @@ static const char *read_escape(const char *at, size_t len, struct tc_buf *to, st
         return "its path holds a broken escape";
     if (c == '/')
         return "its path holds an escaped slash";
-    if (c == '%') /* some servers take escapes away twice */
+    if (c == '%') /* some servers decode twice */
         return "its path holds an escaped percent sign";
     tc_buf_addc(plain, (char)c);
     if (unreserved((unsigned char)c))
@@ -93,7 +93,7 @@ const char *tc_http_path_read(const char *at, size_t len, struct tc_buf *to)
     to->failed = to->failed || plain.failed;
     if (why || to->failed)
         return why;
-    if (!tc_utf8_valid(plain.data, plain.len)) /* a long form of a slash or a dot, say */
+    if (!tc_utf8_valid(plain.data, plain.len)) /* such as an overlong slash or dot */
         return "its path is not UTF-8";
     return check_parts(to->data + start);
 }

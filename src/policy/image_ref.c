@@ -16,7 +16,8 @@ bool tc_image_digest_valid(const char *text)
            strspn(text + PREFIX, "0123456789abcdef") == HEX;
 }
 
-/* Words of letters and digits, joined by the signs between: one by one, none first or last. */
+/* Runs of letters and digits separated by signs. No sign is last; only - and _ may repeat or be
+ * first. */
 static bool is_joined(const char *text, const char *words, const char *signs)
 {
     bool word = false;
@@ -37,7 +38,7 @@ static bool is_name(const char *text)
            !strstr(text, "_/") && !strstr(text, "/-") && !strstr(text, "/_");
 }
 
-/* A registry's port stands before the last slash, a tag behind it: there are no ports here. */
+/* The first colon starts the tag: store names have no registry, so no port. */
 static const char *check_name(char *name)
 {
     char *tag = strchr(name, ':');

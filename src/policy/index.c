@@ -46,9 +46,9 @@ const struct tc_spec *tc_policy_find_tool(const struct toolcage_policy *policy, 
     return found ? *found : NULL;
 }
 
-/* ---- where tools can write ---- */
+/* ---- paths that tools can write ---- */
 
-/* `from` on the host, or else a path below the workspace of the call. */
+/* Adds the host path `from`, or without one, `path` below the call's workspace. */
 static bool add_place(struct toolcage_policy *policy, const char *from, const char *path)
 {
     return from ? tc_strv_add(&policy->writable, from)
@@ -64,7 +64,7 @@ static bool add_rules(struct toolcage_policy *policy, const struct tc_spec *spec
     return fine;
 }
 
-/* Where a bound of this tool lies on the host, by the tool's own entries. */
+/* Adds the host path of a bound, mapped through the filesystem entries of `spec`. */
 static bool add_bound(struct toolcage_policy *policy, const struct tc_spec *spec, const char *path)
 {
     const struct tc_fs_rule *best = NULL;
@@ -78,7 +78,7 @@ static bool add_bound(struct toolcage_policy *policy, const struct tc_spec *spec
     return add_place(policy, tc_path_within(TC_WORKSPACE, path) ? NULL : path, path);
 }
 
-/* `files` is who says the filesystem of `spec`. */
+/* `files` is the spec whose filesystem entries apply to `spec`; NULL: `spec`. */
 static bool add_spec(struct toolcage_policy *policy, const struct tc_spec *spec,
                      const struct tc_spec *files)
 {
@@ -92,7 +92,7 @@ static bool add_spec(struct toolcage_policy *policy, const struct tc_spec *spec,
     return fine;
 }
 
-/* A directory comes right before what lies in it: '/' counts as the least byte. */
+/* Orders a directory directly before its content: '/' sorts before every other byte. */
 static int compare_paths(const void *a, const void *b)
 {
     const unsigned char *x = *(const unsigned char *const *)a;

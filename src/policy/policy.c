@@ -148,8 +148,8 @@ uint32_t tc_policy_number(uint32_t line)
     return TC_LINE_NUMBER(line);
 }
 
-/* A server by its place, "server.x", or by that of one of its tools, "server.x.tool.y": no tool has
- * a name with a dot. *ret_asked (may be NULL) is whose place it is. */
+/* Finds a server by its prefix, "server.x", or by a tool's prefix, "server.x.tool.y" (tool names
+ * have no dots). *ret_asked (may be NULL) is the spec with that prefix. */
 static const struct tc_spec *find_server(const struct toolcage_policy *policy, const char *place,
                                          const struct tc_spec **ret_asked)
 {
@@ -214,7 +214,7 @@ const struct tc_spec *tc_policy_given(const struct toolcage_policy *policy,
 {
     if (tool && tool->said[id])
         return tool;
-    /* a server lives as long as its client: what a call may take says nothing of it */
+    /* a server runs as long as its client, so the default timeout of calls does not apply */
     if (id == TC_KEY_TIMEOUT && tc_spec_is_server(tool))
         return NULL;
     if (tc_spec_is_setup(tool) && !tc_setup_inherits(id))
@@ -254,8 +254,8 @@ bool tc_spec_is_setup(const struct tc_spec *spec)
     return spec && spec->into;
 }
 
-/* What these say is about calls: who agrees to one, and what comes of it. An install starts where
- * its inputs are. */
+/* The listed keys concern calls (approval and results), and an install starts in the directory of
+ * its inputs. */
 bool tc_setup_inherits(enum tc_key_id id)
 {
     static const enum tc_key_id not_these[] = {TC_KEY_SECRETS, TC_KEY_COLLECT, TC_KEY_WORKSPACE,

@@ -11,7 +11,7 @@ bool tc_policy_names_setup(const struct toolcage_policy *policy, const char *nam
     return tc_spec_is_setup(tc_policy_tool(policy, name));
 }
 
-/* Of the file where the clause stands; a profile has none. */
+/* The directory of the file that contains the line; a profile has none. */
 static const char *directory_of(const struct toolcage_policy *policy, uint32_t line)
 {
     return TC_LINE_FILE(line) ? policy->files[TC_LINE_FILE(line)].dir : policy->dir;
