@@ -23,7 +23,7 @@ const char *const tc_caches_shipped[] = {
     NULL,
 };
 
-/* Where the row ends in this path, of which it is to be the beginning; NULL: it is not. */
+/* The end of the row in `path` if `path` begins with it, else NULL. */
 static const char *end_of(const char *row, const char *path)
 {
     const char *end = NULL;

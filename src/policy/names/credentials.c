@@ -46,7 +46,7 @@ const char *const tc_credential_places[] = {
     ".terraformrc",
     ".pulumi",
     ".ansible_vault_pass",
-    /* services of developers, and package registries */
+    /* developer services and package registries */
     ".netrc",
     ".authinfo",
     ".authinfo.gpg",
@@ -94,7 +94,7 @@ const char *const tc_credential_places[] = {
     ".mongorc.js",
     ".dbshell",
     ".config/redis",
-    /* mail, chat, browsers, and what holds programs with profiles of their own */
+    /* mail, chat, browsers, and data of packaged applications (Flatpak, snap) */
     ".mozilla",
     ".thunderbird",
     ".config/google-chrome",
@@ -113,7 +113,7 @@ const char *const tc_credential_places[] = {
     ".fetchmailrc",
     ".var/app",
     "snap",
-    /* what was typed */
+    /* histories of typed commands */
     ".bash_history",
     ".zsh_history",
     ".histfile",
@@ -154,7 +154,7 @@ const char *const tc_home_open[] = {
     ".rustup",
     ".sdkman",
     ".volta",
-    /* a home that is a project, as in many containers */
+    /* project directories, for a home that is also a project, as in many containers */
     ".circleci",
     ".devcontainer",
     ".eggs",
@@ -182,7 +182,7 @@ const char *const tc_home_open[] = {
     NULL,
 };
 
-/* A token, but no tokenizer. */
+/* Matches the word or its plural, but not a longer word: "token" but not "tokenizer". */
 static bool has_word(const char *path, const char *word)
 {
     for (const char *at = strstr(path, word); at; at = strstr(at + 1, word)) {

@@ -8,17 +8,17 @@
 #include "base/path.h"
 #include "policy/names/row.h"
 
-/* A row is compared from each component of a path on. */
+/* Rows are compared with the path from each of its components. */
 enum { CONTEXT_MAX = 8 };
 
-/* How much of a row is found from here on. */
+/* How much of a row matches the path from a component on. */
 enum found { NONE, BEGUN, WHOLE };
 
-/* The path in two pieces, component by component. */
+/* A walk over the components of a path that is given in two pieces. */
 struct walk {
     const char *at;   /* the component */
-    const char *next; /* the other piece, when this one ends; NULL: this is the last */
-    bool granted;     /* it is of the context */
+    const char *next; /* the second piece; NULL: in the last piece */
+    bool granted;     /* the component belongs to the context */
 };
 
 static void settle_walk(struct walk *w)
@@ -44,7 +44,7 @@ static void step(struct walk *w)
     settle_walk(w);
 }
 
-/* `last` is where the path stood when the row ended, or the path. */
+/* `last` is the component that matched the row's last compared component. */
 static enum found find_row(const char *row, struct walk w, struct walk *last)
 {
     for (; *row; row += tc_row_width(row), row += *row == '/') {
@@ -58,7 +58,8 @@ static enum found find_row(const char *row, struct walk w, struct walk *last)
     return WHOLE;
 }
 
-/* Names without a dot begin with few pairs of letters: most components need no comparison. */
+/* Listed names without a dot begin with few pairs of letters, so most components need no
+ * comparison. */
 static bool may_begin(const char *name)
 {
     static const char pairs[] = "AG CL GE QW WA cc le mi op ru to";
@@ -78,7 +79,7 @@ bool tc_steers_may(const char *path)
     return false;
 }
 
-/* Does a row begin here that ends below what was granted? `ret` is that row. */
+/* Does a row match from here and end below the granted context? `ret` is the row. */
 static enum found named(struct walk w, const char **ret)
 {
     struct walk last = w;
@@ -108,7 +109,7 @@ static bool any(const struct tc_strv *rows, struct walk w)
     return false;
 }
 
-/* The best of the spared rows that begin here; is it a record of a repository? */
+/* The best match of a spared row from here. *record: it is a repository's record. */
 static enum found spared(struct walk w, bool *record)
 {
     struct walk last;
@@ -129,7 +130,7 @@ static bool of_packages(const char *name)
     return false;
 }
 
-/* Of its dots alone. */
+/* Judges by names with a dot only. */
 static enum tc_steers judge_dots(struct walk w)
 {
     bool packages = false, record = false;
@@ -153,8 +154,8 @@ static bool is_hex(const char *name, size_t digits)
     return tc_row_width(name) == digits && strspn(name, hex) == digits;
 }
 
-/* A loose object, a directory of them, or of packs: as anything but a directory it leads elsewhere.
- */
+/* Is it a loose object, or a directory of objects or packs? In place of such a directory, a link
+ * would redirect git to other objects. */
 static bool in_store(struct walk w)
 {
     if (!tc_row_same("objects", w.at))
@@ -171,7 +172,8 @@ static bool in_store(struct walk w)
     return object && !*w.at;
 }
 
-/* Each name of the list, and of the store, contains one of these or begins with a dot. */
+/* Each row of tc_steering_written and each object path contains one of these or begins with a dot.
+ */
 static bool may_be_written(const char *path)
 {
     return strstr(path, "objects") || strstr(path, "refs");
@@ -213,7 +215,7 @@ static const char *tail(const char *path)
     return path;
 }
 
-/* Toolcage's own decide about later calls. */
+/* toolcage's own files decide what later calls may do. */
 static bool is_own(struct walk w)
 {
     const char *row;
@@ -223,7 +225,7 @@ static bool is_own(struct walk w)
     return false;
 }
 
-/* The best of the rows that begin anywhere. */
+/* The best match of a row from any component. */
 static enum found named_anywhere(struct walk w)
 {
     const char *row;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 const char *const tc_steering_names[] = {
-    /* git, Mercurial, Jujutsu: settings, hooks, what leads elsewhere, and what goes on later */
+    /* git, Mercurial, Jujutsu: settings, hooks, links to other stores, unfinished operations */
     ".git/config",
     ".git/config.worktree",
     ".git/commondir",
@@ -37,7 +37,7 @@ const char *const tc_steering_names[] = {
     ".config/hg",
     ".jj/repo/config.toml",
     ".config/jj",
-    /* shells, and what starts with a session */
+    /* shells, and programs started with a session */
     ".envrc",
     ".direnv",
     ".config/direnv",
@@ -87,7 +87,7 @@ const char *const tc_steering_names[] = {
     ".screenrc",
     ".config/kitty",
     ".forward",
-    /* programs that people start all day */
+    /* programs in daily use */
     ".cargo/env",
     ".cargo/config",
     ".cargo/config.toml",
@@ -126,7 +126,7 @@ const char *const tc_steering_names[] = {
     ".devcontainer",
     ".idea",
     ".zed",
-    /* agents: their settings, and the texts that they obey */
+    /* agents: settings and instructions */
     ".claude",
     ".claude.json",
     ".cursor",
@@ -163,26 +163,26 @@ const char *const tc_steering_names[] = {
 };
 
 const char *const tc_steering_written[] = {
-    /* packs and their indexes, which come before loose objects */
+    /* packs and their indexes, which take precedence over loose objects */
     ".git/objects/pack",
-    /* git commits what stands here, whatever the files hold; and git-lfs checks it out */
+    /* git commits the content of the index, not of the files; git-lfs checks out its objects */
     ".git/index",
     ".git/lfs/objects",
-    /* in a repository by another name; these lists, too, say what is where */
+    /* for a repository with another name; these files, too, say which object is where */
     "objects/pack/pack-*",
     "objects/pack/*.idx",
     "objects/pack/multi-pack-index*",
     "objects/info/*alternates",
     "objects/info/commit-graph*",
-    /* one object in place of another */
+    /* replacements of objects */
     "refs/replace",
     "packed-refs",
     NULL,
 };
 
 const char *const tc_steering_spared[] = {
-    /* a repository's own records: content and names of it, no settings. Not so the rest of these
-     * directories. A lock is made anew by whoever takes it. */
+    /* a repository's records: content and names, no settings. The rest of these directories is not
+       spared. Lock files are recreated each time. */
     ".git/objects",
     ".git/refs",
     ".git/logs",
@@ -221,7 +221,7 @@ const char *const tc_steering_spared[] = {
     ".jj/repo/store/git/packed-refs",
     ".jj/repo/store/git/refs",
     ".jj/working_copy",
-    /* names of files to leave out, and how text is laid out; read, never run */
+    /* lists of ignored files, and text formats; read, never run */
     ".gitignore",
     ".gitattributes",
     ".gitkeep",
@@ -239,7 +239,7 @@ const char *const tc_steering_spared[] = {
     ".nojekyll",
     ".editorconfig",
     ".clang-format",
-    /* what builds and tests remember; they make it again when it is lost */
+    /* caches and results of builds and tests, recreated if lost */
     ".cache",
     ".pytest_cache",
     ".mypy_cache",
@@ -267,11 +267,11 @@ const char *const tc_steering_spared[] = {
     ".ninja_log",
     ".ninja_deps",
     ".sconsign.dblite",
-    /* environments of one project: programs that its own work runs */
+    /* environments of one project; only work on that project runs their programs */
     ".venv",
     ".tox",
     ".nox",
-    /* what systems and editors leave behind */
+    /* leftovers of systems and editors */
     ".DS_Store",
     ".localized",
     ".nfs*",
