@@ -50,7 +50,7 @@ struct tc_narrowing {
 /* The call's part of a request. All borrowed. */
 struct tc_request {
     const char *tool;           /* NULL: a bare command under [defaults] */
-    const struct tc_strv *argv; /* a command instead of the tool's; NULL or empty: the tool's */
+    const struct tc_strv *argv; /* a command that replaces the tool's; NULL or empty: none */
     const char *arguments;      /* JSON object text, or NULL */
     const struct tc_narrowing *narrow;
     size_t narrow_count;

@@ -19,14 +19,14 @@ const char *tc_request_last(const struct tc_request *request, const char *key)
     return NULL;
 }
 
-/* A flag has the name of the key that it narrows; but for commit, that is one of a tool. */
+/* A flag has the name of the key that it narrows: a tool's or, for commit, a key of `workspace`. */
 static const struct tc_key *key_of(const struct tc_flag *flag)
 {
     const struct tc_key *key = tc_key_find(tc_keys, TC_SCOPE_TOOL, flag->name);
     return key ? key : tc_key_find(tc_keys, TC_SCOPE_WORKSPACE, flag->name);
 }
 
-/* The flag would give more than the policy does. */
+/* Refuses a flag that would grant more than the policy. */
 static int refuse_widening(struct tc_resolve *r, const struct tc_flag *flag, const char *value,
                            const char *has)
 {
@@ -81,7 +81,7 @@ static int apply_limit(struct tc_resolve *r, const struct tc_flag *flag, const c
     return 0;
 }
 
-/* ---- words ---- */
+/* ---- choices ---- */
 
 static int find_word(const char *const *words, const char *value)
 {
@@ -103,7 +103,7 @@ static bool check_word(const struct tc_flag *flag, const char *value, struct tc_
     return false;
 }
 
-/* Observing less would hide what the policy wants seen. */
+/* A lower level would hide denials that the policy requires to be recorded. */
 static int apply_denials(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
 {
     enum tc_denials wanted = (enum tc_denials)find_word(tc_values_denials, value);
@@ -118,7 +118,7 @@ static int apply_commit(struct tc_resolve *r, const struct tc_flag *flag, const 
     struct tc_grant *grant = r->grant;
     bool bind = grant->workspace == TC_WORKSPACE_BIND;
     enum tc_commit wanted = (enum tc_commit)find_word(tc_values_commit, value);
-    for (size_t i = 0; i < r->request->narrow_count; i++) { /* a dry run stays one */
+    for (size_t i = 0; i < r->request->narrow_count; i++) { /* the strictest flag counts */
         const struct tc_narrowing *n = &r->request->narrow[i];
         int other = tc_streq(n->key, flag->name) ? find_word(tc_values_commit, n->value) : -1;
         if (other >= 0 && tc_commit_rank((enum tc_commit)other) > tc_commit_rank(wanted))
@@ -129,7 +129,7 @@ static int apply_commit(struct tc_resolve *r, const struct tc_flag *flag, const 
         return refuse_widening(r, flag, value, tc_values_commit[now]);
     if (bind && wanted == TC_COMMIT_ALWAYS)
         return 0;
-    if (bind) { /* what is bound cannot be held back */
+    if (bind) { /* changes to a bind mount cannot be staged */
         grant->workspace = TC_WORKSPACE_OVERLAY;
         grant->overlay_or_copy = true;
     }
@@ -220,7 +220,7 @@ static void drop_network(struct tc_grant *grant)
     grant->net_count = 0;
 }
 
-/* The policy's entry reduced to this endpoint, or the operator's own. */
+/* Keeps the policy's entry reduced to this endpoint, or without a policy, the endpoint itself. */
 static int keep_endpoint(struct tc_resolve *r, const struct tc_flag *flag, const char *value,
                          struct tc_net_entry **kept, size_t *count)
 {
@@ -251,7 +251,7 @@ static int keep_endpoint(struct tc_resolve *r, const struct tc_flag *flag, const
     return 0;
 }
 
-/* All network flags together: what they name is what stays. */
+/* All network flags together: the endpoints that they name replace the list. */
 static int apply_network(struct tc_resolve *r, const struct tc_flag *flag, const char *last)
 {
     struct tc_net_entry *kept = NULL;
@@ -296,7 +296,7 @@ static int apply_cwd(struct tc_resolve *r, const struct tc_flag *flag, const cha
     return 0;
 }
 
-/* Has been applied before anything was granted. */
+/* find_workspace() has applied this flag already. */
 static int apply_workspace(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
 {
     return 0;
@@ -313,8 +313,8 @@ static int apply_files(struct tc_resolve *r, const struct tc_flag *flag, const c
 #define LIMIT(F, key, member, word, unit, flags, unsaid, call) {word, call, apply_limit},
 #define PART(...)
 
-/* Each name is applied once, with its last value; those that gather read all of theirs. One that is
- * not checked is no flag. */
+/* Each flag is applied once, with its last value, except flags that collect all their values. A row
+ * without a check is not a flag. */
 static const struct tc_flag flags[] = {
     TC_LIMITS_MAP(LIMIT, PART, ){"network", check_network, apply_network},
     {"unix_sockets", check_path, tc_flag_unix_apply},
@@ -347,7 +347,7 @@ static const char *nearest(const char *key)
     return near;
 }
 
-/* Owned. */
+/* The list of flag names, for a hint. Owned. */
 static char *all_names(void)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
@@ -379,7 +379,7 @@ int tc_policy_check_narrowing(const char *key, const char *value, struct toolcag
 
 static int apply_all(struct tc_resolve *r, const struct tc_flag *flag)
 {
-    /* environment and patterns gather one by one */
+    /* env and collect are applied to each value */
     bool each = flag->apply == apply_env || flag->apply == apply_collect;
     int rc = 0;
     for (size_t i = 0; each && !rc && i < r->request->narrow_count; i++)
@@ -398,7 +398,7 @@ int tc_resolve_narrow(struct tc_resolve *r)
     r->said_limits = r->grant->limits;
     for (size_t i = 0; !rc && i < TC_COUNT(flags); i++)
         rc = apply_all(r, &flags[i]);
-    /* read and write are one set, applied with the first of them that is there */
+    /* read and write are one set: the row `read` applies both, so `write` alone is applied here */
     if (!rc && !tc_request_last(r->request, "read") && tc_request_last(r->request, "write"))
         rc = tc_narrow_files(r);
     return rc;

@@ -10,7 +10,7 @@
 #include "policy/pathrule.h"
 #include "policy/resolve/resolve.h"
 
-/* "P" or, for write and read without a policy, "P=FROM"; made absolute. */
+/* A flag's value: "P" or, without a policy, "P=FROM"; the paths are made absolute. */
 struct file_flag {
     char *path, *from;
     enum tc_access access;
@@ -82,7 +82,7 @@ static int grant_flag(struct tc_resolve *r, const struct file_flag *flag)
     return tc_grant_add(r->grant, &entry) ? 0 : tc_resolve_memory(r);
 }
 
-/* ---- a policy file: what the flags name is what stays ---- */
+/* ---- a policy file: only the paths that the flags name stay granted ---- */
 
 static int refuse_outside(struct tc_resolve *r, const struct file_flag *flag,
                           const struct tc_fs_entry *covering)

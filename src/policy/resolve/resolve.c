@@ -41,7 +41,7 @@ static int find_tool(struct tc_resolve *r)
         "there is no tool \"%.80s\" in %s", name, r->policy->name);
 }
 
-/* /workspace of the call: said by a flag or the host, else the working directory. */
+/* The host directory for /workspace: from the flag or the facts, else the working directory. */
 static int find_workspace(struct tc_resolve *r)
 {
     struct tc_complaint c;
@@ -53,7 +53,7 @@ static int find_workspace(struct tc_resolve *r)
     if (rc == TOOLCAGE_EMEMORY || !rc)
         return rc ? tc_resolve_memory(r) : 0;
     if (!said) {
-        /* a working directory with an unusual name is no error until something needs it */
+        /* a working directory with an invalid name is an error only when a grant needs it */
         r->workspace = strdup(cwd);
         return r->workspace ? 0 : tc_resolve_memory(r);
     }
@@ -82,7 +82,7 @@ static const char *class_backend(const struct tc_class *classes, size_t count, c
     return NULL;
 }
 
-/* The first backend of which the tool's policy has the key. */
+/* The first backend whose key (such as image or module) the tool sets. */
 static const char *backend_of_keys(const struct toolcage_policy *policy, const struct tc_spec *tool)
 {
     for (const struct tc_backend *b = tc_backends; b->name; b++)
@@ -91,7 +91,7 @@ static const char *backend_of_keys(const struct toolcage_policy *policy, const s
     return TC_BACKEND_DEFAULT;
 }
 
-/* A tool's own backend stands over the layers of the defaults. */
+/* A tool's own backend overrides the layers of [defaults]. */
 const struct tc_spec *tc_policy_layers(const struct toolcage_policy *policy,
                                        const struct tc_spec *tool)
 {
@@ -151,7 +151,7 @@ static const struct tc_spec *said_tier(const struct tc_resolve *r)
     return tc_policy_given(r->policy, r->tool, TC_KEY_TIER);
 }
 
-/* A tool's own backend, which may be among those that the defaults fall back to. */
+/* The fallback list may contain the tool's own backend, which is left out. */
 static bool take_fallback(struct tc_resolve *r)
 {
     const struct tc_spec *said = tc_policy_given(r->policy, r->tool, TC_KEY_FALLBACK);
@@ -170,7 +170,7 @@ static bool may_run(const struct tc_grant *grant, const char *setting)
     return may;
 }
 
-/* What nobody trusts shares no process with another call, whatever the file says of all tools. */
+/* An untrusted tool never reuses a worker process, whatever the file's backend settings say. */
 static bool is_ruled_out(const struct tc_resolve *r, const char *setting)
 {
     const struct tc_spec *risk = tc_policy_given(r->policy, r->tool, TC_KEY_RISK);
@@ -187,7 +187,7 @@ static bool take_backend_settings(struct tc_resolve *r)
     return true;
 }
 
-/* "PATH", or "PATH@sha256:…". */
+/* `said` is "PATH" or "PATH@sha256:…". */
 static bool take_module(struct tc_grant *grant, const char *said)
 {
     const char *pin = tc_module_pin(said);
@@ -243,7 +243,7 @@ static int take_steering(struct tc_resolve *r)
     return fine ? 0 : tc_resolve_memory(r);
 }
 
-/* Where changes cannot be staged nothing of them is reviewed. */
+/* Changes that cannot be staged are not reviewed. */
 static int take_caches(struct tc_resolve *r)
 {
     struct tc_grant *grant = r->grant;
@@ -280,7 +280,7 @@ static int take_network(struct tc_resolve *r)
     return 0;
 }
 
-/* After narrowing: who has no network needs no way there. */
+/* Runs after narrowing: a call without network needs no upstream proxy. */
 static int take_upstream(struct tc_resolve *r)
 {
     struct tc_upstream *to = &r->grant->upstream;
@@ -293,8 +293,7 @@ static int take_settings(struct tc_resolve *r)
 {
     take_limits(r);
     int rc = take_words(r);
-    /* what an install leaves comes back whole, when it ended well, without set-id bits and the like
-     */
+    /* the files of an install are written back together, if it succeeded, without set-id bits */
     if (!rc && tc_spec_is_setup(r->tool)) {
         r->grant->workspace = TC_WORKSPACE_COPY;
         r->grant->commit = TC_COMMIT_SUCCESS;
@@ -302,8 +301,8 @@ static int take_settings(struct tc_resolve *r)
     return rc;
 }
 
-/* Before narrowing too, where a policy speaks: a flag that names a masked path exactly must not
- * unmask it. Without a policy the flags are the operator's own words. */
+/* With a policy, masks are applied before narrowing too: a flag that names a masked path exactly
+ * must not unmask it. Without a policy, the flags are the operator's grant. */
 static int mask_first(struct tc_resolve *r)
 {
     return r->operators ? 0 : tc_resolve_masks(r);

@@ -58,7 +58,7 @@ int tc_resolve_tool_writable(struct tc_resolve *r);
 int tc_resolve_unix(struct tc_resolve *r);
 int tc_resolve_unix_check(struct tc_resolve *r);
 
-/* Arguments (resolve_arguments.c), and the texts that contain them (resolve_command.c). */
+/* Arguments (resolve_arguments.c), and the strings that contain them (resolve_command.c). */
 int tc_resolve_arguments(struct tc_resolve *r);
 int tc_resolve_command(struct tc_resolve *r);
 int tc_resolve_env(struct tc_resolve *r);

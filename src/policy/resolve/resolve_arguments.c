@@ -11,7 +11,7 @@
 #include "policy/pathrule.h"
 #include "policy/resolve/resolve.h"
 
-/* Each path becomes a mount of the call, and is looked up among the others. */
+/* Maxima: each path becomes a mount of the call and is compared with the other paths. */
 enum { ARGUMENTS_BYTES_MAX = 4 << 20, NAMED_MAX = 4096 };
 
 /* A refusal that names "arguments.NAME" and the line of the policy that declares it. */
@@ -38,7 +38,8 @@ static int refuse_unknown(struct tc_resolve *r, const char *name)
                              "there is no argument \"%.80s\"", name);
 }
 
-/* Its cage stands already: nothing is granted to a call, and the server reads the value itself. */
+/* Is it a call to a running server? Its cage exists already, so the call cannot add to the grant,
+ * and the server itself interprets the value. */
 static bool of_server(const struct tc_resolve *r)
 {
     return r->asked != r->tool;
@@ -59,8 +60,8 @@ static bool bound_to_workspace(const struct tc_argument *argument)
     return false;
 }
 
-/* Where a relative path of an argument starts: where the tool will start; for a tool that is
- * granted no directory at all, the workspace if the argument is about it. */
+/* The base of an argument's relative path: the tool's working directory; for a tool without a
+ * granted directory, the workspace if the argument is bound to it. */
 static const char *start_directory(const struct tc_resolve *r, const struct tc_argument *argument)
 {
     const char *said = tc_request_last(r->request, "cwd");
@@ -125,7 +126,7 @@ static void list_bounds(const struct tc_argument *argument, struct tc_complaint 
     }
 }
 
-/* Grants exactly `path`, resolved beneath the host's directory that holds it. */
+/* Grants exactly `path`, resolved beneath the host directory of its bound. */
 static int grant_path(struct tc_resolve *r, const struct tc_argument *argument,
                       const struct tc_bound *bound, const char *path)
 {
@@ -139,7 +140,7 @@ static int grant_path(struct tc_resolve *r, const struct tc_argument *argument,
         return 0;
     if (of_server(r))
         return refuse_ungranted(r, argument, bound->line);
-    /* an entry deeper than the bound decides where its part of the tree comes from */
+    /* an entry deeper than the bound decides the host path of its subtree */
     bool deeper = covering && tc_path_within(bound->path, covering->path);
     const char *dir = deeper ? covering->path : bound->path;
     _autofree_ char *beneath = tc_resolve_host_path(r, dir);
@@ -157,13 +158,13 @@ static int grant_path(struct tc_resolve *r, const struct tc_argument *argument,
     return tc_grant_add(r->grant, &entry) ? 0 : tc_resolve_memory(r);
 }
 
-/* The value becomes absolute, so that the tool opens what was granted wherever it starts. */
+/* The value becomes absolute, so the tool opens the granted path from any working directory. */
 static int take_path(struct tc_resolve *r, const struct tc_argument *argument, json_t *value)
 {
     struct tc_complaint c;
     const char *text = json_string_value(value);
     const char *fault = unclean(text);
-    /* it may read "~" and the like in its own way */
+    /* a server may expand "~" and similar paths itself */
     if (!fault && of_server(r) && text[0] != '/')
         fault = "does not start with \"/\"";
     if (fault) {
@@ -192,8 +193,8 @@ static int take_path(struct tc_resolve *r, const struct tc_argument *argument, j
                                  "the path is not UTF-8");
 }
 
-/* The endpoint of a URL or of "host[:port]". User names, backslashes and spaces are read
- * differently by different programs, so no value may hold them. */
+/* Reads the endpoint of a URL or "host[:port]". Programs parse user names, backslashes and spaces
+ * differently, so values must not contain them. */
 static int read_host(const char *text, struct tc_net_entry *ret, struct tc_complaint *c)
 {
     static const struct {
@@ -289,7 +290,7 @@ static int check_together(struct tc_resolve *r, struct tc_schema_run *run)
 
 static int check_all(struct tc_resolve *r)
 {
-    /* with none declared, a server's own schema is all there is */
+    /* without declared arguments, only the server's own schema applies */
     if (of_server(r) && !r->asked->said[TC_KEY_ARGUMENTS])
         return 0;
     const char *name;
@@ -324,8 +325,8 @@ static int parse(struct tc_resolve *r)
         return tc_resolve_refuse(
             r, TOOLCAGE_EARGUMENTS, "arguments", 0, "pass large data as a file",
             "the arguments have %zu bytes, the maximum is %d", length, ARGUMENTS_BYTES_MAX);
-    /* jansson goes on without a character when there is no memory to keep it, so one reading alone
-     * could silently be another text: two must agree */
+    /* jansson silently drops a character when it runs out of memory, so the text is parsed twice
+     * and both results must be equal */
     r->arguments = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     json_t *again = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     bool agree = r->arguments && again ? json_equal(r->arguments, again) : !r->arguments && !again;

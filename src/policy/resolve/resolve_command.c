@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Command, standard input and environment of a call: texts of the policy, with arguments in place
+ * Command, standard input and environment of a call: strings of the policy, with arguments in place
  * of placeholders. No shell is involved. */
 #include <stdio.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 
 enum { ELEMENT_BYTES_MAX = (128 << 10) - 1, TEXT_BYTES_MAX = 8 << 20, TERM_BYTES_MAX = 63 };
 
-/* One text being filled. */
+/* A text while its placeholders are replaced. */
 struct filled {
     struct tc_buf text;
-    bool absent;  /* a place whose optional argument is absent: the text is dropped */
-    bool chosen;  /* its first byte is the model's choice, not the operator's */
-    bool bounded; /* ... but a value that the operator listed */
+    bool absent;  /* an optional argument of the text is absent: the text is dropped */
+    bool chosen;  /* the model, not the operator, chose the first byte */
+    bool bounded; /* ... from values that the operator listed */
 };
 
 static const json_t *value_of(const struct tc_resolve *r, const struct tc_hole *hole,
@@ -34,7 +34,7 @@ static void add_value(struct filled *f, const json_t *value, const struct tc_arg
     if (json_is_string(value))
         tc_buf_add(&f->text, json_string_value(value), json_string_length(value));
     else if (json_is_real(value) && tc_json_is_whole(value))
-        tc_buf_addf(&f->text, "%.0f", json_real_value(value)); /* digits, however it was written */
+        tc_buf_addf(&f->text, "%.0f", json_real_value(value)); /* digits, also for 1e3 or 1.0 */
     else
         tc_json_canonical(value, &f->text);
     if (first && f->text.len && json_is_string(value)) {
@@ -72,8 +72,8 @@ static int refuse_option(struct tc_resolve *r, const char *text)
                              "the value \"%.60s\" would be read as an option of the command", text);
 }
 
-/* A value of the model that starts with "-" would be an option. The operator's own words may:
- * listed values, and places after a "--" of the command. */
+/* Refuses a model's value that starts with "-", which would be an option. Values listed by the
+ * operator, and values after a "--" of the command, may start with "-". */
 static int add_element(struct tc_resolve *r, struct filled *f, bool after_dashes)
 {
     if (f->absent)
@@ -228,14 +228,14 @@ static int set_env(struct tc_resolve *r, const struct tc_spec *said)
     return 0;
 }
 
-/* Programs draw for the terminal that the person has, whose name is a word and no path. */
+/* Passes the caller's TERM. It must be a plain name, because programs look it up as a file name. */
 static int name_terminal(struct tc_resolve *r, const struct tc_spec *said)
 {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-";
     const char *name = caller_has(r->facts, "TERM");
     if (said && tc_strv_value(&said->env_set, "TERM"))
-        return 0; /* the operator's word */
+        return 0; /* the policy sets TERM */
     if (!r->request->terminal || !name || !name[0] || strlen(name) > TERM_BYTES_MAX ||
         name[strspn(name, letters)])
         return 0;

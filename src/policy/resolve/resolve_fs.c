@@ -21,7 +21,7 @@ char *tc_resolve_host_path(const struct tc_resolve *r, const char *path)
     return strdup(path);
 }
 
-/* A working directory that would hand over a whole home or more is never taken by default. */
+/* A working directory that is or contains a home is never granted by default. */
 static bool too_wide(const struct tc_resolve *r)
 {
     const char *homes[] = {r->facts->home, r->facts->real.home};
@@ -48,7 +48,8 @@ static int add_rule(struct tc_resolve *r, const struct tc_spec *spec, const stru
     _autofree_ char *key = tc_spec_key(spec, tc_access_list(rule->access));
     _autofree_ char *from = NULL;
     bool denies = rule->access == TC_ACCESS_DENY;
-    /* the defaults' word for tools: an install writes where it installs */
+    /* a writable entry of [defaults] is meant for tools: an install writes only to its own
+     * directory */
     bool reads = rule->access == TC_ACCESS_WRITE && tc_spec_is_setup(r->tool);
     if (!denies && !rule->from && !r->workspace_given && too_wide(r))
         return refuse_wide(r, key, rule->line);
@@ -74,8 +75,8 @@ static int add_rules(struct tc_resolve *r, const struct tc_spec *spec, bool deni
     return rc;
 }
 
-/* No policy at all: the working directory, read-only, or the workspace that was named instead.
- * Named paths make up for a working directory that cannot be granted. */
+/* Without a policy: grants the working directory, or a named workspace, read-only. If it cannot be
+ * granted, paths named by flags are enough. */
 static int add_default(struct tc_resolve *r)
 {
     struct tc_complaint c;
@@ -153,8 +154,7 @@ static bool named_exactly(const struct tc_grant *grant, const char *secret)
     return false;
 }
 
-/* A value that a model chose reaches credentials only where the operator's bound lies within them.
- */
+/* A path that a model chose may lie in a credential directory only if the operator's bound does. */
 static int check_values(struct tc_resolve *r, const char *secret)
 {
     for (size_t i = 0; i < r->grant->fs_count; i++) {
@@ -170,8 +170,8 @@ static int check_values(struct tc_resolve *r, const char *secret)
     return 0;
 }
 
-/* Does the grant reach into the home, or to what holds it? Where not, nothing in it need be looked
- * for, and there may be many homes. */
+/* Does the grant include the home, a path in it or a directory above it? Other homes, of which
+ * there may be many, need no masks. */
 static bool meets(const struct tc_grant *grant, const char *home)
 {
     for (size_t i = 0; i < grant->fs_count; i++)
@@ -205,8 +205,8 @@ static bool is_granted(const struct tc_grant *grant, const char *path)
     return false;
 }
 
-/* No list of credentials is complete: where a whole home is granted, its directories with a dot are
- * not, unless they are named. */
+/* No list of credentials is complete, so a granted home excludes its dot directories, unless an
+ * entry names them. */
 static int mask_closed(struct tc_resolve *r, const char *home)
 {
     _autostrv_ struct tc_strv places = {0};
@@ -223,7 +223,7 @@ static int mask_closed(struct tc_resolve *r, const char *home)
     return rc;
 }
 
-/* Every home of which it is known. */
+/* Masks credentials in every known home. */
 static int mask_homes(struct tc_resolve *r)
 {
     const struct tc_strv *homes = r->facts->homes;
@@ -245,7 +245,7 @@ static int mask_homes(struct tc_resolve *r)
     return rc;
 }
 
-/* What a tool could write here would be the grant of the next call. */
+/* Masks toolcage's own files: a tool that writes them would change the grants of later calls. */
 static int mask_own(struct tc_resolve *r, const char *own, const char *why)
 {
     for (size_t i = 0; own && i < r->grant->fs_count; i++) {
@@ -270,8 +270,8 @@ bool tc_resolve_own(const struct tc_resolve *r, size_t i, struct tc_own_place *r
         {r->facts->images, images},
         {r->facts->real.images, images},
         {"/run/toolcage", state},
-        {"/var/run/toolcage", state}, /* a link to the same in most systems */
-        {"/var/lib/toolcage", state}, /* what root's install phases leave, and its images */
+        {"/var/run/toolcage", state}, /* on most systems a link to /run/toolcage */
+        {"/var/lib/toolcage", state}, /* installs and images of root */
     };
     if (i >= TC_COUNT(own))
         return false;
@@ -281,7 +281,7 @@ bool tc_resolve_own(const struct tc_resolve *r, size_t i, struct tc_own_place *r
 
 int tc_resolve_masks(struct tc_resolve *r)
 {
-    if (!r->grant->fs_count) /* nothing to be masked */
+    if (!r->grant->fs_count) /* nothing to mask */
         return 0;
     if (!tc_facts_look(r->facts))
         return tc_resolve_memory(r);
@@ -300,7 +300,7 @@ int tc_resolve_tool_writable(struct tc_resolve *r)
     r->grant->policy = tc_policy_ref((struct toolcage_policy *)r->policy);
     for (size_t i = 0; fine && i < in_workspace->count; i++)
         fine = tc_strv_take(list, tc_path_move(TC_WORKSPACE, r->workspace, in_workspace->items[i]));
-    /* this call's own, which flags may have made */
+    /* the writable paths of this call, which flags may have added */
     for (size_t i = 0; fine && i < r->grant->fs_count; i++)
         if (r->grant->fs[i].access == TC_ACCESS_WRITE)
             fine =

@@ -6,7 +6,8 @@
 
 #include "policy/resolve/resolve.h"
 
-/* Messages hold what a model wrote, and end on terminals. */
+/* Messages contain text from models and are printed on terminals, so control characters are
+ * replaced. */
 static void make_harmless(char *text)
 {
     for (; *text; text++)

@@ -67,7 +67,7 @@ static int refuse_more(struct tc_resolve *r, const char *value)
                              key, r->grant->unix_sockets ? "without it" : "none");
 }
 
-/* The policy's entry, or the operator's own. */
+/* Keeps the policy's entry, or without a policy, the socket itself. */
 static int keep_socket(struct tc_resolve *r, const char *value, struct tc_grant *kept)
 {
     struct tc_complaint c;
@@ -124,7 +124,7 @@ int tc_flag_unix_apply(struct tc_resolve *r, const struct tc_flag *flag, const c
     return rc;
 }
 
-/* ---- what is never granted ---- */
+/* ---- sockets that are never granted ---- */
 
 static int refuse_entry(struct tc_resolve *r, const struct tc_fs_entry *e, const char *hint,
                         const char *why)
@@ -159,7 +159,7 @@ int tc_resolve_unix_check(struct tc_resolve *r)
     return rc;
 }
 
-/* ---- what it gives ---- */
+/* ---- risks of known sockets ---- */
 
 const char *tc_socket_risk(const char *from)
 {

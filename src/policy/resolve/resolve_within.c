@@ -16,7 +16,7 @@ static const char *key_name(enum tc_key_id id)
     return key->name ? key->name : "within";
 }
 
-/* The arguments that the ceiling knows, too; its bounds are then those of the same values. */
+/* The arguments that the ceiling also declares, so that its bounds apply to the same values. */
 static bool same_arguments(const struct tc_resolve *r, const struct tc_spec *theirs, char **ret)
 {
     json_t *known = json_object();
@@ -31,7 +31,7 @@ static bool same_arguments(const struct tc_resolve *r, const struct tc_spec *the
     return fine;
 }
 
-/* What the ceiling gives: with the call's workspace and arguments, and none of its narrowing. */
+/* Resolves the ceiling's grant for the call's workspace and arguments, without its flags. */
 static int resolve(const struct tc_resolve *r, const char *tool, struct tc_grant *ret,
                    struct toolcage_error **err)
 {
@@ -48,7 +48,7 @@ static int resolve(const struct tc_resolve *r, const char *tool, struct tc_grant
     return tc_policy_resolve(r->policy->ceiling, &request, r->facts, ret, err);
 }
 
-/* "tool.x.network, line 3 of team.toml". Owned. */
+/* The location of a setting: "tool.x.network, line 3 of team.toml". Owned. */
 static char *where(const struct toolcage_policy *policy, const struct tc_spec *tool,
                    enum tc_key_id id, const char *key, uint32_t *ret_line)
 {
@@ -96,7 +96,7 @@ static int compare_grants(struct tc_resolve *r, const char *tool, struct tc_gran
 {
     _auto_(tc_differences_done) struct tc_differences changes = {0};
     const struct toolcage_policy *ceiling = r->policy->ceiling;
-    /* where it starts grants nothing */
+    /* the working directory grants nothing, so it is not compared */
     free(theirs->cwd);
     theirs->cwd = r->grant->cwd ? strdup(r->grant->cwd) : NULL;
     if (r->grant->cwd && !theirs->cwd)
@@ -113,7 +113,8 @@ static int compare_grants(struct tc_resolve *r, const char *tool, struct tc_gran
     return 0;
 }
 
-/* What an install reads and leaves is in no grant of the tool's: both say it in the same words. */
+/* The tool's grant does not contain the inputs and output of its install phase, so the install
+ * phases of policy and ceiling must be identical. */
 static int check_setup(struct tc_resolve *r, const char *tool)
 {
     const struct tc_spec *theirs = tool ? tc_policy_tool(r->policy->ceiling, tool) : NULL;

@@ -38,7 +38,7 @@ int tc_policy_masks(const struct toolcage_policy *policy, const struct tc_facts 
     struct tc_grant all = {0};
     struct tc_resolve r = {
         .policy = policy, .request = &none, .facts = facts, .grant = &all, .err = err};
-    /* What is masked where everything of the caller's is granted. */
+    /* the masks that a grant of the caller's whole home would have */
     const struct tc_fs_entry home = {.path = (char *)facts->home,
                                      .from = (char *)facts->home,
                                      .access = TC_ACCESS_READ,

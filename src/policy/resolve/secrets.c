@@ -39,7 +39,7 @@ static int compare_secrets(const void *a, const void *b)
     return strcmp(((const struct tc_secret *)a)->name, ((const struct tc_secret *)b)->name);
 }
 
-/* Their requests are read from here on. */
+/* Marks the endpoints that receive the secret: the proxy inspects their requests. */
 static void mark_entries(struct tc_grant *grant, const struct tc_secret *secret)
 {
     for (size_t i = 0; i < secret->hosts.count; i++)
@@ -47,16 +47,16 @@ static void mark_entries(struct tc_grant *grant, const struct tc_secret *secret)
             grant->net[n].secret |= tc_secret_goes_to(secret->hosts.items[i], &grant->net[n]);
 }
 
-/* Programs that do nothing without their variable get one: what it holds is worth nothing, and the
- * proxy puts the value in its place whatever they send. */
+/* Some programs refuse to work without their variable, so it gets a worthless value. The proxy sets
+ * the real one, whatever the program sends. */
 static bool stand_in(struct tc_grant *grant, const struct tc_secret *secret)
 {
     return tc_strv_value(&grant->env, secret->name) ||
            tc_env_put(&grant->env, secret->name, STAND_IN);
 }
 
-/* What the tool could read anyway is no secret; a file in a directory that it may read is hidden.
- * (A variable of that name is never passed on: the parser sees to that.) */
+/* Refuses a secret whose file is granted to the tool, and hides the file if its directory is
+ * granted. (The parser refuses to pass a variable that is a secret's source.) */
 static int keep_out(struct tc_resolve *r, const struct tc_secret *secret)
 {
     if (!tc_startswith(secret->from, "file:"))
@@ -70,7 +70,7 @@ static int keep_out(struct tc_resolve *r, const struct tc_secret *secret)
     return tc_resolve_hide(r, path, "where a secret is kept");
 }
 
-/* Those of the upstream are read and kept as a secret is, and go to no host of the grant. */
+/* The upstream proxy's credentials are handled like a secret, but sent to no host of the grant. */
 static int take_credentials(struct tc_resolve *r)
 {
     static const char header[] = "Proxy-Authorization: Basic " TC_SECRET_PLACE;
@@ -85,7 +85,7 @@ static int take_credentials(struct tc_resolve *r)
     return to && copy_words(to, &said) ? keep_out(r, to) : tc_resolve_memory(r);
 }
 
-/* After narrowing: what the call cannot reach it has no secret for. */
+/* Runs after narrowing: a call gets only the secrets of hosts that it can reach. */
 int tc_resolve_secrets(struct tc_resolve *r)
 {
     struct tc_grant *grant = r->grant;
