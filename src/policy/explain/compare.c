@@ -7,7 +7,7 @@
 #include "base/jsontext.h"
 #include "policy/resolve/resolve.h"
 
-/* One side of one place: NULL when it does not say it. */
+/* One policy's part of a pair: its tool, server or install phase, and the grant or refusal. */
 struct side {
     const struct toolcage_policy *policy;
     const struct tc_spec *spec;
@@ -32,7 +32,8 @@ static void resolve(struct side *side, const struct tc_facts *facts)
     side->rc = tc_policy_resolve(side->policy, &request, facts, &side->grant, &side->err);
 }
 
-/* What the other tools write bounds the following of links, and grants this one nothing. */
+/* Are the grants equal, apart from the paths that other tools write? These affect only which links
+ * are followed. */
 static int same_grant(struct tc_grant *from, struct tc_grant *to, bool *ret)
 {
     struct tc_grant *both[] = {from, to};
@@ -60,7 +61,7 @@ static void compare_texts(struct tc_differences *changes, const struct tc_spec *
         tc_differences_add(changes, TC_DIFFERENCE_NEITHER, "another description for the model");
 }
 
-/* A tool that one side refuses whatever is asked grants nothing there. */
+/* A policy that refuses every call of the tool grants it nothing. */
 static bool compare_refusals(struct tc_differences *changes, const struct side *from,
                              const struct side *to)
 {
@@ -80,7 +81,7 @@ static bool compare_refusals(struct tc_differences *changes, const struct side *
            !tc_streq(tc_error_message(from->err), tc_error_message(to->err));
 }
 
-/* Of an install phase alone. */
+/* Compares the keys that only install phases have. */
 static void compare_installs(struct tc_differences *changes, const struct tc_spec *x,
                              const struct tc_spec *y)
 {
@@ -108,7 +109,7 @@ static int compare_sides(struct tc_differences *changes, const struct toolcage_p
     tc_compare_env(changes, a, x, b, y);
     tc_compare_arguments(changes, x, y);
     compare_installs(changes, x, y);
-    /* the digest covers the whole grant: what no comparison knows must not pass as nothing */
+    /* the digest covers the whole grant, so a difference unknown to the comparisons is reported */
     bool same = true;
     if (!from.rc && !to.rc && same_grant(&from.grant, &to.grant, &same))
         return TOOLCAGE_EMEMORY;
@@ -118,7 +119,7 @@ static int compare_sides(struct tc_differences *changes, const struct toolcage_p
     return 0;
 }
 
-/* Of one tool of a server only these are its own. */
+/* A server's tool has only arguments and these keys; its grant is the server's. */
 static void compare_server_tool(struct tc_differences *changes, const struct tc_spec *x,
                                 const struct tc_spec *y)
 {
@@ -179,8 +180,8 @@ static void removed(struct tc_differences *changes, const struct tc_spec *spec)
     tc_differences_add(changes, TC_DIFFERENCE_LESS, "is removed");
 }
 
-/* What has a grant of its own, of each policy or of one (NULL: not of that one): what is new comes
- * with all that it grants. */
+/* Compares a tool, server or install phase; x or y is NULL if only one policy has it. Of a new one,
+ * every permission is listed. */
 static int compare_pair(struct tc_differences *changes, const struct toolcage_policy *a,
                         const struct tc_spec *x, const struct toolcage_policy *b,
                         const struct tc_spec *y, const struct tc_facts *facts)

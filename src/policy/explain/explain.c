@@ -91,7 +91,7 @@ static void add_steering(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_addc(out, '}');
 }
 
-/* Of what can be staged alone. */
+/* Only grants whose changes can be staged have caches. */
 static void add_review(struct tc_buf *out, const struct tc_grant *grant)
 {
     if (!grant->caches.count)
@@ -102,7 +102,7 @@ static void add_review(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_addc(out, '}');
 }
 
-/* Where from and where to; the values are not known here. */
+/* Sources and hosts of the secrets; the values are not known here. */
 static void add_secrets(struct tc_buf *out, const struct toolcage_policy *policy,
                         const struct tc_grant *grant)
 {
@@ -149,7 +149,7 @@ static void add_limit_origin(struct tc_buf *out, const struct toolcage_policy *p
 {
     int64_t was = tc_field_number(row, said ? &said->limits : &tc_limits_default);
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    if (!said && !value) /* of a server: no timeout */
+    if (!said && !value) /* a server: no timeout */
         tc_buf_adds(&text, "default");
     else if (was != value)
         tc_buf_adds(&text, "this call");
@@ -216,7 +216,7 @@ static void add_env(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_addc(out, ']');
 }
 
-/* By which lines of which files the one with this line comes in, from the nearest on. */
+/* The chain of `extends` lines that includes the file of this line, nearest first. */
 static void add_chain(struct tc_buf *out, const struct toolcage_policy *policy, uint32_t line)
 {
     const char *comma = "";
@@ -253,7 +253,7 @@ static void add_verdict(struct tc_buf *out, const struct toolcage_policy *policy
     tc_buf_addc(out, '}');
 }
 
-/* Owned. */
+/* Why the backend was chosen. Owned. */
 static char *why(const struct tc_spec *said, const struct tc_backend_key *choice)
 {
     if (!said)
@@ -266,7 +266,8 @@ static char *why(const struct tc_spec *said, const struct tc_backend_key *choice
     return tc_format("%s %s selects it", choice->key, word);
 }
 
-/* What chose the backend: layers over what is named, that over a tier, and so on. */
+/* The key that chose the backend: layers take precedence over `backend`, `backend` over a tier, and
+ * so on. */
 static void add_choice(struct tc_buf *out, const struct toolcage_policy *policy,
                        const struct tc_grant *grant)
 {
@@ -285,7 +286,7 @@ static void add_choice(struct tc_buf *out, const struct toolcage_policy *policy,
     tc_buf_addc(out, '}');
 }
 
-/* One word of those that the key has. */
+/* The value's name among the choices of the key; NULL: the key has no choices. */
 static const char *word_of(const struct tc_field *f, const struct tc_grant *grant)
 {
     const struct tc_key *key = tc_key_find(tc_keys, TC_SCOPE_TOOL, f->name);

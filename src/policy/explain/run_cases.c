@@ -14,8 +14,8 @@
 
 /* ---- coverage ---- */
 
-/* Which entries of a policy its tests have asked about: each granted or denied path, endpoint and
- * unix socket, and each bound of an argument. */
+/* The policy entries that its tests can exercise: each granted or denied path, endpoint and unix
+ * socket, and each bound of an argument. */
 struct covered {
     char *key, *what;
     uint32_t line;
@@ -27,7 +27,7 @@ struct coverage {
     size_t count;
 };
 
-/* Takes both strings. */
+/* Takes ownership of both strings. */
 static bool add_uncovered(struct coverage *c, char *key, char *what, uint32_t line)
 {
     struct covered *one = key && what ? TC_PUSH(c->items, c->count) : NULL;
@@ -99,7 +99,7 @@ static bool new_coverage(const struct toolcage_policy *policy, struct coverage *
     return fine;
 }
 
-/* That entry of that key decided; one that the policy does not hold is no matter. */
+/* Marks the entry that decided an access. Entries outside the policy are ignored. */
 static void see(struct coverage *c, const char *key, const char *what)
 {
     const struct covered wanted = {.key = (char *)(uintptr_t)key, .what = (char *)(uintptr_t)what};
@@ -134,8 +134,7 @@ static bool see_value(struct coverage *c, const struct tc_spec *tool,
     return key != NULL;
 }
 
-/* A call of this tool with these arguments was granted: the bounds that their values are within.
- * False: out of memory. */
+/* Marks the bounds that contain the arguments of a granted call. False: out of memory. */
 static bool see_arguments(struct coverage *c, const struct tc_spec *tool, const char *arguments)
 {
     json_t *all = json_loads(arguments, 0, NULL);
@@ -196,17 +195,17 @@ struct run {
     struct coverage coverage;
     struct tc_buf out;
     size_t passed, failed, tests;
-    size_t points; /* of this test */
+    size_t points; /* points of the current test */
 };
 
-/* One point: what was asked, what was wanted, and what came. */
+/* One point: the checked access, the expected verdict and the actual verdict. */
 struct point {
     const char *what;
     uint32_t line;
     bool expected, allowed;
     const char *key, *reason, *hint;
     uint32_t key_line;
-    const char *key_file; /* where the line does not say it */
+    const char *key_file; /* the file of key_line, if key_line does not encode it */
 };
 
 static void add_point(struct run *r, const struct point *p)
@@ -230,8 +229,9 @@ static void add_point(struct run *r, const struct point *p)
     tc_buf_addc(&r->out, '}');
 }
 
-/* The call is refused, so every access of it is; an access that was to be denied must not pass by
- * arguments that are wrong, unless the test says that they are. */
+/* Adds the points of a refused call, all of whose accesses are denied. An access that the test
+ * expects to be denied counts only if the test also expects the refusal; otherwise wrong arguments
+ * would make it pass. */
 static int refused(struct run *r, struct toolcage_error *why, struct toolcage_error **err)
 {
     const struct tc_test *t = r->test;
@@ -269,7 +269,7 @@ static int ask_grant(struct run *r, const struct tc_grant *grant,
     if (rc == TOOLCAGE_EMEMORY)
         return tc_fail_memory(err);
     struct point p = {.what = access->text, .line = access->line, .expected = access->allowed};
-    if (rc) { /* no such path or endpoint can be meant: a failure, whatever was expected */
+    if (rc) { /* an invalid path or endpoint fails, whatever the test expects */
         p.allowed = !p.expected;
         p.reason = tc_error_message(why);
         p.hint = tc_error_hint(why);

@@ -8,7 +8,7 @@
 
 #include "policy/policy.h"
 
-/* Tests in separate texts, in addition to the policy's own. All borrowed. */
+/* Tests in separate files, in addition to the policy's own. All borrowed. */
 struct tc_test_texts {
     size_t count;
     const char *const *texts;

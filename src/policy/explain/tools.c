@@ -8,7 +8,7 @@
 #include "policy/backends.h"
 #include "policy/resolve/resolve.h"
 
-/* `together`: with what binds the arguments as a whole. */
+/* `together`: include the rules that apply to all arguments together. */
 static void add_schema(struct tc_buf *out, const struct tc_spec *tool, bool together)
 {
     bool first = true;
@@ -36,8 +36,8 @@ static void add_schema(struct tc_buf *out, const struct tc_spec *tool, bool toge
     tc_buf_addc(out, '}');
 }
 
-/* Strict mode wants every argument given, and knows nothing of a string but its values. Of schemas
- * in several parts it knows some: to be sure, none is said to be so. */
+/* OpenAI's strict mode requires every argument, and supports only enumerated values for strings. It
+ * supports some composed schemas; here none counts as strict. */
 static bool is_strict(const json_t *schema)
 {
     static const char *const foreign[] = {"minLength",   "maxLength", "pattern", "format",
@@ -67,11 +67,11 @@ static void add_openai(const struct toolcage_policy *policy, const struct tc_spe
     tc_json_member(out, "name", tool->name);
     tc_json_member(out, "description", tool->description ? tool->description : "");
     tc_json_key(out, "parameters");
-    add_schema(out, tool, false); /* the API takes no words in parts there */
+    add_schema(out, tool, false); /* the API rejects composed schemas at this level */
     tc_buf_adds(out, all_strict(tool) ? ",\"strict\":true}}" : "}}");
 }
 
-/* Has an argument a bound for paths that it writes, or for hosts? */
+/* Has an argument a bound for hosts (`host`), or for paths that the tool writes? */
 static bool has_bound(const struct tc_spec *tool, bool host)
 {
     for (size_t i = 0; i < tool->argument_count; i++)
@@ -83,8 +83,8 @@ static bool has_bound(const struct tc_spec *tool, bool host)
     return false;
 }
 
-/* What the grant makes true, whatever the tool is: a client may show it, and need not believe it.
- */
+/* Hints that follow from the grant, whatever the tool does. Clients may show them and need not
+ * trust them. */
 static void add_annotations(const struct toolcage_policy *policy, const struct tc_spec *tool,
                             struct tc_buf *out)
 {
@@ -93,7 +93,7 @@ static void add_annotations(const struct toolcage_policy *policy, const struct t
     bool open =
         (net && net->net_count) || (sockets && sockets->unix_sockets) || has_bound(tool, true);
     bool writes = tc_spec_writable(tc_policy_given(policy, tool, TC_KEY_FILESYSTEM)) ||
-                  has_bound(tool, false) || open; /* what it reaches it may change */
+                  has_bound(tool, false) || open; /* a tool may change data on its hosts */
     tc_json_key(out, "annotations");
     tc_buf_addf(out, "{\"readOnlyHint\":%s,\"destructiveHint\":%s,\"openWorldHint\":%s}",
                 writes ? "false" : "true", writes ? "true" : "false", open ? "true" : "false");
@@ -184,7 +184,7 @@ static int servers_json(const struct toolcage_policy *policy, char **ret,
     return *ret ? 0 : tc_fail_memory(err);
 }
 
-/* Has it a command, and does no person have to approve each call? None can be asked yet. */
+/* Has the tool a command, and do its calls need no approval? Approval cannot be requested yet. */
 static bool is_callable(const struct toolcage_policy *policy, const struct tc_spec *tool)
 {
     const struct tc_spec *said = tc_policy_given(policy, tool, TC_KEY_TIER);
@@ -197,7 +197,7 @@ int tc_policy_tools_json(const struct toolcage_policy *policy, const char *forma
     static const struct {
         const char *name;
         void (*add)(const struct toolcage_policy *, const struct tc_spec *, struct tc_buf *);
-        bool all; /* also the ones that a model cannot call */
+        bool all; /* include tools that a model cannot call */
     } formats[] = {
         {"openai", add_openai, false}, {"mcp", add_mcp, false}, {"toolcage", add_toolcage, true}};
     _autobuf_ struct tc_buf out = TC_BUF_INIT;

@@ -21,7 +21,7 @@ void tc_verdict_done(struct tc_verdict *v)
     memset(v, 0, sizeof(*v));
 }
 
-/* All but the target; hint may be NULL. */
+/* Fills the verdict, except its target. hint may be NULL. */
 static int decide(struct tc_verdict *v, bool allowed, const char *key, uint32_t line,
                   const char *hint, char *reason, struct toolcage_error **err)
 {
@@ -40,14 +40,14 @@ static const struct tc_spec *spec_of(const struct toolcage_policy *policy,
     return tool ? tool : &policy->defaults;
 }
 
-/* Names the entry that decides, before it does; decide() sees to a copy that failed. */
+/* Records the deciding entry before decide() is called, which reports a failed copy. */
 static bool by_entry(struct tc_verdict *v, const char *entry)
 {
     v->entry = strdup(entry);
     return v->entry != NULL;
 }
 
-/* Nothing grants it: the key that would, and where it stands now. */
+/* No entry grants the access: names the key that could, and its line if it is set. */
 static int decide_missing(const struct toolcage_policy *policy, const struct tc_grant *grant,
                           enum tc_key_id id, const char *key, const char *hint, char *reason,
                           struct tc_verdict *v, struct toolcage_error **err)
@@ -71,7 +71,7 @@ static const char *start_directory(const struct toolcage_policy *policy,
     return entry && entry->access != TC_ACCESS_DENY ? TC_WORKSPACE : policy->dir;
 }
 
-/* What needs no entry: system directories, private storage, the cage's own /proc and /dev. */
+/* Paths that need no entry: system directories, private storage, the cage's own /proc and /dev. */
 static const char *always(const char *path, bool write)
 {
     const struct tc_system_path *row = tc_system_path_find(path);
@@ -86,8 +86,8 @@ static const char *always(const char *path, bool write)
     return tc_path_within("/proc", path) ? "the cage's own /proc" : NULL;
 }
 
-/* The policy cannot tell a file from a directory; the cage can, and then the directory of a
- * writable file is private storage. */
+/* The policy cannot distinguish files from directories; the cage can, and makes the directory of a
+ * writable file private storage. */
 static char *beside(const struct tc_grant *grant, const char *path, char *reason)
 {
     for (size_t i = 0; reason && i < grant->fs_count; i++) {
@@ -111,8 +111,8 @@ static const struct tc_fs_entry *find_entry(const struct tc_grant *grant, struct
     return entry;
 }
 
-/* The smallest clause, as it has to be written: whoever copies it shall grant this path only,
- * whatever its name is. */
+/* The smallest clause for the path, quoted: a user who copies it must grant only this path,
+ * whatever characters its name contains. */
 static char *path_clause(const struct toolcage_policy *policy, const char *path, bool write)
 {
     _autobuf_ struct tc_buf clause = TC_BUF_INIT;
@@ -170,7 +170,7 @@ static int judge_path(const struct toolcage_policy *policy, const struct tc_gran
                           v, err);
 }
 
-/* "unix:/run/x.sock", "unix:@name". */
+/* `text` is "unix:/run/x.sock" or "unix:@name". */
 static int judge_socket(const struct toolcage_policy *policy, const struct tc_grant *grant,
                         const char *text, struct tc_verdict *v, struct toolcage_error **err)
 {
@@ -242,8 +242,7 @@ static int judge_connect(const struct toolcage_policy *policy, const struct tc_g
         v, err);
 }
 
-/* A bare program name is looked for as the tool would: the first directory of PATH that it can
- * read. */
+/* Looks a program name up in the grant's PATH: the first directory that the tool can read. */
 static char *program_path(const struct tc_grant *grant, const char *name)
 {
     const char *dirs = tc_strv_value(&grant->env, "PATH");
