@@ -11,7 +11,7 @@
 #include "policy/endpoint.h"
 #include "schema/schema.h"
 
-/* Any order, in which two that are one value are equal. */
+/* An arbitrary order in which only equal values compare equal. */
 static int compare_scalars(const void *a, const void *b)
 {
     const json_t *x = *(const json_t *const *)a, *y = *(const json_t *const *)b;
@@ -22,7 +22,7 @@ static int compare_scalars(const void *a, const void *b)
     return (int)json_typeof(x) - (int)json_typeof(y);
 }
 
-/* Is each of `some` one of `all`? By sorting: a policy may list many. Out of memory: no. */
+/* Is each of `some` in `all`? Sorts, because a policy may list many. Out of memory: false. */
 static bool all_among(const json_t *all, const json_t *some)
 {
     size_t count = json_array_size(all), i = 0;
@@ -40,7 +40,7 @@ static bool all_among(const json_t *all, const json_t *some)
     return true;
 }
 
-/* The values that are allowed by name, of one schema within those of another. */
+/* Are the listed values (enum, const) of `to` within those of `from`? */
 static bool values_within(const json_t *from, const json_t *to)
 {
     const json_t *few = json_object_get(from, "enum"), *one = json_object_get(from, "const");
@@ -75,14 +75,14 @@ static bool same_at(const char *key, const json_t *from, const json_t *to)
 
 static bool schema_within(const json_t *from, const json_t *to);
 
-/* False lets nothing stand there. */
+/* The schema `false` allows no items. */
 static bool items_within(const json_t *from, const json_t *to)
 {
     return json_is_false(to) ||
            (json_is_object(from) && json_is_object(to) && schema_within(from, to));
 }
 
-/* An integer is a number. */
+/* "number" includes "integer". */
 static bool types_within(const json_t *from, const json_t *to)
 {
     unsigned a = tc_schema_types(from), b = tc_schema_types(to);
@@ -91,8 +91,8 @@ static bool types_within(const json_t *from, const json_t *to)
     return !json_object_get(from, "type") || (json_object_get(to, "type") && !(b & ~a));
 }
 
-/* Is what `to` allows within what `from` does? A keyword that is not known here must be the same.
- */
+/* Are all values that `to` allows also allowed by `from`? Keywords unknown to this function must be
+ * equal. */
 static bool schema_within(const json_t *from, const json_t *to)
 {
     static const char *const bounds[] = {"minimum",   "maximum",  "minLength",
@@ -100,7 +100,8 @@ static bool schema_within(const json_t *from, const json_t *to)
     static const char *const known[] = {"minimum",  "maximum",     "minLength", "maxLength",
                                         "minItems", "maxItems",    "enum",      "const",
                                         "items",    "description", "type"};
-    /* what these words speak of depends on others: one that is added could widen it */
+    /* the scope of a `word` depends on a second keyword, so adding the second could widen the
+     * schema */
     static const struct {
         const char *word, *by;
     } turning[] = {{"items", "prefixItems"},

@@ -45,8 +45,8 @@ static bool writes(const struct tc_grant *grant, const char *path)
     return false;
 }
 
-/* Names that git and others read unasked stay read-only unless they are named; so do credentials
- * stay hidden. Whoever names what begins so may have named one of them. */
+/* Steering files are read-only, and credentials hidden, unless an entry names them. An entry with
+ * one of these name parts may name such a file. */
 static bool may_lift(const struct tc_grant *from, const struct tc_grant *to, const char *path)
 {
     static const char *const bare[] = {"/HEAD", "/config", "/hooks", "/commondir", "/worktrees"};
@@ -56,7 +56,7 @@ static bool may_lift(const struct tc_grant *from, const struct tc_grant *to, con
     return special && writes(to, path) && !writes(from, path);
 }
 
-/* Do the first `count` entries name it? */
+/* Do the first `count` entries name `path`? */
 static bool names(const struct tc_grant *grant, size_t count, const char *path)
 {
     for (size_t i = 0; i < count; i++)
@@ -65,7 +65,7 @@ static bool names(const struct tc_grant *grant, size_t count, const char *path)
     return false;
 }
 
-/* The host's path, where that is another: nobody reads it from the tool's. Owned. */
+/* The host's path if it differs from the tool's, else "". Owned. */
 static char *say_host(const char *path, const struct answer *answer)
 {
     bool same = !answer->host || tc_streq(path, answer->host) ||
@@ -149,7 +149,7 @@ static bool paths_within(const struct tc_strv *outer, const struct tc_strv *inne
     return all;
 }
 
-/* Is what `entry` gives of the host and port within what the grant gives of them? */
+/* Does the grant allow everything that `entry` allows on the host and port? */
 static bool covered(const struct tc_grant *grant, const struct tc_net_entry *entry,
                     const char *host, uint32_t port)
 {
@@ -163,7 +163,7 @@ static bool covered(const struct tc_grant *grant, const struct tc_net_entry *ent
     return false;
 }
 
-/* What `to` gives of this host and port, against `from`. */
+/* Reports access to the host and port that `to` grants and `from` does not. */
 static void compare_host(struct tc_differences *changes, const struct tc_grant *from,
                          const struct tc_grant *to, const char *host, uint32_t port,
                          enum tc_difference_kind kind)
@@ -235,7 +235,7 @@ static void compare_sockets(struct tc_differences *changes, const struct tc_gran
                                "no longer connects to the unix socket %s", from->sockets[i].path);
 }
 
-/* ---- limits and words ---- */
+/* ---- limits and choices ---- */
 
 static void compare_limit(struct tc_differences *changes, const struct tc_field *row, int64_t from,
                           int64_t to)
@@ -303,7 +303,8 @@ static void compare_backends(struct tc_differences *changes, const struct tc_gra
                          "no longer has the setting backend.%; that cannot be compared");
 }
 
-/* Another way there is another's eyes on it; and where names lead is looked at, or not. */
+/* A different upstream proxy sees the traffic. If the proxy resolves names, resolved addresses are
+ * not checked here. */
 static void compare_upstreams(struct tc_differences *changes, const struct tc_grant *from,
                               const struct tc_grant *to)
 {

@@ -38,7 +38,7 @@ static void compare_secrets(struct tc_differences *changes, const struct tc_gran
                                from->secrets[i].name);
 }
 
-/* Where both can stage changes: what is hidden of them matters to nobody else. */
+/* Compares the caches if both grants can stage changes; otherwise nothing is reviewed. */
 static void compare_caches(struct tc_differences *changes, const struct tc_grant *from,
                            const struct tc_grant *to)
 {
