@@ -64,7 +64,7 @@ static bool has_repository(const struct tc_lesson *l, const char *dir)
     return false;
 }
 
-/* Was the directory granted because a policy cannot express a name below it? */
+/* Is `dir` granted because a policy cannot spell the name of a path below it? */
 static bool stands_above(const struct tc_lesson *l, const char *dir, enum tc_touch how)
 {
     for (size_t i = 0; i < l->count; i++)
@@ -121,7 +121,7 @@ static void add_write_notes(struct tc_buf *out, const struct tc_lesson *l,
     }
 }
 
-/* Lists refused accesses that the tool may need, as comments. */
+/* Refused accesses, for a person to judge. */
 static void add_refused(struct tc_buf *out, const struct tc_lesson *l)
 {
     static const char *const verbs[] = {[TC_TOUCH_READ] = "read ",
@@ -132,7 +132,7 @@ static void add_refused(struct tc_buf *out, const struct tc_lesson *l)
     for (size_t i = 0; i < l->count; i++) {
         const struct tc_touched *t = &l->touched[i];
         bool looks = t->how == TC_TOUCH_LOOK || (t->how != TC_TOUCH_WRITE && !t->there);
-        if (!t->refused || looks) /* it only looked for the file, or the file does not exist */
+        if (!t->refused || looks) /* a lookup, or an optional file */
             continue;
         if (shown == REFUSED_SHOWN) {
             more++;
@@ -199,7 +199,8 @@ static bool is_loaders(const char *name)
            tc_streq(name, "GLIBC_TUNABLES");
 }
 
-/* Is only the name written, as env.pass? So are the caller's own values and possible secrets. */
+/* Variables with the caller's values are passed by name. Possible secrets are never written to the
+ * policy. */
 static bool is_passed(const struct tc_lesson *l, const char *pair, const char *name)
 {
     struct tc_hole hole;
@@ -209,7 +210,7 @@ static bool is_passed(const struct tc_lesson *l, const char *pair, const char *n
            (tc_strv_has(l->passed, pair) || tc_credential_variable(name) || !sayable);
 }
 
-/* The last value of a name counts. */
+/* Is the name set again later? The last value counts. */
 static bool comes_again(const struct tc_strv *env, size_t at, size_t name_len)
 {
     for (size_t i = at + 1; i < env->count; i++)
@@ -262,7 +263,7 @@ static void add_head(struct tc_buf *out, const struct tc_lesson *l)
     tc_buf_adds(out, "\n");
 }
 
-/* Must the policy set `cwd`? Yes if the cage shows the working directory, or a path below it. */
+/* Must the policy set cwd? Yes if the run's directory or a path below it is granted. */
 static bool needs_cwd(const struct tc_lesson *l, const struct tc_strv *readable,
                       const struct tc_strv *writable)
 {
@@ -277,7 +278,7 @@ static bool needs_cwd(const struct tc_lesson *l, const struct tc_strv *readable,
     return below;
 }
 
-/* Is there also an attempt to connect to this name? Then its DNS query is not listed. */
+/* Is the name also listed with a port? A name alone is a lookup, with a port a connection. */
 static bool said_with_port(const struct tc_strv *endpoints, const char *name)
 {
     size_t len = strlen(name);
@@ -287,7 +288,8 @@ static bool said_with_port(const struct tc_strv *endpoints, const char *name)
     return false;
 }
 
-/* Endpoints that the tool reached are granted; refused ones are only listed as comments. */
+/* Endpoints that the run reached become grants. Endpoints that it only tried become comments for a
+ * person to choose from. */
 static void add_network(struct tc_buf *out, const struct tc_lesson *l)
 {
     if (l->reached->count)

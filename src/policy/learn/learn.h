@@ -19,7 +19,7 @@ struct tc_touched {
     bool there, directory; /* after the run: exists, is a directory */
     bool refused;
     bool link;  /* a symbolic link: granting it would grant its target */
-    bool above; /* stands for a path below it that a policy cannot spell */
+    bool above; /* granted for a path below it that a policy cannot spell */
 };
 
 /* All borrowed. */

@@ -9,7 +9,7 @@
 #include "policy/learn/learn.h"
 #include "policy/names/system_paths.h"
 
-enum { MANY = 3 }; /* files or directories of one directory that stand for all of it */
+enum { MANY = 3 }; /* with this many entries, the whole directory is granted */
 
 static bool same_parent(const char *a, const char *b)
 {
@@ -25,21 +25,21 @@ bool tc_learn_wide(const struct tc_lesson *l, const char *dir)
            (l->home && tc_path_within(dir, l->home));
 }
 
-/* Where it ran in a directory below the caller's /tmp, what is in that is no cage's own. */
+/* Is the path in private storage? Not if it is in the run's directory below the caller's /tmp. */
 static bool is_private(const struct tc_lesson *l, const char *path)
 {
     bool within = strcmp(l->cwd, "/tmp") != 0 && tc_path_within(l->cwd, path);
     return tc_system_path_private(path) && !(tc_system_path_private(l->cwd) && within);
 }
 
-/* What every cage shows or has of its own. */
+/* Paths that every cage has without a grant. */
 static bool needs_nothing(const struct tc_lesson *l, const struct tc_touched *t)
 {
     return tc_path_within("/proc", t->path) || tc_path_within("/dev", t->path) ||
            is_private(l, t->path) || (t->how != TC_TOUCH_WRITE && tc_system_path_find(t->path));
 }
 
-/* Adds a path, and takes those below it out. */
+/* Adds a path and removes the paths below it. */
 static bool add_path(struct tc_strv *set, const char *path)
 {
     size_t kept = 0;
@@ -59,8 +59,8 @@ static bool add_path(struct tc_strv *set, const char *path)
 
 /* ---- writing ---- */
 
-/* Is it the one thing that was written in its directory, and a file? Then it can be granted by
- * itself; names that came and went, and new directories, need the directory. */
+/* Is it a file, and the only written entry of its directory? Then the file is granted; temporary
+ * names and new directories need a grant of the directory. */
 static bool stands_alone(const struct tc_lesson *l, const struct tc_touched *t)
 {
     if (!t->there || t->directory)
@@ -85,7 +85,7 @@ static bool add_written(const struct tc_lesson *l, const struct tc_touched *t, s
 
 /* ---- reading ---- */
 
-/* The directory of installed packages that holds the path; NULL: none does. Owned. */
+/* The directory of installed packages that contains the path, or NULL. Owned. */
 static char *packages_of(const char *path)
 {
     static const char *const names[] = {"/site-packages/", "/dist-packages/", "/node_modules/"};
@@ -107,7 +107,7 @@ static bool add_read(const struct tc_touched *t, const struct tc_strv *writable,
     return add_path(set, packages ? packages : t->path);
 }
 
-/* A directory of which many entries are in the set; NULL: there is none. Owned. */
+/* A directory with many entries in the set, or NULL. Owned. */
 static char *crowded(const struct tc_lesson *l, const struct tc_strv *set)
 {
     for (size_t i = 0; i < set->count; i++) {
