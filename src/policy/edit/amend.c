@@ -14,7 +14,7 @@
 struct wanted {
     const char *tool, *path;
     enum tc_access access;
-    bool optional; /* nothing is there yet */
+    bool optional; /* the path does not exist yet */
 };
 
 static int refuse_change(const struct wanted *w, const char *hint, const char *why,
@@ -56,7 +56,7 @@ static const char *list_of(const struct wanted *w)
     return w->access == TC_ACCESS_WRITE ? "writable" : "readable";
 }
 
-/* The rule that holds the path most closely. */
+/* The most specific rule that contains the path. */
 static const struct tc_fs_rule *holder(const struct tc_spec *spec, const char *path)
 {
     const struct tc_fs_rule *best = NULL;
@@ -68,7 +68,7 @@ static const struct tc_fs_rule *holder(const struct tc_spec *spec, const char *p
     return best;
 }
 
-/* Only the host's path of the same name has no `from`. */
+/* Writes `from` unless the host's path is the same. */
 static void write_element(struct tc_buf *out, const struct tc_fs_rule *rule, const struct wanted *w,
                           const char *is)
 {
@@ -91,7 +91,7 @@ static void write_element(struct tc_buf *out, const struct tc_fs_rule *rule, con
     out->failed = out->failed || (elsewhere && !from);
 }
 
-/* One more path here would replace what is said there. */
+/* Adding a path here would replace the list in the extended file. */
 static int refuse_elsewhere(const struct wanted *w, const struct toolcage_policy *policy,
                             uint32_t line, struct toolcage_error **err)
 {
@@ -139,7 +139,7 @@ static bool policy_holds(const struct toolcage_policy *policy, const struct want
     return rule && rule->access == w->access;
 }
 
-/* A person adds the clause. */
+/* Refuses the edit, with the clause for the user to add by hand. */
 static int name_clause(const struct wanted *w, const struct toolcage_policy *policy,
                        struct toolcage_error **err)
 {
@@ -158,7 +158,7 @@ static int name_clause(const struct wanted *w, const struct toolcage_policy *pol
                        : refuse_change(w, hint.data, "this YAML file cannot be edited safely", err);
 }
 
-/* Is it a policy that says so? */
+/* Does the edited text compile, and grant the path? */
 static bool says(const struct tc_policy_source *source, const char *text, const struct wanted *w,
                  const struct toolcage_policy *policy)
 {
@@ -203,7 +203,7 @@ static int edit(const struct tc_policy_source *source, const struct wanted *w,
         tc_format("add it by hand: filesystem.%s = [%s]", list_of(w), element.data);
     if (!next)
         return refuse_change(w, hint ? hint : "", why, err);
-    /* it is read again: an edit that does not say what it should is none */
+    /* the edited text is parsed again: an edit without the expected result is refused */
     if (!says(source, next, w, policy))
         return refuse_change(w, hint ? hint : "", "the file cannot be edited safely", err);
     *ret = TAKE(next);

@@ -12,13 +12,13 @@
 enum { KEY_MAX = 256 };
 
 struct value {
-    const char *at, *end; /* NULL: there is none */
+    const char *at, *end; /* NULL: no value */
 };
 
-/* What the text says of the table's file system. */
+/* Positions of the table and its filesystem settings in the text. */
 struct place {
     const char *table; /* the line after its header */
-    const char *sub;   /* the same of [TABLE.filesystem] */
+    const char *sub;   /* the line after the header of [TABLE.filesystem] */
     struct value whole, list;
     const char *beside; /* the line after another filesystem.X */
 };
@@ -44,7 +44,7 @@ static const char *skip_line(const char *p)
     return *p ? p + 1 : p;
 }
 
-/* Blanks, line breaks and comments. */
+/* Skips blanks, line breaks and comments. */
 static const char *skip_space(const char *p)
 {
     for (;; p = skip_line(p)) {
@@ -54,7 +54,7 @@ static const char *skip_space(const char *p)
     }
 }
 
-/* Past a value; `ends` are the characters that end it outside of brackets. */
+/* Skips a value; `ends` are the characters that end it outside of brackets. */
 static const char *skip_value(const char *p, const char *ends)
 {
     const char *end = p;
@@ -75,7 +75,7 @@ static const char *skip_value(const char *p, const char *ends)
     return end;
 }
 
-/* A dotted key or a header's name without its blanks and quotes; past it. */
+/* Reads a dotted key or a header's name without blanks and quotes. Returns its end. */
 static const char *read_key(const char *p, const char *ends, char *to, size_t size)
 {
     size_t n = 0;
@@ -86,7 +86,7 @@ static const char *read_key(const char *p, const char *ends, char *to, size_t si
     return p;
 }
 
-/* ---- the place ---- */
+/* ---- finding the position ---- */
 
 enum where { ELSEWHERE, IN_TABLE, IN_SUB };
 
@@ -132,7 +132,7 @@ static void find_list(const char *text, const char *table, const char *list, str
                       : read_statement(p, list, where, place);
 }
 
-/* The list in an inline table; absent when it has none. */
+/* The list in an inline table; `at` is NULL if the table has no list of this name. */
 static struct value member(struct value table, const char *list)
 {
     char key[KEY_MAX];
@@ -160,7 +160,7 @@ static char *put_words(const char *text, const char *at, const char *until,
     return words->failed ? NULL : tc_buf_steal(&out);
 }
 
-/* Where the last element ends, and where it begins; NULL for an empty array. */
+/* The end of the last element, and its beginning; NULL for an empty array. */
 static const char *last_element(struct value array, const char **ret_begin)
 {
     const char *end = NULL;
@@ -173,7 +173,7 @@ static const char *last_element(struct value array, const char **ret_begin)
     return end;
 }
 
-/* After the last element, in a line of its own where that has one. */
+/* Adds the element after the last one, on a new line if the last one starts its line. */
 static char *add_element(const char *text, struct value array, const char *element)
 {
     _autobuf_ struct tc_buf words = TC_BUF_INIT;
@@ -201,7 +201,7 @@ static char *add_member(const char *text, struct value table, const char *list, 
     return put_words(text, table.at + 1, table.at + 1, &words);
 }
 
-/* A statement of its own, in a line of its own. */
+/* Adds a separate statement on a new line. */
 static char *add_statement(const char *text, const char *at, const char *key, const char *list,
                            const char *element)
 {

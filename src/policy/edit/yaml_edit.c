@@ -15,7 +15,7 @@ enum { KEYS_MAX = 8 };
 struct edit {
     tc_document_reader *reader;
     const char *text, *end;
-    char *words;                /* that `keys` lie in */
+    char *words;                /* the buffer that `keys` point into */
     const char *keys[KEYS_MAX]; /* from the root to the list, then NULL */
     const char *element;
 };
@@ -37,7 +37,7 @@ static const char *place_at(const struct edit *e, struct tc_location place)
                                                                            : NULL;
 }
 
-/* The bracket that ends what begins here; NULL: none was found. */
+/* The bracket that closes the one at `at`, or NULL. */
 static const char *closing(const char *at, const char *end)
 {
     for (int depth = 0; at < end; at++) {
@@ -72,7 +72,7 @@ static size_t indent_of(const char *line)
     return strspn(line, " ");
 }
 
-/* The rest of the keys with the element: "filesystem: {readable: [x]}", "readable: [x]", "x". */
+/* Writes the other keys and the element: "filesystem: {readable: [x]}", "readable: [x]", "x". */
 static void put_clause(struct tc_buf *out, const struct edit *e, size_t key)
 {
     if (!e->keys[key]) {
@@ -84,7 +84,7 @@ static void put_clause(struct tc_buf *out, const struct edit *e, size_t key)
     tc_buf_addc(out, e->keys[key + 1] ? '}' : ']');
 }
 
-/* Where the clause goes, and what stands before and after it there. NULL: there is no place. */
+/* The position of the inserted clause (at NULL: none found), and the text before and after it. */
 struct spot {
     const char *at, *line, *before, *after;
     size_t indent;
@@ -102,7 +102,7 @@ static struct spot in_flow(const struct edit *e, const struct tc_node *node, con
                          .after = node->count && !last ? ", " : ""};
 }
 
-/* A line of its own below the last element. */
+/* A new line below the last element. */
 static struct spot in_list(const struct edit *e, const struct tc_node *node)
 {
     const struct tc_node *last = node->count ? &node->items[node->count - 1] : NULL;
@@ -117,7 +117,7 @@ static struct spot in_list(const struct edit *e, const struct tc_node *node)
                          .indent = indent_of(line)};
 }
 
-/* A line of its own below the table's key, so that comments stay beside what they speak of. */
+/* A new line directly below the table's key, so that comments stay next to their entries. */
 static struct spot in_table(const struct edit *e, const struct tc_node *node)
 {
     const char *at = node->key_at.line ? line_at(e, node->key_at.line + 1) : NULL;
@@ -150,7 +150,7 @@ static bool write_edit(const struct edit *e, const struct tc_node *root, struct 
     return true;
 }
 
-/* ---- is it the same, and no more? ---- */
+/* ---- checking that only the element was added ---- */
 
 static bool same(const struct tc_node *a, const struct tc_node *b)
 {
@@ -161,7 +161,7 @@ static bool same(const struct tc_node *a, const struct tc_node *b)
     return !x.failed && !y.failed && x.len == y.len && memcmp(x.data, y.data, x.len) == 0;
 }
 
-/* `before` NULL: nothing stood there. */
+/* Is `after` the tree `before` with one element added at `keys`? `before` may be NULL. */
 static bool grew(const struct tc_node *before, const struct tc_node *after, const char *const *keys)
 {
     const struct tc_node *inner = *keys && before ? tc_node_get(before, *keys) : NULL;
