@@ -34,7 +34,7 @@ static void finding_done(struct tc_lint_finding *f)
     free(f->silenced);
 }
 
-/* In the order of the text; what two tools inherit is told once. */
+/* Sorts findings by location. A finding that two tools inherit is reported once. */
 static void sort_findings(struct tc_lint *l)
 {
     size_t kept = 0;
@@ -70,7 +70,7 @@ static bool split_lines(struct tc_lint *l, const char *text, size_t length, size
     return true;
 }
 
-/* The text itself and what it extends. */
+/* Splits the policy's text and the files that it extends into lines. */
 static bool split_all(struct tc_lint *l, const char *text, size_t length)
 {
     const struct toolcage_policy *policy = l->policy;
@@ -119,7 +119,7 @@ static void look_at_all(struct tc_lint *l)
 
 /* ---- as JSON ---- */
 
-/* As a person reads it, in the form of the errors of a policy. */
+/* The finding as readable text, in the format of policy errors. */
 static void add_text(const struct tc_lint *l, const struct tc_lint_finding *f, struct tc_buf *out)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;

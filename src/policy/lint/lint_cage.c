@@ -14,7 +14,7 @@
 #include "policy/resolve/resolve.h"
 
 static const int64_t longest_ms = 10 * 60 * 1000;
-static const int64_t longest_install_ms = 60 * 60 * 1000; /* a person waits for it */
+static const int64_t longest_install_ms = 60 * 60 * 1000; /* a user waits for it */
 static const int64_t largest_memory = (int64_t)64 << 30;
 static const int64_t largest_output = 1 << 20;
 enum { BYTES_PER_TOKEN = 4 };
@@ -41,7 +41,7 @@ void tc_lint_no_backend(struct tc_lint *l, const struct tc_spec *spec)
                     "this version has no backend %s", name);
 }
 
-/* What a grant of it needs, as far as the text tells. */
+/* A grant with the tool's settings, as far as the text determines them. */
 static struct tc_grant grant_of(const struct tc_lint *l, const struct tc_spec *spec)
 {
     const struct tc_spec *sockets = tc_lint_given(l, spec, TC_KEY_UNIX_SOCKETS);
@@ -72,7 +72,7 @@ static struct tc_grant grant_of(const struct tc_lint *l, const struct tc_spec *s
     return grant;
 }
 
-/* What the policy asks of a backend that is there, and does not have it. */
+/* Reports required features that the tool's backend lacks. */
 static void lint_features(struct tc_lint *l, const struct tc_spec *spec,
                           const struct tc_lint_backend *backend, const struct tc_grant *grant)
 {
@@ -93,8 +93,8 @@ static bool runs_modules(const char *backend)
     return row && row->kind == TC_BACKEND_MODULE;
 }
 
-/* Which backends of this version hold what this one does not, as a hint; owned. Those that run
- * modules run nothing else, and no other runs one. */
+/* A hint that names the backends of this version that can enforce the grant; owned. Module backends
+ * run only modules, and no other backend runs one. */
 static char *others_for(struct tc_lint *l, const char *name, const struct tc_grant *grant)
 {
     tc_clauses clauses = tc_grant_clauses(grant);
@@ -168,7 +168,7 @@ void tc_lint_gives_up(struct tc_lint *l, const struct tc_spec *spec)
             "where namespaces cannot be created, calls run without %s", list.data);
 }
 
-/* What cannot be compared with the backend is taken for weaker. */
+/* A fallback whose strength cannot be compared with the backend's counts as weaker. */
 void tc_lint_fallback(struct tc_lint *l, const struct tc_spec *spec)
 {
     const struct tc_spec *said = tc_lint_given(l, spec, TC_KEY_FALLBACK);
@@ -185,7 +185,7 @@ void tc_lint_fallback(struct tc_lint *l, const struct tc_spec *spec)
     }
 }
 
-/* A tier or a risk chooses before the module does, also those of [defaults]. */
+/* A tier or risk, also one of [defaults], takes precedence over the module. */
 void tc_lint_module(struct tc_lint *l, const struct tc_spec *spec)
 {
     const struct tc_backend_key *by;
@@ -213,7 +213,7 @@ void tc_lint_module(struct tc_lint *l, const struct tc_spec *spec)
                     by->key, name, TC_LINE_SHOWN(l->policy, module->said[TC_KEY_MODULE]));
 }
 
-/* Each of the closed list looks into or changes other processes, be they of the same cage. */
+/* Each system call that a policy can allow inspects or changes other processes of the cage. */
 void tc_lint_syscalls(struct tc_lint *l, const struct tc_spec *spec)
 {
     const struct tc_spec *said = tc_lint_given(l, spec, TC_KEY_SYSCALLS);
@@ -261,7 +261,7 @@ void tc_lint_memory(struct tc_lint *l, const struct tc_spec *spec)
                 count, text);
 }
 
-/* Private storage is memory. By "any" it counts where there is a control group only. */
+/* Private storage is memory. With "any", it counts as memory only if there is a cgroup. */
 void tc_lint_disk_memory(struct tc_lint *l, const struct tc_spec *spec)
 {
     const struct tc_spec *disk = tc_lint_given(l, spec, TC_KEY_DISK);
@@ -296,8 +296,8 @@ static bool is_shell(const char *program)
     return TC_AMONG(names, tc_path_base(program));
 }
 
-/* A text of one's own with an argument inside; an element that is all argument is meant as a
- * program. */
+/* Does the text mix operator text with an argument? An element that is only an argument is meant to
+ * be a program. */
 static bool mixes(const char *text, struct tc_hole *hole)
 {
     return tc_hole_find(text, hole) && (hole->start != text || *hole->end);

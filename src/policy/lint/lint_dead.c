@@ -13,8 +13,8 @@
 
 /* ---- entries of filesystem ---- */
 
-/* One tool's entries of one kind, sorted by path, so that what holds a path is found by its
- * ancestors. */
+/* A tool's granted or denied entries, sorted by path, so that a lookup of each ancestor of a path
+ * finds the entries that contain it. */
 struct entries {
     const struct tc_fs_rule **items;
     size_t count;
@@ -25,7 +25,7 @@ static int by_path(const void *a, const void *b)
     const struct tc_fs_rule *x = *(const struct tc_fs_rule *const *)a;
     const struct tc_fs_rule *y = *(const struct tc_fs_rule *const *)b;
     int order = strcmp(x->path, y->path);
-    return order ? order : (x > y) - (x < y); /* both of one array */
+    return order ? order : (x > y) - (x < y); /* both are in the same array */
 }
 
 static bool sort_entries(struct tc_lint *l, const struct tc_spec *spec, bool denied,
@@ -46,7 +46,7 @@ static void entries_done(struct entries *e)
     free(e->items);
 }
 
-/* The first one whose path is not before `path`. */
+/* The index of the first entry whose path does not sort before `path`. */
 static size_t lower_bound(const struct entries *e, const char *path)
 {
     size_t low = 0, high = e->count;
@@ -60,7 +60,7 @@ static size_t lower_bound(const struct entries *e, const char *path)
     return low;
 }
 
-/* The nearest entry that is strictly above the path, or its twin when `itself` allows it. */
+/* The nearest entry strictly above the path; with `itself`, also an entry with the same path. */
 static const struct tc_fs_rule *above(struct tc_lint *l, const struct entries *e, const char *path,
                                       bool itself)
 {
@@ -76,7 +76,7 @@ static const struct tc_fs_rule *above(struct tc_lint *l, const struct entries *e
     return NULL;
 }
 
-/* Something strictly below the path? */
+/* Is an entry strictly below the path? */
 static bool below(const struct entries *e, const char *path)
 {
     _autofree_ char *start = tc_format("%s/", path);
@@ -84,7 +84,7 @@ static bool below(const struct entries *e, const char *path)
     return start && i < e->count && tc_startswith(e->items[i]->path, start);
 }
 
-/* Does the outer entry show the same of the host at the inner one's path? */
+/* Does the outer entry map the inner entry's path to the same host path? */
 static bool same_tree(const struct tc_fs_rule *outer, const struct tc_fs_rule *inner)
 {
     const char *rest = inner->path + strlen(outer->path);
@@ -124,7 +124,7 @@ static int by_endpoint(const void *a, const void *b)
     return order ? order : (x > y) - (x < y);
 }
 
-/* Covered by "*" of the same port, or said twice. */
+/* Reports endpoints that "*" with the same port covers, and duplicates. */
 static void check_endpoints(struct tc_lint *l, const struct tc_spec *spec)
 {
     _autofree_ const struct tc_net_entry **sorted =
@@ -163,7 +163,7 @@ void tc_lint_shadowed(struct tc_lint *l, const struct tc_spec *spec)
         check_endpoints(l, spec);
 }
 
-/* Could an argument or the system's own directories show it? */
+/* Could an argument, a system directory or an install make the path visible? */
 static bool shown_otherwise(const struct tc_spec *spec, const char *path)
 {
     if (tc_system_path_find(path) || tc_system_path_below(path))
@@ -183,7 +183,7 @@ static bool shown_otherwise(const struct tc_spec *spec, const char *path)
 void tc_lint_denied_nothing(struct tc_lint *l, const struct tc_spec *spec)
 {
     _auto_(entries_done) struct entries granted = {0};
-    /* those of [defaults] are for whatever tools grant */
+    /* denied paths of [defaults] apply to the grants of all tools */
     if (spec == &l->policy->defaults || !sort_entries(l, spec, false, &granted))
         return;
     for (size_t i = 0; i < spec->fs_count; i++) {
@@ -220,7 +220,7 @@ void tc_lint_denied_all(struct tc_lint *l, const struct tc_spec *spec)
 
 /* ---- keys ---- */
 
-/* Texts; limits and plain keys have tables of their own. */
+/* String keys; limits and plain keys have separate tables. */
 static const struct {
     enum tc_key_id id;
     const char *key;
@@ -243,7 +243,7 @@ static bool same_text(size_t offset, const struct tc_spec *a, const struct tc_sp
                     *(char *const *)(const void *)((const char *)b + offset));
 }
 
-/* All that the key says. */
+/* Compares all limits that the key sets. */
 static bool same_limit(int key, const struct tc_limits *a, const struct tc_limits *b)
 {
     bool same = true;
@@ -261,7 +261,7 @@ static void tell_same(struct tc_lint *l, const struct tc_spec *spec, enum tc_key
                 TC_LINE_SHOWN(l->policy, l->policy->defaults.said[id]));
 }
 
-/* And the one would have it from the other. */
+/* Is the key set in both, and would the tool inherit it? */
 static bool said_by_both(const struct tc_spec *spec, const struct tc_spec *defaults,
                          enum tc_key_id id)
 {
@@ -301,7 +301,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The names of the places of a text; false: {*} stands for all of them. */
+/* Collects the names of the placeholders in a text. False: it contains {*}, all arguments. */
 static bool note_holes(struct tc_lint *l, const char *text, struct tc_strv *names)
 {
     struct tc_hole hole;
@@ -361,7 +361,7 @@ static bool used(const struct toolcage_policy *policy, bool tier, const char *na
     return found;
 }
 
-/* There are four names of each, so this is a few walks over the tools. */
+/* There are at most four tiers and four risks, so a walk over the tools for each is cheap. */
 void tc_lint_classes(struct tc_lint *l)
 {
     const struct toolcage_policy *policy = l->policy;
@@ -387,7 +387,7 @@ static bool says_anything(const struct tc_spec *spec)
     return false;
 }
 
-/* Words for a model, and nothing that could run or be reached. */
+/* Has the tool only a title or description, and nothing to run or reach? */
 static bool is_empty(const struct tc_lint *l, const struct tc_spec *tool)
 {
     static const enum tc_key_id grants[] = {

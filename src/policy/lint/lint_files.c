@@ -11,7 +11,7 @@
 #include "policy/parse/template.h"
 #include "policy/pathrule.h"
 
-/* What the host calls it; below /workspace the tool's own name stands for the workspace. */
+/* The host path of a rule; without one (the workspace), the tool's path is used in its place. */
 static const char *host_of(const struct tc_fs_rule *rule)
 {
     return rule->from ? rule->from : rule->path;
@@ -81,7 +81,7 @@ void tc_lint_home(struct tc_lint *l, const struct tc_spec *spec)
     }
 }
 
-/* ---- who runs what a tool writes ---- */
+/* ---- files that a tool writes and another runs ---- */
 
 static int by_host(const void *a, const void *b)
 {
@@ -90,7 +90,7 @@ static int by_host(const void *a, const void *b)
     return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
-/* Takes the path. */
+/* Takes ownership of `host`. */
 static bool index_place(struct tc_lint *l, char *host, const struct tc_spec *spec, uint32_t line)
 {
     struct tc_lint_place *place = host ? TC_PUSH(l->writable, l->writable_count) : NULL;
@@ -111,7 +111,7 @@ static const struct tc_fs_rule *rule_over(const struct tc_spec *fs, const char *
     return best;
 }
 
-/* What the host calls a path that the tool names; owned. */
+/* The host path of a tool's path; owned. */
 static char *path_on_host(const struct tc_spec *fs, const char *path)
 {
     const struct tc_fs_rule *rule = rule_over(fs, path);
@@ -147,7 +147,7 @@ bool tc_lint_index(struct tc_lint *l)
     return fine;
 }
 
-/* The first place of exactly this name, or NULL. */
+/* The first writable place with exactly this path, or NULL. */
 static const struct tc_lint_place *find_place(const struct tc_lint *l, const char *host)
 {
     size_t low = 0, high = l->writable_count;
@@ -162,7 +162,7 @@ static const struct tc_lint_place *find_place(const struct tc_lint *l, const cha
                                                                                : NULL;
 }
 
-/* The nearest place that holds the path and that somebody else may write. */
+/* The nearest place that contains the path and that another tool can write. */
 static const struct tc_lint_place *place_over(struct tc_lint *l, const char *path,
                                               const struct tc_spec *own, const struct tc_spec *fs)
 {
@@ -190,8 +190,8 @@ static bool reads_scripts(const char *program)
     return TC_AMONG(names, tc_path_base(program));
 }
 
-/* What the tool's command executes that is a file by a path: the program, or the script that an
- * interpreter is given first. */
+/* The absolute path that the command executes: the program, or the script that is an interpreter's
+ * first argument after options. NULL: none. */
 static const char *executed(const struct tc_spec *spec)
 {
     struct tc_hole hole;
@@ -207,7 +207,7 @@ static const char *executed(const struct tc_spec *spec)
     return NULL;
 }
 
-/* What is installed by them every call of the tool runs. */
+/* Reports install inputs that a tool can write: every call runs the result of the install. */
 static void check_inputs(struct tc_lint *l, const struct tc_spec *setup)
 {
     uint32_t line = setup->said[TC_KEY_COMMAND];
@@ -250,7 +250,7 @@ void tc_lint_run_by_tool(struct tc_lint *l, const struct tc_spec *spec)
                 TC_LINE_SHOWN(l->policy, place->line));
 }
 
-/* Below the home directory, beside the files that steer the host. */
+/* Paths below the home, in addition to the steering files. */
 static const char *const run_below_home[] = {
     ".local/bin",      "bin",         ".cargo/bin",    "go/bin",
     ".npm-global/bin", ".xprofile",   ".xinitrc",      ".tmux.conf",
@@ -259,7 +259,7 @@ static const char *const run_below_home[] = {
 static const char *const run_anywhere[] = {
     "/etc", "/usr/local", "/var/spool/cron", "/var/lib/systemd", "/boot", "/run/systemd", NULL};
 
-/* The place that the host runs programs from and that the path is, or is in, or holds; owned. */
+/* The place from which the host runs programs, if the path equals, contains or is in one; owned. */
 static char *place_of_host(const struct tc_lint *l, const char *path)
 {
     const char *home = l->policy->home;
@@ -326,7 +326,7 @@ void tc_lint_root_socket(struct tc_lint *l, const struct tc_spec *spec)
 /* ---- how changes reach the host ---- */
 
 struct writes {
-    const struct tc_fs_rule *rule; /* the first writable one; NULL: none */
+    const struct tc_fs_rule *rule; /* the first writable rule; NULL: none */
     const struct tc_spec *fs, *workspace, *disk;
     enum tc_workspace_mode mode;
     enum tc_commit commit;
@@ -337,7 +337,7 @@ static struct writes writes_of(const struct tc_lint *l, const struct tc_spec *sp
     struct writes w = {.fs = tc_lint_given(l, spec, TC_KEY_FILESYSTEM),
                        .workspace = tc_lint_given(l, spec, TC_KEY_WORKSPACE),
                        .disk = tc_lint_given(l, spec, TC_KEY_DISK)};
-    /* what [defaults] grants to write an install reads */
+    /* an install can only read the writable paths of [defaults] */
     w.rule = tc_spec_is_setup(spec) ? NULL : tc_spec_writable(w.fs);
     w.mode = w.workspace ? (enum tc_workspace_mode)w.workspace->workspace : TC_WORKSPACE_BIND;
     w.commit = w.workspace ? (enum tc_commit)w.workspace->commit : TC_COMMIT_SUCCESS;

@@ -7,10 +7,11 @@
 #include "policy/endpoint.h"
 #include "policy/lint/lint_rules.h"
 
-/* In a longer line nothing is looked for: there may be a finding for each of its words. */
+/* Longer lines are not searched: a search for each finding of a line takes quadratic time. */
 enum { SEARCHED_MAX = 1 << 16 };
 
-/* As the text spells a path of the home directory. */
+/* Finds the key or path in the line. A path in the home may be written with "~", so its rest is
+ * tried too. */
 static const char *find_word(const struct tc_lint *l, const struct tc_lint_line *line,
                              const char **needle)
 {

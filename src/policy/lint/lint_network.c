@@ -71,23 +71,24 @@ bool tc_suffixes_has(const struct tc_suffixes *suffixes, const char *host)
 
 /* ---- rules ---- */
 
-/* Hosts where anybody can put something up, or collects what is sent: a tool that reaches one
- * reaches everybody who uses it. Narrowing it by `paths` to one's own part ends that. Closed on
- * purpose: a host is here when strangers share its name, not when it is merely large. */
+/* Hosts where any user can publish data or collect requests: a tool that reaches such a host can
+ * exchange data with all its users. Restricting `paths` to the operator's own part of the host
+ * prevents this. The list is closed: it contains hosts whose name unrelated users share, not all
+ * large hosts. */
 static const char *const publishers[] = {
-    /* code, and its raw files, pages and gists */
+    /* code hosting, with raw files, pages and gists */
     "github.com", "raw.githubusercontent.com", "gist.github.com", "gist.githubusercontent.com",
     "api.github.com", "uploads.github.com", "gitlab.com", "bitbucket.org", "codeberg.org",
     "huggingface.co",
     /* pastes and files */
     "pastebin.com", "paste.debian.net", "dpaste.com", "0x0.st", "transfer.sh", "file.io",
     "catbox.moe", "termbin.com", "www.dropbox.com", "drive.google.com", "docs.google.com",
-    /* storage where the bucket is in the path */
+    /* storage with the bucket in the path */
     "s3.amazonaws.com", "storage.googleapis.com",
     /* package registries take uploads */
     "registry.npmjs.org", "upload.pypi.org", "test.pypi.org", "crates.io", "rubygems.org",
     "registry-1.docker.io", "ghcr.io",
-    /* messages and collectors of requests */
+    /* messaging and request collectors */
     "api.telegram.org", "discord.com", "hooks.slack.com", "slack.com", "webhook.site",
     "requestbin.com", "api.pushover.net", "ntfy.sh", "httpbin.org"};
 
@@ -140,7 +141,7 @@ static enum kind kind_of(const char *host)
 {
     static const char *const metadata[] = {"metadata.google.internal", "metadata.goog"};
     enum tc_address_class class;
-    _autofree_ char *address = strndup(host, strcspn(host, "/")); /* of a range, its first */
+    _autofree_ char *address = strndup(host, strcspn(host, "/")); /* a range's first address */
     if (TC_AMONG(metadata, host))
         return KIND_METADATA;
     if (!address || !tc_address_class_of(address, &class))
@@ -148,7 +149,7 @@ static enum kind kind_of(const char *host)
                                                                               : KIND_NAME;
     if (class == TC_ADDRESS_METADATA)
         return KIND_METADATA;
-    /* an example's address is nobody's: to name the host instead is what helps */
+    /* a documentation address needs the same hint as a public one: name the host */
     return class == TC_ADDRESS_PUBLIC || class == TC_ADDRESS_DOCUMENTATION ? KIND_PUBLIC
                                                                            : KIND_PRIVATE;
 }
@@ -176,7 +177,7 @@ void tc_lint_address(struct tc_lint *l, const struct tc_spec *says, const char *
                     rows[kind].what);
 }
 
-/* Something of the host that it reads; NULL: nothing. */
+/* A path on the host that the tool can read; NULL: none. */
 static const char *data_of(const struct tc_spec *spec, const struct tc_spec *fs)
 {
     for (size_t i = 0; fs && i < fs->fs_count; i++)

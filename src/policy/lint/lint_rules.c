@@ -13,7 +13,7 @@
 #define BACKENDS (KEYS3(BACKEND, TIER, RISK) | KEYS2(IMAGE, MODULE))
 
 const struct tc_lint_rule tc_lint_rules[] = {
-    /* what leads out of the cage */
+    /* escapes from the cage */
     {"secret-and-network", TC_SEVERITY_ERROR, KEYS2(FILESYSTEM, NETWORK) | KEYS2(ENV, ARGUMENTS),
      tc_lint_secrets},
     {"writable-and-run", TC_SEVERITY_ERROR, KEYS2(COMMAND, FILESYSTEM), tc_lint_run_by_tool},
@@ -50,11 +50,11 @@ const struct tc_lint_rule tc_lint_rules[] = {
     {"unbounded-writes", TC_SEVERITY_NOTE, KEYS3(DISK, FILESYSTEM, WORKSPACE),
      tc_lint_unbounded_writes},
 
-    /* what this version cannot hold */
+    /* settings that this version cannot enforce */
     {"no-backend", TC_SEVERITY_NOTE, BACKENDS, tc_lint_no_backend},
     {"unenforceable", TC_SEVERITY_NOTE, BACKENDS | KEYS(NETWORK), tc_lint_unenforceable},
 
-    /* what has no effect */
+    /* settings without effect */
     {"command-outside", TC_SEVERITY_WARNING, KEYS(COMMAND), tc_lint_start},
     {"module-not-run", TC_SEVERITY_WARNING, BACKENDS | KEYS(LAYERS), tc_lint_module},
     {"shadowed-entry", TC_SEVERITY_WARNING, KEYS2(FILESYSTEM, NETWORK), tc_lint_shadowed},
@@ -66,7 +66,7 @@ const struct tc_lint_rule tc_lint_rules[] = {
     {"empty-tool", TC_SEVERITY_NOTE, 0, NULL, tc_lint_empty},
     {"no-tools", TC_SEVERITY_NOTE, 0, NULL, tc_lint_no_tools},
 
-    /* about silencing; these stay whatever a comment says */
+    /* about suppressing comments; no comment suppresses these */
     {"silence-without-reason", TC_SEVERITY_WARNING, 0},
     {"silence-unknown", TC_SEVERITY_WARNING, 0},
     {"silence-unused", TC_SEVERITY_WARNING, 0},

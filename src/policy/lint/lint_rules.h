@@ -82,7 +82,7 @@ struct tc_lint {
     const struct toolcage_policy *policy;
     const struct tc_lint_facts *facts;
     const struct tc_lint_rule *rule; /* the rule being run */
-    struct tc_lint_line *lines;      /* of all texts, in sequence */
+    struct tc_lint_line *lines;      /* of all files, in sequence */
     size_t line_count;
     struct tc_suffixes suffixes;    /* parsed when the first host is checked */
     struct tc_lint_place *writable; /* sorted by host */

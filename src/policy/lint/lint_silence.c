@@ -22,11 +22,11 @@ struct silence {
 struct silences {
     struct silence *items;
     size_t count;
-    size_t next; /* the lines from the comment read last up to this one say nothing */
+    size_t next; /* all lines from the last comment to this one are blank or comments */
 };
 
-/* Where the string that begins at `at` ends on this line; *quote: what still is open at its end,
- * three quotes that began on an earlier line or begin here. */
+/* The end of the string that begins at `at`. Three quotes set *open, because the string may
+ * continue on later lines. */
 static const char *skip_string(const char *at, const char *end, char *open)
 {
     char q = *at;
@@ -54,7 +54,7 @@ static const char *leave_string(const char *at, const char *end, char *open)
     return end;
 }
 
-/* The comment of the line, after its "#"; NULL: there is none. */
+/* The line's comment, after its "#", or NULL. */
 static const char *comment_of(const struct tc_lint_line *line, char *open)
 {
     const char *at = line->at, *end = line->at + line->len;
@@ -84,7 +84,7 @@ static bool same_file(const struct tc_lint *l, size_t index, uint32_t line)
     return TC_LINE_FILE(l->lines[index].line) == TC_LINE_FILE(line);
 }
 
-/* The line itself where something stands before the comment, else the next that says something. */
+/* The line to which a comment applies: its own if it has other text, else the next such line. */
 static uint32_t target_of(const struct tc_lint *l, size_t index, struct silences *all)
 {
     uint32_t here = l->lines[index].line;
@@ -159,7 +159,7 @@ static bool read_all(const struct tc_lint *l, struct silences *all)
     return true;
 }
 
-/* The first one for that line; the comments stand in the order of their lines. */
+/* The index of the first comment for the line; comments are in line order. */
 static size_t first_for(const struct silences *all, uint32_t line)
 {
     size_t low = 0, high = all->count;
@@ -191,7 +191,7 @@ static void report_silence(struct tc_lint *l, const struct silence *s)
     static const char *const ids[] = {"silence-unknown", "silence-unused",
                                       "silence-without-reason"};
     size_t which = !s->rule ? 0 : !s->used ? 1 : 2;
-    if (which == 1 && TC_LINE_FILE(s->line)) /* another that extends it may need it */
+    if (which == 1 && TC_LINE_FILE(s->line)) /* another policy that extends this file may need it */
         return;
     _autofree_ char *id = strndup(s->id, s->id_len > 80 ? 80 : s->id_len);
     if (!id) {

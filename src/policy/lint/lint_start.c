@@ -11,7 +11,7 @@
 #include "policy/names/system_paths.h"
 #include "policy/pathrule.h"
 
-/* Cages that show this machine's system directories; in others an image decides. */
+/* Does the cage use the host's system directories? Otherwise an image provides them. */
 static bool shows_host(const struct tc_lint *l, const struct tc_spec *spec)
 {
     const char *backend = tc_policy_backend(l->policy, spec);
@@ -32,7 +32,7 @@ static bool sets_path(const struct tc_lint *l, const struct tc_spec *spec)
     return env && tc_strv_value(&env->env_set, "PATH");
 }
 
-/* The command as the tool names it, absolute; NULL: that cannot be told here. Owned. */
+/* The command's absolute path in the cage; NULL: unknown here. Owned. */
 static char *command_path(struct tc_lint *l, const struct tc_spec *spec)
 {
     const char *command = spec->command.items[0];
@@ -47,7 +47,7 @@ static char *command_path(struct tc_lint *l, const struct tc_spec *spec)
     return l->facts->finds(command);
 }
 
-/* ---- what the cage shows ---- */
+/* ---- paths visible in the cage ---- */
 
 struct shown {
     struct tc_shown_path *places;
@@ -69,7 +69,7 @@ static bool show_path(struct shown *s, const char *path, const char *from)
     return place != NULL;
 }
 
-/* False: it cannot be told here, or there is no memory. */
+/* Collects the visible paths. False: unknown here, or out of memory. */
 static bool gather(struct tc_lint *l, const struct tc_spec *spec, struct shown *s)
 {
     const struct tc_spec *fs = tc_lint_given(l, spec, TC_KEY_FILESYSTEM);
@@ -97,7 +97,7 @@ static bool shows(const struct shown *s, const char *path)
     return is_always_there(path);
 }
 
-/* ---- what is said ---- */
+/* ---- the finding ---- */
 
 static char *hint_of(const struct tc_spec *spec, const struct tc_exec_check *starts)
 {
@@ -139,7 +139,8 @@ static void report_start(struct tc_lint *l, const struct tc_spec *spec,
                     command, starts->missing, spec->prefix);
 }
 
-/* Private, of /workspace or installed: it is there when it is called. */
+/* Is the path private, in the workspace or installed? Such a path may exist only at the time of the
+ * call. */
 static bool comes_later(const struct tc_spec *spec, const struct shown *s, const char *path)
 {
     return tc_system_path_private(path) || tc_path_within("/proc", path) ||
@@ -156,7 +157,7 @@ static bool look_at_start(const struct tc_lint *l, const struct shown *s, const 
     return shows(s, path) || ((ret->missing = strdup(path)) && tc_strv_add(&ret->grant, path));
 }
 
-/* Its place is what `programs` names. */
+/* Does `programs` name the command? */
 static bool is_brought(const struct tc_lint *l, const struct tc_spec *spec)
 {
     const struct tc_spec *programs = tc_lint_given(l, spec, TC_KEY_PROGRAMS);
@@ -174,7 +175,7 @@ void tc_lint_start(struct tc_lint *l, const struct tc_spec *spec)
     if (!path || !gather(l, spec, &s))
         return;
     if (!strchr(spec->command.items[0], '/') && !tc_system_path_find(path))
-        s.count = 0; /* granted or not, it is not on the cage's PATH */
+        s.count = 0; /* even if granted, it is not on the cage's PATH */
     if (comes_later(spec, &s, path))
         return;
     l->memory |= !look_at_start(l, &s, path, &starts);
