@@ -20,8 +20,8 @@ static const char head[] =
 static const char tail[] =
     "the policy is the first found: --policy FILE, $TOOLCAGE_POLICY, the nearest toolcage.toml, "
     ".yaml or\n"
-    ".yml from here upward, one in ~/.config/toolcage; without one, a strict default\n"
-    "toolcage VERB --help explains a verb\n";
+    ".yml from here upward, one in ~/.config/toolcage, a strict default; VERB --help explains a "
+    "verb\n";
 
 /* The subject of a group of verbs. */
 static const char *group_words(const char *name)

@@ -608,7 +608,7 @@ static void hostile_guests_end_the_call(void **state)
         {stalls, "machine", "middle of a frame", .either = true},
         {floods, "machine", "how the call ended", .either = true},
         {takes_too_much, "machine", "more input than it was given"},
-        {says_what_hosts_say, "machine", "only the host says"},
+        {says_what_hosts_say, "machine", "only the host may send"},
         {tells_nothing, "machine", "how the call ended"},
         {says_it_never_booted, "machine", "reported a failed boot"},
     };
