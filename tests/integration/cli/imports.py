@@ -181,7 +181,7 @@ def editor(place):
         "servers.memory.env.API_KEY",
         "servers.memory.envFile",
         "servers.memory.dev",
-        "servers.memory: it has no sandbox",
+        "servers.memory: it runs without a sandbox",
         "servers.notes.sandbox.allowPty",
         "servers.notes.sandbox.network.allowAllUnixSockets",
         "servers.asked: its command",
