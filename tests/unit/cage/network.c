@@ -72,8 +72,8 @@ static void denied_connections_name_the_reason(void **state)
         int32_t reason;
         const char *hint; /* NULL: that of the kind, which has none */
     } rows[] = {{TC_EGRESS_NOT_NAMED, NULL},
-                {TC_EGRESS_NOT_PUBLIC, "inside"},
-                {TC_EGRESS_OTHER_NAME, "another host"},
+                {TC_EGRESS_NOT_PUBLIC, "private or local"},
+                {TC_EGRESS_OTHER_NAME, "other than its destination"},
                 {TC_EGRESS_UNCLEAR, "ambiguous"},
                 {TC_EGRESS_TOO_MANY, "connections"},
                 {TC_EGRESS_NOT_REQUEST, "methods or paths"},
@@ -167,7 +167,7 @@ static void unreachable_endpoint_explains_a_failed_tool(void **state)
         const char *target, *note; /* NULL: none */
     } rows[] = {
         {1, TC_EGRESS_NO_NAME, "api.example:443", "api.example:443 could not be resolved"},
-        {1, TC_EGRESS_NO_ANSWER, "db.example:5432", "db.example:5432 did not take"},
+        {1, TC_EGRESS_NO_ANSWER, "db.example:5432", "db.example:5432 did not accept"},
         {1, TC_EGRESS_NOT_TRUSTED, "api.example:443", "certificate"},
         {0, TC_EGRESS_NO_NAME, "api.example:443", NULL},
         {-1, TC_EGRESS_NO_NAME, "api.example:443", NULL},

@@ -47,7 +47,7 @@ static const struct {
     {"srt", "{\"a\\nb\\u202e\":1}", "[defaults]", "a?b???: a policy has no such setting"},
     {"vscode",
      "{\"servers\":{\"s\":{\"command\":\"c\",\"args\":[\"${workspaceFolder}/x\"],},},} // c",
-     "command = [\"c\", \"/workspace/x\"]", "no sandbox"},
+     "command = [\"c\", \"/workspace/x\"]", "without a sandbox"},
     {"vscode", "{\"servers\":{\"s\":{\"command\":\"c\",\"args\":[\"${input:key}\"]}}}", "#",
      "command has"},
     {"vscode", "{\"servers\":{\"s\":{\"url\":\"u\"}}}", "#", "does not run a command"},
