@@ -150,7 +150,7 @@ def carries():
     )
     held = answer.json["enforcement"]
     check(
-        "carried into" in held["fs.read"] and "carried out" in held["fs.write"],
+        "copied into" in held["fs.read"] and "copied out" in held["fs.write"],
         "and says what held them",
         held,
     )
