@@ -18,10 +18,9 @@ static const char head[] =
     "toolcage runs one tool call of a language model in a cage built for it\n"
     "usage: toolcage VERB [options] ...\n";
 static const char tail[] =
-    "the policy is the first found: --policy FILE, $TOOLCAGE_POLICY, the nearest toolcage.toml, "
-    ".yaml or\n"
-    ".yml from here upward, one in ~/.config/toolcage, a strict default; VERB --help explains a "
-    "verb\n";
+    "the policy is the first found: --policy FILE, $TOOLCAGE_POLICY, the nearest\n"
+    "toolcage.toml, .yaml or .yml from here upward, one in ~/.config/toolcage, else a strict "
+    "default\n";
 
 /* The subject of a group of verbs. */
 static const char *group_words(const char *name)
