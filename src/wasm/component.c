@@ -214,26 +214,16 @@ static void open_directory(struct wasi_config *config, int root, const char *pat
         tc_wasm_fail(path, "it cannot be opened");
 }
 
-static const char *holder(const struct tc_strv *paths, const char *path, const char *best)
-{
-    for (size_t i = 0; i < paths->count; i++)
-        if (tc_path_within(paths->items[i], path) &&
-            (!best || strlen(paths->items[i]) > strlen(best)))
-            best = paths->items[i];
-    return best;
-}
-
 static void open_directories(struct wasi_config *config, const struct tc_wasm_order *order)
 {
-    _autofree_ char *here = order->here ? strdup(order->here) : getcwd(NULL, 0);
-    const char *read = here ? holder(&order->read, here, NULL) : NULL;
-    const char *best = here ? holder(&order->write, here, read) : NULL;
+    bool writable;
+    _autofree_ char *here = tc_wasm_here(order, &writable);
     for (size_t i = 0; i < order->read.count; i++)
         open_directory(config, order->root, order->read.items[i], order->read.items[i], false);
     for (size_t i = 0; i < order->write.count; i++)
         open_directory(config, order->root, order->write.items[i], order->write.items[i], true);
-    if (best)
-        open_directory(config, order->root, here, ".", best != read);
+    if (here)
+        open_directory(config, order->root, here, ".", writable);
 }
 
 static void set_environment(struct wasi_config *config, const struct tc_strv *env)

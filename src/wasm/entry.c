@@ -31,15 +31,23 @@ static const char *holder(const struct tc_strv *paths, const char *path, const c
     return best;
 }
 
-/* Relative paths start at the tool's working directory, if the tool may see it. */
-static void add_here(struct tc_wasi *guest, const struct tc_wasm_order *order)
+char *tc_wasm_here(const struct tc_wasm_order *order, bool *ret_writable)
 {
     _autofree_ char *here = order->here ? strdup(order->here) : getcwd(NULL, 0);
     const char *read = here ? holder(&order->read, here, NULL) : NULL;
     const char *best = here ? holder(&order->write, here, read) : NULL;
-    if (best && !tc_wasi_add_root(guest, here, ".", best != read))
+    *ret_writable = best && best != read;
+    return best ? TAKE(here) : NULL;
+}
+
+/* Relative paths start at the tool's working directory, if the tool may see it. */
+static void add_here(struct tc_wasi *guest, const struct tc_wasm_order *order)
+{
+    bool writable;
+    _autofree_ char *here = tc_wasm_here(order, &writable);
+    if (here && !tc_wasi_add_root(guest, here, ".", writable))
         tc_wasm_fail(here, "%s", strerror(errno));
-    if (!best && !tc_wasi_add_outside(guest))
+    if (!here && !tc_wasi_add_outside(guest))
         tc_wasm_fail("/", "%s", strerror(errno));
 }
 

@@ -52,7 +52,10 @@ void tc_wasm_print_code(const struct tc_wasm *api, const char *module, struct wa
 struct wasmtime_module *tc_wasm_module(const struct tc_wasm *api, struct wasm_engine *engine,
                                        const struct tc_wasm_order *order);
 struct tc_wasi;
-/* entry.c: gives the guest its streams, directories, arguments and environment. */
+/* entry.c: the working directory, owned, if a granted path contains it: the deepest one says
+ * whether it is writable. NULL: the tool may not see it. */
+char *tc_wasm_here(const struct tc_wasm_order *order, bool *ret_writable);
+/* Gives the guest its streams, directories, arguments and environment. */
 void tc_wasm_prepare(const struct tc_wasm_order *order, struct tc_wasi *guest);
 /* Maps codes over 255, which a process cannot have, to 255. */
 int tc_wasm_exit_code(const struct tc_wasi *guest);
