@@ -8,6 +8,7 @@
 
 #include "base/display.h"
 #include "base/strv.h"
+#include "text/base64.h"
 
 enum { WORD = sizeof(uint64_t) };
 
@@ -128,7 +129,7 @@ void tc_json_bool(struct tc_buf *buf, const char *key, bool value)
 void tc_json_base64(struct tc_buf *buf, const void *bytes, size_t len)
 {
     const unsigned char *in = bytes;
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char digits[] = TC_BASE64_DIGITS;
     for (size_t i = 0; i < len; i += 3) {
         unsigned n = (unsigned)in[i] << 16;
         n |= i + 1 < len ? (unsigned)in[i + 1] << 8 : 0;

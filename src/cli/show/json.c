@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/show/clean.h"
+#include "text/base64.h"
 
 struct tc_slice tc_json_of(const char *text)
 {
@@ -47,20 +48,12 @@ char *tc_json_line(struct tc_slice value)
     return text ? tc_clean(TC_CLEAN_LINE, text, strlen(text), NULL) : NULL;
 }
 
-/* The value of a base64 digit, or -1. */
-static int value_of(char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
 /* Decodes four digits, the last `padding` of which are padding, into three bytes. */
 static bool decode_quad(const char quad[4], int padding, unsigned char to[3])
 {
     unsigned bits = 0;
     for (int i = 0; i < 4; i++) {
-        int value = i < 4 - padding ? value_of(quad[i]) : 0;
+        int value = i < 4 - padding ? tc_base64_value(quad[i]) : 0;
         if (value < 0)
             return false;
         bits = bits << 6 | (unsigned)value;

@@ -7,17 +7,11 @@
 #include <string.h>
 
 #include "mcp/http/web.h"
+#include "text/base64.h"
 
 #define AGAIN "; read the responses, then repeat"
 
 /* ---- since 2026-07-28 ---- */
-
-static int digit(char c)
-{
-    static const char all[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c ? strchr(all, c) : NULL;
-    return at ? (int)(at - all) : -1;
-}
 
 /* Does `text` decode to `want`? Its length must be a multiple of four, with "=" only at the end. */
 static bool is_base64_of(const char *text, size_t length, const char *want)
@@ -30,7 +24,7 @@ static bool is_base64_of(const char *text, size_t length, const char *want)
         int bytes = 3;
         for (size_t k = 0; k < 4; k++) {
             bool pad = text[i + k] == '=' && i + 4 == length && k >= 2;
-            int value = pad ? 0 : digit(text[i + k]);
+            int value = pad ? 0 : tc_base64_value(text[i + k]);
             if (value < 0 || (bytes < 3 && !pad))
                 return false;
             bytes -= pad;
