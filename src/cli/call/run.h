@@ -36,12 +36,4 @@ static inline int32_t tc_settle_of(const char *action)
                               : TOOLCAGE_SETTLE_DISCARD;
 }
 
-/* ---- terminal.c ---- */
-
-/* Are standard input and output a terminal? */
-bool tc_terminal_is_one(void);
-/* Starts the call with a terminal of the same size and displays it until the call ends.
- * *ret_signal: the last signal that requested the end, or 0. 0, or -1 with the failure. */
-int tc_terminal_run(struct toolcage_call *call, int *ret_signal, struct tc_failure *failure);
-
 #endif
