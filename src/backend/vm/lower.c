@@ -22,7 +22,7 @@
 #include "policy/settings.h"
 #include "vm/options.h"
 
-#define PLACE "/etc/toolcage"
+#define PLACE TC_PLACE_OWN
 #define KVM "/dev/kvm"
 
 /* Memory in addition to the tool's: for the guest's kernel and engine; and for the VMM, including

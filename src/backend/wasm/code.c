@@ -147,7 +147,7 @@ int tc_code_find(const char *dir, const char *module, bool deterministic, struct
     if (!check_code(dir, code, fd, stamp))
         return 0;
     bool fine = tc_setting_add(to, "code", path) && tc_setting_add(to, "code-digest", code) &&
-                tc_setting_add(to, "code-mark", stamp);
+                tc_setting_add(to, "code-stamp", stamp);
     return fine ? 1 : tc_fail_memory(err);
 }
 

@@ -127,7 +127,7 @@ static bool stamp(const char *path, char out[TC_STAMP_SIZE])
 static bool fill_known(struct tc_known_module *k, const struct tc_module_question *asked,
                        const struct tc_grant *grant)
 {
-    const char *code_stamp = tc_setting(&grant->located, "code-mark");
+    const char *code_stamp = tc_setting(&grant->located, "code-stamp");
     k->deterministic = asked->deterministic;
     bool fine = (k->asked = strdup(asked->module)) && (k->state = strdup(asked->state)) &&
                 (!asked->pin || (k->pin = strdup(asked->pin))) &&
@@ -152,7 +152,7 @@ static bool is_found(const struct tc_known_module *k)
 {
     char digest[TC_DIGEST_SIZE];
     bool read = !tc_fetched_find(k->asked);
-    return strcmp(k->stamps[CODE], tc_setting(&k->located, "code-mark")) == 0 &&
+    return strcmp(k->stamps[CODE], tc_setting(&k->located, "code-stamp")) == 0 &&
            is_safe(path_of(k, WORKER)) && is_safe(path_of(k, ENGINE)) &&
            (!read || (tc_module_digest(k->module, digest) && strcmp(digest, k->digest) == 0)) &&
            known_holds(k);

@@ -56,7 +56,7 @@ int tc_fetched_uncompiled(const struct tc_fetched *module, bool deterministic,
 /* The digest of a module's file; false with errno. */
 bool tc_module_digest(const char *path, char out[TC_DIGEST_SIZE]);
 /* The compiled code of the module with this digest: adds "code=/path", "code-digest=…" and
- * "code-mark=…", the stamp when the code was checked ("": it changed too recently). Returns 1; 0:
+ * "code-stamp=…", the stamp when the code was checked ("": it changed too recently). Returns 1; 0:
  * no valid code; or TOOLCAGE_EMEMORY. */
 int tc_code_find(const char *dir, const char *module, bool deterministic, struct tc_strv *to,
                  struct toolcage_error **err);

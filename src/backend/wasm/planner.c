@@ -106,7 +106,7 @@ static struct tc_wasm_order describe_module(const struct tc_grant *grant, bool e
     if (located(grant, "code")) {
         order.code = code;
         order.code_digest = located(grant, "code-digest");
-        order.code_stamp = located(grant, "code-mark");
+        order.code_stamp = located(grant, "code-stamp");
     }
     return order;
 }

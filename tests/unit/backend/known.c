@@ -42,7 +42,7 @@ static void locate(struct tc_strv *located, const char *worker, const char *stam
                 tc_setting_add(located, "engine", paths[2]) &&
                 tc_setting_add(located, "code", paths[3]) &&
                 tc_setting_add(located, "code-digest", "sha256:code") &&
-                tc_setting_add(located, "code-mark", stamp));
+                tc_setting_add(located, "code-stamp", stamp));
 }
 
 /* As it is found. */
@@ -150,7 +150,7 @@ static const struct tc_known_module *known_as(const char *worker)
 {
     struct tc_grant grant;
     find(&grant);
-    _autofree_ char *stamp = strdup(tc_setting(&grant.located, "code-mark"));
+    _autofree_ char *stamp = strdup(tc_setting(&grant.located, "code-stamp"));
     tc_strv_done(&grant.located);
     locate(&grant.located, worker, stamp);
     const struct tc_known_module *k = tc_modules_known_as(&known, &grant);
