@@ -7,10 +7,10 @@ import os
 import signal
 import socket
 import ssl
-import subprocess
 import threading
 
 from scene import CAGED, Refused
+from certificates import self_signed
 from processes import below
 
 PYTHON = "/usr/bin/python3"
@@ -229,30 +229,7 @@ def beyond(script, make=lambda s: None):
 def impostor(s):
     """A certificate that nobody signed but its owner."""
     key, certificate = s.path("data/impostor-key.pem"), s.path("data/impostor.pem")
-    subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            "/CN=127.0.0.1",
-            "-addext",
-            "subjectAltName=IP:127.0.0.1",
-            "-keyout",
-            key,
-            "-out",
-            certificate,
-        ],
-        check=True,
-        capture_output=True,
-    )
+    self_signed(certificate, key, "127.0.0.1", "IP:127.0.0.1")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     return context

@@ -12,6 +12,8 @@ import struct
 import subprocess
 import threading
 
+from certificates import self_signed
+
 PUBLIC, OTHER, SIX = "93.184.216.34", "93.184.216.35", "2606:2800:220:1::34"
 UNREACHABLE6 = "2606:2800:220:1::dead"
 
@@ -56,30 +58,7 @@ def prepare(scratch):
 
 
 def certificate(scratch, name="cert.pem", key="key.pem"):
-    subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            "/CN=ok.example",
-            "-addext",
-            "subjectAltName=DNS:ok.example,DNS:two.example",
-            "-keyout",
-            scratch / key,
-            "-out",
-            scratch / name,
-        ],
-        check=True,
-        capture_output=True,
-    )
+    self_signed(scratch / name, scratch / key, "ok.example", "DNS:ok.example,DNS:two.example")
 
 
 def trust(scratch):

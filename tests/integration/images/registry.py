@@ -38,6 +38,7 @@ from store import (
     store,
     tar,
 )
+from certificates import self_signed
 
 PROGRAMS = ("docker-registry", "skopeo", "openssl", "crun")
 SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -57,30 +58,7 @@ def answers(port):
 
 def make_authority():
     """For one address, and known to no program of this machine."""
-    subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            "/CN=registry",
-            "-addext",
-            "subjectAltName=IP:127.0.0.1",
-            "-keyout",
-            "key.pem",
-            "-out",
-            "ca.pem",
-        ],
-        check=True,
-        capture_output=True,
-    )
+    self_signed("ca.pem", "key.pem", "registry", "IP:127.0.0.1")
 
 
 def start_registry():

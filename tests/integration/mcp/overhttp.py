@@ -7,11 +7,11 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import time
 
 import scene
 from scene import PATIENCE, cli
+from certificates import self_signed
 from processes import helpers_of
 from web import Stream, Web, resident, waits
 
@@ -102,28 +102,7 @@ def replies(sock, pieces, patience=5):
 def framing():
     """Requests that a proxy in front could read in another way, each with another request behind it."""
     certificate, key = place.write("home/framing.pem", ""), place.write("home/framing-key.pem", "", 0o600)
-    subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-            "-nodes",
-            "-subj",
-            "/CN=test",
-            "-keyout",
-            key,
-            "-out",
-            certificate,
-            "-days",
-            "2",
-        ],
-        check=True,
-        capture_output=True,
-    )
+    self_signed(certificate, key, "test")
     for more in ((), ("--tls-cert", certificate, "--tls-key", key)):
         with Web(place, policy, *more) as web:
             frame(web)
@@ -610,28 +589,7 @@ def options():
             info["name"] == info["title"] == "data-tools", "a name of the operator's for the server", info
         )
     certificate, key = place.write("home/cert.pem", ""), place.write("home/key.pem", "", 0o600)
-    subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-            "-nodes",
-            "-subj",
-            "/CN=localhost",
-            "-keyout",
-            key,
-            "-out",
-            certificate,
-            "-days",
-            "2",
-        ],
-        check=True,
-        capture_output=True,
-    )
+    self_signed(certificate, key, "localhost")
     with Web(place, policy, "--tls-cert", certificate, "--tls-key", key) as web:
         cli.check(
             web.scheme == "https"
