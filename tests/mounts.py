@@ -4,6 +4,8 @@
 
 import ctypes
 import os
+import subprocess
+import sys
 
 CLONE_NEWNS, MS_REC, MS_PRIVATE, MS_SHARED = 0x20000, 0x4000, 1 << 18, 1 << 20
 
@@ -30,6 +32,18 @@ def own_state():
         os.makedirs("/run/toolcage", mode=0o755, exist_ok=True)
         if ctypes.CDLL(None, use_errno=True).mount(b"none", b"/run/toolcage", b"tmpfs", 0, b"mode=0755"):
             raise OSError(ctypes.get_errno(), "mount")
+
+
+def cover(directory):
+    """Runs this script anew where an empty file system covers the directory. False: the kernel refuses it. For root."""
+    if os.environ.get("TOOLCAGE_TEST_COVERED"):
+        return True
+    alone = ["unshare", "--mount", "--propagation", "private"]
+    if subprocess.run([*alone, "true"], check=False, capture_output=True).returncode:
+        return False
+    os.environ["TOOLCAGE_TEST_COVERED"] = "1"
+    script = f'mkdir -p {directory} && mount -t tmpfs none {directory} && exec "$@"'
+    os.execvp("unshare", [*alone, "sh", "-c", script, "sh", sys.executable, *sys.argv])
 
 
 def table():

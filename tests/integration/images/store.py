@@ -17,6 +17,7 @@ import tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
+from mounts import cover
 from tap import ORDINARY, become, check, finish, skip, skip_all
 
 TOOLCAGE = os.path.abspath(sys.argv[1])
@@ -30,26 +31,8 @@ def begin(who):
     """An ordinary user with a home of his own; or root, for whom the place of the store is covered in a mount namespace of this script."""
     if who == "ordinary":
         become(ORDINARY, TOOLCAGE)
-    elif os.geteuid() == 0 and "TOOLCAGE_TEST_COVERED" not in os.environ:
-        cover = 'mkdir -p /var/lib/toolcage && mount -t tmpfs none /var/lib/toolcage && exec "$@"'
-        if subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True).returncode:
-            skip_all("needs root to make a mount namespace")
-        os.environ["TOOLCAGE_TEST_COVERED"] = "1"
-        os.execvp(
-            "unshare",
-            [
-                "unshare",
-                "--mount",
-                "--propagation",
-                "private",
-                "sh",
-                "-c",
-                cover,
-                "sh",
-                sys.executable,
-                *sys.argv,
-            ],
-        )
+    elif os.geteuid() == 0 and not cover("/var/lib/toolcage"):
+        skip_all("needs root to make a mount namespace")
     if not BUSYBOX:
         skip_all("there is no static busybox to make an image of")
     home = tempfile.mkdtemp(prefix="toolcage-images-")

@@ -14,6 +14,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
+from mounts import cover  # noqa: E402
 from tap import check, finish, skip_all  # noqa: E402
 
 TOOLCAGE, HOME = os.path.abspath(sys.argv[1]), "/opt/kata"
@@ -48,26 +49,8 @@ def refused(text):
 
 if os.geteuid() != 0 or not os.path.isdir("/opt"):
     skip_all("needs root and a directory /opt to cover")
-if "TOOLCAGE_TEST_COVERED" not in os.environ:
-    if subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True).returncode:
-        skip_all("needs root to make a mount namespace")
-    os.environ["TOOLCAGE_TEST_COVERED"] = "1"
-    cover = 'mount -t tmpfs none /opt && exec "$@"'
-    os.execvp(
-        "unshare",
-        [
-            "unshare",
-            "--mount",
-            "--propagation",
-            "private",
-            "sh",
-            "-c",
-            cover,
-            "sh",
-            sys.executable,
-            *sys.argv,
-        ],
-    )
+if not cover("/opt"):
+    skip_all("needs root to make a mount namespace")
 if any(os.path.exists(path) for path in PLACES):
     skip_all("Kata is installed here")
 
