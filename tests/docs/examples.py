@@ -5,25 +5,14 @@
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
 import tap
+from program import run
 
 root, toolcage = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 pages = [*root.glob("*.md"), *(root / "docs").rglob("*.md")]
-
-
-def run(*command):
-    return subprocess.run(
-        [str(word) for word in command],
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        timeout=60,
-    )
 
 
 def blocks(page, language):

@@ -6,25 +6,14 @@ same in TOML and in YAML."""
 import json
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
 import tap
+from program import run
 
 root, build, toolcage = (pathlib.Path(word) for word in sys.argv[1:])
 PAIR = re.compile(r"```toml\n(.*?)```\n\n```yaml\n(.*?)```", re.S)
-
-
-def run(*command):
-    return subprocess.run(
-        [str(word) for word in command],
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        timeout=60,
-    )
 
 
 done = run(sys.executable, root / "tools/policy-pages", build, "--check")

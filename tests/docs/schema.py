@@ -7,12 +7,12 @@ import copy
 import json
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 import tomllib
 
 import tap
+from program import run
 
 try:
     import jsonschema
@@ -91,17 +91,6 @@ STRANGE = [
     "1s",
     "1MiB",
 ]
-
-
-def run(*command):
-    return subprocess.run(
-        [str(word) for word in command],
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        timeout=60,
-    )
 
 
 def toml(value):

@@ -66,15 +66,7 @@ def changed(s):
 
 
 def settle(s, answer, *words):
-    return subprocess.run(
-        [TOOLCAGE, "changes", answer.call, *words, "--json"],
-        env=s.environ,
-        cwd=s.ws,
-        capture_output=True,
-        text=True,
-        timeout=60 * PATIENCE,
-        check=False,
-    )
+    return s.toolcage("changes", answer.call, *words, "--json")
 
 
 def it_stays_in_each_workspace(s):

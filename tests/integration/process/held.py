@@ -14,7 +14,7 @@ import signal
 import subprocess
 import time
 
-from scene import PATIENCE, PAUSE, TOOLCAGE, Skip, check, end, finish, helper_of, run, until
+from scene import PATIENCE, PAUSE, TOOLCAGE, Skip, check, end, finish, helper_of, run
 from tree import tree
 
 ASK = 'workspace = { mode = "%s", commit = "ask" }\n'
@@ -50,15 +50,7 @@ def fill(s):
 
 
 def changes(s, *args):
-    done = subprocess.run(
-        [TOOLCAGE, "changes", *args, "--json"],
-        env=s.environ,
-        cwd=s.ws,
-        capture_output=True,
-        text=True,
-        timeout=60 * PATIENCE,
-        check=False,
-    )
+    done = s.toolcage("changes", *args, "--json")
     try:
         return done.returncode, json.loads(done.stdout), done.stderr
     except ValueError:
@@ -144,15 +136,7 @@ def named(s, more):
         f"""cd {s.ws}; echo x > "$(printf 'a\\nmodified  b')"; echo x > "$(printf 'bytes\\377')"; mkdir "$(printf 'd\\033[2J\\nd')" """,
         more=more,
     )
-    done = subprocess.run(
-        [TOOLCAGE, "changes", answer.call],
-        env=s.environ,
-        cwd=s.ws,
-        capture_output=True,
-        text=True,
-        timeout=60 * PATIENCE,
-        check=False,
-    )
+    done = s.toolcage("changes", answer.call)
     names = ("a\\x0amodified  b", "bytes\\xff", "d\\x1b[2J\\x0ad")
     want = [f"call {answer.call}", *(f"added     {name}  (pending approval)" for name in names)]
     want += [
@@ -200,15 +184,7 @@ def compared(s, more):
     answer = s.shell(
         f"cd {s.ws}; {SCRIPT}; printf '\\033]0;title\\007red\\n' > esc; printf '\\376' > bytes", more=more
     )
-    done = subprocess.run(
-        [TOOLCAGE, "changes", answer.call],
-        env=s.environ,
-        cwd=s.ws,
-        capture_output=True,
-        text=True,
-        timeout=60 * PATIENCE,
-        check=False,
-    )
+    done = s.toolcage("changes", answer.call)
     lines = done.stdout.splitlines()
     check(
         done.returncode == 0
@@ -342,15 +318,7 @@ def shown(s, more):
         "a removed file is not looked for behind a link in its place",
         told,
     )
-    done = subprocess.run(
-        [TOOLCAGE, "changes", answer.call],
-        env=s.environ,
-        cwd=s.ws,
-        capture_output=True,
-        text=True,
-        timeout=60 * PATIENCE,
-        check=False,
-    )
+    done = s.toolcage("changes", answer.call)
     lines = [
         line.replace(s.ws + "/", "").replace("  (pending approval)", "") for line in done.stdout.splitlines()
     ]
@@ -380,15 +348,7 @@ def alike(s, more):
 for i in 0 1 2 3; do own $i; other $i; done; for i in 4 5 6 7; do other $i; own $i; done""",
         more=more,
     )
-    done = subprocess.run(
-        [TOOLCAGE, "changes", answer.call],
-        env=s.environ,
-        cwd=s.ws,
-        capture_output=True,
-        text=True,
-        timeout=60 * PATIENCE,
-        check=False,
-    )
+    done = s.toolcage("changes", answer.call)
     check(
         done.stdout.count("+own") == 8 and "+other" not in done.stdout,
         "no content stands under another's name",
@@ -572,15 +532,7 @@ def moved(s, more):
 
 
 def listing(s, call, *words):
-    done = subprocess.run(
-        [TOOLCAGE, "changes", call, *words],
-        env=s.environ,
-        cwd=s.ws,
-        capture_output=True,
-        text=True,
-        timeout=60 * PATIENCE,
-        check=False,
-    )
+    done = s.toolcage("changes", call, *words)
     return (
         done.returncode,
         [
@@ -958,15 +910,7 @@ def out_of_time(s):
         more=ASK % "overlay" + 'timeout = "50s"\n',
     )
     before = time.monotonic()
-    done = subprocess.run(
-        [TOOLCAGE, "changes", answer.call],
-        env=s.environ,
-        cwd=s.ws,
-        capture_output=True,
-        text=True,
-        timeout=60 * PATIENCE,
-        check=False,
-    )
+    done = s.toolcage("changes", answer.call)
     lines = done.stdout.splitlines()
     late = [
         line for line in lines if line.startswith("not compared  f") and line.endswith("  (no time left)")

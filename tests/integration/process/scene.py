@@ -196,6 +196,18 @@ filesystem.denied = [{listed(denied)}]
 """,
         )
 
+    def toolcage(self, *words):
+        """Runs another verb of the program, as the caller of calls does; its output is text."""
+        return subprocess.run(
+            [TOOLCAGE, *words],
+            env=self.environ,
+            cwd=self.ws,
+            capture_output=True,
+            text=True,
+            timeout=60 * PATIENCE,
+            check=False,
+        )
+
     def own_copy(self):
         """A copy of the program that belongs to the caller, for namespaces in which root's files are nobody's."""
         build = os.path.dirname(os.path.realpath(TOOLCAGE))
