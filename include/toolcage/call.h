@@ -139,7 +139,9 @@ const struct toolcage_result *toolcage_call_result(const struct toolcage_call *c
 
 /* The resolved grant as text or JSON, without running anything: `explain` prints what the cage
  * enforces. `access` is NULL, or "read P", "write P", "exec P", "connect H:P" to query one
- * access. The JSON then has "verdict": {"access", "target", "allowed", "key", "line", "entry"
+ * access. Without arguments, an access is allowed if some arguments grant it, and "arguments"
+ * lists what they may name: [{"argument", "access", "below" (or "host"), "line"}]. With an access
+ * the JSON has "verdict": {"access", "target", "allowed", "key", "line", "entry"
  * (which entry of that key, or null), "clause" (what a backend must enforce for it), "reason",
  * "hint"}, "chosen_by": {"why", "key", "line"} for the choice of the backend, and, if the access
  * is allowed, "here": {"held", "backend", "reason"}: a backend that enforces it on this host, or

@@ -90,9 +90,9 @@ int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_j
 /* start.c */
 int tc_call_start(struct toolcage_call *call, struct toolcage_error **err);
 /* Resolves the policy and the surroundings to the whole grant, programs included. Fills *ret
- * (zeroed); the caller frees it also on failure. */
-int tc_call_resolve(struct toolcage_call *call, bool explain, struct tc_grant *ret,
-                    struct toolcage_error **err);
+ * (zeroed); the caller frees it also on failure. `supposed`: as in struct tc_request. */
+int tc_call_resolve(struct toolcage_call *call, bool explain, const char *supposed,
+                    struct tc_grant *ret, struct toolcage_error **err);
 
 /* dispatch.c */
 int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err);

@@ -258,6 +258,32 @@ static int explain_here(struct toolcage_call *call, struct tc_grant *grant, cons
     return explain_held(call->engine, grant, v.clause, out, err);
 }
 
+/* A denied access may be what an argument of the model grants: then *grant becomes the grant with
+ * that argument. */
+static int explain_supposed(struct toolcage_call *call, const char *access, struct tc_grant *grant,
+                            struct toolcage_error **err)
+{
+    _auto_(tc_verdict_done) struct tc_verdict v = {0}, with = {0};
+    _auto_(tc_grant_done) struct tc_grant supposed = {0};
+    _autoerror_ struct toolcage_error *refused = NULL;
+    if (!access || call->arguments || !call->tool)
+        return 0;
+    int r = tc_policy_verdict(call->policy, grant, access, &v, err);
+    if (r < 0 || v.allowed)
+        return r;
+    r = tc_call_resolve(call, true, v.target, &supposed, &refused);
+    if (r == 0)
+        r = tc_policy_verdict(call->policy, &supposed, access, &with, &refused);
+    if (r == TOOLCAGE_EMEMORY)
+        return tc_fail_memory(err);
+    if (r == 0 && with.allowed) {
+        tc_grant_done(grant);
+        *grant = supposed;
+        supposed = (struct tc_grant){0};
+    }
+    return 0;
+}
+
 int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_json,
                     struct toolcage_error **err)
 {
@@ -266,7 +292,9 @@ int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_j
         return r;
     struct tc_grant grant = {0};
     _autobuf_ struct tc_buf here = TC_BUF_INIT;
-    r = tc_call_resolve(call, true, &grant, err);
+    r = tc_call_resolve(call, true, NULL, &grant, err);
+    if (r == 0)
+        r = explain_supposed(call, access, &grant, err);
     _autofd_ int image = -1;
     if (r == 0)
         r = explain_here(call, &grant, access, &here, err);

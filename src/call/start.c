@@ -33,8 +33,8 @@ static void note(struct toolcage_call *call, const char *step, int64_t since)
             (struct tc_timing){.step = (char *)(uintptr_t)step, .us = tc_now_us() - since};
 }
 
-int tc_call_resolve(struct toolcage_call *call, bool explain, struct tc_grant *ret,
-                    struct toolcage_error **err)
+int tc_call_resolve(struct toolcage_call *call, bool explain, const char *supposed,
+                    struct tc_grant *ret, struct toolcage_error **err)
 {
     _autosurroundings_ struct tc_surroundings here = {0};
     int r = tc_surroundings_begin(&here, err);
@@ -46,6 +46,7 @@ int tc_call_resolve(struct toolcage_call *call, bool explain, struct tc_grant *r
                                  .narrow = call->narrow,
                                  .narrow_count = call->narrow_count,
                                  .explain = explain,
+                                 .supposed = supposed,
                                  .terminal = call->rows > 0,
                                  .open = true};
     r = tc_policy_resolve(call->policy, &request, &here.facts, ret, err);
@@ -238,7 +239,7 @@ static tc_features wanted(const struct toolcage_call *call)
 
 static int resolve(struct start *s, struct toolcage_error **err)
 {
-    return tc_call_resolve(s->call, false, &s->call->grant, err);
+    return tc_call_resolve(s->call, false, NULL, &s->call->grant, err);
 }
 
 static int route(struct start *s, struct toolcage_error **err)

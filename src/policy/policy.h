@@ -57,6 +57,9 @@ struct tc_request {
     /* Explain only, do not run: a missing command is accepted, and without arguments their
      * placeholders stay as written. */
     bool explain;
+    /* Explain only: a clean path or HOST:PORT. Without arguments, each argument whose bounds
+     * include it is taken to name it. NULL: none. */
+    const char *supposed;
     /* For a person at a terminal: argv, which is required, replaces the tool's command; arguments
      * are optional, and without them nothing is granted for them. */
     bool terminal;

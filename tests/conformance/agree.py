@@ -48,12 +48,13 @@ class Library:
             raise ValueError(self.lib.toolcage_error_report(err).decode())
         return got
 
-    def verdicts(self, policy_file, program, accesses):
+    def verdicts(self, policy_file, accesses, tool="t", program=None):
         policy = self.made("toolcage_policy_load_file", policy_file.encode())
-        call = self.made("toolcage_call_new", self.engine, policy, b"t")
-        argv = (ctypes.c_char_p * 2)(program.encode(), b"many")
+        call = self.made("toolcage_call_new", self.engine, policy, tool.encode())
+        argv = (ctypes.c_char_p * 2)(program and program.encode(), b"many")
         err = ctypes.c_void_p()
-        assert self.lib.toolcage_call_set_command(call, ctypes.c_size_t(2), argv, ctypes.byref(err)) == 0
+        if program:
+            assert self.lib.toolcage_call_set_command(call, ctypes.c_size_t(2), argv, ctypes.byref(err)) == 0
         try:
             return [self.verdict(call, access) for access in accesses]
         finally:
@@ -198,7 +199,7 @@ def compare(options, tree, dice):
         with open(policy_file, "w", encoding="utf-8") as file:
             file.write(text)
         pairs = questions(tree, dice, writable, denied, moved)
-        verdicts = library.verdicts(policy_file, tree.probe, [question for _, question in pairs])
+        verdicts = library.verdicts(policy_file, [question for _, question in pairs], program=tree.probe)
         done = subprocess.run(
             [
                 options.toolcage,
@@ -243,7 +244,51 @@ def compare(options, tree, dice):
     check(not wrong, "explain and the cage agree on every access", "\n".join(wrong[:4]))
     enough = ran >= options.count * 2 // 3 and allowed > asked // 20 and allowed < asked
     check(enough, "enough policies ran, with accesses of both kinds")
+    compare_arguments(options, tree, dice, library, policy_file)
     return plan()
+
+
+def bounds_text(tree, dice):
+    """A policy with two tools, whose arguments are bound to directories and files by chance."""
+    below = [path for path in tree.directories if path != tree.top]
+    bounds = {"read": dice.sample(below, 2), "write": dice.sample(below + tree.files, 2)}
+    denied = dice.sample(below + tree.files, 2)
+    text = ""
+    for kind in ("read", "write"):
+        text += (
+            f'[tool.{kind}]\ncommand = [{json.dumps(tree.probe)}, "{kind}", "{{p}}"]\nbackend = "process"\n'
+            f"arguments.p = {{ read = {json.dumps(bounds['read'])}, write = {json.dumps(bounds['write'])} }}\n"
+            f"filesystem.readable = {json.dumps([tree.bin] + dice.sample(below, 1))}\n"
+            f"filesystem.denied = {json.dumps(denied)}\n"
+        )
+    return text
+
+
+def compare_arguments(options, tree, dice, library, policy_file):
+    """Without arguments, explain allows what some argument allows: each path is asked about, and given to a call."""
+    wrong, answers = [], []
+    for _ in range(max(options.count // 20, 5)):
+        text = bounds_text(tree, dice)
+        with open(policy_file, "w", encoding="utf-8") as file:
+            file.write(text)
+        for kind in ("read", "write"):
+            paths = dice.sample(tree.files, 3)
+            verdicts = library.verdicts(policy_file, [f"{kind} {path}" for path in paths], tool=kind)
+            for path, verdict in zip(paths, verdicts):
+                done = subprocess.run(
+                    [options.toolcage, "call", "--policy", policy_file, kind, json.dumps({"p": path})],
+                    capture_output=True,
+                    cwd="/",
+                    env={"HOME": tree.root, "PATH": "/usr/bin:/bin"},
+                    timeout=60,
+                    check=False,
+                )
+                answers.append(done.stdout.startswith(b"yes"))
+                if verdict["allowed"] != answers[-1]:
+                    wrong.append(f"{kind} {path}: explain says {verdict}, the call {done}\n{text}")
+    note(f"{len(answers)} calls with arguments, {sum(answers)} of them allowed")
+    check(not wrong, "explain without arguments allows what an argument grants", "\n".join(wrong[:4]))
+    check(0 < sum(answers) < len(answers), "arguments were granted and refused")
 
 
 if __name__ == "__main__":

@@ -72,6 +72,32 @@ static void add_network(struct tc_buf *out, const struct toolcage_policy *policy
     tc_buf_addc(out, ']');
 }
 
+/* What the model's arguments may name in addition to the grant. */
+static void add_arguments(struct tc_buf *out, const struct toolcage_policy *policy,
+                          const struct tc_grant *grant)
+{
+    static const char *const words[] = {[TC_ACCESS_READ] = "read", [TC_ACCESS_WRITE] = "write"};
+    const struct tc_spec *tool = grant->tool ? tc_policy_asked(policy, grant->tool) : NULL;
+    const char *comma = "";
+    for (size_t i = 0; tool && i < tool->argument_count; i++)
+        for (size_t b = 0; b < tool->arguments[i].bound_count; b++) {
+            const struct tc_bound *bound = &tool->arguments[i].bounds[b];
+            char host[TC_ENDPOINT_SIZE];
+            if (!bound->path)
+                tc_endpoint_format(host, sizeof(host), bound->host.host, bound->host.port);
+            if (!*comma)
+                tc_json_key(out, "arguments");
+            tc_buf_adds(out, *comma ? ",{" : "[{");
+            tc_json_member(out, "argument", tool->arguments[i].name);
+            tc_json_member(out, "access", bound->path ? words[bound->access] : "connect");
+            tc_json_member(out, bound->path ? "below" : "host", bound->path ? bound->path : host);
+            tc_line_json(out, policy, "line", bound->line);
+            tc_buf_addc(out, '}');
+            comma = ",";
+        }
+    tc_buf_adds(out, *comma ? "]" : "");
+}
+
 static void add_syscalls(struct tc_buf *out, const struct tc_grant *grant)
 {
     tc_json_key(out, "syscalls");
@@ -385,6 +411,7 @@ int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_gran
     add_clauses(&out, "without", grant->without & grant->clauses);
     add_files(&out, policy, grant);
     add_network(&out, policy, grant);
+    add_arguments(&out, policy, grant);
     add_upstream(&out, policy, grant);
     add_secrets(&out, policy, grant);
     add_steering(&out, grant);

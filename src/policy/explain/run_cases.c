@@ -260,12 +260,63 @@ static int refused(struct run *r, struct toolcage_error *why, struct toolcage_er
     return 0;
 }
 
+/* The grant of the test's call. `supposed`: as in struct tc_request. */
+static int resolve_test(struct run *r, const char *supposed, struct tc_grant *ret,
+                        struct toolcage_error **why)
+{
+    const struct tc_test *t = r->test;
+    const struct tc_request request = {.tool = t->tool,
+                                       .arguments = t->arguments ? t->arguments
+                                                    : t->call    ? "{}"
+                                                                 : NULL,
+                                       .explain = true,
+                                       .supposed = supposed};
+    int rc = tc_policy_resolve(r->policy, &request, &r->facts, ret, why);
+    return rc ? rc : tc_setup_suppose(r->policy, ret, why);
+}
+
+/* A test without arguments asks about all of them: a denied access may be what one grants. */
+static int judge(struct run *r, const struct tc_grant *grant, const char *access,
+                 struct tc_verdict *v, struct toolcage_error **why)
+{
+    _auto_(tc_verdict_done) struct tc_verdict with = {0};
+    _auto_(tc_grant_done) struct tc_grant supposed = {0};
+    _autoerror_ struct toolcage_error *refused = NULL;
+    int rc = tc_policy_verdict(r->policy, grant, access, v, why);
+    if (rc || v->allowed)
+        return rc;
+    rc = resolve_test(r, v->target, &supposed, &refused);
+    if (!rc)
+        rc = tc_policy_verdict(r->policy, &supposed, access, &with, &refused);
+    if (!rc && with.allowed) {
+        tc_verdict_done(v);
+        *v = with;
+        with = (struct tc_verdict){0};
+    }
+    return rc == TOOLCAGE_EMEMORY ? rc : 0;
+}
+
+/* Marks the entry that allowed or denied an access as expected. False: out of memory. */
+static bool see_verdict(struct run *r, const struct tc_verdict *v)
+{
+    const struct tc_spec *tool = tc_policy_asked(r->policy, r->test->tool);
+    for (size_t i = 0; tool && i < tool->argument_count; i++) {
+        _autofree_ char *key = tc_format("%s.arguments.%s.", tool->prefix, tool->arguments[i].name);
+        if (!key)
+            return false;
+        if (tc_startswith(v->key, key))
+            return see_value(&r->coverage, tool, &tool->arguments[i], v->target);
+    }
+    see(&r->coverage, v->key, v->entry);
+    return true;
+}
+
 static int ask_grant(struct run *r, const struct tc_grant *grant,
                      const struct tc_test_access *access, struct toolcage_error **err)
 {
     _auto_(tc_verdict_done) struct tc_verdict v = {0};
     _autoerror_ struct toolcage_error *why = NULL;
-    int rc = tc_policy_verdict(r->policy, grant, access->text, &v, &why);
+    int rc = judge(r, grant, access->text, &v, &why);
     if (rc == TOOLCAGE_EMEMORY)
         return tc_fail_memory(err);
     struct point p = {.what = access->text, .line = access->line, .expected = access->allowed};
@@ -279,8 +330,8 @@ static int ask_grant(struct run *r, const struct tc_grant *grant,
         p.key_line = v.line;
         p.reason = v.reason;
         p.hint = v.hint;
-        if (v.entry && p.expected == p.allowed)
-            see(&r->coverage, v.key, v.entry);
+        if (v.entry && p.expected == p.allowed && !see_verdict(r, &v))
+            return tc_fail_memory(err);
     }
     add_point(r, &p);
     return 0;
@@ -313,19 +364,12 @@ static int run_test(struct run *r, const char *file, struct toolcage_error **err
     const struct tc_test *t = r->test;
     _auto_(tc_grant_done) struct tc_grant grant = {0};
     _autoerror_ struct toolcage_error *why = NULL;
-    const struct tc_request request = {.tool = t->tool,
-                                       .arguments = t->arguments ? t->arguments
-                                                    : t->call    ? "{}"
-                                                                 : NULL,
-                                       .explain = true};
     r->points = 0;
     tc_buf_adds(&r->out, r->tests++ ? ",{" : "{");
     tc_json_member(&r->out, "file", file);
     tc_json_member(&r->out, "tool", t->tool);
     tc_buf_addf(&r->out, ",\"line\":%u,\"points\":[", TC_LINE_NUMBER(t->line));
-    int rc = tc_policy_resolve(r->policy, &request, &r->facts, &grant, &why);
-    if (!rc)
-        rc = tc_setup_suppose(r->policy, &grant, &why);
+    int rc = resolve_test(r, NULL, &grant, &why);
     rc = rc ? refused(r, why, err) : granted(r, &grant, err);
     tc_buf_adds(&r->out, "]}");
     return rc;

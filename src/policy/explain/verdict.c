@@ -149,7 +149,10 @@ static int judge_path(const struct toolcage_policy *policy, const struct tc_gran
                       err);
     if (entry && (!write || entry->access == TC_ACCESS_WRITE))
         return decide(v, true, entry->origin.key, entry->origin.line, NULL,
-                      tc_format("%s %s: granted with %s", verb, path, entry->path), err);
+                      entry->argument
+                          ? tc_format("%s %s: granted if the model's arguments name it", verb, path)
+                          : tc_format("%s %s: granted with %s", verb, path, entry->path),
+                      err);
     _autofree_ char *more = policy->is_default && entry ? path_clause(policy, path, true) : NULL;
     if (entry)
         return decide(

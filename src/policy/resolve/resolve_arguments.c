@@ -238,6 +238,15 @@ static int grant_host(struct tc_resolve *r, const struct tc_argument *argument,
     return entry->host && entry->origin.key ? 0 : tc_resolve_memory(r);
 }
 
+static const struct tc_bound *host_bound(const struct tc_argument *argument,
+                                         const struct tc_net_entry *wanted)
+{
+    for (size_t i = 0; i < argument->bound_count; i++)
+        if (tc_endpoint_find(&argument->bounds[i].host, 1, wanted->host, wanted->port))
+            return &argument->bounds[i];
+    return NULL;
+}
+
 static int take_host(struct tc_resolve *r, const struct tc_argument *argument, const json_t *value)
 {
     struct tc_complaint c;
@@ -248,11 +257,9 @@ static int take_host(struct tc_resolve *r, const struct tc_argument *argument, c
     if (rc || tc_host_is_pattern(wanted.host))
         return refuse_argument(r, argument, 0, rc ? c.hint : "give one host",
                                rc ? c.what : "a pattern is not a host");
-    for (size_t i = 0; i < argument->bound_count; i++) {
-        const struct tc_bound *bound = &argument->bounds[i];
-        if (tc_endpoint_find(&bound->host, 1, wanted.host, wanted.port))
-            return grant_host(r, argument, bound, &wanted);
-    }
+    const struct tc_bound *bound = host_bound(argument, &wanted);
+    if (bound)
+        return grant_host(r, argument, bound, &wanted);
     char text[TC_ENDPOINT_SIZE];
     tc_endpoint_format(text, sizeof(text), wanted.host, wanted.port);
     tc_complain(&c, NULL, "%.160s is outside the bounds of the argument", text);
@@ -345,10 +352,38 @@ static int parse(struct tc_resolve *r)
     return 0;
 }
 
+/* Grants the supposed path or endpoint as far as an argument may name it. A refusal means that no
+ * argument may. */
+static int suppose(struct tc_resolve *r, const struct tc_argument *argument)
+{
+    struct tc_complaint c;
+    const char *text = r->request->supposed;
+    _auto_(tc_net_entry_done) struct tc_net_entry wanted = {0};
+    if (argument->bounds[0].path) {
+        const struct tc_bound *bound = text[0] == '/' ? find_bound(argument, text) : NULL;
+        return bound && !unclean(text) ? grant_path(r, argument, bound, text) : 0;
+    }
+    int rc = text[0] == '/' ? TOOLCAGE_EPOLICY : tc_endpoint_read(text, &wanted, &c);
+    if (rc)
+        return rc == TOOLCAGE_EMEMORY ? tc_resolve_memory(r) : 0;
+    const struct tc_bound *bound = host_bound(argument, &wanted);
+    return bound ? grant_host(r, argument, bound, &wanted) : 0;
+}
+
+static int suppose_all(struct tc_resolve *r)
+{
+    int rc = 0;
+    bool any = r->request->supposed && r->asked && !of_server(r);
+    for (size_t i = 0; any && !rc && i < r->asked->argument_count; i++)
+        if (r->asked->arguments[i].bound_count)
+            rc = suppose(r, &r->asked->arguments[i]);
+    return rc;
+}
+
 int tc_resolve_arguments(struct tc_resolve *r)
 {
     if (!r->request->arguments && (r->request->explain || r->request->terminal))
-        return 0;
+        return suppose_all(r);
     int rc = parse(r);
     if (!rc)
         rc = check_all(r);

@@ -175,7 +175,7 @@ static void choice_is_in_the_digest(void **state)
     set_stage(&a, PEER_HONEST, "grouped");
     set_stage(&b, PEER_HONEST, "grouped");
     struct tc_grant grant = {0};
-    assert_int_equal(tc_call_resolve(b.call, false, &grant, NULL), 0);
+    assert_int_equal(tc_call_resolve(b.call, false, NULL, &grant, NULL), 0);
     assert_string_equal(grant.backend, "process");
     run_call(&a);
     assert_string_not_equal(a.call->grant.digest, grant.digest);

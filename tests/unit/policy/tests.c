@@ -58,6 +58,11 @@ static const struct {
     {"call = \"allowed\"\narguments = { p = \"/in/x\", n = 10 }\n", 0, 1, NULL},
     {"call = \"denied\"\narguments = { p = \"/in/x\", n = 1.5 }\n", 1, 0, NULL},
     {"call = \"denied\"\n", 1, 0, NULL}, /* p is missing */
+    /* without arguments, an access that one of them may grant is allowed */
+    {"allowed = [\"read /in/x\", \"read /in\"]\n", 2, 0, "if the model's arguments name it"},
+    {"denied = [\"write /in/x\", \"read /inn/x\"]\n", 2, 0, NULL},
+    {"denied = [\"read /in/x\"]\n", 0, 1, "if the model's arguments name it"},
+    {"denied = [\"read /in/x\"]\narguments = { p = \"/in/y\" }\n", 1, 0, NULL},
     {"arguments = { p = \"/in/x\" }\nallowed = [\"read /in/x\"]\ndenied = [\"read /in/y\"]\n", 2, 0,
      NULL},
     /* wrong arguments do not make a denied access pass */
