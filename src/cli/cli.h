@@ -109,6 +109,8 @@ extern const struct tc_verb tc_verb_exec, tc_verb_call, tc_verb_shell, tc_verb_t
 
 /* NULL after the last. */
 const struct tc_verb *tc_verb_at(size_t index);
+/* The title of the section of the help that starts with this verb; NULL: the section continues. */
+const char *tc_verb_section(const struct tc_verb *verb);
 /* The verb that argv starts with, and the number of words in its name; NULL and 0 if there is none.
  * */
 const struct tc_verb *tc_verb_find(int argc, char **argv, int *ret_words);

@@ -16,7 +16,7 @@
 
 static const char head[] =
     "toolcage runs one tool call of a language model in a cage built for it\n"
-    "usage: toolcage VERB [options] ...\n";
+    "  usage: toolcage VERB [options] ...\n";
 static const char tail[] =
     "the policy is the first found: --policy FILE, $TOOLCAGE_POLICY, the nearest\n"
     "toolcage.toml, .yaml or .yml from here upward, one in ~/.config/toolcage, else a strict "
@@ -34,21 +34,24 @@ static const char *group_words(const char *name)
     return "";
 }
 
-/* The members of a group share a line. */
+/* One line for each verb; the members of a group share a line. */
 static void put_verbs(FILE *out)
 {
     const struct tc_verb *verb, *before = NULL;
     for (size_t i = 0; (verb = tc_verb_at(i)); before = verb, i++) {
+        const char *section = tc_verb_section(verb);
         size_t length = strcspn(verb->name, " ");
         bool member = verb->name[length];
-        bool more = member && before && !strncmp(before->name, verb->name, length + 1);
-        if (more)
+        if (member && before && !strncmp(before->name, verb->name, length + 1)) {
             (void)fprintf(out, ", %s", verb->name + length + 1);
-        else if (member)
-            (void)fprintf(out, "%s  %-16.*s %s: %s", before ? "\n" : "", (int)length, verb->name,
-                          group_words(verb->name), verb->name + length + 1);
+            continue;
+        }
+        (void)fprintf(out, "%s  %-8s %-12.*s", before ? "\n" : "", section ? section : "",
+                      (int)length, verb->name);
+        if (member)
+            (void)fprintf(out, "%s: %s", group_words(verb->name), verb->name + length + 1);
         else
-            (void)fprintf(out, "%s  %-16s %s", before ? "\n" : "", verb->name, verb->summary);
+            (void)fputs(verb->summary, out);
     }
     (void)fputc('\n', out);
 }
@@ -141,22 +144,37 @@ static int unknown_member(int argc, char **argv)
     return TC_EXIT_FAILURE;
 }
 
+/* The verb that was probably meant; NULL: none is near. */
+static const char *meant_verb(const char *word)
+{
+    static const char *const others[][2] = {{"lint", "policy check"}, {"validate", "policy check"}};
+    struct tc_near near = tc_near_to(word);
+    const char *best = NULL;
+    const struct tc_verb *verb;
+    for (size_t i = 0; i < TC_COUNT(others); i++)
+        if (!strcmp(others[i][0], word))
+            return others[i][1];
+    for (size_t i = 0; (verb = tc_verb_at(i)); i++) {
+        const char *member = strchr(verb->name, ' ');
+        if (member && !strcmp(member + 1, word))
+            return verb->name;
+        best = tc_near_is(&near, verb->name) ? verb->name : best;
+    }
+    return strlen(word) > 2 ? best : NULL;
+}
+
 static int unknown_verb(int argc, char **argv)
 {
     if (is_group(argv[0]))
         return unknown_member(argc, argv);
-    struct tc_near near = tc_near_to(argv[0]);
-    const char *best = NULL;
-    const struct tc_verb *verb;
-    for (size_t i = 0; (verb = tc_verb_at(i)); i++)
-        best = tc_near_is(&near, verb->name) ? verb->name : best;
+    const char *best = meant_verb(argv[0]);
     if (argv[0][0] == '-')
         tc_cli_say("unknown option %s", argv[0]);
     else
         tc_cli_say("unknown verb %s", argv[0]);
     if (argv[0][0] == '-')
         tc_cli_hint("options come after the verb: toolcage exec %s ...", argv[0]);
-    else if (best && strlen(argv[0]) > 2)
+    else if (best)
         tc_cli_hint("did you mean toolcage %s? (to run a command: toolcage exec %s)", best,
                     argv[0]);
     else

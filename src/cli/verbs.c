@@ -31,21 +31,45 @@ const struct tc_verb tc_verb_version = {
     .run = print_version,
 };
 
+/* clang-format off */
 static const struct tc_verb *const verbs[] = {
-    &tc_verb_exec,         &tc_verb_call,          &tc_verb_shell,         &tc_verb_tools,
-    &tc_verb_init,         &tc_verb_changes,       &tc_verb_session,       &tc_verb_setup,
-    &tc_verb_learn,        &tc_verb_allow,         &tc_verb_policy_check,  &tc_verb_policy_explain,
-    &tc_verb_policy_test,  &tc_verb_policy_trust,  &tc_verb_policy_digest, &tc_verb_policy_schema,
-    &tc_verb_policy_diff,  &tc_verb_policy_import, &tc_verb_image_build,   &tc_verb_image_import,
-    &tc_verb_image_list,   &tc_verb_image_inspect, &tc_verb_image_remove,  &tc_verb_doctor,
-    &tc_verb_mcp,          &tc_verb_wrap,          &tc_verb_agent,         &tc_verb_egress,
-    &tc_verb_wasm_install, &tc_verb_wasm_compile,  &tc_verb_wasm_inspect,  &tc_verb_wasm_list,
-    &tc_verb_completion,   &tc_verb_version,
+    &tc_verb_exec, &tc_verb_call, &tc_verb_shell, &tc_verb_session, &tc_verb_tools,
+
+    &tc_verb_init, &tc_verb_learn, &tc_verb_allow,
+    &tc_verb_policy_check, &tc_verb_policy_explain, &tc_verb_policy_test, &tc_verb_policy_trust,
+    &tc_verb_policy_digest, &tc_verb_policy_schema, &tc_verb_policy_diff, &tc_verb_policy_import,
+
+    &tc_verb_changes,
+
+    &tc_verb_mcp, &tc_verb_wrap, &tc_verb_agent, &tc_verb_egress,
+
+    &tc_verb_doctor, &tc_verb_setup,
+    &tc_verb_image_build, &tc_verb_image_import, &tc_verb_image_list, &tc_verb_image_inspect,
+    &tc_verb_image_remove,
+    &tc_verb_wasm_install, &tc_verb_wasm_compile, &tc_verb_wasm_inspect, &tc_verb_wasm_list,
+    &tc_verb_completion, &tc_verb_version,
+};
+/* clang-format on */
+
+static const struct {
+    const struct tc_verb *first;
+    const char *title;
+} sections[] = {
+    {&tc_verb_exec, "run"},    {&tc_verb_init, "policy"},    {&tc_verb_changes, "review"},
+    {&tc_verb_mcp, "connect"}, {&tc_verb_doctor, "machine"},
 };
 
 const struct tc_verb *tc_verb_at(size_t index)
 {
     return index < TC_COUNT(verbs) ? verbs[index] : NULL;
+}
+
+const char *tc_verb_section(const struct tc_verb *verb)
+{
+    for (size_t i = 0; i < TC_COUNT(sections); i++)
+        if (sections[i].first == verb)
+            return sections[i].title;
+    return NULL;
 }
 
 /* The number of words of argv that name the verb; 0: a different verb. */

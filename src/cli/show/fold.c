@@ -118,10 +118,19 @@ static bool is_command(const char *line)
     return strncmp(line, "  toolcage", 10) == 0 || strncmp(line, "    ", 4) == 0;
 }
 
+/* The column of the description: after the last gap; 0: none. */
+static size_t behind_gaps(const char *line, const char *end)
+{
+    size_t column = 0, more;
+    while ((more = behind_gap(line + column, end)))
+        column += more;
+    return column;
+}
+
 static const char *put_help(struct fold *f, const char *line)
 {
     const char *end = strchrnul(line, '\n');
-    size_t start = strspn(line, " "), gap = start ? behind_gap(line, end) : 0;
+    size_t start = strspn(line, " "), gap = start ? behind_gaps(line, end) : 0;
     f->joins = f->column; /* the paragraph continues */
     if (f->joins || runs_on(line, end))
         put_words(f, line, end, 0);

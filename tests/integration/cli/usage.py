@@ -10,6 +10,8 @@ from cli import Place, check, expect, finish
 MISTAKES = [
     ("a command in place of a verb", ["lss", "-l"], ["unknown verb lss", "toolcage exec lss"]),
     ("a mistyped verb", ["doctr"], ["unknown verb doctr", "did you mean toolcage doctor?"]),
+    ("a policy verb alone", ["diff"], ["unknown verb diff", "did you mean toolcage policy diff?"]),
+    ("another word for a verb", ["lint"], ["unknown verb lint", "did you mean toolcage policy check?"]),
     ("an option before the verb", ["--json", "exec"], ["unknown option --json", "after the verb"]),
     ("policy alone", ["policy"], ["toolcage policy check, explain, test"]),
     (
@@ -129,6 +131,8 @@ with Place() as place:
                 f"help of {' '.join(verb) or 'all'} in {width} columns",
                 (long, folded),
             )
+    first = place.shown("--help", columns=100, stderr=subprocess.PIPE).decode().splitlines()[1]
+    check(first.strip() == "usage: toolcage VERB [options] ...", "the usage has a line of its own", first)
     answer = place.run("exec", "--json", "--why", "--", "cat", "/etc/shadow")
     refused = {(row["operation"], row["target"]) for row in json.loads(answer.out)["denials"]}
     check(("read", "/etc/shadow") in refused, "the README's example shows its denial", answer)
