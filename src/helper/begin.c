@@ -19,8 +19,8 @@
 #include "workspace/session.h"
 
 enum {
-    BUSY_US = 5000000 /* how long a call waits for a worker thread; then all threads are assumed to
-                         hang */
+    BUSY_US = 5000000 /* how long a call waits for a worker thread; after that the helper assumes
+                         that all threads hang */
 };
 
 /* ---- leftovers of dead helpers ---- */
@@ -120,7 +120,8 @@ void tc_job_take_over(struct tc_job_record *j)
     j->late_outcome = (struct tc_outcome){.failure.clause = -1};
 }
 
-/* A worker thread returned the cage: does the job still need it? */
+/* A worker thread has returned the cage. False: the job was answered meanwhile, and the cage is
+ * being released. */
 static bool is_back(struct tc_job_record *j)
 {
     tc_job_step(j, TC_ON_DONE);
@@ -134,8 +135,8 @@ static void on_prepared(struct tc_task *task)
         go_on(j);
 }
 
-/* Gives the job to a worker thread. Until the thread returns it, its results go to `aside`, not to
- * the call's outcome. */
+/* Gives the job's cage to a worker thread. Until the thread returns the cage, results go to
+ * late_outcome, because the call may be answered meanwhile. */
 static int hand_over(struct tc_job_record *j, void (*work)(struct tc_task *),
                      void (*done)(struct tc_task *))
 {
@@ -155,6 +156,7 @@ static int hand_over(struct tc_job_record *j, void (*work)(struct tc_task *),
         -1, "the helper cannot create a thread");
 }
 
+/* Are all older jobs answered? */
 static bool is_alone(const struct tc_job_record *j)
 {
     for (j = j->next; j; j = j->next)
@@ -172,8 +174,8 @@ static void prepare_cage(struct tc_job_record *j)
     j->end_at_us = timeout_ms ? j->begun_us + tc_us_of_ms(timeout_ms) : 0;
     j->prepared = j->cage.executor->make(&j->cage);
 
-    /* a handover costs two wake-ups: avoided for a short step while no other call's deadline
-     * waits */
+    /* A worker thread costs two wake-ups. A call that only waits for local file systems does
+     * without, if no other call's deadline could pass meanwhile. */
     if (j->prepared == 0 && j->cage.may_block > (is_alone(j) ? TC_BLOCK_LOCAL_FS : TC_BLOCK_NO)) {
         if (hand_over(j, work_prepare, on_prepared) < 0)
             tc_job_step(j, TC_ON_OUTCOME);
@@ -290,7 +292,8 @@ static void begin_call(struct tc_job_record *j, const struct tc_job *job, const 
 
 /* ---- jobs without a tool ---- */
 
-/* Starts the next executor's probe: runs like a call, without a caller. */
+/* Starts the cage of the next executor that has a probe. It runs like a call's cage. False: no
+ * executor is left. */
 static bool begin_probe(struct tc_job_record *j)
 {
     const struct tc_executor *w;
@@ -322,7 +325,7 @@ bool tc_job_next_probe(struct tc_job_record *j)
     j->cage.executor->probe->tell(&j->cage, &rows);
     tc_outcome_done(&j->outcome);
     j->outcome = rows;
-    /* the record can hold another cage only after this release */
+    /* the next probe's cage replaces this one in the record */
     if (j->state == TC_IS_ENDED)
         tc_job_clear(j);
     if (j->state == TC_IS_GONE && begin_probe(j))

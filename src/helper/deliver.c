@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "helper/job.h"
 
+/* Watches the job's socket for messages, and with `more` also for room to send. */
 static void want(struct tc_job_record *j, bool more)
 {
     if (j->reason < TC_FOR_HOST)
@@ -27,7 +28,8 @@ static int send_packet(struct tc_job_record *j, const void *m, size_t len, int f
     return errno == EAGAIN || errno == ENOBUFS ? 0 : -1;
 }
 
-/* Sends `text` from *sent on; 1 when all of it is sent. */
+/* Sends the part of the stream's text that was not sent before. 1: all of it is sent, 0: the socket
+ * is full, -1: the library closed it. */
 static int say_text(struct tc_job_record *j, int stream, const char *text, size_t len)
 {
     union {
@@ -59,14 +61,15 @@ void tc_deliver_stream(struct tc_job_record *j)
     want(j, rc == 0);
 }
 
-/* The library has received the whole stream, so the result contains none of it. */
+/* The library has received the whole stream: removes it from the outcome. */
 static void forget_stream(struct tc_stream *stream)
 {
     stream->truncated = false;
     stream->head_len = 0;
 }
 
-/* The library treats a closed socket without an outcome as an error. */
+/* Sends the outcome: 1: sent, 0: the socket is full, -1: it cannot be sent. The socket is then
+ * closed without an outcome, which the library treats as an error. */
 static int say_done(struct tc_job_record *j)
 {
     const struct tc_message done = {.kind = TC_MESSAGE_DONE, .removed = (int32_t)j->removed};

@@ -18,10 +18,10 @@
 
 enum { READ_SHARE = 65536, FEED_SHARE = 65536 };
 enum {
-    LOOK_US = 100000,
+    LOOK_US = 100000,        /* interval between checks for an end that cannot be watched */
     CLEAR_US = 1000000,      /* interval between kills of a process that should end */
     STUCK_US = 2000000,      /* how long the kernel may take to end a killed process */
-    GATHERING_US = 120000000 /* beyond the time limit of the collection itself */
+    GATHERING_US = 120000000 /* time limit of a collection; longer than the collector's own limit */
 };
 
 void tc_job_mark(struct tc_job_record *j, const char *step, int64_t since_us)
@@ -33,7 +33,6 @@ void tc_job_mark(struct tc_job_record *j, const char *step, int64_t since_us)
 
 /* ---- ending a job ---- */
 
-/* Decides the call's status once, when everything is known. */
 void tc_job_judge(struct tc_job_record *j, const char *counter)
 {
     struct tc_outcome *o = &j->outcome;
@@ -54,6 +53,7 @@ void tc_job_judge(struct tc_job_record *j, const char *counter)
     }
 }
 
+/* Stops watching all fds of the cage, except the one of role `but` (TC_ROLES: no exception). */
 static void unwatch_cage(struct tc_job_record *j, enum tc_role but)
 {
     for (int role = TC_ROLE_OUT; role < TC_ROLES; role++)
@@ -83,8 +83,8 @@ static void kill_again(struct tc_job_record *j)
     j->cage.executor->signal(&j->cage, true);
 }
 
-/* Waits without blocking for the rest of the cage to end, at the pace of the kernel or of PID 1. If
- * the end cannot be watched, polls for it. */
+/* Waits for the end of the cage's remaining processes, without blocking. If the end cannot be
+ * watched, checks for it every LOOK_US. */
 static void await_end(struct tc_job_record *j)
 {
     bool watched = tc_job_watch(j, TC_ROLE_EXIT, j->cage.exit_fd, EPOLLIN);
@@ -106,12 +106,12 @@ void tc_job_clear(struct tc_job_record *j)
         tc_job_step(j, TC_ON_LARGE);
         return;
     }
-    while (!gone) /* blocks the event loop */
+    while (!gone) /* no thread can be created: blocks the event loop */
         gone = tc_cage_destroy(&j->cage, TC_BLOCK_YES);
     tc_job_step(j, TC_ON_CLEARED);
 }
 
-/* The library does not wait for the release of the cage. */
+/* Sends the outcome before the cage is released, so that the library does not wait for that. */
 void tc_job_answer(struct tc_job_record *j)
 {
     struct tc_stream *streams[] = {&j->outcome.out, &j->outcome.err};
@@ -130,7 +130,7 @@ void tc_job_answer(struct tc_job_record *j)
         tc_job_clear(j);
 }
 
-/* A cage that cannot be watched must not run, because its end would go unnoticed. */
+/* A cage that cannot be watched must not run, because the helper would not notice its end. */
 int tc_job_not_watched(struct tc_job_record *j)
 {
     return tc_cage_fail(&j->cage,
@@ -158,7 +158,8 @@ static void read_output(struct tc_job_record *j, int stream, int share)
     }
 }
 
-/* A commit that has begun is completed, and then answered. */
+/* Cancels the collection and answers the call. If a commit of the changes has begun, does nothing:
+ * the call is answered when the commit is complete. */
 static void end_gathering(struct tc_job_record *j)
 {
     if (!tc_workspace_cancel(&j->cage))
@@ -190,6 +191,7 @@ static void kill_it(struct tc_job_record *j)
     j->due_us = tc_now_us() + STUCK_US;
 }
 
+/* The call has failed: kills the cage, and waits only for its end. */
 static void give_up(struct tc_job_record *j)
 {
     unwatch_cage(j, TC_ROLE_EXIT);
@@ -208,8 +210,8 @@ static void kill_rest(struct tc_job_record *j)
     await_end(j);
 }
 
-/* The kernel cannot kill a process that waits for an unresponsive file system. The call is answered
- * in time, and the cage is released once the kernel ends it. */
+/* The kernel does not end a killed process while the process waits for an unresponsive file system.
+ * Answers the call in time; the cage is released when the kernel has ended it. */
 static void leave_to_the_kernel(struct tc_job_record *j)
 {
     struct tc_outcome *o = &j->outcome;
@@ -253,7 +255,8 @@ static void work_gather(struct tc_task *task)
     tc_inline_collect_work(&j->cage);
 }
 
-/* The collection has ended, with any result. */
+/* The collection has ended. If it was too large for a thread (not `whole`), a process repeats it.
+ */
 static void on_gathered(struct tc_job_record *j, bool whole)
 {
     tc_job_step(j, TC_ON_DONE);
@@ -274,7 +277,7 @@ static void await_changes(struct tc_job_record *j)
     j->due_us = tc_now_us() + GATHERING_US;
 }
 
-/* Only by an idle worker thread: starting one costs more than this small task. */
+/* Collects few changes on an idle worker thread; creating a thread would cost more than that. */
 static bool gather_briefly(struct tc_job_record *j)
 {
     if (!tc_workers_free(j->workers) || !tc_inline_collect_begin(&j->cage))
@@ -285,6 +288,7 @@ static bool gather_briefly(struct tc_job_record *j)
     return true;
 }
 
+/* Collects the changes. If there are none to collect, the outcome is final. */
 static void gather(struct tc_job_record *j)
 {
     bool commit = j->plan.commit == TC_COMMIT_ALWAYS ||
@@ -297,7 +301,7 @@ static void gather(struct tc_job_record *j)
         tc_job_step(j, TC_ON_GATHER);
         return;
     }
-    if (wait >= 0) /* blocks the event loop */
+    if (wait >= 0) /* the fd cannot be watched: blocks the event loop */
         (void)tc_workspace_collect(&j->cage, commit);
     tc_job_step(j, TC_ON_OUTCOME);
 }
@@ -307,10 +311,10 @@ static void sum_up(struct tc_job_record *j)
 {
     int64_t now = tc_now_us();
     j->outcome.wall_us = now - j->step_us;
-    /* a cage that reached its deadline while the helper was blocked ends itself */
+    /* the cage ends itself at its deadline if the helper is blocked */
     if (j->end_at_us && now >= j->end_at_us && j->outcome.signal && j->reason == TC_FOR_NOTHING)
         j->reason = TC_FOR_TIME;
-    for (int stream = 0; stream < 2; stream++) /* all writers have ended: reads the rest */
+    for (int stream = 0; stream < 2; stream++) /* all writers have ended */
         read_output(j, stream, INT32_MAX);
     unwatch_cage(j, TC_ROLES);
     j->end_at_us = j->due_us = 0;
@@ -334,7 +338,7 @@ static void reap_cage(struct tc_job_record *j)
     conclude(j);
 }
 
-/* If the helper killed the cage before the sandbox was complete, the cage did not fail. */
+/* A cage that was killed before its sandbox was complete did not fail: removes the failure. */
 static void reap_killed(struct tc_job_record *j)
 {
     bool ours = !j->cage.running && !j->outcome.failure.code;
@@ -361,20 +365,41 @@ static void reap_rest(struct tc_job_record *j)
     tc_job_clear(j);
 }
 
+/* The sandbox is complete. The call's duration counts from now. */
 static void stand(struct tc_job_record *j)
 {
     tc_job_mark(j, "walls", j->step_us);
     j->step_us = tc_now_us();
 }
 
-/* ---- state table ---- */
+/* ---- state table ----
+ *
+ * A job's state and an event select a row {action, next state}. tc_job_step() sets the next state,
+ * then calls the action, which may report a further event.
+ * A call's way, without the parts in [ ] that it does not need:
+ *   FREE [GIVEN -> PREPARING, DONE -> FREE]      a worker thread prepares the cage
+ *   STARTED -> STARTING, UP -> RUNNING           the tool runs when the sandbox is complete
+ *   EXIT or OVER -> FREE                         the tool has ended
+ *   [GATHER -> GATHERING, DONE -> FREE]          its changes are collected
+ *   OUTCOME -> ENDED, CLEARED -> GONE            the outcome is sent, then the cage is released
+ * A call that is ended:
+ *   RUNNING: CANCEL -> ENDING, DUE -> KILLED     SIGTERM, and SIGKILL after the grace period
+ *   STARTING, RUNNING: KILL or HOST -> KILLED    at once; a CANCEL in STARTING, too
+ *   KILLED: EXIT -> FREE; DUE -> DYING           DYING: answered, but the kernel has not ended it
+ *   STARTING to KILLED: OUTCOME -> GIVEN_UP      failed: killed, and no changes are collected
+ *   PREPARING, GATHERING: OUTCOME -> ABANDONED   answered while a thread or collector works;
+ *   ABANDONED: DONE -> ENDED                     released when it has finished
+ * A release that takes long:
+ *   ENDED: ALIVE -> DYING, EXIT -> ENDED         the cage's processes must end first
+ *   ENDED: LARGE -> CLEARING, DONE -> GONE       a worker thread frees the cage's storage
+ * PROBE: the doctor's next probe starts in FREE. never() fails a job whose event cannot happen. */
 
 static void nothing(struct tc_job_record *j)
 {
     (void)j;
 }
 
-/* An unexpected event: ends the job and releases everything. */
+/* An event that cannot happen in this state has happened: fails the job and kills its cage. */
 static void never(struct tc_job_record *j)
 {
     /* a worker thread may be using the cage's outcome */
@@ -385,6 +410,7 @@ static void never(struct tc_job_record *j)
     tc_job_step(j, TC_ON_OUTCOME);
 }
 
+/* OF_FREE, OF_ENDED: an event of that state only. The first row of each list is that of FREE. */
 /* clang-format off */
 #define NEVER {never, TC_IS_SAME}
 #define STAY(act) {act, TC_IS_SAME}
@@ -470,7 +496,7 @@ static void on_collected(struct tc_source *s)
 
 /* ---- running ---- */
 
-/* For a stream that is delivered completely: reads only what the library accepts. */
+/* Stops reading a stream that is delivered completely, until the library has accepted all of it. */
 static void hold_back(struct tc_job_record *j)
 {
     for (int stream = 0; stream < 2 && j->flows[stream].read.all; stream++) {
@@ -486,7 +512,7 @@ static void hold_back(struct tc_job_record *j)
     }
 }
 
-/* A library that requested the whole output must not get a part of it as the whole. */
+/* Fails the call: the library would take a part of the requested output for the whole. */
 static void give_up_output(struct tc_job_record *j)
 {
     (void)tc_cage_fail(&j->cage, TC_WHY(TOOLCAGE_EMEMORY, "supervise", "output", "free memory"), -1,
@@ -509,6 +535,8 @@ static void on_output(struct tc_source *s)
         hold_back(j);
 }
 
+/* Lets the cage handle its event. Acts if the tool runs, has ended or failed, or reached a limit.
+ */
 static void hear_host(struct tc_job_record *j)
 {
     bool was = j->cage.running, held = j->cage.err_held;
@@ -545,7 +573,7 @@ static void close_feed(struct tc_job_record *j)
     (void)close(TAKE_FD(j->feed.to));
 }
 
-/* Otherwise the tool would read a truncated input as complete. */
+/* Ends the call: the tool would take a truncated input for the complete one. */
 static void fail_feed(struct tc_job_record *j)
 {
     (void)tc_cage_fail(&j->cage,
@@ -555,7 +583,7 @@ static void fail_feed(struct tc_job_record *j)
     tc_job_step(j, TC_ON_KILL);
 }
 
-/* Copies standard input from a memory file: as much as the pipe accepts. */
+/* The tool's input accepts more bytes: from the memory file or for the terminal. */
 static void on_feed(struct tc_source *s)
 {
     struct tc_job_record *j = s->owner;
@@ -574,7 +602,7 @@ static void on_feed(struct tc_source *s)
     if (wrote > 0)
         j->feed.fed += wrote;
     else if (n == 0 || (wrote < 0 && errno != EAGAIN && errno != EINTR))
-        close_feed(j); /* all written, or the reader closed its end */
+        close_feed(j); /* all is written, or the tool has closed its standard input */
 }
 
 static void on_socket(struct tc_source *s)

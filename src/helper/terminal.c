@@ -18,7 +18,7 @@ static bool set_size(const struct tc_job_record *j)
     return !size.ws_row || ioctl(j->cage.out_fd, TIOCSWINSZ, &size) == 0;
 }
 
-/* Watches one of the two: the terminal while bytes are unwritten, else the pipe. */
+/* Watches the terminal for room while input is pending, else the caller's pipe for more input. */
 static bool watch_terminal(struct tc_job_record *j)
 {
     bool left = j->terminal.from < j->terminal.to;
