@@ -26,8 +26,8 @@ static const char *base(void)
     return geteuid() == 0 ? "/run/toolcage" : state;
 }
 
-/* For its owner alone: the names in it identify calls and sessions. An operator may widen the
- * mode. */
+/* Creates the directory, and missing ones above it. Only the caller may enter the directory,
+ * because the names in it identify calls and sessions. */
 static int make_and_open(const char *path)
 {
     _autofd_ int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -37,7 +37,7 @@ static int make_and_open(const char *path)
     return tc_store_enter(AT_FDCWD, path);
 }
 
-/* Tries an existing directory first. */
+/* Opens the directory; with `make`, creates it if it is missing. */
 static int open_checked(const char *part, bool make)
 {
     _autofree_ char *path = tc_format("%s/%s", base(), part);
@@ -45,7 +45,8 @@ static int open_checked(const char *part, bool make)
     return fd < 0 && path && make && errno == ENOENT ? make_and_open(path) : fd;
 }
 
-/* An older version made the directory with a wider mode. */
+/* Gives the directory this mode: mkdir() above makes it 0700, and an older version made it with
+ * more rights. */
 static int set_mode(int fd, mode_t mode)
 {
     struct stat st;
@@ -71,6 +72,7 @@ int tc_state_look(const char *part)
 {
     struct stat st;
     int fd = base() ? open_checked(part, false) : -1;
+    /* no state directory, or one that cannot exist because a parent is a file */
     if (fd < 0 && (!base() || (errno == ENOTDIR && stat(base(), &st) < 0 && errno == ENOTDIR)))
         errno = ENOENT;
     if (fd >= 0)

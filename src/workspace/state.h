@@ -14,9 +14,10 @@ void tc_state_set(const char *directory);
  * not even list it. An fd, or -1 with errno and the state directory in *ret_where (may be NULL).
  * Thread-safe. */
 int tc_state_open(const char *part, const char **ret_where);
-/* The same with another mode, for a directory that third-party programs enter. */
+/* The same, but the directory gets this mode, for third-party programs that enter it. */
 int tc_state_open_mode(const char *part, mode_t mode, const char **ret_where);
-/* Opens an existing directory of the state directory. ENOENT: it does not exist. */
+/* Opens an existing directory of the state directory, and gives it mode 0700. An fd, or -1 with
+ * errno; ENOENT: it does not exist. */
 int tc_state_look(const char *part);
 
 #endif
