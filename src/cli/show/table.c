@@ -32,6 +32,7 @@ static int width(const char *text)
     return (int)tc_utf8_count(text, strlen(text));
 }
 
+/* The items of a list, with blanks between them; owned. NULL: out of memory. */
 static char *joined(struct tc_slice list)
 {
     char *text = NULL;
@@ -50,7 +51,8 @@ static char *joined(struct tc_slice list)
     return tc_cli_text(out, &text);
 }
 
-/* A key is printed with its line, and some values with their name. */
+/* The cell of a string. A key is followed by its line (and its file, if it is in another one).
+ * `from`, `by` and `over` start with their name; a `from` that equals the row's path is blank. */
 static char *string_cell(struct tc_slice row, const char *name, struct tc_slice value)
 {
     _autofree_ char *text = tc_json_line(value);
@@ -70,8 +72,8 @@ static char *string_cell(struct tc_slice row, const char *name, struct tc_slice 
     return strdup(text);
 }
 
-/* The text of a cell: true is the column's name, false and null are blank. NULL if memory is
- * exhausted. */
+/* The text of a cell; owned. True is the column's name. An absent member, null and false are blank,
+ * but "unset" in the column `value`. NULL: out of memory. */
 static char *cell(struct tc_slice row, const char *name)
 {
     struct tc_slice value = tc_json_get(row, name);
@@ -86,8 +88,8 @@ static char *cell(struct tc_slice row, const char *name)
     return string_cell(row, name, value);
 }
 
-/* Columns are in the order of the JSON, except that `access` is first. Takes ownership of the name.
- * */
+/* Adds a column behind the others, `access` before them. Takes ownership of the name. Returns the
+ * column's index. */
 static size_t add_column(struct columns *columns, char *name)
 {
     size_t at = strcmp(name, "access") ? columns->count : 0;
@@ -101,6 +103,8 @@ static size_t add_column(struct columns *columns, char *name)
     return at;
 }
 
+/* Adds the columns that only this row has, and widens columns to fit the row. False: out of memory.
+ */
 static bool note_row(struct columns *columns, struct tc_slice row)
 {
     for (struct tc_scan_each each = tc_scan_walk(row); tc_scan_next(&each);) {
@@ -156,7 +160,7 @@ static void columns_done(struct columns *columns)
         free(columns->names[i]);
 }
 
-/* Writes a list of objects, or an object of objects with their names in front. */
+/* Writes a list of objects as rows, or an object of objects as rows that start with their names. */
 static bool put_rows(FILE *out, struct tc_slice rows)
 {
     __attribute__((cleanup(columns_done))) struct columns columns = {0};
