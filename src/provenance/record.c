@@ -28,7 +28,9 @@
 #include "state/seal.h"
 #include "state/store.h"
 
-/* A new entry that exceeds a multiple of LARGE shortens the record. */
+/* LARGE: the record is shortened each time its size in bytes passes a multiple of this. LARGEST:
+ * its maximum size. NEWEST: so many entries at the end of the record, counted with digests, stay in
+ * a shortened record even if their path no longer exists. */
 enum { LARGE = 64 << 10, LARGEST = 16 << 20, NEWEST = 500 };
 
 static char *record_path(const char *directory)
@@ -80,7 +82,7 @@ static struct entry parse(const char *text)
                           .path = at};
 }
 
-/* The next entry, with *at behind it; NULL: none. */
+/* The entry at offset *at, which then moves to the next entry; NULL: none is left. */
 static const char *next_text(const struct tc_buf *text, size_t *at)
 {
     const char *entry = *at < text->len ? text->data + *at : NULL;
@@ -118,6 +120,8 @@ static int read_record(int fd, struct tc_buf *to)
     return tc_read_all(fd, to);
 }
 
+/* Adds to the resolver what tools could write: the entry's inode, and its path, unless the entry is
+ * a digest or a directory (its inode suffices). */
 static int learn_entry(struct tc_resolver *r, const char *text)
 {
     const struct entry e = parse(text);
@@ -189,7 +193,8 @@ static const char *find_known(const struct tc_buf *known, const char *path)
     return last;
 }
 
-/* Does the path still resolve to the entry's file? */
+/* Does the entry's path still exist (for a directory: with the same inode)? True if that cannot be
+ * found out. */
 static bool is_there(const struct entry *e)
 {
     struct tc_file_id id;
@@ -200,8 +205,9 @@ static bool is_there(const struct entry *e)
     return e->path[strlen(e->path) - 1] != '/' || id.ino == e->id.ino;
 }
 
-/* Selects existing paths, and the newest of the others: a few of those were renamed, most removed.
- * Of a file's digests the last counts. */
+/* Selects the entries that stay. A digest stays if it is the last one of its file and the file
+ * exists. A path stays if it exists, or if its entry is one of the last NEWEST: most paths that no
+ * longer exist were removed, but a few were renamed. */
 static void select_entries(const struct tc_buf *text, struct tc_buf *ret)
 {
     size_t at = 0, later = 0;
@@ -243,7 +249,7 @@ static char *describe_place(const char *place)
     return path ? format(&e) : NULL;
 }
 
-/* Finds the entries that the record lacks. False: out of memory. */
+/* Adds to *ret the entries of the places that the record does not contain. False: out of memory. */
 static bool find_fresh(const struct tc_buf *known, const struct tc_strv *places,
                        struct tc_strv *ret)
 {
@@ -257,6 +263,8 @@ static bool find_fresh(const struct tc_buf *known, const struct tc_strv *places,
     return true;
 }
 
+/* Adds the entry of a file's digest, if the record's last digest for that file differs; path NULL:
+ * nothing. False: out of memory. */
 static bool add_known(const struct tc_buf *known, const char *path, const char *digest,
                       struct tc_strv *ret)
 {
@@ -285,7 +293,7 @@ static bool append(int fd, const struct tc_buf *known, const struct tc_strv *ent
     return true;
 }
 
-/* False: out of memory. */
+/* Adds the places and the file's digest to an open record. False: out of memory. */
 static bool note(int fd, const struct tc_strv *places, const char *file, const char *digest)
 {
     _autobuf_ struct tc_buf known = TC_BUF_INIT;
@@ -310,7 +318,8 @@ bool tc_provenance_record_note(const struct tc_records *records, const struct tc
     return fine;
 }
 
-/* 1: yes, 0: another digest, -1: the record has none for the file. */
+/* Does the record in this directory hold the digest for the file? 1: yes, 0: a different digest,
+ * -1: no digest for the file, or the record cannot be read. */
 static int has_known(const char *directory, const char *file, const char *digest)
 {
     _autobuf_ struct tc_buf known = TC_BUF_INIT;
