@@ -12,11 +12,11 @@
 #include "linux/bpf.h"
 #include "plan/plan.h"
 
-/* The mount point of the bundle in the runtime's private mount namespace; and the bundle's files.
+/* The bundle's mount point in the runtime's private mount namespace, and the files in the bundle.
  */
 #define TC_OCI_BUNDLE "/tmp"
 #define TC_OCI_ROOT TC_OCI_BUNDLE "/rootfs"
-/* With an image: the layer above the image, and the image. */
+/* With an image the container's root is an overlay: the prepared root (BASE) above the image. */
 #define TC_OCI_BASE TC_OCI_BUNDLE "/base"
 #define TC_OCI_IMAGE TC_OCI_BUNDLE "/image"
 #define TC_OCI_STATE TC_OCI_BUNDLE "/state"
@@ -43,21 +43,21 @@ enum tc_oci_kind {
 enum tc_oci_kind tc_oci_kind_of(const char *backend);
 /* Owned text, NULL when out of memory. */
 char *tc_oci_config(const struct tc_plan *plan, enum tc_oci_kind kind);
-/* Writes the configuration's "seccomp" member: the profile by system call name. The exact filter
- * that PID 1 installs before the tool checks arguments and refuses the calls that the policy
- * denies. Calls that the policy allows must be allowed here, too. */
+/* Writes the configuration's "seccomp" member: the runtime's list of system calls, which decides by
+ * name alone. Before PID 1 starts the tool, PID 1 adds toolcage's own filter, which also checks
+ * arguments and refuses the calls that the policy denies. Both filters apply, so the calls that the
+ * policy allows in addition (`allowed`) must be allowed in the runtime's list, too. */
 void tc_oci_seccomp(struct tc_buf *out, const struct tc_strv *allowed);
 struct tc_seccomp_row;
-/* The errno of this row in the runtime's list; 0: the call is allowed. */
+/* The errno that the runtime's list gives the row's system call; 0: the call is allowed. */
 int tc_oci_seccomp_answer(const struct tc_seccomp_row *row, const struct tc_strv *allowed);
 
 /* ---- filter.c ---- */
 
-/* The rules of tc_oci_seccomp() as a BPF program, by number; a call without a rule gets the list's
- * default. */
+/* The list of tc_oci_seccomp() as a BPF program, which compares system call numbers. */
 void tc_oci_filter(struct tc_bpf *ret, const struct tc_strv *allowed);
-/* The configuration with that program in the annotation that crun reads. The list stays for
- * versions of crun that ignore the annotation. Owned; NULL: out of memory. */
+/* Copies the configuration and adds the BPF program as an annotation, which crun reads. The list
+ * stays in the copy for versions of crun that ignore the annotation. Owned; NULL: out of memory. */
 char *tc_oci_with_filter(const char *config, const struct tc_strv *allowed);
 
 /* PID 1 of a container: the helper's executable under the name TC_OCI_INIT. It receives an init

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The process that becomes the container runtime or its shim (keep.c). It is PID 1 of namespaces
- * around the runtime's: killing it ends the runtime, the container and all their processes, and
- * none of their mounts or files is visible outside. The runtime is root of a user namespace whose
- * only id is the cage's. A compromised runtime therefore has no more rights on the host than the
- * tool. As in every child of the helper: no allocation, and no libc function that takes a lock. */
+ * The process that becomes the container runtime or its shim (backend/gvisor/shim.c). It is PID 1
+ * of namespaces around the runtime's: killing it ends the runtime, the container and all their
+ * processes, and none of their mounts or files is visible outside. The runtime is root of a user
+ * namespace whose only id is the cage's. A compromised runtime therefore has no more rights on the
+ * host than the tool. As in every child of the helper: no allocation, and no libc function that
+ * takes a lock. */
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
