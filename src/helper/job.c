@@ -158,8 +158,7 @@ static void read_output(struct tc_job_record *j, int stream, int share)
     }
 }
 
-/* Cancels the collection and answers the call. If a commit of the changes has begun, does nothing:
- * the call is answered when the commit is complete. */
+/* Cancels the collection. If a commit has begun, the call is answered when it is complete. */
 static void end_gathering(struct tc_job_record *j)
 {
     if (!tc_workspace_cancel(&j->cage))
@@ -365,7 +364,6 @@ static void reap_rest(struct tc_job_record *j)
     tc_job_clear(j);
 }
 
-/* The sandbox is complete. The call's duration counts from now. */
 static void stand(struct tc_job_record *j)
 {
     tc_job_mark(j, "walls", j->step_us);
@@ -535,8 +533,6 @@ static void on_output(struct tc_source *s)
         hold_back(j);
 }
 
-/* Lets the cage handle its event. Acts if the tool runs, has ended or failed, or reached a limit.
- */
 static void hear_host(struct tc_job_record *j)
 {
     bool was = j->cage.running, held = j->cage.err_held;
