@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The only list of backends, by their parts. BACKEND(id) has tc_ID_planner and tc_ID_executor;
- * LOCATED(id) has tc_ID_locator, too. SECOND(id) has only an executor: no policy can name it,
- * another backend's executor passes calls to it. */
+ * The only list of backends, with the parts that each has. BACKEND(id): tc_ID_planner and
+ * tc_ID_executor. LOCATED(id): tc_ID_locator, too. SECOND(id): only tc_ID_executor; a policy cannot
+ * name this backend, the executor of another backend passes calls to it. */
 #ifndef TC_BACKEND_REGISTRY_H
 #define TC_BACKEND_REGISTRY_H
 

@@ -43,8 +43,9 @@ int tc_engine_take_root(struct tc_cage *cage, const struct tc_engine_socket *soc
  * name, owned; NULL when out of memory. */
 char *tc_engine_order(const struct tc_cage *cage, const struct tc_engine_order *order,
                       struct tc_engine_config *ret);
-/* Sends the orders, which stay in the socket until read. Frees what the config owns; `create` NULL:
- * out of memory. */
+/* Sends the config to toolcage-engine, and frees what the config owns. The message stays in the
+ * socket until it is read. 0, or -1 with the failure recorded; config->create NULL: out of memory.
+ */
 int tc_engine_send(struct tc_cage *cage, int control, struct tc_engine_config *config);
 
 /* The stages of the process that becomes toolcage-engine; their inner stages are those of PID 1 in

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The child's stages from start to tool without namespaces, and the killing of all the tool's
- * processes, for which there is no PID namespace.
+ * A cage without namespaces: the stages of its first process, and how all processes of the tool are
+ * killed although there is no PID namespace whose end would kill them.
  *
- * Landlock is applied last, and only in the tool. The process in PID 1's role stays outside the
- * Landlock domain: so no signal of the tool reaches it, and it can see the processes that it must
- * kill. */
+ * The first process has the role of PID 1: it starts the tool, reaps and kills. Landlock is applied
+ * last, and only in the tool's process. The first process stays outside the Landlock domain, so the
+ * tool cannot signal it, and it can see the processes that it must kill. */
 #include "backend/landlock/child.h"
 
 #include <fcntl.h>
@@ -28,21 +28,21 @@
 
 static const char children[] = "/proc/thread-self/children";
 
-enum { ROUNDS = 5000, PAUSE_NS = 1000000 };
+enum { ROUNDS = 5000, PAUSE_NS = 1000000 }; /* of end_children(): at most about 5 s */
 
 bool tc_landlock_orphans_known(void)
 {
     return access(children, R_OK) == 0;
 }
 
-/* Makes this process the parent of orphans; 0, or -1. */
+/* Makes this process the parent of the tool's orphans; 0, or -1 with errno. */
 static int adopt(void)
 {
     return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
-/* Sends a signal to the children. A pid cut off by the end of the buffer is complete in the next
- * round. */
+/* Sends a signal to all children of this process. Skips a pid that the end of the buffer cuts off:
+ * the next round of end_children() reads it completely. */
 static void signal_children(int sig)
 {
     static char text[64 * 1024];
@@ -74,8 +74,8 @@ static bool end_children(void)
     return false;
 }
 
-/* The caller is an ordinary user without capabilities, or the helper is in a user namespace and has
- * capabilities there. */
+/* An ordinary user has no capabilities: the kernel then refuses to set securebits, which would add
+ * nothing. Root of a user namespace has capabilities, and must set them. */
 static int drop_privileges(const struct tc_init_config *init)
 {
     (void)init;
@@ -88,8 +88,8 @@ static int drop_privileges(const struct tc_init_config *init)
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/* Refuses operations that mounts and namespaces would prevent. The profile's filter is installed
- * later, because that one reports denials. */
+/* Refuses the system calls that mounts and namespaces make harmless in other cages. The profile's
+ * filter, which reports denials, is installed after this one; the stricter verdict applies. */
 static int raise_second_filter(const struct tc_init_config *init)
 {
     (void)init;
@@ -99,7 +99,7 @@ static int raise_second_filter(const struct tc_init_config *init)
 static const struct tc_stage stages[] = {
     {"session", tc_stage_session, TC_CLAUSE_TTY_NONE},
     {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ, TC_LACK_CWD},
-    {"privileges", drop_privileges, TC_CLAUSE_PRIV_NONE}, /* needed by Landlock and seccomp */
+    {"privileges", drop_privileges, TC_CLAUSE_PRIV_NONE}, /* no_new_privs: before seccomp */
     {"descriptors", tc_stage_ruleset, TC_CLAUSE_FDS_CLEAN},
     {"rlimits", tc_stage_rlimits, TC_CLAUSE_LIMIT_OPEN_FILES},
     {"second filter", raise_second_filter, TC_CLAUSE_FS_WRITE},
@@ -114,7 +114,7 @@ static int enter_ruleset(const struct tc_init_config *init)
     return tc_landlock_restrict(TC_INIT_RULESET);
 }
 
-/* Sends SIGTERM to the tool's process group and to adopted orphans. */
+/* Sends SIGTERM to the tool's process group and to the adopted orphans. */
 static void terminate(const struct tc_init_config *init, pid_t tool)
 {
     (void)init;

@@ -11,7 +11,7 @@
 #include "linux/seccomp_filter.h"
 #include "linux/seccomp_profile.h"
 
-enum { NUMBERS = 1024 }; /* the profile has no system calls above, such as those of x32 */
+enum { NUMBERS = 1024 }; /* larger than each system call number of the profile */
 
 #define ANNOTATION "run.oci.seccomp_bpf_data"
 
@@ -22,8 +22,8 @@ static uint32_t filter_action(int nr, const struct tc_strv *allowed)
     return errnum ? SECCOMP_RET_ERRNO | (uint32_t)errnum : SECCOMP_RET_ALLOW;
 }
 
-/* Neighbouring numbers mostly have the same result; each run of equal ones takes two instructions.
- */
+/* Most neighbouring numbers have the same verdict. Each run of numbers with one verdict takes two
+ * instructions: a comparison with the number after it, and the verdict. */
 void tc_oci_filter(struct tc_bpf *ret, const struct tc_strv *allowed)
 {
     uint32_t said = filter_action(0, allowed);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A container template, and an oci executor's state of one call. */
+ * The container template, and the state of one call in the executors of oci and gvisor. */
 #ifndef TC_BACKEND_OCI_OWN_H
 #define TC_BACKEND_OCI_OWN_H
 
 #include "backend/oci/runtime.h"
 #include "cage/spare.h"
 
-/* Identifies a file: another file of the same name differs, and so does the same file after a
- * write. */
+/* Identifies a file and its content: a different file under the same name has a different identity,
+ * and so has the same file after a write. */
 struct tc_oci_identity {
     uint64_t device, inode, mount, size;
     int64_t changed_ns;
@@ -17,18 +17,20 @@ struct tc_oci_identity {
 
 /* A container template: everything in a container that does not depend on the call. It has a
  * runtime, a configuration (which names no command, variable or host path), a root, possibly over
- * an image, and toolcage's PID 1, which waits for orders. Each is created for one call: the current
- * one, or the next similar one. */
+ * an image, and toolcage's PID 1, which waits for its init config. Each template serves one call:
+ * the current one, or the next similar one. */
 struct tc_oci_template {
     const struct tc_oci_runtime *runtime;
-    char *path; /* of the runtime */
+    char *path; /* of the runtime's program */
     struct tc_oci_identity program;
     char *config;
-    int image; /* O_PATH, the image's directory on the host; -1: none */
-    struct tc_oci_identity root;
-    int64_t made_us;      /* the time when its creation began */
-    int bundle;           /* after the creation; contains the runtime's log */
-    int init, tree, null; /* open until the child has its copies */
+    int image;                   /* O_PATH, the image's directory on the host; -1: none */
+    struct tc_oci_identity root; /* of the image's directory */
+    int64_t made_us;             /* the time when the creation of the container began */
+    int bundle;                  /* the bundle, once it exists; contains the runtime's log */
+    /* For the child, closed when the child has copies: PID 1's program, the image's mount, and
+     * /dev/null. */
+    int init, tree, null;
     struct tc_init_mount mount;
     const char *argv[TC_OCI_WORDS];
 };
@@ -41,11 +43,11 @@ int tc_oci_template_fill(struct tc_oci_template *template, const struct tc_proce
                          uid_t id, struct tc_init_config *init, const char **ret_what);
 /* Closes the fds that the child has copied. */
 void tc_oci_template_started(struct tc_oci_template *template);
-/* A template for the next call, with the paths looked up for this one; allocated. NULL with errno.
- */
+/* Copies a template for the next call, so that the runtime and the image need not be looked up
+ * again. The caller owns the copy; NULL with errno. */
 struct tc_oci_template *tc_oci_template_copy(const struct tc_oci_template *template);
-/* Appends the parts of the key that two calls must share to use the same container. The image's
- * root is not included: it is looked up later. */
+/* Appends the template's part of the key by which a prestarted container is found. The identity of
+ * the image's directory is not part of the key. */
 void tc_oci_template_key(const struct tc_oci_template *template, struct tc_buf *key);
 /* 0, or -1 with errno. */
 int tc_oci_identify(int dirfd, const char *path, struct tc_oci_identity *ret);
@@ -77,24 +79,26 @@ void tc_oci_ready_next(struct tc_process_cage *p, const struct tc_plan *plan);
 
 /* ---- executor.c: shared with the gvisor executor ---- */
 
-/* Sends PID 1 its orders: 0, or -1 with errno. */
+/* Sends PID 1 the call's init config over the report socket. 0, or -1 with errno. */
 int tc_oci_tell(struct tc_process_cage *p, int report);
-/* Uses a runtime of this kind; takes ownership of `o`, whose form has the other operations. */
+/* The make() of an executor with a runtime of this kind. Takes ownership of `o`, whose ops the
+ * caller has set. */
 int tc_oci_make(struct tc_cage *cage, struct tc_oci *o, enum tc_oci_kind kind);
 int tc_oci_start(struct tc_cage *cage);
 /* Ends the runtime's remaining processes after the call. */
 void tc_oci_clear(struct tc_cage *cage);
-/* Whether the runtime exited before PID 1 reported. Then the caller fails with the runtime's last
- * log line. */
+/* Did the runtime exit before PID 1 reported? The caller then fails the call with the last line of
+ * the runtime's log. */
 bool tc_oci_unheard(struct tc_cage *cage);
 void tc_oci_fail_runtime(struct tc_cage *cage, const char *words);
 bool tc_oci_destroy(struct tc_cage *cage, enum tc_may_block may_block);
 bool tc_oci_plan_probe(const struct tc_executor *executor, enum tc_oci_kind kind,
                        struct tc_plan *ret);
 void tc_oci_drop(struct tc_oci *o);
-/* The failure of a part of the bundle, with errno; -1. */
+/* Fails the call because a part of the bundle cannot be made: `what`, with errno. Returns -1. */
 int tc_oci_fail_bundle(struct tc_cage *cage, const char *what, const char *hint);
-/* Whether the cgroup counts the tool's processes and exactly one runtime process. */
+/* Does the cage's cgroup hold exactly one process besides the tool's? Then its counters are exact.
+ */
 bool tc_oci_counts_exactly(const struct tc_process_cage *p);
 const char *tc_oci_mechanism(const struct tc_cage *cage, enum tc_clause clause);
 

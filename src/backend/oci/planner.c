@@ -19,8 +19,9 @@ static int lower_oci(const struct tc_planner *planner, const struct tc_grant *gr
     return ret->payload ? 0 : tc_fail_memory(err);
 }
 
-/* Not BYTES: JSON carries only text, and a name that the runtime alters would not be the granted
- * one. gVisor has neither PATHS nor SYSCALLS, because its kernel handles the system calls. */
+/* Both lack BYTES (names that are not UTF-8): the runtime's configuration is JSON, which cannot
+ * hold them. gVisor lacks PATHS and SYSCALLS, because its own kernel handles the tool's system
+ * calls. */
 #define HAS \
     (TC_FEATURE_BIT(IMAGE) | TC_FEATURE_BIT(PORTS) | TC_LOCAL_FEATURES | TC_FEATURE_BIT(INSTALL))
 

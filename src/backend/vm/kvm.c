@@ -21,10 +21,12 @@
 #include "state/stamp.h"
 
 #define DEVICE "/dev/kvm"
-/* the backend that also runs the same guest by emulation */
+/* the backend that can run the same guest by emulation */
 #define EMULATES "qemu"
 
-/* KVM is faster than emulation if it works, and host load slows both down. */
+/* Time limits of a boot. By emulation: BOOT_MS. With KVM: TIMES the time of a boot by emulation on
+ * the same host, at least LEAST_MS. Working KVM is faster than emulation, and host load slows both
+ * down. */
 enum { BOOT_MS = 60000, LEAST_MS = 5000, TIMES = 2, RECORD_MAX = 64 << 10 };
 
 void tc_kvm_done(struct tc_kvm *kvm)
@@ -54,6 +56,7 @@ static bool has_flag(const char *flags, const char *name)
     return false;
 }
 
+/* There is no device: finds the reason in /proc/cpuinfo. */
 static bool absent(struct tc_kvm *ret)
 {
     char line[8192];
@@ -86,7 +89,8 @@ static bool absent(struct tc_kvm *ret)
                       "turn on VT-x or AMD-V in the machine's firmware");
 }
 
-/* Cages of a root caller run under ids without groups, so the device's mode must allow others. */
+/* A root caller's cages run under ids without groups, so the device's mode must allow other users.
+ */
 bool tc_kvm_present(struct tc_kvm *ret)
 {
     struct stat st;
@@ -106,7 +110,8 @@ bool tc_kvm_present(struct tc_kvm *ret)
 
 /* ---- what the result depends on ---- */
 
-/* The host's files, the device's mark, and the user. False: not known. */
+/* The digest of all that the result depends on: the VM's files (`vm`), the stamp of the device, and
+ * the user. False: one of them is unknown, so the result cannot be stored. */
 static bool make_key(const char *vm, char ret[TC_DIGEST_SIZE])
 {
     char device[TC_STAMP_SIZE];
@@ -120,8 +125,8 @@ static bool make_key(const char *vm, char ret[TC_DIGEST_SIZE])
 
 /* ---- the record ---- */
 
-/* One record per backend. It is locked: a second process waits for the first one's result. -1: it
- * cannot be opened. */
+/* Opens and locks the record of a backend: a second process waits for the result of the first one.
+ * -1: the record cannot be opened. */
 static int open_record(const char *backend)
 {
     _autofree_ char *directory = NULL;
@@ -132,7 +137,7 @@ static int open_record(const char *backend)
     return fd >= 0 && flock(fd, LOCK_EX) == 0 ? TAKE_FD(fd) : -1;
 }
 
-/* "KEY boots\n" or "KEY not REASON\n". */
+/* The record is "KEY boots\n" or "KEY not REASON\n". False: it has no result for this key. */
 static bool read_record(int fd, const char *key, struct tc_kvm *ret)
 {
     _autobuf_ struct tc_buf text = {.max = RECORD_MAX};
@@ -176,7 +181,8 @@ static char *reason_of(const struct tc_errand_end *end, const char *by, int64_t 
                      end->error ? end->error : "its cage ended");
 }
 
-/* *ret_reason stays NULL if the guest booted, in *ret_ms; else it is the reason. */
+/* Boots a guest and stores the time in *ret_ms. *ret_reason: why it did not boot; NULL: it booted.
+ */
 static int time_boot(const struct tc_search *search, const char *backend, const char *accel,
                      int64_t limit_ms, int64_t *ret_ms, char **ret_reason,
                      struct toolcage_error **err)
@@ -201,8 +207,8 @@ static void to_one_line(char *text)
         *text = (unsigned char)*text < ' ' ? ' ' : *text;
 }
 
-/* The time of a boot by emulation determines the time limit with KVM. If emulation fails, the limit
- * is the maximum for a boot. */
+/* Boots by emulation first, to know the time limit of a boot with KVM. If emulation fails, that
+ * limit is BOOT_MS. */
 static int try_boot(const struct tc_search *search, const char *backend, struct tc_kvm *ret,
                     struct toolcage_error **err)
 {
@@ -216,7 +222,7 @@ static int try_boot(const struct tc_search *search, const char *backend, struct 
     if (r < 0)
         return r;
     ret->boots = !fast;
-    /* adds the reason why emulation failed, too, if this backend can emulate */
+    /* a backend that can emulate reports why emulation failed, too */
     bool both = slow && strcmp(backend, EMULATES) == 0;
     if (fast)
         ret->reason =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The executors of wasm and wasmedge: process cages whose program is toolcage-wasm. They have no
- * probe, because the process backend's covers the cage, and the library locates the engine. */
+ * The executors of wasm and wasmedge: process cages whose program is toolcage-wasm. They need no
+ * probe: the process backend's probe tests the cage, and the library looks for the engine. */
 #include "backend/registry.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/task.h"
 #include "cage/cage.h"
 
-/* The layer inside the cage: the module calls the WASI interface, not the kernel. */
+/* The isolation layer inside the cage: the module calls WASI functions, not the kernel. */
 static const char *inner(enum tc_clause clause)
 {
     switch ((int)clause) {
@@ -27,7 +27,7 @@ static const char *inner(enum tc_clause clause)
     }
 }
 
-/* The fuel report of the worker, for a deterministic call. */
+/* For a call with a fuel limit (`deterministic`): toolcage-wasm reports the fuel that it used. */
 struct teller {
     bool killed, heard;
     struct tc_task_fuel told;
@@ -53,8 +53,8 @@ static int make_wasm(struct tc_cage *cage)
     return rc;
 }
 
-/* The worker's report is trusted as much as its streams. A call that was killed might get further
- * another time, so its report is discarded. */
+/* Adds the reported fuel to the outcome. Like the output, the report comes from the cage and may be
+ * false. The fuel of a killed call depends on when it was killed, so it is not reported. */
 static const char *usage_of_wasm(struct tc_cage *cage)
 {
     struct teller *t = teller_of(cage);

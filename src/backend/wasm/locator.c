@@ -37,8 +37,7 @@ static int fail_engine(const char *path, const char *reason, struct toolcage_err
         "the WebAssembly engine Wasmtime " TC_WASM_VERSION " %s", reason);
 }
 
-/* The first engine that exists is used; if it is unsafe, that is an error, and no other one is
- * tried. */
+/* Is the engine at this path? If it is there but unsafe, fails: no other path is tried then. */
 static int try_engine(char *path, bool *ret_there, struct toolcage_error **err)
 {
     struct stat st;
@@ -49,7 +48,8 @@ static int try_engine(char *path, bool *ret_there, struct toolcage_error **err)
     return reason ? fail_engine(path, reason, err) : 0;
 }
 
-/* Looks next to the program that loads it (packages), then in the user's state directory. */
+/* Looks for the engine next to `worker`, the program that loads it (packages install it there),
+ * then in the user's state directory. */
 static int find_engine(const char *worker, char **ret, struct toolcage_error **err)
 {
     _autofree_ char *state = NULL, *dir = tc_path_parent(worker);
@@ -69,15 +69,17 @@ static int find_engine(const char *worker, char **ret, struct toolcage_error **e
     return r < 0 || *ret ? r : fail_engine(TC_WASM_LIBRARY, "is not installed", err);
 }
 
-/* WasmEdge is packaged only in newer Debian suites, and needs a newer C library than most hosts
- * have. An image in the image store contains both, and the module's cage gets their directory. */
+/* WasmEdge is taken from an image in the image store, not from the host: only newer Debian suites
+ * have a package of it, and it needs a newer C library than most hosts have. The image contains
+ * both. */
 static int fail_edge(const char *subject, const char *reason, struct toolcage_error **err)
 {
     return tc_fail(err, TC_WHY(TOOLCAGE_EBACKEND, "engine", subject, TC_WASM_EDGE_BUILD),
                    "the WebAssembly engine WasmEdge " TC_WASM_EDGE_VERSION " %s", reason);
 }
 
-/* The worker checks the version after loading it. */
+/* The directory in the image that holds the library. toolcage-wasm checks the library's version
+ * after loading it. */
 static int find_library(const char *root, char **ret, struct toolcage_error **err)
 {
     _autofree_ char *library = tc_format("%s/" TC_WASM_EDGE_PLACE "/" TC_WASM_EDGE_LIBRARY, root);
@@ -89,7 +91,8 @@ static int find_library(const char *root, char **ret, struct toolcage_error **er
     return *ret ? 0 : tc_fail_memory(err);
 }
 
-/* *ret_lock is the caller's, also on failure. */
+/* Looks for WasmEdge in the image store. *ret_lock keeps the image from being removed; the caller
+ * closes it, also on failure. */
 static int find_edge(char **ret, int *ret_lock, struct toolcage_error **err)
 {
     _autoerror_ struct toolcage_error *why = NULL;
@@ -104,7 +107,8 @@ static int find_edge(char **ret, int *ret_lock, struct toolcage_error **err)
                  : find_library(root, ret, err);
 }
 
-/* Both are owned; *lock, if set, is the caller's, also on failure. */
+/* The paths of toolcage-wasm and of the engine, both owned. *lock, if set, is closed by the caller,
+ * also on failure. */
 static int find_program(const struct tc_locator *locator, int *lock, char **ret_worker,
                         char **ret_engine, struct toolcage_error **err)
 {
@@ -143,7 +147,7 @@ static int fail_catalog(const char *path, const char *reason, struct toolcage_er
                    "the catalog's module %s", reason);
 }
 
-/* The module next to the program that runs it, with the same safety check. */
+/* The catalog's module, installed next to toolcage-wasm and checked like a program. */
 static int find_built(const struct tc_profile *row, char **ret, struct toolcage_error **err)
 {
     struct stat st;
@@ -181,7 +185,8 @@ int tc_modules_catalog(char **path, struct toolcage_error **err)
     return 0;
 }
 
-/* If the policy names no module, the command's first element does, resolved as a shell would. */
+/* If the policy names no module, the command's first element is the module's path, relative to the
+ * caller's working directory. */
 static int name_module(struct tc_grant *grant, struct toolcage_error **err)
 {
     if (grant->module)
@@ -197,8 +202,8 @@ static int name_module(struct tc_grant *grant, struct toolcage_error **err)
     return grant->module ? 0 : tc_fail_memory(err);
 }
 
-/* Adds the compiled code, if its record and mark are valid. Then the digest is pinned, so that a
- * changed file is refused. */
+/* Adds the module's compiled code to the grant, if valid code is stored. Then the grant also gets
+ * the module's digest, so that a file that changes afterwards is refused. */
 static int find_code_of_file(struct tc_grant *grant, const char *dir, struct toolcage_error **err)
 {
     char digest[TC_DIGEST_SIZE];
@@ -211,7 +216,7 @@ static int find_code_of_file(struct tc_grant *grant, const char *dir, struct too
     return r < 0 ? r : 0;
 }
 
-/* The digest is known, so the module is not read. */
+/* The same for a fetched module. Its digest is known, so the file is not read. */
 static int find_code_of_fetched(struct tc_grant *grant, const char *dir,
                                 const struct tc_fetched *fetched, struct toolcage_error **err)
 {
@@ -237,7 +242,6 @@ static int settle_module(struct tc_grant *grant, const struct tc_fetched *fetche
     return r == 0 && fetched ? tc_fetched_pin(fetched, &grant->module_digest, err) : r;
 }
 
-/* Examines the files. */
 static int find_files(const struct tc_locator *locator, struct tc_grant *grant, const char *state,
                       int *lock, struct toolcage_error **err)
 {
@@ -252,7 +256,7 @@ static int find_files(const struct tc_locator *locator, struct tc_grant *grant, 
     return r < 0 || is_edge(locator) ? r : find_code(grant, fetched, state, err);
 }
 
-/* Uses the cached result of an earlier call of this engine, else examines the files. */
+/* Uses what an earlier call of this engine found for the same module, else looks at the files. */
 static int find_all(const struct tc_locator *locator, struct tc_search *search,
                     struct tc_grant *grant, struct toolcage_error **err)
 {
