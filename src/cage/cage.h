@@ -173,7 +173,8 @@ static inline pid_t tc_process_first(const struct tc_process_cage *p)
 /* Before the first call: prepares what every call needs. */
 void tc_process_ahead(void);
 int64_t tc_process_tick(int64_t now_us);
-/* `form` and `own` are those of tc_process_cage, borrowed until the backend's destroy(). */
+/* Creates the cage's record and leases its ids and cgroup. `ops` and `own` become the members of
+ * tc_process_cage, borrowed until the backend's destroy(). */
 int tc_local_lease(struct tc_cage *cage, const struct tc_cage_ops *ops, void *own);
 /* Only the record, for a backend that leases nothing. */
 int tc_local_new(struct tc_cage *cage, const struct tc_cage_ops *ops, void *own);
@@ -195,8 +196,8 @@ void tc_process_set_ids(const struct tc_process_host *host, uid_t id, struct tc_
  * call). The process enters the init config. Its pid, or -1 with errno; the pidfd may be set even
  * then. */
 pid_t tc_process_clone(struct tc_cgroup *group, const struct tc_init_config *init, int *ret_pidfd);
-/* For a PID 1 that is a separate program and prepares itself before its orders arrive: sends the
- * two ids that its tool will see. 0, or -1 with errno. */
+/* For a PID 1 that is a separate program and prepares itself before its init config arrives: sends
+ * the user and group id that the tool will see. 0, or -1 with errno. */
 int tc_process_announce(const struct tc_process_host *host, int report);
 /* Writes the id maps that a root caller's child waits for. 0, or -1 with errno. */
 int tc_process_map_ids(pid_t pid, const struct tc_init_config *init, int report);
@@ -210,9 +211,9 @@ int tc_events_report(struct tc_cage *cage, int fd);
 int tc_process_start(struct tc_cage *cage);
 /* Completes and starts a prepared cage, and requests the prestarted process of the next call. */
 int tc_process_run(struct tc_cage *cage);
-/* For tc_cage_ops.outer: clones with `box` instead of the cage's init config; `box` has that
- * config's root and report socket. tell() then sends PID 1's orders over the socket: 0, or -1 with
- * errno. */
+/* For tc_cage_ops.outer: clones the process with `init` instead of the cage's own init config, but
+ * with that config's root and report socket. tell() then sends PID 1 its init config over the
+ * socket: 0, or -1 with errno. */
 int tc_process_clone_outer(struct tc_cage *cage, const struct tc_init_config *init,
                            int (*tell)(struct tc_process_cage *p, int report));
 /* Closes the helper's copies of the tool's fds, once the first process has its own. The
