@@ -17,7 +17,8 @@
 void tc_buf_add_display(struct tc_buf *buf, const char *text);
 /* The same as a new string, NULL when out of memory. */
 char *tc_display(const char *text);
-/* The length of the character at `at` if it must be escaped, and its code point; 0: it need not. */
+/* The length in bytes of the character at `at` if it must be escaped, with its code point; 0: it
+ * need not be escaped. */
 size_t tc_harmful(const char *at, uint32_t *ret_point);
 
 #endif

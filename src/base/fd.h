@@ -22,25 +22,26 @@ int tc_write_all(int fd, const void *bytes, size_t len);
 int tc_read_all(int fd, struct tc_buf *buf);
 /* A whole small file by name relative to dirfd. 0, or -1 with errno. */
 int tc_read_file(int dirfd, const char *path, struct tc_buf *buf);
-/* Makes a directory and its parents, accessible to their owner only; existing ones are fine. 0,
- * or -1 with errno. */
+/* Makes a directory and its missing parents, accessible to their owner only. 0, also if the
+ * directory exists; or -1 with errno. */
 int tc_make_directories(const char *path);
 /* Writes a whole string into an existing file in one write (for /proc and cgroups). 0, or -1
  * with errno. */
 int tc_write_file(int dirfd, const char *path, const char *text);
 
-/* A stream over a directory's fd, which it takes, also on failure: closed then, NULL with errno.
- * -1 is fine. */
+/* A stream over a directory's fd. Takes ownership of the fd; a failure closes it. NULL with errno.
+ * For fd -1, NULL with errno unchanged. */
 DIR *tc_take_dir(int fd);
-/* A separate stream over an open directory, from its beginning; NULL with errno. -1 is fine. */
+/* A stream over an open directory, from its beginning, with a separate fd and position; NULL with
+ * errno. For fd -1, NULL. */
 DIR *tc_list_dir(int fd);
 /* The next entry except "." and "..": 1, 0 at the end, or -1 with errno. (readdir() returns NULL
  * for both, and a partial listing taken for a whole one would leave the rest unprotected.) */
 int tc_next_entry(DIR *dir, struct dirent **ret);
 
-/* Preserves errno. */
+/* Closes these fds; preserves errno. */
 void tc_close_all(const int *fds, size_t count);
-/* Closes every fd except these, which are sorted. */
+/* Closes every fd of this process except these; sorts `kept`. */
 void tc_close_but(int *kept, size_t count);
 
 enum { TC_FDS_MAX = 64 };
@@ -58,13 +59,14 @@ ssize_t tc_recv(int sock, void *bytes, size_t size, int *fds, size_t max, size_t
 /* A sealed, read-only memory file holding the bytes; -1 with errno. */
 int tc_memfd(const char *name, const void *bytes, size_t len);
 
-/* Reserved fds. Reporting the end of a call needs some: for its counters, its changes, its
- * outcome. A helper with only these left starts no call. For its one thread only. */
+/* Reserved fds: the helper keeps some free, because it needs them to report the end of a call (its
+ * counters, its changes, its outcome). A helper that has no other fds left starts no call. Only the
+ * thread of the event loop may call these two. */
 
 /* Frees the reserved fds for use. */
 void tc_reserve_open(void);
 
-/* Reserves them again; false with errno: not all. */
+/* Reserves the fds again. False with errno: not all could be reserved. */
 bool tc_reserve_close(void);
 
 #endif

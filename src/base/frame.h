@@ -20,7 +20,7 @@ struct tc_frame {
 
 struct tc_frames {
     struct tc_buf in;
-    size_t at;          /* how much of it was returned */
+    size_t at;          /* bytes of `in` that were returned as frames */
     const size_t *most; /* maximum bytes of a frame by its kind; a kind past the end is rejected */
     size_t kinds;
     bool failed;
@@ -35,7 +35,7 @@ ssize_t tc_frames_read(struct tc_frames *frames, int fd);
 /* The next whole frame: 1; 0 when more must be read; -1 when the peer violated the protocol,
  * permanently. */
 int tc_frames_next(struct tc_frames *frames, struct tc_frame *ret);
-/* Is there an incomplete frame? */
+/* Does the input end within a frame? */
 bool tc_frames_cut(const struct tc_frames *frames);
 void tc_frames_done(struct tc_frames *frames);
 

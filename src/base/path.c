@@ -14,7 +14,8 @@
 #include "base/strv.h"
 #include "base/sys.h"
 
-/* Appends the components of `path` to `out`, which is clean and has no trailing slash. */
+/* Appends the components of `path` to the clean path in `out`, which has no trailing slash. ".."
+ * removes the last component, without a look at the file system. */
 static void append_clean(struct tc_buf *out, const char *path)
 {
     while (*path) {
@@ -130,8 +131,8 @@ int tc_path_straight(const char *path)
     return fd >= 0 ? 1 : errno == ENOENT || errno == ENOTDIR ? 0 : -1;
 }
 
-/* Resolves a link to a name in the same directory, as of a versioned library; NULL: not such a
- * link. */
+/* The target of a link to a name in the same directory (libx.so -> libx.so.1), without the cost of
+ * realpath(). Owned; NULL: a different kind of link. */
 static char *real_beside(const char *path)
 {
     char target[NAME_MAX + 1];
