@@ -16,8 +16,8 @@ static int refuse_image(struct tc_cage *cage, const char *message, const char *h
                         TC_CLAUSE_FS_READ, "the image %s %s", cage->plan->image, message);
 }
 
-/* Opened by fd, like every granted path, so that a user who can write a parent directory cannot
- * redirect it. */
+/* Resolves the image to an fd, like every granted path: a user who can write a parent directory
+ * cannot replace the image afterwards. Returns the fd, or -1 with the failure recorded. */
 int tc_image_find(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Grant -> plan for the local backends. Pure. */
+ * Turns a grant into a plan, for backends whose cages are processes of this host. Makes no system
+ * call. */
 #include "cage/lower.h"
 
 #include <string.h>
@@ -61,7 +62,7 @@ bool tc_local_network(const struct tc_grant *grant, struct tc_plan *plan)
     return tc_upstream_copy(&plan->upstream, &grant->upstream);
 }
 
-/* Includes the variables that point programs to the proxy. */
+/* Adds the network rules, and the environment variables that make programs use the proxy. */
 static bool add_network(struct tc_plan *plan, const struct tc_grant *grant)
 {
     if (!tc_local_network(grant, plan))
@@ -95,7 +96,8 @@ static bool granted(const struct tc_grant *grant, const char *path)
     return false;
 }
 
-/* Where the tool starts: exactly the requested directory, or else the first usable default. */
+/* The tool's working directory: the requested one, or else the first of a list that the tool can
+ * enter. */
 static bool add_directories(struct tc_plan *plan, const struct tc_grant *grant)
 {
     if (grant->cwd)
@@ -115,8 +117,8 @@ static bool add_lists(struct tc_plan *plan, const struct tc_grant *grant)
            tc_strv_copy(&plan->syscalls_deny, &grant->syscalls_deny);
 }
 
-/* Only the policy itself, with the file's exact path, can make the file writable; the policies that
- * it extends cannot. */
+/* Does the grant name exactly this policy file as writable? Then the tool may write it.
+ * add_policy() asks this only for the policy's own file, not for the files that it extends. */
 static bool frees(const struct tc_grant *grant, const char *path)
 {
     for (size_t i = 0; i < grant->fs_count; i++)
@@ -126,6 +128,7 @@ static bool frees(const struct tc_grant *grant, const char *path)
     return false;
 }
 
+/* Names the policy's files in the plan, so that the cage protects them. */
 static bool add_policy(struct tc_plan *plan, const struct tc_grant *grant)
 {
     const char *path;
@@ -169,7 +172,8 @@ static bool below_grant(const struct tc_grant *grant, const char *path)
     return false;
 }
 
-/* The image is a directory that must not contain names denied by the operator. */
+/* Refuses a denied name that may exist in the image: nothing hides names of the image's own root.
+ * Names below a granted path are not refused, because they are hidden there. */
 int tc_image_denies(const struct tc_grant *grant, struct toolcage_error **err)
 {
     struct tc_why why = {.code = TOOLCAGE_EUNENFORCEABLE, .stage = "lower", .subject = "image"};

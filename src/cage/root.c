@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Prepared roots. A root is a small tmpfs with the system directories bound read-only, generated
- * files of /etc, a minimal /dev and the mount points of a grant. Each distinct root is built once
- * and cached in the helper; every cage gets a detached clone, with one system call instead of
+ * Prepared roots. A root is a small tmpfs with read-only bind mounts of the system directories,
+ * generated files of /etc, a minimal /dev, and the mount points of a grant. The helper builds each
+ * distinct root once and caches it. Every cage gets a detached clone: one system call instead of
  * thirty. */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,8 @@ static const char *relative(const char *path)
     return path[1] ? path + 1 : ".";
 }
 
-/* Adds a system directory, file or symlink as on the host. */
+/* Adds a system directory or file as a read-only bind mount, or a symlink as on the host. Adds
+ * nothing if the host has no such path. */
 static int put_system(int root, const struct tc_mount *m)
 {
     struct stat st;
@@ -65,8 +66,8 @@ static int put_system(int root, const struct tc_mount *m)
     return made < 0 ? -1 : tc_move_mount(tree, root, at);
 }
 
-/* Small files are copied, so that a tool never sees a partial replacement. Symlinks are followed:
- * localtime is one. */
+/* Copies a small file, so that the tool never sees a file that the host is just replacing. Follows
+ * symlinks: /etc/localtime is one. */
 static int put_copy(int root, const struct tc_mount *m)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
@@ -116,8 +117,8 @@ static int put_device(int root, const char *name)
     return put_device_at(root, host, host + 1);
 }
 
-/* For calls with a terminal. /dev/tty opens the opener's own controlling terminal, so it reaches no
- * other. */
+/* Adds the devices of a call with a terminal. /dev/tty is safe: it opens only the controlling
+ * terminal of the process that opens it. */
 static int put_terminal(int root)
 {
     if (tc_mkdirs(root, "dev/pts") < 0 || symlinkat("pts/ptmx", root, "dev/ptmx") < 0)
@@ -149,7 +150,7 @@ static int put_point(int root, const struct tc_root_point *point)
     return tc_put_file(root, at, "", 0, 0444) < 0 && errno != EEXIST ? -1 : 0;
 }
 
-/* Is the mount part of the root, and not denied? */
+/* Is the mount part of the prepared root (not a granted path), and not denied? */
 static bool shown(const struct tc_root_spec *spec, const struct tc_mount *m)
 {
     return m->kind != TC_MOUNT_READ && m->kind != TC_MOUNT_WRITE && m->kind != TC_MOUNT_SOCKET &&
@@ -215,7 +216,7 @@ static int mount_root(int root_cache, size_t place, const struct tc_root_spec *s
     return TAKE_FD(root);
 }
 
-/* Specs with the same key have the same root. */
+/* The key of a root, without its mount points: specs with the same key can use the same root. */
 static char *base_words(const struct tc_root_spec *spec)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
@@ -259,7 +260,7 @@ static struct root *find_root(const char *base, const char *points)
     return NULL;
 }
 
-/* A free slot; evicts the least recently used root if necessary. */
+/* Returns a free slot. If there is none, drops the least recently used root. */
 static struct root *make_place(void)
 {
     struct root *oldest = &roots[0];
@@ -282,6 +283,7 @@ static struct root *build(int root_cache, const struct tc_root_spec *spec, char 
     return r;
 }
 
+/* Adds the mount points to a root that has none yet. A failure drops the root. */
 static int put_points(struct root *r, const struct tc_root_spec *spec, char *points,
                       const char **ret_step)
 {
