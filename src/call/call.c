@@ -30,7 +30,7 @@ static int fail_system(struct toolcage_error **err, const char *what)
         "cannot create the call: %s failed", what);
 }
 
-/* Check at the start of every setter. */
+/* Every setter begins with this check: a call that was started cannot be changed. */
 static int check_new(const struct toolcage_call *call, struct toolcage_error **err)
 {
     int r = tc_engine_check(call->engine, err);
@@ -86,7 +86,7 @@ static int make_call(struct toolcage_engine *engine, struct toolcage_policy *pol
     return r;
 }
 
-/* A model may choose the name, so no name starts an install. */
+/* A model may choose the tool's name. So this function refuses the names of install phases. */
 int tc_call_new(struct toolcage_engine *engine, struct toolcage_policy *policy, const char *tool,
                 struct toolcage_call **ret, struct toolcage_error **err)
 {
@@ -287,8 +287,8 @@ int tc_call_set_terminal(struct toolcage_call *call, int rows, int columns,
     return 0;
 }
 
-/* Messages that the helper has not read must leave room for one more, the cancel message, which
- * may not block. */
+/* Has the helper left many messages unread? Then no more are sent, so that the socket has room for
+ * the cancel message, which must not block. */
 static bool is_behind(const struct toolcage_call *call)
 {
     enum { UNHEARD_MAX = 16384 };

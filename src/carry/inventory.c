@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The sorted inventory of a tree, to send it or to find later changes. */
+ * The inventory of a tree: its entries with their metadata, sorted by path. It is used to send the
+ * tree, and later to find the tool's changes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -36,7 +37,8 @@ static int add_seen(struct taking *t, const char *path, const struct statx *st)
     return 0;
 }
 
-/* An unreadable directory is listed without its entries. */
+/* Adds directories, regular files and links. The entries of a skipped or unreadable directory are
+ * left out, the directory itself is not. */
 static int visit(void *userdata, const struct tc_walk_entry *e)
 {
     struct taking *t = userdata;
