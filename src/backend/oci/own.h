@@ -97,8 +97,8 @@ bool tc_oci_plan_probe(const struct tc_executor *executor, enum tc_oci_kind kind
 void tc_oci_drop(struct tc_oci *o);
 /* Fails the call because a part of the bundle cannot be made: `what`, with errno. Returns -1. */
 int tc_oci_fail_bundle(struct tc_cage *cage, const char *what, const char *hint);
-/* Does the cage's cgroup hold exactly one process besides the tool's? Then its counters are exact.
- */
+/* Does the cage's cgroup limit processes, and count exactly one of the runtime with the tool's?
+ * Then the cgroup enforces the policy's `pids` exactly. */
 bool tc_oci_counts_exactly(const struct tc_process_cage *p);
 const char *tc_oci_mechanism(const struct tc_cage *cage, enum tc_clause clause);
 
