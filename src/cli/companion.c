@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A fork inherits its parent's arguments and environment, which may contain keys. The kernel stores
- * both in one contiguous block, which is wiped before the helper starts: the helper's memory is
- * copied into the first process of every cage. */
+ * The helper of `exec`, `run` and `call` is a fork of the command line. A fork inherits the
+ * arguments and environment, which may contain keys, and the helper's memory is copied into the
+ * first process of every cage. So the fork wipes both before it becomes the helper. The kernel
+ * stores them in one contiguous block. */
 #include "cli/companion.h"
 
 #include <stdbool.h>
@@ -19,10 +20,10 @@
 #include "engine/engine.h"
 #include "helper/serve.h"
 
-/* The contiguous strings of argv and environ. */
+/* The block of the strings of argv and environ. */
 static char *words_begin, *words_end;
 
-/* False: a string is outside the block. */
+/* Extends the block by the strings of a list. False: a string is not next to the one before it. */
 static bool span(char **list)
 {
     for (; *list && *list == words_end; list++)

@@ -20,7 +20,13 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-enum { ARRIVES_MS = 200, BEAT_US = 250000, INHERITED = 77, REMOVE_DEPTH = 16, FILLED_MAX = 4096 };
+enum {
+    ARRIVES_MS = 200, /* how long a listener waits for the token */
+    BEAT_US = 250000, /* longer than the interval in which a surviving process writes */
+    INHERITED = 77,   /* the fd that child processes inherit */
+    REMOVE_DEPTH = 16,
+    FILLED_MAX = 4096 /* bytes of a command with its placeholders filled in */
+};
 
 static const char variable[] = "TOOLCAGE_DECOY";
 
@@ -70,6 +76,7 @@ static int make_files(const struct tc_decoys *d)
     return rc ? rc : symlink("../home/.ssh/id_ed25519", path);
 }
 
+/* Does the file still contain the token, and nothing else? */
 static bool says_token(const struct tc_decoys *d, const char *path)
 {
     char text[64] = "";
@@ -82,7 +89,7 @@ bool tc_decoys_home_changed(const struct tc_decoys *d)
     return !says_token(d, d->key) || !says_token(d, d->notes);
 }
 
-/* In the functions below, a failed inspection counts against the cage. */
+/* If one of the next functions cannot inspect a decoy, it reports that the attack succeeded. */
 bool tc_decoys_grows(const struct tc_decoys *d)
 {
     struct stat before, after;
@@ -92,6 +99,7 @@ bool tc_decoys_grows(const struct tc_decoys *d)
     return lstat(d->beats, &after) ? errno != ENOENT : after.st_size > before.st_size;
 }
 
+/* Does the workspace contain an entry with such a mode? */
 static bool left(const struct tc_decoys *d, bool (*is)(mode_t mode))
 {
     DIR *dir = opendir(d->work);
@@ -189,7 +197,7 @@ static int open_listeners(struct tc_decoys *d)
     return 0;
 }
 
-/* The token must arrive; a connection alone leaks nothing. */
+/* Has the token arrived at the listener? A connection without the token does not count. */
 bool tc_decoys_arrived(const struct tc_decoys *d, enum tc_listener which)
 {
     char text[64] = "";
@@ -221,8 +229,8 @@ static void end_victim(struct tc_decoys *d)
     d->victim = 0;
 }
 
-/* Sleeps with the token in its memory, at the same address as in the parent, until the parent
- * exits. */
+/* Starts a process that has the token in its memory, at the same address as in this process. It
+ * sleeps until this process exits. */
 static int start_victim(struct tc_decoys *d)
 {
     pid_t parent = getpid();
@@ -259,7 +267,7 @@ static int make_token(struct tc_decoys *d)
     return 0;
 }
 
-/* Paths that do not depend on the caller's environment. */
+/* Creates the directory of all decoys. Its path does not depend on the environment ($TMPDIR). */
 static int make_root(struct tc_decoys *d)
 {
     static const char *const places[] = {"/var/tmp", "/tmp"};
@@ -283,7 +291,7 @@ int tc_decoys_open(struct tc_decoys *d)
     (void)snprintf(d->work, sizeof(d->work), "%s/work", d->root);
     (void)snprintf(d->key, sizeof(d->key), "%s/home/.ssh/id_ed25519", d->root);
     (void)snprintf(d->notes, sizeof(d->notes), "%s/home/notes.txt", d->root);
-    /* without the token: a failed attack may still print the name */
+    /* the name must not contain the token, because a failed attack may print the name */
     (void)snprintf(d->shared, sizeof(d->shared), "/tmp/toolcage-decoy%s", strchr(d->root, '-'));
     if (put_file(d->shared, d->token) || setenv(variable, d->token, 1) || tc_decoys_renew(d))
         return -1;
@@ -320,6 +328,7 @@ void tc_decoys_done(struct tc_decoys *d)
     (void)unsetenv(variable);
 }
 
+/* Writes the value of a placeholder and returns its length; 0: no such placeholder. */
 static size_t put_place(const struct tc_decoys *d, const char *name, size_t length, char *to,
                         size_t size)
 {

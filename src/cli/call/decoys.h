@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The targets of attacks that are tried on a user's host: a home with a key, a workspace, listeners
- * and a process. All are created for the test and removed afterwards. They are outside the cage and
- * are inspected from there. */
+ * The targets of the attacks that `toolcage doctor --prove` runs in a cage: a home with a key, a
+ * workspace, listeners and a process. All are outside the cage, created for the test and removed
+ * afterwards. After each attack, these functions look whether it reached its target. */
 #ifndef TC_CLI_CALL_DECOYS_H
 #define TC_CLI_CALL_DECOYS_H
 

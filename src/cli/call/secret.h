@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Tokens and keys, and the transfer of configs to companion programs. */
+ * Reads tokens and keys safely, and passes configs that contain them to toolcage's other programs.
+ */
 #ifndef TC_CLI_CALL_SECRET_H
 #define TC_CLI_CALL_SECRET_H
 
@@ -27,10 +28,10 @@ char *tc_secret_take_env(const char *name, const char *option, struct tc_failure
 /* Checks that the first line consists of `least` to 512 printable ASCII characters. 0, or -1 with
  * the failure. */
 int tc_secret_judge(char *text, size_t least, const char *from, struct tc_failure *failure);
-/* A memfd with this text, which is wiped and freed; -1 with the failure. */
+/* Moves the text to a memfd: wipes and frees `text`. The fd, or -1 with the failure. */
 int tc_secret_hand_over(char *text, struct tc_failure *failure);
 
-/* "90s", "30m", "8h": milliseconds; -1 with the failure. */
+/* Converts a duration such as "90s", "30m" or "8h" to milliseconds; -1 with the failure. */
 long long tc_read_time(const char *option, const char *given, struct tc_failure *failure);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Decides whether toolcage's lines are coloured, and colours them. The text was escaped before, so
- * a tool's escape sequences cannot act. */
+ * Decides whether output is coloured, and colours it. Escape sequences of a tool cannot take
+ * effect, because the text was escaped before. */
 #ifndef TC_CLI_SHOW_COLOR_H
 #define TC_CLI_SHOW_COLOR_H
 
 #include <stdbool.h>
 
-/* How the type of a line is recognized. */
+/* The format of a text, which determines the colour of each line. */
 enum tc_paint {
-    TC_PAINT_NOTHING,
-    TC_PAINT_ROWS,     /* not coloured: columns */
+    TC_PAINT_NOTHING,  /* no line is coloured */
+    TC_PAINT_ROWS,     /* columns; no line is coloured */
     TC_PAINT_DIFF,     /* unified diffs */
     TC_PAINT_SIGNS,    /* lists whose lines start with "+" or "-" */
     TC_PAINT_STATES,   /* lines that start with "ok", "no" or "not ok" */
@@ -24,7 +24,7 @@ bool tc_color_set(const char *when);
 /* Is output to `fd` coloured? "auto": if it is a terminal that supports escape sequences and
  * NO_COLOR is not set. */
 bool tc_color_on(int fd);
-/* The coloured text for `fd`. Owned, NULL if memory is exhausted. */
+/* The text, coloured if output to `fd` is. Owned; NULL: out of memory. */
 char *tc_color_paint(enum tc_paint paint, int fd, const char *text);
 
 #endif

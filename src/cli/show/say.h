@@ -11,28 +11,28 @@
 #include "cli/cli.h"
 #include "cli/show/color.h"
 
-/* Prints "toolcage: …" and "hint: …". */
+/* Print a line that starts with "toolcage: " or "hint: ". */
 void tc_cli_say(const char *fmt, ...) TC_PRINTF(1, 2);
 void tc_cli_hint(const char *fmt, ...) TC_PRINTF(1, 2);
-/* The tool's output ended within a line, so the next message starts a new line. */
+/* Called when the tool's output ended within a line: the next message then starts a new line. */
 void tc_cli_unfinished(void);
-/* Prints a question, marked like other messages, to a terminal opened for it. False: it cannot be
- * written. */
+/* Prints a question to an open terminal, in the form of other messages. False: the terminal cannot
+ * be written. */
 bool tc_cli_ask(int terminal, const char *question);
-/* Asks and returns the first letter of the answer in lower case; 0: none. Earlier input is
- * discarded: it may have been typed for the tool. */
+/* Prints the question and returns the first letter of the answer in lower case; 0: no answer. Input
+ * from before the question is discarded: it may have been typed for the tool. */
 char tc_cli_answer(int terminal, FILE *in, const char *question);
 /* Prints text of several lines to standard error. */
 void tc_cli_stderr(const char *text);
 void tc_cli_stderr_painted(enum tc_paint paint, const char *text);
-/* Reports it and returns TC_EXIT_FAILURE. */
+/* Prints that memory is exhausted, and returns TC_EXIT_FAILURE. */
 int tc_cli_no_memory(void);
 #define TC_CLI_FREE_MEMORY "free memory on this machine"
 #define TC_CLI_OTHER_OUTPUT "make room where the output goes, or send it elsewhere"
 
 /* Prints a library error: for a policy the whole report, else message and hint. */
 void tc_cli_error(const struct toolcage_error *err);
-/* The exit code for an error without a result. */
+/* The exit code of a verb that failed with this error before it had a result. */
 int tc_cli_error_exit(const struct toolcage_error *err);
 
 /* Writes to standard output; 0, or the exit code after printing the reason. */
@@ -45,7 +45,8 @@ int tc_cli_print_painted(enum tc_paint paint, const char *text);
 /* The same for a stream of open_memstream(), which is closed and freed. */
 int tc_cli_print_text(enum tc_paint paint, FILE *out, char **text);
 
-/* Writes words from column `indent` on, with lines of at most `width`. */
+/* Writes the words of a text, wrapped to lines of at most `width` and indented by `indent`. The
+ * first line starts at the current column, which must be `indent`. */
 void tc_cli_wrap(FILE *out, const char *words, int indent, int width);
 
 /* Writes `text` as a JSON string. */
