@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Resolves the destination and connects to it. It connects to the addresses that were checked: no
+ * Connects a flow to its destination, directly or through the upstream proxy (struct
+ * tc_egress_way). The proxy connects only to addresses that it has checked against the rules, so no
  * name is resolved twice. */
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -21,9 +22,9 @@ static void set_nodelay(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 }
 
-/* Socket buffers are not charged to the cage's memory limit, so they shrink with the number of
- * connections, to some hundred MiB in total. Set before connect(), which announces the window to
- * the peer. */
+/* Sets the sizes of a socket's buffers, before connect() announces the window to the peer. The
+ * cage's memory limit does not count socket buffers. So they are smaller if there are more
+ * connections, which limits their total to some hundred MiB. */
 static void bound_buffers(int fd, size_t flows)
 {
     enum { FEW = 32, MANY = 128 };
@@ -34,7 +35,7 @@ static void bound_buffers(int fd, size_t flows)
 
 /* ---- connected ---- */
 
-/* Sends the reply that the client waits for. False: the flow is closed. */
+/* Sends the client the reply of its protocol: it is connected. False: the flow is closed. */
 static bool announce(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     static const char connected[] = "HTTP/1.1 200 Connection established\r\n\r\n";
@@ -52,6 +53,7 @@ static bool announce(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     return fine;
 }
 
+/* The server's socket is connected: from now on the flow relays bytes. */
 static void join(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     char target[TC_EGRESS_TARGET_MAX];
@@ -76,7 +78,7 @@ static void join(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 
 /* ---- one attempt ---- */
 
-/* 1: connected, 0: in progress, -1: failed. */
+/* Begins to connect to an address. 1: connected, 0: in progress, -1: failed. */
 static int try_address(struct tc_egress_proxy *p, struct tc_egress_flow *f, const union tc_inet *to)
 {
     tc_egress_watch_close(p, &f->server.watch);
@@ -103,7 +105,8 @@ static bool same_address(const union tc_inet *a, const union tc_inet *b)
                      memcmp(&a->v6.sin6_addr, &b->v6.sin6_addr, sizeof(a->v6.sin6_addr)) == 0;
 }
 
-/* The tool must not connect to the upstream proxy: it would connect to any host. */
+/* Is this the upstream proxy's address? The tool must not reach it: the upstream proxy would
+ * connect the tool to any host. */
 static bool is_upstream(const struct tc_egress_way *way, const union tc_inet *to)
 {
     for (size_t i = 0; way && i < way->count; i++)
@@ -114,6 +117,7 @@ static bool is_upstream(const struct tc_egress_way *way, const union tc_inet *to
 
 static void try_next(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 
+/* Connected to the upstream proxy: requests the destination from it. */
 static void ask_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (!tc_egress_upstream_ask(p, f))
@@ -122,7 +126,7 @@ static void ask_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         tc_egress_flow_watch(p, f);
 }
 
-/* Tries the upstream proxy's next address. */
+/* Connects to the upstream proxy, by its next address. */
 static void dial_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     struct tc_egress_way *way = f->way;
@@ -141,6 +145,7 @@ static void dial_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     tc_egress_flow_refuse(p, f, TC_EGRESS_NO_UPSTREAM, NULL);
 }
 
+/* Reaches the destination through the upstream proxy: by this address, or (NULL) by its name. */
 static void take_way(struct tc_egress_proxy *p, struct tc_egress_flow *f, const union tc_inet *to)
 {
     f->way->taken = true;
@@ -150,6 +155,7 @@ static void take_way(struct tc_egress_proxy *p, struct tc_egress_flow *f, const 
     dial_way(p, f);
 }
 
+/* The upstream proxy has replied to the request. */
 static void hear_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     enum tc_egress_answer answer = tc_egress_upstream_read(p, f);
@@ -163,6 +169,7 @@ static void hear_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 
 /* ---- attempts in order ---- */
 
+/* No address is left, or no time: refuses the flow. */
 static void give_up(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (p->now >= f->connect_until)
@@ -173,8 +180,9 @@ static void give_up(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         tc_egress_flow_refuse(p, f, TC_EGRESS_NO_ANSWER, NULL);
 }
 
-/* Each address gets its share of the remaining time, so a silent one leaves time for the others.
- * Public addresses are reached through the upstream proxy, if there is one. */
+/* Tries the destination's next address, a public one through the upstream proxy if there is one.
+ * Each address gets an equal share of the remaining time, so that one without a reply leaves time
+ * for the others. */
 static void try_next(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     while (f->address_next < f->address_count && p->now < f->connect_until) {
@@ -230,6 +238,7 @@ void tc_egress_connect_late(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 
 /* ---- addresses ---- */
 
+/* The destination's name was looked up. */
 static void resolved(struct tc_egress_proxy *p, void *ctx, struct tc_egress_query *query,
                      enum tc_egress_resolved how)
 {
@@ -248,6 +257,8 @@ static void resolved(struct tc_egress_proxy *p, void *ctx, struct tc_egress_quer
 
 static void connect_target(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 
+/* The upstream proxy's name was looked up. If it has no address, only direct connections succeed.
+ */
 static void way_resolved(struct tc_egress_proxy *p, void *ctx, struct tc_egress_query *query,
                          enum tc_egress_resolved how)
 {
@@ -313,8 +324,8 @@ static void connect_target(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     try_next(p, f);
 }
 
-/* Resolves the upstream proxy for every connection: a direct connection must not reach it either.
- */
+/* Resolves the upstream proxy's name before every connection, also before a direct one:
+ * is_upstream() needs its addresses. */
 static void connect_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     const struct tc_upstream *up = &p->config.upstream;
