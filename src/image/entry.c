@@ -6,7 +6,7 @@
 
 #include "base/strv.h"
 
-/* Appends a component; false when it is invalid. */
+/* Appends a component of a path in an archive. False: the component or the path is not allowed. */
 static bool add_component(char ret[PATH_MAX], size_t *used, const char *part, size_t length,
                           int *depth)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The guest of VMs, in the store: a Debian kernel, and toolcage's init program with the modules
- * that it needs. And the disks of images, next to their roots. */
+ * Files of VMs in the image store: the guest, which is a Debian kernel and an initrd with
+ * toolcage's init program and the kernel modules that it needs; and a disk for each image, next to
+ * the image's root directory. */
 #ifndef TC_IMAGE_GUEST_H
 #define TC_IMAGE_GUEST_H
 
@@ -11,11 +12,11 @@
 #include "base/strv.h"
 #include "image/store.h"
 
-/* The reserved name for `build`. */
+/* The name that `toolcage image build` reserves for the guest. */
 #define TC_IMAGE_GUEST "guest"
 
-/* Builds the guest from the kernel packages below a directory ("/": the installed ones; else where
- * a package was unpacked). */
+/* Builds the guest from the kernel packages below `from`: "/" for the installed ones, else a
+ * directory in which a package was unpacked. */
 int tc_guest_build(struct tc_images *store, const char *from, struct toolcage_error **err);
 /* Makes the disk of the image with this digest. */
 int tc_guest_disk(struct tc_images *store, const char *digest, struct toolcage_error **err);
@@ -50,10 +51,11 @@ struct tc_initrd {
     struct tc_strv made;     /* paths already in it: programs, libraries and their directories */
 };
 
-/* Adds an archive with this part. 1; 0: its programs are not installed on this host; -1. */
+/* Adds an archive with this part. 1: added, 0: its programs are not installed on this host, -1: an
+ * error. */
 enum tc_initrd_part { TC_INITRD_FIRST, TC_INITRD_RUNTIME, TC_INITRD_ENGINE, TC_INITRD_PARTS };
 int tc_initrd_grow(struct tc_initrd *initrd, enum tc_initrd_part part, struct toolcage_error **err);
-/* For the parts: adds a file; a directory has no bytes. */
+/* Adds a file to the archive being written, or a directory (`bytes` NULL). */
 void tc_initrd_add(struct tc_initrd *initrd, const char *name, unsigned mode,
                    const struct tc_buf *bytes);
 /* Adds the modules that a guest needs from a kernel's module directory, in the order of loading. */

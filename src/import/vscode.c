@@ -10,11 +10,11 @@
 #define TERMINAL "chat.tools.terminal.sandbox."
 
 struct shared {
-    const json_t *box; /* NULL: none */
+    const json_t *box; /* the sandbox that servers without their own use; NULL: none */
     bool used;
 };
 
-/* A valid name of a tool or server in a policy. */
+/* Is it a valid name of a tool or server in a policy? */
 static bool is_name(const char *name)
 {
     size_t n = strlen(name);
@@ -22,13 +22,14 @@ static bool is_name(const char *name)
            strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == n;
 }
 
-/* Without braces: VS Code's variables, and placeholders of a policy. */
+/* Has the text no braces? They mark variables of VS Code, and placeholders in a policy. */
 static bool plain(const char *text)
 {
     return text && !strchr(text, '{') && !strchr(text, '}');
 }
 
-/* ${workspaceFolder} is /workspace in a cage; other variables are not supported. */
+/* The text for a policy: ${workspaceFolder} becomes /workspace, the workspace's path in a cage.
+ * Owned; NULL: another variable, or out of memory. */
 static char *word(const char *text)
 {
     static const char folder[] = "${workspaceFolder}";
@@ -87,7 +88,7 @@ static void leave_keys(struct tc_settings_import *im, const char *name, const js
         im->rc = TOOLCAGE_EMEMORY;
 }
 
-/* The sandbox of a server, or the shared one; NULL: none. */
+/* The member "sandbox" of a server or of the whole file; NULL: none. */
 static const json_t *box_of(struct tc_settings_import *im, const char *place, const json_t *table)
 {
     static const char *const known[] = {"filesystem", "network", NULL};
@@ -98,6 +99,7 @@ static const json_t *box_of(struct tc_settings_import *im, const char *place, co
     return box;
 }
 
+/* Does VS Code run the server in a sandbox? */
 static bool boxed(struct tc_settings_import *im, const json_t *server)
 {
     const json_t *enabled = json_object_get(server, "sandboxEnabled");
