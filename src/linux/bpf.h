@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A hand-written seccomp filter for toolcage programs that need few system calls: one block per
- * call, and every path through a block ends in a verdict. The cage's own profile is compiled at
- * build time with libseccomp instead. */
+ * Builds a seccomp filter at run time: for toolcage programs that need few system calls, and for
+ * crun. (The filter of a cage is generated at build time, with libseccomp.) A filter has one block
+ * for each system call, and every path through a block ends in a verdict. */
 #ifndef TC_LINUX_BPF_H
 #define TC_LINUX_BPF_H
 
@@ -19,24 +19,24 @@ struct tc_bpf {
     unsigned short len;
 };
 
-/* One instruction. Instructions beyond TC_BPF_MAX are dropped, and tc_bpf_install() reports
- * that. */
+/* Adds an instruction; `yes` and `no` are the jumps. An instruction beyond TC_BPF_MAX is dropped,
+ * and tc_bpf_install() then fails. */
 void tc_bpf_add(struct tc_bpf *p, uint16_t code, uint8_t yes, uint8_t no, uint32_t k);
-/* A return instruction: SECCOMP_RET_…. */
+/* Adds an instruction that ends the filter with this verdict (SECCOMP_RET_…). */
 void tc_bpf_return(struct tc_bpf *p, uint32_t verdict);
-/* Start of the filter: kills the process on a call of another architecture; loads the call's
- * number. */
+/* Adds the start of each filter: it kills a process that makes a system call of another
+ * architecture, and loads the call's number. */
 void tc_bpf_begin(struct tc_bpf *p);
-/* Loads the lower half of argument `index`, which is all of a flag, mode or small number. */
+/* Loads the lower 32 bits of argument `index`: flags, modes and small numbers have no more. */
 void tc_bpf_load_argument(struct tc_bpf *p, unsigned index);
-/* Opens the block for call `nr`, on every path of which the caller must end with a verdict. Pass
- * the returned value to tc_bpf_close(). */
+/* Begins the block of system call `nr`. The caller adds instructions, of which every path must end
+ * with a verdict, and then passes the returned value to tc_bpf_close(). */
 size_t tc_bpf_open(struct tc_bpf *p, int nr);
 void tc_bpf_close(struct tc_bpf *p, size_t start);
-/* A block that returns `verdict`. */
+/* Adds a whole block that returns `verdict`. */
 void tc_bpf_verdict(struct tc_bpf *p, int nr, uint32_t verdict);
-/* A block that allows the call when none of `bits` is set in the argument, and else returns
- * `verdict`. */
+/* Adds a whole block that allows the call if none of `bits` is set in the argument, and otherwise
+ * returns `verdict`. */
 void tc_bpf_without_bits(struct tc_bpf *p, int nr, unsigned argument, uint32_t bits,
                          uint32_t verdict);
 /* Installs the filter for this process and its children; needs no_new_privs. 0, or -1 with

@@ -16,9 +16,10 @@
  *   cage has a private network namespace and no capability in it. Unix sockets are refused here
  *   because a connect to a path needs no write access. glibc connects to a name service daemon over
  *   one before each look-up of a user or a host: a socket of exactly that type counts as a probe.
- * - With unix sockets granted: stream and seqpacket only, because a datagram names its peer in each
- *   message. Then the supervisor makes every connect, whatever the family, and the kernel continues
- *   none: another thread could put a different socket under the number, or a different address.
+ * - With unix sockets granted: stream and seqpacket only, because a datagram socket can name its
+ * peer in each message. The supervisor then makes every connect for the tool, of any family. It
+ * lets no connect continue in the kernel, because another thread of the tool could exchange the fd
+ * or the address in memory after the check.
  * - socketpair: stream and seqpacket only: a datagram socketpair can send to any path.
  * - renameat2: no RENAME_WHITEOUT: it leaves a device node that an overlay reads as "deleted".
  * - io_setup family: ENOSYS: fs.aio-max-nr is one number for the whole host.
@@ -29,8 +30,9 @@
  * - chmod and friends: no set-user-id and set-group-id bits, wherever a mode can be given.
  * - execve: notified only to list programs that the cage does not show; the mounts decide. execveat
  *   is not notified: PID 1 starts the tool with it, which saves a round trip to the supervisor.
- * - watched calls: allowed as before, and notified to the supervisor when the paths of a call are
- *   observed. The filter has checked their registers, and their memory decides nothing.
+ * - watched calls (seccomp_watched.h): allowed; if the paths of a call are observed, the supervisor
+ * is notified and lets them continue. Notifications are for reports only: the filter has already
+ * checked the registers, and nothing is decided by memory that the tool could change meanwhile.
  * - adjtimex: refused although reading is harmless: the mode is behind a pointer.
  * - prctl: a closed list of options, EINVAL as on a kernel without the option.
  * - setrlimit, prlimit64: RLIMIT_CORE does not change (1 is the only value at which the kernel
@@ -50,12 +52,12 @@
 
 enum tc_seccomp_verdict {
     TC_SECCOMP_ALLOW,
-    TC_SECCOMP_ABSENT, /* errno, never listed */
-    TC_SECCOMP_REFUSE, /* errno, listed */
-    TC_SECCOMP_PROBE,  /* errno, listed as a harmless probe */
+    TC_SECCOMP_ABSENT, /* errno; not listed as a denial */
+    TC_SECCOMP_REFUSE, /* errno; listed as a denial */
+    TC_SECCOMP_PROBE,  /* errno; listed as a harmless probe */
     TC_SECCOMP_ASK,    /* allowed; listed when another layer refuses */
     TC_SECCOMP_BROKER, /* made by the supervisor for the tool; errno without a supervisor */
-    TC_SECCOMP_CHECK,  /* by arguments: steps in order, the first whose conditions hold decides */
+    TC_SECCOMP_CHECK,  /* depends on arguments: the first step whose conditions hold decides */
 };
 
 enum tc_seccomp_op {
@@ -265,7 +267,7 @@ static const struct tc_seccomp_step check_prctl[] = {
 
 /* ---- the table ---- */
 
-/* A(llow), N(ot there), R(efuse), P(robe), Q(uestion: notified on exec and connect), C(heck). */
+/* Each call by its verdict: A: ALLOW, N: ABSENT, R: REFUSE, P: PROBE, Q: ASK, C: CHECK. */
 #define TC_SECCOMP_MAP(A, N, R, P, Q, C) \
     /* files */ \
     A(read) A(write) A(close) A(stat) A(fstat) A(lstat) A(lseek) A(pread64) A(pwrite64) A(readv) \
@@ -362,7 +364,7 @@ static const struct tc_seccomp_row tc_seccomp_rows[] = {
 #undef ASK_ROW
 #undef CHECK_ROW
 
-/* They replace these rows where unix sockets are granted. */
+/* Where unix sockets are granted, these rows replace the table's rows of the same names. */
 static const struct tc_seccomp_row tc_seccomp_unix_rows[] = {
     {"socket", TC_SECCOMP_CHECK, 0, check_socket_unix},
     {"connect", TC_SECCOMP_BROKER, EACCES, NULL}};

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
+ * The second filter of a cage without namespaces: it refuses calls that mounts and namespaces make
+ * harmless in other cages, and that Landlock does not restrict.
+ *
  * Decisions that are not obvious:
- * - modes, owners, times, attributes: Landlock never restricts them. Reading attributes fails as on
- *   a file system without them, after which programs (ls -l, cp -p, git) continue.
- * - ioctl: a closed list; file systems change a file's flags through an fd that is only readable.
- * - System V IPC, message queues, watches: neither files nor sockets for Landlock.
- * - limits, CPUs, priorities: only the caller's (pid 0), else those of other processes of the same
- *   user could be changed. Signals are restricted by Landlock, whose scope the backend sets.
- * - sockets: only unix ones, which the first filter refuses and lists. */
+ * - modes, owners, times, extended attributes: no call may change them. Reading extended attributes
+ *   fails as on a file system without them, after which programs (ls -l, cp -p, git) continue.
+ * - ioctl: a closed list: with an ioctl, a program can change a file's flags through a read-only
+ * fd.
+ * - System V IPC, message queues, inotify: refused; Landlock restricts only files, sockets and
+ * signals.
+ * - limits, CPUs, priorities: only the caller's own (pid 0), because other processes of the same
+ * user are visible. Signals: Landlock's scope restricts them.
+ * - sockets: only unix sockets pass this filter, and the profile's filter refuses and lists those.
+ */
 #include "linux/seccomp_filter.h"
 
 #include <errno.h>
@@ -29,7 +35,7 @@
 
 #define NEVER(nr) IF_NOT(nr, 1), REFUSE(EPERM)
 #define NONE(nr) IF_NOT(nr, 1), REFUSE(EOPNOTSUPP)
-/* only with this value in the low half of an argument; little-endian, as are both architectures */
+/* allowed only with this value in the low half of an argument (both architectures are little-endian) */
 #define ONLY(nr, arg, value, errnum) IF_NOT(nr, 4), LOAD(args[arg]), IF(value, 1), REFUSE(errnum), ALLOW
 #define ONLY_2(nr, first, second) \
     IF_NOT(nr, 6), LOAD(args[0]), IF_NOT(first, 3), LOAD(args[1]), IF_NOT(second, 1), ALLOW, REFUSE(EPERM)

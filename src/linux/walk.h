@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Walking a tree whose author may be hostile: never through a link, never blocking on a pipe,
- * bounded in depth, entries and time. */
+ * Walks a tree whose author may be hostile: follows no link, does not block on a pipe, and has
+ * limits of depth, entries and time. */
 #ifndef TC_LINUX_WALK_H
 #define TC_LINUX_WALK_H
 
@@ -12,14 +12,15 @@
 #include <sys/stat.h>
 
 struct tc_walk_entry {
-    int dirfd;            /* its directory */
-    const char *name;     /* in that directory */
-    const char *relative; /* to the start of the walk */
+    int dirfd;            /* the directory that contains the entry */
+    const char *name;     /* the entry's name in that directory */
+    const char *relative; /* the entry's path from the start of the walk */
     const struct statx *st;
     int depth; /* 0: at the start of the walk; at most TC_WALK_DEEPEST */
 };
 
-/* Deeper than trees in practice; one directory stays open for each level. */
+/* The maximum depth, larger than that of real trees; the walk keeps one directory open per level.
+ */
 enum { TC_WALK_DEEPEST = 500 };
 
 struct tc_walk {
@@ -33,14 +34,15 @@ struct tc_walk {
     bool names_only;
     int64_t entries_max;
     int64_t deadline_us; /* monotonic; 0: none */
-    int64_t skipped;     /* out: entries beyond a bound, or unreadable ones */
-    char left[PATH_MAX]; /* out: path of the first of them, as far as it is known */
+    int64_t skipped;     /* out: number of entries beyond a limit, or unreadable */
+    char left[PATH_MAX]; /* out: path of the first skipped entry, as far as it is known */
     /* internal */
     char path[PATH_MAX];
     int64_t seen;
 };
 
-/* 0, or -1 with errno when visit stopped it or the start cannot be opened. */
+/* Walks the tree below `dirfd`. 0, or -1 with errno: visit() has stopped the walk, or `dirfd`
+ * cannot be read. */
 int tc_walk(struct tc_walk *walk, int dirfd);
 
 #endif
