@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The MCP server over HTTP: one thread and one loop for connections (wires), their requests
- * (exchanges) and the sessions of clients. A connection may come from a web page in a browser or
- * from another user of this host; nothing is done for it before its request is admitted. */
+ * The MCP server over HTTP. One thread handles the connections (wires), their requests (exchanges)
+ * and the clients' sessions. A connection may come from a web page in a browser or from another
+ * user of this host: the server does nothing for a request before tc_admit() has accepted it. */
 #ifndef TC_MCP_HTTP_WEB_H
 #define TC_MCP_HTTP_WEB_H
 
@@ -15,7 +15,7 @@
 
 enum {
     TC_WEB_BODY_MAX = TC_LINE_MAX, /* bytes of one message */
-    TC_WEB_HELD_MAX = 64 << 20, /* bytes of all incoming messages and unsent responses together */
+    TC_WEB_HELD_MAX = 64 << 20,    /* bytes of all requests' bodies and unsent responses together */
     TC_WEB_UNREAD_MAX =
         1 << 20, /* unsent bytes of one stream; above it the client's requests are refused */
     TC_WEB_WIRES_MAX =
@@ -23,9 +23,9 @@ enum {
     TC_WEB_SESSIONS_MAX = 64,
     TC_WEB_HEAD_MS = 15000,     /* from connection to an admitted request */
     TC_WEB_BODY_MS = 60000,     /* from admission to the complete body */
-    TC_WEB_READ_MS = 60000,     /* for the client to read more of a response */
-    TC_WEB_PATIENCE_MS = 10000, /* a response that takes longer becomes a stream */
-    TC_WEB_BREATH_MS = 15000,   /* between keep-alive comments in a stream */
+    TC_WEB_READ_MS = 60000,     /* the longest time in which a client reads nothing of a response */
+    TC_WEB_PATIENCE_MS = 10000, /* a response that takes longer is sent as a stream (SSE) */
+    TC_WEB_BREATH_MS = 15000,   /* between the keep-alive comments of a stream */
 };
 
 /* The parsed config; all pointers are borrowed. */
@@ -42,10 +42,11 @@ struct tc_mcp_http_wire {
     struct tc_mcp_http_wire *next, **at;
     struct tc_web *web;
     int fd;
-    bool admitted;       /* it has an admitted request */
-    int64_t deadline_ms; /* 0: none */
+    bool admitted;       /* one of its requests was admitted and is not completed */
+    int64_t deadline_ms; /* the connection is closed then; 0: never */
 };
 
+/* A client's MCP session, or one stateless request. */
 struct tc_client {
     struct tc_mcp_session core; /* must be first: a session is cast to its client */
     struct tc_client *next, **at;
@@ -68,10 +69,10 @@ struct tc_exchange {
     const char *method;
     char *body;
     size_t length, size;
-    struct tc_client *once;   /* its own client, for a stateless request */
-    struct tc_client *client; /* its session, while the response is pending */
-    const char *new_session;  /* borrowed: id for the response header */
-    bool taken;               /* the message was passed to the server */
+    struct tc_client *once;   /* of a stateless request: the client that exists only for it */
+    struct tc_client *client; /* whose session handles the request, while the response is pending */
+    const char *new_session; /* id of a session that the request created, for the response header */
+    bool taken;              /* the message was passed to the server */
     bool stateless, takes_json, takes_stream;
     bool suspended, gone;
     char *answer; /* complete response, owned; NULL: none yet */
@@ -123,10 +124,14 @@ void tc_wire_notify(void *web, struct MHD_Connection *connection, void **context
 /* Closes connections past their deadline. */
 void tc_wires_tick(struct tc_web *web, int64_t now_ms);
 
-/* clients.c: NULL: out of memory, or too many sessions and none is idle. */
+/* clients.c */
+/* A new session, or with `once` a client for one stateless request. NULL: out of memory, or too
+ * many sessions of which none is idle. */
 struct tc_client *tc_client_new(struct tc_web *web, bool once);
+/* The session with this id, of the SSE transport (`old`) or the current one; NULL: none. */
 struct tc_client *tc_client_find(struct tc_web *web, const char *id, bool old);
 void tc_client_free(struct tc_client *client);
+/* Ends sessions that were idle for too long. */
 void tc_clients_tick(struct tc_web *web, int64_t now_ms);
 
 /* exchange.c */
@@ -135,8 +140,7 @@ enum MHD_Result tc_exchange_take(void *web, struct MHD_Connection *connection, c
                                  size_t *length, void **context);
 void tc_exchange_completed(void *web, struct MHD_Connection *connection, void **context,
                            enum MHD_RequestTerminationCode why);
-/* Sets the response to an HTTP status with a JSON-RPC error `code` in the body, without a request
- * id. */
+/* Answers with an HTTP status, and in the body a JSON-RPC error `code` that names no request. */
 void tc_exchange_refuse(struct tc_exchange *exchange, int status, int code, const char *text);
 void tc_exchange_accept(struct tc_exchange *exchange); /* 202 without a body */
 bool tc_exchange_send(struct tc_mcp_session *session, void *asker, int code, const char *text,
