@@ -20,7 +20,8 @@ static bool unreserved(unsigned char c)
            (c && strchr("-._~", c));
 }
 
-/* Characters that end a path or component for only some servers, escaped or not. */
+/* Why a character is refused, even if it is escaped: servers disagree on whether the path or a
+ * component ends there. NULL: the character is allowed. */
 static const char *odd(unsigned char c)
 {
     if (c < 0x20 || c == 0x7f)
@@ -32,7 +33,7 @@ static const char *odd(unsigned char c)
     return NULL;
 }
 
-/* The byte of an escape; -1: not an escape. */
+/* The byte that "%XX" stands for; -1: the escape is not valid. */
 static int escaped(const char *at, size_t len)
 {
     if (len < 3 || hex(at[1]) < 0 || hex(at[2]) < 0)
@@ -40,6 +41,8 @@ static int escaped(const char *at, size_t len)
     return hex(at[1]) * 16 + hex(at[2]);
 }
 
+/* Reads "%XX". Adds the canonical form to `to` (unreserved characters unescaped), and the byte to
+ * `plain`. NULL, or why the path is refused. */
 static const char *read_escape(const char *at, size_t len, struct tc_buf *to, struct tc_buf *plain)
 {
     int c = escaped(at, len);
@@ -66,6 +69,7 @@ static const char *read_plain(char c, struct tc_buf *to, struct tc_buf *plain)
     return odd((unsigned char)c);
 }
 
+/* Why the path is refused for one of its components; NULL: it is allowed. */
 static const char *check_parts(const char *path)
 {
     for (const char *part = path; part; part = strchr(part, '/')) {
@@ -93,7 +97,7 @@ const char *tc_http_path_read(const char *at, size_t len, struct tc_buf *to)
     to->failed = to->failed || plain.failed;
     if (why || to->failed)
         return why;
-    if (!tc_utf8_valid(plain.data, plain.len)) /* such as an overlong slash or dot */
+    if (!tc_utf8_valid(plain.data, plain.len)) /* it could hold an overlong slash or dot */
         return "its path is not UTF-8";
     return check_parts(to->data + start);
 }

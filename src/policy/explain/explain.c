@@ -117,7 +117,8 @@ static void add_steering(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_addc(out, '}');
 }
 
-/* Only grants whose changes can be staged have caches. */
+/* Adds the names of caches (`review.ignore`). A grant has them only if its changes can be staged.
+ */
 static void add_review(struct tc_buf *out, const struct tc_grant *grant)
 {
     if (!grant->caches.count)
@@ -128,7 +129,7 @@ static void add_review(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_addc(out, '}');
 }
 
-/* Sources and hosts of the secrets; the values are not known here. */
+/* Adds the sources and hosts of the secrets. A policy does not know a secret's value. */
 static void add_secrets(struct tc_buf *out, const struct toolcage_policy *policy,
                         const struct tc_grant *grant)
 {
@@ -169,7 +170,8 @@ static void add_sockets(struct tc_buf *out, const struct toolcage_policy *policy
     tc_buf_addc(out, ']');
 }
 
-/* "default", "tool.x.timeout:4", or "this call" when a flag narrowed it. */
+/* Adds where a limit's value comes from: "default", "tool.x.timeout:4" (key and line), or "this
+ * call" if a flag of the call narrowed it. */
 static void add_limit_origin(struct tc_buf *out, const struct toolcage_policy *policy,
                              const struct tc_spec *said, const struct tc_field *row, int64_t value)
 {
@@ -230,7 +232,7 @@ static void add_clauses(struct tc_buf *out, const char *key, tc_clauses clauses)
     tc_buf_addc(out, ']');
 }
 
-/* Names only: values may be private. */
+/* Adds the names of the environment variables. Their values may be private. */
 static void add_env(struct tc_buf *out, const struct tc_grant *grant)
 {
     tc_json_key(out, "env");
@@ -242,7 +244,8 @@ static void add_env(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_addc(out, ']');
 }
 
-/* The chain of `extends` lines that includes the file of this line, nearest first. */
+/* If the line is in a file that the policy extends: adds the `extends` lines that lead to that
+ * file, the nearest first. */
 static void add_chain(struct tc_buf *out, const struct toolcage_policy *policy, uint32_t line)
 {
     const char *comma = "";
@@ -292,8 +295,7 @@ static char *why(const struct tc_spec *said, const struct tc_backend_key *choice
     return tc_format("%s %s selects it", choice->key, word);
 }
 
-/* The key that chose the backend: layers take precedence over `backend`, `backend` over a tier, and
- * so on. */
+/* Adds the key that chose the backend (tc_policy_chooser() has their order), and why. */
 static void add_choice(struct tc_buf *out, const struct toolcage_policy *policy,
                        const struct tc_grant *grant)
 {
@@ -312,7 +314,7 @@ static void add_choice(struct tc_buf *out, const struct toolcage_policy *policy,
     tc_buf_addc(out, '}');
 }
 
-/* The value's name among the choices of the key; NULL: the key has no choices. */
+/* The name of a number's value, if the key has a list of names for its values; else NULL. */
 static const char *word_of(const struct tc_field *f, const struct tc_grant *grant)
 {
     const struct tc_key *key = tc_key_find(tc_keys, TC_SCOPE_TOOL, f->name);

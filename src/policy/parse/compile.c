@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Compiles a text to a policy, and makes the policy that applies without a text. */
+ * Compiles a policy's text, and creates the default policy, which applies without a policy file. */
 #include <string.h>
 
 #include "policy/explain/run_cases.h"
@@ -29,7 +29,7 @@ static struct toolcage_policy *new_policy(const char *name, const char *dir, con
     return TAKE(policy);
 }
 
-/* Adds a finding for each test of an undefined tool. */
+/* Adds a finding for each [[test]] that names an undefined tool. */
 static void check_tests(struct tc_parse *p, const struct tc_node *root)
 {
     const struct tc_node *tests = tc_node_get(root, "test");

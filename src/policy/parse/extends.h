@@ -42,7 +42,7 @@ struct tc_policy_file {
 int tc_extends_merge(struct toolcage_policy *policy, struct tc_document *document,
                      struct tc_diag *diag, const struct tc_policy_source *source,
                      struct toolcage_error **err);
-/* policy.c */
+/* Both are in policy/policy.c. */
 void tc_policy_files_done(struct toolcage_policy *policy);
 void tc_policy_file_done(struct tc_policy_file *file);
 /* Reads the file or profile that line `by` of the policy names. The caller frees *ret, also after a

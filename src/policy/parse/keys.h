@@ -16,7 +16,7 @@
 
 #define TC_KEY_OF_ROW_(F, key, ...) TC_KEY_##key,
 #define TC_KEY_OF_PART_(...)
-/* Keys of a tool, whose lines are stored (tc_spec.said). */
+/* The keys of a tool. For each, tc_spec.said stores the line that sets it. */
 enum tc_key_id {
     TC_KEY_NONE = -1,
     TC_KEY_DESCRIPTION,
@@ -96,8 +96,8 @@ enum tc_form {
     TC_FORM_ARGUMENTS, /* a table of tables, with names of arguments */
     TC_FORM_LIST,      /* an array of tables */
     TC_FORM_OR_NONE,   /* a table, or "none" */
-    TC_FORM_OR_SIZE,
-    TC_FORM_OR_FALSE,
+    TC_FORM_OR_SIZE,   /* a table, or a size */
+    TC_FORM_OR_FALSE,  /* a table, or false */
 };
 /* A set of scopes. */
 typedef uint64_t tc_scopes;
@@ -115,8 +115,8 @@ typedef void tc_key_set(struct tc_parse *parse, const struct tc_key *key, struct
 struct tc_key {
     tc_scopes scopes;
     const char *name;
-    tc_key_set *set; /* NULL: known, but not supported by this version */
-    size_t offset;   /* of the field, for the generic setters */
+    tc_key_set *set; /* NULL: this version knows the key, but does not support it */
+    size_t offset;   /* of the member that a generic setter sets */
     enum tc_key_id id;
     enum tc_unit unit;
     int64_t min, max;
@@ -131,12 +131,13 @@ extern const struct tc_key tc_keys[];
 /* The name of a scope in messages and in the manual: "[tool.NAME]", … */
 const char *tc_scope_title(enum tc_scope scope);
 
-/* The row of a key in a scope, from tc_keys or a rest of it, or NULL. */
+/* The row of a key in a scope, or NULL. `keys`: tc_keys, or a later row, from which to search. */
 const struct tc_key *tc_key_find(const struct tc_key *keys, enum tc_scope scope, const char *name);
 /* The nearest key of the scope, or NULL if none is similar. */
 const struct tc_key *tc_key_nearest(const struct tc_key *keys, enum tc_scope scope,
                                     const char *name);
-/* "1ms to 168h", "calls, paths or off", … ; "" when the key has no range. */
+/* Writes the values that a key accepts, as in "1ms to 168h" or "calls, paths or off"; "" for any.
+ */
 void tc_key_range(const struct tc_key *key, char *out, size_t size);
 
 /* NULL-terminated lists of values (key_find.c). */

@@ -2,9 +2,10 @@
  * Copyright The toolcage authors
  *
  * The closed list of limits: a limit's member in the struct, its key, its default, and whether a
- * call may lower it. LIMIT(F, key, member, word, unit, flags, unsaid, call): a limit that the key
- * `word` sets. PART(F, type, member, key, word, unit, unsaid): a further member of a limit; it has
- * a `word` if it is compared separately. `F` is passed on. */
+ * call may lower it. LIMIT(F, key, member, word, unit, flags, unsaid, call): `word` is the key's
+ * name in a policy, `unsaid` the default, `call` what a call may change. PART(F, type, member, key,
+ * word, unit, unsaid): a further member of the limit `key`; `word` is its name if `policy diff`
+ * compares it separately, else NULL. `F` is passed on. */
 #ifndef TC_POLICY_PARSE_LIMIT_ROWS_H
 #define TC_POLICY_PARSE_LIMIT_ROWS_H
 

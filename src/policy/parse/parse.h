@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * From the tree to the model: the walk over tables, and the setters in keys.c. */
+ * The parser of policies: walks over the document's tree, and calls for each key the setter that
+ * the table in keys.c names. The setters fill the model (policy/model.h); they are in the parse_*.c
+ * files. */
 #ifndef TC_POLICY_PARSE_PARSE_H
 #define TC_POLICY_PARSE_PARSE_H
 
@@ -22,27 +24,28 @@ struct tc_parse {
     const struct toolcage_policy
         *tested; /* the policy of a separate file of tests; NULL: no such file is being read */
     const struct tc_policy_source *source; /* the text being read; NULL: unknown */
-    struct tc_spec *spec;                  /* whose keys are being read */
-    char path[512]; /* "tool.x.filesystem": the tables that contain the key */
+    struct tc_spec *spec;                  /* the tool or server whose keys are being read */
+    char path[512]; /* the tables that contain the key, as in "tool.x.filesystem" */
     size_t path_len;
-    size_t placeless; /* offset in `path` from which findings spell the path, because locations are
-                         unknown; 0: they are known */
+    size_t placeless; /* for nodes without a line and column (JSON inside a string): findings start
+                         with the part of `path` from this offset; 0: nodes have locations */
     size_t schemas;   /* bytes of JSON read for input_schema */
-    size_t referred;  /* nodes that its references added */
+    size_t referred;  /* nodes that references in schemas have added */
     struct tc_argument *argument; /* the argument whose schema is being read; it owns the patterns
                                      of all subschemas */
     size_t pattern_bytes;         /* compiled size of all patterns */
-    /* Of the schema being read: it only narrows; or the keyword from which it gets its type. */
-    bool narrows;
-    const char *bearer;
+    /* of the schema being read (see parse_schema.c) */
+    bool narrows;       /* it has no type and only narrows another schema */
+    const char *bearer; /* the keyword from which it gets its type, if it has no `type`; or NULL */
 };
 
 /* Adds a finding at the node. Its subject is the current path with the node's key. */
 void tc_parse_bad(struct tc_parse *p, const struct tc_node *node, const char *hint, const char *fmt,
                   ...) TC_PRINTF(4, 5);
-/* Adds a finding at an array's element. Its key is the array's. */
+/* Adds a finding at an element of an array. The finding's subject is the array's key. */
 void tc_parse_bad_in(struct tc_parse *p, const struct tc_node *array, const struct tc_node *node,
                      const char *hint, const char *fmt, ...) TC_PRINTF(5, 6);
+/* The same as tc_parse_bad(), but located at the node's key instead of its value. */
 void tc_parse_bad_key(struct tc_parse *p, const struct tc_node *node, const char *hint,
                       const char *fmt, ...) TC_PRINTF(4, 5);
 /* Adds a finding at the beginning of a line. Takes `subject`; NULL: out of memory. */
@@ -53,7 +56,8 @@ void tc_parse_complaint(struct tc_parse *p, const struct tc_node *node,
 /* Is the node of this kind? False after a finding. */
 bool tc_parse_is(struct tc_parse *p, const struct tc_node *node, enum tc_node_kind kind);
 
-/* Enters a table (or element) by name, and leaves it. */
+/* Adds the name of a table (or element) to the path. Pass the returned value to tc_parse_leave().
+ */
 size_t tc_parse_enter(struct tc_parse *p, const char *name);
 void tc_parse_leave(struct tc_parse *p, size_t mark);
 
@@ -68,7 +72,7 @@ bool tc_parse_inner(struct tc_parse *p, enum tc_scope scope, struct tc_node *tab
         (p)->diag.memory |= !tc_one_;                      \
         tc_one_;                                           \
     })
-/* Is this element of the array valid in the list? False after a finding. */
+/* May the list contain this element of the array? False after a finding. */
 typedef bool tc_parse_judge(struct tc_parse *p, const struct tc_node *array,
                             const struct tc_node *item);
 /* Parses an array of at most `most` names into a list without duplicates. */
@@ -93,8 +97,8 @@ tc_key_set tc_set_word;     /* no field: the setter of the enclosing table reads
 tc_key_set tc_set_value;    /* int64_t, by key->unit */
 tc_key_set tc_set_bool;     /* bool */
 
-/* Members of one object in a schema. The maximum keeps searches of all names of one object in
- * another fast. */
+/* The maximum number of members of one object in a schema: some checks search each name of one
+ * object in another object. */
 enum { TC_MEMBERS_MAX = 1024 };
 /* At most TC_MEMBERS_MAX members? False after a finding. */
 bool tc_parse_members_fit(struct tc_parse *p, const struct tc_node *node);
@@ -111,7 +115,7 @@ void tc_parse_spec(struct tc_parse *p, const struct tc_key *key, struct tc_node 
                    const char *name, void *into);
 void tc_parse_tool_finish(struct tc_parse *p, struct tc_spec *spec, const struct tc_node *node);
 
-/* within (extends.c), which is processed earlier. */
+/* `within`: extends.c handles it before the parser runs; its setter only checks the type. */
 tc_key_set tc_set_within;
 
 /* Tests (parse_cases.c). */
@@ -130,7 +134,8 @@ tc_key_set tc_set_filesystem, tc_set_readable, tc_set_writable, tc_set_denied, t
 /* A path of the policy, absolute and clean ("~/" and relative paths resolved), or NULL after a
  * finding. */
 char *tc_parse_path(struct tc_parse *p, const struct tc_node *node);
-/* Replaces a path by its canonical form, after `prefix`, which is not part of the path. */
+/* Replaces the path in a node by its canonical form. `prefix` (as in "file:") stands before the
+ * path and stays. */
 void tc_parse_path_settle(struct tc_parse *p, struct tc_node *node, const char *prefix);
 
 /* network (parse_net.c). */

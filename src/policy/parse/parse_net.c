@@ -21,6 +21,7 @@ static bool read_endpoint(struct tc_parse *p, const struct tc_node *node, const 
     return rc == 0;
 }
 
+/* Replaces the node by the endpoint's canonical string, for the policy's digest. */
 static void become_endpoint(struct tc_parse *p, struct tc_node *node,
                             const struct tc_net_entry *entry)
 {
@@ -29,6 +30,7 @@ static void become_endpoint(struct tc_parse *p, struct tc_node *node,
         p->diag.memory = true;
 }
 
+/* Checks the methods and paths of an entry. */
 static void check_words(struct tc_parse *p, const struct tc_node *table,
                         const struct tc_net_entry *entry)
 {
@@ -70,7 +72,8 @@ static void check_ports(struct tc_parse *p, const struct tc_node *table,
                          "methods and paths need one port");
 }
 
-/* { host, port, methods, paths }; without methods and paths it is equivalent to the string. */
+/* Reads { host, port, methods, paths }. A table without methods and paths means the same as the
+ * string "host:port", and becomes that string. False after a finding. */
 static bool read_table(struct tc_parse *p, struct tc_node *node, struct tc_net_entry *ret)
 {
     struct tc_complaint c;
@@ -152,7 +155,7 @@ static void add_entry(struct tc_parse *p, struct tc_spec *spec, struct tc_node *
     p->diag.memory |= fine && !to;
 }
 
-/* A string instead of an array, often a URL. The hint omits its scheme and path. */
+/* Refuses a string instead of an array; often it is a URL. The hint has its host and port. */
 static void refuse_bare(struct tc_parse *p, const struct tc_node *node)
 {
     char hint[200];

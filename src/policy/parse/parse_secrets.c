@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The key `secrets`. It never has a secret's value: only its source, the hosts that may receive it,
- * and the header. */
+ * The key `secrets`. A policy never contains a secret's value: only its source, the hosts that may
+ * receive it, and the header that carries it. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -23,7 +23,8 @@ static bool name_fine(const char *name)
            strspn(name, LETTERS DIGITS "_") == n;
 }
 
-/* What is wrong with the command. It runs without a shell, so shell syntax is rejected. */
+/* Why the command is refused; NULL: it is allowed. It runs without a shell, so shell syntax is an
+ * error. */
 static const char *command_wrong(const char *words)
 {
     static const char special[] = "\"'`$\\|&;<>(){}[]*?~#!\t\n\r";
@@ -66,7 +67,8 @@ void tc_set_secret_from(struct tc_parse *p, const struct tc_key *key, struct tc_
     }
 }
 
-/* Does the endpoint name its port? "http://" requires one, because the default is the TLS port. */
+/* Does the endpoint end with a port? "http://" needs one, because the default port is that of TLS.
+ */
 static bool plain_port_said(const char *endpoint)
 {
     const char *colon = strrchr(endpoint, ':');
@@ -130,6 +132,7 @@ static bool frames(const char *header, size_t len)
     return false;
 }
 
+/* Why the header is refused; NULL: it is allowed. */
 static const char *header_wrong(const char *header)
 {
     size_t name = strspn(header, TOKEN);
@@ -236,7 +239,7 @@ static void check_hosts(struct tc_parse *p, const struct tc_spec *tool, const st
     }
 }
 
-/* Passing the variable would expose the secret to the tool. */
+/* A variable that holds a secret must not be in env.pass: the tool would read the secret. */
 static void check_passed(struct tc_parse *p, const struct tc_spec *tool, const struct tc_spec *said,
                          const struct tc_secret *secret)
 {
@@ -279,7 +282,7 @@ static void check_alone(struct tc_parse *p, const struct tc_spec *said, size_t a
     }
 }
 
-/* Runs after the whole file, because [defaults] is complete only then. */
+/* Called after the whole file was read, because only then is [defaults] complete. */
 static void check_spec(struct tc_parse *p, const struct tc_spec *tool)
 {
     const struct tc_spec *said = tc_policy_given(p->policy, tool, TC_KEY_SECRETS);

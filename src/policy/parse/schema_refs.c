@@ -12,7 +12,7 @@
 
 enum { PARTS_MAX = 1 << 16, DEPTH_MAX = 2 * TC_DOCUMENT_DEPTH_MAX, BYTES_A_PART = 64 };
 
-/* The references being expanded, the innermost first. */
+/* The targets of the references that are being expanded now, the innermost first. */
 struct chain {
     const struct tc_node *target;
     const struct chain *next;
@@ -57,6 +57,7 @@ static bool read_step(const char *at, size_t len, char *out, size_t size)
     return n < size - 1 && !memchr(at, '%', len);
 }
 
+/* The element whose index the token spells; NULL: not an index, or too large. */
 static const struct tc_node *element(const struct tc_node *array, const char *step)
 {
     size_t digits = strspn(step, "0123456789"), index = 0;
@@ -108,6 +109,9 @@ static const struct tc_node *resolve(struct writer *w, const struct tc_node *ref
     return target;
 }
 
+/* Copies `from`, with its references expanded, to a new child of `parent`. `notes`: annotations in
+ * this node replace those of `from`; NULL: none. `above`: the references being expanded. False
+ * after a finding, or out of memory. */
 static bool write_node(struct writer *w, struct tc_node *parent, const struct tc_node *from,
                        const struct tc_node *notes, const struct chain *above);
 
@@ -150,6 +154,7 @@ static bool write_beside(struct writer *w, struct tc_node *parent, const struct 
     return fine;
 }
 
+/* Expands a reference. If it stands alone or with annotations only, its target replaces it. */
 static bool write_reference(struct writer *w, struct tc_node *parent, const struct tc_node *from,
                             const struct tc_node *ref, const struct tc_node *notes,
                             const struct chain *above)

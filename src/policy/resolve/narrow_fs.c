@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The flags read and write. With a policy file, the grant keeps only the paths that they name;
- * without one, these paths are the grant. */
+ * The flags `read` and `write` of a call. With a policy file they narrow: the grant keeps only the
+ * paths that they name. Without a policy file they grant these paths. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,8 @@
 #include "policy/pathrule.h"
 #include "policy/resolve/resolve.h"
 
-/* A flag's value: "P" or, without a policy, "P=FROM"; the paths are made absolute. */
+/* A flag with its value: "PATH" or "PATH=FROM", the path in the cage and on the host, made
+ * absolute. */
 struct file_flag {
     char *path, *from;
     enum tc_access access;
@@ -108,6 +109,7 @@ static int refuse_outside(struct tc_resolve *r, const struct file_flag *flag,
         covering && covering->origin.key ? covering->origin.key : key, place, why);
 }
 
+/* Keeps the part of an entry that the flag names. */
 static int keep_covered(struct tc_resolve *r, const struct file_flag *flag,
                         const struct tc_fs_entry *covering, struct tc_grant *kept)
 {
@@ -126,6 +128,8 @@ static int keep_covered(struct tc_resolve *r, const struct file_flag *flag,
     return tc_grant_add(kept, &entry) ? 0 : tc_resolve_memory(r);
 }
 
+/* Adds to `kept` the granted paths that the flag names: its own path, and entries below it. Refuses
+ * a path that the policy does not grant with this access. */
 static int keep_flag(struct tc_resolve *r, const struct file_flag *flag, struct tc_grant *kept)
 {
     const struct tc_fs_entry *covering = tc_grant_find(r->grant, flag->path);

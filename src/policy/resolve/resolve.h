@@ -71,7 +71,7 @@ int tc_resolve_secrets(struct tc_resolve *r);
 int tc_resolve_narrow(struct tc_resolve *r);
 const char *tc_request_last(const struct tc_request *request, const char *key);
 
-/* grant.c */
+/* policy/grant.c */
 void tc_grant_sort(struct tc_grant *grant);
 tc_clauses tc_grant_clauses(const struct tc_grant *grant);
 

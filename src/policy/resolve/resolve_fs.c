@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The files of a grant: the operator's entries, the default without a policy, and toolcage's own
- * masks. */
+ * The files of a grant: the policy's entries or, without a policy, the default; and the paths that
+ * toolcage denies in every grant (masks): credentials and its own files. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ char *tc_resolve_host_path(const struct tc_resolve *r, const char *path)
     return strdup(path);
 }
 
-/* A working directory that is or contains a home is never granted by default. */
+/* Is the working directory the root, a home or above a home? It is then not granted by default. */
 static bool too_wide(const struct tc_resolve *r)
 {
     const char *homes[] = {r->facts->home, r->facts->real.home};
@@ -146,6 +146,7 @@ int tc_resolve_hide(struct tc_resolve *r, const char *secret, const char *why)
     return 0;
 }
 
+/* Does the policy (not an argument) grant exactly this path? */
 static bool named_exactly(const struct tc_grant *grant, const char *secret)
 {
     for (size_t i = 0; i < grant->fs_count; i++)
@@ -154,7 +155,8 @@ static bool named_exactly(const struct tc_grant *grant, const char *secret)
     return false;
 }
 
-/* A path that a model chose may lie in a credential directory only if the operator's bound does. */
+/* Refuses an argument's path in a credential directory, because a model chose it; unless the
+ * directory in which the policy allows such paths is itself in there. */
 static int check_values(struct tc_resolve *r, const char *secret)
 {
     for (size_t i = 0; i < r->grant->fs_count; i++) {
@@ -205,8 +207,8 @@ static bool is_granted(const struct tc_grant *grant, const char *path)
     return false;
 }
 
-/* No list of credentials is complete, so a granted home excludes its dot directories, unless an
- * entry names them. */
+/* Masks the hidden directories (".…") of a granted home, except those that an entry names: no list
+ * of credentials is complete. */
 static int mask_closed(struct tc_resolve *r, const char *home)
 {
     _autostrv_ struct tc_strv places = {0};
@@ -223,7 +225,7 @@ static int mask_closed(struct tc_resolve *r, const char *home)
     return rc;
 }
 
-/* Masks credentials in every known home. */
+/* Masks credentials and hidden directories in every known home. */
 static int mask_homes(struct tc_resolve *r)
 {
     const struct tc_strv *homes = r->facts->homes;
@@ -245,7 +247,8 @@ static int mask_homes(struct tc_resolve *r)
     return rc;
 }
 
-/* Masks toolcage's own files: a tool that writes them would change the grants of later calls. */
+/* Masks a directory of toolcage's own: a tool that could write there would change the grants of
+ * later calls. Refuses a grant of a path in it. */
 static int mask_own(struct tc_resolve *r, const char *own, const char *why)
 {
     for (size_t i = 0; own && i < r->grant->fs_count; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Functions for the call layer after the resolution: complete a grant with added entries, the paths
- * that every grant masks, and the line of a setting. */
+ * Functions that the call layer uses after the resolution: complete a grant to which it added
+ * entries, find out whether every grant masks a path, and find the line of a setting. */
 #include <stdlib.h>
 #include <string.h>
 
