@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Edit distance with a cutoff: returns most + 1 if it is larger than `most`. */
+/* The edit distance of two names; most + 1 if it is larger than `most` or a name is very long. */
 static inline unsigned tc_distance(const char *a, const char *b, unsigned most)
 {
     enum { LONGEST = 64 };
@@ -32,14 +32,15 @@ static inline unsigned tc_distance(const char *a, const char *b, unsigned most)
     return row[m] > most ? most + 1 : row[m];
 }
 
-/* Finds the candidate nearest to a name, the first of equally near ones. `most` is the largest
- * distance that is accepted next. */
+/* The search for the candidate that is most similar to a name. `most`: a candidate with a larger
+ * distance is not nearer than the best one so far. */
 struct tc_near {
     const char *name;
     unsigned most;
 };
 
-/* Is the candidate nearer than all before? */
+/* Is the candidate nearer than all candidates before it? Call it for each; the last one for which
+ * it is true is the result. */
 static inline bool tc_near_is(struct tc_near *n, const char *candidate)
 {
     unsigned distance = tc_distance(candidate, n->name, n->most);
