@@ -11,7 +11,7 @@ export YES BUILD
 option = $$($(MESON) introspect $(BUILD) --buildoptions | python3 -c \
 	'import json, sys; print([o["value"] for o in json.load(sys.stdin) if o["name"] == "$(1)"][0])')
 
-.PHONY: programs all try check check-all conformance escape agree torture install format fuzz bench dist clean
+.PHONY: programs all try check check-all conformance escape agree torture install uninstall format fuzz bench dist clean
 
 # What runs: command line, library, helpers and attacks; no test.
 programs: $(BUILD)/build.ninja
@@ -23,7 +23,8 @@ all: $(BUILD)/build.ninja
 
 $(BUILD)/build.ninja:
 	@tools/deps build
-	@$(MESON) setup $(BUILD)
+	@echo "configuring $(BUILD)"
+	@out=$$($(MESON) setup $(BUILD) 2>&1) || { echo "$$out"; exit 1; }
 
 # A tool in its cage, and the two attacks that every introduction names, stopped.
 try:
@@ -75,9 +76,13 @@ install: $(BUILD)/build.ninja
 		*) [ "$(BUILDTYPE)" = "$(call option,buildtype)" ] || $(MESON) configure $(BUILD) -Dbuildtype="$(BUILDTYPE)" ;; \
 	esac
 	@if [ -n "$(PREFIX)$(prefix)" ]; then $(MESON) configure $(BUILD) -Dprefix="$(or $(PREFIX),$(prefix))"; fi
-	@$(MAKE) --no-print-directory all
+	@$(NINJA) -C $(BUILD) $$(tools/install-targets $(BUILD))
 	@$(MESON) install -C $(BUILD) --no-rebuild $(if $(filter-out 0,$(STRIP)),--strip)
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || PATH=$$PATH:/sbin ldconfig
+
+# Removes what the last install from this build directory put there.
+uninstall:
+	@$(NINJA) -C $(BUILD) uninstall
 
 format:
 	@tools/format --write

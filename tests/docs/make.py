@@ -80,11 +80,23 @@ for name in ("PREFIX", "prefix"):
         f"make install {name}=… goes there",
         plan,
     )
+targets = subprocess.run([root / "tools/install-targets", build], capture_output=True, text=True, check=False)
+check(
+    {"src/toolcage", "src/toolcage-helper", "toolcage.bash"} <= set(targets.stdout.split())
+    and "src/libtoolcage.so." in targets.stdout
+    and "test" not in targets.stdout,
+    "make install builds what it installs, and no test",
+    targets,
+)
+check("uninstall" in planned("uninstall"), "make uninstall is Ninja's", planned("uninstall"))
 check('-n "" ]; then' in planned("install"), "without one it stays where it was", planned("install"))
 # What install does to builds of several kinds, by a meson that answers for them and writes down what it is asked.
 MESON = """#!/bin/sh
 echo "$@" >>"$LOG"
-[ "$1" != introspect ] || echo "$OPTIONS"
+case "$*" in
+introspect*--targets) echo '[]' ;;
+introspect*) echo "$OPTIONS" ;;
+esac
 """
 
 
