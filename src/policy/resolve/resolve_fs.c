@@ -207,8 +207,8 @@ static bool is_granted(const struct tc_grant *grant, const char *path)
     return false;
 }
 
-/* Masks the hidden directories (".…") of a granted home, except those that an entry names: no list
- * of credentials is complete. */
+/* Masks the directories of a granted home that facts->closed() lists (most hidden ones), except
+ * those that an entry names: no list of credentials is complete. */
 static int mask_closed(struct tc_resolve *r, const char *home)
 {
     _autostrv_ struct tc_strv places = {0};
