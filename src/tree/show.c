@@ -30,14 +30,15 @@ static int no_idmap(struct tc_cage *cage, const struct tc_item *item)
     return -1;
 }
 
+/* Do the item's files belong to the cage's id already? */
 static bool is_its_own(const struct tc_trees *t, const struct tc_item *item)
 {
     return item->uid == t->id && item->gid == (gid_t)t->id;
 }
 
-/* The detached mount of one item. For a root caller the mount is id-mapped: the files' owner
- * becomes the cage's id. A read-only tree on a file system without id maps is mounted unchanged:
- * the cage's id has fewer rights there, not more. */
+/* Makes the detached mount of an item. For a root caller the mount is id-mapped: the files' owner
+ * appears as the cage's id. If the file system does not support that, a read-only item is mounted
+ * without a map: the cage's id then has fewer rights, never more. */
 int tc_tree_show(struct tc_cage *cage, const struct tc_item *item, int fd)
 {
     struct tc_trees *t = cage->trees;
@@ -76,7 +77,8 @@ enum tc_landlock_kind tc_tree_rights(const struct tc_plan *plan, const struct tc
     return item->writable ? TC_LANDLOCK_WRITE_FILE : TC_LANDLOCK_READ_FILE;
 }
 
-/* Mounts an object below a writable item on itself, read-only or writable. */
+/* Adds a bind mount of an object below a writable item on the object itself, read-only or writable:
+ * the tool can then neither rename nor replace it. */
 int tc_tree_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, const char *path,
                    bool writable)
 {
@@ -88,8 +90,8 @@ int tc_tree_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, con
     self.writable = writable;
     self.directory = S_ISDIR(st.st_mode);
     int tree = tc_tree_show(cage, &self, fd);
-    /* without a rule: Landlock adds up rights along the path, and the object must not lose the
-     * tree's */
+    /* No Landlock rule: Landlock gives an object the rights of all rules above it, so a rule here
+     * could only add rights. */
     struct tc_init_mount *m =
         tree < 0 ? NULL : tc_tree_mount(t, tree, path, tc_tree_rights(cage->plan, &self));
     if (!m)
