@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A Firecracker snapshot as one file. Firecracker writes two: the memory, which it maps, and a
- * small one with the remaining state. A snapshot has one name and one seal, so the state is
- * appended to the memory, followed by the state's length. Firecracker reads only the memory part.
- */
+ * A Firecracker snapshot as one file. Firecracker writes two: the guest's memory, which Firecracker
+ * maps when it restores the snapshot, and a small file with the remaining state. toolcage stores a
+ * snapshot under one name with one seal. So the state is appended to the memory, followed by a mark
+ * and the state's length. Firecracker maps only the memory part. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static off_t memory_size(const struct tc_vm_options *o)
 
 /* ---- to the file ---- */
 
-/* Both fds end at offset `at`. */
+/* Copies the bytes [at, end) to the same offsets. */
 static bool copy_range(int to, int from, off_t at, off_t end)
 {
     static char bytes[PIECE];
@@ -44,7 +44,7 @@ static bool copy_range(int to, int from, off_t at, off_t end)
     return true;
 }
 
-/* Preserves holes. */
+/* Copies the memory; leaves its holes out. */
 static bool copy_memory(int to, int from, off_t size)
 {
     off_t at = 0, end;
@@ -74,7 +74,7 @@ bool tc_vm_image_write(const struct tc_vm_options *o, int state, int memory)
 
 /* ---- from the file ---- */
 
-/* Offset of the state; -1: not a snapshot of this size. */
+/* The offset of the state in the file; -1: not a snapshot of a VM with this memory size. */
 static off_t find_state(const struct tc_vm_options *o, int fd, size_t *ret_len)
 {
     struct stat st;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Runs one call in WasmEdge: the parts of its C API that are used, resolved at run time. The struct
- * layouts are those of one version; no other version is loaded. The module is interpreted:
- * WasmEdge's compiler is not used. */
+ * Runs one call in WasmEdge. The functions of its C API are looked up at run time. The structs
+ * below have the layout of one version, and a library of another version is refused. WasmEdge
+ * interprets the module; its compiler is not used. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,11 +24,11 @@ struct edge_type {
     uint8_t data[8];
 };
 struct edge_value {
-    unsigned __int128 value; /* the type's bytes are the low ones */
+    unsigned __int128 value; /* a shorter type uses the low bytes */
     struct edge_type type;
 };
 struct edge_result {
-    uint32_t code; /* 0: success, 1: terminated by itself; else category and code of an error */
+    uint32_t code; /* 0: success, 1: the module ended itself; else an error's category and code */
 };
 enum { EDGE_FINE = 0, EDGE_ENDED = 1, EDGE_FAILED = 2 };
 
@@ -125,6 +125,7 @@ static struct edge_string text_of(const char *text)
 
 /* ---- system calls of the guest ---- */
 
+/* Finds the module's memory, which moves when it grows. False: the module has none. */
 static bool find_memory(const struct edge_frame *frame)
 {
     struct edge_memory *memory = api.CallingFrameGetMemoryInstance(frame, 0);
@@ -135,6 +136,8 @@ static bool find_memory(const struct edge_frame *frame)
     return !guest.size || guest.memory;
 }
 
+/* WasmEdge calls this function when the module calls a WASI function. call->types has a letter for
+ * each argument; a leading 'x' means that the function returns nothing. */
 static struct edge_result serve_function(void *data, const struct edge_frame *frame,
                                          const struct edge_value *values,
                                          struct edge_value *answers)
@@ -154,6 +157,7 @@ static struct edge_result serve_function(void *data, const struct edge_frame *fr
     return (struct edge_result){EDGE_FINE};
 }
 
+/* Adds a WASI function to the module that the tool's module imports. */
 static void define(struct edge_module *module, const struct tc_wasi_call *call)
 {
     bool silent = call->types[0] == 'x';
@@ -174,7 +178,8 @@ static void define(struct edge_module *module, const struct tc_wasi_call *call)
 
 /* ---- the call ---- */
 
-/* A module file may contain precompiled machine code in a section; the interpreter ignores it. */
+/* Forces the interpreter: a module file may have a section with machine code, which the interpreter
+ * ignores. */
 static struct edge_config *configure(const struct tc_wasm_order *order)
 {
     struct edge_config *config = api.ConfigureCreate();
@@ -192,7 +197,7 @@ static const char *said(struct edge_result result)
     return api.ResultGetMessage(result);
 }
 
-/* The module, parsed and validated. */
+/* Reads, parses and validates the module. */
 static struct edge_ast *read_module(const struct edge_config *config,
                                     const struct tc_wasm_order *order)
 {
@@ -213,7 +218,7 @@ static struct edge_ast *read_module(const struct edge_config *config,
     return module;
 }
 
-/* The engine reports only that an import is missing, not which. */
+/* Fails with the name of an import that does not exist: WasmEdge would not name it. */
 static void check_imports(const struct edge_ast *module, const char *name)
 {
     uint32_t count = api.ASTModuleListImportsLength(module);
@@ -235,6 +240,7 @@ static void check_imports(const struct edge_ast *module, const char *name)
     free(imports);
 }
 
+/* The exit code of a module that has ended. */
 static int ended_edge(struct edge_result result)
 {
     if (guest.exited)
@@ -276,7 +282,7 @@ int tc_wasm_run_edge(struct tc_wasm_order *order)
     const struct edge_config *config = configure(order);
     const struct edge_ast *module = read_module(config, order);
     int code = start_edge(config, module, order->args.count ? order->args.items[0] : order->module);
-    /* the kernel frees everything faster */
+    /* exits without freeing: the kernel does that faster */
     (void)fflush(stderr);
     _exit(code);
 }
