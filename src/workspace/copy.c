@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Copies granted directories, and single files, links and times in them. */
+ * Copies granted directories into private storage; also functions that copy one file, link or time.
+ */
 #include "workspace/copy.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ static int fail_copy(struct tc_cage *cage, const struct tc_item *item, int errnu
                         TC_CLAUSE_FS_WRITE, "%s %s", what, item->mount->from);
 }
 
-/* An entry below the item could not be read. */
+/* Fails the call: an entry below the item could not be read, or is too deep. */
 static int fail_at(struct tc_cage *cage, const struct tc_item *item, const char *relative)
 {
     _autofree_ char *place = tc_path_join(item->mount->from, relative);
@@ -95,8 +96,7 @@ static int copy_range(int from, int to, off_t at, off_t end)
     return 0;
 }
 
-/* Keeps holes: a sparse file of a terabyte that takes no space in the copy must not fill the host's
- * disk. */
+/* Copies a file and leaves its holes out: a sparse file may be larger than the disk. */
 static int copy_bytes(int from, int to)
 {
     off_t written = 0, end = lseek(from, 0, SEEK_END);
@@ -149,9 +149,9 @@ int tc_workspace_copy_times(int dir, const char *name, const struct statx *st)
     return utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW);
 }
 
-/* Records the entry as the tool gets it, to find the changes of the tool and of the host at the
- * end. The mtime is copied, too, so that a change within a tick of the kernel's clock is
- * noticed. */
+/* Records the metadata of the entry and of its copy. At the end of the call they show whether the
+ * host changed the entry, or the tool the copy. The copy gets the entry's mtime: the clock of the
+ * kernel is coarse, and a change soon after the copy must give another mtime. */
 static int remember(const struct copying *c, const struct tc_walk_entry *e)
 {
     struct tc_trees *t = c->cage->trees;
@@ -173,8 +173,8 @@ static int remember(const struct copying *c, const struct tc_walk_entry *e)
     return 0;
 }
 
-/* Entries of the workspace's owner get the cage's id; entries of other owners stay foreign, as in a
- * bound workspace. */
+/* Entries of the workspace's owner get the cage's id. Other entries get id 0, so the tool does not
+ * own them, as in a bound workspace. */
 static int give(const struct copying *c, const struct tc_walk_entry *e)
 {
     uid_t uid = e->st->stx_uid == c->item->uid ? c->uid : 0;
