@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""A shell at a terminal of the cage's own: it works as one, and the person's terminal is as before, whatever happened."""
+"""`toolcage shell` runs a shell at a separate terminal in the cage. The shell works as at any terminal, and afterwards the
+user's own terminal has its old settings, however the shell ended."""
 
 import contextlib
 import fcntl
@@ -30,12 +31,12 @@ timeout = "2s"
 backend = "not-a-security-boundary"
 """
 PROMPT = "ready> "
-# A session of its own, whose controlling terminal is the one that is given.
+# Starts a new session with standard input as its controlling terminal, then runs the program.
 LEAD = "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
 
 
 class Person:
-    """Somebody at a terminal, in which `toolcage shell` runs."""
+    """A user at a terminal (a pty) in which `toolcage shell` runs. `answers`: the terminal answers status requests."""
 
     def __init__(self, place, *args, rows=30, columns=100, answers=False):
         self.ours, self.theirs = os.openpty()
@@ -72,14 +73,15 @@ class Person:
         if not select.select([self.ours], [], [], seconds)[0]:
             return False
         piece = os.read(self.ours, 65536)
-        if self.answers and b"\x1b[5n" in piece:  # as terminals do, a moment later
+        if self.answers and b"\x1b[5n" in piece:  # terminals answer with a delay
             time.sleep(0.1)
             self.type(b"\x1b[0n")
         self.seen += piece
         return True
 
     def until(self, text, seconds=20):
-        """Is the text shown, after what was looked for before? What is shown up to there."""
+        """Waits until the text is shown, and returns the output up to its end; None: it is not shown in time. The next call looks
+        behind it."""
         text, end = text.encode(), time.monotonic() + seconds
         while text not in self.seen and time.monotonic() < end:
             self.read(0.1)
@@ -90,7 +92,7 @@ class Person:
         return found + text
 
     def end(self, seconds=20):
-        """The exit code; everything that was shown until then is in `seen`."""
+        """Waits for the end and returns the exit code. `seen` then has the rest of the output."""
         end = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < end:
             self.read(0.1)
@@ -102,12 +104,12 @@ class Person:
         return termios.tcgetattr(self.theirs) == self.before
 
     def left_to_read(self):
-        """What the person's own shell would take for typed words."""
+        """Is there input in the user's terminal that the next shell would take for typed commands?"""
         return bool(select.select([self.theirs], [], [], 0.3)[0])
 
 
 def running(command):
-    """The processes of this machine that run it."""
+    """The pids of the processes of this host with this command line."""
     found = []
     for entry in os.listdir("/proc"):
         with contextlib.suppress(OSError), open(f"/proc/{entry}/cmdline", "rb") as file:
@@ -120,7 +122,7 @@ def running(command):
 
 
 def sh(place, *args, **more):
-    """A plain shell, whose prompt is ours."""
+    """Runs `sh` with the prompt PROMPT."""
     return Person(place, "-e", f"PS1={PROMPT}", *args, "--", "sh", **more)
 
 
@@ -211,7 +213,7 @@ def memory(pid):
 
 
 def floods(place):
-    """A person who looks away for long costs the helper nothing."""
+    """If the command line is stopped and reads no output, the helper does not store the tool's output."""
     word = f"flood{os.getpid()}"
     with Person(place, "--output", "64KiB", "--", "yes", word) as person:
         person.until(word + "\r\n" + word)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""Editors complete and check a policy by the schema: real language servers are asked, as docs/policy.md sets them up."""
+"""Editors complete and check a policy with the schema of `toolcage policy schema`. The test sends requests to real language
+servers, set up as docs/policy.md describes."""
 
 import json
 import os
@@ -41,7 +42,7 @@ LINES = {
 
 
 class Server:
-    """A language server, and what it says of the files that it was shown."""
+    """A language server, with its findings for the files that the test has opened in it."""
 
     def __init__(self, command, folder):
         self.folder, self.asked, self.answers, self.findings = folder, 0, queue.Queue(), {}
@@ -129,7 +130,7 @@ class Server:
         return file.as_uri()
 
     def until(self, uri, good):
-        """What it says last of a file, once that is as expected or it has had its time."""
+        """Waits until the newest findings for a file are `good`, and returns them. After PATIENCE: all its findings so far."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             said = self.findings.get(uri, [])

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""toolcage mcp --listen under vLLM's own client of tool servers: tool_server.py out of its wheel, with the official MCP client and
-openai-harmony. vLLM itself is not installed, since its release needs a PyTorch that no registry has: two names that
-tool_server.py imports from the rest of vLLM, a logger and the built-in tools, are replaced here, and no model takes part."""
+"""`toolcage mcp --listen` with vLLM's client of tool servers: the file tool_server.py from vLLM's wheel, with the official MCP
+client and openai-harmony. vLLM itself is not installed, because its release needs a version of PyTorch that no registry has.
+This script replaces the two modules that tool_server.py imports from the rest of vLLM, its logger and its built-in tools. No
+model is involved."""
 
 import argparse
 import importlib.util
@@ -26,7 +27,7 @@ import anyio  # noqa: E402
 
 
 def vllm():
-    """The module, unchanged."""
+    """Imports tool_server.py, unchanged, with stand-ins for the modules that it imports."""
     stand_ins = {
         "vllm": {},
         "vllm.logger": {"init_logger": logging.getLogger},
@@ -76,7 +77,7 @@ async def ask(module, web):
 
 
 async def ask_two(module, first, second):
-    """Both servers' tools, as vLLM has them, and what a call of the second one's says."""
+    """The tools of both servers, as vLLM lists them, and the text that a call of the second server's tool returns."""
     server = await connect(module, first, second)
     names = {
         name: [tool.name for tool in server.get_tool_description(name).tools]
@@ -90,7 +91,7 @@ async def ask_two(module, first, second):
 async def refused(module, web):
     try:
         await connect(module, web)
-    except BaseException as error:  # a group of them
+    except BaseException as error:  # an exception group
         return "401" in str(error) + str(getattr(error, "exceptions", ""))
     return False
 

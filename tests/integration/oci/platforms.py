@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""By what gVisor stops system calls here: the platform that works is used, one that does not or that hangs refuses the
-call within its time, and nothing of it is left.
+"""gVisor's platforms, its ways to intercept system calls. toolcage uses a platform that works. If the policy names one that
+fails or hangs, the call is refused in time. Nothing of a failed attempt is left.
 
 usage: platforms.py TOOLCAGE self | ordinary [PATH of a runsc | brief]
 
-In brief, who runs the calls has its half of what there is: what of it depends on that is only where the notes are."""
+With `brief`, each of the two users (root or the current user: self; an ordinary user: ordinary) runs half of the cases: the
+user changes only where toolcage stores its notes on platforms."""
 
 import glob
 import json
@@ -37,8 +38,8 @@ from scene import (
 )
 import runsc
 
-SETTLED = 2.1  # s: nothing is remembered of a file that was written to just now
-LIMIT = 5  # seconds in which a platform must answer
+SETTLED = 2.1  # seconds; toolcage stores no notes on a file that was written more recently
+LIMIT = 5  # seconds that toolcage gives a platform to respond
 BRIEF = sys.argv[3:] == ["brief"]
 if len(sys.argv) > 3 and not BRIEF:
     runsc.put_in_place(sys.argv[3])
@@ -46,7 +47,7 @@ RUNSC = runsc.installed()
 
 
 def more(platform=None, tool='timeout="60s"'):
-    """The end of a policy. Its own time limit is not stretched: a trial's is not, either."""
+    """The end of a policy. Its timeout is not multiplied by PATIENCE, because LIMIT is not, either."""
     return f'backend = "gvisor"\n{tool}\n' + (
         f'[backend.gvisor]\nplatform = "{platform}"\n' if platform else ""
     )
@@ -61,7 +62,7 @@ def leftovers():
 
 
 def watched(process):
-    """All processes of its helper that were seen until it ended."""
+    """Waits for the end of a call, and returns all processes of its helper that were seen until then."""
     seen, helper = set(), None
     while process.poll() is None:
         helper = helper or helper_of(process.pid)
@@ -80,7 +81,7 @@ def nothing_is_left(seen, before, name):
 
 
 def words_of(pids):
-    """The platforms that these processes were started with."""
+    """The values of --platform in the command lines of these processes."""
     found = set()
     for pid in pids:
         try:
@@ -96,7 +97,7 @@ def words_of(pids):
 
 
 def runs_on(s, platform):
-    """The platforms that a running call's runtime was started with."""
+    """Runs a call. Returns the platforms in the command lines of its runtime, and the result."""
     mark = s.path("ws", f"up-{platform}")
     process = s.popen(
         "/bin/sh", "-c", f"echo up > {mark}; while [ -e {mark} ]; do sleep 0.05; done", more=more(platform)
@@ -109,7 +110,7 @@ def runs_on(s, platform):
 
 
 def doctor(s):
-    """Its row of gVisor."""
+    """The row of gVisor in the output of `toolcage doctor`."""
     done = subprocess.run(
         [TOOLCAGE, "doctor", "--json"],
         env=s.environ,
@@ -124,7 +125,7 @@ def doctor(s):
 def named_platform_is_used(s):
     found, answer = runs_on(s, "ptrace")
     check(answer.status == "ok" and found == {"ptrace"}, "a named platform runs the tool", (found, answer))
-    for _ in range(3):  # a busy machine may not answer in time, and then answer the doctor
+    for _ in range(3):  # on a busy host a platform may be too slow for the call, but not for the doctor
         found, answer = runs_on(s, None)
         row = doctor(s)
         if f"--platform={'|'.join(found or ())}" in row["mechanism"]:
@@ -181,7 +182,7 @@ def platforms_work_or_are_refused(s):
             )
 
 
-# on the first processor, for so many seconds
+# Keeps the first CPU busy, for this number of seconds.
 SPIN = """import os, sys, time
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 end = time.monotonic() + float(sys.argv[1])
@@ -191,9 +192,10 @@ while time.monotonic() < end:
 
 
 class StandIn:
-    """A runtime that hangs on one platform, takes ptrace for another, fails on a third with many words, is at work for longer than it
-    may be silent on one more, and is the real one on the rest; it notes what it was asked for. Of the options that not every runsc
-    knows it can know the first so many."""
+    """A script in place of runsc. It logs the platforms that toolcage tries. On the platform `hangs` it hangs, on `plays` it uses
+    ptrace instead, on `fails` it prints much and fails, on `works` it uses the CPU for longer than LIMIT before it starts ptrace.
+    On all others it runs the real runsc. `knows`: the number of options, of those that only newer versions have, that it
+    accepts."""
 
     def __init__(self, s, hangs="", plays="", fails="", knows=None, works=""):
         self.log = s.write(f"asked-{hangs}-{plays}-{fails}-{knows}-{works}", "", 0o666)
@@ -289,7 +291,7 @@ def tried_platform_is_used(s):
 
 
 def failed_platform_is_remembered(s):
-    """By the next helper, of this very program, for an hour; and doctor asks again."""
+    """The next helper with the same runsc does not try it, for an hour. The doctor tries it again."""
     runtime = StandIn(s, fails="systrap")
 
     def ask(platform=None):
@@ -318,7 +320,7 @@ def failed_platform_is_remembered(s):
     )
     other = StandIn(s, plays="systrap")
     answer = finish(other.popen(s, "/bin/echo", "ran", more=more()))
-    asked = other.asked()  # a machine may be too busy for it to answer in time
+    asked = other.asked()  # on a busy host it may have been too slow, and toolcage took the next one
     check(
         asked[0] == "systrap" and f"kernel on {asked[-1]}," in answer.enforcement["syscalls"],
         "another runsc is another matter",
@@ -327,7 +329,8 @@ def failed_platform_is_remembered(s):
 
 
 def notes(s, word):
-    """What is remembered with this word, by whoever runs the calls: where, and of what. A place may be taken by another in time."""
+    """toolcage's notes that end with this word, as (symlink, target), for the user who runs the calls. A later note may replace
+    an earlier one at the same path."""
     places = (f"{s.path('home')}/.local/state/toolcage/gvisor", "/run/toolcage/gvisor")
     links = [
         f"{place}/{name}"
@@ -344,7 +347,8 @@ def notes(s, word):
 
 
 def silent_platform_is_tried_again_soon(s):
-    """It may have met a slow disk; who has said why it does not work is believed for longer."""
+    """toolcage tries it again after five minutes, because the disk may have been slow. A platform that failed with a message is not
+    tried again so soon."""
     for word, runtime, asked in (
         ("silent", StandIn(s, hangs="systrap"), ["systrap", "ptrace"]),
         ("fails", StandIn(s, fails="systrap"), ["ptrace"]),
@@ -368,7 +372,8 @@ def silent_platform_is_tried_again_soon(s):
 
 
 def waits_for_a_processor_do_not_count(s):
-    """Others have the processor on which the runtime is at work; a runtime that hangs meanwhile is not at work."""
+    """While other processes use the runtime's CPU, its time to respond does not run. A runtime that hangs does not wait for a CPU, so
+    it gets no more time."""
 
     def ask(runtime):
         others = [subprocess.Popen(["/usr/bin/python3", "-c", SPIN, "60"]) for _ in range(6)]
@@ -393,8 +398,9 @@ def waits_for_a_processor_do_not_count(s):
 
 
 def its_kernel_does_nothing_by_itself(s):
-    """A runsc of 2023 or later would, and rename directories that hold mounts of ours; one of 2026 gives devices of its own for any node. It is
-    asked whether it knows the options, and given them."""
+    """Two options turn off what newer versions of runsc do: since 2023 direct access to the host's files, which would allow a
+    tool to rename directories with mounts of toolcage in them; since 2026 its own devices for any device node. toolcage finds out
+    whether runsc knows each option, and then passes it."""
 
     def asks(runtime):
         known = len(runtime.asked())
@@ -423,7 +429,7 @@ def its_kernel_does_nothing_by_itself(s):
 
 
 def its_words_are_whole(s):
-    """Also where another platform could still have been taken, and the tool outlives neither its streams nor their end."""
+    """The tool's output is complete, although toolcage discards the output of a runtime on a platform that failed."""
     runtime = StandIn(s, plays="systrap")
     answer = finish(
         runtime.popen(
@@ -462,7 +468,7 @@ def its_words_are_whole(s):
 
 
 def one_without_its_keeper(s, runtime):
-    """What a tool says when the process of ours around its runtime is stopped; and whether it was."""
+    """The result of a call whose shim (toolcage's process around the runtime) was stopped, and whether it was found."""
     mark = s.path("ws", "up")
     process = runtime.popen(
         s,
@@ -480,7 +486,7 @@ def one_without_its_keeper(s, runtime):
 
 
 def keeps(pid):
-    """Is it the one that was told which platforms there are?"""
+    """Is this process the shim? Its arguments are the platforms to try."""
     with open(f"/proc/{pid}/cmdline", "rb") as file:
         words = file.read().split(b"\0")
     return words[1:4] == [b"systrap", b"ptrace", b"--"]
@@ -512,7 +518,7 @@ def other_words_are_not_its_own(s):
 
 
 def exchange(process, count):
-    """The answers to so many calls of a server's tool, made at once."""
+    """Sends `count` calls of the tool to an MCP server at once, and returns the results."""
 
     def send(**message):
         process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
@@ -541,7 +547,8 @@ def exchange(process, count):
 
 
 def serve(s, runtime, platform, rounds):
-    """What a server answers to calls at once, again and again, and what of them is left while it lives."""
+    """Starts an MCP server and sends it a round of simultaneous calls for each number in `rounds`. Returns the results, and the
+    runtime's processes that are left while the server runs."""
     policy = s.policy(more=more(platform, 'timeout="60s"\ncommand = ["/bin/true"]\ndescription = "Nothing."'))
     process = subprocess.Popen(
         [*runtime.wrap, runtime.program, "mcp", "--policy", policy],

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""Programs that people's tools are made of, on networks with entries: as they come, with the proxy's variables and without.
+"""Common network clients (wget, git, pip, npm, ssh, ...) in a cage with an allowlist, unchanged: with the environment variables that
+name the proxy, and without them.
 
-usage: clients.py TOOLCAGE USER [long [go]]     long: those alone that take seconds of a processor each; Go has to compile its own first"""
+usage: clients.py TOOLCAGE USER [long [go]]     long: only the clients that take seconds of CPU time each; go: also a Go program, which
+                                                must be compiled first"""
 
 import base64
 import functools
 import getpass
 import glob
-import gzip  # noqa: F401  tarfile would look for it when an ordinary user cannot find it any more
+import gzip  # noqa: F401  tarfile would import it later, when an ordinary user can no longer read it
 import hashlib
 import http.server
 import io
@@ -27,7 +29,8 @@ USER = getpass.getuser()
 
 
 def start(*words):
-    """It ends with this script, which may not be allowed to end it any more when its time has come."""
+    """Starts a server that ends with this script, by the end of its standard input: the script changes its user later, and may
+    then not kill it."""
     watch = ("sh", "-c", '"$@" & p=$!; cat; kill -9 $p; wait', "sh")
     subprocess.Popen(
         (*watch, *words), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -41,7 +44,7 @@ def keep(name, text):
 
 
 def start_sshd():
-    """One that lets in who the tests are, by a key."""
+    """An SSH server that the user of the tests can log in to, with a key."""
     for name in ("host", "id"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{network}/{name}"], check=True)
     os.chmod(f"{network}/id", 0o644)
@@ -54,7 +57,7 @@ def start_sshd():
 
 
 def start_nginx():
-    """Over plain HTTP, and over TLS with HTTP/2."""
+    """An nginx that serves plain HTTP, and TLS with HTTP/2."""
     tls = f"ssl_certificate {network}/cert.pem; ssl_certificate_key {network}/key.pem;"
     config = (
         f"daemon off; master_process off; pid {network}/nginx.pid; error_log /dev/null; events {{}}\n"
@@ -78,7 +81,7 @@ func main() {
 
 
 def build_go():
-    """Its linker takes longer than all else here."""
+    """Compiles the Go client. This takes longer than the rest of this script."""
     subprocess.run(
         ["go", "build", "-o", f"{network}/get", keep("get.go", GO)],
         check=True,
@@ -128,7 +131,7 @@ def programs(s):
 
 
 def wheel(path):
-    """The least that pip installs."""
+    """Writes a minimal package for pip."""
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("tiny.py", "print('tiny is here')\n")
         file.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
@@ -140,7 +143,7 @@ def wheel(path):
 
 
 def tarball(path):
-    """The least that npm installs."""
+    """Writes a minimal package for npm."""
     with tarfile.open(path, "w:gz") as file:
         for name, text in (
             ("package.json", '{"name": "tiny", "version": "1.0.0"}'),
@@ -152,7 +155,7 @@ def tarball(path):
 
 
 def stock(root):
-    """What a package index and a git server over plain HTTP have to say."""
+    """Starts a plain HTTP server with a package index for pip, a registry for npm, and a git repository."""
     for name in ("simple/tiny", "npm", "work"):
         os.makedirs(f"{root}/{name}")
     wheel(f"{root}/simple/tiny/tiny-1.0-py3-none-any.whl")
@@ -198,7 +201,8 @@ PLAIN = "env -u http_proxy -u https_proxy -u HTTP_PROXY -u HTTPS_PROXY -u all_pr
 FETCH = "fetch(process.argv[1]).then(r => r.text()).then(console.log, e => { console.log(e.cause && e.cause.code); process.exit(9) })"
 INSTALL = "pip3 install -q --no-cache-dir --disable-pip-version-check --index-url http://files.example.com:8088/simple/ --trusted-host files.example.com --target"
 NPM = "npm install --silent --no-audit --no-fund --cache /tmp/cache --registry http://files.example.com:8088/npm/ --prefix"
-# What it is to say, with the proxy's variables and without, and what it is to fail with on another host.
+# For each program: a script that runs it with the proxy's variables and without; the output expected from each run; and a command
+# that must fail, because the host is not granted.
 WORKERS = {
     "git": (
         f"git clone -q http://files.example.com:8088/repo.git /tmp/a && cat /tmp/a/said; {PLAIN} git clone -q http://files.example.com:8088/repo.git /tmp/b && cat /tmp/b/said",
@@ -229,7 +233,8 @@ WORKERS = {
 
 
 def work(s, script):
-    """Debian's Java has its settings beside what a cage shows of /etc."""
+    """Runs a script with these grants. /etc/java-* is granted because Debian's Java has its settings there, and a cage shows only a few
+    files of /etc."""
     return s.shell(
         script,
         network='["files.example.com:8088", "api.example.com:80"]',
@@ -241,7 +246,7 @@ def work(s, script):
 
 
 def workers(s):
-    """Programs that people's tools are made of."""
+    """git, package managers and language runtimes."""
     s.works("net.allow")
     stock(f"{network}/www")
     lacking = []
@@ -266,7 +271,7 @@ def lacks(module):
 
 
 def modules(s):
-    """Python's HTTP clients, over TLS that is looked into as well."""
+    """HTTP clients for Python, over plain HTTP and over inspected TLS."""
     s.works("net.inspect")
     read = '[{ host = "api.example.com", methods = ["GET"], paths = ["/v1"] }, { host = "api.example.com", port = 80 }]'
     for name in MODULES:
@@ -300,7 +305,7 @@ def modules(s):
 
 
 def nginx(s):
-    """A real server behind."""
+    """A connection to a real web server, with and without inspection."""
     s.works("net.allow")
     if not shutil.which("nginx", path="/usr/sbin"):
         raise Skip("skipped: nginx is not here")
@@ -336,7 +341,7 @@ def nginx(s):
 
 
 def ssh(s):
-    """By the address that stands for the name, and by the proxy."""
+    """ssh to the synthetic address of the host's name, and through the proxy."""
     s.works("net.allow")
     if not shutil.which("sshd", path="/usr/sbin") or not shutil.which("nc", path="/usr/bin"):
         raise Skip("skipped: sshd or nc is not here")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""Denied names: below readable and writable trees, there already, coming later, or put in place of others."""
+"""Denied names in readable and writable directories: files that exist before the call, files created during the call, and files
+renamed over others."""
 
 import collections
 import os
@@ -58,8 +59,8 @@ def below_readable(s):
 
 
 def saved_all_the_time(s):
-    """Somebody saves the file while cages are being built: a call hides it, says at its end that it could not, or is refused
-    with its name, and the next one goes on."""
+    """A host program replaces the denied file all the time. Each call either hides the file, or reports at its end that it could
+    not, or is refused with an error that names the file. No call shows its content."""
     s.write("ws/.env", "KEY=1\n")
     stop, ends = threading.Event(), collections.Counter()
 
@@ -116,7 +117,7 @@ def below_writable(s):
 
 
 def moved_for_the_next_call(s):
-    """What is mounted over a name stands there, whatever the tool does with the directories above."""
+    """A tool cannot move a denied file to another name by renaming the directories above it, not even for a later call."""
     s.write("ws/a/b/c/key", "KEY=1\n")
     s.write("ws/r/d/file", "kept\n")
     grant = {"denied": [s.path("ws/a/b/c/key")], "readable": [s.path("ws/r/d")]}
@@ -225,7 +226,8 @@ def system_names(s):
 
 
 def readable_in_writable(s):
-    """Of a granted path that was mounted on itself before, for what is protected below it, the grant's own mount counts."""
+    """A readable path in a writable one contains a denied name and a protected file. toolcage mounts the path on itself for the
+    protected file; the grant's own mount, without the denied name, must still apply."""
     s.write("ws/a/secret", "KEY=1\n")
     s.write("ws/a/b/.git/config", "kept\n")
     answer = s.shell(
@@ -244,7 +246,7 @@ def readable_in_writable(s):
 
 
 def homes(s):
-    """A home that is granted as a whole: what opens other doors stays out of sight, whoever's home it is and whatever HOME says."""
+    """In a home that is granted as a whole, credentials are hidden: in every user's home, whatever $HOME names."""
     secrets = [
         ".of-no-list/key",
         ".pgpass",
@@ -298,7 +300,8 @@ def homes(s):
 
 
 def mounted_below(s):
-    """Of a tree below which something is mounted that a user's cage may not take away there is no overlay: smaller ones hide what they can."""
+    """A granted directory has a mount below it, which an ordinary user's cage cannot remove. So no overlay can cover the whole
+    directory; overlays over directories without mounts, and masks, hide the denied names."""
     place = s.path("data/some/place")
     for name in (".env", "keys/id", "sub/.env", "some/other/.env"):
         s.write(f"data/{name}", "KEY=1\n")

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""unix_sockets: programs that talk to children of their own over unix sockets work, a granted socket of the host is reached, and a
-connect behaves as without anybody in between: blocking, not blocking, interrupted, many at once."""
+"""The key `unix_sockets`: programs that use unix sockets to communicate with their children work, a tool can connect to a granted
+socket of the host, and a connect that the broker makes for the tool behaves like one of the tool's own: blocking, non-blocking,
+interrupted, many at once."""
 
 import contextlib
 import json
@@ -14,7 +15,7 @@ import struct
 import subprocess
 import threading
 import time
-from concurrent.futures.thread import ThreadPoolExecutor  # now: an ordinary user may not reach it later
+from concurrent.futures.thread import ThreadPoolExecutor  # later an ordinary user may not read it
 
 from scene import PYTHON, TOOLCAGE, Skip, check, finish, helpers_of, run, until
 
@@ -62,7 +63,7 @@ const net = require("net"), server = net.createServer(s => s.end("from node")).l
   net.connect("/tmp/node").on("data", d => { console.log(String(d)); server.close(); }));
 """
 
-# What a blocking and a non-blocking connect say, with and without room in the queue of the server.
+# The results of blocking and non-blocking connects, with a full and with a free queue of the server; and of invalid arguments.
 MODES = """
 import errno, select, signal, socket, threading, time
 def code(s, to):
@@ -116,7 +117,7 @@ for t in threads: t.join()
 print(len(done))
 """
 
-# The socket is a thread's own: the number means something else, or nothing, in the rest of the process.
+# A thread with its own fd table (unshare(CLONE_FILES)): in the other threads the fd number is another file, or none.
 UNSHARED = """
 import ctypes, os, socket, threading
 c = ctypes.CDLL(None, use_errno=True)
@@ -227,7 +228,8 @@ def modes(s):
         "refused addresses are denials",
         answer.denials,
     )
-    with ThreadPoolExecutor() as pool:  # busy: whoever is answered does not run at once
+    # Several tools at once keep the CPUs busy: a thread then does not run as soon as its connect returns.
+    with ThreadPoolExecutor() as pool:
         for answer in pool.map(lambda _: s.python(MANY, more=OWN + "\npids = 256"), range(4)):
             check(answer.out.strip() == "100", "a hundred threads connect", answer)
     answer = s.python(UNSHARED, more=OWN)
@@ -262,7 +264,7 @@ def killed(s):
 
 
 def workers(helper):
-    """Whoever serves or connects: children of a helper that run its program, and theirs."""
+    """The pids of processes that connect for tools: grandchildren of the helper that run the helper's program."""
     found = []
     for entry in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError, IndexError):
@@ -283,7 +285,7 @@ def name(pid):
 
 @contextlib.contextmanager
 def serving(path, seen):
-    """A server of the host at this path: what it saw of its clients, in order."""
+    """Runs a server on the host at this path. Appends the credentials (pid, uid, gid) of each client to `seen`."""
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)
     server.listen(8)
@@ -445,7 +447,7 @@ def explained(s):
 
 
 def watcher_dies(s):
-    """Without whoever connects nothing is connected: neither here nor there."""
+    """If the broker is killed, a connect of the tool fails: no other process makes it."""
     code = (
         "import socket,sys\ns=socket.socket(socket.AF_UNIX);s.bind('\\0a');s.listen()\nsocket.socket(socket.AF_UNIX).connect('\\0a');print('up',flush=True);sys.stdin.read()\n"
         "try: socket.socket(socket.AF_UNIX).connect('\\0a');print('connected')\nexcept OSError as e: print(e.errno)"

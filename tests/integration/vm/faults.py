@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""Machines whose guest is broken or hostile from its first instruction on, each booted: a kernel that never gets anywhere, one that is none, and
-first programs that flood, lie, stall, panic and switch off. Each call ends with a typed error in bounded time, and leaves nothing.
+"""VMs with a broken or hostile guest: a kernel that loops at its first instruction, a file that is not a kernel, and init programs
+that flood, send invalid data, hang, panic or power off. Each is booted. Each call ends in bounded time with an error of the right
+code and stage, and leaves nothing behind.
 
 usage: faults.py TOOLCAGE [self | ordinary]"""
 
@@ -16,7 +17,7 @@ import time
 import scene
 from scene import check, finish
 
-BOUND = 110  # a boot that never ends is given up after 30 seconds in which it did not wait for a processor
+BOUND = 110  # seconds for a call; toolcage gives a boot up after 30 s, without the time in which the VMM waited for a CPU
 BUSY = max(1, os.getloadavg()[0] / os.cpu_count())
 GUEST = "{}/guest/{}"
 EVIL = """#!/bin/busybox sh
@@ -32,7 +33,8 @@ while [ ! -c /dev/vport0p1 ] && [ $i -lt 100 ]; do /bin/busybox sleep 0.1; i=$((
 
 
 def cpio(entries):
-    """An archive as the kernel takes it; what stands in a later one replaces what an earlier one has."""
+    """A cpio archive for the initramfs. The kernel unpacks concatenated archives in order, so a file in a later one replaces the
+    file of the same name in an earlier one."""
     out = b""
     for number, (name, mode, data) in enumerate([*entries, ("TRAILER!!!", 0, b"")]):
         head = [number + 1, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name) + 1, 0]
@@ -42,7 +44,7 @@ def cpio(entries):
 
 
 def endless():
-    """A kernel by its form, which begins with a jump to itself."""
+    """An ELF file in the form of a kernel, whose first instruction is a jump to itself."""
     code, at = b"\xeb\xfe", 0x1000000
     note = struct.pack("<III", 4, 4, 18) + b"Xen\0" + struct.pack("<I", at)
     rows = [
@@ -82,7 +84,7 @@ def first_program(script):
 
 
 def greeting():
-    """What the guest's engine says first: which build it is of, by which the host knows that it has booted."""
+    """The first message of toolcage-guest: its build id. The host takes it as the end of the boot."""
     programs = []
     for program in ("toolcage-vm", "toolcage-guest"):
         with open(os.path.join(os.path.dirname(os.path.realpath(scene.TOOLCAGE)), program), "rb") as file:
@@ -180,7 +182,7 @@ for name_of, lines, its_stage, said in (
 ):
     first_program(lines)
     fails(name_of, its_stage, said)
-# it has booted, so what ends it is the call's own time
+# This guest sends the greeting, so it has booted: only the call's timeout ends the call.
 first_program("/bin/busybox printf '" + "".join(f"\\{byte:03o}" for byte in greeting()) + "' > /dev/vport0p1")
 silent = scene.call("echo never", timeout="60s")
 check(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""What the scripts share that look at workers which wait for calls: a host with an engine, and who waits in it."""
+"""Shared by the tests of prestarted WebAssembly workers: an installed engine with a compiled module, and functions that find the
+workers that wait for a call."""
 
 import ctypes
 import glob
@@ -13,7 +14,7 @@ import time
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "process")]
 
-import scene  # first: it says where the next one is
+import scene  # first: adds the directory of the next imports to sys.path
 import ahead
 import host
 from ahead import lib
@@ -22,7 +23,7 @@ from processes import read
 from scene import TOOLCAGE, below, check, skip_all, until
 
 GUEST, WHEELS = map(os.path.abspath, sys.argv[3:5])
-HOME = []  # with the engine and the compiled module, made once
+HOME = []  # [the directory with the engine and the compiled module], created once
 
 lib.toolcage_result_timings_json.restype = ctypes.c_char_p
 lib.toolcage_result_timings_json.argtypes = [ctypes.c_void_p]
@@ -41,9 +42,9 @@ def prepare():
     for words in (("install", wheel[0]), ("compile", os.path.join(HOME[0], "guest.wasm"))):
         done = subprocess.run([TOOLCAGE, "wasm", *words], capture_output=True, timeout=120, check=False)
         check(done.returncode == 0, f"toolcage wasm {words[0]}", done)
-    time.sleep(
-        2
-    )  # until then each call reads the compiled code, and from then on knows it by its state: a worker waits for either
+    # toolcage reads a compiled module that was written just now, and identifies an older one by its metadata. A worker is
+    # prestarted for one of the two, so wait until it is the second.
+    time.sleep(2)
 
 
 class Call(ahead.Call):
@@ -76,7 +77,7 @@ filesystem = "none"
 
 
 class Engine(ahead.Engine):
-    """Tools "a" and "b" run the same module: "a" is granted directories, "b" has another limit and is granted none."""
+    """Tools "a" and "b" run the same module. "a" is granted directories; "b" is not, and has another limit."""
 
     def __init__(self, s, more="", files=None, before=""):
         super().__init__(policy(s, more, files, before))
@@ -85,7 +86,7 @@ class Engine(ahead.Engine):
         return Call(self, tool, *command).wait()
 
     def workers(self):
-        """Those that were started ahead of their call: they keep the socket by which it comes."""
+        """The pids of the workers that were prestarted: they have the socket over which their call arrives (fd 4)."""
         return [
             pid
             for pid in below(self.helper)
@@ -93,12 +94,12 @@ class Engine(ahead.Engine):
         ]
 
     def one_worker(self, tool="a", again=False):
-        """The one that a call leaves; it has loaded what it waits with. The one that served the call may be there for a moment; `again`: it
-        is that one."""
+        """Makes a call, and returns the pid of the worker that then waits for the next call, with its module loaded. This is a new
+        worker; the one that served the call may exist a moment longer. With `again` (reuse) it is the same worker."""
         before = [] if again else self.workers()
         self.call(tool, "echo")
 
-        found = []  # by one look: at the next it may not sleep for a moment
+        found = []  # kept from the look that found it: a second look may find the worker running for a moment
         until(
             lambda: found.extend(pid for pid in self.workers() if pid not in before and waits(pid)) or found,
             20,
@@ -107,7 +108,8 @@ class Engine(ahead.Engine):
 
 
 def waits(pid):
-    """In the kernel, for a message: it has not run for a while, where one that loads sleeps a moment."""
+    """Does the worker wait for a message? It sleeps, and has not run for 50 ms. A worker that is loading its module sleeps only for
+    moments."""
     before = read(f"/proc/{pid}/status")
     time.sleep(0.05)
     return "State:\tS" in before and slept(before) == slept(read(f"/proc/{pid}/status"))
@@ -138,7 +140,7 @@ def first(_):
 
 
 def granted(s):
-    """(what a tool is granted of files that stand there then, [(words, exit code, output)] of what it gets)"""
+    """Creates files. Returns a grant of some of them, and a list of (arguments, expected exit code, expected output)."""
     s.write("data/x", "read")
     s.write("secret", "secret")
     s.write("ws/.git/config", "[core]\n")
@@ -170,7 +172,8 @@ def granted(s):
 
 
 def worker_ends_as_elsewhere(engine, *more):
-    """Of an engine whose tool has half a second and 64 KiB; further ones as (words, status, exit code)."""
+    """A prestarted worker ends a call like a worker that was started for it. The engine's tool "a" has limits of 0.5 s and 64 KiB of
+    output. `more`: further cases as (arguments, status, exit code)."""
     for words, status, code in (*more, (("trap",), "failed", 134), (("spin",), "limit", None)):
         engine.one_worker()
         answer = engine.call("a", *words)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""Control groups of version 2 with their controllers, which machines with version 1 cannot show: limits are
-held by a group, named when they are met, the cage is born in its group, and nothing of it stays.
+"""cgroup v2 with all its controllers, in a VM, because CI hosts may have only cgroup v1. A cgroup enforces the limits of a call, the
+result names a limit that was reached, the cage is created in its cgroup, and no cgroup is left.
 
 usage: groups.py BUILDDIR"""
 
@@ -65,7 +65,7 @@ def memory():
     )
     answer = call("x = bytearray(120 << 20)\nprint('alive')", "--memory", "24MiB")
     tap.point(answer.get("limit") == "memory", "a smaller one from the call, too", answer)
-    # All of the cage ends, not the one process that asked last.
+    # The kernel ends the whole cage, not only the process that exceeded the limit.
     answer = call(
         "import os, time\nif os.fork() == 0:\n x = bytearray(120 << 20)\ntime.sleep(240)\nprint('alive')"
     )
@@ -79,7 +79,7 @@ def memory():
 
 
 def memory_in_many():
-    """What a limit of single processes would let through."""
+    """Eight processes that exceed the limit only together: a limit for each process would not stop them."""
     answer = call(
         "import os, time\nfor i in range(8):\n if os.fork() == 0:\n  x = bytearray(15 << 20); time.sleep(240)\n"
         "time.sleep(240); print('alive')"
@@ -132,7 +132,7 @@ def birth():
 
 
 def nothing_left():
-    for _ in range(20):  # the helper of the killed host is still at work
+    for _ in range(20):  # the helper of the killed host may still be cleaning up
         subprocess.run([TOOLCAGE, "doctor", "--clean"], capture_output=True, timeout=120, check=False)
         left = groups_left()
         if not left:
@@ -142,7 +142,7 @@ def nothing_left():
 
 
 def killed_host():
-    """The helper ends the cage when its host is killed; the group goes at the next start at the latest."""
+    """The helper ends the cage when its host process is killed. The cgroup is removed then, or at the next start."""
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as policy:
         policy.write(POLICY)
         policy.flush()
