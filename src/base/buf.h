@@ -29,7 +29,7 @@ struct tc_buf {
 void tc_buf_add(struct tc_buf *buf, const void *bytes, size_t len);
 void tc_buf_adds(struct tc_buf *buf, const char *text);
 void tc_buf_addc(struct tc_buf *buf, char c);
-/* In decimal. */
+/* Appends the number in decimal. */
 void tc_buf_addi(struct tc_buf *buf, int64_t number);
 void tc_buf_addf(struct tc_buf *buf, const char *fmt, ...) TC_PRINTF(2, 3);
 void tc_buf_vaddf(struct tc_buf *buf, const char *fmt, va_list ap) TC_PRINTF(2, 0);

@@ -59,7 +59,7 @@ void tc_close_but(int *kept, size_t count)
     (void)tc_close_range(next, ~0U, 0);
 }
 
-/* The buffer is full: is this the end of the file? */
+/* The buffer is full. 0: this is the end of the file, -1: it is not, or with an error. */
 static int read_end(int fd)
 {
     char more;
@@ -188,7 +188,7 @@ int tc_send_now(int sock, const void *bytes, size_t len, const int *fds, size_t 
     return send_message(sock, bytes, len, fds, count, MSG_DONTWAIT);
 }
 
-/* Keeps the fds of one control message that fit and closes the rest. */
+/* Stores the fds of one control message until there are `max`, and closes the others. */
 static void take_fds(const struct cmsghdr *c, int *fds, size_t max, size_t *count)
 {
     size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -291,8 +291,8 @@ int tc_memfd(const char *name, const void *bytes, size_t len)
     return TAKE_FD(fd);
 }
 
-/* One for counters; then for changes and the process that collects them, while the outcome is
- * sent. */
+/* The reserved fds: enough to read the counters of a call, to start the process that collects its
+ * changes, and to send its outcome. */
 static int kept[] = {-1, -1, -1, -1};
 
 void tc_reserve_open(void)

@@ -31,8 +31,10 @@ static void add_escaped(struct tc_buf *buf, unsigned char c)
         tc_buf_addf(buf, "\\u%04x", c);
 }
 
-/* Eight ASCII characters, none of which is escaped. If no byte has its top bit set, subtracting
- * a value from a smaller byte sets it. */
+/* Are these eight ASCII characters, none of which needs an escape? Tests all eight in one word:
+ * subtracting a value sets the top bit of a byte that is smaller than the value. So control
+ * characters (below the blank) and bytes that the exclusive or has made 0 (the quote, the
+ * backslash) get a top bit; other ASCII characters do not. */
 static bool are_plain(const char text[static WORD])
 {
     const uint64_t each = UINT64_C(0x0101010101010101);
@@ -43,7 +45,7 @@ static bool are_plain(const char text[static WORD])
     return !((word | control | quote | slash) & each << 7);
 }
 
-/* How many bytes from here on need no escape. */
+/* The number of bytes from here on that need no escape. */
 static size_t plain(const char *text, size_t len)
 {
     size_t i = 0;

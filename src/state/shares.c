@@ -6,9 +6,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Reduces the range to its first part without locks, if it begins with one: *length is the part's
- * length. Otherwise *length is 0 and *begin follows the lock. The kernel reports any conflicting
- * lock, not the first. */
+/* Finds out how much of the range [*begin, *length) is free at its begin. If its first byte is
+ * free, *length becomes the length of a free part. If a lock covers it, *length becomes 0 and
+ * *begin the end of that lock. Loops, because the kernel reports some conflicting lock, not the
+ * first. 0, or -1 with errno. */
 static int find_gap(int fd, int64_t *begin, int64_t *length)
 {
     while (*length > 0) {
