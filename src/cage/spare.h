@@ -16,55 +16,58 @@
  * pages cost nothing. */
 enum { TC_SPARE_ROOM = 256 << 10 };
 
-/* A kind of spare whose PID 1 is another program and receives its call as orders: a container. The
- * helper clones the container's runtime. `own` is the backend's record of one spare and holds no
- * data of a call. */
+/* A kind of spare whose PID 1 is a separate program and receives its init config as a message: a
+ * container. The helper clones the process that becomes the container's runtime. `own` is the
+ * backend's record of one spare and holds no data of a call. */
 struct tc_spare_kind {
     /* Appends what a matching call must have in common with the spare, as far as it is known before
      * the call is prepared. */
     void (*write_key)(const struct tc_process_cage *p, struct tc_buf *key);
     /* Do two spares with the same key serve the same calls? */
     bool (*alike)(const void *own, const void *other);
-    /* Does the spare fit the prepared call? If so, sends the orders on this socket. */
+    /* Does the spare fit the prepared call? If so, sends the init config over the socket `report`.
+     */
     bool (*serves)(void *own, struct tc_process_cage *p, int report);
-    /* fill() sets the whole init config except root and report socket, just before the clone;
-     * false: it cannot. born(): the clone has its copies. */
+    /* Called just before the clone: sets the init config, except its root and report socket. False:
+     * it cannot. */
     bool (*fill)(void *own, const struct tc_process_host *host, uid_t id,
                  struct tc_init_config *init);
+    /* Called when the clone has its copies of the fds. */
     void (*cloned)(void *own);
     void (*done)(void *own);
 };
 
-/* Before the first call: starts a spare for calls of any tool without cgroup. It creates its
- * namespaces while its root is built. */
+/* Before the first call: starts a spare for any tool's calls without a cgroup. The spare creates
+ * its namespaces while the helper builds the root. */
 void tc_spare_first(struct tc_process_host *host);
 /* Sends the most common root to that first spare, idle or claimed. */
 void tc_spare_root(uint64_t root);
-/* Drops that first spare unless a call has claimed it: nearly every call on this host will have a
- * cgroup. */
+/* Drops that first spare unless a call has claimed it: on this host nearly every call has a cgroup.
+ */
 void tc_spare_no_first(void);
 /* Gives the cage a spare for a call of this tool with p->group_limits, with the spare's id and
  * cgroup; false when there is none. */
 bool tc_spare_claim(struct tc_process_cage *p, const char *tool);
-/* Does so with a new process for this cage alone. */
+/* Like tc_spare_claim(), but creates a new process for this cage. */
 bool tc_spare_new(struct tc_process_cage *p);
-/* Hands the init config over: the spare becomes the cage's PID 1. False: there is no spare, the
- * spare does not fit or was killed; the cage keeps id and group. */
+/* Sends the spare the init config: the spare becomes the cage's PID 1. False: there is no spare, or
+ * it does not fit or was killed; the cage keeps the id and the cgroup. */
 bool tc_spare_go(struct tc_process_cage *p);
 /* Is the cage's PID 1 still the spare, not a replacement? */
 bool tc_spare_serves(const struct tc_process_cage *p);
 /* After the start of a call: requests a similar spare for the next call. */
 void tc_spare_next(const struct tc_process_cage *p, const char *tool);
-/* A prestarted cage has its call: sets the time until which it may run. */
+/* The spare has got its call: sets the time until which it may run. */
 void tc_spare_until(const struct tc_process_cage *p, int64_t last_us);
-/* Ends the cage's process because it is unusable. A replacement uses its id and group. */
+/* Ends the cage's process because it cannot be used. Its replacement gets the same id and cgroup.
+ */
 void tc_spare_replace(struct tc_process_cage *p);
-/* A pool entry of the cage ops' kind for calls like the cage's, `wanted` at most; not created yet.
- * Takes `own`. NULL: no memory. */
+/* A pool entry for up to `wanted` spares of the cage ops' kind, for calls like this cage's; none is
+ * created yet. Takes ownership of `own`. NULL: out of memory. */
 struct tc_pool_entry *tc_spare_like(const struct tc_process_cage *p, const char *tool, void *own,
                                     size_t wanted);
-/* The cage ends, with or without a claimed spare. It loses id and group, which are released once
- * the spare has ended. */
+/* The cage ends, with or without a claimed spare. Its id and cgroup are released when the spare has
+ * ended. */
 void tc_spare_leave(struct tc_process_cage *p);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The result, made once from the outcome and the library's own data of the call. Every string is
- * made at construction, so that the accessors are plain reads. */
+ * The result of a call, made once from the helper's outcome and the library's data of the call. All
+ * its strings are created then, so that the functions which read a result cannot fail. */
 #ifndef TC_CALL_RESULT_RESULT_H
 #define TC_CALL_RESULT_RESULT_H
 
@@ -40,11 +40,13 @@ void tc_result_free(struct toolcage_result *result);
  * `line` is 0. Owned; NULL when out of memory. */
 struct toolcage_error *tc_error_of_failure(const struct tc_outcome_failure *f, const char *file,
                                            uint32_t line);
+/* The exit code of `toolcage exec` for this result. */
 int32_t tc_result_shell_code(const struct toolcage_result *result);
 
 /* Adds the policy location and a hint to each denial. False: out of memory. */
 bool tc_result_place_denials(const struct tc_result_frame *frame, struct tc_outcome *outcome);
-/* Why the policy refuses a denied path; false when it does not, or the reason is unknown. */
+/* Why the policy refuses a denied path. False: the policy allows the path, or the reason is
+ * unknown. */
 bool tc_result_verdict(const struct tc_result_frame *frame, const struct tc_denial *denial,
                        struct tc_verdict *ret);
 
