@@ -7,7 +7,7 @@
 #include "cli/show/json.h"
 #include "cli/show/say.h"
 
-/* The findings of a policy text, as JSON; NULL: it cannot be read or is not TOML. */
+/* The findings of a policy text, as JSON; NULL: the text is not a valid policy. */
 static char *findings(const char *name, const char *text)
 {
     struct toolcage_policy *policy = NULL;
@@ -20,6 +20,7 @@ static char *findings(const char *name, const char *text)
     return json;
 }
 
+/* Prints a finding, unless `old` has the same, or it is only a note and `least` is "error". */
 static void tell_one(struct tc_slice finding, struct tc_slice old, const char *least)
 {
     _autofree_ char *message = tc_json_text(tc_json_get(finding, "message"));

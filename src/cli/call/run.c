@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * ppoll() is the only place that waits and the only place where signals are delivered, so no signal
- * is lost between a check and a wait. Fds 0, 1 and 2 are shared with other processes, so their
- * O_NONBLOCK flag is not changed: they are polled, then read or written in pieces that do not
+ * Runs a call in the foreground: copies its streams from and to this process's, and cancels it on a
+ * signal. ppoll() is the only place that waits, and the only place where signals are delivered, so
+ * no signal is lost between a check and a wait. Fds 0, 1 and 2 are shared with other processes, so
+ * their O_NONBLOCK flag is not changed: they are polled, then read or written in pieces that do not
  * block. */
 #include "cli/call/run.h"
 
@@ -46,8 +47,8 @@ static void on_signal(int signal_number)
     last_signal = signal_number;
 }
 
-/* Only interrupts the wait: `fg` and `bg` send SIGCONT to a stopped job, and its right to read the
- * terminal may have changed. */
+/* SIGCONT only has to interrupt ppoll(). A shell's `fg` and `bg` send it to a stopped job, which
+ * may then read the terminal, or no longer. */
 static void on_continue(int signal_number)
 {
 }
@@ -83,6 +84,8 @@ static void heed_signals(struct run *run)
         (void)toolcage_call_cancel(run->call);
 }
 
+/* A stream of this process cannot be written any longer: drops its output and cancels the call,
+ * unless standard error was closed. */
 static void give_up(struct run *run, int stream, int errnum)
 {
     run->closed[stream] = true;
@@ -112,7 +115,8 @@ static void pass_on(struct run *run, int stream, const char *at, size_t length)
     }
 }
 
-/* Output is escaped only for a terminal; every other reader gets the tool's exact bytes. */
+/* Passes the tool's output on. For a terminal it is escaped; every other reader gets the exact
+ * bytes. */
 static void on_output(void *userdata, int stream, const void *bytes, size_t length)
 {
     struct run *run = userdata;
@@ -133,7 +137,7 @@ static void on_output(void *userdata, int stream, const void *bytes, size_t leng
         run->unfinished = marked[shown - 1] != '\n';
 }
 
-/* Writes the held bytes of an incomplete last character. */
+/* The output has ended: writes the bytes of an incomplete last character. */
 static void end_output(struct run *run)
 {
     for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++) {
@@ -190,8 +194,8 @@ static void pump(struct run *run, const struct pollfd *source, const struct poll
         close_sink(run);
 }
 
-/* Reading the terminal from a background job would stop this process, and the tool may not need
- * input. */
+/* Is this process a background job of the terminal? Then it must not read the terminal, because
+ * that would stop it, although the tool may not need input. */
 static bool in_background(const struct run *run)
 {
     pid_t owner = run->terminal ? tcgetpgrp(STDIN_FILENO) : -1;
@@ -258,7 +262,7 @@ static int finish_run(const struct run *run, const struct tc_setup *setup,
 {
     const struct toolcage_result *result = toolcage_call_result(run->call);
     int code = toolcage_result_shell_code(result);
-    /* first, so that a reader of the line of JSON finds the files */
+    /* before the JSON, so that a reader of the JSON finds the files */
     int unwritten = tc_outdir_write(dir, result), rc = 0;
     if (tc_args_has(args, "json"))
         rc = tc_report_json(result);

@@ -109,7 +109,8 @@ static int take_package(const char *place, const char *requirement, const char *
 
 /* ---- the catalog ---- */
 
-/* A module that is not compiled still runs, so this does not fail the install. */
+/* Prints why a module was not compiled. The install does not fail, because the module runs anyway.
+ */
 static void tell_uncompiled(const char *module, struct toolcage_error *error)
 {
     tc_cli_say("%s was not precompiled, so each call compiles it: %s", module,
@@ -126,7 +127,8 @@ static int compile_module(const char *module, struct toolcage_error **error)
     return rc;
 }
 
-/* A failure affects all modules alike, so it is reported once. */
+/* Compiles the installed modules. Stops at the first failure, because its cause affects all
+ * modules. */
 static void compile_catalog(struct tc_slice modules)
 {
     struct tc_scan_each each = tc_scan_walk(modules);
