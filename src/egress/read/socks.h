@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * SOCKS5 without authentication, CONNECT only. Pure. */
+ * Parses SOCKS5 requests: only CONNECT, without authentication. Makes no system call. */
 #ifndef TC_EGRESS_READ_SOCKS_H
 #define TC_EGRESS_READ_SOCKS_H
 
 #include "egress/read/host.h"
 
+/* A message is invalid, is incomplete, or was read. */
 enum tc_egress_socks { TC_EGRESS_SOCKS_BAD = -1, TC_EGRESS_SOCKS_MORE, TC_EGRESS_SOCKS_DONE };
 
 /* Reply codes of RFC 1928. */
@@ -21,10 +22,12 @@ enum tc_egress_socks_code {
 
 enum { TC_EGRESS_SOCKS_ANSWER_SIZE = 10, TC_SOCKS4_ANSWER_SIZE = 8 };
 
-/* Reads the list of methods. TC_EGRESS_SOCKS_BAD: the list does not have "no authentication". */
+/* Reads the client's greeting; *ret_used is its length. TC_EGRESS_SOCKS_BAD: its list of methods
+ * does not have "no authentication". */
 enum tc_egress_socks tc_egress_socks_greeting(const unsigned char *bytes, size_t len,
                                               size_t *ret_used);
-/* Reads the request; *ret_code is the reply to a bad one. */
+/* Reads a request; *ret_used is its length. If it is invalid, *ret_code is the code for the reply.
+ */
 enum tc_egress_socks tc_egress_socks_request(const unsigned char *bytes, size_t len,
                                              size_t *ret_used, struct tc_egress_host *ret,
                                              enum tc_egress_socks_code *ret_code);
