@@ -2,9 +2,9 @@
  * Copyright The toolcage authors
  *
  * The program toolcage-guest, PID 1 of a VM. It loads kernel modules, makes the image the root, and
- * starts the same engine that serves other calls, on the VM's serial port or on a vsock connection
- * to the host. For an engine's container (Kata) see contained.c. The guest holds nothing of the
- * host; when the engine ends, the VM ends. */
+ * runs the helper's serving code (the "engine" below) on the VM's serial port or on a vsock
+ * connection to the host. For an engine's container (Kata) see contained.c. The guest holds no data
+ * of the host. When the serving code ends, the VM ends. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,9 +32,9 @@
 
 enum { WAIT_MS = 10000 };
 
-/* toolcage-vm reads the console. Terminal output that is still buffered is lost when the VM ends,
- * but a write to the kernel log has been sent when it returns (level 2: also shown with "quiet").
- */
+/* Writes the reason to the console, where toolcage-vm reads it, and ends the VM. The kernel log is
+ * written to the console before the write returns; buffered terminal output would be lost (level 2:
+ * also shown with "quiet"). */
 static _Noreturn void end_guest(const char *what, const char *how)
 {
     FILE *log = fopen("/dev/kmsg", "we");
@@ -80,7 +80,8 @@ static void wait_for(const char *path)
         fail_guest(path);
 }
 
-/* The kernel could not open the console, because /dev was not mounted yet. */
+/* Opens the console as standard streams: when the kernel started this program, /dev was not mounted
+ * yet, so there were none. */
 static void open_console(void)
 {
     int fd = open("/dev/console", O_RDWR | O_NOCTTY);
@@ -127,7 +128,8 @@ static void mount_image(const char *at)
         fail_guest(TC_GUEST_DISK);
 }
 
-/* The engine starts the egress proxy's program next to its own; here both are this program. */
+/* Makes this program available under the egress proxy's name: the serving code starts the proxy
+ * from there. */
 static void add_relay(const char *root)
 {
     char at[64];
@@ -145,8 +147,8 @@ static void enter_root(const char *root)
         fail_guest("root");
 }
 
-/* The image below, and a tmpfs above for mount points. Tools write to their cage's storage, which
- * is limited. */
+/* Makes the image the root, below an overlay in a small tmpfs, which only needs room for mount
+ * points: tools write to the storage of their cage. */
 static void enter_image(void)
 {
     static const struct place below[] = {
@@ -162,7 +164,7 @@ static void enter_image(void)
     enter_root("/new");
 }
 
-/* A module needs only the worker: the image is this root. */
+/* The image of a WebAssembly module's cage is the guest's own root, which has toolcage-wasm. */
 static void mount_ourselves(const char *at)
 {
     if (mkdir(at, 0755) < 0 || mount("/", at, NULL, MS_BIND, NULL) < 0 ||
@@ -170,8 +172,8 @@ static void mount_ourselves(const char *at)
         fail_guest(at);
 }
 
-/* A runtime calls pivot_root, which fails on the kernel's initial root. So the same tree is mounted
- * over it. */
+/* Keeps the tree of the initial root as the root, mounted over the initial root: a container
+ * runtime calls pivot_root, which fails on the kernel's initial root. */
 static void stay_here(bool has_disk)
 {
     if (mkdir("/new", 0755) < 0 || mount("/", "/new", NULL, MS_BIND, NULL) < 0)
@@ -200,7 +202,7 @@ static void mount_system(void)
 
 /* ---- serving ---- */
 
-/* PID 1 reaps orphans. */
+/* Reaps orphans, as PID 1 must, until the serving process ends. */
 static void reap_until(pid_t engine)
 {
     for (;;) {
@@ -211,8 +213,8 @@ static void reap_until(pid_t engine)
     }
 }
 
-/* The first read generates the boot id. Reading it now gives all copies of a snapshot the same id,
- * instead of only some of them. */
+/* The kernel generates the boot id at the first read. Reads it now, so that it is part of a
+ * snapshot and all copies of the snapshot have the same id. */
 static void settle_boot_id(void)
 {
     char id[64];
@@ -221,8 +223,8 @@ static void settle_boot_id(void)
         fail_guest("boot_id");
 }
 
-/* Copies of a snapshot share the state of the random number generator, and their clock shows the
- * snapshot's time. */
+/* Sets the clock and reseeds the random number generator: a VM restored from a snapshot has the
+ * snapshot's time, and the same random state as all its other copies. */
 static bool renew(const struct tc_renewal *renewal)
 {
     const struct timespec now = {.tv_sec = renewal->now_us / 1000000,
@@ -250,7 +252,7 @@ static int open_port(void)
     return port;
 }
 
-/* Retries: the device may not exist yet. */
+/* Connects to the host. Retries, because the vsock device may not exist yet. */
 static int call_host(void)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
@@ -293,7 +295,7 @@ int main(int argc, char **argv)
     }
     mount_all(first, TC_COUNT(first));
     open_console();
-    /* before it come arguments for the kernel that the kernel passed on */
+    /* the last argument: the kernel passes options that it does not know as arguments before it */
     const char *word = argc > 1 ? argv[argc - 1] : "";
     if (strcmp(word, TC_GUEST_TRY) == 0)
         end_guest(TC_GUEST_RUNS, "");

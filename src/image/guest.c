@@ -30,7 +30,8 @@ static int fail_system(const char *what, struct toolcage_error **err)
 
 /* ---- kernel package ---- */
 
-/* A kernel for VMs before others, then the newest version. */
+/* Is kernel `name` the better choice? A "cloud" kernel (built for VMs) is better than any other; of
+ * two of the same kind the newer one. */
 static bool is_better(const char *name, const char *than)
 {
     bool cloud = strstr(name, "-cloud-") != NULL, was = than && strstr(than, "-cloud-");
@@ -70,7 +71,7 @@ static int open_modules(const char *from, const char *version)
 
 /* ---- files ---- */
 
-/* Readable for all: a root caller's cages run under other user ids. */
+/* Writes a file that all users can read, because a root caller's cages run under other user ids. */
 static int put_file(int dir, const char *name, const void *bytes, size_t size,
                     struct toolcage_error **err)
 {
@@ -79,8 +80,8 @@ static int put_file(int dir, const char *name, const void *bytes, size_t size,
                                                                         : 0;
 }
 
-/* Three initramfs: the first; with a container runtime; and with the Wasm engine, too. Each one
- * adds an archive to the one before. */
+/* Writes three initramfs: one with toolcage-guest, one also with a container runtime, and one also
+ * with the Wasm engine. Each is the one before and a further archive. */
 static int put_roots(int dir, struct tc_initrd *initrd, bool there[TC_INITRD_PARTS],
                      size_t *ret_size, struct toolcage_error **err)
 {
@@ -110,7 +111,7 @@ static int write_guest(struct tc_images *store, int dir, const char *version,
     tc_strv_done(&initrd.made);
     tc_buf_done(&initrd.bytes);
     tc_image_bar_end();
-    /* one rename for both: a kernel never gets the modules of another */
+    /* kernel and modules get their place by one rename, so they always belong together */
     if (r == 0 && tc_store_place(store->own, "guest", store->dir, "guest", true) < 0)
         r = fail_system("place", err);
     if (r == 0)
@@ -148,7 +149,7 @@ int tc_guest_build(struct tc_images *store, const char *from, struct toolcage_er
 
 /* ---- the present guest ---- */
 
-/* The version is printed to terminals. */
+/* Is it printable text? The version is printed to terminals. */
 static bool is_version(const struct tc_buf *text)
 {
     for (size_t i = 0; i < text->len; i++)

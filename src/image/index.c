@@ -191,7 +191,8 @@ static int fail_missing(const struct tc_image_index *index, const struct tc_imag
                    ref->digest);
 }
 
-/* Users share the lock; removing needs it exclusively. */
+/* Locks an image's root directory, so that it is not removed while it is used. All users share the
+ * lock; removing the image needs it exclusively. Returns the fd that holds the lock, or -1. */
 static int lock_root(int store, const char *digest)
 {
     const char *hex = strchr(digest, ':') + 1;

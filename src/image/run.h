@@ -13,24 +13,26 @@
 
 struct tc_run {
     const char *const *argv; /* the name first, without a path */
-    /* If argv[0] runs other programs: a shell with the main one first. Each is searched for, and
-     * passed in a variable: APT_GET for apt-get. NULL: unrestricted. */
+    /* If argv[0] is a shell: the programs that its script runs, the main one first, which error
+     * messages name. The path of each is in an environment variable (APT_GET for apt-get). NULL:
+     * argv[0] is not a shell. */
     const char *const *programs;
     const char *const *env; /* NAME=VALUE, added to the default ones; NULL: none */
     int seconds;
     const char *hint;      /* if the program is not installed */
     const char *failed;    /* if it exited with an error; NULL: "its messages are above" */
     struct tc_buf *output; /* gets stdout; NULL: stdout goes to stderr */
-    bool mounts;           /* it mounts: run in a private mount namespace */
-    /* Limits the size of what it creates: entry `made` of a directory; NULL: no limit. The program
-     * is stopped above `room`. */
+    bool mounts;           /* the program mounts file systems: gets a private mount namespace */
+    /* A limit on the size of the program's output: entry `made` of the directory `place`; NULL: no
+     * limit. The program is stopped when the entry has more than `room` bytes. */
     int place;
     const char *made;
-    int64_t room;      /* bytes */
-    const char *large; /* the hint in that case */
+    int64_t room;
+    const char *large; /* the hint when the program was stopped for its size */
 };
 
-/* 0 when it exited with 0. Its stderr is shown. */
+/* Runs the program to its end. 0, or an error, also if it exited with another code than 0. Its
+ * stderr is shown. */
 int tc_run(const struct tc_run *run, struct toolcage_error **err);
 
 /* A subreaper process for one program: when its starter exits, it stays until the program and
