@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Connects under way in one cage, one process each. */
+ * The broker: makes the connects of a cage whose tool has unix sockets. Each connect is made by a
+ * child process, which has the cage's ids. */
 #include "observe/broker.h"
 
 #include <linux/seccomp.h>
@@ -22,7 +23,8 @@
 #include "observe/observe.h"
 #include "observe/watch.h"
 
-/* The interval of checks whether callers still wait; and the niceness relative to tools. */
+/* LOOK_MS: the interval of checks whether the tool still waits for a connect. NICE: the broker's
+ * niceness above that of tools. */
 enum { LOOK_MS = 100, NICE = 10 };
 
 /* A connect under way. */
@@ -34,7 +36,7 @@ struct going {
 
 static struct going going[TC_BROKER_MAX];
 static size_t going_count;
-/* Written by the children, one entry each. */
+/* The children's reports, in memory shared with them: one entry for each slot. */
 static struct tc_connect_report *said;
 static struct tc_connect_rules rules;
 
@@ -61,9 +63,9 @@ static bool add_overlay(const struct tc_item *item)
     return path != NULL;
 }
 
-/* File systems that only this cage can write, each a private tmpfs; a socket there was made by
- * the tool. An overlay has separate inodes: through it the kernel finds only servers that were
- * bound through it. */
+/* Adds the file systems that only this cage can write (private tmpfs): a socket there was made by
+ * the tool. A socket in an overlay is one, too: an overlay has separate inodes, so a connect
+ * through the overlay reaches only a server that was bound through it. */
 static bool add_storage(const struct tc_trees *t)
 {
     bool fine = add_device(t->storage);
@@ -102,7 +104,8 @@ bool tc_broker_open(struct tc_cage *cage)
 
 /* ---- those under way ---- */
 
-/* Replies; if a reply fails, this process exits, and every waiting call continues with an error. */
+/* Replies to a notification. If that fails, this process exits, and every waiting system call of
+ * the tool fails. */
 static void answer_notification(struct tc_cage *cage, int listener, uint64_t id, int errnum)
 {
     if (!tc_notify_send(listener, id, errnum, 0))
@@ -156,7 +159,7 @@ size_t tc_broker_waits(struct pollfd *set, int *ret_ms)
     return count;
 }
 
-/* Reports a refused connect before the tool continues. */
+/* A child has exited: lists a refused connect, and then lets the tool continue. */
 static void finish_connect(struct tc_cage *cage, int listener, struct going *g, int status)
 {
     const struct tc_connect_report *s = &said[g - going];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Seccomp notifications: they list refusals, and decide nothing that the filter or another
- * isolation layer does not decide. Data from the tool's memory is only a hint for people and
- * models. Connects of a cage with unix sockets are the exception: the broker makes them. */
+ * Serves seccomp notifications, to list refused accesses. A notification decides nothing: the
+ * filter and the other isolation layers decide. Data from the tool's memory is only a hint for
+ * people and models. Connects of a cage with unix sockets are the exception: the broker makes them.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <linux/seccomp.h>
@@ -20,12 +21,12 @@
 #include "observe/watch.h"
 
 enum {
-    SHARE = 32, /* notifications served at once */
+    SHARE = 32, /* notifications served in one round of the helper's loop */
     REFUSED_MAX =
-        1000, /* then the listener is closed: every refused call returns ENOSYS from then on */
+        1000, /* of one cage; then its listener is closed, and refused calls return ENOSYS */
 };
 
-/* Is the program within a path that the cage shows? An image's contents are not searched. */
+/* Is the program's path within a path that the cage shows? (An image's content is not known.) */
 static bool is_shown(const struct tc_plan *plan, const char *program)
 {
     if (tc_path_within("/tmp", program) || tc_path_within("/proc", program) ||
@@ -37,7 +38,8 @@ static bool is_shown(const struct tc_plan *plan, const char *program)
     return false;
 }
 
-/* A search may continue where the cage has the program; the library checks whether it does. */
+/* Lists an exec of a program that the cage does not show. If the tool then finds a program of that
+ * name in a directory of the cage (a search along PATH), the listed exec becomes a probe. */
 static void note_exec(struct tc_cage *cage, const struct seccomp_notif *n)
 {
     char target[PATH_MAX];
@@ -69,7 +71,7 @@ static void observe(struct tc_cage *cage, const struct seccomp_notif *n, const c
     }
 }
 
-/* Refused by the policy, whatever the profile's verdict. */
+/* Does the policy deny this system call, whatever the profile's verdict is? */
 static bool is_denied(const struct tc_cage *cage, const struct seccomp_notif *n)
 {
     const struct tc_seccomp_changes *changes = cage->observer->of.changes;

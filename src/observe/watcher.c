@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The observer of one cage, from its listener to its end; and starting and ending the process
- * that serves the notifications of one cage. */
+ * The observer of one cage, from the arrival of its listener to its end. If a separate process
+ * serves the cage's notifications (the watcher), this file starts and ends it. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
 
 enum { LEFT_MAX = 64 };
 
-/* Processes that were ended, but not reaped yet. */
+/* Watchers that were killed, but not reaped yet. */
 static pid_t left[LEFT_MAX];
 static size_t left_count;
 
@@ -32,6 +32,8 @@ static void close_all_but(int fd)
     (void)tc_close_range((unsigned)fd + 1, ~0U, 0);
 }
 
+/* SERVED: continue. NOBODY: no process uses the filter any longer. BROKEN: a reply cannot be sent.
+ */
 enum { SERVED, NOBODY, BROKEN };
 
 /* Waits for the next event and serves it. */
@@ -81,7 +83,7 @@ static int start_watcher(struct tc_cage *cage)
         o->watcher_pid = 0;
         return -1;
     }
-    /* our copy would keep the tool waiting when the watcher dies */
+    /* with a copy in the helper, the tool would wait forever if the watcher died */
     (void)close(o->listener);
     o->listener = -1;
     return 0;
@@ -135,7 +137,7 @@ void tc_watcher_end(struct tc_cage *cage)
     if (!o->watcher_pid)
         return;
     (void)kill(o->watcher_pid, SIGKILL);
-    /* when the list is full, waits here */
+    /* waits for the end if the list is full */
     if (waitpid(o->watcher_pid, NULL, left_count < LEFT_MAX ? WNOHANG : 0) == 0)
         left[left_count++] = o->watcher_pid;
     o->watcher_pid = 0;
@@ -143,7 +145,7 @@ void tc_watcher_end(struct tc_cage *cage)
 
 /* ---- the observer's life ---- */
 
-/* Does a separate process serve its notifications? */
+/* Does a separate process serve the cage's notifications? */
 static bool is_apart(const struct tc_observer *o)
 {
     return o->of.watch >= TC_WATCH_PATHS || o->of.unix_sockets;
