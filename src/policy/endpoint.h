@@ -45,7 +45,7 @@ char *tc_upstream_write(const struct tc_upstream *upstream);
 int tc_endpoint_read(const char *text, struct tc_net_entry *ret, struct tc_complaint *c);
 /* Like tc_endpoint_read(), for exactly one TCP port: rejects "host:*" and "udp:". */
 int tc_endpoint_read_one(const char *text, struct tc_net_entry *ret, struct tc_complaint *c);
-/* 0, or TOOLCAGE_EPOLICY with a complaint where host and port cannot be combined. */
+/* 0, or TOOLCAGE_EPOLICY with a complaint: the host and the port cannot be combined. */
 int tc_endpoint_check(const struct tc_net_entry *entry, const char *text, struct tc_complaint *c);
 /* Parses a host name or an address, not a pattern, into its canonical form: lower case, addresses
  * as inet_ntop prints them. */
@@ -67,8 +67,9 @@ bool tc_host_any(const char *host);
 /* The endpoint in an entry of a secret's `hosts`. *ret_plain: its scheme permits sending without
  * TLS. */
 const char *tc_secret_endpoint(const char *host, bool *ret_plain);
-/* Does the entry match this host of a secret? Does any entry of the network? */
+/* Does the entry match this host of a secret? */
 bool tc_secret_goes_to(const char *host, const struct tc_net_entry *entry);
+/* Does any of the entries match this host of a secret? */
 bool tc_secret_reaches(const struct tc_net_entry *net, size_t count, const char *host);
 /* Formats for tc_endpoint_read(), with brackets where needed; truncated to the size. */
 void tc_endpoint_format(char *out, size_t size, const char *host, uint32_t port);

@@ -254,8 +254,9 @@ bool tc_spec_is_setup(const struct tc_spec *spec)
     return spec && spec->into;
 }
 
-/* The listed keys concern calls (approval and results), and an install starts in the directory of
- * its inputs. */
+/* Does an install phase inherit this key from [defaults]? It does not inherit keys that only
+ * concern calls (approval, results), nor `cwd`, because it starts in the directory of its inputs.
+ */
 bool tc_setup_inherits(enum tc_key_id id)
 {
     static const enum tc_key_id not_these[] = {TC_KEY_SECRETS, TC_KEY_COLLECT, TC_KEY_WORKSPACE,

@@ -67,7 +67,8 @@ static int refuse_more(struct tc_resolve *r, const char *value)
                              key, r->grant->unix_sockets ? "without it" : "none");
 }
 
-/* Keeps the policy's entry, or without a policy, the socket itself. */
+/* Adds to `kept` the policy's entry for the socket that the flag names; without a policy file, the
+ * socket itself. */
 static int keep_socket(struct tc_resolve *r, const char *value, struct tc_grant *kept)
 {
     struct tc_complaint c;
