@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * File systems that show the kernel instead of data. A granted directory may contain one (the /proc
- * of a chroot), and a link or bind mount may lead to one. They would show the host's processes,
- * message queues and devices in a cage, so they are covered or refused. */
+ * File systems that show the kernel instead of data (proc, sysfs, cgroup, ...). One may be mounted
+ * below a granted directory (the /proc of a chroot), and a link or bind mount may lead to one. In a
+ * cage it would show the host's processes, message queues and devices, so it is covered or refused.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -104,7 +105,7 @@ static bool is_kernel_type(const struct line *l)
     return is_named(types, TC_COUNT(types), l->type, l->length);
 }
 
-/* The file systems of tc_tree_remote_fs(), by name. */
+/* Is the type local, as in tc_tree_remote_fs(), which tests open files? */
 static bool is_local_type(const struct line *l)
 {
     static const char *const local[] = {"ext2",  "ext3",  "ext4",   "xfs",       "btrfs",  "f2fs",
@@ -112,7 +113,8 @@ static bool is_local_type(const struct line *l)
     return is_named(local, TC_COUNT(local), l->type, l->length) || is_kernel_type(l);
 }
 
-/* No path below these is granted, and systemd has automounts there. */
+/* Is the mount point below /proc, /sys or /dev? No path there can be granted, so its type does not
+ * matter; systemd has automounts there. */
 static bool is_kernel_place(const struct line *l)
 {
     return l->point && (tc_startswith(l->point, "/proc/") || tc_startswith(l->point, "/sys/") ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The cage's resources until it is released: fds, the mounts that its first process attaches, and
- * private storage: its /tmp, and directories in it that belong to the tool. */
+ * What the trees of a cage own until the cage is released: fds, the mounts that its first process
+ * attaches, and private storage, which holds /tmp and other directories of the tool. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -50,7 +50,7 @@ struct tc_init_mount *tc_tree_mask(struct tc_trees *t, bool directory, const cha
     return m;
 }
 
-/* A longer list of mounts would take a call too long to read. */
+/* The maximum size of the mount table in bytes: reading a larger one would take a call too long. */
 enum { MOUNTS_MAX = 16 << 20 };
 
 const char *tc_trees_mounts(struct tc_trees *t)
@@ -83,7 +83,8 @@ int tc_tree_tmp(const struct tc_limits *limits)
     return tc_tmpfs(limits->disk, limits->inodes, "1777", true);
 }
 
-/* /tmp is a mount like the others, so that mount points of granted paths can be made in it. */
+/* Creates the private storage and adds it as a mount at /tmp, before the mounts of granted paths:
+ * their mount points may be in /tmp. */
 int tc_tree_storage(struct tc_cage *cage)
 {
     struct tc_trees *t = cage->trees;
