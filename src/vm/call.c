@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The loop between the guest's engine (frames) and the caller (three plain streams). It reads no
- * more from one side until the other has taken what was read before. The console is the exception:
- * only its end is kept. */
+ * The loop of toolcage-vm for one call: between the serving code in the guest (frames) and the
+ * caller (three plain streams). It reads no more from one side until the other side has taken all
+ * that was read before. The console is the exception: of its text only the end is stored. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -26,12 +26,12 @@
 #include "vm/vm.h"
 
 enum {
-    DONE_MAX = 8 << 20,
-    LOOK_MS = 100,
-    DELIVER_MS = 2000,
-    AHEAD = 256 << 10,
-    SETTLE_US = 500000,
-    SETTLE_MOST = 20
+    DONE_MAX = 8 << 20, /* bytes of a guest's outcome */
+    LOOK_MS = 100,      /* interval of look_at_clock() */
+    DELIVER_MS = 2000,  /* time limit of deliver() */
+    AHEAD = 256 << 10,  /* bytes of granted files that are read before the guest takes them */
+    SETTLE_US = 500000, /* time in let_settle(), without waits for a CPU */
+    SETTLE_MOST = 20    /* at most this many times SETTLE_US in all */
 };
 
 /* The frames that a guest may send, with their maximum length. */
@@ -62,13 +62,13 @@ struct talk {
     bool rehearses;   /* runs only the rehearsal, no call */
     bool rehearsed;   /* the rehearsal has ended */
     bool begun;       /* the call was sent */
-    bool listens;     /* the guest has not connected yet; nothing is sent before */
-    bool net_listens; /* the same for the port of the tool's connections */
+    bool listens;     /* vm->port still listens: the guest has not connected, nothing can be sent */
+    bool net_listens; /* the same for vm->net, which carries the tool's connections */
     bool port_ended, input_ended, asked_to_end;
-    int64_t boot_until_us, heard_us;
+    int64_t boot_until_us, heard_us; /* the time limit for HELLO; when the guest last sent bytes */
     struct tc_outcome *outcome;
     bool done;
-    bool tried, kept; /* the snapshot: it was tried, and it is complete */
+    bool tried, kept; /* a snapshot was attempted; the snapshot is complete */
 };
 
 static volatile sig_atomic_t asked; /* SIGTERM has asked to end the call */
@@ -99,6 +99,7 @@ static void fail_call(struct talk *t, int code, const char *stage, const char *s
     t->done = true;
 }
 
+/* The guest violated the protocol: fails the call. */
 static void break_off(struct talk *t, const char *how)
 {
     _autofree_ char *message = tc_format("the machine's guest %s", how);
@@ -134,7 +135,8 @@ static void put_frame(struct talk *t, enum tc_frame_kind kind, const void *bytes
 
 static void begin_call(struct talk *t);
 
-/* Granted trees are sent before the call, as fast as the guest accepts them. */
+/* Sends the next part of the granted trees, as fast as the guest accepts them; after the last one,
+ * the call. */
 static void send_files(struct talk *t)
 {
     int more = t->files->any;
@@ -149,6 +151,7 @@ static void send_files(struct talk *t)
     }
 }
 
+/* Sends the guest random bytes and the time, which differ for each VM restored from a snapshot. */
 static void renew(struct talk *t)
 {
     struct timespec now;
@@ -174,8 +177,8 @@ static void await_again(struct talk *t)
     (void)close(t->vm->again);
 }
 
-/* From here on, this VM must differ from the copies of its snapshot: the snapshot contains the
- * state of the random number generator. */
+/* A snapshot was taken. From here on this VM must differ from those restored from the snapshot,
+ * which contains the state of the random number generator. */
 static void part(struct talk *t)
 {
     t->hello = false;
@@ -185,8 +188,8 @@ static void part(struct talk *t)
     renew(t);
 }
 
-/* Takes a snapshot; until now the guest saw only data common to all VMs of its kind. False: none
- * was requested, or it was already tried. */
+/* Takes a snapshot, if one was requested and not attempted before; else false. Until now the guest
+ * has received only data that all VMs of its kind receive. */
 static bool keep_snapshot(struct talk *t)
 {
     bool asked_for = t->options->keep > 0 && !t->tried;
@@ -213,9 +216,9 @@ static void begin_call(struct talk *t)
     t->begun = true;
 }
 
-/* After HELLO or a command, the guest's engine prestarts a cage. The snapshot should include it, so
- * that restored VMs do not repeat the work. Only the call that takes the snapshot waits. Time in
- * which the VMM waits for a CPU is not counted. */
+/* Waits before a snapshot: after HELLO or the command of `warm` the guest prestarts a cage, and the
+ * snapshot should contain that cage, so that restored VMs need not create it. Only the call that
+ * takes the snapshot waits. Time in which the VMM waits for a CPU is not counted. */
 static void let_settle(const struct tc_vm *vm)
 {
     const struct timespec moment = {.tv_nsec = SETTLE_US * 1000 / 10};
@@ -225,6 +228,7 @@ static void let_settle(const struct tc_vm *vm)
         (void)nanosleep(&moment, NULL);
 }
 
+/* The guest can take its call now: takes the snapshot first, if one was requested. */
 static void get_ready(struct talk *t)
 {
     if (t->options->keep > 0 && !t->tried)
@@ -291,7 +295,7 @@ static void take_hello(struct talk *t, const struct tc_frame *f)
         get_ready(t);
 }
 
-/* The outcome is the guest's report; the output was passed on before. */
+/* The call has ended: takes the guest's report as the outcome. The output was passed on before. */
 static void take_done(struct talk *t, const struct tc_frame *f)
 {
     struct tc_wire w = TC_WIRE_GET_INIT(f->bytes, f->len);
@@ -301,7 +305,7 @@ static void take_done(struct talk *t, const struct tc_frame *f)
     else if (t->files->any && !t->files->back.ended)
         break_off(t, "ended the call without reporting its changes");
     else if (tc_streq(t->outcome->failure.stage, "boot"))
-        break_off(t, "reported a failed boot after it had booted"); /* this stage would delete the
+        break_off(t, "reported a failed boot after it had booted"); /* stage "boot" would delete the
                                                                        snapshot */
     t->done = true;
 }
@@ -369,7 +373,7 @@ static void take_frame(struct talk *t, const struct tc_frame *f)
     }
 }
 
-/* One frame at a time: the next one waits until the output was written. */
+/* Handles received frames. A frame with output stops this until the output was written. */
 static void take_frames(struct talk *t)
 {
     struct tc_frame f;
@@ -382,7 +386,8 @@ static void take_frames(struct talk *t)
         fail_call(t, TOOLCAGE_EMEMORY, "machine", "toolcage-vm", "free memory", "out of memory");
 }
 
-/* Gives up if the console has ended: then the VMM has exited, and the guest cannot connect. */
+/* Accepts the guest's connection. If the console has ended, the VMM has exited and no guest will
+ * connect: gives up. */
 static void await_guest(struct talk *t)
 {
     int later = t->listens && !t->port_ended ? tc_vm_accept(t->vm->port) : 0;
@@ -414,7 +419,7 @@ static void read_console(struct talk *t)
 
 /* ---- to the guest, and to the caller ---- */
 
-/* False: the reader has gone. */
+/* Writes the bytes from *at on, as many as fd accepts. False: the reader has closed its end. */
 static bool drain(struct tc_buf *buf, size_t *at, int fd)
 {
     ssize_t n = *at < buf->len ? write(fd, buf->data + *at, buf->len - *at) : 0;
@@ -476,7 +481,8 @@ static void serve_talk(struct talk *t, const struct pollfd *p)
         take_frames(t);
 }
 
-/* The helper enforces the call's deadline; this only detects a guest that does not respond. */
+/* Fails the call of a guest that does not boot or stops within a frame, and passes SIGTERM on. The
+ * call's deadline is enforced by the helper. */
 static void look_at_clock(struct talk *t)
 {
     int64_t now = tc_now_us();
@@ -501,7 +507,8 @@ static void serve_connections(struct talk *t, const struct pollfd *p, size_t cou
         break_off(t, fault);
 }
 
-/* Until the guest's relay has connected, only its connection is awaited. */
+/* The fds to poll for the tool's connections. Until the guest's relay has connected: only the
+ * listening socket. */
 static size_t ask_net(struct talk *t, struct pollfd *p)
 {
     if (!t->net || !t->net_listens)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Loads the engine, and configures it. */
+ * Loads Wasmtime at run time, and configures it. */
 #include "wasm/engine.h"
 
 #include <dlfcn.h>
@@ -12,7 +12,8 @@
 #include "base/cleanup.h"
 
 enum { STACK = 4 << 20, STACK_LEAST = 64 << 10, KEPT = 256 << 10 };
-/* Limits of a worker for many calls; their memory is reserved from its start. */
+/* Limits of a worker that serves many calls. The memory for them is reserved when the worker
+ * starts. */
 enum { POOLED_TABLES = 4, POOLED_ELEMENTS = 250000 };
 
 const char *tc_wasm_load(const char *path, struct tc_wasm *ret)
@@ -29,9 +30,9 @@ const char *tc_wasm_load(const char *path, struct tc_wasm *ret)
     return NULL;
 }
 
-/* How much of the process's stack a guest may use. The engine does not check the real stack size:
- * it must stop a guest that recurses too deep before the process crashes. A value above its stack
- * allocation makes the engine abort. */
+/* How much of the process's stack a module may use. Wasmtime stops a module that recurses deeper,
+ * but does not know the real size of the stack: a value too large would let the process crash. A
+ * value above Wasmtime's own stack allocation makes Wasmtime abort. */
 static size_t stack_size(void)
 {
     struct rlimit limit;
@@ -40,8 +41,9 @@ static size_t stack_size(void)
     return limit.rlim_cur / 2 > STACK_LEAST ? limit.rlim_cur / 2 : STACK_LEAST;
 }
 
-/* Reuses the slots that each call needs: a memory's first pages are zeroed by memset, the rest by
- * madvise. Without this, they would take most of a call's time. */
+/* For a worker that serves many calls: reuses the slots for instances, memories and tables, because
+ * creating them would take most of a call's time. Between calls the first KEPT bytes of a memory
+ * are zeroed, and the rest is returned to the kernel. */
 static void keep_slots(const struct tc_wasm *api, struct wasm_config *config)
 {
     struct wasmtime_pool *pool = api->wasmtime_pooling_allocation_config_new();
@@ -57,7 +59,7 @@ static void keep_slots(const struct tc_wasm *api, struct wasm_config *config)
     api->wasmtime_pooling_allocation_config_delete(pool);
 }
 
-/* One thread, and one memory with 32-bit addresses, as wasi/ expects. */
+/* The code in wasi/ expects one thread, and one memory with 32-bit addresses. */
 struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api, bool again, bool fixed)
 {
     struct wasm_config *config = api->wasm_config_new();
@@ -82,8 +84,8 @@ struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api, bool again, bool f
     return api->wasm_engine_new_with_config(config);
 }
 
-/* An error message is a chain: the failure, a backtrace of the guest, and the cause below "Caused
- * by". */
+/* The part of an error message that says what happened. A message has the failure, a backtrace of
+ * the module, and then, below "Caused by", the causes; the last one is returned. */
 static const char *cause_in(const char *text)
 {
     const char *cause = strstr(text, "Caused by:");
