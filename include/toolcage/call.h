@@ -9,8 +9,8 @@
  *   4. toolcage_call_fd() + toolcage_call_dispatch() in your loop, or toolcage_call_wait()
  *   5. toolcage_call_result()
  *
- * A call that is refused (by policy, or because this host cannot enforce a clause) is not an error
- * of these functions: it has a result whose status is "denied" or "error". Functions fail only for
+ * If a call is refused (by policy, or because this host cannot enforce a clause), these functions
+ * succeed, and the call has a result whose status is "denied" or "error". Functions fail only for
  * misuse, lack of memory or a lost helper.
  *
  * One thread at a time may use a call, except toolcage_call_cancel(), which any thread may call. */
@@ -67,7 +67,7 @@ int toolcage_call_set_arguments_json(struct toolcage_call *call, const char *jso
 int toolcage_call_set(struct toolcage_call *call, const char *key, const char *value,
                       struct toolcage_error **err);
 
-/* Runs the call in a session. It starts with the private /tmp and the uncommitted workspace
+/* Runs the call in a session. The call starts with the private /tmp and the uncommitted workspace
  * changes (overlay) of the session's last call, and saves both for the next call. Processes and
  * environment are not saved. All calls of a session must have the same grant (their commands may
  * differ): a call with another grant is refused (TOOLCAGE_EDENIED in the result), and so is a

@@ -22,7 +22,7 @@ enum toolcage_status {
     TOOLCAGE_STATUS_TIMEOUT = 2,   /* ended at its deadline */
     TOOLCAGE_STATUS_LIMIT = 3,     /* ended by a limit; toolcage_result_limit() names it */
     TOOLCAGE_STATUS_DENIED = 4,    /* refused: it never ran */
-    TOOLCAGE_STATUS_CANCELLED = 5, /* the host cancelled it */
+    TOOLCAGE_STATUS_CANCELLED = 5, /* the host program cancelled the call */
     TOOLCAGE_STATUS_ERROR = 6,     /* toolcage or the backend failed */
 };
 
@@ -30,9 +30,9 @@ int32_t toolcage_result_status(const struct toolcage_result *result);
 const char *
 toolcage_result_status_word(const struct toolcage_result *result); /* "ok", "failed", … */
 int32_t
-toolcage_result_exit_code(const struct toolcage_result *result); /* -1 when it did not exit */
+toolcage_result_exit_code(const struct toolcage_result *result); /* -1 when the tool did not exit */
 int32_t
-toolcage_result_signal(const struct toolcage_result *result); /* 0 when no signal ended it */
+toolcage_result_signal(const struct toolcage_result *result); /* 0 when no signal ended the tool */
 const char *
 toolcage_result_limit(const struct toolcage_result *result); /* "" or the limit's name */
 
@@ -50,10 +50,10 @@ int32_t toolcage_result_shell_code(const struct toolcage_result *result);
 const void *toolcage_result_output(const struct toolcage_result *result, int stream,
                                    size_t *ret_length);
 
-/* One string for the model. Borrows. */
+/* The text for the model: what happened, for a failure also why, and the tool's output. Borrows. */
 const char *toolcage_result_message(const struct toolcage_result *result);
 
-/* Why it was denied or failed to run, or NULL. Borrows. */
+/* Why the call was denied or failed, except by the tool's own exit; NULL: no error. Borrows. */
 const struct toolcage_error *toolcage_result_error(const struct toolcage_result *result);
 
 /* The whole result as one line of JSON (no newline at the end). Borrows. */
