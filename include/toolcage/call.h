@@ -77,8 +77,9 @@ int toolcage_call_set(struct toolcage_call *call, const char *key, const char *v
 int toolcage_call_set_session(struct toolcage_call *call, const char *name,
                               struct toolcage_error **err);
 
-/* Bytes for the tool's standard input (copied). Without this and without
- * toolcage_call_open_stdin() the tool reads end-of-file. */
+/* Bytes for the tool's standard input (copied); none make it an empty pipe. Without this and
+ * without toolcage_call_open_stdin() standard input is /dev/null: programs such as ripgrep search
+ * a pipe instead of the working directory. */
 int toolcage_call_set_stdin(struct toolcage_call *call, const void *bytes, size_t length,
                             struct toolcage_error **err);
 

@@ -39,15 +39,9 @@ static int make_unconfined(struct tc_cage *cage)
 static int open_streams(struct tc_cage *cage)
 {
     struct plain *p = PLAIN(cage);
-    int in[2], out[2], err[2];
-    if (cage->stdin_fd < 0) {
-        if (pipe2(in, O_CLOEXEC) < 0)
-            return -1;
-        (void)close(in[1]);
-        cage->stdin_fd = in[0];
-    }
-    p->in = TAKE_FD(cage->stdin_fd);
-    if (pipe2(out, O_CLOEXEC) < 0)
+    int out[2], err[2];
+    p->in = cage->stdin_fd >= 0 ? TAKE_FD(cage->stdin_fd) : tc_open_null();
+    if (p->in < 0 || pipe2(out, O_CLOEXEC) < 0)
         return -1;
     cage->out_fd = out[0];
     p->out = out[1];

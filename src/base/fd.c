@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -274,6 +275,21 @@ int tc_filled_pipe(const void *bytes, size_t length)
     if (fcntl(to, F_SETFL, O_NONBLOCK) < 0 || write(to, bytes, length) != (ssize_t)length)
         return -1;
     return TAKE_FD(from);
+}
+
+bool tc_is_null(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
+}
+
+int tc_open_null(void)
+{
+    _autofd_ int fd = open("/dev/null", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    errno = ENODEV;
+    return tc_is_null(fd) ? TAKE_FD(fd) : -1;
 }
 
 int tc_memfd(const char *name, const void *bytes, size_t len)

@@ -16,6 +16,10 @@
  * they do not fit (a user over the kernel's soft limit gets smaller pipes), or no pipe can be
  * made. */
 int tc_filled_pipe(const void *bytes, size_t length);
+/* The null device, read-only: the standard input of a tool that has none. -1 with errno; ENODEV:
+ * the file with its name is not the null device. */
+int tc_open_null(void);
+bool tc_is_null(int fd);
 /* Writes everything, through EINTR and short writes. 0, or -1 with errno. */
 int tc_write_all(int fd, const void *bytes, size_t len);
 /* Reads to the end of the file, at most buf->max bytes (then EFBIG). 0, or -1 with errno. */

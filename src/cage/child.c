@@ -377,15 +377,16 @@ static int place_streams(const struct tc_init_config *init)
     /* no dup2 overwrites a later source: the helper keeps 0 to 4 open, so the sources are 5 or
      * higher; a prestarted child keeps 0 to 3 open and received its fds before it opened a
      * terminal */
-    int ends[] = {init->in, init->out, init->err};
+    int in = init->in >= 0 || init->terminal ? init->in : tc_open_null();
+    int ends[] = {in, init->out, init->err};
     for (int i = 0; i < 3; i++)
         if (dup2(init->terminal ? terminal : ends[i], i) < 0)
             return -1;
     return 0;
 }
 
-/* 0, 1 and 2 are the call's pipes or its terminal, 3 is the report socket (closed by exec); all
- * other fds are closed. */
+/* 0, 1 and 2 are the call's pipes or its terminal (0 without input: the null device), 3 is the
+ * report socket (closed by exec); all other fds are closed. */
 int tc_stage_descriptors(const struct tc_init_config *init)
 {
     if (place_streams(init) < 0)

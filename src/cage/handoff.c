@@ -87,11 +87,13 @@ bool tc_handoff_call(const struct tc_cage *cage, int talk, int root)
     const struct tc_plan *plan = cage->plan;
     bool walled = p->host->landlock_abi && !plan->calls;
     _autofd_ int ruleset = walled ? wall(p, root) : -1;
+    /* earlier calls' rulesets may keep the program from opening it */
+    _autofd_ int null = p->init.in < 0 ? tc_open_null() : -1;
     struct tc_task_message task = TC_TASK_NONE;
     task.call = plan->program_call;
     task.call_len = plan->program_call_len;
     task.cwd = find_cwd(plan, root);
-    task.in = p->init.in;
+    task.in = p->init.in >= 0 ? p->init.in : null;
     task.out = p->init.out;
     task.err = p->init.err;
     task.root = root;

@@ -101,7 +101,7 @@ struct tc_init_config {
     size_t mount_count;
     const struct tc_init_limit *limits;
     size_t limit_count;
-    int in, out, err; /* the tool's ends of its streams */
+    int in, out, err; /* the tool's ends of its streams; in: -1 for the null device */
     bool talks;       /* the tool is a toolcage program: it gets the socket `talk` as TC_INIT_TALK
                        */
     int talk;

@@ -43,19 +43,13 @@ static int open_pipe(struct tc_cage *cage, int *ret_ours, int *ret_theirs)
     return fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 ? fail_system(cage, "output pipe") : 0;
 }
 
-/* If the call has no input, the tool reads end-of-file from an empty pipe. */
+/* A call without input has no pipe for it: the child opens the cage's null device, because Landlock
+ * would not allow the tool to reopen the host's. */
 static int open_streams(struct tc_cage *cage)
 {
     struct tc_init_config *init = &TC_PRIV(cage)->init;
     if (init->terminal)
         return 0;
-    if (cage->stdin_fd < 0) {
-        int pair[2];
-        if (pipe2(pair, O_CLOEXEC) < 0)
-            return fail_system(cage, "input pipe");
-        (void)close(pair[1]);
-        cage->stdin_fd = pair[0];
-    }
     init->in = cage->stdin_fd;
     if (open_pipe(cage, &cage->out_fd, &init->out) < 0)
         return -1;
@@ -70,7 +64,7 @@ static int give_streams(struct tc_cage *cage)
     if (p->trees.id == (uid_t)-1 || p->init.terminal)
         return 0;
     for (size_t i = 0; i < TC_COUNT(ends); i++)
-        if (fchown(ends[i], p->trees.id, (gid_t)p->trees.id) < 0)
+        if (ends[i] >= 0 && fchown(ends[i], p->trees.id, (gid_t)p->trees.id) < 0)
             return fail_system(cage, "standard streams");
     return 0;
 }

@@ -182,7 +182,7 @@ static int make_input(struct toolcage_call *call, int *ret_fd, enum tc_stdin_kin
         *ret_fd = fcntl(call->input.pipe, F_DUPFD_CLOEXEC, 0);
         return *ret_fd < 0 ? fail_system(err, "dup") : 0;
     }
-    if (!bytes || !length) {
+    if (!bytes) {
         *ret_kind = TC_STDIN_NONE;
         return 0;
     }

@@ -143,7 +143,7 @@ struct tc_cage {
     struct tc_observer *observer;   /* points into `priv` if denials are observed */
     int secrets_fd; /* in: memory file with the values of plan->secrets (tc_secret_values_visit);
                        -1: none. Owned by the cage. */
-    int stdin_fd;   /* in: read end of the tool's standard input, or -1 for an empty one; start()
+    int stdin_fd;   /* in: read end of the tool's standard input, or -1 for the null device; start()
                        takes it */
     /* out: read end of the tool's standard output, non-blocking. With a terminal, some event()
      * replaces it by the terminal's master, which also accepts the input. */

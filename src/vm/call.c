@@ -212,7 +212,9 @@ static void send_job(struct talk *t, const char *plan, size_t len, unsigned stdi
 
 static void begin_call(struct talk *t)
 {
-    send_job(t, t->options->plan, t->options->plan_len, TC_STDIN_PIPE);
+    t->input_ended = tc_is_null(t->options->in);
+    send_job(t, t->options->plan, t->options->plan_len,
+             t->input_ended ? TC_STDIN_NONE : TC_STDIN_PIPE);
     t->begun = true;
 }
 

@@ -68,7 +68,12 @@ IMPORTS = {
     "raise": "env::setrlimit",
 }
 # What it is refused beyond its clauses: system directories and devices are no files of a module's.
-STRICTER = {("dev.minimal", "the null device"), ("dev.minimal", "random bytes"), ("fs.read", "a system file")}
+STRICTER = {
+    ("dev.minimal", "the null device"),
+    ("dev.minimal", "random bytes"),
+    ("fds.clean", "no input, by its name"),
+    ("fs.read", "a system file"),
+}
 UNPROVIDED = ["net.allow", "net.inspect", "net.secret"]
 UNTRIED = "not provided yet by this backend"
 REFUSED = 126  # the exit code of a module that cannot be run

@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -218,13 +219,20 @@ static void do_environment(char **a)
         puts(*e);
 }
 
+static const char *kind_of(const struct stat *st)
+{
+    if (S_ISFIFO(st->st_mode))
+        return "pipe";
+    return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3) ? "null" : "other";
+}
+
 static void do_descriptors(char **a)
 {
     struct stat st;
     (void)a;
     for (int fd = 0; fd < 1024; fd++)
         if (fstat(fd, &st) == 0)
-            printf("%d %s\n", fd, S_ISFIFO(st.st_mode) ? "pipe" : "other");
+            printf("%d %s\n", fd, kind_of(&st));
 }
 
 static void do_terminal(char **a)

@@ -103,6 +103,15 @@ static void do_environment(char **a)
         puts(*e);
 }
 
+/* No stream is a terminal, which fd_fdstat_get() would call a character device. */
+static const char *kind_of(__wasi_fd_t fd, const __wasi_fdstat_t *st)
+{
+    __wasi_filestat_t file;
+    if (st->fs_filetype != __WASI_FILETYPE_UNKNOWN || __wasi_fd_filestat_get(fd, &file) != 0)
+        return "other";
+    return file.filetype == __WASI_FILETYPE_CHARACTER_DEVICE ? "null" : "pipe";
+}
+
 /* What it was not handed as a directory is a stream, or somebody else's. */
 static void do_descriptors(char **a)
 {
@@ -110,7 +119,7 @@ static void do_descriptors(char **a)
     __wasi_prestat_t root;
     for (__wasi_fd_t fd = 0; fd < 1024; fd++)
         if (__wasi_fd_fdstat_get(fd, &st) == 0 && __wasi_fd_prestat_get(fd, &root) != 0)
-            printf("%u %s\n", fd, st.fs_filetype == __WASI_FILETYPE_UNKNOWN ? "pipe" : "other");
+            printf("%u %s\n", fd, kind_of(fd, &st));
 }
 
 static void do_memory(char **a)

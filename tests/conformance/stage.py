@@ -94,7 +94,7 @@ class Stage:
         for name in ("hosttmp", "hostshm"):
             self.write(p[name], token + "\n")
             self.ends.callback(os.unlink, p[name])
-        self.before = {path: look(path) for path in self.all_files()}
+        self.before = {path: look(path) for path in (*self.all_files(), "/dev/null")}
 
     def all_files(self):
         return [os.path.join(directory, name) for directory, _, names in os.walk(self.root) for name in names]

@@ -92,7 +92,7 @@ static const char *hold(const struct tc_cage *cage, enum tc_clause clause)
         [TC_CLAUSE_IPC_NONE] = "seccomp: no System V IPC and no message queues",
         [TC_CLAUSE_DEV_MINIMAL] = "Landlock: five devices",
         [TC_CLAUSE_ENV_CLEAN] = "environment made by toolcage",
-        [TC_CLAUSE_FDS_CLEAN] = "close_range, three pipes",
+        [TC_CLAUSE_FDS_CLEAN] = "close_range, three pipes (without input: two and /dev/null)",
         [TC_CLAUSE_TTY_NONE] = "setsid, Landlock, seccomp",
         [TC_CLAUSE_SYSCALLS] = "seccomp allowlist",
         [TC_CLAUSE_SETID_NONE] = "seccomp, no_new_privs",

@@ -14,6 +14,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -116,9 +117,16 @@ static int leave_root_in_sentry(const struct tc_init_config *init)
     return tidy_devices() < 0 ? -1 : leave_root(init);
 }
 
-static int close_rest(const struct tc_init_config *init)
+/* runsc passes a call's pipes on, and without input the host's null device, which is replaced by
+ * that of gVisor's kernel. */
+static int descriptors_in_sentry(const struct tc_init_config *init)
 {
+    struct stat st;
     (void)init;
+    if (fstat(STDIN_FILENO, &st) < 0)
+        return -1;
+    if (S_ISCHR(st.st_mode) && dup2(tc_open_null(), STDIN_FILENO) < 0)
+        return -1;
     return close_range(TC_INIT_REPORT + 1, INT_MAX, 0); /* gVisor rejects larger numbers */
 }
 
@@ -163,7 +171,7 @@ static const struct tc_stage inner_in_sentry[] = {
     {"trees", keep_trees, TC_CLAUSE_FS_READ, TC_LACK_PATH},
     {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ, TC_LACK_CWD},
     {"inner privileges", drop_in_sentry, TC_CLAUSE_PRIV_NONE},
-    {"inner descriptors", close_rest, TC_CLAUSE_FDS_CLEAN},
+    {"inner descriptors", descriptors_in_sentry, TC_CLAUSE_FDS_CLEAN},
     {"inner rlimits", tc_stage_rlimits, TC_CLAUSE_LIMIT_OPEN_FILES},
     {"inner seccomp", tc_stage_filter, TC_CLAUSE_SYSCALLS},
 };

@@ -14,6 +14,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "cli/call/last.h"
 #include "cli/call/outdir.h"
@@ -224,6 +226,26 @@ static int loop(struct run *run, struct tc_failure *failure)
         if (rc > 0)
             pump(run, &fds[1], &fds[2]);
     }
+}
+
+/* The null device is always 1:3; a closed standard input was replaced by it. */
+static bool is_null(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
+}
+
+int tc_input_choose(const struct tc_args *args, bool *ret)
+{
+    const char *how = tc_args_value(args, "stdin");
+    bool pass = how && strcmp(how, "pass") == 0, none = how && strcmp(how, "none") == 0;
+    if (how && !pass && !none && strcmp(how, "auto") != 0) {
+        tc_cli_say("--stdin is auto, pass or none, not %s", how);
+        tc_cli_hint("to read a file: toolcage %s CMD < FILE", args->verb->name);
+        return TC_EXIT_FAILURE;
+    }
+    *ret = pass || (!none && !isatty(STDIN_FILENO) && !is_null(STDIN_FILENO));
+    return 0;
 }
 
 static int open_input(struct run *run, struct tc_failure *failure)

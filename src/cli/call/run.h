@@ -8,6 +8,10 @@
 
 #include "cli/call/setup.h"
 
+/* Does --stdin pass standard input? By default it does, unless a person would have to type it (a
+ * terminal) or it is empty (the null device). 0, or the exit code after an error message. */
+int tc_input_choose(const struct tc_args *args, bool *ret);
+
 /* Runs setup->call. `input`: pass standard input. Returns the exit code. */
 int tc_run(struct tc_setup *setup, const struct tc_args *args, const char *tool, bool input);
 /* Runs a call without input and discards its output. 0, or -1 with the failure. */

@@ -9,7 +9,7 @@
 
 const struct tc_foreign_option tc_foreign_options[] = {
     {"--rm", "leave it out: a cage ends with its call"},
-    {"-i --interactive", "leave it out: standard input passes by default"},
+    {"-i --interactive", "leave it out: standard input passes unless it is a terminal"},
     {"-it --tty", "leave it out; a command that needs a terminal has one in toolcage shell"},
     {"-d --detach", "a call ends with its toolcage: use your shell's & instead"},
     {"--privileged --cap-add", "there is no such thing: grant paths with --read and --write"},

@@ -16,7 +16,7 @@ static const struct tc_option options[] = {
     TC_OPTIONS_NARROWING,
     TC_OPTION_SESSION,
     TC_OPTION_OUTPUT_DIR,
-    {"stdin", 0, "pass|none", NULL, "whether the tool reads your standard input (default: pass)"},
+    TC_OPTION_STDIN,
     TC_OPTION_JSON,
     TC_OPTION_TIMINGS,
     TC_OPTION_HELP,
@@ -45,7 +45,6 @@ static const char text[] =
 
 static int usage_of_exec(const struct tc_args *args)
 {
-    const char *input = tc_args_value(args, "stdin");
     if (!args->operand_count) {
         const char *tool = tc_args_value(args, "tool");
         tc_cli_say("exec: no command given");
@@ -53,11 +52,6 @@ static int usage_of_exec(const struct tc_args *args)
             tc_cli_hint("toolcage call %s runs the tool's own command", tool);
         else
             tc_cli_hint("toolcage exec ls -l; toolcage exec --help has more examples");
-        return TC_EXIT_FAILURE;
-    }
-    if (input && strcmp(input, "pass") != 0 && strcmp(input, "none") != 0) {
-        tc_cli_say("--stdin is pass or none, not %s", input);
-        tc_cli_hint("to read a file: toolcage exec CMD < FILE");
         return TC_EXIT_FAILURE;
     }
     return tc_foreign_values(args);
@@ -73,28 +67,42 @@ static int take_time(struct tc_setup *setup, const struct tc_args *args, struct 
     return toolcage_call_set(setup->call, "timeout", "10m", tc_failure_error(failure));
 }
 
-/* These programs need a terminal when started without arguments; a call's tool has none. */
+static bool is_one_of(const char *const *names, const char *name)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names;
+}
+
+/* A call's tool has no terminal, and reads none unless told to. Without arguments, these programs
+ * need one. */
 static void hint_at_shell(const struct tc_args *args)
 {
     static const char *const interactive[] = {"bash", "sh",  "zsh",  "fish", "python3", "python",
                                               "node", "irb", "psql", "vi",   "vim",     "nano",
                                               "less", "top", "htop", NULL};
+    static const char *const readers[] = {"cat",   "sort", "wc",        "tee",    "tr",
+                                          "xargs", "bc",   "sha256sum", "base64", NULL};
     const char *slash = strrchr(args->operands[0], '/'),
                *name = slash ? slash + 1 : args->operands[0];
     if (args->operand_count != 1 || tc_args_has(args, "json") || !tc_terminal_is_one())
         return;
-    for (size_t i = 0; interactive[i]; i++)
-        if (strcmp(interactive[i], name) == 0)
-            tc_cli_hint("%s has no terminal here; `toolcage shell %s` gives it one", name,
-                        args->operands[0]);
+    if (is_one_of(interactive, name))
+        tc_cli_hint("%s has no terminal here; `toolcage shell %s` gives it one", name,
+                    args->operands[0]);
+    else if (is_one_of(readers, name) && !tc_args_has(args, "stdin"))
+        tc_cli_hint("%s gets no input from a terminal; --stdin pass passes what is typed", name);
 }
 
 static int run_exec(const struct tc_args *args)
 {
     _autosetup_ struct tc_setup setup = {0};
     _autofailure_ struct tc_failure failure = {0};
-    const char *tool = tc_args_value(args, "tool"), *input = tc_args_value(args, "stdin");
+    const char *tool = tc_args_value(args, "tool");
+    bool input = false;
     int rc = usage_of_exec(args);
+    if (!rc)
+        rc = tc_input_choose(args, &input);
     if (rc)
         return rc;
     if (tc_setup_open(args, tool, TC_LOOKUP_TRUSTED, &setup, &failure) ||
@@ -104,7 +112,7 @@ static int run_exec(const struct tc_args *args)
     if (!tool && setup.found.path && !setup.found.preset && !tc_args_has(args, "json"))
         tc_cli_say("no --tool: running under [defaults] of %s", setup.found.path);
     hint_at_shell(args);
-    return tc_run(&setup, args, tool, !input || strcmp(input, "none") != 0);
+    return tc_run(&setup, args, tool, input);
 }
 
 const struct tc_verb tc_verb_exec = {

@@ -149,7 +149,7 @@ static const struct tc_option options[] = {
     {"allow-all", 0, NULL, NULL,
      "it may read all but /etc and credentials, and write this directory"},
     TC_OPTIONS_NARROWING,
-    {"stdin", 0, "pass|none", NULL, "whether the tool reads your standard input (default: pass)"},
+    TC_OPTION_STDIN,
     {"no-trial", 0, NULL, NULL, "do not run it once more under what was learned"},
     TC_OPTION_HELP,
     {0},
@@ -299,8 +299,10 @@ static int run_learn(const struct tc_args *args)
 {
     _autosetup_ struct tc_setup setup = {0};
     _autofailure_ struct tc_failure failure = {0};
-    const char *input = tc_args_value(args, "stdin");
+    bool input = false;
     int rc = tc_foreign_values(args);
+    if (!rc)
+        rc = tc_input_choose(args, &input);
     if (rc)
         return rc;
     if (tc_setup_open(args, NULL, TC_LOOKUP_DEFAULT, &setup, &failure) ||
@@ -309,7 +311,7 @@ static int run_learn(const struct tc_args *args)
         (tc_args_has(args, "allow-all") && allow_all(setup.call, &failure)))
         return tc_failure_tell(&failure, args, NULL);
     setup.aside = true;
-    rc = tc_run(&setup, args, NULL, !input || strcmp(input, "none") != 0);
+    rc = tc_run(&setup, args, NULL, input);
     return began(toolcage_call_result(setup.call)) ? teach(&setup, args, rc) : rc;
 }
 

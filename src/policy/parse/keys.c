@@ -100,7 +100,8 @@ const struct tc_key tc_keys[] = {
              "command the tool is a profile for commands given at the call.",
      .example = "command = [\"wc\", \"-w\", \"--\", \"{path}\"]"},
     {TC_IN(TOOL), "stdin", tc_set_stdin, SPEC(stdin_text), .id = TC_KEY_STDIN, .type = "string",
-     .text = "What the tool reads from its standard input, with placeholders as in command.",
+     .text = "What the tool reads from its standard input, with placeholders as in command; "
+             "without this key it is /dev/null.",
      .example = "stdin = \"{code}\""},
     {TC_IN(TOOL) | TC_IN(SERVER_TOOL), "arguments", tc_set_arguments, READS(ARGUMENTS, ARGUMENT),
      .id = TC_KEY_ARGUMENTS, .type = "tables",

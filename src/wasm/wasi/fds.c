@@ -272,7 +272,8 @@ uint32_t tc_wasi_fd_fdstat_get(struct tc_wasi *w, const uint64_t *a)
         return tc_wasi_error(errno);
     uint16_t flags = flags_of(fd->fd);
     memset(to, 0, WASI_FDSTAT_SIZE);
-    to[0] = tc_wasi_type(st.st_mode);
+    /* guests take a character device for a terminal; a call's stream is never one */
+    to[0] = fd->kind == TC_WASI_STREAM ? WASI_TYPE_UNKNOWN : tc_wasi_type(st.st_mode);
     memcpy(to + 2, &flags, sizeof(flags));
     memcpy(to + 8, &fd->rights, sizeof(fd->rights));
     memcpy(to + 16, &fd->inherits, sizeof(fd->inherits));

@@ -380,12 +380,24 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 def terminals(place):
     ours, theirs = os.openpty()
-    process = place.popen("exec", "cat", stdin=theirs, stdout=subprocess.PIPE, start_new_session=True)
+    process = place.popen(
+        "exec",
+        "readlink",
+        "/proc/self/fd/0",
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    out, _ = process.communicate(timeout=20)
+    check(out == b"/dev/null\n", "a terminal is no input", out)
+    process = place.popen(
+        "exec", "--stdin", "pass", "cat", stdin=theirs, stdout=subprocess.PIPE, start_new_session=True
+    )
     os.write(ours, b"typed\n\x04")
     out, _ = process.communicate(timeout=20)
     check(process.returncode == 0 and out == b"typed\n", "a terminal as standard input", out)
     process = subprocess.Popen(
-        [sys.executable, "-c", JOB, os.ttyname(theirs), *place.argv("exec", "cat")],
+        [sys.executable, "-c", JOB, os.ttyname(theirs), *place.argv("exec", "--stdin", "pass", "cat")],
         cwd=place.project,
         env=place.environ,
         stdin=subprocess.DEVNULL,
@@ -427,6 +439,12 @@ def persons(place):
         at_a_terminal("exec", "sh"),
     )
     check(at_a_terminal("exec", "sh", "-c", "true") == (0, ""), "a command is not")
+    check(
+        at_a_terminal("exec", "cat")
+        == (0, "hint: cat gets no input from a terminal; --stdin pass passes what is typed\n"),
+        "a program that reads its input is told how to pass it",
+    )
+    check(at_a_terminal("exec", "--stdin", "pass", "cat") == (0, ""), "not when it is passed")
     check(at_a_terminal("exec", "--json", "sh")[1] == "", "nor who wants JSON")
     elsewhere = place.popen(
         "exec", "sleep", "32", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -6,7 +6,7 @@
 import hashlib
 import os
 
-from scene import check, run
+from scene import PYTHON, check, run
 
 
 def large(s):
@@ -65,8 +65,12 @@ def streams(s):
     )
     answer = s.shell("cat")
     check(answer.status == "ok" and answer.out == "", "no input is the end of file", answer)
-    answer = s.python("import os\nfor f in range(3): print(os.readlink(f'/proc/self/fd/{f}').split(':')[0])")
-    check(answer.out == "pipe\n" * 3, "all three are pipes", answer)
+    kinds_of = "import os\nfor f in range(3): print(os.readlink(f'/proc/self/fd/{f}').split(':')[0])"
+    answer = s.python(kinds_of)
+    check(answer.out == "/dev/null\npipe\npipe\n", "no input is the null device", answer)
+    for given in (b"x", b""):
+        answer = s.call(PYTHON, "-c", kinds_of, stdin=given)
+        check(answer.out == "pipe\n" * 3, f"with input {given} all three are pipes", answer)
     answer = s.python(
         "import os\nos.write(1, b'x' * 300000)\nos.close(1)\nos.close(2)\nimport time\ntime.sleep(.3)\nos._exit(6)"
     )

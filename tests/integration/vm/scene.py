@@ -83,14 +83,14 @@ def make_root(path, programs):
         os.symlink("busybox", f"{path}/bin/{name}")
 
 
-def start_by(policy, script, tool="t"):
+def start_by(policy, script, tool="t", stdin=subprocess.PIPE):
     with open("policy.new", "w", encoding="utf-8") as out:
         out.write(policy)
     os.replace("policy.new", "policy.toml")  # another call may be reading it
     words = ["exec", "--policy", "policy.toml", "--json", "--tool", tool, "--", "/bin/sh", "-c", script]
     return subprocess.Popen(
         [TOOLCAGE, *words],
-        stdin=subprocess.PIPE,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -98,12 +98,12 @@ def start_by(policy, script, tool="t"):
     )
 
 
-def start(script, more="", emulation="true", tool="t", timeout="240s", backend=""):
+def start(script, more="", emulation="true", tool="t", timeout="240s", backend="", stdin=subprocess.PIPE):
     """Emulation on a busy machine takes ten times what it takes on an idle one."""
     text = QEMU.format(emulation=emulation, backend=backend) + TOOL.format(
         kind="qemu", timeout=timeout, more=more
     )
-    return start_by(text, script, tool)
+    return start_by(text, script, tool, stdin)
 
 
 def end(process, stdin=None):
@@ -112,7 +112,8 @@ def end(process, stdin=None):
 
 
 def call(script, stdin=None, **how):
-    return end(start(script, **how), stdin)
+    given = subprocess.DEVNULL if stdin is None else subprocess.PIPE
+    return end(start(script, stdin=given, **how), stdin)
 
 
 def changes(*words):

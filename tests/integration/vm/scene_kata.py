@@ -6,6 +6,7 @@ one: the guest's kernel is the host's."""
 import atexit
 import contextlib
 import os
+import subprocess
 import sys
 
 from scene import TOOL, end, make_root, skip_all, start_by, store  # first: it knows where the others are
@@ -54,15 +55,16 @@ def socket():
     return PLACE["socket"]
 
 
-def start(script, more="", tool="t", timeout="120s", backend=""):
+def start(script, more="", tool="t", timeout="120s", backend="", stdin=subprocess.PIPE):
     text = KATA.format(engine=ENGINE, socket=socket(), backend=backend) + TOOL.format(
         kind="kata", timeout=timeout, more=more
     )
-    return start_by(text, script, tool)
+    return start_by(text, script, tool, stdin)
 
 
 def call(script, stdin=None, **how):
-    return end(start(script, **how), stdin)
+    given = subprocess.DEVNULL if stdin is None else subprocess.PIPE
+    return end(start(script, stdin=given, **how), stdin)
 
 
 def monitors():

@@ -477,13 +477,23 @@ static void output_streams(void **state)
     strike(&s);
 }
 
+static void no_input_is_not_an_empty_one(void **state)
+{
+    struct stage s;
+    set_stage(&s, PEER_HONEST, "bad");
+    (void)run_call(&s);
+    peer_settle(&s.peer);
+    assert_int_equal(s.peer.job.stdin_kind, TC_STDIN_NONE);
+    strike(&s);
+}
+
 static void input_of_each_size_arrives(void **state)
 {
     static const struct {
         size_t length;
         enum tc_stdin_kind kind;
     } rows[] = {
-        {0, TC_STDIN_NONE}, {1, TC_STDIN_PIPE}, {65536, TC_STDIN_PIPE}, {65537, TC_STDIN_BYTES}};
+        {0, TC_STDIN_PIPE}, {1, TC_STDIN_PIPE}, {65536, TC_STDIN_PIPE}, {65537, TC_STDIN_BYTES}};
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         struct stage s;
         set_stage(&s, PEER_HONEST, "bad");
@@ -725,6 +735,7 @@ int main(void)
         cmocka_unit_test(failures_carry_their_place),
         cmocka_unit_test(evidence_is_reported),
         cmocka_unit_test(output_streams),
+        cmocka_unit_test(no_input_is_not_an_empty_one),
         cmocka_unit_test(input_of_each_size_arrives),
         cmocka_unit_test(input_pipe_is_the_hosts_to_feed),
         cmocka_unit_test(input_of_the_policy_is_alone),
