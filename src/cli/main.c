@@ -204,11 +204,12 @@ static int help_verb(int argc, char **argv)
 }
 
 /* Opens /dev/null for closed standard fds: a file opened later would otherwise get the number 0, 1
- * or 2. */
+ * or 2. Writing to a closed standard output still fails, because lost output is no success. */
 static bool standard_descriptors(void)
 {
+    static const int modes[] = {O_RDONLY, O_RDONLY, O_WRONLY};
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) != fd)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", modes[fd]) != fd)
             return false;
     return true;
 }

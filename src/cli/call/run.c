@@ -297,7 +297,8 @@ static int finish_run(const struct run *run, const struct tc_setup *setup,
     if (tc_args_has(args, "timings"))
         tc_report_timings(result, setup);
     if (run->write_errno && run->write_errno != EPIPE) {
-        tc_cli_say("cannot write the tool's output: %s", strerror(run->write_errno));
+        tc_cli_say("cannot write the tool's output to standard output: %s",
+                   tc_cli_unwritable(run->write_errno));
         tc_cli_hint(TC_CLI_OTHER_OUTPUT);
         return TC_EXIT_FAILURE;
     }

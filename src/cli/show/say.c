@@ -161,13 +161,18 @@ int tc_cli_error_exit(const struct toolcage_error *err)
     }
 }
 
+const char *tc_cli_unwritable(int errnum)
+{
+    return errnum == EBADF ? "it is closed" : strerror(errnum);
+}
+
 int tc_cli_print(const char *text, size_t length)
 {
     if (!tc_cli_write(STDOUT_FILENO, text, length))
         return 0;
     if (errno == EPIPE)
         return TC_EXIT_SIGNAL + 13; /* SIGPIPE: expected when the reader closed the pipe */
-    tc_cli_say("cannot write standard output: %s", strerror(errno));
+    tc_cli_say("cannot write standard output: %s", tc_cli_unwritable(errno));
     tc_cli_hint(TC_CLI_OTHER_OUTPUT);
     return TC_EXIT_FAILURE;
 }

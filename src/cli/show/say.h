@@ -28,7 +28,9 @@ void tc_cli_stderr_painted(enum tc_paint paint, const char *text);
 /* Prints that memory is exhausted, and returns TC_EXIT_FAILURE. */
 int tc_cli_no_memory(void);
 #define TC_CLI_FREE_MEMORY "free memory on this machine"
-#define TC_CLI_OTHER_OUTPUT "make room where the output goes, or send it elsewhere"
+#define TC_CLI_OTHER_OUTPUT "make room where the output goes, or send it elsewhere: > FILE"
+/* Why standard output cannot be written. */
+const char *tc_cli_unwritable(int errnum);
 
 /* Prints a library error: for a policy the whole report, else message and hint. */
 void tc_cli_error(const struct toolcage_error *err);

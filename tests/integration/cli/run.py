@@ -262,6 +262,21 @@ def streams(place):
         check=False,
     )
     check(closed.returncode == 0, "closed standard descriptors", closed)
+    for args, code in [(("true",), 0), (("--json", "true"), 125), (("echo", "x"), 125)]:
+        lost = subprocess.run(
+            ["sh", "-c", '"$@" >&-', "sh", *place.argv("exec", *args)],
+            cwd=place.project,
+            env=place.environ,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        check(
+            lost.returncode == code and ("standard output: it is closed" in lost.stderr) == (code != 0),
+            f"{args}: output that a closed standard output loses is an error",
+            lost,
+        )
     full = subprocess.run(
         ["sh", "-c", '"$@" >/dev/full', "sh", *place.argv("exec", "echo", "x")],
         cwd=place.project,
