@@ -239,7 +239,7 @@ static void check_hosts(struct tc_parse *p, const struct tc_spec *tool, const st
     }
 }
 
-/* A variable that holds a secret must not be in env.pass: the tool would read the secret. */
+/* Passing the variable would expose the secret to the tool, or to its install phase. */
 static void check_passed(struct tc_parse *p, const struct tc_spec *tool, const struct tc_spec *said,
                          const struct tc_secret *secret)
 {
@@ -249,7 +249,8 @@ static void check_passed(struct tc_parse *p, const struct tc_spec *tool, const s
         return;
     tc_parse_bad_line(p, secret->line, key_of(said, secret),
                       "remove it from env.pass: the proxy injects it into the requests",
-                      "env.pass of %s passes %s to the tool", tool->prefix, secret->from + 4);
+                      "env.pass of %s passes %s to %s", tool->prefix, secret->from + 4,
+                      tc_spec_is_setup(tool) ? "the install" : "the tool");
 }
 
 static bool same_header(const struct tc_secret *a, const struct tc_secret *b)
@@ -289,6 +290,8 @@ static void check_spec(struct tc_parse *p, const struct tc_spec *tool)
     for (size_t i = 0; said && i < said->secret_count; i++) {
         check_hosts(p, tool, said, &said->secrets[i]);
         check_passed(p, tool, said, &said->secrets[i]);
+        if (tool->setup)
+            check_passed(p, tool->setup, said, &said->secrets[i]);
         check_alone(p, said, i);
     }
 }

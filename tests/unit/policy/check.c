@@ -195,6 +195,14 @@ static const struct row rows[] = {
     {T "secrets.A = { from = \"env:B\", hosts = [\"a.example\"], header = \"A: {secret}\" }\n"
        "network = [\"a.example\"]\nenv.pass = [\"B\"]\n",
      2, 1, "tool.x.secrets.A", "env.pass of tool.x passes B to the tool", "remove it"},
+    {T "secrets.A = { from = \"env:B\", hosts = [\"a.example\"], header = \"A: {secret}\" }\n"
+       "network = [\"a.example\"]\nsetup = { command = [\"pip\"], into = \"/opt/deps\", env.pass = "
+       "[\"B\"] }\n",
+     2, 1, "tool.x.secrets.A", "env.pass of tool.x.setup passes B to the install", "remove it"},
+    {T "secrets.A = { from = \"env:B\", hosts = [\"a.example\"], header = \"A: {secret}\" }\n"
+       "network = [\"a.example\"]\nenv.set = { C = \"d\" }\n"
+       "setup = { command = [\"pip\"], into = \"/opt/deps\" }\n[defaults]\nenv.pass = [\"B\"]\n",
+     2, 1, "tool.x.secrets.A", "env.pass of tool.x.setup passes B to the install", "remove it"},
     {T "secrets.A = { from = \"env:A\", hosts = [\"a.example:80\"], header = \"X-K: {secret}\" }\n"
        "secrets.B = { from = \"env:B\", hosts = [\"http://a.example:80\"], header = \"x-k: "
        "{secret}\" "
