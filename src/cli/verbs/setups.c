@@ -151,10 +151,11 @@ static int install_each(struct tc_setup *setup, const struct tc_args *args, cons
     bool force = tc_args_has(args, "force"), quiet = tc_args_has(args, "json");
     int rc = 0;
     size_t count = 0;
-    for (; tc_scan_next(&each); count++) {
+    while (tc_scan_next(&each)) {
         _autofree_ char *tool = tc_json_text(tc_json_get(each.value, "tool"));
         if (!tool)
             return tc_cli_no_memory();
+        count++;
         if (!force && tc_json_true(tc_json_get(each.value, "ready"))) {
             if (!quiet)
                 tc_cli_say("%s is ready", tool);
@@ -186,15 +187,23 @@ static int check_options(const struct tc_args *args, struct tc_failure *failure)
     return 0;
 }
 
+/* The installs of all policies depend on no policy file here. */
+static bool needs_policy(const struct tc_args *args)
+{
+    return !tc_args_has(args, "all") || tc_args_value(args, "policy");
+}
+
 static int run_setups(const struct tc_args *args)
 {
     _autosetup_ struct tc_setup setup = {.aside = true};
     _autofailure_ struct tc_failure failure = {0};
     char *json = NULL;
     if (check_options(args, &failure) ||
-        tc_lookup(tc_args_value(args, "policy"), TC_LOOKUP_TRUSTED, &setup.found, &failure))
+        tc_lookup(tc_args_value(args, "policy"),
+                  needs_policy(args) ? TC_LOOKUP_TRUSTED : TC_LOOKUP_DEFAULT, &setup.found,
+                  &failure))
         return tc_failure_tell(&failure, args, NULL);
-    if (!setup.found.path)
+    if (!setup.found.path && needs_policy(args))
         return tc_failure_set(&failure, TOOLCAGE_ENOT_FOUND,
                               "write a policy (toolcage init), or name one with --policy FILE",
                               "there is no policy here"),
