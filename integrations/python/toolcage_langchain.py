@@ -22,7 +22,7 @@ from langchain.agents.middleware._execution import BaseExecutionPolicy
 
 @dataclass
 class CagedExecutionPolicy(BaseExecutionPolicy):
-    """`policy` is a file; without one the shell has the strictest useful grant."""
+    """`policy` is a file; without one the shell has the strictest useful grant. Relative paths start at this process's directory."""
 
     policy: str | None = None
     tool: str | None = None
@@ -31,6 +31,7 @@ class CagedExecutionPolicy(BaseExecutionPolicy):
     def spawn(
         self, *, workspace: pathlib.Path, env: Mapping[str, str], command: Sequence[str]
     ) -> subprocess.Popen[str]:
+        workspace = pathlib.Path(workspace).absolute()
         cage = self._words(workspace, env)
         refused = subprocess.run(
             [*cage, "--", "true"],
@@ -61,9 +62,10 @@ class CagedExecutionPolicy(BaseExecutionPolicy):
     def _words(self, workspace: pathlib.Path, env: Mapping[str, str]) -> list[str]:
         """Values of variables are handed over by name: a command line is anybody's to read."""
         words = [self._binary(), "exec", "--workspace", str(workspace)]
-        for key in ("policy", "tool"):
-            if getattr(self, key):
-                words += [f"--{key}", getattr(self, key)]
+        if self.policy:
+            words += ["--policy", str(pathlib.Path(self.policy).absolute())]
+        if self.tool:
+            words += ["--tool", self.tool]
         for name in env:
             if name not in ("PATH", "HOME"):  # of the host; the cage has its own
                 words += ["--env", name]

@@ -176,15 +176,15 @@ def check_langchain(policy_file, port):
         def bind_tools(self, tools, **more):
             return self
 
-    def run(lines, tool="shell", **more):
+    def run(lines, tool="shell", policy=policy_file, workspace=None, **more):
         calls = [
             AIMessage(content="", tool_calls=[{"name": "shell", "args": {"command": line}, "id": f"c{n}"}])
             for n, line in enumerate(lines)
         ]
         shell = ShellToolMiddleware(
-            workspace_root=os.getcwd(),
+            workspace_root=workspace or os.getcwd(),
             env={"SAID": "by name"},
-            execution_policy=CagedExecutionPolicy(policy=policy_file, tool=tool, binary=TOOLCAGE, **more),
+            execution_policy=CagedExecutionPolicy(policy=policy, tool=tool, binary=TOOLCAGE, **more),
         )
         agent = create_agent(
             Scripted(messages=iter([*calls, AIMessage(content="done")])), tools=[], middleware=[shell]
@@ -196,6 +196,10 @@ def check_langchain(policy_file, port):
     tap.check(
         seen == ["by name\n", "kept\ntwo\n"], "LangChain: calls work, and the shell keeps its state", seen
     )
+    os.mkdir("below")
+    pathlib.Path("below/h").write_text("three\n")
+    seen = run(["cat h"], policy=os.path.relpath(policy_file), workspace="below")
+    tap.check(seen == ["three\n"], "LangChain: relative paths start at the program's directory", seen)
     seen = run(["cat /etc/shadow", f'/usr/bin/python3 -c "{CONNECT.format(port=port)}" 2>&1 | tail -1'])
     tap.check("No such file" in seen[0], "LangChain: /etc/shadow is absent", seen)
     tap.check("Error" in seen[1], "LangChain: no network", seen)
