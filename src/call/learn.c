@@ -6,8 +6,10 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/path.h"
 #include "call/host/exec_check.h"
@@ -15,6 +17,8 @@
 #include "policy/learn/learn.h"
 #include "policy/names/credentials.h"
 #include "policy/names/system_paths.h"
+
+enum { NS_PER_S = 1000000000, TICK_NS = 10000000 };
 
 /* A policy contains paths as UTF-8 text, and never patterns. */
 static bool sayable(const char *path)
@@ -75,9 +79,28 @@ static bool cut_at_link(const struct tc_grant *grant, char *path)
     return false;
 }
 
-static bool add_lesson(struct tc_lesson *l, const struct tc_grant *grant, int64_t kind,
+/* Did the run, which began at `since` (ns), create the file? Not known where the file system has no
+ * birth times. */
+static bool was_made(const char *path, int64_t since)
+{
+    struct statx st;
+    return statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BTIME, &st) == 0 &&
+           (st.stx_mask & STATX_BTIME) &&
+           st.stx_btime.tv_sec * NS_PER_S + st.stx_btime.tv_nsec >= since;
+}
+
+/* The real time of the call's start, less the resolution of a file's times. */
+static int64_t start_of(const struct toolcage_call *call)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * NS_PER_S + now.tv_nsec - (tc_now_us() - call->started_us) * 1000 - TICK_NS;
+}
+
+static bool add_lesson(struct tc_lesson *l, const struct toolcage_call *call, int64_t kind,
                        const char *target, bool refused)
 {
+    const struct tc_grant *grant = &call->grant;
     static const struct {
         enum tc_denial_kind kind;
         enum tc_touch how;
@@ -103,6 +126,7 @@ static bool add_lesson(struct tc_lesson *l, const struct tc_grant *grant, int64_
     /* a path that cannot be examined may exist nevertheless */
     t->there = found || (refused && errno != ENOENT && errno != ENOTDIR);
     t->directory = found && S_ISDIR(st.st_mode);
+    t->made = found && !refused && t->how == TC_TOUCH_WRITE && was_made(t->path, start_of(call));
     return t->path != NULL;
 }
 
@@ -122,11 +146,11 @@ static bool add_touched(struct tc_lesson *l, const struct toolcage_call *call,
     for (size_t i = 0; i < o->access_count; i++)
         if (!brought(programs, o->accesses[i].target) &&
             !(o->accesses[i].target && only_above_grants(&call->grant, o->accesses[i].target)) &&
-            !add_lesson(l, &call->grant, o->accesses[i].kind, o->accesses[i].target, false))
+            !add_lesson(l, call, o->accesses[i].kind, o->accesses[i].target, false))
             return false;
     for (size_t i = 0; i < o->denial_count; i++)
         if (!o->denials[i].probe &&
-            !add_lesson(l, &call->grant, o->denials[i].kind, o->denials[i].target, true))
+            !add_lesson(l, call, o->denials[i].kind, o->denials[i].target, true))
             return false;
     return true;
 }

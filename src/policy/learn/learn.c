@@ -74,6 +74,32 @@ static bool stands_above(const struct tc_lesson *l, const char *dir, enum tc_tou
     return false;
 }
 
+/* Did the run create the file `path` (`itself`), or an entry of the directory `path`? */
+static bool is_made(const struct tc_lesson *l, const char *path, bool itself)
+{
+    size_t length = strlen(path);
+    for (size_t i = 0; i < l->count; i++) {
+        const struct tc_touched *t = &l->touched[i];
+        const char *rest = tc_path_within(path, t->path) ? t->path + length : NULL;
+        bool below = rest && rest[0] && !strchr(rest + 1, '/');
+        if (t->made && (itself ? rest && !rest[0] && !t->directory : below))
+            return true;
+    }
+    return false;
+}
+
+/* A granted file must exist when a call starts, so a tool that creates one needs its directory. */
+static void add_made_note(struct tc_buf *out, const struct tc_lesson *l, const char *path)
+{
+    if (is_made(l, path, true))
+        add_line(out,
+                 "note: the tool creates this file, and its directory is too wide to grant, so the "
+                 "file must exist before each call: ",
+                 path);
+    else if (is_made(l, path, false))
+        add_line(out, "note: the whole directory, because the tool creates files in it: ", path);
+}
+
 static void add_width_notes(struct tc_buf *out, const struct tc_lesson *l, const char *path,
                             enum tc_touch how)
 {
@@ -107,6 +133,7 @@ static void add_write_notes(struct tc_buf *out, const struct tc_lesson *l,
     for (size_t i = 0; i < writable->count; i++) {
         const char *path = writable->items[i];
         add_width_notes(out, l, path, TC_TOUCH_WRITE);
+        add_made_note(out, l, path);
         if (tc_credential_path(path))
             add_line(out, "danger: may contain a secret, which the tool could replace: ", path);
         if (executed_below(l, path))
@@ -322,6 +349,13 @@ static void add_limits(struct tc_buf *out, const struct tc_lesson *l)
         tc_buf_addf(out, "memory = { max = \"%s\", by = \"any\" }\n", l->memory);
 }
 
+/* exec without --tool keeps the grant that it has without a policy file. */
+static void add_defaults(struct tc_buf *out)
+{
+    tc_buf_adds(out, "\n# For toolcage exec without --tool: it may read the working directory.\n"
+                     "[defaults]\nfilesystem.readable = [\"/workspace\"]\n");
+}
+
 char *tc_learn_write(const struct tc_lesson *l)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
@@ -344,9 +378,12 @@ char *tc_learn_write(const struct tc_lesson *l)
     add_paths(&out, "filesystem.readable", &readable);
     add_write_notes(&out, l, &writable);
     add_paths(&out, "filesystem.writable", &writable);
+    if (!readable.count && !writable.count)
+        tc_buf_adds(&out, "filesystem = \"none\"\n");
     add_refused(&out, l);
     add_links(&out, l, &readable, &writable);
     add_network(&out, l);
     add_limits(&out, l);
+    add_defaults(&out);
     return tc_buf_steal(&out);
 }

@@ -17,6 +17,7 @@ struct tc_touched {
     char *path;
     enum tc_touch how;
     bool there, directory; /* after the run: exists, is a directory */
+    bool made;             /* the run created it, so the next one may have to create it, too */
     bool refused;
     bool link;  /* a symbolic link: granting it would grant its target */
     bool above; /* granted for a path below it that a policy cannot spell */

@@ -59,11 +59,11 @@ static bool add_path(struct tc_strv *set, const char *path)
 
 /* ---- writing ---- */
 
-/* Is it a file, and the only written entry of its directory? Then the file is granted; temporary
- * names and new directories need a grant of the directory. */
+/* Is it a file that was there before the run, and the only written entry of its directory? Then the
+ * file is granted; new and temporary names need a grant of the directory. */
 static bool stands_alone(const struct tc_lesson *l, const struct tc_touched *t)
 {
-    if (!t->there || t->directory)
+    if (!t->there || t->directory || t->made)
         return false;
     for (size_t i = 0; i < l->count; i++) {
         const struct tc_touched *other = &l->touched[i];

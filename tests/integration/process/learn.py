@@ -98,7 +98,7 @@ def programs(s):
             beyond={"n.py": f"print(open('{secret}').read())\n"},
         )
         writable = tool.get("filesystem", {}).get("writable")
-        check(writable == [s.path("ws/a.npy")], "numpy: the one file that it writes", tool)
+        check(writable == [s.ws], "numpy: the directory of the one file that it creates", tool)
     tool = learned(
         s,
         "gcc",
@@ -111,8 +111,8 @@ def programs(s):
         beyond={"a.c": f'#include "{secret}"\n'},
     )
     check(
-        tool.get("filesystem", {}).get("readable") == [s.path("ws/a.c"), s.path("ws/b.h")],
-        "gcc: the files that it reads",
+        tool.get("filesystem", {}) == {"writable": [s.ws]},
+        "gcc: the directory of the program that it creates",
         tool,
     )
     learned(
@@ -216,7 +216,7 @@ def caged_at_first(s):
     check(
         done.stdout.startswith("# Learned")
         and "out\n" in done.stderr
-        and f'filesystem.writable = ["{s.ws}/f"]' in done.stdout,
+        and f'filesystem.writable = ["{s.ws}"]' in done.stdout,
         "more can be given",
         done,
     )
@@ -224,6 +224,50 @@ def caged_at_first(s):
     s.write("home/.ssh/id_ed25519", "tweet-31\n")
     done = learn(s, "sh", "-c", f"cat {home}/.ssh/id_ed25519; true")
     check("tweet-31" not in done.stderr, "credentials stay masked with --allow-all", done)
+
+
+def created(s):
+    """A file that the run created may be gone at the next call, so its directory is granted; one that was there stays a file."""
+    clear(s)
+    s.write("ws/Makefile", "all:\n\techo hi > out\n")
+    s.write("ws/there", "x\n")
+    for command, writable, note in (
+        ("echo hi > out", s.ws, True),
+        ("rm -f there; echo hi > there", s.ws, True),
+        ("echo hi > there", f"{s.ws}/there", False),
+    ):
+        done = learn(s, "sh", "-c", command, flags=("--write", "."))
+        tool = tomllib.loads(done.stdout)["tool"]["t"]
+        check(
+            tool["filesystem"]["writable"] == [writable]
+            and ("because the tool creates files in it" in done.stdout) == note,
+            f"{command}: what is writable",
+            done,
+        )
+        s.write("learned.toml", done.stdout)
+        if note:
+            for name in ("out", "there"):
+                if os.path.exists(s.path("ws", name)):
+                    os.remove(s.path("ws", name))
+            again = call(s)
+            check(again.returncode == 0, f"{command}: in a clean directory", again)
+            s.write("ws/there", "x\n")
+
+
+def beside(s):
+    """A plain exec in the directory of the learned policy keeps the default grant, and a tool that needs no file gets none."""
+    clear(s)
+    s.write("ws/file", "text-31\n")
+    s.write("ws/toolcage.toml", learn(s, "true", flags=()).stdout)
+    check(toolcage(s, "policy", "trust", s.path("ws/toolcage.toml")).returncode == 0, "it is trusted")
+    done = toolcage(s, "exec", "--", "sh", "-c", "cat file; echo x > new")
+    check(
+        done.stdout == "text-31\n" and not os.path.exists(s.path("ws/new")),
+        "exec reads the working directory, and writes nothing",
+        done,
+    )
+    done = toolcage(s, "exec", "--tool", "t", "--", "cat", s.path("ws/file"))
+    check(done.returncode != 0 and "text-31" not in done.stdout, "the tool reads no file", done)
 
 
 def mounted(s):
@@ -627,6 +671,8 @@ run(
     programs,
     generalised,
     caged_at_first,
+    created,
+    beside,
     mounted,
     dangers,
     above,

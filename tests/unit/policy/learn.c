@@ -22,6 +22,10 @@
     {                                                             \
         .path = (char *)(p), .how = TC_TOUCH_WRITE, .there = true \
     }
+#define MAKES(p)                                                                \
+    {                                                                           \
+        .path = (char *)(p), .how = TC_TOUCH_WRITE, .there = true, .made = true \
+    }
 #define MAKES_DIR(p)                                                                 \
     {                                                                                \
         .path = (char *)(p), .how = TC_TOUCH_WRITE, .there = true, .directory = true \
@@ -89,6 +93,35 @@ static void single_files_stay_files(void **state)
 {
     PATHS("/d/a /d/b", "/w/project/out", READS("/d/a"), READS("/d/b"), WRITES("/w/project/out"));
     PATHS("", "/w/project/out", WRITES("/w/project/out"), READS("/w/project/out"));
+}
+
+static void a_created_file_needs_its_directory(void **state)
+{
+    PATHS("", "/w/project", MAKES("/w/project/out"));
+    PATHS("", "/w/project/a /w/project/out", WRITES("/w/project/a"), MAKES("/w/project/out/b"));
+    PATHS("", "/home/u/out", MAKES("/home/u/out"));
+    struct tc_touched touched[] = {MAKES("/w/project/out/a"), MAKES("/home/u/b"), WRITES("/w/d/c")};
+    struct tc_lesson l = lesson(touched, TC_COUNT(touched));
+    _autofree_ char *text = tc_learn_write(&l);
+    assert_non_null(text);
+    const char *const said[] = {
+        "because the tool creates files in it: /w/project/out\n",
+        "the file must exist before each call: /home/u/b\n",
+    };
+    for (size_t i = 0; i < TC_COUNT(said); i++)
+        assert_non_null(strstr(text, said[i]));
+    assert_null(strstr(text, "creates files in it: /w/d"));
+}
+
+/* exec without --tool reads the working directory; a tool without files inherits none. */
+static void the_default_grant_is_kept_for_exec(void **state)
+{
+    struct tc_lesson l = lesson(NULL, 0);
+    _autofree_ char *text = tc_learn_write(&l);
+    assert_non_null(text);
+    tc_policy_unref(compile(text));
+    assert_non_null(strstr(text, "\nfilesystem = \"none\"\n"));
+    assert_non_null(strstr(text, "\n[defaults]\nfilesystem.readable = [\"/workspace\"]\n"));
 }
 
 static void many_stand_as_their_directory(void **state)
@@ -228,6 +261,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_of_every_cage_need_no_grant),
         cmocka_unit_test(single_files_stay_files),
+        cmocka_unit_test(a_created_file_needs_its_directory),
+        cmocka_unit_test(the_default_grant_is_kept_for_exec),
         cmocka_unit_test(many_stand_as_their_directory),
         cmocka_unit_test(nothing_wide_stands_for_a_few),
         cmocka_unit_test(writing_needs_the_directory_where_names_come_and_go),
