@@ -104,8 +104,8 @@ static bool add_directories(struct tc_plan *plan, const struct tc_grant *grant)
         return tc_strv_add(&plan->cwd, grant->cwd);
     if (granted(grant, "/workspace") && !tc_strv_add(&plan->cwd, "/workspace"))
         return false;
-    if (grant->caller_cwd && granted(grant, grant->caller_cwd) &&
-        !tc_strv_add(&plan->cwd, grant->caller_cwd))
+    const char *own = grant->caller_cwd; /* every cage has a /tmp */
+    if (own && (granted(grant, own) || strcmp(own, "/tmp") == 0) && !tc_strv_add(&plan->cwd, own))
         return false;
     return tc_strv_add(&plan->cwd, "/");
 }

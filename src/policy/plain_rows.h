@@ -68,7 +68,7 @@
     PLAIN(F, CWD, ONE, char *, cwd, EACH_AND_SETUP, tc_set_cwd,                                    \
           TC_OTHER("the starting directory"),                                                      \
           .type = "path",                                                                          \
-          .fallback = "/workspace if granted, else the caller's directory if granted, else /",     \
+          .fallback = "/workspace if granted, else the caller's directory if granted or /tmp, else /", \
           .text = "The starting directory, as the tool sees it.", .example = "cwd = \"/workspace\"")
 /* clang-format on */
 

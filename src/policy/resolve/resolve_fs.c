@@ -75,6 +75,16 @@ static int add_rules(struct tc_resolve *r, const struct tc_spec *spec, bool deni
     return rc;
 }
 
+/* The cage has a private /tmp, and the host's holds files of all programs. */
+static int refuse_tmp(struct tc_resolve *r)
+{
+    return tc_resolve_refuse(r, TOOLCAGE_EDENIED, "filesystem", 0,
+                             "change to a directory below it; or to grant all of it as /workspace: "
+                             "--workspace /tmp",
+                             "the working directory /tmp is private in the cage, and the host's is "
+                             "not granted by default");
+}
+
 /* Without a policy: grants the working directory, or a named workspace, read-only. If it cannot be
  * granted, paths named by flags are enough. */
 static int add_default(struct tc_resolve *r)
@@ -83,7 +93,7 @@ static int add_default(struct tc_resolve *r)
     const char *path = r->workspace_given ? TC_WORKSPACE : r->workspace;
     bool named = tc_request_last(r->request, "read") || tc_request_last(r->request, "write");
     if (tc_streq(path, "/tmp"))
-        return 0;
+        return named ? 0 : refuse_tmp(r);
     bool wide = !r->workspace_given && too_wide(r);
     if (wide || !tc_path_grantable(path, r->workspace, TC_ACCESS_READ, &c)) {
         if (named)

@@ -7,6 +7,7 @@ code, and nothing left behind. Also on machines that lack what a cage needs."""
 import json
 import os
 import subprocess
+import tempfile
 
 from scene import PATIENCE, TOOLCAGE, Answer, Skip, check, in_namespaces, is_root, run
 
@@ -284,9 +285,49 @@ def groups_of_root(s):
     refused(answer, "gid 0 of an ordinary user", 126, "unenforceable", "gid 0", "group")
 
 
+def temporary(s):
+    """The caller's /tmp is not the cage's: what is granted in it is found from there, and nothing else is guessed."""
+    fd, name = tempfile.mkstemp(prefix="toolcage-test-", dir="/tmp")
+    s.ends.callback(os.remove, name)
+    os.write(fd, b"text-31\n")
+    os.close(fd)
+    os.chmod(name, 0o644)
+    name = os.path.basename(name)
+
+    def here(*flags):
+        return subprocess.run(
+            [TOOLCAGE, "exec", *flags, "--", "/bin/sh", "-c", f"pwd; cat {name}"],
+            env=s.environ,
+            cwd="/tmp",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60 * PATIENCE,
+            check=False,
+        )
+
+    done = here()
+    check(
+        done.returncode == 126
+        and not done.stdout
+        and "working directory /tmp is private in the cage" in done.stderr
+        and "--workspace /tmp" in done.stderr,
+        "/tmp is not granted, and the ways out are named",
+        done,
+    )
+    for flags, place in (
+        (("--read", name), "/tmp"),
+        (("--write", name), "/tmp"),
+        (("--workspace", "/tmp"), "/workspace"),
+    ):
+        done = here(*flags)
+        check(done.stdout == f"{place}\ntext-31\n", f"but with {' '.join(flags)}", done)
+
+
 run(
     commands,
     paths,
+    temporary,
     locked,
     groups_for_an_ordinary_user,
     no_user_namespaces,

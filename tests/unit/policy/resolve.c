@@ -41,6 +41,13 @@ static void wide_directories_are_refused(void **state)
         assert_int_equal(access_of(&grant, "/home/me/a/b"), 'r');
         assert_int_equal(access_of(&grant, "/home/me/b"), '-');
     }
+    struct ask own = {.command = "ls", .facts = test_facts};
+    own.facts.cwd = "/tmp";
+    refused(policy, own, TOOLCAGE_EDENIED, "filesystem", 0, "/tmp is private in the cage");
+    own.facts.workspace = "/tmp";
+    _autogrant_ struct tc_grant temporary = {0};
+    granted(policy, own, &temporary);
+    assert_string_equal(tc_grant_find(&temporary, "/workspace/a")->from, "/tmp");
     _autopolicy_ struct toolcage_policy *file =
         compile("[tool.x]\nfilesystem.writable = [\"/workspace\"]\n");
     struct ask ask = {.tool = "x", .command = "ls", .facts = test_facts};
