@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/fd.h"
@@ -59,6 +60,7 @@ static void exec_unconfined(const struct tc_plan *plan)
     for (size_t i = 0; i < plan->cwd.count; i++)
         if (chdir(plan->cwd.items[i]) == 0)
             break;
+    (void)umask((mode_t)plan->umask & 0777);
     environ = plan->env.items;
     (void)execvp(plan->argv.items[0], plan->argv.items);
     _exit(errno == ENOENT ? 127 : 126);

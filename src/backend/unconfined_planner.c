@@ -21,6 +21,7 @@ static int lower_unconfined(const struct tc_planner *planner, const struct tc_gr
 {
     ret->clauses = 0;
     ret->limits = grant->limits;
+    ret->umask = grant->umask;
     ret->denials = TC_DENIALS_OFF;
     ret->workspace = TC_WORKSPACE_BIND;
     ret->backend = strdup(planner->name);

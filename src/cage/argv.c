@@ -111,6 +111,7 @@ int tc_process_limits(struct tc_cage *cage)
     if (!p->trees.unmounted && (!grouped || !tc_cgroups_has(p->host->cgroups, TC_CGROUP_PIDS)))
         add_limit(p, list, RLIMIT_NPROC, l->pids + 1);
     p->init.limits = list;
+    p->init.umask = (mode_t)cage->plan->umask & 0777;
     return 0;
 }
 

@@ -293,8 +293,10 @@ static int name_host(const struct tc_init_config *init)
     return sethostname("cage", 4);
 }
 
+/* Also sets the tool's umask: nothing below creates files. */
 int tc_stage_rlimits(const struct tc_init_config *init)
 {
+    (void)umask(init->umask);
     for (size_t i = 0; i < init->limit_count; i++)
         if (setrlimit((__rlimit_resource_t)init->limits[i].resource, &init->limits[i].value) < 0)
             return -1;

@@ -80,6 +80,7 @@ static TC_FIELDS(mount_fields, MOUNT);
     F(ONE, watch)                                                                      \
     F(POINTER, told)                                                                   \
     F(ONE, unix_sockets)                                                               \
+    F(ONE, umask)                                                                      \
     F(TEXTS, directories)                                                              \
     F(TEXTS, programs)                                                                 \
     F(TEXTS, argv)                                                                     \

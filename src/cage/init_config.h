@@ -117,6 +117,7 @@ struct tc_init_config {
     enum tc_seccomp_watch watch;
     bool told; /* signals cannot reach this PID 1: a byte on the report socket means SIGTERM */
     bool unix_sockets;              /* granted: the helper connects on the tool's behalf */
+    mode_t umask;                   /* of the tool */
     const char *const *directories; /* working directories to try, NULL-terminated */
     const char *const *programs;    /* paths to execute, in order, NULL-terminated */
     char *const *argv;

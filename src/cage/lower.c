@@ -156,6 +156,7 @@ static bool fill_plan(struct tc_plan *plan, const struct tc_grant *grant, const 
     plan->clauses = grant->clauses;
     plan->without = grant->without & grant->clauses;
     plan->limits = grant->limits;
+    plan->umask = grant->umask;
     plan->denials = grant->denials;
     return copy_text(&plan->tool, grant->tool) && copy_text(&plan->backend, backend) &&
            copy_text(&plan->grant, grant->digest) && copy_text(&plan->image, grant->image) &&

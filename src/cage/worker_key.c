@@ -50,6 +50,7 @@ bool tc_worker_key(const struct tc_plan *of, struct tc_buf *ret)
                            .program_len = of->program_len,
                            .ahead = true,
                            .cwd = {.items = root, .count = 1},
+                           .umask = of->umask,
                            .mounts = mounts,
                            .mount_count = own_mounts(of, mounts),
                            .limits = of->limits,

@@ -59,6 +59,7 @@ struct tc_plan {
     int64_t calls;      /* maximum of calls with the same bounds that one program serves; 0: one */
     int64_t fuel;       /* fuel limit of a deterministic program; 0: not deterministic */
     struct tc_strv cwd; /* the first that exists in the cage is used; a single one must */
+    int64_t umask;      /* of the tool */
     struct tc_mount *mounts;
     size_t mount_count;
     struct tc_deny *denies;

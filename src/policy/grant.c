@@ -41,6 +41,7 @@
     F(LIST, caches)                                                        \
     F(STRUCT, steering, TC_OF(tc_steering_fields))                         \
     F(ONE, caller_cwd)                                                     \
+    F(ONE, umask, .flags = TC_FIELD_UNDIGESTED)                            \
     F(STRUCT, limits, TC_OF(tc_limits_fields))                             \
     F(ONE, workspace)                                                      \
     F(ONE, commit)                                                         \

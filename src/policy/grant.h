@@ -122,6 +122,7 @@ struct tc_grant {
     struct tc_strv caches; /* names that a review summarises; empty where nothing can be staged */
     struct tc_steering steering; /* changes to the built-in list of steering files */
     char *caller_cwd;            /* starting directory without `cwd`, if it is granted */
+    int64_t umask;               /* of the tool: the caller's */
     struct tc_limits limits;
     enum tc_workspace_mode workspace;
     enum tc_commit commit; /* how changes are committed; a bind workspace stages nothing */

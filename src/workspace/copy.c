@@ -190,6 +190,13 @@ int tc_workspace_kernel_fs(const struct tc_walk_entry *e)
     return fd < 0 ? -1 : tc_tree_kernel_fs(fd);
 }
 
+/* Writable, whatever its mode on the host: it must be filled. The helper's umask does not count. */
+static int copy_directory(int to, const char *name, unsigned mode)
+{
+    mode = (mode & 0777) | 0700;
+    return mkdirat(to, name, mode) < 0 ? -1 : fchmodat(to, name, mode, 0);
+}
+
 static int copy_in(void *userdata, const struct tc_walk_entry *e)
 {
     struct copying *c = userdata;
@@ -200,8 +207,8 @@ static int copy_in(void *userdata, const struct tc_walk_entry *e)
     if (tc_workspace_denied(c->cage, c->item, e->relative))
         return 1;
     int rc = 0;
-    if (S_ISDIR(e->st->stx_mode)) /* writable, whatever its mode on the host: it must be filled */
-        rc = mkdirat(c->to, e->relative, (e->st->stx_mode & 0777) | 0700);
+    if (S_ISDIR(e->st->stx_mode))
+        rc = copy_directory(c->to, e->relative, e->st->stx_mode);
     else if (S_ISREG(e->st->stx_mode) || S_ISLNK(e->st->stx_mode))
         rc = tc_workspace_copy_entry(e, c->to, e->relative);
     else
@@ -220,12 +227,15 @@ int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item)
     int copy = tc_tree_keep(t, tc_tmpfs(l->disk, l->inodes, "0700", true));
     struct copying c = {.cage = cage, .item = item, .to = copy, .uid = t->id, .gid = (gid_t)t->id};
     struct tc_walk walk = {.visit = copy_in, .userdata = &c, .entries_max = ENTRIES_MAX};
+    struct stat st;
     if (copy < 0)
         return fail_copy(cage, item, errno, "cannot create the storage for a copy of");
     if (tc_walk(&walk, item->fd) < 0)
         return fail_copy(cage, item, errno, "cannot copy");
     if (walk.skipped)
         return fail_at(cage, item, walk.left);
+    if (fstat(item->fd, &st) < 0 || fchmodat(copy, ".", (st.st_mode & 0777) | 0700, 0) < 0)
+        return fail_copy(cage, item, errno, "cannot set the mode of the copy of");
     if (t->id != (uid_t)-1 && fchownat(copy, "", t->id, (gid_t)t->id, AT_EMPTY_PATH) < 0)
         return fail_copy(cage, item, errno, "cannot change the owner of the copy of");
     item->copy = copy;

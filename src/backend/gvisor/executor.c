@@ -174,6 +174,7 @@ static int tell_inner(struct tc_cage *cage)
                                   .out = -1,
                                   .err = -1,
                                   .talk = -1,
+                                  .umask = p->init.umask,
                                   .directories = p->init.directories,
                                   .last_us = p->init.last_us,
                                   .segments = p->init.segments};

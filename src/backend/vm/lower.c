@@ -301,6 +301,7 @@ static int lower_nothing(const struct tc_grant *grant, const struct tc_strv *arg
     nothing.env = (struct tc_strv){.items = env, .count = TC_COUNT(env) - 1};
     nothing.fs_count = nothing.net_count = 0;
     nothing.cwd = nothing.caller_cwd = NULL;
+    nothing.umask = 022;
     nothing.tool_writable = (struct tc_strv){0};
     nothing.digest[0] = '\0';
     return lower_inner(&nothing, ret, err);

@@ -3,10 +3,13 @@
 #include "call/host/facts.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/path.h"
 #include "state/places.h"
 
@@ -28,6 +31,18 @@ static int working_directory(char **ret, struct toolcage_error **err)
             "the working directory is outside this process's root: %s", cwd);
     *ret = TAKE(cwd);
     return 0;
+}
+
+/* The calling thread's umask, from /proc: umask() would change it for the host's other threads. */
+static int64_t read_umask(void)
+{
+    enum { USUAL = 022 };
+    unsigned mask = USUAL;
+    _autobuf_ struct tc_buf text = {.max = 16 << 10};
+    if (tc_read_file(AT_FDCWD, "/proc/thread-self/status", &text) < 0 || !text.data)
+        return USUAL;
+    const char *line = strstr(text.data, "\nUmask:");
+    return line && sscanf(line, "\nUmask: %o", &mask) == 1 ? (int64_t)(mask & 0777) : USUAL;
 }
 
 /* The path without links in its existing part; NULL: it contains none. False: out of memory. */
@@ -85,6 +100,7 @@ int tc_surroundings_begin(struct tc_surroundings *ret, struct toolcage_error **e
         !tc_own_directory("XDG_DATA_HOME", ret->home, ".local/share/toolcage", &ret->images))
         return tc_fail_memory(err);
     ret->facts = (struct tc_facts){.cwd = ret->cwd,
+                                   .umask = read_umask(),
                                    .home = ret->home,
                                    .state = ret->state,
                                    .config = ret->config,

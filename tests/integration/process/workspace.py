@@ -4,6 +4,7 @@
 """Writable directories: copies and overlays that come back on success, and the files in them that steer the host."""
 
 import os
+import shutil
 import stat
 import subprocess
 
@@ -331,6 +332,42 @@ def closed_to_the_next_call(s):
         )
 
 
+def the_callers_umask(s):
+    """New files have it in every mode, directories that were there keep their mode, and it opens no set-id bit."""
+    seen = "stat -c %a . kept"
+    for mode in ("bind", "overlay", "copy"):
+        for mask in (0o077, 0o027, 0o002, 0):
+            for name in ("new", "made"):
+                shutil.rmtree(s.path("ws", name), ignore_errors=True)
+            s.directory("ws/kept")
+            for place, rights in (("ws", 0o775), ("ws/kept", 0o770)):
+                os.chmod(s.path(place), rights)
+            s.write("ws/kept/file", "x")
+            before = os.umask(mask)
+            answer = s.shell(
+                f"cd {s.ws} && umask && {seen} && mkdir new && echo x > new/f && touch kept && rm kept/file;"
+                "mkdir made; chmod 4777 made 2>/dev/null; chmod 2777 made 2>/dev/null; mkdir -m 2770 made/x 2>/dev/null; true",
+                more=f'workspace = {{ mode = "{mode}" }}',
+            )
+            os.umask(before)
+            modes = {
+                name: oct(os.stat(s.path("ws", name)).st_mode & 0o7777)
+                for name in (".", "kept", "new", "new/f", "made")
+            }
+            wanted = {
+                ".": oct(0o775),
+                "kept": oct(0o770),
+                "new": oct(0o777 & ~mask),
+                "new/f": oct(0o666 & ~mask),
+                "made": oct(0o777 & ~mask),
+            }
+            check(
+                modes == wanted and answer.out.split() == [f"{mask:04o}", "775", "770"],
+                f"{mode}: the umask {mask:03o}",
+                (modes, wanted, answer),
+            )
+
+
 def subtree(path):
     st = os.lstat(path)
     if not stat.S_ISDIR(st.st_mode):
@@ -391,4 +428,5 @@ run(
     steering_on_binds,
     closed_to_the_next_call,
     new_steering_names,
+    the_callers_umask,
 )

@@ -23,6 +23,7 @@ static const char *const undigested[] = {"fs.origin.key",
                                          "setup",
                                          "setup_ready",
                                          "located",
+                                         "umask",
                                          NULL};
 /* The command's words, which are not of what it may do. */
 static const char *const words[] = {"argv", "stdin_bytes", NULL};
@@ -66,14 +67,17 @@ static const char *const uncompared[] = {"tool",
                                          "setup",
                                          "setup_ready",
                                          "located",
+                                         "umask",
                                          NULL};
 /* What the host has no use for: how paths are looked up, input that is the model's, and what
  * follows from the rest. */
-static const char *const untold[] = {
-    "net.secret",      "fs.bound",         "fs.own",          "fs.found",         "fs.setup",
-    "sockets.access",  "sockets.argument", "sockets.bound",   "sockets.built_in", "sockets.own",
-    "sockets.found",   "sockets.setup",    "stdin_bytes",     "steering.listed",  "caller_cwd",
-    "overlay_or_copy", "tool_writable",    "limits.disk_set", "located",          NULL};
+static const char *const untold[] = {"net.secret",       "fs.bound",        "fs.own",
+                                     "fs.found",         "fs.setup",        "sockets.access",
+                                     "sockets.argument", "sockets.bound",   "sockets.built_in",
+                                     "sockets.own",      "sockets.found",   "sockets.setup",
+                                     "stdin_bytes",      "steering.listed", "caller_cwd",
+                                     "overlay_or_copy",  "tool_writable",   "limits.disk_set",
+                                     "located",          "umask",           NULL};
 
 static bool among(const char *const *names, const char *name)
 {
