@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 
-enum { FIRST_US = 5000 };
+enum { FIRST_US = 5000, COLD_US = 50000 };
 /* Initial interval between checks of a killed entry. */
 enum { LOOK_US = 1000 };
 
@@ -135,7 +135,8 @@ void tc_pool_want(struct tc_pool_entry *like, bool hurries)
     if (!like)
         return;
     like->hurries = hurries;
-    put_entry(like, TC_POOL_WANTED, tc_now_us() + FIRST_US);
+    /* a helper that serves a single short call ends before this */
+    put_entry(like, TC_POOL_WANTED, tc_now_us() + (warm ? FIRST_US : COLD_US));
 }
 
 void tc_pool_answered(void)
