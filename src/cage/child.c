@@ -595,36 +595,46 @@ const struct tc_stage *tc_init_stage(const struct tc_init_config *init, int stag
 {
     static const struct tc_stage fork = {"fork", NULL, -1},
                                  ruleset = {"landlock", NULL, TC_CLAUSE_FS_READ},
+                                 group = {"cgroup", NULL, TC_CLAUSE_LIMIT_MEMORY},
                                  unknown = {"unknown", NULL, -1};
     for (const struct tc_stages *t = stages_of(init); t; t = t->inner)
         if (stage >= t->base && (size_t)(stage - t->base) < t->count)
             return &t->items[stage - t->base];
     if (stage == TC_INIT_STAGE_RULESET)
         return &ruleset;
+    if (stage == TC_INIT_STAGE_CGROUP)
+        return &group;
     return stage == TC_INIT_STAGE_FORK ? &fork : &unknown;
+}
+
+static _Noreturn void fail_stage(int stage)
+{
+    struct tc_report failed = {.kind = TC_REPORT_FAILED,
+                               .stage = stage,
+                               .errnum = errno,
+                               .status = mounting,
+                               .us = tc_now_us()};
+    (void)tc_send(report, &failed, sizeof(failed), NULL, 0);
+    _exit(1);
 }
 
 void tc_init_run_stages(const struct tc_init_config *init)
 {
     const struct tc_stages *t = stages_of(init);
     report = init->report;
-    for (size_t i = 0; i < t->count; i++) {
-        if (t->items[i].run(init) == 0)
-            continue;
-        struct tc_report failed = {.kind = TC_REPORT_FAILED,
-                                   .stage = t->base + (int)i,
-                                   .errnum = errno,
-                                   .status = mounting,
-                                   .us = tc_now_us()};
-        (void)tc_send(report, &failed, sizeof(failed), NULL, 0);
-        _exit(1);
-    }
+    for (size_t i = 0; i < t->count; i++)
+        if (t->items[i].run(init) < 0)
+            fail_stage(t->base + (int)i);
     t->then(init);
     _exit(1);
 }
 
-void tc_init_enter(const struct tc_init_config *init)
+void tc_init_enter(const struct tc_init_config *init, const struct tc_cgroup *group)
 {
     (void)close(init->helper); /* while it is open, waiting for a killed helper would never end */
+    report = init->report;
+    /* a cgroup namespace shows the groups of its creation as the root */
+    if (group && (tc_cgroup_enter(group) < 0 || unshare(CLONE_NEWCGROUP) < 0))
+        fail_stage(TC_INIT_STAGE_CGROUP);
     tc_init_run_stages(init);
 }

@@ -195,6 +195,16 @@ static int make_root_cache(struct tc_process_host *h)
     return -1;
 }
 
+static int find_cgroups(struct tc_process_host *h, struct tc_outcome *outcome)
+{
+    struct toolcage_error *err = NULL;
+    if (tc_cgroups_open(NULL, &h->cgroups, &err) == 0)
+        return 0;
+    tc_error_free(err);
+    return fail_host(outcome, &(struct tc_why){.code = TOOLCAGE_EMEMORY, .stage = "cgroups"}, -1,
+                     "out of memory");
+}
+
 /* Determines the ids and enters the helper's namespaces. */
 static int enter_namespaces(struct tc_process_host *h, struct tc_outcome *outcome)
 {
@@ -216,6 +226,8 @@ static int enter_namespaces(struct tc_process_host *h, struct tc_outcome *outcom
                          TC_CLAUSE_PROC_OWN, "no cage can be built where /proc is not mounted");
     if ((h->tree->privileged ? enter_root(h, outcome) : enter_user(h, outcome)) < 0)
         return -1;
+    if (find_cgroups(h, outcome) < 0)
+        return -1;
     h->entered = true;
     return 0;
 }
@@ -233,14 +245,8 @@ static int furnish(struct tc_process_host *h, struct tc_outcome *outcome)
                                       "the helper needs the kernel's mount API (5.12 or newer); "
                                       "`toolcage doctor` shows what is missing"),
                          TC_CLAUSE_FS_READ, "the helper cannot mount in its own namespace");
-    struct toolcage_error *err = NULL;
     _autobuf_ struct tc_buf mounts = TC_BUF_INIT;
     read_mounts(h, &mounts);
-    if (tc_cgroups_open(mounts.data, &h->cgroups, &err) < 0) {
-        tc_error_free(err);
-        return fail_host(outcome, &(struct tc_why){.code = TOOLCAGE_EMEMORY, .stage = "cgroups"},
-                         -1, "out of memory");
-    }
     h->ready = true;
     return 0;
 }

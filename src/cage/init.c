@@ -178,8 +178,7 @@ static bool look_for_segments(int64_t most)
 }
 
 /* Has the helper ended? A PID 1 that must kill the rest itself sets no parent-death signal, because
- * it would die first. Otherwise the signal is lost if the helper dies before it is set. The
- * helper's socket end may stay open a little longer in a spawner, which dies with the helper. */
+ * it would die first. Otherwise the signal is lost if the helper dies before it is set. */
 static bool alone(void)
 {
     struct pollfd p = {.fd = TC_INIT_REPORT};

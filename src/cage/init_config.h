@@ -16,6 +16,7 @@
 
 #include "base/field.h"
 #include "egress/gateway/gateway.h"
+#include "linux/cgroup.h"
 #include "linux/seccomp_filter.h"
 #include "linux/userns.h"
 #include "tree/mount.h"
@@ -176,15 +177,17 @@ struct tc_report {
     int64_t cpu_us, max_rss; /* of everything that PID 1 reaped; bytes */
 };
 
-/* The child: never returns. */
-_Noreturn void tc_init_enter(const struct tc_init_config *init);
+/* The child: never returns. It first enters the group, of cgroup v1; NULL: it was cloned into its
+ * group, or there is none. */
+_Noreturn void tc_init_enter(const struct tc_init_config *init, const struct tc_cgroup *group);
 /* Runs only the stages, for a process that is not a copy of the helper. */
 _Noreturn void tc_init_run_stages(const struct tc_init_config *init);
 /* PID 1 of the complete sandbox: starts the tool, forwards signals, reaps, reports. */
 _Noreturn void tc_init_main(const struct tc_init_config *init);
 
-/* PID 1 could not start the tool; the tool could not enter the config's ruleset. */
-enum { TC_INIT_STAGE_FORK = -1, TC_INIT_STAGE_RULESET = -2 };
+/* PID 1 could not start the tool; the tool could not enter the config's ruleset; the child could
+ * not enter its cgroup. */
+enum { TC_INIT_STAGE_FORK = -1, TC_INIT_STAGE_RULESET = -2, TC_INIT_STAGE_CGROUP = -3 };
 
 /* PID 1's exit code when it could not send a report. The tool's exit status is unknown then. */
 enum { TC_INIT_MUTE = 2 };

@@ -146,12 +146,10 @@ bool tc_local_destroy(struct tc_cage *cage, enum tc_may_block may_block)
 
 static void close_host(void)
 {
-    struct tc_process_host *host = tc_process_host_opened();
     tc_pool_close();
     tc_proxy_close();
     tc_journal_close();
-    if (host)
-        tc_cgroups_close(host->cgroups);
+    tc_cgroups_close(tc_process_host_known()->cgroups);
 }
 
 /* A helper that could not enter its namespaces has created no cgroups, nor have earlier helpers

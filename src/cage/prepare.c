@@ -46,14 +46,6 @@ static int take_id(struct tc_cage *cage)
                         TC_CLAUSE_IDS_UNPRIVILEGED, "every unprivileged id for cages is in use");
 }
 
-/* With cgroup v2 a cage starts in its cgroup at no cost. With v1 the first call of each group moves
- * a process into it, which takes milliseconds. */
-static bool cheap(const struct tc_cgroups *groups, enum tc_cgroup_controller controller)
-{
-    struct tc_cgroup_state state = tc_cgroups_describe(groups, controller);
-    return state.mechanism && strcmp(state.mechanism, "cgroup v2") == 0;
-}
-
 /* With less memory the OOM killer might find only the process that clones the cage. */
 enum { SMALLEST_MEMORY = 8 << 20 };
 
@@ -72,8 +64,6 @@ static struct tc_cgroup_limits group_limits(const struct tc_cage *cage)
     const struct tc_limits *l = &cage->plan->limits;
     const struct tc_cgroups *groups = p->host->cgroups;
     struct tc_cgroup_limits limits = {.cpus_milli = l->cpus_milli};
-    if (leaves_choice(l) && !cheap(groups, TC_CGROUP_MEMORY))
-        return limits;
     if (l->memory && (!l->memory_any || tc_cgroups_has(groups, TC_CGROUP_MEMORY)))
         limits.memory = l->memory + ops->memory; /* includes pages of the private storage */
     if (tc_cgroups_has(groups, TC_CGROUP_PIDS))
@@ -94,6 +84,17 @@ static int refuse_joining(struct tc_cage *cage)
         clause, "only root can move a container's first process into the call's cgroup");
 }
 
+static int check_memory(struct tc_cage *cage)
+{
+    int64_t memory = cage->plan->limits.memory;
+    if (!TC_PRIV(cage)->group_limits.memory || memory >= SMALLEST_MEMORY)
+        return 0;
+    return tc_cage_fail(
+        cage, TC_WHY(TOOLCAGE_EUNENFORCEABLE, "cgroup", "memory", "grant at least 8MiB"),
+        TC_CLAUSE_LIMIT_MEMORY, "a cage's own kernel memory does not fit into %lld bytes",
+        (long long)memory);
+}
+
 static int take_group(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -105,11 +106,6 @@ static int take_group(struct tc_cage *cage)
         return 0;
     if (p->ops && p->ops->apart && !p->trees.host->privileged)
         return any ? 0 : refuse_joining(cage);
-    if (limits.memory && l->memory < SMALLEST_MEMORY)
-        return tc_cage_fail(
-            cage, TC_WHY(TOOLCAGE_EUNENFORCEABLE, "cgroup", "memory", "grant at least 8MiB"),
-            TC_CLAUSE_LIMIT_MEMORY, "a cage's own kernel memory does not fit into %lld bytes",
-            (long long)l->memory);
     struct toolcage_error *err = NULL;
     if (tc_cgroup_take(groups, &limits, &p->group, &err) == 0)
         return 0;
@@ -245,6 +241,8 @@ static int take_leases(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     p->group_limits = group_limits(cage);
+    if (check_memory(cage) < 0)
+        return -1;
     bool waits = p->ops && !p->ops->hold;
     bool spare = cage->plan->uid ? false
                  : waits         ? p->ops->ready && tc_spare_claim(p, cage->plan->tool)
@@ -278,8 +276,6 @@ static void build_root(void)
     root_is_due = false;
     const struct tc_process_host *host = tc_process_host_opened();
     struct tc_plan plan = {0};
-    if (host && cheap(host->cgroups, TC_CGROUP_MEMORY))
-        tc_spare_no_first();
     if (host && tc_plan_system(&plan, true)) {
         struct tc_root_spec spec = {.plan = &plan,
                                     .uid = tc_process_inside(host, host->tree->uid),

@@ -23,8 +23,9 @@ struct tc_spare {
     const struct tc_spare_kind *kind; /* NULL: a process cage */
     void *own;                        /* data of the kind */
     struct tc_process_host *host;
-    uint64_t root; /* 0: none yet */
-    struct tc_cgroup_limits limits;
+    uint64_t root;                  /* 0: none yet */
+    struct tc_cgroup_limits limits; /* a container's are final; a cage's are set with its call */
+    bool grouped;
     struct tc_cgroup *group; /* stays the spare's while a cage uses it */
     uid_t id;                /* so does the id */
     pid_t pid;
@@ -96,8 +97,7 @@ static bool take_leases(struct tc_spare *s)
     struct toolcage_error *err = NULL;
     if (s->host->tree->privileged && (s->id = tc_ids_take(&s->host->ids)) == (uid_t)-1)
         return false;
-    if (!tc_cgroup_limits_any(&s->limits) ||
-        tc_cgroup_take(s->host->cgroups, &s->limits, &s->group, &err) == 0)
+    if (!s->grouped || tc_cgroup_take(s->host->cgroups, &s->limits, &s->group, &err) == 0)
         return true;
     tc_error_free(err);
     return false;
@@ -183,7 +183,9 @@ static const struct tc_pool_ops containers = {.most = 8, .oldest_first = true, O
 static bool write_key(const struct tc_spare_kind *kind, const struct tc_process_cage *p,
                       const char *tool, const struct tc_cgroup_limits *limits, struct tc_buf *ret)
 {
-    tc_buf_add(ret, limits, sizeof(*limits));
+    tc_buf_addc(ret, tc_cgroup_limits_any(limits) ? 'g' : '-');
+    if (kind)
+        tc_buf_add(ret, limits, sizeof(*limits));
     tc_buf_addc(ret, tool ? '+' : '-');
     if (tool)
         tc_buf_add(ret, tool, strlen(tool) + 1);
@@ -202,6 +204,7 @@ static struct tc_spare *describe_spare(struct tc_process_host *host, uint64_t ro
             .host = host,
             .root = root,
             .limits = *limits,
+            .grouped = tc_cgroup_limits_any(limits),
             .id = (uid_t)-1,
             .pid = -1,
             .pidfd = -1,
@@ -228,9 +231,13 @@ static struct tc_spare *describe_like(const struct tc_process_cage *p,
 
 void tc_spare_first(struct tc_process_host *host)
 {
-    const struct tc_cgroup_limits none = {0};
+    const struct tc_cgroup_limits none = {0}, some = {.pids = 1};
+    bool grouped = tc_cgroups_has(host->cgroups, TC_CGROUP_MEMORY) ||
+                   tc_cgroups_has(host->cgroups, TC_CGROUP_PIDS);
     struct tc_spare *s = describe_spare(host, 0, &none);
-    if (s && write_key(NULL, NULL, NULL, &none, &s->entry.key) && bring_up(s)) {
+    if (s)
+        s->grouped = grouped;
+    if (s && write_key(NULL, NULL, NULL, grouped ? &some : &none, &s->entry.key) && bring_up(s)) {
         tc_spread(s->pid); /* the first call needs helper and spare at the same time, so they get
                               different CPUs */
         rootless = s;
@@ -244,12 +251,6 @@ void tc_spare_root(uint64_t root)
 {
     if (rootless)
         (void)send_root(rootless, root); /* on failure the first call sends a root */
-}
-
-void tc_spare_no_first(void)
-{
-    if (rootless && rootless->entry.state == TC_POOL_IDLE)
-        drop_spare(rootless);
 }
 
 void tc_spare_next(const struct tc_process_cage *p, const char *tool)
@@ -308,7 +309,12 @@ bool tc_spare_claim(struct tc_process_cage *p, const char *tool)
     struct tc_pool_entry *found = claim(p, tool);
     if (!found && tool && !(p->ops && p->ops->ready))
         found = claim(p, NULL);
-    return found && lease(of(found), p);
+    struct tc_spare *s = found ? of(found) : NULL;
+    if (s && s->group && tc_cgroup_limit(s->group, &p->group_limits) < 0) {
+        drop_spare(s);
+        return false;
+    }
+    return s && lease(s, p);
 }
 
 static bool serve_call(struct tc_spare *s, struct tc_process_cage *p)

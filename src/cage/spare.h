@@ -37,14 +37,11 @@ struct tc_spare_kind {
     void (*done)(void *own);
 };
 
-/* Before the first call: starts a spare for any tool's calls without a cgroup. The spare creates
- * its namespaces while the helper builds the root. */
+/* Before the first call: starts a spare for calls of any tool, in a cgroup if the host has one. It
+ * creates its namespaces while its root is built. */
 void tc_spare_first(struct tc_process_host *host);
 /* Sends the most common root to that first spare, idle or claimed. */
 void tc_spare_root(uint64_t root);
-/* Drops that first spare unless a call has claimed it: on this host nearly every call has a cgroup.
- */
-void tc_spare_no_first(void);
 /* Gives the cage a spare for a call of this tool with p->group_limits, with the spare's id and
  * cgroup; false when there is none. */
 bool tc_spare_claim(struct tc_process_cage *p, const char *tool);

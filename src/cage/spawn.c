@@ -116,7 +116,7 @@ static int fork_here(struct tc_cage *cage)
         return -1;
     p->child.pid = tc_fork(&p->child.pidfd);
     if (p->child.pid == 0)
-        tc_init_enter(&p->init);
+        tc_init_enter(&p->init, NULL);
     return p->child.pid < 0 ? fail_system(cage, "process") : 0;
 }
 

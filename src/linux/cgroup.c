@@ -61,8 +61,8 @@ int tc_cgroup_put(int dir, const char *file, int64_t value, const char *unlimite
     return tc_write_file(dir, file, value ? text : unlimited);
 }
 
-/* Calls `fn` for each pid of dir/cgroup.procs except `spare`; their number, or -1. */
-static int each_proc(int dir, pid_t spare, void (*fn)(pid_t pid))
+/* Calls `fn` for each pid of dir/cgroup.procs; their number, or -1. */
+static int each_proc(int dir, void (*fn)(pid_t pid))
 {
     _autofd_ int fd = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
@@ -71,8 +71,6 @@ static int each_proc(int dir, pid_t spare, void (*fn)(pid_t pid))
     fd = -1;
     int count = 0, pid;
     while (fscanf(file, "%d", &pid) == 1) {
-        if (pid == spare)
-            continue;
         count++;
         if (fn && pid > 0) /* 0: of an outer pid namespace, not reachable */
             fn(pid);
@@ -88,12 +86,12 @@ static void kill_one(pid_t pid)
     (void)kill(pid, SIGKILL);
 }
 
-int tc_cgroup_kill_procs(int dir, pid_t spare)
+int tc_cgroup_kill_procs(int dir)
 {
     /* Killed processes leave the list as they exit, and one may fork between the read and the
      * kill. */
     for (int round = 0; round < 50; round++) {
-        int left = each_proc(dir, spare, kill_one);
+        int left = each_proc(dir, kill_one);
         if (left <= 0)
             return left;
         (void)usleep(round < 10 ? 100 : 1000);
@@ -102,9 +100,9 @@ int tc_cgroup_kill_procs(int dir, pid_t spare)
     return -1;
 }
 
-bool tc_cgroup_empty(int dir, pid_t spare)
+bool tc_cgroup_empty(int dir)
 {
-    return each_proc(dir, spare, NULL) == 0;
+    return each_proc(dir, NULL) == 0;
 }
 
 const char *tc_cgroup_barrier(const char *dir)
@@ -239,15 +237,10 @@ static void free_group(struct tc_cgroup *group)
     free(group);
 }
 
-/* Ends the resident and removes the group, now or (stale) as soon as the kernel allows it. The
- * caller has killed all other processes. */
+/* Removes the group, now or (stale) as soon as the kernel allows it. The caller has killed all its
+ * processes. */
 static void discard_group(struct tc_cgroup *group)
 {
-    tc_cgroup_discard discard = TAKE(group->discard);
-    if (discard)
-        discard(group->userdata);
-    group->resident = 0;
-    group->userdata = NULL;
     group->taken = false;
     group->stale = true;
     if (group->owner->version->drop(group))
@@ -409,7 +402,8 @@ static int ensure_started(struct tc_cgroups *cgroups, const char **ret_what)
     return 0;
 }
 
-static struct tc_cgroup *make_group(struct tc_cgroups *cgroups, const char **ret_what)
+static struct tc_cgroup *make_group(struct tc_cgroups *cgroups,
+                                    const struct tc_cgroup_limits *limits, const char **ret_what)
 {
     *ret_what = cgroups->name;
     if (ensure_started(cgroups, ret_what) < 0)
@@ -418,6 +412,7 @@ static struct tc_cgroup *make_group(struct tc_cgroups *cgroups, const char **ret
     if (!group)
         return NULL;
     group->owner = cgroups;
+    group->limits = *limits;
     group->oom_fd = group->oom_file = -1;
     for (int c = 0; c < TC_CGROUP_CONTROLLERS; c++)
         group->dirs[c] = -1;
@@ -432,12 +427,22 @@ static struct tc_cgroup *make_group(struct tc_cgroups *cgroups, const char **ret
     return NULL;
 }
 
+/* Most groups are made for any limits and get theirs with the call: files are written once. */
+static int set_limits(struct tc_cgroup *group, const struct tc_cgroup_limits *limits,
+                      const char **ret_what)
+{
+    group->limits = *limits;
+    if (!group->limited && !tc_cgroup_limits_any(limits))
+        return 0;
+    group->limited = true;
+    return group->owner->version->limit(group, ret_what);
+}
+
 /* Sets limits, reads counters: the group belongs to a call from here on. */
 static int arm(struct tc_cgroup *group, const struct tc_cgroup_limits *limits,
                const char **ret_what)
 {
-    group->limits = *limits;
-    if (group->owner->version->limit(group, ret_what) < 0)
+    if (set_limits(group, limits, ret_what) < 0)
         return -1;
     group->pids_sampled = -1;
     if (group->oom_fd >= 0)
@@ -463,7 +468,7 @@ int tc_cgroup_take(struct tc_cgroups *cgroups, const struct tc_cgroup_limits *li
             return *ret = group, 0;
         discard_group(group);
     }
-    struct tc_cgroup *group = make_group(cgroups, &what);
+    struct tc_cgroup *group = make_group(cgroups, limits, &what);
     if (!group)
         return failed(what, err);
     if (arm(group, limits, &what) < 0) {
@@ -473,6 +478,13 @@ int tc_cgroup_take(struct tc_cgroups *cgroups, const struct tc_cgroup_limits *li
     }
     *ret = group;
     return 0;
+}
+
+int tc_cgroup_limit(struct tc_cgroup *group, const struct tc_cgroup_limits *limits)
+{
+    const char *what;
+    return memcmp(&group->limits, limits, sizeof(*limits)) == 0 ? 0
+                                                                : set_limits(group, limits, &what);
 }
 
 struct tc_cgroup *tc_cgroup_give(struct tc_cgroup *group)
@@ -489,7 +501,7 @@ struct tc_cgroup *tc_cgroup_give(struct tc_cgroup *group)
     /* Makes one in advance, so that the next call need not wait. */
     const char *what;
     if (cgroups->version == &tc_cgroup_v2)
-        (void)make_group(cgroups, &what);
+        (void)make_group(cgroups, &(struct tc_cgroup_limits){0}, &what);
     return NULL;
 }
 
@@ -507,25 +519,15 @@ int tc_cgroup_join(struct tc_cgroup *group, pid_t pid)
     return 0;
 }
 
-int tc_cgroup_settle(struct tc_cgroup *group, pid_t pid, tc_cgroup_discard discard, void *userdata)
+/* In version 1 a thread that moves itself waits for no other CPU; a process moved by another waits
+ * for an RCU grace period, about 10 ms. */
+int tc_cgroup_enter(const struct tc_cgroup *group)
 {
-    if (tc_cgroup_join(group, pid) < 0)
-        return -1;
-    struct tc_cgroup_limits limits = group->limits;
-    const char *what;
-    group->resident = pid; /* not a process of the cage, so one more is allowed */
-    if (arm(group, &limits, &what) < 0) {
-        group->resident = 0;
-        return -1;
+    for (int c = 0; c < TC_CGROUP_CONTROLLERS; c++) {
+        if (group->dirs[c] >= 0 && tc_write_file(group->dirs[c], "tasks", "0") < 0)
+            return -1;
     }
-    group->discard = discard;
-    group->userdata = userdata;
     return 0;
-}
-
-void *tc_cgroup_resident(const struct tc_cgroup *group)
-{
-    return group->userdata;
 }
 
 int tc_cgroup_oom_fd(const struct tc_cgroup *group, uint32_t *ret_events)
@@ -553,8 +555,6 @@ void tc_cgroup_sample(struct tc_cgroup *group)
 {
     int pids = group->owner->version == &tc_cgroup_v2 ? TC_CGROUP_MEMORY : TC_CGROUP_PIDS;
     int64_t now = tc_cgroup_number(group->dirs[pids], "pids.current", NULL);
-    if (now >= 0 && group->resident)
-        now--;
     if (now > group->pids_sampled)
         group->pids_sampled = now;
 }
@@ -571,10 +571,8 @@ void tc_cgroup_usage(struct tc_cgroup *group, struct tc_cgroup_usage *ret)
         .pids_refused = since(group->start.pids_refused, now.pids_refused),
     };
     /* The kernel's peak is for the group's whole life: it belongs to this call only if it rose. */
-    if (now.pids_peak > group->start.pids_peak) {
-        int64_t peak = now.pids_peak - (group->resident ? 1 : 0);
-        ret->pids_peak = peak > ret->pids_peak ? peak : ret->pids_peak;
-    }
+    if (now.pids_peak > group->start.pids_peak && now.pids_peak > ret->pids_peak)
+        ret->pids_peak = now.pids_peak;
 }
 
 int tc_cgroup_kill(struct tc_cgroup *group)

@@ -5,9 +5,8 @@
  * group serves one call at a time.
  *
  * Version 2 gives a fresh leaf into which a cage is cloned (CLONE_INTO_CGROUP); one leaf is made in
- * advance. Version 1 cannot clone into a group, and moving a process costs milliseconds, so its
- * groups are reused: a resident process of the caller is in the group and clones the cages;
- * tc_cgroup_join() is called once per group.
+ * advance. Version 1 cannot clone into a group, and counts in it cannot be reset: the clone enters
+ * the group itself, and an empty group is reused.
  *
  * Single-threaded, except for tc_cgroups_sweep(), which another thread may call meanwhile: it
  * reads only members that do not change after opening. No directory is searched for or made
@@ -34,7 +33,7 @@ struct tc_cgroup;
 
 struct tc_cgroup_limits {
     int64_t memory;     /* bytes, private tmpfs already added; 0: unlimited */
-    int64_t pids;       /* of the cage, residents not counted; 0: unlimited */
+    int64_t pids;       /* 0: unlimited */
     int64_t cpus_milli; /* thousandths of a CPU; 0: unlimited */
 };
 
@@ -64,7 +63,7 @@ struct tc_cgroup_state {
  * /proc/self/mountinfo, or NULL: the file is read. 0, or negative with *err if memory is
  * exhausted. On a host without cgroups it succeeds, too, and each controller has a reason. */
 int tc_cgroups_open(const char *mounts, struct tc_cgroups **ret, struct toolcage_error **err);
-/* Kills and removes every group made here, calls the residents' discard. NULL is fine. */
+/* Kills and removes every group made here. NULL is fine. */
 void tc_cgroups_close(struct tc_cgroups *cgroups);
 struct tc_cgroup_state tc_cgroups_describe(const struct tc_cgroups *cgroups,
                                            enum tc_cgroup_controller controller);
@@ -76,23 +75,20 @@ unsigned tc_cgroups_sweep(struct tc_cgroups *cgroups);
  * controller does not work. The caller gives it back with tc_cgroup_give(). */
 int tc_cgroup_take(struct tc_cgroups *cgroups, const struct tc_cgroup_limits *limits,
                    struct tc_cgroup **ret, struct toolcage_error **err);
+/* Sets other limits, while processes are in the group. 0, or -1 with errno. */
+int tc_cgroup_limit(struct tc_cgroup *group, const struct tc_cgroup_limits *limits);
 /* Returns the group after the call: NULL always. A group that cannot be proven empty is
- * discarded: its processes are killed, its residents' discard called, its directories removed
- * now or at the close. */
+ * discarded: its processes are killed, its directories removed now or at the close. */
 struct tc_cgroup *tc_cgroup_give(struct tc_cgroup *group);
 
-/* For CLONE_INTO_CGROUP; -1 with version 1: then the cage must be cloned by a resident. Borrowed.
- */
+/* For CLONE_INTO_CGROUP; -1 with version 1: then the clone must enter it. Borrowed. */
 int tc_cgroup_fd(const struct tc_cgroup *group);
 /* Moves a process into the group, in every hierarchy; 0, or -1 with errno. */
 int tc_cgroup_join(struct tc_cgroup *group, pid_t pid);
 
-/* Sets the resident of a version 1 group: pid (joined; not counted against limits, allowed to
- * stay between calls), and the callback that ends it when the group is removed. */
-typedef void (*tc_cgroup_discard)(void *userdata);
-int tc_cgroup_settle(struct tc_cgroup *group, pid_t pid, tc_cgroup_discard discard, void *userdata);
-/* The resident's userdata; NULL when the group has none yet. */
-void *tc_cgroup_resident(const struct tc_cgroup *group);
+/* Moves the calling thread into a version 1 group; its process must have no other thread. 0, or -1
+ * with errno. */
+int tc_cgroup_enter(const struct tc_cgroup *group);
 
 /* A file descriptor that signals an out-of-memory kill, and the epoll events to wait for; -1
  * when there is none (no memory limit). Borrowed. */
@@ -102,7 +98,7 @@ bool tc_cgroup_oomed(struct tc_cgroup *group);
 /* Samples the number of processes and threads, for pids_peak where the kernel does not count it. */
 void tc_cgroup_sample(struct tc_cgroup *group);
 void tc_cgroup_usage(struct tc_cgroup *group, struct tc_cgroup_usage *ret);
-/* Kills all processes in the group except residents; 0, or -1 with errno. */
+/* Kills all processes in the group; 0, or -1 with errno. */
 int tc_cgroup_kill(struct tc_cgroup *group);
 
 #endif

@@ -43,13 +43,11 @@ struct tc_cgroup {
                                         another */
     int oom_fd, oom_file; /* v1: eventfd and the file it watches; v2: memory.events, -1 */
     bool taken, stale;    /* stale: remove as soon as the kernel allows it */
+    bool limited;         /* limits were written; false: it has the kernel's, which are none */
     struct tc_cgroup_limits limits;
     struct tc_cgroup_counters start;
-    int64_t residue;      /* v1: bytes charged before the call, by the resident */
+    int64_t residue;      /* v1: bytes charged before the call */
     int64_t pids_sampled; /* highest sample since the take */
-    pid_t resident;       /* 0: none */
-    tc_cgroup_discard discard;
-    void *userdata;
 };
 
 struct tc_cgroup_version {
@@ -104,11 +102,11 @@ void tc_cgroups_unusable(struct tc_cgroups *cgroups, enum tc_cgroup_controller c
 int64_t tc_cgroup_number(int dir, const char *file, const char *key);
 /* Writes a number, or `unlimited` for 0. 0, or -1 with errno. */
 int tc_cgroup_put(int dir, const char *file, int64_t value, const char *unlimited);
-/* Kills all processes in dir/cgroup.procs except `spare`, until none is left or no progress is
+/* Kills all processes in dir/cgroup.procs, until none is left or no progress is
  * made. */
-int tc_cgroup_kill_procs(int dir, pid_t spare);
-/* Is dir/cgroup.procs empty, apart from `spare`? */
-bool tc_cgroup_empty(int dir, pid_t spare);
+int tc_cgroup_kill_procs(int dir);
+/* Is dir/cgroup.procs empty? */
+bool tc_cgroup_empty(int dir);
 /* Why no groups can be made in a directory: a static string, or NULL when they can. */
 const char *tc_cgroup_barrier(const char *dir);
 

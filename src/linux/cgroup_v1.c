@@ -74,20 +74,28 @@ static bool shared_with_earlier(const struct tc_cgroups *cgroups, int c)
     return false;
 }
 
+/* Every hierarchy costs time in every call, and calls with a share of CPUs are rare. */
+static bool is_needed(const struct tc_cgroups *cgroups, const struct tc_cgroup_limits *limits,
+                      int c)
+{
+    bool shared = shared_with_earlier(cgroups, TC_CGROUP_CPUACCT);
+    return cgroups->base[c] && !shared_with_earlier(cgroups, c) &&
+           (c != TC_CGROUP_CPU || limits->cpus_milli || shared);
+}
+
+/* Our directories are made with the first group that needs them. */
 static int v1_start(struct tc_cgroups *cgroups, const char **ret_what)
 {
-    for (int c = 0; c < TC_CGROUP_CONTROLLERS; c++) {
-        if (!cgroups->base[c] || cgroups->own[c] >= 0 || shared_with_earlier(cgroups, c))
-            continue;
-        *ret_what = cgroups->base[c];
-        _autofd_ int base = open(cgroups->base[c], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (base < 0 || (cgroups->make_dir(base, cgroups->name) < 0 && errno != EEXIST))
-            return -1;
-        cgroups->own[c] = openat(base, cgroups->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (cgroups->own[c] < 0 || flock(cgroups->own[c], LOCK_EX | LOCK_NB) < 0)
-            return -1;
-    }
-    return 0;
+    return (void)cgroups, (void)ret_what, 0;
+}
+
+static int open_own(struct tc_cgroups *cgroups, int c)
+{
+    _autofd_ int base = open(cgroups->base[c], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (base < 0 || (cgroups->make_dir(base, cgroups->name) < 0 && errno != EEXIST))
+        return -1;
+    cgroups->own[c] = openat(base, cgroups->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return cgroups->own[c] < 0 ? -1 : flock(cgroups->own[c], LOCK_EX | LOCK_NB);
 }
 
 /* Signals an out-of-memory kill. Obsolete, but the only way in version 1. */
@@ -106,9 +114,11 @@ static int v1_make(struct tc_cgroup *group, const char **ret_what)
 {
     struct tc_cgroups *cgroups = group->owner;
     for (int c = 0; c < TC_CGROUP_CONTROLLERS; c++) {
-        if (cgroups->own[c] < 0)
+        if (!is_needed(cgroups, &group->limits, c))
             continue;
         *ret_what = cgroups->base[c];
+        if (cgroups->own[c] < 0 && open_own(cgroups, c) < 0)
+            return -1;
         if (cgroups->make_dir(cgroups->own[c], group->name) < 0)
             return -1;
         group->dirs[c] = openat(cgroups->own[c], group->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -137,7 +147,8 @@ static int limit_memory(struct tc_cgroup *group)
 {
     static const char plain[] = "memory.limit_in_bytes", both[] = "memory.memsw.limit_in_bytes";
     int dir = group->dirs[TC_CGROUP_MEMORY];
-    group->residue = tc_cgroup_number(dir, "memory.usage_in_bytes", NULL);
+    if (!group->taken)
+        group->residue = tc_cgroup_number(dir, "memory.usage_in_bytes", NULL);
     if (group->residue < 0)
         return -1;
     int64_t limit = group->limits.memory ? group->limits.memory + group->residue : 0;
@@ -151,7 +162,7 @@ static int limit_memory(struct tc_cgroup *group)
         return -1;
     if (accounted && !raising && tc_cgroup_put(dir, both, limit, "-1") < 0)
         return -1;
-    return tc_write_file(dir, "memory.max_usage_in_bytes", "0");
+    return group->taken ? 0 : tc_write_file(dir, "memory.max_usage_in_bytes", "0");
 }
 
 static int limit_cpu(int dir, int64_t cpus_milli)
@@ -173,11 +184,11 @@ static int v1_limit(struct tc_cgroup *group, const char **ret_what)
     if (group->dirs[TC_CGROUP_MEMORY] >= 0 && limit_memory(group) < 0)
         return -1;
     *ret_what = "pids.max";
-    int64_t most = limits->pids ? limits->pids + (group->resident ? 1 : 0) : 0;
-    if (pids >= 0 && tc_cgroup_put(pids, "pids.max", most, "max") < 0)
+    if (pids >= 0 && tc_cgroup_put(pids, "pids.max", limits->pids, "max") < 0)
         return -1;
     *ret_what = "cpu.cfs_quota_us";
-    return cpu >= 0 ? limit_cpu(cpu, limits->cpus_milli) : 0;
+    errno = ENOENT;
+    return cpu >= 0 ? limit_cpu(cpu, limits->cpus_milli) : limits->cpus_milli ? -1 : 0;
 }
 
 static void v1_count(const struct tc_cgroup *group, struct tc_cgroup_counters *ret)
@@ -210,7 +221,7 @@ static int v1_kill(struct tc_cgroup *group)
     if (pids >= 0)
         (void)tc_write_file(pids, "pids.max", "0");
     for (int c = 0; c < TC_CGROUP_CONTROLLERS; c++) {
-        if (group->dirs[c] >= 0 && tc_cgroup_kill_procs(group->dirs[c], group->resident) < 0)
+        if (group->dirs[c] >= 0 && tc_cgroup_kill_procs(group->dirs[c]) < 0)
             return -1;
     }
     return 0;
@@ -225,13 +236,13 @@ static bool v1_drain(struct tc_cgroup *group)
 static bool v1_clean(struct tc_cgroup *group)
 {
     for (int c = 0; c < TC_CGROUP_CONTROLLERS; c++) {
-        if (group->dirs[c] >= 0 && !tc_cgroup_empty(group->dirs[c], group->resident))
+        if (group->dirs[c] >= 0 && !tc_cgroup_empty(group->dirs[c]))
             return false;
     }
     /* unreaped zombies are in no list of processes, but count against the limit */
     int pids = dir_of(group, TC_CGROUP_PIDS);
     int64_t living = pids < 0 ? 0 : tc_cgroup_number(pids, "pids.current", NULL);
-    if (living < 0 || living > (group->resident ? 1 : 0))
+    if (living != 0)
         return false;
     int dir = group->dirs[TC_CGROUP_MEMORY];
     if (dir < 0)

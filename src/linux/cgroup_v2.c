@@ -50,7 +50,7 @@ static void look_at_group(const char *path, struct offer *ret)
     if (!ret->barrier && faccessat(dir, "cgroup.procs", W_OK, AT_EACCESS) != 0)
         ret->barrier = "this user may not put processes into groups";
     bool root = faccessat(dir, "cgroup.events", F_OK, 0) != 0;
-    ret->busy = !root && !tc_cgroup_empty(dir, 0);
+    ret->busy = !root && !tc_cgroup_empty(dir);
     ret->fixed = faccessat(dir, "cgroup.subtree_control", W_OK, AT_EACCESS) != 0;
     bool handed[TC_CGROUP_CONTROLLERS];
     read_list(dir, "cgroup.controllers", ret->present);
@@ -257,7 +257,7 @@ static int v2_kill(struct tc_cgroup *group)
         return 0;
     /* Before 5.14. With a pids limit of 0, a fork bomb cannot outrun the killing. */
     (void)tc_write_file(group->dirs[LEAF], "pids.max", "0");
-    return tc_cgroup_kill_procs(group->dirs[LEAF], 0);
+    return tc_cgroup_kill_procs(group->dirs[LEAF]);
 }
 
 /* The file counts as changed until it is read; a poll before the first read returns at once. */

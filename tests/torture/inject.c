@@ -11,7 +11,6 @@
  *     host       the program, between its marks (marks.h)
  *     starter    the short-lived children that start the helper
  *     helper     toolcage-helper, all its threads
- *     spawner    what clones cages in one control group
  *     carrier    a process that only holds a user namespace
  *     collector  a child of the helper that gathers changes
  *     init       PID 1 of a cage
@@ -49,9 +48,9 @@
 
 #include "marks.h"
 
-enum role { HOST, STARTER, HELPER, SPAWNER, CARRIER, COLLECTOR, INIT, TOOL, RUNNING, ROLES };
-static const char *const role_names[ROLES] = {
-    "host", "starter", "helper", "spawner", "carrier", "collector", "init", "tool", "running"};
+enum role { HOST, STARTER, HELPER, CARRIER, COLLECTOR, INIT, TOOL, RUNNING, ROLES };
+static const char *const role_names[ROLES] = {"host",      "starter", "helper", "carrier",
+                                              "collector", "init",    "tool",   "running"};
 
 enum {
     TASKS = 4096,
@@ -128,11 +127,7 @@ static enum role role_of_child(enum role parent, uint64_t flags)
     case STARTER:
         return STARTER;
     case HELPER:
-    case SPAWNER:
-        return flags & CLONE_NEWPID    ? INIT
-               : flags & CLONE_NEWUSER ? CARRIER
-               : flags & CLONE_VM      ? SPAWNER
-                                       : COLLECTOR;
+        return flags & CLONE_NEWPID ? INIT : flags & CLONE_NEWUSER ? CARRIER : COLLECTOR;
     case INIT:
         return TOOL;
     case TOOL:
@@ -269,7 +264,7 @@ static void step_over(pid_t pid, struct user_regs_struct *regs, const struct hoo
 /* realloc() of nothing comes by malloc() as well. */
 static void count_heap(const struct task *t, int hook, uint64_t caller, uint64_t first)
 {
-    if (!t->counts || (t->role != HELPER && t->role != SPAWNER))
+    if (!t->counts || t->role != HELPER)
         return;
     for (int i = 0; i < STORAGES; i++)
         if (caller >= storage[i].start && caller < storage[i].end)

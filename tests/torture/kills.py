@@ -5,7 +5,7 @@
 
 usage: kills.py --crowd C --host H --walls W [--user ordinary] [--rounds N] [--calls N] [--role R] [--seed N]
 
-Killed is the host, its helper, PID 1 of a cage, a spawner, or another child of the helper (one that gathers changes, or
+Killed is the host, its helper, PID 1 of a cage, or another child of the helper (one that gathers changes, or
 waits to become a cage). Afterwards, without anybody's help: every process is gone, no mount is on the host, nothing is in
 the user's trees that no tool wrote, a host that lives has an answer for every call. Control groups may stay, empty; the
 next engine sweeps them.

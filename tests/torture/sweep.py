@@ -7,7 +7,7 @@ usage: sweep.py --inject I --host H --walls W --cli C [--user ordinary] [--count
 
 Whatever fails, a call ends with a proper error or was run with every wall; nothing is left; the next call works. A host
 makes an engine and two calls whose tool tries the walls (walls.c), while inject.c fails one thing in one of:
-host, starter, helper, spawner, carrier, collector, init, tool; or the host is the command line itself (command.py). Without --count every n is tried with each errno that the call
+host, starter, helper, carrier, collector, init, tool; or the host is the command line itself (command.py). Without --count every n is tried with each errno that the call
 can have; with it, so many of them, chosen by the seed. --part 2/5 is the second fifth.
 """
 
@@ -23,7 +23,7 @@ import scene
 from life import NAMES
 from scene import check
 
-ROLES = ("host", "starter", "helper", "spawner", "carrier", "collector", "init", "tool", *command.ROLES)
+ROLES = ("host", "starter", "helper", "carrier", "collector", "init", "tool", *command.ROLES)
 USUAL = ("EPERM", "ENOMEM")
 NEW = ("EPERM", "ENOSYS", "ENOMEM")
 ERRNOS = {  # what a kernel, a filter or a full machine really answers

@@ -136,7 +136,7 @@ static int clone_child(struct tc_cage *cage, int program)
     if (pid == 0) {
         pid = _Fork();
         if (pid == 0)
-            tc_init_enter(&init);
+            tc_init_enter(&init, NULL);
         _exit(pid < 0);
     }
     if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status))

@@ -21,6 +21,7 @@
 enum { MIB = 1 << 20 };
 
 static struct tc_cgroups *cgroups;
+static struct tc_cgroup *entered; /* by enter_and_fork() */
 
 static int setup(void **state)
 {
@@ -112,19 +113,17 @@ static int fork_until_refused(void)
 
 /* Orphans of the group's processes come to us (a subreaper), as those of a cage to its first
  * process. */
-static void kill_and_reap(struct tc_cgroup *group, pid_t but)
+static void kill_and_reap(struct tc_cgroup *group)
 {
     assert_int_equal(tc_cgroup_kill(group), 0);
     for (int round = 0; round < 1000; round++) {
         siginfo_t info = {0};
-        if (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG) < 0 || info.si_pid == but)
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG) < 0)
             return;
         if (info.si_pid)
             (void)waitpid(info.si_pid, NULL, 0);
         else
             (void)usleep(1000);
-        if (but && tc_cgroup_number(group->dirs[TC_CGROUP_PIDS], "pids.current", NULL) == 1)
-            return;
     }
 }
 
@@ -197,7 +196,7 @@ static void processes_over_the_limit_are_refused_and_counted(void **state)
     tc_cgroup_usage(group, &usage);
     assert_int_equal(usage.pids_refused, 1);
     assert_in_range(usage.pids_peak, 4, 5);
-    kill_and_reap(group, 0);
+    kill_and_reap(group);
     (void)tc_cgroup_give(group);
 }
 
@@ -227,46 +226,36 @@ static void a_share_of_a_processor_takes_longer(void **state)
     (void)tc_cgroup_give(group);
 }
 
-static int discarded;
-
-static void discard(void *userdata)
+static int enter_and_fork(void)
 {
-    (void)kill(*(pid_t *)userdata, SIGKILL);
-    (void)waitpid(*(pid_t *)userdata, NULL, 0);
-    discarded++;
+    return tc_cgroup_enter(entered) < 0 ? 99 : fork_until_refused();
 }
 
-static void a_resident_stays_and_is_not_counted(void **state)
+/* Unlike tc_cgroup_join(), this moves only the thread that calls it. */
+static void process_enters_a_reused_v1_group(void **state)
 {
     need(TC_CGROUP_PIDS);
-    struct tc_cgroup *group = take(0, 5, 0);
-    if (tc_cgroup_fd(group) >= 0) {
+    entered = take(0, 5, 0);
+    if (tc_cgroup_fd(entered) >= 0) {
         print_message("# skipped: these are cgroup v2 groups\n");
-        (void)tc_cgroup_give(group);
+        (void)tc_cgroup_give(entered);
         skip();
     }
+    struct tc_cgroup *first = entered;
     pid_t pid = fork();
-    if (pid == 0) {
-        for (;;)
-            (void)pause();
-    }
-    discarded = 0;
-    assert_int_equal(tc_cgroup_settle(group, pid, discard, &pid), 0);
-    assert_ptr_equal(tc_cgroup_resident(group), &pid);
-    assert_int_equal(WEXITSTATUS(run_in(group, fork_until_refused)), 4);
-    kill_and_reap(group, pid);
-    struct tc_cgroup *same = group;
-    (void)tc_cgroup_give(group);
-    assert_int_equal(discarded, 0);
-    group = take(64 * MIB, 3, 0);
-    assert_ptr_equal(group, same);
-    assert_ptr_equal(tc_cgroup_resident(group), &pid);
+    if (pid == 0)
+        _exit(enter_and_fork());
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WEXITSTATUS(status), 4);
+    kill_and_reap(first);
+    (void)tc_cgroup_give(first);
+    struct tc_cgroup *group = take(64 * MIB, 3, 0);
     assert_int_equal(WEXITSTATUS(run_in(group, fork_until_refused)), 2);
-    /* given back with the children of the last call still in it: it must not be reused */
-    (void)tc_cgroup_give(group);
-    assert_int_equal(discarded, 1);
-    group = take(64 * MIB, 3, 0);
-    assert_null(tc_cgroup_resident(group));
+    struct tc_cgroup_limits more = {64 * MIB, 5, 0};
+    kill_and_reap(group);
+    assert_int_equal(tc_cgroup_limit(group, &more), 0);
+    assert_int_equal(WEXITSTATUS(run_in(group, fork_until_refused)), 4);
     (void)tc_cgroup_give(group);
 }
 
@@ -359,7 +348,7 @@ static void a_cage_is_born_in_a_version_2_group(void **state)
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(WEXITSTATUS(status), 4);
-    kill_and_reap(group, 0);
+    kill_and_reap(group);
     (void)tc_cgroup_give(group);
 }
 
@@ -372,7 +361,7 @@ int main(void)
         LIVE(processes_over_the_limit_are_refused_and_counted),
         LIVE(processor_time_is_counted),
         LIVE(a_share_of_a_processor_takes_longer),
-        LIVE(a_resident_stays_and_is_not_counted),
+        LIVE(process_enters_a_reused_v1_group),
         LIVE(closing_leaves_nothing),
         LIVE(leftovers_of_dead_owners_are_swept_and_of_living_are_not),
         LIVE(a_cage_is_born_in_a_version_2_group),
