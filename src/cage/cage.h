@@ -68,7 +68,6 @@ struct tc_root_spec {
     size_t point_count;
     uid_t uid; /* for passwd and group */
     gid_t gid;
-    bool terminal; /* mount point for a private devpts, and /dev/tty */
 };
 
 /* A prepared root is identified by a serial number that is never reused; 0: none. */

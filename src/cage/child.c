@@ -210,11 +210,11 @@ int tc_stage_trees(const struct tc_init_config *init)
     return 0;
 }
 
-/* Terminals use kernel memory that no limit covers, and their number is limited for the whole
- * host. */
-static int mount_terminals(void)
+/* A devpts instance that only this cage has. Terminals use kernel memory that no limit covers, and
+ * their number is limited for the whole host, so a cage gets few. */
+static int mount_devpts(void)
 {
-    static const char *const options[][2] = {{"mode", "0600"}, {"ptmxmode", "0666"}, {"max", "32"}};
+    static const char *const options[][2] = {{"mode", "0600"}, {"ptmxmode", "0666"}, {"max", "16"}};
     _autofd_ int fs = tc_fsopen("devpts");
     for (size_t i = 0; fs >= 0 && i < TC_COUNT(options); i++)
         if (tc_fsconfig(fs, FSCONFIG_SET_STRING, options[i][0], options[i][1]) < 0)
@@ -225,16 +225,23 @@ static int mount_terminals(void)
     return mounted < 0 ? -1 : tc_move_mount(mounted, AT_FDCWD, "dev/pts");
 }
 
-/* Opens a terminal in a private devpts: the tool can resolve its name, and cannot reach a terminal
- * of the caller. The tool gets one end, the helper the other. */
+/* On a kernel without devpts the cage has no terminals, as if the tool had none of its own; a call
+ * with a terminal then fails when it opens it. */
+static int mount_terminals(const struct tc_init_config *init)
+{
+    (void)init;
+    (void)mount_devpts();
+    return 0;
+}
+
+/* Opens a terminal in the private devpts: the tool can resolve its name, and cannot reach a
+ * terminal of the caller. The tool gets one end, the helper the other. */
 static int open_terminal(const struct tc_init_config *init)
 {
     const struct winsize size = {.ws_row = init->rows, .ws_col = init->columns};
     int unlocked = 0;
     if (!init->terminal)
         return 0;
-    if (mount_terminals() < 0)
-        return -1;
     _autofd_ int other = open("dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (other < 0 || ioctl(other, TIOCSPTLCK, &unlocked) < 0)
         return -1;
@@ -485,9 +492,9 @@ static int begin_contained(const struct tc_init_config *init)
 
 int tc_stage_devices(int base)
 {
-    for (size_t i = 0; i < TC_DEVICES; i++) {
+    for (size_t i = 0; i <= TC_DEVICES; i++) {
         char path[32];
-        (void)snprintf(path, sizeof(path), "dev/%s", tc_devices[i]);
+        (void)snprintf(path, sizeof(path), "dev/%s", i < TC_DEVICES ? tc_devices[i] : "tty");
         _autofd_ int fd = tc_open_tree(base, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
         if (fd < 0 || tc_move_mount(fd, AT_FDCWD, path) < 0)
             return -1;
@@ -546,12 +553,13 @@ static const struct tc_stage whole[] = {
     {"hostname", name_host, TC_CLAUSE_PROC_OWN},
     {"root", attach_root, TC_CLAUSE_FS_READ},             /* system directories and mount points */
     {"proc", own_proc, TC_CLAUSE_PROC_OWN, TC_LACK_PROC}, /* needs the host's /proc still mounted */
+    {"terminals", mount_terminals, TC_CLAUSE_TTY_NONE},   /* below the root's /dev */
     {"pivot", leave_host, TC_CLAUSE_FS_READ}, /* the host's tree is unreachable after this */
     {"call", wait_for_call, TC_CLAUSE_PROC_SURVIVORS}, /* no stage above depends on the call */
     {"network", open_network, TC_CLAUSE_NET_ALLOW, TC_LACK_FILTER}, /* needs capabilities, too */
     {"trees", tc_stage_trees, TC_CLAUSE_FS_READ, TC_LACK_PATH},     /* detached, no host path */
-    {"terminal", open_terminal, TC_CLAUSE_TTY_NONE},       /* mounts, and opens before Landlock */
-    {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ, TC_LACK_CWD}, /* before Landlock: a clear errno */
+    {"terminal", open_terminal, TC_CLAUSE_TTY_NONE},                /* opens before Landlock */
+    {"cwd", tc_stage_cwd, TC_CLAUSE_FS_READ, TC_LACK_CWD},      /* before Landlock: a clear errno */
     {"privileges", tc_stage_privileges, TC_CLAUSE_PRIV_NONE},   /* Landlock needs no_new_privs */
     {"landlock", raise_landlock, TC_CLAUSE_FS_WRITE},           /* uses the trees' fds */
     {"descriptors", tc_stage_descriptors, TC_CLAUSE_FDS_CLEAN}, /* not needed later */
@@ -569,6 +577,7 @@ static const struct tc_stage contained[] = {
     {"hostname", name_host, TC_CLAUSE_PROC_OWN},
     {"root", attach_contained, TC_CLAUSE_FS_READ},
     {"proc", take_proc, TC_CLAUSE_PROC_OWN, TC_LACK_PROC}, /* needs the container's still mounted */
+    {"terminals", mount_terminals, TC_CLAUSE_TTY_NONE},
     {"pivot", leave_host, TC_CLAUSE_FS_READ}, /* the container's tree is unreachable after this */
     {"network", open_network, TC_CLAUSE_NET_ALLOW, TC_LACK_FILTER},
     {"trees", tc_stage_trees, TC_CLAUSE_FS_READ, TC_LACK_PATH},

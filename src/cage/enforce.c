@@ -22,10 +22,12 @@ static const char *const words[TC_CLAUSE_COUNT] = {
     [TC_CLAUSE_PROC_SURVIVORS] = "pid namespace ends with PID 1, parent-death signal",
     [TC_CLAUSE_IPC_NONE] = "ipc namespace",
     [TC_CLAUSE_TMP_PRIVATE] = "tmpfs",
-    [TC_CLAUSE_DEV_MINIMAL] = "bind mounts of five devices, nodev elsewhere",
+    [TC_CLAUSE_DEV_MINIMAL] =
+        "bind mounts of five devices and of /dev/tty, a private devpts, nodev "
+        "elsewhere",
     [TC_CLAUSE_ENV_CLEAN] = "environment made by toolcage",
     [TC_CLAUSE_FDS_CLEAN] = "close_range, three pipes (without input: two and /dev/null)",
-    [TC_CLAUSE_TTY_NONE] = "setsid, no terminal device, seccomp",
+    [TC_CLAUSE_TTY_NONE] = "setsid, terminals of a private devpts, seccomp",
     [TC_CLAUSE_SYSCALLS] = "seccomp allowlist",
     [TC_CLAUSE_SETID_NONE] = "seccomp, nosuid mounts",
     [TC_CLAUSE_FS_STAT] = "mount namespace",
@@ -108,21 +110,6 @@ static char *how_connected(const struct tc_cage *cage, const char *how)
                      granted ? " and granted ones" : "");
 }
 
-/* The mechanisms of a call with a terminal in a private devpts. */
-static const char *at_terminal(enum tc_clause clause)
-{
-    switch ((int)clause) {
-    case TC_CLAUSE_TTY_NONE:
-        return "setsid, a terminal in a private devpts, seccomp";
-    case TC_CLAUSE_FDS_CLEAN:
-        return "close_range, a private terminal";
-    case TC_CLAUSE_DEV_MINIMAL:
-        return "bind mounts of five devices and of /dev/tty, a private devpts, nodev elsewhere";
-    default:
-        return NULL;
-    }
-}
-
 /* For this call: the policy's changes are part of the profile's filter. */
 static char *how_filtered(const struct tc_plan *plan, const char *how)
 {
@@ -150,8 +137,8 @@ static char *how_reached(const struct tc_upstream *up, const char *how)
 
 static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const char *how)
 {
-    if (cage->plan->terminal && at_terminal(clause))
-        return strdup(at_terminal(clause));
+    if (cage->plan->terminal && clause == TC_CLAUSE_FDS_CLEAN)
+        return strdup("close_range, a private terminal");
     if (clause == TC_CLAUSE_FS_WRITE)
         return how_written(cage, how);
     if (clause == TC_CLAUSE_SYSCALLS)

@@ -216,8 +216,7 @@ static int open_root(struct tc_cage *cage)
                                 .points = p->points,
                                 .point_count = p->point_count,
                                 .uid = p->init.uid,
-                                .gid = p->init.gid,
-                                .terminal = cage->plan->terminal};
+                                .gid = p->init.gid};
     const char *step = "";
     p->root = tc_root_ready(p->host->root_cache, &spec, &step);
     if (p->root)

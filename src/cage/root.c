@@ -117,9 +117,9 @@ static int put_device(int root, const char *name)
     return put_device_at(root, host, host + 1);
 }
 
-/* Adds the devices of a call with a terminal. /dev/tty is safe: it opens only the controlling
- * terminal of the process that opens it. */
-static int put_terminal(int root)
+/* The mount point of a private devpts, and /dev/tty, which opens the opener's own controlling
+ * terminal and so reaches no other. */
+static int put_terminals(int root)
 {
     if (tc_mkdirs(root, "dev/pts") < 0 || symlinkat("pts/ptmx", root, "dev/ptmx") < 0)
         return -1;
@@ -187,7 +187,7 @@ static int fill_root(int root, const struct tc_root_spec *spec, const char **ret
             return fail_at(spec->plan->mounts[i].path, ret_step);
     if (put_users(root, spec) < 0)
         return fail_at("/etc/passwd", ret_step);
-    if (put_devices(root) < 0 || (spec->terminal && put_terminal(root) < 0))
+    if (put_devices(root) < 0 || put_terminals(root) < 0)
         return fail_at("/dev", ret_step);
     return 0;
 }
@@ -220,7 +220,7 @@ static int mount_root(int root_cache, size_t place, const struct tc_root_spec *s
 static char *base_words(const struct tc_root_spec *spec)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
-    tc_buf_addf(&buf, "%u:%u:%d:%d:%d", spec->uid, spec->gid, spec->terminal,
+    tc_buf_addf(&buf, "%u:%u:%d:%d", spec->uid, spec->gid,
                 tc_tree_denied(spec->plan, "/etc/passwd"),
                 tc_tree_denied(spec->plan, "/etc/group"));
     for (size_t i = 0; i < spec->plan->mount_count; i++) {

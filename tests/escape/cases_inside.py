@@ -112,6 +112,15 @@ def a_terminal_changes_its_modes(s):
         os.close(slave)
 
 
+def the_hosts_terminals_are_used_up(s):
+    """Their number is limited for the whole host."""
+    code = (
+        "import os\nmade = []\ntry:\n while len(made) < 100: made.append(os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY))\n"
+        "except OSError: pass\nprint('made', len(made))"
+    )
+    return "made 100" in s.call(PYTHON, "-c", code)
+
+
 def system_v_objects(s):
     made = s.outside("machinery", "make-ipc", s.token).split()
     if len(made) != 2 or not made[0].isdigit():
@@ -475,6 +484,7 @@ CASES = [
     ("a program from memory reads a secret", a_program_from_memory, {}),
     ("privileges are gained through a set-id program", rights_come_back, {"root": True}),
     ("the terminal's modes are changed", a_terminal_changes_its_modes, {"free": DIRECT}),
+    ("the host's terminals are used up", the_hosts_terminals_are_used_up, {}),
     ("System V semaphores and queues are reached", system_v_objects, {}),
     ("a tool raises its priority where its host may", a_host_may_rise, {"root": True, "free": DIRECT}),
     ("a realtime host makes a realtime tool", a_host_is_realtime, {"root": True, "free": DIRECT}),

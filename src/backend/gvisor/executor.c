@@ -55,6 +55,8 @@ static const char *mechanism(const struct tc_cage *cage, enum tc_clause clause)
     switch ((int)clause) {
     case TC_CLAUSE_DEV_MINIMAL:
         return "devices of gVisor's kernel, all but five taken away";
+    case TC_CLAUSE_TTY_NONE:
+        return "setsid, no terminal device, our filter in gVisor's kernel";
     case TC_CLAUSE_IPC_NONE:
         return "gVisor's own kernel";
     case TC_CLAUSE_SYSCALLS:

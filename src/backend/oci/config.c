@@ -76,12 +76,14 @@ static void add_kernel_mounts(struct tc_buf *out)
     add_mount(out, "/proc", "proc", "proc", "\"nosuid\",\"noexec\",\"nodev\"");
     add_mount(out, "/dev", "bind", TC_OCI_ROOT "/dev",
               "\"rbind\",\"ro\",\"nosuid\",\"nodev\",\"noexec\"");
-    for (size_t i = 0; i < TC_DEVICES; i++) {
+    for (size_t i = 0; i <= TC_DEVICES; i++) {
         char path[32], source[64];
-        (void)snprintf(path, sizeof(path), "/dev/%s", tc_devices[i]);
+        (void)snprintf(path, sizeof(path), "/dev/%s", i < TC_DEVICES ? tc_devices[i] : "tty");
         (void)snprintf(source, sizeof(source), TC_OCI_ROOT "%s", path);
         add_mount(out, path, "bind", source, "\"bind\"");
     }
+    add_mount(out, "/dev/pts", "devpts", "devpts",
+              "\"nosuid\",\"noexec\",\"newinstance\",\"ptmxmode=0666\",\"mode=0600\",\"max=16\"");
 }
 
 /* gVisor reaches a host file only through a mount that names it, and nothing below its read-only

@@ -51,7 +51,7 @@ const char *tc_oci_mechanism(const struct tc_cage *cage, enum tc_clause clause)
     case TC_CLAUSE_PROC_SURVIVORS:
         return "container's pid namespace, in one that ends with the runtime";
     case TC_CLAUSE_DEV_MINIMAL:
-        return "bind mounts of five devices";
+        return "bind mounts of five devices and of /dev/tty, a private devpts";
     case TC_CLAUSE_SYSCALLS:
         return "seccomp: the runtime's list by names, and our filter by arguments";
     case TC_CLAUSE_FS_READ:

@@ -22,7 +22,7 @@ const struct tc_attack tc_attacks[] = {
      TC_SIGN_GOT, .workspace = true},
     {"leave a set-id file", "setid.none", "set-id {work}/tool", TC_SIGN_SETID, .workspace = true},
     {"leave a device node", "dev.minimal", "device {work}/node", TC_SIGN_DEVICE, .workspace = true},
-    {"open a device", "dev.minimal", "open-for-writing /dev/ptmx /dev/kmsg /dev/kvm /dev/fuse",
+    {"open a device", "dev.minimal", "open-for-writing /dev/tty0 /dev/kmsg /dev/kvm /dev/fuse",
      TC_SIGN_GOT},
     {"open the kernel's settings", "ids.unprivileged",
      "open-for-writing /proc/sys/kernel/core_pattern /proc/sysrq-trigger /etc/passwd", TC_SIGN_GOT},

@@ -60,6 +60,7 @@ static const struct {
     {"talk", TC_CLAUSE_PROC_SURVIVORS, TC_LACK_OTHER},
     {"groups", TC_CLAUSE_LIMIT_MEMORY, TC_LACK_OTHER},
     {"directory", TC_CLAUSE_FS_READ, TC_LACK_OTHER},
+    {"terminals", TC_CLAUSE_TTY_NONE, TC_LACK_OTHER},
     {"terminal", TC_CLAUSE_TTY_NONE, TC_LACK_OTHER},
     {"cwd", TC_CLAUSE_FS_READ, TC_LACK_CWD},
     {"privileges", TC_CLAUSE_PRIV_NONE, TC_LACK_OTHER},
@@ -81,11 +82,13 @@ static const struct {
     const struct tc_stages *stages;
     const char *order;
 } cages[] = {
-    {NULL, " namespaces, session, ids, loopback, hostname, root, proc, pivot, call, network, trees,"
+    {NULL, " namespaces, session, ids, loopback, hostname, root, proc, terminals, pivot, call, "
+           "network, trees,"
            " terminal, cwd, privileges, landlock, descriptors, rlimits, parent, seccomp,"},
     {&tc_contained_stages,
-     " contained session, namespaces, ids, loopback, hostname, root, proc, pivot, network, trees,"
-     " cwd, privileges, landlock, descriptors, rlimits, parent, seccomp,"},
+     " contained session, namespaces, ids, loopback, hostname, root, proc, terminals, pivot, "
+     "network,"
+     " trees, cwd, privileges, landlock, descriptors, rlimits, parent, seccomp,"},
     {&tc_oci_stages, " namespaces, session, ids, network, bundle, proc, trees, talk, groups,"
                      " directory, descriptors, report, parent,"},
     {&tc_oci_inner_stages,
