@@ -20,8 +20,8 @@
 
 /* ---- notes ---- */
 
-/* Each note is a symlink in the state directory, read and written atomically. Its target has the
- * stamp of the file that the note is about. */
+/* Each note is a symlink in the state directory, because a symlink is read and written atomically.
+ * Its target is the text "STAMP WORD"; the stamp identifies runsc's file. */
 
 static const char place[] = "gvisor";
 
@@ -96,7 +96,7 @@ void tc_gvisor_note_drop(const char *name, const char *stamp)
 
 /* After a platform failed with an error, it is avoided for an hour. After it was silent until the
  * timeout, it is tried again sooner: a slow disk may have been the reason. */
-enum { BELIEVED_S = 3600, DOUBTED_S = 300, MOMENT_US = 1000000 };
+enum { BELIEVED_S = 3600, DOUBTED_S = 300, MOMENT_US = 1000000 /* between reads of a note */ };
 
 static const char first_failed[] = "first-failed", fails[] = "fails", silent_word[] = "silent";
 
@@ -109,7 +109,7 @@ static bool is_noted(const char *stamp, time_t oldest_s, const char *word)
            tc_streq(tc_gvisor_note_value(note, stamp), word);
 }
 
-/* Whether a recent call noted that the platform failed. */
+/* Did a recent call note that the first platform failed? */
 static bool is_known(const char *runtime)
 {
     char stamp[TC_STAMP_SIZE];
@@ -172,8 +172,9 @@ void tc_gvisor_command(const struct tc_oci_runtime *runtime, const char *path,
 
 /* ---- which options this runsc has ---- */
 
-/* Options that newer versions need, because they changed a default that older versions do not have.
- * The shim asks runsc which of them it accepts; the reply is noted with that file's mark. */
+/* Newer versions of runsc need these options, because toolcage relies on the default behaviour of
+ * older versions, which do not know the options. The shim finds out which options runsc accepts,
+ * and the helper notes that together with the stamp of runsc's file. */
 
 /* In the order in which versions of runsc added them.
  *
@@ -217,7 +218,7 @@ void tc_gvisor_options_learn(const char *runtime, int bundle)
         tc_gvisor_note_write(noted_options, stamp, tc_gvisor_note_value(heard.data, stamp));
 }
 
-/* Whether runsc accepts the first `count` options. */
+/* Does runsc accept the first `count` options? */
 static bool knows_count(const char *runtime, size_t count)
 {
     int status = 0;
