@@ -175,11 +175,11 @@ int64_t tc_process_tick(int64_t now_us);
 /* Creates the cage's record and leases its ids and cgroup. `ops` and `own` become the members of
  * tc_process_cage, borrowed until the backend's destroy(). */
 int tc_local_lease(struct tc_cage *cage, const struct tc_cage_ops *ops, void *own);
-/* Only the record, for a backend that leases nothing. */
+/* Creates only the record, for a backend that leases nothing. */
 int tc_local_new(struct tc_cage *cage, const struct tc_cage_ops *ops, void *own);
 enum tc_may_block tc_local_may_block(const struct tc_cage *cage);
 int tc_process_prepare(struct tc_cage *cage);
-/* The rest of the preparation, after the files. */
+/* The rest of the preparation, after the granted files are mounted. */
 int tc_process_complete(struct tc_cage *cage);
 /* argv.c */
 int tc_process_argv(struct tc_cage *cage);
@@ -256,14 +256,15 @@ int64_t tc_sample_shared(pid_t pid, int64_t limit);
 void tc_local_signal(struct tc_cage *cage, bool at_once);
 const char *tc_local_usage(struct tc_cage *cage);
 bool tc_local_destroy(struct tc_cage *cage, enum tc_may_block may_block);
-/* Cgroups, ids, roots, prestarted processes, proxies and stored files. */
+/* The state that all local backends share: cgroups, ids, roots, prestarted processes, proxies and
+ * files in the state directory. */
 extern const struct tc_host_ops tc_local_host_ops;
 
 /* trust.c */
 /* Waits for the proxy's CA, in a worker thread; does nothing without an inspecting proxy. 0, or
  * -1. */
 int tc_trust_await(struct tc_cage *cage);
-/* Mounts that CA together with the system's certificates. 0, or -1. */
+/* Mounts a file with the proxy's CA and the system's certificates. 0, or -1. */
 int tc_trust_show(struct tc_cage *cage);
 
 /* image.c */
@@ -271,7 +272,8 @@ int tc_trust_show(struct tc_cage *cage);
 int tc_image_find(struct tc_cage *cage);
 /* Records that the image could not be mounted; returns -1. */
 int tc_image_unmounted(struct tc_cage *cage);
-/* The plan's image as a detached mount, owned by the cage. 0, or -1 with the failure recorded. */
+/* Makes a detached mount of the plan's image, which the cage closes. 0, or -1 with the failure
+ * recorded. */
 int tc_image_open(struct tc_cage *cage, int *ret);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Cage-wide limits that the helper must check: CPU time and shared memory are sampled, and the
- * kernel announces OOM kills. */
+ * Limits of a whole cage that the helper must check itself: it samples CPU time and shared memory,
+ * and learns of OOM kills from the kernel. */
 #include <errno.h>
 #include <poll.h>
 
@@ -11,16 +11,17 @@
 #include "cage/cage.h"
 
 enum {
-    SAMPLE_US = 100000,
-    UNSEEN_MAX = 10,
-    OOM_FIRST_US = 1000,
-    OOM_LAST_US = 512000 /* the checks' interval doubles: one second in all */
+    SAMPLE_US = 100000, /* interval of samples */
+    UNSEEN_MAX = 10,    /* consecutive failed samples that end the call */
+    OOM_FIRST_US =
+        1000, /* interval of checks for an OOM kill; doubles up to OOM_LAST_US: 1 s in all */
+    OOM_LAST_US = 512000
 };
 
 /* ---- CPU time ---- */
 
-/* Is there a process to sample? A container's PID 1 appears late. After its end its pid may be
- * unused or belong to another process, and the helper may learn of that end much later. */
+/* Is the cage's PID 1 alive? In a container it appears late, and the helper may learn of its end
+ * late; until then the pid may belong to another process, which must not be sampled. */
 static bool is_there(const struct tc_process_cage *p)
 {
     struct pollfd first = {.fd = p->child.first_pidfd, .events = POLLIN};
@@ -56,7 +57,8 @@ static int fail_unseen(struct tc_cage *cage, int errnum)
         TC_CLAUSE_LIMIT_CPU_TIME, "the call's CPU time can no longer be read");
 }
 
-/* A limit that cannot be measured is not enforced: fails after some attempts. */
+/* Compares the CPU time with the limit. If it cannot be read UNSEEN_MAX times in a row, the call
+ * fails, because the limit is not enforced. */
 static void sample_cpu(struct tc_cage *cage)
 {
     struct tc_looks *looks = &TC_PRIV(cage)->looks;
@@ -94,7 +96,7 @@ int64_t tc_limits_segments(const struct tc_cage *cage)
     return l->memory_any && can && is_sampled(p) ? l->memory : 0;
 }
 
-/* Memory that the processes share now; 0 if the kernel limits it. */
+/* The bytes of memory that the cage's processes share now; 0 if the kernel limits shared memory. */
 static int64_t shared_bytes(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
@@ -104,8 +106,9 @@ static int64_t shared_bytes(struct tc_cage *cage)
     return seen > p->child.segments ? seen : p->child.segments;
 }
 
-/* cgroup v1 notifies once, when memory runs out, before the kernel has chosen and counted a victim;
- * and memory may become free meanwhile. */
+/* Has the kernel killed a process of the cage for memory? cgroup v1 notifies only once, when memory
+ * runs out: before the kernel has killed a process, and perhaps it need not. So this checks for one
+ * second. */
 static void look_for_kill(struct tc_cage *cage)
 {
     struct tc_looks *looks = &TC_PRIV(cage)->looks;
@@ -118,6 +121,7 @@ static void look_for_kill(struct tc_cage *cage)
     }
 }
 
+/* Did the kernel announce that memory has run out? */
 static bool is_told(const struct tc_looks *looks)
 {
     struct pollfd ready = {.fd = looks->oom_fd, .events = (short)looks->oom_events};
@@ -175,8 +179,8 @@ void tc_limits_look(struct tc_cage *cage)
     set_time(cage);
 }
 
-/* Processes that the kernel kills together with PID 1 are never reaped, so their CPU time is read
- * before. */
+/* Reads the CPU time before PID 1 ends: the kernel then kills the other processes, and no process
+ * reaps them, so their CPU time would be lost. */
 void tc_limits_end(struct tc_cage *cage)
 {
     (void)tc_limits_cpu_us(cage);
