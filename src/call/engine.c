@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * All state is in the engine object. After construction only its reference count, one pointer
- * that is set once, a list that only grows and the plan cache change, all atomically: threads
- * share the engine without a lock. */
+ * The engine: the library's connection to one helper. All its state is in the engine object. After
+ * construction only four members change, all atomically, so threads share the engine without a
+ * lock: the reference count, a pointer that is set once, a list that only grows, and the plan
+ * cache. */
 #include "call/engine.h"
 
 #include <errno.h>
@@ -32,8 +33,8 @@ struct toolcage_engine {
     struct tc_plan_cache plans;
 };
 
-/* The kernel clears this page in every fork. Each call checks it, so the check must not be a
- * system call. */
+/* Makes a page that the kernel clears in every fork, to detect forks. Every function checks for a
+ * fork, so the check must not cost a system call. */
 static const volatile char *mark_process(void)
 {
     char *page = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -153,7 +153,7 @@ static const struct tc_option *expecting(const struct tc_verb *verb, const char 
     return NULL;
 }
 
-/* bash also splits words at "=". */
+/* Handles one word before the last. bash also splits a word at "=", into three. */
 static void take_word(struct asked *a, const char *word)
 {
     static const char policy[] = "--policy=";
@@ -184,7 +184,7 @@ static void put_candidate(FILE *out, const char *word, size_t length, const char
                   description ? description : "");
 }
 
-/* Lists a group of verbs once, by its common word. */
+/* Lists all verbs, and each group of verbs once, by its first word. */
 static void put_verbs(FILE *out)
 {
     const struct tc_verb *verb, *before = NULL;
@@ -219,7 +219,7 @@ static void put_options(FILE *out, const struct tc_verb *verb)
         }
 }
 
-/* The lower-case words among an option's choices; capitals are placeholders. */
+/* Lists the choices of an option, such as "auto|never"; a word in capitals is a placeholder. */
 static void put_choices(FILE *out, const char *choices)
 {
     for (const char *at = choices; *at; at += strspn(at, "|")) {

@@ -19,8 +19,9 @@ int tc_programs_extend(const struct toolcage_policy *policy, const struct tc_fac
  * program), or NULL with errno ENOENT or ENOMEM. Owned. */
 char *tc_program_find(const char *path, const char *name);
 
-/* The path to grant for a program: its install prefix (the parent of its bin), or only the file
- * where the prefix would be too much. Pure; `home` may be NULL. Owned; NULL when out of memory. */
+/* The path to grant for a program: its install prefix (the parent of its bin directory), or the
+ * file alone if it is in no bin directory or the prefix is too wide (a home, for example). Makes no
+ * system call; `home` may be NULL. Owned; NULL when out of memory. */
 char *tc_program_prefix(const char *home, const char *file);
 
 /* Replaces an image's name with the path of its current root, once the backend is chosen.

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The child has no exit signal and is reaped by its pid. Between clone and exec it runs in our
- * memory on a separate stack while we wait: it makes system calls and allocates nothing. */
+ * Runs a program and reads its output. Also finds the media types of files.
+ *
+ * The child has no exit signal and is reaped by its pid, so the host never notices it. Between
+ * clone and exec the child runs in this process's memory, on a separate stack, while this thread
+ * waits: it makes only system calls and allocates nothing. */
 #include "call/result/result.h"
 
 #include <errno.h>
@@ -61,7 +64,7 @@ static long reap_child(pid_t pid, int *ret_status)
     return r;
 }
 
-/* Reads until the end of the file: true; false at the deadline, or when it is too much. */
+/* Reads to the end of the file. False: the deadline has passed, or the output is too large. */
 static bool read_all(int fd, int64_t until, struct tc_buf *out)
 {
     for (;;) {
