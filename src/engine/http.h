@@ -48,12 +48,12 @@ enum tc_engine_http_end {
     TC_ENGINE_HTTP_MEMORY,
 };
 
-/* socket: the engine's (O_PATH), opened by the helper; hangup: -1: none. Both stay the caller's.
- * NULL when out of memory. */
+/* `socket`: an O_PATH fd of the engine's socket, opened by the helper. `hangup`: an fd whose end
+ * aborts requests; -1: none. The caller closes both. NULL when out of memory. */
 struct tc_engine_http *tc_engine_http_new(int socket, int hangup);
 void tc_engine_http_free(struct tc_engine_http *http);
-/* *ret_why: the cause, if it was not answered; static or owned by `http`, valid until the next
- * call. */
+/* Sends a request and waits for the response. *ret_why: the cause, if there was no response;
+ * static, or owned by `http` and valid until the next call. */
 enum tc_engine_http_end tc_engine_http_ask(struct tc_engine_http *http,
                                            const struct tc_engine_http_ask *ask,
                                            struct tc_engine_http_answer *ret, const char **ret_why);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * All flows: creation, timeouts, and the end. */
+ * The list of all flows: creates them, ends those that are late, and ends all when the proxy exits.
+ */
 
 #include "egress/proxy/flow.h"
 #include "egress/read/stats.h"
@@ -70,7 +71,8 @@ void tc_egress_flows_tick(struct tc_egress_proxy *p)
     free_dead(p);
 }
 
-/* A client that has exited causes an end of file or a broken connection. */
+/* Is all that the client sent on its way to the server, in the kernel? Only for a client that has
+ * exited, which closes its connection, or has sent a complete request. */
 static bool is_sent(const struct tc_egress_flow *f)
 {
     if (f->stage == TC_FLOW_JOINED)

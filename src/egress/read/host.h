@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Parses hosts and authorities from clients, and normalizes them as the grant's hosts. Pure. */
+ * Parses host names and authorities ("host:port") that clients send, and normalizes them like the
+ * hosts of a grant. Makes no system call. */
 #ifndef TC_EGRESS_READ_HOST_H
 #define TC_EGRESS_READ_HOST_H
 

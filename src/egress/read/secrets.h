@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Injects secrets into requests, and masks them in responses. Pure. */
+ * Injects secrets into requests, and masks them in responses. Makes no system call. */
 #ifndef TC_EGRESS_READ_SECRETS_H
 #define TC_EGRESS_READ_SECRETS_H
 

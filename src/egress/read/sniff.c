@@ -62,7 +62,7 @@ static bool known_method(const char *word, size_t len)
     return false;
 }
 
-/* Bytes that some server treats as a separator in a request line. */
+/* Does some HTTP server treat this byte as a separator in a request line? */
 static bool is_space(unsigned char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f) || c == 0x85 ||
@@ -93,7 +93,7 @@ static enum tc_egress_sniff sniff_line(const char *line, size_t len, bool too_lo
         return TC_SNIFF_OTHER;
     if (word < len && known_method(line, word))
         return TC_SNIFF_HTTP;
-    size_t until = 0; /* the answer for a prefix must not change with further bytes */
+    size_t until = 0; /* only a decision that later bytes cannot change */
     while (until < len && line[until] && line[until] != '\n')
         until++;
     if (names_http(line, until))
@@ -103,7 +103,7 @@ static enum tc_egress_sniff sniff_line(const char *line, size_t len, bool too_lo
     return too_long ? TC_SNIFF_UNCLEAR : TC_SNIFF_MORE;
 }
 
-/* A connection may also begin with an alert or another record type. */
+/* Is it the type of a TLS record? A connection need not begin with a handshake record. */
 static bool is_record(unsigned char type)
 {
     return type >= 0x14 && type <= 0x18;
