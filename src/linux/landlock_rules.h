@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Landlock, the second isolation layer behind the mounts. Pure functions map an ABI and a kind of
- * path to rights; the rest are the three system calls. All functions are async-signal-safe.
+ * Landlock, the second isolation layer behind the mounts. Some functions only map an ABI version
+ * and a kind of path to rights; the others make Landlock's three system calls. All are
+ * async-signal-safe.
  *
  * A cage handles no network rights: it has a private network namespace, and its loopback belongs
  * to the tool. Unix sockets by path are handled from ABI 9, the first that can, and never
@@ -26,8 +27,8 @@ enum tc_landlock_kind {
     TC_LANDLOCK_DATA_FILE,  /* read */
 };
 
-/* Pure: the rights that a ruleset of this ABI handles (and so denies unless allowed), the rights
- * of one kind of path, and the denied scopes. An abi below 1 has none, one over
+/* The rights that a ruleset of this ABI handles (and so denies unless a rule allows them), the
+ * rights of one kind of path, and the denied scopes. An ABI below 1 has none; one over
  * TC_LANDLOCK_ABI_MAX counts as TC_LANDLOCK_ABI_MAX. */
 uint64_t tc_landlock_handled(int abi);
 uint64_t tc_landlock_rights(int abi, enum tc_landlock_kind kind);

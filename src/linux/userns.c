@@ -39,8 +39,8 @@ int tc_write_id_maps(const char *proc, const char *uid_map, const char *gid_map,
 
 enum { STACK = 16 << 10 };
 
-/* Shares our memory and fds: system calls only. If the helper is killed now, this child must die
- * with it. */
+/* The process that holds a user namespace until its fd is open. It shares the helper's memory and
+ * fds, so it makes only system calls. It ends with the helper, also if the helper is killed now. */
 static int carry(void *arg)
 {
     const pid_t *parent = arg;
