@@ -135,7 +135,8 @@ static const char *read_key(const char *at, const char *end)
     return at && at < end && *at == ':' ? at + 1 : NULL;
 }
 
-/* Not recursive, because the sender chooses the depth. */
+/* The state of the parser of nested values. The parser is not recursive, because the sender chooses
+ * the depth. */
 struct reader {
     const char *at, *end;
     int depth;
@@ -237,7 +238,7 @@ struct tc_scan_each tc_scan_walk(struct tc_slice container)
     return (struct tc_scan_each){.rest = container.at, .end = end};
 }
 
-/* `rest` is at the container's bracket or directly after a value. */
+/* each->rest is at the container's opening bracket, or directly after the last value. */
 bool tc_scan_next(struct tc_scan_each *each)
 {
     const char *at = each->rest, *end = each->end;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * One wrapped server: which messages are forwarded between server and client, and what the policy
- * allows. The client may forward a model's text and the server may be hostile; neither is trusted.
- */
+ * One third-party MCP server in a cage (`toolcage wrap`): the messages that pass between server and
+ * client, limited by the policy. Neither is trusted: the client may forward a model's text, and the
+ * server may be hostile. */
 #ifndef TC_MCP_WRAP_H
 #define TC_MCP_WRAP_H
 
