@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * One notification of a system call: its arguments, and the reply. */
+ * Reads the arguments of a system call that a seccomp notification reports, and replies to the
+ * notification. */
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <string.h>
@@ -18,7 +19,7 @@ size_t tc_notify_bytes(pid_t pid, uint64_t at, void *to, size_t size)
     return n < 0 ? 0 : (size_t)n;
 }
 
-/* A string that may end before the page does. */
+/* Reads a string page by page: the page after the string's end may not be readable. */
 bool tc_notify_text(pid_t pid, uint64_t at, char *to, size_t size)
 {
     size_t done = 0;
@@ -36,7 +37,8 @@ bool tc_notify_text(pid_t pid, uint64_t at, char *to, size_t size)
     return true;
 }
 
-/* The memory of a process that no longer waits may have been that of one outside the cage. */
+/* Called after memory was read: if the process no longer waits, its pid may have been reused, and
+ * the memory may be that of a process outside the cage. */
 bool tc_notify_waits(int listener, const struct seccomp_notif *n)
 {
     return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &n->id) == 0;

@@ -23,16 +23,17 @@ size_t tc_notify_bytes(pid_t pid, uint64_t at, void *to, size_t size);
 /* Reads a string of the tool's memory, at most size - 1 bytes; false when it cannot be read. */
 bool tc_notify_text(pid_t pid, uint64_t at, char *to, size_t size);
 
-/* seen.c: the list of the process that serves one cage is in memory shared with the helper, so
- * the helper need not wait for it at the end. */
-/* NULL with errno. */
+/* seen.c: the list of accesses that a watcher (the process that serves one cage's notifications)
+ * has seen. It is in memory shared with the helper, so the helper need not wait for the watcher's
+ * end. */
+/* An empty list. NULL with errno. */
 struct tc_seen *tc_seen_new(void);
 void tc_seen_free(struct tc_seen *w);
-/* In that process: adds an entry. */
+/* In the watcher: adds an entry. */
 void tc_seen_list(struct tc_seen *w, const struct tc_listed *what);
-/* For that process: it exits, and the call is an error. */
+/* In the watcher: exits, which makes the call an error. */
 _Noreturn void tc_seen_break(struct tc_cage *cage);
-/* Has it exited so? */
+/* Did the watcher exit in this way? */
 bool tc_seen_broken(const struct tc_seen *w);
 /* Copies the list into the outcome. */
 void tc_seen_tell(struct tc_cage *cage, const struct tc_seen *w);
@@ -54,10 +55,10 @@ void tc_search_found(struct tc_cage *cage, enum tc_denial_kind kind, const char 
  * network. */
 void tc_notify_connect(struct tc_cage *cage, const struct seccomp_notif *n);
 
-/* watch.c: in the process that observes */
+/* watch.c: in the watcher */
 /* Lists what a call does with its paths, where that is notable. */
 void tc_watch_call(struct tc_cage *cage, const struct seccomp_notif *n);
-/* What an execve executes. */
+/* Lists the program of an execve, if that is notable. */
 void tc_watch_exec(struct tc_cage *cage, const struct seccomp_notif *n);
 
 /* notify.c */
