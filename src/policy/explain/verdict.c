@@ -86,8 +86,9 @@ static const char *always(const char *path, bool write)
     return tc_path_within("/proc", path) ? "the cage's own /proc" : NULL;
 }
 
-/* The policy cannot distinguish files from directories; the cage can, and makes the directory of a
- * writable file private storage. */
+/* Extends the reason if the path is next to a writable path: should that be a file, its directory
+ * is private storage in the cage. Only the cage knows whether it is a file. Takes ownership of the
+ * reason; returns the new one, owned, or NULL: out of memory. */
 static char *beside(const struct tc_grant *grant, const char *path, char *reason)
 {
     for (size_t i = 0; reason && i < grant->fs_count; i++) {

@@ -250,7 +250,8 @@ void tc_lint_run_by_tool(struct tc_lint *l, const struct tc_spec *spec)
                 TC_LINE_SHOWN(l->policy, place->line));
 }
 
-/* Paths below the home, in addition to the steering files. */
+/* Paths from which the host runs or loads files: below the home, in addition to the steering files.
+ */
 static const char *const run_below_home[] = {
     ".local/bin",      "bin",         ".cargo/bin",    "go/bin",
     ".npm-global/bin", ".xprofile",   ".xinitrc",      ".tmux.conf",

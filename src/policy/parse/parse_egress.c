@@ -98,8 +98,9 @@ static void refuse_spec(struct tc_parse *p, const struct tc_spec *spec,
                       text ? text : "", why);
 }
 
-/* If the upstream proxy resolves names, the addresses of names that match a pattern cannot be
- * checked here. A tool that may connect to the proxy itself could reach any host through it. */
+/* Refuses entries that an upstream proxy makes unsafe. If the upstream proxy resolves names,
+ * toolcage cannot check the addresses of names that match a pattern. A tool that may connect to the
+ * upstream proxy itself could reach any host through it. */
 static void check_entry(struct tc_parse *p, const struct tc_spec *spec,
                         const struct tc_net_entry *entry, uint32_t line)
 {
@@ -120,7 +121,8 @@ static void check_entry(struct tc_parse *p, const struct tc_spec *spec,
                     "is the upstream proxy itself, through which everything could be reached");
 }
 
-/* Passing the variable would expose the upstream credentials to the tool. */
+/* Refuses env.pass of the variable that holds the upstream's credentials: the tool would read them.
+ */
 static void check_passed(struct tc_parse *p, const struct tc_spec *spec)
 {
     const char *from = p->policy->upstream_from;
