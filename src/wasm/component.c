@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Components (WASI preview 2): the parts of Wasmtime's C API that are used, and running one call. A
- * component uses the engine's own WASI. The engine opens paths itself, so they are confined by the
- * cage of the call, or by the root and Landlock ruleset that come with it; within these, the
+ * Runs one call of a component (WASI preview 2) in Wasmtime. A component uses Wasmtime's own
+ * implementation of WASI, which opens paths itself. So the call's cage confines these paths, or in
+ * a prestarted worker the root and the Landlock ruleset that come with the call. Within them, the
  * component gets only the granted directories. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -148,7 +148,7 @@ static struct component *load_compiled(const struct tc_wasm_order *order)
 
 /* ---- imports ---- */
 
-/* The interfaces that the engine provides. Sockets are included, but connect to nothing. */
+/* Does Wasmtime provide this interface? It provides sockets, too, but they connect to nothing. */
 static bool provided(const char *name, size_t length)
 {
     static const char *const rows[] = {"wasi:cli/", "wasi:clocks/", "wasi:filesystem/",
@@ -190,8 +190,8 @@ static void check_error(struct wasmtime_error *error, const char *subject)
         tc_wasm_fail(subject, "%s", tc_wasm_error_text(api, error, NULL));
 }
 
-/* The engine opens directories by path in this process; a detached root is reached through its fd.
- */
+/* The path by which Wasmtime opens a directory in this process. A detached root is reached through
+ * its fd. Owned. */
 static char *place_of(int root, const char *path)
 {
     return root < 0 ? strdup(path) : tc_format("/proc/self/fd/%d%s", root, path);
@@ -266,7 +266,7 @@ static struct wasi_config *configure(const struct tc_wasm_order *order)
 
 /* ---- the call ---- */
 
-/* The interface that a program exports, of any minor version. */
+/* The function "run" of the interface that a program exports, in any minor version; NULL: none. */
 static struct component_export *find_run(const struct component *component,
                                          const struct component_instance *instance,
                                          struct wasmtime_context *context)

@@ -202,10 +202,10 @@ struct tc_wasm {
 /* Loads the library and fills the table; NULL, or the error (static, or owned by the loader). */
 const char *tc_wasm_load(const char *path, struct tc_wasm *ret);
 /* Creates an engine with the project's settings, which compiled modules depend on. `again`: reuses
- * memory slots for store after store. `fixed`: counts fuel, and is deterministic. NULL: no memory.
- */
+ * the memory slots of a store for the next store. `fixed`: counts fuel, and is deterministic. NULL:
+ * out of memory. */
 struct wasm_engine *tc_wasm_engine(const struct tc_wasm *api, bool again, bool fixed);
-/* The first line of an error's or trap's cause; frees the error or trap. Static storage. */
+/* The last cause of an error or trap, one line; frees the error or trap. Static storage. */
 const char *tc_wasm_error_text(const struct tc_wasm *api, struct wasmtime_error *error,
                                struct wasm_trap *trap);
 
