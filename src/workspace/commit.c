@@ -67,7 +67,8 @@ const char *tc_commit_kind(const struct tc_workspace *w, const struct tc_item *i
     return tc_version_same(&entry->copy, &now) ? NULL : "modified";
 }
 
-/* The directory on the host changed, or could not be opened. */
+/* Why a path was not committed, by errno: its directory on the host has changed (a conflict), or
+ * the directory could not be used. */
 static const char *elsewhere(void)
 {
     return tc_resolve_gone(errno) || errno == EXDEV ? tc_commit_conflict : tc_commit_undone;
@@ -84,7 +85,7 @@ static bool has(const struct both *b, const char *name)
            (b->ours >= 0 && tc_steers_there(b->ours, name));
 }
 
-/* Does git treat it as a bare repository? */
+/* Does git treat the directory as a bare repository? */
 static bool is_bare(const struct both *b)
 {
     return has(b, "HEAD") && ((has(b, "objects") && has(b, "refs")) || has(b, "commondir"));
@@ -111,7 +112,7 @@ static bool steers_in(const struct tc_item *item, const char *place, const char 
     return is_bare(&b) && (steering || (steered && !is_bare(&alone)));
 }
 
-/* Checks each component of the path. */
+/* Does a component of the path complete or steer a bare repository? */
 static bool steers_bare(const struct tc_item *item, const char *relative, bool link)
 {
     char place[PATH_MAX], name[NAME_MAX + 1];
@@ -132,7 +133,8 @@ static bool steers_bare(const struct tc_item *item, const char *relative, bool l
     return false;
 }
 
-/* A directory .git is harmless; a file or link .git points elsewhere. */
+/* Would the change of this entry change a steering file? (`.git` is one only as a file or link,
+ * which points to another directory.) */
 static bool steers(const struct tc_item *item, const char *relative, unsigned mode)
 {
     bool link = !S_ISREG(mode) && !S_ISDIR(mode);
@@ -145,7 +147,8 @@ bool tc_commit_guarded(const struct tc_item *item, const char *relative, unsigne
            (!S_ISDIR(mode) && tc_tree_guards_below(item, relative));
 }
 
-/* Does the grant name this file? Then a steering file may be changed. */
+/* Does the grant name exactly this file as writable? Then it may be changed although it is a
+ * steering file. */
 static bool named(const struct tc_trees *t, const struct tc_item *item, const char *relative)
 {
     if (item->name)
@@ -163,8 +166,9 @@ bool tc_commit_trusted(const struct tc_cage *cage, const struct tc_item *item, c
            !named(cage->trees, item, relative);
 }
 
-/* Gives a new entry to the owner of the workspace. The owner may have replaced it meanwhile, so
- * only an entry that this process made and that has a single name is given. */
+/* Makes the workspace's owner the owner of a new entry. The owner may have replaced the entry
+ * meanwhile (with a link to a file of root), so the entry must still be this process's and have one
+ * name only. */
 static int give(const struct tc_item *item, int dir, const char *name, unsigned type)
 {
     struct stat st;
@@ -181,7 +185,7 @@ static int give(const struct tc_item *item, int dir, const char *name, unsigned 
                : fchownat(fd, "", item->uid, item->gid, AT_EMPTY_PATH);
 }
 
-/* Writes the new version next to the old one. */
+/* Writes the new version under a temporary name next to the old one. */
 static int make_version(const struct tc_cage *cage, const struct tc_item *item,
                         const struct tc_walk_entry *e, int dir)
 {
@@ -267,7 +271,8 @@ static const char *check_target(const struct tc_workspace *w, const struct tc_co
     return entry && tc_version_same(&entry->host, ret) ? NULL : tc_commit_conflict;
 }
 
-/* Is it the version that was checked? The exchange itself set a new ctime. */
+/* Is the exchanged entry the version that was checked? Its ctime is not compared, because the
+ * exchange changes it. */
 static bool was_exchanged(int dir, const char *name, struct tc_version expected)
 {
     struct statx st;
@@ -278,8 +283,9 @@ static bool was_exchanged(int dir, const char *name, struct tc_version expected)
     return tc_version_same(&expected, &now);
 }
 
-/* Installs the new version by one rename, so that readers see either version, and what another
- * process puts there at this moment is not lost. */
+/* Installs the new version by one rename, so that readers see the old or the new version. If
+ * another process replaces the name at this moment, its version is not lost: the rename is undone.
+ */
 static const char *replace_name(int dir, const char *temporary, const char *name,
                                 struct tc_version old)
 {
@@ -302,8 +308,8 @@ static const char *replace_name(int dir, const char *temporary, const char *name
     return renameat(dir, temporary, dir, name) == 0 ? NULL : elsewhere();
 }
 
-/* After a power failure the old or the new version must be found, not an empty file. File systems
- * write the data first for a rename over another file, but not for RENAME_EXCHANGE. */
+/* Starts to write the data to the disk, so that after a power failure the file is not empty. File
+ * systems do that themselves for a rename over another file, but not for RENAME_EXCHANGE. */
 static void begin_writing(int dir, const char *temporary)
 {
     _autofd_ int fd = openat(dir, temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
