@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/path.h"
 #include "state/places.h"
 
@@ -36,13 +35,14 @@ static int working_directory(char **ret, struct toolcage_error **err)
 /* The calling thread's umask, from /proc: umask() would change it for the host's other threads. */
 static int64_t read_umask(void)
 {
-    enum { USUAL = 022 };
-    unsigned mask = USUAL;
-    _autobuf_ struct tc_buf text = {.max = 16 << 10};
-    if (tc_read_file(AT_FDCWD, "/proc/thread-self/status", &text) < 0 || !text.data)
-        return USUAL;
-    const char *line = strstr(text.data, "\nUmask:");
-    return line && sscanf(line, "\nUmask: %o", &mask) == 1 ? (int64_t)(mask & 0777) : USUAL;
+    enum { STRICT = 077 }; /* without /proc */
+    unsigned mask = STRICT;
+    char text[256]; /* it is the second line */
+    _autofd_ int fd = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    text[n < 0 ? 0 : n] = '\0';
+    const char *line = strstr(text, "\nUmask:");
+    return line && sscanf(line, "\nUmask: %o", &mask) == 1 ? (int64_t)(mask & 0777) : STRICT;
 }
 
 /* The path without links in its existing part; NULL: it contains none. False: out of memory. */
