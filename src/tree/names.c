@@ -3,8 +3,8 @@
  *
  * Denied names below granted paths. In a read-only tree an overlay of whiteouts hides them,
  * including names that are created later. In a writable tree an unreadable object is mounted over
- * an existing name. A host program that replaces the name removes that mask, so the end of the call
- * checks it.
+ * an existing name. A host program that replaces the name removes that mask, and a name that does
+ * not exist cannot be masked, so the end of the call checks both.
  *
  * The kernel refuses an overlay of a tree with mounts below it that the namespace may not remove;
  * for an ordinary user these are all mounts that existed before the namespace. Then the overlay
@@ -121,9 +121,12 @@ static int await(struct tc_cage *cage, const struct base *in, const struct tc_de
     struct tc_masked *m = TC_PUSH(cage->trees->masked, cage->trees->masked_count);
     if (!m)
         return refuse_deny(cage, d, "out of memory while hiding");
-    cage->trees->beside = true;
-    *m = (struct tc_masked){
-        .deny = d, .tree = in->fd, .parent = -1, .name = d->path + strlen(in->path) + 1};
+    cage->trees->beside = cage->trees->beside || !in->writable;
+    *m = (struct tc_masked){.deny = d,
+                            .tree = in->fd,
+                            .parent = -1,
+                            .writable = in->writable,
+                            .name = d->path + strlen(in->path) + 1};
     return 0;
 }
 
@@ -230,7 +233,7 @@ static int mask_below(struct tc_cage *cage, const struct base *in, const struct 
                    ? refuse_deny(cage, d, "a link cannot be masked in a writable directory:")
                    : hide_behind(cage, in, d, links);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || (errno == EACCES && !in->writable)))
-        return in->writable ? 0 : await(cage, in, d);
+        return await(cage, in, d);
     if (fd < 0 || fstat(fd, &st) < 0)
         return refuse_deny(cage, d, "cannot examine the denied name");
     t->beside = t->beside || !in->writable;

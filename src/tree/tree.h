@@ -50,6 +50,7 @@ struct tc_masked {
     /* O_PATH of the granted directory, borrowed, and of the directory that holds the object; -1:
      * there was no object */
     int tree, parent;
+    bool writable;    /* without an object: the tool could have created it */
     const char *name; /* relative to the tree */
     struct tc_file_id id;
 };

@@ -47,8 +47,20 @@ static _Noreturn void run_collector(struct tc_cage *cage, bool commit, int memor
     _exit(!w.failed && tc_write_all(memory, w.out.data, w.out.len) == 0 ? 0 : 1);
 }
 
+static void move_denials(struct tc_outcome *to, struct tc_outcome *from)
+{
+    for (size_t i = 0; i < from->denial_count; i++) {
+        struct tc_denial *d = TC_PUSH(to->denials, to->denial_count);
+        if (!d)
+            return;
+        *d = from->denials[i];
+        from->denials[i] = (struct tc_denial){0};
+    }
+}
+
 void tc_workspace_merge(struct tc_outcome *to, struct tc_outcome *from)
 {
+    move_denials(to, from);
     to->changes = TAKE(from->changes);
     to->change_count = from->change_count;
     to->files = TAKE(from->files);

@@ -347,6 +347,17 @@ const char *tc_commit_left_out(const struct tc_item *item, unsigned mode)
     return comes ? NULL : left_out;
 }
 
+/* A link there would lead the denied name to another file. */
+static bool is_above_denied(const struct tc_cage *cage, const struct tc_item *item,
+                            const char *relative)
+{
+    _autofree_ char *path = tc_path_join(item->path, relative);
+    for (size_t i = 0; i < cage->plan->deny_count; i++)
+        if (!path || tc_path_within(path, cage->plan->denies[i].path))
+            return true;
+    return false;
+}
+
 const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
                             const struct tc_walk_entry *e)
 {
@@ -355,7 +366,8 @@ const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
     unsigned mode = e->st->stx_mode;
     if (tc_commit_left_out(item, mode))
         return left_out;
-    if (!item->name && tc_workspace_denied(cage, item, e->relative))
+    if (!item->name && (tc_workspace_denied(cage, item, e->relative) ||
+                        (S_ISLNK(mode) && is_above_denied(cage, item, e->relative))))
         return "denied";
     if (tc_commit_guarded(item, e->relative, mode) ||
         (!named(t, item, e->relative) && steers(item, e->relative, mode)))

@@ -164,6 +164,43 @@ def a_mask_that_vanished(s):
     )
 
 
+def created(s):
+    """A name that is not there cannot be masked in a bind: a call that makes it is an error; an overlay never has it."""
+    beside = s.directory("ws/beside")
+    for script, name in (
+        ("mkdir -p keys && echo planted > keys/prod", "keys/prod"),
+        ("mkdir -p keys/prod/deep", "keys/prod"),
+        ("ln -s /nowhere keys", "keys/prod"),
+        (f"ln -s {beside} keys; echo planted > keys/prod", "keys/prod"),
+        ("echo x > t && mv t .env", ".env"),
+        ("mkdir n && echo x > n/prod && mv n keys", "keys/prod"),
+    ):
+        denied = [s.path("ws/keys/prod"), s.path("ws/.env")]
+        answer = s.shell(f"cd {s.ws}; {script}", denied=denied)
+        check(
+            answer.status == "error"
+            and answer.error["code"] == "unenforceable"
+            and answer.error["subject"] == s.path("ws", name)
+            and "is denied and was created" in answer.error["message"]
+            and "overlay" in answer.error["hint"],
+            f"a denied name that the tool creates: {script}",
+            answer,
+        )
+        subprocess.run(["rm", "-rf", s.path("ws/keys"), s.path("ws/.env")], check=True)
+        answer = s.shell(f"cd {s.ws}; {script}", denied=denied, more='workspace = { mode = "overlay" }')
+        check(
+            answer.status != "error" and not os.path.exists(s.path("ws", name)),
+            f"it does not come out of an overlay: {script}",
+            answer,
+        )
+        subprocess.run(["rm", "-rf", s.path("ws/keys"), s.path("ws/.env")], check=True)
+    answer = s.shell(
+        f"cd {s.ws}; mkdir keys; echo x > .env; rm .env; echo y > f",
+        denied=[s.path("ws/keys/prod"), s.path("ws/.env")],
+    )
+    check(answer.status == "ok", "what is gone at the end, and its directory, are fine", answer)
+
+
 def links(s):
     s.write("secret", "KEY=1\n")
     os.symlink("../secret", s.path("ws/.env"))
@@ -392,6 +429,7 @@ run(
     saved_all_the_time,
     moved_for_the_next_call,
     a_mask_that_vanished,
+    created,
     links,
     the_whole_grant,
     one_below_another,
