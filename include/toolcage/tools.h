@@ -57,13 +57,13 @@ int toolcage_policy_diff_json(const struct toolcage_policy *from, const struct t
  * TOOLCAGE_EMEMORY. */
 int toolcage_policy_schema_json(char **ret_json, struct toolcage_error **err);
 
-/* The text of a policy with one more path and no other change, for an operator who decides to
- * allow a denied access. `text` and `name` as for toolcage_policy_load_buffer(); `tool` NULL:
- * [defaults]; `access` is "read P", "exec P" or "write P" with an absolute path in the cage;
- * with a question mark after the verb ("read? P") the path may be missing on the host. No file
- * is written. The caller frees *ret_text (toolcage_free). Errors: those of
- * toolcage_policy_load_buffer(), and TOOLCAGE_EUSAGE where one more path does not allow the
- * access or cannot be inserted automatically; the hint is the text to insert. */
+/* The text of a policy with one more path or endpoint and no other change, for an operator who
+ * decides to allow a denied access. `text` and `name` as for toolcage_policy_load_buffer(); `tool`
+ * NULL: [defaults]; `access` is "read P", "exec P" or "write P" with an absolute path in the cage;
+ * with a question mark after the verb ("read? P") the path may be missing on the host; or
+ * "connect HOST:PORT". No file is written. The caller frees *ret_text (toolcage_free). Errors:
+ * those of toolcage_policy_load_buffer(), and TOOLCAGE_EUSAGE where one more path does not allow
+ * the access or cannot be inserted automatically; the hint is the text to insert. */
 int toolcage_policy_allow_text(const char *text, size_t length, const char *name, const char *tool,
                                const char *access, char **ret_text, struct toolcage_error **err);
 

@@ -11,8 +11,6 @@
 #include "policy/endpoint.h"
 
 static const char *const hints[TC_EGRESS_REASONS] = {
-    [TC_EGRESS_NOT_PUBLIC] = "the name resolves to a private or local address; only an entry for "
-                             "exactly that address allows it",
     [TC_EGRESS_OTHER_NAME] = "the connection named a host other than its destination",
     [TC_EGRESS_UNCLEAR] = "the request is ambiguous",
     [TC_EGRESS_TOO_MANY] = "too many concurrent connections; a larger `connections` allows more",
@@ -34,6 +32,31 @@ static bool copy_target(char to[TC_EGRESS_TARGET_MAX], const char *from)
     return n > 0 && n < TC_EGRESS_TARGET_MAX;
 }
 
+/* The entry for the address that the name resolved to; NULL: not known. */
+static char *entry_for(const char *target, const struct tc_egress_denial *d)
+{
+    char address[TC_EGRESS_ADDRESS_MAX];
+    struct tc_complaint c;
+    _auto_(tc_net_entry_done) struct tc_net_entry to = {0};
+    memcpy(address, d->address, sizeof(address));
+    address[sizeof(address) - 1] = '\0';
+    if (!tc_host_is_address(address) || tc_endpoint_read(target, &to, &c) != 0)
+        return NULL;
+    return tc_endpoint_write(address, to.port);
+}
+
+static void list_denial(struct tc_cage *cage, const struct tc_egress_denial *d, const char *target)
+{
+    bool by_address = d->reason == TC_EGRESS_NOT_PUBLIC;
+    _autofree_ char *entry = by_address ? entry_for(target, d) : NULL;
+    tc_notify_list(cage,
+                   &(struct tc_listed){.kind = by_address ? TC_DENIAL_PRIVATE : TC_DENIAL_CONNECT,
+                                       .target = target,
+                                       .hint = hints[d->reason],
+                                       .endpoint = entry},
+                   atomic_load(&d->count));
+}
+
 static void list_denials(struct tc_cage *cage, const struct tc_egress_stats *stats)
 {
     uint32_t count = atomic_load(&stats->denial_count);
@@ -43,9 +66,7 @@ static void list_denials(struct tc_cage *cage, const struct tc_egress_stats *sta
         int32_t reason = d->reason;
         if (reason <= 0 || reason >= TC_EGRESS_REASONS || !copy_target(target, d->target))
             continue;
-        tc_notify_list(cage,
-                       &(struct tc_listed){TC_DENIAL_CONNECT, target, hints[reason], false, false},
-                       atomic_load(&d->count));
+        list_denial(cage, d, target);
     }
     cage->outcome->omitted_denials += atomic_load(&stats->omitted_denials);
 }

@@ -111,12 +111,18 @@ enum tc_egress_failure {
 /* Size of the PEM certificate. */
 enum { TC_EGRESS_AUTHORITY_MAX = 65536 };
 
-enum { TC_EGRESS_DENIALS_MAX = 100, TC_EGRESS_DESTINATIONS_MAX = 100, TC_EGRESS_TARGET_MAX = 272 };
+enum {
+    TC_EGRESS_DENIALS_MAX = 100,
+    TC_EGRESS_DESTINATIONS_MAX = 100,
+    TC_EGRESS_TARGET_MAX = 272,
+    TC_EGRESS_ADDRESS_MAX = 64
+};
 
 /* Target: "host:port", or "host" for a DNS query; printable ASCII, NUL-terminated. Records below
  * a list's count are complete; the counters inside a record still change. */
 struct tc_egress_denial {
     char target[TC_EGRESS_TARGET_MAX];
+    char address[TC_EGRESS_ADDRESS_MAX]; /* NOT_PUBLIC: the address of the name; "": not known */
     int32_t reason;
     bool resolve; /* denied was a DNS query; otherwise a connection */
     _Atomic uint32_t count;

@@ -15,7 +15,8 @@
  * - socket: internet stream and datagram sockets, and route netlink, which getifaddrs needs: the
  *   cage has a private network namespace and no capability in it. Unix sockets are refused here
  *   because a connect to a path needs no write access. glibc connects to a name service daemon over
- *   one before each look-up of a user or a host: a socket of exactly that type counts as a probe.
+ *   one before each look-up of a user or a host: a socket of exactly that type may be a probe,
+ *   which the supervisor decides by the calling code.
  * - With unix sockets granted: stream and seqpacket only, because a datagram socket can name its
  * peer in each message. The supervisor then makes every connect for the tool, of any family. It
  * lets no connect continue in the kernel, because another thread of the tool could exchange the fd

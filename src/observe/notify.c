@@ -94,6 +94,8 @@ static bool answer_notification(struct tc_cage *cage, int fd, const struct secco
         return tc_notify_send(fd, n->id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
     }
     bool unix_socket = strcmp(name, "socket") == 0 && n->data.args[0] == AF_UNIX;
+    if (unix_socket && probe)
+        probe = tc_notify_by_libc(cage->observer, (pid_t)n->pid);
     tc_notify_note(cage,
                    &(struct tc_listed){unix_socket ? TC_DENIAL_UNIX : TC_DENIAL_SYSCALL,
                                        unix_socket ? "socket(AF_UNIX)" : name, NULL, probe, false});

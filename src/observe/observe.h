@@ -43,6 +43,7 @@ struct tc_observer {
     /* of its loopback: ports with a listener, and how often the tables were read */
     uint16_t ports[TC_PORTS_MAX];
     unsigned port_count, port_looks;
+    unsigned caller_looks;                  /* how often the code that made a call was looked up */
     struct tc_missed missed[TC_MISSED_MAX]; /* the last ones */
     unsigned missed_next;
     /* list of the process that serves only this cage and has the listener then; NULL: none */
@@ -67,7 +68,8 @@ struct tc_listed {
     enum tc_denial_kind kind;
     const char *target, *hint;
     bool probe;
-    bool allowed; /* an access that nothing refused */
+    bool allowed;         /* an access that nothing refused */
+    const char *endpoint; /* for a connect refused because of its address; NULL: none */
 };
 
 /* Adds an entry to the outcome; a repeated one increments its count. */

@@ -61,6 +61,7 @@ void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t 
                             .target = strdup(what->target),
                             .count = count,
                             .hint = hint ? strdup(hint) : NULL,
+                            .endpoint = what->endpoint ? strdup(what->endpoint) : NULL,
                             .probe = what->probe};
     if (row->key)
         d->key = tool ? tc_format("tool.%s.%s", tool, row->key) : strdup(row->key);

@@ -50,6 +50,10 @@ void tc_search_missed(struct tc_cage *cage, enum tc_denial_kind kind, const char
 /* The process has found that name elsewhere: its earlier refusals for the name are probes. */
 void tc_search_found(struct tc_cage *cage, enum tc_denial_kind kind, const char *said, pid_t pid);
 
+/* caller.c */
+/* Does the C library make this call for itself? True as well when that cannot be determined. */
+bool tc_notify_by_libc(struct tc_observer *o, pid_t pid);
+
 /* reach.c */
 /* Lists the destination of a connect, as the tool's memory has it now, when the grant has no
  * network. */

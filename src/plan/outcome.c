@@ -24,13 +24,14 @@ static TC_FIELDS(failure_fields, FAILURE);
 #undef TC_STRUCT
 
 #define TC_STRUCT struct tc_denial
-#define DENIAL(F)  \
-    F(ONE, kind)   \
-    F(ONE, target) \
-    F(ONE, count)  \
-    F(ONE, key)    \
-    F(ONE, line)   \
-    F(ONE, hint)   \
+#define DENIAL(F)    \
+    F(ONE, kind)     \
+    F(ONE, target)   \
+    F(ONE, count)    \
+    F(ONE, key)      \
+    F(ONE, line)     \
+    F(ONE, hint)     \
+    F(ONE, endpoint) \
     F(ONE, probe)
 static TC_FIELDS(denial_fields, DENIAL);
 #undef TC_STRUCT

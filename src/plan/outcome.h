@@ -22,6 +22,9 @@
     X(EXEC, "exec", NULL, "exec", NULL)                                                      \
     X(UNSHOWN, "exec", NULL, "exec", "the cage does not show this path")                     \
     X(CONNECT, "connect", "network", NULL, NULL)                                             \
+    X(PRIVATE, "connect", "network", NULL,                                                   \
+      "the name resolves to a private or local address; only an entry for exactly that "     \
+      "address allows it")                                                                   \
     X(NOWHERE, "connect", "network", NULL, "the tool has no network")                        \
     X(UNRESOLVED, "connect", "network", NULL,                                                \
       "the tool has no network, so no host name can be resolved")                            \
@@ -61,6 +64,7 @@ struct tc_denial {
     char *key;
     int64_t line;
     char *hint;
+    char *endpoint; /* the network entry that would allow a connect; NULL: no entry would */
     bool probe; /* a harmless probe that many programs make: listed, but not shown to the model */
 };
 

@@ -134,9 +134,11 @@ static void add_socket(struct tc_buf *buf, const struct tc_grant *grant, const c
     }
 }
 
+/* With an entry that would allow it, the hint follows the list. */
 static void add_connect(struct tc_buf *buf, const struct tc_grant *grant, const char *target,
-                        const char *hint)
+                        const struct tc_denial *d)
 {
+    const char *hint = d->kind == TC_DENIAL_CONNECT && d->endpoint ? NULL : d->hint;
     const char *tool = grant->tool ? "tool " : "this call", *name = grant->tool ? grant->tool : "";
     tc_buf_adds(buf, "denied: network: ");
     tc_buf_add_display(buf, target);
@@ -194,15 +196,15 @@ static void add_denial(struct tc_buf *buf, const struct tc_result_frame *frame,
     if (d->kind == TC_DENIAL_SOCKET) {
         add_socket(buf, frame->grant, target);
     } else if (tc_streq(row->key, "network")) {
-        add_connect(buf, frame->grant, target, d->hint);
-        path = path || frame->grant->net_count; /* the hint is in it */
+        add_connect(buf, frame->grant, target, d);
+        path = frame->grant->net_count && !(d->kind == TC_DENIAL_CONNECT && d->endpoint);
     } else if (!path) {
         tc_buf_addf(buf, "denied: %s%s", row->word, target[0] ? " " : "");
         tc_buf_add_display(buf, target);
     }
     if (d->count > 1)
         tc_buf_addf(buf, " (%lld times)", (long long)d->count);
-    if (d->hint && d->hint[0] && !path && d->kind != TC_DENIAL_NOWHERE)
+    if (d->hint && d->hint[0] && !path)
         tc_buf_addf(buf, ". Hint: %s", d->hint);
     tc_buf_addc(buf, '\n');
 }

@@ -9,22 +9,9 @@
 
 #include "base/path.h"
 #include "call/host/exec_check.h"
+#include "policy/names/syscall_names.h"
 
 /* ---- the policy rule of each refusal ---- */
-
-/* The location of a refused connect is that of the network key or of unix_sockets. */
-static bool place_connect(const struct tc_result_frame *frame, struct tc_denial *d)
-{
-    const char *prefix;
-    const char *word = tc_denial_row(d->kind)->key;
-    uint32_t line = tc_policy_line(frame->policy, frame->tool, word, &prefix);
-    if (!line || d->line > 0)
-        return true;
-    free(d->key);
-    d->key = tc_format("%s.%s", prefix, word);
-    d->line = line;
-    return d->key != NULL;
-}
 
 bool tc_result_verdict(const struct tc_result_frame *frame, const struct tc_denial *d,
                        struct tc_verdict *ret)
@@ -57,6 +44,38 @@ static bool place_path(const struct tc_result_frame *frame, struct tc_denial *d)
     return true;
 }
 
+/* What would allow a refused system call: an option where the options are the grant, else a key; or
+ * why nothing allows it. */
+static char *syscall_hint(const struct tc_result_frame *frame, const struct tc_denial *d)
+{
+    bool options = tc_policy_is_default(frame->policy);
+    const char *name = d->target ? d->target : "";
+    const char *why = tc_syscall_never(tc_streq(name, "clone") ? "unshare" : name);
+    if (d->kind == TC_DENIAL_UNIX)
+        return tc_format("unix sockets are not granted; %s grants the tool's own",
+                         options ? "--unix-sockets own" : "unix_sockets = \"own\"");
+    if (tc_syscall_allowable(name))
+        return tc_format("syscalls.allow = [\"%s\"]%s", name,
+                         options ? " in a policy file allows it; no option does" : "");
+    return why ? tc_format("no policy allows it: %s", why)
+               : strdup("no policy allows it, or not with these arguments");
+}
+
+static bool place_syscall(const struct tc_result_frame *frame, struct tc_denial *d)
+{
+    char *hint = syscall_hint(frame, d);
+    free(d->hint);
+    d->hint = hint;
+    return hint != NULL;
+}
+
+static bool place(const struct tc_result_frame *frame, struct tc_denial *d)
+{
+    if (d->kind == TC_DENIAL_SYSCALL || d->kind == TC_DENIAL_UNIX)
+        return place_syscall(frame, d);
+    return tc_denial_row(d->kind)->key ? tc_result_place_connect(frame, d) : place_path(frame, d);
+}
+
 /* A search for a program that the cage has: the helper saw the search continue, but not whether
  * it succeeded. */
 static bool is_search(const struct tc_grant *grant, const struct tc_denial *d)
@@ -81,11 +100,11 @@ bool tc_result_place_denials(const struct tc_result_frame *frame, struct tc_outc
     for (size_t i = 0; i < o->denial_count; i++) {
         struct tc_denial *d = &o->denials[i];
         d->probe = is_probe(frame, o, d);
-        if (!(tc_denial_row(d->kind)->key ? place_connect(frame, d) : place_path(frame, d)))
+        if (!place(frame, d))
             return false;
         if (d->probe) { /* must not be suggested as a grant */
-            free(d->hint);
-            d->hint = NULL;
+            free(TAKE(d->hint));
+            free(TAKE(d->endpoint));
         }
     }
     return true;

@@ -50,6 +50,10 @@ bool tc_result_place_denials(const struct tc_result_frame *frame, struct tc_outc
 bool tc_result_verdict(const struct tc_result_frame *frame, const struct tc_denial *denial,
                        struct tc_verdict *ret);
 
+/* connects.c: the location of a refused connect, and the entry that would allow it. False: out of
+ * memory. */
+bool tc_result_place_connect(const struct tc_result_frame *frame, struct tc_denial *denial);
+
 /* message.c: the text for a model. Owned; NULL when out of memory. */
 char *tc_result_write_message(const struct tc_result_frame *frame,
                               const struct toolcage_result *result);

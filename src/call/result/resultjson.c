@@ -196,6 +196,8 @@ static void add_denials(struct tc_buf *buf, const struct tc_result_frame *frame,
         if (d->line > 0 && tc_policy_number((uint32_t)d->line) != (uint32_t)d->line)
             add_text(buf, "file", tc_policy_file(frame->policy, (uint32_t)d->line));
         add_text(buf, "hint", d->hint);
+        if (d->endpoint)
+            add_text(buf, "endpoint", d->endpoint);
         if (d->probe)
             tc_json_bool(buf, "probe", true);
         tc_buf_addc(buf, '}');

@@ -89,24 +89,47 @@ static int allow(struct change *c, const char *operation, const char *target,
     return c->after ? 0 : tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
 }
 
-/* Without a policy file the grant comes from options. The denial's hint is the option, quoted for a
- * shell. */
+/* The option that allows a denial, as a line quoted for a shell; NULL: none. The hint of a path is
+ * the option. */
+static char *option_for(struct tc_slice denial)
+{
+    _autofree_ char *endpoint = tc_json_text(tc_json_get(denial, "endpoint"));
+    _autofree_ char *target = tc_json_text(tc_json_get(denial, "target"));
+    _autofree_ char *hint = tc_json_text(tc_json_get(denial, "hint"));
+    _autofree_ char *word = endpoint ? tc_shell_quote(endpoint) : NULL;
+    if (word)
+        return tc_cli_format("--network %s\n", word);
+    if (target && !strcmp(target, "socket(AF_UNIX)"))
+        return strdup("--unix-sockets own\n");
+    return hint && strncmp(hint, "--", 2) == 0 && !strchr(hint, '\n') ? tc_cli_format("%s\n", hint)
+                                                                      : NULL;
+}
+
+/* What no entry and no option allows: the denial's hint is the reason, or what to do. */
+static void say_rest(struct tc_slice denial)
+{
+    _autofree_ char *operation = tc_json_text(tc_json_get(denial, "operation"));
+    _autofree_ char *target = tc_json_text(tc_json_get(denial, "target"));
+    _autofree_ char *hint = tc_json_text(tc_json_get(denial, "hint"));
+    tc_cli_say("%s %s: %s", operation ? operation : "?", target ? target : "",
+               hint ? hint : "nothing allows it");
+}
+
+/* Without a policy file the grant comes from options. */
 static int name_options(struct tc_slice denials)
 {
     struct tc_scan_each each = tc_scan_walk(denials);
     int named = 0;
     while (tc_scan_next(&each)) {
-        _autofree_ char *hint = tc_json_text(tc_json_get(each.value, "hint"));
-        if (!hint || strncmp(hint, "--", 2) != 0 || strchr(hint, '\n') ||
-            tc_json_true(tc_json_get(each.value, "probe")))
+        if (tc_json_true(tc_json_get(each.value, "probe")))
             continue;
-        _autofree_ char *line = tc_cli_format("%s\n", hint);
-        if (!line)
-            return tc_cli_no_memory();
-        int rc = tc_cli_print_clean(line);
+        _autofree_ char *line = option_for(each.value);
+        int rc = line ? tc_cli_print_clean(line) : 0;
         if (rc)
             return rc;
-        named++;
+        if (!line)
+            say_rest(each.value);
+        named += line != NULL;
     }
     if (!named)
         tc_cli_say("no option allows what was denied last");
@@ -151,8 +174,12 @@ static int change(struct change *c, struct tc_slice denials, struct tc_failure *
     for (struct tc_scan_each each = tc_scan_walk(denials); tc_scan_next(&each);) {
         _autofree_ char *operation = tc_json_text(tc_json_get(each.value, "operation"));
         _autofree_ char *target = tc_json_text(tc_json_get(each.value, "target"));
-        if (operation && target && !tc_json_true(tc_json_get(each.value, "probe")) &&
-            allow(c, operation, target, failure))
+        _autofree_ char *endpoint = tc_json_text(tc_json_get(each.value, "endpoint"));
+        if (!operation || !target || tc_json_true(tc_json_get(each.value, "probe")))
+            continue;
+        if (!endpoint && (!strcmp(operation, "connect") || !strcmp(operation, "syscall")))
+            say_rest(each.value);
+        else if (allow(c, operation, endpoint ? endpoint : target, failure))
             return -1;
     }
     return 0;

@@ -169,6 +169,14 @@ static void hear_way(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 
 /* ---- attempts in order ---- */
 
+/* Names the address: the policy must name it, too. */
+static void refuse_address(struct tc_egress_proxy *p, struct tc_egress_flow *f,
+                           const union tc_inet *address)
+{
+    char text[TC_EGRESS_ADDRESS_MAX];
+    tc_egress_flow_refuse(p, f, TC_EGRESS_NOT_PUBLIC, tc_egress_address_text(address, text));
+}
+
 /* No address is left, or no time: refuses the flow. */
 static void give_up(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
@@ -245,7 +253,7 @@ static void resolved(struct tc_egress_proxy *p, void *ctx, struct tc_egress_quer
     struct tc_egress_flow *f = ctx;
     f->query = NULL;
     if (how == TC_EGRESS_RESOLVED_FORBIDDEN) {
-        tc_egress_flow_refuse(p, f, TC_EGRESS_NOT_PUBLIC, NULL);
+        refuse_address(p, f, &query->forbidden);
     } else if (how == TC_EGRESS_RESOLVED_NOWHERE) {
         tc_egress_flow_refuse(p, f, TC_EGRESS_NO_NAME, NULL);
     } else {
@@ -317,7 +325,7 @@ static void connect_target(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         add_address(f, "127.0.0.1");
         add_address(f, "::1");
         if (!tc_egress_may_reach(&p->config, f->to.name, f->to.port, &f->addresses[0].any)) {
-            tc_egress_flow_refuse(p, f, TC_EGRESS_NOT_PUBLIC, NULL);
+            refuse_address(p, f, &f->addresses[0]);
             return;
         }
     }

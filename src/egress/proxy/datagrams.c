@@ -108,11 +108,12 @@ static bool make_room(struct tc_egress_proxy *p)
 /* ---- out ---- */
 
 static void deny(struct tc_egress_proxy *p, const struct tc_egress_pair *pair,
-                 enum tc_egress_reason reason)
+                 enum tc_egress_reason reason, const union tc_inet *address)
 {
-    char target[TC_EGRESS_TARGET_MAX];
+    char target[TC_EGRESS_TARGET_MAX], text[TC_EGRESS_ADDRESS_MAX];
     tc_egress_target(pair->host, pair->port, target);
-    tc_egress_deny(p->stats, target, reason, false);
+    tc_egress_deny(p->stats, target, reason, address ? tc_egress_address_text(address, text) : NULL,
+                   false);
 }
 
 /* Datagrams over the limits are dropped, as UDP allows. */
@@ -122,7 +123,7 @@ static void send_out(struct tc_egress_proxy *p, struct tc_egress_pair *pair, con
     if (!tc_egress_meter_datagram(p, len))
         return;
     if (!tc_egress_meter_take(p, len)) {
-        deny(p, pair, TC_EGRESS_SPENT);
+        deny(p, pair, TC_EGRESS_SPENT, NULL);
         return;
     }
     if (send(pair->watch.fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len)
@@ -169,7 +170,7 @@ static void answers_ready(struct tc_egress_proxy *p, struct tc_egress_watch *wat
         if (!tc_egress_meter_datagram(p, (size_t)n))
             continue;
         if (!tc_egress_meter_take(p, (size_t)n)) {
-            deny(p, pair, TC_EGRESS_SPENT);
+            deny(p, pair, TC_EGRESS_SPENT, NULL);
             continue;
         }
         tc_egress_received(p->stats, pair->destination, (size_t)n);
@@ -220,7 +221,7 @@ static void resolved(struct tc_egress_proxy *p, void *ctx, struct tc_egress_quer
         return;
     }
     if (how == TC_EGRESS_RESOLVED_FORBIDDEN)
-        deny(p, pair, TC_EGRESS_NOT_PUBLIC);
+        deny(p, pair, TC_EGRESS_NOT_PUBLIC, &query->forbidden);
     end_pair(p, pair);
 }
 
@@ -250,7 +251,7 @@ static void seek(struct tc_egress_proxy *p, struct tc_egress_pair *pair)
     (void)tc_egress_address_read(local ? "127.0.0.1" : pair->host, pair->port, &to[0]);
     (void)tc_egress_address_read("::1", pair->port, &to[1]);
     if (local && !tc_egress_may_reach(&p->config, pair->host, pair->port, &to[0].any)) {
-        deny(p, pair, TC_EGRESS_NOT_PUBLIC);
+        deny(p, pair, TC_EGRESS_NOT_PUBLIC, &to[0]);
         end_pair(p, pair);
     } else {
         go_on(p, pair, to, local ? 2 : 1);
@@ -284,7 +285,7 @@ static struct tc_egress_pair *new_pair(struct tc_egress_proxy *p, struct tc_egre
             p->datagrams_at = p->now + TICK_US;
         return pair;
     }
-    deny(p, pair, (enum tc_egress_reason)reason);
+    deny(p, pair, (enum tc_egress_reason)reason, NULL);
     free(pair);
     return NULL;
 }

@@ -107,7 +107,8 @@ void tc_egress_flow_refuse(struct tc_egress_proxy *p, struct tc_egress_flow *f, 
         return;
     tc_egress_target(f->to.name[0] ? f->to.name : "proxy", f->to.name[0] ? f->to.port : 0, target);
     if (what < TC_EGRESS_REASONS)
-        tc_egress_deny(p->stats, target, (enum tc_egress_reason)what, false);
+        tc_egress_deny(p->stats, target, (enum tc_egress_reason)what,
+                       what == TC_EGRESS_NOT_PUBLIC ? why : NULL, false);
     else
         tc_egress_unreached(p->stats, target, (enum tc_egress_failure)what);
     if (f->speaks == TC_SPEAKS_BYTES)

@@ -40,7 +40,7 @@ static size_t refuse_name(struct tc_egress_proxy *p, const struct tc_egress_dns_
 {
     char target[TC_EGRESS_TARGET_MAX];
     tc_egress_target(query->name[0] ? query->name : ".", 0, target);
-    tc_egress_deny(p->stats, target, TC_EGRESS_NOT_NAMED, true);
+    tc_egress_deny(p->stats, target, TC_EGRESS_NOT_NAMED, NULL, true);
     return tc_egress_dns_write(query, TC_EGRESS_DNS_NO_NAME, NULL, out);
 }
 

@@ -203,8 +203,10 @@ static bool take_address(const struct tc_egress_config *config, struct tc_egress
         address.v4.sin_port = htons((uint16_t)query->port);
     else
         address.v6.sin6_port = htons((uint16_t)query->port);
-    if (!query->any && !tc_egress_may_reach(config, query->host, query->port, &address.any))
+    if (!query->any && !tc_egress_may_reach(config, query->host, query->port, &address.any)) {
+        query->forbidden = address;
         return false;
+    }
     if (query->count < TC_EGRESS_ADDRESSES_MAX)
         query->addresses[query->count++] = address;
     return true;

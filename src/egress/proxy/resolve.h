@@ -23,6 +23,7 @@ struct tc_egress_query {
     bool any; /* allow every address: the operator named the host, and the cage cannot choose it */
     union tc_inet addresses[TC_EGRESS_ADDRESSES_MAX];
     size_t count;
+    union tc_inet forbidden; /* with FORBIDDEN: that address */
     void (*done)(struct tc_egress_proxy *p, void *ctx, struct tc_egress_query *query,
                  enum tc_egress_resolved how); /* NULL: cancelled */
     void *ctx;

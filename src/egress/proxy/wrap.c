@@ -14,7 +14,7 @@ static void list(struct tc_egress_proxy *p, const struct tc_egress_flow *f)
 {
     char target[TC_EGRESS_TARGET_MAX];
     tc_egress_target(f->to.name, f->to.port, target);
-    tc_egress_deny(p->stats, target, TC_EGRESS_NOT_SPOKEN, false);
+    tc_egress_deny(p->stats, target, TC_EGRESS_NOT_SPOKEN, NULL, false);
 }
 
 /* TLS has already sent the client an alert; it would not understand further bytes. */

@@ -115,6 +115,13 @@ bool tc_egress_address_read(const char *text, uint32_t port, union tc_inet *ret)
     return inet_pton(AF_INET6, text, &ret->v6.sin6_addr) == 1;
 }
 
+const char *tc_egress_address_text(const union tc_inet *address, char out[TC_EGRESS_ADDRESS_MAX])
+{
+    bool v6 = address->any.sa_family == AF_INET6;
+    const void *bytes = v6 ? (const void *)&address->v6.sin6_addr : &address->v4.sin_addr;
+    return inet_ntop(v6 ? AF_INET6 : AF_INET, bytes, out, TC_EGRESS_ADDRESS_MAX) ? out : NULL;
+}
+
 static uint32_t synthetic_number(const char *host)
 {
     struct in_addr v4;

@@ -32,6 +32,8 @@ const char *tc_egress_names_name(const struct tc_egress_names *names, uint32_t n
 
 /* False: not an address. */
 bool tc_egress_address_read(const char *text, uint32_t port, union tc_inet *ret);
+/* Writes the address without the port, and returns the text. */
+const char *tc_egress_address_text(const union tc_inet *address, char out[TC_EGRESS_ADDRESS_MAX]);
 /* The destination that a client meant: the name behind a synthetic address, or the address itself;
  * IPv4-mapped IPv6 counts as IPv4. False: no port, or not a host. */
 bool tc_egress_address_meant(const struct tc_egress_names *names, const union tc_inet *address,

@@ -13,12 +13,11 @@ static const struct {
     const char *status, *what, *next;
 } rows[] = {
     [TC_EGRESS_NOT_NAMED] = {"403 Forbidden", "is not in the allowlist of",
-                             "use one of the allowed endpoints, or ask for this one to be added to "
-                             "the policy"},
+                             "use one of the allowed endpoints, or ask the operator to allow this "
+                             "one"},
     [TC_EGRESS_NOT_PUBLIC] =
         {"403 Forbidden", "resolves to an address that is not public and not in the allowlist of",
-         "the policy must name exactly that address, or the name must "
-         "resolve to a public one"},
+         "ask the operator to allow exactly that address, in addition to the name"},
     [TC_EGRESS_OTHER_NAME] =
         {"403 Forbidden",
          "is the connection's host, and the request names another host, which is not allowed for",
@@ -127,6 +126,23 @@ static void add_allowed(struct tc_buf *to, const struct tc_egress_config *config
         tc_buf_addf(to, ",\"more\":%zu", config->net_count - SHOWN);
 }
 
+/* What to do, with the entry that allows a refused endpoint: the operator may use an option
+ * instead. `why` of a name is its address. */
+static void add_next(struct tc_buf *to, int what, const char *host, unsigned port, const char *why)
+{
+    char entry[TC_EGRESS_TARGET_MAX];
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    const char *allowed = what == TC_EGRESS_NOT_NAMED    ? host
+                          : what == TC_EGRESS_NOT_PUBLIC ? why
+                                                         : NULL;
+    tc_buf_adds(&text, rows[what].next);
+    if (allowed && port) {
+        tc_egress_target(allowed, port, entry);
+        tc_buf_addf(&text, ": network = [\"%s\"] in the policy, or --network %s", entry, entry);
+    }
+    tc_json_member(to, "next", text.failed ? rows[what].next : text.data);
+}
+
 void tc_egress_refusal(struct tc_buf *to, const struct tc_egress_config *config, int what,
                        const char *host, unsigned port, const char *why)
 {
@@ -139,7 +155,7 @@ void tc_egress_refusal(struct tc_buf *to, const struct tc_egress_config *config,
         tc_buf_addf(&body, ",\"port\":%u", port);
     add_rule(&body, config);
     add_allowed(&body, config);
-    tc_json_member(&body, "next", rows[what].next);
+    add_next(&body, what, host, port, why);
     tc_buf_adds(&body, "}\n");
     if (body.failed) {
         to->failed = true;

@@ -20,7 +20,7 @@ void tc_egress_target(const char *host, uint32_t port, char out[TC_EGRESS_TARGET
 }
 
 void tc_egress_deny(struct tc_egress_stats *stats, const char *target, enum tc_egress_reason reason,
-                    bool resolve)
+                    const char *address, bool resolve)
 {
     uint32_t count = atomic_load(&stats->denial_count);
     for (uint32_t i = 0; i < count && i < TC_EGRESS_DENIALS_MAX; i++) {
@@ -37,6 +37,7 @@ void tc_egress_deny(struct tc_egress_stats *stats, const char *target, enum tc_e
     }
     struct tc_egress_denial *denial = &stats->denials[count];
     tc_strcopy(denial->target, sizeof(denial->target), target);
+    tc_strcopy(denial->address, sizeof(denial->address), address ? address : "");
     denial->reason = (int32_t)reason;
     denial->resolve = resolve;
     atomic_store(&denial->count, 1);

@@ -15,13 +15,30 @@ struct value {
     const char *at, *end; /* NULL: no value */
 };
 
-/* Positions of the table and its filesystem settings in the text. */
-struct place {
-    const char *table; /* the line after its header */
-    const char *sub;   /* the line after the header of [TABLE.filesystem] */
-    struct value whole, list;
-    const char *beside; /* the line after another filesystem.X */
+/* The list "filesystem.readable" has the outer key "filesystem" and the inner one "readable";
+ * "network" has no inner key. */
+struct name {
+    const char *full;
+    int outer; /* length */
 };
+
+/* Positions of the table and its settings in the text. */
+struct place {
+    const char *table;        /* the line after its header */
+    const char *sub;          /* the line after the header of [TABLE.OUTER] */
+    struct value whole, list; /* of the outer key, and of the full one */
+    const char *beside;       /* the line after another OUTER.X */
+};
+
+static struct name name_of(const char *list)
+{
+    return (struct name){list, (int)strcspn(list, ".")};
+}
+
+static const char *inner(struct name name)
+{
+    return name.full[name.outer] ? name.full + name.outer + 1 : name.full + name.outer;
+}
 
 /* ---- lexing ---- */
 
@@ -90,11 +107,11 @@ static const char *read_key(const char *p, const char *ends, char *to, size_t si
 
 enum where { ELSEWHERE, IN_TABLE, IN_SUB };
 
-static const char *read_header(const char *p, const char *table, struct place *place,
-                               enum where *ret)
+static const char *read_header(const char *p, const char *table, struct name list,
+                               struct place *place, enum where *ret)
 {
     char name[KEY_MAX], sub[KEY_MAX];
-    (void)snprintf(sub, sizeof(sub), "%s.filesystem", table);
+    (void)snprintf(sub, sizeof(sub), "%s.%.*s", table, list.outer, list.full);
     const char *end = skip_line(read_key(p + 1, "]\n", name, sizeof(name)));
     *ret = strcmp(name, table) == 0 ? IN_TABLE : strcmp(name, sub) == 0 ? IN_SUB : ELSEWHERE;
     if (*ret == IN_TABLE)
@@ -104,11 +121,11 @@ static const char *read_header(const char *p, const char *table, struct place *p
     return end;
 }
 
-static const char *read_statement(const char *p, const char *list, enum where where,
+static const char *read_statement(const char *p, struct name list, enum where where,
                                   struct place *place)
 {
-    char key[KEY_MAX], full[KEY_MAX];
-    (void)snprintf(full, sizeof(full), "%s%s", where == IN_SUB ? "" : "filesystem.", list);
+    char key[KEY_MAX];
+    const char *full = where == IN_SUB ? inner(list) : list.full;
     p = read_key(p, "=\n", key, sizeof(key));
     const char *value = *p == '=' ? p + 1 + strspn(p + 1, " \t") : p;
     struct value found = {value, skip_value(value, "\n")};
@@ -117,18 +134,20 @@ static const char *read_statement(const char *p, const char *list, enum where wh
         return next;
     if (strcmp(key, full) == 0)
         place->list = found;
-    else if (where == IN_TABLE && strcmp(key, "filesystem") == 0)
+    else if (where != IN_TABLE || strncmp(key, list.full, (size_t)list.outer) != 0)
+        return next;
+    else if (!key[list.outer])
         place->whole = found;
-    else if (where == IN_TABLE && strncmp(key, "filesystem.", strlen("filesystem.")) == 0)
+    else if (key[list.outer] == '.')
         place->beside = next;
     return next;
 }
 
-static void find_list(const char *text, const char *table, const char *list, struct place *place)
+static void find_list(const char *text, const char *table, struct name list, struct place *place)
 {
     enum where where = ELSEWHERE;
     for (const char *p = skip_space(text); *p; p = skip_space(p))
-        p = *p == '[' ? read_header(p, table, place, &where)
+        p = *p == '[' ? read_header(p, table, list, place, &where)
                       : read_statement(p, list, where, place);
 }
 
@@ -202,12 +221,11 @@ static char *add_member(const char *text, struct value table, const char *list, 
 }
 
 /* Adds a separate statement on a new line. */
-static char *add_statement(const char *text, const char *at, const char *key, const char *list,
-                           const char *element)
+static char *add_statement(const char *text, const char *at, const char *list, const char *element)
 {
     _autobuf_ struct tc_buf words = TC_BUF_INIT;
     bool cut = at > text && at[-1] != '\n';
-    tc_buf_addf(&words, "%s%s%s = [%s]\n", cut ? "\n" : "", key, list, element);
+    tc_buf_addf(&words, "%s%s = [%s]\n", cut ? "\n" : "", list, element);
     return put_words(text, at, at, &words);
 }
 
@@ -215,7 +233,7 @@ static char *replace_none(const char *text, struct value none, const char *list,
                           const char *element)
 {
     _autobuf_ struct tc_buf words = TC_BUF_INIT;
-    tc_buf_addf(&words, "{ %s = [%s] }", list, element);
+    tc_buf_addf(&words, *list ? "{ %s = [%s] }" : "%s[%s]", list, element);
     return put_words(text, none.at, none.end, &words);
 }
 
@@ -223,22 +241,25 @@ char *tc_toml_add(const char *text, const char *table, const char *list, const c
                   const char **ret_why)
 {
     struct place place = {0};
+    const struct name name = name_of(list);
+    const char *last = inner(name);
     *ret_why = NULL;
-    find_list(text, table, list, &place);
+    find_list(text, table, name, &place);
+    if (place.list.at && *place.list.at == '[')
+        return add_element(text, place.list, element);
+    if (place.list.at)
+        return replace_none(text, place.list, "", element);
     if (place.whole.at && *place.whole.at == '{') {
-        struct value inside = member(place.whole, list);
+        struct value inside = member(place.whole, last);
         return inside.at ? add_element(text, inside, element)
-                         : add_member(text, place.whole, list, element);
+                         : add_member(text, place.whole, last, element);
     }
     if (place.whole.at)
-        return replace_none(text, place.whole, list, element);
-    if (place.list.at)
-        return add_element(text, place.list, element);
-    if (place.sub)
-        return add_statement(text, place.sub, "", list, element);
+        return replace_none(text, place.whole, last, element);
+    if (place.sub && *last)
+        return add_statement(text, place.sub, last, element);
     if (place.beside || place.table)
-        return add_statement(text, place.beside ? place.beside : place.table, "filesystem.", list,
-                             element);
+        return add_statement(text, place.beside ? place.beside : place.table, list, element);
     *ret_why = "it has no separate table in the file";
     return NULL;
 }

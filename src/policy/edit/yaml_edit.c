@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/strv.h"
 #include "policy/edit/amend.h"
 
 enum { KEYS_MAX = 8 };
@@ -194,8 +195,10 @@ static bool split(struct edit *e, const char *table, const char *list)
             *at++ = '\0';
         e->keys[count++] = at;
     }
-    e->keys[count++] = "filesystem";
-    e->keys[count] = list;
+    bool inner = tc_startswith(list, "filesystem.");
+    if (inner)
+        e->keys[count++] = "filesystem";
+    e->keys[count] = inner ? list + strlen("filesystem.") : list;
     return e->words != NULL;
 }
 

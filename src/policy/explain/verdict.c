@@ -126,9 +126,12 @@ static char *path_clause(const struct toolcage_policy *policy, const char *path,
     return tc_buf_steal(&clause);
 }
 
-static char *socket_clause(const char *path)
+static char *socket_clause(const struct toolcage_policy *policy, const char *path)
 {
     _autobuf_ struct tc_buf clause = TC_BUF_INIT;
+    _autofree_ char *word = policy->is_default ? tc_shell_quote(path) : NULL;
+    if (policy->is_default)
+        return word ? tc_format("--unix-sockets %s", word) : NULL;
     tc_buf_adds(&clause, "unix_sockets = [");
     tc_toml_string(&clause, path);
     tc_buf_addc(&clause, ']');
@@ -199,7 +202,9 @@ static int judge_socket(const struct toolcage_policy *policy, const struct tc_gr
             v, true, NULL, 0, NULL,
             tc_format("connect %s: a private socket of the cage, if the tool creates it", text),
             err);
-    _autofree_ char *hint = own ? strdup("unix_sockets = \"own\"") : socket_clause(path);
+    _autofree_ char *hint = !own                 ? socket_clause(policy, path)
+                            : policy->is_default ? strdup("--unix-sockets own")
+                                                 : strdup("unix_sockets = \"own\"");
     return decide_missing(policy, grant, TC_KEY_UNIX_SOCKETS, "unix_sockets", hint,
                           tc_format("connect %s: %s", text,
                                     grant->unix_sockets ? "not among the granted unix sockets"
@@ -238,7 +243,8 @@ static int judge_connect(const struct toolcage_policy *policy, const struct tc_g
                                     ? " for some methods or paths"
                                     : ""),
                       err);
-    _autofree_ char *hint = tc_format("network = [\"%s\"]", v->target);
+    _autofree_ char *hint =
+        tc_format(policy->is_default ? "--network %s" : "network = [\"%s\"]", v->target);
     return decide_missing(
         policy, grant, TC_KEY_NETWORK, "network", hint,
         tc_format("connect %s: %s", v->target,

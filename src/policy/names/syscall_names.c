@@ -93,3 +93,55 @@ const char *const *tc_syscall_names(size_t *ret_count)
     *ret_count = TC_COUNT(names);
     return names;
 }
+
+static const char *const may_add[] = {
+    "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise",
+    "kcmp",   "move_pages",       "migrate_pages",     "name_to_handle_at"};
+
+/* Reasons for commonly requested system calls that are never allowed. */
+static const struct {
+    const char *name, *why;
+} never[] = {
+    {"mount", "it changes what the tool sees"},
+    {"umount2", "it exposes denied paths"},
+    {"move_mount", "it changes what the tool sees"},
+    {"open_tree", "it changes what the tool sees"},
+    {"pivot_root", "it changes what the tool sees"},
+    {"chroot", "it changes what the tool sees"},
+    {"setns", "it enters other namespaces"},
+    {"unshare", "new namespaces give capabilities in them"},
+    {"clone3", "a filter cannot see its flags, and new namespaces give capabilities"},
+    {"openat2", "a filter cannot see its mode, which may be set-id"},
+    {"open_by_handle_at", "it opens files past every path"},
+    {"bpf", "it loads programs into the kernel"},
+    {"perf_event_open", "it observes the kernel and other processes"},
+    {"userfaultfd", "it blocks the kernel inside its own work"},
+    {"io_uring_setup", "its work bypasses the filter"},
+    {"io_uring_enter", "its work bypasses the filter"},
+    {"io_uring_register", "its work bypasses the filter"},
+    {"keyctl", "keyrings belong to the host"},
+    {"add_key", "keyrings belong to the host"},
+    {"request_key", "keyrings belong to the host"},
+    {"pidfd_getfd", "it takes file descriptors from other processes"},
+    {"init_module", "it loads code into the kernel"},
+    {"finit_module", "it loads code into the kernel"},
+    {"delete_module", "it changes the kernel"},
+    {"kexec_load", "it replaces the kernel"},
+    {"kexec_file_load", "it replaces the kernel"},
+    {"reboot", "it affects the whole host"},
+    {"iopl", "it reaches the hardware"},
+    {"ioperm", "it reaches the hardware"},
+};
+
+bool tc_syscall_allowable(const char *name)
+{
+    return TC_AMONG(may_add, name);
+}
+
+const char *tc_syscall_never(const char *name)
+{
+    for (size_t i = 0; i < TC_COUNT(never); i++)
+        if (tc_streq(never[i].name, name))
+            return never[i].why;
+    return NULL;
+}

@@ -92,12 +92,38 @@ static void denied_connections_name_the_reason(void **state)
     assert_int_equal(the.outcome.denial_count, TC_COUNT(rows));
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         const struct tc_denial *d = &the.outcome.denials[i];
-        assert_int_equal(d->kind, TC_DENIAL_CONNECT);
+        bool private = rows[i].reason == TC_EGRESS_NOT_PUBLIC;
+        assert_int_equal(d->kind, private ? TC_DENIAL_PRIVATE : TC_DENIAL_CONNECT);
         assert_int_equal(d->count, i + 1);
         assert_string_equal(d->key, "tool.fetch.network");
         assert_true(rows[i].hint ? d->hint && strstr(d->hint, rows[i].hint) : !d->hint);
     }
     assert_int_equal(the.outcome.omitted_denials, 5);
+}
+
+static void deny_address(const char *address)
+{
+    struct tc_egress_denial *d = &the.said->denials[0];
+    deny(0, "registry.example:8443", TC_EGRESS_NOT_PUBLIC, 1);
+    memset(d->address, 'x', sizeof(d->address)); /* without an end */
+    if (address)
+        (void)snprintf(d->address, sizeof(d->address), "%s", address);
+    atomic_store(&the.said->denial_count, 1);
+    tc_proxy_report(&the.cage, the.said);
+}
+
+static void refused_address_becomes_an_entry(void **state)
+{
+    static const char *const forged[] = {"*", "evil.example", "10.0.0.0/8", NULL};
+    (void)state;
+    for (size_t i = 0; i < TC_COUNT(forged); i++) {
+        deny_address(forged[i]);
+        assert_null(the.outcome.denials[0].endpoint);
+        tc_outcome_done(&the.outcome);
+        the.outcome = (struct tc_outcome){0};
+    }
+    deny_address("10.1.2.3");
+    assert_string_equal(the.outcome.denials[0].endpoint, "10.1.2.3:8443");
 }
 
 static void unprintable_rows_are_left_out(void **state)
@@ -196,6 +222,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(denied_connections_name_the_reason),
+        CASE(refused_address_becomes_an_entry),
         CASE(unprintable_rows_are_left_out),
         CASE(counts_beyond_the_tables_are_cut),
         CASE(only_granted_destinations_are_reported),

@@ -15,15 +15,15 @@ static void denials_are_counted_once(void **state)
     char target[TC_EGRESS_TARGET_MAX];
     tc_egress_target("a.example", 443, target);
     assert_string_equal(target, "a.example:443");
-    tc_egress_deny(&stats, target, TC_EGRESS_NOT_NAMED, false);
-    tc_egress_deny(&stats, target, TC_EGRESS_NOT_NAMED, false);
-    tc_egress_deny(&stats, target, TC_EGRESS_NOT_NAMED, true);
-    tc_egress_deny(&stats, target, TC_EGRESS_NOT_PUBLIC, false);
+    tc_egress_deny(&stats, target, TC_EGRESS_NOT_NAMED, NULL, false);
+    tc_egress_deny(&stats, target, TC_EGRESS_NOT_NAMED, NULL, false);
+    tc_egress_deny(&stats, target, TC_EGRESS_NOT_NAMED, NULL, true);
+    tc_egress_deny(&stats, target, TC_EGRESS_NOT_PUBLIC, "10.0.0.1", false);
     assert_int_equal(stats.denial_count, 3);
     assert_int_equal(stats.denials[0].count, 2);
     for (int i = 0; i < 200; i++) {
         (void)snprintf(target, sizeof(target), "h%d", i);
-        tc_egress_deny(&stats, target, TC_EGRESS_NOT_NAMED, true);
+        tc_egress_deny(&stats, target, TC_EGRESS_NOT_NAMED, NULL, true);
         (void)tc_egress_reached(&stats, target);
     }
     assert_int_equal(stats.denial_count, TC_EGRESS_DENIALS_MAX);

@@ -80,6 +80,27 @@ static void every_form_has_its_place(void **state)
     }
 }
 
+static void an_endpoint_is_added_to_the_network(void **state)
+{
+    static const char *const rows[][2] = {
+        {"[tool.x]\ntimeout = \"1s\"\n",
+         "[tool.x]\nnetwork = [\"b.example:443\"]\ntimeout = \"1s\"\n"},
+        {"[tool.x]\nnetwork = \"none\" # c\n", "[tool.x]\nnetwork = [\"b.example:443\"] # c\n"},
+        {"[tool.x]\nnetwork = []\n", "[tool.x]\nnetwork = [\"b.example:443\"]\n"},
+        {"[tool.x]\nnetwork = [\n  \"a.example\", # the first\n]\n",
+         "[tool.x]\nnetwork = [\n  \"a.example\",\n  \"b.example:443\", # the first\n]\n"},
+        {"[tool.x]\nnetwork = [{ host = \"a.example\", methods = [\"GET\"] }]\n",
+         "[tool.x]\nnetwork = [{ host = \"a.example\", methods = [\"GET\"] }, "
+         "\"b.example:443\"]\n"},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        char *after = amend(rows[i][0], "x", "connect b.example:443", NULL);
+        assert_non_null(after);
+        assert_string_equal(after, rows[i][1]);
+        free(after);
+    }
+}
+
 static void the_defaults_have_a_table_too(void **state)
 {
     char *after = amend("[defaults]\nnetwork = \"none\"\n", NULL, "read /a", NULL);
@@ -90,7 +111,11 @@ static void the_defaults_have_a_table_too(void **state)
 static void unamendable_paths_are_refused_with_a_hint(void **state)
 {
     static const char *const rows[][2] = {
-        {"[tool.x]\n", "connect h:443"},
+        {"[tool.x]\n", "connect *:443"},
+        {"[tool.x]\n", "connect unix:/run/x"},
+        {"[tool.x]\n", "syscall ptrace"},
+        {"[defaults]\nnetwork = [\"a.example\"]\n[tool.x]\n", "connect b.example:443"},
+        {"[[tool.x.network]]\nhost = \"a.example\"\n", "connect b.example:443"},
         {"[tool.x]\n", "read relative"},
         {"[tool.x]\nfilesystem = { readable = [\"/a\"], denied = [\"/a/s\"] }\n", "read /a/s"},
         {"[defaults]\nfilesystem.readable = [\"/b\"]\n[tool.x]\n", "read /a"},
@@ -111,6 +136,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_has_its_place),
+        cmocka_unit_test(an_endpoint_is_added_to_the_network),
         cmocka_unit_test(the_defaults_have_a_table_too),
         cmocka_unit_test(unamendable_paths_are_refused_with_a_hint),
     };

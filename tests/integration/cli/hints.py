@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""What was refused leads to the option or the line of the policy that allows it, at the command line and in the message for a model."""
+
+import json
+import shutil
+import socket
+
+from cli import Place, check, expect, finish
+from tap import skip
+
+PYTHON = "/usr/bin/python3"
+# what Node, Go and Rust ask for, and the C library before each look-up of a user
+STREAM = "socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK"
+OWN_SOCKET = f"import socket; socket.socket(socket.AF_UNIX, {STREAM})"
+LOOK_UP = "import pwd\ntry: pwd.getpwnam('no-such-user')\nexcept KeyError: raise SystemExit(3)"
+CONNECT = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 3).recv(9)"
+
+
+def denials(place, *words):
+    """The denials that matter, by target; and the message."""
+    answer = place.run("exec", "--json", *words)
+    result = json.loads(answer.out)
+    return {d["target"]: d for d in result["denials"] if not d.get("probe")}, result["message"]
+
+
+def shown(place, *words):
+    """What `allow` prints for the call denied last."""
+    place.run("exec", *words)
+    last = place.run("allow", "--last")
+    call = last.err.split("toolcage allow ")[1].split()[0] if "toolcage allow " in last.err else "--last"
+    return place.run("allow", call)
+
+
+def sockets(place):
+    got, message = denials(place, "--", PYTHON, "-c", OWN_SOCKET)
+    check(
+        "--unix-sockets own" in got.get("socket(AF_UNIX)", {}).get("hint", "")
+        and "--unix-sockets own" in message,
+        "a unix socket of the kind that Node and Go open is a denial with its option",
+        (got, message),
+    )
+    got, message = denials(place, "--", PYTHON, "-c", LOOK_UP)
+    check("socket(AF_UNIX)" not in got, "the C library's look for a name service is none", got)
+    answer = shown(place, "--", PYTHON, "-c", OWN_SOCKET)
+    check(answer.out == "--unix-sockets own\n", "allow prints the option", answer)
+    path = place.write("u.toml", '[tool.t]\nmemory = { max = "256MiB", by = "any" }\n')
+    got, message = denials(place, "--policy", path, "--tool", "t", "--", PYTHON, "-c", OWN_SOCKET)
+    check('unix_sockets = "own"' in message, "under a policy the hint is its line", message)
+
+
+def tracing(place):
+    code = "import ctypes; raise SystemExit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) and 3)"
+    got, message = denials(place, "--", PYTHON, "-c", code)
+    check('syscalls.allow = ["ptrace"] in a policy file' in message, "ptrace names its key", (got, message))
+    path = place.write(
+        "p.toml", '[tool.t]\nmemory = { max = "256MiB", by = "any" }\nsyscalls.allow = ["ptrace"]\n'
+    )
+    answer = place.run("exec", "--policy", path, "--tool", "t", "--", PYTHON, "-c", code)
+    check(answer.code == 0, "the key allows it", answer)
+    code = "import ctypes; ctypes.CDLL(None).mount(0, 0, 0, 0, 0); raise SystemExit(3)"
+    got, message = denials(place, "--", PYTHON, "-c", code)
+    check("no policy allows it: it changes what the tool sees" in message, "mount never is", message)
+
+
+def terminals(place):
+    code = (
+        "import os, pty, sys\npid, fd = pty.fork()\nif not pid: print(os.ttyname(0), os.isatty(1)); sys.exit(4)\n"
+        "said = b''\nwhile True:\n try: more = os.read(fd, 99)\n except OSError: break\n said += more\n"
+        "print(said.decode().split(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), sorted(os.listdir('/dev/pts')))"
+    )
+    answer = place.run("exec", "--", PYTHON, "-c", code)
+    check(
+        answer.code == 0 and answer.out == "['/dev/pts/0', 'True'] 4 ['0', 'ptmx']\n",
+        "a tool can open a terminal of its own, and sees no other",
+        answer,
+    )
+    if shutil.which("script"):
+        answer = place.run("exec", "--", "script", "-qc", "test -t 1 && echo yes", "/dev/null")
+        check(answer.code == 0 and "yes" in answer.out, "script runs", answer)
+    else:
+        skip("script", "it is not installed")
+
+
+def hosts(place):
+    """Each way to ask for a host that is not granted, without a policy and under one."""
+    got, message = denials(
+        place, "--network", "a.example:443", "--", PYTHON, "-c", CONNECT, "b.example", "80"
+    )
+    check(
+        got.get("b.example", {}).get("hint") == "--network b.example:443"
+        and got["b.example"].get("endpoint") == "b.example:443"
+        and "allowed: a.example:443 (" in message
+        and "Hint: --network b.example:443" in message,
+        "a name that is not in the allowlist",
+        (got, message),
+    )
+    got, message = denials(place, "--", PYTHON, "-c", CONNECT, "192.0.2.1", "80")
+    check(
+        "--network 192.0.2.1:80" in got.get("192.0.2.1:80", {}).get("hint", "")
+        and "Hint: the tool has no network; --network 192.0.2.1:80 allows it" in message,
+        "an address without a network",
+        (got, message),
+    )
+    answer = shown(place, "--", PYTHON, "-c", CONNECT, "192.0.2.1", "80")
+    check(answer.out == "--network 192.0.2.1:80\n", "allow prints the option", answer)
+    got, message = denials(place, "--", PYTHON, "-c", CONNECT, "127.0.0.1", "9")
+    check("--network localhost:9 reaches the host's" in message, "the host's loopback", message)
+    got, message = denials(place, "--network", "localhost:8", "--", PYTHON, "-c", CONNECT, "127.0.0.1", "9")
+    check(
+        "the grant has port 8 only; --network localhost:9 grants this one" in message,
+        "another port of the host's loopback",
+        message,
+    )
+
+
+def private(place):
+    """A name that leads to this machine: a company's registry leads to its own network."""
+    name = socket.gethostname()
+    try:
+        address = socket.gethostbyname(name)
+    except OSError:
+        address = ""
+    if not address.startswith("127.") or name == "localhost":
+        skip("a name with an address that is not public", "this machine's name has none")
+        return
+    words = ("--network", f"{name}:9")
+    got, message = denials(place, *words, "--", PYTHON, "-c", CONNECT, name, "9")
+    check(
+        f"resolves to {address}, which is not public; --network {address}:9 in addition" in message,
+        "a name with an address that is not public",
+        (got, message),
+    )
+    answer = place.run(
+        "exec", *words, "--", "curl", "-sS", "-x", "http://198.18.0.1:3128", f"http://{name}:9/"
+    )
+    check(
+        f'network = [\\"{address}:9\\"] in the policy, or --network {address}:9' in answer.out,
+        "and the proxy's refusal says so",
+        answer,
+    )
+
+
+POLICY = """[tool.web]
+network = ["a.example:443"] # the API
+memory = { max = "256MiB", by = "any" }
+"""
+
+
+def edits(place):
+    path = place.write("e.toml", POLICY)
+    words = ("--policy", path, "--tool", "web", "--", PYTHON, "-c", CONNECT, "b.example", "443")
+    got, message = denials(place, *words)
+    check('Hint: network = ["b.example:443"]' in message, "the line of the policy", (got, message))
+    answer = shown(place, *words)
+    check(
+        answer.code == 0 and '+network = ["a.example:443", "b.example:443"] # the API' in answer.out,
+        "allow prints the change",
+        answer,
+    )
+
+
+with Place() as here:
+    for part in (sockets, tracing, terminals, hosts, private, edits):
+        part(here)
+finish()
