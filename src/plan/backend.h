@@ -25,32 +25,33 @@ enum {
 struct tc_planner {
     const char *name, *summary;
     int flags;
-    tc_clauses provides; /* clauses that it can enforce on a host with every kernel feature */
-    tc_features has;     /* optional features that it supports */
-    /* Lowers a grant to a plan; pure. Fills *ret (zeroed), which the caller frees with
-     * tc_plan_done(), also on failure. Called by tc_planner_lower(). */
+    tc_clauses provides; /* clauses that the backend can enforce if the kernel has every feature */
+    tc_features has;     /* optional features that the backend supports */
+    /* Lowers a grant to a plan, without a system call. Fills *ret (zeroed), which the caller frees
+     * with tc_plan_done(), also on failure. Called by tc_planner_lower(). */
     int (*lower)(const struct tc_planner *planner, const struct tc_grant *grant,
                  struct tc_plan *ret, struct toolcage_error **err);
 };
 
-/* Calls the planner's lower() and adds the part common to all backends; pure. *ret as for lower().
- */
+/* Calls the planner's lower() and adds the part that the plans of all backends have. Makes no
+ * system call. *ret as for lower(). */
 int tc_planner_lower(const struct tc_planner *planner, const struct tc_grant *grant,
                      struct tc_plan *ret, struct toolcage_error **err);
-/* Clauses of the grant that the backend can enforce on no host (none for a backend without a
- * boundary); and features that the grant or the call (`wanted`) needs and the backend lacks. */
+/* Clauses of the grant that the backend cannot enforce on any host. None for a backend without a
+ * boundary, which enforces nothing. */
 tc_clauses tc_planner_missing(const struct tc_planner *planner, const struct tc_grant *grant);
+/* Features that the grant or the call (`wanted`) needs and the backend lacks. */
 tc_features tc_planner_lacks(const struct tc_planner *planner, const struct tc_grant *grant,
                              tc_features wanted);
-/* By name, or NULL. */
+/* The planner with this name, or NULL. */
 const struct tc_planner *tc_planner_find(const char *name);
-/* The index-th, or NULL past the end. */
+/* The planner with this index, or NULL past the last one. */
 const struct tc_planner *tc_planner_at(size_t index);
 /* The names of all planners: "process, oci, …"; owned. */
 char *tc_planner_names(void);
 
-/* Features that a backend without a boundary ignores silently, as it ignores clauses. The excluded
- * ones would change what the call does or returns. */
+/* Features that a backend without a boundary ignores, as it ignores clauses. It does not ignore the
+ * three that would change what the call does or returns: it lacks them. */
 #define TC_FEATURES_IGNORED \
     (~(TC_FEATURE_BIT(TERMINAL) | TC_FEATURE_BIT(SESSION) | TC_FEATURE_BIT(INSTALL)))
 
@@ -89,9 +90,9 @@ struct tc_search {
     const char *work, *module; /* find(): set when the call is an errand */
     int *lock; /* out of find(): fd whose lock prevents the removal of the files found; held as long
                   as the call */
-    bool guests;       /* out of tell(): at least one backend so far runs guests on this host */
-    struct tc_kvm kvm; /* out of tell(): the KVM result of that backend, else of the first; owned by
-                          the caller */
+    bool guests; /* out of tell(): one of the backends asked so far runs guests on this host */
+    struct tc_kvm kvm; /* out of tell(): the KVM result of the backend that runs guests, else of the
+                          first one asked; owned by the caller */
 };
 
 /* Finds the files and programs of this host that a backend needs in addition to the needs of every
@@ -113,8 +114,9 @@ struct tc_locator {
                 struct toolcage_error **err);
 };
 
-/* By name, or NULL; the index-th, or NULL past the end. */
+/* The locator with this name, or NULL. */
 const struct tc_locator *tc_locator_find(const char *name);
+/* The locator with this index, or NULL past the last one. */
 const struct tc_locator *tc_locator_at(size_t index);
 
 /* ---- the executor (helper) ---- */
@@ -172,8 +174,9 @@ struct tc_cage {
 
 /* A backend's operations on a cage. Those that return int return 0, or -1 after tc_cage_fail().
  * None waits for the tool: the supervisor waits. All are quick and run on the supervisor's only
- * thread, except prepare() and destroy(): these may take long and then run on a worker thread.
- * There they use the cage's data, and only such data of the backend as its comments allow. */
+ * thread, except prepare() and destroy(): these may take long and then run on a worker thread. On a
+ * worker thread they use only the cage's data, and those data of the backend whose comments allow
+ * it. */
 struct tc_executor {
     const char *name;
 
@@ -197,8 +200,8 @@ struct tc_executor {
      * parts, and a second time with TC_BLOCK_NO. */
     bool (*destroy)(struct tc_cage *cage, enum tc_may_block may_block);
 
-    /* -- optional operations; the comment names the default after the arrow. Called through the
-     * tc_cage_ functions of the same name below. */
+    /* -- optional operations. The arrow in a comment stands before what a NULL operation does.
+     * Called through the tc_cage_ functions of the same name below. */
 
     /* Builds the cage from the plan, as far as possible without the call's input. -> success */
     int (*prepare)(struct tc_cage *cage);

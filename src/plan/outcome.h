@@ -130,11 +130,11 @@ struct tc_stream {
 /* One row of the doctor's table. */
 struct tc_probe {
     char *backend;
-    bool whole; /* the row is for the whole backend, `clause` for the one that failed; else for one
-                   clause */
-    int64_t clause; /* 0 if a whole backend works */
+    bool whole; /* the row is for the whole backend; else for one clause */
+    int64_t
+        clause; /* that clause; for a backend that does not work the clause that failed; else 0 */
     bool works;
-    char *mechanism; /* how it would be enforced */
+    char *mechanism; /* how the clause or the grant would be enforced */
     char *reason, *fix;
 };
 
@@ -148,7 +148,7 @@ struct tc_waiting {
 /* A stored session: of this call, or a row in the list of all. */
 struct tc_session_row {
     char *name, *tool, *bounds;
-    int64_t calls, bytes, made, used; /* the last two: Unix time in seconds */
+    int64_t calls, bytes, made, used; /* `made` and `used` are Unix times in seconds */
 };
 
 struct tc_outcome {
@@ -188,8 +188,8 @@ struct tc_outcome {
 extern const struct tc_fields tc_outcome_fields;
 void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *outcome);
 void tc_outcome_done(struct tc_outcome *outcome);
-/* Sets the note unless there is one, and the notice, too, if there is none. Takes ownership of the
- * text; NULL: out of memory. */
+/* Sets the note, and also the notice, each only if it is not set yet. Takes ownership of the text;
+ * NULL: out of memory. */
 void tc_outcome_note(struct tc_outcome *outcome, char *text);
 /* Resets the failure to none. */
 void tc_failure_clear(struct tc_outcome_failure *failure);

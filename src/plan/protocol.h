@@ -44,10 +44,10 @@
  *   SECRETS if `secrets` is set. The call begins after the last of them.
  * - INPUT is the tool's input, unless TC_STDIN_NONE; INPUT_END ends it. At most TC_INPUT_WINDOW
  *   bytes may be unacknowledged. CANCEL and RESIZE as above.
- * - The helper sends TAKEN, four bytes: the number of input bytes consumed, which opens the window
- *   by as much; with plan.stream OUT and ERR, output; if trees were granted, their deletions as
- *   REMOVAL and their changes as ENTRY and BYTES, up to a FILES_END; and DONE, the outcome, empty
- *   if it could not be encoded.
+ * - The helper sends TAKEN with four bytes, the number of input bytes that it has consumed: the
+ *   library may send as many more. With plan.stream it sends output as OUT and ERR. If trees were
+ *   granted, it sends deletions in them as REMOVAL, changes as ENTRY and BYTES, and then FILES_END.
+ *   The last frame is DONE with the outcome, or empty if the outcome could not be encoded.
  *
  * If a peer breaks these rules, or the stream ends, the stream is closed without a reply and its
  * calls end. */
