@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The granted paths of a cage: opened on the host, checked, and turned into detached mounts; and
- * the names below them that must not show. Knows neither how a process enters the mounts nor
- * copies. Only one thread at a time uses the data of a cage. */
+ * The granted paths of a cage: opens them on the host, checks them, and makes detached mounts of
+ * them. Also hides or protects names below them. How a process enters the mounts (cage/) and how
+ * copies are made (workspace/) is not done here. Only one thread at a time uses the data of a cage.
+ */
 #ifndef TC_TREE_TREE_H
 #define TC_TREE_TREE_H
 
@@ -43,8 +44,8 @@ void tc_tree_reap_holders(struct tc_tree_host *host);
 
 /* ---- one cage ---- */
 
-/* A denied name that no overlay hides: the object from the start, to check at the end that the mask
- * is still in place. */
+/* A denied name that is hidden by a mask (a mount over the name), not by an overlay. The object
+ * under the mask at the start is recorded, to check at the end that the mask is still in place. */
 struct tc_masked {
     const struct tc_deny *deny;
     /* O_PATH of the granted directory, borrowed, and of the directory that holds the object; -1:
@@ -82,7 +83,7 @@ struct tc_item {
     const char *name;      /* in the cage's directory; NULL: not a single file */
     const char *host_name; /* in the host's directory */
     struct tc_file_id id;  /* of the file; dev 0: it does not exist yet */
-    bool part;             /* inside a writable tree, and committed with that */
+    bool part;             /* the file is inside a writable tree, and is committed with the tree */
     /* A private directory for single writable files; the tool writes to `copy`. */
     bool single_dir;
     int layers; /* storage of an overlay over `fd`; -1: none */
@@ -115,7 +116,8 @@ struct tc_trees {
     size_t guarded_count;
     struct tc_masked *masked;
     size_t masked_count;
-    bool beside; /* some are masks in a read-only tree, where a mount rules out an overlay */
+    bool beside; /* some of `masked` are in a read-only tree, which has a mount below it, so no
+                    overlay */
     struct tc_buf mountinfo; /* of the helper, once it was read */
     const char *asked;       /* path of the tree that `locked` describes, see names.c; NULL: none */
     int locked;
@@ -149,7 +151,7 @@ int tc_tree_own(const struct tc_trees *t, int dirfd, const char *name);
 int tc_tree_own_directory(struct tc_trees *t, int storage, const char *at);
 
 /* granted.c */
-/* Sorts parents first, the order of mounting. */
+/* Sorts the items in the order of mounting: parents first. */
 void tc_tree_sort(struct tc_trees *t);
 /* Does the cage itself provide this path, so that nothing of the host may be mounted there? */
 bool tc_tree_reserved(const char *path);
@@ -166,18 +168,17 @@ int tc_tree_refuse(struct tc_cage *cage, const struct tc_mount *m, int errnum, c
 int tc_tree_resolve(struct tc_cage *cage);
 /* single_file.c: single writable files. Call after the storage was made and before the root. */
 int tc_tree_single_files(struct tc_cage *cage);
-/* Writes a failure of such a file. Returns -1. */
+/* Writes a failure of a single writable file. Returns -1. */
 int tc_single_file_fail(struct tc_cage *cage, const struct tc_item *item, int errnum,
                         const char *before, const char *after);
-/* Makes a mount point in one of their private directories. 0, or -1. */
+/* Makes a mount point in the private directory of a single file. 0, or -1. */
 int tc_single_file_point(const struct tc_trees *t, const struct tc_item *single_dir,
                          const char *relative, bool directory);
-/* kernelfs.c: is this a file system that shows the kernel, like /proc? 1, 0, or -1 with errno.
- * tc_tree_cover_kernel() covers those that are mounted below a granted directory, according to
- * mountinfo. */
+/* kernelfs.c */
+/* Is this a file system that shows the kernel, like /proc? 1, 0, or -1 with errno. */
 int tc_tree_kernel_fs(int fd);
-/* May access block on another host or on a process? True for all but the well-known local file
- * systems. */
+/* May access to this file system block on another host or on a process? True for all but the
+ * well-known local file systems. */
 bool tc_tree_remote_fs(int fd);
 /* Can no mount of this /proc/PID/mountinfo block on another host or on a process? */
 bool tc_tree_mounts_local(const char *mountinfo);
@@ -186,15 +187,20 @@ bool tc_tree_mounts_local(const char *mountinfo);
 int tc_tree_mount_below(const struct tc_item *item, const char *mounts, char **ret);
 /* Is anything mounted below that directory? 1, 0, or -1 with errno. */
 int tc_trees_mounted_below(struct tc_trees *t, int fd);
+/* Covers the file systems that show the kernel and are mounted below a granted directory. `mounts`:
+ * the text of mountinfo. 0, or -1 with errno. */
 int tc_tree_cover_kernel(struct tc_cage *cage, const struct tc_item *item, const char *mounts);
 int tc_tree_hide(struct tc_cage *cage);
 int tc_tree_steering(struct tc_cage *cage, const struct tc_item *item);
-/* guard.c: finds the policy's files below writable paths, or refuses the call. After the grants are
- * resolved. */
+/* guard.c */
+/* Finds the policy's files below writable paths, so that they can be protected, or refuses the
+ * call. Called after the grants are resolved. */
 int tc_tree_guard(struct tc_cage *cage);
-/* Is this a file of the policy? Is there one below? Is it one under any name? */
+/* Is this path in the item a file of the policy? */
 bool tc_tree_guards(const struct tc_item *item, const char *relative);
+/* Is a file of the policy below this path? */
 bool tc_tree_guards_below(const struct tc_item *item, const char *relative);
+/* Is this a file of the policy, under any name? */
 bool tc_tree_guards_id(const struct tc_trees *t, int dirfd, const char *name, ino_t ino);
 /* git_config.c */
 /* Appends what the text of a configuration file names, unchanged: directories of hooks, and
@@ -203,11 +209,14 @@ bool tc_git_config_read(const char *text, size_t length, struct tc_strv *hooks,
                         struct tc_strv *includes);
 /* Is this path at or below one that a repository's configuration names? */
 bool tc_item_obeyed(const struct tc_item *item, const char *relative);
-/* Read the configuration of the repositories in one directory of the item; in the item and all
- * directories above it; in those between the item and a change, which are cached. 0, or -1: out of
- * memory. */
+/* The next three read the configuration of git repositories, and remember the paths that it names.
+ * 0, or -1: out of memory. */
+/* Of the repository in one directory of the item. */
 int tc_item_learn(struct tc_trees *t, struct tc_item *item, const char *directory);
+/* Of the repositories in the item's directory and in all directories above it. */
 int tc_item_learn_around(struct tc_trees *t, struct tc_item *item);
+/* Of the repositories in the directories between the item and a changed path. The last directory is
+ * cached. */
 int tc_item_learn_above(struct tc_trees *t, struct tc_item *item, const char *relative);
 /* show.c */
 /* The detached mount of an item, kept by the cage; -1 with the failure written. */
@@ -216,12 +225,12 @@ enum tc_landlock_kind tc_tree_rights(const struct tc_plan *plan, const struct tc
 int tc_tree_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, const char *path,
                    bool writable);
 
-/* Closes all fds that are kept; more can be kept later. */
+/* Closes all fds of tc_tree_keep(), which may be called again afterwards. */
 void tc_trees_release(struct tc_trees *t);
 /* away.c */
-/* The same after all other processes have closed their copies, on a thread that may block: waits
- * up to ten seconds for processes that were cloned meanwhile, and for file systems that are
- * unmounted. */
+/* Closes the same fds on a thread that may block, when all other processes have closed their
+ * copies: waits up to ten seconds for processes that were cloned meanwhile, and for file systems
+ * that are unmounted. */
 void tc_trees_put_away(struct tc_trees *t);
 /* Call before the first tc_trees_put_away(). */
 void tc_trees_know_holders(void);

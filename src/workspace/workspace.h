@@ -4,7 +4,7 @@
  * A tool's workspace: copies and overlays of granted directories, and the changes in them, which
  * are listed, committed to the host, staged for approval, or stored for the next call of a session.
  * Needs the granted paths of a cage but no running cage: staged changes are committed long after
- * the cage is gone. */
+ * the cage was released. */
 #ifndef TC_WORKSPACE_WORKSPACE_H
 #define TC_WORKSPACE_WORKSPACE_H
 
@@ -21,7 +21,8 @@ struct tc_version {
     struct statx_timestamp mtime, ctime;
 };
 
-/* An entry of a copied workspace, as it was copied. */
+/* An entry of a copied workspace, with the states of the copy and of the host's file when the entry
+ * was copied. */
 struct tc_copied {
     const struct tc_item *item;
     const char *relative;
