@@ -33,10 +33,11 @@ enum tc_process_lack {
     TC_LACK_CWD,       /* the call's working directory */
 };
 
-/* Static text; errnum is the kernel's error. */
+/* The hint for a failed stage, static text; errnum is the kernel's error. */
 const char *tc_process_fix(enum tc_process_lack lack, int errnum);
 
-/* Created in the network namespace of a cage with an allowlist, for the egress proxy outside. */
+/* What the child creates in the network namespace of a cage with an allowlist, for the egress proxy
+ * outside: addresses, routes and listeners. */
 struct tc_init_network {
     struct tc_gateway_requests {
         const char *at; /* consecutive netlink requests */
@@ -73,7 +74,7 @@ struct tc_stages {
 struct tc_reaper_ops {
     int (*adopt)(void); /* before the tool starts; -1: PID 1 exits */
     int (*enter)(
-        const struct tc_init_config *init); /* in the tool: its last layer; -1 with errno */
+        const struct tc_init_config *init); /* in the tool: applies the last layer; -1 with errno */
     void (*terminate)(const struct tc_init_config *init, pid_t tool); /* passes SIGTERM on */
     bool (*end)(void);   /* kills until no process is left; false: that cannot be verified */
     void (*leave)(void); /* called when PID 1 gives up */
@@ -185,8 +186,8 @@ _Noreturn void tc_init_run_stages(const struct tc_init_config *init);
 /* PID 1 of the complete sandbox: starts the tool, forwards signals, reaps, reports. */
 _Noreturn void tc_init_main(const struct tc_init_config *init);
 
-/* PID 1 could not start the tool; the tool could not enter the config's ruleset; the child could
- * not enter its cgroup. */
+/* Stage numbers of failures after the stages: PID 1 could not fork the tool; the tool's process
+ * could not apply the config's ruleset; the child could not enter its cgroup. */
 enum { TC_INIT_STAGE_FORK = -1, TC_INIT_STAGE_RULESET = -2, TC_INIT_STAGE_CGROUP = -3 };
 
 /* PID 1's exit code when it could not send a report. The tool's exit status is unknown then. */

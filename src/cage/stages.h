@@ -8,7 +8,7 @@
 
 #include "cage/init_config.h"
 
-/* Stages of the first process in an engine's container, starting with its orders. */
+/* Stages of the first process in an engine's container, after it has received its init config. */
 extern const struct tc_stages tc_contained_stages;
 
 int tc_stage_session(const struct tc_init_config *init);

@@ -2,11 +2,12 @@
  * Copyright The toolcage authors
  *
  * Workers: prestarted cages in which a toolcage program runs, has loaded everything that the calls
- * of its tool share, and waits. A worker has no data of a call. A call hands over its streams, its
- * arguments and one root with the mounts and masks of that call's cage. From then on the worker is
- * the call's cage, including id, cgroup and exit. It serves one call; if the plan allows more, it
- * reports the call's end and waits for the next call with the same grant. If a worker fails before
- * it accepts a call, the call is started as if there had been no worker. */
+ * of its tool share, and waits. A worker has no data of a call. The helper sends a worker the
+ * call's streams and arguments, and one root with the mounts and masks of the call's cage. From
+ * then on the worker is the call's cage: its id, its cgroup and its exit count for the call. A
+ * worker serves one call; if the plan allows more, it reports the call's end and waits for the next
+ * call with the same grant. If a worker fails before it accepts a call, the call is started without
+ * a worker. */
 #ifndef TC_CAGE_WORKER_H
 #define TC_CAGE_WORKER_H
 
@@ -23,8 +24,9 @@ bool tc_worker_mount(const struct tc_mount *mount);
 /* Gives the cage a worker that fits its plan, with the worker's id and cgroup; false when there is
  * none. */
 bool tc_worker_claim(struct tc_cage *cage);
-/* Hands the call over. 1: done. 0: there is no worker, or it did not accept the call and was ended;
- * the cage keeps id and group. -1: a replacement cannot be created either. */
+/* Sends the call to the claimed worker. 1: sent. 0: there is no worker, or it did not accept the
+ * call and was ended; the cage keeps the id and the cgroup. -1: nor can a new process be created.
+ */
 int tc_worker_go(struct tc_cage *cage);
 /* After the start of a call: requests a worker for the next call. If workers hold a budget share,
  * the entry is the cage's `next`. False: the tool has no workers. */
@@ -38,8 +40,8 @@ int tc_worker_talk(const struct tc_process_cage *p);
 /* The fd on which the worker reports the call's end. -1: only its exit counts, because until then
  * it could write to host files. */
 int tc_worker_fd(const struct tc_process_cage *p);
-/* Reads such a report, if any: the call is over. A process that serves more calls leaves the cage;
- * any other is killed. */
+/* Reads the worker's report that the call has ended, if there is one. A worker that serves more
+ * calls leaves the cage; any other is killed. */
 void tc_worker_event(struct tc_cage *cage);
 /* Marks the worker as ending: it may still answer this call, and serves no other. */
 void tc_worker_ends(struct tc_process_cage *p);
@@ -48,16 +50,15 @@ void tc_worker_forget_root(struct tc_process_cage *p);
 /* The cage ends: returns or drops its worker. */
 void tc_worker_leave(struct tc_process_cage *p);
 
-/* handoff.c: the handoff to a toolcage program in a cage (base/task.h). A program started for its
- * call receives everything at its start. A waiting program receives the call later, with its
- * streams and the root of the call's cage. */
-
-/* False for overlays, which need a mount namespace. */
+/* handoff.c: sends a call to a toolcage program in a cage (base/task.h). A program started for its
+ * call receives everything at its start. A prestarted program receives the call later, with the
+ * call's streams and the root of the call's cage. */
+/* Can the call's mounts be sent? Not with overlays, which need a mount namespace. */
 bool tc_handoff_can(const struct tc_process_cage *p);
-/* Attaches all mounts of the call to its detached root. It moves the mounts instead of clones:
- * for each clone that is released separately the kernel waits for an RCU grace period, which takes
- * thirty times as long as the rest. Returns how many are attached; fewer than all: the kernel
- * cannot (before Linux 6.15 nothing can be mounted on a detached mount). */
+/* Attaches all mounts of the call to its detached root. Moves the mounts, and makes no clones of
+ * them: for each clone that is released separately the kernel waits for an RCU grace period, which
+ * takes thirty times as long as the rest. Returns how many mounts are attached. Fewer than all: the
+ * kernel cannot attach more (before Linux 6.15 nothing can be mounted on a detached mount). */
 size_t tc_handoff_assemble(const struct tc_process_cage *p, int root);
 /* For the cage that is started instead: clones the mounts under the same fd numbers and adds the
  * worker's own mounts. A mount on top of another mount is cloned with both, over itself. */

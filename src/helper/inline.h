@@ -33,7 +33,7 @@ struct tc_inline {
     struct tc_source from, to;                       /* the stream */
     struct tc_source job;   /* the helper's end of the running job's socket */
     struct tc_source input; /* the pipe that the tool reads */
-    /* their fds, watched or not; -1: none */
+    /* the fds of these four sources, watched or not; -1: none */
     int from_fd, to_fd, job_fd, input_fd;
     int plan, secrets; /* of the announced job */
     struct tc_job announced;

@@ -14,8 +14,8 @@ enum { TC_PORTS_MAX = 8, TC_MISSED_MAX = 16 };
 
 struct tc_seen;
 
-/* A refused path, as hashes, for a search that may continue elsewhere for the same name. pid 0:
- * none. */
+/* A refused path and its name, as hashes: the process may be searching for the name and find it at
+ * another path. pid 0: an unused entry. */
 struct tc_missed {
     enum tc_denial_kind kind;
     pid_t pid;
@@ -40,25 +40,26 @@ struct tc_observer {
     int listener; /* -1: none, or passed on to another process */
     bool here;    /* the helper itself serves it */
     int refused;  /* notifications answered with a refusal */
-    /* of its loopback: ports with a listener, and how often the tables were read */
+    /* of the cage's loopback: ports with a listener, and how often the kernel's tables were read */
     uint16_t ports[TC_PORTS_MAX];
     unsigned port_count, port_looks;
     unsigned caller_looks;                  /* how often the code that made a call was looked up */
     struct tc_missed missed[TC_MISSED_MAX]; /* the last ones */
     unsigned missed_next;
-    /* list of the process that serves only this cage and has the listener then; NULL: none */
+    /* the list of the watcher, a process that serves only this cage and has its listener; NULL:
+     * there is no watcher */
     struct tc_seen *seen;
     pid_t watcher_pid;
 };
 
-/* A new one. */
+/* The initial value. */
 #define TC_OBSERVER_NEW ((struct tc_observer){.listener = -1})
 
 /* watcher.c */
 /* Takes the listener, which the cage sent; -1: it has none. Must the helper poll it? */
 bool tc_observe_take(struct tc_cage *cage, int listener);
-/* The tool starts now, and notifications from here on are its own. Starts the process that
- * serves only this cage, if it has one. 0, or -1 with errno. */
+/* The tool starts now: notifications from here on are the tool's. Starts the cage's watcher, if it
+ * needs one. 0, or -1 with errno. */
 int tc_observe_begin(struct tc_cage *cage);
 /* Closes the listener. */
 void tc_observe_release(struct tc_observer *o);
@@ -80,9 +81,9 @@ bool tc_notify_share(struct tc_cage *cage);
 
 /* All processes of the tool have ended: the list goes into the outcome. */
 void tc_watcher_finish(struct tc_cage *cage);
-/* Ends the process; fine when there is none. */
+/* Ends the watcher, if there is one. */
 void tc_watcher_end(struct tc_cage *cage);
-/* Reaps ended processes. */
+/* Reaps ended watchers. */
 void tc_watcher_reap(void);
 
 /* broker.c */
