@@ -16,14 +16,15 @@
 #include "plan/outcome.h"
 #include "vm/options.h"
 
-/* fds that the VMM inherits: its ends of the guest's serial port and of the control socket, the
- * snapshot, the configuration file, and its end of the port for the tool's connections; -1: none.
- */
+/* The fds that the VMM inherits; -1: none. `port`: its end of the guest's serial port; `control`:
+ * its end of the control socket; `from`: the snapshot; `config`: the configuration file; `net`: its
+ * end of the port for the tool's connections. */
 struct tc_vm_lines {
     int port, control, from, config, net;
 };
 
-/* The ends of a port; or only a listening socket that the guest connects to, with `theirs` -1. */
+/* The two ends of a port: toolcage-vm's and the VMM's. With vsock, `ours` is a listening socket
+ * that the guest connects to, and `theirs` is -1. */
 struct tc_vm_port {
     int ours, theirs;
 };
@@ -38,19 +39,19 @@ struct tc_vm_driver {
     /* Create the guest's port, and the port for the tool's connections; -1 with errno. */
     int (*port)(const struct tc_vm_options *options, struct tc_vm_port *ret);
     int (*net)(const struct tc_vm_options *options, struct tc_vm_port *ret);
-    /* Creates the VMM's configuration file, to be inherited; -1 with errno. NULL: its command has
-     * all. */
+    /* Creates the VMM's configuration file, as an fd that the VMM inherits; -1 with errno. NULL:
+     * the VMM is configured by its command line alone. */
     int (*config)(const struct tc_vm_options *options);
-    /* The VMM has an API socket and writes snapshots to memory files, after which the guest
-     * connects again. Else it inherits a control socket. */
+    /* True: the VMM has an API socket and writes snapshots to memory files, after which the guest
+     * connects again. False: the VMM inherits a control socket. */
     bool serves;
-    /* False: out of memory. */
+    /* Makes the VMM's command line. False: out of memory. */
     bool (*command)(const struct tc_vm_options *options, const struct tc_vm_lines *lines,
                     struct tc_strv *ret);
     /* Takes a snapshot of the VM, and resumes it. False: the snapshot is not complete. */
     bool (*keep)(const struct tc_vm_options *options, const struct tc_vm *vm);
-    /* Restores a VM from its snapshot; *ret_why is owned, and may stay NULL. NULL: the VMM's
-     * command does. */
+    /* Restores the VM from its snapshot. False: *ret_why is the reason, owned; it may stay NULL.
+     * NULL: the VMM's command line restores it. */
     bool (*go_on)(const struct tc_vm_options *options, const struct tc_vm *vm, char **ret_why);
 };
 extern const struct tc_vm_driver tc_vm_qemu, tc_vm_firecracker, tc_vm_kata;
@@ -58,11 +59,10 @@ extern const struct tc_vm_driver tc_vm_qemu, tc_vm_firecracker, tc_vm_kata;
 /* Hint for a guest built by toolcage. */
 #define TC_VM_REMEDY "toolcage image build guest builds the kernel and the guest program again"
 
-/* The VMM's process (0: not started here), our end of the guest's port, and the console; -1 with
- * errno. */
+/* A running VM. */
 struct tc_vm {
-    pid_t pid;
-    int port, console;
+    pid_t pid;         /* of the VMM; 0: another program started it */
+    int port, console; /* toolcage-vm's ends of the guest's port and of the console */
     int control;       /* the VMM's control socket; -1: none */
     int net;           /* our end of the port for the tool's connections; -1: none */
     bool calls;        /* the ports listen: the guest connects after booting */
@@ -72,25 +72,26 @@ struct tc_vm {
 };
 int tc_vm_start(const struct tc_vm_options *options, struct tc_vm *ret);
 
-/* Whether the VMM has ended, which closes its console. */
+/* Has the VMM ended, which closes its console? Waits for at most patience_ms. */
 bool tc_vm_has_ended(const struct tc_vm *vm, int patience_ms);
 
-/* task.c: receives the orders (base/task.h). False: they are invalid. */
+/* task.c: receives the task (base/task.h). False: the task is invalid. */
 bool tc_vm_begin(struct tc_vm_options *options);
-/* Waits, with a restored VM, for the call: its streams, and a root to which its paths are relative,
- * beginning with a dot. False: there will be no call. */
+/* Waits, with a restored VM, for the call. It comes with its streams, and with a root to which its
+ * paths
+ * ("./…") are relative. False: there will be no call. */
 bool tc_vm_await(struct tc_vm_options *options, struct tc_vm *vm);
 
-/* A socket pair, of which only `theirs` is inherited; -1 with errno. */
+/* Makes a socket pair, of which the VMM inherits only `theirs`; -1 with errno. */
 int tc_vm_line(struct tc_vm_port *ret);
-/* Replaces the listening port by the guest's connection, so that no other can follow. 0, 1: no
- * connection yet, or -1 with errno. */
+/* Replaces the listening port by the guest's connection, so that no further connection is possible.
+ * 0: connected, 1: no connection yet, or -1 with errno. */
 int tc_vm_accept(int port);
 
 /* image.c: a snapshot in one file: the memory, then the VMM's remaining state, then the state's
  * length. */
 bool tc_vm_image_write(const struct tc_vm_options *options, int state, int memory);
-/* The VMM's state from the snapshot, to be inherited; -1 with errno. */
+/* The VMM's state from the snapshot, as a memory file that the VMM inherits; -1 with errno. */
 int tc_vm_image_state(const struct tc_vm_options *options);
 
 /* console.c: the end of the console's output, from the VMM and the guest. */
@@ -104,15 +105,15 @@ struct tc_vm_console {
 
 void tc_vm_console_read(struct tc_vm_console *console, int fd);
 bool tc_vm_console_has(const struct tc_vm_console *console, const char *text);
-/* Whether the VMM stopped the CPU because of a KVM error. A guest can print the same text, and then
- * only ends its own call. */
+/* Did the VMM stop the CPU because of a KVM error, as the console says? A guest can print the same
+ * text, but that only ends its own call. */
 bool tc_vm_console_stuck(const struct tc_vm_console *console);
 /* The guest program's last line, or the last non-empty line, made printable. Owned; NULL: out of
  * memory. */
 char *tc_vm_console_tail(const struct tc_vm_console *console);
 
-/* Waits until a guest without a call has booted. Fills *ret (zeroed): success, or a failure with
- * the reason. */
+/* A test boot: waits until a guest without a call has booted. Fills *ret (zeroed): success, or a
+ * failure with the reason. */
 void tc_vm_try(const struct tc_vm_options *options, const struct tc_vm *vm, struct tc_outcome *ret);
 
 /* files.c: sends the granted trees, and receives their changes. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The request for a container without capabilities or network, whose only host path is the
- * directory of the report socket. Pure. */
+ * The request to an engine for a container without capabilities or network. The only host path in
+ * the container is the directory of the report socket. Makes no system call. */
 #ifndef TC_BACKEND_ENGINE_CREATE_H
 #define TC_BACKEND_ENGINE_CREATE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The orders for toolcage-engine and their preconditions, common to all uses of an engine.
- * Functions that fail return -1 and write the cage's failure. */
+ * The task of toolcage-engine, and what it needs on the host; the same for all backends that use an
+ * engine. Functions that fail return -1 and write the cage's failure. */
 #ifndef TC_BACKEND_ENGINE_ORDER_H
 #define TC_BACKEND_ENGINE_ORDER_H
 

@@ -35,8 +35,8 @@ bool tc_engine_socket_path(const char *engine, const struct tc_strv *settings, u
  * *ret_lack. */
 bool tc_engine_socket_open(const char *engine, uid_t uid, struct tc_engine_socket *socket,
                            struct tc_engine_lack *ret_lack);
-/* Whether a call of this backend could use the engine with the grant's settings. `engine`: used if
- * they name none. */
+/* Could a call of this backend use the engine that the grant's settings name (`engine` if they name
+ * none)? 0, or an error. */
 int tc_engine_socket_look(const struct tc_grant *grant, const char *backend, const char *engine,
                           struct toolcage_error **err);
 

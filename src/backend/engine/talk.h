@@ -22,8 +22,8 @@ struct tc_engine_talk {
 
 /* The socket belongs to this id ((uid_t)-1: the helper's id). 0, or -1 with errno. */
 int tc_engine_talk_open(struct tc_engine_talk *talk, uid_t id);
-/* Accepts the connection of a process with that id; *ret_pidfd and *ret_pid are that process in the
- * helper's PID namespace. -1: no connection yet, or from another id. */
+/* Accepts the connection of a process with this id. *ret_pidfd and *ret_pid identify the process,
+ * in the helper's PID namespace. -1: no connection yet, or one from another id. */
 int tc_engine_talk_accept(struct tc_engine_talk *talk, uid_t id, int *ret_pidfd, pid_t *ret_pid);
 void tc_engine_talk_close(struct tc_engine_talk *talk);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The plans of a VM, for any VMM. Pure. */
+ * Lowers a grant to the two plans of a VM (of the cage around the VMM, and of the guest), for any
+ * VMM. Makes no system call. */
 #ifndef TC_BACKEND_VM_LOWER_H
 #define TC_BACKEND_VM_LOWER_H
 

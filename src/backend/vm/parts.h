@@ -17,13 +17,13 @@ bool tc_vm_cage_destroy(struct tc_cage *cage, enum tc_may_block may_block);
 const char *tc_vm_cage_mechanism(const struct tc_cage *cage, enum tc_clause clause);
 /* Pointer to the backend's own state; NULL: there is no record yet. */
 void **tc_vm_cage_own(const struct tc_cage *cage);
-/* Whether the helper killed the cage. */
+/* Did the helper kill the cage? */
 bool tc_vm_cage_killed(const struct tc_cage *cage);
 
 /* A budget for the memory that all VMs of one user, in all processes, may use at once. */
 
-/* Takes the maximum size of the cage's VM from the budget; *ret is the share's fd. 0, or -1 and the
- * cage has failed. */
+/* Takes the maximum size of the cage's VM from the budget. *ret is the fd that holds the share. 0,
+ * or -1 with the failure recorded. */
 int tc_vm_memory_take(struct tc_cage *cage, int *ret);
 /* The same for a VM prestarted before its call; all of these use at most half the budget. Returns
  * the share's fd, or -1. */
