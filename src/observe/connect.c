@@ -26,11 +26,11 @@
 #define PIDFD_THREAD O_EXCL
 #endif
 
-/* Objects of the tool; the process exits with them, so nothing is closed. */
+/* Fds of the tool's objects. None is closed: this process exits after the connect. */
 struct taken {
     int socket;
     int root, cwd, user, mounts, net;
-    int own; /* our fds as a directory */
+    int own; /* /proc/self/fd of this process */
     union {
         struct sockaddr any;
         struct sockaddr_un un;
@@ -84,7 +84,8 @@ static int open_of(pid_t tid, const char *what, int flags)
     return open(path, flags | O_CLOEXEC);
 }
 
-/* Other threads may be writing to the address's memory: it is read only here. */
+/* Reads the address from the tool's memory, once: another thread may change the memory at any time.
+ */
 static void take_address(struct tc_connect_ask *ask, struct taken *t)
 {
     if (ask->len < 0 || (size_t)ask->len > sizeof(t->to.room))
@@ -114,7 +115,8 @@ static void take_arguments(struct tc_connect_ask *ask, struct taken *t)
         refuse_connect(ask, "the supervisor cannot look into this process");
 }
 
-/* A socket that a granted server passed to the tool may be of another network namespace. */
+/* Is the socket of the cage's network namespace? One that a granted server passed to the tool may
+ * be of another. */
 static bool is_own_net(const struct taken *t)
 {
     struct stat a, b;
@@ -173,7 +175,8 @@ static uint64_t mount_of(int fd)
     return known ? st.stx_mnt_id : 0;
 }
 
-/* The tool cannot move mounts, so the overlay is still at its path. */
+/* Is the object in one of the cage's overlays? Looks at the overlay's path: the tool cannot move
+ * mounts. */
 static bool in_overlay(const struct tc_connect_rules *rules, const struct taken *t, int found)
 {
     struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The destination of a cage's connect where nothing answers, for people and models, read from
- * the tool's memory. */
+ *  * Lists the destination of a connect that cannot succeed, because the cage has no network or no
+ * process in it listens there. The destination is read from the tool's memory, and is only a hint.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@
 
 enum {
     TABLE_MAX = 128 * 1024, /* of socket tables, as text */
-    LOOKS_MAX = 100,        /* reads of these for one cage */
+    LOOKS_MAX = 100,        /* reads of socket tables for one cage */
 };
 
 /* Tables that a tool has enlarged are not read: reading them would delay every other cage. */

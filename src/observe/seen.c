@@ -103,7 +103,8 @@ void tc_seen_list(struct tc_seen *w, const struct tc_listed *what)
     atomic_store(&w->count, count + 1);
 }
 
-/* Set before our fds are closed: then the tool continues, and may exit before us. */
+/* Sets `broken` before this process's fds are closed: as soon as they are, the tool continues, and
+ * may exit before this process does. */
 void tc_seen_break(struct tc_cage *cage)
 {
     atomic_store(&cage->observer->seen->broken, true);

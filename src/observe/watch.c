@@ -44,7 +44,7 @@ static bool read_path(const char *link, char *to, size_t size)
     return true;
 }
 
-/* head is a link: replaces it with its target, relative to the link's directory. */
+/* `head` is a link: replaces it with its target, which is relative to the link's directory. */
 static bool follow(int fd, char *head, size_t size)
 {
     char target[PATH_MAX];
@@ -57,7 +57,8 @@ static bool follow(int fd, char *head, size_t size)
     return whole && (size_t)snprintf(head, size, "%s", whole) < size;
 }
 
-/* Moves the last component of head to the planner of tail. */
+/* Moves the last component of `head` to the front of `tail`. False: `head` has none, or `tail` is
+ * full. */
 static bool cut(char *head, char *tail, size_t size)
 {
     char longer[PATH_MAX];
@@ -266,7 +267,8 @@ static void note(struct tc_cage *cage, enum tc_denial_kind kind, const char *sai
         return;
     tc_seen_list(w, &(struct tc_listed){.kind = kind, .target = at->path, .allowed = true});
     _autofree_ char *clean = tc_path_absolute("/", said);
-    if (clean && strcmp(clean, at->path) != 0) /* a link led there, and is needed, too */
+    if (clean &&
+        strcmp(clean, at->path) != 0) /* the tool used a link, which a policy must grant, too */
         tc_seen_list(w,
                      &(struct tc_listed){.kind = TC_DENIAL_LOOK, .target = clean, .allowed = true});
 }
