@@ -42,7 +42,7 @@ static int report;        /* the child's end of the report socket, at its curren
 static int terminal = -1; /* the tool's */
 static int mounting = -1; /* index of the mount being attached */
 
-/* Owned by the user namespace from clone3. */
+/* Creates the other namespaces. The user namespace from clone3 owns them. */
 static int make_namespaces(const struct tc_init_config *init)
 {
     (void)init;
@@ -109,7 +109,7 @@ static int attach_root(const struct tc_init_config *init)
     return fchdir(root);
 }
 
-/* A tmpfs that contains only whiteouts for the names. */
+/* Makes a tmpfs that contains only whiteouts for the names: the top layer of an overlay. */
 static int whiteouts(const char *const *names)
 {
     _autofd_ int fd = tc_tmpfs(1 << 20, 0, "0755", false);
@@ -139,7 +139,8 @@ static int set_layer(int fs, const char *key, int fd, const char *below)
     return tc_fsconfig(fs, FSCONFIG_SET_STRING, key, text);
 }
 
-/* The tree, below the whiteouts; the tool's changes go to the upper directory. */
+/* Gives an overlay its layers: the tree, and the whiteouts above it. If the tool may write, its
+ * changes go to the upper directory. */
 static int set_layers(const struct tc_init_mount *m, int fs, int top, int tree)
 {
     char below[32];
@@ -154,7 +155,7 @@ static int set_layers(const struct tc_init_mount *m, int fs, int top, int tree)
     return set_layer(fs, "workdir", m->layers, "/w");
 }
 
-/* The layers had to be attached only while the overlay was created. */
+/* Detaches the layers: they had to be attached only until the overlay was created. */
 static int detach_layers(const struct tc_init_mount *m, int top)
 {
     int rc = 0;
@@ -412,8 +413,9 @@ int tc_stage_ruleset(const struct tc_init_config *init)
     return keep_report(TC_INIT_RULESET);
 }
 
-/* Set after the last credential change, which would clear it. If the helper died before, its socket
- * end is closed: detected here, or later by PID 1. (getppid() is 0 here in any case.) */
+/* Sets the parent-death signal, after the last change of credentials, which would clear it. If the
+ * helper died before, its socket end is closed: detected here, or later by PID 1. (getppid() is
+ * always 0 here.) */
 int tc_stage_parent(const struct tc_init_config *init)
 {
     (void)init;
@@ -453,7 +455,8 @@ static int open_network(const struct tc_init_config *init)
     return tc_stage_network(init, report);
 }
 
-/* Last, because the filter forbids most of the calls above. The listener is sent to the helper. */
+/* Installs the seccomp filter, in the last stage, because it forbids most system calls of the
+ * stages before. Sends the notification listener to the helper. */
 int tc_stage_filter(const struct tc_init_config *init)
 {
     bool listens = init->watch || init->unix_sockets;

@@ -57,8 +57,8 @@ static void end_entry(struct tc_pool_entry *one, enum tc_pool_state state)
     put_entry(one, state, tc_now_us());
 }
 
-/* Frees ended entries; freeing one may drop another. When to check again, with a growing interval;
- * 0: all are gone. */
+/* Frees ended entries; freeing one may drop another. Returns the time of the next check, at growing
+ * intervals; 0: no ending entry is left. */
 static int64_t clear(int64_t now, bool patiently)
 {
     struct tc_pool_entry *gone = NULL;

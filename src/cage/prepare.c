@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Plan -> init config: paths become fds, ids and cgroups are leased, and everything that the child
- * needs is computed. Apart from the leases nothing on the host changes. */
+ * Turns a plan into an init config: opens paths, leases an id and a cgroup, and computes everything
+ * that the child needs. Apart from the leases nothing on the host changes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -49,13 +49,14 @@ static int take_id(struct tc_cage *cage)
 /* With less memory the OOM killer might find only the process that clones the cage. */
 enum { SMALLEST_MEMORY = 8 << 20 };
 
-/* The policy does not prescribe the mechanism. */
+/* Does the policy leave the mechanism of the limits to toolcage? */
 static bool leaves_choice(const struct tc_limits *l)
 {
     return l->memory_any && !l->cpus_milli;
 }
 
-/* Adds the cage's own usage. No limit set: rlimits are used, and reported. */
+/* The limits of the cage's cgroup: the policy's, plus what the cage itself uses. No limit set:
+ * rlimits are used instead, and the result says so. */
 static struct tc_cgroup_limits group_limits(const struct tc_cage *cage)
 {
     static const struct tc_cage_ops bare = {.memory = 0};
@@ -235,7 +236,7 @@ static bool is_ahead(const struct tc_plan *plan)
     return plan->ahead && !plan->program_call;
 }
 
-/* A prestarted process brings its id and cgroup. */
+/* Leases an id and a cgroup, unless a prestarted process has both already. */
 static int take_leases(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -292,7 +293,8 @@ int64_t tc_process_tick(int64_t now)
     return tc_sooner(tc_proxy_tick(now), tc_pool_tick(now));
 }
 
-/* Writable trees are searched and perhaps copied. */
+/* How long prepare() may block: longest with writable trees, which it searches and perhaps copies.
+ */
 enum tc_may_block tc_local_may_block(const struct tc_cage *cage)
 {
     enum tc_may_block most = TC_BLOCK_NO;
@@ -362,8 +364,9 @@ int tc_local_lease(struct tc_cage *cage, const struct tc_cage_ops *ops, void *ow
     return 0;
 }
 
-/* Host programs may connect to a socket that the tool creates in a host directory. Landlock allows
- * sockets only in private storage, and mounts below that storage inherit the right. */
+/* Refuses a tool with unix sockets that could create a socket in a directory of the host, where
+ * host programs would connect to it. Landlock allows sockets only in private storage, but a mount
+ * below that storage inherits the right. */
 static int check_planting(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);

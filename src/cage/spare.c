@@ -30,7 +30,8 @@ struct tc_spare {
     uid_t id;                /* so does the id */
     pid_t pid;
     int pidfd, report;
-    /* shared only with that process, at the same address; MAP_FAILED: the call arrives as orders */
+    /* shared only with the spare's process, at the same address; MAP_FAILED: the init config is
+     * sent as a message */
     struct tc_init_config *init;
 };
 

@@ -220,7 +220,7 @@ static bool comes_again(const struct tc_cage *cage)
     return true;
 }
 
-/* An unenforceable clause is detected before anything runs. */
+/* Finds a clause that cannot be enforced before any process of the cage runs. */
 int tc_process_run(struct tc_cage *cage)
 {
     if (tc_process_complete(cage) < 0 || tc_process_enforced(cage) < 0 ||
@@ -266,7 +266,8 @@ static int replaced(struct tc_cage *cage, const struct tc_report *r, const struc
         "was replaced while the cage was being built");
 }
 
-/* For example below /root of an image, if the tool's id is not the owner. */
+/* Fails the call: the tool may not enter a parent directory of the mount point, such as /root of an
+ * image that belongs to another id. */
 static int closed(struct tc_cage *cage, const struct tc_report *r, const struct tc_stage *stage)
 {
     return path_failed(cage, r, stage,
@@ -422,7 +423,8 @@ static int take_report(struct tc_cage *cage)
     }
 }
 
-/* The helper handles notifications here: the tool's own exec follows right after READY. */
+/* Handles waiting notifications at once: the tool's exec, which waits for one, comes right after
+ * READY. */
 static void serve_listener(struct tc_cage *cage)
 {
     if (tc_notify_share(cage))
@@ -445,8 +447,8 @@ int tc_process_event(struct tc_cage *cage)
     return 0;
 }
 
-/* Did PID 1 end by itself without its last report? A container runtime does when the kernel
- * OOM-killed its container. */
+/* Was PID 1's last report lost? In a container, PID 1 also exits without a report after a kill by
+ * the helper, or after the kernel has killed a process for memory: neither is a loss. */
 static bool lost_word(const struct tc_process_cage *p, int status)
 {
     if (!p->ops || p->trees.unmounted)

@@ -82,7 +82,7 @@ static void replace_root(struct next_root *r, uint64_t serial, const struct tc_l
     *r = made;
 }
 
-/* Duplicates the fd of its /tmp for a call; -1: none. */
+/* Gives the root to a call. Returns a duplicate of its /tmp's fd; -1: there is no root. */
 static int give_root(struct next_root *r)
 {
     int fd = r->root < 0 ? -1 : fcntl(r->tmp, F_DUPFD_CLOEXEC, 0);
@@ -118,7 +118,8 @@ static bool worker_ended(struct tc_pool_entry *entry, bool patiently)
     return true;
 }
 
-/* Releases its budget share at once: a call may wait for it. */
+/* Kills the worker, and releases its budget share at once, because a call may wait for the share.
+ */
 static void kill_it(struct tc_pool_entry *entry)
 {
     const struct tc_cage *cage = &of(entry)->cage;
@@ -324,7 +325,8 @@ static bool send_made(const struct tc_cage *cage)
     return tc_handoff_call(cage, p->worker->talk, made->root);
 }
 
-/* 1: the worker has the call; 0: it has not, and another process can be started; -1: none can. */
+/* Sends the call. 1: the worker has it; 0: the worker does not, and a new process can be started;
+ * -1: none can. */
 static int send_call(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
@@ -442,7 +444,7 @@ void tc_worker_forget_root(struct tc_process_cage *p)
         drop_root(&p->worker->root);
 }
 
-/* For the worker's next call. */
+/* Makes the root for the worker's next call. */
 static void make_root(struct tc_worker *w, uint64_t serial)
 {
     bool good =

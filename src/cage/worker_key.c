@@ -7,8 +7,8 @@
 #include "base/path.h"
 #include "cage/worker.h"
 
-/* Excludes plans with parts that a running process cannot receive, and those that observe file
- * names, which depend on the call's own cage. */
+/* Can a worker serve such a call? Not if the plan has a part that a running process cannot receive,
+ * or observes file names, which depend on the call's own cage. */
 static bool can_wait(const struct tc_plan *plan)
 {
     bool watched = plan->denials != TC_DENIALS_OFF && plan->denials != TC_DENIALS_CALLS;
@@ -33,7 +33,8 @@ static size_t own_mounts(const struct tc_plan *of, struct tc_mount *to)
     return count;
 }
 
-/* The plan without the call; the helper enforces the time limits. */
+/* The key is the plan without the parts of one call, and without the time limits, which the helper
+ * enforces. */
 bool tc_worker_key(const struct tc_plan *of, struct tc_buf *ret)
 {
     static char *root[] = {(char *)"/"};
