@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Which backend a call gets, and what it would be granted (explain) without a call.
+ * Chooses the backend of a call. Also answers, for `explain`, which backend a call would get.
  *
  * All is decided before a plan is sent, so that nothing is retried once a tool may have started.
  * The choice only orders the backends: each refuses by itself grants that it cannot enforce. */

@@ -48,7 +48,7 @@ static void add_probe(struct tc_buf *buf, const struct tc_probe *p)
     tc_buf_addc(buf, '}');
 }
 
-/* One line each. */
+/* Adds commits that were cut short by a kill, one line each. */
 static void add_cuts(struct tc_buf *buf, const char *lines)
 {
     tc_json_key(buf, "cuts");
@@ -75,7 +75,7 @@ static void add_probes(struct tc_buf *buf, const char *key, const struct tc_outc
     }
 }
 
-/* A backend that locates its requirements and is not probed by the helper. */
+/* Adds the row of a backend that has a locator and that the helper does not probe. */
 static void add_located(struct tc_buf *buf, const struct tc_locator *locator,
                         struct tc_search *search)
 {

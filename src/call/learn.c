@@ -272,7 +272,7 @@ static char *name_of(const struct tc_strv *argv)
     return name;
 }
 
-/* The program is outside the directories that every cage shows: then the policy must name it. */
+/* Is the program outside the directories that every cage shows? Then the policy must name it. */
 static bool needs_programs(const struct tc_strv *argv)
 {
     const char *path = getenv("PATH");
@@ -302,7 +302,7 @@ static char *ending_of(const struct toolcage_call *call)
     return strdup(tc_status_word(o->status));
 }
 
-/* A grant of the programs alone. */
+/* Resolves a grant that consists of the programs alone. */
 static int resolve_programs(const struct toolcage_call *call, const struct tc_facts *facts,
                             struct tc_grant *ret, struct toolcage_error **err)
 {

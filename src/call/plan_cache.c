@@ -139,7 +139,7 @@ int tc_plan_cache_find(struct tc_plan_cache *cache, struct toolcage_call *call,
     return 0;
 }
 
-/* The cache key and the module's files alone decided the grant. */
+/* Did only the cache key and the module's files decide the grant? Then the plan may be cached. */
 static bool is_decided(const struct toolcage_call *call)
 {
     const struct tc_grant *g = &call->grant;
@@ -148,7 +148,7 @@ static bool is_decided(const struct toolcage_call *call)
            call->image < 0;
 }
 
-/* The surroundings did not change between the cache key and now. */
+/* Are the surroundings still those of the cache key? */
 static bool is_steady(const struct toolcage_call *call)
 {
     _autobuf_ struct tc_buf now = TC_BUF_INIT;
