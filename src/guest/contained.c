@@ -40,7 +40,7 @@ static _Noreturn void fail_errno(const char *what)
 
 /* ---- the kernel ---- */
 
-/* Each boot of a kernel has a unique boot id. */
+/* Ends the guest if it runs on the host's kernel: each boot of a kernel has a unique boot id. */
 static void refuse_hosts_kernel(const char *hosts)
 {
     char id[64];
@@ -170,7 +170,8 @@ static void make_root(void)
 
 /* ---- serving ---- */
 
-/* Only the engine has the stream: its children's standard output is the console. */
+/* Takes the stream from fds 0 and 1, so that only the serving code has it. The standard output of
+ * its children is the console. */
 static void take_stream(int *ret_from, int *ret_to)
 {
     enum { ABOVE = 10 };

@@ -265,7 +265,7 @@ static void finish_relay(void)
     tc_mux_endpoints_push(&relay.lines);
 }
 
-/* The config is not used here: the proxy on the host has its own copy. */
+/* Reads the proxy's config and drops it: the proxy on the host has its own copy. */
 static void drop_config(void)
 {
     struct tc_egress_config config = {.values_file = -1};
@@ -336,7 +336,7 @@ static void turn(struct pollfd *p)
     end_silent();
 }
 
-/* Each connection and each granted port needs an fd. */
+/* Raises the limit of open files: each connection and each granted port needs an fd. */
 static void open_files(void)
 {
     struct rlimit limit;

@@ -46,7 +46,7 @@ enum tc_entry_kind tc_entry_kind(const char *name, const char **ret_name)
     const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
     *ret_name = base;
     if (slash && (tc_startswith(name, whiteout) || strstr(name, "/.wh.") != strstr(slash, "/.wh.")))
-        return TC_ENTRY_IGNORED; /* below a whiteout */
+        return TC_ENTRY_IGNORED; /* the entry is below a whiteout */
     if (strcmp(base, opaque) == 0)
         return TC_ENTRY_OPAQUE;
     if (tc_startswith(base, own))

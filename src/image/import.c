@@ -126,7 +126,7 @@ static int unpack_layer(const struct tc_import *how, int rootfs, size_t i,
     return 0;
 }
 
-/* In the working directory; it is moved to its final path when complete. */
+/* Unpacks a root in the working directory. The complete root is then moved to its final path. */
 static int make_root(const struct tc_import *how, const struct tc_image_manifest *m,
                      const struct tc_image_config *config, struct tc_imported *ret,
                      struct toolcage_error **err)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The content of a guest's initramfs: toolcage's init program with kernel modules; a container
- * runtime, the host's crun; and the Wasm runner, toolcage-wasm with its engine. Each includes the
- * shared libraries that it is linked with, at the same paths as on the host. */
+ * The content of a guest's initramfs, in three parts: toolcage's init program with kernel modules;
+ * a container runtime (the host's crun); and toolcage-wasm with its engine. Each part includes the
+ * shared libraries that its programs are linked with, at the same paths as on the host. */
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Debian's kernel image unpacks itself at boot. Unpacking it in advance saves that time at each VM
- * start. The kernel's boot protocol (x86, 2.08 and newer) has the offset of the packed part. */
+ * Unpacks a kernel image. Debian's image unpacks itself at boot; unpacking it in advance saves that
+ * time at each start of a VM. The header of the image (boot protocol of x86, 2.08 and newer) has
+ * the offset of the packed part. */
 #include <archive.h>
 #include <archive_entry.h>
 #include <endian.h>
