@@ -71,8 +71,8 @@ static int hide_in(struct tc_trees *t, struct tc_init_mount *m, const char *name
     return 0;
 }
 
-/* The last one: a directory may have been mounted on itself before the granted path was mounted
- * there. */
+/* The last mount at this path: a directory may have been mounted on itself before the granted path
+ * was mounted there. */
 static struct tc_init_mount *mount_at(struct tc_trees *t, const char *path)
 {
     for (size_t i = t->mount_count; i-- > 0;)
@@ -291,7 +291,8 @@ static ssize_t find_whole(struct tc_trees *t, int tree, const char *name, int *r
     return 0;
 }
 
-/* Mounts such a directory on itself, to hide names in it as in a tree. */
+/* Mounts the directory that find_whole() has found on itself, to hide names in it as in a granted
+ * tree. */
 static struct tc_init_mount *show_again(struct tc_cage *cage, const struct base *in, int fd,
                                         const char *path)
 {
@@ -400,7 +401,7 @@ static int mask_in_single_dir(struct tc_cage *cage, const struct tc_item *item,
     return 0;
 }
 
-/* Below another denied name, or denied twice. */
+/* Is the name denied twice, or below another denied name? */
 static bool covered(const struct tc_plan *plan, size_t index)
 {
     const char *path = plan->denies[index].path;

@@ -51,7 +51,8 @@ static int check_writable(struct tc_cage *cage, const struct tc_item *item)
     return 0;
 }
 
-/* Gives the tool each directory on the way: overlayfs sets attributes on those that it merges. */
+/* Makes a mount point, and the tool the owner of each directory above it: overlayfs sets attributes
+ * on the directories that it merges. */
 int tc_single_file_point(const struct tc_trees *t, const struct tc_item *single_dir,
                          const char *relative, bool directory)
 {

@@ -27,7 +27,7 @@ enum { DEEPEST = 200, LONGEST = PATH_MAX / 2 };
  * covered completely. */
 enum { CLOSED = 1, COVERED };
 
-/* A single file is judged in the directory that holds it. */
+/* Is the name a steering file? A single file is judged by its place in the host's directory. */
 enum tc_steers tc_item_steers(const struct tc_item *item, const char *relative)
 {
     if (!item->name && tc_item_obeyed(item, relative))
@@ -261,7 +261,8 @@ bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path, un
     return !parent || above < 0 || tc_steers_bare(above);
 }
 
-/* Was it read-only over itself, or does it belong to another granted path? */
+/* Was the path protected by a read-only mount during the call, or does it belong to another granted
+ * path? Then the tool cannot have changed it here. */
 static bool stood_there(const struct tc_trees *t, const struct tc_item *item, const char *path)
 {
     for (size_t i = 0; i < t->mount_count; i++)
@@ -398,7 +399,7 @@ static int enter_directory(struct scan *s, int fd, struct stat *ret)
     return closed ? CLOSED : 0;
 }
 
-/* Owns fd. */
+/* Searches a directory and those below it. Takes ownership of fd. */
 static int search(struct scan *s, int fd, const char *prefix)
 {
     _autodir_ DIR *dir = tc_take_dir(fd);
@@ -465,9 +466,9 @@ static int refuse_own(struct tc_cage *cage, const struct tc_item *item, const ch
                         item->mount->from, relative);
 }
 
-/* Mounts below (masks of denied names, other granted paths) stay at their paths only if no
- * directory above is moved. The directories that toolcage keeps for itself affect later calls, so
- * they must exist, too. */
+/* Pins the directories above mounts in this tree (masks of denied names, other granted paths): the
+ * mounts stay at their paths only if no directory above them is moved. Directories that toolcage
+ * keeps for itself affect later calls, so they must exist, too. */
 static int pin_names(struct scan *s)
 {
     struct tc_cage *cage = s->cage;
