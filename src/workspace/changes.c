@@ -104,7 +104,7 @@ static char *path_in(const struct tc_item *item, const char *relative)
     return item->name || !relative[0] ? strdup(item->path) : tc_path_join(item->path, relative);
 }
 
-/* How an entry changed, and why the host does not have the change; NULL: it has. */
+/* How an entry changed, and why the change was not applied on the host; NULL: it was. */
 struct change {
     const char *kind, *held;
     bool by_time; /* found by time: another process may have made it */
@@ -257,7 +257,7 @@ static void leave(void *userdata, const struct tc_walk_entry *e)
         note(g, e, &(struct change){.kind = "modified", .by_time = true});
 }
 
-/* The granted directory itself is not an entry of the walk. */
+/* Lists a change of the granted directory itself, which is not an entry of the walk. */
 static void visit_root(struct gathering *g)
 {
     struct statx st;
@@ -280,8 +280,9 @@ static bool is_moved_object(struct gathering *g, const struct tc_walk_entry *e)
            !is_checked(g, e);
 }
 
-/* A new directory is listed here, another change of it by leave(). New steering files are listed
- * whatever their times are: a moved directory keeps the times of its entries. */
+/* Lists changed entries of a bind mount. A new directory is listed here, other changes of a
+ * directory by leave(). New steering files are listed whatever their times are, because a moved
+ * directory keeps the times of its entries. */
 static int visit(void *userdata, const struct tc_walk_entry *e)
 {
     struct gathering *g = userdata;
@@ -357,7 +358,7 @@ static const struct tc_walk_entry *as_made(const struct gathering *g, const stru
     return made;
 }
 
-/* Why a change stays staged that the user did not choose: as before. */
+/* Why a change that the user did not choose stays staged: the same reason as before. */
 static const char *unchosen(const struct gathering *g, const char *relative, bool guarded)
 {
     const struct tc_held_row *row = tc_choice_row(g->cage->workspace->choice, g->item, relative);
@@ -420,7 +421,8 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
     return deep;
 }
 
-/* Permissions come last, because they may forbid creating entries. */
+/* Sets the permissions of a committed directory, after its entries: they may forbid creating
+ * entries. */
 static void leave_copy(void *userdata, const struct tc_walk_entry *walked)
 {
     struct gathering *g = userdata;
@@ -605,7 +607,7 @@ static void gathering_done(struct gathering *g)
     free(g->undone_path);
 }
 
-/* Does every change have a row, and did nothing fail? */
+/* Is every change listed, and did nothing fail? */
 static bool rows_told(const struct gathering *g)
 {
     return !g->undone && !g->found->failure.code && !g->found->omitted_changes;

@@ -65,7 +65,7 @@ static bool was_directory(const struct tc_held_row *row)
     return row->was && S_ISDIR(row->host.mode);
 }
 
-/* Selects the new directories above it. */
+/* Selects the new directories above a selected change. */
 static void choose_above(struct tc_choice *c, const struct tc_held_row *row)
 {
     char place[PATH_MAX];
@@ -98,7 +98,7 @@ static bool is_left(const struct tc_choice *c, const struct tc_held_row *row)
     return row->cache && c->commits;
 }
 
-/* `sorted` are the paths, sorted; none: all. */
+/* Selects the changes that the sorted paths name; no path: all changes. */
 static int choose(struct tc_choice *c, const struct tc_strv *sorted, bool *used)
 {
     for (size_t i = 0; i < c->count; i++) {
@@ -117,7 +117,7 @@ static int choose(struct tc_choice *c, const struct tc_strv *sorted, bool *used)
     return 0;
 }
 
-/* A path that is given twice counts once. */
+/* Did this path select a change? A path that is given twice counts once. */
 static bool is_used(const struct tc_strv *sorted, const bool *used, const char *path)
 {
     for (size_t i = 0; i < sorted->count; i++)

@@ -17,7 +17,8 @@
 #include "workspace/session.h"
 #include "workspace/workspace.h"
 
-/* A late commit is better than half of one, or than one without the session's state. */
+/* Must the collector finish although its call is over? Yes while it commits: a late commit is
+ * better than half of one, or than one without the session's state. */
 static bool goes_on(const struct tc_cage *cage, bool commit)
 {
     return tc_workspace_commits(cage, commit) || cage->workspace->session;
@@ -29,8 +30,8 @@ void tc_workspace_gather(struct tc_cage *cage, bool commit)
     tc_workspace_gather_into(cage, commit && !cage->outcome->failure.code, cage->outcome);
 }
 
-/* A commit that has begun continues when the helper dies: half of it would be worse. Without a
- * commit, no reader is left for the result. */
+/* Runs in the collector. It dies with the helper, because no process is left to read the result;
+ * but with a commit it continues, because half a commit would be worse. */
 static _Noreturn void run_collector(struct tc_cage *cage, bool commit, int memory)
 {
     struct tc_outcome found = {0};
@@ -80,7 +81,7 @@ void tc_workspace_merge(struct tc_outcome *to, struct tc_outcome *from)
     }
 }
 
-/* The collector has exited, or is waited for. */
+/* Takes the collector's result; waits for its exit if it has not exited yet. */
 static void take_over(struct tc_cage *cage)
 {
     struct tc_workspace *w = cage->workspace;
