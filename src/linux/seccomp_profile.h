@@ -19,8 +19,8 @@
  *   which the supervisor decides by the calling code.
  * - With unix sockets granted: stream and seqpacket only, because a datagram socket can name its
  *   peer in each message. The supervisor then makes every connect for the tool, of any family. It
- *   lets no connect continue in the kernel, because another thread of the tool could exchange the fd
- *   or the address in memory after the check.
+ *   lets no connect continue in the kernel, because another thread of the tool could exchange the
+ * fd or the address in memory after the check.
  * - socketpair: stream and seqpacket only: a datagram socketpair can send to any path.
  * - renameat2: no RENAME_WHITEOUT: it leaves a device node that an overlay reads as "deleted".
  * - io_setup family: ENOSYS: fs.aio-max-nr is one number for the whole host.
