@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <linux/securebits.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -41,19 +40,22 @@ static int adopt(void)
     return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
-/* Sends a signal to all children of this process. Skips a pid that the end of the buffer cuts off:
- * the next round of end_children() reads it completely. */
+/* Sends a signal to all children, however many: each pid in the file ends with a space. */
 static void signal_children(int sig)
 {
     static char text[64 * 1024];
     _autofd_ int fd = open(children, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    char *at = text, *end_children;
-    text[n < 0 ? 0 : n] = '\0';
-    for (long pid = strtol(at, &end_children, 10); end_children != at && *end_children == ' ';
-         pid = strtol(at, &end_children, 10)) {
-        (void)kill((pid_t)pid, sig); /* our child, not yet reaped, so the pid was not reused */
-        at = end_children + 1;
+    pid_t pid = 0;
+    for (ssize_t n; fd >= 0 && (n = read(fd, text, sizeof(text))) > 0;) {
+        for (ssize_t i = 0; i < n; i++) {
+            if (text[i] >= '0' && text[i] <= '9') {
+                pid = pid * 10 + (text[i] - '0');
+                continue;
+            }
+            if (pid > 1)
+                (void)kill(pid, sig); /* our child, not yet reaped, so the pid was not reused */
+            pid = 0;
+        }
     }
 }
 
