@@ -112,6 +112,7 @@ int tc_process_limits(struct tc_cage *cage)
         add_limit(p, list, RLIMIT_NPROC, l->pids + 1);
     p->init.limits = list;
     p->init.umask = (mode_t)cage->plan->umask & 0777;
+    p->init.cpus = (l->cpus_milli + 999) / 1000;
     return 0;
 }
 

@@ -301,10 +301,26 @@ static int name_host(const struct tc_init_config *init)
     return sethostname("cage", 4);
 }
 
+/* Begins anywhere, so that cages side by side do not share their CPUs. Ignores errors: with more
+ * CPUs than the set holds, the tool sees them all. */
+static void choose_cpus(int64_t wanted)
+{
+    cpu_set_t all, some;
+    if (!wanted || sched_getaffinity(0, sizeof(all), &all) < 0 || CPU_COUNT(&all) <= wanted)
+        return;
+    CPU_ZERO(&some);
+    int64_t skip = tc_now_us() % CPU_COUNT(&all);
+    for (size_t i = 0; CPU_COUNT(&some) < wanted; i++)
+        if (CPU_ISSET(i % CPU_SETSIZE, &all) && skip-- <= 0)
+            CPU_SET(i % CPU_SETSIZE, &some);
+    (void)sched_setaffinity(0, sizeof(some), &some);
+}
+
 /* Also sets the tool's umask: nothing below creates files. */
 int tc_stage_rlimits(const struct tc_init_config *init)
 {
     (void)umask(init->umask);
+    choose_cpus(init->cpus);
     for (size_t i = 0; i < init->limit_count; i++)
         if (setrlimit((__rlimit_resource_t)init->limits[i].resource, &init->limits[i].value) < 0)
             return -1;

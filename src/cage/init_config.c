@@ -86,7 +86,8 @@ static TC_FIELDS(mount_fields, MOUNT);
     F(TEXTS, argv)                                                                     \
     F(TEXTS, envp)                                                                     \
     F(ONE, last_us)                                                                    \
-    F(ONE, segments)
+    F(ONE, segments)                                                                   \
+    F(ONE, cpus)
 TC_FIELDS(tc_init_fields, BOX);
 #undef TC_STRUCT
 

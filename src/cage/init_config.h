@@ -128,6 +128,9 @@ struct tc_init_config {
     int64_t last_us;
     /* Maximum bytes in unattached System V segments; 0: another mechanism limits these segments. */
     int64_t segments;
+    /* CPUs that the processes may run on, so that programs which count them see the tool's share; a
+     * cgroup enforces it. 0: all. */
+    int64_t cpus;
 };
 
 /* Fields sent to a PID 1 that is not a copy of the helper; the table is in init_config.c. */
