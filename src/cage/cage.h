@@ -125,6 +125,10 @@ struct tc_looks {
     uint32_t oom_events;  /* events to poll oom_fd for */
     int64_t oom_at_us;    /* when to check an announced OOM kill; 0: none announced */
     int64_t oom_wait_us;  /* current interval between these checks */
+    int64_t disk_at_us;   /* next sample of the private storage; 0: not sampled */
+    int64_t disk_wait_us; /* current interval between these samples */
+    int64_t fills_us;     /* the last sample: how soon the storage can be full */
+    bool filled;          /* the private storage was full at a sample */
 };
 
 struct tc_process_cage {

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Limits of a whole cage that the helper must check itself: it samples CPU time and shared memory,
- * and learns of OOM kills from the kernel. */
+ * Cage-wide limits that the helper must check: CPU time and shared memory are sampled, the kernel
+ * announces OOM kills, and full storage, which many tools clean up before they end, is sampled. */
 #include <errno.h>
 #include <poll.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "cage/cage.h"
+#include "cage/pool.h"
+#include "workspace/workspace.h"
 
 enum {
     SAMPLE_US = 100000, /* interval of samples */
     UNSEEN_MAX = 10,    /* consecutive failed samples that end the call */
+    DISK_FIRST_US = 5000, /* the first sample of the private storage */
+    DISK_LEAST_US = 1000, /* the shortest interval between these samples */
     OOM_FIRST_US =
         1000, /* interval of checks for an OOM kill; doubles up to OOM_LAST_US: 1 s in all */
     OOM_LAST_US = 512000
@@ -128,14 +132,29 @@ static bool is_told(const struct tc_looks *looks)
     return looks->oom_fd >= 0 && poll(&ready, 1, 0) > 0;
 }
 
+/* ---- storage ---- */
+
+/* The next sample is due when the storage can be full, or later and later while nothing is written.
+ * A tool that fills it and cleans up faster is missed. */
+static void sample_storage(struct tc_cage *cage)
+{
+    struct tc_looks *looks = &TC_PRIV(cage)->looks;
+    int64_t fills = tc_workspace_fills_us(&TC_PRIV(cage)->trees);
+    int64_t wait = fills == looks->fills_us ? 2 * looks->disk_wait_us : fills;
+    wait = wait < DISK_LEAST_US ? DISK_LEAST_US : wait;
+    looks->disk_wait_us = wait < SAMPLE_US ? wait : SAMPLE_US;
+    looks->fills_us = fills;
+    looks->filled = fills == 0;
+    looks->disk_at_us = looks->filled ? 0 : tc_now_us() + looks->disk_wait_us;
+}
+
 /* ---- schedule ---- */
 
 static void set_time(struct tc_cage *cage)
 {
     const struct tc_looks *looks = &TC_PRIV(cage)->looks;
-    bool first =
-        looks->oom_at_us && (!looks->sample_at_us || looks->oom_at_us < looks->sample_at_us);
-    cage->look_at_us = first ? looks->oom_at_us : looks->sample_at_us;
+    cage->look_at_us =
+        tc_sooner(tc_sooner(looks->oom_at_us, looks->sample_at_us), looks->disk_at_us);
 }
 
 int tc_limits_begin(struct tc_cage *cage)
@@ -145,6 +164,8 @@ int tc_limits_begin(struct tc_cage *cage)
     p->looks = (struct tc_looks){.oom_fd = -1};
     if (l->cpu_time_ms || l->memory_any)
         p->looks.sample_at_us = tc_now_us() + SAMPLE_US;
+    if (tc_workspace_fills_us(&p->trees) < INT64_MAX)
+        p->looks.disk_at_us = tc_now_us() + DISK_FIRST_US;
     if (p->group)
         p->looks.oom_fd = tc_cgroup_oom_fd(p->group, &p->looks.oom_events);
     set_time(cage);
@@ -163,7 +184,7 @@ static void sample(struct tc_cage *cage)
 void tc_limits_look(struct tc_cage *cage)
 {
     struct tc_looks *looks = &TC_PRIV(cage)->looks;
-    int64_t now = looks->oom_at_us || looks->sample_at_us ? tc_now_us() : 0;
+    int64_t now = cage->look_at_us ? tc_now_us() : 0;
     if (is_told(looks)) {
         looks->oom_wait_us = 0;
         look_for_kill(cage);
@@ -176,6 +197,12 @@ void tc_limits_look(struct tc_cage *cage)
         /* sampling many processes may take at most a tenth of the loop's time */
         looks->sample_at_us = now + SAMPLE_US + 9 * (tc_now_us() - now);
     }
+    if (looks->disk_at_us && now >= looks->disk_at_us) {
+        if (cage->running)
+            sample_storage(cage);
+        else
+            looks->disk_at_us = now + DISK_FIRST_US;
+    }
     set_time(cage);
 }
 
@@ -184,6 +211,7 @@ void tc_limits_look(struct tc_cage *cage)
 void tc_limits_end(struct tc_cage *cage)
 {
     (void)tc_limits_cpu_us(cage);
-    TC_PRIV(cage)->looks.sample_at_us = TC_PRIV(cage)->looks.oom_at_us = 0;
+    struct tc_looks *looks = &TC_PRIV(cage)->looks;
+    looks->sample_at_us = looks->oom_at_us = looks->disk_at_us = 0;
     cage->look_at_us = 0;
 }

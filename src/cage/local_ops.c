@@ -55,8 +55,26 @@ static void note_reserved(struct tc_cage *cage)
     if (!cage->plan->limits.memory_any || (p->group && p->group_limits.memory) || !gave_up(o))
         return;
     tc_outcome_note(
-        o, strdup("the memory limit applied to each process and counted reserved memory, not used "
-                  "memory; if the tool had too little, grant more in the policy"));
+        o,
+        strdup("there is no cgroup here, so the memory limit applied to each process and counted "
+               "reserved memory, not used memory: grant more, or run toolcage in a delegated "
+               "cgroup (toolcage doctor), which sanitizers and Deno need"));
+}
+
+/* The tool could send itself this signal; then it only misleads its own reader. */
+static bool exceeded_file_size(const struct tc_cage *cage)
+{
+    const struct tc_init_config *init = &TC_PRIV(cage)->init;
+    size_t i = 0;
+    while (i < init->limit_count && init->limits[i].resource != RLIMIT_FSIZE)
+        i++;
+    if (i == init->limit_count || cage->outcome->signal != SIGXFSZ)
+        return false;
+    tc_outcome_note(cage->outcome,
+                    tc_format("a file may have at most %lld bytes here, the larger of `disk` and "
+                              "`memory`",
+                              (long long)init->limits[i].value.rlim_max));
+    return true;
 }
 
 const char *tc_local_usage(struct tc_cage *cage)
@@ -78,7 +96,7 @@ const char *tc_local_usage(struct tc_cage *cage)
         return "cpu_time";
     if (u.oom_kills > 0)
         return "memory";
-    if (tc_workspace_full(&p->trees))
+    if (p->looks.filled || tc_workspace_full(&p->trees) || exceeded_file_size(cage))
         return "disk";
     if (tc_proxy_spent(cage))
         return "transfer";

@@ -45,9 +45,11 @@ void tc_job_judge(struct tc_job_record *j, const char *counter)
     const char *limit = j->limit ? j->limit : failed || killed ? counter : NULL;
     if (j->reason >= TC_FOR_CANCEL)
         o->status = TOOLCAGE_STATUS_CANCELLED;
-    else if (j->reason == TC_FOR_TIME)
+    else if (j->reason == TC_FOR_TIME) {
         o->status = TOOLCAGE_STATUS_TIMEOUT;
-    else if (limit) {
+        if (limit) /* programs that are refused a thread often wait forever */
+            tc_outcome_note(o, tc_format("it had reached its %s limit", limit));
+    } else if (limit) {
         o->status = TOOLCAGE_STATUS_LIMIT;
         o->limit = strdup(limit);
     }

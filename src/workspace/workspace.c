@@ -17,19 +17,33 @@ void tc_workspace_start(struct tc_workspace *w)
     (void)clock_gettime(CLOCK_REALTIME_COARSE, &w->started);
 }
 
-/* Is the private storage full, in bytes or in inodes? */
-static bool full(int fd)
+/* Hardly a program writes more than 4 GB in a second, or makes a file in a microsecond. */
+enum { BYTES_PER_US = 4096 };
+
+/* How soon a file system can be full, in bytes or in inodes. */
+static int64_t fills_us(int fd)
 {
     struct statfs s;
-    return fd >= 0 && fstatfs(fd, &s) == 0 && (s.f_bfree == 0 || s.f_ffree == 0);
+    if (fd < 0 || fstatfs(fd, &s) < 0)
+        return INT64_MAX;
+    uint64_t us = s.f_bfree * (uint64_t)s.f_bsize / BYTES_PER_US;
+    us = s.f_ffree < us ? s.f_ffree : us;
+    return us < INT64_MAX ? (int64_t)us : INT64_MAX;
+}
+
+int64_t tc_workspace_fills_us(const struct tc_trees *t)
+{
+    int64_t least = fills_us(t->storage);
+    for (size_t i = 0; i < t->item_count; i++) {
+        int64_t us = fills_us(t->items[i].copy);
+        least = us < least ? us : least;
+    }
+    return least;
 }
 
 bool tc_workspace_full(const struct tc_trees *t)
 {
-    for (size_t i = 0; i < t->item_count; i++)
-        if (full(t->items[i].copy))
-            return true;
-    return full(t->storage);
+    return tc_workspace_fills_us(t) == 0;
 }
 
 /* Freeing a smaller private storage takes less than a millisecond. */

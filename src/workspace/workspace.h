@@ -67,6 +67,9 @@ struct tc_workspace {
 void tc_workspace_start(struct tc_workspace *w);
 /* Is the cage's private storage full, in bytes or in inodes? */
 bool tc_workspace_full(const struct tc_trees *t);
+/* Microseconds until the emptier part of the private storage can be full at the earliest; 0: it is
+ * full, INT64_MAX: there is none. */
+int64_t tc_workspace_fills_us(const struct tc_trees *t);
 /* Does the private storage take long to free? */
 bool tc_workspace_large(const struct tc_trees *t);
 /* Frees everything but the fds, which the cage owns. */

@@ -38,9 +38,8 @@ static void add_duration(struct tc_buf *buf, int64_t ms)
         tc_buf_addf(buf, "%lld s", (long long)(ms / 1000));
 }
 
-static void add_limit(struct tc_buf *buf, const struct tc_limits *l, const char *name)
+void tc_result_add_limit(struct tc_buf *buf, const struct tc_limits *l, const char *name)
 {
-    tc_buf_addf(buf, "limit: the tool reached its %s limit", name);
     for (size_t i = 0; i < tc_limits_fields.count; i++) {
         const struct tc_field *row = &tc_limits_fields.rows[i];
         int64_t bytes = row->unit == TC_UNIT_SIZE ? tc_field_number(row, l) : 0;
@@ -51,6 +50,8 @@ static void add_limit(struct tc_buf *buf, const struct tc_limits *l, const char 
     }
     if (strcmp(name, "pids") == 0 && l->pids > 0)
         tc_buf_addf(buf, " of %lld processes and threads", (long long)l->pids);
+    if (strcmp(name, "open_files") == 0 && l->open_files > 0)
+        tc_buf_addf(buf, " of %lld in each process", (long long)l->open_files);
     if (strcmp(name, "cpu_time") == 0 && l->cpu_time_ms > 0) {
         tc_buf_adds(buf, " of ");
         add_duration(buf, l->cpu_time_ms);
@@ -93,7 +94,8 @@ static void add_status(struct tc_buf *buf, const struct tc_result_frame *frame,
         add_duration(buf, frame->grant->limits.timeout_ms);
         break;
     case TOOLCAGE_STATUS_LIMIT:
-        add_limit(buf, &frame->grant->limits, o->limit ? o->limit : "own");
+        tc_buf_addf(buf, "limit: the tool reached its %s limit", o->limit ? o->limit : "own");
+        tc_result_add_limit(buf, &frame->grant->limits, o->limit ? o->limit : "own");
         break;
     case TOOLCAGE_STATUS_CANCELLED:
         tc_buf_adds(buf, "cancelled: the call was ended by the program that made it");

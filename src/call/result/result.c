@@ -256,6 +256,7 @@ int tc_result_make(const struct tc_result_frame *frame, struct tc_outcome *outco
     *outcome = (struct tc_outcome){0};
     result->error = error;
     settle_result(frame, result);
+    tc_result_hint_limit(&frame->grant->limits, &result->outcome);
     if (tc_result_place_denials(frame, &result->outcome))
         result->message = tc_result_write_message(frame, result);
     if (result->message)

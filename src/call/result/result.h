@@ -57,6 +57,10 @@ bool tc_result_place_connect(const struct tc_result_frame *frame, struct tc_deni
 /* message.c: the text for a model. Owned; NULL when out of memory. */
 char *tc_result_write_message(const struct tc_result_frame *frame,
                               const struct toolcage_result *result);
+/* Appends " of 64 MiB", the value of the limit with this name; nothing if it is not set. */
+void tc_result_add_limit(struct tc_buf *buf, const struct tc_limits *l, const char *name);
+/* limit_hint.c: notes the limit that the tool's own error messages hint at. */
+void tc_result_hint_limit(const struct tc_limits *l, struct tc_outcome *outcome);
 /* resultjson.c */
 bool tc_status_known(int64_t status);
 const char *tc_status_word(int64_t status);

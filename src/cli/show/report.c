@@ -169,6 +169,16 @@ static void say_error(const struct toolcage_error *err, char *const words[])
     tc_cli_error(err);
 }
 
+/* The option of a limit has its name, with hyphens. */
+static void say_option(const char *limit)
+{
+    _autofree_ char *option = strdup(limit);
+    for (char *at = option; at && *at; at++)
+        *at = *at == '_' ? '-' : *at;
+    if (option)
+        tc_cli_hint("more: --%s, or %s in the policy", option, limit);
+}
+
 static void say_ending(const struct toolcage_result *result, struct tc_slice json,
                        char *const words[])
 {
@@ -181,6 +191,7 @@ static void say_ending(const struct toolcage_result *result, struct tc_slice jso
         break;
     case TOOLCAGE_STATUS_LIMIT:
         tc_cli_say("limit: the tool reached its %s limit", toolcage_result_limit(result));
+        say_option(toolcage_result_limit(result));
         break;
     case TOOLCAGE_STATUS_DENIED:
     case TOOLCAGE_STATUS_ERROR:

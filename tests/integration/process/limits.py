@@ -8,7 +8,7 @@ import resource
 import subprocess
 import time
 
-from scene import PATIENCE, PYTHON, TOOLCAGE, Answer, check, helpers_of, run, until
+from scene import PATIENCE, PYTHON, TOOLCAGE, Answer, check, helpers_of, run, skip, until
 
 MIB = 1 << 20
 
@@ -214,6 +214,85 @@ def pids(s):
     check(answer.status in ("failed", "limit"), "threads count", answer)
 
 
+def hinted(answer, limit, words, name):
+    """A limit that nobody counts is a hint at what the tool wrote, and never the result's `limit`."""
+    option = "--" + limit.replace("_", "-")
+    check(
+        answer.status == "failed"
+        and answer.limit is None
+        and f'the tool wrote "{words}"' in answer.message.split("\n")[0]
+        and f"the {limit} limit of " in answer.message
+        and option in answer.message,
+        name,
+        answer,
+    )
+
+
+def hints(s):
+    full = "echo 'No space left on device' >&2; exit 1"
+    answer = s.shell(full)
+    hinted(answer, "disk", "No space left on device", "words are a hint, whoever wrote them")
+    answer = s.shell(full.replace("exit 1", "exit 0"))
+    check(answer.status == "ok" and "perhaps" not in answer.message, "no hint after success", answer)
+    answer = s.python("import os\nwhile 1: os.dup(0)", more="open_files = 32")
+    hinted(answer, "open_files", "Too many open files", "descriptors")
+    grouped = answer.enforcement["limit.pids"].startswith("cgroup")
+    answer = s.shell("for i in 1 2 3 4 5 6; do sleep 9 & done", more="pids = 3")
+    if grouped:
+        limited(answer, "pids", "a fork that is refused, counted by the cgroup", code=None)
+    else:
+        hinted(answer, "pids", "Cannot fork", "a fork that is refused, not counted here")
+    waits = (
+        "import threading\ne=threading.Event()\nfor _ in range(30): threading.Thread(target=e.wait).start()"
+    )
+    answer = s.python(waits, more='pids = 20\ntimeout = "2s"')
+    check(
+        answer.status == "timeout" and "pids limit" in answer.message,
+        "a tool that waits forever for the threads it got",
+        answer,
+    )
+
+
+THREADS = """
+import threading
+e = threading.Event()
+for _ in range(200):
+    threading.Thread(target=e.wait, daemon=True).start()
+print(threading.active_count())
+"""
+
+
+def reserved_memory_counts_without_a_cgroup(s):
+    """Reserved memory counts only where there is no cgroup; then the reader learns of it."""
+    answer = s.python(THREADS, memory=None, more="pids = 300")
+    if answer.enforcement["limit.memory"].startswith("cgroup"):
+        check(answer.out == "201\n", "200 threads under the default memory", answer)
+    else:
+        check(
+            answer.status == "failed"
+            and "memory limit of 512 MiB" in answer.message
+            and "8 MiB" in answer.message,
+            "200 threads, and why they do not start",
+            answer,
+        )
+    source = s.write("asan.c", "int main(void) { return 0; }\n")
+    built = subprocess.run(
+        ["gcc", "-fsanitize=address", "-o", s.path("ws/asan"), source], capture_output=True, check=False
+    )
+    if built.returncode:
+        skip("a program with AddressSanitizer", "gcc or its libasan is not installed")
+        return
+    answer = s.call("/bin/sh", "-c", "ASAN_OPTIONS=detect_leaks=0 ./asan", memory=None)
+    if answer.enforcement["limit.memory"].startswith("cgroup"):
+        check(answer.status == "ok", "a program with AddressSanitizer under the default memory", answer)
+    else:
+        check(
+            answer.status == "failed" and "cgroup" in answer.message,
+            "a program with AddressSanitizer, and why it does not start",
+            answer,
+        )
+
+
 def pids_of_a_group(s):
     s.works("limit.memory")
     answer = s.python(FORKS, memory='"256MiB"', more="pids = 20", writable=())
@@ -236,6 +315,17 @@ def disk(s):
         "dd if=/dev/zero of=/tmp/big bs=64k count=1000; exit 0", more='disk = "1MiB"', writable=()
     )
     check(answer.status == "ok" and answer.limit is None, "a tool that exits 0 stays ok", answer)
+    answers = [
+        s.shell("dd if=/dev/zero of=/tmp/b bs=1M count=99 2>/dev/null; r=$?; rm /tmp/b; exit $r")
+        for _ in range(5)
+    ]
+    # a helper that does not get a CPU in time misses it
+    check(
+        [answer.limit for answer in answers].count("disk") >= 1
+        and all(answer.status in ("failed", "limit") for answer in answers),
+        "a tool that cleans up before it fails",
+        [str(answer) for answer in answers],
+    )
     answer = s.shell(
         "dd if=/dev/zero of=/tmp/big bs=64k count=8 && exit 3", more='disk = "1MiB"', writable=()
     )
@@ -244,6 +334,15 @@ def disk(s):
         "storage that is not full is no limit",
         answer,
     )
+
+
+def file_size(s):
+    script = "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_DFL)\nopen('big','wb').truncate(1<<40)"
+    answer = s.python(script, more='workspace = { mode = "overlay" }')
+    limited(answer, "disk", "the signal of a file that is too large")
+    check("a file may have at most 268435456 bytes" in answer.message, "and the size it may have", answer)
+    answer = s.python(script.split("\n")[2], more='workspace = { mode = "overlay" }')
+    hinted(answer, "disk", "File too large", "a tool that ignores the signal")
 
 
 def holes(s):
@@ -415,6 +514,9 @@ def cpus(s):
         "a share of processors",
         answer,
     )
+    for share in (0.5, 1):
+        answer = s.call("/usr/bin/nproc", more=f"cpus = {share}", memory='"256MiB"')
+        check(answer.out == "1\n", f"nproc answers cpus = {share}", answer)
 
 
 run(
@@ -425,7 +527,10 @@ run(
     segments_that_nobody_has_attached,
     pids,
     pids_of_a_group,
+    hints,
+    reserved_memory_counts_without_a_cgroup,
     disk,
+    file_size,
     holes,
     cpu_time,
     cpu_time_that_cannot_be_read,

@@ -22,6 +22,8 @@ static struct {
     int samples;
     int oom_fd;
     bool oomed;
+    int64_t fills_us;
+    int storage_samples;
     struct tc_plan plan;
     struct tc_outcome outcome;
     struct tc_process_cage priv;
@@ -67,6 +69,13 @@ void tc_cgroup_sample(struct tc_cgroup *group)
 void tc_cgroup_usage(struct tc_cgroup *group, struct tc_cgroup_usage *ret)
 {
     (void)group, (void)ret;
+}
+
+int64_t tc_workspace_fills_us(const struct tc_trees *t)
+{
+    (void)t;
+    the.storage_samples++;
+    return the.fills_us;
 }
 
 int tc_tree_keep(struct tc_trees *trees, int fd)
@@ -122,6 +131,7 @@ static int set_up(void **state)
 {
     (void)state;
     memset(&the, 0, sizeof(the));
+    the.fills_us = INT64_MAX;
     the.oom_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return the.oom_fd < 0;
 }
@@ -218,6 +228,33 @@ static void memory_that_turned_up_ends_nothing(void **state)
     assert_int_equal(cage->look_at_us, 0); /* nobody looks for ever */
 }
 
+/* A tool that removes what it could not write leaves nothing to see at the end. */
+static void full_storage_is_remembered(void **state)
+{
+    (void)state;
+    the.fills_us = 16000;
+    struct tc_cage *cage = begin(0, false, false);
+    watch(cage, 20000);
+    assert_false(the.priv.looks.filled);
+    the.fills_us = 0;
+    watch(cage, 40000);
+    assert_true(the.priv.looks.filled);
+    the.fills_us = 16000;
+    watch(cage, 20000);
+    assert_true(the.priv.looks.filled);
+    assert_null(cage->limit);
+    assert_int_equal(cage->look_at_us, 0);
+}
+
+static void unused_storage_is_sampled_rarely(void **state)
+{
+    (void)state;
+    the.fills_us = 2000;
+    struct tc_cage *cage = begin(0, false, false);
+    watch(cage, 600000);
+    assert_in_range(the.storage_samples, 3, 15);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -230,6 +267,8 @@ int main(void)
         CASE(killed_cage_is_not_sampled),
         CASE(a_kill_is_seen_that_comes_after_its_announcement),
         CASE(memory_that_turned_up_ends_nothing),
+        CASE(full_storage_is_remembered),
+        CASE(unused_storage_is_sampled_rarely),
     };
     return cmocka_run_group_tests_name("cage limits", tests, NULL, NULL);
 }

@@ -147,6 +147,33 @@ static void only_a_spent_time_is_a_cpu_limit(void **state)
     }
 }
 
+/* Only where this cage bounds the size of files. */
+static void sigxfsz_is_a_disk_limit(void **state)
+{
+    const struct tc_init_limit size = {RLIMIT_FSIZE, {512 << 20, 512 << 20}};
+    struct tc_process_cage p;
+    struct tc_cage cage = cage_of(&p);
+    (void)state;
+    outcome.signal = SIGXFSZ;
+    assert_null(tc_local_usage(&cage));
+    p.init.limits = &size;
+    p.init.limit_count = 1;
+    assert_string_equal(tc_local_usage(&cage), "disk");
+    assert_non_null(strstr(outcome.note, "536870912"));
+    outcome.signal = SIGKILL;
+    assert_null(tc_local_usage(&cage));
+}
+
+/* A tool that removes its files before it fails. */
+static void storage_that_was_full_is_a_disk_limit(void **state)
+{
+    struct tc_process_cage p;
+    struct tc_cage cage = cage_of(&p);
+    (void)state;
+    p.looks.filled = true;
+    assert_string_equal(tc_local_usage(&cage), "disk");
+}
+
 static void usage_is_this_calls_own(void **state)
 {
     static const struct {
@@ -273,6 +300,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(strongest_reached_limit_is_named),
         CASE(only_a_spent_time_is_a_cpu_limit),
+        CASE(sigxfsz_is_a_disk_limit),
+        CASE(storage_that_was_full_is_a_disk_limit),
         CASE(usage_is_this_calls_own),
         CASE(reserved_memory_is_noted_where_it_may_have_ended_the_tool),
         CASE(signals_reach_a_living_first_process_only),
