@@ -131,6 +131,21 @@ for method in (b"POST", b"get", b"GET\t", b"GETX", b"PRI", b"CONNECT", b"DELETE"
     request(method + b" /v1/" + token)
 """
 WEBSOCKET = "request(b'GET /v1', b'Connection: Upgrade\\r\\nUpgrade: websocket\\r\\n', token)"
+# After a request that is granted, on its connection: others, some of which did not wait.
+KEPT = """
+end = b" HTTP/1.1\\r\\nHost: 127.0.0.1:%d\\r\\n" % allowed
+for then in (b"POST /v1/" + token + end, b"GET /v2/" + token + end, b"GET /v1/../" + token + end, b"GET /v1/x HTTP/1.1\\r\\nHost: elsewhere\\r\\nHost: " + token + b"\\r\\n",
+             b"GET http://elsewhere.example/v1/" + token + end, b"\\r\\n\\r\\nDELETE /v1/" + token + end, b"GET /v1" + end + b"\\r\\nPOST /v1/" + token + end, b"SSH-" + token):
+    request(b"GET /v1", then=then + b"\\r\\n")
+    request(b"GET /v1", b"Connection: keep-alive\\r\\nContent-Length: 0\\r\\n", then + b"\\r\\n")
+    request(b"GET /v1", b"\\r\\n" + then)
+"""
+BODIES = """
+hidden = b"GET /v2/%s HTTP/1.1\\r\\nHost: 127.0.0.1:%d\\r\\n\\r\\n" % (token, allowed)
+request(b"GET /v1", b"Content-Length: %d\\r\\n" % len(hidden), hidden)
+request(b"GET /v1", b"Connection: keep-alive\\r\\nContent-Length: %d\\r\\n\\r\\n" % (len(hidden) - 2) + hidden[:-2])
+request(b"GET /v1", b"Transfer-Encoding: chunked\\r\\n", b"%x\\r\\n%s\\r\\n0\\r\\n\\r\\n" % (len(hidden), hidden))
+"""
 NO_REQUEST = """
 for text in (token, b"\\0" + token, b"\\r\\n\\r\\n" + token, b"PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n" + token, b"\\x16\\x03\\x01\\0\\x05" + token):
     try:
@@ -226,6 +241,38 @@ def beyond(script, make=lambda s: None):
     return run
 
 
+def beyond_bodies(s):
+    """The service never reads a body: what follows a head is the next request, unless it was told to close."""
+    sock = socket.create_server(("127.0.0.1", 0))
+    s.ends.callback(sock.close)
+    served = []
+
+    def answer(peer):
+        file = peer.makefile("rb")
+        while line := file.readline():
+            served.append(line)
+            close = False
+            while (field := file.readline()) not in (b"\r\n", b""):
+                close |= field.lower().startswith(b"connection: close")
+            peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            if close:
+                return
+
+    def serve():
+        with contextlib.suppress(OSError):
+            while True:
+                peer, _ = sock.accept()
+                with peer, contextlib.suppress(OSError):
+                    peer.settimeout(1)
+                    answer(peer)
+
+    threading.Thread(target=serve, daemon=True).start()
+    allowed = sock.getsockname()[1]
+    s.network = f'[{{ host = "127.0.0.1", port = {allowed}, methods = ["GET"], paths = ["/v1"] }}]'
+    s.call(PYTHON, "-I", "-c", BEGIN + REQUEST + BODIES, str(allowed), "0", s.token)
+    return any(line.startswith(b"GET /v2/" + s.token.encode()) for line in served)
+
+
 def impostor(s):
     """A certificate that nobody signed but its owner."""
     key, certificate = s.path("data/impostor-key.pem"), s.path("data/impostor.pem")
@@ -316,6 +363,8 @@ CASES = [
     ("a request hides in the body of another", hides, {}),
     ("another path of a granted service", beyond(PATHS), {}),
     ("another method of a granted service", beyond(METHODS), {}),
+    ("another request on a granted one's connection", beyond(KEPT), {}),
+    ("a request hides in a body that the server does not read", beyond_bodies, {}),
     ("a websocket where requests are granted", beyond(WEBSOCKET), {}),
     ("another protocol where requests are granted", beyond(NO_REQUEST), {}),
     ("a server with a self-signed certificate receives a request", beyond(IMPOSTOR, impostor), {}),

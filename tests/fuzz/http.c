@@ -22,7 +22,7 @@ static void must_forward(const struct tc_egress_http_head *head)
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     if (head->form == TC_EGRESS_HTTP_AUTHORITY)
         return;
-    tc_egress_http_forward(head, NULL, 0, &out);
+    tc_egress_http_forward(head, NULL, 0, true, &out);
     INVARIANT(!out.failed);
     if (out.len > TC_EGRESS_HTTP_HEAD_MAX || head->field_count + 3 > TC_EGRESS_HTTP_FIELDS_MAX)
         return;

@@ -53,6 +53,22 @@ static bool announce(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     return fine;
 }
 
+static bool is_joined(const struct tc_egress_flow *f)
+{
+    return f->stage == TC_FLOW_JOINED && f->server.watch.fd >= 0 && !f->server.eof &&
+           f->at.port == f->to.port && strcmp(f->at.name, f->to.name) == 0;
+}
+
+bool tc_egress_reach(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    if (is_joined(f))
+        return f->client.tls && !f->server.tls ? tc_egress_wrap_server(p, f)
+                                               : tc_egress_forward(p, f);
+    tc_egress_flow_leave(p, f);
+    tc_egress_connect(p, f);
+    return f->stage != TC_FLOW_DEAD;
+}
+
 /* The server's socket is connected: from now on the flow relays bytes. */
 static void join(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
@@ -62,6 +78,7 @@ static void join(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     f->stage = TC_FLOW_JOINED;
     f->bound = !tc_egress_may_stream(&p->config, f->to.name, f->to.port);
     f->masks = tc_egress_secrets_go(&p->config, f->to.name, f->to.port);
+    f->at = f->to;
     set_nodelay(f->server.watch.fd);
     set_nodelay(f->client.watch.fd);
     if (!announce(p, f))
@@ -69,7 +86,7 @@ static void join(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     tc_egress_flow_deadline(p, f, f->in.len ? TC_EGRESS_HEAD_US : TC_EGRESS_IDLE_US);
     bool open = true;
     if (f->head.len)
-        open = tc_egress_forward(p, f);
+        open = tc_egress_reach(p, f);
     else if (f->in.len)
         open = tc_egress_inspect(p, f);
     if (open)

@@ -60,6 +60,18 @@ void tc_egress_flow_close(struct tc_egress_proxy *p, struct tc_egress_flow *f, b
     p->flow_count--;
 }
 
+void tc_egress_flow_leave(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    if (f->server.watch.fd >= 0)
+        tc_egress_set_reset(f->server.watch.fd, false);
+    tc_egress_watch_close(p, &f->server.watch);
+    side_done(&f->server);
+    f->server.eof = f->server.shut = f->server.cut = false;
+    f->client.cut = false;
+    f->address_count = f->address_next = 0;
+    free(TAKE(f->way));
+}
+
 /* ---- the end ---- */
 
 void tc_egress_flow_end(struct tc_egress_proxy *p, struct tc_egress_flow *f)
@@ -124,7 +136,8 @@ static bool reads_client(const struct tc_egress_proxy *p, const struct tc_egress
     if (f->client.eof || p->meter.rest_until)
         return false;
     if (f->stage == TC_FLOW_JOINED)
-        return !f->server.len && f->mode != TC_MODE_WEBSOCKET && !tc_egress_wrapping(&f->server);
+        return !f->server.len && f->mode != TC_MODE_WEBSOCKET && !tc_egress_wrapping(&f->server) &&
+               f->in.len < TC_EGRESS_HTTP_HEAD_MAX;
     return f->stage != TC_FLOW_SEEK;
 }
 

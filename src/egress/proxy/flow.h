@@ -9,7 +9,7 @@
 #include "egress/proxy/resolve.h"
 #include "egress/proxy/tls.h"
 #include "egress/proxy/upstream.h"
-#include "egress/read/http.h"
+#include "egress/read/reply.h"
 
 enum tc_egress_stage {
     TC_FLOW_GREET,    /* reading the client's handshake */
@@ -27,8 +27,9 @@ enum tc_egress_speaks { TC_SPEAKS_BYTES, TC_SPEAKS_SOCKS, TC_SPEAKS_CONNECT, TC_
 enum tc_egress_mode {
     TC_MODE_UNDECIDED, /* kept in `in` until the protocol is known */
     TC_MODE_STREAM,
-    TC_MODE_REQUEST,   /* up to the end of the body; later bytes are dropped */
+    TC_MODE_REQUEST,   /* up to the end of the body; later bytes are kept in `in` */
     TC_MODE_WEBSOCKET, /* left in the kernel until the server sends 101 */
+    TC_MODE_BETWEEN,   /* the response was delivered; `in` has the next request */
 };
 
 struct tc_egress_side {
@@ -52,11 +53,15 @@ struct tc_egress_flow {
     bool literal; /* `to` is an address */
     bool masks;   /* mask secrets in the server's response */
     bool bound;   /* requests only: the server is not read before a request was allowed */
+    bool proxied; /* requests are in proxy form */
     struct tc_egress_host to;
-    struct tc_buf in;   /* the client's unprocessed bytes */
-    struct tc_buf head; /* the rewritten head of a request, for the server */
-    struct tc_buf tail; /* the server's last bytes, which may be the beginning of a secret */
+    struct tc_egress_host at; /* of the open connection outside */
+    struct tc_buf in;         /* the client's unprocessed bytes */
+    struct tc_buf head;       /* the rewritten head of a request, for the server */
+    struct tc_buf tail;       /* the server's last bytes, which may be the beginning of a secret */
+    struct tc_buf answer;     /* an incomplete head of a response */
     struct tc_egress_http_rest rest;
+    struct tc_egress_reply reply;
     struct tc_egress_query *query;
     union tc_inet addresses[TC_EGRESS_ADDRESSES_MAX];
     size_t address_count, address_next;
@@ -71,7 +76,14 @@ enum {
     TC_EGRESS_SEEK_US = 10000000, /* to connect outside */
     TC_EGRESS_END_US = 2000000,   /* for the client to read its last bytes */
     TC_EGRESS_IDLE_US = 600000000,
+    TC_EGRESS_KEPT_US = 60000000, /* between two requests */
 };
+
+/* An idle flow needs no buffers. */
+static inline void tc_egress_empty(struct tc_buf *buf)
+{
+    free(tc_buf_steal(buf));
+}
 
 void tc_egress_flow_deadline(struct tc_egress_proxy *p, struct tc_egress_flow *f, int64_t us);
 /* Closes both connections; with `reset`, the client gets a reset. */
@@ -82,6 +94,8 @@ void tc_egress_flow_refuse(struct tc_egress_proxy *p, struct tc_egress_flow *f, 
                            const char *why);
 /* Sends the client its pending bytes, then ends the flow. */
 void tc_egress_flow_end(struct tc_egress_proxy *p, struct tc_egress_flow *f);
+/* Ends the connection outside in order; the next request opens another. */
+void tc_egress_flow_leave(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* Updates the watched events; must be called after every change of the flow. */
 void tc_egress_flow_watch(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* May the server be read? Not before a TLS client's server has proved its identity. */
@@ -91,6 +105,8 @@ void tc_egress_set_reset(int fd, bool reset);
 /* flows.c: all flows. */
 struct tc_egress_flow *tc_egress_flow_new(struct tc_egress_proxy *p, int fd,
                                           enum tc_egress_role role);
+/* Closes the connection that has waited longest for another request. False: none waits. */
+bool tc_egress_flows_spare(struct tc_egress_proxy *p);
 /* Ends flows past their deadline, and frees closed ones. */
 void tc_egress_flows_tick(struct tc_egress_proxy *p);
 /* At the end: lets the kernel deliver requests that were sent completely. */
@@ -118,6 +134,12 @@ void tc_egress_server_ready(struct tc_egress_proxy *p, struct tc_egress_watch *w
 /* side.c: sends to the server, and counts. False: the flow is closed. */
 bool tc_egress_flow_send(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
                          size_t len);
+/* Sends to the client, with secrets masked; a possible beginning of a secret is kept. False: the
+ * connection is broken. */
+bool tc_egress_flow_tell(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
+                         size_t len);
+/* Sends what was kept: no more follows. */
+bool tc_egress_flow_tell_rest(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* The server no longer reads. It may have answered a request early: its response is still read. */
 bool tc_egress_flow_deaf(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* The call's `transfer` is used up. Returns false. */
@@ -125,11 +147,28 @@ bool tc_egress_flow_spent(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 
 /* handshake.c: `in` has more of the client's handshake. */
 void tc_egress_handshake(struct tc_egress_proxy *p, struct tc_egress_flow *f);
+/* `in` has more of another request in proxy form. */
+void tc_egress_handshake_again(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* A connection to its destination's address. With `too_many`, it is refused. */
 void tc_egress_handshake_direct(struct tc_egress_proxy *p, struct tc_egress_flow *f, bool too_many);
 
+/* exchange.c: the server's bytes after a request. False: the flow is closed. */
+bool tc_egress_exchange(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
+                        size_t len);
+/* The server ended: sends the client what is kept. False: the flow is closed. */
+bool tc_egress_exchange_end(struct tc_egress_proxy *p, struct tc_egress_flow *f);
+/* Were a request and its response relayed completely? */
+bool tc_egress_exchange_over(const struct tc_egress_flow *f);
+/* Then: waits for the next request, or ends the flow. False: the flow is no longer joined. */
+bool tc_egress_exchange_next(struct tc_egress_proxy *p, struct tc_egress_flow *f);
+/* `in` has more of the next request. False: the flow is closed. */
+bool tc_egress_exchange_take(struct tc_egress_proxy *p, struct tc_egress_flow *f);
+
 /* connect.c: connects to `to`. */
 void tc_egress_connect(struct tc_egress_proxy *p, struct tc_egress_flow *f);
+/* Sends the prepared request over the open connection if it leads to `to`, else connects. False:
+ * the flow is closed. */
+bool tc_egress_reach(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 void tc_egress_connect_ready(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* The time for one attempt is over. */
 void tc_egress_connect_late(struct tc_egress_proxy *p, struct tc_egress_flow *f);

@@ -17,7 +17,8 @@ struct tc_egress_flow *tc_egress_flow_new(struct tc_egress_proxy *p, int fd,
     f->server.watch = (struct tc_egress_watch){.fd = -1, .ready = tc_egress_server_ready};
     f->role = role;
     f->stage = role == TC_EGRESS_DNS_TCP ? TC_FLOW_QUESTION : TC_FLOW_GREET;
-    f->in.max = f->head.max = 4 * (size_t)TC_EGRESS_HTTP_HEAD_MAX;
+    f->in.max = 8 * (size_t)TC_EGRESS_HTTP_HEAD_MAX; /* requests that did not wait, and one read */
+    f->head.max = f->answer.max = 4 * (size_t)TC_EGRESS_HTTP_HEAD_MAX;
     f->tail.max = 2 * sizeof(p->scratch);
     tc_egress_set_reset(fd, true);
     f->next = p->flows;
@@ -37,9 +38,16 @@ static void free_dead(struct tc_egress_proxy *p)
         tc_buf_done(&f->in);
         tc_buf_done(&f->head);
         tc_buf_done(&f->tail);
+        tc_buf_done(&f->answer);
         free(f->way);
         free(f);
     }
+}
+
+/* Is the client's next request or first message awaited? */
+static bool is_between(const struct tc_egress_flow *f)
+{
+    return f->mode == TC_MODE_UNDECIDED || f->mode == TC_MODE_BETWEEN;
 }
 
 static void late(struct tc_egress_proxy *p, struct tc_egress_flow *f)
@@ -48,8 +56,10 @@ static void late(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         tc_egress_connect_late(p, f);
     else if (f->stage == TC_FLOW_JOINED && tc_egress_wrapping(&f->server))
         tc_egress_flow_refuse(p, f, TC_EGRESS_TOO_LATE, NULL);
-    else if (f->stage == TC_FLOW_JOINED && f->mode == TC_MODE_UNDECIDED && f->in.len)
+    else if (f->stage == TC_FLOW_JOINED && is_between(f) && f->in.len)
         tc_egress_flow_refuse(p, f, TC_EGRESS_UNCLEAR, "it did not arrive completely");
+    else if (f->stage == TC_FLOW_JOINED && f->mode == TC_MODE_BETWEEN)
+        tc_egress_flow_end(p, f);
     else
         tc_egress_flow_close(p, f, f->stage != TC_FLOW_ENDING);
 }
@@ -71,13 +81,27 @@ void tc_egress_flows_tick(struct tc_egress_proxy *p)
     free_dead(p);
 }
 
+/* New flows are the first of the list. */
+bool tc_egress_flows_spare(struct tc_egress_proxy *p)
+{
+    struct tc_egress_flow *found = NULL;
+    for (struct tc_egress_flow *f = p->flows; f; f = f->next)
+        if (f->stage == TC_FLOW_JOINED && f->mode == TC_MODE_BETWEEN && !f->in.len &&
+            (!found || f->deadline < found->deadline))
+            found = f;
+    if (found)
+        tc_egress_flow_close(p, found, false);
+    return found;
+}
+
 /* Is all that the client sent on its way to the server, in the kernel? Only for a client that has
  * exited, which closes its connection, or has sent a complete request. */
 static bool is_sent(const struct tc_egress_flow *f)
 {
     if (f->stage == TC_FLOW_JOINED)
-        return f->server.shut ||
-               (f->mode == TC_MODE_REQUEST && f->rest.done && !f->server.len && !f->head.len);
+        return f->server.shut || (f->mode == TC_MODE_BETWEEN && !f->in.len) ||
+               (f->mode == TC_MODE_REQUEST && f->rest.done && !f->server.len && !f->head.len &&
+                !f->in.len);
     return f->stage == TC_FLOW_ENDING;
 }
 

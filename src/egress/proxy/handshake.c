@@ -27,7 +27,7 @@ static void go(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     if (!tc_egress_may_some(&p->config, f->to.name, f->to.port))
         tc_egress_flow_refuse(p, f, TC_EGRESS_NOT_NAMED, NULL);
     else
-        tc_egress_connect(p, f);
+        (void)tc_egress_reach(p, f);
 }
 
 /* ---- SOCKS ---- */
@@ -108,7 +108,7 @@ static void proxy_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
         go(p, f);
 }
 
-static void handshake_http(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+void tc_egress_handshake_again(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     struct tc_egress_http_head head;
     enum tc_egress_http_read got = tc_egress_http_read(f->in.data, f->in.len, &head);
@@ -124,10 +124,13 @@ static void handshake_http(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         return;
     }
     f->to = head.host;
-    if (head.form == TC_EGRESS_HTTP_ABSOLUTE) {
+    f->proxied = head.form == TC_EGRESS_HTTP_ABSOLUTE;
+    if (f->proxied) {
         proxy_request(p, f, &head);
         return;
     }
+    tc_egress_flow_leave(p, f);
+    f->mode = TC_MODE_UNDECIDED;
     f->speaks = TC_SPEAKS_CONNECT;
     use(f, head.size);
     go(p, f);
@@ -144,7 +147,7 @@ void tc_egress_handshake(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     else if (f->in.data[0] == 4)
         handshake_socks4(p, f);
     else
-        handshake_http(p, f);
+        tc_egress_handshake_again(p, f);
 }
 
 /* ---- direct connections ---- */

@@ -11,6 +11,7 @@
 #include "egress/read/secrets.h"
 #include "egress/read/sniff.h"
 #include "egress/read/stats.h"
+#include "policy/endpoint.h"
 
 static bool refuse_request(struct tc_egress_proxy *p, struct tc_egress_flow *f, int what,
                            const char *why)
@@ -76,12 +77,13 @@ static bool inspect_http(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         tc_egress_flow_close(p, f, true);
         return false;
     }
-    return f->client.tls ? tc_egress_wrap_server(p, f) : tc_egress_forward(p, f);
+    return tc_egress_reach(p, f);
 }
 
 bool tc_egress_inspect(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    if (f->client.tls) /* inspected TLS may carry only requests */
+    /* inspected TLS may carry only requests, and so may a connection that carried one */
+    if (f->client.tls || f->mode == TC_MODE_BETWEEN)
         return inspect_http(p, f);
     switch (tc_egress_sniff(f->in.data, f->in.len)) {
     case TC_SNIFF_TLS:
@@ -106,14 +108,27 @@ bool tc_egress_inspect_end(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     return word ? stream(p, f) : refuse_request(p, f, TC_EGRESS_UNCLEAR, "it is incomplete");
 }
 
+/* May the server get another request on this connection? Not after a body: a server that does not
+ * read it takes it for the next request, which was not inspected. Where every request is allowed,
+ * such a request gains nothing. */
+static bool may_follow(const struct tc_egress_proxy *p, const struct tc_egress_flow *f,
+                       const struct tc_egress_http_head *head)
+{
+    bool any =
+        tc_host_is_address(f->to.name) && tc_egress_may_stream(&p->config, f->to.name, f->to.port);
+    return head->keep && (any || head->body == TC_EGRESS_HTTP_NO_BODY);
+}
+
 bool tc_egress_take_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
                             const struct tc_egress_http_head *head)
 {
     struct tc_egress_http_line lines[TC_EGRESS_SECRETS_MAX + 1];
     size_t count =
         tc_egress_secrets_for(&p->config, f->to.name, f->to.port, f->client.tls != NULL, lines);
-    tc_egress_http_forward(head, lines, count, &f->head);
+    bool last = !may_follow(p, f, head);
+    tc_egress_http_forward(head, lines, count, last, &f->head);
     tc_egress_http_rest_start(&f->rest, head);
+    tc_egress_reply_start(&f->reply, head, last);
     f->mode = head->websocket ? TC_MODE_WEBSOCKET : TC_MODE_REQUEST;
     if (f->head.failed)
         return false;
@@ -123,7 +138,7 @@ bool tc_egress_take_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
     return true;
 }
 
-/* Of the bytes after the head, sends only the body. */
+/* Of the bytes after the head, sends only the body; the others are the next request. */
 bool tc_egress_forward(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     ssize_t body = tc_egress_http_rest_take(&f->rest, f->in.data, f->in.len);
@@ -131,8 +146,13 @@ bool tc_egress_forward(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         return refuse_request(p, f, TC_EGRESS_UNCLEAR, "its body is ambiguous");
     bool open = tc_egress_flow_send(p, f, f->head.data, f->head.len) &&
                 (!body || tc_egress_flow_send(p, f, f->in.data, (size_t)body));
+    if (!open)
+        return false;
     tc_egress_flow_deadline(p, f, TC_EGRESS_IDLE_US);
-    tc_buf_done(&f->head);
-    tc_buf_done(&f->in);
-    return open;
+    tc_egress_empty(&f->head);
+    memmove(f->in.data, f->in.data + body, f->in.len - (size_t)body);
+    f->in.len -= (size_t)body;
+    if (!f->in.len)
+        tc_egress_empty(&f->in);
+    return true;
 }

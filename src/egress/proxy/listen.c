@@ -65,7 +65,7 @@ void tc_egress_listeners_tick(struct tc_egress_proxy *p)
 static void handshake_new(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     enum { TOLD = 64 };
-    bool many = p->flow_count + p->pair_count > p->flow_max;
+    bool many = p->flow_count + p->pair_count > p->flow_max && !tc_egress_flows_spare(p);
     if (f->role == TC_EGRESS_PROXY && p->flow_count <= p->flow_max + TOLD)
         f->speaks = TC_SPEAKS_HTTP;
     if (f->role == TC_EGRESS_DIRECT || f->role == TC_EGRESS_REDIRECTED)

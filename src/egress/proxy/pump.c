@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 
 #include "egress/proxy/flow.h"
-#include "egress/read/secrets.h"
 #include "egress/read/stats.h"
 
 /* ---- relaying ---- */
@@ -20,8 +19,8 @@ static bool broken(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     return false;
 }
 
-/* Sends the body of a request. Bytes after the body are dropped, because their host was not
- * checked. */
+/* Sends the body of a request. Bytes after the body are the next request, which is checked like
+ * the first. */
 static bool send_body(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
                       size_t len)
 {
@@ -31,7 +30,10 @@ static bool send_body(struct tc_egress_proxy *p, struct tc_egress_flow *f, const
         tc_egress_flow_refuse(p, f, TC_EGRESS_UNCLEAR, NULL);
         return false;
     }
-    return n == 0 || tc_egress_flow_send(p, f, bytes, (size_t)n);
+    if (n > 0 && !tc_egress_flow_send(p, f, bytes, (size_t)n))
+        return false;
+    tc_buf_add(&f->in, bytes + n, len - (size_t)n);
+    return !f->in.failed || broken(p, f);
 }
 
 static bool from_client(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
@@ -43,54 +45,23 @@ static bool from_client(struct tc_egress_proxy *p, struct tc_egress_flow *f, con
         return tc_egress_flow_send(p, f, bytes, len);
     if (f->stage == TC_FLOW_JOINED && f->mode == TC_MODE_REQUEST && !tc_egress_wrapping(&f->server))
         return send_body(p, f, bytes, len);
-    bool first = !f->in.len && !f->client.tls;
+    bool first = !f->in.len && (!f->client.tls || f->mode == TC_MODE_BETWEEN);
     tc_buf_add(&f->in, bytes, len);
     if (f->in.failed)
         return broken(p, f);
-    if (tc_egress_wrapping(&f->server)) /* sent once the request is allowed */
+    /* sent once the request is allowed, or inspected after it */
+    if (tc_egress_wrapping(&f->server) || f->stage == TC_FLOW_SEEK)
         return true;
     if (f->stage == TC_FLOW_JOINED) {
         if (first)
             tc_egress_flow_deadline(p, f, TC_EGRESS_HEAD_US);
-        return tc_egress_inspect(p, f);
+        return f->mode == TC_MODE_BETWEEN ? tc_egress_exchange_take(p, f) : tc_egress_inspect(p, f);
     }
     if (f->stage == TC_FLOW_QUESTION)
         tc_egress_question(p, f);
     else
         tc_egress_handshake(p, f);
     return f->stage != TC_FLOW_DEAD;
-}
-
-/* A server that refuses the upgrade has answered a request, and the client's next bytes would be
- * another request that is not inspected. */
-static void judge_upgrade(struct tc_egress_flow *f, const char *bytes, size_t len)
-{
-    static const char yes[] = "HTTP/1.1 101";
-    bool fine = len >= sizeof(yes) - 1 && memcmp(bytes, yes, sizeof(yes) - 1) == 0;
-    f->mode = fine ? TC_MODE_STREAM : TC_MODE_REQUEST;
-}
-
-/* Keeps back a possible beginning of a secret until the following bytes are known. */
-static bool forward_bytes(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
-                          size_t len)
-{
-    if (!f->masks)
-        return tc_egress_side_send(p, &f->client, bytes, len);
-    tc_buf_add(&f->tail, bytes, len);
-    if (f->tail.failed)
-        return false;
-    size_t n = tc_egress_secrets_mask(&p->config.values, &f->tail);
-    bool sent = !n || tc_egress_side_send(p, &f->client, f->tail.data, n);
-    memmove(f->tail.data, f->tail.data + n, f->tail.len - n);
-    f->tail.len -= n;
-    return sent;
-}
-
-static bool tell_rest(struct tc_egress_proxy *p, struct tc_egress_flow *f)
-{
-    bool sent = !f->tail.len || tc_egress_side_send(p, &f->client, f->tail.data, f->tail.len);
-    f->tail.len = 0;
-    return sent || broken(p, f);
 }
 
 static bool from_server(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
@@ -100,10 +71,14 @@ static bool from_server(struct tc_egress_proxy *p, struct tc_egress_flow *f, con
         return broken(p, f);
     if (!tc_egress_meter_take(p, len))
         return tc_egress_flow_spent(p, f);
-    if (f->mode == TC_MODE_WEBSOCKET)
-        judge_upgrade(f, bytes, len);
     tc_egress_received(p->stats, f->destination, len);
-    return forward_bytes(p, f, bytes, len) || broken(p, f);
+    if (f->mode == TC_MODE_REQUEST || f->mode == TC_MODE_WEBSOCKET)
+        return tc_egress_exchange(p, f, bytes, len);
+    if (f->mode == TC_MODE_BETWEEN) { /* a response to no request */
+        f->server.eof = true;
+        return true;
+    }
+    return tc_egress_flow_tell(p, f, bytes, len) || broken(p, f);
 }
 
 /* ---- end of file ---- */
@@ -124,11 +99,29 @@ static bool client_ended(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     return true;
 }
 
+/* A server may end an idle connection; the next request then opens another. */
+static void settle_between(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    if (f->client.eof) {
+        tc_egress_flow_end(p, f);
+        return;
+    }
+    if (f->server.eof)
+        tc_egress_flow_leave(p, f);
+    tc_egress_flow_watch(p, f);
+}
+
 static void settle_joined(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
+    if (tc_egress_exchange_over(f) && !f->client.len && !tc_egress_exchange_next(p, f))
+        return;
+    if (f->mode == TC_MODE_BETWEEN && f->stage == TC_FLOW_JOINED) {
+        settle_between(p, f);
+        return;
+    }
     if (f->client.eof && !f->server.len && !f->server.shut && !client_ended(p, f))
         return;
-    if (f->server.eof && !tell_rest(p, f))
+    if (f->server.eof && !tc_egress_exchange_end(p, f))
         return;
     if (f->server.eof && !f->client.len) {
         if (f->mode == TC_MODE_REQUEST || f->mode == TC_MODE_WEBSOCKET) {
@@ -185,7 +178,7 @@ typedef bool pass_fn(struct tc_egress_proxy *p, struct tc_egress_flow *f, const 
 static void touch(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     bool held = (f->mode == TC_MODE_UNDECIDED && (f->in.len || f->client.tls)) ||
-                tc_egress_wrapping(&f->server);
+                f->mode == TC_MODE_BETWEEN || tc_egress_wrapping(&f->server);
     if (f->stage == TC_FLOW_JOINED && !held)
         f->deadline = p->now + TC_EGRESS_IDLE_US; /* later than before: no earlier wakeup needed */
 }

@@ -44,6 +44,18 @@ static size_t refuse_name(struct tc_egress_proxy *p, const struct tc_egress_dns_
     return tc_egress_dns_write(query, TC_EGRESS_DNS_NO_NAME, NULL, out);
 }
 
+/* "localhost." is not in /etc/hosts, which has the name without the dot (RFC 6761, 6.3). */
+static void answer_local(struct tc_egress_dns_record *record)
+{
+    struct in_addr v4 = {.s_addr = htonl(INADDR_LOOPBACK)};
+    record->len = record->type == TC_EGRESS_DNS_A      ? sizeof(v4)
+                  : record->type == TC_EGRESS_DNS_AAAA ? sizeof(in6addr_loopback)
+                                                       : 0;
+    memcpy(record->data,
+           record->type == TC_EGRESS_DNS_A ? (const void *)&v4 : (const void *)&in6addr_loopback,
+           record->len);
+}
+
 static size_t answer_name(struct tc_egress_proxy *p, const struct tc_egress_dns_query *query,
                           unsigned char *out)
 {
@@ -51,10 +63,13 @@ static size_t answer_name(struct tc_egress_proxy *p, const struct tc_egress_dns_
     struct tc_egress_dns_record record = {.type = query->type};
     bool fine = !query->odd && tc_egress_host_read(query->name, strlen(query->name), &host) &&
                 strcmp(host.name, query->name) == 0;
-    uint32_t number = fine ? tc_egress_names_number(&p->names, host.name) : 0;
-    if (!number)
+    bool local = fine && strcmp(host.name, "localhost") == 0;
+    uint32_t number = fine && !local ? tc_egress_names_number(&p->names, host.name) : 0;
+    if (!number && !local)
         return refuse_name(p, query, out);
-    if (query->type == TC_EGRESS_DNS_A) {
+    if (local) {
+        answer_local(&record);
+    } else if (query->type == TC_EGRESS_DNS_A) {
         struct in_addr v4 = tc_synthetic_v4(number);
         record.len = sizeof(v4);
         memcpy(record.data, &v4, sizeof(v4));

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "egress/proxy/flow.h"
+#include "egress/read/secrets.h"
 #include "egress/read/stats.h"
 
 static bool keep_bytes(struct tc_egress_side *to, const char *bytes, size_t len)
@@ -108,6 +109,7 @@ bool tc_egress_flow_deaf(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         return false;
     }
     f->rest.done = true;
+    f->reply.wanted = false; /* the client may still send the rest of its request */
     free(TAKE(f->server.pending));
     f->server.len = 0;
     return true;
@@ -130,4 +132,26 @@ bool tc_egress_flow_send(struct tc_egress_proxy *p, struct tc_egress_flow *f, co
         return tc_egress_flow_deaf(p, f);
     tc_egress_sent(p->stats, f->destination, len);
     return true;
+}
+
+bool tc_egress_flow_tell(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
+                         size_t len)
+{
+    if (!f->masks)
+        return tc_egress_side_send(p, &f->client, bytes, len);
+    tc_buf_add(&f->tail, bytes, len);
+    if (f->tail.failed)
+        return false;
+    size_t n = tc_egress_secrets_mask(&p->config.values, &f->tail);
+    bool sent = !n || tc_egress_side_send(p, &f->client, f->tail.data, n);
+    memmove(f->tail.data, f->tail.data + n, f->tail.len - n);
+    f->tail.len -= n;
+    return sent;
+}
+
+bool tc_egress_flow_tell_rest(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    bool sent = !f->tail.len || tc_egress_side_send(p, &f->client, f->tail.data, f->tail.len);
+    f->tail.len = 0;
+    return sent;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Finds the end of a request's body, so that no bytes after it are forwarded. Pure. */
+ * Finds the end of a body, so that no bytes after it are forwarded with it. Pure. */
 #include "egress/read/http.h"
 
 #include <string.h>
 
-/* States: the size's digits and line end, the data and its line end, the final line end. Chunk
- * extensions and trailers are refused: they are rare, and servers disagree about them. */
-enum { SIZE, SIZE_END, DATA, DATA_CR, DATA_LF, LAST_CR, LAST_LF };
+/* States: the size's digits, its extension and line end, the data and its line end, trailers, the
+ * final line end. In requests, chunk extensions and trailers are refused: they are rare, and
+ * servers disagree about them. */
+enum { SIZE, EXTENSION, SIZE_END, DATA, DATA_CR, DATA_LF, LAST_CR, LAST_LF, TRAILER, TRAILER_LF };
 
 enum { DIGITS_MAX = 12 };
 
@@ -32,8 +33,9 @@ static bool size_byte(struct tc_egress_http_rest *rest, char c)
 {
     int digit = hex(c);
     if (digit < 0) {
-        rest->state = SIZE_END;
-        return c == '\r' && rest->digits;
+        bool extends = rest->lenient && (c == ';' || c == ' ' || c == '\t');
+        rest->state = extends ? EXTENSION : SIZE_END;
+        return (c == '\r' || extends) && rest->digits;
     }
     rest->left = rest->left * 16 + (uint64_t)digit;
     return ++rest->digits <= DIGITS_MAX;
@@ -43,6 +45,14 @@ static bool expect(struct tc_egress_http_rest *rest, char c, char wanted, int ne
 {
     rest->state = next;
     return c == wanted;
+}
+
+/* Within an extension or a trailer. */
+static bool text_byte(struct tc_egress_http_rest *rest, char c, int next)
+{
+    if (c == '\r')
+        rest->state = next;
+    return c != '\n' && c != '\0';
 }
 
 /* Processes one byte that is not data. */
@@ -59,7 +69,17 @@ static bool step(struct tc_egress_http_rest *rest, char c)
         rest->digits = 0;
         return expect(rest, c, '\n', SIZE);
     case LAST_CR:
+        if (rest->lenient && c != '\r') {
+            rest->state = TRAILER;
+            return text_byte(rest, c, TRAILER_LF);
+        }
         return expect(rest, c, '\r', LAST_LF);
+    case EXTENSION:
+        return text_byte(rest, c, SIZE_END);
+    case TRAILER:
+        return text_byte(rest, c, TRAILER_LF);
+    case TRAILER_LF:
+        return expect(rest, c, '\n', LAST_CR);
     default:
         rest->done = true;
         return c == '\n';

@@ -11,7 +11,10 @@ bool tc_egress_host_read(const char *text, size_t len, struct tc_egress_host *re
 {
     struct tc_complaint c;
     _autofree_ char *host = NULL;
-    if (memchr(text, '*', len) || tc_host_read(text, len, &host, &c))
+    bool dot = len > 1 && text[len - 1] == '.'; /* the name is absolute, as all names here are */
+    if (memchr(text, '*', len) || tc_host_read(text, len - dot, &host, &c))
+        return false;
+    if (dot && tc_host_is_address(host)) /* some readers take "127.0.0.1." for a name */
         return false;
     tc_strcopy(ret->name, sizeof(ret->name), host);
     ret->port = 0;

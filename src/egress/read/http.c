@@ -5,56 +5,10 @@
 #include <string.h>
 #include <strings.h>
 
-bool tc_egress_http_is(struct tc_egress_http_text text, const char *word)
-{
-    return text.len == strlen(word) && strncasecmp(text.at, word, text.len) == 0;
-}
-
 static enum tc_egress_http_read bad(struct tc_egress_http_head *head, const char *why)
 {
     head->why = why;
     return TC_EGRESS_HTTP_BAD;
-}
-
-static bool is_token(struct tc_egress_http_text text)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.at[i];
-        bool alnum = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
-        if (!alnum && !(c && strchr("!#$%&'*+-.^_`|~", c)))
-            return false;
-    }
-    return text.len > 0;
-}
-
-/* ---- lines ---- */
-
-/* The position after the head's empty line; NULL: not received yet. *ret_bad: a byte that only some
- * parsers treat as a line end or string end. */
-static const char *find_end(const char *bytes, size_t len, bool *ret_bad)
-{
-    for (size_t i = 0; i < len; i++) {
-        char c = bytes[i];
-        if (c != '\r' && c != '\n' && c != '\0')
-            continue;
-        if (c != '\r' || (i + 1 < len && bytes[i + 1] != '\n')) {
-            *ret_bad = true;
-            return NULL;
-        }
-        if (i + 3 < len && bytes[i + 2] == '\r' && bytes[i + 3] == '\n')
-            return bytes + i + 4;
-        i++;
-    }
-    return NULL;
-}
-
-/* Returns the line at *at without its end, and moves *at after it. The head has only complete
- * lines. */
-static struct tc_egress_http_text next_line(const char **at, const char *end)
-{
-    const char *start = *at, *cr = memchr(start, '\r', (size_t)(end - start));
-    *at = cr + 2;
-    return (struct tc_egress_http_text){start, (size_t)(cr - start)};
 }
 
 /* ---- the request line ---- */
@@ -123,7 +77,7 @@ static const char *read_request_line(struct tc_egress_http_head *head,
 {
     head->method = next_word(&line);
     head->target = next_word(&line);
-    if (!is_token(head->method))
+    if (!tc_egress_http_is_token(head->method))
         return "the method is not a token";
     /* methods are case-sensitive, but some servers ignore case */
     if (strncasecmp(head->method.at, "connect", head->method.len) == 0 && head->method.len == 7 &&
@@ -138,33 +92,13 @@ static const char *read_request_line(struct tc_egress_http_head *head,
 
 /* ---- fields ---- */
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
 static const char *read_field(struct tc_egress_http_head *head, struct tc_egress_http_text line)
 {
     if (head->field_count == TC_EGRESS_HTTP_FIELDS_MAX)
         return "there are too many header fields";
-    const char *colon = memchr(line.at, ':', line.len), *end = line.at + line.len;
-    if (!colon)
-        return "a header field has no colon";
-    struct tc_egress_http_field *field = &head->fields[head->field_count];
-    field->name = (struct tc_egress_http_text){line.at, (size_t)(colon - line.at)};
-    if (!is_token(field->name)) /* a continued line starts with a space, and also fails here */
-        return "a header field's name is not a token";
-    const char *value = colon + 1;
-    while (value < end && is_space(*value))
-        value++;
-    while (end > value && is_space(end[-1]))
-        end--;
-    for (const char *c = value; c < end; c++)
-        if (((unsigned char)*c < 0x20 && *c != '\t') || *c == 0x7f)
-            return "a header field's value contains a control character";
-    field->value = (struct tc_egress_http_text){value, (size_t)(end - value)};
-    head->field_count++;
-    return NULL;
+    const char *why = tc_egress_http_field_read(line, &head->fields[head->field_count]);
+    head->field_count += !why;
+    return why;
 }
 
 static const struct tc_egress_http_field *find_field(const struct tc_egress_http_head *head,
@@ -180,38 +114,11 @@ static const struct tc_egress_http_field *find_field(const struct tc_egress_http
     return found;
 }
 
-/* Calls `visit` for each element of a comma-separated list. False when a call returns false. */
-typedef bool word_fn(struct tc_egress_http_text word, void *ctx);
-
-static bool each_word(struct tc_egress_http_text list, word_fn *visit, void *ctx)
-{
-    const char *at = list.at, *end = list.at + list.len;
-    while (at < end) {
-        const char *comma = memchr(at, ',', (size_t)(end - at)), *stop = comma ? comma : end;
-        const char *from = at, *to = stop;
-        while (from < to && is_space(*from))
-            from++;
-        while (to > from && is_space(to[-1]))
-            to--;
-        if (to > from && !visit((struct tc_egress_http_text){from, (size_t)(to - from)}, ctx))
-            return false;
-        at = stop + 1;
-    }
-    return true;
-}
-
 static const char *read_length(struct tc_egress_http_head *head, struct tc_egress_http_text value)
 {
-    uint64_t length = 0;
-    if (!value.len || value.len > 18)
+    if (!tc_egress_http_number(value, &head->length))
         return "Content-Length is not a number";
-    for (size_t i = 0; i < value.len; i++) {
-        if (value.at[i] < '0' || value.at[i] > '9')
-            return "Content-Length is not a number";
-        length = length * 10 + (uint64_t)(value.at[i] - '0');
-    }
-    head->length = length;
-    head->body = length ? TC_EGRESS_HTTP_LENGTH : TC_EGRESS_HTTP_NO_BODY;
+    head->body = head->length ? TC_EGRESS_HTTP_LENGTH : TC_EGRESS_HTTP_NO_BODY;
     return NULL;
 }
 
@@ -265,15 +172,25 @@ static const char *read_host(struct tc_egress_http_head *head)
 static bool not_framing(struct tc_egress_http_text word, void *ctx)
 {
     (void)ctx;
-    return is_token(word) && !tc_egress_http_is(word, "Host") &&
+    return tc_egress_http_is_token(word) && !tc_egress_http_is(word, "Host") &&
            !tc_egress_http_is(word, "Content-Length") &&
            !tc_egress_http_is(word, "Transfer-Encoding");
 }
 
-static bool not_upgrade(struct tc_egress_http_text word, void *ctx)
+/* Does the client want to send another request? Clients of proxies also say so in Proxy-Connection.
+ */
+static void read_persistence(struct tc_egress_http_head *head)
 {
-    (void)ctx;
-    return !tc_egress_http_is(word, "Upgrade");
+    bool close = false, alive = false;
+    for (size_t i = 0; i < head->field_count; i++) {
+        const struct tc_egress_http_field *field = &head->fields[i];
+        if (!tc_egress_http_is(field->name, "Connection") &&
+            !tc_egress_http_is(field->name, "Proxy-Connection"))
+            continue;
+        close |= tc_egress_http_has(field->value, "close");
+        alive |= tc_egress_http_has(field->value, "keep-alive");
+    }
+    head->keep = !close && (head->one_one || alive);
 }
 
 static const char *read_hop(struct tc_egress_http_head *head)
@@ -283,14 +200,15 @@ static const char *read_hop(struct tc_egress_http_head *head)
     for (size_t i = 0; i < head->field_count; i++) {
         if (!tc_egress_http_is(head->fields[i].name, "Connection"))
             continue;
-        if (!each_word(head->fields[i].value, not_framing, NULL))
+        if (!tc_egress_http_each(head->fields[i].value, not_framing, NULL))
             return "Connection lists a field that the request needs";
-        asks |= !each_word(head->fields[i].value, not_upgrade, NULL);
+        asks |= tc_egress_http_has(head->fields[i].value, "Upgrade");
     }
     const struct tc_egress_http_field *upgrade = find_field(head, "Upgrade", &count);
     head->websocket = asks && count == 1 && tc_egress_http_is(upgrade->value, "websocket") &&
                       tc_egress_http_is(head->method, "GET") &&
                       head->body == TC_EGRESS_HTTP_NO_BODY && head->one_one;
+    read_persistence(head);
     return NULL;
 }
 
@@ -303,7 +221,7 @@ enum tc_egress_http_read tc_egress_http_read(const char *bytes, size_t len,
     memset(ret, 0, offsetof(struct tc_egress_http_head, fields));
     ret->field_count = 0;
     ret->why = NULL;
-    const char *end = find_end(bytes, len, &broken), *at = bytes;
+    const char *end = tc_egress_http_end(bytes, len, &broken), *at = bytes;
     if (broken)
         return bad(ret, "a line does not end in CR LF, or contains a NUL");
     if (!end)
@@ -312,21 +230,15 @@ enum tc_egress_http_read tc_egress_http_read(const char *bytes, size_t len,
     ret->size = (size_t)(end - bytes);
     if (ret->size > TC_EGRESS_HTTP_HEAD_MAX)
         return bad(ret, "the head is too long");
-    const char *why = read_request_line(ret, next_line(&at, end));
+    const char *why = read_request_line(ret, tc_egress_http_next(&at, end));
     while (!why && at < end - 2)
-        why = read_field(ret, next_line(&at, end));
+        why = read_field(ret, tc_egress_http_next(&at, end));
     for (size_t i = 0; !why && i < TC_COUNT(steps); i++)
         why = steps[i](ret);
     return why ? bad(ret, why) : TC_EGRESS_HTTP_DONE;
 }
 
 /* ---- forward ---- */
-
-static bool is_other(struct tc_egress_http_text word, void *ctx)
-{
-    const struct tc_egress_http_text *name = ctx;
-    return word.len != name->len || strncasecmp(word.at, name->at, word.len) != 0;
-}
 
 /* Is the field hop-by-hop: by its name, or because Connection names it? Trailers are refused in the
  * body, so Trailer is dropped. */
@@ -341,7 +253,7 @@ static bool of_this_hop(const struct tc_egress_http_head *head, struct tc_egress
             return true;
     for (size_t i = 0; i < head->field_count; i++)
         if (tc_egress_http_is(head->fields[i].name, "Connection") &&
-            !each_word(head->fields[i].value, is_other, &name))
+            tc_egress_http_lists(head->fields[i].value, name))
             return true;
     return false;
 }
@@ -367,13 +279,13 @@ static bool replaced(const struct tc_egress_http_line *lines, size_t count,
                      struct tc_egress_http_text name)
 {
     for (size_t i = 0; i < count; i++)
-        if (!is_other(name, (void *)(uintptr_t)&lines[i].name))
+        if (name.len == lines[i].name.len && strncasecmp(name.at, lines[i].name.at, name.len) == 0)
             return true;
     return false;
 }
 
 void tc_egress_http_forward(const struct tc_egress_http_head *head,
-                            const struct tc_egress_http_line *lines, size_t count,
+                            const struct tc_egress_http_line *lines, size_t count, bool last,
                             struct tc_buf *to)
 {
     tc_buf_add(to, head->method.at, head->method.len);
@@ -395,6 +307,8 @@ void tc_egress_http_forward(const struct tc_egress_http_head *head,
         tc_buf_add(to, lines[i].whole.at, lines[i].whole.len);
         tc_buf_adds(to, "\r\n");
     }
-    tc_buf_adds(to, head->websocket ? "Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
-                                    : "Connection: close\r\n\r\n");
+    tc_buf_adds(to, head->websocket  ? "Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+                    : last           ? "Connection: close\r\n\r\n"
+                    : !head->one_one ? "Connection: keep-alive\r\n\r\n"
+                                     : "\r\n");
 }

@@ -11,18 +11,10 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "egress/read/fields.h"
 #include "egress/read/host.h"
 
 enum { TC_EGRESS_HTTP_HEAD_MAX = 65536, TC_EGRESS_HTTP_FIELDS_MAX = 128 };
-
-struct tc_egress_http_text {
-    const char *at;
-    size_t len;
-};
-
-struct tc_egress_http_field {
-    struct tc_egress_http_text name, value; /* `value` without surrounding white space */
-};
 
 enum tc_egress_http_form {
     TC_EGRESS_HTTP_ORIGIN,
@@ -42,6 +34,7 @@ struct tc_egress_http_head {
     enum tc_egress_http_body body;
     uint64_t length;
     bool websocket; /* asks for an upgrade to websocket */
+    bool keep;      /* the client wants to send another request on this connection */
     struct tc_egress_http_field fields[TC_EGRESS_HTTP_FIELDS_MAX];
     size_t field_count;
     size_t size;     /* of the whole head */
@@ -59,21 +52,20 @@ struct tc_egress_http_line {
 };
 struct tc_egress_http_line tc_egress_http_line(const char *whole);
 
-/* Writes the head for the server: origin form, without hop-by-hop fields, one request per
- * connection. */
+/* Writes the head for the server: origin form, without hop-by-hop fields. `last`: the server must
+ * close the connection after its response. */
 void tc_egress_http_forward(const struct tc_egress_http_head *head,
-                            const struct tc_egress_http_line *lines, size_t count,
+                            const struct tc_egress_http_line *lines, size_t count, bool last,
                             struct tc_buf *to);
 
-bool tc_egress_http_is(struct tc_egress_http_text text, const char *word); /* ignores case */
-
-/* Finds the end of a request's body, so that no bytes after it are forwarded. Pure. */
+/* Finds the end of a body, so that no bytes after it are forwarded with it. Pure. */
 struct tc_egress_http_rest {
     enum tc_egress_http_body body;
     uint64_t left; /* bytes left in the body or chunk */
     int state;     /* position in a chunked body */
     unsigned digits;
     bool done;
+    bool lenient; /* chunk extensions and trailers are accepted, as servers may send them */
 };
 
 void tc_egress_http_rest_start(struct tc_egress_http_rest *rest,

@@ -6,6 +6,8 @@
 usage: egress.py DRIVER EGRESS names|words|load|long|inspect|upstream self|ordinary
 """
 
+import http.client
+import io
 import json
 import os
 import pathlib
@@ -153,8 +155,11 @@ def first(sock, data):
 
 
 def raw(proxy, data):
-    """All that comes back for these bytes, as text."""
-    return talk(proxy.connect(), data)[0].decode("latin-1")
+    """All that comes back for these bytes, after which the client sends no more; as text."""
+    with proxy.connect() as sock:
+        sock.sendall(data)
+        sock.shutdown(socket.SHUT_WR)
+        return read_all(sock)[0].decode("latin-1")
 
 
 def body(text):
@@ -224,7 +229,7 @@ def test_clients():
             answer,
         )
         check(
-            "Connection: close" in answer.stdout and "Proxy-Connection" not in answer.stdout,
+            "Connection" not in answer.stdout,
             "without what was for the proxy",
             answer.stdout,
         )
@@ -234,7 +239,7 @@ def test_clients():
         check(answer.returncode == 0 and "GET / HTTP/1.1" in answer.stdout, "curl by socks5h and TLS", answer)
         answer = p.curl("http://ok.example/", scheme="socks5h")
         check(
-            answer.returncode == 0 and "Connection: close" in answer.stdout,
+            answer.returncode == 0 and "GET / HTTP/1.1" in answer.stdout,
             "curl by socks5h and HTTP",
             answer,
         )
@@ -438,8 +443,8 @@ def test_smuggling():
             + b"\r\n",
         )
         check(
-            len(w.requests) == seen + 1 and text.count("HTTP/1.1 200") == 1,
-            "one request a connection",
+            [r.split()[1] for r in w.requests[seen:]] == ["/1", "/2"] and text.count("HTTP/1.1 200") == 2,
+            "two requests of one connection, in order",
             w.requests[seen:],
         )
         seen = len(w.requests)
@@ -449,7 +454,7 @@ def test_smuggling():
             + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: evil.example\r\n\r\n",
         )
         check(
-            len(w.requests) == seen + 1 and body(text)["body"] == "abc",
+            len(w.requests) == seen + 1 and '"body": "abc"' in text and text.count("HTTP/1.1 400") == 1,
             "nothing behind the last chunk",
             w.requests[seen:],
         )
@@ -458,7 +463,7 @@ def test_smuggling():
             p, one + b"Content-Length: 3\r\n\r\nabcGET /smuggled HTTP/1.1\r\nHost: evil.example\r\n\r\n"
         )
         check(
-            len(w.requests) == seen + 1 and body(text)["body"] == "abc",
+            len(w.requests) == seen + 1 and '"body": "abc"' in text and text.count("HTTP/1.1 400") == 1,
             "nor behind the length",
             w.requests[seen:],
         )
@@ -558,7 +563,9 @@ def test_direct():
             "HTTP that knows no proxy",
             data,
         )
-        data, reset = go("2001:2::2", 80, b"GET /d HTTP/1.1\r\nHost: OK.example:80\r\n\r\n")
+        data, reset = go(
+            "2001:2::2", 80, b"GET /d HTTP/1.1\r\nHost: OK.example:80\r\nConnection: close\r\n\r\n"
+        )
         check(data.startswith(b"HTTP/1.1 200"), "by IPv6", data)
         data, reset = go("198.18.0.2", 80, b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n")
         check(
@@ -669,6 +676,170 @@ def test_websockets():
         time.sleep(0.3)
         check(len(w.requests) == seen + 1, "gets no second request", w.requests[seen:])
         sock.close()
+
+
+# ---- one connection for many requests ----------------------------------------------------------------------------------------
+
+
+class Stays(io.BufferedReader):
+    """Is not closed with the response that was read from it."""
+
+    def close(self):
+        pass
+
+
+class Kept:
+    """A client that sends all its requests on one connection."""
+
+    def __init__(self, sock, host="ok.example:82", form="http://"):
+        self.sock, self.host, self.form = sock, host, form
+        self.file = Stays(socket.SocketIO(sock, "r"))
+
+    def makefile(self, _):
+        return self.file
+
+    def send(self, method, path, more="", data=b"", version="1.1", host=None):
+        host = host or self.host
+        target = f"{self.form}{host}{path}" if self.form else path
+        self.sock.sendall(f"{method} {target} HTTP/{version}\r\nHost: {host}\r\n{more}\r\n".encode() + data)
+
+    def hear(self, method="GET"):
+        """The status, the body, and whether the connection stays; None if it has ended."""
+        answer = http.client.HTTPResponse(self, method=method)
+        try:
+            answer.begin()
+        except (http.client.HTTPException, ConnectionError):
+            return None
+        return answer.status, answer.read().decode(), not answer.will_close
+
+    def ask(self, method, path, *more, **other):
+        self.send(method, path, *more, **other)
+        return self.hear(method)
+
+    def ended(self):
+        try:
+            return self.file.read(1) == b""
+        except ConnectionResetError:
+            return True
+
+
+def test_kept():
+    with Proxy("ok.example:82", "two.example:80") as p:
+        before = len(w.served)
+        c = Kept(p.connect())
+        for method, path, status, text in (
+            ("GET", "/length", 200, "ok"),
+            ("HEAD", "/length", 200, ""),
+            ("GET", "/chunked", 200, "ok"),
+            ("DELETE", "/empty", 204, ""),
+            ("GET", "/same", 304, ""),
+            ("GET", "/hints", 200, "ok"),
+            ("GET", "/length?last", 200, "ok"),
+        ):
+            check(
+                c.ask(method, path) == (status, text, True),
+                f"{method} {path} leaves the connection open",
+                path,
+            )
+        served = w.served[before:]
+        check(len({n for n, _, _ in served}) == 1, "one connection to the server", served)
+        c.send("GET", "/a"), c.send("GET", "/chunked"), c.send("GET", "/c")
+        check([c.hear()[1] for _ in range(3)] == ["ok"] * 3, "requests that did not wait")
+        check([path for _, _, path in w.served[-3:]] == ["/a", "/chunked", "/c"], "in order", w.served[-3:])
+        c.sock.sendall(b"\r\n")
+        check(c.ask("GET", "/length") == (200, "ok", True), "after an empty line")
+        check(c.ask("GET", "/quits") == (200, "ok", True), "a server that ends an idle connection")
+        time.sleep(0.2)
+        check(c.ask("GET", "/length") == (200, "ok", True), "is connected to again")
+        check(c.ask("GET", "/more") == (200, "ok", True), "a response to no request")
+        time.sleep(0.2)
+        check(c.ask("GET", "/length") == (200, "ok", True), "is never delivered")
+        check(c.ask("GET", "/x", host="two.example")[0] == 200, "another host of the grant")
+        check(c.ask("GET", "/length") == (200, "ok", True), "and the first again")
+        check(
+            c.ask("GET", "/old", "Connection: keep-alive\r\n", version="1.0") == (200, "ok", True),
+            "a client and a server of HTTP/1.0",
+        )
+        status, _, stays = c.ask("GET", "/x", host="evil.example")
+        check(status == 403 and not stays and c.ended(), "a host that is not granted ends it")
+        for path in ("/says", "/open"):
+            c = Kept(p.connect())
+            check(c.ask("GET", path) == (200, "ok", False) and c.ended(), f"{path}: the end is announced")
+        c = Kept(p.connect())
+        check(c.ask("GET", "/length", version="1.0")[2] is False and c.ended(), "HTTP/1.0 that says nothing")
+        c = Kept(p.connect())
+        check(c.ask("GET", "/", "Connection: close\r\n")[2] is False and c.ended(), "a client that closes")
+        c = Kept(p.connect())
+        c.send("GET", "/length")
+        c.sock.shutdown(socket.SHUT_WR)
+        check(c.hear()[:2] == (200, "ok") and c.ended(), "a client that sends no more")
+
+
+def test_kept_bodies():
+    """A server that does not read a body takes it for the next request: it must not get to it."""
+    hidden = b"GET /smuggled HTTP/1.1\r\nHost: evil.example\r\n\r\n"
+    with Proxy("ok.example:82", "ok.example:81") as p:
+        before = len(w.served)
+        c = Kept(p.connect())
+        check(
+            c.ask("POST", "/a", f"Content-Length: {len(hidden)}\r\n", hidden) == (200, "ok", True),
+            "a body leaves the client's connection open",
+        )
+        chunk = b"%x\r\n%s\r\n0\r\n\r\n" % (len(hidden), hidden)
+        check(
+            c.ask("GET", "/b", "Transfer-Encoding: chunked\r\n", chunk) == (200, "ok", True),
+            "and one in chunks",
+        )
+        check(c.ask("GET", "/c", "Content-Length: 0\r\n") == (200, "ok", True), "and an empty one")
+        served = w.served[before:]
+        check([path for _, _, path in served] == ["/a", "/b", "/c"], "a hidden request is not served", served)
+        check(len({n for n, _, _ in served}) == 3, "a server gets no request after a body", served)
+        c = Kept(p.connect(), "ok.example:81")
+        c.send("POST", "/", "Content-Length: 10\r\n", b"half")
+        check(c.hear() == (413, "no", False), "an early response ends the connection")
+        c = Kept(p.connect())
+        c.send("GET", "/length", data=b"GET http://ok.example:82/x HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+        check(
+            c.hear()[:2] == (200, "ok") and c.hear()[0] == 400 and c.ended(),
+            "two hosts in the second request",
+        )
+        c = Kept(p.connect())
+        c.send("GET", "/length", data=b"SSH-2.0-x\r\n\r\n")
+        check(
+            c.hear()[:2] == (200, "ok") and c.hear()[0] == 400 and c.ended(),
+            "another protocol after a request",
+        )
+
+
+def test_kept_rules():
+    with Proxy("ok.example:82=GET", "ok.example:443=GET", "two.example:80/v1") as p:
+        before = len(w.served)
+        c = Kept(p.connect())
+        check(c.ask("GET", "/length") == (200, "ok", True), "an allowed request")
+        check(c.ask("DELETE", "/length")[0] == 403 and c.ended(), "another method on its connection")
+        sock, _ = tunnel(p, "ok.example:82")
+        c = Kept(sock, form="")
+        check(c.ask("GET", "/length") == (200, "ok", True), "within a tunnel")
+        c.send("GET", "/1"), c.send("POST", "/2", "Content-Length: 0\r\n"), c.send("GET", "/3")
+        check(
+            c.hear()[0] == 200 and c.hear()[0] == 403 and c.ended(),
+            "requests that did not wait are checked, too",
+        )
+        check({m for _, m, _ in w.served[before:]} == {"GET"}, "nothing else is served", w.served[before:])
+        c = Kept(within(p), "ok.example", form="")
+        check(
+            c.ask("GET", "/a")[0] == 200 and c.ask("GET", "/b")[0] == 200,
+            "two requests in one TLS connection",
+        )
+        check(c.ask("POST", "/c")[0] == 403 and c.ended(), "and a third that is not allowed")
+        c = Kept(p.connect(), "two.example")
+        check(c.ask("GET", "/v1/x")[0] == 200, "an allowed path")
+        check(c.ask("GET", "/v1/../v2")[0] == 400 and c.ended(), "a path of two meanings")
+    with Proxy("ok.example:82", "two.example:80", options=["--connections", "1"]) as p:
+        c = Kept(p.connect())
+        check(c.ask("GET", "/length") == (200, "ok", True), "the only connection")
+        check(Kept(p.connect()).ask("GET", "/length") == (200, "ok", True), "makes room for the next")
+        check(c.ended(), "and ends")
 
 
 # ---- load --------------------------------------------------------------------------------------------------------------------
@@ -953,6 +1124,8 @@ def ask_within(p, text, **where):
 
 
 def request(line, more="", host="ok.example"):
+    """The only request of its connection, unless `more` says otherwise."""
+    more = more if "Connection:" in more else more + "Connection: close\r\n"
     return f"{line} HTTP/1.1\r\nHost: {host}\r\n{more}\r\n".encode()
 
 
@@ -1051,7 +1224,8 @@ def test_inspection():
         text = ask_within(
             p,
             request(
-                "GET /", "Connection: Upgrade\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n"
+                "GET /",
+                "Connection: Upgrade, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n",
             ),
         )
         check("200 OK" in text and "h2c" not in text.lower(), "no way to HTTP/2 from within", text)
@@ -1378,7 +1552,16 @@ def test_upstream_says_no():
 def main():
     parts = {
         "names": [test_clients, test_refusals, test_addresses, test_dns, test_another_resolver],
-        "words": [test_smuggling, test_tunnels, test_direct, test_rules_of_requests, test_websockets],
+        "words": [
+            test_smuggling,
+            test_tunnels,
+            test_direct,
+            test_rules_of_requests,
+            test_websockets,
+            test_kept,
+            test_kept_bodies,
+            test_kept_rules,
+        ],
         "long": [test_long_stream],
         "upstream": [test_ways, test_names_there, test_upstream_says_no],
         "inspect": [test_inspection, test_trust, test_speed],

@@ -146,6 +146,7 @@ class World:
     """The servers, in a thread of their own; what they saw is in `requests`."""
 
     def __init__(self, scratch):
+        self.served = []  # of kept(): connection, method, path
         self.requests, self.opened, self.names, self.moved = [], 0, Names(), Names()
         self.scratch = scratch
         self.loop = asyncio.new_event_loop()
@@ -181,6 +182,7 @@ class World:
         await asyncio.start_server(self.silent, PUBLIC, 9)
         await asyncio.start_server(self.flood, PUBLIC, 19)
         await asyncio.start_server(self.early, PUBLIC, 81)
+        await asyncio.start_server(self.kept, PUBLIC, 82)
 
     async def web(self, reader, writer):
         """Keeps on reading requests as a sloppy server would, so that a second one would be seen."""
@@ -267,6 +269,37 @@ class World:
                 left -= len(piece)
                 await writer.drain()
         except ConnectionError:
+            pass
+        writer.close()
+
+    ANSWERS = {
+        "/length": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        "/chunked": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\nok\r\n0\r\nX-Sum: 1\r\n\r\n",
+        "/empty": b"HTTP/1.1 204 No Content\r\n\r\n",
+        "/same": b"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n",
+        "/hints": b"HTTP/1.1 100 Continue\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        "/quits": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",  # and closes, which nothing says
+        "/says": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
+        "/open": b"HTTP/1.0 200 OK\r\n\r\nok",
+        "/old": b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok",
+        "/more": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
+    }
+
+    async def kept(self, reader, writer):
+        """Answers by the path, one request after the other. It never reads a body, so it takes one for the next request."""
+        self.opened += 1
+        number = self.opened
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                method, path, _ = head.split(" ", 2)
+                self.served.append((number, method, path))
+                answer = self.ANSWERS.get(path, self.ANSWERS["/length"])
+                writer.write(answer.split(b"\r\n\r\n")[0] + b"\r\n\r\n" if method == "HEAD" else answer)
+                await writer.drain()
+                if path in ("/quits", "/says", "/open") or "connection: close" in head.lower():
+                    break
+        except (asyncio.IncompleteReadError, ConnectionError, ValueError):
             pass
         writer.close()
 

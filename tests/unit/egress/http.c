@@ -86,7 +86,13 @@ static void ambiguous_heads_are_refused(void **state)
         "/0x7f.1/ HTTP/1.1\r\nHost: 0x7f.1\r\n\r\n",
         "GET http://0177.0.0.1/ HTTP/1.1\r\nHost: 0177.0.0.1\r\n\r\n",
         "GET http:/"
-        "/a.example./ HTTP/1.1\r\nHost: a.example.\r\n\r\n",
+        "/a.example../ HTTP/1.1\r\nHost: a.example..\r\n\r\n",
+        "GET http:/"
+        "/93.184.216.34./ HTTP/1.1\r\nHost: 93.184.216.34.\r\n\r\n",
+        "GET http:/"
+        "/[::1]./ HTTP/1.1\r\nHost: [::1].\r\n\r\n",
+        "GET http:/"
+        "/./ HTTP/1.1\r\nHost: .\r\n\r\n",
         "GET http://*/ HTTP/1.1\r\nHost: *\r\n\r\n",
         "GET http://[::1/ HTTP/1.1\r\nHost: [::1\r\n\r\n",
         "GET http://[fe80::1%25lo]/ HTTP/1.1\r\nHost: [fe80::1%25lo]\r\n\r\n",
@@ -162,6 +168,32 @@ static void request_forms_are_parsed(void **state)
         read_text(ONE "Host: A.EXAMPLE:80\r\nTransfer-Encoding: Chunked\r\n\r\n", &head),
         TC_EGRESS_HTTP_DONE);
     assert_int_equal(head.body, TC_EGRESS_HTTP_CHUNKED);
+    assert_int_equal(read_text("GET http:/"
+                               "/a.example./ HTTP/1.1\r\nHost: A.example\r\n\r\n",
+                               &head),
+                     TC_EGRESS_HTTP_DONE);
+    assert_string_equal(head.host.name, "a.example");
+}
+
+static bool keeps(const char *text)
+{
+    struct tc_egress_http_head head;
+    assert_int_equal(read_text(text, &head), TC_EGRESS_HTTP_DONE);
+    return head.keep;
+}
+
+static void client_says_whether_it_goes_on(void **state)
+{
+    assert_true(keeps(ONE HOST "\r\n"));
+    assert_true(keeps(ONE HOST "Connection: keep-alive\r\n\r\n"));
+    assert_false(keeps(ONE HOST "Connection: x, Close\r\n\r\n"));
+    assert_false(keeps(ONE HOST "Proxy-Connection: close\r\n\r\n"));
+    assert_false(keeps("GET http:/"
+                       "/a.example/ HTTP/1.0\r\n\r\n"));
+    assert_true(keeps("GET http:/"
+                      "/a.example/ HTTP/1.0\r\nProxy-Connection: Keep-Alive\r\n\r\n"));
+    assert_false(keeps("GET http:/"
+                       "/a.example/ HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n"));
 }
 
 static void forwards(const char *from, const char *to)
@@ -169,7 +201,7 @@ static void forwards(const char *from, const char *to)
     struct tc_egress_http_head head, again;
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     assert_int_equal(read_text(from, &head), TC_EGRESS_HTTP_DONE);
-    tc_egress_http_forward(&head, NULL, 0, &out);
+    tc_egress_http_forward(&head, NULL, 0, true, &out);
     assert_string_equal(out.data, to);
     assert_int_equal(read_text(out.data, &again), TC_EGRESS_HTTP_DONE);
 }
@@ -220,6 +252,7 @@ int main(void)
         cmocka_unit_test(ambiguous_heads_are_refused),
         cmocka_unit_test(every_cut_waits_for_more),
         cmocka_unit_test(request_forms_are_parsed),
+        cmocka_unit_test(client_says_whether_it_goes_on),
         cmocka_unit_test(hop_by_hop_headers_are_removed),
         cmocka_unit_test(oversized_heads_are_refused),
     };

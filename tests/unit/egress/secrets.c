@@ -147,7 +147,7 @@ static void a_client_cannot_say_the_header(void **state)
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     size_t count = lines("api.example.com", 443, true, to);
     assert_int_equal(tc_egress_http_read(text, sizeof(text) - 1, &head), TC_EGRESS_HTTP_DONE);
-    tc_egress_http_forward(&head, to, count, &out);
+    tc_egress_http_forward(&head, to, count, true, &out);
     assert_string_equal(out.data, "GET / HTTP/1.1\r\nHost: api.example.com\r\n"
                                   "Authorization: Bearer abc12345\r\nAccept-Encoding: identity\r\n"
                                   "Connection: close\r\n\r\n");
