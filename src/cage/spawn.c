@@ -162,12 +162,14 @@ static int start_cold(struct tc_cage *cage)
     return p->ops && p->ops->outer ? p->ops->outer(cage) : clone_cold(cage, &p->init);
 }
 
-static void tell_observer(struct tc_process_cage *p)
+/* A plan with a fixed id is one of a VM's guest: there the granted ports are the host's. */
+static void tell_observer(struct tc_process_cage *p, const struct tc_plan *plan)
 {
     const struct tc_init_config *init = &p->init;
     p->observer.of = (struct tc_observed){.watch = init->watch,
                                           .unix_sockets = init->unix_sockets,
                                           .mounts = !p->trees.unmounted,
+                                          .loopback = !plan->uid,
                                           .uid = init->uid,
                                           .gid = init->gid,
                                           .clear_groups = init->wait_for_maps,
@@ -191,7 +193,7 @@ int tc_process_start(struct tc_cage *cage)
     const struct tc_limits *l = &cage->plan->limits;
     if (open_streams(cage) < 0 || give_streams(cage) < 0)
         return -1;
-    tell_observer(p);
+    tell_observer(p, cage->plan);
     tc_workspace_start(&p->workspace);
     if (l->timeout_ms)
         p->init.last_us = cage->begun_us + (l->timeout_ms + l->grace_ms + LATE_MS) * 1000;

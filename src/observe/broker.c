@@ -95,6 +95,7 @@ bool tc_broker_open(struct tc_cage *cage)
     if (memory == MAP_FAILED)
         return false;
     said = memory;
+    rules.plan = o->of.loopback ? cage->plan : NULL;
     rules.uid = o->of.uid;
     rules.gid = o->of.gid;
     rules.clear_groups = o->of.clear_groups;

@@ -39,7 +39,8 @@ struct tc_connect_rules {
     size_t socket_count;
     const char **overlays; /* paths in the cage at which the tool works on an overlay */
     size_t overlay_count;
-    uid_t uid; /* in the cage's user namespace */
+    const struct tc_plan *plan; /* its granted loopback ports are those of this kernel; else NULL */
+    uid_t uid;                  /* in the cage's user namespace */
     gid_t gid;
     bool clear_groups;
 };

@@ -258,6 +258,13 @@ static _Noreturn void connect_unix(struct tc_connect_ask *ask, struct taken *t)
     answer_connect(ask, rc < 0 ? errno : 0);
 }
 
+static bool is_closed(const struct tc_connect_ask *ask)
+{
+    union tc_inet to;
+    return tc_reach_read(ask->tid, ask->at, (size_t)ask->len, &to) &&
+           tc_connect_closed(ask->rules->plan, &to) != TC_CLOSED_NOT;
+}
+
 void tc_connect_do(struct tc_connect_ask *ask)
 {
     struct taken t = {.socket = -1};
@@ -273,6 +280,8 @@ void tc_connect_do(struct tc_connect_ask *ask)
         connect_unix(ask, &t);
     if (domain != AF_INET && domain != AF_INET6 && domain != AF_NETLINK)
         refuse_connect(ask, "sockets of this kind are not granted");
+    if (ask->rules->plan && is_closed(ask))
+        answer_connect(ask, ECONNREFUSED);
     enter_cage(ask,
                &t); /* some families need network privileges, which the tool must not get from us */
     int rc = connect(t.socket, &t.to.any, (socklen_t)ask->len);

@@ -90,6 +90,8 @@ static bool answer_notification(struct tc_cage *cage, int fd, const struct secco
         return tc_notify_send(fd, n->id, EPERM, 0);
     }
     if (refusal == 0) {
+        if (n->data.nr == SYS_connect && tc_notify_closed(cage, n))
+            return tc_notify_send(fd, n->id, ECONNREFUSED, 0);
         observe(cage, n, name);
         return tc_notify_send(fd, n->id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
     }

@@ -27,6 +27,7 @@ struct tc_observed {
     enum tc_seccomp_watch watch;
     bool unix_sockets; /* the supervisor connects for the tool */
     bool mounts;       /* the cage has a private root; else Landlock decides by the rules alone */
+    bool loopback;     /* granted loopback ports are those of this kernel */
     uid_t uid;         /* in the cage's user namespace */
     gid_t gid;
     bool clear_groups;

@@ -70,28 +70,41 @@ static void format_target(char *to, size_t size, const char *host, unsigned port
     (void)snprintf(to, size, v6 ? "[%s]:%u" : "%s:%u", host, port);
 }
 
+bool tc_reach_read(pid_t pid, uint64_t at, size_t len, union tc_inet *ret)
+{
+    enum { LEAST = sizeof(struct sockaddr_in) - 8 }; /* without the padding */
+    memset(ret, 0, sizeof(*ret));
+    len = len < sizeof(*ret) ? len : sizeof(*ret);
+    if (tc_notify_bytes(pid, at, ret, len) < LEAST)
+        return false;
+    struct sockaddr_in6 v6 = ret->v6;
+    if (ret->any.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
+        *ret = (union tc_inet){.v4 = {.sin_family = AF_INET, .sin_port = v6.sin6_port}};
+        memcpy(&ret->v4.sin_addr, &v6.sin6_addr.s6_addr[12], sizeof(ret->v4.sin_addr));
+    }
+    return ret->any.sa_family == AF_INET ? ret->v4.sin_port != 0
+                                         : ret->any.sa_family == AF_INET6 && v6.sin6_port;
+}
+
+bool tc_reach_is_local(const union tc_inet *to)
+{
+    return to->any.sa_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&to->v6.sin6_addr)
+                                         : ntohl(to->v4.sin_addr.s_addr) >> 24 == 127;
+}
+
 /* The destination of a connect; false when it is not notable. */
 static bool connect_target(const struct tc_cage *cage, pid_t pid, const uint64_t *args, char *to,
                            size_t size, enum tc_denial_kind *ret_kind)
 {
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } a = {0};
+    union tc_inet a;
     struct tc_observer *o = cage->observer;
     const struct tc_plan *plan = cage->plan;
     char host[TC_EGRESS_TARGET_MAX];
-    size_t len = args[2] < sizeof(a) ? (size_t)args[2] : sizeof(a);
-    if (tc_notify_bytes(pid, args[1], &a, len) < sizeof(struct sockaddr_in) - 8)
+    if (!tc_reach_read(pid, args[1], (size_t)args[2], &a))
         return false;
-    bool v6 = a.any.sa_family == AF_INET6;
-    if (!v6 && a.any.sa_family != AF_INET)
-        return false;
-    unsigned port = ntohs(v6 ? a.v6.sin6_port : a.v4.sin_port);
-    bool local =
-        v6 ? IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr) : ntohl(a.v4.sin_addr.s_addr) >> 24 == 127;
-    if (port == 0 || (local && listens(o, pid, port)))
+    unsigned port = ntohs(a.any.sa_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);
+    bool local = tc_reach_is_local(&a);
+    if (local && listens(o, pid, port))
         return false;
     if (tc_gateway_leads(plan->net, plan->net_count, &a.any, host, sizeof(host)))
         return false;

@@ -7,6 +7,7 @@
 #ifndef TC_OBSERVE_WATCH_H
 #define TC_OBSERVE_WATCH_H
 
+#include "linux/meant.h"
 #include "observe/observe.h"
 
 struct seccomp_notif;
@@ -55,9 +56,23 @@ void tc_search_found(struct tc_cage *cage, enum tc_denial_kind kind, const char 
 bool tc_notify_by_libc(struct tc_observer *o, pid_t pid);
 
 /* reach.c */
+/* Reads the address of a connect; an IPv4-mapped one becomes IPv4. False: it has no port. */
+bool tc_reach_read(pid_t pid, uint64_t at, size_t len, union tc_inet *ret);
+bool tc_reach_is_local(const union tc_inet *to);
 /* Lists the destination of a connect, as the tool's memory has it now, when the grant has no
  * network. */
 void tc_notify_connect(struct tc_cage *cage, const struct seccomp_notif *n);
+
+/* closed.c */
+enum tc_closed {
+    TC_CLOSED_NOT,
+    TC_CLOSED_YES,   /* granted, and nothing listens there on the host */
+    TC_CLOSED_OTHER, /* only the port's other loopback address is granted */
+};
+/* Must a connect to this address be refused, so that the program tries the next one? */
+enum tc_closed tc_connect_closed(const struct tc_plan *plan, const union tc_inet *to);
+/* The same for a notified connect; lists it where that is notable. */
+bool tc_notify_closed(struct tc_cage *cage, const struct seccomp_notif *n);
 
 /* watch.c: in the watcher */
 /* Lists what a call does with its paths, where that is notable. */

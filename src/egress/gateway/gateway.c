@@ -76,6 +76,31 @@ bool tc_gateway_leads(const struct tc_net_entry *net, size_t count, const struct
            tc_endpoint_find(net, count, host, port | TC_PORT_UDP);
 }
 
+/* A client of localhost tries both. */
+static const char *other_loopback(const char *host)
+{
+    return tc_streq(host, "127.0.0.1") ? "::1" : tc_streq(host, "::1") ? "127.0.0.1" : NULL;
+}
+
+enum tc_gateway_local tc_gateway_local(const struct tc_net_entry *net, size_t count,
+                                       const struct sockaddr *to)
+{
+    unsigned port;
+    char host[INET6_ADDRSTRLEN];
+    const struct sockaddr_in6 *v6 = (const void *)to;
+    const struct sockaddr_in *v4 = (const void *)to;
+    (void)number_of(to, &port, host, sizeof(host));
+    bool local = to->sa_family == AF_INET ? ntohl(v4->sin_addr.s_addr) >> 24 == 127
+                                          : IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+    if (!local || tc_endpoint_find(net, count, host, port | TC_PORT_UDP))
+        return TC_GATEWAY_ELSEWHERE;
+    if (tc_endpoint_find(net, count, host, port))
+        return TC_GATEWAY_GRANTED;
+    const char *other = other_loopback(host);
+    return other && tc_endpoint_find(net, count, other, port) ? TC_GATEWAY_OTHER
+                                                              : TC_GATEWAY_ELSEWHERE;
+}
+
 static char *own_address(void)
 {
     char text[INET_ADDRSTRLEN];

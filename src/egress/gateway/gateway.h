@@ -52,6 +52,14 @@ unsigned tc_gateway_port(const struct tc_net_entry *net, size_t count);
  * messages: the name behind a synthetic address, or the address itself. */
 bool tc_gateway_leads(const struct tc_net_entry *net, size_t count, const struct sockaddr *to,
                       char *host, size_t size);
+/* What the grant has for a connection to an address of the loopback. */
+enum tc_gateway_local {
+    TC_GATEWAY_ELSEWHERE, /* nothing, or UDP: connect() does not tell which; or no loopback */
+    TC_GATEWAY_GRANTED,
+    TC_GATEWAY_OTHER, /* the same port of 127.0.0.1 instead of ::1, or the reverse */
+};
+enum tc_gateway_local tc_gateway_local(const struct tc_net_entry *net, size_t count,
+                                       const struct sockaddr *to);
 /* Adds the proxy variables that are not set yet. False: out of memory. */
 bool tc_gateway_environment(const struct tc_net_entry *net, size_t count, struct tc_strv *env);
 /* Adds the CA bundle variables that are not set yet, where TLS is inspected. False: out of memory.
