@@ -11,14 +11,18 @@ bool tc_egress_host_read(const char *text, size_t len, struct tc_egress_host *re
 {
     struct tc_complaint c;
     _autofree_ char *host = NULL;
-    bool dot = len > 1 && text[len - 1] == '.'; /* the name is absolute, as all names here are */
-    if (memchr(text, '*', len) || tc_host_read(text, len - dot, &host, &c))
-        return false;
-    if (dot && tc_host_is_address(host)) /* some readers take "127.0.0.1." for a name */
+    if (memchr(text, '*', len) || tc_host_read(text, len, &host, &c))
         return false;
     tc_strcopy(ret->name, sizeof(ret->name), host);
     ret->port = 0;
     return true;
+}
+
+/* Some readers take "127.0.0.1." for a name. */
+bool tc_egress_host_read_dotted(const char *text, size_t len, struct tc_egress_host *ret)
+{
+    bool dot = len > 1 && text[len - 1] == '.';
+    return tc_egress_host_read(text, len - dot, ret) && !(dot && tc_host_is_address(ret->name));
 }
 
 static bool read_port(const char *text, size_t len, uint16_t *ret)
@@ -49,7 +53,7 @@ bool tc_egress_authority_read(const char *text, size_t len, struct tc_egress_hos
     } else {
         colon = memchr(text, ':', len);
         colon = colon ? colon : end;
-        fine = tc_egress_host_read(text, (size_t)(colon - text), ret);
+        fine = tc_egress_host_read_dotted(text, (size_t)(colon - text), ret);
     }
     if (!fine || (colon < end && *colon != ':'))
         return false;

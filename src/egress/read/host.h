@@ -17,8 +17,10 @@ struct tc_egress_host {
     uint16_t port;                  /* 0: not given */
 };
 
-/* A host alone, IPv6 without brackets; a name may end in a dot. False: invalid or ambiguous. */
+/* A host alone, IPv6 without brackets. False: invalid or ambiguous. */
 bool tc_egress_host_read(const char *text, size_t len, struct tc_egress_host *ret);
+/* The same for a name that may end in a dot: names are absolute here. */
+bool tc_egress_host_read_dotted(const char *text, size_t len, struct tc_egress_host *ret);
 /* "host", "host:port", "[v6]:port"; no userinfo, no empty port. */
 bool tc_egress_authority_read(const char *text, size_t len, struct tc_egress_host *ret);
 

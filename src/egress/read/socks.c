@@ -39,7 +39,7 @@ static bool read_host(const unsigned char *bytes, struct tc_egress_host *ret)
 {
     char text[INET6_ADDRSTRLEN];
     if (bytes[3] == KIND_NAME)
-        return tc_egress_host_read((const char *)bytes + HEAD + 1, bytes[4], ret);
+        return tc_egress_host_read_dotted((const char *)bytes + HEAD + 1, bytes[4], ret);
     int family = bytes[3] == KIND_V4 ? AF_INET : AF_INET6;
     if (!inet_ntop(family, bytes + HEAD, text, sizeof(text)))
         return false;
