@@ -41,6 +41,7 @@ static TC_FIELDS(limit_fields, LIMIT);
     F(ONE, rights)  \
     F(ONE, no_rule) \
     F(ONE, frozen)  \
+    F(ONE, itself)  \
     F(TEXTS, hide)  \
     F(ONE, layered) \
     F(FD, layers)

@@ -19,10 +19,11 @@ struct tc_init_mount {
     dev_t dev;
     ino_t ino;
     enum tc_landlock_kind rights;
-    bool no_rule; /* no Landlock rule: the rule of a mount above the target covers it */
-    bool frozen;  /* a bind mount of the object on itself, read-only with everything below it */
-    /* Names in a read-only tree that the tool must not see, relative to the tree, NULL-terminated:
-     * an overlay with whiteouts hides them. NULL: none. */
+    bool no_rule; /* the rule of a mount above covers it */
+    bool frozen;  /* read-only over itself, with everything below, since the start of the call */
+    bool itself;  /* an object over itself: one that replaced it is mounted in the same way */
+    /* Names relative to a read-only tree that it must not show, NULL-terminated: an overlay of
+     * whiteouts covers the tree. NULL: none. */
     const char *const *hide;
     /* The tool sees the tree through an overlay. The overlay's upper and work directory are "u" and
      * "w" in the tmpfs `layers`. */
@@ -30,10 +31,10 @@ struct tc_init_mount {
     int layers; /* -1: no overlay */
 };
 
-/* Attaches the mount to its path below `root` (AT_FDCWD: the working directory). Follows no link,
- * and fails if the target is not the object that was resolved: another process, for example a cage
- * with the same directory, may have replaced it. 0, or -1 with errno; ESTALE: a different object is
- * there. Allocates nothing. */
+/* Attaches the mount to its path below `root` (AT_FDCWD: the working directory). A path inside a
+ * granted tree may have been replaced since it was resolved, by an editor, git or another cage: no
+ * link is followed, and the target must be the resolved object, or `itself` is set. 0, or -1 with
+ * errno; ESTALE: another object is there. Allocates nothing. */
 int tc_init_mount_attach(int root, const struct tc_init_mount *m);
 
 #endif

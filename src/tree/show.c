@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
@@ -98,24 +99,48 @@ int tc_tree_rebind(struct tc_cage *cage, const struct tc_item *item, int fd, con
         return -1;
     m->no_rule = true;
     m->frozen = !writable;
+    m->itself = true;
     m->dev = st.st_dev;
     m->ino = st.st_ino;
     return 0;
 }
 
-int tc_init_mount_attach(int root, const struct tc_init_mount *m)
+/* Mounts the object that replaced the resolved one over itself. The clone has the id map and the
+ * restrictions of the tree around it. */
+static int attach_clone(int target, bool read_only)
+{
+    const unsigned whole = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE;
+    const struct mount_attr attr = {.attr_set = read_only ? MOUNT_ATTR_RDONLY : 0};
+    _autofd_ int tree = tc_open_tree(target, "", whole);
+    if (tree < 0 || tc_mount_setattr(tree, AT_RECURSIVE, &attr) < 0)
+        return -1;
+    return tc_move_mount(tree, target, "");
+}
+
+static int attach_once(int root, const struct tc_init_mount *m)
 {
     struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
                            .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     struct stat st;
-    if (m->dev == 0)
-        return tc_move_mount(m->fd, root, m->path);
     _autofd_ int target = tc_openat2(root, m->path, &how);
     if (target < 0 || fstat(target, &st) < 0)
         return -1;
-    if (st.st_dev != m->dev || st.st_ino != m->ino) {
-        errno = ESTALE;
-        return -1;
-    }
-    return tc_move_mount(m->fd, target, "");
+    if (st.st_dev == m->dev && st.st_ino == m->ino)
+        return tc_move_mount(m->fd, target, "");
+    errno = ESTALE;
+    return m->itself ? attach_clone(target, m->frozen) : -1;
+}
+
+/* A save by renaming leaves a name free for a moment, and nothing can be mounted on the old file:
+ * both are ENOENT. */
+int tc_init_mount_attach(int root, const struct tc_init_mount *m)
+{
+    enum { TRIES = 32 };
+    int rc = -1;
+    if (m->dev == 0)
+        return tc_move_mount(m->fd, root, m->path);
+    errno = ENOENT;
+    for (int i = 0; i < TRIES && rc < 0 && errno == ENOENT; i++)
+        rc = attach_once(root, m);
+    return rc;
 }
