@@ -34,7 +34,8 @@ static const char *const words[TC_CLAUSE_COUNT] = {
     [TC_CLAUSE_FS_DENIED] = "overlay of whiteouts below read-only paths; below writable ones, "
                             "masks over the names that exist at the start, until the host replaces "
                             "one",
-    [TC_CLAUSE_FS_STEERING] = "read-only mounts over existing names",
+    [TC_CLAUSE_FS_STEERING] =
+        "read-only mounts over existing names, or an overlay where they are too many",
     [TC_CLAUSE_NET_NONE] = "network namespace without interfaces",
     [TC_CLAUSE_NET_ALLOW] =
         "network namespace without interfaces; all connections use the egress proxy outside",
@@ -153,6 +154,11 @@ static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const c
         return how_connected(cage, how);
     if (clause == TC_CLAUSE_FS_DENIED && TC_PRIV(cage)->trees.beside)
         return tc_format("%s; also masks in directories with mounts below them", how);
+    if (clause == TC_CLAUSE_FS_STEERING && cage->overlaid_for)
+        return tc_format(
+            "left out when changes are committed; an overlay instead of a bind, because "
+            "%s",
+            cage->overlaid_for);
     if (clause == TC_CLAUSE_FS_STEERING && cage->plan->workspace != TC_WORKSPACE_BIND)
         return strdup("left out when changes are committed");
     return strdup(how);

@@ -262,6 +262,7 @@ static bool is_replaced(int errnum)
 
 static int replaced(struct tc_cage *cage, const struct tc_report *r, const struct tc_stage *stage)
 {
+    cage->changed = true;
     return path_failed(
         cage, r, stage,
         "call it again; copy a path that keeps changing: workspace = { mode = \"copy\" }",

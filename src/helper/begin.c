@@ -165,13 +165,13 @@ static bool is_alone(const struct tc_job_record *j)
     return true;
 }
 
-/* Prepares the cage, here or in a worker thread, and then starts it. */
-static void prepare_cage(struct tc_job_record *j)
+void tc_job_prepare(struct tc_job_record *j)
 {
     int64_t timeout_ms = j->plan.limits.timeout_ms;
     j->step_us = tc_now_us();
     j->cage.begun_us = j->begun_us;
     j->end_at_us = timeout_ms ? j->begun_us + tc_us_of_ms(timeout_ms) : 0;
+    tc_again_keep(j);
     j->prepared = j->cage.executor->make(&j->cage);
 
     /* A worker thread costs two wake-ups. A call that only waits for local file systems does
@@ -184,6 +184,20 @@ static void prepare_cage(struct tc_job_record *j)
     if (j->prepared == 0)
         j->prepared = tc_cage_prepare(&j->cage);
     go_on(j);
+}
+
+void tc_job_cleared(struct tc_job_record *j)
+{
+    if (!j->again.due)
+        return;
+    j->again.due = false;
+    if (j->reason != TC_FOR_NOTHING) { /* the call was cancelled meanwhile */
+        tc_job_answer(j);
+        return;
+    }
+    tc_again_reset(j);
+    tc_job_step(j, TC_ON_NEXT);
+    tc_job_prepare(j);
 }
 
 void tc_job_abandon(struct tc_job_record *j)
@@ -287,7 +301,7 @@ static void begin_call(struct tc_job_record *j, const struct tc_job *job, const 
     if (j->plan.terminal) /* the pipe's bytes are typed on the terminal */
         j->feed.from = TAKE_FD(j->cage.stdin_fd);
     tc_job_mark(j, "receive", j->begun_us);
-    prepare_cage(j);
+    tc_job_prepare(j);
 }
 
 /* ---- jobs without a tool ---- */
@@ -307,8 +321,8 @@ static bool begin_probe(struct tc_job_record *j)
         j->begun_us = tc_now_us();
         j->reason = j->reason < TC_FOR_CANCEL ? TC_FOR_NOTHING : j->reason;
         j->limit = NULL;
-        tc_job_step(j, TC_ON_PROBE);
-        prepare_cage(j);
+        tc_job_step(j, TC_ON_NEXT);
+        tc_job_prepare(j);
         return true;
     }
     return false;
@@ -422,7 +436,8 @@ struct tc_job_record *tc_job_new(struct tc_loop *loop, struct tc_workers *worker
                                 .next = others,
                                 .inside = job->inside,
                                 .socket = TAKE_FD(socket),
-                                .feed = {.from = -1, .to = -1}};
+                                .feed = {.from = -1, .to = -1},
+                                .again = {.input = -1, .secrets = -1}};
     j->begun_us = tc_now_us();
     j->cage = tc_cage_empty(&j->plan, &j->outcome);
     j->cage.secrets_fd = TAKE_FD(secrets);

@@ -78,6 +78,7 @@ static void on_done(struct tc_task *task)
 static void finish_clearing(struct tc_job_record *j)
 {
     (void)tc_cage_destroy(&j->cage, TC_BLOCK_NO);
+    tc_job_cleared(j);
 }
 
 static void kill_again(struct tc_job_record *j)
@@ -120,6 +121,11 @@ void tc_job_answer(struct tc_job_record *j)
     j->end_at_us = j->due_us = 0;
     if (j->probed && tc_job_next_probe(j))
         return;
+    if (tc_again_wanted(j)) {
+        j->cage.outcome = &j->late_outcome;
+        tc_job_clear(j);
+        return;
+    }
     for (size_t i = 0; i < TC_COUNT(streams); i++) {
         tc_output_finish(&j->flows[i].read, 0, streams[i]);
         tc_output_done(&j->flows[i].read);
@@ -368,6 +374,7 @@ static void reap_rest(struct tc_job_record *j)
 
 static void stand(struct tc_job_record *j)
 {
+    tc_again_drop(j);
     tc_job_mark(j, "walls", j->step_us);
     j->step_us = tc_now_us();
 }
@@ -464,8 +471,8 @@ const struct tc_job_row tc_job_rows[TC_ON_EVENTS][TC_IS_STATES] = {
         [TC_IS_CLEARING] = {finish_clearing, TC_IS_GONE}, [TC_IS_GONE] = NEVER},
     [TC_ON_ALIVE] = OF_ENDED(await_end, TC_IS_DYING),
     [TC_ON_LARGE] = OF_ENDED(nothing, TC_IS_CLEARING),
-    [TC_ON_CLEARED] = OF_ENDED(nothing, TC_IS_GONE),
-    [TC_ON_PROBE] = {
+    [TC_ON_CLEARED] = OF_ENDED(tc_job_cleared, TC_IS_GONE),
+    [TC_ON_NEXT] = {
         STAY(nothing), FROM(PREPARING, CLEARING) = NEVER, [TC_IS_GONE] = {nothing, TC_IS_FREE}},
 };
 /* clang-format on */

@@ -66,7 +66,7 @@ enum tc_job_event {
     TC_ON_ALIVE,   /* the cage cannot be released yet: some of its processes are alive */
     TC_ON_LARGE,   /* a worker thread began to release the cage */
     TC_ON_CLEARED, /* the cage is released */
-    TC_ON_PROBE,   /* a probe job starts with the cage of its next executor */
+    TC_ON_NEXT,    /* the job continues with its next cage: of a probe, or another attempt */
     TC_ON_EVENTS
 };
 
@@ -84,6 +84,14 @@ struct tc_flow { /* an output stream */
 struct tc_feed {
     int from, to;
     off_t fed; /* bytes of the memory file that were written */
+};
+
+/* Another attempt at the cage, see again.c. */
+struct tc_again {
+    bool possible, due;
+    int count;
+    int input, secrets; /* duplicates of the cage's fds until the tool runs; -1: none */
+    const char *why;    /* a bind became an overlay for this reason; NULL: it did not */
 };
 
 struct tc_terminal {
@@ -116,6 +124,7 @@ struct tc_job_record {
     int64_t due_us;            /* time of TC_ON_DUE; 0: never */
     struct tc_feed feed;
     struct tc_terminal terminal;
+    struct tc_again again;
     bool inside; /* the library accepts an outcome in the message itself, without a memory file */
     int64_t removed; /* number of leftovers that a CLEAN job removed */
     size_t probed;   /* of a PROBE job: executors tried so far */
@@ -148,6 +157,8 @@ bool tc_job_sweeping(void);
 /* Called when a probe's cage has ended: adds its result to the outcome, and begins the next
  * executor's probe. False: none is left, and the outcome is complete. */
 bool tc_job_next_probe(struct tc_job_record *job);
+/* The cage of a job was released: begins another attempt, if one must follow. */
+void tc_job_cleared(struct tc_job_record *job);
 /* Prepares the cage, perhaps in a worker thread, and then starts it. */
 void tc_job_prepare(struct tc_job_record *job);
 /* The next four are actions of the state table in job.c. */
@@ -160,6 +171,15 @@ void tc_job_refuse(struct tc_job_record *job);
 void tc_job_abandon(struct tc_job_record *job);
 /* Sends the outcome while a worker thread uses the cage. */
 void tc_job_leave(struct tc_job_record *job);
+
+/* again.c: another attempt at the cage. Before the cage is made: keeps what another attempt needs.
+ * Once no other attempt can follow: closes it. */
+void tc_again_keep(struct tc_job_record *job);
+void tc_again_drop(struct tc_job_record *job);
+/* Instead of the answer: true if another attempt must follow once the cage is released. */
+bool tc_again_wanted(struct tc_job_record *job);
+/* The record as it was before the first attempt, with the adjusted plan. */
+void tc_again_reset(struct tc_job_record *job);
 
 /* job.c */
 /* Connects the job's fds with their handlers; watches none yet. */

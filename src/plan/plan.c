@@ -99,6 +99,18 @@ void tc_plan_done(struct tc_plan *plan)
     tc_fields_done(&tc_plan_fields, plan);
 }
 
+bool tc_plan_overlay(struct tc_plan *plan)
+{
+    if (plan->workspace != TC_WORKSPACE_BIND || plan->uid)
+        return false;
+    plan->workspace = TC_WORKSPACE_OVERLAY;
+    plan->overlay_or_copy = true;
+    plan->commit = TC_COMMIT_ALWAYS;
+    if (plan->limits.disk < plan->limits.memory)
+        plan->limits.disk = plan->limits.memory;
+    return true;
+}
+
 bool tc_plan_tell(struct tc_plan *plan, const struct tc_fields *fields, const void *it,
                   unsigned of_call)
 {

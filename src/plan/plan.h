@@ -110,6 +110,10 @@ bool tc_session_name(const char *name);
 extern const struct tc_fields tc_plan_fields;
 void tc_plan_visit(struct tc_wire *w, struct tc_plan *plan);
 void tc_plan_done(struct tc_plan *plan);
+/* Replaces a bind by an overlay with the same effect: every change is committed, however the tool
+ * ends. Its storage may use all of the memory, which `disk` does not limit in a bind. False: the
+ * plan has no bind, or a VM depends on it. */
+bool tc_plan_overlay(struct tc_plan *plan);
 /* Encodes the input of the plan's program from `it`: fields with the flag `of_call` as this call's
  * part, the others as the common part. False: out of memory. */
 bool tc_plan_tell(struct tc_plan *plan, const struct tc_fields *fields, const void *it,

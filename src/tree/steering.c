@@ -16,7 +16,7 @@
 #include "tree/steering.h"
 #include "tree/tree.h"
 
-/* Beyond these limits the call is refused, because files that were not searched are not
+/* Beyond these limits the tree cannot be a bind, because files that were not searched are not
  * protected. */
 enum { DIRECTORIES_MAX = 100000, MOUNTS_MAX = 1000 };
 
@@ -428,20 +428,34 @@ static int search_item(struct scan *s)
     return rc == CLOSED ? close_off(s, "") : rc;
 }
 
-/* Searches again a tree that changed during the search; refuses one that never stops changing. */
+/* Another process moves or replaces entries of the tree. */
+static bool is_moving(int errnum)
+{
+    return errnum == ESTALE || tc_resolve_gone(errnum);
+}
+
+/* Drops the mounts since then. */
+static void go_back(struct tc_trees *t, size_t mounts, size_t fds)
+{
+    t->mount_count = mounts;
+    while (t->fd_count > fds)
+        (void)close(t->fds[--t->fd_count]);
+}
+
+/* Searches again a tree that changed during the search. */
 static int search_until_still(const struct scan *first)
 {
     enum { TRIES = 16 };
     struct tc_trees *t = first->cage->trees;
-    size_t before = t->mount_count;
+    size_t mounts = t->mount_count, fds = t->fd_count;
     for (int i = 0; i < TRIES; i++) {
         struct scan s = {.cage = first->cage, .item = first->item};
-        t->mount_count = before;
+        go_back(t, mounts, fds);
         bool copied =
             tc_strv_copy(&s.bound, &first->bound) && tc_strv_copy(&s.frozen, &first->frozen);
         int rc = copied ? search_item(&s) : -1;
         scan_done(&s);
-        if (rc == 0 || errno != ESTALE)
+        if (rc == 0 || !is_moving(errno))
             return rc;
     }
     return -1;
@@ -500,6 +514,15 @@ static int guard_policy(struct scan *s)
     return rc;
 }
 
+/* Why an overlay may work where the search failed; NULL: it has the same problem. */
+static const char *unbound(int errnum)
+{
+    if (errnum == E2BIG || errnum == EMFILE || errnum == ENFILE)
+        return "a bind would need too many read-only mounts over steering files";
+    return is_moving(errnum) ? "its entries were moved again and again while they were searched"
+                             : NULL;
+}
+
 int tc_tree_steering(struct tc_cage *cage, const struct tc_item *item)
 {
     /* mounting a directory on itself twice would hide the mounts below the first one */
@@ -509,16 +532,19 @@ int tc_tree_steering(struct tc_cage *cage, const struct tc_item *item)
         rc = guard_policy(&s);
     if (rc == 0)
         rc = search_until_still(&s);
+    int errnum = errno;
     scan_done(&s);
+    cage->unbound = rc < 0 ? unbound(errnum) : NULL;
     if (rc == 0 || cage->outcome->failure.code)
         return rc;
+    errno = errnum;
     return tc_cage_fail(
         cage,
         TC_WHY_ERRNO(
             TOOLCAGE_EUNENFORCEABLE, "steering", item->mount->from, errno,
             errno == EACCES
                 ? "make it listable (chmod u+rwx), or grant the directories inside it one by one"
-                : "use workspace = { mode = \"copy\" }"),
+                : "use workspace = { mode = \"overlay\" }, or --commit ask"),
         TC_CLAUSE_FS_STEERING, "cannot protect the files in %s that steer the host",
         item->mount->from);
 }

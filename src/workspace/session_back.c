@@ -273,6 +273,7 @@ int tc_session_restored(struct tc_cage *cage)
     if (!s || s->restored == s->record.list.tree_count)
         return 0;
     errno = 0;
+    cage->unbound = "its session has changes in an overlay";
     return fail_restore(
         cage, "the changes in the workspace",
         "every directory that the session changed must exist, as an overlay; or end "

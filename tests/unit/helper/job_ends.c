@@ -541,7 +541,7 @@ static const char *const after[TC_ON_EVENTS] = {
     [TC_ON_OVER] = "OADDDDUAEADCO",    [TC_ON_GATHER] = "GAUUUUUAEADCO",
     [TC_ON_OUTCOME] = "OAUUUUUAEADCO", [TC_ON_DONE] = "OFUUUUUFEODOO",
     [TC_ON_ALIVE] = "OAUUUUUADADCO",   [TC_ON_LARGE] = "OAUUUUUACADCO",
-    [TC_ON_CLEARED] = "OAUUUUUAOADCO", [TC_ON_PROBE] = "FAUUUUUAEADCF",
+    [TC_ON_CLEARED] = "OAUUUUUAOADCO", [TC_ON_NEXT] = "FAUUUUUAEADCF",
 };
 
 static struct tc_job_record *bring_to(enum tc_job_state there)
@@ -595,7 +595,7 @@ static void every_state_knows_every_event(void **state)
                 seen.task->work(seen.task);
                 seen.task = NULL;
             }
-            if (e == TC_ON_PROBE) { /* which begins with nothing told */
+            if (e == TC_ON_NEXT) { /* which begins with nothing told */
                 free(TAKE(j->outcome.out.head));
                 free(TAKE(j->outcome.err.head));
             }
