@@ -85,7 +85,11 @@ const char *tc_local_usage(struct tc_cage *cage)
     if (p->group)
         tc_cgroup_usage(p->group, &u);
     tc_watcher_finish(cage);
-    o->notice = tc_journal_notice(); /* before the network's notices */
+    char *notice = tc_journal_notice(); /* before the network's notices */
+    if (notice) {
+        free(o->notice);
+        o->notice = notice;
+    }
     tc_proxy_finish(cage);
     note_reserved(cage);
     int64_t own = p->child.cpu_us - p->earlier_cpu_us;

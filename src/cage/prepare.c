@@ -150,6 +150,8 @@ static int check_point(struct tc_cage *cage, struct tc_item *item, const struct 
             item->point = (struct tc_file_id){st.st_dev, st.st_ino};
         return 0;
     }
+    if (fd < 0 && errno == ELOOP)
+        return tc_tree_refuse_link(cage, item);
     return tc_cage_fail(cage,
                         TC_WHY(TOOLCAGE_EPATH, "trees", item->path,
                                "create it on the host first, or grant it at another path"),

@@ -104,11 +104,9 @@ static bool add_lesson(struct tc_lesson *l, const struct toolcage_call *call, in
     static const struct {
         enum tc_denial_kind kind;
         enum tc_touch how;
-    } rows[] = {{TC_DENIAL_READ, TC_TOUCH_READ},
-                {TC_DENIAL_WRITE, TC_TOUCH_WRITE},
-                {TC_DENIAL_EXEC, TC_TOUCH_EXEC},
-                {TC_DENIAL_UNSHOWN, TC_TOUCH_EXEC},
-                {TC_DENIAL_LOOK, TC_TOUCH_LOOK}};
+    } rows[] = {{TC_DENIAL_READ, TC_TOUCH_READ},    {TC_DENIAL_WRITE, TC_TOUCH_WRITE},
+                {TC_DENIAL_CREATE, TC_TOUCH_WRITE}, {TC_DENIAL_EXEC, TC_TOUCH_EXEC},
+                {TC_DENIAL_UNSHOWN, TC_TOUCH_EXEC}, {TC_DENIAL_LOOK, TC_TOUCH_LOOK}};
     struct stat st;
     size_t i = 0;
     while (i < TC_COUNT(rows) && (int64_t)rows[i].kind != kind)

@@ -117,6 +117,9 @@ void tc_job_take_over(struct tc_job_record *j)
     j->cage.outcome = &j->outcome;
     j->outcome.failure = j->late_outcome.failure;
     j->outcome.status = j->late_outcome.status;
+    if (j->late_outcome.note)
+        tc_outcome_note(&j->outcome, j->late_outcome.note);
+    free(j->late_outcome.notice);
     j->late_outcome = (struct tc_outcome){.failure.clause = -1};
 }
 

@@ -259,9 +259,12 @@ static void note(struct tc_cage *cage, enum tc_denial_kind kind, const char *sai
     bool all = cage->plan->denials == TC_DENIALS_ACCESSES;
     bool no = refused(cage, at, kind == TC_DENIAL_WRITE);
     bool look = kind == TC_DENIAL_LOOK;
+    /* the tool sees that the path is missing, so a hint may depend on it */
+    bool creates = kind == TC_DENIAL_WRITE && !at->exists && covered(cage->plan, at->path, false);
     if (no && (!look || all))
-        tc_seen_list(w, &(struct tc_listed){
-                            .kind = kind, .target = at->path, .probe = look || is_probe(at->path)});
+        tc_seen_list(w, &(struct tc_listed){.kind = creates ? TC_DENIAL_CREATE : kind,
+                                            .target = at->path,
+                                            .probe = look || is_probe(at->path)});
     follow_search(cage, kind, said, at, no, pid);
     if (no || !all || (!at->exists && kind != TC_DENIAL_WRITE))
         return;

@@ -19,6 +19,7 @@
     X(READ, "read", NULL, "read", NULL)                                                      \
     X(LOOK, "look", NULL, "read", NULL)                                                      \
     X(WRITE, "write", NULL, "write", NULL)                                                   \
+    X(CREATE, "write", NULL, "write", NULL)                                                  \
     X(EXEC, "exec", NULL, "exec", NULL)                                                      \
     X(UNSHOWN, "exec", NULL, "exec", "the cage does not show this path")                     \
     X(CONNECT, "connect", "network", NULL, NULL)                                             \

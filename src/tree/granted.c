@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/display.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "tree/steering.h"
@@ -78,14 +80,36 @@ bool tc_tree_copied(const struct tc_plan *plan, const struct tc_item *item)
 
 /* ---- resolving ---- */
 
-/* The path has no line in the policy, so it comes from an option. Owned. */
+/* The path has no line in the policy, so it comes from an option. A file need not exist where its
+ * directory is granted. Owned. */
 static char *hint_of_option(const struct tc_mount *m)
 {
-    static const char plain[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+";
-    bool fits = !m->from[strspn(m->from, plain)];
-    return m->kind == TC_MOUNT_WRITE && fits ? tc_format("create it first: mkdir %s", m->from)
-                                             : strdup("create it first, or leave the option out");
+    _autofree_ char *word = tc_shell_quote(m->from), *dir = tc_path_parent(m->from);
+    _autofree_ char *above = dir ? tc_shell_quote(dir) : NULL;
+    if (m->kind != TC_MOUNT_WRITE || !word || !above)
+        return strdup("create it first, or leave the option out");
+    return tc_format(
+        "for a new directory: mkdir %s; for a new file grant its directory: --write %s", word,
+        above);
+}
+
+/* The path with the target of the link `name` in its place: text, which is not looked up. Owned;
+ * NULL: not known. */
+static char *beyond_link(const char *path, const char *name)
+{
+    size_t n = strlen(name);
+    const char *at = n ? strstr(path, name) : NULL;
+    while (at && !(at > path && at[-1] == '/' && (at[n] == '/' || !at[n])))
+        at = strstr(at + 1, name);
+    _autofree_ char *link = at ? strndup(path, (size_t)(at - path) + n) : NULL;
+    _autofree_ char *dir = link ? tc_path_parent(link) : NULL;
+    char target[PATH_MAX];
+    ssize_t length = dir ? readlink(link, target, sizeof(target) - 1) : -1;
+    if (length <= 0)
+        return NULL;
+    target[length] = '\0';
+    _autofree_ char *start = tc_path_absolute(dir, target);
+    return start ? tc_format("%s%s", start, at + n) : NULL;
 }
 
 static int refuse_errno(struct tc_cage *cage, const struct tc_mount *m, const char *where)
@@ -103,10 +127,11 @@ static int refuse_errno(struct tc_cage *cage, const struct tc_mount *m, const ch
             "policy",
             "granted path ", " does not exist");
     case ELOOP: {
+        _autofree_ char *real = beyond_link(m->from, where);
         _autofree_ char *hint = tc_format(
             "\"%s\" is a symbolic link in a directory that a tool can write or that another user "
-            "owns; name the real path instead",
-            where);
+            "owns; name the real path instead%s%s",
+            where, real ? ", if you mean it: " : "", real ? real : "");
         return tc_tree_refuse(cage, m, 0, hint, "granted path ",
                               " contains a symbolic link that is not followed");
     }
@@ -114,6 +139,18 @@ static int refuse_errno(struct tc_cage *cage, const struct tc_mount *m, const ch
         return tc_tree_refuse(cage, m, errnum, "check its permissions", "granted path ",
                               " cannot be opened");
     }
+}
+
+int tc_tree_refuse_link(struct tc_cage *cage, const struct tc_item *item)
+{
+    char real[PATH_MAX];
+    bool named = item->fd >= 0 && tc_resolve_name(item->fd, real) == 0;
+    _autofree_ char *hint =
+        named ? tc_format("write the real path instead: %s%s%s", real, item->host_name ? "/" : "",
+                          item->host_name ? item->host_name : "")
+              : strdup("write the real path instead");
+    return tc_tree_refuse(cage, item->mount, 0, hint ? hint : "", "granted path ",
+                          " is or contains a symbolic link of another granted directory");
 }
 
 /* A granted path on the host. */

@@ -166,6 +166,8 @@ static int place(struct tc_cage *cage, struct tc_item *item)
         const struct tc_item *single_dir = single_dir_at(cage, item, path);
         item->copy = single_dir ? single_dir->copy : -1;
     }
+    if (item->copy < 0 && errno == ELOOP)
+        return tc_tree_refuse_link(cage, item);
     return item->copy >= 0 ? 0
                            : tc_single_file_fail(cage, item, errno, "the private directory of ",
                                                  " cannot be made");

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/display.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "linux/walk.h"
@@ -375,8 +376,14 @@ static int search_entry(struct scan *s, int dirfd, const struct dirent *e, const
         return -1;
     if ((e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) || is_frozen(s, relative))
         return 0;
-    if (e->d_type == DT_DIR && (s->depth >= DEEPEST || strlen(relative) > LONGEST))
+    if (e->d_type == DT_DIR && (s->depth >= DEEPEST || strlen(relative) > LONGEST)) {
+        tc_outcome_note(
+            s->cage->outcome,
+            tc_format("directories of %s that are more than %d levels or %d bytes deep are "
+                      "read-only; grant one of them to write there",
+                      s->item->path, DEEPEST, LONGEST));
         return protect(s, relative, TC_STEERS_HOST, true);
+    }
     return search_below(s, dirfd, e, relative);
 }
 
@@ -469,11 +476,31 @@ static const char *below_item(const struct tc_trees *t, const struct tc_item *it
                                            : NULL;
 }
 
+/* One command that creates all of toolcage's own directories that are missing below the item. */
+static char *create_own(const struct tc_cage *cage, const struct tc_item *item)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    tc_buf_adds(&out, "mkdir -p");
+    for (size_t i = 0; i < cage->plan->deny_count; i++) {
+        const struct tc_deny *d = &cage->plan->denies[i];
+        const char *relative = d->own ? below_item(cage->trees, item, d->path) : NULL;
+        _autofd_ int fd = relative ? tc_resolve_beneath(item->fd, relative) : -1;
+        if (!relative || fd >= 0)
+            continue;
+        _autofree_ char *place = tc_path_join(item->mount->from, relative);
+        _autofree_ char *word = place ? tc_shell_quote(place) : NULL;
+        tc_buf_addf(&out, " %s", word ? word : "");
+    }
+    tc_buf_adds(&out, ", or grant a directory below instead of all of it");
+    return tc_buf_steal(&out);
+}
+
 static int refuse_own(struct tc_cage *cage, const struct tc_item *item, const char *relative)
 {
+    int errnum = errno;
     _autofree_ char *place = tc_path_join(item->mount->from, relative);
-    _autofree_ char *hint =
-        tc_format("mkdir -p '%s', or grant less than the directory around it", place ? place : "");
+    _autofree_ char *hint = create_own(cage, item);
+    errno = errnum;
     return tc_cage_fail(cage, TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "steering", place, errno, hint),
                         TC_CLAUSE_FS_STEERING,
                         "the tool may write %s and could make toolcage's own directory %s there",

@@ -165,6 +165,10 @@ bool tc_tree_copied(const struct tc_plan *plan, const struct tc_item *item);
 int tc_tree_refuse(struct tc_cage *cage, const struct tc_mount *m, int errnum, const char *hint,
                    const char *before, const char *after);
 
+/* The same for a path that reaches its place below another granted directory only through a
+ * symbolic link; names the real path. */
+int tc_tree_refuse_link(struct tc_cage *cage, const struct tc_item *item);
+
 int tc_tree_resolve(struct tc_cage *cage);
 /* single_file.c: single writable files. Call after the storage was made and before the root. */
 int tc_tree_single_files(struct tc_cage *cage);

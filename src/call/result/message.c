@@ -184,7 +184,7 @@ static bool add_path(struct tc_buf *buf, const struct tc_result_frame *frame,
         return false;
     tc_buf_adds(buf, "denied: ");
     tc_buf_add_display(buf, v.reason);
-    add_granted(buf, frame->grant, d->kind == TC_DENIAL_WRITE);
+    add_granted(buf, frame->grant, tc_streq(tc_denial_row(d->kind)->verb, "write"));
     tc_verdict_done(&v);
     return true;
 }

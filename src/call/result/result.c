@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/display.h"
 #include "base/path.h"
 #include "call/host/exec_check.h"
 #include "policy/names/syscall_names.h"
@@ -28,6 +29,16 @@ bool tc_result_verdict(const struct tc_result_frame *frame, const struct tc_deni
     return rc == 0 && ret->target;
 }
 
+/* A path that does not exist cannot be granted: its directory can. */
+static bool name_parent(struct tc_denial *d)
+{
+    _autofree_ char *parent = tc_path_parent(d->target);
+    _autofree_ char *word = parent ? tc_shell_quote(parent) : NULL;
+    free(d->hint);
+    d->hint = word ? tc_format("--write %s", word) : NULL;
+    return d->hint != NULL;
+}
+
 /* The policy rule that refused a path, and the smallest clause that would allow it. A path that
  * the policy would grant, or cannot name, keeps the helper's hint. */
 static bool place_path(const struct tc_result_frame *frame, struct tc_denial *d)
@@ -41,7 +52,8 @@ static bool place_path(const struct tc_result_frame *frame, struct tc_denial *d)
     d->line = v.line;
     d->hint = v.hint[0] ? TAKE(v.hint) : NULL;
     tc_verdict_done(&v);
-    return true;
+    return d->kind != TC_DENIAL_CREATE || !d->hint || !tc_startswith(d->hint, "--write ") ||
+           name_parent(d);
 }
 
 /* What would allow a refused system call: an option where the options are the grant, else a key; or

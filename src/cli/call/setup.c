@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/call/lookup.h"
 #include "cli/call/secret.h"
@@ -41,6 +42,11 @@ static int give_entry(struct toolcage_call *call, const char *entry, const char 
 {
     if (is_entry(entry))
         return toolcage_call_set(call, "env", entry, tc_failure_error(failure));
+    if (strncmp(entry, "export ", strlen("export ")) == 0)
+        return tc_failure_set(failure, TOOLCAGE_EUSAGE,
+                              "remove the word export: no shell reads this file, and quotes and $ "
+                              "are part of the value",
+                              "--env-file %s: entry %zu begins with export", path, number);
     return tc_failure_set(failure, TOOLCAGE_EUSAGE,
                           "write NAME=VALUE on each line; a value of more lines needs entries that "
                           "end in a NUL byte, as env -0 prints them",
@@ -95,6 +101,37 @@ static int give_file(struct toolcage_call *call, const char *path, struct tc_wri
     return rc;
 }
 
+/* ---- paths ---- */
+
+static char *escape_equals(const char *path)
+{
+    char *out = malloc(2 * strlen(path) + 1), *to = out;
+    for (; out && *path; path++) {
+        if (*path == '=')
+            *to++ = '\\';
+        *to++ = *path;
+    }
+    if (out)
+        *to = '\0';
+    return out;
+}
+
+/* PATH=FROM, or one path with an equals sign in its name: whichever exists. */
+static int give_path(struct toolcage_call *call, const char *key, const char *value,
+                     struct tc_failure *failure)
+{
+    const char *equals = strchr(value, '=');
+    bool whole = equals && equals > value && equals[-1] != '\\' && !access(value, F_OK);
+    _autofree_ char *path = whole ? escape_equals(value) : NULL;
+    if (whole && !path)
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    if (whole && !access(equals + 1, F_OK))
+        return tc_failure_set(failure, TOOLCAGE_EUSAGE,
+                              "write \\= for the equals sign of a name, or an absolute FROM",
+                              "--%s %s: this path exists, and so does %s", key, value, equals + 1);
+    return toolcage_call_set(call, key, path ? path : value, tc_failure_error(failure));
+}
+
 /* ---- the call ---- */
 
 static int set(struct toolcage_call *call, const struct tc_given *given, struct tc_writers writers,
@@ -106,6 +143,8 @@ static int set(struct toolcage_call *call, const struct tc_given *given, struct 
         return give_variable(call, given->value, failure);
     if (!strcmp(key, "env-file"))
         return give_file(call, given->value, writers, failure);
+    if (!strcmp(key, "read") || !strcmp(key, "write"))
+        return give_path(call, key, given->value, failure);
     if (!fixed)
         return toolcage_call_set(call, key, given->value, err);
     _autofree_ char *name = strndup(key, (size_t)(fixed - key));

@@ -10,8 +10,8 @@
 #include "policy/pathrule.h"
 #include "policy/resolve/resolve.h"
 
-/* A flag with its value: "PATH" or "PATH=FROM", the path in the cage and on the host, made
- * absolute. */
+/* A flag's value: "P" or, without a policy, "P=FROM"; the paths are made absolute. An equals sign
+ * of a path is written "\=". */
 struct file_flag {
     char *path, *from;
     enum tc_access access;
@@ -24,33 +24,49 @@ static void file_flag_done(struct file_flag *flag)
     free(flag->from);
 }
 
+/* Splits the value, into owned texts. False: out of memory. */
+static bool split_flag(const char *value, char **ret_path, char **ret_from)
+{
+    char *to = *ret_path = strdup(value);
+    *ret_from = NULL;
+    for (const char *p = value; to && *p; p++) {
+        if (*p == '\\' && p[1] == '=') {
+            *to++ = *++p;
+        } else if (*p == '=' && !*ret_from) {
+            *to = '\0';
+            to = *ret_from = strdup(p + 1);
+        } else {
+            *to++ = *p;
+        }
+    }
+    if (to)
+        *to = '\0';
+    return to != NULL;
+}
+
 bool tc_flag_file_check(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
 {
-    const char *equals = strchr(value, '=');
-    if (!equals)
-        return tc_path_text_fine(value, c);
-    _autofree_ char *path = strndup(value, (size_t)(equals - value));
-    if (!path) {
+    _autofree_ char *path = NULL, *from = NULL;
+    if (!split_flag(value, &path, &from)) {
         tc_complain(c, NULL, "out of memory");
         return false;
     }
-    return tc_path_text_fine(path, c) && tc_path_text_fine(equals + 1, c);
+    return tc_path_text_fine(path, c) && (!from || tc_path_text_fine(from, c));
 }
 
 static int read_flag(struct tc_resolve *r, const struct tc_narrowing *n, struct file_flag *ret)
 {
     struct tc_complaint c;
-    const char *equals = strchr(n->value, '='), *cwd = r->facts->cwd ? r->facts->cwd : "/";
-    _autofree_ char *path =
-        strndup(n->value, equals ? (size_t)(equals - n->value) : strlen(n->value));
-    if (!path)
+    const char *cwd = r->facts->cwd ? r->facts->cwd : "/";
+    _autofree_ char *path = NULL, *from = NULL;
+    if (!split_flag(n->value, &path, &from))
         return tc_resolve_memory(r);
     ret->name = n->key;
     ret->value = n->value;
     ret->access = tc_streq(n->key, "write") ? TC_ACCESS_WRITE : TC_ACCESS_READ;
     int rc = tc_path_expand(path, cwd, r->facts->home, &ret->path, &c);
-    if (!rc && equals)
-        rc = tc_path_expand(equals + 1, cwd, r->facts->home, &ret->from, &c);
+    if (!rc && from)
+        rc = tc_path_expand(from, cwd, r->facts->home, &ret->from, &c);
     if (rc == TOOLCAGE_EMEMORY)
         return tc_resolve_memory(r);
     return rc ? tc_resolve_refuse(r, TOOLCAGE_EPOLICY, n->key, 0, c.hint, "%s: %s", n->key, c.what)

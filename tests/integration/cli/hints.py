@@ -3,6 +3,7 @@
 """What was refused leads to the option or the line of the policy that allows it, at the command line and in the message for a model."""
 
 import json
+import os
 import shutil
 import socket
 
@@ -141,6 +142,66 @@ def private(place):
     )
 
 
+def paths(place):
+    """Options' paths: links, equals signs, names that do not exist yet, and trees that are too deep."""
+    real, work = os.path.join(place.project, "real"), os.path.join(place.project, "g=h")
+    for directory in (real, work):
+        os.makedirs(directory)
+        place.own(directory)
+    os.symlink("real", os.path.join(place.project, "link"))
+    for option in ("--read", "--write"):
+        expect(
+            place,
+            f"a link is refused: {option}",
+            ["exec", option, "link", "true"],
+            126,
+            real,
+            "real path instead",
+        )
+    answer = place.run("exec", "--write", "./g=h", "--", "sh", "-c", "echo x > g=h/f")
+    check(
+        answer.code == 0 and os.path.exists(os.path.join(work, "f")),
+        "a name with an equals sign is granted",
+        answer,
+    )
+    answer = place.run("exec", "--write", "/data=./g=h", "--", "ls", "/data")
+    check(answer.out == "f\n", "PATH=FROM is read as before", answer)
+    place.write("home/project/h", "")
+    expect(
+        place,
+        "two readings are refused",
+        ["exec", "--read", "g=h", "true"],
+        125,
+        "this path exists, and so does h",
+        "\\=",
+    )
+    answer = place.run("exec", "--read", "g\\=h", "true")
+    check(answer.code == 0, "an escaped equals sign belongs to the name", answer)
+    got, message = denials(place, "--why", "--", "touch", "new")
+    new = os.path.join(place.project, "new")
+    check(
+        got.get(new, {}).get("hint") == f"--write {place.project}",
+        "a new file leads to its directory",
+        got,
+    )
+    expect(
+        place,
+        "toolcage's own directories are named at once",
+        ["exec", "--write", place.home, "true"],
+        126,
+        f"mkdir -p {place.home}/.config/toolcage {place.home}/.local/share/toolcage",
+    )
+    deep = os.open(place.project, os.O_PATH)
+    for _ in range(12):
+        os.mkdir("d" * 200, dir_fd=deep)
+        inner = os.open("d" * 200, os.O_PATH, dir_fd=deep)
+        os.close(deep)
+        deep = inner
+    os.close(deep)
+    answer = place.run("exec", "--write", ".", "true")
+    check("2048 bytes deep are read-only" in answer.err, "a tree that is too deep is reported", answer)
+
+
 POLICY = """[tool.web]
 network = ["a.example:443"] # the API
 memory = { max = "256MiB", by = "any" }
@@ -161,6 +222,6 @@ def edits(place):
 
 
 with Place() as here:
-    for part in (sockets, tracing, terminals, hosts, private, edits):
+    for part in (sockets, tracing, terminals, hosts, private, edits, paths):
         part(here)
 finish()

@@ -574,7 +574,7 @@ def absent_paths(place):
         ["exec", "--write", "./absent", "true"],
         126,
         f"granted path {out} does not exist",
-        f"hint: create it first: mkdir {out}",
+        f"hint: for a new directory: mkdir {out}; for a new file grant its directory",
     )
     check("policy" not in answer.err, "no word of a policy", answer)
     answer = expect(
