@@ -144,37 +144,43 @@ static int unknown_member(int argc, char **argv)
     return TC_EXIT_FAILURE;
 }
 
-/* The verb that was probably meant; NULL: none is near. */
-static const char *meant_verb(const char *word)
+/* A member of a group without its group, as "check" for "policy check"; "lint" is part of that. */
+static char *find_members(const char *word)
 {
-    static const char *const others[][2] = {{"lint", "policy check"}, {"validate", "policy check"}};
-    struct tc_near near = tc_near_to(word);
-    const char *best = NULL;
     const struct tc_verb *verb;
-    for (size_t i = 0; i < TC_COUNT(others); i++)
-        if (!strcmp(others[i][0], word))
-            return others[i][1];
+    const char *wanted = strcmp(word, "lint") ? word : "check";
+    char *found = NULL;
     for (size_t i = 0; (verb = tc_verb_at(i)); i++) {
-        const char *member = strchr(verb->name, ' ');
-        if (member && !strcmp(member + 1, word))
-            return verb->name;
-        best = tc_near_is(&near, verb->name) ? verb->name : best;
+        const char *last = strrchr(verb->name, ' ');
+        if (!last || strcmp(last + 1, wanted) != 0)
+            continue;
+        char *longer =
+            tc_cli_format("%s%stoolcage %s", found ? found : "", found ? " or " : "", verb->name);
+        free(found);
+        found = longer;
     }
-    return strlen(word) > 2 ? best : NULL;
+    return found;
 }
 
 static int unknown_verb(int argc, char **argv)
 {
+    _autofree_ char *members = find_members(argv[0]);
     if (is_group(argv[0]))
         return unknown_member(argc, argv);
-    const char *best = meant_verb(argv[0]);
+    struct tc_near near = tc_near_to(argv[0]);
+    const char *best = NULL;
+    const struct tc_verb *verb;
+    for (size_t i = 0; (verb = tc_verb_at(i)); i++)
+        best = tc_near_is(&near, verb->name) ? verb->name : best;
     if (argv[0][0] == '-')
         tc_cli_say("unknown option %s", argv[0]);
     else
         tc_cli_say("unknown verb %s", argv[0]);
-    if (argv[0][0] == '-')
+    if (members)
+        tc_cli_hint("did you mean %s? (to run a command: toolcage exec %s)", members, argv[0]);
+    else if (argv[0][0] == '-')
         tc_cli_hint("options come after the verb: toolcage exec %s ...", argv[0]);
-    else if (best)
+    else if (best && strlen(argv[0]) > 2)
         tc_cli_hint("did you mean toolcage %s? (to run a command: toolcage exec %s)", best,
                     argv[0]);
     else

@@ -75,6 +75,7 @@ class reader
                 starts_.push_back(i + 1);
     }
 
+    bool is_curly_quote(size_t i) const;
     bool bounded();
     bool fill(tc_node *to, const toml::node &from, unsigned depth);
     tc_location place(const toml::source_region &region) const;
@@ -166,6 +167,14 @@ bool plain(char c)
 /* Rejects input that toml++ cannot parse safely: keys with more than max_segments, and characters
  * outside of strings and comments that TOML does not allow there, some of which lead toml++ into an
  * assertion or __builtin_unreachable(). */
+bool reader::is_curly_quote(size_t i) const
+{
+    /* U+2018 to U+201F */
+    return text_.substr(i, 2) == "\xe2\x80" && i + 2 < text_.size() &&
+           static_cast<unsigned char>(text_[i + 2]) >= 0x98 &&
+           static_cast<unsigned char>(text_[i + 2]) <= 0x9f;
+}
+
 bool reader::bounded()
 {
     unsigned dots = 0;
@@ -182,6 +191,8 @@ bool reader::bounded()
             continue;
         }
         if (!plain(c)) {
+            if (is_curly_quote(i))
+                document_->hint = "replace the curly quotes by straight ones: \"";
             tc_document_fail(document_, place_at(i), "a character that is allowed only in quotes");
             return false;
         }
@@ -340,7 +351,12 @@ bool read(tc_document *document, std::string_view text)
 
 extern "C" bool tc_document_read_toml(tc_document *document, const char *text, size_t len)
 {
-    document->hint = "the file is TOML: [table] lines, and key = value with strings in quotes";
+    const std::string_view whole(text, len);
+    const size_t first = whole.find_first_not_of(" \t\r\n");
+    document->hint =
+        first != std::string_view::npos && whole[first] == '{'
+            ? "this is JSON; a policy is TOML or YAML: a file named NAME.yaml may hold JSON"
+            : "the file is TOML: [table] lines, and key = value with strings in quotes";
     try {
         return read(document, std::string_view(text, len));
     } catch (const broken_text &) {

@@ -65,9 +65,9 @@ char *tc_known_escapes(const char *text)
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     for (size_t i = 0; i < TC_COUNT(programs); i++) {
         size_t n = strlen(programs[i]);
-        const char *at = strstr(text, programs[i]);
-        if (at && at[n] == ' ')
-            add_known(&out, programs[i], at + n + 1);
+        for (const char *at = text; (at = strstr(at, programs[i])); at += n)
+            if (at[n] == ' ')
+                add_known(&out, programs[i], at + n + 1);
     }
     if (out.len)
         tc_buf_adds(&out, " (your distribution may have backported the fix)");

@@ -47,8 +47,8 @@ static const char *check_name(char *name)
         *tag = '\0';
     if (!*name || !is_name(name))
         complaint = "a name has lower-case letters and digits, joined by . _ - and /";
-    else if (tag && (!tag[1] || !is_joined(tag + 1, capitals, "._-")))
-        complaint = "a tag has letters and digits, joined by . _ and -";
+    else if (tag && (!tag[1] || tag[1] == '-' || !is_joined(tag + 1, capitals, "._-")))
+        complaint = "a tag has letters, digits, . _ and -, and begins with none of . and -";
     if (tag)
         *tag = ':';
     return complaint;

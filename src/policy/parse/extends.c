@@ -29,6 +29,7 @@ const char *tc_profile_text(const char *name)
     return NULL;
 }
 
+/* Adds a finding; report_merge() makes the error of all of them. */
 static int refuse_merge(struct merge *m, uint32_t by, const char *hint, const char *fmt, ...)
     TC_PRINTF(4, 5);
 static int refuse_merge(struct merge *m, uint32_t by, const char *hint, const char *fmt, ...)
@@ -41,7 +42,12 @@ static int refuse_merge(struct merge *m, uint32_t by, const char *hint, const ch
     if (out.failed || !out.data)
         return tc_fail_memory(m->err);
     tc_diag_add(m->diag, (struct tc_location){by, 1, 1}, "extends", hint, "%s", out.data);
-    return tc_diag_result(m->diag, m->err);
+    return TOOLCAGE_EPOLICY;
+}
+
+static int report_merge(struct merge *m, int rc)
+{
+    return rc == TOOLCAGE_EPOLICY ? tc_diag_result(m->diag, m->err) : rc;
 }
 
 static const char *nearest_profile(const char *name)
@@ -132,7 +138,7 @@ int tc_extends_read(struct toolcage_policy *policy, struct tc_diag *diag,
                     struct tc_policy_file *ret, struct toolcage_error **err)
 {
     struct merge m = {.policy = policy, .diag = diag, .source = source, .err = err};
-    return read_named(&m, text, by, ret);
+    return report_merge(&m, read_named(&m, text, by, ret));
 }
 
 /* Does the file extend itself, directly or indirectly? */
@@ -306,7 +312,7 @@ static int parse_file(struct merge *m, size_t index, struct tc_document *documen
     if (!binary && (document->memory || !document->error))
         return tc_fail_memory(m->err);
     return refuse_merge(m, document->error_at.line | (uint32_t)index << TC_LINE_BITS,
-                        binary ? "remove the NUL byte" : document->hint, "%s",
+                        binary ? "name a text file, in TOML or YAML" : document->hint, "%s",
                         binary ? "the file contains a NUL byte" : document->error);
 }
 
@@ -361,8 +367,10 @@ static int merge_entries(struct merge *m, struct tc_node *root, size_t index)
     said->count = 0;
     drop_member(root, said);
     list.key = NULL;
-    for (size_t i = array ? list.count : 1; !rc && i > 0; i--)
-        rc = merge_other(m, root, array ? &list.items[i - 1] : &list);
+    for (size_t i = array ? list.count : 1; (!rc || rc == TOOLCAGE_EPOLICY) && i > 0; i--) {
+        int one = merge_other(m, root, array ? &list.items[i - 1] : &list);
+        rc = one ? one : rc;
+    }
     tc_node_become_empty(&list, TC_NODE_BOOL);
     return rc;
 }
@@ -373,7 +381,7 @@ int tc_extends_merge(struct toolcage_policy *policy, struct tc_document *documen
 {
     struct merge m = {
         .policy = policy, .diag = diag, .source = source, .bytes = source->length, .err = err};
-    int rc = merge_entries(&m, &document->root, 0);
+    int rc = report_merge(&m, merge_entries(&m, &document->root, 0));
     if (!rc && policy->file_count > 1)
         tc_node_sort(&document->root);
     return rc;

@@ -15,6 +15,8 @@
 /* Key names of other sandboxes and of JSON Schema, and values of another kind, remain errors; these
  * functions only write a better hint. False: none. */
 
+const char tc_required_hint[] = "remove it: an argument is required unless it has optional = true";
+
 static bool find_habit_key(enum tc_scope scope, const char *key, char *hint, size_t size)
 {
     static const struct {
@@ -29,6 +31,10 @@ static bool find_habit_key(enum tc_scope scope, const char *key, char *hint, siz
          "for a path within a directory: read = [\"/workspace\"] or write = [\"/workspace\"]"},
         {TC_SCOPE_ARGUMENT, "path",
          "for a path within a directory: read = [\"/workspace\"] or write = [\"/workspace\"]"},
+        {TC_SCOPE_ARGUMENT, "min",
+         "did you mean \"minimum\"? for the length of a string: minLength; of an array: minItems"},
+        {TC_SCOPE_ARGUMENT, "max",
+         "did you mean \"maximum\"? for the length of a string: maxLength; of an array: maxItems"},
         {TC_SCOPE_TEST, "read", "allowed = [\"read /PATH\"], or denied = [\"read /PATH\"]"},
         {TC_SCOPE_TEST, "write", "allowed = [\"write /PATH\"], or denied = [\"write /PATH\"]"},
         {TC_SCOPE_TEST, "exec", "allowed = [\"exec /PATH\"], or denied = [\"exec /PATH\"]"},
@@ -58,6 +64,8 @@ static bool find_habit_value(const struct tc_node *node, enum tc_node_kind wante
                              size_t size)
 {
     const char *key = node->key ? node->key : "";
+    if (node->kind == TC_NODE_BOOL && tc_streq(key, "required"))
+        return (size_t)snprintf(hint, size, "%s", tc_required_hint) < size;
     if (wanted == TC_NODE_ARRAY && tc_streq(key, "network"))
         return (size_t)snprintf(hint, size, "\"none\", or [\"api.example.com:443\"]") < size;
     if (wanted == TC_NODE_TABLE && tc_streq(key, "env"))

@@ -53,6 +53,8 @@ void tc_parse_bad_line(struct tc_parse *p, uint32_t line, char *subject, const c
                        const char *fmt, ...) TC_PRINTF(5, 6);
 void tc_parse_complaint(struct tc_parse *p, const struct tc_node *node,
                         const struct tc_complaint *c);
+/* For `required` of JSON Schema where a boolean is meant. */
+extern const char tc_required_hint[];
 /* Is the node of this kind? False after a finding. */
 bool tc_parse_is(struct tc_parse *p, const struct tc_node *node, enum tc_node_kind kind);
 

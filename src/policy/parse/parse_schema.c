@@ -290,7 +290,8 @@ static void check_keyword(struct tc_parse *p, const struct tc_node *node, unsign
     unsigned of = types_of(node->key);
     name_types(types, words, sizeof(words));
     if (!(of & types))
-        tc_parse_bad_key(p, node, NULL, "%s does not go with type \"%s\"", node->key, words);
+        tc_parse_bad_key(p, node, tc_streq(node->key, "required") ? tc_required_hint : NULL,
+                         "%s does not go with type \"%s\"", node->key, words);
 }
 
 /* Adds a finding for each pair of bounds that excludes every value. */

@@ -221,7 +221,39 @@ def edits(place):
     )
 
 
+FILES = [
+    ("curly quotes", "q.toml", "[tool.a]\ncommand = [\u201ctrue\u201d]\n", ["replace the curly quotes"]),
+    ("JSON", "j.toml", '{"tool": {"a": {}}}', ["this is JSON", "NAME.yaml may hold JSON"]),
+    ("a program", "b.toml", b"\x7fELF\0\0\0", ["NUL byte", "name a text file, in TOML or YAML"]),
+    ("two profiles", "e.toml", 'extends = ["profile:nope", "profile:nada"]\n', ['"nope"', '"nada"']),
+    (
+        "keywords of JSON Schema",
+        "s.toml",
+        '[tool.d]\ncommand = ["true", "{x}"]\narguments.x = { type = "number", min = 3, required = true }\n',
+        ['did you mean "minimum"?', "required unless it has optional = true"],
+    ),
+    ("a tag", "i.toml", '[tool.x]\nimage = "a:-b"\n', ["begins with none of . and -"]),
+]
+
+
+def files(place):
+    """Mistakes in a policy and in a file of variables."""
+    for name, path, text, wanted in FILES:
+        full = place.write(path, text)
+        answer = place.run("policy", "check", full)
+        said = answer.out + answer.err
+        check(answer.code == 1 and all(word in said for word in wanted), f"{name} is explained", answer)
+    variables = place.write("variables", "export A=1\n")
+    expect(
+        place,
+        "export in a file of variables is refused",
+        ["exec", "--env-file", variables, "true"],
+        125,
+        "remove the word export",
+    )
+
+
 with Place() as here:
-    for part in (sockets, tracing, terminals, hosts, private, edits, paths):
+    for part in (sockets, tracing, terminals, hosts, private, edits, paths, files):
         part(here)
 finish()

@@ -10,8 +10,9 @@ from cli import Place, check, expect, finish
 MISTAKES = [
     ("a command in place of a verb", ["lss", "-l"], ["unknown verb lss", "toolcage exec lss"]),
     ("a mistyped verb", ["doctr"], ["unknown verb doctr", "did you mean toolcage doctor?"]),
-    ("a policy verb alone", ["diff"], ["unknown verb diff", "did you mean toolcage policy diff?"]),
-    ("another word for a verb", ["lint"], ["unknown verb lint", "did you mean toolcage policy check?"]),
+    ("a member without its group", ["check"], ["did you mean toolcage policy check?"]),
+    ("lint, which is part of check", ["lint"], ["did you mean toolcage policy check?"]),
+    ("a member of two groups", ["import"], ["toolcage policy import or toolcage image import?"]),
     ("an option before the verb", ["--json", "exec"], ["unknown option --json", "after the verb"]),
     ("policy alone", ["policy"], ["toolcage policy check, explain, test"]),
     (

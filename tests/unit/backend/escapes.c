@@ -24,6 +24,7 @@ static const struct {
     {"crun 1.20", NULL, "CVE"},
     {"crun 1.21.1", NULL, "CVE"},
     {"Podman Engine 4.3.1, crun 1.19", "CVE-2025-24965", "runc"},
+    {"runc of the moon, runc 1.1.5", "CVE-2025-31133", NULL},
     {"runc of the moon", NULL, "CVE"},
     {"runc", NULL, "CVE"},
     {"runcX 1.0.0", NULL, "CVE"},
