@@ -355,7 +355,7 @@ int tc_stage_privileges(const struct tc_init_config *init)
 /* The second layer of defence behind the mounts: Landlock rules for the same paths, by fd. */
 static int confine(const struct tc_init_config *init, enum tc_landlock_kind root)
 {
-    static const char *const readable[] = {"/usr", "/etc"};
+    static const char *const readable[] = {"/usr", "/etc", "/var"};
     /* on most systems these are links to /usr and need no rule */
     static const char *const unmerged[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
     int abi = init->landlock_abi;

@@ -160,7 +160,7 @@ static bool fill_plan(struct tc_plan *plan, const struct tc_grant *grant, const 
     plan->denials = grant->denials;
     return copy_text(&plan->tool, grant->tool) && copy_text(&plan->backend, backend) &&
            copy_text(&plan->grant, grant->digest) && copy_text(&plan->image, grant->image) &&
-           tc_plan_system(plan, !grant->image) && tc_local_files(grant, plan) &&
+           tc_plan_system(plan, !grant->image, grant->system) && tc_local_files(grant, plan) &&
            add_sockets(plan, grant) && add_directories(plan, grant) && add_lists(plan, grant) &&
            add_network(plan, grant);
 }

@@ -33,8 +33,8 @@ int tc_image_denies(const struct tc_grant *grant, struct toolcage_error **err);
 /* Adds a mount; strings are copied. NULL when out of memory. */
 struct tc_mount *tc_plan_mount(struct tc_plan *plan, enum tc_mount_kind kind, const char *path,
                                const char *from);
-/* Adds the host's system directories (if `hosts`) and the generated files; false when out of
- * memory. */
-bool tc_plan_system(struct tc_plan *plan, bool hosts);
+/* Adds the host's system directories (if `hosts`) with further ones of this host (`more`, one a
+ * line; NULL: none), and the generated files; false when out of memory. */
+bool tc_plan_system(struct tc_plan *plan, bool hosts, const char *more);
 
 #endif

@@ -18,8 +18,11 @@
 #include "cage/worker.h"
 #include "linux/mounts.h"
 #include "observe/observe.h"
+#include "policy/names/system_paths.h"
+#include "system/system.h"
 #include "workspace/copy.h"
 #include "workspace/session.h"
+#include "workspace/state.h"
 
 static int out_of_memory(struct tc_cage *cage)
 {
@@ -136,7 +139,7 @@ static bool in_system(const struct tc_plan *plan, const char *path)
     for (size_t i = 0; i < plan->mount_count; i++)
         if (plan->mounts[i].kind == TC_MOUNT_SYSTEM && tc_path_within(plan->mounts[i].path, path))
             return true;
-    return false;
+    return tc_system_shows(plan->system, path);
 }
 
 /* A mount point inside a granted tree must already exist: creating one would write to the tree. */
@@ -278,7 +281,9 @@ static void build_root(void)
     root_is_due = false;
     const struct tc_process_host *host = tc_process_host_opened();
     struct tc_plan plan = {0};
-    if (host && tc_plan_system(&plan, true)) {
+    _autofree_ char *system = NULL;
+    if (host && tc_system_stored(tc_state_given(), &system) &&
+        tc_plan_system(&plan, true, system)) {
         struct tc_root_spec spec = {.plan = &plan,
                                     .uid = tc_process_inside(host, host->tree->uid),
                                     .gid = tc_process_inside(host, host->tree->gid)};

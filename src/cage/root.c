@@ -20,7 +20,7 @@
 #include "linux/mounts.h"
 #include "policy/names/system_paths.h"
 
-enum { COPY_MAX = 4 << 20, ROOT_BYTES = 32 << 20 };
+enum { COPY_MAX = 256 << 10, ROOT_BYTES = 32 << 20 };
 
 static struct root {
     char *base;   /* key of its content; NULL: a free slot */
@@ -42,39 +42,79 @@ static const char *relative(const char *path)
     return path[1] ? path + 1 : ".";
 }
 
-/* Adds a system directory or file as a read-only bind mount, or a symlink as on the host. Adds
- * nothing if the host has no such path. */
-static int put_system(int root, const struct tc_mount *m)
+static int make_parent(int root, const char *at)
 {
-    struct stat st;
-    const char *at = relative(m->path);
-    if (lstat(m->from, &st) < 0)
-        return errno == ENOENT || errno == EACCES ? 0 : -1;
-    if (S_ISLNK(st.st_mode)) {
-        char target[PATH_MAX];
-        ssize_t n = readlink(m->from, target, sizeof(target) - 1);
-        if (n < 0)
-            return -1;
-        target[n] = '\0';
-        return symlinkat(target, root, at);
-    }
-    _autofd_ int from = open(m->from, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    _autofd_ int tree = from < 0 ? -1 : tc_tree_open(from, &(struct tc_tree){.userns = -1}, NULL);
-    if (tree < 0)
-        return -1;
-    int made = S_ISDIR(st.st_mode) ? tc_mkdirs(root, at) : tc_put_file(root, at, "", 0, 0444);
-    return made < 0 ? -1 : tc_move_mount(tree, root, at);
+    _autofree_ char *parent = strdup(at);
+    char *slash = parent ? strrchr(parent, '/') : NULL;
+    if (!slash)
+        return parent ? 0 : -1;
+    *slash = '\0';
+    return tc_mkdirs(root, parent);
 }
 
-/* Copies a small file, so that the tool never sees a file that the host is just replacing. Follows
- * symlinks: /etc/localtime is one. */
-static int put_copy(int root, const struct tc_mount *m)
+static int put_link(int root, const char *at, const char *from)
+{
+    char target[PATH_MAX];
+    ssize_t n = readlink(from, target, sizeof(target) - 1);
+    if (n < 0 || make_parent(root, at) < 0)
+        return -1;
+    target[n] = '\0';
+    return symlinkat(target, root, at);
+}
+
+/* A tool never sees a partial replacement of a file that is copied. */
+static int put_copy(int root, const char *at, const char *from)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     text.max = COPY_MAX;
-    if (tc_read_file(AT_FDCWD, m->from, &text) < 0)
+    if (tc_read_file(AT_FDCWD, from, &text) < 0)
         return errno == ENOENT || errno == EACCES ? 0 : -1;
-    return tc_put_file(root, relative(m->path), text.data, text.len, 0444);
+    return tc_put_file(root, at, text.data, text.len, 0444);
+}
+
+static int put_bind(int root, const char *at, const char *from, bool directory)
+{
+    _autofd_ int fd = open(from, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    _autofd_ int tree = fd < 0 ? -1 : tc_tree_open(fd, &(struct tc_tree){.userns = -1}, NULL);
+    if (tree < 0)
+        return errno == ENOENT ? 0 : -1;
+    int made = directory ? tc_mkdirs(root, at) : tc_put_file(root, at, "", 0, 0444);
+    return made < 0 ? -1 : tc_move_mount(tree, root, at);
+}
+
+/* The host's time zone may be a link to a path that no cage shows. */
+static bool leads_away(const char *from, struct stat *ret)
+{
+    char real[PATH_MAX];
+    return realpath(from, real) && !tc_system_path_find(real) && tc_system_path_find(from) &&
+           stat(real, ret) == 0 && S_ISREG(ret->st_mode);
+}
+
+/* Adds a system directory, file or symlink as on the host. As root, toolcage can read files that
+ * the tool cannot: those are left out. */
+static int put_system(int root, const char *path, const char *from)
+{
+    struct stat st;
+    const char *at = relative(path);
+    if (lstat(from, &st) < 0)
+        return errno == ENOENT || errno == EACCES ? 0 : -1;
+    if (S_ISLNK(st.st_mode) && !leads_away(from, &st))
+        return put_link(root, at, from);
+    if (S_ISDIR(st.st_mode))
+        return put_bind(root, at, from, true);
+    if (!(st.st_mode & S_IROTH))
+        return 0;
+    return S_ISREG(st.st_mode) && st.st_size <= COPY_MAX ? put_copy(root, at, from)
+                                                         : put_bind(root, at, from, false);
+}
+
+/* The first path of the plan's `system` that cannot be added is in `path`. */
+static int put_more(int root, const struct tc_plan *plan, char path[PATH_MAX])
+{
+    for (const char *at = plan->system; tc_system_next(&at, path);)
+        if (!tc_tree_denied(plan, path) && put_system(root, path, path) < 0)
+            return -1;
+    return 0;
 }
 
 static int put_users(int root, const struct tc_root_spec *spec)
@@ -161,9 +201,7 @@ static int put_mount(int root, const struct tc_mount *m)
 {
     switch (m->kind) {
     case TC_MOUNT_SYSTEM:
-        return put_system(root, m);
-    case TC_MOUNT_COPY:
-        return put_copy(root, m);
+        return put_system(root, m->path, m->from);
     case TC_MOUNT_FILE:
         return tc_put_file(root, relative(m->path), m->content, strlen(m->content), 0444);
     case TC_MOUNT_DEVICE:
@@ -185,6 +223,9 @@ static int fill_root(int root, const struct tc_root_spec *spec, const char **ret
     for (size_t i = 0; i < spec->plan->mount_count; i++)
         if (shown(spec, &spec->plan->mounts[i]) && put_mount(root, &spec->plan->mounts[i]) < 0)
             return fail_at(spec->plan->mounts[i].path, ret_step);
+    static char more[PATH_MAX]; /* the step outlives this function; one thread builds roots */
+    if (put_more(root, spec->plan, more) < 0)
+        return fail_at(more, ret_step);
     if (put_users(root, spec) < 0)
         return fail_at("/etc/passwd", ret_step);
     if (put_devices(root) < 0 || put_terminals(root) < 0)
@@ -229,6 +270,11 @@ static char *base_words(const struct tc_root_spec *spec)
             tc_buf_addf(&buf, "\n%d %s\n%s\n%s", m->kind, m->path, m->from ? m->from : "",
                         m->content ? m->content : "");
     }
+    tc_buf_addf(&buf, "\n%s", spec->plan->system ? spec->plan->system : "");
+    for (size_t i = 0; i < spec->plan->deny_count; i++)
+        if (tc_system_leads(spec->plan->system, spec->plan->denies[i].path) ||
+            tc_system_shows(spec->plan->system, spec->plan->denies[i].path))
+            tc_buf_addf(&buf, "\n-%s", spec->plan->denies[i].path);
     return tc_buf_steal(&buf);
 }
 

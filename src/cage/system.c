@@ -26,24 +26,10 @@ struct tc_mount *tc_plan_mount(struct tc_plan *plan, enum tc_mount_kind kind, co
     return copy_text(&m->path, path) && copy_text(&m->from, from) ? m : NULL;
 }
 
-/* Small files are copied, directories are bound. The list contains no /etc directory with
- * secrets. */
-static bool is_file(const char *path)
-{
-    static const char *const files[] = {"/etc/ld.so.cache", "/etc/localtime",
-                                        "/etc/ssl/openssl.cnf", "/etc/pki/tls/cert.pem",
-                                        "/etc/pki/tls/openssl.cnf"};
-    for (size_t i = 0; i < TC_COUNT(files); i++)
-        if (strcmp(files[i], path) == 0)
-            return true;
-    return false;
-}
-
 static bool add_system(struct tc_plan *plan)
 {
     for (const struct tc_system_path *s = tc_system_paths; s->path; s++)
-        if (!s->made && !tc_plan_mount(plan, is_file(s->path) ? TC_MOUNT_COPY : TC_MOUNT_SYSTEM,
-                                       s->path, s->path))
+        if (!s->made && !tc_plan_mount(plan, TC_MOUNT_SYSTEM, s->path, s->path))
             return false;
     return true;
 }
@@ -65,7 +51,7 @@ static bool add_made(struct tc_plan *plan)
     return true;
 }
 
-bool tc_plan_system(struct tc_plan *plan, bool hosts)
+bool tc_plan_system(struct tc_plan *plan, bool hosts, const char *more)
 {
-    return (!hosts || add_system(plan)) && add_made(plan);
+    return (!hosts || (add_system(plan) && copy_text(&plan->system, more))) && add_made(plan);
 }

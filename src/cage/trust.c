@@ -111,8 +111,7 @@ static bool shows(const struct tc_plan *plan, const char *path)
 {
     for (size_t i = 0; i < plan->mount_count; i++) {
         const struct tc_mount *m = &plan->mounts[i];
-        if ((m->kind == TC_MOUNT_SYSTEM || m->kind == TC_MOUNT_COPY) &&
-            tc_path_within(m->path, path))
+        if (m->kind == TC_MOUNT_SYSTEM && tc_path_within(m->path, path))
             return true;
     }
     return false;
@@ -126,15 +125,12 @@ static bool shown_by_system(struct tc_cage *cage, const char *path)
 }
 
 /* Mounted at the real path of the system's file, so that every symlink resolves to the new bundle.
- * A file that the cage has as a copy is mounted at its own name. */
+ */
 static int show_at(struct tc_cage *cage, const char *place, char last[PATH_MAX])
 {
-    static const char copied[] = "/etc/pki/tls/cert.pem";
     char real[PATH_MAX];
     if (!realpath(place, real))
         return 0;
-    if (strcmp(place, copied) == 0)
-        tc_strcopy(real, sizeof(real), copied);
     if (strcmp(real, last) == 0 || !shown_by_system(cage, real))
         return 0;
     tc_strcopy(last, PATH_MAX, real);

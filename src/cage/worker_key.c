@@ -54,6 +54,7 @@ bool tc_worker_key(const struct tc_plan *of, struct tc_buf *ret)
                            .umask = of->umask,
                            .mounts = mounts,
                            .mount_count = own_mounts(of, mounts),
+                           .system = of->system,
                            .limits = of->limits,
                            .settings = of->settings,
                            .calls = of->calls,

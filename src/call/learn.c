@@ -325,6 +325,7 @@ static char *write_policy(const struct toolcage_call *call, const char *name,
                           .argv = &call->grant.argv,
                           .env = &env,
                           .passed = &passed,
+                          .system = call->grant.system,
                           .reached = &reached,
                           .endpoints = &endpoints};
     if (tc_surroundings_gather(&around, err) < 0 ||

@@ -121,7 +121,7 @@ static bool covered(const struct tc_plan *plan, const char *path, bool write)
         if (tc_path_within(plan->mounts[i].path, path) &&
             (!write || plan->mounts[i].kind == TC_MOUNT_WRITE))
             return true;
-    return tc_system_path_private(path);
+    return tc_system_path_private(path) || (!write && tc_system_shows(plan->system, path));
 }
 
 /* Is it a parent directory of a path that the cage shows? */
@@ -130,7 +130,7 @@ static bool leads(const struct tc_plan *plan, const char *path)
     for (size_t i = 0; i < plan->mount_count; i++)
         if (tc_path_within(path, plan->mounts[i].path))
             return true;
-    return tc_path_within(path, "/tmp");
+    return tc_path_within(path, "/tmp") || tc_system_leads(plan->system, path);
 }
 
 static bool refused(const struct tc_cage *cage, const struct place *at, bool write)

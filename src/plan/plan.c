@@ -47,6 +47,7 @@ static TC_FIELDS(deny_fields, DENY);
     F(LIST, cwd)                                                                              \
     F(ONE, umask)                                                                             \
     F(ARRAY, mounts, TC_COUNTED(mount_count), TC_OF(mount_fields), .most = MOUNTS_MAX)        \
+    F(ONE, system)                                                                            \
     F(ARRAY, denies, TC_COUNTED(deny_count), TC_OF(deny_fields), .most = MOUNTS_MAX)          \
     F(LIST, tool_writable)                                                                    \
     F(LIST, records)                                                                          \

@@ -11,10 +11,9 @@
 enum tc_mount_kind {
     TC_MOUNT_READ,   /* host path, read-only */
     TC_MOUNT_WRITE,  /* host path, writable */
-    TC_MOUNT_SYSTEM, /* read-only system path, mounted unchanged (directory, file or link); skipped
-                        if missing */
+    TC_MOUNT_SYSTEM, /* read-only system path as on the host (directory, file or link); a small file
+                        is copied; skipped if missing */
     TC_MOUNT_FILE,   /* a small file with `content` */
-    TC_MOUNT_COPY,   /* a small host file, copied; skipped if missing */
     TC_MOUNT_SOCKET, /* a unix socket of the host */
     TC_MOUNT_DEVICE, /* a host device for one of toolcage's programs; no policy key creates one */
 };
@@ -62,6 +61,7 @@ struct tc_plan {
     int64_t umask;      /* of the tool */
     struct tc_mount *mounts;
     size_t mount_count;
+    char *system; /* further read-only system paths, one a line, as TC_MOUNT_SYSTEM; NULL: none */
     struct tc_deny *denies;
     size_t deny_count;
     struct tc_strv tool_writable;

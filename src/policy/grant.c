@@ -28,6 +28,7 @@
     F(ONE, tier)                                                           \
     F(ONE, approval)                                                       \
     F(ARRAY, fs, TC_COUNTED(fs_count), TC_OF(tc_fs_entry_fields))          \
+    F(ONE, system, .flags = TC_FIELD_UNDIGESTED)                           \
     F(ARRAY, net, TC_COUNTED(net_count), TC_OF(tc_net_entry_fields))       \
     F(STRUCT, upstream, TC_OF(tc_upstream_fields))                         \
     F(ARRAY, secrets, TC_COUNTED(secret_count), TC_OF(tc_secret_fields))   \

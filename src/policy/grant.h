@@ -106,6 +106,8 @@ struct tc_grant {
     bool approval;           /* a person must approve the call */
     struct tc_fs_entry *fs;
     size_t fs_count;
+    char *system; /* host paths that every cage shows in addition to its system directories, one a
+                     line (system/system.h); NULL: none */
     struct tc_net_entry *net;
     size_t net_count;
     struct tc_upstream upstream; /* the proxy behind the egress proxy; none where `net` is empty */

@@ -18,6 +18,7 @@
 #include "base/path.h"
 #include "base/sys.h"
 #include "linux/mounts.h"
+#include "policy/names/system_paths.h"
 #include "tree/tree.h"
 
 static int refuse_deny(struct tc_cage *cage, const struct tc_deny *d, const char *message)
@@ -192,6 +193,10 @@ static struct tc_deny *behind(struct tc_cage *cage, const struct base *in, const
     for (size_t i = 0; there->path && i < cage->plan->mount_count; i++)
         if (tc_path_within(there->path, cage->plan->mounts[i].path))
             return NULL;
+    char shown[PATH_MAX];
+    for (const char *next = cage->plan->system; there->path && tc_system_next(&next, shown);)
+        if (tc_path_within(there->path, shown))
+            return NULL;
     return there->path && there->path[0] ? there : NULL;
 }
 
@@ -361,32 +366,43 @@ static int hide_below_system(struct tc_cage *cage, const char *tree, const struc
     return hide_below(cage, &(struct base){.fd = fd, .path = tree}, d, links);
 }
 
+static int hide_system(struct tc_cage *cage, const struct tc_deny *d, int links);
+
 /* A system path may be a link (bin -> usr/bin): hides the name at the real path. */
+static int hide_at(struct tc_cage *cage, const char *path, const char *from,
+                   const struct tc_deny *d, int links)
+{
+    char target[PATH_MAX];
+    ssize_t n = readlink(from, target, sizeof(target) - 1);
+    if (n < 0 && errno != EINVAL && errno != ENOENT && errno != EACCES)
+        return refuse_deny(cage, d, "cannot examine the system's path of");
+    if (n < 0) /* not a link */
+        return hide_below_system(cage, path, d, links);
+    target[n] = '\0';
+    _autofree_ char *real = tc_path_absolute("/", target);
+    struct tc_deny *there = tc_arena_alloc(&cage->trees->arena, sizeof(*there));
+    char *moved = real ? tc_arena_format(&cage->trees->arena, "%s%s", real[1] ? real : "",
+                                         d->path + strlen(path))
+                       : NULL;
+    if (!there || !moved)
+        return refuse_deny(cage, d, "out of memory while hiding");
+    *there = (struct tc_deny){.path = moved, .key = d->key, .line = d->line};
+    return strcmp(moved, d->path) == 0 ? 0 : hide_system(cage, there, links);
+}
+
 static int hide_system(struct tc_cage *cage, const struct tc_deny *d, int links)
 {
     const struct tc_plan *plan = cage->plan;
+    char path[PATH_MAX];
     for (size_t i = 0; i < plan->mount_count; i++) {
         const struct tc_mount *m = &plan->mounts[i];
-        if (m->kind != TC_MOUNT_SYSTEM || !tc_path_within(m->path, d->path) ||
-            tc_tree_denied(plan, m->path)) /* then the root does not have it */
-            continue;
-        char target[PATH_MAX];
-        ssize_t n = readlink(m->from, target, sizeof(target) - 1);
-        if (n < 0 && errno != EINVAL && errno != ENOENT && errno != EACCES)
-            return refuse_deny(cage, d, "cannot examine the system's path of");
-        if (n < 0) /* not a link */
-            return hide_below_system(cage, m->path, d, links);
-        target[n] = '\0';
-        _autofree_ char *real = tc_path_absolute("/", target);
-        struct tc_deny *there = tc_arena_alloc(&cage->trees->arena, sizeof(*there));
-        char *moved = real ? tc_arena_format(&cage->trees->arena, "%s%s", real[1] ? real : "",
-                                             d->path + strlen(m->path))
-                           : NULL;
-        if (!there || !moved)
-            return refuse_deny(cage, d, "out of memory while hiding");
-        *there = (struct tc_deny){.path = moved, .key = d->key, .line = d->line};
-        return strcmp(moved, d->path) == 0 ? 0 : hide_system(cage, there, links);
+        if (m->kind == TC_MOUNT_SYSTEM && tc_path_within(m->path, d->path) &&
+            !tc_tree_denied(plan, m->path)) /* else the root does not have it */
+            return hide_at(cage, m->path, m->from, d, links);
     }
+    for (const char *at = plan->system; tc_system_next(&at, path);)
+        if (tc_path_within(path, d->path) && !tc_tree_denied(plan, path))
+            return hide_at(cage, path, path, d, links);
     return 0; /* not in the cage */
 }
 

@@ -21,6 +21,11 @@ void tc_state_set(const char *directory)
     state = directory;
 }
 
+const char *tc_state_given(void)
+{
+    return state;
+}
+
 static const char *base(void)
 {
     return geteuid() == 0 ? "/run/toolcage" : state;

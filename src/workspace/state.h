@@ -10,6 +10,8 @@
 
 /* Sets the caller's own state directory, or NULL, before any other call; borrowed until exit. */
 void tc_state_set(const char *directory);
+/* That directory, also for root; NULL: none. Borrows. */
+const char *tc_state_given(void);
 /* Opens a directory in it, created if missing, with access for the caller alone: other users may
  * not even list it. An fd, or -1 with errno and the state directory in *ret_where (may be NULL).
  * Thread-safe. */

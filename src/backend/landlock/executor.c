@@ -210,10 +210,13 @@ static int fill_config(struct tc_cage *cage)
     struct tc_process_cage *p = TC_PRIV(cage);
     for (size_t i = 0; i < cage->plan->mount_count; i++) {
         const struct tc_mount *m = &cage->plan->mounts[i];
-        if ((m->kind == TC_MOUNT_SYSTEM || m->kind == TC_MOUNT_COPY) &&
-            allow_system(p, m->from) < 0)
+        if (m->kind == TC_MOUNT_SYSTEM && allow_system(p, m->from) < 0)
             return -1;
     }
+    char path[PATH_MAX];
+    for (const char *at = cage->plan->system; tc_system_next(&at, path);)
+        if (allow_system(p, path) < 0)
+            return -1;
     for (size_t i = 0; i < p->trees.item_count; i++)
         if (allow(p, p->trees.items[i].fd, p->trees.items[i].directory,
                   p->trees.items[i].writable) < 0)

@@ -357,7 +357,7 @@ static bool add_files(const struct tc_monitor *monitor, const struct tc_grant *g
     const char *vmm = tc_setting(&grant->located, "vmm");
     bool fine = (!vmm || tc_plan_mount(plan, TC_MOUNT_SYSTEM, vmm, vmm)) &&
                 (!by_processor(grant) || tc_plan_mount(plan, TC_MOUNT_DEVICE, KVM, KVM)) &&
-                tc_plan_mount(plan, TC_MOUNT_COPY, "/etc/ld.so.cache", "/etc/ld.so.cache");
+                tc_plan_mount(plan, TC_MOUNT_SYSTEM, "/etc/ld.so.cache", "/etc/ld.so.cache");
     for (size_t i = 0; i < TC_COUNT(system); i++)
         fine = fine && tc_plan_mount(plan, TC_MOUNT_SYSTEM, system[i], system[i]);
     for (size_t i = 0; i < TC_COUNT(monitor->reads) && monitor->reads[i]; i++)

@@ -29,7 +29,7 @@ static bool ask_path(const struct tc_grant *grant, const char *path, struct answ
 {
     const struct tc_fs_entry *entry = tc_grant_find(grant, path);
     *ret = (struct answer){NOTHING, NULL};
-    if (!entry && tc_system_path_find(path))
+    if (!entry && (tc_system_path_find(path) || tc_system_shows(grant->system, path)))
         *ret = (struct answer){READ, strdup(path)};
     else if (entry && entry->access != TC_ACCESS_DENY && entry->from)
         *ret = (struct answer){entry->access == TC_ACCESS_WRITE ? WRITE : READ,

@@ -45,6 +45,11 @@ static void add_files(struct tc_buf *out, const struct toolcage_policy *policy,
         tc_buf_adds(out, row == tc_system_paths ? "" : ",");
         tc_json_string(out, row->path, strlen(row->path));
     }
+    char path[PATH_MAX];
+    for (const char *at = grant->system; tc_system_next(&at, path);) {
+        tc_buf_addc(out, ',');
+        tc_json_string(out, path, strlen(path));
+    }
     tc_buf_addc(out, ']');
 }
 

@@ -72,7 +72,7 @@ static const char *start_directory(const struct toolcage_policy *policy,
 }
 
 /* Paths that need no entry: system directories, private storage, the cage's own /proc and /dev. */
-static const char *always(const char *path, bool write)
+static const char *always(const struct tc_grant *grant, const char *path, bool write)
 {
     const struct tc_system_path *row = tc_system_path_find(path);
     if (tc_device_path(path))
@@ -83,6 +83,8 @@ static const char *always(const char *path, bool write)
         return NULL;
     if (row)
         return row->made ? "the cage has a private one" : "system directories are readable";
+    if (tc_system_shows(grant->system, path))
+        return "an installed package owns it, everybody may read it, and it is not closed by name";
     return tc_path_within("/proc", path) ? "the cage's own /proc" : NULL;
 }
 
@@ -142,7 +144,7 @@ static int judge_path(const struct toolcage_policy *policy, const struct tc_gran
                       const char *verb, struct tc_verdict *v, struct toolcage_error **err)
 {
     bool write = tc_streq(verb, "write");
-    const char *path = v->target, *fixed = always(path, write);
+    const char *path = v->target, *fixed = always(grant, path, write);
     const struct tc_fs_entry *entry = find_entry(grant, v);
     if (entry && entry->access == TC_ACCESS_DENY)
         return decide(v, false, entry->origin.key, entry->origin.line,

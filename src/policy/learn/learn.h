@@ -30,6 +30,7 @@ struct tc_lesson {
     const struct tc_strv *env;      /* NAME=value: its environment */
     const struct tc_strv *passed;   /* those of `env` that the caller has */
     const struct tc_strv *programs; /* programs that the cage would not show otherwise */
+    const char *system;             /* paths that every cage shows, one a line; NULL: none */
     const char *cwd;                /* its working directory */
     const char *home;               /* the caller's; NULL: unknown */
     const char *ending;             /* how the run failed, "" for success */

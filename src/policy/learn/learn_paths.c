@@ -36,7 +36,9 @@ static bool is_private(const struct tc_lesson *l, const char *path)
 static bool needs_nothing(const struct tc_lesson *l, const struct tc_touched *t)
 {
     return tc_path_within("/proc", t->path) || tc_path_within("/dev", t->path) ||
-           is_private(l, t->path) || (t->how != TC_TOUCH_WRITE && tc_system_path_find(t->path));
+           is_private(l, t->path) ||
+           (t->how != TC_TOUCH_WRITE &&
+            (tc_system_path_find(t->path) || tc_system_shows(l->system, t->path)));
 }
 
 /* Adds a path and removes the paths below it. */

@@ -16,6 +16,9 @@ extern const char *const tc_credential_places[];
  * with NULL. */
 extern const char *const tc_home_open[];
 
+/* May a path of /etc or /var/lib hold credentials, or name people, machines and networks? It is
+ * then no part of what every cage shows, even if a package owns it. Text only. */
+bool tc_credential_system(const char *path);
 /* Does the path look like a secret: at or below a credential path in any home, or with a name
  * typical of secrets? Text only. */
 bool tc_credential_path(const char *path);

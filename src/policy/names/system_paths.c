@@ -3,6 +3,7 @@
 #include "policy/names/system_paths.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/path.h"
 #include "base/strv.h"
@@ -46,6 +47,46 @@ bool tc_system_path_below(const char *path)
 {
     for (const struct tc_system_path *row = tc_system_paths; row->path; row++)
         if (!tc_streq(row->path, path) && tc_path_within(path, row->path))
+            return true;
+    return false;
+}
+
+/* Cuts the next line off: its length, or 0 at the end. */
+static size_t next_line(const char **at, const char **ret)
+{
+    size_t length = *at ? strcspn(*at, "\n") : 0;
+    *ret = *at;
+    if (length)
+        *at += length + ((*at)[length] == '\n');
+    return length;
+}
+
+bool tc_system_next(const char **at, char path[PATH_MAX])
+{
+    const char *line;
+    size_t length = next_line(at, &line);
+    if (!length || length >= PATH_MAX)
+        return false;
+    memcpy(path, line, length);
+    path[length] = '\0';
+    return true;
+}
+
+bool tc_system_shows(const char *lines, const char *path)
+{
+    const char *line;
+    for (size_t length; (length = next_line(&lines, &line));)
+        if (strncmp(line, path, length) == 0 && (path[length] == '/' || path[length] == '\0'))
+            return true;
+    return false;
+}
+
+bool tc_system_leads(const char *lines, const char *path)
+{
+    const char *line;
+    size_t own = strlen(path);
+    for (size_t length; (length = next_line(&lines, &line));)
+        if (length > own && strncmp(line, path, own) == 0 && line[own] == '/')
             return true;
     return false;
 }

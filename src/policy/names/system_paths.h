@@ -10,6 +10,7 @@
 #ifndef TC_POLICY_NAMES_SYSTEM_PATHS_H
 #define TC_POLICY_NAMES_SYSTEM_PATHS_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 struct tc_system_path {
@@ -24,6 +25,16 @@ extern const struct tc_system_path tc_system_paths[];
 const struct tc_system_path *tc_system_path_find(const char *path);
 /* Is some system path strictly below the directory `path`? */
 bool tc_system_path_below(const char *path);
+/* The paths that every cage shows in addition, because a package of the host owns them
+ * (system/system.h), are text with one path a line; NULL: none. */
+
+/* Copies the next path; *at starts at the text. False: no more. */
+bool tc_system_next(const char **at, char path[PATH_MAX]);
+/* Is `path` one of them, or below one? */
+bool tc_system_shows(const char *lines, const char *path);
+/* Is one of them strictly below the directory `path`? */
+bool tc_system_leads(const char *lines, const char *path);
+
 /* Is it in private storage of the cage: at or below /tmp or /dev/shm? */
 bool tc_system_path_private(const char *path);
 

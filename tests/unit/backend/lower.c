@@ -63,8 +63,7 @@ static void nothing_granted_is_the_system_only(void **state)
         if (m && s->made)
             assert_true(m->kind == TC_MOUNT_FILE && m->content && !m->from);
         if (m && !s->made)
-            assert_true((m->kind == TC_MOUNT_SYSTEM || m->kind == TC_MOUNT_COPY) &&
-                        strcmp(m->from, m->path) == 0);
+            assert_true(m->kind == TC_MOUNT_SYSTEM && strcmp(m->from, m->path) == 0);
     }
     for (size_t i = 0; i < plan.mount_count; i++)
         assert_true(plan.mounts[i].kind != TC_MOUNT_READ && plan.mounts[i].kind != TC_MOUNT_WRITE);
@@ -266,8 +265,9 @@ static void every_field_is_lowered(void **state)
         "setup", "setup_ready",
         /* those of another backend: settings_go_with_their_backend() */
         "settings", "module", "module_digest", "deterministic", "located",
-        /* where others are as they are here: of an argument, of a denied name, without a cwd */
-        "fs.bound", "fs.own", "caller_cwd",
+        /* where others are as they are here: of an argument, of a denied name, without a cwd,
+         * without an image */
+        "fs.bound", "fs.own", "caller_cwd", "system",
         /* what is decided by now, or means nothing of a socket */
         "fs.built_in", "fs.found", "fs.setup", "sockets.access", "sockets.argument",
         "sockets.bound", "sockets.built_in", "sockets.own", "sockets.found", "sockets.setup", NULL};

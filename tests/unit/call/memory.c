@@ -85,7 +85,9 @@ static void every_allocation_may_fail(void **state)
 {
     struct peer peer;
     struct toolcage_engine *engine = NULL;
+    bool first = false;
     peer_start(&peer, PEER_HONEST, &engine);
+    assert_true(whole_call(engine, &first, NULL) == 1 && first); /* has read what packages own */
     long n = 1, others = 0;
     for (;; n++) {
         struct toolcage_error *err = NULL;

@@ -12,7 +12,8 @@
 #include "policy/resolve/resolve.h"
 
 /* Where something was said, and what an entry of fs stands for. */
-static const char *const undigested[] = {"fs.origin.key",
+static const char *const undigested[] = {"system",
+                                         "fs.origin.key",
                                          "fs.origin.line",
                                          "net.origin.key",
                                          "net.origin.line",
@@ -31,7 +32,8 @@ static const char *const words[] = {"argv", "stdin_bytes", NULL};
 /* What two grants are not held against each other by: where something was said, what the tool runs
  * and with which variables (the policies say more of it), how paths are looked up, what follows
  * from the rest, and what nothing but a call of its own, or an install, brings. */
-static const char *const uncompared[] = {"tool",
+static const char *const uncompared[] = {"system",
+                                         "tool",
                                          "tier",
                                          "fs.argument",
                                          "fs.bound",
@@ -94,6 +96,10 @@ static struct filling fill_grant(struct tc_grant *grant, int other, int64_t valu
     grant->unix_sockets = !tc_streq(f.name, "unix_sockets");
     if (!tc_streq(f.name, "commit"))
         grant->commit = TC_COMMIT_NEVER;
+    if (!tc_streq(f.name, "system")) {
+        free(grant->system);
+        grant->system = NULL;
+    }
     assert_int_equal(tc_grant_digest(grant, NULL), 0);
     return f;
 }

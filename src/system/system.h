@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * What every cage shows of the host's /etc and /var/lib, by one rule: a path is shown if an
+ * installed package owns it, everybody may read it, only root may write it, it does not configure a
+ * service, and no name of policy/names/credentials.h closes it. Reading the packages' databases and
+ * walking /etc takes a tenth of a second, so the result is kept in the caller's state directory
+ * until a database or a shown directory changes. */
+#ifndef TC_SYSTEM_SYSTEM_H
+#define TC_SYSTEM_SYSTEM_H
+
+#include "base/buf.h"
+#include "base/strv.h"
+
+/* Appends "PACKAGE PATH" lines for every file of the installed rpm packages; false: rpm cannot be
+ * run. rpm's database has no text form, and this folder runs no program. */
+typedef bool tc_system_rpm(struct tc_buf *out);
+
+/* The shown paths, one a line, sorted: files, links, and directories that are shown whole. Owned;
+ * empty: none. Checks at most once a second per process whether they are still right. `state`: the
+ * caller's state directory; NULL: none. Thread-safe. False: out of memory. */
+bool tc_system_now(const char *state, tc_system_rpm *rpm, char **ret);
+
+/* The shown paths as they were last stored, unchecked; empty if none are stored. False: out of
+ * memory. */
+bool tc_system_stored(const char *state, char **ret);
+
+#endif
