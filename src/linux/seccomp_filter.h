@@ -8,8 +8,8 @@
  * The filter decides by registers only, and a notification decides nothing that a racing thread
  * could change. The supervisor replies to refused calls with an errno that depends on registers
  * alone. It lets only connect, execve and the calls of seccomp_watched.h continue, which other
- * isolation layers decide. Where unix sockets are granted no connect continues: the supervisor
- * connects. */
+ * isolation layers decide, and sysinfo, which it may answer itself. Where unix sockets are granted
+ * no connect continues: the supervisor connects. */
 #ifndef TC_LINUX_SECCOMP_FILTER_H
 #define TC_LINUX_SECCOMP_FILTER_H
 
@@ -27,7 +27,7 @@ struct tc_seccomp_watched;
 /* Which calls are notified; each value includes those before it. */
 enum tc_seccomp_watch {
     TC_WATCH_NOTHING,
-    TC_WATCH_CALLS,    /* refusals, exec and connect */
+    TC_WATCH_CALLS,    /* refusals, exec, connect and sysinfo */
     TC_WATCH_PATHS,    /* calls that open a path, or change what it names */
     TC_WATCH_ACCESSES, /* calls that only look */
 };

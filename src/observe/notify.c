@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Serves seccomp notifications, to list refused accesses. A notification decides nothing: the
- * filter and the other isolation layers decide. Data from the tool's memory is only a hint for
- * people and models. Connects of a cage with unix sockets are the exception: the broker makes them.
- */
+ * Seccomp notifications: they list refusals, and decide nothing that the filter or another
+ * isolation layer does not decide. Data from the tool's memory is only a hint for people and
+ * models. Connects of a cage with unix sockets are the exception: the broker makes them. And
+ * sysinfo() is answered with the memory limit. */
 #include <errno.h>
 #include <limits.h>
 #include <linux/seccomp.h>
@@ -89,6 +89,8 @@ static bool answer_notification(struct tc_cage *cage, int fd, const struct secco
         tc_notify_note(cage, &(struct tc_listed){TC_DENIAL_TAKEN, name, NULL, false, false});
         return tc_notify_send(fd, n->id, EPERM, 0);
     }
+    if (refusal == 0 && n->data.nr == SYS_sysinfo && tc_notify_memory(cage, fd, n))
+        return tc_notify_send(fd, n->id, 0, 0);
     if (refusal == 0) {
         if (n->data.nr == SYS_connect && tc_notify_closed(cage, n))
             return tc_notify_send(fd, n->id, ECONNREFUSED, 0);

@@ -24,6 +24,11 @@ size_t tc_notify_bytes(pid_t pid, uint64_t at, void *to, size_t size);
 /* Reads a string of the tool's memory, at most size - 1 bytes; false when it cannot be read. */
 bool tc_notify_text(pid_t pid, uint64_t at, char *to, size_t size);
 
+/* memory.c */
+/* Answers sysinfo() with the call's memory limit, in the tool's memory. False: the call is to
+ * continue. */
+bool tc_notify_memory(const struct tc_cage *cage, int listener, const struct seccomp_notif *n);
+
 /* seen.c: the list of accesses that a watcher (the process that serves one cage's notifications)
  * has seen. It is in memory shared with the helper, so the helper need not wait for the watcher's
  * end. */

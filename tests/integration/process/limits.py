@@ -3,8 +3,10 @@
 # Copyright The toolcage authors
 """Limits that name themselves: status, `limit`, exit code and usage of each."""
 
+import glob
 import os
 import resource
+import shutil
 import subprocess
 import time
 
@@ -149,6 +151,70 @@ for _ in range(int(sys.argv[1]) >> 3):
 time.sleep(1.5)
 print("got it")
 """
+
+
+# What the kernel would refuse to write stays as it is: no memory, a file that is only readable.
+SYSINFO = """
+import ctypes, mmap, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+page = os.sysconf("SC_PAGE_SIZE")
+print(os.sysconf("SC_PHYS_PAGES") * page >> 20, os.sysconf("SC_AVPHYS_PAGES") * page >> 20 <= 100)
+libc.mmap.restype = ctypes.c_void_p
+fd = os.open(sys.argv[1], os.O_RDONLY)
+shared = libc.mmap(None, ctypes.c_size_t(page), mmap.PROT_READ, mmap.MAP_SHARED, fd, ctypes.c_long(0))
+nothing = libc.mmap(None, ctypes.c_size_t(page), 0, mmap.MAP_SHARED, fd, ctypes.c_long(0))
+for at in (shared, nothing, 0, 8, 1 << 63, (1 << 64) - 64):
+    print(libc.sysinfo(ctypes.c_void_p(at)), ctypes.get_errno())
+"""
+
+
+def memory_of_the_machine(s):
+    """Programs that size themselves by it get the limit."""
+    path = s.write("ws/file", "x" * 4096)
+    grant = {"memory": '{ max = "100MiB", by = "any" }'}
+    for more in ("", 'denials = "paths"'):
+        answer = s.python(SYSINFO, path, more=more, **grant)
+        lines = answer.out.splitlines()
+        check(lines[:1] == ["100 True"], "sysinfo() reports the limit", answer)
+        check(
+            lines[1:] == ["-1 14"] * 6 and s.read("ws/file") == b"x" * 4096,
+            "and writes only where the tool may write",
+            answer,
+        )
+
+
+HEAP = """
+public class Heap {
+    public static void main(String[] args) {
+        byte[][] live = new byte[10][];
+        for (int i = 0; i < 4000; i++)
+            live[i % 10] = new byte[500000];
+        System.out.println(Runtime.getRuntime().maxMemory() >> 20);
+    }
+}
+"""
+
+
+def a_jvm(s):
+    """Its heap is a part of the limit, also where the machine has far more; its output is as ever."""
+    if not shutil.which("javac", path=s.environ["PATH"]):
+        skip("a JVM", "skipped: javac is not installed")
+        return
+    s.write("ws/Heap.java", HEAP)
+    subprocess.run(["javac", "Heap.java"], cwd=s.ws, check=True)
+    etc = glob.glob("/etc/java-*")  # Debian's configuration of a JVM
+    for size in (128, 512):
+        answer = s.shell(
+            f"cd {s.ws}; java -Xshare:auto Heap",
+            memory=f'{{ max = "{size}MiB", by = "any" }}',
+            readable=etc,
+        )
+        heap = answer.out.strip()
+        check(
+            answer.status == "ok" and not answer.err and heap.isdigit() and int(heap) <= size / 2 + 1,
+            f"a JVM's heap below {size} MiB",
+            answer,
+        )
 
 
 def segments_that_nobody_has_attached(s):
@@ -523,6 +589,8 @@ run(
     timeout,
     memory_of_a_group,
     memory_by_any,
+    memory_of_the_machine,
+    a_jvm,
     memory_that_is_shared,
     segments_that_nobody_has_attached,
     pids,
