@@ -141,6 +141,14 @@ EXPORT int toolcage_policy_new_default(struct toolcage_policy **ret, struct tool
     return closed(tc_policy_new_default(ret, err), err);
 }
 
+EXPORT int toolcage_policy_new_preset(const char *name, struct toolcage_policy **ret,
+                                      struct toolcage_error **err)
+{
+    NEED(name);
+    NEED(ret);
+    return closed(tc_policy_new_preset(name, ret, err), err);
+}
+
 EXPORT struct toolcage_policy *toolcage_policy_ref(struct toolcage_policy *policy)
 {
     return policy ? tc_policy_ref(policy) : NULL;

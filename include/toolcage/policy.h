@@ -33,6 +33,10 @@ int toolcage_policy_load_buffer(const char *text, size_t length, const char *nam
  * default (system directories and the working directory read-only, private /tmp, no network, 30 s,
  * 512 MiB). */
 int toolcage_policy_new_default(struct toolcage_policy **ret, struct toolcage_error **err);
+/* A profile that ships with the library, as the policy of a bare command. There is no policy file,
+ * so the settings of a call may also widen it, as without a policy. */
+int toolcage_policy_new_preset(const char *name, struct toolcage_policy **ret,
+                               struct toolcage_error **err);
 
 struct toolcage_policy *toolcage_policy_ref(struct toolcage_policy *policy);
 struct toolcage_policy *

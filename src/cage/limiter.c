@@ -13,8 +13,8 @@
 #include "workspace/workspace.h"
 
 enum {
-    SAMPLE_US = 100000, /* interval of samples */
-    UNSEEN_MAX = 10,    /* consecutive failed samples that end the call */
+    SAMPLE_US = 100000,   /* interval of samples */
+    UNSEEN_MAX = 10,      /* consecutive failed samples that end the call */
     DISK_FIRST_US = 5000, /* the first sample of the private storage */
     DISK_LEAST_US = 1000, /* the shortest interval between these samples */
     OOM_FIRST_US =

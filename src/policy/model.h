@@ -116,6 +116,7 @@ struct tc_test {
 struct toolcage_policy {
     atomic_uint refs;
     bool is_default;
+    bool is_preset; /* a profile that the caller named: a call's options may widen it */
     char *name, *dir, *home;
     struct tc_spec defaults;
     struct tc_spec *tools;

@@ -232,6 +232,11 @@ bool tc_policy_has_tool(const struct toolcage_policy *policy, const char *tool)
     return tool && tc_policy_tool(policy, tool);
 }
 
+bool tc_policy_is_callers(const struct toolcage_policy *policy)
+{
+    return policy->is_default || policy->is_preset;
+}
+
 bool tc_policy_is_default(const struct toolcage_policy *policy)
 {
     return policy->is_default;

@@ -33,6 +33,10 @@ int tc_policy_load_file(const char *path, struct toolcage_policy **ret,
 int tc_policy_load_buffer(const char *text, size_t length, const char *name,
                           struct toolcage_policy **ret, struct toolcage_error **err);
 
+/* A profile as the policy of a bare command; a call's options may widen it. */
+int tc_policy_new_preset(const char *name, struct toolcage_policy **ret,
+                         struct toolcage_error **err);
+
 /* The reader for the file name's extension. */
 tc_document_reader *tc_reader_of(const char *name);
 

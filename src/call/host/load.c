@@ -200,6 +200,19 @@ int tc_policy_load_buffer(const char *text, size_t length, const char *name,
     return compile_text(&source, ret, err);
 }
 
+int tc_policy_new_preset(const char *name, struct toolcage_policy **ret,
+                         struct toolcage_error **err)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    bool fine = !name[strspn(name, letters)]; /* else no profile has the name */
+    _autofree_ char *text = tc_format("extends = \"profile:%s\"\n", fine ? name : "-");
+    int r =
+        text ? tc_policy_load_buffer(text, strlen(text), "preset", ret, err) : tc_fail_memory(err);
+    if (r == 0)
+        (*ret)->is_preset = true;
+    return r;
+}
+
 int tc_policy_allow(const char *text, size_t length, const char *name, const char *tool,
                     const char *access, char **ret, struct toolcage_error **err)
 {

@@ -384,7 +384,7 @@ static const char *find_variable(const char *const *variables, const char *name)
 static int extend(struct extension *x, const char *path, struct toolcage_error **err)
 {
     struct tc_grant *grant = x->grant;
-    bool commands = !grant->tool && tc_policy_is_default(x->policy);
+    bool commands = !grant->tool && tc_policy_is_callers(x->policy);
     int r = 0;
     if ((grant->programs.count || commands) &&
         (!tc_facts_look(x->facts) ||

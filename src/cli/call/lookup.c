@@ -306,19 +306,11 @@ static int refuse_name(const char *name, struct tc_failure *failure)
 
 int tc_preset_open(const struct tc_args *args, struct tc_found *ret, struct tc_failure *failure)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
     const char *name = tc_args_value(args, "preset");
     *ret = (struct tc_found){0};
     if (refuse_beside(args, failure))
         return -1;
-    size_t fine = strspn(name, letters);
-    _autofree_ char *text =
-        tc_cli_format("extends = \"profile:%.*s%s\"\n", (int)(fine > 60 ? 60 : fine), name,
-                      name[fine] ? "-" : "");
-    if (!text)
-        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    int rc = toolcage_policy_load_buffer(text, strlen(text), "preset", &ret->policy,
-                                         tc_failure_error(failure));
+    int rc = toolcage_policy_new_preset(name, &ret->policy, tc_failure_error(failure));
     if (rc == TOOLCAGE_EPOLICY)
         return refuse_name(name, failure);
     if (rc)

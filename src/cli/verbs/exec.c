@@ -28,7 +28,7 @@ static const char text[] =
     "tool may\n"
     "read this directory, write only a private /tmp, and reach no network; --read, --write and "
     "--network\n"
-    "grant more. With a policy file or a preset, options can only narrow the grant.\n"
+    "grant more, also to a preset. With a policy file, options can only narrow the grant.\n"
     "Without a policy file, the timeout is 30s, or 10m at a terminal; --timeout changes it.\n"
     "\n"
     "exit codes: the tool's own; 124 timeout; 125 toolcage failed; 126 denied, or not "

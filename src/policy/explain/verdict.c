@@ -119,8 +119,9 @@ static const struct tc_fs_entry *find_entry(const struct tc_grant *grant, struct
 static char *path_clause(const struct toolcage_policy *policy, const char *path, bool write)
 {
     _autobuf_ struct tc_buf clause = TC_BUF_INIT;
-    _autofree_ char *word = policy->is_default ? tc_shell_quote(path) : NULL;
-    if (policy->is_default)
+    bool callers = tc_policy_is_callers(policy);
+    _autofree_ char *word = callers ? tc_shell_quote(path) : NULL;
+    if (callers)
         return word ? tc_format("--%s %s", write ? "write" : "read", word) : NULL;
     tc_buf_addf(&clause, "filesystem.%s = [", write ? "writable" : "readable");
     tc_toml_string(&clause, path);
@@ -159,7 +160,8 @@ static int judge_path(const struct toolcage_policy *policy, const struct tc_gran
                           ? tc_format("%s %s: granted if the model's arguments name it", verb, path)
                           : tc_format("%s %s: granted with %s", verb, path, entry->path),
                       err);
-    _autofree_ char *more = policy->is_default && entry ? path_clause(policy, path, true) : NULL;
+    _autofree_ char *more =
+        tc_policy_is_callers(policy) && entry ? path_clause(policy, path, true) : NULL;
     if (entry)
         return decide(
             v, false, entry->origin.key, entry->origin.line,

@@ -30,7 +30,6 @@ static const struct tc_key *key_of(const struct tc_flag *flag)
 static int refuse_widening(struct tc_resolve *r, const struct tc_flag *flag, const char *value,
                            const char *has)
 {
-    char hint[300];
     struct tc_origin origin = {0};
     const struct tc_key *said = key_of(flag);
     bool inner = (said->scopes & TC_IN(WORKSPACE)) != 0;
@@ -38,7 +37,9 @@ static int refuse_widening(struct tc_resolve *r, const struct tc_flag *flag, con
                            inner ? "workspace.commit" : flag->name, &origin))
         return tc_resolve_memory(r);
     _autofree_ char *key = origin.key;
-    (void)snprintf(hint, sizeof(hint), "leave the option out, or let the operator change %s", key);
+    _autofree_ char *hint = tc_resolve_change_hint(r, &origin, flag->name);
+    if (!hint)
+        return tc_resolve_memory(r);
     if (origin.line)
         return tc_resolve_refuse(
             r, TOOLCAGE_EDENIED, key, origin.line, hint,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The flags `read` and `write` of a call. With a policy file they narrow: the grant keeps only the
- * paths that they name. Without a policy file they grant these paths. */
+ * The flags read and write. With a policy file, the grant keeps only the paths that they name;
+ * without one, these paths are the grant. With a preset both: paths that it grants narrow it, and
+ * the others are added. */
 #include <stdio.h>
 #include <string.h>
 
@@ -104,20 +105,19 @@ static int grant_flag(struct tc_resolve *r, const struct file_flag *flag)
 static int refuse_outside(struct tc_resolve *r, const struct file_flag *flag,
                           const struct tc_fs_entry *covering)
 {
-    char hint[256];
     struct tc_origin origin = {0};
     if (!tc_resolve_origin(r, TC_KEY_FILESYSTEM, "filesystem", &origin))
         return tc_resolve_memory(r);
     _autofree_ char *key = origin.key;
     bool denied = covering && covering->access == TC_ACCESS_DENY;
-    (void)snprintf(hint, sizeof(hint), "leave the option out, or let the operator change %s", key);
+    _autofree_ char *hint = tc_resolve_change_hint(r, &origin, "filesystem");
     const char *why = denied     ? "it is denied"
                       : covering ? "it is only readable"
                                  : "it is not granted";
     uint32_t line = covering ? covering->origin.line : origin.line;
     _autofree_ char *place =
         line ? tc_format(" (line " TC_LINE_FORM ")", TC_LINE_SHOWN(r->policy, line)) : strdup("");
-    if (!place)
+    if (!place || !hint)
         return tc_resolve_memory(r);
     return tc_resolve_refuse(
         r, TOOLCAGE_EDENIED, key, line, hint,
@@ -170,6 +170,32 @@ static int keep_flag(struct tc_resolve *r, const struct file_flag *flag, struct 
     return rc || covered || below ? rc : refuse_outside(r, flag, NULL);
 }
 
+/* Does the grant have the path, or paths below it, with this access? */
+static bool is_inside(const struct tc_grant *grant, const struct file_flag *flag)
+{
+    const struct tc_fs_entry *covering = tc_grant_find(grant, flag->path);
+    if (covering)
+        return covering->access == TC_ACCESS_DENY || covering->access >= flag->access;
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (grant->fs[i].access != TC_ACCESS_DENY && tc_path_within(flag->path, grant->fs[i].path))
+            return true;
+    return false;
+}
+
+/* Moves the flags that widen a preset to the end. Returns the number of the others. */
+static size_t split_flags(const struct tc_resolve *r, struct file_flag *flags, size_t count)
+{
+    size_t inside = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct file_flag flag = flags[i];
+        if (r->operators && (r->policy->is_default || !is_inside(r->grant, &flag)))
+            continue;
+        flags[i] = flags[inside];
+        flags[inside++] = flag;
+    }
+    return inside;
+}
+
 static int narrow_to_flags(struct tc_resolve *r, const struct file_flag *flags, size_t count)
 {
     struct tc_grant kept = {0};
@@ -201,10 +227,11 @@ int tc_narrow_files(struct tc_resolve *r)
         if (tc_streq(n->key, "read") || tc_streq(n->key, "write"))
             rc = read_flag(r, n, &flags[count++]);
     }
-    for (size_t i = 0; !rc && r->operators && i < count; i++)
+    size_t inside = rc ? 0 : split_flags(r, flags, count);
+    if (!rc && (inside || !r->operators))
+        rc = narrow_to_flags(r, flags, inside);
+    for (size_t i = inside; !rc && i < count; i++)
         rc = grant_flag(r, &flags[i]);
-    if (!rc && !r->operators)
-        rc = narrow_to_flags(r, flags, count);
     for (size_t i = 0; i < count; i++)
         file_flag_done(&flags[i]);
     free(flags);

@@ -347,7 +347,7 @@ int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_requ
     struct tc_resolve r = {.policy = policy,
                            .request = request,
                            .facts = facts,
-                           .operators = policy->is_default,
+                           .operators = tc_policy_is_callers(policy),
                            .grant = &grant,
                            .err = err};
     int rc = 0;

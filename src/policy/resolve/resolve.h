@@ -20,7 +20,7 @@ struct tc_resolve {
     const struct tc_facts *facts;
     char *workspace;              /* host path of /workspace; owned */
     bool workspace_given;         /* set for this call, not just the working directory */
-    bool operators;               /* no policy file: the flags are the operator's grant */
+    bool operators;               /* no policy file: the flags are the operator's, and may widen */
     size_t named;                 /* number of paths and hosts in the arguments so far */
     json_t *arguments;            /* checked, with absolute paths; NULL: not given */
     struct tc_limits said_limits; /* the limits before narrowing */
@@ -37,6 +37,10 @@ int tc_resolve_memory(struct tc_resolve *r);
  * memory. */
 bool tc_resolve_origin(const struct tc_resolve *r, enum tc_key_id id, const char *key,
                        struct tc_origin *ret);
+
+/* The next step for an option that would widen the key: the operator's edit. Owned. */
+char *tc_resolve_change_hint(const struct tc_resolve *r, const struct tc_origin *origin,
+                             const char *name);
 
 /* filesystem (resolve_fs.c) */
 int tc_resolve_fs(struct tc_resolve *r);

@@ -118,7 +118,7 @@ int tc_resolve_fs(struct tc_resolve *r)
     bool grants = r->operators || (spec && spec->fs_count) || r->policy->defaults.fs_count;
     if (grants && !tc_facts_look(r->facts))
         return tc_resolve_memory(r);
-    if (r->operators)
+    if (r->policy->is_default)
         return add_default(r);
     int rc = add_rules(r, spec, false);
     if (!rc && spec != &r->policy->defaults)

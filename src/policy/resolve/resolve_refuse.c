@@ -44,6 +44,17 @@ int tc_resolve_memory(struct tc_resolve *r)
     return tc_fail_memory(r->err);
 }
 
+char *tc_resolve_change_hint(const struct tc_resolve *r, const struct tc_origin *origin,
+                             const char *name)
+{
+    size_t file = TC_LINE_FILE(origin->line);
+    bool profile = file && !r->policy->files[file].path;
+    return profile ? tc_format("leave the option out, or set %s in the policy file, which replaces "
+                               "the profile's",
+                               name)
+                   : tc_format("leave the option out, or let the operator change %s", origin->key);
+}
+
 bool tc_resolve_origin(const struct tc_resolve *r, enum tc_key_id id, const char *key,
                        struct tc_origin *ret)
 {

@@ -297,12 +297,60 @@ def presets():
             125,
             "cannot be combined with --tool",
         )
+        place.write("venv/lib", "text-31\n")
+        place.write("home/project/in", "text-32\n")
+        place.write("home/project/.env", "KEY=1\n")
+        venv, preset = os.path.join(place.root, "venv"), ["exec", "--preset", "python"]
         expect(
             place,
-            "options only narrow it",
-            ["exec", "--preset", "git", "--network", "example.com", "true"],
+            "options widen it",
+            [
+                *preset,
+                "--read",
+                venv,
+                "-e",
+                "X=y",
+                "-m",
+                "3GiB",
+                "sh",
+                "-c",
+                f"cat {venv}/lib in; echo $X > out",
+            ],
+            0,
+            "text-31\ntext-32\n",
+            stream="out",
+        )
+        expect(
+            place,
+            "paths that it grants narrow it",
+            [*preset, "--read", "/workspace/in", "sh", "-c", "cd /workspace; cat in; echo x > in; ls"],
+            0,
+            "text-32\nin\n",
+            stream="out",
+        )
+        expect(
+            place,
+            "what it denies stays denied",
+            [*preset, "--read", "/workspace/.env", "cat", ".env"],
             126,
-            "example.com",
+            "it is denied",
+        )
+        place.write("extends.toml", 'extends = ["profile:python"]\n[tool.x]\n')
+        expect(
+            place,
+            "a policy that extends it is not widened by a call",
+            [
+                "exec",
+                "--policy",
+                os.path.join(place.root, "extends.toml"),
+                "--tool",
+                "x",
+                "-e",
+                "X=y",
+                "true",
+            ],
+            126,
+            "set env in the policy file, which replaces the profile's",
         )
         place.write("home/project/toolcage.toml", "[tool.x]\ncommand = ['true']\n")
         expect(place, "the directory's policy is not asked", ["exec", "--preset", "git", "true"], 0)
