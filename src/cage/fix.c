@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "linux/userns.h"
 
 /* The flags are those of docker and podman; docs/places.md has other engines. */
 #define CONTAINER                                                                         \
@@ -34,6 +35,9 @@ static const char privilege[] =
     "; root also needs --cap-add SYS_ADMIN";
 static const char covered[] = "the kernel refuses a new /proc while parts of the current one are "
                               "covered: unmount these mounts; start a container with " CONTAINER;
+static const char mount_api[] =
+    "the helper needs the kernel's mount API (5.12 or newer); `toolcage "
+    "doctor` shows what is missing";
 static const char nftables[] =
     "a host with any port needs nf_tables in the kernel (modprobe nft_redir), or name its ports";
 static const char other[] = "`toolcage doctor` shows what this host lacks; docs/places.md lists "
@@ -55,6 +59,7 @@ static const struct {
     const char *path, *text, *fix;
 } rows[] = {
     {TC_LACK_PRIVILEGE, 0, NULL, NULL, privilege},
+    {TC_LACK_MOUNT, 0, NULL, NULL, mount_api},
     {TC_LACK_PROC, EPERM, NULL, NULL, covered},
     {TC_LACK_PROC, 0, NULL, NULL, other},
     {TC_LACK_FILTER, EPERM, NULL, NULL, other},
@@ -72,6 +77,9 @@ static const struct {
 
 static const char *choose(enum tc_process_lack lack, int errnum)
 {
+    if ((lack == TC_LACK_MOUNT && errnum == EINVAL) || (lack == TC_LACK_USERNS && errnum == EPERM))
+        if (tc_userns_chrooted())
+            return TC_USERNS_CHROOT_FIX;
     for (size_t i = 0; i < TC_COUNT(rows); i++)
         if ((rows[i].lack == ANY || rows[i].lack == (int)lack) &&
             (!rows[i].errnum || rows[i].errnum == errnum) &&

@@ -242,8 +242,7 @@ static int furnish(struct tc_process_host *h, struct tc_outcome *outcome)
         (h->root_cache < 0 && make_root_cache(h) < 0))
         return fail_host(outcome,
                          TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "namespaces", "mount", errno,
-                                      "the helper needs the kernel's mount API (5.12 or newer); "
-                                      "`toolcage doctor` shows what is missing"),
+                                      tc_process_fix(TC_LACK_MOUNT, errno)),
                          TC_CLAUSE_FS_READ, "the helper cannot mount in its own namespace");
     _autobuf_ struct tc_buf mounts = TC_BUF_INIT;
     read_mounts(h, &mounts);

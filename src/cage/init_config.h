@@ -27,6 +27,7 @@ enum tc_process_lack {
     TC_LACK_OTHER,     /* another stage of the cage */
     TC_LACK_USERNS,    /* ordinary users may not create user namespaces */
     TC_LACK_PRIVILEGE, /* root may not mount */
+    TC_LACK_MOUNT,     /* the helper cannot mount in its own namespace */
     TC_LACK_PROC,      /* no private procfs can be mounted */
     TC_LACK_FILTER,    /* the cage's network needs a packet filter, and the kernel installs none */
     TC_LACK_PATH,      /* a granted path, replaced by another process */

@@ -75,12 +75,17 @@ struct tc_plan_cache *tc_engine_plans(struct toolcage_engine *engine)
     return &engine->plans;
 }
 
+/* Every kernel that runs cages has the calls, so only a filter can refuse them. */
 static int fail_system(struct toolcage_error **err, const char *what)
 {
+    bool refused = errno == ENOSYS || errno == EPERM || errno == EACCES;
     return tc_fail(
         err,
         TC_WHY_ERRNO(TOOLCAGE_ESYSTEM, "engine", what, errno,
-                     "see whether this process is at its limit of open files (ulimit -n)"),
+                     refused
+                         ? "this process is in a sandbox that refuses this system call, as every "
+                           "cage does: a cage cannot hold another one; run toolcage outside"
+                         : "see whether this process is at its limit of open files (ulimit -n)"),
         "cannot make the engine: %s failed", what);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
@@ -91,4 +92,17 @@ int tc_idmap_userns(uid_t file_uid, gid_t file_gid, uid_t cage_uid, gid_t cage_g
     (void)kill(ret_holder->pid, SIGKILL); /* our child, not yet reaped */
     errno = saved;
     return fd;
+}
+
+/* Outside of a chroot "/" is the root of a mount. */
+bool tc_userns_chrooted(void)
+{
+    struct statx st, first;
+    if (statx(AT_FDCWD, "/", 0, STATX_INO, &st) < 0 ||
+        !(st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT))
+        return false;
+    bool elsewhere = statx(AT_FDCWD, "/proc/1/root", 0, STATX_INO, &first) == 0 &&
+                     (first.stx_ino != st.stx_ino || first.stx_dev_minor != st.stx_dev_minor ||
+                      first.stx_dev_major != st.stx_dev_major);
+    return !(st.stx_attributes & STATX_ATTR_MOUNT_ROOT) || elsewhere;
 }

@@ -5,6 +5,7 @@
 #ifndef TC_LINUX_USERNS_H
 #define TC_LINUX_USERNS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 enum { TC_ID_MAP_SIZE = 64 };
@@ -33,5 +34,13 @@ int tc_idmap_userns(uid_t file_uid, gid_t file_gid, uid_t cage_uid, gid_t cage_g
 /* Waits for the child's end, already begun by a SIGKILL: call it late, when it need not wait. A
  * second call does nothing. */
 void tc_userns_holder_reap(struct tc_userns_holder *holder);
+
+/* Is this process in a chroot? There the kernel refuses new user namespaces with EPERM. False where
+ * that cannot be determined: the directory is a mount point, and PID 1 is another user's. */
+bool tc_userns_chrooted(void);
+#define TC_USERNS_CHROOT_FIX                                                                       \
+    "this process is in a chroot, where the kernel allows no user namespace: enter the directory " \
+    "with pivot_root instead, as systemd-nspawn -D DIR and bwrap do, or run toolcage outside of "  \
+    "it"
 
 #endif

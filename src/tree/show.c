@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "linux/mounts.h"
+#include "linux/userns.h"
 #include "tree/tree.h"
 
 static int no_idmap(struct tc_cage *cage, const struct tc_item *item)
@@ -51,8 +52,10 @@ int tc_tree_show(struct tc_cage *cage, const struct tc_item *item, int fd)
         if (map < 0)
             return tc_tree_refuse(
                 cage, item->mount, errno,
-                "`toolcage doctor` shows what this machine lacks; ENOSPC means that "
-                "user.max_user_namespaces is too low",
+                errno == EPERM && tc_userns_chrooted()
+                    ? TC_USERNS_CHROOT_FIX
+                    : "`toolcage doctor` shows what this machine lacks; ENOSPC means that "
+                      "user.max_user_namespaces is too low",
                 "no id map can be created for ", "");
     }
     int tree = tc_tree_open(fd, &how, &step);

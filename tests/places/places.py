@@ -117,6 +117,12 @@ def own_group(prefix):
 
 # Parts of /proc are covered, and no other procfs is left that the kernel would take as whole.
 COVER = 'for p in $(findmnt -rno TARGET -t proc); do [ "$p" = /proc ] || umount -l "$p"; done; mount -t tmpfs none /proc/sys/kernel'
+# A directory with everything of this machine, which is no mount point itself.
+ROOT = (
+    "mount -t tmpfs none /mnt && mkdir /mnt/root && cd / && for n in *; do "
+    '[ -L "$n" ] && cp -P "$n" /mnt/root; [ -d "$n" ] && [ ! -L "$n" ] && [ "$n" != mnt ] && '
+    'mkdir "/mnt/root/$n" && mount --rbind "$n" "/mnt/root/$n"; done; true'
+)
 OPEN = ("--security-opt=seccomp=unconfined", "--security-opt=systempaths=unconfined")
 BWRAP = ["bwrap", "--bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
 
@@ -162,6 +168,13 @@ PLACES = [
         told=["systempaths=unconfined"],
         form=("conformance",),
         fixed=Container("the same with its /proc unmasked", USER, OPEN),
+    ),
+    Place(
+        "a chroot",
+        changed(ROOT, "chroot", f"--userspec={USER}:{USER}", "/mnt/root"),
+        lacks="priv.none",
+        told=["chroot", "pivot_root"],
+        fixed=Place("a pivoted root", [*AS_USER, *BWRAP]),
     ),
     Place(
         "parts of /proc covered",
