@@ -270,14 +270,29 @@ static char *name_of(const struct tc_strv *argv)
     return name;
 }
 
-/* Is the program outside the directories that every cage shows? Then the policy must name it. */
-static bool needs_programs(const struct tc_strv *argv)
+/* The file of a program in no directory of the fixed PATH: the policy must name it. Owned; NULL:
+ * it needs no name. */
+static char *find_unsearched(const char *name)
 {
     const char *path = getenv("PATH");
-    if (!argv->count || strchr(argv->items[0], '/'))
-        return false;
-    _autofree_ char *file = tc_program_find(path ? path : "", argv->items[0]);
-    return file && !tc_system_path_find(file);
+    _autofree_ char *file = strchr(name, '/') ? NULL : tc_program_find(path ? path : "", name);
+    _autofree_ char *bin = file ? tc_path_parent(file) : NULL;
+    return bin && !tc_system_path_searched(bin) ? TAKE(file) : NULL;
+}
+
+/* Programs that the tool found on the call's PATH in system directories, which the fixed PATH
+ * lacks. */
+static bool add_found(const struct tc_outcome *o, struct tc_strv *programs)
+{
+    for (size_t i = 0; i < o->access_count; i++) {
+        const char *target = o->accesses[i].kind == TC_DENIAL_EXEC ? o->accesses[i].target : NULL;
+        const char *name = target && tc_system_path_find(target) ? tc_path_base(target) : "";
+        _autofree_ char *file = name[0] ? find_unsearched(name) : NULL;
+        if (file && tc_streq(file, target) && !tc_strv_has(programs, name) &&
+            !tc_strv_add(programs, name))
+            return false;
+    }
+    return true;
 }
 
 /* Three times the run's usage, where that exceeds the defaults. NULL in *ret: it does not. */
@@ -304,9 +319,11 @@ static char *ending_of(const struct toolcage_call *call)
 static int resolve_programs(const struct toolcage_call *call, const struct tc_facts *facts,
                             struct tc_grant *ret, struct toolcage_error **err)
 {
+    const char *command = call->grant.argv.count ? call->grant.argv.items[0] : "";
+    _autofree_ char *file = find_unsearched(command);
     if (!tc_strv_copy(&ret->programs, &call->grant.programs) ||
-        (needs_programs(&call->grant.argv) &&
-         !tc_strv_add(&ret->programs, call->grant.argv.items[0])))
+        (file && !tc_strv_add(&ret->programs, command)) ||
+        !add_found(&call->result->outcome, &ret->programs))
         return tc_fail_memory(err);
     return tc_programs_extend(call->policy, facts, ret, err);
 }

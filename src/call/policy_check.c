@@ -7,6 +7,7 @@
 #include "call/host/programs.h"
 #include "plan/backend.h"
 #include "policy/lint/lint.h"
+#include "policy/names/system_paths.h"
 
 enum { PLANNERS_MAX = 32 };
 
@@ -29,8 +30,7 @@ static bool brings(const struct toolcage_policy *policy, const struct tc_strv *p
 static char *finds(const char *name)
 {
     const char *path = getenv("PATH");
-    char *found =
-        tc_program_find("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", name);
+    char *found = tc_program_find(TC_SEARCH_PATH, name);
     return found || !path ? found : tc_program_find(path, name);
 }
 

@@ -20,19 +20,11 @@
 #include "base/display.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "call/host/search_path.h"
+#include "policy/names/system_paths.h"
 #include "provenance/provenance.h"
 
 enum { SMALL_FILE = 64 << 10 };
-
-static bool is_system(const char *path)
-{
-    static const char *const roots[] = {"/usr",   "/bin",   "/sbin",  "/lib",
-                                        "/lib32", "/lib64", "/libx32"};
-    for (size_t i = 0; i < TC_COUNT(roots); i++)
-        if (tc_path_within(roots[i], path))
-            return true;
-    return false;
-}
 
 static bool is_program(const char *path)
 {
@@ -156,7 +148,7 @@ static int check_masks(struct extension *x, const char *from, struct toolcage_er
 static int add_entry(struct extension *x, const char *path, const char *from,
                      struct toolcage_error **err)
 {
-    if (is_system(path) || is_granted(x->grant, path, from))
+    if (tc_program_is_shown(path) || is_granted(x->grant, path, from))
         return 0;
     int r = check_masks(x, from, err);
     if (r < 0)
@@ -176,7 +168,7 @@ static int add_entry(struct extension *x, const char *path, const char *from,
 /* Grants the prefix of a program at `file` (in a directory bin or sbin), or only the file. */
 static int add_prefix(struct extension *x, const char *file, struct toolcage_error **err)
 {
-    if (is_system(file))
+    if (tc_program_is_shown(file))
         return 0;
     _autofree_ char *prefix = parent_of_bin(file);
     const char *what = prefix && !is_too_wide(x->facts, prefix) ? prefix : file;
@@ -248,6 +240,13 @@ static bool is_written(struct extension *x, const char *file, const struct leads
            (l->base && tc_provenance_tool(&x->writers, l->base));
 }
 
+/* Is the program in a directory of the fixed PATH? */
+static bool is_searched(const char *file)
+{
+    _autofree_ char *bin = tc_path_parent(file);
+    return bin && tc_system_path_searched(bin);
+}
+
 /* Adds the program's directory to PATH. */
 static int add_to_path(struct extension *x, const char *file, struct toolcage_error **err)
 {
@@ -259,7 +258,7 @@ static int add_to_path(struct extension *x, const char *file, struct toolcage_er
 static int add_program(struct extension *x, const char *file, const struct leads *l,
                        struct toolcage_error **err)
 {
-    if (is_system(file) && is_system(l->real))
+    if (is_searched(file) && tc_program_is_shown(l->real))
         return 0;
     int r = add_prefix(x, file, err);
     if (r == 0)
@@ -267,27 +266,6 @@ static int add_program(struct extension *x, const char *file, const struct leads
     if (r == 0 && l->interpreter)
         r = add_prefix(x, l->interpreter, err);
     return r < 0 ? r : add_to_path(x, file, err);
-}
-
-static int put_path(struct extension *x, struct toolcage_error **err)
-{
-    _autobuf_ struct tc_buf path = TC_BUF_INIT;
-    tc_buf_adds(&path, "PATH=");
-    for (size_t i = 0; i < x->bins.count; i++)
-        tc_buf_addf(&path, "%s%s", i ? ":" : "", x->bins.items[i]);
-    struct tc_strv *env = &x->grant->env;
-    for (size_t i = 0; i < env->count; i++) {
-        if (!tc_startswith(env->items[i], "PATH="))
-            continue;
-        tc_buf_addf(&path, ":%s", env->items[i] + strlen("PATH="));
-        char *whole = tc_buf_steal(&path);
-        if (!whole)
-            return tc_fail_memory(err);
-        free(env->items[i]);
-        env->items[i] = whole;
-        return 0;
-    }
-    return tc_strv_take(env, tc_buf_steal(&path)) ? 0 : tc_fail_memory(err);
 }
 
 static int fail_missing(const struct extension *x, const char *name, const char *path,
@@ -333,7 +311,7 @@ static int add_named(struct extension *x, const char *path, const char *name,
 static int add_written(struct extension *x, const char *name, const char *file,
                        const struct leads *l, struct toolcage_error **err)
 {
-    bool there = is_system(l->real) || is_granted(x->grant, l->real, l->real);
+    bool there = tc_program_is_shown(l->real) || is_granted(x->grant, l->real, l->real);
     if (there && is_granted(x->grant, file, file))
         return add_to_path(x, file, err);
     bool link = strcmp(file, l->real) != 0;
@@ -356,12 +334,12 @@ static int add_command(struct extension *x, const char *path, struct toolcage_er
     if (!name[0] || strchr(name, '/'))
         return 0;
     _autofree_ char *file = tc_program_find(path, name);
-    if (!file || is_system(file))
+    if (!file || is_searched(file))
         return 0;
     _auto_(leads_done) struct leads l = {0};
     int r = look_at_program(file, &l, err);
-    if (r < 0)
-        return r;
+    if (r < 0 || (tc_program_is_shown(file) && tc_program_is_shown(l.real)))
+        return r; /* tc_search_path_follow() adds its directory */
     if (is_written(x, file, &l) && !tc_provenance_knows(file, l.digest))
         return add_written(x, name, file, &l, err);
     r = add_program(x, file, &l, err);
@@ -381,12 +359,21 @@ static const char *find_variable(const char *const *variables, const char *name)
     return NULL;
 }
 
+/* An image has its own system directories. False: out of memory. */
+static bool set_search_path(struct extension *x, const char *path)
+{
+    struct tc_grant *grant = x->grant;
+    bool follows = !grant->tool && !grant->image && !grant->module;
+    return (!follows || tc_search_path_follow(grant, path, &x->writers)) &&
+           (!x->bins.count || tc_search_path_begin(grant, &x->bins));
+}
+
 static int extend(struct extension *x, const char *path, struct toolcage_error **err)
 {
     struct tc_grant *grant = x->grant;
     bool commands = !grant->tool && tc_policy_is_callers(x->policy);
     int r = 0;
-    if ((grant->programs.count || commands) &&
+    if ((grant->programs.count || !grant->tool) &&
         (!tc_facts_look(x->facts) ||
          !tc_provenance_here(&x->writers, commands ? NULL : &grant->tool_writable,
                              tc_policy_writable(grant->policy))))
@@ -395,8 +382,8 @@ static int extend(struct extension *x, const char *path, struct toolcage_error *
         r = add_named(x, path, grant->programs.items[i], err);
     if (r == 0 && commands)
         r = add_command(x, path, err);
-    if (r == 0 && x->bins.count)
-        r = put_path(x, err);
+    if (r == 0 && !set_search_path(x, path))
+        r = tc_fail_memory(err);
     if (r == 0 && (x->changed || x->bins.count))
         r = tc_grant_complete(x->policy, x->facts, grant, err);
     return r;

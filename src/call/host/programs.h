@@ -11,7 +11,8 @@
 
 /* Makes the install prefix of every program that the grant names readable, and of a bare
  * command's program where there is no policy file; puts their directories first in the cage's
- * PATH. */
+ * PATH. A bare command's PATH also has the directories of the caller's PATH that every cage
+ * shows. */
 int tc_programs_extend(const struct toolcage_policy *policy, const struct tc_facts *facts,
                        struct tc_grant *grant, struct toolcage_error **err);
 

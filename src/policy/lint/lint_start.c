@@ -139,6 +139,25 @@ static void report_start(struct tc_lint *l, const struct tc_spec *spec,
                     command, starts->missing, spec->prefix);
 }
 
+/* Is the program found on the caller's PATH, in a system directory that the cage's PATH lacks? */
+static bool is_unsearched(const struct tc_spec *spec, const char *path)
+{
+    _autofree_ char *bin = tc_path_parent(path);
+    return !strchr(spec->command.items[0], '/') && tc_system_path_find(path) && bin &&
+           !tc_system_path_searched(bin);
+}
+
+static void report_unsearched(struct tc_lint *l, const struct tc_spec *spec, const char *path)
+{
+    const char *command = spec->command.items[0];
+    _autofree_ char *hint = hint_of(spec, NULL);
+    if (hint)
+        tc_lint_add(l, spec, "command", spec->said[TC_KEY_COMMAND], command, hint,
+                    "%s is %s here, which is not on the PATH of %s, so it cannot start", command,
+                    path, spec->prefix);
+    l->memory |= !hint;
+}
+
 /* Is the path private, in the workspace or installed? Such a path may exist only at the time of the
  * call. */
 static bool comes_later(const struct tc_spec *spec, const struct shown *s, const char *path)
@@ -178,6 +197,10 @@ void tc_lint_start(struct tc_lint *l, const struct tc_spec *spec)
         s.count = 0; /* even if granted, it is not on the cage's PATH */
     if (comes_later(spec, &s, path))
         return;
+    if (is_unsearched(spec, path)) {
+        report_unsearched(l, spec, path);
+        return;
+    }
     l->memory |= !look_at_start(l, &s, path, &starts);
     if (!l->memory && starts.missing && starts.grant.count)
         report_start(l, spec, &starts);

@@ -96,6 +96,16 @@ bool tc_system_path_private(const char *path)
     return tc_path_within("/tmp", path) || tc_path_within("/dev/shm", path);
 }
 
+bool tc_system_path_searched(const char *directory)
+{
+    size_t length = strlen(directory);
+    for (const char *at = TC_SEARCH_PATH; *at;
+         at += strcspn(at, ":") + (at[strcspn(at, ":")] == ':'))
+        if (strcspn(at, ":") == length && memcmp(at, directory, length) == 0)
+            return true;
+    return false;
+}
+
 const char *const tc_devices[TC_DEVICES] = {"null", "zero", "full", "random", "urandom"};
 
 bool tc_device_path(const char *path)

@@ -38,6 +38,11 @@ bool tc_system_leads(const char *lines, const char *path);
 /* Is it in private storage of the cage: at or below /tmp or /dev/shm? */
 bool tc_system_path_private(const char *path);
 
+/* The PATH of every cage. */
+#define TC_SEARCH_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+/* Is the directory in that PATH? */
+bool tc_system_path_searched(const char *directory);
+
 /* The device names in /dev of every cage. */
 enum { TC_DEVICES = 5 };
 extern const char *const tc_devices[TC_DEVICES];

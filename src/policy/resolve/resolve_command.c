@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "policy/names/system_paths.h"
 #include "policy/parse/template.h"
 #include "policy/resolve/resolve.h"
 
@@ -245,13 +246,8 @@ static int name_terminal(struct tc_resolve *r, const struct tc_spec *said)
 int tc_resolve_env(struct tc_resolve *r)
 {
     static const char *const base[][2] = {
-        {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-        {"HOME", "/tmp"},
-        {"LANG", "C.UTF-8"},
-        {"TMPDIR", "/tmp"},
-        {"USER", "tool"},
-        {"LOGNAME", "tool"},
-        {"TERM", "dumb"}};
+        {"PATH", TC_SEARCH_PATH}, {"HOME", "/tmp"},    {"LANG", "C.UTF-8"}, {"TMPDIR", "/tmp"},
+        {"USER", "tool"},         {"LOGNAME", "tool"}, {"TERM", "dumb"}};
     const struct tc_spec *said = tc_policy_given(r->policy, r->tool, TC_KEY_ENV);
     for (size_t i = 0; i < TC_COUNT(base); i++)
         if (!tc_env_put(&r->grant->env, base[i][0], base[i][1]))
