@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Files that a program needs to start, and "command not found" for an existing file.
+ * Files that a program needs to start.
  *
  * Resolves a program as the kernel would in the cage: component by component, since a link in a
  * granted directory points to a path of the cage and not of the host; then the interpreter of
@@ -20,7 +20,6 @@
 #include "call/host/facts.h"
 #include "call/host/programs.h"
 #include "policy/names/system_paths.h"
-#include "provenance/provenance.h"
 
 enum { HOPS_MAX = 40, HEAD_BYTES = 256, ELF_HEADERS_MAX = 64 };
 
@@ -70,7 +69,7 @@ static bool leads(const struct walk *w, const char *path)
 static char *read_script(const char *head)
 {
     const char *at = head + 2 + strspn(head + 2, " \t");
-    size_t length = strcspn(at, " \t\r\n");
+    size_t length = strcspn(at, " \t\n"); /* a carriage return is part of the name */
     return at[0] == '/' ? strndup(at, length) : NULL;
 }
 
@@ -132,7 +131,12 @@ static bool follow_link(struct walk *w, const char *host, const char *prefix)
     target[n < 0 ? 0 : n] = '\0';
     _autofree_ char *dir = tc_path_parent(prefix);
     _autofree_ char *whole = tc_format("%s%s", target, w->at + strlen(prefix));
-    return go_on(w, dir && whole ? tc_path_absolute(dir, whole) : NULL, w->interpreter);
+    char *next = dir && whole ? tc_path_absolute(dir, whole) : NULL;
+    if (!w->by || !w->at[strlen(prefix)])
+        return go_on(w, next, w->interpreter);
+    free(w->at); /* of a directory on the way, such as /bin: the same file names the path */
+    w->at = next;
+    return next != NULL;
 }
 
 /* The tool does not find the path. False: out of memory. */
@@ -223,6 +227,8 @@ static enum step hop(struct walk *w)
         return STEP_MEMORY;
     if (!host)
         return STEP_ON; /* a link pointed to another path */
+    if (!tc_strv_add(&w->ret->files, host))
+        return STEP_MEMORY;
     _autofree_ char *next = interpreter_of(host);
     if (!next)
         return STEP_END;
@@ -297,84 +303,4 @@ bool tc_exec_check_on_path(const struct tc_grant *grant, const char *home, const
         *ret = (struct tc_exec_check){0};
     }
     return copy != NULL;
-}
-
-/* ---- the error that replaces the helper's ---- */
-
-static bool trace(const struct tc_grant *grant, const char *home, struct tc_exec_check *ret)
-{
-    const char *command = grant->argv.items[0], *cwd = grant->cwd ? grant->cwd : grant->caller_cwd;
-    if (!strchr(command, '/'))
-        return tc_exec_check_on_path(grant, home, command, ret);
-    _autofree_ char *path =
-        command[0] == '/' || cwd ? tc_path_absolute(cwd ? cwd : "/", command) : strdup("/");
-    return path && tc_exec_check_of_grant(grant, home, path, ret);
-}
-
-/* May a tool have chosen the missing path? Checks the file as the cage shows it. */
-static bool is_written(const struct tc_result_frame *frame, const struct tc_exec_check *starts)
-{
-    _autoprovenance_ struct tc_provenance writers;
-    return !tc_provenance_here(&writers, &frame->grant->tool_writable, NULL) ||
-           tc_provenance_tool(&writers, starts->by ? starts->by : frame->grant->argv.items[0]);
-}
-
-/* The policy keys or options that would grant the path; a path that is granted but missing must
- * be installed. */
-static char *hint_of(const struct tc_result_frame *frame, const struct tc_exec_check *starts)
-{
-    _autobuf_ struct tc_buf out = TC_BUF_INIT;
-    if (is_written(frame, starts))
-        return strdup("a tool may have chosen that: look at it before you grant it");
-    for (size_t i = 0; i < starts->grant.count; i++) {
-        struct tc_verdict v = {0};
-        struct toolcage_error *err = NULL;
-        _autofree_ char *access = tc_format("read %s", starts->grant.items[i]);
-        int rc = access ? tc_policy_verdict(frame->policy, frame->grant, access, &v, &err) : -1;
-        tc_error_free(err);
-        if (rc == 0 && !v.allowed && v.hint[0])
-            tc_buf_addf(&out, "%s%s", out.len ? " " : "", v.hint);
-        if (rc == 0)
-            tc_verdict_done(&v);
-    }
-    if (!out.len)
-        tc_buf_adds(&out, starts->interpreter ? "install it, or name another one in the file"
-                                              : "install it, or name the program itself");
-    return tc_buf_steal(&out);
-}
-
-static struct toolcage_error *write_error(const struct tc_result_frame *frame,
-                                          const struct tc_exec_check *starts)
-{
-    struct toolcage_error *error = NULL;
-    const char *command = frame->grant->argv.items[0];
-    _autofree_ char *hint = hint_of(frame, starts);
-    struct tc_why why = {
-        .code = TOOLCAGE_ECOMMAND_NOT_FOUND, .stage = "exec", .subject = command, .hint = hint};
-    if (!hint)
-        return NULL;
-    if (starts->interpreter)
-        (void)tc_fail(&error, &why, "%s is there, but its interpreter is not: %s (named by %s)",
-                      command, starts->missing, starts->by);
-    else
-        (void)tc_fail(&error, &why, "%s leads to %s, which the cage does not have", command,
-                      starts->missing);
-    return error;
-}
-
-struct toolcage_error *tc_not_found_error(const struct tc_result_frame *frame,
-                                          const struct tc_outcome_failure *failure)
-{
-    const struct tc_grant *grant = frame->grant;
-    _autosurroundings_ struct tc_surroundings here = {0};
-    _auto_(tc_exec_check_done) struct tc_exec_check starts = {0};
-    struct toolcage_error *err = NULL;
-    if (failure->code != TOOLCAGE_ECOMMAND_NOT_FOUND || !tc_streq(failure->stage, "exec") ||
-        !grant->argv.count || grant->image || grant->module)
-        return NULL;
-    int rc = tc_surroundings_gather(&here, &err);
-    tc_error_free(err);
-    if (rc < 0 || !trace(grant, here.home, &starts) || !tc_exec_check_lacks(&starts))
-        return NULL;
-    return write_error(frame, &starts);
 }

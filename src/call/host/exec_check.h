@@ -5,7 +5,6 @@
 #ifndef TC_CALL_HOST_EXEC_CHECK_H
 #define TC_CALL_HOST_EXEC_CHECK_H
 
-#include "call/result/result.h"
 #include "policy/grant.h"
 #include "policy/lint/lint.h"
 
@@ -18,11 +17,5 @@ bool tc_exec_check_on_path(const struct tc_grant *grant, const char *home, const
                            struct tc_exec_check *ret);
 /* The program exists, and a file that it needs does not. */
 bool tc_exec_check_lacks(const struct tc_exec_check *starts);
-
-/* The interpreter or link target that a command needs and the cage does not have, as an error
- * that replaces the helper's; NULL: that is not the reason, or out of memory. The error names no
- * host file that the grant does not show. */
-struct toolcage_error *tc_not_found_error(const struct tc_result_frame *frame,
-                                          const struct tc_outcome_failure *failure);
 
 #endif

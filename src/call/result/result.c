@@ -5,11 +5,13 @@
  * the other values computed once from the outcome. */
 #include "call/result/result.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "base/display.h"
 #include "base/path.h"
 #include "call/host/exec_check.h"
+#include "call/host/exec_error.h"
 #include "policy/names/syscall_names.h"
 
 /* ---- the policy rule of each refusal ---- */
@@ -228,7 +230,7 @@ static struct toolcage_error *error_of_failure(const struct tc_result_frame *fra
                                                const struct tc_outcome_failure *f)
 {
     uint32_t line = line_of(frame->grant, f);
-    struct toolcage_error *better = tc_not_found_error(frame, f);
+    struct toolcage_error *better = tc_exec_error(frame, f);
     return better ? better
                   : tc_error_of_failure(f, tc_policy_file(frame->policy, line),
                                         tc_policy_number(line));
@@ -242,6 +244,9 @@ static void settle_result(const struct tc_result_frame *frame, struct toolcage_r
         o->status = TOOLCAGE_STATUS_ERROR;
     if (!result->error && o->failure.code < 0)
         result->error = error_of_failure(frame, &o->failure);
+    if (o->status == TOOLCAGE_STATUS_FAILED && o->signal == SIGSYS)
+        tc_outcome_note(o, strdup("it made a system call of a foreign ABI; a cage runs 64-bit "
+                                  "programs only"));
     bool refused = o->status == TOOLCAGE_STATUS_DENIED || o->status == TOOLCAGE_STATUS_ERROR;
     if (o->status == TOOLCAGE_STATUS_OK && (result->error || o->exit_code != 0))
         o->status = TOOLCAGE_STATUS_ERROR;

@@ -158,12 +158,16 @@ static void say_cut(struct tc_slice result, const char *stream, const char *name
                    name, tc_json_int(tc_json_get(out, "bytes"), 0));
 }
 
-static void say_error(const struct toolcage_error *err, char *const words[])
+static void say_error(const struct toolcage_error *err, const struct tc_args *args)
 {
-    if (toolcage_error_code(err) == TOOLCAGE_ECOMMAND_NOT_FOUND && words[0]) {
+    if (toolcage_error_code(err) == TOOLCAGE_ECOMMAND_NOT_FOUND && args->operand_count) {
         tc_cli_say("%s", toolcage_error_message(err));
-        if (!tc_foreign_command_line(words) && *toolcage_error_hint(err))
+        if (!tc_foreign_command_line(args->operands) && *toolcage_error_hint(err))
             tc_cli_hint("%s", toolcage_error_hint(err));
+        const char *preset = tc_args_value(args, "preset"), *hint = toolcage_error_hint(err);
+        if (preset && (strstr(hint, "filesystem.") || strstr(hint, "`programs`")))
+            tc_cli_hint("a preset grants nothing more; a policy file can: extends = \"profile:%s\"",
+                        preset);
         return;
     }
     tc_cli_error(err);
@@ -180,7 +184,7 @@ static void say_option(const char *limit)
 }
 
 static void say_ending(const struct toolcage_result *result, struct tc_slice json,
-                       char *const words[])
+                       const struct tc_args *args)
 {
     int64_t wall = tc_json_int(tc_json_get(tc_json_get(json, "usage"), "wall_ms"), 0) + 50;
     switch (toolcage_result_status(result)) {
@@ -195,7 +199,7 @@ static void say_ending(const struct toolcage_result *result, struct tc_slice jso
         break;
     case TOOLCAGE_STATUS_DENIED:
     case TOOLCAGE_STATUS_ERROR:
-        say_error(toolcage_result_error(result), words);
+        say_error(toolcage_result_error(result), args);
         break;
     case TOOLCAGE_STATUS_CANCELLED:
         tc_cli_say("cancelled");
@@ -220,7 +224,7 @@ void tc_report(const struct toolcage_result *result, const struct tc_args *args)
     say_steering(json);
     say_cut(json, "stdout", "standard output");
     say_cut(json, "stderr", "standard error");
-    say_ending(result, json, args->operands);
+    say_ending(result, json, args);
 }
 
 void tc_report_notice(const struct toolcage_result *result)

@@ -21,6 +21,9 @@ struct tc_verdict {
 /* `access` is "read P", "write P", "exec P" or "connect H:P". TOOLCAGE_EUSAGE for anything else. */
 int tc_policy_verdict(const struct toolcage_policy *policy, const struct tc_grant *grant,
                       const char *access, struct tc_verdict *ret, struct toolcage_error **err);
+/* The smallest clause for the path, quoted: a user who copies it must grant only this path,
+ * whatever characters its name contains. Owned; NULL when out of memory. */
+char *tc_path_clause(const struct toolcage_policy *policy, const char *path, bool write);
 void tc_verdict_done(struct tc_verdict *verdict);
 
 #endif

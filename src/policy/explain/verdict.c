@@ -114,9 +114,7 @@ static const struct tc_fs_entry *find_entry(const struct tc_grant *grant, struct
     return entry;
 }
 
-/* The smallest clause for the path, quoted: a user who copies it must grant only this path,
- * whatever characters its name contains. */
-static char *path_clause(const struct toolcage_policy *policy, const char *path, bool write)
+char *tc_path_clause(const struct toolcage_policy *policy, const char *path, bool write)
 {
     _autobuf_ struct tc_buf clause = TC_BUF_INIT;
     bool callers = tc_policy_is_callers(policy);
@@ -161,7 +159,7 @@ static int judge_path(const struct toolcage_policy *policy, const struct tc_gran
                           : tc_format("%s %s: granted with %s", verb, path, entry->path),
                       err);
     _autofree_ char *more =
-        tc_policy_is_callers(policy) && entry ? path_clause(policy, path, true) : NULL;
+        tc_policy_is_callers(policy) && entry ? tc_path_clause(policy, path, true) : NULL;
     if (entry)
         return decide(
             v, false, entry->origin.key, entry->origin.line,
@@ -174,7 +172,7 @@ static int judge_path(const struct toolcage_policy *policy, const struct tc_gran
         return decide(v, false, NULL, 0, "write to a granted path or to /tmp",
                       tc_format("write %s: system directories are read-only in every cage", path),
                       err);
-    _autofree_ char *hint = path_clause(policy, path, write);
+    _autofree_ char *hint = tc_path_clause(policy, path, write);
     return decide_missing(policy, grant, TC_KEY_FILESYSTEM, "filesystem", hint,
                           beside(write ? grant : &(struct tc_grant){0}, path,
                                  tc_format("%s %s: nothing grants it", verb, path)),

@@ -23,12 +23,13 @@ struct tc_shown_path {
 };
 
 struct tc_exec_check {
-    struct tc_strv hops; /* as the tool names them: the command, the targets of links, its
-                            interpreter and so on, as far as they were found */
-    char *missing;       /* the first path that the tool would not find, or NULL */
-    char *by;            /* the link or script that refers to it; NULL: it is the command itself */
-    bool interpreter;    /* `by` is a script or ELF file that names its interpreter */
-    bool link;           /* the file itself is a link, not only one of its directories */
+    struct tc_strv hops;  /* as the tool names them: the command, the targets of links, its
+                             interpreter and so on, as far as they were found */
+    struct tc_strv files; /* on the host: the program, its interpreter and so on, without links */
+    char *missing;        /* the first path that the tool would not find, or NULL */
+    char *by;             /* the link or script that refers to it; NULL: it is the command itself */
+    bool interpreter;     /* `by` is a script or ELF file that names its interpreter */
+    bool link;            /* the file itself is a link, not only one of its directories */
     struct tc_strv
         grant; /* paths that would grant it (prefixes or files); empty: the file does not exist */
 };
@@ -47,6 +48,7 @@ typedef bool tc_exec_check_fn(const struct tc_shown_path *shown, size_t count, c
 static inline void tc_exec_check_done(struct tc_exec_check *s)
 {
     tc_strv_done(&s->hops);
+    tc_strv_done(&s->files);
     tc_strv_done(&s->grant);
     free(s->missing);
     free(s->by);

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""Which program a command names."""
+"""Which program a command names, and what is said of one that cannot be executed: the cause and the next step."""
 
 import os
 import shutil
+import struct
 import subprocess
+import tempfile
 
 from cli import TOOLCAGE, Place, check, finish, require_user
 
@@ -97,11 +99,164 @@ def below_system(place):
         shutil.rmtree(made, ignore_errors=True)
 
 
+# ---- files that cannot be executed ----
+
+
+def elf(machine=62, loader=b"/lib64/ld-linux-x86-64.so.2\0"):
+    head = struct.pack(
+        "<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 2, machine, 1, 0x400078, 64, 0, 0, 64, 56, 1, 0, 0, 0
+    )
+    return (
+        head + struct.pack("<IIQQQQQQ", 3, 4, 120, 0x400078, 0x400078, len(loader), len(loader), 1) + loader
+    )
+
+
+def files(place):
+    outside = tempfile.mkdtemp(prefix="toolcage-cli-", dir="/var/tmp")
+    os.chmod(outside, 0o755)
+    try:
+        table(place, outside)
+    finally:
+        shutil.rmtree(outside)
+
+
+def table(place, outside):
+    for root in (place.root, outside):
+        os.makedirs(f"{root}/py/bin")
+        shutil.copy("/bin/sh", f"{root}/py/bin/py")
+    put = {
+        "crlf": "#!/bin/sh\r\necho\r\n",
+        "missing": "#!/opt/nowhere/bin/py -x\n",
+        "temporary": f"#!{place.root}/py/bin/py\n",
+        "elsewhere": f"#!{outside}/py/bin/py\n",
+        "system": "#!/usr/bin/no-such-interpreter\n",
+        "bare": "echo hi\n",
+        "empty": "",
+        "windows": b"MZ\x90\0",
+        "module": b"\0asm\1\0\0\0",
+        "damaged": b"\x7fELF\2\1\1",
+        "foreign": elf(machine=22),
+        "musl": elf(loader=b"/lib/ld-musl-x86_64.so.1\0"),
+        "throughdir": "#!%s/adir\n" % place.project,
+    }
+    for name, text in put.items():
+        place.write(f"home/project/{name}", text, 0o755)
+    place.write("home/project/unset.py", "print(1)\n")
+    place.write("home/project/adir/x", "")
+    os.symlink("nowhere", f"{place.project}/dangling")
+    os.symlink("crlf", f"{place.project}/good")
+    here = place.project
+    rows = [
+        (
+            "Windows line ends",
+            "./crlf",
+            127,
+            "Windows line ends",
+            'named "sh\\r"',
+            "sed -i 's/\\r$//' ./crlf",
+        ),
+        ("the same by a link", "./good", 127, "Windows line ends"),
+        (
+            "no interpreter",
+            "./missing",
+            127,
+            f"(named by {here}/missing); if this machine has none",
+            "hint: --read /opt/nowhere\n",
+        ),
+        ("one below /tmp", "./temporary", 127, "the cage's /tmp is private", f"--read {place.root}/py"),
+        ("one elsewhere", "./elsewhere", 127, f"hint: --read {outside}/py\n"),
+        ("one of the system", "./system", 127, "no-such-interpreter", "install it, or name another one in"),
+        ("no #! line", "./bare", 126, "is a script without a #! line", "sh ./bare"),
+        ("an empty file", "./empty", 126, "it is empty"),
+        ("Windows", "./windows", 126, "is a Windows program"),
+        ("WebAssembly", "./module", 126, "is a WebAssembly module"),
+        ("a cut file", "./damaged", 126, "it is cut off"),
+        ("another CPU", "./foreign", 126, "is built for s390x", "use a build for"),
+        ("another C library", "./musl", 127, "ld-musl", f"named by {here}/musl", "built for musl"),
+        (
+            "no execute bit",
+            "./unset.py",
+            126,
+            "its mode is 0644",
+            "chmod +x ./unset.py",
+            "python3 ./unset.py",
+        ),
+        ("a directory", "./adir", 126, "it is a directory"),
+        ("as interpreter", "./throughdir", 126, f"its interpreter {here}/adir is a directory"),
+        ("a broken link", "./dangling", 127, f"leads to {here}/nowhere", "the link is broken"),
+        (
+            "no such file",
+            "./nothing",
+            127,
+            "not found in the cage: ./nothing",
+            f"the command starts in {here}",
+        ),
+        ("a file for a directory", "./crlf/x", 127, "check the path"),
+        ("a path outside", "/opt/nowhere/x", 127, "hint: --read /opt/nowhere/x"),
+        ("a tilde", "~/x", 127, "no shell replaces ~ here"),
+        ("cd", "cd", 127, "cd is built into shells", "sh -c"),
+        ("another builtin", "source", 127, "source is built into shells"),
+        ("a typing error", "pyhton3", 127, "did you mean python3?"),
+        ("no such name", "no-such-command-at-all", 127, "install it, or name it by its path", "aliases"),
+    ]
+    for name, command, code, *words in rows:
+        answer = said(place, name, ["exec", command], code, *words)
+        check(
+            answer.err.count("hint: ") == 1 and answer.err.count("\n") == 2,
+            f"{name}: one line and one hint",
+            answer,
+        )
+
+
+def presets(place):
+    """The workspace has another name there."""
+    os.makedirs(f"{place.project}/venv/bin")
+    os.symlink("/usr/bin/env", f"{place.project}/venv/bin/python")
+    place.write("home/project/venv/bin/tool", f"#!{place.project}/venv/bin/python\n", 0o755)
+    said(
+        place,
+        "a script of a virtual environment",
+        ["exec", "--preset", "read-only", "./venv/bin/tool"],
+        127,
+        f"its interpreter is not: {place.project}/venv/bin/python (named by /workspace/venv/bin/tool)",
+        "name it in the command: /workspace/venv/bin/python ./venv/bin/tool",
+    )
+    said(
+        place,
+        "by its name",
+        ["exec", "--preset", "read-only", "tool"],
+        127,
+        "`programs`",
+        'extends = "profile:read-only"',
+        env={"PATH": f"{place.project}/venv/bin:{os.environ['PATH']}"},
+    )
+
+
+def written(place):
+    """What a tool may have written asks for no grant."""
+    place.run("exec", "--write", ".", "sh", "-c", "printf '#!/opt/nowhere/bin/py\\n' >made; chmod +x made")
+    said(place, "a script of a tool", ["exec", "./made"], 127, "a tool may have chosen that")
+
+
+def nested(place):
+    own = place.write("home/project/toolcage", "")
+    shutil.copyfile(os.path.realpath(TOOLCAGE), own)
+    os.chmod(own, 0o755)
+    for args in (["exec", "true"], ["doctor"]):
+        said(
+            place,
+            f"{args[0]} in a cage",
+            ["exec", "./toolcage", *args],
+            125,
+            "a cage cannot hold another one",
+        )
+
+
 def main():
     require_user()
     probe = subprocess.run([TOOLCAGE, "--version"], capture_output=True, check=False)
     check(probe.returncode == 0, "the program runs", probe)
-    for part in (search_path, below_system):
+    for part in (search_path, below_system, files, presets, written, nested):
         with Place() as place:
             part(place)
     finish()
