@@ -55,7 +55,8 @@ static const char *memory_word(const struct tc_process_host *h, bool grouped)
 {
     const char *word = group_word(
         h, TC_CGROUP_MEMORY, grouped,
-        "RLIMIT_DATA for the private memory of each process; shared memory sampled every 100 ms");
+        "RLIMIT_DATA for the private memory that each process reserves, used or not (8 MiB for a "
+        "thread; sanitizers and Deno do not start); shared memory sampled every 100 ms");
     return word && strcmp(word, "cgroup v1") == 0 ? "cgroup v1, socket buffers not counted" : word;
 }
 

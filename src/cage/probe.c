@@ -56,10 +56,11 @@ static void add_group_row(struct tc_outcome *o, const struct tc_cage *probe,
     struct tc_probe *p = row(o, probe, clause);
     if (!p)
         return;
-    if (state.mechanism)
-        p->mechanism = strdup(tc_process_mechanism(h, (enum tc_clause)clause, true));
-    else
+    if (!state.mechanism)
         set_broken(p, state.reason, state.fix);
+    /* memory has a substitute, which a policy accepts unless it says otherwise */
+    const char *how = tc_process_mechanism(h, (enum tc_clause)clause, state.mechanism != NULL);
+    p->mechanism = how ? strdup(how) : NULL;
 }
 
 static const struct {

@@ -52,13 +52,25 @@ static void put_fix(FILE *out, char *fix, char **last)
     *last = fix;
 }
 
+/* A clause that does not work may have a substitute, which calls use if their policy accepts it. */
 static void put_clause(FILE *out, struct tc_slice row, char **last_fix)
 {
     _autofree_ char *clause = tc_json_text(tc_json_get(row, "clause"));
-    bool works = tc_json_true(tc_json_get(row, "works"));
-    _autofree_ char *how = tc_json_text(tc_json_get(row, works ? "mechanism" : "reason"));
-    (void)fprintf(out, "%-3s  %-*s  ", works ? "ok" : "no", CLAUSE_WIDTH, clause ? clause : "?");
-    tc_cli_wrap(out, how ? how : "", HOW_COLUMN, tc_fold_most(LINE_WIDTH));
+    _autofree_ char *how = tc_json_text(tc_json_get(row, "mechanism"));
+    _autofree_ char *why = tc_json_text(tc_json_get(row, "reason"));
+    _autofree_ char *both = NULL;
+    bool works = tc_json_true(tc_json_get(row, "works")), some = how && *how;
+    if (!works && some && why &&
+        asprintf(&both, "%s; a policy with a plain memory = SIZE is refused: %s", how, why) < 0)
+        both = NULL;
+    (void)fprintf(out, "%-3s  %-*s  ", works || some ? "ok" : "no", CLAUSE_WIDTH,
+                  clause ? clause : "?");
+    tc_cli_wrap(out,
+                both    ? both
+                : works ? how
+                : why   ? why
+                        : "",
+                HOW_COLUMN, tc_fold_most(LINE_WIDTH));
     if (!works)
         put_fix(out, tc_json_text(tc_json_get(row, "fix")), last_fix);
 }

@@ -4,6 +4,7 @@
 """Limits that name themselves: status, `limit`, exit code and usage of each."""
 
 import glob
+import json
 import os
 import resource
 import shutil
@@ -359,6 +360,17 @@ def reserved_memory_counts_without_a_cgroup(s):
         )
 
 
+def doctor_names_the_mechanism_of_results(s):
+    rows = {row["clause"]: row for row in json.loads(s.toolcage("doctor", "--json").stdout)["clauses"]}
+    answer = s.call("/bin/true", memory=None)
+    for clause in ("limit.memory", "limit.pids", "limit.disk", "limit.open_files"):
+        check(
+            rows[clause]["mechanism"] == answer.enforcement[clause],
+            f"the doctor and the result agree on {clause}",
+            (rows[clause], answer.enforcement[clause]),
+        )
+
+
 def pids_of_a_group(s):
     s.works("limit.memory")
     answer = s.python(FORKS, memory='"256MiB"', more="pids = 20", writable=())
@@ -597,6 +609,7 @@ run(
     pids_of_a_group,
     hints,
     reserved_memory_counts_without_a_cgroup,
+    doctor_names_the_mechanism_of_results,
     disk,
     file_size,
     holes,
