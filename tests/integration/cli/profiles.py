@@ -268,6 +268,14 @@ def presets():
         )
         expect(
             place,
+            "and the list of caches of an overlay",
+            ["explain", "--preset", "build"],
+            0,
+            "__pycache__",
+            stream="out",
+        )
+        expect(
+            place,
             "an unknown one",
             ["exec", "--preset", "pyton", "true"],
             125,
