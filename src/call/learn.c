@@ -147,7 +147,7 @@ static bool add_touched(struct tc_lesson *l, const struct toolcage_call *call,
             !add_lesson(l, call, o->accesses[i].kind, o->accesses[i].target, false))
             return false;
     for (size_t i = 0; i < o->denial_count; i++)
-        if (!o->denials[i].probe &&
+        if ((!o->denials[i].probe || o->denials[i].kind == TC_DENIAL_LOOK) &&
             !add_lesson(l, call, o->denials[i].kind, o->denials[i].target, true))
             return false;
     return true;

@@ -107,9 +107,7 @@ static void fill_watched(unsigned arch)
 static bool is_shown(const struct program *p, unsigned nr)
 {
     for (size_t i = 0; i < WATCHED; i++)
-        if (watched_at[i] == (int)nr &&
-            p->watch >= (tc_seccomp_watched[i].use == TC_SECCOMP_LOOKS ? TC_WATCH_ACCESSES
-                                                                       : TC_WATCH_PATHS))
+        if (watched_at[i] == (int)nr && p->watch >= TC_WATCH_PATHS)
             return true;
     return false;
 }

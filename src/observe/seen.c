@@ -156,18 +156,26 @@ static void add_access(struct tc_outcome *o, const struct tc_seen *w, const stru
         .kind = s->kind, .target = strdup(w->text + s->text), .count = atomic_load(&s->count)};
 }
 
-void tc_seen_tell(struct tc_cage *cage, const struct tc_seen *w)
+static void tell_rows(struct tc_cage *cage, const struct tc_seen *w, bool lookups)
 {
     uint32_t count = atomic_load(&w->count);
     for (uint32_t i = 0; i < count; i++) {
         const struct row *s = &w->seen[i];
         struct tc_listed what = {
             .kind = s->kind, .target = w->text + s->text, .hint = s->hint, .probe = s->probe};
+        if (lookups != (s->kind == TC_DENIAL_LOOK))
+            continue;
         if (s->allowed)
             add_access(cage->outcome, w, s);
         else
             tc_notify_list(cage, &what, atomic_load(&s->count));
     }
+}
+
+void tc_seen_tell(struct tc_cage *cage, const struct tc_seen *w)
+{
+    tell_rows(cage, w, false);
+    tell_rows(cage, w, true); /* there may be more lookups than an outcome lists */
     cage->outcome->omitted_denials += atomic_load(&w->refused_more);
     cage->outcome->omitted_accesses += atomic_load(&w->allowed_more);
 }

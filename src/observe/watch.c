@@ -261,7 +261,7 @@ static void note(struct tc_cage *cage, enum tc_denial_kind kind, const char *sai
     bool look = kind == TC_DENIAL_LOOK;
     /* the tool sees that the path is missing, so a hint may depend on it */
     bool creates = kind == TC_DENIAL_WRITE && !at->exists && covered(cage->plan, at->path, false);
-    if (no && (!look || all))
+    if (no && !(look && is_probe(at->path))) /* lookups: the library tells which exist */
         tc_seen_list(w, &(struct tc_listed){.kind = creates ? TC_DENIAL_CREATE : kind,
                                             .target = at->path,
                                             .probe = look || is_probe(at->path)});

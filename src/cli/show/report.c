@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/show/clean.h"
 #include "cli/show/foreign_options.h"
 #include "cli/show/review.h"
 #include "cli/show/say.h"
+#include "text/shell.h"
 
 static void say_denial(struct tc_slice denial)
 {
@@ -26,13 +28,32 @@ static void say_denial(struct tc_slice denial)
                target ? target : "", times, hint && *hint ? ": " : "", hint ? hint : "");
 }
 
+/* A tool that looks before it opens never opens a path that it does not find. Only the caller
+ * learns whether the path is there: this line is not part of the answer to a model. */
+static void say_lookup(struct tc_slice denial, size_t *said)
+{
+    enum { MOST = 10 };
+    _autofree_ char *operation = tc_json_text(tc_json_get(denial, "operation"));
+    _autofree_ char *target = tc_json_text(tc_json_get(denial, "target"));
+    struct stat st;
+    if (!operation || strcmp(operation, "look") != 0 || !target || lstat(target, &st) < 0)
+        return;
+    _autofree_ char *word = tc_shell_quote(target);
+    if (word && (*said)++ < MOST)
+        tc_cli_say("looked for %s, which is here and not shown to the tool: --read %s", target,
+                   word);
+}
+
 /* Failed probes that programs do without are only in the JSON. */
 static void say_denials(struct tc_slice result)
 {
+    size_t lookups = 0;
     struct tc_scan_each each = tc_scan_walk(tc_json_get(result, "denials"));
     while (tc_scan_next(&each))
         if (!tc_json_true(tc_json_get(each.value, "probe")))
             say_denial(each.value);
+        else
+            say_lookup(each.value, &lookups);
     int64_t omitted = tc_json_int(tc_json_get(tc_json_get(result, "omitted"), "denials"), 0);
     if (omitted > 0)
         tc_cli_say("denied %" PRId64 " more", omitted);

@@ -158,8 +158,7 @@ static void add_refused(struct tc_buf *out, const struct tc_lesson *l)
     size_t shown = 0, more = 0;
     for (size_t i = 0; i < l->count; i++) {
         const struct tc_touched *t = &l->touched[i];
-        bool looks = t->how == TC_TOUCH_LOOK || (t->how != TC_TOUCH_WRITE && !t->there);
-        if (!t->refused || looks) /* a lookup, or an optional file */
+        if (!t->refused || (t->how != TC_TOUCH_WRITE && !t->there)) /* an optional file */
             continue;
         if (shown == REFUSED_SHOWN) {
             more++;

@@ -313,12 +313,44 @@ def its_death(s):
     )
 
 
+def looks_before_it_opens(s):
+    """As Java does: what is not there is never opened. The person is told what is there, the model is not."""
+    there = s.write("there/conf file", "x")
+    code = "import os,sys\nprint([os.path.exists(p) for p in sys.argv[1:]])"
+    for words in (["--why"], ["--why", "--json"]):
+        done = subprocess.run(
+            [TOOLCAGE, "exec", *words, "--", "/usr/bin/python3", "-c", code, there, s.path("absent")],
+            cwd=s.path("ws"),
+            env=s.environ,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        if "--json" in words:
+            result = json.loads(done.stdout)
+            check(
+                there not in result["message"] and "absent" not in result["message"],
+                "a lookup is not told to the model",
+                result,
+            )
+        else:
+            check(
+                f"looked for {there}" in done.stderr
+                and f"--read '{there}'" in done.stderr
+                and "absent" not in done.stderr,
+                "--why names the path that a tool looked for and that is there",
+                done,
+            )
+
+
 def narrowing(s):
     policy = s.policy(more=PATHS)
     answer = s.call("/bin/true", flags=["--denials", "calls"], more=PATHS)
     check(answer.status == "denied", "a call cannot observe less than the policy wants", answer)
     answer = s.call("/bin/cat", s.path("outside"), flags=["--why"])
     check(told(answer, "read") == {s.path("outside")}, "--why observes more", answer)
+    looks_before_it_opens(s)
     check(os.path.exists(policy) and json.dumps(answer.json), "and all of it is in the result")
 
 
