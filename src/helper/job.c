@@ -24,36 +24,7 @@ enum {
     GATHERING_US = 120000000 /* time limit of a collection; longer than the collector's own limit */
 };
 
-void tc_job_mark(struct tc_job_record *j, const char *step, int64_t since_us)
-{
-    struct tc_timing *t = TC_PUSH(j->outcome.timings, j->outcome.timing_count);
-    if (t)
-        *t = (struct tc_timing){.step = strdup(step), .us = tc_now_us() - since_us};
-}
-
 /* ---- ending a job ---- */
-
-void tc_job_judge(struct tc_job_record *j, const char *counter)
-{
-    struct tc_outcome *o = &j->outcome;
-    bool failed = o->exit_code != 0 || o->signal != 0;
-    if (o->failure.code)
-        return; /* the status was set with the failure */
-    o->status = failed ? TOOLCAGE_STATUS_FAILED : TOOLCAGE_STATUS_OK;
-    /* a tool that succeeds although its child was killed for memory has still hit the limit */
-    bool killed = counter && strcmp(counter, "memory") == 0;
-    const char *limit = j->limit ? j->limit : failed || killed ? counter : NULL;
-    if (j->reason >= TC_FOR_CANCEL)
-        o->status = TOOLCAGE_STATUS_CANCELLED;
-    else if (j->reason == TC_FOR_TIME) {
-        o->status = TOOLCAGE_STATUS_TIMEOUT;
-        if (limit) /* programs that are refused a thread often wait forever */
-            tc_outcome_note(o, tc_format("it had reached its %s limit", limit));
-    } else if (limit) {
-        o->status = TOOLCAGE_STATUS_LIMIT;
-        o->limit = strdup(limit);
-    }
-}
 
 /* Stops watching all fds of the cage, except the one of role `but` (TC_ROLES: no exception). */
 static void unwatch_cage(struct tc_job_record *j, enum tc_role but)

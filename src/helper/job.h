@@ -213,12 +213,8 @@ struct tc_job_row {
 extern const struct tc_job_row tc_job_rows[TC_ON_EVENTS][TC_IS_STATES];
 /* Handles an event: sets the next state, then calls the action. */
 void tc_job_step(struct tc_job_record *job, enum tc_job_event event);
-/* Adds a timing to the outcome: the step took from since_us until now. */
-void tc_job_mark(struct tc_job_record *job, const char *step, int64_t since_us);
 /* Fails the call with errno, because one of its fds cannot be watched; -1. */
 int tc_job_not_watched(struct tc_job_record *job);
-/* Decides the call's status. `counter` is the limit that the cage's usage has reached, or NULL. */
-void tc_job_judge(struct tc_job_record *job, const char *counter);
 /* Sends the outcome; then releases the cage, unless a worker thread uses it or a process of it is
  * alive. A probe job begins its next probe instead, if there is one. */
 void tc_job_answer(struct tc_job_record *job);
@@ -228,6 +224,10 @@ void tc_job_clear(struct tc_job_record *job);
 
 /* deliver.c: sends output and outcome to the library. If the socket is full, the rest is sent when
  * the socket accepts more: the helper never blocks on a library that does not read. */
+/* Adds a timing to the outcome: the step took from since_us until now. */
+void tc_job_mark(struct tc_job_record *job, const char *step, int64_t since_us);
+/* Decides the call's status. `counter` is the limit that the cage's usage has reached, or NULL. */
+void tc_job_judge(struct tc_job_record *job, const char *counter);
 /* Sends output that the library has not received yet. */
 void tc_deliver_stream(struct tc_job_record *job);
 /* Sends the rest of the output and the outcome, and then closes the job's socket. */

@@ -223,7 +223,8 @@ static bool put_block(FILE *out, const char *name, struct tc_slice value)
     (void)tc_scan_next(&each);
     (void)fprintf(out, "\n%s\n", name);
     bool lists = *value.at == '{' && *each.value.at == '[' && !is_empty(each.value);
-    return is_container(each.value) && !lists ? put_rows(out, value) : tc_table_object(out, value, NULL);
+    return is_container(each.value) && !lists ? put_rows(out, value)
+                                              : tc_table_object(out, value, NULL);
 }
 
 static bool put_member(FILE *out, struct tc_slice object, const char *name, struct tc_slice value)

@@ -383,11 +383,11 @@ static void the_watched_calls_are_notified(void **state)
         int nr;
         enum tc_seccomp_watch from;
         size_t paths;
-    } calls[] = {{SYS_openat, TC_WATCH_PATHS, 1},        {SYS_renameat2, TC_WATCH_PATHS, 2},
-                 {SYS_unlinkat, TC_WATCH_PATHS, 1},      {SYS_linkat, TC_WATCH_PATHS, 2},
-                 {SYS_newfstatat, TC_WATCH_ACCESSES, 1}, {SYS_statx, TC_WATCH_ACCESSES, 1},
-                 {SYS_execve, TC_WATCH_CALLS, 0},        {SYS_sysinfo, TC_WATCH_CALLS, 0},
-                 {SYS_read, TC_WATCH_ACCESSES + 1, 0},   {SYS_fstat, TC_WATCH_ACCESSES + 1, 0}};
+    } calls[] = {{SYS_openat, TC_WATCH_PATHS, 1},      {SYS_renameat2, TC_WATCH_PATHS, 2},
+                 {SYS_unlinkat, TC_WATCH_PATHS, 1},    {SYS_linkat, TC_WATCH_PATHS, 2},
+                 {SYS_newfstatat, TC_WATCH_PATHS, 1},  {SYS_statx, TC_WATCH_PATHS, 1},
+                 {SYS_execve, TC_WATCH_CALLS, 0},      {SYS_sysinfo, TC_WATCH_CALLS, 0},
+                 {SYS_read, TC_WATCH_ACCESSES + 1, 0}, {SYS_fstat, TC_WATCH_ACCESSES + 1, 0}};
     for (size_t i = 0; i < TC_COUNT(calls); i++) {
         struct seccomp_data data = {.nr = calls[i].nr, .arch = AUDIT_ARCH_X86_64};
         size_t count = 0;
