@@ -136,7 +136,9 @@ static int name_options(struct tc_slice denials)
     return named ? 0 : 1;
 }
 
-/* A later call replaces the record, and its tool chose the record's content. */
+/* Are the recorded denials those of the call that the user means: the call that the operand names,
+ * or, if the output is not a terminal, the call whose denials were viewed last? Each call replaces
+ * the record, and the tool of that call determines the record's content. 0 or -1. */
 static int check_call(const struct tc_args *args, const char *call, struct tc_failure *failure)
 {
     const char *wanted = args->operand_count ? args->operands[0] : NULL;

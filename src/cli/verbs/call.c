@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * `toolcage call`: calls a registered tool like a model. */
+ * `toolcage call`: calls a registered tool in the same way as a model does. */
 #include <errno.h>
 #include <string.h>
 

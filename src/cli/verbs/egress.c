@@ -95,7 +95,8 @@ static int refuse_authority(const char *file, struct tc_failure *failure)
                                            : strerror(errno));
 }
 
-/* Clients would trust a certificate that a tool puts there later. */
+/* Refuses a certificate file that a tool of the policy may write: the tool could replace the
+ * proxy's certificate by its own, and clients would trust it. */
 static int check_authority(const char *file, const struct toolcage_policy *policy,
                            struct tc_failure *failure)
 {
