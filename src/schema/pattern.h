@@ -21,8 +21,8 @@ enum tc_pattern_verdict {
     TC_PATTERN_MEMORY,
 };
 
-/* Translates to PCRE2 syntax; *ret_scans: a single step may scan far. False after filling the
- * complaint, which names the construct. */
+/* Translates a pattern to PCRE2 syntax. *ret_scans: a single step of a match may read the whole
+ * text. False: the pattern is invalid or not supported; the complaint names the construct. */
 bool tc_pattern_translate(const char *text, struct tc_buf *out, bool *ret_scans,
                           struct tc_complaint *c);
 /* TOOLCAGE_EPOLICY after filling the complaint, or TOOLCAGE_EMEMORY. A pattern may be matched by
@@ -33,10 +33,11 @@ void tc_pattern_free(struct tc_pattern *pattern); /* NULL is fine */
  * to insert it. */
 bool tc_pattern_find(struct tc_pattern *const *patterns, size_t count, const char *text,
                      size_t *place);
-/* Compiled size in bytes. */
+/* The size of the compiled pattern in bytes. */
 size_t tc_pattern_size(const struct tc_pattern *pattern);
 const char *tc_pattern_text(const struct tc_pattern *pattern); /* borrows */
-/* Searches the text for a match. Takes the maximum cost from *budget. */
+/* Searches the text for a match. Subtracts the cost from *budget: for each attempt the steps that
+ * were allowed, even if fewer were needed. */
 enum tc_pattern_verdict tc_pattern_match(const struct tc_pattern *pattern, const char *text,
                                          size_t len, uint64_t *budget);
 
