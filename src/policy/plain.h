@@ -9,11 +9,12 @@
 
 /* How `policy diff` judges another value of a key. */
 struct tc_plain_change {
-    /* The effect of a higher number or an additional element. The opposite change has the opposite
-     * effect. */
+    /* Does a higher number or an additional element allow MORE or LESS? A lower number or a removed
+     * element has the opposite effect. OTHER: the values have no order. BY_HAND: separate code
+     * compares the key. */
     enum { TC_PLAIN_BY_HAND, TC_PLAIN_MORE, TC_PLAIN_LESS, TC_PLAIN_OTHER } kind;
     const char *gained,
-        *lost; /* the text of the difference; for OTHER, whose values have no order, a noun */
+        *lost; /* the text that describes the difference; for OTHER, a noun that names the value */
 };
 
 struct tc_plain {

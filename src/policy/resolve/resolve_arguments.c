@@ -38,8 +38,8 @@ static int refuse_unknown(struct tc_resolve *r, const char *name)
                              "there is no argument \"%.80s\"", name);
 }
 
-/* Is it a call to a running server? Its cage exists already, so the call cannot add to the grant,
- * and the server itself interprets the value. */
+/* Is the call for a running server? The server's cage exists already, so the call cannot add to the
+ * grant, and the server itself interprets the arguments' values. */
 static bool of_server(const struct tc_resolve *r)
 {
     return r->asked != r->tool;
