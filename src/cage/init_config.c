@@ -131,7 +131,8 @@ bool tc_init_receive(int sock, struct tc_init_config *ret)
     return true;
 }
 
-/* Static data (stages, filters) has the same address in the child, so pointers to it stay valid. */
+/* Copies all data that the config points to into the shared memory, except static data (stages,
+ * filters): the child has it at the same addresses. */
 int tc_init_hand(struct tc_init_config *to, size_t size, const struct tc_init_config *init,
                  int report)
 {

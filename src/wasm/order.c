@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * The fields of a task of toolcage-wasm, as base/field.h reads and writes them. */
 #include "wasm/order.h"
 
 #define TC_STRUCT struct tc_wasm_order
