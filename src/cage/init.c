@@ -74,15 +74,16 @@ static const struct tc_reaper_ops *reaper_of(const struct tc_init_config *init)
 
 /* ---- running the tool ---- */
 
-/* Shared with the tool until its exec (vfork). Set when a report was lost: no start or end counts
- * without its report. */
+/* A report could not be sent. PID 1 then ends, because the helper must know of each start and end
+ * of a tool. The tool's process sets the variable, too: until its exec it shares PID 1's memory
+ * (vfork). */
 static volatile bool mute;
 
 static void send_report(const struct tc_report *report)
 {
     if (tc_send(TC_INIT_REPORT, report, sizeof(*report), NULL, 0) == 0)
         return;
-    mute = true; /* nothing may run unknown to the helper */
+    mute = true;
     _exit(TC_INIT_MUTE);
 }
 
@@ -177,8 +178,10 @@ static bool look_for_segments(int64_t most)
     return false;
 }
 
-/* Has the helper ended? A PID 1 that must kill the rest itself sets no parent-death signal, because
- * it would die first. Otherwise the signal is lost if the helper dies before it is set. */
+/* Has the helper ended? A parent-death signal is not sufficient. A PID 1 that has to kill the other
+ * processes itself sets none, because the signal would kill PID 1 first. And if the helper dies
+ * before PID 1 sets the signal, the signal never comes. A spawner may hold a copy of the helper's
+ * socket end, but dies soon after the helper. */
 static bool alone(void)
 {
     struct pollfd p = {.fd = TC_INIT_REPORT};
@@ -190,7 +193,8 @@ static void interrupt(int sig)
     (void)sig;
 }
 
-/* Without signals: waits for a byte on the report socket, the end of a child, or the timeout. */
+/* For a PID 1 that the helper cannot signal: waits for a byte on the report socket, the end of a
+ * child, or the timeout. SIGTERM: a byte has arrived; -1: none. */
 static int wait_word(const struct timespec *patience)
 {
     struct pollfd report = {.fd = TC_INIT_REPORT, .events = POLLIN};
@@ -218,7 +222,8 @@ static int wait_signal(const sigset_t *set, const struct tc_init_config *init, b
     return init->told ? wait_word(&patience) : sigtimedwait(set, NULL, &patience);
 }
 
-/* On this report the helper reads the results, so no process of the tool may run any longer. */
+/* Ends all other processes, reports the tool's end and exits. The helper reads the results when it
+ * receives the report, so no process of the tool may run any longer by then. */
 static _Noreturn void finish_init(int status, const struct tc_reaper_ops *reaper)
 {
     struct rusage used;
