@@ -83,7 +83,7 @@ static bool from_server(struct tc_egress_proxy *p, struct tc_egress_flow *f, con
 
 /* ---- end of file ---- */
 
-/* The client sends no more. */
+/* The client has closed its sending direction. False: the flow is closed. */
 static bool client_ended(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (f->mode == TC_MODE_REQUEST && !f->rest.done)
@@ -204,7 +204,8 @@ static bool unwrap(struct tc_egress_proxy *p, struct tc_egress_flow *f, struct t
     return (n == 0 && tc_egress_side_push(from)) || broken(p, f);
 }
 
-/* The connection ended, in order or not. */
+/* The peer of `from` has closed the connection. Over TLS, an end without a TLS close message may be
+ * an attacker's: the other side then is cut off, too. False: the flow is closed. */
 static bool flow_ended(struct tc_egress_proxy *p, struct tc_egress_flow *f,
                        struct tc_egress_side *from, struct tc_egress_side *to)
 {
@@ -215,7 +216,8 @@ static bool flow_ended(struct tc_egress_proxy *p, struct tc_egress_flow *f,
     return true;
 }
 
-/* A few rounds only, so that no flow starves the others. False: the flow is closed. */
+/* Reads from one side and passes the bytes on, for a few rounds only, so that no flow starves the
+ * others. False: the flow is closed. */
 static bool drain(struct tc_egress_proxy *p, struct tc_egress_flow *f, struct tc_egress_side *from,
                   struct tc_egress_side *to, pass_fn *pass)
 {
@@ -254,7 +256,7 @@ void tc_egress_client_ready(struct tc_egress_proxy *p, struct tc_egress_watch *w
 {
     struct tc_egress_flow *f = flow_of(watch, offsetof(struct tc_egress_flow, client.watch));
     (void)events;
-    if (f->stage == TC_FLOW_SEEK) { /* only its end is watched */
+    if (f->stage == TC_FLOW_SEEK) { /* in this stage an event can only be the client's end */
         tc_egress_flow_close(p, f, true);
         return;
     }
