@@ -12,7 +12,9 @@
 #include "image/run.h"
 #include "image/say.h"
 
-enum { BESIDE = 16 << 20 }; /* for documents, and for worse compression */
+/* Bytes that a fetch may need in addition to the size limit: for an image's documents, and because
+ * a copied layer may be compressed less well. */
+enum { BESIDE = 16 << 20 };
 
 static const char raise_it[] = "raise the limit with --max-size, if you trust this image",
                   install[] = "apt-get install skopeo; or export the image to a file (docker save, "

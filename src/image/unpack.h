@@ -38,8 +38,8 @@ struct tc_unpack_limits {
     int64_t bytes, files;
 };
 
-/* `layer`: whiteouts remove existing files; `first`: there are none yet. Errors name the entry.
- * `tick` (may be NULL) gets the progress. */
+/* `layer`: whiteouts in the archive remove files of lower layers; `first`: there are no lower
+ * layers. Errors name the archive's entry. `tick` (may be NULL) gets the progress. */
 struct tc_unpack_job {
     int archive; /* a regular file */
     int target;  /* an open directory */
