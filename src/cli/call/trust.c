@@ -79,7 +79,8 @@ static char *place_of_text(const char *digest)
     return name ? tc_user_path("XDG_STATE_HOME", ".local/state", name) : NULL;
 }
 
-/* Best effort: without the stored text a later change is listed in full. */
+/* Stores the text of a trusted policy, to list later what has changed. If the text cannot be
+ * stored, a later change is listed as if the whole policy were new. */
 static void keep_text(const char *digest, const char *text)
 {
     _autofree_ char *path = place_of_text(digest);
@@ -93,7 +94,8 @@ static char *digest_of(const char *line)
     return line ? strndup(line, strcspn(line, " ")) : NULL;
 }
 
-/* Paths with the same digest share its text. */
+/* Deletes the stored text of a line of the old record (NULL: none), unless the new record still
+ * contains the line's digest. */
 static void forget_text(const char *line, const char *record)
 {
     _autofree_ char *old = digest_of(line);

@@ -246,7 +246,8 @@ static void say_trial(const struct trial *trial)
                     "by hand");
 }
 
-/* A tool that is still running may write the file where the policy is saved. */
+/* Prints the command that trusts exactly the learned policy, by its digest: a tool that is still
+ * running could change the file in which the user saves the policy. */
 static void hint_at_trust(const char *learned)
 {
     struct toolcage_policy *policy = NULL;

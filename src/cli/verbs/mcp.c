@@ -39,7 +39,8 @@ static const char text[] =
     "  {\"mcpServers\": {\"caged\": {\"command\": \"toolcage\",\n"
     "                             \"args\": [\"mcp\", \"--policy\", \"/home/me/tools.toml\"]}}}\n";
 
-/* Clients derive headings and tool names from the name. */
+/* Restricts the length and characters of the server's name, because clients derive headings and
+ * tool names from the name. */
 static int check_name(const char *name, struct tc_failure *failure)
 {
     enum { LENGTH_MAX = 64 };
