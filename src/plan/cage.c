@@ -9,7 +9,8 @@
 
 #include "plan/backend.h"
 
-/* A grant that is refused was never run: "denied". Every other failure is toolcage's: "error". */
+/* The status of a call that failed: DENIED if its grant was refused, so nothing ran; ERROR if
+ * toolcage itself failed. */
 static int status_of(int code)
 {
     return code == TOOLCAGE_EPATH || code == TOOLCAGE_EUNENFORCEABLE || code == TOOLCAGE_EDENIED
@@ -17,7 +18,7 @@ static int status_of(int code)
                : TOOLCAGE_STATUS_ERROR;
 }
 
-/* A refusal names the clause that cannot be enforced. */
+/* Adds the clause that cannot be enforced to the message, unless the message names it. */
 static void name_clause(struct tc_buf *message, const char *clause)
 {
     if (message->data && !strstr(message->data, clause))
@@ -114,7 +115,7 @@ int tc_cage_event(struct tc_cage *cage)
     return executor_of(cage)->event ? cage->executor->event(cage) : 0;
 }
 
-/* A call that failed before it had an executor owns only its input. */
+/* A cage whose call failed before an executor was chosen owns only the call's streams. */
 bool tc_cage_destroy(struct tc_cage *cage, enum tc_may_block may_block)
 {
     if (executor_of(cage)->destroy)

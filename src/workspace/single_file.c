@@ -26,7 +26,7 @@ static int copy_in(struct tc_cage *cage, struct tc_item *item)
         tc_workspace_copy_times(item->copy, item->name, &host) < 0 ||
         statx(item->copy, item->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &copy) < 0)
         return -1;
-    /* another file may have taken its name while it was read */
+    /* the file may have been changed or replaced while it was copied */
     const struct tc_version was = tc_workspace_version(&host);
     if (statx(item->fd, item->host_name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &after) < 0)
         return -1;
@@ -47,7 +47,8 @@ static int copy_in(struct tc_cage *cage, struct tc_item *item)
     return 0;
 }
 
-/* An interrupted commit is reported later, which needs a journal. */
+/* Opens the directories for journals and held files, if a file of the call is committed later: only
+ * with a journal can an interrupted commit be reported. */
 static int open_journals(struct tc_cage *cage)
 {
     struct tc_trees *t = cage->trees;

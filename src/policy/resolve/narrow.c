@@ -19,7 +19,8 @@ const char *tc_request_last(const struct tc_request *request, const char *key)
     return NULL;
 }
 
-/* A flag has the name of the key that it narrows: a tool's or, for commit, a key of `workspace`. */
+/* The key that a flag narrows. Both have the same name. It is a key of the tool or, for `commit`, a
+ * key of `workspace`. */
 static const struct tc_key *key_of(const struct tc_flag *flag)
 {
     const struct tc_key *key = tc_key_find(tc_keys, TC_SCOPE_TOOL, flag->name);
