@@ -22,8 +22,9 @@ static const char *usual_place(const char *engine)
                                                : "/run/docker.sock";
 }
 
-/* Rootless Docker has a socket per user, too. It must be named in the policy: choosing whichever
- * socket exists would also choose between the user's rights and root's. */
+/* The engine's socket: the one that the policy names, else the default. A user's own socket of
+ * rootless Docker is no default: to take whichever socket exists would also be a choice between the
+ * user's rights and root's. */
 bool tc_engine_socket_path(const char *engine, const struct tc_strv *settings, uid_t uid,
                            struct tc_engine_socket *ret)
 {

@@ -13,7 +13,7 @@
 #include "document/yaml/yaml.h"
 #include "text/utf8.h"
 
-/* libyaml does not count it as a character. */
+/* libyaml does not count a byte order mark as a character. */
 static const char BYTE_ORDER_MARK[] = "\xef\xbb\xbf";
 
 /* An open table or array. */
