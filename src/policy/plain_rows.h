@@ -20,7 +20,8 @@
     PLAIN(F, PROGRAMS, LIST, struct tc_strv, programs, EACH_AND_SETUP, tc_set_programs,            \
           TC_MORE("reads the program", "no longer reads the program"),                             \
           .type = "array of strings",                                                              \
-          .text = "Programs found on the operator's PATH whose install prefix becomes readable.",  \
+          .text = "Programs found on the operator's PATH whose install prefix becomes readable, "    \
+                  "with the directory of their version manager.",                                  \
           .example = "programs = [\"python3\"]")                                                   \
     PLAIN(F, IMAGE, ONE, char *, image, EACH_AND_SETUP, tc_set_image,                              \
           TC_OTHER("the image"),                                                                   \

@@ -5,8 +5,9 @@
  * the install prefix (the parent of bin) becomes readable. Some prefixes must not: the home
  * directory, anything above it, a top-level directory, ~/.local (which has all users' data next
  * to its bin); then only the file is granted. Files and links that a tool may have written add
- * nothing. */
+ * nothing. The programs that a profile names are those that may be there. */
 #include "call/host/programs.h"
+#include "call/host/managers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,6 +74,8 @@ char *tc_program_find(const char *path, const char *name)
         if (strcmp(tc_path_base(clean), "shims") != 0)
             return TAKE(found);
         char *real = follow_shim(clean, name);
+        if (!real)
+            real = tc_manager_shim(clean, name);
         if (real)
             return real;
     }
@@ -165,6 +168,33 @@ static int add_entry(struct extension *x, const char *path, const char *from,
     return e->path && e->from && e->origin.key ? 0 : tc_fail_memory(err);
 }
 
+/* Files of an install prefix in which passwords for package indexes may stand. */
+static const char *const prefix_secrets[] = {"pip.conf",  ".condarc", "condarc",
+                                             "etc/npmrc", ".npmrc",   "etc/pip.conf"};
+
+static int hide_secrets(struct extension *x, const char *path, const char *from,
+                        struct toolcage_error **err)
+{
+    struct stat st;
+    for (size_t i = 0; i < TC_COUNT(prefix_secrets); i++) {
+        _autofree_ char *file = tc_path_join(from, prefix_secrets[i]);
+        if (!file)
+            return tc_fail_memory(err);
+        if (lstat(file, &st) < 0)
+            continue;
+        struct tc_fs_entry *e = TC_PUSH(x->grant->fs, x->grant->fs_count);
+        if (!e)
+            return tc_fail_memory(err);
+        e->access = TC_ACCESS_DENY;
+        e->built_in = true;
+        e->path = tc_path_join(path, prefix_secrets[i]);
+        e->origin.key = strdup("credentials");
+        if (!e->path || !e->origin.key)
+            return tc_fail_memory(err);
+    }
+    return 0;
+}
+
 /* Grants the prefix of a program at `file` (in a directory bin or sbin), or only the file. */
 static int add_prefix(struct extension *x, const char *file, struct toolcage_error **err)
 {
@@ -178,7 +208,47 @@ static int add_prefix(struct extension *x, const char *file, struct toolcage_err
                        TC_WHY_ERRNO(TOOLCAGE_EPATH, "programs", what, from ? 0 : errno,
                                     "name its directory in filesystem.readable"),
                        "the program %s has no directory that can be granted for it", file);
-    return add_entry(x, what, from, err);
+    int r = add_entry(x, what, from, err);
+    return r < 0 || what == file ? r : hide_secrets(x, what, from, err);
+}
+
+/* The policy and the call come first. */
+static int set_variable(struct extension *x, const char *name, const char *value,
+                        struct toolcage_error **err)
+{
+    if (tc_strv_value(&x->grant->env, name))
+        return 0;
+    x->changed = true;
+    return tc_strv_take(&x->grant->env, tc_format("%s=%s", name, value)) ? 0 : tc_fail_memory(err);
+}
+
+static int show_part(struct extension *x, const struct tc_manager *m, struct toolcage_error **err)
+{
+    _autofree_ char *directory = tc_manager_directory(x->facts, m);
+    _autofree_ char *part = tc_manager_part(x->facts, m);
+    _autofree_ char *real = part ? tc_path_real(part) : NULL;
+    if (!real || is_too_wide(x->facts, part) || is_too_wide(x->facts, real) ||
+        tc_provenance_tool(&x->writers, part))
+        return 0; /* the program says what it lacks */
+    int r = add_entry(x, part, real, err);
+    if (r == 0)
+        r = set_variable(x, m->variable, directory, err);
+    _autofree_ char *inside = m->inner ? tc_path_join(part, m->inside) : NULL;
+    if (r == 0 && inside && access(inside, F_OK) == 0)
+        r = set_variable(x, m->inner, inside, err);
+    return r;
+}
+
+/* What the manager of the program lets it read, and its caches. */
+static int add_manager(struct extension *x, const char *file, struct toolcage_error **err)
+{
+    const struct tc_manager *m = tc_manager_of(x->facts, file);
+    int r = m && m->variable ? show_part(x, m, err) : 0;
+    const char *equals = m && m->cache ? strchr(m->cache, '=') : NULL;
+    _autofree_ char *name = equals ? strndup(m->cache, (size_t)(equals - m->cache)) : NULL;
+    return r < 0 || !equals ? r
+           : name           ? set_variable(x, name, equals + 1, err)
+                            : tc_fail_memory(err);
 }
 
 /* Where a program resolves to: through links, and for a program of a virtual environment, whose
@@ -258,9 +328,10 @@ static int add_to_path(struct extension *x, const char *file, struct toolcage_er
 static int add_program(struct extension *x, const char *file, const struct leads *l,
                        struct toolcage_error **err)
 {
-    if (is_searched(file) && tc_program_is_shown(l->real))
-        return 0;
-    int r = add_prefix(x, file, err);
+    int r = add_manager(x, file, err);
+    if (r < 0 || (is_searched(file) && tc_program_is_shown(l->real)))
+        return r;
+    r = add_prefix(x, file, err);
     if (r == 0)
         r = add_prefix(x, l->real, err);
     if (r == 0 && l->interpreter)
@@ -297,12 +368,15 @@ static int add_named(struct extension *x, const char *path, const char *name,
                      struct toolcage_error **err)
 {
     _autofree_ char *file = strchr(name, '/') ? NULL : tc_program_find(path, name);
+    bool shipped = tc_startswith(tc_policy_file(x->policy, x->said.line), "profile:");
     if (!file)
-        return fail_missing(x, name, path, err);
+        return shipped && errno != ENOMEM ? 0 : fail_missing(x, name, path, err);
     _auto_(leads_done) struct leads l = {0};
     int r = look_at_program(file, &l, err);
     if (r < 0)
         return r;
+    if (shipped && is_written(x, file, &l))
+        return 0;
     return is_written(x, file, &l) ? fail_writable(name, file, err) : add_program(x, file, &l, err);
 }
 
@@ -334,7 +408,7 @@ static int add_command(struct extension *x, const char *path, struct toolcage_er
     if (!name[0] || strchr(name, '/'))
         return 0;
     _autofree_ char *file = tc_program_find(path, name);
-    if (!file || is_searched(file))
+    if (!file || (is_searched(file) && !tc_manager_of(x->facts, file)))
         return 0;
     _auto_(leads_done) struct leads l = {0};
     int r = look_at_program(file, &l, err);

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 import tomllib
 
 from scene import PATIENCE, TOOLCAGE, check, in_namespaces, run, skip
@@ -236,6 +237,7 @@ def created(s):
         ("rm -f there; echo hi > there", s.ws, True),
         ("echo hi > there", f"{s.ws}/there", False),
     ):
+        time.sleep(0.05)  # what was written within a tick of the start may count as created
         done = learn(s, "sh", "-c", command, flags=("--write", "."))
         tool = tomllib.loads(done.stdout)["tool"]["t"]
         check(
@@ -438,6 +440,54 @@ def managed(s):
         "its interpreter is learned",
         (done, again),
     )
+
+
+RUSTUP = """#!/bin/sh
+cat "$RUSTUP_HOME/settings.toml" && mkdir -p "$CARGO_HOME" && echo x > "$CARGO_HOME/lock" && echo x > out
+echo x > "$RUSTUP_HOME/planted"
+cat {cargo}/credentials.toml {conda}/.condarc {conda}/pip.conf
+exit 0
+"""
+
+
+def toolchains(s):
+    """A manager's program finds its toolchains in the home, which only it may read; passwords beside them stay closed."""
+    clear(s)
+    cargo, rustup, conda = s.path("home/.cargo"), s.path("home/.rustup"), s.path("home/miniconda3")
+    script = RUSTUP.format(cargo=cargo, conda=conda)
+    s.write("home/.cargo/bin/rustup", script, 0o755)
+    os.symlink("rustup", f"{cargo}/bin/cargo")
+    s.write("home/.rustup/settings.toml", "toolchain-31\n")
+    s.write("home/miniconda3/bin/conda", script, 0o755)
+    for name in (".cargo/credentials.toml", "miniconda3/.condarc", "miniconda3/pip.conf"):
+        s.write(f"home/{name}", "tweet-31\n")
+    extra = {"PATH": f"{cargo}/bin:{conda}/bin:{s.environ['PATH']}"}
+    done, again = typed(s, "--write", ".", "--", "cargo", "build", name="cargo", extra=extra)
+    check(
+        done.returncode == 0 and "ran once more" in done.stderr and 'programs = ["cargo"]' in done.stdout,
+        "a program of rustup is learned",
+        done,
+    )
+    check(
+        again.returncode == 0 and again.stdout == "toolchain-31\n", "and runs under what was learned", again
+    )
+    check(not os.path.exists(f"{rustup}/planted"), "its toolchains stay as they are", os.listdir(rustup))
+    for command in (
+        ["exec", "--", "cargo"],
+        ["exec", "--preset", "build", "--", "sh", "-c", "cargo"],
+        ["exec", "--preset", "build", "--", "conda"],
+        ["exec", "--preset", "python", "--", "sh", "-c", "conda"],
+    ):
+        ran = toolcage(s, *command, extra=extra)
+        check(
+            ran.returncode == 0
+            and ("toolchain-31" in ran.stdout) == ("python" not in command)
+            and "tweet-31" not in ran.stdout + ran.stderr,
+            f"{' '.join(command)}: no password is read",
+            ran,
+        )
+    beside = toolcage(s, "exec", "--preset", "python", "--", "cat", f"{rustup}/settings.toml", extra=extra)
+    check(beside.returncode != 0 and not beside.stdout, "other profiles show no toolchain of it", beside)
 
 
 def unstarted(s):
@@ -662,6 +712,7 @@ def readme(s):
 run(
     environments,
     managed,
+    toolchains,
     unstarted,
     given,
     places,

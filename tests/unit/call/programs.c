@@ -66,6 +66,25 @@ static int make_home(void **state)
     put(".cargo/bin/rg", "#!/bin/sh\n", 0755);
     put(".cargo/credentials.toml", "secret", 0600);
     put(".docker/bin/docker", "#!/bin/sh\n", 0755);
+    put(".cargo/bin/rustup", "#!/bin/sh\n", 0755);
+    assert_int_equal(symlink("rustup", at(".cargo/bin/cargo")), 0);
+    assert_int_equal(link(at(".cargo/bin/rustup"), at(".cargo/bin/rustc")), 0);
+    put(".rustup/settings.toml", "", 0644);
+    put("far/rustup/settings.toml", "", 0644);
+    put(".local/bin/uv", "#!/bin/sh\n", 0755);
+    put(".local/share/uv/python/cpython/bin/python3", "#!/bin/sh\n", 0755);
+    put("miniconda3/bin/conda", "#!/bin/sh\n", 0755);
+    put("miniconda3/.condarc", "secret", 0644);
+    put("miniconda3/pip.conf", "secret", 0644);
+    put(".sdkman/candidates/maven/3/bin/mvn", "#!/bin/sh\n", 0755);
+    put(".sdkman/candidates/java/21/bin/java", "#!/bin/sh\n", 0755);
+    assert_int_equal(symlink("21", at(".sdkman/candidates/java/current")), 0);
+    assert_int_equal(symlink("3", at(".sdkman/candidates/maven/current")), 0);
+    put(".asdf/shims/lua", "#!/bin/sh\n# asdf-plugin: lua 5.3\n# asdf-plugin: lua 5.4\n", 0755);
+    put(".asdf/shims/bad", "#!/bin/sh\n# asdf-plugin: .. ../../bin\n", 0755);
+    put(".asdf/installs/lua/5.3/bin/lua", "#!/bin/sh\n", 0755);
+    put(".asdf/installs/lua/5.4/bin/lua", "#!/bin/sh\n", 0755);
+    put(".tool-versions", "ruby 3\nlua 5.4\n", 0644);
     return 0;
 }
 
@@ -81,13 +100,14 @@ struct trial {
     struct toolcage_policy *policy;
     struct tc_grant grant;
     struct toolcage_error *err;
+    char *more; /* a further variable of the caller; owned */
     int r;
 };
 
 static void extend(struct trial *t, const char *path, const char *program, bool as_command)
 {
     _autofree_ char *variable = tc_format("PATH=%s:/usr/bin:/bin", path);
-    const char *variables[] = {variable, NULL};
+    const char *variables[] = {variable, t->more, NULL};
     const struct tc_facts facts = {.cwd = "/tmp", .home = home, .environ = variables};
     assert_int_equal(tc_policy_new_default(&t->policy, NULL), 0);
     assert_true(tc_strv_add(&t->grant.env, "PATH=/usr/bin:/bin"));
@@ -97,6 +117,7 @@ static void extend(struct trial *t, const char *path, const char *program, bool 
 
 static void done(struct trial *t)
 {
+    free(t->more);
     tc_grant_done(&t->grant);
     tc_policy_unref(t->policy);
     tc_error_free(t->err);
@@ -212,6 +233,106 @@ static void credential_directories_are_no_prefix(void **state)
     done(&t);
 }
 
+static void expect_variable(const struct tc_grant *g, const char *name, const char *value)
+{
+    const char *got = tc_strv_value(&g->env, name);
+    if (!got || strcmp(got, value) != 0)
+        fail_msg("%s is %s, not %s", name, got ? got : "unset", value);
+}
+
+/* A program of a manager brings the manager's directory, and caches of its own. */
+static void managers_bring_their_directories(void **state)
+{
+    static const struct {
+        const char *path, *program, *granted, *variable, *value, *cache, *where;
+    } rows[] = {
+        {".cargo/bin", "cargo", ".rustup", "RUSTUP_HOME", ".rustup", "CARGO_HOME", "/tmp/.cargo"},
+        {".cargo/bin", "rustc", ".rustup", "RUSTUP_HOME", ".rustup", "CARGO_HOME", "/tmp/.cargo"},
+        {".local/bin", "uv", ".local/share/uv/python", "UV_PYTHON_INSTALL_DIR",
+         ".local/share/uv/python", "UV_CACHE_DIR", "/tmp/.cache/uv"},
+        {"miniconda3/bin", "conda", "miniconda3", NULL, NULL, "CONDA_PKGS_DIRS",
+         "/tmp/.conda/pkgs"},
+        {".sdkman/candidates/maven/current/bin", "mvn", ".sdkman/candidates", "JAVA_HOME",
+         ".sdkman/candidates/java/current", NULL, NULL},
+        {".asdf/shims", "lua", ".asdf/installs/lua/5.4", NULL, NULL, NULL, NULL},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        for (int as_command = 0; as_command < 2; as_command++) {
+            struct trial t = {0};
+            extend(&t, at(rows[i].path), rows[i].program, as_command);
+            if (t.r)
+                fail_msg("%s", tc_error_report(t.err));
+            expect_granted(&t.grant, at(rows[i].granted));
+            if (rows[i].variable)
+                expect_variable(&t.grant, rows[i].variable, at(rows[i].value));
+            if (rows[i].cache)
+                expect_variable(&t.grant, rows[i].cache, rows[i].where);
+            done(&t);
+        }
+    }
+    struct trial t = {0};
+    extend(&t, at(".cargo/bin"), "rg", true); /* not one of rustup's */
+    assert_null(tc_strv_value(&t.grant.env, "RUSTUP_HOME"));
+    assert_int_equal(count_granted(&t.grant), 1);
+    done(&t);
+    t = (struct trial){0};
+    extend(&t, at(".asdf/shims"), "bad", false);
+    assert_int_equal(t.r, TOOLCAGE_ENOT_FOUND);
+    done(&t);
+}
+
+static void a_managers_variable_may_name_its_directory(void **state)
+{
+    static const struct {
+        const char *value;
+        bool granted; /* a home, or a missing directory, is not */
+    } rows[] = {{"far/rustup", true}, {"", false}, {"none", false}};
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct trial t = {0};
+        t.more = tc_format("RUSTUP_HOME=%s", at(rows[i].value));
+        extend(&t, at(".cargo/bin"), "cargo", true);
+        assert_int_equal(t.r, 0);
+        assert_int_equal(count_granted(&t.grant), rows[i].granted ? 2 : 1);
+        if (rows[i].granted)
+            expect_variable(&t.grant, "RUSTUP_HOME", at(rows[i].value));
+        done(&t);
+    }
+    struct trial t = {0};
+    assert_true(tc_strv_add(&t.grant.env, "RUSTUP_HOME=/said"));
+    extend(&t, at(".cargo/bin"), "cargo", true);
+    expect_variable(&t.grant, "RUSTUP_HOME", "/said"); /* by the policy or the call */
+    done(&t);
+}
+
+static void passwords_in_a_prefix_are_masked(void **state)
+{
+    static const char *const files[] = {"miniconda3/.condarc", "miniconda3/pip.conf"};
+    struct trial t = {0};
+    extend(&t, at("miniconda3/bin"), "conda", true);
+    for (size_t i = 0; i < TC_COUNT(files); i++)
+        assert_int_equal(tc_grant_find(&t.grant, at(files[i]))->access, TC_ACCESS_DENY);
+    assert_int_equal(tc_grant_find(&t.grant, at("miniconda3/lib"))->access, TC_ACCESS_READ);
+    done(&t);
+}
+
+/* A directory that a tool may have written, or led elsewhere, is not granted. */
+static void a_written_managers_directory_is_not_granted(void **state)
+{
+    _autostrv_ struct tc_strv places = {0};
+    put("far/secret/key", "secret", 0600);
+    put("far/tool/file", "", 0644);
+    assert_int_equal(symlink("../secret", at("far/tool/rustup")), 0);
+    assert_true(tc_strv_add(&places, at("far/tool")));
+    assert_true(tc_provenance_note(&places, NULL, NULL));
+    struct trial t = {0};
+    t.more = tc_format("RUSTUP_HOME=%s", at("far/tool/rustup"));
+    extend(&t, at(".cargo/bin"), "cargo", true);
+    assert_int_equal(t.r, 0);
+    assert_int_equal(count_granted(&t.grant), 1);
+    assert_null(tc_strv_value(&t.grant.env, "RUSTUP_HOME"));
+    done(&t);
+}
+
 static void relative_path_entries_are_skipped(void **state)
 {
     assert_int_equal(chdir(at("bin")), 0);
@@ -288,6 +409,10 @@ int main(void)
         cmocka_unit_test(missing_program_is_named),
         cmocka_unit_test(credentials_stay_masked),
         cmocka_unit_test(credential_directories_are_no_prefix),
+        cmocka_unit_test(managers_bring_their_directories),
+        cmocka_unit_test(a_managers_variable_may_name_its_directory),
+        cmocka_unit_test(passwords_in_a_prefix_are_masked),
+        cmocka_unit_test(a_written_managers_directory_is_not_granted),
         cmocka_unit_test(relative_path_entries_are_skipped),
         cmocka_unit_test(a_program_that_leads_where_it_did_is_kept),
         cmocka_unit_test(written_programs_add_nothing), /* notes places of the others */
