@@ -301,6 +301,28 @@ def the_home_has_two_names(s):
     return s.token in out or any(map(os.path.exists, planted))
 
 
+def a_package_index_password_is_read(s):
+    """The tool's programs are those of version managers, beside which their password files lie."""
+    for program in ("home/conda/bin/conda", "home/.cargo/bin/cargo"):
+        s.write(program, "#!/bin/sh\n", 0o755)
+    secrets = (
+        "conda/.condarc",
+        "conda/pip.conf",
+        "conda/etc/npmrc",
+        ".cargo/credentials.toml",
+        ".condarc",
+        ".npmrc",
+    )
+    for name in secrets:
+        s.write(f"home/{name}", s.token)
+    s.environ["PATH"] = f"{s.path('home/conda/bin')}:{s.path('home/.cargo/bin')}:{s.environ['PATH']}"
+    s.more = 'programs = ["conda", "cargo"]'
+    files = " ".join(s.path("home", name) for name in secrets)
+    return s.token in s.call(
+        SHELL, "-c", f"cat {files} 2>/dev/null; cd {s.path('home/conda')} && cat .condarc; true", cwd="/"
+    )
+
+
 def a_denied_name_is_read(s):
     """Below a writable tree: by its name, by another, moved with its parent, by a link."""
     s.write("ws/sub/.env", s.token, 0o644)
@@ -552,6 +574,7 @@ CASES = [
     ("a link is raced against the grant", a_link_is_raced, {"alike": True}),
     ("a git hook or configuration is planted", a_git_hook_is_planted, {}),
     ("the home has two names", the_home_has_two_names, {"free": DIRECT}),
+    ("a package index's password is read", a_package_index_password_is_read, {"free": DIRECT}),
     ("a denied name below a writable tree is read", a_denied_name_is_read, {}),
     ("a denied name below a readable tree is read", a_denied_name_below_a_readable_tree_is_read, {}),
     ("a denied name reappears when it is saved", a_denied_name_comes_back, {}),

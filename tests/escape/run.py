@@ -108,6 +108,7 @@ GIVEN_UP = {
             "a mask is moved away from",
             "credentials near the workspace are read",
             "the home has two names",
+            "a package index's password is read",
         ],
         "limit.pids": ["more processes than granted"],
     }.items()
