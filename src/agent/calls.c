@@ -150,6 +150,28 @@ static bool check_call(struct tc_agent *agent, const char *id, const char *name,
     return good;
 }
 
+/* Names the tools: the model can repeat the call with one of them. */
+static bool refuse_name(struct tc_agent *agent, const char *id, const char *name)
+{
+    char *text = NULL;
+    size_t size = 0, i;
+    const json_t *tool;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return no_memory(agent);
+    (void)fputs("there is no tool of this name; the tools are", out);
+    json_array_foreach(agent->tools, i, tool)
+    {
+        const char *known =
+            json_string_value(json_object_get(json_object_get(tool, "function"), "name"));
+        (void)fprintf(out, "%s %s", i ? "," : "", known ? known : "?");
+    }
+    bool good =
+        fclose(out) == 0 && text ? tell_model(agent, id, name, "denied", text) : no_memory(agent);
+    free(text);
+    return good;
+}
+
 static bool run_one(struct tc_agent *agent, const json_t *call)
 {
     const json_t *function = json_object_get(call, "function");
@@ -162,7 +184,7 @@ static bool run_one(struct tc_agent *agent, const json_t *call)
         return tc_agent_fail(agent, TC_AGENT_TIME, "allow more with --max-time",
                              "the time limit was reached");
     if (!has_tool(agent, name))
-        return tell_model(agent, id, name, "denied", "there is no tool of this name");
+        return refuse_name(agent, id, name);
     if (strlen(arguments) != json_string_length(json_object_get(function, "arguments")) ||
         !is_object(arguments))
         return tell_model(agent, id, name, "denied",

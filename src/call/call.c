@@ -45,10 +45,12 @@ static int check_new(const struct toolcage_call *call, struct toolcage_error **e
 static int fail_name(const struct toolcage_policy *policy, const char *tool,
                      struct toolcage_error **err)
 {
+    _autofree_ char *names = tc_policy_name_hint(policy, tool);
+    if (!names)
+        return tc_fail_memory(err);
     return tc_fail(err,
                    TC_WHY(TOOLCAGE_ENOT_FOUND, "call", tool,
-                          tc_startswith(tool, "server.") ? "see [server.…] in the policy"
-                                                         : "see `toolcage tools` for the names"),
+                          tc_startswith(tool, "server.") ? "see [server.…] in the policy" : names),
                    "the policy %s has no tool %s", tc_policy_name(policy), tool);
 }
 

@@ -50,8 +50,9 @@ static bool find_listener(pid_t pid, unsigned port)
 /* Does a process in the cage listen on this port? Then a loopback connection stays inside. The
  * kernel walks the whole host's table for this, which costs milliseconds: a found port is
  * remembered, and after LOOKS_MAX reads nothing more is listed. */
-static bool listens(struct tc_observer *o, pid_t pid, unsigned port)
+static bool listens(struct tc_cage *cage, pid_t pid, unsigned port)
 {
+    struct tc_observer *o = cage->observer;
     unsigned known = o->port_count < TC_PORTS_MAX ? o->port_count : TC_PORTS_MAX;
     for (unsigned i = 0; i < known; i++)
         if (o->ports[i] == port)
@@ -62,6 +63,7 @@ static bool listens(struct tc_observer *o, pid_t pid, unsigned port)
     if (!find_listener(pid, port))
         return false;
     o->ports[o->port_count++ % TC_PORTS_MAX] = (uint16_t)port;
+    tc_seen_opened(cage, port); /* the tool waited for its own server */
     return true;
 }
 
@@ -93,18 +95,21 @@ bool tc_reach_is_local(const union tc_inet *to)
 }
 
 /* The destination of a connect; false when it is not notable. */
-static bool connect_target(const struct tc_cage *cage, pid_t pid, const uint64_t *args, char *to,
+static bool connect_target(struct tc_cage *cage, pid_t pid, const uint64_t *args, char *to,
                            size_t size, enum tc_denial_kind *ret_kind)
 {
     union tc_inet a;
-    struct tc_observer *o = cage->observer;
     const struct tc_plan *plan = cage->plan;
     char host[TC_EGRESS_TARGET_MAX];
     if (!tc_reach_read(pid, args[1], (size_t)args[2], &a))
         return false;
     unsigned port = ntohs(a.any.sa_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);
     bool local = tc_reach_is_local(&a);
-    if (local && listens(o, pid, port))
+    /* the C library sorts addresses by connecting datagram sockets, also to the unspecified one
+     * that a server binds */
+    bool none = a.any.sa_family == AF_INET6 ? IN6_IS_ADDR_UNSPECIFIED(&a.v6.sin6_addr)
+                                            : !a.v4.sin_addr.s_addr;
+    if (none || (local && listens(cage, pid, port)))
         return false;
     if (tc_gateway_leads(plan->net, plan->net_count, &a.any, host, sizeof(host)))
         return false;

@@ -9,6 +9,7 @@
  * in the cage; no path outside is looked up. */
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -178,6 +179,24 @@ void tc_seen_tell(struct tc_cage *cage, const struct tc_seen *w)
     tell_rows(cage, w, true); /* there may be more lookups than an outcome lists */
     cage->outcome->omitted_denials += atomic_load(&w->refused_more);
     cage->outcome->omitted_accesses += atomic_load(&w->allowed_more);
+}
+
+static bool is_at_port(int64_t kind, const char *target, unsigned port)
+{
+    char end[8];
+    (void)snprintf(end, sizeof(end), ":%u", port);
+    return kind == TC_DENIAL_LOOPBACK && target && tc_endswith(target, end);
+}
+
+void tc_seen_opened(struct tc_cage *cage, unsigned port)
+{
+    struct tc_seen *w = cage->observer->seen;
+    for (uint32_t i = 0; w && i < atomic_load(&w->count); i++)
+        if (is_at_port(w->seen[i].kind, w->text + w->seen[i].text, port))
+            w->seen[i].probe = true;
+    for (size_t i = 0; !w && i < cage->outcome->denial_count; i++)
+        if (is_at_port(cage->outcome->denials[i].kind, cage->outcome->denials[i].target, port))
+            cage->outcome->denials[i].probe = true;
 }
 
 /* ---- searches for a name ---- */

@@ -43,6 +43,8 @@ _Noreturn void tc_seen_break(struct tc_cage *cage);
 bool tc_seen_broken(const struct tc_seen *w);
 /* Copies the list into the outcome. */
 void tc_seen_tell(struct tc_cage *cage, const struct tc_seen *w);
+/* A port of the cage's loopback has a listener now: earlier refused connects to it are probes. */
+void tc_seen_opened(struct tc_cage *cage, unsigned port);
 /* Adds an entry to the shared list or to the outcome, depending on which process serves the
  * cage. */
 void tc_notify_note(struct tc_cage *cage, const struct tc_listed *what);

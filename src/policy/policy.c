@@ -174,6 +174,24 @@ const struct tc_spec *tc_policy_tool(const struct toolcage_policy *policy, const
     return tool ? tool : tc_policy_find_setup(policy, name);
 }
 
+char *tc_policy_name_hint(const struct toolcage_policy *policy, const char *name)
+{
+    enum { LISTED = 12 };
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    struct tc_near near = {.name = name, .most = (unsigned)(strlen(name) / 3 + 1)};
+    const char *best = NULL;
+    for (size_t i = 0; i < policy->tool_count; i++)
+        best = tc_near_is(&near, policy->tools[i].name) ? policy->tools[i].name : best;
+    if (best)
+        tc_buf_addf(&out, "did you mean %s? ", best);
+    tc_buf_adds(&out, policy->tool_count ? "its tools are" : "it has no tools");
+    for (size_t i = 0; i < policy->tool_count && i < LISTED; i++)
+        tc_buf_addf(&out, "%s %.80s", i ? "," : "", policy->tools[i].name);
+    if (policy->tool_count > LISTED)
+        tc_buf_addf(&out, " and %zu more (toolcage tools)", policy->tool_count - LISTED);
+    return tc_buf_steal(&out);
+}
+
 const struct tc_spec *tc_policy_asked(const struct toolcage_policy *policy, const char *name)
 {
     const struct tc_spec *asked = NULL;

@@ -189,6 +189,8 @@ int tc_grant_put(struct tc_grant *grant, const struct tc_fs_entry *entry,
 bool tc_policy_has_tool(const struct toolcage_policy *policy, const char *tool);
 /* Without a policy file, so the options and the command of a call are the operator's. */
 bool tc_policy_is_callers(const struct toolcage_policy *policy);
+/* For an unknown tool: the nearest name, and the policy's tools. Owned; NULL: out of memory. */
+char *tc_policy_name_hint(const struct toolcage_policy *policy, const char *name);
 bool tc_policy_is_default(const struct toolcage_policy *policy);  /* from tc_policy_new_default */
 const char *tc_policy_name(const struct toolcage_policy *policy); /* the file's name for messages */
 

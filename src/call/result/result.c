@@ -274,7 +274,10 @@ int tc_result_make(const struct tc_result_frame *frame, struct tc_outcome *outco
     result->error = error;
     settle_result(frame, result);
     tc_result_hint_limit(&frame->grant->limits, &result->outcome);
-    if (tc_result_place_denials(frame, &result->outcome))
+    bool placed = tc_result_place_denials(frame, &result->outcome);
+    if (placed)
+        tc_result_advise(frame, &result->outcome);
+    if (placed)
         result->message = tc_result_write_message(frame, result);
     if (result->message)
         result->json = tc_result_write_json(frame, result);

@@ -54,6 +54,10 @@ bool tc_result_verdict(const struct tc_result_frame *frame, const struct tc_deni
  * memory. */
 bool tc_result_place_connect(const struct tc_result_frame *frame, struct tc_denial *denial);
 
+/* advice.c: adds a note to the outcome of a failed tool, if its output and the grant suggest one.
+ */
+void tc_result_advise(const struct tc_result_frame *frame, struct tc_outcome *outcome);
+
 /* message.c: the text for a model. Owned; NULL when out of memory. */
 char *tc_result_write_message(const struct tc_result_frame *frame,
                               const struct toolcage_result *result);

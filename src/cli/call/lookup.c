@@ -222,12 +222,22 @@ static int check_trust(struct tc_found *found, enum tc_lookup_flags flags,
                : 0;
 }
 
+static bool is_open_to_all(const char *path)
+{
+    struct stat st;
+    return !stat(path, &st) && S_ISREG(st.st_mode) && (st.st_mode & S_IWOTH);
+}
+
 /* A policy named by the operator needs no trust, unless a tool may have written it. */
 static int check_writers(struct tc_found *found, enum tc_lookup_flags flags,
                          struct tc_failure *failure)
 {
     _autofree_ char *real = realpath(found->path, NULL);
     enum tc_trust trust = TC_TRUST_NEVER;
+    if (found->path && is_open_to_all(found->path))
+        return tc_failure_set(failure, TOOLCAGE_EUNTRUSTED,
+                              "make it a file that only you can write: chmod o-w FILE",
+                              "the policy %s can be written by every user", found->path);
     int written = toolcage_policy_written(found->policy, NULL, NULL, tc_failure_error(failure));
     if (written <= 0)
         return written;

@@ -289,7 +289,7 @@ static int finish_run(const struct run *run, const struct tc_setup *setup,
     if (tc_args_has(args, "json"))
         rc = tc_report_json(result);
     else if (!run->write_errno)
-        tc_report(result, args);
+        tc_report(result, args, &setup->found);
     tc_report_notice(result);
     tc_last_keep(setup, tool, result);
     if (!rc && !tc_args_has(args, "json"))

@@ -204,15 +204,47 @@ static void say_option(const char *limit)
         tc_cli_hint("more: --%s, or %s in the policy", option, limit);
 }
 
+/* An option after the command belongs to the command, which may have failed because of it. */
+static void hint_at_option(const struct tc_args *args)
+{
+    for (size_t i = 1; args->verb->command && i < args->operand_count; i++) {
+        const char *word = args->operands[i];
+        size_t length = strcspn(word, "=");
+        if (!strcmp(word, "--"))
+            return;
+        for (const struct tc_option *o = args->verb->options; o->name; o++) {
+            bool ours = o->key && !strncmp(word, "--", 2) && strlen(o->name) + 2 == length &&
+                        !strncmp(word + 2, o->name, length - 2);
+            if (!ours)
+                continue;
+            tc_cli_hint("%.*s after the command is an option of %s; for toolcage write it before "
+                        "the command",
+                        (int)length, word, args->operands[0]);
+            return;
+        }
+    }
+}
+
+static void hint_at_time(const struct tc_found *found)
+{
+    if (!found || !found->path)
+        tc_cli_hint("--timeout TIME allows more time: --timeout 10m");
+    else if (found->preset)
+        tc_cli_hint("a policy that extends the profile allows more with a larger `timeout`");
+    else
+        tc_cli_hint("--timeout cannot raise it above the policy's: a larger `timeout` in %s does",
+                    found->path);
+}
+
 static void say_ending(const struct toolcage_result *result, struct tc_slice json,
-                       const struct tc_args *args)
+                       const struct tc_args *args, const struct tc_found *found)
 {
     int64_t wall = tc_json_int(tc_json_get(tc_json_get(json, "usage"), "wall_ms"), 0) + 50;
     switch (toolcage_result_status(result)) {
     case TOOLCAGE_STATUS_TIMEOUT:
         tc_cli_say("timeout: ended after %" PRId64 ".%" PRId64 " s", wall / 1000,
                    wall % 1000 / 100);
-        tc_cli_hint("--timeout TIME, within what the policy allows");
+        hint_at_time(found);
         break;
     case TOOLCAGE_STATUS_LIMIT:
         tc_cli_say("limit: the tool reached its %s limit", toolcage_result_limit(result));
@@ -221,6 +253,9 @@ static void say_ending(const struct toolcage_result *result, struct tc_slice jso
     case TOOLCAGE_STATUS_DENIED:
     case TOOLCAGE_STATUS_ERROR:
         say_error(toolcage_result_error(result), args);
+        break;
+    case TOOLCAGE_STATUS_FAILED:
+        hint_at_option(args);
         break;
     case TOOLCAGE_STATUS_CANCELLED:
         tc_cli_say("cancelled");
@@ -237,7 +272,8 @@ static bool is_dry(const struct tc_args *args)
     return tc_args_has(args, "dry-run") || (commit && !strcmp(commit, "never"));
 }
 
-void tc_report(const struct toolcage_result *result, const struct tc_args *args)
+void tc_report(const struct toolcage_result *result, const struct tc_args *args,
+               const struct tc_found *found)
 {
     struct tc_slice json = tc_json_of(toolcage_result_json(result));
     say_denials(json);
@@ -245,7 +281,7 @@ void tc_report(const struct toolcage_result *result, const struct tc_args *args)
     say_steering(json);
     say_cut(json, "stdout", "standard output");
     say_cut(json, "stderr", "standard error");
-    say_ending(result, json, args);
+    say_ending(result, json, args, found);
 }
 
 void tc_report_notice(const struct toolcage_result *result)

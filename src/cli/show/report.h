@@ -8,8 +8,9 @@
 #include "cli/call/setup.h"
 
 /* Prints why the call ended, its denials, truncated output and changes that were not applied.
- * `args`: the command line, for the hint about a missing command. */
-void tc_report(const struct toolcage_result *result, const struct tc_args *args);
+ * `args`: the command line, and `found`: the policy, for the hints. */
+void tc_report(const struct toolcage_result *result, const struct tc_args *args,
+               const struct tc_found *found);
 /* Prints the result's notice about earlier calls. */
 void tc_report_notice(const struct toolcage_result *result);
 /* Prints the line of JSON on standard output; 0 or the exit code. */

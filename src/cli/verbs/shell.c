@@ -122,7 +122,7 @@ static int print_bounds(const struct tc_setup *setup, const char *tool, struct t
 static int finish_shell(const struct tc_setup *setup, const struct tc_args *args, int signal_number)
 {
     const struct toolcage_result *result = toolcage_call_result(setup->call);
-    tc_report(result, args);
+    tc_report(result, args, &setup->found);
     tc_report_notice(result);
     int rc = tc_changes_ask(setup->engine, result);
     if (tc_args_has(args, "timings"))

@@ -39,6 +39,7 @@ static const char text[] =
 
 struct scene {
     const struct tc_args *args;
+    const struct tc_found *found;
     char *server;  /* owned */
     char *fetcher; /* the command's program, if it downloads code but the cage has no network */
     bool own;      /* the policy sets its command */
@@ -210,7 +211,7 @@ static void on_ended(void *userdata, const struct toolcage_result *result, bool 
                       status == TOOLCAGE_STATUS_CANCELLED))
         return; /* the normal end */
     scene->code = code;
-    tc_report(result, scene->args);
+    tc_report(result, scene->args, scene->found);
     if (status == TOOLCAGE_STATUS_OK || status == TOOLCAGE_STATUS_FAILED)
         tc_cli_say("server %s ended by itself, with exit code %d", scene->server, code);
     if (status == TOOLCAGE_STATUS_FAILED)
@@ -219,6 +220,7 @@ static void on_ended(void *userdata, const struct toolcage_result *result, bool 
 
 static int wrap(struct scene *scene, const struct tc_found *found, struct tc_failure *failure)
 {
+    scene->found = found;
     const struct tc_args *args = scene->args;
     const struct tc_wrap_options how = {.policy = found->policy,
                                         .server = scene->server,

@@ -17,8 +17,7 @@
 
 static int find_tool(struct tc_resolve *r)
 {
-    const char *name = r->request->tool, *near = NULL;
-    char hint[200] = "toolcage tools lists them";
+    const char *name = r->request->tool;
     if (!name)
         return 0;
     r->tool = tc_policy_tool(r->policy, name);
@@ -29,12 +28,9 @@ static int find_tool(struct tc_resolve *r)
                                  "%s is a tool of a server and has no separate cage", name);
     if (r->tool)
         return 0;
-    struct tc_near nearest = {.name = name, .most = 2};
-    for (size_t i = 0; i < r->policy->tool_count; i++)
-        if (tc_near_is(&nearest, r->policy->tools[i].name))
-            near = r->policy->tools[i].name;
-    if (near)
-        (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", near);
+    _autofree_ char *hint = tc_policy_name_hint(r->policy, name);
+    if (!hint)
+        return tc_resolve_memory(r);
     return tc_resolve_refuse(
         r, TOOLCAGE_ENOT_FOUND, name, 0,
         r->policy->is_default ? "there is no policy file; name one with --policy" : hint,

@@ -253,7 +253,69 @@ def files(place):
     )
 
 
+SERVER = "python3 -m http.server %d >/dev/null 2>&1"
+TOOLS = """[tool.fetch]
+command = ["false"]
+env.pass = ["NOT_SET_ANYWHERE"]
+timeout = "300ms"
+[tool.wait]
+command = ["sleep", "9"]
+timeout = "300ms"
+"""
+
+
+def ends(place):
+    """A tool that failed, and what else its end says."""
+    answer = place.run("exec", "touch", "new")
+    check("--why names it, and --write PATH grants it" in answer.err, "a read-only path is explained", answer)
+    got, message = denials(place, "touch", "new")
+    check("read-only: --why names it" in message, "the model reads the same", message)
+    place.environ["VIRTUAL_ENV"] = "/srv/venv"
+    answer = place.run("exec", "--", PYTHON, "-c", "import no_such_module")
+    check("--read /srv/venv" in answer.err, "an ungranted virtual environment is named", answer)
+    del place.environ["VIRTUAL_ENV"]
+    answer = place.run("exec", "ls", "--timeout", "5s")
+    check("write it before the command" in answer.err, "an option after the command is explained", answer)
+    answer = place.run("exec", "--timeout", "200ms", "sleep", "9")
+    check("--timeout TIME allows more" in answer.err, "an option's time can be raised", answer)
+    path = place.write("tools.toml", TOOLS)
+    answer = place.run("call", "--policy", path, "wait")
+    check("--timeout cannot raise it" in answer.err, "a policy's time cannot be raised", answer)
+    answer = place.run("call", "--policy", path, "fetch")
+    check(
+        "NOT_SET_ANYWHERE, which env.pass names, is not set" in answer.err,
+        "a missing variable is named",
+        answer,
+    )
+    answer = place.run("call", "--policy", path, "fetsh")
+    check(
+        "did you mean fetch? its tools are fetch, wait" in answer.err,
+        "a wrong name leads to the tools",
+        answer,
+    )
+    os.chmod(path, 0o666)
+    expect(
+        place,
+        "a policy that every user can write is refused",
+        ["call", "--policy", path, "fetch"],
+        126,
+        "can be written by every user",
+        "chmod o-w",
+    )
+
+
+def servers(place):
+    """A tool's own server is no denial, whether its port is open at once or later."""
+    wait = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do curl -s -o /dev/null localhost:%d && exit 3; sleep 0.3; done; exit 4"
+    for name, script in (
+        ("at once", f"{SERVER % 8123} & sleep 1; {wait % 8123}"),
+        ("later", f"(sleep 1; {SERVER % 8124}) & {wait % 8124}"),
+    ):
+        got, message = denials(place, "--", "sh", "-c", script)
+        check("code 3" in message and not got, f"an own server is no denial: {name}", (got, message))
+
+
 with Place() as here:
-    for part in (sockets, tracing, terminals, hosts, private, edits, paths, files):
+    for part in (sockets, tracing, terminals, hosts, private, edits, paths, files, ends, servers):
         part(here)
 finish()
