@@ -116,7 +116,7 @@ static void add_rows(struct tc_outcome *o, const struct tc_cage *probe)
         if (is_lacking(p, clause, how))
             continue;
         if (!probe->running && (f->clause == clause || f->clause < 0))
-            set_broken(p, f->message ? f->message : "the probe cage did not start in time",
+            set_broken(p, f->message ? f->message : "the probe cage did not start within 5 s",
                        f->hint ? f->hint : "try again when this host is less busy");
         else if (!probe->running)
             set_broken(p, "no cage can be built here", "see the failed clause");

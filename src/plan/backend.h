@@ -90,9 +90,11 @@ struct tc_search {
     const char *work, *module; /* find(): set when the call is an errand */
     int *lock; /* out of find(): fd whose lock prevents the removal of the files found; held as long
                   as the call */
-    bool guests; /* out of tell(): one of the backends asked so far runs guests on this host */
-    struct tc_kvm kvm; /* out of tell(): the KVM result of the backend that runs guests, else of the
-                          first one asked; owned by the caller */
+    int64_t emulated_ms; /* out of tell(): duration of a test boot by emulation; -1: it failed; 0:
+                            not measured */
+    bool guests;         /* out of tell(): at least one backend so far runs guests on this host */
+    struct tc_kvm kvm; /* out of tell(): the KVM result of that backend, else of the first; owned by
+                          the caller */
 };
 
 /* Finds the files and programs of this host that a backend needs in addition to the needs of every

@@ -70,7 +70,9 @@ struct tc_probe *tc_cage_probed(const struct tc_cage *probed, struct tc_outcome 
     if (row->works)
         return row;
     row->clause = f->clause >= 0 ? f->clause : TC_CLAUSE_PRIV_NONE;
-    row->reason = strdup(f->message ? f->message : "the trial container did not come up in time");
+    row->reason = f->message ? strdup(f->message)
+                             : tc_format("the trial container did not start within %lld s",
+                                         (long long)probed->plan->limits.timeout_ms / 1000);
     row->fix = strdup(f->hint ? f->hint : "try again when this machine is less busy");
     return row;
 }

@@ -24,10 +24,9 @@
 /* the backend that can run the same guest by emulation */
 #define EMULATES "qemu"
 
-/* Time limits of a boot. By emulation: BOOT_MS. With KVM: TIMES the time of a boot by emulation on
- * the same host, at least LEAST_MS. Working KVM is faster than emulation, and host load slows both
- * down. */
-enum { BOOT_MS = 60000, LEAST_MS = 5000, TIMES = 2, RECORD_MAX = 64 << 10 };
+/* KVM is faster than emulation if it works, and host load slows both down. A guest that needs more
+ * than MOST_MS is of no use. */
+enum { BOOT_MS = 60000, LEAST_MS = 5000, MOST_MS = 20000, TIMES = 2, RECORD_MAX = 64 << 10 };
 
 void tc_kvm_done(struct tc_kvm *kvm)
 {
@@ -181,21 +180,27 @@ static char *reason_of(const struct tc_errand_end *end, const char *by, int64_t 
                      end->error ? end->error : "its cage ended");
 }
 
-/* Boots a guest and stores the time in *ret_ms. *ret_reason: why it did not boot; NULL: it booted.
- */
+struct boot {
+    int64_t ms;
+    bool late;    /* it reached its time limit */
+    char *reason; /* why the guest did not boot; NULL: it did */
+};
+
 static int time_boot(const struct tc_search *search, const char *backend, const char *accel,
-                     int64_t limit_ms, int64_t *ret_ms, char **ret_reason,
-                     struct toolcage_error **err)
+                     int64_t limit_ms, struct boot *ret, struct toolcage_error **err)
 {
+    free(ret->reason);
+    *ret = (struct boot){.ms = 0};
     struct tc_errand_end end = {.status = TOOLCAGE_STATUS_OK};
     _autofree_ char *policy = tc_format(POLICY, backend, limit_ms);
     const struct tc_errand errand = {.policy = policy, .tool = "machine", .work = accel};
     int64_t began = tc_now_us();
     int r = policy ? search->run(search->engine, &errand, &end, err) : tc_fail_memory(err);
-    *ret_ms = (tc_now_us() - began) / 1000;
+    ret->ms = (tc_now_us() - began) / 1000;
+    ret->late = end.status == TOOLCAGE_STATUS_TIMEOUT;
     const char *by = strcmp(accel, "kvm") == 0 ? "it" : "emulation";
     if (r == 0 && end.status != TOOLCAGE_STATUS_OK &&
-        !(*ret_reason = reason_of(&end, by, limit_ms)))
+        !(ret->reason = reason_of(&end, by, limit_ms)))
         r = tc_fail_memory(err);
     free(end.error);
     return r;
@@ -207,32 +212,57 @@ static void to_one_line(char *text)
         *text = (unsigned char)*text < ' ' ? ' ' : *text;
 }
 
-/* Boots by emulation first, to know the time limit of a boot with KVM. If emulation fails, that
- * limit is BOOT_MS. */
-static int try_boot(const struct tc_search *search, const char *backend, struct tc_kvm *ret,
+/* How long a boot by emulation takes; measured once for all backends, and again for the reason why
+ * it fails. */
+static int emulate(struct tc_search *search, const char *backend, char **ret_reason,
+                   struct toolcage_error **err)
+{
+    bool own = strcmp(backend, EMULATES) == 0;
+    if (search->emulated_ms > 0 || (search->emulated_ms < 0 && !own))
+        return 0;
+    struct boot slow = {.ms = 0};
+    int r = time_boot(search, EMULATES, "tcg", BOOT_MS, &slow, err);
+    search->emulated_ms = slow.reason ? -1 : slow.ms > 0 ? slow.ms : 1;
+    if (own)
+        *ret_reason = TAKE(slow.reason);
+    free(slow.reason);
+    return r;
+}
+
+/* A host too slow for the first try gets the time of a boot by emulation for another. */
+static int try_slowly(const struct tc_search *search, const char *backend, struct boot *boot,
+                      struct toolcage_error **err)
+{
+    int64_t limit_ms = search->emulated_ms > 0 ? search->emulated_ms * TIMES : MOST_MS;
+    limit_ms = limit_ms < MOST_MS ? limit_ms : MOST_MS;
+    return boot->late && limit_ms > LEAST_MS
+               ? time_boot(search, backend, "kvm", limit_ms, boot, err)
+               : 0;
+}
+
+static int try_boot(struct tc_search *search, const char *backend, struct tc_kvm *ret,
                     struct toolcage_error **err)
 {
-    _autofree_ char *slow = NULL, *fast = NULL;
-    int64_t took_ms, limit_ms = BOOT_MS;
-    int r = time_boot(search, EMULATES, "tcg", BOOT_MS, &took_ms, &slow, err);
-    if (!slow)
-        limit_ms = took_ms * TIMES < LEAST_MS ? LEAST_MS : took_ms * TIMES;
-    if (r == 0)
-        r = time_boot(search, backend, "kvm", limit_ms, &took_ms, &fast, err);
+    _autofree_ char *slow = NULL;
+    struct boot boot = {.ms = 0};
+    int r = time_boot(search, backend, "kvm", LEAST_MS, &boot, err);
+    if (r == 0 && boot.reason)
+        r = emulate(search, backend, &slow, err);
+    if (r == 0 && boot.reason)
+        r = try_slowly(search, backend, &boot, err);
+    _autofree_ char *fast = boot.reason;
     if (r < 0)
         return r;
     ret->boots = !fast;
-    /* a backend that can emulate reports why emulation failed, too */
-    bool both = slow && strcmp(backend, EMULATES) == 0;
     if (fast)
         ret->reason =
-            tc_format(DEVICE " is there, but %s%s%s", fast, both ? "; and " : "", both ? slow : "");
+            tc_format(DEVICE " is there, but %s%s%s", fast, slow ? "; and " : "", slow ? slow : "");
     if (ret->reason)
         to_one_line(ret->reason);
     return ret->boots || ret->reason ? 0 : tc_fail_memory(err);
 }
 
-int tc_kvm_look(const struct tc_search *search, const char *backend, const char *vm, bool again,
+int tc_kvm_look(struct tc_search *search, const char *backend, const char *vm, bool again,
                 struct tc_kvm *ret, struct toolcage_error **err)
 {
     char key[TC_DIGEST_SIZE];

@@ -234,7 +234,7 @@ static int fail_slow(const struct monitor *m, const struct tc_kvm *kvm, struct t
 }
 
 /* Chooses KVM if a guest boots with it, else emulation if the policy allows it. */
-static int choose_speed(const struct tc_search *search, const struct monitor *m,
+static int choose_speed(struct tc_search *search, const struct monitor *m,
                         const struct tc_grant *grant, const char *vm, const char **ret,
                         struct toolcage_error **err)
 {
@@ -374,7 +374,7 @@ static char *how(const char *vmm, bool boots)
 }
 
 /* Tests KVM once per boot of the host; a failure is tested again each time. */
-static int tell_here(const struct monitor *m, const struct tc_search *search, char **ret_how,
+static int tell_here(const struct monitor *m, struct tc_search *search, char **ret_how,
                      struct tc_kvm *kvm, struct toolcage_error **err)
 {
     struct tc_grant found = {.without = 0};

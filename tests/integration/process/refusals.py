@@ -4,6 +4,7 @@
 """Calls that cannot be run as granted are refused: with the thing, the cause and the next step, the right exit
 code, and nothing left behind. Also on machines that lack what a cage needs."""
 
+import time
 import json
 import os
 import subprocess
@@ -324,6 +325,31 @@ def temporary(s):
         check(done.stdout == f"{place}\ntext-31\n", f"but with {' '.join(flags)}", done)
 
 
+def a_runtime_that_hangs_is_given_up(s):
+    """A program of another backend that never ends delays the doctor by the limit of its probe, which it names."""
+    if not os.path.exists("/usr/bin/crun"):
+        raise Skip("crun is not installed")
+    hangs = s.write("hangs", "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 60; done\n", 0o755)
+    began = time.monotonic()
+    done = subprocess.run(
+        [*in_namespaces(f"mount --bind {hangs} /usr/bin/crun"), s.own_copy(), "doctor", "--json"],
+        env=s.environ,
+        cwd=s.ws,
+        capture_output=True,
+        text=True,
+        timeout=100 * PATIENCE,
+        check=False,
+    )
+    took = time.monotonic() - began
+    rows = {row["backend"]: row for row in json.loads(done.stdout)["backends"]}
+    check(
+        not rows["oci"]["works"] and "within 5 s" in rows["oci"]["reason"],
+        "the doctor says that a runtime did not answer, and within what time",
+        rows["oci"],
+    )
+    check(took < 40 * PATIENCE, "and goes on", took)
+
+
 run(
     commands,
     paths,
@@ -338,4 +364,5 @@ run(
     no_descriptors_left,
     no_memory_left,
     groups_of_root,
+    a_runtime_that_hangs_is_given_up,
 )
