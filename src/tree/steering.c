@@ -244,6 +244,25 @@ static bool in_bare(int dirfd, const char *path)
     return path;
 }
 
+/* The path of the directory that holds `path`; "": the item itself. `ret` may be `path`. */
+static void find_above(const char *path, char ret[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    size_t n = slash ? (size_t)(slash - path) : 0;
+    n = n < PATH_MAX ? n : PATH_MAX - 1;
+    memmove(ret, path, n);
+    ret[n] = '\0';
+}
+
+/* Is this the path of a directory .git? Its steering files are known by name. */
+static bool is_git(const struct tc_item *item, const char *path)
+{
+    const char *name = path[0]         ? tc_path_base(path)
+                       : item->context ? tc_path_base(item->context)
+                                       : "";
+    return strcmp(name, ".git") == 0;
+}
+
 bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path, unsigned mode)
 {
     enum tc_steers steers = tc_item_steers(item, path);
@@ -251,15 +270,17 @@ bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path, un
         return true;
     if (is_link(mode) && in_bare(dirfd, path))
         return true;
+    char above[PATH_MAX];
+    find_above(path, above);
+    if (is_git(item, above))
+        return false;
     if (tc_bare_when(tc_path_base(path)) & TC_BARE_NEW && tc_steers_bare(dirfd))
         return true;
-    if (!path[0] || (strchr(path, '/') && !strstr(path, "hooks/")))
+    if (strcmp(tc_path_base(above), "hooks") != 0)
         return false;
-    _autofree_ char *parent = tc_path_parent(path);
-    if (parent && strcmp(tc_path_base(parent), "hooks") != 0)
-        return false;
-    _autofd_ int above = openat(dirfd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return !parent || above < 0 || tc_steers_bare(above);
+    find_above(above, above);
+    _autofd_ int fd = openat(dirfd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return !is_git(item, above) && (fd < 0 || tc_steers_bare(fd));
 }
 
 /* Was the path protected by a read-only mount during the call, or does it belong to another granted
@@ -272,6 +293,15 @@ static bool stood_there(const struct tc_trees *t, const struct tc_item *item, co
     for (size_t i = 0; i < t->item_count; i++)
         if (&t->items[i] != item && strlen(t->items[i].path) > strlen(item->path) &&
             tc_path_within(t->items[i].path, path))
+            return true;
+    return false;
+}
+
+bool tc_steers_pinned(const struct tc_trees *t, const struct tc_item *item, const char *relative)
+{
+    _autofree_ char *path = tc_path_join(item->path, relative);
+    for (size_t i = 0; path && i < t->mount_count; i++)
+        if (t->mounts[i].itself && strcmp(t->mounts[i].path, path + 1) == 0)
             return true;
     return false;
 }

@@ -44,7 +44,11 @@ bool tc_steers_bare(int dirfd);
 bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path, unsigned mode);
 
 struct tc_cage;
+struct tc_trees;
 struct tc_walk_entry;
+
+/* Was this directory of a bind mounted on itself, so that no other could be moved there? */
+bool tc_steers_pinned(const struct tc_trees *t, const struct tc_item *item, const char *relative);
 
 /* Is this entry of a bound tree a steering file that did not exist when the call began? Older ones
  * are read-only and cannot be replaced. Valid only if the tree was searched at the start. */

@@ -178,19 +178,24 @@ static bool is_checked(struct gathering *g, const struct tc_walk_entry *e)
     return !w->inline_collect && tc_trusted_check(&g->trusted, e);
 }
 
-/* A new directory of objects is harmless. In a bind mount, a modified one may have been moved
- * there, with files that kept their times. */
+/* In a bind mount, a modified directory may have been moved there, with files that kept their
+ * times, unless it was mounted on itself, like `objects`. git changes these two all the time. */
+static bool may_be_moved(const struct gathering *g, const struct tc_walk_entry *e,
+                         const struct change *c)
+{
+    return c->by_time && strcmp(c->kind, "modified") == 0 && strcmp(e->name, "objects") != 0 &&
+           strcmp(e->name, "refs") != 0 && !tc_steers_pinned(g->cage->trees, g->item, e->relative);
+}
+
+/* A new directory of objects is harmless. In a directory that may hold steering files each entry is
+ * judged, and in one of loose objects ("ab") each object is verified. */
 static bool steers_now(const struct gathering *g, const struct tc_walk_entry *e,
                        const struct change *c)
 {
     enum tc_steers steers = tc_item_steers(g->item, e->relative);
-    bool trusted = steers == TC_STEERS_WRITTEN, directory = S_ISDIR(e->st->stx_mode);
-    /* git changes these all the time; `objects` is mounted on itself */
-    if (directory && steers == TC_STEERS_ROOM &&
-        (strcmp(e->name, "objects") == 0 || strcmp(e->name, "refs") == 0))
-        return false;
-    if (trusted && directory)
-        return c->by_time && strcmp(c->kind, "modified") == 0;
+    bool trusted = steers == TC_STEERS_WRITTEN;
+    if ((trusted || steers == TC_STEERS_ROOM) && S_ISDIR(e->st->stx_mode))
+        return !(trusted && strlen(e->name) == 2) && may_be_moved(g, e, c);
     return !(trusted && c->checked) &&
            tc_steers_place(g->item, e->dirfd, e->relative, e->st->stx_mode);
 }
@@ -500,9 +505,8 @@ static void gather_removals(struct gathering *g)
         if (change.held)
             tc_session_keep_removal(&g->session, g->cage, entry, change.held);
         enum tc_steers steers = tc_item_steers(g->item, entry->relative);
-        change.steers = steers == TC_STEERS_WRITTEN
-                            ? change.held == tc_commit_steering
-                            : steers == TC_STEERS_ROOM || tc_steers_as(steers, entry->host.mode);
+        change.steers = steers == TC_STEERS_WRITTEN ? change.held == tc_commit_steering
+                                                    : tc_steers_as(steers, entry->host.mode);
         struct tc_change *c = list(g, entry->relative, &change);
         if (c)
             c->was_mode = mode_before(g, entry->relative);
@@ -619,6 +623,12 @@ static int64_t bytes_to_read(const struct tc_workspace *w)
     return w->inline_collect && !w->committing ? TC_INLINE_COLLECT_BYTES : 0;
 }
 
+/* An overlay instead of a bind commits what the tool would have written. */
+static bool acts_as_bind(const struct tc_cage *cage)
+{
+    return cage->plan->workspace == TC_WORKSPACE_BIND || cage->overlaid_for;
+}
+
 static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *found)
 {
     struct tc_trees *t = cage->trees;
@@ -630,7 +640,7 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
                 cage->plan->commit == TC_COMMIT_ASK};
     g.reader.most = bytes_to_read(w);
     g.trusted.left = TC_TRUSTED_MAX;
-    g.trusted.bind = cage->plan->workspace == TC_WORKSPACE_BIND;
+    g.trusted.bind = acts_as_bind(cage);
     tc_keeping_begin(&g.keeping, w->held, cage->plan);
     if (compare_overlays(cage) < 0) {
         (void)tc_not_gathered(w, found);

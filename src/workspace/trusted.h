@@ -21,7 +21,7 @@ struct tc_trusted {
     int64_t left;        /* what remains of TC_TRUSTED_MAX */
     char pack[PATH_MAX]; /* the last pack that was verified, without ".pack"; "": none */
     bool sound;
-    bool bind; /* the tool has written to the host's own files */
+    bool bind; /* the tool has written to the host's own files, or would have without an overlay */
 };
 
 /* Was the content verified against its name? False for names without a check, files that are too

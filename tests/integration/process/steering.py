@@ -25,6 +25,10 @@ STEER = [
     ".git/of-next-year",
     ".hg/sharedpath",
     "node_modules/a/.vscode/tasks.json",
+    ".gradle/init.d/a.gradle",
+    ".nx/installation/run",
+    ".terraform/providers/a",
+    ".bsp/a.json",
 ]
 FREE = [
     "README.md",
@@ -37,6 +41,14 @@ FREE = [
     "node_modules/a/.eslintrc",
     "lib/site-packages/p/.hidden",
     ".coverage.host.1",
+    ".astro/types.d.ts",
+    ".vite/deps/a.js",
+    ".angular/cache/a",
+    ".next/cache/a",
+    ".nx/cache/a",
+    ".gradle/8.5/a",
+    ".kotlin/a",
+    "sub/.git/BISECT_LOG",
 ]
 
 
@@ -134,6 +146,65 @@ def links(s):
         "the target of the link is content",
         answer,
     )
+
+
+def repository(s):
+    """A repository with two branches that differ, and a commit in each."""
+    shutil.rmtree(s.ws)
+    os.mkdir(s.ws)
+    script = f"git init -q -b main; for i in 1 2 3 4; do echo $i > f; git add f; {GIT} commit -qm $i; done; git checkout -qb side HEAD~1; echo s > g; git add g; {GIT} commit -qm s; git checkout -q main"
+    subprocess.run(["/bin/sh", "-ec", script], cwd=s.ws, env=s.environ, check=True)
+
+
+WORKS = [
+    "checkout side",
+    "switch -c new main",
+    "commit --allow-empty -qm new",
+    "rebase side",
+    "merge --no-ff -m merged main",
+    "bisect start HEAD HEAD~2",
+    "bisect good",
+    "bisect reset",
+    "cherry-pick --allow-empty HEAD~1",
+    "reset --hard HEAD~1",
+    "stash",
+    "stash pop",
+    "gc -q",
+    "config user.name x",  # refused
+]
+
+
+def works(s):
+    """git's daily work steers nothing, nor does a refused change of its settings."""
+    repository(s)
+    for work in WORKS:
+        answer = s.shell(f"cd {s.ws}; {HOME}; echo more >> f; {GIT if work[:2] != 'co' else 'git'} {work}")
+        more = steered(answer) - {f"{s.ws}/.git/objects/info/commit-graph"}
+        check(not more, f"git {work} steers nothing", answer)
+    check(
+        "more" in s.read("ws/f").decode()
+        and subprocess.run(
+            ["git", "fsck"], cwd=s.ws, env=s.environ, check=False, capture_output=True
+        ).returncode
+        == 0,
+        "and the repository is whole",
+        answer,
+    )
+    answer = s.shell(
+        f"cd {s.ws}; {HOME}; git worktree add -q tree -b tree",
+        more='filesystem.steering = { remove = [".git/worktrees"] }',
+    )
+    check(
+        answer.code == 0 and steered(answer) == {f"{s.ws}/tree/.git"},
+        "a work tree is not listed where the policy removed that name, except for its link",
+        answer,
+    )
+    os.rename(s.path("ws/.git"), s.path("data/git"))
+    s.write("ws/other/index", "")
+    answer = s.shell(f"cd {s.ws}; mv other .git")
+    check(f"{s.ws}/.git" in steered(answer), "a directory that is moved there is listed", answer)
+    shutil.rmtree(s.ws)
+    os.mkdir(s.ws)
 
 
 def words(s):
@@ -417,4 +488,6 @@ def survey(s):
         day(s, name, more, script, want)
 
 
-run(*([] if sys.argv[3:] == ["long"] else [bound, laid_over, links, words, configured, depths]), survey)
+run(
+    *([] if sys.argv[3:] == ["long"] else [bound, laid_over, links, works, words, configured, depths]), survey
+)
