@@ -95,7 +95,8 @@ static char *explain_elf(const struct file *file, char **ret_hint)
     const char *name = machine_name(machine, file->head[EI_CLASS]);
     if (strcmp(name, here.machine) == 0)
         return fault(ret_hint, strdup("build or download it again"), strdup("is damaged"));
-    return fault(ret_hint, tc_format("use a build for %s", here.machine),
+    return fault(ret_hint,
+                 tc_format("this is another architecture: use a build for %s", here.machine),
                  tc_format("is built for %s, and this machine is %s", name, here.machine));
 }
 

@@ -99,6 +99,27 @@ def below_system(place):
         shutil.rmtree(made, ignore_errors=True)
 
 
+def planted(place):
+    """A directory that a tool could write is not searched, whatever name a cage has for it."""
+    made = f"/usr/local/toolcage-planted-{os.getpid()}"
+    try:
+        os.makedirs(made)
+        place.own(made)
+    except OSError:
+        print(f"# not tried here: {made} cannot be made")
+        return
+    try:
+        script = "printf '#!/bin/sh\\necho planted\\n' >/data/planted; chmod +x /data/planted"
+        answer = place.run("exec", "--write", f"/data={made}", "sh", "-c", script)
+        check(answer.code == 0 and os.access(f"{made}/planted", os.X_OK), "a tool leaves a program", answer)
+        path = {"PATH": f"{made}:{os.environ['PATH']}"}
+        for name, args in [("bare", ["planted"]), ("of a child", ["sh", "-c", "planted"])]:
+            answer = place.run("exec", *args, env=path)
+            check(answer.code == 127 and "planted\n" not in answer.out, f"it is not found: {name}", answer)
+    finally:
+        shutil.rmtree(made)
+
+
 # ---- files that cannot be executed ----
 
 
@@ -256,7 +277,7 @@ def main():
     require_user()
     probe = subprocess.run([TOOLCAGE, "--version"], capture_output=True, check=False)
     check(probe.returncode == 0, "the program runs", probe)
-    for part in (search_path, below_system, files, presets, written, nested):
+    for part in (search_path, below_system, planted, files, presets, written, nested):
         with Place() as place:
             part(place)
     finish()
