@@ -236,6 +236,12 @@ static struct toolcage_error *write_error(const struct failed *f, int code)
     return error;
 }
 
+/* Is the command a file of this host? */
+static bool reads_host(const struct tc_grant *grant)
+{
+    return grant->argv.count && !grant->image && !grant->module;
+}
+
 struct toolcage_error *tc_exec_error(const struct tc_result_frame *frame,
                                      const struct tc_outcome_failure *failure)
 {
@@ -244,7 +250,7 @@ struct toolcage_error *tc_exec_error(const struct tc_result_frame *frame,
     _autosurroundings_ struct tc_surroundings here = {0};
     struct toolcage_error *err = NULL;
     if ((!missing && failure->code != TOOLCAGE_ENOT_EXECUTABLE) ||
-        !tc_streq(failure->stage, "exec") || !grant->argv.count || grant->image || grant->module)
+        !tc_streq(failure->stage, "exec") || !reads_host(grant))
         return NULL;
     _auto_(failed_done) struct failed f = {
         .frame = frame, .command = grant->argv.items[0], .errnum = (int)failure->errnum};
@@ -255,4 +261,21 @@ struct toolcage_error *tc_exec_error(const struct tc_result_frame *frame,
     bool explained = missing ? explain_name(&f) || explain_line_ends(&f) || explain_missing(&f)
                              : explain_format(&f);
     return explained ? write_error(&f, (int)failure->code) : NULL;
+}
+
+/* An interpreter has these codes for an unknown option or program, the carriage return included. */
+char *tc_exec_note(const struct tc_result_frame *frame, int64_t exit_code)
+{
+    const struct tc_grant *grant = frame->grant;
+    if ((exit_code != 2 && exit_code != 126 && exit_code != 127) || !reads_host(grant))
+        return NULL;
+    _auto_(failed_done) struct failed f = {.frame = frame, .command = grant->argv.items[0]};
+    if (!look_up(&f, NULL) || !f.starts.files.count ||
+        !tc_script_has_windows_ends(f.starts.files.items[0]))
+        return NULL;
+    _autofree_ char *word = tc_shell_quote(f.command);
+    return word ? tc_format("%s has Windows line ends, so its first line names another program; "
+                            "convert it: sed -i 's/\\r$//' %s",
+                            f.command, word)
+                : NULL;
 }

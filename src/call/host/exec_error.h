@@ -13,6 +13,10 @@
 struct toolcage_error *tc_exec_error(const struct tc_result_frame *frame,
                                      const struct tc_outcome_failure *failure);
 
+/* A note on a command that ended with this exit code because of its first line, which the kernel
+ * accepts: "#!/usr/bin/env python3\r". Owned; NULL: none, or out of memory. */
+char *tc_exec_note(const struct tc_result_frame *frame, int64_t exit_code);
+
 /* command_name.c: the hint for a name that no directory of the grant's PATH has. Owned; NULL when
  * out of memory. */
 char *tc_command_name_hint(const struct tc_grant *grant, bool is_default, const char *name);
@@ -21,5 +25,8 @@ char *tc_command_name_hint(const struct tc_grant *grant, bool is_default, const 
  * of a sentence about it: "is a directory"; `name` is the file in the cage, for the hint. Both
  * texts are owned; *ret_hint may stay NULL. NULL: the reason is unknown, or out of memory. */
 char *tc_file_fault(const char *host, const char *name, int errnum, char **ret_hint);
+
+/* Does the script's first line end with a carriage return? */
+bool tc_script_has_windows_ends(const char *host);
 
 #endif

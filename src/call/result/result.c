@@ -236,6 +236,15 @@ static struct toolcage_error *error_of_failure(const struct tc_result_frame *fra
                                         tc_policy_number(line));
 }
 
+static void note_failure(const struct tc_result_frame *frame, struct tc_outcome *o)
+{
+    char *note = o->signal == SIGSYS ? strdup("it made a system call of a foreign ABI; a cage runs "
+                                              "64-bit programs only")
+                                     : tc_exec_note(frame, o->exit_code);
+    if (note)
+        tc_outcome_note(o, note);
+}
+
 /* Out-of-range values from the helper are its failure, never a success. */
 static void settle_result(const struct tc_result_frame *frame, struct toolcage_result *result)
 {
@@ -244,9 +253,8 @@ static void settle_result(const struct tc_result_frame *frame, struct toolcage_r
         o->status = TOOLCAGE_STATUS_ERROR;
     if (!result->error && o->failure.code < 0)
         result->error = error_of_failure(frame, &o->failure);
-    if (o->status == TOOLCAGE_STATUS_FAILED && o->signal == SIGSYS)
-        tc_outcome_note(o, strdup("it made a system call of a foreign ABI; a cage runs 64-bit "
-                                  "programs only"));
+    if (o->status == TOOLCAGE_STATUS_FAILED)
+        note_failure(frame, o);
     bool refused = o->status == TOOLCAGE_STATUS_DENIED || o->status == TOOLCAGE_STATUS_ERROR;
     if (o->status == TOOLCAGE_STATUS_OK && (result->error || o->exit_code != 0))
         o->status = TOOLCAGE_STATUS_ERROR;

@@ -164,6 +164,14 @@ def table(place, outside):
         place.write(f"home/project/{name}", text, 0o755)
     place.write("home/project/unset.py", "print(1)\n")
     place.write("home/project/adir/x", "")
+    for name, first in (("env", "#!/usr/bin/env sh"), ("option", "#!/bin/sh -e")):
+        place.write(f"home/project/{name}-crlf", first + "\r\n", 0o755)
+        answer = place.run("exec", f"./{name}-crlf")
+        check(
+            answer.code in (2, 127) and f"toolcage: ./{name}-crlf has Windows line ends" in answer.err,
+            f"Windows line ends, which the kernel does not see: {name}",
+            answer,
+        )
     os.symlink("nowhere", f"{place.project}/dangling")
     os.symlink("crlf", f"{place.project}/good")
     here = place.project
