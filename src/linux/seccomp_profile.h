@@ -335,7 +335,7 @@ static const struct tc_seccomp_step check_prctl[] = {
     A(bind) A(listen) A(accept) A(accept4) A(getsockname) A(getpeername) A(sendto) A(recvfrom) \
     A(sendmsg) A(recvmsg) A(sendmmsg) A(recvmmsg) A(shutdown) A(setsockopt) A(getsockopt) \
     C(shmget, check_shmget) A(shmat) A(shmctl) A(shmdt) A(semget) A(semop) A(semtimedop) \
-    A(semctl) A(msgget) A(msgsnd) A(msgrcv) A(msgctl) A(mq_open) A(mq_unlink) \
+    A(semctl) A(msgget) A(msgsnd) A(msgrcv) A(msgctl) R(mq_open, EPERM) A(mq_unlink) \
     A(mq_timedsend) A(mq_timedreceive) A(mq_notify) A(mq_getsetattr) \
     /* the machine */ \
     P(io_uring_setup, ENOSYS) P(io_uring_enter, ENOSYS) P(io_uring_register, ENOSYS) \

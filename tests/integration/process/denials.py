@@ -90,14 +90,14 @@ def execs(s):
 def syscalls(s):
     code = (
         "import ctypes,socket\nlibc=ctypes.CDLL(None)\nlibc.unshare(0x10000000)\nlibc.unshare(0x10000000)\nlibc.mount(0,0,0,0,0)\n"
-        "libc.ptrace(0,0,0,0)\nlibc.syscall(425,1,0)\nlibc.syscall(321,0,0,0)\n"
+        "libc.ptrace(0,0,0,0)\nlibc.mq_open(b'/q',66,384,None)\nlibc.syscall(425,1,0)\nlibc.syscall(321,0,0,0)\n"
         "try: socket.socket(socket.AF_UNIX)\nexcept PermissionError: print('refused')"
     )
     answer = s.python(code)
     got = answer.denied("syscall")
     check(answer.out == "refused\n", "the calls are refused", answer)
     check(
-        {"unshare", "mount", "ptrace", "io_uring_setup", "bpf", "socket(AF_UNIX)"} <= set(got),
+        {"unshare", "mount", "ptrace", "mq_open", "io_uring_setup", "bpf", "socket(AF_UNIX)"} <= set(got),
         "and listed",
         set(got),
     )
