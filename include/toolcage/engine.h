@@ -39,9 +39,10 @@ struct toolcage_engine *toolcage_engine_unref(struct toolcage_engine *engine);
 int toolcage_engine_fd(const struct toolcage_engine *engine);
 
 /* What works on this host: a JSON object with one entry per clause (how it would be enforced, or
- * why not and the fix). Waits for the helper: some milliseconds, or longer where it boots a test
- * VM, once per boot of the host. The caller frees *ret_json (toolcage_free). Errors:
- * TOOLCAGE_EHELPER, TOOLCAGE_ESYSTEM, TOOLCAGE_EFORKED, TOOLCAGE_EMEMORY. */
+ * why not and the fix), and the paths of /etc and /var that every cage shows. Waits for the helper:
+ * some milliseconds, or longer where it boots a test VM, once per boot of the host. The caller
+ * frees *ret_json (toolcage_free). Errors: TOOLCAGE_EHELPER, TOOLCAGE_ESYSTEM, TOOLCAGE_EFORKED,
+ * TOOLCAGE_EMEMORY. */
 int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **ret_json,
                                 struct toolcage_error **err);
 

@@ -10,6 +10,8 @@
 #include "call/engine.h"
 #include "call/host/facts.h"
 #include "call/host/install.h"
+#include "call/packaged.h"
+#include "state/places.h"
 #include "version.h"
 
 static void add_text(struct tc_buf *buf, const char *key, const char *text)
@@ -48,16 +50,26 @@ static void add_probe(struct tc_buf *buf, const struct tc_probe *p)
     tc_buf_addc(buf, '}');
 }
 
-/* Adds commits that were cut short by a kill, one line each. */
-static void add_cuts(struct tc_buf *buf, const char *lines)
+/* A list of lines. */
+static void add_lines(struct tc_buf *buf, const char *key, const char *lines)
 {
-    tc_json_key(buf, "cuts");
+    tc_json_key(buf, key);
     tc_buf_addc(buf, '[');
     for (const char *at = lines; *at; at += strcspn(at, "\n"), at += *at == '\n') {
         tc_buf_adds(buf, at == lines ? "" : ",");
         tc_json_string(buf, at, strcspn(at, "\n"));
     }
     tc_buf_addc(buf, ']');
+}
+
+/* False: out of memory. */
+static bool add_packaged(struct tc_buf *buf)
+{
+    _autofree_ char *state = NULL, *lines = NULL;
+    if (!tc_state_directory(&state) || !tc_call_packaged(state, &lines))
+        return false;
+    add_lines(buf, "packaged", lines);
+    return true;
 }
 
 static void add_probes(struct tc_buf *buf, const char *key, const struct tc_outcome *outcome,
@@ -119,7 +131,8 @@ static char *write_report(struct toolcage_engine *engine, const struct tc_outcom
     tc_buf_addc(&buf, ']');
     add_probes(&buf, "backends", outcome, true);
     add_all_located(engine, &buf);
-    add_cuts(&buf, outcome->notice ? outcome->notice : "");
+    add_lines(&buf, "cuts", outcome->notice ? outcome->notice : "");
+    buf.failed = buf.failed || !add_packaged(&buf);
     tc_buf_addc(&buf, '}');
     return tc_buf_steal(&buf);
 }

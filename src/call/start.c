@@ -12,13 +12,11 @@
 #include "base/path.h"
 #include "call/call.h"
 #include "call/host/programs.h"
+#include "call/packaged.h"
 #include "call/plan_cache.h"
-#include "call/result/result.h"
 #include "call/route.h"
 #include "provenance/provenance.h"
 #include "spawn/own.h"
-#include "spawn/spawn.h"
-#include "system/system.h"
 
 static int fail_system(struct toolcage_error **err, const char *what)
 {
@@ -36,23 +34,11 @@ static void note(struct toolcage_call *call, const char *step, int64_t since)
             (struct tc_timing){.step = (char *)(uintptr_t)step, .us = tc_now_us() - since};
 }
 
-/* The packages' files, as "PACKAGE PATH" lines. */
-static bool list_rpm(struct tc_buf *out)
-{
-    enum { LIMIT_MS = 60000 };
-    static const char format[] = "[%{=NAME} %{FILENAMES}\n]";
-    static const char *const argv[] = {"rpm", "-qa", "--qf", format, NULL};
-    _autoprovenance_ struct tc_provenance writers;
-    _autofree_ char *path =
-        tc_provenance_here(&writers, NULL, NULL) ? tc_spawn_find(&writers, argv[0]) : NULL;
-    return path && !tc_output_of(path, (char *const *)argv, LIMIT_MS, out);
-}
-
 /* Modules and images show nothing of the host's system directories. */
 static int add_system(const struct tc_surroundings *here, struct tc_grant *grant,
                       struct toolcage_error **err)
 {
-    if (grant->image || grant->module || tc_system_now(here->state, list_rpm, &grant->system))
+    if (grant->image || grant->module || tc_call_packaged(here->state, &grant->system))
         return 0;
     return tc_fail_memory(err);
 }

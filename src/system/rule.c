@@ -23,6 +23,7 @@ static const char *const generated[] = {
     "/etc/timezone",   "/etc/locale.conf", "/etc/inputrc",     "/etc/ca-certificates.conf",
     "/etc/locale.gen", "/etc/shells",      "/etc/papersize",   "/etc/python3/debian_config",
     "/etc/xml",        "/etc/sgml",        "/etc/mke2fs.conf", "/etc/mailcap",
+    "/etc/texmf",
 };
 
 /* Directories outside /etc that a program needs to start, with data that packages' scripts
@@ -34,7 +35,8 @@ static const char *const data[] = {
     "/var/lib/mecab",          "/var/lib/ocaml",
     "/var/lib/php/modules",    "/var/lib/sgml-base",
     "/var/lib/tex-common",     "/var/lib/texmf",
-    "/var/lib/xml-core",       "/var/cache/fontconfig",
+    "/var/lib/xml-core",       "/var/cache/dictionaries-common",
+    "/var/cache/fontconfig",
 };
 
 /* Directories are shown whole where all of their entries are; `PART`: one by one. */

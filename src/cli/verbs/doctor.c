@@ -121,6 +121,18 @@ static bool proof_holds(const struct toolcage_result *proof)
     return toolcage_result_status(proof) == TOOLCAGE_STATUS_OK;
 }
 
+/* The paths of this host besides its system directories. */
+static void put_packaged(FILE *out, struct tc_slice paths)
+{
+    size_t count = 0;
+    struct tc_scan_each each = tc_scan_walk(paths);
+    while (tc_scan_next(&each))
+        count++;
+    (void)fprintf(out, "\nevery cage shows %zu path%s of /etc and /var that installed packages own",
+                  count, count == 1 ? "" : "s");
+    (void)fputs(count ? "; --json lists them\n" : "\n", out);
+}
+
 static void put_table(FILE *out, const char *json, const struct toolcage_result *proof)
 {
     struct tc_slice report = tc_json_of(json);
@@ -131,6 +143,7 @@ static void put_table(FILE *out, const char *json, const struct toolcage_result 
         put_clause(out, each.value, &last_fix);
     put_backends(out, tc_json_get(report, "backends"));
     put_kvm(out, tc_json_get(report, "kvm"));
+    put_packaged(out, tc_json_get(report, "packaged"));
     each = tc_scan_walk(tc_json_get(report, "cuts"));
     while (tc_scan_next(&each)) {
         _autofree_ char *cut = tc_json_text(each.value);

@@ -84,7 +84,7 @@ static const char *always(const struct tc_grant *grant, const char *path, bool w
     if (row)
         return row->made ? "the cage has a private one" : "system directories are readable";
     if (tc_system_shows(grant->system, path))
-        return "an installed package owns it, everybody may read it, and it is not closed by name";
+        return "an installed package owns it, every user may read it, and no rule closes its name";
     return tc_path_within("/proc", path) ? "the cage's own /proc" : NULL;
 }
 
