@@ -68,7 +68,7 @@ static void v1_find(struct tc_cgroups *cgroups)
 static bool shared_with_earlier(const struct tc_cgroups *cgroups, int c)
 {
     for (int earlier = 0; earlier < c; earlier++) {
-        if (cgroups->base[earlier] && strcmp(cgroups->base[earlier], cgroups->base[c]) == 0)
+        if (cgroups->base[earlier] && tc_streq(cgroups->base[earlier], cgroups->base[c]))
             return true;
     }
     return false;
@@ -136,7 +136,7 @@ static int dir_of(const struct tc_cgroup *group, int c)
     if (group->dirs[c] >= 0 || !cgroups->base[c])
         return group->dirs[c];
     for (int earlier = 0; earlier < c; earlier++) {
-        if (cgroups->base[earlier] && strcmp(cgroups->base[earlier], cgroups->base[c]) == 0)
+        if (cgroups->base[earlier] && tc_streq(cgroups->base[earlier], cgroups->base[c]))
             return group->dirs[earlier];
     }
     return -1;

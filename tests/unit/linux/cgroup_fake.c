@@ -172,6 +172,53 @@ static void limits_are_written(void **state)
     assert_int_equal(faccessat(root_fd, "toolcage-test", F_OK, 0), -1);
 }
 
+/* A group made before its call gets its limits with the call. */
+static void limits_are_written_once_they_are_known(void **state)
+{
+    group(".", "cpu memory pids\n", "cpu memory pids\n", "");
+    group("a", "cpu memory pids\n", "", "");
+    struct tc_cgroups *cgroups = open_v2("/a");
+    struct tc_cgroup_limits none = {0}, some = {.memory = 1 << 20, .pids = 7};
+    struct tc_cgroup *taken = NULL;
+    assert_int_equal(tc_cgroup_take(cgroups, &none, &taken, NULL), 0);
+    expect_file("a/toolcage-test/g0/memory.max", "");
+    assert_int_equal(tc_cgroup_limit(taken, &some), 0);
+    expect_file("a/toolcage-test/g0/memory.max", "1048576");
+    expect_file("a/toolcage-test/g0/memory.oom.group", "1");
+    expect_file("a/toolcage-test/g0/pids.max", "7");
+    tc_cgroups_close(cgroups);
+}
+
+static int make_v1(int dirfd, const char *name)
+{
+    if (mkdirat(dirfd, name, 0755) < 0)
+        return -1;
+    _autofd_ int dir = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    put(dir, "pids.max", "");
+    put(dir, "pids.current", "0\n");
+    put(dir, "cgroup.procs", "");
+    return 0;
+}
+
+/* Root may give an ordinary user a group of some hierarchies. */
+static void v1_works_with_some_hierarchies(void **state)
+{
+    assert_int_equal(mkdirat(root_fd, "pids", 0755), 0);
+    _autofree_ char *mounts = tc_format("30 23 0:26 / %s/pids rw - cgroup none rw,pids\n", root);
+    struct tc_cgroups *cgroups = NULL;
+    struct tc_cgroup *taken = NULL;
+    assert_int_equal(tc_cgroups_open_texts("4:pids:/\n", mounts, &cgroups, NULL), 0);
+    cgroups->make_dir = make_v1;
+    cgroups->remove_dir = remove_tree;
+    tc_strcopy(cgroups->name, sizeof(cgroups->name), "toolcage-test");
+    struct tc_cgroup_limits limits = {.pids = 7};
+    assert_int_equal(tc_cgroup_take(cgroups, &limits, &taken, NULL), 0);
+    expect_file("pids/toolcage-test/g0/pids.max", "7");
+    limits.cpus_milli = 500;
+    assert_int_equal(tc_cgroup_limit(taken, &limits), -1);
+    tc_cgroups_close(cgroups);
+}
+
 static void usage_is_read(void **state)
 {
     group(".", "cpu memory pids\n", "cpu memory pids\n", "");
@@ -289,6 +336,8 @@ int main(void)
         FAKE(the_nearest_group_that_can_hand_on_is_chosen),
         FAKE(a_nearer_group_without_pids_loses),
         FAKE(limits_are_written),
+        FAKE(limits_are_written_once_they_are_known),
+        FAKE(v1_works_with_some_hierarchies),
         FAKE(usage_is_read),
         FAKE(processes_of_its_own_are_named),
         FAKE(a_missing_controller_is_named),
