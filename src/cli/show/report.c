@@ -194,9 +194,14 @@ static void say_error(const struct toolcage_error *err, const struct tc_args *ar
     tc_cli_error(err);
 }
 
-/* The option of a limit has its name, with hyphens. */
-static void say_option(const char *limit)
+/* As the first line for a model has it, with the limit's value, without a note. The option has the
+ * limit's name, with hyphens. */
+static void say_limit(const struct toolcage_result *result)
 {
+    const char *limit = toolcage_result_limit(result);
+    const char *line = strstr(toolcage_result_message(result), "limit: the tool reached");
+    if (line)
+        tc_cli_say("%.*s", (int)strcspn(line, ";\n"), line);
     _autofree_ char *option = strdup(limit);
     for (char *at = option; at && *at; at++)
         *at = *at == '_' ? '-' : *at;
@@ -247,8 +252,7 @@ static void say_ending(const struct toolcage_result *result, struct tc_slice jso
         hint_at_time(found);
         break;
     case TOOLCAGE_STATUS_LIMIT:
-        tc_cli_say("limit: the tool reached its %s limit", toolcage_result_limit(result));
-        say_option(toolcage_result_limit(result));
+        say_limit(result);
         break;
     case TOOLCAGE_STATUS_DENIED:
     case TOOLCAGE_STATUS_ERROR:
