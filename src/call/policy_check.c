@@ -2,6 +2,10 @@
  * Copyright The toolcage authors */
 #include "call/policy_check.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "call/host/exec_check.h"
 #include "call/host/facts.h"
 #include "call/host/programs.h"
@@ -34,6 +38,16 @@ static char *finds(const char *name)
     return found || !path ? found : tc_program_find(path, name);
 }
 
+static bool exists(const char *path)
+{
+    return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+static bool is_set(const char *name)
+{
+    return getenv(name) != NULL;
+}
+
 int tc_policy_lint_here(const struct toolcage_policy *policy, const char *text, size_t length,
                         const char *suffixes, size_t suffixes_len, char **ret,
                         struct toolcage_error **err)
@@ -44,7 +58,9 @@ int tc_policy_lint_here(const struct toolcage_policy *policy, const char *text, 
                                   .suffixes_len = suffixes_len,
                                   .starts = tc_exec_check_look,
                                   .brings = brings,
-                                  .finds = finds};
+                                  .finds = finds,
+                                  .exists = exists,
+                                  .variable = is_set};
     const struct tc_planner *planner;
     while (facts.backend_count < PLANNERS_MAX && (planner = tc_planner_at(facts.backend_count)))
         backends[facts.backend_count++] =

@@ -77,6 +77,8 @@ struct tc_lint_facts {
     /* The path of a program, the first match in the search path of every cage. Owned; NULL:
      * none. */
     char *(*finds)(const char *name);
+    bool (*exists)(const char *path);
+    bool (*variable)(const char *name); /* is it set? */
 };
 
 /* The findings as JSON (as toolcage_policy_lint_json); *ret is owned. `text` is the text from which

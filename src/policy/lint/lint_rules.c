@@ -22,6 +22,8 @@ const struct tc_lint_rule tc_lint_rules[] = {
     {"metadata-address", TC_SEVERITY_ERROR, KEYS2(NETWORK, ARGUMENTS), tc_lint_entries,
      .entry = tc_lint_address},
     {"argument-in-shell", TC_SEVERITY_ERROR, KEYS(COMMAND), tc_lint_shell},
+    {"secret-in-policy", TC_SEVERITY_WARNING, KEYS2(COMMAND, ENV), tc_lint_literal_secret},
+    {"any-scheme", TC_SEVERITY_WARNING, KEYS2(COMMAND, ARGUMENTS), tc_lint_scheme},
     {"no-boundary", TC_SEVERITY_ERROR, KEYS(BACKEND), tc_lint_no_boundary},
     {"any-host-and-data", TC_SEVERITY_WARNING, KEYS3(NETWORK, FILESYSTEM, ARGUMENTS),
      tc_lint_any_host},
@@ -56,6 +58,7 @@ const struct tc_lint_rule tc_lint_rules[] = {
 
     /* settings without effect */
     {"command-outside", TC_SEVERITY_WARNING, KEYS(COMMAND), tc_lint_start},
+    {"absent-here", TC_SEVERITY_NOTE, KEYS2(MODULE, ENV), tc_lint_absent},
     {"module-not-run", TC_SEVERITY_WARNING, BACKENDS | KEYS(LAYERS), tc_lint_module},
     {"shadowed-entry", TC_SEVERITY_WARNING, KEYS2(FILESYSTEM, NETWORK), tc_lint_shadowed},
     {"denied-nothing", TC_SEVERITY_WARNING, KEYS(FILESYSTEM), tc_lint_denied_nothing},

@@ -127,6 +127,9 @@ tc_lint_each tc_lint_no_backend, tc_lint_unenforceable, tc_lint_gives_up, tc_lin
     tc_lint_timeout, tc_lint_memory, tc_lint_disk_memory, tc_lint_output, tc_lint_shell,
     tc_lint_fallback, tc_lint_syscalls, tc_lint_module;
 
+/* ---- lint_command.c ---- */
+tc_lint_each tc_lint_literal_secret, tc_lint_scheme, tc_lint_absent;
+
 /* ---- lint_start.c ---- */
 tc_lint_each tc_lint_start;
 

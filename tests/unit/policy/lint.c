@@ -21,12 +21,22 @@ static const struct tc_lint_backend backends[] = {
     {"not-a-security-boundary", 0, ~(tc_features)0, true}};
 static const char suffixes[] = "// the list\n\nio\ngithub.io\nco.uk\n*.ck\n!www.ck\n";
 
+/* A file or a variable whose name has "absent" does not exist. */
+static bool exists(const char *name)
+{
+    return !strstr(name, "absent") && !strstr(name, "ABSENT");
+}
+
 static json_t *lint_with(const char *text, const char *list)
 {
     _autopolicy_ struct toolcage_policy *policy = compile(text);
     _autofree_ char *out = NULL;
-    const struct tc_lint_facts facts = {backends, sizeof(backends) / sizeof(*backends), list,
-                                        list ? strlen(list) : 0};
+    const struct tc_lint_facts facts = {backends,
+                                        sizeof(backends) / sizeof(*backends),
+                                        list,
+                                        list ? strlen(list) : 0,
+                                        .exists = exists,
+                                        .variable = exists};
     assert_int_equal(tc_policy_lint(policy, text, strlen(text), &facts, &out, NULL), 0);
     json_t *all = json_loads(out, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(all);
