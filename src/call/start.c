@@ -252,15 +252,43 @@ static int resolve(struct start *s, struct toolcage_error **err)
     return tc_call_resolve(s->call, false, NULL, &s->call->grant, err);
 }
 
+/* What this host has for the backend. */
+static int find_backend(struct toolcage_call *call, const char *name, struct toolcage_error **err)
+{
+    const struct tc_locator *locator = tc_locator_find(name);
+    struct tc_search search = tc_errand_search(call->engine);
+    search.work = call->work;
+    search.module = call->module;
+    search.lock = &call->image;
+    return locator && locator->find ? locator->find(locator, &search, &call->grant, err) : 0;
+}
+
+/* An image would not help where the backend itself is missing: then that is the error. */
+static int prefer_absence(struct toolcage_call *call, int r, struct toolcage_error **err)
+{
+    struct toolcage_error *absent = NULL;
+    if (r != TOOLCAGE_EUNENFORCEABLE || call->grant.image || call->grant.module ||
+        find_backend(call, call->grant.backend, &absent) == 0)
+        return r;
+    r = tc_error_code(absent);
+    if (err) {
+        tc_error_free(*err);
+        *err = TAKE(absent);
+    }
+    tc_error_free(absent);
+    return r;
+}
+
 static int route(struct start *s, struct toolcage_error **err)
 {
     struct toolcage_call *call = s->call;
     int r = tc_route_admit(call->policy, &call->grant, err);
     if (r == 0 && call->grant.fallback.count)
         r = tc_choose(call->engine, call->policy, &call->grant, err);
-    return r < 0 ? r
-                 : tc_route(call->policy, &call->grant, chose_backend(call), wanted(call),
-                            &s->planner, err);
+    if (r < 0)
+        return r;
+    r = tc_route(call->policy, &call->grant, chose_backend(call), wanted(call), &s->planner, err);
+    return prefer_absence(call, r, err);
 }
 
 static int seal(struct start *s, struct toolcage_error **err)
@@ -270,16 +298,9 @@ static int seal(struct start *s, struct toolcage_error **err)
     return r < 0 ? r : tc_grant_digest(&call->grant, err);
 }
 
-/* What this host has for the backend. */
 static int locate(struct start *s, struct toolcage_error **err)
 {
-    struct toolcage_call *call = s->call;
-    const struct tc_locator *locator = tc_locator_find(s->planner->name);
-    struct tc_search search = tc_errand_search(call->engine);
-    search.work = call->work;
-    search.module = call->module;
-    search.lock = &call->image;
-    return locator && locator->find ? locator->find(locator, &search, &call->grant, err) : 0;
+    return find_backend(s->call, s->planner->name, err);
 }
 
 /* In this order; named steps are among the call's timings. */

@@ -165,6 +165,14 @@ static int refuse_none(struct tc_resolve *r)
     if (!r->tool)
         return tc_resolve_refuse(r, TOOLCAGE_EUSAGE, "command", 0, "add the command after \"--\"",
                                  "there is no command");
+    if (tc_policy_given(r->policy, r->tool, TC_KEY_MODULE)) {
+        _autofree_ char *words = tc_format(
+            "set `command` in [%s]: its first element is the name that the module is given, as in "
+            "[\"%s\", \"{file}\"]; toolcage policy check says whether the module exists",
+            r->tool->prefix, r->tool->name);
+        return tc_resolve_refuse(r, TOOLCAGE_EUSAGE, "command", 0, words,
+                                 "tool %s has a module and no command", r->tool->name);
+    }
     _autofree_ char *hint = tc_format(
         "set `command` in [%s], or run one with its grant: toolcage exec --tool %s -- COMMAND",
         r->tool->prefix, r->tool->name);
