@@ -284,15 +284,25 @@ static void read_config(struct leads *l)
         free(TAKE(l->interpreter));
 }
 
-static int look_at_program(const char *file, struct leads *ret, struct toolcage_error **err)
+/* The path of the virtual environment's configuration, if the file is a program of one. Owned. */
+static char *config_of(const char *file)
 {
     _autofree_ char *bin = tc_path_parent(file);
     _autofree_ char *prefix = bin ? tc_path_parent(bin) : NULL;
+    return prefix ? tc_path_join(prefix, "pyvenv.cfg") : NULL;
+}
+
+static int look_at_program(const char *file, struct leads *ret, struct toolcage_error **err)
+{
     *ret = (struct leads){.real = tc_path_real(file)};
     if (!ret->real)
         return tc_fail(err, TC_WHY_ERRNO(TOOLCAGE_EPATH, "programs", file, errno, NULL),
                        "cannot follow the program %s", file);
-    ret->config = prefix ? tc_path_join(prefix, "pyvenv.cfg") : NULL;
+    ret->config = config_of(file);
+    if (ret->config && access(ret->config, F_OK) < 0) { /* the file may be a link to the program */
+        free(ret->config);
+        ret->config = config_of(ret->real);
+    }
     if (!ret->config)
         return tc_fail_memory(err);
     read_config(ret);

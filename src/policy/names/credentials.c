@@ -154,12 +154,6 @@ const char *const tc_home_open[] = {
     ".linuxbrew",
     ".local/bin",
     ".local/lib",
-    ".local/pipx",
-    ".local/share/fnm",
-    ".local/share/mise/installs",
-    ".local/share/pipx",
-    ".local/share/uv/python",
-    ".local/share/uv/tools",
     ".nodenv",
     ".nvm",
     ".opam",
@@ -193,6 +187,16 @@ const char *const tc_home_open[] = {
     ".venv",
     ".vscode",
     ".yarn",
+    NULL,
+};
+
+const char *const tc_home_programs[] = {
+    ".local/pipx/venvs",
+    ".local/share/fnm/node-versions",
+    ".local/share/mise/installs",
+    ".local/share/pipx/venvs",
+    ".local/share/uv/python",
+    ".local/share/uv/tools",
     NULL,
 };
 

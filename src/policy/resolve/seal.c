@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
+#include "policy/names/credentials.h"
 #include "policy/policy.h"
 #include "policy/resolve/resolve.h"
 
@@ -31,6 +33,17 @@ int tc_grant_set(char **member, const char *text, struct toolcage_error **err)
     return 0;
 }
 
+static bool holds_programs(const struct tc_facts *facts, const char *path)
+{
+    const char *home = facts->home, *rest = NULL;
+    if (home && tc_path_within(home, path) && path[strlen(home)] == '/')
+        rest = path + strlen(home) + 1;
+    for (size_t i = 0; rest && tc_home_programs[i]; i++)
+        if (tc_path_below(tc_home_programs[i], rest) || tc_streq(tc_home_programs[i], rest))
+            return true;
+    return false;
+}
+
 int tc_policy_masks(const struct toolcage_policy *policy, const struct tc_facts *facts,
                     const char *path, bool *ret, struct toolcage_error **err)
 {
@@ -48,7 +61,8 @@ int tc_policy_masks(const struct toolcage_policy *policy, const struct tc_facts 
         rc = tc_resolve_masks(&r);
     const struct tc_fs_entry *said = rc ? NULL : tc_grant_find(&all, path);
     if (!rc)
-        *ret = said && said->access == TC_ACCESS_DENY;
+        *ret =
+            said && said->access == TC_ACCESS_DENY && !(said->found && holds_programs(facts, path));
     tc_grant_done(&all);
     return rc;
 }

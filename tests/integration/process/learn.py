@@ -490,6 +490,35 @@ def toolchains(s):
     check(beside.returncode != 0 and not beside.stdout, "other profiles show no toolchain of it", beside)
 
 
+def linked_tools(s):
+    """A tool that uv or pipx installed is a link to a script of a virtual environment in a closed directory of the home."""
+    clear(s)
+    share = "home/.local/share/uv"
+    python, tool = s.path(share, "python/cpython-9/bin/python3"), s.path(share, "tools/t")
+    s.write(f"{share}/python/cpython-9/bin/python3", "#!/bin/sh\necho ran $1\n", 0o755)
+    s.write(f"{share}/tools/t/pyvenv.cfg", f"home = {os.path.dirname(python)}\n")
+    s.write(f"{share}/tools/t/bin/tt", f"#!{tool}/bin/python\n", 0o755)
+    os.symlink(python, f"{tool}/bin/python")
+    os.symlink(f"{tool}/bin/tt", os.path.join(s.directory("home/.local/bin"), "tt"))
+    s.write("home/.local/share/other/bin/oo", "#!/bin/sh\necho ran\n", 0o755)
+    s.write(f"{share}/credentials/credentials.toml", "tweet-31\n")
+    extra = {
+        "PATH": f"{s.path('home/.local/bin')}:{s.path('home/.local/share/other/bin')}:{s.environ['PATH']}"
+    }
+    done, again = typed(s, "--", "tt", name="tt", extra=extra)
+    check(
+        done.returncode == 0 and again.returncode == 0 and again.stdout.startswith("ran "),
+        "it is learned, and runs",
+        (done, again),
+    )
+    other = toolcage(s, "exec", "--", "oo", extra=extra)
+    check(
+        other.returncode == 126 and "holds credentials" in other.stderr,
+        "other closed directories are not",
+        other,
+    )
+
+
 def unstarted(s):
     """A file that is there and does not start says what it lacks; policy check knows before it is called."""
     clear(s)
@@ -713,6 +742,7 @@ run(
     environments,
     managed,
     toolchains,
+    linked_tools,
     unstarted,
     given,
     places,
