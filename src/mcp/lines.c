@@ -59,26 +59,39 @@ int tc_lines_read(struct tc_lines *lines, int fd)
     return n > 0;
 }
 
+/* Reads a part of a line that is too long. */
+static void skip_part(struct tc_lines *lines, const char *part, size_t length)
+{
+    if (!lines->skipping)
+        lines->rescue = (struct tc_rescue){0};
+    tc_rescue_add(&lines->rescue, part, length);
+}
+
 enum tc_line tc_lines_next(struct tc_lines *lines, const char **ret, size_t *ret_length)
 {
     size_t rest = lines->length - lines->taken;
     const char *start = rest ? lines->text + lines->taken : NULL;
     const char *end = start ? memchr(start, '\n', rest) : NULL;
-    bool skipped = lines->skipping;
-    if (!end) {
-        if (rest <= TC_LINE_MAX && !skipped)
-            return TC_LINE_NONE;
-        lines->taken = lines->length;
-        lines->skipping = true;
-        return skipped ? TC_LINE_NONE : TC_LINE_TOO_LONG;
+    size_t length = end ? (size_t)(end - start) : rest;
+    bool before = lines->skipping;
+    if (lines->skipped) {
+        lines->skipped = false;
+        return TC_LINE_SKIPPED;
     }
-    lines->taken += (size_t)(end - start) + 1;
-    lines->skipping = false;
-    if (skipped)
-        return tc_lines_next(lines, ret, ret_length);
+    if (!end && length <= TC_LINE_MAX && !before)
+        return TC_LINE_NONE;
+    lines->taken += length + (end ? 1 : 0);
     *ret = start;
-    *ret_length = (size_t)(end - start);
-    return *ret_length > TC_LINE_MAX ? TC_LINE_TOO_LONG : TC_LINE_WHOLE;
+    *ret_length = length;
+    if (length <= TC_LINE_MAX && !before)
+        return TC_LINE_WHOLE;
+    skip_part(lines, start, length);
+    lines->skipping = !end;
+    if (!before) {
+        lines->skipped = end;
+        return TC_LINE_TOO_LONG;
+    }
+    return end ? TC_LINE_SKIPPED : TC_LINE_NONE;
 }
 
 void tc_lines_done(struct tc_lines *lines)

@@ -20,10 +20,10 @@ struct tc_mcp_tools {
     void *userdata;
 };
 
-/* Serves until `in` ends, then cancels the running calls. Calls run concurrently, all on the
- * calling thread. `in` and `out` carry one message a line; they are borrowed and stay in blocking
- * mode. 0, or negative on failure: a library error with *err, or TOOLCAGE_EMEMORY or
- * TOOLCAGE_ESYSTEM (errno) without. */
+/* Serves until `in` ends; running calls then have two seconds, and are cancelled. Calls run
+ * concurrently, all on the calling thread. `in` and `out` carry one message a line; they are
+ * borrowed and stay in blocking mode. 0, or negative on failure: a library error with *err, or
+ * TOOLCAGE_EMEMORY or TOOLCAGE_ESYSTEM (errno) without. */
 int tc_mcp_serve(const struct tc_mcp_tools *what, int in, int out, struct toolcage_error **err);
 
 /* Kinds of text for the operator: a line of the server's standard error (any bytes), a line of

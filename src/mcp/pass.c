@@ -133,6 +133,8 @@ static char *check_call(struct tc_wrap *wrap, const struct tc_rpc *rpc,
         !tc_scan_member(rpc->params, "task", &task))
         return refuse_message(wrap, rpc->id, TC_WRAP_PARAMS,
                               "name, arguments or task is repeated, or differs only in case");
+    if (tc_scan_is_null(arguments)) /* some clients write it for none */
+        arguments = (struct tc_slice){0};
     if (arguments.at && !tc_scan_is_object(arguments))
         return refuse_message(wrap, rpc->id, TC_WRAP_PARAMS, "arguments must be an object");
     *ret_rule = tc_rules_find(wrap, name);
@@ -307,22 +309,50 @@ static struct tc_slice read_line(const char *text, size_t length, const char **r
     return broken ? (struct tc_slice){0} : line;
 }
 
+/* What is still readable of a line: with unpaired surrogates replaced it may be a message. The
+ * replaced text is checked and forwarded, so all readers see the same. Owned; NULL: nothing. */
+static char *repair_line(struct tc_wrap *wrap, const char *text, size_t length, const char *from)
+{
+    char note[128];
+    char *copy = tc_rescue_text(text, length);
+    if (!copy || !tc_scan_valid(copy, length)) {
+        free(copy);
+        return NULL;
+    }
+    (void)snprintf(note, sizeof(note),
+                   "a message of the %s had unpaired surrogates; each was replaced by U+FFFD",
+                   from);
+    tc_wrap_note(wrap, note);
+    return copy;
+}
+
+static void refuse_unread(struct tc_wrap *wrap, struct tc_rescue *rescue, const char *why)
+{
+    const char *id;
+    bool known = tc_rescue_end(rescue, &id) == TC_RESCUED_REQUEST;
+    answer_client(wrap, refuse_id(wrap, known ? id : "null", TC_WRAP_PARSE, why));
+}
+
 void tc_pass_client(struct tc_wrap *wrap, const char *text, size_t length)
 {
     const char *fault;
     if (is_blank(text, length))
         return;
-    struct tc_slice line = read_line(text, length, &fault);
-    if (!line.at) {
-        answer_client(wrap, refuse_id(wrap, "null", TC_WRAP_PARSE, fault));
-        return;
+    char *copy = repair_line(wrap, text, length, "client");
+    struct tc_slice line = read_line(copy ? copy : text, length, &fault);
+    if (line.at) {
+        take_line(wrap, line, take_from_client, &wrap->to_server);
+    } else {
+        struct tc_rescue rescue = {0};
+        tc_rescue_add(&rescue, text, length);
+        refuse_unread(wrap, &rescue, fault);
     }
-    take_line(wrap, line, take_from_client, &wrap->to_server);
+    free(copy);
 }
 
-void tc_pass_too_long(struct tc_wrap *wrap)
+void tc_pass_skipped(struct tc_wrap *wrap, struct tc_rescue *rescue)
 {
-    answer_client(wrap, refuse_id(wrap, "null", TC_WRAP_PARSE, "a message has at most 8 MiB"));
+    refuse_unread(wrap, rescue, "a message has at most 8 MiB");
 }
 
 void tc_pass_server(struct tc_wrap *wrap, const char *text, size_t length)
@@ -330,12 +360,13 @@ void tc_pass_server(struct tc_wrap *wrap, const char *text, size_t length)
     const char *fault;
     if (is_blank(text, length))
         return;
-    struct tc_slice line = read_line(text, length, &fault);
-    if (!line.at) {
+    char *copy = repair_line(wrap, text, length, "server");
+    struct tc_slice line = read_line(copy ? copy : text, length, &fault);
+    if (line.at)
+        take_line(wrap, line, take_from_server, &wrap->to_client);
+    else
         complain(wrap, fault);
-        return;
-    }
-    take_line(wrap, line, take_from_server, &wrap->to_client);
+    free(copy);
 }
 
 void tc_pass_lost(struct tc_wrap *wrap, const char *why)

@@ -64,9 +64,13 @@ void tc_mcp_answer(struct tc_mcp_request *request, json_t *result)
 {
     int rc = 0;
     if (result && is_stateless(request)) {
+        json_t *meta = json_object_get(result, "_meta");
         rc |= json_object_set_new(result, "resultType", json_string("complete"));
-        rc |= json_object_set_new(
-            result, "_meta", json_pack("{s:o}", META "serverInfo", server_info(request->session)));
+        if (!meta) {
+            meta = json_object();
+            rc |= json_object_set_new(result, "_meta", meta);
+        }
+        rc |= json_object_set_new(meta, META "serverInfo", server_info(request->session));
     }
     if (rc < 0) {
         json_decref(result);
@@ -87,6 +91,28 @@ void tc_session_refuse(struct tc_mcp_session *session, void *asker, int code, co
 {
     struct tc_mcp_request nobody = {.session = session, .asker = asker, .id = json_null()};
     tc_mcp_refuse(&nobody, code, message, NULL);
+}
+
+void tc_session_refuse_unread(struct tc_mcp_session *session, void *asker, struct tc_rescue *rescue,
+                              const char *message)
+{
+    const char *id;
+    struct tc_mcp_request request = {.session = session, .asker = asker};
+    if (tc_rescue_end(rescue, &id) == TC_RESCUED_REQUEST)
+        request.id = json_loads(id, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    if (!request.id)
+        request.id = json_null();
+    tc_mcp_refuse(&request, TC_RPC_PARSE, message, NULL);
+}
+
+json_t *tc_mcp_read(struct tc_mcp *server, const char *text, size_t length, json_error_t *error)
+{
+    const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY;
+    char *copy = tc_rescue_text(text, length);
+    json_t *message = json_loadb(copy ? copy : text, length, flags, error);
+    server->replaced = copy;
+    free(copy);
+    return message;
 }
 
 /* ---- methods ---- */
@@ -212,7 +238,10 @@ static bool in_flight(const struct tc_mcp_session *session, const json_t *id)
 static void take_request(struct tc_mcp_session *session, void *asker, json_t *id,
                          const char *method, const json_t *params)
 {
-    struct tc_mcp_request request = {.session = session, .asker = asker, .id = json_incref(id)};
+    struct tc_mcp_request request = {.session = session,
+                                     .asker = asker,
+                                     .id = json_incref(id),
+                                     .replaced = session->server->replaced};
     if (in_flight(session, id)) {
         tc_mcp_refuse(&request, TC_RPC_REQUEST, "a call with this id still runs", NULL);
         return;
@@ -272,10 +301,11 @@ bool tc_session_take(struct tc_mcp_session *session, void *asker, const char *te
         blank++;
     if (blank == length)
         return false;
-    json_t *message =
-        json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
+    json_t *message = tc_mcp_read(session->server, text, length, &error);
     if (!message) {
-        tc_session_refuse(session, asker, TC_RPC_PARSE, error.text);
+        struct tc_rescue rescue = {0};
+        tc_rescue_add(&rescue, text, length);
+        tc_session_refuse_unread(session, asker, &rescue, error.text);
         return true;
     }
     bool answered = tc_session_take_json(session, asker, message);

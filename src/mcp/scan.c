@@ -267,6 +267,11 @@ bool tc_scan_is_string(struct tc_slice value)
     return value.at && *value.at == '"';
 }
 
+bool tc_scan_is_null(struct tc_slice value)
+{
+    return value.at && *value.at == 'n';
+}
+
 bool tc_scan_is_object(struct tc_slice value)
 {
     return value.at && *value.at == '{';

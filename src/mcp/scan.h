@@ -31,6 +31,7 @@ struct tc_scan_each tc_scan_walk(struct tc_slice container);
 bool tc_scan_next(struct tc_scan_each *each);
 
 bool tc_scan_is_string(struct tc_slice value);
+bool tc_scan_is_null(struct tc_slice value);
 bool tc_scan_is_object(struct tc_slice value);
 bool tc_scan_is_array(struct tc_slice value);
 /* The decoded string with a NUL, owned. NULL: not a string, or out of memory. */

@@ -6,17 +6,22 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "mcp/lines.h"
 #include "mcp/server.h"
 
-enum { OUT_MAX = 1 << 20 }; /* unread output; beyond this limit no input is read */
+enum {
+    OUT_MAX = 1 << 20, /* unread output; beyond this limit no input is read */
+    FINISH_MS = 2000,  /* for running calls, and then for the client, once the input has ended */
+};
 
 /* The only client of this transport. */
 struct pipe {
     struct tc_mcp_session session; /* must be first: a session is cast to its pipe */
     struct tc_mcp server;
     int in_fd, out_fd;
+    int64_t until_ms; /* after the input's end: for the calls, then for the client; 0: none */
     struct tc_lines in;
     struct tc_outbox out;
 };
@@ -25,6 +30,13 @@ struct watched {
     struct pollfd *fds; /* in, out, engine, then one per call */
     size_t size;
 };
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
 
 static bool send_line(struct tc_mcp_session *session, void *asker, int code, const char *text,
                       size_t length)
@@ -48,7 +60,9 @@ static bool watch_pipe(struct watched *w, const struct pipe *pipe, bool open)
     size_t pending = tc_outbox_pending(&pipe->out);
     w->fds[0] =
         (struct pollfd){.fd = open && pending < OUT_MAX ? pipe->in_fd : -1, .events = POLLIN};
-    w->fds[1] = (struct pollfd){.fd = pending ? pipe->out_fd : -1, .events = POLLOUT};
+    /* after the input's end, a client that has gone is noticed */
+    w->fds[1] = (struct pollfd){.fd = pending || !open ? pipe->out_fd : -1,
+                                .events = pending ? POLLOUT : 0};
     w->fds[2] = (struct pollfd){.fd = server->engine ? toolcage_engine_fd(server->engine) : -1,
                                 .events = POLLIN};
     for (size_t i = 0; i < server->call_count; i++)
@@ -69,38 +83,86 @@ static int take_input(struct pipe *pipe)
     while ((kind = tc_lines_next(&pipe->in, &line, &length)) != TC_LINE_NONE) {
         if (kind == TC_LINE_WHOLE)
             (void)tc_session_take(&pipe->session, NULL, line, length);
-        else
-            tc_session_refuse(&pipe->session, NULL, TC_RPC_PARSE, "a message has at most 8 MiB");
+        else if (kind == TC_LINE_SKIPPED)
+            tc_session_refuse_unread(&pipe->session, NULL, &pipe->in.rescue,
+                                     "a message has at most 8 MiB");
     }
     return 1;
+}
+
+/* After the input's end: cancels the calls that run for too long, and gives up responses that the
+ * client does not read. False: the server ends now. *ret_ms: the timeout of poll(). */
+static bool finish_calls(struct pipe *pipe, int *ret_ms)
+{
+    *ret_ms = -1;
+    if (!pipe->until_ms)
+        return true;
+    int64_t left = pipe->until_ms - now_ms();
+    if (left > 0) {
+        *ret_ms = (int)left;
+        return true;
+    }
+    if (!pipe->server.call_count)
+        return false;
+    pipe->until_ms = 0;
+    tc_mcp_stop(&pipe->server);
+    return true;
+}
+
+/* The time for the client starts when the last call has ended, and again when it has read. */
+static void give_time(struct pipe *pipe, size_t calls_before, bool wrote)
+{
+    if (!pipe->server.call_count && (calls_before || wrote))
+        pipe->until_ms = now_ms() + FINISH_MS;
+}
+
+/* 1; 0 if the client has gone; -1 on failure. */
+static int send_output(struct pipe *pipe, const struct pollfd *out)
+{
+    if (!out->revents)
+        return 1;
+    if (!out->events)
+        return 0;
+    return tc_outbox_write(&pipe->out, pipe->out_fd) < 0 ? -1 : 1;
+}
+
+static void dispatch_calls(struct tc_mcp *server, const struct watched *w, size_t calls)
+{
+    for (size_t i = calls; i-- > 0;) /* backwards, because ended calls leave the list */
+        if (w->fds[3 + i].revents)
+            tc_mcp_dispatch(server, i);
+    if (w->fds[2].revents)
+        tc_mcp_lost(server);
 }
 
 static int loop(struct pipe *pipe, struct watched *w)
 {
     struct tc_mcp *server = &pipe->server;
     bool open = true;
+    int ms;
     while (open || server->call_count || tc_outbox_pending(&pipe->out)) {
         if (tc_mcp_is_broken(server) || !watch_pipe(w, pipe, open))
             return TOOLCAGE_EMEMORY;
         size_t calls = server->call_count; /* the calls in the poll set */
-        if (poll(w->fds, 3 + calls, -1) < 0) {
+        if (!finish_calls(pipe, &ms))
+            break;
+        if (poll(w->fds, 3 + calls, ms) < 0) {
             if (errno == EINTR)
                 continue;
             return TOOLCAGE_ESYSTEM;
         }
-        if (w->fds[1].revents && tc_outbox_write(&pipe->out, pipe->out_fd) < 0)
-            return TOOLCAGE_ESYSTEM;
-        for (size_t i = calls; i-- > 0;) /* backwards, because ended calls leave the list */
-            if (w->fds[3 + i].revents)
-                tc_mcp_dispatch(server, i);
-        if (w->fds[2].revents)
-            tc_mcp_lost(server);
+        int sent = send_output(pipe, &w->fds[1]);
+        if (sent <= 0)
+            return sent < 0 ? TOOLCAGE_ESYSTEM : 0;
+        dispatch_calls(server, w, calls);
+        if (!open)
+            give_time(pipe, calls, w->fds[1].revents);
         int more = w->fds[0].revents ? take_input(pipe) : 1;
         if (more < 0)
             return errno == ENOMEM ? TOOLCAGE_EMEMORY : TOOLCAGE_ESYSTEM;
         if (!more) {
             open = false;
-            tc_mcp_cancel(&pipe->session, NULL);
+            pipe->until_ms = now_ms() + FINISH_MS;
         }
     }
     return tc_mcp_is_broken(server) ? TOOLCAGE_EMEMORY : 0;

@@ -55,28 +55,32 @@ bool tc_mcp_is_broken(const struct tc_mcp *server)
 
 enum { CALLS_MAX = 64 }; /* at the same time */
 
-static bool has_structure(const struct tc_mcp_request *request)
-{
-    return strcmp(request->version, "2025-06-18") >= 0; /* the versions are dates */
-}
+static const char replaced[] =
+    "note: the request had unpaired surrogates (\\ud800 to \\udfff without their other half); each "
+    "was replaced by U+FFFD";
 
-/* Takes ownership of `structure`. */
-static void answer_request(struct tc_mcp_request *request, const char *text, json_t *structure,
+/* Takes ownership of `content` and `meta`. */
+static void answer_content(struct tc_mcp_request *request, json_t *content, json_t *meta,
                            bool error)
 {
-    json_t *result = json_pack("{s:[{s:s, s:s}], s:b}", "content", "type", "text", "text", text,
-                               "isError", error);
-    if (result && structure && has_structure(request))
-        (void)json_object_set(result, "structuredContent", structure);
-    tc_mcp_answer(request, result);
-    json_decref(structure);
+    if (content && request->replaced)
+        (void)json_array_append_new(content,
+                                    json_pack("{s:s, s:s}", "type", "text", "text", replaced));
+    tc_mcp_answer(request, json_pack("{s:o, s:b, s:{s:o*}}", "content", content, "isError", error,
+                                     "_meta", TC_MCP_RESULT, meta));
+}
+
+static void answer_text(struct tc_mcp_request *request, const char *text)
+{
+    answer_content(request, json_pack("[{s:s, s:s}]", "type", "text", "text", text), NULL, true);
 }
 
 static void answer_result(struct tc_mcp_request *request, const struct toolcage_result *result)
 {
     bool error = toolcage_result_status(result) != TOOLCAGE_STATUS_OK;
     json_t *whole = json_loads(toolcage_result_json(result), JSON_ALLOW_NUL, NULL);
-    answer_request(request, toolcage_result_message(result), whole, error);
+    json_t *content = tc_mcp_content(toolcage_result_message(result), whole);
+    answer_content(request, content, whole, error);
 }
 
 /* Reports a failure of the library, not of the call. Takes ownership of `err` (NULL: out of
@@ -145,6 +149,7 @@ void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
     struct tc_mcp *server = request->session->server;
     const json_t *name = json_object_get(params, "name");
     const json_t *arguments = json_object_get(params, "arguments");
+    arguments = json_is_null(arguments) ? NULL : arguments; /* some clients write it for none */
     struct toolcage_error *err = NULL;
     if (!lists(server->tools, name)) {
         tc_mcp_refuse(request, TC_RPC_PARAMS,
@@ -156,8 +161,7 @@ void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
         return;
     }
     if (server->call_count == CALLS_MAX) {
-        answer_request(request, "too many calls run at once (64): wait for one to end, then repeat",
-                       NULL, true);
+        answer_text(request, "too many calls run at once (64): wait for one to end, then repeat");
         return;
     }
     struct toolcage_call *call = start_call(server, json_string_value(name), arguments, &err);
@@ -181,6 +185,12 @@ void tc_mcp_cancel(struct tc_mcp_session *session, const json_t *id)
         c->cancelled = true; /* a client that cancels expects no response */
         (void)toolcage_call_cancel(c->call);
     }
+}
+
+void tc_mcp_stop(struct tc_mcp *server)
+{
+    for (size_t i = 0; i < server->call_count; i++)
+        (void)toolcage_call_cancel(server->calls[i].call);
 }
 
 static void end_call(struct tc_mcp *server, size_t index, struct toolcage_error *err)

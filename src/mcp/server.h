@@ -11,6 +11,7 @@
 #include <toolcage/toolcage.h>
 
 #include "mcp/mcp.h"
+#include "mcp/rescue.h"
 
 /* Error codes of JSON-RPC and MCP. */
 enum {
@@ -25,6 +26,9 @@ enum {
 
 #define TC_MCP_STATELESS "2026-07-28"
 #define TC_MCP_META "io.modelcontextprotocol/"
+/* In _meta: the result for programs, as `toolcage call --json` prints it without the texts that are
+ * in the content. */
+#define TC_MCP_RESULT "toolcage/result"
 
 /* One client: the agreed version and the callback for responses. */
 struct tc_mcp_session {
@@ -42,6 +46,7 @@ struct tc_mcp_request {
     struct tc_mcp_session *session;
     json_t *id;          /* owned */
     const char *version; /* the request's protocol version */
+    bool replaced;       /* an unpaired surrogate was replaced */
     void *asker; /* the transport's handle of the request; NULL: it does not distinguish requests */
 };
 
@@ -58,7 +63,8 @@ struct tc_mcp {
     json_t *tools;                  /* in the format of tools/list */
     struct tc_mcp_call *calls;
     size_t call_count;
-    bool failed; /* no memory for a response: the client would wait forever */
+    bool replaced; /* in the last message that tc_mcp_read() returned */
+    bool failed;   /* no memory for a response: the client would wait forever */
 };
 
 /* server.c. 0, or negative as tc_mcp_serve(); call tc_mcp_close() in both cases. */
@@ -74,6 +80,11 @@ bool tc_session_take(struct tc_mcp_session *session, void *asker, const char *te
 bool tc_session_take_json(struct tc_mcp_session *session, void *asker, const json_t *message);
 /* Sends an error without an id, for a message that could not be read. */
 void tc_session_refuse(struct tc_mcp_session *session, void *asker, int code, const char *message);
+/* The same for a message that `rescue` has read: with its id, if it is a request's. */
+void tc_session_refuse_unread(struct tc_mcp_session *session, void *asker, struct tc_rescue *rescue,
+                              const char *message);
+/* Reads a message; unpaired surrogates are replaced. NULL: invalid, with *error. */
+json_t *tc_mcp_read(struct tc_mcp *server, const char *text, size_t length, json_error_t *error);
 /* Cancels the session's calls and drops their responses; the session is not used afterwards. */
 void tc_session_leave(struct tc_mcp_session *session);
 /* Forgets the requests with this `asker`, which is gone; `cancel` also cancels their calls. */
@@ -89,10 +100,16 @@ void tc_mcp_refuse(struct tc_mcp_request *request, int code, const char *message
 /* Releases a request without a response. */
 void tc_mcp_drop(struct tc_mcp_request *request);
 
+/* content.c: a result's content for the model: the text once, then images, sounds and other files.
+ * `whole` is the result as JSON and loses these texts. NULL: out of memory. */
+json_t *tc_mcp_content(const char *text, json_t *whole);
+
 /* server.c: calls */
 void tc_mcp_call(struct tc_mcp_request *request, const json_t *params);
 /* Cancels the session's call with this id; NULL: all its calls. */
 void tc_mcp_cancel(struct tc_mcp_session *session, const json_t *id);
+/* Cancels all calls of all sessions; each still gets its response. */
+void tc_mcp_stop(struct tc_mcp *server);
 /* Dispatches the index-th call. A call that has ended is answered and removed from the list. */
 void tc_mcp_dispatch(struct tc_mcp *server, size_t index);
 /* The helper process has exited: every running call gets an error response. */

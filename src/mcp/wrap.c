@@ -101,9 +101,9 @@ static void take_lines(struct tc_wrap *wrap, struct tc_lines *lines, bool client
     while (!wrap->failed && (kind = tc_lines_next(lines, &line, &length)) != TC_LINE_NONE) {
         if (kind == TC_LINE_WHOLE)
             (client ? tc_pass_client : tc_pass_server)(wrap, line, length);
-        else if (client)
-            tc_pass_too_long(wrap);
-        else
+        else if (client && kind == TC_LINE_SKIPPED)
+            tc_pass_skipped(wrap, &lines->rescue);
+        else if (!client && kind == TC_LINE_TOO_LONG)
             tc_pass_lost(wrap, too_long);
     }
 }

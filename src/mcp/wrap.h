@@ -108,7 +108,7 @@ bool tc_rules_filter(const struct tc_wrap *wrap, struct tc_slice tools, FILE *ou
 
 /* pass.c: lines from both sides */
 void tc_pass_client(struct tc_wrap *wrap, const char *text, size_t length);
-void tc_pass_too_long(struct tc_wrap *wrap); /* from the client */
+void tc_pass_skipped(struct tc_wrap *wrap, struct tc_rescue *rescue); /* from the client */
 void tc_pass_server(struct tc_wrap *wrap, const char *text, size_t length);
 /* A response could not be read, so its request is unknown: fails all open requests. */
 void tc_pass_lost(struct tc_wrap *wrap, const char *why);

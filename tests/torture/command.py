@@ -149,7 +149,8 @@ class Run(life.Run):
         """The result in JSON, by `call` or in the answer of `mcp`."""
         if self.role == "call":
             return json.loads(self.stdout) if self.stdout else None
-        return (self.answer(3).get("result") or {}).get("structuredContent") if self.role == "mcp" else None
+        said = (self.answer(3).get("result") or {}).get("_meta") or {}
+        return said.get("toolcage/result") if self.role == "mcp" else None
 
     def answer(self, number):
         return next((line for line in self.lines if line.get("id") == number), {})

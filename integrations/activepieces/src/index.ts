@@ -96,7 +96,7 @@ export const callTool = createAction({
     if (result.isError) {
       throw new Error(text);
     }
-    return { text, result: result.structuredContent };
+    return { text, result: result._meta?.['toolcage/result'] };
   },
 });
 

@@ -99,6 +99,18 @@ static bool is_search(const struct tc_grant *grant, const struct tc_denial *d)
            starts.hops.count && !starts.missing;
 }
 
+/* Programs try these calls, and do without them. Those that no program needs are probes for the
+ * seccomp profile; a program that fails may have needed one of these. */
+static bool is_optional(const char *name)
+{
+    static const char *const names[] = {"bpf", "fanotify_init", "fanotify_mark", "kcmp",
+                                        "name_to_handle_at"};
+    for (size_t i = 0; i < TC_COUNT(names); i++)
+        if (tc_streq(names[i], name))
+            return true;
+    return false;
+}
+
 /* A refusal that the tool did not depend on. Tools without network still resolve names, and a
  * successful call did not need them. */
 static bool is_probe(const struct tc_result_frame *frame, const struct tc_outcome *o,
@@ -106,6 +118,8 @@ static bool is_probe(const struct tc_result_frame *frame, const struct tc_outcom
 {
     if (d->kind == TC_DENIAL_UNRESOLVED)
         return d->probe || o->status == TOOLCAGE_STATUS_OK;
+    if (d->kind == TC_DENIAL_SYSCALL && o->status == TOOLCAGE_STATUS_OK && is_optional(d->target))
+        return true;
     return d->probe && (d->kind != TC_DENIAL_UNSHOWN || is_search(frame->grant, d));
 }
 

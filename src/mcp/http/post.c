@@ -202,8 +202,8 @@ void tc_post_take(struct tc_exchange *exchange)
                            "too much unread data for all clients" AGAIN);
         return;
     }
-    json_t *message = json_loadb(exchange->body ? exchange->body : "", exchange->length,
-                                 JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
+    json_t *message = tc_mcp_read(&exchange->web->server, exchange->body ? exchange->body : "",
+                                  exchange->length, &error);
     tc_heads_read(exchange->connection, &heads);
     if (!message)
         tc_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, TC_RPC_PARSE, error.text);

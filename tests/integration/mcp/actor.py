@@ -115,6 +115,9 @@ def lie(message):
         for line in lines[WAY]:
             write(line)
         return WAY != "unasked"
+    if WAY == "cut":
+        write(b'{"jsonrpc":"2.0","id":%d,"result":{"text":"a\\ud83d"}}' % message["id"])
+        return
     if WAY == "noise" and method == "tools/list":
         for line in (
             b"\xff\xfe",

@@ -28,7 +28,7 @@ async def drive(place, policy, mark, mode):
         )
         answer = await client.call_tool("add", {"a": 40, "b": 2})
         cli.check(
-            not answer.is_error and answer.structured_content["stdout"]["text"] == "42\n",
+            not answer.is_error and answer.content[0].text.endswith("stdout:\n42\n"),
             f"{mode}: call_tool",
             answer,
         )

@@ -22,7 +22,8 @@ WAIT = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "w
 
 
 def status(answer):
-    return answer.json.get("result", {}).get("structuredContent", {}).get("status")
+    meta = answer.json.get("result", {}).get("_meta", {})
+    return meta.get("toolcage/result", {}).get("status")
 
 
 def admission():
@@ -363,7 +364,7 @@ def older():
             path=stream.place,
         )
         cli.check(
-            json.loads(stream.event()[1])["result"]["structuredContent"]["stdout"]["text"] == "7\n", "a call"
+            json.loads(stream.event()[1])["result"]["content"][0]["text"].endswith("stdout:\n7\n"), "a call"
         )
         cli.check(web.send(b"{", path=stream.place).status == 400, "a body that is not JSON is a bad request")
         for place_of in ("/messages", "/messages?session_id=", "/messages?session_id=" + "0" * 64):

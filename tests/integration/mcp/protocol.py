@@ -24,7 +24,12 @@ def result(answer):
 
 
 def status(answer):
-    return result(answer).get("structuredContent", {}).get("status")
+    return whole(answer).get("status")
+
+
+def whole(answer):
+    """The result for programs."""
+    return result(answer).get("_meta", {}).get("toolcage/result", {})
 
 
 def versions():
@@ -43,10 +48,9 @@ def versions():
                 answer,
             )
             answer = s.call("add", {"a": 40, "b": 2})
-            structured = "structuredContent" in result(answer)
             cli.check(
-                "42" in result(answer)["content"][0]["text"] and structured == (given != "2025-03-26"),
-                f"a call under {given}, with structure where that version has it",
+                "42" in result(answer)["content"][0]["text"] and status(answer) == "ok",
+                f"a call under {given}, with the result for programs",
                 answer,
             )
             cli.check(s.end() == 0, "ends when its input ends")
@@ -115,7 +119,20 @@ def tools():
         s.initialize()
         listed = {t["name"]: t for t in result(s.ask("tools/list"))["tools"]}
         cli.check(
-            set(listed) == {"add", "note", "peek", "connect", "wait", "fail", "large"},
+            set(listed)
+            == {
+                "add",
+                "note",
+                "peek",
+                "draw",
+                "picture",
+                "say",
+                "optional",
+                "connect",
+                "wait",
+                "fail",
+                "large",
+            },
             "tools/list has the tools with a command that nobody has to approve",
             sorted(listed),
         )
@@ -331,6 +348,133 @@ def bad_input():
         cli.check(s.ask("ping")["result"] == {}, "and nothing of it is answered", "ping")
 
 
+def unread():
+    """A message that cannot be read as a whole is answered by its own id."""
+    call = '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"say","arguments":{%s}}}'
+    late = '{"method":"tools/call","params":{"name":"say","arguments":{%s}},"jsonrpc":"2.0","id":%s}'
+    with Server(place, policy) as s:
+        s.initialize()
+        for number, (what, text) in enumerate(
+            (
+                ("an integer of 20 digits", call % (20, '"n":12345678901234567890')),
+                ("a broken escape", call % (21, r'"s":"\u12"')),
+                ("no end", (call % ('"x y"', '"s":"'))[:-4]),
+                ("9 MB after the id", call % (23, '"s":"%s"' % ("x" * 9000000))),
+                ("9 MB before the id", late % ('"s":"%s"' % ("x" * 9000000), 24)),
+                ("a surrogate in a key", call % (25, r'"\ud800":1')),
+            ),
+            20,
+        ):
+            s.send(text.encode())
+            answer = s.receive()
+            cli.check(
+                code(answer) == -32700 and answer["id"] == ("x y" if number == 22 else number),
+                f"{what}: by its id",
+                answer,
+            )
+        for text in (
+            r'{"jsonrpc":"2.0","id":5,"result":"\u12"}',
+            r'{"jsonrpc":"2.0","id":5,"method":"x","id":6,"y":"\u12"}',
+            r'{"jsonrpc":"2.0","method":"x","y":"\u12"}',
+        ):
+            s.send(text.encode())
+            answer = s.receive()
+            cli.check(code(answer) == -32700 and answer["id"] is None, f"no id to answer: {text}", answer)
+        s.send((call % (30, r'"s":"a\ud83d, \ud83d\ude00"')).encode())
+        answer = s.receive()
+        texts = [block["text"] for block in result(answer)["content"]]
+        cli.check("a\ufffd, \U0001f600" in texts[0], "an unpaired surrogate is replaced", answer)
+        cli.check(len(texts) == 2 and "U+FFFD" in texts[1], "and that is said", texts)
+        for arguments in (None, {}):
+            s.send(
+                {
+                    "jsonrpc": "2.0",
+                    "id": 31,
+                    "method": "tools/call",
+                    "params": {"name": "say", "arguments": arguments},
+                }
+            )
+            answer = s.receive()
+            cli.check(status(answer) == "ok", f"arguments {arguments}", answer)
+
+
+def input_end():
+    """What runs is finished, for two seconds; then it is cancelled, and answered."""
+    with Server(place, policy) as s:
+        s.initialize()
+        s.send({"jsonrpc": "2.0", "id": 40, "method": "tools/call", "params": {"name": "say"}})
+        s.send({"jsonrpc": "2.0", "id": 41, "method": "tools/call", "params": {"name": "wait"}})
+        cli.check(s.end() == 0, "it ends")
+        answers = {answer["id"]: answer for answer in map(json.loads, s.process.stdout)}
+        cli.check(status(answers.get(40, {})) == "ok", "a call that ends soon is answered", answers)
+        cli.check(
+            status(answers.get(41, {})) == "cancelled" and result(answers[41])["isError"],
+            "one that does not is cancelled, and the answer says so",
+            answers,
+        )
+        cli.check(scene.until(lambda: scene.sleeping(mark) == 0), "no cage is left")
+
+
+def contents():
+    """Each text and each file once."""
+    with Server(place, policy) as s:
+        s.initialize()
+        answer = s.call("draw")
+        text, *files = result(answer)["content"]
+        whole_line = json.dumps(answer)
+        cli.check(
+            text["type"] == "text" and text["text"].endswith("stdout:\nmarker-word\n"), "the text first", text
+        )
+        cli.check(whole_line.count("marker-word") == 1, "once", answer)
+        by_type = {f.get("mimeType") or f["resource"]["uri"].rsplit("/", 1)[1]: f for f in files}
+        image = by_type.get("image/png", {})
+        cli.check(image.get("type") == "image" and image["data"] == scene.PNG, "an image", files)
+        cli.check(whole_line.count(scene.PNG) == 1, "its bytes once", answer)
+        csv = by_type.get("d.csv", {}).get("resource", {})
+        cli.check(
+            csv.get("text") == "a,b\n"
+            and csv["uri"] == "file:///workspace/d.csv"
+            and csv["mimeType"] == "text/csv",
+            "a file of text is a resource",
+            files,
+        )
+        cli.check(
+            by_type.get("c.bin", {}).get("resource", {}).get("blob") == "//4=", "other bytes, too", files
+        )
+        said = {f["path"]: f for f in whole(answer)["files"]}
+        cli.check(
+            set(said) == {"/workspace/a b.png", "/workspace/c.bin", "/workspace/d.csv"}
+            and "text" not in said["/workspace/d.csv"]
+            and said["/workspace/d.csv"]["bytes"] == 4,
+            "the result for programs has the rest",
+            said,
+        )
+        image = result(s.call("picture"))["content"][-1]
+        cli.check(
+            image.get("type") == "image" and image["mimeType"] == "image/png" and image["data"] == scene.PNG,
+            "a picture on standard output",
+            image,
+        )
+        answer = s.call("optional", {"code": 0})
+        denials = {d["target"]: d["probe"] for d in whole(answer)["denials"]}
+        cli.check(
+            "denied" not in result(answer)["content"][0]["text"],
+            "optional calls: no denial in the text",
+            answer,
+        )
+        cli.check(
+            {"fanotify_init", "bpf", "io_uring_setup", "perf_event_open", "keyctl", "userfaultfd"}
+            <= set(denials)
+            and all(denials.values()),
+            "they are listed for programs",
+            denials,
+        )
+        answer = s.call("optional", {"code": 1})
+        cli.check(
+            "denied: syscall bpf" in result(answer)["content"][0]["text"], "a failed call says them", answer
+        )
+
+
 def slow_reader():
     """A client that sends and does not read: nothing is lost, and the server takes in no more than it can hold."""
     with Server(place, policy, env=scene.MEASURED) as s:
@@ -372,7 +516,20 @@ def lost_helper():
 
 
 with place:
-    for part in (versions, names, tools, calls, cancellation, many, bad_input, slow_reader, lost_helper):
+    for part in (
+        versions,
+        names,
+        tools,
+        calls,
+        cancellation,
+        many,
+        bad_input,
+        unread,
+        input_end,
+        contents,
+        slow_reader,
+        lost_helper,
+    ):
         part()
     answer = place.run("mcp", cwd="/")
     cli.check(

@@ -17,6 +17,8 @@ import cli  # noqa: E402
 # A slow machine (an emulator, a sanitizer) says by how much its calls may take longer.
 PATIENCE = int(os.environ.get("TOOLCAGE_TEST_PATIENCE", "1"))
 CLIENTS = pathlib.Path(__file__).resolve().parents[3] / "build-clients"
+# one pixel
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 POLICY = """
 [defaults]
 memory = { max = "256MiB", by = "any" }
@@ -38,6 +40,27 @@ filesystem = { writable = ["/workspace"] }
 [tool.peek]
 description = "Reads a file that no grant shows."
 command = ["cat", "SECRET"]
+
+[tool.draw]
+description = "Makes files, and prints a word."
+command = ["sh", "-c", "cd /workspace && echo PICTURE | base64 -d > 'a b.png' && echo //4= | base64 -d > c.bin && echo a,b > d.csv && echo marker-word"]
+filesystem = { writable = ["/workspace"] }
+collect = ["*"]
+
+[tool.picture]
+description = "Prints a picture."
+command = ["sh", "-c", "echo PICTURE | base64 -d"]
+
+[tool.say]
+description = "Says it."
+command = ["echo", "{*}"]
+arguments.s = { type = "string", optional = true }
+arguments.n = { type = "integer", optional = true }
+
+[tool.optional]
+description = "Tries what it does not need."
+command = ["/usr/bin/python3", "-c", "import ctypes, sys; libc = ctypes.CDLL(None); [libc.syscall(n, 0, 0, 0, 0) for n in (300, 321, 425, 298, 250, 323)]; sys.exit(int(sys.argv[1]))", "{code}"]
+arguments.code = { type = "integer" }
 
 [tool.connect]
 description = "Connects to the host."
@@ -81,7 +104,11 @@ def place_with_policy():
     place = cli.Place()
     mark = f"60.{os.getpid()}{time.monotonic_ns() % 1000000}"
     place.write("home/secret.txt", "the secret\n")
-    text = POLICY.replace("SECRET", place.root + "/home/secret.txt").replace("MARK", mark)
+    text = (
+        POLICY.replace("PICTURE", PNG)
+        .replace("SECRET", place.root + "/home/secret.txt")
+        .replace("MARK", mark)
+    )
     return place, place.write("home/project/tools.toml", text), mark
 
 

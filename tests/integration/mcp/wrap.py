@@ -271,6 +271,29 @@ def refusals():
             "line ends of other readers are escaped in strings, and a line may end with CR LF",
             answer,
         )
+        line = r'{"jsonrpc":"2.0","id":61,"method":"x/y","params":{"a":"\ud83d, \ud83d\ude00"}}'
+        answer = s.raw(line)
+        cli.check(
+            answer["result"]["raw"] == line.replace(r"\ud83d,", r"\ufffd,") + "\n",
+            "an unpaired surrogate is replaced before all readers",
+            answer,
+        )
+        for number, params in (
+            (62, r'{"\ud83d":1}'),
+            (63, r'{"\ud83d":1,"\ud83e":2}'),
+            (64, r'{"a":"\u12"}'),
+            (65, '{"a":"%s"}' % ("x" * 9000000)),
+        ):
+            answer = s.raw('{"method":"x/y","params":%s,"jsonrpc":"2.0","id":%d}' % (params, number))
+            cli.check(
+                code(answer) == -32700 and answer["id"] == number,
+                f"{params[:30]} is refused by its id",
+                answer,
+            )
+        answer = s.ask("tools/call", {"name": "free", "arguments": None})
+        cli.check(answer.get("result", {}).get("isError") is False, "null arguments", answer)
+        answer = s.ask("tools/call", {"name": "read", "arguments": None})
+        cli.check("missing" in text(answer), "are none", answer)
         for name, bounded in (("slow", True), ("big", True), ("free", False)):
             answer = s.ask("tools/call", {"name": name, "arguments": {}, "task": {"ttl": 60000}})
             cli.check(
@@ -447,6 +470,10 @@ def liars():
     with Wrapped("noise") as s:
         answer = s.ask("tools/list")
         cli.check(names(answer) == SHOWN, "a line that is not a message is dropped", answer)
+    with Wrapped("cut") as s:
+        answer = s.ask("x/cut")
+        cli.check(answer["result"] == {"text": "a\ufffd"}, "an answer with half a character", answer)
+        cli.check("unpaired surrogates" in s.errors(), "is reported")
     with Wrapped("huge") as s:
         answer = s.call("free")
         cli.check(

@@ -92,8 +92,9 @@ class Server:
         result = self.ask("tools/call", name=tool, arguments=arguments)["result"]
         if result.get("isError"):
             return True, result["content"][0]["text"]
-        out = result["structuredContent"]["stdout"]
-        return False, out.get("text") or out.get("base64", "")
+        text, *blocks = result["content"]
+        binary = [b.get("data") or b["resource"].get("blob") for b in blocks]
+        return False, binary[0] if binary else text["text"].partition("stdout:\n")[2]
 
 
 def needs(*programs):
