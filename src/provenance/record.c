@@ -222,7 +222,13 @@ static void select_entries(const struct tc_buf *text, struct tc_buf *ret)
     }
 }
 
-/* Overwrites the old text, under the lock: a failed write loses nothing. */
+static int write_front(int fd, const struct tc_buf *text)
+{
+    return lseek(fd, 0, SEEK_SET) < 0 ? -1 : tc_write_all(fd, text->data, text->len);
+}
+
+/* Overwrites the old text, under the lock. A failed write is undone, because it may have cut an
+ * entry. */
 static void shorten(int fd)
 {
     _autobuf_ struct tc_buf text = {.max = LARGEST}, kept = {.max = LARGEST};
@@ -231,8 +237,10 @@ static void shorten(int fd)
     select_entries(&text, &kept);
     if (kept.failed || fcntl(fd, F_SETFL, 0) < 0)
         return;
-    if (pwrite(fd, kept.data, kept.len, 0) == (ssize_t)kept.len)
+    if (write_front(fd, &kept) == 0)
         (void)!ftruncate(fd, (off_t)kept.len);
+    else
+        (void)write_front(fd, &text);
     (void)fcntl(fd, F_SETFL, O_APPEND);
 }
 

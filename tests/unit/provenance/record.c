@@ -4,6 +4,9 @@
  * The record of places that tools could write: what it finds again, and what it forgets. */
 #include "provenance/provenance.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #include "../linux/tree.h"
 #include "base/cleanup.h"
 #include "base/path.h"
@@ -163,6 +166,40 @@ static void a_large_record_is_shortened(void **state)
     assert_false(written("many/other"));
 }
 
+/* A short entry goes, so that longer ones move, and the file size limit cuts one of them. */
+static void shortening_that_fails_loses_nothing(void **state)
+{
+    enum { LIMIT = 4000, STEP = 37, LIMITS = 12, PLACES = 2000, MARGIN = 60 };
+    static const char form[] = "cut/place-with-a-long-name-that-is-cut-%d";
+    struct rlimit was;
+    char name[64];
+    (void)unlink(record());
+    tree_directory("cut");
+    tree_directory("cut/g");
+    tree_directory("cut/late");
+    note("cut/g");
+    for (int i = 0; i < PLACES && record_size() < (64 << 10) - MARGIN; i++) {
+        (void)snprintf(name, sizeof(name), form, i);
+        tree_directory(name);
+        note(name);
+    }
+    assert_int_equal(rmdir("cut/g"), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    for (rlim_t i = 0; i < LIMITS; i++) {
+        const struct rlimit cut = {LIMIT + i * STEP, was.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &cut), 0);
+        note("cut/late"); /* its entry exceeds the size that shortens the record */
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    }
+    (void)signal(SIGXFSZ, handler);
+    for (int i = 0; i < PLACES; i++) {
+        (void)snprintf(name, sizeof(name), form, i);
+        if (access(name, F_OK) == 0 && !written(name))
+            fail_msg("%s was lost", name);
+    }
+}
+
 static void an_unreadable_record_means_yes(void **state)
 {
     assert_int_equal(unlink(record()) < 0 && errno != ENOENT, 0);
@@ -183,6 +220,7 @@ int main(void)
         cmocka_unit_test(earlier_records_hold_paths_alone),
         cmocka_unit_test(roots_record_is_for_everybody),
         cmocka_unit_test(a_large_record_is_shortened),
+        cmocka_unit_test(shortening_that_fails_loses_nothing),
         cmocka_unit_test(an_unreadable_record_means_yes),
     };
     return cmocka_run_group_tests(tests, build, tree_end);
